@@ -4,7 +4,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from minijax.base import source, tree
+from minijax.base import config, source, tree
 from minijax.base.dims import canonical_axis
 from minijax.composed.refs import freeze
 from minijax.ir import context, state
@@ -13,6 +13,7 @@ from minijax.ir.primitive import Axis
 from minijax.ir.refs import Ref
 from minijax.ir.types import Aval, ShapedArray, typeof
 from minijax.partition.explicit import joined_entry
+from minijax.partition.meshes import axes_of
 from minijax.primitives.counting import iota
 from minijax.transforms.batch import BatchTracer, batch_flat, place
 
@@ -237,16 +238,29 @@ def _axis(name: Any, size: Any, spmd: tuple | None, avals: Sequence[tuple[Aval, 
 
     Raises ValueError where they say different things, or others than `spmd_axis_name`.
     """
-    shardings = [(t, a) for t, a in avals if a is not None and type(t) is ShapedArray and t._sharding is not None]
-    meshes = {t.entries[a]: t.sharding.mesh for t, a in shardings if t.entries[a] is not None}
-    if not meshes:
+    arrays = [(t, a) for t, a in avals if type(t) is ShapedArray]
+    if all(t._sharding is None for t, _ in arrays):
         return Axis(name, size, spmd)
-    (entry, mesh), *others = meshes.items()
-    if others:
+    entries = {t.entries[a] for t, a in arrays if a is not None}
+    if len(entries) > 1:
         raise ValueError(
             "Mapped away dimension of inputs passed to vmap should be sharded the same everywhere, not "
-            f"{' vs '.join(map(str, meshes))}"
+            f"{' vs '.join(sorted(map(str, entries)))}"
         )
+    entry = next(iter(entries), None)
+    if entry is None:
+        return Axis(name, size, spmd)
+    mesh = next(t._sharding.mesh for t, a in arrays if a is not None and t._sharding is not None)
+    whole = [
+        t for t, a in arrays if a is None and not set(axes_of(entry)).isdisjoint(axes_of(joined_entry(*t.entries)))
+    ]
+    if whole:
+        raise ValueError(
+            "Unmapped values passed to vmap cannot be sharded along the mesh axes of the mapped axis, which are "
+            f"{axes_of(entry)}; one is {whole[0].text}"
+        )
+    if spmd is not None and config.remove_size_one_mesh_axis_from_type.value:
+        spmd = tuple([n for n in spmd if mesh.shape[n] != 1])
     if spmd is not None and joined_entry(*spmd) != entry:
         raise ValueError(
             "vmap: Only one of spmd_axis_name or arrays sharded on `Explicit` mesh axis type is allowed: either says "

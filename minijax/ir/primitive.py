@@ -11,8 +11,9 @@ from minijax.ir import state
 from minijax.ir.context import path
 from minijax.ir.jaxpr import NO_EFFECTS, ClosedJaxpr, Jaxpr, JaxprEqn
 from minijax.ir.types import Aval, Ct, Name, ShapedArray, Val, Zero, is_value, space_of, typeof, varying_axes
-from minijax.partition.explicit import repeats_an_axis, sharding_in_type
+from minijax.partition.explicit import joined_entry, repeats_an_axis, sharding_in_type
 from minijax.partition.memory import Device
+from minijax.partition.meshes import abstract_context, axes_of
 
 _MAX_MEMO = 4096
 
@@ -39,6 +40,14 @@ class Axis(NamedTuple):
     spmd_name: Any = None
     explicit_mesh_axis: Any = None
     mesh: Any = None  # that of `explicit_mesh_axis`
+
+    @property
+    def entry(self) -> Any:
+        """Those of the mesh axes `explicit_mesh_axis` that are Explicit here."""
+        mesh = None if self.explicit_mesh_axis is None else abstract_context()
+        if mesh is None:
+            return self.explicit_mesh_axis
+        return joined_entry(*[n for n in axes_of(self.explicit_mesh_axis) if n in mesh.explicit_axes])
 
 
 class Linear:
@@ -263,7 +272,7 @@ class Primitive:
         if any(map(repeats_an_axis, specs)):
             results = ", ".join([o.sharded_text(s) for o, s in zip(outs, specs, strict=True)])
             raise ShardingTypeError(
-                f"{self.name} of {', '.join([a.text for a in avals])} produces an illegally sharded result, "
+                f"{self.name} operation on {', '.join([a.text for a in avals])} produces an illegally sharded result, "
                 f"with a mesh axis twice: {results}"
             )
         sums = self.sums(avals, params) if any(any(a.sums) for a in avals if type(a) is ShapedArray) else ()

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dims, dtypes
+from minijax.base.errors import ShardingTypeError
 from minijax.base.util import named
 from minijax.composed import cumulative
 from minijax.composed.selecting import where
@@ -26,6 +27,10 @@ def _accumulate(name: str, op: Callable, start: int, skips_nan: bool, promotes: 
     @jitted(name, static=("axis", "dtype"))
     def core(a, axis=None, dtype=None):
         if axis is None:
+            if typeof(a)._sharding is not None:
+                raise ShardingTypeError(
+                    f"{name}: The input should be fully replicated where axis is None, but it is {typeof(a).text}"
+                )
             a, axis = moving.reshape(a, (typeof(a).size,)), 0
         axis = dims.canonical_axis(axis, typeof(a).ndim)
         if skips_nan:

@@ -44,8 +44,8 @@ def bincount(
         weights = dtypes.default_int_dtype().type(1)
     elif typeof(weights).shape != x.shape:
         raise ValueError(f"bincount: shape of weights {typeof(weights).shape} must match that of x, {x.shape}")
+    out_sharding = sharding.explicit_sharding("jnp.bincount", out_sharding)
     if out_sharding is not None:
-        out_sharding = sharding.named_sharding("jnp.bincount", out_sharding)
         spec, axes = out_sharding.spec, set(out_sharding.mesh.axis_names)
         if spec.mesh_axes or spec.unreduced not in (axes, set()):
             raise ShardingTypeError(

@@ -284,7 +284,7 @@ class _IndexUpdateRef:
         if out_sharding is None:
             return getitem(self.array, self.index, options)
         static, arrays = _arrays_of(self.index)
-        if not arrays:  # slices keep what the type says
+        if all(is_value(x) and not typeof(x).shape for x in arrays):  # slices keep what the type says
             return getitem(self.array, self.index, options)
         compute = lambda x, *arrays: getitem(x, static(arrays), options)  # noqa: E731
         return sharding.with_auto_axes(".get", compute, (self.array, *arrays), out_sharding)
@@ -306,8 +306,8 @@ class _IndexUpdateRef:
 
     def _as_factors(self, name: str, values: Any, out_sharding: Any = None, **options: Any) -> Any:
         ones = structural.full_like(self.array, 1)
-        factors = _IndexUpdateRef(ones, self.index).multiply(values, **options)
-        return sharding.with_out_sharding(f".{name}", getattr(ufuncs, name)(self.array, factors), out_sharding)
+        factors = _IndexUpdateRef(ones, self.index).multiply(values, out_sharding=out_sharding, **options)
+        return getattr(ufuncs, name)(self.array, factors)
 
     def apply(
         self,

@@ -229,14 +229,6 @@ def check_divides(name: str, mesh: AbstractMesh, aval: Any, shape: Sequence[int]
     return aval.entries
 
 
-def check_whole(name: str, aval: Any, axes: Iterable[int]) -> None:
-    """Raises ShardingTypeError if one of the axes is split."""
-    if any(aval.entries[i] is not None for i in axes):
-        raise ShardingTypeError(
-            f"{name}: the operand must be unsharded over axes {tuple(axes)}, but it is {aval.str_short()}"
-        )
-
-
 def check_same_entries(avals: Sequence[Any]) -> None:
     """Raises ShardingTypeError unless values of these types lie alike."""
     if any(a._sharding != avals[0]._sharding for a in avals):

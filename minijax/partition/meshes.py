@@ -327,6 +327,10 @@ class set_mesh(contextlib.ContextDecorator):  # noqa: N801
     def __init__(self, mesh: "Mesh | None"):
         if mesh is not None and not isinstance(mesh, Mesh):
             raise ValueError(f"Expected mesh of type `jax.sharding.Mesh`. Got {type(mesh)}")
+        if mesh is not None and mesh.manual_axes:
+            raise ValueError(
+                f"set_mesh: mesh {mesh} contains manual axes, which `jax.shard_map` enters, but no context of a mesh"
+            )
         self._saved = _context_mesh.value
         _context_mesh.override(None if mesh is None or mesh.empty else mesh)
 

@@ -15,6 +15,7 @@ from minijax.base.native import replicated, tiles_of
 from minijax.base.util import ByKey
 from minijax.partition.memory import MemorySpace
 from minijax.partition.meshes import (
+    UNCONSTRAINED,
     AbstractDevice as AbstractDevice,
     AbstractMesh,
     AxisType as AxisType,
@@ -293,6 +294,11 @@ class NamedSharding(ByKey, Sharding):
 
 
 def _check_spec(mesh: Any, spec: PartitionSpec) -> None:
+    if UNCONSTRAINED in spec.partitions and not mesh.auto_axes:
+        raise ValueError(
+            f"{spec} cannot contain `P.UNCONSTRAINED` when no mesh axis_types are `Auto`. Those of the mesh are "
+            f"{mesh.axis_types}"
+        )
     names, used = set(mesh.axis_names), set()
     for axis in spec.mesh_axes:
         if axis not in names:

@@ -147,7 +147,7 @@ class ConvGeneralDilated(Product):
             rhs = _axis_into(dr, rhs_spec[0], rhs)
             features, batches = (1, batches * axis.size) if by_batch else (features * axis.size, 1)
         params |= dict(feature_group_count=features, batch_group_count=batches)
-        params["out_sharding"] = _batched(out_sharding, at, axes_of(axis.explicit_mesh_axis), groups, len(out_spec))
+        params["out_sharding"] = _batched(out_sharding, at, axes_of(axis.entry), groups, len(out_spec))
         out = self.bind(lhs, rhs, dimension_numbers=dimension_numbers, **params)
         if groups == 1:
             return [divide_axis(out, at, axis.size)], [at]

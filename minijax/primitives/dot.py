@@ -325,7 +325,7 @@ class DotGeneral(Product):
             where = len(lhs_batch) + len(lhs_free) + rhs_free.index(dr)
         numbers = ((lhs_contract, rhs_contract), (lhs_batch, rhs_batch))
         if out_sharding is not None:
-            out_sharding = widened(out_sharding, where, axes_of(axis.explicit_mesh_axis), None)
+            out_sharding = widened(out_sharding, where, axes_of(axis.entry), None)
         return [self.bind(lhs, rhs, dimension_numbers=numbers, out_sharding=out_sharding, **params)], [where]
 
     def show_params(self, eqn):

@@ -102,8 +102,9 @@ def _index_vector(axis: Any, starts: Sequence, start_dims: Sequence) -> tuple[An
         return np.zeros((0,), np.int32), None
     if all(d is None for d in start_dims):
         return concatenate([moving.broadcast_in_dim(i, (1,), ()) for i in starts], 0), None
+    column = ShapedArray((1,), np.int32).with_axis(0, axis.size, axis.entry, axis.mesh)
     columns = [
-        moving.broadcast_in_dim(i, (axis.size, 1), () if d is None else (0,))
+        moving.broadcast_as(i, column, ()) if d is None else moving.broadcast_in_dim(i, column.shape, (0,))
         for i, d in zip(starts, start_dims, strict=True)
     ]
     return concatenate(columns, 1), 0

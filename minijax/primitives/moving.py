@@ -30,7 +30,7 @@ def _sums(sharding: Any) -> tuple[frozenset, frozenset]:
 
 
 def _batched_sharding(sharding: Any, axis: Any) -> Any:
-    return None if sharding is None else widened(sharding, 0, axes_of(axis.explicit_mesh_axis), None)
+    return None if sharding is None else widened(sharding, 0, axes_of(axis.entry), None)
 
 
 class BroadcastInDim(Linear1):
@@ -215,7 +215,7 @@ class ReduceSum(Linear1):
     def batch(self, axis, operands, dims_in, *, axes, out_sharding):
         axes, d = batched_axes(axes, dims_in[0])
         if out_sharding is not None:
-            out_sharding = widened(out_sharding, d, axes_of(axis.explicit_mesh_axis), None)
+            out_sharding = widened(out_sharding, d, axes_of(axis.entry), None)
         return [self.bind(operands[0], axes=axes, out_sharding=out_sharding)], [d]
 
 
@@ -451,8 +451,8 @@ def broadcast_axis(x: Any, size: int | Axis, at: int) -> Any:
     aval = typeof(x)
     if isinstance(size, Axis):
         # A host value is split nowhere, in jax too.
-        if size.explicit_mesh_axis is not None and type(aval) is ShapedArray and isinstance(x, Array):
-            wide = aval.with_axis(at, size.size, size.explicit_mesh_axis, size.mesh)
+        if size.entry is not None and type(aval) is ShapedArray and isinstance(x, Array):
+            wide = aval.with_axis(at, size.size, size.entry, size.mesh)
             return broadcast_as(x, wide, other_axes(wide.ndim, (at,)))
         size = size.size
     shape = aval.shape

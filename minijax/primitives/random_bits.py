@@ -10,10 +10,11 @@ import numpy as np
 from minijax.base import dims, dtypes
 from minijax.ir.primitive import Primitive
 from minijax.ir.types import ShapedArray, Zero, typeof
+from minijax.partition.explicit import sharding_in_type
 from minijax.primitives import moving
 from minijax.primitives.dynamic_slice import dynamic_update_slice
 from minijax.primitives.families import INT, SameShape, broadcast_shapes_of_op, emit_broadcast, emit_nary
-from minijax.primitives.sharding import with_out_sharding
+from minijax.primitives.sharding import requested_sharding
 from minijax.primitives.structural import concatenate, slice, slice_in_dim, split, squeeze
 
 _U32, _I32 = np.dtype(np.uint32), np.dtype(np.int32)
@@ -212,6 +213,14 @@ class RngBitGenerator(Primitive):
     name = "rng_bit_generator"
     multiple_results = True
 
+    def typed(self, avals, params):
+        (key, bits), effects = super().typed(avals, params)
+        requested = params["out_sharding"]
+        return [
+            key,
+            bits if requested is None else bits.update(sharding=sharding_in_type(requested, bits.ndim)),
+        ], effects
+
     def infer(self, key, *, shape, dtype, algorithm, out_sharding):
         if dtype not in (np.uint8, np.uint16, np.uint32, np.uint64):
             raise TypeError(f"rng_bit_generator: unsupported dtype {dtype}")
@@ -307,9 +316,10 @@ def rng_bit_generator(
 ) -> tuple:
     """A new key and random bits of XLA's generator, which differ between platforms and versions."""
     dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "rng_bit_generator")
-    params = dict(shape=dims.canonical_shape(shape), dtype=dtype, out_sharding=None)
-    new_key, bits = rng_bit_generator_p.bind(key, algorithm=RandomAlgorithm(int(algorithm)), **params)
-    return new_key, with_out_sharding("rng_bit_generator", bits, out_sharding)
+    shape = dims.canonical_shape(shape)
+    requested = requested_sharding("rng_bit_generator", out_sharding, len(shape))
+    params = dict(shape=shape, dtype=dtype, out_sharding=requested)
+    return tuple(rng_bit_generator_p.bind(key, algorithm=RandomAlgorithm(int(algorithm)), **params))
 
 
 def rng_uniform(a: Any, b: Any, shape: Sequence[int]) -> Any:

@@ -319,7 +319,14 @@ def named_sharding(function: str, sharding: Any) -> NamedSharding:
         raise TypeError(
             f"{function}: out_sharding is a NamedSharding or a PartitionSpec, got {sharding!r} of type {type(sharding)}"
         )
-    return sharding
+    if sharding._memory_kind is None:
+        return sharding
+    if not isinstance(sharding.mesh, Mesh):
+        raise ValueError(
+            f"{function}: out_sharding as a sharding with memory_kind is not allowed, `jax.device_put` transfers to "
+            f"other memories. Got {sharding}"
+        )
+    return NamedSharding(sharding.mesh, sharding.spec)
 
 
 def check_explicit(function: str, sharding: NamedSharding) -> bool:

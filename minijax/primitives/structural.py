@@ -13,7 +13,7 @@ from minijax.base.errors import ShardingTypeError
 from minijax.ir import state
 from minijax.ir.primitive import Folding, Linear1, Primitive, fold_as, is_linear
 from minijax.ir.types import ShapedArray, Zero, is_value, typeof, value_kinds
-from minijax.partition.explicit import check_divides, check_same_entries, check_whole, entries_of
+from minijax.partition.explicit import check_divides, check_same_entries, entries_of
 from minijax.partition.shardings import sharding_of_rank
 from minijax.primitives import moving
 from minijax.primitives.convert import convert
@@ -396,7 +396,10 @@ class Unstack(JointlyLinear):
         return [out] * x.shape[axis]
 
     def shard(self, mesh, avals, outs, *, axis):
-        check_whole(self.name, avals[0], (axis,))
+        if avals[0].entries[axis] is not None:
+            raise ShardingTypeError(
+                f"unstack operand cannot be sharded on the unstacking axis, which is {axis}, but it is {avals[0].text}"
+            )
         return [entries_of(avals[0].entries, moving.other_axes(avals[0].ndim, (axis,)))] * len(outs)
 
     def lower(self, e, ins, outs, x, *, axis):
@@ -634,11 +637,14 @@ def broadcast_like(arr: Any, like_arr: Any) -> Any:
     have, shape = typeof(arr).shape, typeof(like_arr).shape
     if len(have) > len(shape):
         raise ValueError(f"broadcast_like: Cannot broadcast to shape with fewer dimensions: arr_shape={have} {shape=}")
-    if any(n not in (1, m) for n, m in zip(reversed(have), reversed(shape), strict=False)):
+    sides = zip(reversed(typeof(arr).entries), reversed(typeof(like_arr).entries), strict=False)
+    fits = all(n in (1, m) for n, m in zip(reversed(have), reversed(shape), strict=False))
+    if not fits or any(a not in (None, b) for a, b in sides):
         raise ValueError(
-            f"broadcast_like: Incompatible types for broadcasting: input shape={have} and requested {shape=}"
+            f"broadcast_like: Incompatible types for broadcasting: input shape={have} and requested {shape=}, of types "
+            f"{typeof(arr)} and {typeof(like_arr)}"
         )
-    return moving.held(arr) if have == shape else moving.broadcast_to_shape(arr, shape)
+    return moving.held(arr) if have == shape else moving.broadcast_to_shape(arr, shape, typeof(like_arr)._sharding)
 
 
 def shape_as_value(shape: Sequence[int]) -> Any:

@@ -45,7 +45,7 @@ def checked_key(name: str, key: Any) -> Array:
     return single_key(name, key)[0]
 
 
-_STATIC = {"shape", "dtype", "axis", "independent", "n", "m", "d", "out_sharding"}
+_STATIC = {"shape", "dtype", "axis", "independent", "replace", "n", "m", "d", "out_sharding"}
 
 
 def takes_out_sharding(draw: Callable) -> Callable:

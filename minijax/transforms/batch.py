@@ -23,7 +23,7 @@ def _without_axis(aval: Aval, dim: int) -> Aval:
 
 def with_axis(aval: Aval, dim: int, axis: Axis) -> Aval:
     """The type of values with the axis that `vmap` adds."""
-    return aval.with_axis(dim, axis.size, axis.explicit_mesh_axis, axis.mesh)
+    return aval.with_axis(dim, axis.size, axis.entry, axis.mesh)
 
 
 class BatchTracer(Tracer):
