@@ -2,10 +2,5 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(
-    __name__,
-    (),
-    {"minijax.api.processes": "is_initialized shutdown"},
-    missing={"jax.distributed.{0} is not there yet: programs run in one process.": "initialize"},
-)
+_FACE = Face(__name__, (), {"minijax.api.distributed": "initialize is_initialized shutdown"})
 __getattr__, __dir__ = _FACE.attribute, _FACE.names

@@ -2,11 +2,15 @@
 
 The spectral radius is the largest absolute value of the eigenvalues. Run it with JAX, or with
 `python -m minijax notebooks/spectral_radius.py`. The cells (`# %%`) open as a notebook in many editors.
+With `--processes 2` two processes train one network, each on its devices and its part of the batches.
 """
 
 # %%
 import argparse
 import functools
+import socket
+import subprocess
+import sys
 import time
 
 import jax
@@ -19,10 +23,30 @@ parser = argparse.ArgumentParser()
 parser.add_argument("--steps", type=int, default=10_000)
 parser.add_argument("--picture", default="spectral_radius.png", help="where the loss curve is drawn")
 parser.add_argument("--devices", type=int, default=2, help="virtual devices of the second training; 1: none")
-parser.add_argument("--losses", help="a file for the losses, step by step, as float32")
+parser.add_argument("--losses", help="a file for the losses of the first training, step by step, as float32")
+parser.add_argument("--spread-losses", help="a file for those of the second training")
+parser.add_argument("--processes", type=int, default=1, help="processes of the second training, each with its devices")
+parser.add_argument("--process", type=int, help="the number of this process; without it all are started")
+parser.add_argument("--coordinator", help="where the first process listens, as host:port")
 options, _ = parser.parse_known_args()
 if options.devices > 1:
     jax.config.update("jax_num_cpu_devices", options.devices)  # must come before the first array
+
+
+# %% Several processes: each runs this program, with its number
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+if options.processes > 1 and options.process is None:
+    where = f"127.0.0.1:{free_port()}"
+    commands = [[*sys.orig_argv, "--process", str(i), "--coordinator", where] for i in range(options.processes)]
+    started = [subprocess.Popen(c, stdout=subprocess.DEVNULL if i else None) for i, c in enumerate(commands)]
+    sys.exit(max(abs(process.wait()) for process in started))
+if options.processes > 1:
+    jax.distributed.initialize(options.coordinator, options.processes, options.process)
 
 
 # %% The function to learn, and its gradient
@@ -67,10 +91,10 @@ def step(i, state, key):
     return update(i, gradients, state), key, value
 
 
-# %% Training
+# %% Training, on one device
 state, key = init_optimizer(first_params), jax.random.PRNGKey(1)
 losses, start, shown = [], time.perf_counter(), 0
-for i in range(options.steps):
+for i in range(options.steps if options.processes == 1 else 0):  # several processes leave this one out
     state, key, value = step(i, state, key)
     losses.append(value)
     if (i + 1) % max(1, options.steps // 10) == 0:
@@ -81,12 +105,22 @@ for i in range(options.steps):
 
 # %% What it learned
 params = params_of(state)
-print("model at [[1, -1], [1, 1]]:", float(jnp.real(predict(params, real + 0j))), " true:", 2**0.5)
+if losses:
+    print("model at [[1, -1], [1, 1]]:", float(jnp.real(predict(params, real + 0j))), " true:", 2**0.5)
 if options.losses:
     np.asarray(losses, np.float32).tofile(options.losses)
 
 
 # %% The same on several devices: each has a part of the batch, and all take the mean of the gradients
+def batches(steps):
+    """This process's part of each batch, a row for each of its devices; all draw the same batches."""
+    key, rows = jax.random.PRNGKey(1), BATCH // options.processes
+    part = slice(jax.process_index() * rows, (jax.process_index() + 1) * rows)
+    for _ in range(steps):
+        key, matrices = draw(key)
+        yield matrices[part].reshape(options.devices, -1, 2, 2)
+
+
 @functools.partial(jax.pmap, axis_name="devices", in_axes=(None, None, 0), out_axes=(None, None))
 def spread_step(i, state, matrices):
     value, gradients = jax.lax.pmean(jax.value_and_grad(loss)(params_of(state), matrices), "devices")
@@ -99,17 +133,21 @@ def draw(key):
     return key, jax.random.normal(batch_key, (BATCH, 2, 2), dtype=complex)
 
 
-if options.devices > 1:
-    state, key = init_optimizer(first_params), jax.random.PRNGKey(1)
-    start = time.perf_counter()
-    for i in range(options.steps):  # nothing here waits for a result
-        key, matrices = draw(key)
-        state, value = spread_step(i, state, matrices.reshape(options.devices, -1, 2, 2))
+if options.devices * options.processes > 1:
+    state, spread_losses, start = init_optimizer(first_params), [], time.perf_counter()
+    for i, matrices in enumerate(batches(options.steps)):  # nothing here waits for a result
+        state, value = spread_step(i, state, matrices)
+        spread_losses.append(value)
     value = float(value)
     rate = options.steps / (time.perf_counter() - start)
-    print(f"on {options.devices} devices: loss {value:.4f} at the last step  {rate:8.0f} steps/s")
+    where = f"{jax.device_count()} devices" + f" of {options.processes} processes" * (options.processes > 1)
+    print(f"on {where}: loss {value:.4f} at the last step  {rate:8.0f} steps/s")
+    if options.spread_losses and not options.process:
+        np.asarray(spread_losses, np.float32).tofile(options.spread_losses)
 
 # %% The loss curve
+if not losses:
+    sys.exit()
 try:
     import matplotlib
 

@@ -9,7 +9,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
-from compare import Mismatch, canonical, normal, ours, outcome, require, same_lines, theirs
+from compare import Mismatch, _unwrapped as unwrapped, canonical, normal, ours, outcome, require, same_lines, theirs
 
 COLLECTIVES = ("all-reduce", "all-gather", "all-to-all", "collective-permute", "reduce-scatter")
 
@@ -38,6 +38,9 @@ def side(package: str) -> SimpleNamespace:
     s.custom, s.bent = _custom(jax, jnp)
     s.jaxpr = lambda f, *args: str(jax.make_jaxpr(f)(*args))
     s.text = lambda f, *args: canonical((f if hasattr(f, "lower") else jax.jit(f)).lower(*args).as_text())
+    # The types and bits of what a function gives; also compiled, and its jaxpr.
+    s.types = lambda f, *xs: [jax.tree.map(lambda x: str(jax.typeof(x)), f(*xs)), f(*xs)]
+    s.run = lambda f, *xs: [*s.types(f, *xs), jax.jit(f)(*xs), unwrapped(s.jaxpr(f, *xs))]
     s.collectives = lambda f, *args: collectives(jax.jit(f).lower(*args).compile().as_text())
     return s
 

@@ -71,6 +71,13 @@ def make_array_from_callback(
     if not isinstance(sharding, Sharding):
         raise TypeError(f"sharding should be an instance of `jax.sharding`. Got {sharding} of type {type(sharding)}")
     places = sharding.addressable_devices_indices_map(tuple(shape))
+    if not places:
+        if dtype is None:
+            raise ValueError(
+                "If the Array has no addressable shards, `dtype` must be provided via the `dtype` argument to "
+                "`jax.make_array_from_callback`."
+            )
+        return joined(ShapedArray(tuple(shape), dtypes.canonicalize_dtype(np.dtype(dtype))), sharding, [], True)
     once = data_callback(next(iter(places.values()))) if sharding.is_fully_replicated else None
     values = [data_callback(index) if once is None else once for index in places.values()]
     parts = [
@@ -87,25 +94,89 @@ def make_array_from_callback(
 
 
 def make_array_from_process_local_data(sharding: Any, local_data: Any, global_shape: Any = None) -> Any:
-    """The leaves of `local_data`, all that there is of them, as arrays that lie so.
+    """The leaves of `local_data`, which are this process's part, as arrays over all devices of their shardings.
 
-    Raises ValueError for a global shape that is another, NotImplementedError for devices of other processes.
+    `global_shape`, which is worked out where it is None, has for each axis the size of the data, if every process
+    has all of it, or that of the parts of all processes. Raises ValueError for a shape that is neither.
     """
     leaves, treedef = tree.flatten(local_data)
     shardings = tree.flatten_axes("make_array_from_process_local_data sharding", treedef, sharding)
     shardings = [on_mesh_that_is_set(s) if isinstance(s, PartitionSpec) else s for s in shardings]
     shardings = [s if isinstance(s, Sharding) else SingleDeviceSharding(s) for s in shardings]
-    is_shape = isinstance(global_shape, tuple) and all(isinstance(n, int) for n in global_shape)
+    is_shape = isinstance(global_shape, tuple) and all(isinstance(n, int | None) for n in global_shape)
     shapes = [global_shape] * len(leaves) if global_shape is None or is_shape else treedef.flatten_up_to(global_shape)
-    for x, s, shape in zip(leaves, shardings, shapes, strict=True):
-        if not s.is_fully_addressable:
-            raise NotImplementedError(
-                "make_array_from_process_local_data: arrays on several processes are not there yet"
-            )
-        if shape is not None and tuple(shape) != np.shape(x):
+    rows = zip(leaves, shardings, shapes, strict=True)
+    return treedef.unflatten([_of_local_data(x, s, shape) for x, s, shape in rows])
+
+
+def _of_local_data(x: Any, sharding: Sharding, shape: Any) -> ArrayImpl:
+    local = np.shape(x)
+    if shape is not None and None in shape:
+        raise ValueError(f"make_array_from_process_local_data: global_shape={shape} has Nones. This is not supported.")
+    if not sharding.is_fully_addressable:
+        return _from_parts(np.asarray(x), sharding, shape)
+    if shape is not None and tuple(shape) != local:
+        raise ValueError(
+            "When calling `make_array_from_process_local_data` on a single process, global_shape should be None "
+            f"or equal to local_data.shape. Got global_shape={shape} and local_data.shape={local}."
+        )
+    sharding.shard_shape(local)
+    return device_put(x, sharding)
+
+
+def _from_parts(value: np.ndarray, sharding: Sharding, shape: Sequence[int] | None) -> ArrayImpl:
+    if shape is not None and len(shape) != value.ndim:
+        raise ValueError(
+            f"make_array_from_process_local_data: global_shape={shape} and the data, {value.shape}, differ in rank"
+        )
+    mine = _own_tiles(sharding, value.ndim)
+    if shape is None:
+        shape = [
+            _whole_size(axis, *rest)
+            for axis, rest in enumerate(zip(value.shape, sharding.tiling(value.ndim), mine, strict=True))
+        ]
+    sizes = tuple(shape)
+    part = sharding.shard_shape(sizes)
+    for axis, (size, total, n, tiles) in enumerate(zip(value.shape, sizes, part, mine, strict=True)):
+        if size != total and (tiles is None or size != n * len(tiles)):
             raise ValueError(
-                "When calling `make_array_from_process_local_data` on a single process, global_shape should be None "
-                f"or equal to local_data.shape. Got global_shape={shape} and local_data.shape={np.shape(x)}."
+                "make_array_from_process_local_data: each dimension should match either global or process shape. "
+                f"In dimension {axis}, the process data has {size} elements, for {tiles and n * len(tiles)} of this "
+                f"process and global_shape={sizes}."
             )
-        s.shard_shape(np.shape(x))
-    return device_put(local_data, treedef.unflatten(shardings))
+
+    def data(index):
+        rows = []
+        for size, total, n, tiles, wanted in zip(value.shape, sizes, part, mine, index, strict=True):
+            tile = (wanted.start or 0) // n if n else 0
+            start = n * (tile if size == total else tiles.index(tile))
+            rows.append(slice(start, start + n))
+        return value[tuple(rows)]
+
+    return make_array_from_callback(sizes, sharding, data)
+
+
+def _whole_size(axis: int, size: int, count: int, tiles: list[int] | None) -> int:
+    if tiles is None:
+        raise ValueError(
+            f"make_array_from_process_local_data: processes have parts of axis {axis} that overlap and are not the "
+            "same: global_shape must be given"
+        )
+    return size * count // len(tiles)
+
+
+def _own_tiles(sharding: Sharding, ndim: int) -> list[list[int] | None]:
+    """For each axis the tiles that this process has; None where processes have tiles in common, but not all."""
+    of_process: dict[bool | int, list[set]] = {}
+    mine = sharding.addressable_devices
+    for device, position in sharding._positions(ndim):
+        whose = True if device in mine else -device.process_index
+        tiles = of_process.setdefault(whose, [set() for _ in range(ndim)])
+        for seen, (tile, _) in zip(tiles, position, strict=True):
+            seen.add(tile)
+    own: list[list[int] | None] = []
+    for axis in range(ndim):
+        sets = {frozenset(tiles[axis]) for tiles in of_process.values()}
+        is_uniform = sum(map(len, sets)) == len(frozenset().union(*sets)) and len({*map(len, sets)}) == 1
+        own.append(sorted(of_process[True][axis]) if is_uniform else None)
+    return own

@@ -153,7 +153,7 @@ def auto_axes(f: Callable | None = None, /, *, axes: Any = None, out_sharding: A
         if mesh is None or inner == mesh:
             return f(*args, **kwargs)
         with meshes.use_abstract_mesh(inner):
-            args, kwargs = on_auto_axes((args, kwargs), inner)
+            args, kwargs = on_auto_axes((args, kwargs), inner, mesh)
             results = f(*args, **kwargs)
         with meshes.use_abstract_mesh(mesh):
             return _over(mesh, results, "auto_axes", "out_sharding", out_sharding, inner)
@@ -180,7 +180,7 @@ def explicit_axes(f: Callable | None = None, /, *, axes: Any = None, in_sharding
         with meshes.use_abstract_mesh(inner):
             results = f(*_over(inner, args, "explicit_axes", "in_sharding", in_sharding), **kwargs)
         with meshes.use_abstract_mesh(mesh):
-            return on_auto_axes(results, mesh)
+            return on_auto_axes(results, mesh, inner)
 
     return wrapped
 

@@ -16,9 +16,10 @@ from minijax.ir.body import function_name, signature_of
 from minijax.ir.types import is_value, typeof
 from minijax.partition.meshes import Mesh, P
 from minijax.partition.shardings import NamedSharding
+from minijax.primitives.host_local import global_to_local_p, local_to_global_p
 from minijax.primitives.moving import expand_dims
 from minijax.primitives.structural import squeeze
-from minijax.run import client
+from minijax.run import client, distributed
 
 _UNNAMED = "_internal_pmap_axis_name"
 
@@ -110,6 +111,8 @@ def pmap(
     @api_boundary
     @functools.wraps(fun)
     def call(*args, **kwargs):
+        if distributed.state.num_processes > 1 and len(_devices(mapped.mapping)) > 1:
+            return _call_of_parts(mapped, args, kwargs)
         return mapped(*args, **kwargs)
 
     call.lower = mapped.lower
@@ -126,20 +129,14 @@ def _check_axes(name: str, axes: Any) -> None:
 
 def _call(mapping: _Mapping, *args: Any, **kwargs: Any) -> Any:
     """The `shard_map` that the mapped function is for these arguments, of which the static ones are plain values."""
-    static = {i % len(args): args[i] for i in mapping.static}
-    leaves, treedef = tree.flatten((tuple([x for i, x in enumerate(args) if i not in static]), kwargs))
-    axes = _leaf_axes(mapping, leaves, treedef, len(args), static)
+    leaves, axes, refilled = _split(mapping, args, kwargs)
     mesh = _mesh(mapping, leaves, axes)
     out_tree: Any = None
     out_specs: list = []
 
     def body(*xs):
         nonlocal out_tree, out_specs
-        dynamic, by_name = treedef.unflatten(
-            [x if a is None else squeeze(x, (a,)) for x, a in zip(xs, axes, strict=True)]
-        )
-        rest = iter(dynamic)
-        positional = [static[i] if i in static else next(rest) for i in range(len(args))]
+        positional, by_name = refilled([x if a is None else squeeze(x, (a,)) for x, a in zip(xs, axes, strict=True)])
         results, out_tree = tree.flatten(mapping.fun(*positional, **by_name))
         prefix = tree.flatten_axes("pmap out_axes", out_tree, mapping.out_axes)
         out_axes = [
@@ -151,6 +148,44 @@ def _call(mapping: _Mapping, *args: Any, **kwargs: Any) -> Any:
     in_specs = [_spec(a, mapping.axis_name) for a in axes]
     results = mapped_over(body, mesh, in_specs, lambda: out_specs, tuple(leaves))
     return out_tree.unflatten(results)
+
+
+def _split(mapping: _Mapping, args: tuple, kwargs: dict) -> tuple[list, list, Callable[[list], tuple]]:
+    """The leaves of arguments that are not static, the axis of each, and what puts others in their places."""
+    static = {i % len(args): args[i] for i in mapping.static}
+    leaves, treedef = tree.flatten((tuple([x for i, x in enumerate(args) if i not in static]), kwargs))
+
+    def refilled(leaves):
+        dynamic, by_name = treedef.unflatten(leaves)
+        rest = iter(dynamic)
+        return [static[i] if i in static else next(rest) for i in range(len(args))], by_name
+
+    return leaves, _leaf_axes(mapping, leaves, treedef, len(args), static), refilled
+
+
+def _call_of_parts(mapped: Pmapped, args: tuple, kwargs: dict) -> Any:
+    """As `mapped(...)`, of arguments and results that are this process's part along the mapped axes."""
+    mapping = mapped.mapping
+    leaves, axes, refilled = _split(mapping, args, kwargs)
+    mesh = _mesh(mapping, leaves, axes, of_parts=True)
+    specs = [_spec(a, mapping.axis_name) for a in axes]
+    pairs = zip(leaves, specs, strict=True)
+    positional, by_name = refilled([local_to_global_p.bind(x, global_mesh=mesh, pspec=s) for x, s in pairs])
+    results, out_tree = tree.flatten(mapped(*positional, **by_name))
+    out_axes = tree.flatten_axes("pmap out_axes", out_tree, mapping.out_axes)
+    parts = []
+    for x, a in zip(results, out_axes, strict=True):
+        spec = _spec(None if a is None else canonical_axis(a, typeof(x).ndim), mapping.axis_name)
+        parts.append(global_to_local_p.bind(x, global_mesh=mesh, pspec=spec))
+    return out_tree.unflatten(parts)
+
+
+def _devices(mapping: _Mapping) -> dict[int, list]:
+    """Those that the function may be mapped over, by process."""
+    by_process: dict[int, list] = {}
+    for device in mapping.devices or client.devices(mapping.backend):
+        by_process.setdefault(device.process_index, []).append(device)
+    return by_process
 
 
 def _spec(axis: int | None, name: Any) -> P:
@@ -181,20 +216,23 @@ def _positive_axis(name: str, x: Any, axis: int | None) -> int | None:
     return canonical_axis(axis, ndim)
 
 
-def _mesh(mapping: _Mapping, leaves: Sequence, axes: Sequence[int | None]) -> Mesh:
+def _mesh(mapping: _Mapping, leaves: Sequence, axes: Sequence[int | None], of_parts: bool = False) -> Mesh:
+    """As many devices as the mapped axes are long, of every process as many; `of_parts`: they are this one's part."""
     sizes = {typeof(x).shape[a] for x, a in zip(leaves, axes, strict=True) if a is not None}
     if not sizes:
         raise ValueError("pmap requires at least one argument with a mapped axis.")
     name = mapping.name
     if len(sizes) > 1:
         raise ValueError(f"pmap got inconsistent sizes for array axes to be mapped: {sorted(sizes)}, of {name}")
-    (size,) = sizes
+    by_process = _devices(mapping)
+    size = sizes.pop() * (len(by_process) if of_parts else 1)
     if mapping.axis_size not in (None, size):
         raise ValueError(f"Specified axis_size {mapping.axis_size} doesn't match received axis_size {size}.")
-    devices = mapping.devices or tuple(client.local_devices(backend=mapping.backend))
-    if not 0 < size <= len(devices):
+    count = sum(map(len, by_process.values()))
+    each, rest = divmod(size, len(by_process))
+    if rest or not 0 < each <= min(map(len, by_process.values())):
         raise ValueError(
             f"pmap of {name} maps over an axis of size {size}, which requires {size} logical devices, but "
-            f"only {len(devices)} XLA devices are available"
+            f"only {count} XLA devices are available"
         )
-    return Mesh(list(devices[:size]), (mapping.axis_name,))
+    return Mesh([d for devices in by_process.values() for d in devices[:each]], (mapping.axis_name,))

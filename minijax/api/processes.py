@@ -1,16 +1,22 @@
-"""What the processes of a program tell each other; a program of this library is one process."""
+"""What the processes of a program tell each other."""
 
-from collections.abc import Callable
+import contextlib
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from minijax.api.transfer import device_put
+from minijax.api.jit import jit
 from minijax.base import tree
-from minijax.ir.trace import Tracer
+from minijax.ir.primitive import Primitive
+from minijax.partition.meshes import Mesh, P
 from minijax.partition.shardings import NamedSharding
-from minijax.primitives.sharding import with_sharding_constraint
-from minijax.run.array import Array
+from minijax.primitives.host_local import global_to_local_p, local_to_global_p
+from minijax.primitives.reduce import reduce_or, reduce_sum
+from minijax.run import client, distributed, gather, transfer
+from minijax.run.array import ArrayImpl
 
 
 class ProcessFailureError(Exception):
@@ -21,66 +27,145 @@ class ProcessFailureError(Exception):
         self.failed_devices = failed_devices
 
 
-def is_initialized() -> bool:
-    """Whether this process was made one of several."""
-    return False
+def _are_several() -> bool:
+    return client.process_count() > 1
 
 
-def shutdown() -> None:
-    """Leaves the other processes; there are none."""
+def _of_host(x: Any) -> np.ndarray:
+    return np.asarray(x) if isinstance(x, ArrayImpl) else transfer.as_host(x)
 
 
 def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
-    """The first process's values, as NumPy arrays."""
-    return tree.tree_map(np.asarray, in_tree)
+    """The values of the process where `is_source` holds, by default of the first, as NumPy arrays."""
+    if not _are_several():
+        return tree.tree_map(np.asarray, in_tree)
+    is_source = client.process_index() == 0 if is_source is None else is_source
+    mesh = gather.mesh_of_processes(tuple(client.devices()))
+
+    def row(x):
+        value = _of_host(x)
+        return gather.of_each_process(value if is_source else np.zeros_like(value), mesh)
+
+    return tree.tree_map(np.asarray, _summed(mesh)(tree.tree_map(row, in_tree)))
+
+
+def _summed(mesh: Mesh) -> Callable:
+    def total(x):
+        return (reduce_or if x.dtype == np.bool_ else reduce_sum)(x, (0,))
+
+    return jit(lambda xs: tree.tree_map(total, xs), out_shardings=NamedSharding(mesh, P()))
 
 
 def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
-    """All processes' values as NumPy arrays, stacked over a leading axis, or concatenated if `tiled`."""
-    return tree.tree_map(lambda x: np.asarray(x) if tiled else np.asarray(x)[None], in_tree)
+    """All processes' values as NumPy arrays, stacked over a leading axis, or concatenated if `tiled`.
+
+    An array that spans processes is given whole. Raises ValueError for one that is not `tiled`.
+    """
+
+    def gathered(x):
+        if isinstance(x, ArrayImpl) and not x.is_fully_addressable:
+            if not tiled:
+                raise ValueError(
+                    "process_allgather: Gathering global non-fully-addressable arrays only supports tiled=True, "
+                    f"and this is one of shape {x.shape}"
+                )
+            return gather.on_all(x)
+        if not _are_several():
+            return np.asarray(x) if tiled else np.asarray(x)[None]
+        rows = gather.gathered(_of_host(x))
+        return rows.reshape(-1, *rows.shape[2:]) if tiled and rows.ndim > 1 else rows
+
+    return tree.tree_map(gathered, in_tree)
 
 
 def assert_equal(in_tree: Any, fail_message: str = "") -> None:
-    """Raises AssertionError if the processes' values differ; those of one process do not."""
-    broadcast_one_to_all(in_tree)
+    """Raises AssertionError, in all of them, if the processes' values differ."""
+    if not _are_several():
+        broadcast_one_to_all(in_tree)
+        return
+    for x in tree.tree_leaves(in_tree):
+        gather.check_equal(_of_host(x), client.devices(), fail_message)
 
 
 def sync_global_devices(name: str) -> None:
-    """Waits until all processes have come here."""
-    name.encode()
+    """Waits until all processes have come here, with the same name: AssertionError if not."""
+    crc = zlib.crc32(name.encode())
+    if _are_several():
+        assert_equal(np.uint32(crc), f"sync_global_devices name mismatch ({name!r}).")
 
 
 def reached_preemption_sync_point(step_id: int) -> bool:
-    """Whether the processes should save their state now, for one of them will be stopped."""
-    return False
+    """Whether the processes should save their state now, for one of them will be stopped.
+
+    Raises RuntimeError if nobody watches for that: the option `jax_enable_preemption_service`.
+    """
+    if not distributed.state.client:
+        return False
+    manager = distributed.state.preemption_sync_manager
+    if manager is None:
+        raise RuntimeError(
+            "Preemption sync manager has not been initialized: jax_enable_preemption_service was off when "
+            "jax.distributed.initialize was called."
+        )
+    return manager.reached_sync_point(step_id)
+
+
+# ---- processes that fail ----------------------------------------------------------------------------
+
+_VOTE_MILLISECONDS = 60_000
+_rounds: Counter = Counter()  # by the incarnations of the processes that take part
+
+
+@contextlib.contextmanager
+def _of_live_devices(devices: Sequence[Any], coordinator: Any) -> Iterator[list]:
+    processes = sorted({d.process_index for d in devices})
+    alive = coordinator.get_live_nodes(processes)  # which waits for those that live
+    chosen = [d for d in devices if d.process_index in alive]
+    incarnations = tuple(sorted(alive.items()))
+    _rounds[incarnations] += 1
+    votes = f"minijax/live_devices/{hash(incarnations)}/{_rounds[incarnations]}/"
+    try:
+        yield chosen
+    except BaseException:
+        coordinator.key_value_set(f"{votes}{client.process_index()}", "failed")
+        coordinator.get_live_nodes(sorted(alive))
+        raise
+    coordinator.key_value_set(f"{votes}{client.process_index()}", "done")
+    after = coordinator.get_live_nodes(sorted(alive))
+    failed = {process for process, incarnation in alive.items() if after.get(process) != incarnation}
+    failed |= {int(key.rpartition("/")[2]) for key, vote in coordinator.key_value_dir_get(votes) if vote == "failed"}
+    if failed:
+        raise ProcessFailureError({d for d in chosen if d.process_index in failed})
 
 
 def live_devices(devices: Any) -> Any:
-    """The devices whose processes have not failed. Raises RuntimeError in a program of one process."""
-    raise RuntimeError("Distributed JAX not initialized: live_devices asks about other processes.")
+    """A context manager for those of the devices whose processes have not failed; all of these enter it together.
+
+    They leave it together: where one fails inside, or raises, it raises ProcessFailureError in the others. Raises
+    RuntimeError in a program of one process, ValueError if no device is this process's.
+    """
+    if distributed.state.client is None:
+        raise RuntimeError("Distributed JAX not initialized: live_devices asks about other processes.")
+    devices = list(devices)
+    if not any(d.process_index == client.process_index() for d in devices):
+        raise ValueError("live_devices: Provided devices do not have any local devices.")
+    return _of_live_devices(devices, distributed.state.client)
+
+
+# ---- arrays of each process, and of all -------------------------------------------------------------
 
 
 def host_local_array_to_global_array(local_inputs: Any, global_mesh: Any, pspecs: Any) -> Any:
     """Arrays over a mesh, of each process's part; `pspecs` is a tree prefix of specs."""
-    return _each(_over_mesh, "input pspecs", local_inputs, global_mesh, pspecs)
+    return _each(local_to_global_p, "input pspecs", local_inputs, global_mesh, pspecs)
 
 
 def global_array_to_host_local_array(global_inputs: Any, global_mesh: Any, pspecs: Any) -> Any:
-    """This process's part of arrays over a mesh."""
-
-    def part(x, mesh, spec):
-        return x if isinstance(x, Array) else _over_mesh(x, mesh, spec)
-
-    return _each(part, "output pspecs", global_inputs, global_mesh, pspecs)
+    """This process's part of arrays over a mesh; `pspecs` is a tree prefix of specs."""
+    return _each(global_to_local_p, "output pspecs", global_inputs, global_mesh, pspecs)
 
 
-def _over_mesh(x, mesh, spec):
-    # Under a transformation the spec is of what the function sees, which a constraint knows.
-    put = with_sharding_constraint if isinstance(x, Tracer) else device_put
-    return put(x, NamedSharding(mesh, spec))
-
-
-def _each(f: Callable, what: str, values: Any, mesh: Any, pspecs: Any) -> Any:
+def _each(primitive: Primitive, what: str, values: Any, mesh: Any, pspecs: Any) -> Any:
     leaves, treedef = tree.flatten(values)
     if pspecs is None:
         raise ValueError(
@@ -88,4 +173,5 @@ def _each(f: Callable, what: str, values: Any, mesh: Any, pspecs: Any) -> Any:
             "to replicate your input."
         )
     specs = tree.flatten_axes(what, treedef, pspecs)
-    return treedef.unflatten([f(x, mesh, p) for x, p in zip(leaves, specs, strict=True)])
+    pairs = zip(leaves, specs, strict=True)
+    return treedef.unflatten([primitive.bind(x, global_mesh=mesh, pspec=spec) for x, spec in pairs])

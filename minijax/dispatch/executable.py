@@ -158,6 +158,11 @@ def _warn_of_unused_donations(lowered: Lowered) -> None:
 
 def _copied_constant(constant: Any, device: Any) -> ArrayImpl:
     """A captured value in memory of the program's own."""
+    if isinstance(constant, ArrayImpl) and not constant.is_fully_addressable:
+        raise RuntimeError(
+            "Closing over jax.Array that spans non-addressable (non process local) devices is not allowed: pass "
+            f"{constant.aval.str_short()} as an argument to the function."
+        )
     if device is None:
         return copied(transfer.to_device(constant, constant._sig.sharding))
     if type(constant) is np.ndarray and not constant.ndim and device is client.default_device():

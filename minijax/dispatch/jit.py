@@ -203,8 +203,9 @@ def program_options(
 ) -> ProgramOptions:
     """The options of a program, from the parameters of a `jit` equation."""
     donated = tuple(donated) if any(donated) else ()
-    layouts = (tuple(kinds) if any(kinds) else () for kinds in (in_layouts, out_layouts))
-    return ProgramOptions(name, donated, keep_unused, None, compiler_options, specified(ins), specified(outs), *layouts)
+    in_layouts, out_layouts = (tuple(kinds) if any(kinds) else () for kinds in (in_layouts, out_layouts))
+    shardings = specified(ins), specified(outs)
+    return ProgramOptions(name, donated, keep_unused, None, compiler_options, *shardings, in_layouts, out_layouts)
 
 
 def _widened(shardings: Sequence, axis: Axis, dims: Sequence) -> list:

@@ -15,9 +15,10 @@ from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.primitive import Axis, Primitive
 from minijax.ir.trace import Tracer, eval_jaxpr
 from minijax.ir.types import ShapedArray, Zero, typeof
+from minijax.partition.explicit import check_divides, check_same_entries, entries_of
 from minijax.primitives import elementwise as ops, reduce as reductions, window as windows
 from minijax.primitives.families import INT_BOOL, const_like
-from minijax.primitives.moving import axis_to_front, broadcast_to_shape
+from minijax.primitives.moving import axis_to_front, broadcast_to_shape, other_axes
 from minijax.primitives.reduce import combined_aval, merged_to_front
 from minijax.primitives.structural import pad, slice_in_dim, squeeze
 from minijax.primitives.zeros import instantiate, nonzero_mask, zeros_like_aval
@@ -82,6 +83,11 @@ class Reduce(Reducing):
             combined_aval("reduce", x, dimensions).update(weak_type=x.weak_type and init.weak_type)
             for x, init in zip(xs, inits, strict=True)
         ]
+
+    def shard(self, mesh, avals, outs, *, dimensions, **params):
+        xs = _halves(avals)[0]
+        check_same_entries(xs)
+        return [entries_of(xs[0].entries, other_axes(xs[0].ndim, dimensions))] * len(xs)
 
     def lower(self, e, ins, outs, *operands, computation, jaxpr, dimensions):
         xs, inits = _halves(operands)
@@ -165,6 +171,11 @@ class ReduceWindow(Reducing):
         shape = windows.window_shape(xs[0].shape, **window)
         _check_results("reduce_window", xs, jaxpr)
         return [ShapedArray(shape, x.dtype) for x in xs]
+
+    def shard(self, mesh, avals, outs, **params):
+        xs = _halves(avals)[0]
+        check_same_entries(xs)
+        return [check_divides("reduce_window", mesh, xs[0], outs[0].shape)] * len(xs)
 
     def lower(self, e, ins, outs, *operands, jaxpr, consts, **window):
         xs, inits = _halves(operands)

@@ -5,9 +5,11 @@ Each verb appends a line and returns the name of its result; types come from ava
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from operator import attrgetter
 from typing import Any
 
+from minijax.base import dtypes
 from minijax.hlo.locations import Surroundings
 from minijax.hlo.shardy import Meshes, constraining
 from minijax.hlo.spell import suffix_of
@@ -46,6 +48,14 @@ class Emitter(Index, Linalg, Collective):
         if device not in self.devices:
             raise ValueError(f"{device} is not among the devices of the program: {list(self.devices)}")
         return list(self.devices).index(device)
+
+    def place_in(self, mesh: Any, axis: Any, aval: ShapedArray) -> Name:
+        """Which of the devices along a mesh axis one is, where all axes are manual."""
+        at, unsigned = mesh.axis_names.index(axis), ShapedArray((), dtypes.uint32)
+        inner = self.constant(prod(mesh.axis_sizes[at + 1 :]), unsigned)
+        size = self.constant(mesh.axis_sizes[at], unsigned)
+        place = self.binary("divide", self.partition_id(), inner, unsigned)
+        return self.convert(self.binary("remainder", place, size, unsigned), unsigned, aval)
 
     # ---- nested jaxprs ----------------------------------------------------------------------------
 

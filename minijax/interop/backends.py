@@ -1,26 +1,10 @@
 """The clients of platforms, for libraries that bring a platform of their own."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from minijax.base.cache import clear_caches, on_clear
 from minijax.run import client
-
-
-@dataclass
-class DistributedState:
-    """What this process knows of others that it works with; there are none."""
-
-    process_id: int = 0
-    num_processes: int = 1
-    service: Any = None
-    client: Any = None
-    preemption_sync_manager: Any = None
-    coordinator_address: str | None = None
-
-
-global_state = DistributedState()
 
 
 def backends() -> dict[str, Any]:

@@ -29,7 +29,7 @@ minijax.interop.introspection: TraceTag concrete_or_error set_current_trace take
 minijax.ir.primitive: Primitive
 """,
     "dispatch": "minijax.run.tokens: wait_for_tokens=effects_barrier",
-    "distributed": "minijax.interop.backends: global_state",
+    "distributed": "minijax.run.distributed: global_state=state",
     "dtypes": """
 minijax.base.dtypes: DType ExtendedDType TypePromotionError extended finfo supports_inf to_complex_dtype
 """,

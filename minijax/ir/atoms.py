@@ -45,7 +45,11 @@ class Literal:
             return hash((self.val.item(), self.val.dtype)) if getattr(self.val, "shape", None) == () else None
 
     def __repr__(self):
-        return f"Literal({self.val})"
+        kind = _TYPED.get(self.aval.dtype.kind) if self.aval.weak_type else None
+        return f"Literal({kind}({self.val}, dtype={self.aval.dtype}))" if kind else f"Literal({self.val})"
+
+
+_TYPED = {"i": "TypedInt", "c": "TypedComplex"}  # what jax has for the weak constants that it prints with their types
 
 
 Atom = Var | Literal

@@ -27,7 +27,7 @@ from minijax.primitives.dot import dot_general
 from minijax.primitives.families import is_complex, scalar_like
 from minijax.primitives.promote import arrays, check_no_float0, check_out, promote_dtypes
 from minijax.primitives.reduce import reduce_or, reduce_sum
-from minijax.primitives.sharding import with_auto_axes
+from minijax.primitives.sharding import requested_sharding, with_auto_axes
 
 # ---- einsum: the equation ----------------------------------------------------------------------------
 
@@ -175,20 +175,22 @@ def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any =
            out_sharding: Any = None) -> Any:  # fmt: skip
     """As `numpy.einsum`, made of dot products, with their precision and the dtype of the sums."""
     check_out("einsum", out)
-    dot = () if _dot_general is dot_general else (_dot_general,)
+    how = (optimize, precision, preferred_element_type, *(() if _dot_general is dot_general else (_dot_general,)))
     if out_sharding is None:
-        return _contracted(operands, subscripts, optimize, precision, preferred_element_type, *dot)
-    how = (optimize, precision, preferred_element_type, *dot)
+        return _contracted(operands, subscripts, *how)
     subscripts, operands = _equation(subscripts, operands)
-    return with_auto_axes("einsum", lambda *xs: _contracted(xs, subscripts, *how), operands, out_sharding)
+    if len(operands) > 2:
+        return with_auto_axes("einsum", lambda *xs: _contracted(xs, subscripts, *how), operands, out_sharding)
+    return _contracted(operands, subscripts, *how, requested=requested_sharding("einsum", out_sharding))
 
 
 @fused(whole=True)
 def _contracted(
-    operands: tuple, subscripts: Any, optimize: Any, precision: Any, preferred: Any, dot: Callable = dot_general
-) -> Any:
+    operands: tuple, subscripts: Any, optimize: Any, precision: Any, preferred: Any, dot: Callable = dot_general,
+    requested: Any = None,
+) -> Any:  # fmt: skip
     values, inputs, output, path = _planned(subscripts, operands, optimize)
-    return _einsum(tuple(values), inputs, output, path, precision, preferred, dot)
+    return _einsum(tuple(values), inputs, output, path, precision, preferred, dot, requested)
 
 
 def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> tuple[list, str]:
@@ -201,10 +203,12 @@ def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> t
 # ---- einsum: the sums --------------------------------------------------------------------------------
 
 
-@jitted("_einsum", static=("inputs", "output", "path", "precision", "preferred", "dot"), inline=True)
+@jitted("_einsum", static=("inputs", "output", "path", "precision", "preferred", "dot", "requested"),
+        inline=True)  # fmt: skip
 def _einsum(
-    operands: tuple, inputs: tuple[str, ...], output: str, path: tuple, precision: Any, preferred: Any, dot: Callable
-) -> Any:
+    operands: tuple, inputs: tuple[str, ...], output: str, path: tuple, precision: Any, preferred: Any, dot: Callable,
+    requested: Any,
+) -> Any:  # fmt: skip
     weak = False
     if preferred is None:
         preferred, weak = dtypes.result_type(*operands, return_weak_type_flag=True)
@@ -220,17 +224,17 @@ def _einsum(
         letters = dict.fromkeys("".join(names for _, names in taken))
         result = output if n == len(path) - 1 else "".join(c for c in letters if c in needed)
         if len(taken) == 1:
-            x, names = _sum_repeated(*_sum_lone(*taken[0], set(result)), set(result))
+            x, names = _sum_repeated(*_sum_lone(*taken[0], set(result), requested), set(result), requested)
         else:
             how = functools.partial(dot, precision=precision, preferred_element_type=preferred)
-            x, names = _product(*taken, result, how)
+            x, names = _product(*taken, result, how, requested)
         x = x if names == result else moving.transpose(x, [names.index(c) for c in result])
         terms.append((x, result))
     return as_type(terms[0][0], dtypes.check_and_canonicalize_user_dtype(preferred, "einsum"), weak)
 
 
-def _product(lhs: tuple, rhs: tuple, result: str, dot: Callable) -> tuple[Any, str]:
-    """The contraction of two operands, and the letters of its axes."""
+def _product(lhs: tuple, rhs: tuple, result: str, dot: Callable, requested: Any) -> tuple[Any, str]:
+    """The contraction of two operands, and the letters of its axes; `requested`: how the result lies."""
     lhs, rhs = _without_unit_axes(lhs, rhs), _without_unit_axes(rhs, lhs)
     lhs, rhs = _sum_lone(*lhs, {*result, *rhs[1]}), _sum_lone(*rhs, {*result, *lhs[1]})
     (x, left), (y, right) = _sum_repeated(*lhs, {*result, *rhs[1]}), _sum_repeated(*rhs, {*result, *lhs[1]})
@@ -241,8 +245,18 @@ def _product(lhs: tuple, rhs: tuple, result: str, dot: Callable) -> tuple[Any, s
     at = [tuple(tuple(s.index(c) for c in group) for s in sides) for group in (contracted, batch)]
     free = ["".join(c for c in names if c not in shared) for names in sides]
     if "".join([*batch, *reversed(free)]) == result:
-        return dot(y, x, tuple(pair[::-1] for pair in at)), result
-    return dot(x, y, tuple(at)), "".join([*batch, *free])
+        return dot(y, x, tuple(pair[::-1] for pair in at), **_lying(requested, result, result)), result
+    names = "".join([*batch, *free])
+    return dot(x, y, tuple(at), **_lying(requested, result, names)), names
+
+
+def _lying(requested: Any, result: str, names: str) -> dict[str, Any]:
+    """The argument that says how a product of the axes `names` lies, where axes `result` lie as requested."""
+    if requested is None:
+        return {}
+    entries = requested.spec.padded(len(result))
+    spec = requested.spec.update(partitions=[entries[result.index(c)] for c in names])
+    return dict(out_sharding=requested.update(spec=spec))
 
 
 def _without_unit_axes(own: tuple, other: tuple) -> tuple[Any, str]:
@@ -253,18 +267,19 @@ def _without_unit_axes(own: tuple, other: tuple) -> tuple[Any, str]:
     return (structural.squeeze(x, axes), "".join(c for i, c in enumerate(names) if i not in axes)) if axes else own
 
 
-def _sum(x: Any, names: str, axes: Sequence[int]) -> tuple[Any, str]:
-    reduce = reduce_or if typeof(x).dtype == np.bool_ else reduce_sum
-    return reduce(x, axes), "".join(c for i, c in enumerate(names) if i not in axes)
+def _sum(x: Any, names: str, axes: Sequence[int], requested: Any = None) -> tuple[Any, str]:
+    is_flag = typeof(x).dtype == np.bool_
+    total = reduce_or(x, axes) if is_flag else reduce_sum(x, axes, out_sharding=requested)
+    return total, "".join(c for i, c in enumerate(names) if i not in axes)
 
 
-def _sum_lone(x: Any, names: str, keep: set[str]) -> tuple[Any, str]:
+def _sum_lone(x: Any, names: str, keep: set[str], requested: Any = None) -> tuple[Any, str]:
     """Sums the axes whose letters are there once, and not kept."""
     axes = tuple(i for i, c in enumerate(names) if names.count(c) == 1 and c not in keep)
-    return _sum(x, names, axes) if axes else (x, names)
+    return _sum(x, names, axes, requested) if axes else (x, names)
 
 
-def _sum_repeated(x: Any, names: str, keep: set[str]) -> tuple[Any, str]:
+def _sum_repeated(x: Any, names: str, keep: set[str], requested: Any = None) -> tuple[Any, str]:
     """Takes the diagonal along axes of one letter; sums it unless the letter is kept."""
     for c in dict.fromkeys(names):
         axes = tuple(i for i, d in enumerate(names) if c == d)
@@ -273,7 +288,7 @@ def _sum_repeated(x: Any, names: str, keep: set[str]) -> tuple[Any, str]:
             mask = _diagonal(tuple(shape[i] for i in axes))
             mask = mask if len(axes) == len(shape) else moving.broadcast_in_dim(mask, shape, axes)
             x = lax.select(mask, x, moving.full(shape, scalar_like(x, 0)))
-            x, names = _sum(x, names, axes[:-1] if c in keep else axes)
+            x, names = _sum(x, names, axes[:-1] if c in keep else axes, requested)
     return x, names
 
 

@@ -11,6 +11,7 @@ from minijax.api.vmap import vmap
 from minijax.base import dims, dtypes, errors, tree
 from minijax.dispatch.fused import fused
 from minijax.dispatch.jitted import jitted
+from minijax.ir import state
 from minijax.ir.trace import Tracer
 from minijax.ir.types import typeof, unwrapped
 from minijax.numpy import ufuncs
@@ -213,7 +214,16 @@ def _filled(name: str, shape: Any, fill: Any, dtype: Any, device: Any, out_shard
             f"{dtype})` when you meant `jax.numpy.{name}(({shape}, {dtype}))`, with one tuple for the shape?"
         )
     dtype = dtypes.requested_dtype(dtype, name, float)
-    return _place(_constant(_shape_of(shape), fill, dtype), device, f"jnp.{name}", out_sharding)
+    shape = _shape_of(shape)
+    requested = _requested(f"jnp.{name}", out_sharding, shape)
+    return _place(
+        _constant(shape, fill, dtype, split=requested), device, f"jnp.{name}", None if requested else out_sharding
+    )
+
+
+def _requested(name: str, out_sharding: Any, shape: tuple) -> Any:
+    """What is requested of an operation that a trace records; values are placed afterwards."""
+    return sharding.requested_sharding(name, out_sharding, len(shape)) if shape and not state.is_eager() else None
 
 
 def _constant(shape: tuple, fill: Any, dtype: Any, weak: bool = False, split: Any = None) -> Any:
@@ -248,14 +258,17 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, 
     """As `numpy.full`; the dtype is that of the value, weak if that is and no device is given."""
     (fill,) = arraylike("full", fill_value)
     dtype = dtypes.requested_dtype(dtype, "full")
+    shape = _shape_of(shape)
+    requested = _requested("full", out_sharding, shape)
     if typeof(fill).ndim:
-        out = moving.broadcast_to_shape(array_of(fill, dtype), _fits("full", typeof(fill).shape, _shape_of(shape)))
+        requested = requested if _fits("full", typeof(fill).shape, shape) != typeof(fill).shape else None
+        out = moving.broadcast_to_shape(array_of(fill, dtype), shape, requested)
     elif dtype is None and dtypes.is_extended(typeof(fill).dtype):
-        out = moving.broadcast_to_shape(fill, _shape_of(shape))
+        out = moving.broadcast_to_shape(fill, shape, requested)
     else:
         weak = dtype is None and device is None and typeof(fill).weak_type
-        out = _constant(_shape_of(shape), fill, dtype or typeof(fill).dtype, weak)
-    return _place(out, device, "full", out_sharding)
+        out = _constant(shape, fill, dtype or typeof(fill).dtype, weak, requested)
+    return _place(out, device, "full", None if requested else out_sharding)
 
 
 def _fits(name: str, have: tuple, shape: tuple) -> tuple:
@@ -270,14 +283,16 @@ def _like(name: str, a: Any, fill: Any, dtype: Any, shape: Any, device: Any, out
     dtype = dtypes.requested_dtype(dtype, name)
     like = structural.typeof_like(a)
     shape = like.shape if shape is None else _shape_of(shape)
+    requested = _requested(name, out_sharding, shape)
     if typeof(fill).ndim:
-        out = moving.broadcast_to_shape(convert(fill, dtype or like.dtype), _fits(name, typeof(fill).shape, shape))
+        requested = requested if _fits(name, typeof(fill).shape, shape) != typeof(fill).shape else None
+        out = moving.broadcast_to_shape(convert(fill, dtype or like.dtype), shape, requested)
     else:
-        split = like._sharding if shape == like.shape and isinstance(a, Tracer) else None
-        out = _constant(shape, fill, dtype or like.dtype, not dtype and like.weak_type, split)
+        split = like._sharding if shape == like.shape and isinstance(a, Tracer) and device is None else None
+        out = _constant(shape, fill, dtype or like.dtype, not dtype and like.weak_type, requested or split)
     if device is None and out_sharding is None:
         return placed_like(out, a)
-    return _place(out, device, name, out_sharding)
+    return _place(out, device, name, None if requested else out_sharding)
 
 
 @fused()
@@ -329,13 +344,16 @@ def arange(
         raise ZeroDivisionError("arange: division by zero, step must not be 0")
     is_narrow = step is not None and dtypes.issubdtype(dtype, np.floating) and dtype.itemsize < 4
     computed = dtypes.float32 if is_narrow else dtype
-    numbers = counting.iota(computed, max(0, math.ceil((stop - start) / (1 if step is None else step))))
+    size = max(0, math.ceil((stop - start) / (1 if step is None else step)))
+    requested = _requested("jnp.arange", out_sharding, (size,))
+    numbers = counting.broadcasted_iota(computed, (size,), 0, out_sharding=requested)
     if step is not None:
         numbers = lax.mul(_literal(step, computed), numbers)
     if step is not None or start != 0:
         numbers = lax.add(_literal(start, computed), numbers)
     device = client.single_device_sharding(device) if isinstance(device, client.Device) else device
-    return _put(convert(numbers, dtype) if is_narrow else numbers, device, "jnp.arange", out_sharding)
+    numbers = convert(numbers, dtype) if is_narrow else numbers
+    return _put(numbers, device, "jnp.arange", None if requested else out_sharding)
 
 
 def _bound(name: str, x: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes
+from minijax.base.errors import ShardingTypeError
 from minijax.composed.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
@@ -43,8 +44,16 @@ def bincount(
         weights = dtypes.default_int_dtype().type(1)
     elif typeof(weights).shape != x.shape:
         raise ValueError(f"bincount: shape of weights {typeof(weights).shape} must match that of x, {x.shape}")
-    counts = zeros(length, typeof(weights).dtype)
-    return sharding.with_out_sharding("jnp.bincount", _put(counts, ufuncs.clip(x, 0), weights, "add"), out_sharding)
+    if out_sharding is not None:
+        out_sharding = sharding.named_sharding("jnp.bincount", out_sharding)
+        spec, axes = out_sharding.spec, set(out_sharding.mesh.axis_names)
+        if spec.mesh_axes or spec.unreduced not in (axes, set()):
+            raise ShardingTypeError(
+                "jnp.bincount: out_sharding can only be fully replicated or fully unreduced along all mesh axes, "
+                f"got {spec}"
+            )
+    counts = zeros(length, typeof(weights).dtype).at
+    return counts[ufuncs.clip(x, 0)].add(weights, out_sharding=out_sharding)
 
 
 @jitted(static=("right", "method"))

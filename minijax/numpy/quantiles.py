@@ -209,8 +209,11 @@ def percentile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_inp
                out_sharding: Any = None) -> Any:  # fmt: skip
     """As `numpy.percentile`, with the methods of `quantile`."""
     a, q = arrays("percentile", a, q)
-    quantiles = quantile(a, _hundredths(q), axis, out, overwrite_input, method, keepdims, weights=weights)
-    return sharding.with_out_sharding("jnp.percentile", quantiles, out_sharding)
+    compute = lambda a, q: quantile(a, q, axis, out, overwrite_input, method, keepdims, weights=weights)  # noqa: E731
+    q = _hundredths(q)
+    return (
+        compute(a, q) if out_sharding is None else sharding.with_auto_axes("percentile", compute, (a, q), out_sharding)
+    )
 
 
 @jitted("nanpercentile", static=_STATIC)

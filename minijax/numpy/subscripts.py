@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax.base import cache, config, dtypes, errors
+from minijax.base.mask import Mask
 from minijax.dispatch.jitted import jitted
 from minijax.dispatch.operands import operand
 from minijax.dispatch.operations import compile_function, programs
@@ -223,6 +224,18 @@ class _IndexUpdateHelper:
         return f"_IndexUpdateHelper({self.array!r})"
 
 
+_STATIC_ITEMS = (int, np.integer, np.bool_, slice, type(None), type(Ellipsis))
+
+
+def _arrays_of(index: Any) -> tuple[Callable, list]:
+    """An index as a function of its arrays, and these."""
+    items = list(index) if isinstance(index, tuple) else [index]
+    arrays = Mask([not isinstance(item, _STATIC_ITEMS) for item in items])
+    static, dynamic = arrays.partition(items)
+    whole = lambda values: tuple(arrays.merge(static, values))  # noqa: E731
+    return whole, dynamic
+
+
 def _updating(name: str, doc: str) -> Callable:
     def method(
         self,
@@ -237,8 +250,9 @@ def _updating(name: str, doc: str) -> Callable:
         options = Options(mode, None, indices_are_sorted, unique_indices, wrap_negative_indices)
         if out_sharding is None:
             return update(self.array, self.index, values, name, options)
-        compute = lambda x, index, values: update(x, index, values, name, options)  # noqa: E731
-        return sharding.with_auto_axes(f".{name}", compute, (self.array, self.index, values), out_sharding)
+        static, arrays = _arrays_of(self.index)
+        compute = lambda x, values, *arrays: update(x, static(arrays), values, name, options)  # noqa: E731
+        return sharding.with_auto_axes(f".{name}", compute, (self.array, values, *arrays), out_sharding)
 
     method.__name__, method.__doc__ = name, doc
     return method
@@ -269,8 +283,11 @@ class _IndexUpdateRef:
         options = Options(mode, fill_value, indices_are_sorted, unique_indices, wrap_negative_indices)
         if out_sharding is None:
             return getitem(self.array, self.index, options)
-        compute = lambda x, index: getitem(x, index, options)  # noqa: E731
-        return sharding.with_auto_axes(".get", compute, (self.array, self.index), out_sharding)
+        static, arrays = _arrays_of(self.index)
+        if not arrays:  # slices keep what the type says
+            return getitem(self.array, self.index, options)
+        compute = lambda x, *arrays: getitem(x, static(arrays), options)  # noqa: E731
+        return sharding.with_auto_axes(".get", compute, (self.array, *arrays), out_sharding)
 
     set = _updating("set", "A copy of `x` with `x[index]` set to `values`.")
     add = _updating("add", "A copy of `x` with `values` added at `index`, repeatedly where indices repeat.")

@@ -357,15 +357,18 @@ def repeat(
     """As `numpy.repeat`; traced `repeats` need `total_repeat_length`, up to which the last element is
     repeated.
     """
-    return sharding.with_out_sharding("repeat", _repeated(a, repeats, axis, total_repeat_length), out_sharding)
-
-
-def _repeated(a: Any, repeats: Any, axis: int | None, total: int | None) -> Any:
     a, _ = value("repeat", a), arraylike("repeat", a, repeats)
     if axis is None:
         a, axis = shaping.ravel(a), 0
     a = moving.expand_dims(a, (0,)) if a.ndim == 0 else a
-    axis = dims.canonical_axis(axis, a.ndim)
+    place, total, split = dims.canonical_axis(axis, a.ndim), total_repeat_length, typeof(a).sharding
+    if out_sharding is None and not split.mesh.explicit_axes:
+        return _repeated(a, repeats, place, total)
+    compute = lambda x: _repeated(x, repeats, place, total)  # noqa: E731
+    return sharding.with_auto_axes("repeat", compute, (a,), split if out_sharding is None else out_sharding)
+
+
+def _repeated(a: Any, repeats: Any, axis: int, total: int | None) -> Any:
     if total is None:
         known_counts = np.asarray(concrete(repeats, "repeat", "repeats"))
         if (known_counts < 0).any():

@@ -14,7 +14,7 @@ from minijax.primitives.convert import as_type
 from minijax.primitives.moving import full
 from minijax.primitives.promote import check_arraylike
 from minijax.primitives.reduce import lowest
-from minijax.primitives.sharding import with_auto_axes
+from minijax.primitives.sharding import named_sharding, with_auto_axes
 
 
 def _segment(name: str, method: str, reduce: Callable, start: Callable[[np.dtype], Any], doc: str) -> Callable:
@@ -41,11 +41,13 @@ def _segment(name: str, method: str, reduce: Callable, start: Callable[[np.dtype
             buckets = ufuncs.floor_divide(creation.arange(typeof(ids).shape[0]), bucket_size)
             index = (buckets, subscripts.getitem(ids, (None,)))
 
-        def combined(data, index):
+        def combined(initial, data, index):
             out = subscripts.update(initial, index, data, method, options)
             return out if bucket_size is None else as_type(reduce(out, axis=0), aval.dtype)
 
-        return with_auto_axes(name, combined, (data, index), out_sharding)
+        if method != "add" and out_sharding is not None and named_sharding(name, out_sharding).spec.unreduced:
+            raise NotImplementedError(f"{name}: unreduced results are sums that are not added up yet: {out_sharding}")
+        return with_auto_axes(name, combined, (initial, data, index), out_sharding)
 
     explained = f"""{doc} of the rows of `data` that have equal ids, at the index that the id is.
 

@@ -452,7 +452,7 @@ class Mesh(_AxesOfMesh):
     def local_devices(self) -> list:
         return [d for d in self._flat_devices_tuple if d.process_index == d.client.process_index()]
 
-    is_multi_process = property(lambda self: len(self.local_devices) != self.size)
+    is_multi_process = functools.cached_property(lambda self: len(self.local_devices) != self.size)
 
     @property
     def local_mesh(self) -> "Mesh":

@@ -57,6 +57,20 @@ def _varied(x: Any, axis_name: Any) -> Any:
     return cast_to_vary(x, frozenset(names_of(axis_name)).intersection(state.thread.manual))
 
 
+def _check_vary_alike(function: str, x: Any, axis_name: Any) -> None:
+    """Raises ValueError for a value that varies over some of the named manual mesh axes only."""
+    names = [name for name in names_of(axis_name) if not isinstance(name, int)]
+    if config.remove_size_one_mesh_axis_from_type.value:
+        names = [name for name in names if state.axis_size(name) > 1]
+    varying = varying_axes(typeof(x))
+    if state.thread.manual and 0 < len(varying.intersection(names)) < len(names):
+        raise ValueError(
+            f"jax.lax.{function} can only accept axis_name which corresponds to one of varying, unreduced, reduced or "
+            f"invarying state of the input: a value of type {typeof(x).str_short()} varies over some of {names} only. "
+            "jax.lax.pcast makes it vary over the others"
+        )
+
+
 # ---- reductions -------------------------------------------------------------------------------------
 
 
@@ -423,6 +437,8 @@ def _reduce_all(primitive: AllReduce, x: Any, axis_name: Any, groups: Any) -> An
         if primitive is psum_p and typeof(leaf).dtype == np.bool_:
             leaf = convert(leaf, np.dtype(np.int32))
         check_kinds(primitive.name, ANY, typeof(leaf))
+        if primitive is psum_p:
+            _check_vary_alike("psum", leaf, axes)
         leaf = _varied(leaf, axes)
         if primitive is psum_p and state.thread.manual and set(axes) <= set(state.thread.manual):
             if groups is not None:
@@ -515,6 +531,7 @@ def psum_scatter(
 
     def one(leaf):
         at = canonical_axis(scatter_dimension, typeof(leaf).ndim)
+        _check_vary_alike("psum_scatter", leaf, axis_name)
         return reduce_scatter_p.bind(_varied(leaf, axis_name), scatter_dimension=at, **how)
 
     return tree.tree_map(one, x)
@@ -576,7 +593,17 @@ def pswapaxes(x: Any, axis_name: Any, axis: int, *, axis_index_groups: Any = Non
 def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
     """The value of the member `source` of a named axis, for all its members."""
     axis_size(axis_name, "pbroadcast")
-    return tree.tree_map(lambda leaf: pbroadcast_p.bind(leaf, axis_name=axis_name, source=source), x)
+
+    def one(leaf):
+        missing = frozenset(names_of(axis_name)).intersection(state.thread.manual) - varying_axes(typeof(leaf))
+        if missing:
+            raise ValueError(
+                f"pbroadcast must be applied to a device-varying type, but {typeof(leaf).str_short()} does not vary "
+                f"over {sorted(map(str, missing))}"
+            )
+        return pbroadcast_p.bind(leaf, axis_name=axis_name, source=source)
+
+    return tree.tree_map(one, x)
 
 
 def axis_index(axis_name: Any) -> Any:

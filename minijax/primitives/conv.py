@@ -9,12 +9,14 @@ import numpy as np
 from minijax.base import dtypes
 from minijax.base.errors import ShardingTypeError
 from minijax.ir.types import ShapedArray, Zero, typeof
+from minijax.partition.explicit import check_divides, joined_entry
+from minijax.partition.meshes import axes_of
 from minijax.primitives import moving
 from minijax.primitives.convert import convert
 from minijax.primitives.dot import PrecisionLike, Product, canonical_precision, precision_pair
 from minijax.primitives.families import ANY, COMPLEX, FLOAT, REAL, check_kinds, check_same_dtypes
 from minijax.primitives.moving import divide_axis
-from minijax.primitives.sharding import requested_sharding
+from minijax.primitives.sharding import requested_sharding, sharding_of_ct
 from minijax.primitives.structural import rev
 from minijax.primitives.window import dilated, padtype_to_pads
 
@@ -57,14 +59,16 @@ class ConvGeneralDilated(Product):
         dtype = _result_dtype(lhs.dtype, preferred_element_type)
         return [ShapedArray(shape, dtype, lhs.weak_type and rhs.weak_type)]
 
-    def shard(self, mesh, avals, outs, *, dimension_numbers, batch_group_count, feature_group_count, **params):
-        lhs, rhs = (permuted(a.entries, s) for a, s in zip(avals, dimension_numbers[:2], strict=True))
-        if any(e is not None for e in (*lhs[1:], *rhs)) or batch_group_count != 1:
+    def shard(self, mesh, avals, outs, *, dimension_numbers, **params):
+        (lhs, rhs), (lhs_spec, _, out_spec) = avals, dimension_numbers
+        if lhs.entries[lhs_spec[1]] is not None or any(e is not None for e in rhs.entries):
             raise ShardingTypeError(
-                "conv_general_dilated: more than a batch is sharded. Please specify the output sharding: `out_sharding`"
+                "conv_general_dilated: features or the kernel are sharded. Please specify the output sharding: "
+                "`out_sharding`"
             )
-        entries = (lhs[0], *[None] * (len(lhs) - 1))
-        return [permuted(entries, moving.inverse(dimension_numbers.out_spec))]
+        shape = permuted(permuted(outs[0].shape, out_spec), moving.inverse(lhs_spec))
+        entries = check_divides(self.name, mesh, lhs, shape)
+        return [permuted(permuted(entries, lhs_spec), moving.inverse(out_spec))]
 
     def lower(self, e, ins, outs, lhs, rhs, *, dimension_numbers, precision, window_strides, lhs_dilation,
               rhs_dilation, preferred_element_type, out_sharding, **params):  # fmt: skip
@@ -97,7 +101,7 @@ class ConvGeneralDilated(Product):
         return (self._of_lhs, self._of_rhs)[side](ct, aval, other, sizes, **params)
 
     def _of_lhs(self, ct, aval, rhs, sizes, *, window_strides, padding, lhs_dilation, dimension_numbers,
-                feature_group_count, batch_group_count, **params):  # fmt: skip
+                feature_group_count, batch_group_count, out_sharding, **params):  # fmt: skip
         lhs_spec, rhs_spec, out_spec = dimension_numbers
         groups = max(feature_group_count, batch_group_count)
         if groups > 1:
@@ -105,6 +109,7 @@ class ConvGeneralDilated(Product):
         kernel = _as(rev(rhs, tuple(rhs_spec[2:])), typeof(ct).dtype)
         pads = tuple((w - 1 - low, n - m + low) for n, w, m, (low, _) in zip(*sizes, padding, strict=True))
         params |= dict(window_strides=lhs_dilation, lhs_dilation=window_strides, padding=pads)
+        params["out_sharding"] = sharding_of_ct(aval, ct, rhs)
         params["dimension_numbers"] = ConvDimensionNumbers(out_spec, _swapped(rhs_spec), lhs_spec)
         grad = _as(self.bind(ct, kernel, feature_group_count=groups, batch_group_count=1, **params), aval.dtype)
         if batch_group_count > 1:
@@ -112,19 +117,22 @@ class ConvGeneralDilated(Product):
         return grad
 
     def _of_rhs(self, ct, aval, lhs, sizes, *, window_strides, padding, rhs_dilation, dimension_numbers,
-                feature_group_count, batch_group_count, **params):  # fmt: skip
+                feature_group_count, batch_group_count, out_sharding, **params):  # fmt: skip
         lhs_spec, rhs_spec, out_spec = dimension_numbers
         pads = tuple((low, w + m - 1 - n - low) for n, w, m, (low, _) in zip(*sizes, padding, strict=True))
         params |= dict(window_strides=rhs_dilation, rhs_dilation=window_strides, padding=pads)
         params |= dict(feature_group_count=batch_group_count, batch_group_count=feature_group_count)
+        params["out_sharding"] = sharding_of_ct(aval, ct, lhs)
         params["dimension_numbers"] = ConvDimensionNumbers(*map(_swapped, (lhs_spec, out_spec, rhs_spec)))
         return _as(self.bind(_as(lhs, typeof(ct).dtype), ct, **params), aval.dtype)
 
-    def batch(self, axis, operands, dims, *, dimension_numbers, feature_group_count, batch_group_count, **params):
+    def batch(self, axis, operands, dims, *, dimension_numbers, feature_group_count, batch_group_count, out_sharding,
+              **params):  # fmt: skip
         lhs_spec, rhs_spec, out_spec = dimension_numbers
         (lhs, rhs), (dl, dr) = operands, dims
         if not axis.size:
             params |= dict(feature_group_count=feature_group_count, batch_group_count=batch_group_count)
+            params["out_sharding"] = out_sharding
             (out,) = self.infer(*map(_without, operands, dims), dimension_numbers=dimension_numbers, **params)
             return [moving.full((0, *out.shape), out.dtype.type(0))], [0]
         features, batches, groups, at = feature_group_count, batch_group_count, 1, out_spec[1]
@@ -139,6 +147,7 @@ class ConvGeneralDilated(Product):
             rhs = _axis_into(dr, rhs_spec[0], rhs)
             features, batches = (1, batches * axis.size) if by_batch else (features * axis.size, 1)
         params |= dict(feature_group_count=features, batch_group_count=batches)
+        params["out_sharding"] = _batched(out_sharding, at, axes_of(axis.explicit_mesh_axis), groups, len(out_spec))
         out = self.bind(lhs, rhs, dimension_numbers=dimension_numbers, **params)
         if groups == 1:
             return [divide_axis(out, at, axis.size)], [at]
@@ -148,6 +157,20 @@ class ConvGeneralDilated(Product):
 
 
 conv_general_dilated_p = ConvGeneralDilated()
+
+
+def _batched(sharding: Any, at: int, names: tuple, groups: int, ndim: int) -> Any:
+    """The requested sharding of a result whose axis `at` became one with the mapped axis, which lies over `names`."""
+    if sharding is None or not names:
+        return sharding
+    entries = list(sharding.spec.padded(ndim))
+    if groups > 1 or entries[at] is not None:
+        raise NotImplementedError(
+            f"conv_general_dilated: a mapped axis over {names} becomes one with axis {at} of the result, "
+            f"which out_sharding {sharding.spec} splits or which has {groups} groups"
+        )
+    entries[at] = joined_entry(*names)
+    return sharding.update(spec=sharding.spec.update(partitions=entries))
 
 
 def _as(x: Any, dtype: Any) -> Any:

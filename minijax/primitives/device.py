@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from minijax.base import dtypes
 from minijax.ir import state
 from minijax.ir.primitive import Primitive, is_linear
 from minijax.ir.types import AbstractValue, Zero, is_value, space_of, typeof
@@ -13,7 +16,7 @@ from minijax.partition.memory import MemorySpace
 from minijax.partition.meshes import AbstractMesh
 from minijax.partition.shardings import MEMORY_KINDS, NamedSharding, Sharding
 from minijax.primitives.varying import cast_to_vary
-from minijax.run import client, guards, transfer
+from minijax.run import client, gather, guards, transfer
 from minijax.run.array import ArrayImpl
 
 
@@ -117,12 +120,29 @@ def place(x: Any, device: Any, copy: CopySemantics) -> Any:
         device = in_memory(x, device)
     if type(x) is ArrayImpl and (device is None or x._sig.committed and device in (x._sig.device, x._sig.sharding)):
         return x if copy is not ALWAYS_COPY else transfer.to_device(x, copy=True)
+    if isinstance(device, Sharding) and not device.is_fully_addressable:
+        _check_is_shared(x, device)
     donates = copy is DONATE_INPUT and type(x) is ArrayImpl
     is_on_several = donates and x._sig.device is None  # shards that stay where they are would share their memory
     moved = transfer.to_device(x, device, copy=copy is ALWAYS_COPY or is_on_several)
     if donates and (is_on_several or moved._sig.device is not x._sig.device):
         x.delete()  # on one device they share their memory
     return moved
+
+
+def _check_is_shared(x: Any, sharding: Sharding) -> None:
+    """Raises where processes would not put one value on their devices: AssertionError, ValueError for one's array."""
+    if not isinstance(x, ArrayImpl):
+        gather.check_same_everywhere(transfer.as_host(x), sharding)
+    elif x.is_fully_addressable and sharding.num_devices > 1:
+        if x.committed:
+            raise ValueError(
+                f"device_put: an array that is committed to devices of this process, {x.sharding}, cannot be put on "
+                f"those of others: {sharding}. jaxlib's {x.platform()} client does not support cross-host device "
+                "transfers."
+            )
+        if not dtypes.is_extended(x.dtype):
+            gather.check_same_everywhere(np.asarray(x), sharding)
 
 
 def placed_like(x: Any, model: Any) -> Any:

@@ -78,7 +78,8 @@ class Gather(JointlyLinear):
             {*dimension_numbers.collapsed_slice_dims, *pairs[0]},
         )
         whole = [i for i, n in enumerate(slice_sizes) if n == x.shape[i] and i not in collapsed]
-        alone = [*entries_of(x.entries, {*range(x.ndim)} - {*whole, *pairs[0]}), indices.entries[-1]]
+        alone = [*entries_of(x.entries, {*range(x.ndim)} - {*whole, *pairs[0]})]
+        alone += entries_of(indices.entries, {*range(indices.ndim)} - {*pairs[1]})
         if entries_of(x.entries, pairs[0]) != entries_of(indices.entries, pairs[1]) or any(
             e is not None for e in alone
         ):

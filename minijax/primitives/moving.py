@@ -214,6 +214,8 @@ class ReduceSum(Linear1):
 
     def batch(self, axis, operands, dims_in, *, axes, out_sharding):
         axes, d = batched_axes(axes, dims_in[0])
+        if out_sharding is not None:
+            out_sharding = widened(out_sharding, d, axes_of(axis.explicit_mesh_axis), None)
         return [self.bind(operands[0], axes=axes, out_sharding=out_sharding)], [d]
 
 

@@ -243,14 +243,22 @@ def explicit_sharding(function: str, out_sharding: Any) -> NamedSharding | None:
     return sharding if check_explicit(function, sharding) else None
 
 
-def requested_sharding(function: str, out_sharding: Any, ndim: int) -> NamedSharding | None:
+def requested_sharding(function: str, out_sharding: Any, ndim: int | None = None) -> NamedSharding | None:
     """As `explicit_sharding`, on the mesh without devices, as a parameter of operations of results of rank `ndim`."""
     sharding = explicit_sharding(function, out_sharding)
     if sharding is None:
         return None
     sharding = NamedSharding(sharding.mesh.abstract_mesh, sharding.spec)
-    sharding.check_compatible_aval((0,) * ndim)
+    if ndim is not None:
+        sharding.check_compatible_aval((0,) * ndim)
     return sharding
+
+
+def sharding_of_ct(aval: ShapedArray, *others: Any) -> NamedSharding | None:
+    """What is requested of an operation that gives a cotangent of type `aval` from the values `others`."""
+    split = aval._sharding or next((t._sharding for t in map(typeof, others) if t._sharding is not None), None)
+    mesh = meshes.abstract_context() if split is None else split.mesh
+    return mesh and NamedSharding(mesh, P(*[None] * aval.ndim) if aval._sharding is None else aval._sharding.spec)
 
 
 def with_auto_axes(function: str, compute: Callable, operands: Sequence, out_sharding: Any) -> Any:
@@ -260,19 +268,27 @@ def with_auto_axes(function: str, compute: Callable, operands: Sequence, out_sha
         return compute(*operands)
     auto = requested.mesh.abstract_mesh.update_axis_types(dict.fromkeys(requested.mesh.axis_names, AxisType.Auto))
     with meshes.use_abstract_mesh(auto):
-        result = compute(*on_auto_axes(operands, auto))
+        result = compute(*on_auto_axes(operands, auto, requested.mesh.abstract_mesh))
     return over_explicit_axes(result, requested, auto)
 
 
-def on_auto_axes(values: Any, mesh: Any) -> Any:
-    """The values in a tree, with those of the axes that they are sharded over left to XLA which are Auto in `mesh`."""
-    return tree.tree_map(lambda x: _on_auto_axes(x, mesh) if is_value(x) else x, values)
+def on_auto_axes(values: Any, mesh: Any, outer: Any) -> Any:
+    """The values in a tree, with those of the axes that they are sharded over left to XLA which are Auto in `mesh`.
+
+    They are of the mesh `outer`, or of none.
+    """
+    return tree.tree_map(lambda x: _on_auto_axes(x, mesh, outer) if is_value(x) else x, values)
 
 
-def _on_auto_axes(x: Any, mesh: Any) -> Any:
+def _on_auto_axes(x: Any, mesh: Any, outer: Any) -> Any:
     have = typeof(x)
-    if type(have) is not ShapedArray or have._sharding is None:
+    if type(have) is not ShapedArray or mesh == outer:
         return x
+    if have._sharding is None:
+        if state.is_eager():
+            return x
+        whole = NamedSharding(mesh, P(*[None] * have.ndim))
+        return reshard_p.bind(x, dst_sharding=whole, concrete_mesh=None, src_mesh=outer)
     if state.is_eager() and type(x) is ArrayImpl:
         types = mesh._name_to_type
         concrete = x.sharding.mesh

@@ -9,7 +9,7 @@ import numpy as np
 from minijax.hlo.emitter import jaxpr_body
 from minijax.ir.primitive import Linear1, Primitive, is_linear
 from minijax.ir.types import ShapedArray, Zero, typeof
-from minijax.partition.explicit import check_whole
+from minijax.partition.explicit import check_divides
 from minijax.primitives.elementwise import ORDERED, Compare, ge_p, le_p
 from minijax.primitives.families import NUMBER, check_kinds, scalar_like
 from minijax.primitives.moving import axis_to_front
@@ -148,9 +148,8 @@ class ReduceWindow(Primitive):
     def infer(self, x, **window):
         return [ShapedArray(window_shape(x.shape, **window), x.dtype, x.weak_type)]
 
-    def shard(self, mesh, avals, outs, *, window_dimensions, **window):
-        check_whole(self.name, avals[0], [i for i, n in enumerate(window_dimensions) if n != 1])
-        return [avals[0].entries]
+    def shard(self, mesh, avals, outs, **window):
+        return [check_divides("reduce_window", mesh, avals[0], outs[0].shape)]
 
     def start(self, dtype: Any) -> Any:
         """The value that changes nothing."""
@@ -260,6 +259,9 @@ class SelectAndScatterAdd(ByWinners):
     def infer(self, source, operand, **params):
         return [ShapedArray(operand.shape, source.dtype)]
 
+    def shard(self, mesh, avals, outs, **params):
+        return [avals[1].entries]
+
     def lower(self, e, ins, outs, source, x, *, select_prim, padding, **window):
         source_aval, aval = ins
         check_kinds(select_prim.name, ORDERED, aval)
@@ -304,6 +306,9 @@ class SelectAndGatherAdd(ByWinners):
                 f"{operand.shape}."
             )
         return [ShapedArray(window_shape(operand.shape, **window), tangents.dtype)]
+
+    def shard(self, mesh, avals, outs, **params):
+        return [check_divides("reduce_window", mesh, avals[1], outs[0].shape)]
 
     def lower(self, e, ins, outs, tangents, x, *, select_prim, **window):
         tangent_aval, aval = ins

@@ -1,6 +1,7 @@
 """Draws from distributions over numbers."""
 
 import functools
+import inspect
 from collections.abc import Callable
 from math import pi, sqrt
 from typing import Any
@@ -44,16 +45,25 @@ def checked_key(name: str, key: Any) -> Array:
     return single_key(name, key)[0]
 
 
+_STATIC = {"shape", "dtype", "axis", "independent", "n", "m", "d", "out_sharding"}
+
+
 def takes_out_sharding(draw: Callable) -> Callable:
     """A function that draws, and lays what it drew out over the Explicit axes of its argument `out_sharding`."""
-    name = draw.__name__
+    name, signature = draw.__name__, inspect.signature(draw)
 
     @functools.wraps(draw)
     def call(*args, out_sharding=None, **options):
         if out_sharding is None:
             return draw(*args, **options)
-        sharding.explicit_sharding(name, out_sharding)
-        return sharding.with_out_sharding(name, draw(*args, **options), out_sharding)
+        bound = signature.bind(*args, **options)
+        bound.apply_defaults()
+        known = bound.arguments
+        is_static = lambda n, x: n in _STATIC or x is None or type(x) is str or n == "x" and type(x) is int  # noqa: E731
+        values = {n: x for n, x in known.items() if not is_static(n, x)}
+        values["key"] = checked_key(name, known["key"])
+        compute = lambda *xs: draw(**known | dict(zip(values, xs, strict=True)))  # noqa: E731
+        return sharding.with_auto_axes(name, compute, tuple(values.values()), out_sharding)
 
     return call
 
@@ -299,15 +309,15 @@ def exponential(key, shape, dtype):
 
 @takes_out_sharding
 def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None, *, out_sharding: Any = None) -> Array:
-    """Numbers of the Gumbel distribution; mode "high" reaches further into its tail.
+    """Numbers of the Gumbel distribution; mode "high" reaches further into its tail, "highest" further yet.
 
-    Raises ValueError for a mode other than "high" and "low".
+    Raises ValueError for another mode than these and "low".
     """
     key = checked_key("gumbel", key)
     shape, dtype = drawn_shape(shape), float_dtype("gumbel", dtype)
     if mode is None:
         mode = "high" if config.option("high_dynamic_range_gumbel").value else "low"
-    if mode not in ("high", "low"):
+    if mode not in ("highest", "high", "low"):
         raise ValueError(f"Must provide valid mode for gumbel got: {mode}")
     return _gumbel(key, shape, dtype, mode)
 
@@ -318,11 +328,43 @@ def _gumbel(key, shape, dtype, mode):
     tiny = np.asarray(info.tiny, dtype)[()]
     if mode == "low":
         return ops.neg(ops.log(ops.neg(ops.log(_uniform(key, shape, dtype, minval=tiny, maxval=1.0)))))
+    if mode == "highest" and dtype == np.float32:
+        is_low, share = _near_an_end(random_bits_p.bind(key, bit_width=32, shape=(2, *shape)))
+        below = ops.neg(ops.log(ops.neg(ops.log1p(ops.neg(share)))))
+        return where(is_low, below, ops.neg(ops.log(ops.neg(ops.log(share)))))
     high, low = unpacked(_uniform(key, (2, *shape), dtype, minval=0.0, maxval=1.0))
     is_coarse = ops.ge(high, scalar_like(high, 0.5))
     finer = ops.add(ops.add(high, ops.mul(scalar_like(low, info.eps), low)), tiny)
     drawn = where(is_coarse, high, finer)
     return ops.neg(ops.log(ops.neg(ops.log1p(ops.neg(drawn)))))
+
+
+def _near_an_end(words: Array) -> tuple[Array, Array]:
+    """From 64 bits a number of the unit interval: whether it is in the lower half, and how far from the nearer end.
+
+    The distance is as precise as float32 can be: its exponent counts the zeros that the bits begin with.
+    """
+    bits = np.uint32(32)
+    flipped = ops.bitwise_not(words)
+    carry = ops.eq(flipped[1], np.uint32(0xFFFFFFFF))
+    ones = structural.full_like(carry, 1, np.uint32)
+    both = [moving.expand_dims(x, (0,)) for x in (convert(carry, np.dtype(np.uint32)), ones)]
+    from_above = ops.add(flipped, structural.concatenate(both, 0))
+    is_low = ops.lt(words[0], np.uint32(1 << 31))
+    nearer = where(is_low, words, from_above)
+    zeros_high, zeros_low = unpacked(ops.clz(nearer))
+    high, low = unpacked(nearer)
+    first = ops.shift_left(high, zeros_high)
+    is_small = ops.eq(zeros_high, bits)
+    rest = where(is_small, ops.shift_left(low, zeros_low), ops.shift_right_logical(low, ops.sub(bits, zeros_high)))
+    mantissa = ops.bitwise_and(ops.shift_right_logical(ops.bitwise_or(first, rest), np.uint32(8)), np.uint32(0x7FFFFF))
+    zeros = where(ops.eq(zeros_high, bits), ops.add(bits, zeros_low), zeros_high)
+    exponent = ops.shift_left(ops.sub(np.uint32(126), zeros), np.uint32(23))
+    number = ops.bitwise_or(ops.bitwise_and(exponent, np.uint32(0x3FC00000)), mantissa)
+    if typeof(number).shape:
+        return is_low, bitcast_convert_type(number, np.float32)
+    one = bitcast_convert_type(moving.expand_dims(number, (0,)), np.float32)
+    return is_low, structural.squeeze(one, (0,))
 
 
 @_parameterless

@@ -76,7 +76,8 @@ def _new_signature(key):
     is_abstract = isinstance(getattr(sharding, "mesh", None), AbstractMesh)  # no array lies so
     sig.native = None if is_abstract else client.native_sharding(sharding, real.ndim)
     devices = () if is_abstract else sharding._device_assignment
-    sig.device = devices[0] if len(devices) == 1 else None
+    # Of what another process has nothing can be read: it is handled as if it lay on several devices.
+    sig.device = devices[0] if len(devices) == 1 and sharding.has_addressable_devices else None
     if len(_signatures) >= _MAX_SIGNATURES:
         _signatures.clear()
     return _signatures.setdefault(key, sig)
@@ -246,7 +247,8 @@ class ArrayImpl(Array):
     @property
     def device(self):
         self._check_alive()
-        return self._sig.device or self._sig.sharding
+        devices = self._sig.sharding._device_assignment
+        return devices[0] if len(devices) == 1 else self._sig.sharding
 
     def devices(self) -> set:
         """The devices that hold this array."""
@@ -428,13 +430,13 @@ class ArrayImpl(Array):
         return int(self._scalar())
 
     def __format__(self, format_spec):
-        if _is_unreduced(self._sig.sharding):
-            return repr(self)
+        if self._is_elsewhere or _is_unreduced(self._sig.sharding):
+            return format(repr(self), format_spec)
         return format(self._value[()] if self.ndim == 0 else self._value, format_spec)
 
     def __repr__(self):
         ending = f"dtype={self._sig.dtype.name}" + (", weak_type=True)" if self._sig.weak_type else ")")
-        if not self.is_fully_addressable and not self.is_fully_replicated:
+        if self._is_elsewhere:
             return f"Array(shape={self.shape}, {ending}"
         if _is_unreduced(self._sig.sharding):
             return f"Array(shape={self.shape}, dtype={self._sig.dtype.name}, sharding={self.sharding})"
@@ -448,11 +450,18 @@ class ArrayImpl(Array):
         return f"Array({text},{gap}{ending}"
 
     def __str__(self):
-        return repr(self) if _is_unreduced(self._sig.sharding) else str(self._value)
+        return repr(self) if self._is_elsewhere or _is_unreduced(self._sig.sharding) else str(self._value)
+
+    @property
+    def _is_elsewhere(self):
+        sharding = self._sig.sharding
+        return not sharding.is_fully_addressable and not (
+            sharding.is_fully_replicated and sharding.has_addressable_devices
+        )
 
     def item(self, *args) -> Any:
         """As `numpy.ndarray.item`."""
-        if not args and self.size != 1:
+        if not args and self.size != 1 and not self._is_elsewhere:
             self._check_alive()
             raise ValueError("can only convert an array of size 1 to a Python scalar")
         return self._value.item(*args)
@@ -506,6 +515,8 @@ def _part_signatures(sig: Signature) -> list[Signature]:
 def copied(x: ArrayImpl) -> ArrayImpl:
     """The same values in memory of their own."""
     sig = row_major(x._sig)
+    if not sig.sharding.is_fully_addressable:  # which jaxlib would not copy
+        return joined(sig.aval, sig.sharding, [shard.data for shard in x.addressable_shards], sig.committed)
     return sig.wrap(copied_raw(x._raw, sig, _jax.ArrayCopySemantics.ALWAYS_COPY), sig)
 
 

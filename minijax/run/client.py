@@ -12,7 +12,7 @@ from jaxlib import _hlo, _jax, utils, xla_client as xc
 from minijax.base import cache, config
 from minijax.base.mask import Mask
 from minijax.partition.shardings import GSPMDSharding, Sharding, SingleDeviceSharding
-from minijax.run import plugins
+from minijax.run import distributed, plugins
 
 Device = xc.Device
 
@@ -22,7 +22,9 @@ Device = xc.Device
 def _make_cpu_client() -> Any:
     count = config.num_cpu_devices.value
     return xc.make_cpu_client(
-        asynchronous=config.cpu_enable_async_dispatch.value, num_devices=None if count < 0 else count
+        asynchronous=config.cpu_enable_async_dispatch.value,
+        num_devices=None if count < 0 else count,
+        **distributed.cpu_options(),
     )
 
 
@@ -53,10 +55,15 @@ def clients() -> dict[str, Any]:
     return _clients
 
 
-def _start() -> None:
+def quieten() -> None:
+    """Has jaxlib log no more than warnings, unless the environment says otherwise."""
     if "TF_CPP_MIN_LOG_LEVEL" not in os.environ:
         os.environ["TF_CPP_MIN_LOG_LEVEL"] = "1"
         utils.absl_set_min_log_level(1)
+
+
+def _start() -> None:
+    quieten()
     for name, plugin in plugins.discover().items():
         _factories.setdefault(name, plugin)
     requested = config.platforms.value

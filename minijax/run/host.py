@@ -35,7 +35,7 @@ def read_single(raw: Any, shape: tuple[int, ...], dtype: np.dtype, device: Any) 
         return np.asarray(raw)
     if dtype in _PACKED:
         return _read_packed(raw, shape, dtype, device)
-    return _read_opaque(raw, shape, dtype)
+    return _read_opaque(raw.clone(), shape, dtype)
 
 
 def _fetched(raw, shape, dtype):
@@ -44,7 +44,7 @@ def _fetched(raw, shape, dtype):
 
 
 def _read_opaque(raw, shape, dtype):
-    # The buffer protocol lacks bfloat16 and float8; a capsule of a clone leaves `raw` free to be deleted.
+    # The buffer protocol lacks bfloat16 and float8. A capsule keeps `raw` from being deleted: it is to be a clone.
     raw.block_until_ready()
     size = math.prod(shape) * dtype.itemsize
     if not size:
@@ -56,7 +56,7 @@ def _read_opaque(raw, shape, dtype):
 
 
 def _exported(raw):
-    capsule = _jax.buffer_to_dlpack_managed_tensor(raw.clone())
+    capsule = _jax.buffer_to_dlpack_managed_tensor(raw)
     # A DLTensor begins with its data pointer.
     return capsule, ctypes.c_void_p.from_address(_capsule_pointer(capsule, b"dltensor")).value
 
@@ -64,7 +64,7 @@ def _exported(raw):
 def address(raw: Any) -> int:
     """Where the memory of an array on one device begins."""
     raw.block_until_ready()
-    return _exported(raw)[1] or 0
+    return _exported(raw.clone())[1] or 0
 
 
 def _read_packed(raw, shape, dtype, device):
@@ -111,9 +111,9 @@ def shard_raw(raw: Any, k: int, sharding: Any, ndim: int) -> Any:
 
 @cache(maxsize=1024)
 def _fronts(sharding, ndim):
-    """For each device jaxlib's sharding of the same buffers with its one first."""
-    order, tiles = sharding._addressable_device_assignment, client.hlo_sharding(sharding, ndim)
-    fronts = [(order[k], *order[:k], *order[k + 1 :]) for k in range(len(order))]
+    """For each device of this process jaxlib's sharding of the same buffers with its one first."""
+    order, tiles = sharding._device_assignment, client.hlo_sharding(sharding, ndim)
+    fronts = [(first, *[d for d in order if d is not first]) for first in sharding._addressable_device_assignment]
     return [client.native_layout(front, tiles, sharding.memory_kind) for front in fronts]
 
 
@@ -127,16 +127,19 @@ def read_shard(raw: Any, k: int, sharding: Any, shape: tuple[int, ...], dtype: n
         return np.from_dlpack(_FirstShard(first)).reshape(part)
     if dtype in _PACKED:
         raise NotImplementedError(f"reading a shard of dtype {dtype.name}: move it to one device first")
-    return _read_opaque(first, part, dtype)
+    # jaxlib cannot clone what other processes have a part of.
+    return _read_opaque(first.clone() if sharding.is_fully_addressable else first, part, dtype)
 
 
 def read_sharded(raw: Any, sharding: Any, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     """The value of an array that lies on several devices."""
-    if sharding.is_fully_replicated:
+    if sharding.is_fully_replicated and sharding.has_addressable_devices:
         return read_shard(raw, 0, sharding, shape, dtype)
     if not sharding.is_fully_addressable:
         raise RuntimeError(
-            "Fetching value for an array that spans non-addressable (non process local) devices is not possible."
+            "Fetching value for an array that spans non-addressable (non process local) devices is not possible. "
+            "jax.experimental.multihost_utils.process_allgather brings all of it here; `.addressable_shards` are "
+            "what is here already."
         )
     whole = np.empty(shape, dtype)
     for k, index in enumerate(sharding.devices_indices_map(shape).values()):

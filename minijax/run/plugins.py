@@ -17,6 +17,7 @@ from jaxlib import _jax, _profiler, xla_client as xc
 
 from minijax.base import config
 from minijax.base.lazy import defer
+from minijax.run import distributed
 
 _PARTITIONED = (defer("jaxlib.gpu_linalg"), defer("jaxlib.gpu_solver"), defer("jaxlib.gpu_sparse"))
 _LINALG = (*_PARTITIONED, defer("jaxlib.gpu_prng"))
@@ -95,7 +96,12 @@ def _make_cuda_client(version: int, library: str) -> Any:
     options = dict(xc.generate_pjrt_gpu_plugin_options())
     if _visible.value != "all":
         options["visible_devices"] = [int(i) for i in _visible.value.split(",")]
-    return xc.make_c_api_client("cuda", options, None)
+    state = distributed.state
+    if state.client is not None:
+        options |= dict(node_id=state.process_id, num_nodes=state.num_processes)
+        if state.partition_index is not None:
+            options["partition_index"] = state.partition_index
+    return xc.make_c_api_client("cuda", options, state.client)
 
 
 def _register_cuda_calls(version: int, plugin: Any) -> None:

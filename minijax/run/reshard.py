@@ -3,7 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from jaxlib import _jax
+import numpy as np
+from jaxlib import _hlo, _jax
 
 from minijax.base.cache import cache
 from minijax.hlo.emitter import Emitter
@@ -24,10 +25,11 @@ def moved(raw: Any, old: Signature, new: Signature) -> Any:
         return None
     if old.device is not None and new.device is not None:
         return relocated(raw, new)
-    if not new.sharding.is_fully_addressable:
+    spans = not (old.sharding.is_fully_addressable and new.sharding.is_fully_addressable)
+    if spans and {*devices} != {*targets}:
         return None
     tiles, new_tiles = (client.hlo_sharding(sig.sharding, len(sig.shape)) for sig in (old, new))
-    if len(devices) == len(targets) and tiles == new_tiles and devices != targets:
+    if len(devices) == len(targets) and tiles == new_tiles and devices != targets and not spans:
         return relocated(raw, new)
     if not (old.sharding._in_default_memory and new.sharding._in_default_memory):
         return relocated(raw, new) if len(devices) == len(targets) and tiles == new_tiles else None
@@ -35,8 +37,9 @@ def moved(raw: Any, old: Signature, new: Signature) -> Any:
         return _cut_up(raw, old, new)
     if devices == targets:
         return _resharder(old, new)(raw)
-    if not old.sharding.is_fully_addressable:
-        return None
+    if spans:
+        there = _in_order_of(devices, new)
+        return _jax.reorder_shards(_resharder(old, there)(raw), new.native, _jax.ArrayCopySemantics.REUSE_INPUT)
     if len(devices) == len(targets):
         there = signature(old.aval, GSPMDSharding(targets, tiles), new.committed)
         return _resharder(there, new)(relocated(raw, there))
@@ -55,6 +58,17 @@ def _by_way_of_one(raw, old, new):
         part = host.shard_raw(raw, k, whole.sharding, len(whole.shape))._fully_replicated_shard()
         raw = part._rewrap_with_aval_and_sharding(alone, alone.native)
     return relocated(raw, new) if new.device is not None else _cut_up(raw, alone, new)
+
+
+@cache(maxsize=1024)
+def _in_order_of(devices: tuple, sig: Signature) -> Signature:
+    """The signature of an array whose parts lie as `sig` says, by a sharding that numbers the devices in this order."""
+    hlo, targets = client.hlo_sharding(sig.sharding, len(sig.shape)), sig.sharding._device_assignment
+    if not hlo.is_replicated():
+        places = [devices.index(targets[k]) for k in hlo.tile_assignment_devices()]
+        grid = np.array(places).reshape(hlo.tile_assignment_dimensions())
+        hlo = _hlo.HloSharding.subgroup_with_device_ordering(grid, hlo.subgroup_types())
+    return signature(sig.aval, GSPMDSharding(devices, hlo, memory_kind=sig.sharding.memory_kind), sig.committed)
 
 
 def relocated(raw: Any, sig: Signature) -> Any:

@@ -69,6 +69,13 @@ def _put_laid_out(value, sig):
     return raw if plain is sig else reshard.laid_out(raw, plain, sig)
 
 
+def as_host(x: Any) -> np.ndarray:
+    """A value of the host as the NumPy array, of a dtype that arrays have, that `to_device` takes it for."""
+    aval = types.typeof(x)
+    value = x.value if type(x) is types.Typed else x
+    return _as_dtype(value, aval)
+
+
 _of_numpy = Keyed(4096)
 
 
@@ -179,6 +186,12 @@ def copy_raw(raw: Any, old: Signature, new: Signature) -> Any:
     if old.device is not None or old.sharding.device_set != new.sharding.device_set:
         guards.check("device-to-device", new.aval, new.sharding)  # programs that lay out anew are not guarded
     moved = reshard.moved(raw, old, new)
+    if moved is None and not old.sharding.is_fully_addressable:
+        raise ValueError(
+            f"device_put: an array that lies on devices of several processes, {old.sharding}, cannot be moved to "
+            f"others: {new.sharding}. jaxlib's {new.sharding._device_assignment[0].platform} client does not support "
+            "cross-host device transfers."
+        )
     return put_host(ArrayImpl(raw, old)._value, new) if moved is None else moved
 
 

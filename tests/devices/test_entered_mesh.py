@@ -1,7 +1,9 @@
 """`jit` and `pjit` where a mesh is set, or entered with `with mesh:`, against jax: where programs run, and what None says."""
 
+import importlib
 import warnings
 
+import numpy as np
 import pytest
 from compare import both, require
 
@@ -67,11 +69,8 @@ def test_programs_run_where_jax_runs_them(context, how):
             with side.mesh if context == "entered" else jax.set_mesh(side.mesh):
                 return {name: _ended(side, call) for name, call in CALLS.items()}
 
-    import jax.experimental.pjit
-    import numpy as np
-
-    import minijax.experimental.pjit  # noqa: F401
-
+    for package in ("jax", "minijax"):
+        importlib.import_module(f"{package}.experimental.pjit")
     ours, theirs = both(lambda jax: outcomes(jax, np))
     for name in CALLS:
         require(ours[name] == theirs[name], name, ours[name], theirs[name])

@@ -1,6 +1,5 @@
 """Shardings in types: over Explicit axes types, values, layouts and jaxprs are those of jax, and so are refusals."""
 
-import compare
 import pytest
 from sides import numbers, same, same_errors
 
@@ -21,11 +20,7 @@ GIVEN = {
     "v": made((8,), "x"),
     "b": made((4, 8, 4), "x"),
     "u": made((8, 1, 4), "x", None, "y"),
-    # The type, the layout and the bits of what a function gives, at once and compiled; and its jaxpr.
-    "run": lambda s: lambda f, *xs: [
-        s.jax.tree.map(lambda x: str(s.jax.typeof(x)), f(*xs)), f(*xs), s.jax.jit(f)(*xs), compare._unwrapped(s.jaxpr(f, *xs))],
-    "types": lambda s: lambda f, *xs: [s.jax.tree.map(lambda x: str(s.jax.typeof(x)), f(*xs)), f(*xs)],
-}  # fmt: skip
+}
 
 
 def test_types_of_arrays():

@@ -207,7 +207,8 @@ def test_many_nestings_equal_jax_s():
         [sm(lambda q: q, P(('x', 'y'), None), P(('x', 'y'), None))(a), sm(lambda p, q: p, (P('x'), None), P('x'))(v, 1)]
         [sm(lambda q: q + lax.axis_index('x'), P('x'), P('x'), mesh=t)(numbers(8)) for t in (m4, back, grid((1,), ('x',)))]
     """,
-        sm=lambda s: lambda f, ins, outs, **options: whole(s.jax, f, ins, outs, **options),
+        # Compiled, for an eager one runs each operation as a program in jax.
+        sm=lambda s: lambda f, ins, outs, **options: s.jax.jit(whole(s.jax, f, ins, outs, **options)),
         kept=lambda s: lambda f: s.jax.checkpoint(f, policy=s.jax.checkpoint_policies.everything_saveable),
     )
 

@@ -739,3 +739,14 @@ def test_types_with_the_sharding_of_another_are_equal():
         return [[one == other for one in types] for other in types], [str(t.sharding.spec) for t in types]
 
     same(program)
+
+
+def test_literals_show_what_they_hold():
+    def program(jax, jnp):
+        jaxpr = jax.make_jaxpr(lambda x: (1, 2.5, True, 1j, np.float16(3), np.array(4), x + 1, x * 2j, x * 2.5))(1)
+        atoms = [*jaxpr.jaxpr.outvars, *[v for e in jaxpr.eqns for v in e.invars]]
+        with jax.enable_x64(True):
+            atoms += jax.make_jaxpr(lambda: (1, 2j))().jaxpr.outvars
+        return [repr(v) for v in atoms if hasattr(v, "val")]
+
+    same(program)

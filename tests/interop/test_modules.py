@@ -163,7 +163,6 @@ experimental.cur_qdd(1)
 experimental.primal_tangent_dtype("int8", "float32")
 export.export(None)
 export.Exported()
-distributed.initialize()
 """
 
 

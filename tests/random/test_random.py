@@ -138,6 +138,10 @@ DRAWS = [
     *(drawn(f"{n}-{d}", lambda r, k, n=n, d=d: getattr(r, n)(k, (3,), d))
       for n in ("gumbel", "exponential", "laplace", "logistic", "cauchy") for d in ("float32", "float16")),
     drawn("gumbel-high", lambda r, k: r.gumbel(k, (3,), mode="high")),
+    drawn("gumbel-highest", lambda r, k: r.gumbel(k, (3,), mode="highest")),
+    drawn("gumbel-highest-scalar", lambda r, k: r.gumbel(k, mode="highest")),
+    drawn("gumbel-highest-float16", lambda r, k: r.gumbel(k, (3,), "float16", mode="highest")),
+    drawn("categorical-highest", lambda r, k, x: r.categorical(k, x, mode="highest"), LOGITS),
     drawn("rademacher", lambda r, k: r.rademacher(k, (3,), "int8")),
     drawn("truncated_normal", lambda r, k: r.truncated_normal(k, -1, 1.0, (3,))),
     drawn("truncated_normal-bounds", lambda r, k, a: r.truncated_normal(k, a, 1.0, (2, 3)), P),

@@ -1,10 +1,8 @@
 """Verbs of collectives, point-to-point communication, and shardings."""
 
 from collections.abc import Sequence
-from math import prod
 from typing import Any
 
-from minijax.base import dtypes
 from minijax.hlo import spell
 from minijax.hlo.shardy import Meshes, constraining
 from minijax.hlo.spell import int_pairs, results_of, type_of, types_of
@@ -67,14 +65,6 @@ class Collective(Reduction):
     def partition_id(self) -> Name:
         return self.assign("stablehlo.partition_id : tensor<ui32>")
 
-    def place_in(self, mesh: Any, axis: Any, aval: ShapedArray) -> Name:
-        """Which of the devices along a mesh axis one is, where all axes are manual."""
-        at, unsigned = mesh.axis_names.index(axis), ShapedArray((), dtypes.uint32)
-        inner = self.constant(prod(mesh.axis_sizes[at + 1 :]), unsigned)
-        size = self.constant(mesh.axis_sizes[at], unsigned)
-        place = self.binary("divide", self.partition_id(), inner, unsigned)
-        return self.convert(self.binary("remainder", place, size, unsigned), unsigned, aval)
-
     # ---- shardings --------------------------------------------------------------------------------
 
     def sharding_constraint(self, x: Name, aval: ShapedArray, sharding: Any) -> Name:
@@ -97,8 +87,9 @@ class Collective(Reduction):
         if not rest:
             return list(build(*operands))
         mesh = mesh.update_axis_types(dict.fromkeys(rest, AxisType.Manual))
-        specs = ([P()] * len(avals) for avals in (ins, outs))
-        return self.manual_computation(operands, ins, outs, *specs, mesh, rest, Region(ins, outs, build))
+        whole = [P()] * max(len(ins), len(outs))
+        places = whole[: len(ins)], whole[: len(outs)]
+        return self.manual_computation(operands, ins, outs, *places, mesh, rest, Region(ins, outs, build))
 
     def manual_computation(self, operands: Names, ins: Avals, outs: Avals, in_specs: Sequence, out_specs: Sequence,
                            mesh: Any, axes: Sequence, body: Region) -> list[Name]:  # fmt: skip

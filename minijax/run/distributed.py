@@ -1,0 +1,147 @@
+"""This process among those of a program: jaxlib's service, which the first one runs, and its client in each."""
+
+import atexit
+import logging
+import os
+import socket
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from jaxlib import _jax
+
+from minijax.base import config
+
+logger = logging.getLogger("jax._src.distributed")  # the name under which programs silence it
+
+_PROBE_SECONDS, _PAUSE_SECONDS = 5, 0.1
+
+
+@dataclass
+class State:
+    """What this process knows of the others; `client` is None in a program of one process."""
+
+    process_id: int = 0
+    num_processes: int = 1
+    service: Any = None
+    client: Any = None
+    preemption_sync_manager: Any = None
+    coordinator_address: str | None = None
+    partition_index: int | None = None
+
+
+state = State()
+
+
+def connect(
+    address: str,
+    count: int,
+    index: int,
+    *,
+    init_timeout: int,
+    heartbeat_timeout: int,
+    shutdown_timeout: int,
+    bind_address: str | None = None,
+    partition_index: int | None = None,
+) -> None:
+    """Makes this process number `index` of `count`, and waits for the others.
+
+    Raises JaxRuntimeError if the service does not start, or nobody answers at its address within `init_timeout`
+    seconds. Where a process does not come within them, jaxlib ends all that wait.
+    """
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal():
+        raise ValueError(f"initialize: coordinator_address {address!r} is not of the form host:port")
+    service = None
+    if index == 0:
+        bind_address = bind_address or f"[::]:{port}"
+        logger.info("Starting JAX distributed service on %s", bind_address)
+        service = _jax.get_distributed_runtime_service(
+            bind_address,
+            count,
+            heartbeat_timeout=heartbeat_timeout,
+            shutdown_timeout=shutdown_timeout,
+            recoverable=config.enable_recoverability.value,
+        )
+    else:
+        _await_coordinator(host.strip("[]"), int(port), index, init_timeout)
+    client = _jax.get_distributed_runtime_client(
+        address,
+        index,
+        init_timeout=init_timeout,
+        heartbeat_timeout=heartbeat_timeout,
+        shutdown_timeout=shutdown_timeout,
+        use_compression=True,
+    )
+    logger.info("Connecting to JAX distributed service on %s", address)
+    client.connect()
+    state.service, state.client = service, client
+    state.process_id, state.num_processes, state.coordinator_address = index, count, address
+    state.partition_index = partition_index
+    if config.enable_preemption_service.value:
+        state.preemption_sync_manager = _jax.create_preemption_sync_manager()
+        state.preemption_sync_manager.initialize(client)
+
+
+def _await_coordinator(host: str, port: int, index: int, timeout: float) -> None:
+    """Waits for somebody to listen there: jaxlib would end the process if nobody does."""
+    end = time.monotonic() + timeout
+    while True:
+        try:
+            socket.create_connection((host, port), timeout=min(timeout, _PROBE_SECONDS)).close()
+            return
+        except OSError as error:
+            if time.monotonic() + _PAUSE_SECONDS > end:
+                raise _jax.JaxRuntimeError(
+                    f"DEADLINE_EXCEEDED: initialize: process {index} found no coordinator at {host}:{port} within "
+                    f"{timeout} seconds: {error}"
+                ) from error
+        time.sleep(_PAUSE_SECONDS)
+
+
+def disconnect() -> None:
+    """Waits for the other processes to leave, and leaves."""
+    manager, client, service = state.preemption_sync_manager, state.client, state.service
+    state.preemption_sync_manager = state.client = state.service = None
+    for part in (manager, client, service):  # the service last: clients that lose it end their process
+        if part is not None:
+            part.shutdown()
+
+
+# Registered before `run.tokens` registers its own, which waits for the programs that still run: that goes first.
+atexit.register(disconnect)
+
+
+# ---- clients of several processes -------------------------------------------------------------------
+
+# A library that MPI's collectives are loaded from; without one MPI ends the process.
+_MPI_LIBRARY = "MPITRAMPOLINE_LIB"
+
+
+def cpu_options() -> dict[str, Any]:
+    """What the CPU client must know of the processes. Raises RuntimeError for collectives that are not there."""
+    options: dict[str, Any] = dict(
+        get_local_topology_timeout_minutes=config.cpu_get_local_topology_timeout_minutes.value,
+        get_global_topology_timeout_minutes=config.cpu_get_global_topology_timeout_minutes.value,
+    )
+    if state.client is None:
+        return options
+    kind, collectives = config.cpu_collectives_implementation.value, None
+    if kind == "gloo":
+        collectives = _jax.make_gloo_tcp_collectives(distributed_client=state.client)
+    elif kind == "mpi":
+        if _MPI_LIBRARY not in os.environ:
+            raise RuntimeError(
+                f"jax_cpu_collectives_implementation is 'mpi', but {_MPI_LIBRARY} names no library that wraps MPI"
+            )
+        collectives = _jax.make_mpi_collectives()
+        collectives.Init()
+        atexit.register(collectives.Finalize)
+    elif kind is not None:
+        raise RuntimeError(f"jax_cpu_collectives_implementation: jaxlib has no {kind!r} collectives for CPU")
+    return options | dict(
+        distributed_client=state.client,
+        node_id=state.process_id,
+        num_nodes=state.num_processes,
+        collectives=collectives,
+    )
