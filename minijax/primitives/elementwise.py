@@ -162,8 +162,7 @@ class Logistic(Accurate):
     def lower(self, e, ins, outs, x, *, accuracy=None):
         (out,) = outs
         decay = e.unary("exponential", e.unary("negate", x, out), out)
-        one_plus = e.binary("add", e.full(1, out), decay, out)
-        return [e.binary("divide", e.full(1, out), one_plus, out)]
+        return [e.binary("divide", e.full(1, out), e.binary("add", e.full(1, out), decay, out), out)]
 
 
 class Wave(Accurate):
