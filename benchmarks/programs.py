@@ -310,11 +310,11 @@ def train():
 @group
 def pmap():
     kid = os.environ.get("BENCH_PMAP_CHILD")
-    if not kid:  # children with 2 virtual CPU devices
+    if not kid:  # children with virtual CPU devices
 
-        def go(mode, name, limit):
+        def go(mode, name, limit, count=2):
             env = dict(os.environ, BENCH_PMAP_CHILD=mode)
-            env["XLA_FLAGS"] = env.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=2"
+            env["XLA_FLAGS"] = env.get("XLA_FLAGS", "") + f" --xla_force_host_platform_device_count={count}"
             cmd = [
                 sys.executable,
                 str(Path(__file__).parent / "frontend.py"),
@@ -335,6 +335,7 @@ def pmap():
             guard(name, run)
 
         go("sync", "pmap/child", 300)
+        go("8", "pmap/child_8dev", 300, 8)
         # A loop that never blocks between steps: on few cores it may deadlock and abort.
         go("async", "pmap/specrad_mlp_2dev_async_loop", 300)
         return
@@ -342,15 +343,18 @@ def pmap():
         tr, st, randn = train_make()
         f = jax.pmap(functools.partial(tr, axis="batch"), "batch", in_axes=(None, None, 0), out_axes=(None, None))
         return steps_per_s("pmap/specrad_mlp_2dev_async_loop", f, st, randn, (2, 32))
-    n = 2
+    n = 8 if kid == "8" else 2
 
     def trivial():
-        x = jnp.arange(2.0).reshape(2, 1)
+        x = jnp.arange(float(n)).reshape(n, 1)
         f = jax.pmap(lambda v: v + 1)
         x = f(x)
-        timed("pmap/trivial_2dev", lambda: f(x))
+        timed(f"pmap/trivial_{n}dev", lambda: f(x))
 
-    guard("pmap/trivial_2dev", trivial)
+    guard(f"pmap/trivial_{n}dev", trivial)
+    guard(f"pmap/jit_named_sharding_{n}dev", lambda: sharded_calls(n))
+    if kid == "8":
+        return
 
     def go():
         tr, st, randn = train_make()
@@ -359,17 +363,25 @@ def pmap():
 
     guard("pmap/specrad_mlp_2dev", go)
 
-    def shard():
-        mesh = jax.make_mesh((2,), ("b",))
-        P = jax.sharding.PartitionSpec
-        S = jax.sharding.NamedSharding
-        x = jax.device_put(np.ones((8, 4), np.float32), S(mesh, P("b")))
-        f = jax.jit(lambda v: v * 2)
-        timed("pmap/jit_named_sharding_2dev", lambda: f(x))
-        g = jax.jit(jax.shard_map(lambda v: jax.lax.psum(v, "b"), mesh=mesh, in_specs=P("b"), out_specs=P()))
-        timed("pmap/jit_shard_map_psum_2dev", lambda: g(x), each=True)
 
-    guard("pmap/jit_named_sharding_2dev", shard)
+def sharded_calls(n):
+    sharding = jax.sharding
+    P, auto = sharding.PartitionSpec, sharding.AxisType.Auto
+    mesh, explicit = jax.make_mesh((n,), ("b",), axis_types=(auto,)), jax.make_mesh((n,), ("b",))
+    cut, whole = sharding.NamedSharding(mesh, P("b")), sharding.NamedSharding(mesh, P())
+    value = np.ones((8, 4), np.float32)
+    x, typed = jax.device_put(value, cut), jax.device_put(value, sharding.NamedSharding(explicit, P("b")))
+    f, g = jax.jit(lambda v: v * 2), jax.jit(lambda v: v * 2)
+    each = jax.jit(jax.shard_map(lambda v: v * 2, mesh=mesh, in_specs=P("b"), out_specs=P("b")))
+    total = jax.jit(jax.shard_map(lambda v: jax.lax.psum(v, "b"), mesh=mesh, in_specs=P("b"), out_specs=P()))
+    timed(f"pmap/jit_named_sharding_{n}dev", lambda: f(x))
+    timed(f"pmap/jit_explicit_sharding_{n}dev", lambda: g(typed))
+    timed(f"pmap/jit_shard_map_{n}dev", lambda: each(x))
+    timed(f"pmap/jit_shard_map_psum_{n}dev", lambda: total(x), each=True)
+    timed(f"pmap/device_put_to_mesh_{n}dev", lambda: jax.device_put(value, cut))
+    timed(f"pmap/reshard_{n}dev", lambda: jax.device_put(x, whole), each=True)
+    timed(f"pmap/read_sharded_{n}dev", lambda: np.asarray(f(x)))
+    timed(f"pmap/read_parts_{n}dev", lambda: [np.asarray(s.data) for s in f(x).addressable_shards])
 
 
 @group

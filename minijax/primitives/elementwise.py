@@ -161,8 +161,8 @@ class Logistic(Accurate):
 
     def lower(self, e, ins, outs, x, *, accuracy=None):
         (out,) = outs
-        one_plus = e.binary("add", e.full(1, out), e.unary("exponential", e.unary("negate", x, out), out), out)
-        return [e.binary("divide", e.full(1, out), one_plus, out)]
+        decay = e.unary("exponential", e.unary("negate", x, out), out)
+        return [e.binary("divide", e.full(1, out), e.binary("add", e.full(1, out), decay, out), out)]
 
 
 class Wave(Accurate):

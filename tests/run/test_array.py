@@ -8,6 +8,7 @@ import sys
 import ml_dtypes
 import numpy as np
 import pytest
+from compare import EITHER, run_on, same
 
 import minijax
 import minijax.numpy
@@ -375,3 +376,34 @@ def test_donated_arguments_are_refused():
             call(x)
     with pytest.raises(minijax.errors.JaxRuntimeError, match="called on deleted or donated buffer"):
         x.unsafe_buffer_pointer()
+
+
+BUFFERS = {
+    **{t: lambda jnp, t=t: jnp.ones((2, 3), t) for t in ("bool", "int8", "uint16", "int32", "float16", "complex64")},
+    **{t: lambda jnp, t=t: jnp.ones((2, 3), t) for t in ("bfloat16", "float8_e4m3fn", "int4", "uint2")},
+    "empty": lambda jnp: jnp.ones((0, 3)),
+    "scalar": lambda jnp: jnp.ones(()),
+    "deleted": lambda jnp: (x := jnp.ones(3), x.delete())[0],
+    "keys": lambda jnp, jax: jax.random.key(0),
+}
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", BUFFERS)
+def test_arrays_speak_the_buffer_protocol_as_jax_s(name):
+    def seen(view):
+        return view.format, view.shape, view.strides, view.readonly, view.tobytes()
+
+    same(lambda jax, jnp: seen(memoryview(run_on(jax, BUFFERS[name]))), raises=EITHER)
+
+
+def test_what_has_a_buffer_of_an_array_keeps_its_memory():
+    jnp = minijax.numpy
+    x = jnp.arange(6.0).reshape(2, 3)
+    view = memoryview(x)
+    x.delete()
+    assert np.array_equal(np.asarray(view), np.arange(6.0).reshape(2, 3))
+    y = jnp.arange(4.0)
+    view = memoryview(y)
+    assert np.array_equal(minijax.jit(lambda v: v + 1, donate_argnums=0)(y), np.arange(1.0, 5.0))
+    assert np.array_equal(np.asarray(view), np.arange(4.0))

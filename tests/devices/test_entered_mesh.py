@@ -1,0 +1,76 @@
+"""`jit` and `pjit` where a mesh is set, or entered with `with mesh:`, against jax: where programs run, and what None says."""
+
+import importlib
+import warnings
+
+import numpy as np
+import pytest
+from compare import both, require
+
+pytestmark = pytest.mark.oracle
+
+CALLS = {
+    "plain": lambda s: s.j(s.double)(s.x),
+    "None for results": lambda s: s.j(s.double, out_shardings=None)(s.x),
+    "None for arguments": lambda s: s.j(s.double, in_shardings=None)(s.x),
+    "None for both, cut": lambda s: s.j(s.double, in_shardings=None, out_shardings=None)(s.cut),
+    "None for results, cut": lambda s: s.j(s.double, out_shardings=None)(s.cut),
+    "cut": lambda s: s.j(s.double)(s.cut),
+    "elsewhere": lambda s: s.j(s.double)(s.elsewhere),
+    "on some": lambda s: s.j(s.double)(s.on_some),
+    "a spec": lambda s: s.j(s.double, in_shardings=s.P("x"), out_shardings=None)(s.x),
+    "a spec among None": lambda s: s.j(lambda a: (a * 2, a), out_shardings=(None, s.P("x")))(s.x)[0],
+    "a constant": lambda s: s.j(lambda: 1)(),
+    "NumPy": lambda s: s.j(s.double)(s.numpy),
+    "a device": lambda s: s.j(s.double, device=s.jax.devices()[1])(s.x),
+    "a backend": lambda s: s.j(s.double, backend="cpu")(s.x),
+    "shardings elsewhere": lambda s: s.j(s.double, in_shardings=s.jax.NamedSharding(s.some, s.P("x")))(s.x),
+    "nested": lambda s: s.j(lambda a: s.jax.jit(s.double, in_shardings=s.jax.NamedSharding(s.mesh, s.P("y")))(a))(s.x),
+    "an operation elsewhere": lambda s: s.elsewhere + 1,
+    "an index elsewhere": lambda s: s.elsewhere[0],
+}
+
+
+class Side:
+    """What the calls speak of, on one side; `double` is another function each time, since jax remembers them."""
+
+    def __init__(self, jax, np, how):
+        self.jax, self.P, auto = jax, jax.P, jax.sharding.AxisType.Auto
+        self.mesh = jax.make_mesh((4, 2), ("x", "y"), axis_types=(auto, auto))
+        self.some = jax.sharding.Mesh(np.array(jax.devices()[:2]), ("x",))
+        self.numpy = np.ones((8, 8), np.float32)
+        self.x = jax.numpy.ones((8, 8))
+        self.cut = jax.device_put(self.numpy, jax.NamedSharding(self.mesh, jax.P("x")))
+        self.on_some = jax.device_put(self.numpy, jax.NamedSharding(self.some, jax.P("x")))
+        self.elsewhere = jax.device_put(self.numpy, jax.devices()[1])
+        self.j = how
+
+    double = property(lambda self: lambda a: a * 2)
+
+
+def _ended(side, call):
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            return str(call(side).sharding)
+    except Exception as error:
+        return type(error).__name__
+
+
+@pytest.mark.parametrize("how", ["jit", "pjit"])
+@pytest.mark.parametrize("context", ["no mesh", "entered", "set"])
+def test_programs_run_where_jax_runs_them(context, how):
+    def outcomes(jax, numpy):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            side = Side(jax, numpy, jax.jit if how == "jit" else jax.experimental.pjit.pjit)
+            if context == "no mesh":
+                return {name: _ended(side, call) for name, call in CALLS.items()}
+            with side.mesh if context == "entered" else jax.set_mesh(side.mesh):
+                return {name: _ended(side, call) for name, call in CALLS.items()}
+
+    for package in ("jax", "minijax"):
+        importlib.import_module(f"{package}.experimental.pjit")
+    ours, theirs = both(lambda jax: outcomes(jax, np))
+    for name in CALLS:
+        require(ours[name] == theirs[name], name, ours[name], theirs[name])

@@ -1,0 +1,121 @@
+"""Texts of programs for accelerators, which need not be there, against jax: what has a lowering of its own, and more."""
+
+import numpy as np
+import pytest
+from compare import Case
+from matrices import matrix, same_on_platforms
+from sides import numbers
+
+pytestmark = pytest.mark.oracle
+
+ACCELERATORS = ("cuda", "rocm", "tpu")
+F, I, C, H = numbers(4, 6), numbers(4, 6, dtype=np.int32), numbers(4, 6).astype(np.complex64), numbers(8, 4)  # noqa: E741
+IMAGE, KERNEL = numbers(2, 3, 8, 8), numbers(4, 3, 3, 3)
+POSITIVE = matrix(3, 3) @ matrix(3, 3).T + 3 * np.eye(3, dtype=np.float32)
+
+PROGRAMS = {
+    "sort": ("lambda x: jnp.sort(x)", F),
+    "sort of pairs": ("lambda x, y: lax.sort((x, y), num_keys=2)", F, I),
+    "argsort": ("lambda x: jnp.argsort(x, axis=0, descending=True)", F),
+    "top_k": ("lambda x: lax.top_k(x, 2)", F),
+    "cumsum": ("lambda x: jnp.cumsum(x, 1)", F),
+    "cumprod, reversed": ("lambda x: lax.cumprod(x, 1, reverse=True)", F),
+    "cummax": ("lambda x: lax.cummax(x, 0)", F),
+    "cumlogsumexp": ("lambda x: lax.cumlogsumexp(x, 0)", F),
+    "argmax": ("lambda x: jnp.argmax(x, 1)", F),
+    "reduce_precision": ("lambda x: lax.reduce_precision(x, 5, 10)", F),
+    "dot": ("lambda x, y: x @ y", F, numbers(6, 4)),
+    "dot, bfloat16": ("lambda x, y: jnp.dot(x.astype('bfloat16'), y.astype('bfloat16'))", F, numbers(6, 4)),
+    "dot, float8": ("lambda x, y: jnp.dot(x.astype('float8_e4m3fn'), y.astype('float8_e4m3fn'))", F, numbers(6, 4)),
+    "dot, int8": ("lambda x, y: lax.dot(x.astype('int8'), y.astype('int8'), preferred_element_type='int32')", F,
+                  numbers(6, 4)),
+    "dot, highest": ("lambda x, y: jnp.dot(x, y, precision='highest')", F, numbers(6, 4)),
+    "dot, algorithm": ("lambda x, y: lax.dot(x, y, precision='TF32_TF32_F32')", F, numbers(6, 4)),
+    "dot, bf16 algorithm": ("lambda x, y: lax.dot(x, y, precision='BF16_BF16_F32_X3')", F, numbers(6, 4)),
+    "ragged_dot": ("lambda x, y, n: lax.ragged_dot(x, y, n)", H, numbers(2, 4, 5), np.array([3, 5], np.int32)),
+    "einsum": ("lambda x, y: jnp.einsum('bij,bjk->bik', x, y)", numbers(2, 3, 4), numbers(2, 4, 5)),
+    "conv": ("lambda x, k: lax.conv(x, k, (1, 1), 'SAME')", IMAGE, KERNEL),
+    "conv, complex": ("lambda x, k: lax.conv(x + 0j, k + 0j, (2, 2), 'VALID')", IMAGE, KERNEL),
+    "conv, groups": ("lambda x, k: lax.conv_general_dilated(x, k, (1, 1), 'SAME', feature_group_count=3)", IMAGE,
+                     numbers(6, 1, 3, 3)),
+    "conv, bfloat16": ("lambda x, k: lax.conv(x.astype('bfloat16'), k.astype('bfloat16'), (1, 1), 'SAME')", IMAGE,
+                       KERNEL),
+    "gradient of conv": ("jax.grad(lambda x, k: lax.conv(x, k, (1, 1), 'SAME').sum(), 1)", IMAGE, KERNEL),
+    "conv_transpose": ("lambda x, k: lax.conv_transpose(x, k, (2, 2), 'SAME', dimension_numbers=('NCHW', 'OIHW', 'NCHW'))",
+                       IMAGE, numbers(4, 3, 3, 3)),
+    "max pool": ("lambda x: lax.reduce_window(x, -jnp.inf, lax.max, (1, 1, 2, 2), (1, 1, 2, 2), 'VALID')", IMAGE),
+    "sum pool": ("lambda x: lax.reduce_window(x, 0., lax.add, (1, 1, 2, 2), (1, 1, 1, 1), 'SAME')", IMAGE),
+    "gradient of max pool": (
+        "jax.grad(lambda x: lax.reduce_window(x, -jnp.inf, lax.max, (1, 1, 2, 2), (1, 1, 2, 2), 'VALID').sum())", IMAGE),
+    "scatter-add": ("lambda x, i: x.at[i].add(1.)", F, np.array([1, 1, 3])),
+    "scatter-mul": ("lambda x, i: x.at[i].multiply(2.)", F, np.array([1, 1, 3])),
+    "scatter-min": ("lambda x, i: x.at[i].min(2.)", F, np.array([1, 1, 3])),
+    "scatter-add, complex": ("lambda x, i: x.at[i].add(1.)", C, np.array([1, 1, 3])),
+    "gather": ("lambda x, i: x[i]", F, np.array([1, 1, 3])),
+    "gather, clipped": ("lambda x, i: x.at[i].get(mode='clip')", F, np.array([1, 1, 3])),
+    "dynamic slice": ("lambda x, i: lax.dynamic_slice(x, (i, 0), (2, 3))", F, np.int32(1)),
+    "dynamic update": ("lambda x, i: lax.dynamic_update_slice(x, x[:2], (i, 0))", F, np.int32(1)),
+    "threefry": ("lambda s: random.normal(random.key(s), (5,))", np.uint32(3)),
+    "threefry, split": ("lambda s: random.key_data(random.split(random.key(s), 3))", np.uint32(3)),
+    "rbg": ("lambda s: random.bits(random.key(s, impl='rbg'), (5,))", np.uint32(3)),
+    "unsafe_rbg": ("lambda s: random.key_data(random.split(random.key(s, impl='unsafe_rbg'), 3))", np.uint32(3)),
+    "poisson": ("lambda s: random.poisson(random.key(s), 2., (3,))", np.uint32(3)),
+    "erf_inv": ("lambda x: lax.erf_inv(x)", F),
+    "special functions": ("lambda x: (lax.lgamma(x), lax.digamma(x), lax.erf(x), lax.erfc(x), lax.bessel_i1e(x))", F),
+    "powers": ("lambda x: (x ** 3, x ** -2, x ** 0.5, x ** x, lax.cbrt(x), lax.rsqrt(x))", F),
+    "trigonometry": ("lambda x: (jnp.tan(x), jnp.sinh(x), jnp.acosh(x), jnp.atanh(x), jnp.arctan2(x, x))", F),
+    "complex functions": ("lambda x: (jnp.log(x), jnp.sqrt(x), jnp.tanh(x), jnp.abs(x), jnp.angle(x), lax.asin(x))", C),
+    "integers": ("lambda x: (x // 3, x % 3, x >> 1, lax.population_count(x), lax.clz(x), jnp.sign(x))", I),
+    "rounding": ("lambda x: (jnp.round(x), lax.round(x, 0), jnp.floor(x), jnp.trunc(x), lax.nextafter(x, x))", F),
+    "fft": ("lambda x: jnp.fft.fft(x)", F),
+    "rfft and back": ("lambda x: jnp.fft.irfft(jnp.fft.rfft2(x))", F),
+    "cholesky": ("lambda x: lax.linalg.cholesky(x)", POSITIVE),
+    "gradient of cholesky": ("jax.grad(lambda x: lax.linalg.cholesky(x).sum())", POSITIVE),
+    "solve": ("lambda x, y: jnp.linalg.solve(x, y)", POSITIVE, numbers(3)),
+    "triangular_solve": ("lambda x, y: lax.linalg.triangular_solve(x, y, left_side=True, lower=True)", POSITIVE,
+                         numbers(3, 2)),
+    "lu": ("lambda x: lax.linalg.lu(x)", POSITIVE),
+    "batch of lu": ("lambda x: jax.vmap(lax.linalg.lu)(x)", matrix(2, 3, 3)),
+    "qr": ("lambda x: jnp.linalg.qr(x)", matrix(4, 3)),
+    "qr, complete": ("lambda x: lax.linalg.qr(x, full_matrices=True)", matrix(4, 3)),
+    "svd": ("lambda x: jnp.linalg.svd(x)", matrix(4, 3)),
+    "singular values": ("lambda x: jnp.linalg.svd(x, compute_uv=False)", matrix(2, 4, 3)),
+    "eigh": ("lambda x: jnp.linalg.eigh(x)", POSITIVE),
+    "eigh, Jacobi": ("lambda x: lax.linalg.eigh(x, implementation=lax.linalg.EighImplementation.JACOBI)", POSITIVE),
+    "det, inv": ("lambda x: (jnp.linalg.det(x), jnp.linalg.inv(x))", POSITIVE),
+    "householder": ("lambda x, t: lax.linalg.householder_product(x, t)", matrix(4, 3), numbers(3)),
+    "hessenberg": ("lambda x: lax.linalg.hessenberg(x)", POSITIVE),
+    "tridiagonal": ("lambda x: lax.linalg.tridiagonal(x)", POSITIVE),
+    "schur": ("lambda x: lax.linalg.schur(x)", POSITIVE),
+    "matrix functions": ("lambda x: (jax.scipy.linalg.expm(x), jnp.linalg.matrix_power(x, 5))", POSITIVE),
+    "attention": ("lambda q: jax.nn.dot_product_attention(q, q, q)", numbers(2, 4, 2, 8)),
+    "attention, causal": ("lambda q: jax.nn.dot_product_attention(q, q, q, is_causal=True)", numbers(2, 4, 2, 8)),
+    "softmax": ("jax.grad(lambda x: jax.nn.softmax(x)[0, 0])", F),
+    "gelu": ("lambda x: (jax.nn.gelu(x), jax.nn.silu(x), jax.nn.logsumexp(x))", F),
+    "scan": ("lambda x: lax.scan(lambda c, v: (c + v, c * v), x[0], x)", F),
+    "while": ("lambda x: lax.while_loop(lambda c: c.sum() < 9, lambda c: c + 1, x)", F),
+    "cond": ("lambda x: lax.cond(x[0, 0] > 0, jnp.sin, jnp.cos, x)", F),
+    "platform_dependent": ("lambda x: lax.platform_dependent(x, tpu=jnp.sin, cuda=jnp.cos, default=jnp.tan)", F),
+    "donated": ("jax.jit(lambda x: x + 1, donate_argnums=0)", F),
+    "remat": ("jax.grad(lambda x: jax.checkpoint(lambda x: jnp.sin(jnp.sin(x)))(x).sum())", F),
+    "narrow integers": ("lambda x: x.astype('int4').astype('uint4') + jnp.ones((), 'uint4')", I),
+    "narrow floats": ("lambda x: x.astype('float8_e5m2').astype('float4_e2m1fn').astype('float16')", F),
+    "optimization_barrier": ("lambda x: lax.optimization_barrier((x, x + 1))", F),
+    "device_put in a program": ("lambda x: jax.device_put(x * 2, jax.memory.Space.Host)", F),
+    "select, then narrow": ("lambda x: jnp.where(x > 0, x, 0).astype('bfloat16')", F),
+    "clamp, pad, reverse": ("lambda x: lax.pad(lax.rev(lax.clamp(-1., x, 1.), (0,)), 0., ((1, 2, 0), (-1, 0, 1)))", F),
+    "image resize": ("lambda x: jax.image.resize(x, (2, 3, 4, 4), 'bilinear')", IMAGE),
+}  # fmt: skip
+
+NOT_ON_TPU = ("svd", "singular values")  # whose algorithm there is not there yet
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_texts_for_accelerators_equal_jax_s(name):
+    text, *args = PROGRAMS[name]
+    platforms = ACCELERATORS[:2] if name in NOT_ON_TPU else ACCELERATORS
+
+    def program(jax, jnp, lax, random):
+        return eval(text, dict(jax=jax, jnp=jnp, lax=lax, random=random, np=np))
+
+    same_on_platforms([Case(name, program, tuple(args))], platforms)
