@@ -26,9 +26,10 @@ from minijax.primitives.families import scalar_like
 from minijax.primitives.moving import axis_to_front, broadcast_in_dim, held, move_axis
 from minijax.primitives.zeros import instantiate, nonzero_mask
 from minijax.transforms.batch import batch_jaxpr
-from minijax.transforms.discharge import TakesRefs, discharge_jaxpr, values_of
+from minijax.transforms.discharge import discharge_jaxpr, values_of
 from minijax.transforms.jvp import jvp_jaxpr
 from minijax.transforms.linearize import linearize_jaxpr
+from minijax.transforms.lower_types import LowersTypes
 from minijax.transforms.partial_eval import partial_eval_jaxpr, permute_jaxpr
 from minijax.transforms.partial_eval_custom import EqnParts, PartialEvalCustom, Policy, partial_eval_jaxpr_custom
 from minijax.transforms.prune import prune_closed
@@ -58,7 +59,7 @@ def _check_branch(number: int, first: ClosedJaxpr, branch: ClosedJaxpr) -> None:
             )
 
 
-class Cond(TakesRefs):
+class Cond(LowersTypes):
     """Runs the branch whose number is the first operand on the other operands."""
 
     folding = Folding.EXACT
