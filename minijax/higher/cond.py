@@ -15,6 +15,7 @@ from minijax.hlo.emitter import jaxpr_body, ordered_in
 from minijax.ir import context, effects, state
 from minijax.ir.body import check_positional_aliases, merge_captured, trace_body, with_leading
 from minijax.ir.check import alike, check_params, is_closed, types_text
+from minijax.ir.hitypes import full_type
 from minijax.ir.jaxpr import ClosedJaxpr, JaxprEqn, Var
 from minijax.ir.primitive import Folding, is_linear
 from minijax.ir.trace import JaxprTrace, Tracer, eval_jaxpr
@@ -427,7 +428,7 @@ def bind_branches(
 ) -> Any:
     """Traces the functions and binds `cond` to them, without the results that all take from one input."""
     leaves, treedef = tree.flatten(operands)
-    avals = [typeof(x) for x in leaves]
+    avals = [full_type(x) for x in leaves]
     check_positional_aliases(next(iter(functions.values())), name, operands, leaves)
     bodies = [trace_body(f, avals, treedef, name) for f in functions.values()]
     check_branches(name, functions, bodies)

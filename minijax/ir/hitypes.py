@@ -44,8 +44,9 @@ class _Defined(AbstractValue):
     def _spec(self, axis):
         return self.leading_axis_spec() if type(axis) is int and axis == 0 else axis
 
-    def str_short(self, short_dtypes: bool = False, mesh_axis_types: bool = False) -> str:
-        return str(self)
+    def __repr__(self):
+        fields = ",".join([f"{name}={value!r}" for name, value in getattr(self, "__dict__", {}).items()])
+        return f"{type(self).__name__}({fields})"
 
 
 class HiType(_Defined):

@@ -14,7 +14,7 @@ from minijax.base.mask import Mask
 from minijax.base.util import curry
 from minijax.ir import context, effects, state
 from minijax.ir.check import check_jaxpr
-from minijax.ir.hitypes import AvalQDD, full_type
+from minijax.ir.hitypes import AvalQDD
 from minijax.ir.jaxpr import Atom, ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal, Var
 from minijax.ir.refs import is_ref
 from minijax.ir.types import Aval, ShapedArray, Typed, checked_type, hi_classes, of_type, register_value_type, typeof, value_kinds
@@ -287,7 +287,7 @@ class JaxprTrace(Trace):
         snapshot = self._snapshot(x)
         var = self.const_vars.get(id(snapshot))
         if var is None:
-            var = Var(full_type(x) if aval.has_qdd else aval)
+            var = Var(AvalQDD(aval, super().qdd_of(x)) if aval.has_qdd else aval)
             self.consts.append(snapshot)
         self.originals += (known, snapshot)
         self.const_vars[id(known)] = self.const_vars[id(snapshot)] = var

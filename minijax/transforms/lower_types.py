@@ -86,6 +86,9 @@ class LoweredJaxpr(NamedTuple):
 def lower_jaxpr(closed: ClosedJaxpr) -> LoweredJaxpr:
     """The jaxpr without values of users' types and operations on them."""
     in_types, out_types = closed.in_avals, closed.out_avals
+    if returned := [a for a in out_types if type(a) is AvalQDD]:
+        name = closed.debug_info.func_name
+        raise TypeError(f"{name} returns a value of type {returned[0].aval}, which changes in place: it cannot leave")
     last_types = [a.last() for a in in_types if type(a) is AvalQDD]
 
     def run(*lo_values):
