@@ -28,7 +28,17 @@ from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr
 from minijax.ir.primitive import Linear
 from minijax.ir.refs import Ref
 from minijax.ir.trace import eval_jaxpr
-from minijax.ir.types import ShapedArray, Zero, checked_type, is_float0, is_value, scalar_of, space_of, typeof, varying_axes
+from minijax.ir.types import (
+    ShapedArray,
+    Zero,
+    checked_type,
+    is_float0,
+    is_value,
+    scalar_of,
+    space_of,
+    typeof,
+    varying_axes,
+)
 from minijax.partition.meshes import P, abstract_context
 from minijax.partition.shardings import UNSPECIFIED, NamedSharding
 from minijax.primitives import moving
@@ -202,6 +212,9 @@ class VJP:
             raise ValueError(f"with_refs: the tree {refs_tree} of references is not the arguments', {self.in_tree}")
         refs = [x if isinstance(x, Ref) else None for x in refs]
         return VJP(*self._parts()[1], self.consts, refs)
+
+    def __repr__(self):
+        return f"VJP(fun={self.jaxpr}, in_tree={self.in_tree}, out_tree={self.out_tree}, residuals={self.consts})"
 
     def __call__(self, *args):
         if len(args) != 1:

@@ -7,6 +7,7 @@ _FACE = Face(
     (),
     """
 minijax.ir.refs: AbstractRef
+minijax.composed.refs: TransformedRef
 minijax.ir.hitypes: AvalMutableQDD AvalQDD HiPrimitive HiPspec HiType MutableHiType aval_method aval_property
 minijax.higher.hi_primitive: VJPHiPrimitive
 minijax.numpy.hitypes: register_hitype
@@ -15,6 +16,8 @@ minijax.ir.primitive: is_undefined_primal=is_linear
 minijax.ir.effects: control_flow_allowed_effects
 minijax.primitives.zeros: instantiate_zeros=instantiate
 """,
-    missing={"jax.experimental.hijax.{0} is not there: views of references have no type of their own.": "TransformedRef"},
+    missing={
+        "jax.experimental.hijax.{0} is not there: views of references have no type of their own.": "TransformedRef"
+    },
 )
 __getattr__, __dir__ = _FACE.attribute, _FACE.names

@@ -11,6 +11,7 @@ from minijax.ir.refs import REF_EFFECT, AbstractRef, is_ref
 from minijax.ir.types import Aval, Ct, Val, Zero, hi_classes, is_float0, typeof
 from minijax.primitives.zeros import add_any, instantiate, nonzero_mask
 from minijax.transforms.batch import batch_flat, fit_cotangent, place, with_axis
+from minijax.transforms.jvp import with_zeros
 
 
 class GradAccum:

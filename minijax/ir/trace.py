@@ -17,7 +17,17 @@ from minijax.ir.check import check_jaxpr
 from minijax.ir.hitypes import AvalQDD
 from minijax.ir.jaxpr import Atom, ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal, Var
 from minijax.ir.refs import is_ref
-from minijax.ir.types import Aval, ShapedArray, Typed, checked_type, hi_classes, of_type, register_value_type, typeof, value_kinds
+from minijax.ir.types import (
+    Aval,
+    ShapedArray,
+    Typed,
+    checked_type,
+    hi_classes,
+    of_type,
+    register_value_type,
+    typeof,
+    value_kinds,
+)
 
 
 class Trace:

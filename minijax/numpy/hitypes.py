@@ -7,6 +7,7 @@ from typing import Any
 
 from minijax.ir import hitypes
 from minijax.ir.hitypes import aval_method, aval_property
+from minijax.ir.refs import AbstractRef
 from minijax.ir.trace import Tracer
 from minijax.ir.types import AbstractValue
 from minijax.numpy.methods import tracer_attributes
@@ -21,9 +22,13 @@ class _OfType:
     def __get__(self, x, owner):
         if x is None:
             return self.of_arrays
-        if x.aval is not None and x.aval.is_high:
+        if _is_of_users_type(x):
             return attribute(x, self.name)
         return self.of_arrays.__get__(x, owner) if hasattr(self.of_arrays, "__get__") else self.of_arrays
+
+
+def _is_of_users_type(x: Tracer) -> bool:
+    return x.aval is not None and x.aval.is_high and type(x.aval) is not AbstractRef
 
 
 def attribute(x: Tracer, name: str) -> Any:
@@ -40,8 +45,7 @@ def attribute(x: Tracer, name: str) -> Any:
 
 
 def _of_high_tracers(x: Any, name: str) -> Any:
-    aval = object.__getattribute__(x, "aval")
-    if aval is not None and aval.is_high and (not name.startswith("__") or name == "__jax_array__"):
+    if name != "aval" and _is_of_users_type(x) and (not name.startswith("__") or name == "__jax_array__"):
         return attribute(x, name)
     raise AttributeError(f"{type(x).__name__!r} object has no attribute {name!r}")
 
