@@ -179,7 +179,7 @@ def merge_captured(bodies: Sequence[Body]) -> tuple[list[ClosedJaxpr], list]:
         for key, x in zip(own, body.captured, strict=True):
             values.setdefault(key, x)
     place = {key: i for i, key in enumerate(values)}
-    types = tuple(typeof(x) for x in values.values())
+    types = tuple(full_type(x) for x in values.values())
     closed = [
         with_leading(body.closed, tuple(place[key] for key in own), types)
         for body, own in zip(bodies, keys, strict=True)

@@ -436,12 +436,15 @@ def offers_array(x: Any) -> bool:
     return callable(getattr(x, "__jax_array__", None))
 
 
+def is_of_users_type(x: Any) -> bool:
+    """Whether `x` is a value of a type that a user defined."""
+    return bool(hi_classes) and type(x) in value_kinds and typeof(x).is_high
+
+
 def unwrapped(x: Any) -> Any:
     """The array that `x` stands for, if it is no array itself and says so; otherwise `x`."""
-    is_array = not (hi_classes and is_value(x) and typeof(x).is_high)
-    if is_array and (type(x) in value_kinds or not offers_array(x) or any(c in value_kinds for c in type(x).__mro__)):
-        return x
-    return x.__jax_array__()
+    is_value = type(x) in value_kinds or any(c in value_kinds for c in type(x).__mro__)
+    return x if is_value and not is_of_users_type(x) or not offers_array(x) else x.__jax_array__()
 
 
 def is_value(x: Any) -> bool:
