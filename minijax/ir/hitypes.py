@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from minijax.ir import state
 from minijax.ir.primitive import Primitive
-from minijax.ir.types import AbstractValue, Aval, checked_type, hi_classes, register_value_type, typeof
+from minijax.ir.types import AbstractValue, Aval, checked_type, hi_classes, is_value, register_value_type, typeof
 
 
 def _to_define(name: str, what: str = "") -> Callable:
@@ -195,6 +195,12 @@ class HiPrimitive(Primitive):
 
     abstract_eval: Callable = _to_define("abstract_eval")
     to_lojax: Callable = _to_define("to_lojax")
+
+    def evaluate(self, operands, params):
+        for x in operands:
+            if not (is_value(x) or hasattr(x, "dtype")):  # descriptions of arrays may be parts of users' values
+                self._refuse(operands)
+        return self.to_lo(operands, params)
 
     def to_lo(self, operands: Sequence, params: dict) -> list:
         return self.listed(self.to_lojax(*operands, **params))
