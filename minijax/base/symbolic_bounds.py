@@ -1,0 +1,190 @@
+"""What is known of the values of symbolic dimensions: least and greatest ones, by elimination of terms.
+
+A term is eliminated from an expression by adding a multiple of a constraint in which it is the largest term: the
+bounds of what is left, which has smaller terms only, bound the expression.
+"""
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from minijax.base.symbolic import (
+    FLOORDIV, MAX, MIN, MOD, ONE, Bounds, Dim, Factor, SymbolicDim, Term, Terms, inconclusive, terms_of, total,
+)  # fmt: skip
+
+INF = math.inf
+
+
+class Decision:
+    """The constraints of a scope with what follows from them at one step, and the ranges of terms."""
+
+    def __init__(self, scope: Any, constraints: Iterable[Any] = ()):
+        self.scope = scope
+        self.limits: dict[Term, Bounds] = {}
+        self.mixed: dict[Term, dict[tuple[bool, Terms], None]] = {}
+        for constraint in constraints:
+            self.learn(constraint.difference)
+            self.assume(constraint.equal, constraint.difference)
+
+    def bounds(self, d: Dim) -> Bounds:
+        """The bounds of `d`, in a copy of what is known, which learns of the terms of `d`."""
+        known = Decision(self.scope)
+        known.limits, known.mixed = dict(self.limits), {term: dict(found) for term, found in self.mixed.items()}
+        known.learn(d)
+        return known.range(terms_of(d))
+
+    def range(self, terms: Terms) -> Bounds:
+        if not terms:
+            return 0, 0
+        (first, k), *_ = terms
+        if first == ONE:
+            return k, k
+        low, high = -INF, INF
+        for equal, others, n, m in self.eliminating(first, k):
+            # m * terms == rest - n * others, where others are at least, or equal to, zero.
+            least, greatest = self.range(_sum(terms, m, others, n))
+            if m > 0:
+                high = min(high, _floor(greatest, m))
+                low = max(low, _ceil(least, m)) if equal else low
+            else:
+                low = max(low, _ceil(greatest, m))
+                high = min(high, _floor(least, m)) if equal else high
+        return low, high
+
+    def eliminating(self, term: Term, k: int, smaller: bool = True) -> Iterator[tuple[bool, Terms, int, int]]:
+        """Constraints with which `k * term` is eliminated, and what they and it are to be multiplied with.
+
+        With `smaller`, those whose other terms are smaller.
+        """
+        if term == ONE:
+            return
+        low, high = self.limits.get(term, (-INF, INF))
+        known: list[tuple[bool, Terms]] = []
+        if low > -INF:
+            known.append((low == high, ((term, 1), (ONE, -int(low)))))
+        if high < INF and low != high:
+            known.append((False, ((term, -1), (ONE, int(high)))))
+        leading = (term,) if smaller else self.mixed
+        known += itertools.chain.from_iterable(self.mixed.get(t, ()) for t in leading)
+        for equal, terms in known:
+            n = next((n for t, n in terms if t == term), 0)
+            if n:
+                yield equal, terms, abs(k), -n if k > 0 else n
+
+    def assume(self, equal: bool, d: Dim) -> None:
+        """Adds that `d` is at least, or equal to, zero, and what that and one known constraint have as consequence."""
+        terms = terms_of(d)
+        (first, k), *_ = terms
+        combined = [
+            (equal and known, _sum(terms, m, others, n) if not equal or True else (), equal, known, n, m)
+            for known, others, n, m in self.eliminating(first, k, smaller=False)
+        ]
+        self.add(equal, terms)
+        for both, found, _, known, n, m in combined:
+            # n * others >= 0 and d >= 0: their sum is where both are added with positive numbers.
+            if m > 0 or equal:
+                self.add(both, found)
+
+    def add(self, equal: bool, terms: Terms) -> None:
+        if not terms or terms[0][0] == ONE:
+            return
+        scale = math.gcd(*(k for t, k in terms if t != ONE))
+        if equal and terms[-1][0] == ONE and terms[-1][1] % scale:
+            return
+        terms = tuple((t, k // scale) for t, k in terms)
+        (first, k), *others = terms
+        if others and others[0][0] != ONE:
+            self.mixed.setdefault(first, {})[equal, tuple(t for t in terms if t[1])] = None
+            return
+        value = others[0][1] if others else 0
+        low, high = self.limits.get(first, (-INF, INF))
+        if k > 0 or equal:
+            low = max(low, -value * k)
+        if k < 0 or equal:
+            high = min(high, -value * k)
+        if low > high:
+            raise ValueError(f"Unsatisfiable constraints: {first} >= {low} and {first} <= {high}")
+        self.limits[first] = low, high
+
+    def learn(self, d: Dim) -> None:
+        """Adds what the operations in `d` imply."""
+        for term, _ in terms_of(d):
+            if term == ONE or term in self.limits:
+                continue
+            bounds = 1, 1
+            for factor, power in term.powers:
+                one = self.learn_factor(factor)
+                for _ in range(power):
+                    bounds = _hull(_times(x, y) for x in bounds for y in one)
+            low, high = self.limits.get(term, (-INF, INF))
+            self.limits[term] = max(low, bounds[0]), min(high, bounds[1])
+
+    def learn_factor(self, factor: Factor) -> Bounds:
+        if not factor.operands:
+            return 1, INF
+        term = Term(((factor, 1),))
+        for d in factor.operands:
+            self.learn(d)
+        x, y = factor.operands
+        result = total_of(self.scope, term)
+        (lx, ux), (ly, uy) = self.range(terms_of(x)), self.range(terms_of(y))
+        match factor.name:
+            case "max":
+                bounds = max(lx, ly), max(ux, uy)
+                relations = [result - x, result - y]
+            case "min":
+                bounds = min(lx, ly), min(ux, uy)
+                relations = [x - result, y - result]
+            case "floordiv":
+                if ly <= 0 <= uy:
+                    raise inconclusive(f"Possible division by 0 in division by {y}", self.scope)
+                bounds = _hull(_quotient(a, b) for a in (lx, ux) for b in (ly, uy))
+                sign = 1 if ly > 0 else -1
+                left = (x - y * result) * sign
+                relations = [left, y * sign - 1 - left]
+            case _:
+                bounds, relations = (-INF, INF), []
+                if ly > 0:
+                    bounds, relations = (0, uy - 1), [y - 1 - result]
+                elif uy < 0:
+                    bounds, relations = (ly + 1, 0), [result - y - 1]
+        self.limits[term] = bounds
+        for d in relations:
+            if not isinstance(d, int):
+                self.assume(False, d)
+        return self.limits[term]
+
+
+def total_of(scope: Any, term: Term) -> Any:
+    return SymbolicDim(((term, 1),), scope)
+
+
+def _sum(terms: Terms, k: int, others: Terms, n: int) -> Terms:
+    sums: dict[Term, int] = {}
+    for t, m in itertools.chain(((t, m * k) for t, m in terms), ((t, m * n) for t, m in others)):
+        sums[t] = sums.get(t, 0) + m
+    return tuple(sorted(((t, m) for t, m in sums.items() if m), reverse=True))
+
+
+def _floor(x: float, n: int) -> float:
+    return x // n if isinstance(x, int) else x * n
+
+
+def _ceil(x: float, n: int) -> float:
+    return -(-x // n) if isinstance(x, int) else x * n
+
+
+def _times(x: float, y: float) -> float:
+    return 0 if x == 0 or y == 0 else x * y
+
+
+def _hull(values: Iterable[float]) -> Bounds:
+    found = list(values)
+    return min(found), max(found)
+
+
+def _quotient(x: float, y: float) -> float:
+    if abs(y) == INF:
+        return 0 if abs(x) == INF or x == 0 or (x > 0) == (y > 0) else -1
+    return x * y if abs(x) == INF else x // y
