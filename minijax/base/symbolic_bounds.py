@@ -73,18 +73,17 @@ class Decision:
                 yield equal, terms, abs(k), -n if k > 0 else n
 
     def assume(self, equal: bool, d: Dim) -> None:
-        """Adds that `d` is at least, or equal to, zero, and what that and one known constraint have as consequence."""
+        """Adds that `d` is at least, or equal to, zero, and what follows from that and one known constraint."""
         terms = terms_of(d)
-        (first, k), *_ = terms
         combined = [
-            (equal and known, _sum(terms, m, others, n) if not equal or True else (), equal, known, n, m)
-            for known, others, n, m in self.eliminating(first, k, smaller=False)
+            (equal and known, _sum(terms, m, others, n))
+            for term, k in terms
+            for known, others, n, m in self.eliminating(term, k, smaller=False)
+            if m > 0 or equal
         ]
         self.add(equal, terms)
-        for both, found, _, known, n, m in combined:
-            # n * others >= 0 and d >= 0: their sum is where both are added with positive numbers.
-            if m > 0 or equal:
-                self.add(both, found)
+        for both, found in combined:
+            self.add(both, found)
 
     def add(self, equal: bool, terms: Terms) -> None:
         if not terms or terms[0][0] == ONE:
@@ -129,20 +128,26 @@ class Decision:
         x, y = factor.operands
         result = total_of(self.scope, term)
         (lx, ux), (ly, uy) = self.range(terms_of(x)), self.range(terms_of(y))
+        other = -INF, INF
         match factor.name:
             case "max":
                 bounds = max(lx, ly), max(ux, uy)
                 relations = [result - x, result - y]
+                other = min(lx, ly), min(ux, uy)
             case "min":
                 bounds = min(lx, ly), min(ux, uy)
                 relations = [x - result, y - result]
+                other = max(lx, ly), max(ux, uy)
             case "floordiv":
                 if ly <= 0 <= uy:
                     raise inconclusive(f"Possible division by 0 in division by {y}", self.scope)
                 bounds = _hull(_quotient(a, b) for a in (lx, ux) for b in (ly, uy))
-                sign = 1 if ly > 0 else -1
-                left = (x - y * result) * sign
-                relations = [left, y * sign - 1 - left]
+                relations = []
+                if ly > 0:
+                    rest = x - y * result
+                    relations = [rest, y - 1 - rest]
+                    modulo = SymbolicDim(((Term(((Factor("mod", x, y), 1),)), 1),), self.scope)
+                    self.assume(True, rest - modulo)
             case _:
                 bounds, relations = (-INF, INF), []
                 if ly > 0:
@@ -150,6 +155,10 @@ class Decision:
                 elif uy < 0:
                     bounds, relations = (ly + 1, 0), [result - y - 1]
         self.limits[term] = bounds
+        if other[0] > -INF:
+            relations.append(x + y - result - int(other[0]))
+        if other[1] < INF:
+            relations.append(int(other[1]) - x - y + result)
         for d in relations:
             if not isinstance(d, int):
                 self.assume(False, d)
@@ -186,5 +195,5 @@ def _hull(values: Iterable[float]) -> Bounds:
 
 def _quotient(x: float, y: float) -> float:
     if abs(y) == INF:
-        return 0 if abs(x) == INF or x == 0 or (x > 0) == (y > 0) else -1
+        return 0 if x == 0 or (x > 0) == (y > 0) else -1
     return x * y if abs(x) == INF else x // y
