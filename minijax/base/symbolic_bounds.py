@@ -9,9 +9,19 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from minijax.base import symbolic
 from minijax.base.symbolic import (
-    FLOORDIV, MAX, MIN, MOD, ONE, Bounds, Dim, Factor, SymbolicDim, Term, Terms, inconclusive, terms_of, total,
-)  # fmt: skip
+    ONE,
+    Bounds,
+    Dim,
+    Factor,
+    SymbolicDim,
+    Term,
+    Terms,
+    inconclusive,
+    operation,
+    terms_of,
+)
 
 INF = math.inf
 
@@ -50,7 +60,18 @@ class Decision:
             else:
                 low = max(low, _ceil(greatest, m))
                 high = min(high, _floor(least, m)) if equal else high
+        for least, greatest in self._cases(terms):
+            low, high = max(low, least), min(high, greatest)
         return low, high
+
+    def _cases(self, terms: Terms) -> Iterator[Bounds]:
+        """Where the first term is the greater or the smaller of two dimensions, what it being each of them allows."""
+        (first, k), *rest = terms
+        (factor, power), *others = first.powers
+        if not others and power == 1 and factor.name in (symbolic.MAX, symbolic.MIN) and factor.operands:
+            yield _hull(
+                bound for d in factor.operands for bound in self.range(_sum(tuple(rest), 1, terms_of(d), k))
+            )
 
     def eliminating(self, term: Term, k: int, smaller: bool = True) -> Iterator[tuple[bool, Terms, int, int]]:
         """Constraints with which `k * term` is eliminated, and what they and it are to be multiplied with.
@@ -86,24 +107,21 @@ class Decision:
             self.add(both, found)
 
     def add(self, equal: bool, terms: Terms) -> None:
+        """Keeps a constraint: as a range if it has one term, beside its largest term otherwise."""
         if not terms or terms[0][0] == ONE:
             return
-        scale = math.gcd(*(k for t, k in terms if t != ONE))
-        if equal and terms[-1][0] == ONE and terms[-1][1] % scale:
-            return
-        terms = tuple((t, k // scale) for t, k in terms)
         (first, k), *others = terms
         if others and others[0][0] != ONE:
-            self.mixed.setdefault(first, {})[equal, tuple(t for t in terms if t[1])] = None
+            self.mixed.setdefault(first, {})[equal, terms] = None
             return
-        value = others[0][1] if others else 0
+        value = -others[0][1] if others else 0
         low, high = self.limits.get(first, (-INF, INF))
         if k > 0 or equal:
-            low = max(low, -value * k)
+            low = max(low, _ceil(value, k))
         if k < 0 or equal:
-            high = min(high, -value * k)
+            high = min(high, _floor(value, k))
         if low > high:
-            raise ValueError(f"Unsatisfiable constraints: {first} >= {low} and {first} <= {high}")
+            raise ValueError(f"Unsatisfiable constraints: '{first}' is at least {low} and at most {high}.")
         self.limits[first] = low, high
 
     def learn(self, d: Dim) -> None:
@@ -120,53 +138,50 @@ class Decision:
             self.limits[term] = max(low, bounds[0]), min(high, bounds[1])
 
     def learn_factor(self, factor: Factor) -> Bounds:
-        if not factor.operands:
-            return 1, INF
+        """Adds what an operation implies, and gives its bounds."""
         term = Term(((factor, 1),))
+        if not factor.operands:
+            return self.limits.setdefault(term, (1, INF))
         for d in factor.operands:
             self.learn(d)
-        x, y = factor.operands
-        result = total_of(self.scope, term)
-        (lx, ux), (ly, uy) = self.range(terms_of(x)), self.range(terms_of(y))
-        other = -INF, INF
-        match factor.name:
-            case "max":
-                bounds = max(lx, ly), max(ux, uy)
-                relations = [result - x, result - y]
-                other = min(lx, ly), min(ux, uy)
-            case "min":
-                bounds = min(lx, ly), min(ux, uy)
-                relations = [x - result, y - result]
-                other = max(lx, ly), max(ux, uy)
-            case "floordiv":
-                if ly <= 0 <= uy:
-                    raise inconclusive(f"Possible division by 0 in division by {y}", self.scope)
-                bounds = _hull(_quotient(a, b) for a in (lx, ux) for b in (ly, uy))
-                relations = []
-                if ly > 0:
-                    rest = x - y * result
-                    relations = [rest, y - 1 - rest]
-                    modulo = SymbolicDim(((Term(((Factor("mod", x, y), 1),)), 1),), self.scope)
-                    self.assume(True, rest - modulo)
-            case _:
-                bounds, relations = (-INF, INF), []
-                if ly > 0:
-                    bounds, relations = (0, uy - 1), [y - 1 - result]
-                elif uy < 0:
-                    bounds, relations = (ly + 1, 0), [result - y - 1]
-        self.limits[term] = bounds
-        if other[0] > -INF:
-            relations.append(x + y - result - int(other[0]))
-        if other[1] < INF:
-            relations.append(int(other[1]) - x - y + result)
-        for d in relations:
+        ranges = [self.range(terms_of(d)) for d in factor.operands]
+        self.limits[term] = self._operation_bounds(factor, *ranges)
+        for equal, d in self._relations(factor, ranges[1], SymbolicDim(((term, 1),), self.scope)):
             if not isinstance(d, int):
-                self.assume(False, d)
+                self.assume(equal, d)
         return self.limits[term]
 
+    def _operation_bounds(self, factor: Factor, x: Bounds, y: Bounds) -> Bounds:
+        match factor.name:
+            case symbolic.MAX:
+                return max(x[0], y[0]), max(x[1], y[1])
+            case symbolic.MIN:
+                return min(x[0], y[0]), min(x[1], y[1])
+            case symbolic.FLOORDIV:
+                if y[0] <= 0 <= y[1]:
+                    raise inconclusive(f"Possible division by 0 in division by {factor.operands[1]}", self.scope)
+                return _hull(_quotient(a, b) for a in x for b in y)
+        if y[0] > 0:
+            return 0, y[1] - 1
+        return (y[0] + 1, 0) if y[1] < 0 else (-INF, INF)
 
-def total_of(scope: Any, term: Term) -> Any:
-    return SymbolicDim(((term, 1),), scope)
+    def _relations(self, factor: Factor, divisor: Bounds, result: SymbolicDim) -> Iterator[tuple[bool, Dim]]:
+        """What is zero, or at least zero, because of how the result of an operation lies to its operands."""
+        x, y = factor.operands
+        match factor.name:
+            case symbolic.MAX:
+                yield from ((False, result - x), (False, result - y))
+            case symbolic.MIN:
+                yield from ((False, x - result), (False, y - result))
+            case symbolic.MOD:
+                if divisor[0] > 0:
+                    yield False, y - 1 - result
+                elif divisor[1] < 0:
+                    yield False, result - y - 1
+            case symbolic.FLOORDIV if divisor[0] > 0:
+                rest = operation(symbolic.MOD, x, y, self.scope)
+                self.learn(rest)
+                yield True, x - y * result - rest
 
 
 def _sum(terms: Terms, k: int, others: Terms, n: int) -> Terms:
