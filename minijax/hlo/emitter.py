@@ -185,7 +185,7 @@ class Emitter(Index, Linalg, Collective):
             results = self._body(closed, args[len(ordered) :], shardings)
             return [*self.tokens.values(), *results]
 
-        self.typed_function(f"private {callee}", ins, outs, body)
+        self.sized_function(f"private {callee}", ins, outs, body)
         self._depth -= 1
         height = self._height + 1
         self.tokens, self.around, self.around_function, self._height = outer

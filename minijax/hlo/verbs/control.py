@@ -8,14 +8,15 @@ import numpy as np
 from minijax.base import dtypes
 from minijax.hlo import spell
 from minijax.hlo.locations import Surroundings
+from minijax.hlo.sizes import Sizes, has_sizes
 from minijax.hlo.spell import attribute, types_of
-from minijax.hlo.writer import FLAG, Avals, Build, Names, Region, Writer
+from minijax.hlo.writer import FLAG, Avals, Build, Names, Region
 from minijax.ir.types import Name, ShapedArray
 
 _HOST_CALLS = {"cpu": "cpu", "cuda": "gpu", "rocm": "gpu"}  # in the names of XLA's targets
 
 
-class Control(Writer):
+class Control(Sizes):
     """Loops, branches, shared functions, and custom calls."""
 
     callbacks: list[Any]
@@ -47,6 +48,7 @@ class Control(Writer):
 
     def call(self, callee: str, operands: Names, ins: Avals, outs: Avals) -> list[Name]:
         """Calls the function with symbol `callee`."""
+        operands, ins = self.with_variables(operands, ins)
         call = "call" if self._in == "    " else "func.call"
         return self.results(f"{call} {callee}({', '.join(operands)})", ins, outs)
 
@@ -54,6 +56,7 @@ class Control(Writer):
                   attributes: Mapping[str, Any], version: int = 0) -> list[Name]:  # fmt: skip
         """A named operation with a function, the symbol `decomposition`, that says what it means."""
         attrs = {"decomposition": decomposition}
+        operands, ins = self.with_variables(operands, ins)
         if attributes:
             attrs["composite_attributes"] = attribute(attributes)
         if version:
@@ -72,7 +75,8 @@ class Control(Writer):
         if key not in self._called:
             callee = self.unique_symbol(name)
             outer, self.around = self.around, Surroundings()
-            self.typed_function(f"{visibility}{callee}", ins, outs, lambda args: build(*args))
+            write = self.sized_function if visibility else self.typed_function
+            write(f"{visibility}{callee}", ins, outs, lambda args: build(*args))
             self.around = outer
             self._called[key] = callee, 1
         return self._called[key][0]
@@ -83,10 +87,11 @@ class Control(Writer):
                     result_layouts: Sequence[Sequence[int]] | None = None,
                     aliases: Mapping[int, int] | None = None, called: Sequence[str] = (),
                     frontend: Mapping[str, str] | None = None, sharding: str | None = None,
-                    sharding_rule: str | None = None) -> list[Name]:  # fmt: skip
+                    sharding_rule: str | None = None, shaped: bool = True) -> list[Name]:  # fmt: skip
         """Calls the function that is registered with XLA as `target`.
 
-        `aliases` maps operands to results; `called` are symbols; `frontend` are attributes that XLA hands on.
+        `aliases` maps operands to results; `called` are symbols; `frontend` are attributes that XLA hands on. Shapes of
+        results that the program computes are operands too, if `shaped`.
         """
         attrs = {}
         if frontend:
@@ -105,6 +110,11 @@ class Control(Writer):
                 attrs["api_version"] = f"{api_version} : i32"
         if has_side_effect:
             attrs["has_side_effect"] = "true"
+        if shaped and any(map(has_sizes, outs)):
+            attrs["indices_of_shape_operands"] = spell.dense(np.arange(len(ins), len(ins) + len(outs)))
+            lists = [self.size_list(spell.physical(a).shape) for a in outs]
+            operands, ins = (*operands, *lists), (*ins, *[self.list_type(spell.physical(a).ndim) for a in outs])
+            operand_layouts = operand_layouts and [*operand_layouts, *[(0,)] * len(outs)]
         if operand_layouts is not None and result_layouts is not None:
             attrs["operand_layouts"] = f"[{', '.join(map(spell.layout, operand_layouts))}]"
             attrs["result_layouts"] = f"[{', '.join(map(spell.layout, result_layouts))}]"
