@@ -91,7 +91,7 @@ class AvalQDD(AbstractValue):
     __slots__ = ("aval", "qdd", "mutable_qdd")
     is_high = has_qdd = True
 
-    def __init__(self, aval: AbstractValue, qdd: Any):
+    def __init__(self, aval: Any, qdd: Any):
         self.aval, self.qdd, self.mutable_qdd = aval, qdd, MutableQDD(qdd)
 
     def __eq__(self, other):

@@ -261,7 +261,8 @@ class JaxprTrace(Trace):
         return None
 
     def qdd_of(self, x):
-        return self.atom(x).aval.mutable_qdd.cur_val
+        aval: Any = self.atom(x).aval
+        return aval.mutable_qdd.cur_val
 
     def new_arg(self, aval: Aval, name: str | None = None) -> DynamicJaxprTracer:
         var = _variable(aval)

@@ -176,7 +176,7 @@ class LowersTypes(TakesRefs):
         return params
 
     def to_lo(self, operands: Sequence, params: dict) -> list:
-        types = [full_type(x) for x in operands]
+        types: list[Any] = [full_type(x) for x in operands]
         out_types, _ = self.typed(types, params)
         groups = lowered(types, operands)
         mutable = [i for i, a in enumerate(types) if type(a) is AvalQDD]
