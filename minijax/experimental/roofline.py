@@ -338,12 +338,12 @@ def _described(shapes: Any, mesh: Any, specs: Any) -> Any:
     return treedef.unflatten([ShapeDtypeStruct(x.shape, x.dtype, sharding=s) for x, s in rows])
 
 
-def _program(function: Callable, args: Sequence, kwargs: dict) -> tuple[Jaxpr, Any]:
-    """The jaxpr, in a `shard_map` that of one device, without what nothing reads; the results' shapes."""
+def _program(function: Callable, args: Sequence, kwargs: dict, pruned: bool = True) -> tuple[Jaxpr, Any]:
+    """The jaxpr, in a `shard_map` that of one device, if `pruned` without what nothing reads; the results' shapes."""
     closed, shapes = make_jaxpr(function, return_shape=True)(*args, **kwargs)
     mapped = [eqn.params["jaxpr"] for eqn in closed.eqns if eqn.primitive is shard_map_p]
     jaxpr = mapped[0] if mapped else closed.jaxpr
-    return prune_jaxpr(jaxpr, (True,) * len(jaxpr.outvars), True)[0], shapes
+    return prune_jaxpr(jaxpr, (True,) * len(jaxpr.outvars), True)[0] if pruned else jaxpr, shapes
 
 
 def roofline(
@@ -369,7 +369,7 @@ def roofline(
         if mesh is not None:
             function = shard_map(f, mesh=mesh, in_specs=specs[0], out_specs=specs[1])
         both = partial(_backwards, function) if vjp else function
-        jaxpr, shapes = _program(both, args, kwargs)
+        jaxpr, shapes = _program(both, args, kwargs, not vjp)
         if print_jaxpr:
             print(jaxpr)
         result = _count(jaxpr, mesh, pin_lhs_in_vmem, pin_rhs_in_vmem)
