@@ -11,10 +11,10 @@ _FACE = Face(
     """.split(),
     """
 minijax.composed.callback: io_callback
+minijax.interop.primal_tangent: primal_tangent_dtype
 minijax.ir.hitypes: cur_qdd
 minijax.run.array: EArray
 """,
-    missing={"jax.experimental.{0} is not there yet.": "primal_tangent_dtype"},
     removed={
         "module 'jax.experimental' has no attribute '{0}'; use jax.pure_callback, jax.experimental.io_callback or "
         "jax.debug.callback.": "host_callback",

@@ -258,7 +258,7 @@ def _scalar_collective(ctx, *shapes, axes, **params):
 def _all_to_all(ctx, x, *, axis_name, **params):
     def count(sizes):
         narrow = min(sizes)
-        links = narrow ** (len(sizes) - 1) * (1 if narrow == 2 else 2)  # between the halves
+        links = narrow ** (len(sizes) - 1) * (1 if narrow <= 2 else 2)  # between the halves
         return int(x.bytes * prod(sizes) / 2 / links), sum(n // 2 for n in sizes)
 
     return _over_links(ctx, axis_name, count)
@@ -306,7 +306,7 @@ def _count(jaxpr: Jaxpr, mesh: Any, *pins: bool) -> RooflineResult:
         total += _count_eqn(eqn, mesh, *pins)
         # As jax has it: a value that is read twice by its last reader is freed twice.
         freed = [a for a in eqn.invars if type(a) is not Literal and last[a] == i and a not in kept]
-        held += _bytes(eqn.outvars) - _bytes(freed)
+        held += _bytes(v for v in eqn.outvars if v in last or v in kept) - _bytes(freed)
         peak = max(peak, held)
     return total + RooflineResult(peak_hbm_bytes=peak)
 
