@@ -7,6 +7,8 @@ from itertools import islice
 from types import SimpleNamespace
 from typing import Any
 
+from sides import side
+
 
 def _module(s: SimpleNamespace, name: str) -> Any:
     return importlib.import_module(f"{s.jax.__name__}.{name}")
@@ -14,8 +16,6 @@ def _module(s: SimpleNamespace, name: str) -> Any:
 
 @functools.cache
 def _made(make: Any, package: str) -> Any:
-    from sides import side
-
     return make(side(package))
 
 
@@ -25,7 +25,7 @@ def once(make: Any) -> Any:
 
 
 @once
-def pairs(s: SimpleNamespace) -> SimpleNamespace:
+def pairs(s: SimpleNamespace) -> SimpleNamespace:  # noqa: C901 (a type and its operations)
     """A pair of arrays, whose tangents are pairs."""
     hijax, typeof, jnp = _module(s, "experimental.hijax"), s.jax.typeof, s.jnp
 
@@ -140,7 +140,7 @@ def pairs(s: SimpleNamespace) -> SimpleNamespace:
 
 
 @once
-def boxes(s: SimpleNamespace) -> SimpleNamespace:
+def boxes(s: SimpleNamespace) -> SimpleNamespace:  # noqa: C901 (a type and its operations)
     """A box that holds a tree of arrays, and may hold another after each `set`."""
     hijax, tree, typeof = _module(s, "experimental.hijax"), s.jax.tree, s.jax.typeof
     cur_qdd = _module(s, "experimental").cur_qdd
@@ -295,7 +295,9 @@ def rules(s: SimpleNamespace) -> SimpleNamespace:
             self.in_avals, self.out_aval, self.params = avals, avals[0], params
             hijax.VJPHiPrimitive.__init__(self)
 
-        kind = type("Square", (hijax.VJPHiPrimitive,), dict(__init__=init, expand=lambda self, *xs: xs[0] ** 2, **methods))
+        kind = type(
+            "Square", (hijax.VJPHiPrimitive,), dict(__init__=init, expand=lambda self, *xs: xs[0] ** 2, **methods)
+        )
         return lambda *xs, **params: kind(*map(typeof, xs), **params)(*xs)
 
     forward = dict(vjp_fwd=lambda self, nonzeros, *xs: (self(*xs), xs))

@@ -201,9 +201,7 @@ def _conv(ctx, lhs, rhs, *, window_strides, padding, lhs_dilation, rhs_dilation,
     numbers, out = dimension_numbers, RooflineShape.from_aval(ctx.avals_out[0])
     rows = zip(numbers.lhs_spec[2:], numbers.rhs_spec[2:], numbers.out_spec[2:], strict=True)
     how = zip(window_strides, padding, lhs_dilation, rhs_dilation, strict=True)
-    pairs = [
-        _overlaps(lhs.shape[i], rhs.shape[k], out.shape[o], *w) for (i, k, o), w in zip(rows, how, strict=True)
-    ]
+    pairs = [_overlaps(lhs.shape[i], rhs.shape[k], out.shape[o], *w) for (i, k, o), w in zip(rows, how, strict=True)]
     features = rhs.shape[numbers.rhs_spec[0]] * rhs.shape[numbers.rhs_spec[1]]
     return _unfused(2 * prod(pairs) * features * lhs.shape[numbers.lhs_spec[0]] // batch_group_count, ctx.moved)
 

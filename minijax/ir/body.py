@@ -16,7 +16,7 @@ from minijax.ir.hitypes import full_type
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Var
 from minijax.ir.refs import Ref
 from minijax.ir.trace import JaxprTrace, Tracer, constants_to_inputs, is_live, trace_to_jaxpr
-from minijax.ir.types import AbstractValue, hi_classes, is_value, typeof
+from minijax.ir.types import AbstractValue, hi_classes, is_value
 
 
 class Flat:

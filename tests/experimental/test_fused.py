@@ -33,7 +33,8 @@ def test_fused_calls():
 
 def test_what_is_refused():
     sides.same_errors(
-        [("both(x, numbers(3))", "MLIR translation rule for primitive 'fused_call' not found for platform cpu")], **GIVEN
+        [("both(x, numbers(3))", "MLIR translation rule for primitive 'fused_call' not found for platform cpu")],
+        **GIVEN,
     )
 
 
