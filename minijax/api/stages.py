@@ -155,20 +155,11 @@ class LoTraced(Traced):
 
     def _program_options(self):
         options, low = self.high._program_options(), self.low
-        ins, outs = list(low.places(low.in_types)), list(low.places(low.out_types))
-        of_inputs = [tuple([xs[i] for i in ins]) if xs else () for xs in (options.donated, *_inputs(options))]
-        left = (None,) * self._left
-        of_outputs = [(*left, *[xs[i] for i in outs]) if xs else () for xs in _outputs(options)]
-        names = "donated in_shardings in_layouts out_shardings out_layouts".split()
-        return options._replace(**dict(zip(names, (*of_inputs, *of_outputs), strict=True)))
-
-
-def _inputs(options: ProgramOptions) -> tuple:
-    return options.in_shardings, options.in_layouts
-
-
-def _outputs(options: ProgramOptions) -> tuple:
-    return options.out_shardings, options.out_layouts
+        ins, outs, left = list(low.places(low.in_types)), list(low.places(low.out_types)), (None,) * self._left
+        fields = {name: (ins, ()) for name in ("donated", "in_shardings", "in_layouts")}
+        fields |= {name: (outs, left) for name in ("out_shardings", "out_layouts")}
+        asked = {name: getattr(options, name) for name in fields}
+        return options._replace(**{n: (*fields[n][1], *[x[i] for i in fields[n][0]]) for n, x in asked.items() if x})
 
 
 def _with_lists(treedef: Any, types: Sequence[Any]) -> Any:

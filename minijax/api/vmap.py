@@ -204,13 +204,14 @@ def _check_axes(fun: Callable, in_axes: Any, out_axes: Any) -> None:
 
 
 def _canonical(axis: int, x: Any) -> int:
-    ndim = typeof(x).ndim
+    aval = typeof(x)  # users' types need have no shape
+    ndim = getattr(aval, "ndim", 0)
     try:
         return canonical_axis(axis, ndim)
     except ValueError:
         raise ValueError(
             f"vmap was requested to map its argument along axis {axis}, which implies that its rank should be at "
-            f"least {axis + 1 if axis >= 0 else -axis}, but is only {ndim} (its shape is {typeof(x).shape})"
+            f"least {axis + 1 if axis >= 0 else -axis}, but is only {ndim} (its shape is {getattr(aval, 'shape', ())})"
         ) from None
 
 

@@ -76,10 +76,10 @@ class RooflineResult:
         return cls()
 
     def __add__(self, other: "RooflineResult") -> "RooflineResult":
-        sums = {name: getattr(self, name) + getattr(other, name) for name in _SUMMED}
-        sums |= {name: dict(Counter(getattr(self, name)) + Counter(getattr(other, name))) for name in _BY_AXIS}
+        sums: dict[str, Any] = {name: getattr(self, name) + getattr(other, name) for name in _SUMMED}
         for name in _BY_AXIS:
-            sums[name] = {**dict.fromkeys((*getattr(self, name), *getattr(other, name)), 0), **sums[name]}
+            mine, theirs = getattr(self, name), getattr(other, name)
+            sums[name] = {axis: mine.get(axis, 0) + theirs.get(axis, 0) for axis in (*mine, *theirs)}
         return RooflineResult(**sums, peak_hbm_bytes=max(self.peak_hbm_bytes, other.peak_hbm_bytes))
 
     def __mul__(self, times: int) -> "RooflineResult":

@@ -325,7 +325,7 @@ class JaxprTrace(Trace):
         return dict.fromkeys(self.const_vars.values())
 
     def process(self, primitive, operands, params):
-        if primitive.inlinable and params["inline"] and not params["jaxpr"].is_high:
+        if primitive.inlinable and params["inline"] and not (hi_classes and params["jaxpr"].is_high):
             return self.inline(params["jaxpr"], operands)
         atoms = [x.val if type(x) is DynamicJaxprTracer and x._trace is self else self._constant(x) for x in operands]
         origin = state.thread.origin or source.here()

@@ -10,7 +10,7 @@ from minijax.ir import context, state
 from minijax.ir.hitypes import full_type
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal, Var
 from minijax.ir.trace import DynamicJaxprTracer, JaxprTrace, Trace, Tracer, eval_jaxpr, open_at, trace_to_jaxpr
-from minijax.ir.types import Zero, is_float0, register_value_type, typeof
+from minijax.ir.types import Zero, hi_classes, is_float0, register_value_type, typeof
 from minijax.primitives.zeros import instantiate
 from minijax.transforms.jvp import DualTrace, JVPTracer, with_zeros
 from minijax.transforms.partial_eval import partial_eval_jaxpr
@@ -45,7 +45,7 @@ class RuleTrace(Trace):
         home = self._home(operands)
         if home is not self.parent and primitive.partial_eval is not None:
             touched = [self._touches(x) for x in operands]
-            inlined = primitive.inlinable and params["inline"] and not params["jaxpr"].is_high
+            inlined = primitive.inlinable and params["inline"] and not (hi_classes and params["jaxpr"].is_high)
             if not inlined or not all(_depends(params["jaxpr"], touched)):
                 # A call may compute primals too, which the parent must know.
                 with state.set_current_trace(self.parent):

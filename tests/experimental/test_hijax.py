@@ -156,6 +156,7 @@ ERRORS = [
     ("jax.grad(rules.square())(3.0)", "for grad support, subclass"),
     ("jax.vmap(rules.vjp)(numbers(3))", "must implement `batch` or `batch_dim_rule`"),
     ("rules.square(vjp_bwd=1, vjp_bwd_retval=2)(1.0)", "should not override both `vjp_bwd` and `vjp_bwd_retval`"),
+    ("jax.vmap(lambda p: p)(pairs.p)", "which implies that its rank should be at least 1, but is only 0 (its shape is ())"),
     ("jax.vmap(lambda x: pairs.make(x, x))(numbers(3))", "Batching rule for 'make' not implemented"),
     ("jnp.sin(pairs.p)", "sin requires ndarray or scalar arguments, got"),
     ("jaxpr(lambda p: p - 1, pairs.p)", "has no attribute '_sub'"),
