@@ -29,6 +29,7 @@ class ProgramOptions(NamedTuple):
     out_shardings: tuple[Sharding | None, ...] = ()  # None: as XLA likes
     in_layouts: tuple = ()  # None: as the argument's
     out_layouts: tuple = ()  # None: the default one
+    export: tuple | None = None  # of a program that is to leave the process: (primitive, what lowers it instead)
     is_pjit: bool = False  # then the mesh that it runs on is that of `with mesh:`
 
     @property

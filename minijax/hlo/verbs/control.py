@@ -1,5 +1,6 @@
 """Verbs of control flow, calls of functions and custom calls, and order."""
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ from minijax.base import dtypes
 from minijax.hlo import spell
 from minijax.hlo.locations import Surroundings
 from minijax.hlo.spell import attribute, types_of
-from minijax.hlo.writer import FLAG, Avals, Build, Names, Region, Writer
+from minijax.hlo.writer import FLAG, GLOBAL, Avals, Build, Names, Region, Writer
 from minijax.ir.types import Name, ShapedArray
 
 _HOST_CALLS = {"cpu": "cpu", "cuda": "gpu", "rocm": "gpu"}  # in the names of XLA's targets
@@ -45,10 +46,29 @@ class Control(Writer):
         regions = [Region((), outs, branch) for branch in branches]
         return self.op("case", (index,), (ShapedArray((), dtypes.int32),), outs, "", regions)
 
+    def looked_up(self, index: Name, items: Sequence[int]) -> Name:
+        """The item, of a fixed sequence of them, that an int32 index numbers."""
+        branches = [lambda i=i: [self.constant(i, GLOBAL)] for i in items]
+        return self.case_(index, branches, [GLOBAL])[0]
+
+    def written_case(self, index: Name, branches: Sequence[tuple[Sequence[str], Names]], outs: Avals) -> list[Name]:
+        """As `case_`, of branches that are given as lines, indented as in a region here, and the names of results."""
+
+        def build(lines, results):
+            self.lines += lines
+            return results
+
+        return self.case_(index, [functools.partial(build, *branch) for branch in branches], outs)
+
     def call(self, callee: str, operands: Names, ins: Avals, outs: Avals) -> list[Name]:
         """Calls the function with symbol `callee`."""
         call = "call" if self._in == "    " else "func.call"
         return self.results(f"{call} {callee}({', '.join(operands)})", ins, outs)
+
+    def call_program(self, callee: str, operands: Names, ins: Avals, outs: Avals) -> list[Name]:
+        """As `call`, of a function that takes the program's globals first."""
+        types = [GLOBAL] * len(self.globals)
+        return self.call(callee, [*self.globals.values(), *operands], [*types, *ins], outs)
 
     def composite(self, name: str, decomposition: str, operands: Names, ins: Avals, outs: Avals,
                   attributes: Mapping[str, Any], version: int = 0) -> list[Name]:  # fmt: skip
@@ -64,15 +84,21 @@ class Control(Writer):
     def call_shared(self, name: str, key: Any, operands: Names, ins: Avals, outs: Avals, build: Build) -> list[Name]:
         """Calls a private function, which `build` writes at the first call with this key and these types."""
         self._height = max(self._height, 1)
-        return self.call(self.shared(name, key, ins, outs, build), operands, ins, outs)
+        return self.call_program(self._shared(name, key, ins, outs, build), operands, ins, outs)
 
     def shared(self, name: str, key: Any, ins: Avals, outs: Avals, build: Build, visibility: str = "private ") -> str:
         """The symbol of a function, which `build` writes the first time with this key and these types."""
-        key = (key, *ins, *outs), name, self.manual
+        outer, self.globals = self.globals, {}
+        callee = self._shared(name, key, ins, outs, build, visibility)
+        self.globals = outer
+        return callee
+
+    def _shared(self, name, key, ins, outs, build, visibility="private "):
+        key = (key, *ins, *outs), name, self.platforms, self.manual
         if key not in self._called:
             callee = self.unique_symbol(name)
             outer, self.around = self.around, Surroundings()
-            self.typed_function(f"{visibility}{callee}", ins, outs, lambda args: build(*args))
+            self.program_function(f"{visibility}{callee}", ins, outs, lambda args: build(*args))
             self.around = outer
             self._called[key] = callee, 1
         return self._called[key][0]
