@@ -111,7 +111,7 @@ class Traced(Stage):
         return self._lowered(tuple(lowering_platforms or ()))
 
     def _lowered(self, platforms: tuple[str, ...], export: tuple | None = None) -> "Lowered":
-        """As `lower`; `export`, where the program is to leave the process, has the rules that lower instead of others."""
+        """As `lower`; `export`, of a program that is to leave the process, are rules that lower instead of others."""
         options, closed = self._wrapped.program_options(self._call, self._treedef, self._static), self._call.closed
         if any(written := [type(a) is AbstractRef for a in closed.in_avals]):
             options, closed = _over_values(options, written), discharged(closed)

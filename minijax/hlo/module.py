@@ -90,15 +90,11 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platforms: Sequence[str] = ("
         _result_attrs(i, result_attrs, result_names, memory_kinds) for i in range(len(jaxpr.outvars))
     ]
 
-    def head(args, locations: Sequence[str] = (), symbol: str = "public @main"):
-        rows = itertools.zip_longest(args, ins, in_attrs, locations, fillvalue="")
-        texts = [f"{a}: {_with(t, d)}{where}" for a, t, d, where in rows]
-        results = ", ".join([_with(t, d) for t, d in zip(outs, out_attrs, strict=True)])
-        return f"  func.func {symbol}({', '.join(texts)}) -> ({results}) {{"
+    main = _Main(ins, outs, in_attrs, out_attrs)
 
     def located_head():
-        names = [f"%arg{i}" for i in range(len(ins))]
-        return head(names, [""] * (len(given) + len(ordered)) + [f" loc({spell.string(n)})" for n in arg_names or ()])
+        locations = [""] * (len(given) + len(ordered)) + [f" loc({spell.string(n)})" for n in arg_names or ()]
+        return main.head([f"%arg{i}" for i in range(len(ins))], locations)
 
     def body(args):
         e.globals, args = dict(zip(given, args, strict=False)), args[len(given) :]
@@ -111,17 +107,38 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platforms: Sequence[str] = ("
         results = jaxpr_body(e, jaxpr, [names[v] for v in jaxpr.constvars], args[len(ordered) : end])
         return [*e.tokens.values(), *_annotated(e, results, jaxpr.out_avals, out_shardings, memory_kinds)]
 
-    def wrapped(args):
-        callee = e.unique_symbol("_wrapped_jax_export_main")
-        e.function(lambda names: head(names, symbol=f"private {callee}"), len(ins), body, outs)
-        return e.call(callee, args, ins, outs)
-
-    e.function(head, len(ins), wrapped if for_export and ordered else body, outs)
+    e.function(main.head, len(ins), main.wrapped(e, body) if for_export and ordered else body, outs)
     e.marks.append((e.functions[0], 1, len(e.functions[0]) - 1, e.around_function, None))
     name = spell.module_name(name)
     sizes = {"mhlo.num_partitions": f"{num_partitions} : i32", "mhlo.num_replicas": "1 : i32"}
     written = e.written(name, {**sizes, **(attributes or {})}, located_head)
     return Module(name, written.text(), e.callbacks, ordered, aliases, donors, e.watchers, written.located)
+
+
+class _Main(NamedTuple):
+    """The types and attributes of a program's arguments and results."""
+
+    ins: list
+    outs: list
+    in_attrs: list
+    out_attrs: list
+
+    def head(self, args: Sequence[str], locations: Sequence[str] = (), symbol: str = "public @main") -> str:
+        """The first line of a function with these."""
+        rows = itertools.zip_longest(args, self.ins, self.in_attrs, locations, fillvalue="")
+        texts = [f"{a}: {_with(t, d)}{where}" for a, t, d, where in rows]
+        results = ", ".join([_with(t, d) for t, d in zip(self.outs, self.out_attrs, strict=True)])
+        return f"  func.func {symbol}({', '.join(texts)}) -> ({results}) {{"
+
+    def wrapped(self, e: Emitter, body: Callable) -> Callable:
+        """A body that calls a function of jax's name, which holds `body`."""
+
+        def call(args):
+            callee = e.unique_symbol("_wrapped_jax_export_main")
+            e.function(lambda names: self.head(names, symbol=f"private {callee}"), len(self.ins), body, self.outs)
+            return e.call(callee, args, self.ins, self.outs)
+
+        return call
 
 
 def donations(

@@ -39,8 +39,8 @@ class _State(NamedTuple):
 
     @classmethod
     def of(cls, e: Emitter) -> "_State":
-        sizes = map(len, (e.lines, e.functions, e.marks, e._called, e.callbacks, e.watchers))
-        return cls(*sizes, e.names_taken(), dict(e.tokens))
+        sizes = [len(x) for x in (e.lines, e.functions, e.marks, e._called, e.callbacks, e.watchers)]
+        return cls._make([*sizes, e.names_taken(), dict(e.tokens)])
 
     def restore(self, e: Emitter) -> None:
         """Forgets what was written since."""
