@@ -61,7 +61,7 @@ def lower_program(
     hidden = list(as_arguments.values())
     info = pruned.debug_info
     laid: dict[str, Any] = {}
-    if placement.is_sharded:
+    if placement.is_sharded or options.export is not None and placement.in_shardings:
         ins: list = [placement.in_shardings[i] for i in used]
         if placement.devices:
             hidden = on_mesh(hidden, placement)

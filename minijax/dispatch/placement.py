@@ -169,7 +169,7 @@ def _choose_devices(operands: Sequence[Signature], options: ProgramOptions, clos
                 f"Having uncommitted Array sharded on multiple devices is not supported. {options.name} is called with "
                 f"one that lies as {sig.sharding}"
             )
-    if not alike or inside or options.context_mesh is not None:
+    if not alike or inside or options.context_mesh is not None or options.export is not None:
         return _sharded(operands, options, closed, inside)
     return Placement((client.default_device() if device is None else device,), device is not None)
 

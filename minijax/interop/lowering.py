@@ -181,10 +181,11 @@ def register_lowering(
     rules = prim.__dict__.setdefault("lowerings", {})
     for name in _ALIASES.get(platform, (platform,)):
         rules[name] = rule, inline
-    prim.lower = functools.partial(_lower, prim, rules)
+    prim.lower = functools.partial(by_rules, prim, rules)
 
 
-def _lower(prim, rules, e, ins, outs, *operands, **params):
+def by_rules(prim: Primitive, rules: dict, e: Emitter, ins: Sequence, outs: Sequence, *operands: str, **params: Any) -> Any:
+    """Lowers an operation by the rule for the platform, of rules by platform; None: for the others."""
     registered = (rules.get(e.platform) if rules.keys() - {None} else None) or rules.get(None)
     if registered is None:
         return type(prim).lower(prim, e, ins, outs, *operands, **params)
