@@ -94,8 +94,6 @@ def is_symbolic_dim(p: Any) -> bool:
     return False
 
 
-
-
 def is_constant_shape(s: Sequence) -> bool:
     return all(map(is_constant_dim, s))
 

@@ -184,7 +184,9 @@ def register_lowering(
     prim.lower = functools.partial(by_rules, prim, rules)
 
 
-def by_rules(prim: Primitive, rules: dict, e: Emitter, ins: Sequence, outs: Sequence, *operands: str, **params: Any) -> Any:
+def by_rules(
+    prim: Primitive, rules: dict, e: Emitter, ins: Sequence, outs: Sequence, *operands: str, **params: Any
+) -> Any:
     """Lowers an operation by the rule for the platform, of rules by platform; None: for the others."""
     registered = (rules.get(e.platform) if rules.keys() - {None} else None) or rules.get(None)
     if registered is None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from minijax.api.custom import custom_vjp
+from minijax.api.export import serialized
 from minijax.api.export.checks import DisabledSafetyCheck
 from minijax.base import source, tree
 from minijax.higher.call_exported import call_exported_p, check_types
@@ -75,6 +76,14 @@ class Exported:
             raise ValueError(f"No VJP is available for {self.fun_name}: it was serialized with too low a vjp_order")
         return self._get_vjp(self)
 
+    def serialize(self, vjp_order: int = 0) -> bytearray:
+        """The program as bytes in jax's format, with derivatives up to that order.
+
+        Raises ImportError without the package flatbuffers, ValueError where there are no such derivatives, and where
+        trees hold types of nodes without a serialization.
+        """
+        return serialized.serialize(self, vjp_order)
+
     @source.boundary
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the program; under a trace, as an operation. It has a reverse derivative, and no other rules.
@@ -87,6 +96,14 @@ class Exported:
             raise ValueError(_different_trees(self, (args, kwargs)))
         check_types(self, [typeof(x) for x in leaves])
         return self.out_tree.unflatten(_differentiable(self)(*leaves))
+
+
+def deserialize(blob: bytes | bytearray) -> Exported:
+    """The exported program that `Exported.serialize`, here or in jax, made the bytes of.
+
+    Raises ValueError for bytes that are damaged or of a version that is not supported.
+    """
+    return serialized.deserialize(blob, Exported)
 
 
 def _differentiable(exported: Exported) -> Callable[..., Any]:

@@ -6,6 +6,7 @@ from typing import Any
 from minijax.api.autodiff import vjp
 from minijax.api.export.checks import DisabledSafetyCheck
 from minijax.api.export.exported import Exported, abstract_sharding
+from minijax.api.export.versions import VERSIONS
 from minijax.api.jit import jit
 from minijax.api.shapes import ShapeDtypeStruct
 from minijax.api.stages import PjitFunction, Traced
@@ -18,8 +19,6 @@ from minijax.ir.refs import AbstractRef
 from minijax.ir.trace import jaxpr_as_fun
 from minijax.run import client, portable
 
-minimum_supported_calling_convention_version, maximum_supported_calling_convention_version = 9, 10
-VERSIONS = range(minimum_supported_calling_convention_version, maximum_supported_calling_convention_version + 1)
 _version = config.option("jax_export_calling_convention_version")
 _newest = config.option("jax_export_ignore_forward_compatibility")
 
@@ -74,7 +73,9 @@ def exported_of(
         in_tree=traced.in_tree,
         in_avals=tuple(traced._flat_avals),
         out_tree=traced.out_tree,
-        out_avals=tuple([a if s is None else a.in_space(s._memory_space) for a, s in zip(out_avals, outs, strict=True)]),
+        out_avals=tuple(
+            [a if s is None else a.in_space(s._memory_space) for a, s in zip(out_avals, outs, strict=True)]
+        ),
         _has_named_shardings=True,
         _in_named_shardings=named[0],
         _out_named_shardings=named[1],
