@@ -81,21 +81,11 @@ def lower_program(
         name=f"jit_{options.name}", arg_names=info.arg_names, result_names=_result_names(info, pruned)
     )
     names["scope"] = f"jit({options.name})"
+    exporting: dict[str, Any] = {} if options.export is None else dict(for_export=True, overrides=dict(options.export))
     arguments: dict[str, Any] = dict(donated=donated, hoisted=list(as_arguments), devices=placement.devices)
     with profiler.TraceAnnotation("lower_sharding_computation"):
-        text = module.lower_jaxpr(
-            pruned, platforms=platforms, **names, **arguments, **laid, **_exporting(options, platforms)
-        )
+        text = module.lower_jaxpr(pruned, platforms=platforms, **names, **arguments, **laid, **exporting)
     return Lowered(text, pruned, used, hidden, donated, placement, options.name)
-
-
-def _exporting(options: ProgramOptions, platforms: Sequence[str]) -> dict[str, Any]:
-    """How a program is written that is to leave the process."""
-    if options.export is None:
-        return {}
-    is_polymorphic = "true" if len(platforms) > 1 else "false"
-    attributes = {"jax.uses_shape_polymorphism": is_polymorphic}
-    return dict(for_export=True, overrides=dict(options.export), attributes=attributes)
 
 
 _DONATING = ("cpu", "cuda", "rocm", "tpu", "neuron")

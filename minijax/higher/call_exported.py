@@ -32,6 +32,7 @@ class CallExported(Primitive):
 
     def lower(self, e, ins, outs, *operands, exported):
         _check_place(e, exported)
+        e.is_polymorphic |= exported.uses_global_constants
         kept = exported.module_kept_var_idx
         operands = _laid(e, operands, ins, exported._in_named_shardings)
         ordered = list(exported.ordered_effects)

@@ -33,6 +33,7 @@ class Emitter(Index, Linalg, Collective):
         super().__init__(*platforms)
         self.rule_of: Callable[[JaxprEqn], Callable] | None = None  # lowers an equation instead of its primitive
         self.for_export = False
+        self.is_polymorphic = len(self.platforms) > 1  # what is not known before it runs decides what it does
         self.num_partitions = 1
         self.devices: Sequence[Any] = ()  # that the program is for, where that is known
         self.callbacks: list[Any] = []  # host functions that the executable needs

@@ -29,6 +29,7 @@ class Module(NamedTuple):
     donors: tuple[int, ...]  # donated arguments whose buffer any result may take
     watchers: list  # functions that XLA calls while it compiles: such a program is its own
     located: Callable[..., Located]  # the text with locations, which takes about as long again
+    is_polymorphic: bool = False  # it is for several platforms, or calls a program that is
 
 
 def match_donated(donated: Sequence[bool], ins: Sequence[Aval], outs: Sequence[Aval]) -> dict[int, int]:
@@ -110,9 +111,16 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platforms: Sequence[str] = ("
     e.function(main.head, len(ins), main.wrapped(e, body) if for_export and ordered else body, outs)
     e.marks.append((e.functions[0], 1, len(e.functions[0]) - 1, e.around_function, None))
     name = spell.module_name(name)
-    sizes = {"mhlo.num_partitions": f"{num_partitions} : i32", "mhlo.num_replicas": "1 : i32"}
-    written = e.written(name, {**sizes, **(attributes or {})}, located_head)
-    return Module(name, written.text(), e.callbacks, ordered, aliases, donors, e.watchers, written.located)
+    attributes = {
+        "mhlo.num_partitions": f"{num_partitions} : i32",
+        "mhlo.num_replicas": "1 : i32",
+        **({"jax.uses_shape_polymorphism": "true" if e.is_polymorphic else "false"} if for_export else {}),
+        **(attributes or {}),
+    }
+    written = e.written(name, attributes, located_head)
+    return Module(
+        name, written.text(), e.callbacks, ordered, aliases, donors, e.watchers, written.located, e.is_polymorphic
+    )
 
 
 class _Main(NamedTuple):

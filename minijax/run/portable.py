@@ -14,10 +14,10 @@ _MAGIC = b"ML\xefR"
 
 def serialized(text: str, newest: bool = False) -> bytes:
     """A module as bytes that the XLA of four weeks ago reads, or, if `newest`, only that of today."""
-    if newest:
-        return _jax.mlir.serialize_portable_artifact(text, _versions.get_current_version())
     weeks = _versions.StablehloCompatibilityRequirement.WEEK_4
-    return _jax.mlir.serialize_portable_artifact(text, _versions.get_version_from_compatibility_requirement(weeks))
+    old = _versions.get_version_from_compatibility_requirement(weeks)
+    # Mixed: Shardy's operations stand as they are, which else would become attributes of the old partitioner.
+    return _jax.mlir.serialize_portable_artifact(text, _versions.get_current_version() if newest else old, True)
 
 
 def module_of(artifact: bytes) -> Any:
@@ -62,11 +62,12 @@ def parts_of(artifact: bytes, rename: Callable[[str], str]) -> Parts:
             ir.SymbolTable.replace_all_symbol_uses(old, new, module.operation)
             ir.SymbolTable.set_symbol_name(op, new)
     for op in operations:
-        if op.operation.name == "func.func":
+        is_function = isinstance(op, bindings.func.FuncOp)
+        if is_function:
             with module.context:
                 ir.SymbolTable.set_visibility(op, "private")
         text = op.operation.get_asm(enable_debug_info=False, use_local_scope=True)
-        if op.operation.name == "func.func":
+        if is_function:
             functions.append([f"  {line}" for line in text.splitlines()])
         else:
             meshes[_name(op)] = text

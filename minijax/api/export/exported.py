@@ -113,7 +113,7 @@ def _differentiable(exported: Exported) -> Callable[..., Any]:
         return call_exported_p.bind(*leaves, exported=exported)
 
     def f_flat_vjp_fwd(*leaves):
-        return f_flat(*leaves), leaves
+        return custom(*leaves), leaves
 
     def f_flat_vjp_bwd(leaves, out_cts):
         return tuple(exported.vjp().call(*leaves, *out_cts))

@@ -89,7 +89,7 @@ def exported_of(
         mlir_module_serialized=portable.serialized(lowered._located, _newest.value),
         calling_convention_version=version,
         module_kept_var_idx=program.used,
-        uses_global_constants=len(platforms) > 1,
+        uses_global_constants=program.module.is_polymorphic,
         _get_vjp=lambda exported: _exported_vjp(traced, exported, ins, outs),
     )
 

@@ -111,7 +111,8 @@ def tree_table(treedef: PyTreeDef) -> dict[str, Any]:
     data = known.serialize(metadata)
     if not isinstance(data, bytes | bytearray):
         raise ValueError(
-            f"The custom serialization function for `{nodetype}` must return a `bytes` object. It returned a {type(data)}."
+            f"The custom serialization function for `{nodetype}` must return a `bytes` object. It returned a "
+            f"{type(data)}."
         )
     return {"kind": CUSTOM, "children": children, "custom_name": known.name, "custom_auxdata": data}
 

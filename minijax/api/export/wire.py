@@ -20,7 +20,10 @@ _DEEPEST = 200  # tables within tables
 
 
 def encoded(schema: Schema, table: str, fields: Mapping[str, Any]) -> bytearray:
-    """A table as bytes; a dict that stands in it several times is written once. Raises ImportError without the package."""
+    """A table as bytes; a dict that stands in it several times is written once.
+
+    Raises ImportError without the package.
+    """
     try:
         builder = flatbuffers.Builder(4096)
     except ImportError as error:
