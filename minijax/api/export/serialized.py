@@ -24,7 +24,7 @@ Table = dict[str, Any]
 def serialize(exported: Any, vjp_order: int = 0) -> bytearray:
     """An exported program as bytes, with its derivatives up to that order.
 
-    Raises ValueError where it does not have them, and NotImplementedError for dtypes and effects that jax's format lacks.
+    Raises ValueError where it does not have them, NotImplementedError for dtypes and effects that the format lacks.
     """
     return encoded(schema.TABLES, "Exported", _exported_table(exported, vjp_order))
 
@@ -36,8 +36,8 @@ def _exported_table(exported: Any, vjp_order: int) -> Table:
     shardings = _Distinct(lambda s: _sharding_table(s, meshes))
     table: Table = {
         name: getattr(exported, name)
-        for name in "fun_name nr_devices platforms calling_convention_version module_kept_var_idx uses_global_constants "
-        "mlir_module_serialized".split()
+        for name in "fun_name nr_devices platforms calling_convention_version module_kept_var_idx "
+        "uses_global_constants mlir_module_serialized".split()
     }
     table["serialization_version"] = schema.SERIALIZATION_VERSION
     table["vjp"] = _exported_table(exported.vjp(), vjp_order - 1) if vjp_order > 0 else None
@@ -201,11 +201,13 @@ def _exported(table: Table, make: Callable[..., Any]) -> Any:
 def _check_versions(table: Table) -> None:
     if not 2 <= (version := table["serialization_version"]) <= schema.SERIALIZATION_VERSION:
         raise ValueError(
-            f"the program was serialized in version {version} of the format: 2 to {schema.SERIALIZATION_VERSION} are supported"
+            f"the program was serialized in version {version} of the format: 2 to {schema.SERIALIZATION_VERSION} are "
+            "supported"
         )
     if (version := table["calling_convention_version"]) not in VERSIONS:
         raise ValueError(
-            f"the program has version {version} of the calling convention: {VERSIONS[0]} to {VERSIONS[-1]} are supported"
+            f"the program has version {version} of the calling convention: {VERSIONS[0]} to {VERSIONS[-1]} are "
+            "supported"
         )
 
 
