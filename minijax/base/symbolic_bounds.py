@@ -10,18 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from minijax.base import symbolic
-from minijax.base.symbolic import (
-    ONE,
-    Bounds,
-    Dim,
-    Factor,
-    SymbolicDim,
-    Term,
-    Terms,
-    inconclusive,
-    operation,
-    terms_of,
-)
+from minijax.base.symbolic import ONE, Bounds, Dim, Factor, SymbolicDim, Term, Terms, inconclusive, operation, terms_of
 
 INF = math.inf
 
@@ -69,9 +58,7 @@ class Decision:
         (first, k), *rest = terms
         (factor, power), *others = first.powers
         if not others and power == 1 and factor.name in (symbolic.MAX, symbolic.MIN) and factor.operands:
-            yield _hull(
-                bound for d in factor.operands for bound in self.range(_sum(tuple(rest), 1, terms_of(d), k))
-            )
+            yield _hull(bound for d in factor.operands for bound in self.range(_sum(tuple(rest), 1, terms_of(d), k)))
 
     def eliminating(self, term: Term, k: int, smaller: bool = True) -> Iterator[tuple[bool, Terms, int, int]]:
         """Constraints with which `k * term` is eliminated, and what they and it are to be multiplied with.

@@ -7,8 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from minijax.base import dtypes
-from minijax.hlo import spell
-from minijax.hlo.spell import results_of, type_of
+from minijax.hlo.spell import type_of
 from minijax.hlo.writer import FLAG, Names, Writer
 from minijax.ir.types import Aval, Name, ShapedArray
 
@@ -36,11 +35,10 @@ Size = int | Name | Expression  # a name is that of a scalar
 
 
 class Sizes(Writer):
-    """Sizes as scalars and as lists; functions of a module with dimension variables take those first."""
+    """Sizes as scalars and as lists, computed of the dimension variables among the program's globals."""
 
-    def __init__(self, platform: str = "cpu"):
-        super().__init__(platform)
-        self.variables: dict[str, Name] = {}  # dimension variables -> their names in the present function
+    def __init__(self, *platforms: str):
+        super().__init__(*platforms)
         self._operations = {name: partial(self._with, operation) for name, operation in _BINARY.items()}
         self._operations |= {"floordiv": self._floordiv, "mod": self._mod}
 
@@ -59,7 +57,7 @@ class Sizes(Writer):
             return size
         if isinstance(size, int | np.integer):
             return self.constant(int(size), self.size_type())
-        return size.evaluate(self.variables, self._operations)
+        return size.evaluate(self.globals, self._operations)
 
     def add_sizes(self, x: Size, y: Size) -> Name:
         return self._with("add", x, y)
@@ -111,29 +109,3 @@ class Sizes(Writer):
         """An operation `text` on operands and lists of sizes, with attributes behind them."""
         names, types = [*operands, *map(self.size_list, lists)], [self.list_type(len(s)) for s in lists]
         return self.result(f"stablehlo.{text} {', '.join(names)}{attrs}", (*ins, *types), out)
-
-    # ---- functions --------------------------------------------------------------------------------
-
-    def sized_function(self, head: str, ins: Sequence[Aval], outs: Sequence[Aval], body: Callable) -> None:
-        """As `typed_function`, of a function that takes the dimension variables first."""
-        outer, count = self.variables, len(self.variables)
-        if not count:
-            return self.typed_function(head, ins, outs, body)
-
-        def first(names: list[Name]) -> str:
-            attributes = [spell.dictionary({"jax.global_constant": spell.string(v)}) for v in outer]
-            sizes = [f"{n}: {type_of(self.size_type())} {a}" for n, a in zip(names, attributes, strict=False)]
-            rest = self._typed(names[count:], ins)
-            return f"  func.func {head}({', '.join([*sizes, *[rest] * bool(rest)])}) -> {results_of(outs)} {{"
-
-        def inside(args: list[Name]) -> Names:
-            self.variables = dict(zip(outer, args, strict=False))
-            return body(args[count:])
-
-        self.function(first, count + len(ins), inside, outs)
-        self.variables = outer
-
-    def with_variables(self, operands: Names, ins: Sequence[Aval]) -> tuple[Names, Sequence[Aval]]:
-        """The operands of a call of such a function, and their types."""
-        variables = self.variables.values()
-        return (*variables, *operands), (*[self.size_type()] * len(variables), *ins)
