@@ -23,6 +23,11 @@ def canonical_dim(size: Any) -> Any:
         raise TypeError(text) from None
 
 
+def as_index(size: Any) -> Any:
+    """`size` as `operator.index` has it; a symbolic one as it is."""
+    return size if isinstance(size, SymbolicDim) else operator.index(size)
+
+
 def canonical_shape(shape: Sequence) -> tuple[int, ...]:
     """`shape` as a tuple of ints. Raises TypeError for anything else."""
     try:

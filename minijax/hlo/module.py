@@ -14,7 +14,7 @@ from minijax.hlo.portable import rules_of
 from minijax.hlo.shardy import constraining
 from minijax.hlo.sizes import SizesOfArguments
 from minijax.hlo.spell import type_of
-from minijax.hlo.writer import PLATFORM_INDEX, global_attributes, global_type
+from minijax.hlo.writer import PLATFORM_INDEX, global_attributes
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, Var
 from minijax.ir.types import Aval, ShapedArray, token_type
 from minijax.partition.layouts import Layout
@@ -85,7 +85,7 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platforms: Sequence[str] = ("
     variables = variables_of([a.shape for a in jaxpr.in_avals if isinstance(a, ShapedArray)])
     given = [*index, *variables]
     e.is_polymorphic |= bool(variables)
-    ins = [*map(global_type, index), *tokens, *jaxpr.in_avals, *hoisted_avals]
+    ins = [*map(e.global_type, index), *tokens, *jaxpr.in_avals, *hoisted_avals]
     outs = [*tokens, *jaxpr.out_avals]
     in_attrs = [*map(global_attributes, index), *[{"jax.token": "true"}] * len(ordered)] + [
         _arg_attrs(i, arg_attrs, aliases, donors, len(ordered)) for i in range(len(jaxpr.invars))
@@ -155,7 +155,7 @@ class _Main(NamedTuple):
 
         These stand before argument `at`; `sizes` writes their values, of the arguments.
         """
-        types, attrs = list(map(global_type, variables)), list(map(global_attributes, variables))
+        types, attrs = list(map(e.global_type, variables)), list(map(global_attributes, variables))
         inner = self._replace(
             ins=[*self.ins[:at], *types, *self.ins[at:]], in_attrs=[*self.in_attrs[:at], *attrs, *self.in_attrs[at:]]
         )

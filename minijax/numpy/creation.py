@@ -9,7 +9,8 @@ import numpy as np
 
 from minijax.api.vmap import vmap
 from minijax.base import dims, dtypes, errors, tree
-from minijax.base.symbolic import is_int, max_dim
+from minijax.base.dims import as_index
+from minijax.base.symbolic import is_dim, is_int, max_dim
 from minijax.dispatch.fused import fused
 from minijax.dispatch.jitted import jitted
 from minijax.ir import state
@@ -344,6 +345,11 @@ def arange(
     is_symbolic = not all(map(is_int, (start, stop, step)))
     if is_symbolic:
         step = 1 if step is None else step
+        if not all(map(is_dim, (start, stop, step))):
+            raise ValueError(
+                "arange: beside a symbolic dimension, start, stop and step must be either dimension expressions or "
+                f"integers, got {start}, {stop}, {step}"
+            )
     if step is not None and step == 0:
         raise ZeroDivisionError("arange: division by zero, step must not be 0")
     is_narrow = step is not None and dtypes.issubdtype(dtype, np.floating) and dtype.itemsize < 4
@@ -394,7 +400,7 @@ def linspace(
 ) -> Any:
     """As `numpy.linspace`."""
     if type(num) is not int:
-        num = operator.index(concrete(num, "linspace", "num"))
+        num = as_index(concrete(num, "linspace", "num"))
     if num < 0:
         raise ValueError(f"linspace: Number of samples, {num}, must be non-negative.")
     start, stop = arraylike("linspace", start, stop)
