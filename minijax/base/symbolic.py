@@ -385,8 +385,8 @@ def _factor_value(factor: Factor, env: Mapping[str, Any], operations: Mapping[st
     if factor.name not in env:
         raise UnexpectedDimVar(
             f"Encountered dimension variable '{factor.name}' that is not appearing in the shapes of the function "
-            f"arguments, where these are: {sorted(env)}.\nSee {GUIDE}#dimension-variables-must-be-solvable-from-the-"
-            "input-shapes."
+            f"arguments.\nThe dimension variables that appear there are {sorted(env)}.\n"
+            f"See {GUIDE}#dimension-variables-must-be-solvable-from-the-input-shapes."
         )
     return env[factor.name]
 
