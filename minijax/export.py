@@ -7,13 +7,16 @@ _FACE = Face(
     (),
     """
 minijax.run.client: default_export_platform=default_backend
-minijax.interop.introspection: is_symbolic_dim maximum_supported_calling_convention_version
+minijax.base.symbolic: is_symbolic_dim
+minijax.base.symbolic_scope: SymbolicScope symbolic_shape
+minijax.api.symbolic: symbolic_args_specs
+minijax.interop.introspection: maximum_supported_calling_convention_version
     minimum_supported_calling_convention_version
 """,
     missing={
         "jax.export.{0} is not there yet: programs cannot be exported.": """
-        DisabledSafetyCheck Exported SymbolicScope deserialize export register_namedtuple_serialization
-        register_pytree_node_serialization symbolic_args_specs symbolic_shape
+        DisabledSafetyCheck Exported deserialize export register_namedtuple_serialization
+        register_pytree_node_serialization
     """
     },
 )

@@ -5,6 +5,7 @@ them on ints, an exported program computes them.
 """
 
 import functools
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -39,12 +40,17 @@ class Solution(NamedTuple):
         for sign, *sides, message, shown in self.checks:
             left, right = (evaluated(d, sizes) for d in sides)
             if not (left == right if sign == "==" else left >= right):
-                raise ValueError(message.format(*(evaluated(d, sizes) for d in shown)))
+                raise ValueError(told(message, [evaluated(d, sizes) for d in shown]))
         return {name: evaluated(d, sizes) for name, d in self.variables.items()}
 
 
 def evaluated(d: Dim, env: Mapping[str, Any]) -> Any:
     return d.evaluate(env) if isinstance(d, SymbolicDim) else d
+
+
+def told(message: str, values: Sequence[Any]) -> str:
+    """The message of a check with values in their places; other braces, of keys in paths, stay."""
+    return re.sub(r"\{(\d+)\}", lambda place: str(values[int(place[1])]), message)
 
 
 class _Equation(NamedTuple):
@@ -106,15 +112,13 @@ class _Solver:
                 f"{size} (= {{0}}) and the specification '{d}' (= {{1}}).", size, value,
             )  # fmt: skip
             return True
-        unknown = [
-            (t, k) for t, k in d.terms if not SymbolicDim(((t, 1),), d.scope).variables() <= self.variables.keys()
-        ]
-        (term, k), *others = unknown
-        if others or len(term.powers) > 1 or term.powers[0][1] > 1 or term.powers[0][0].operands:
+        (term, k), *others = [pair for pair in d.terms if not names_in(pair[0]) <= self.variables.keys()]
+        name = str(term)
+        if others or name not in names_in(term):
             return False
         known = tuple(pair for pair in d.terms if pair[0] != term)
         rest = self._substituted(SymbolicDim(known, d.scope)) if known else 0
-        self._solve(term.powers[0][0].name, k, rest, equation)
+        self._solve(name, k, rest, equation)
         return True
 
     def _solve(self, name: str, k: int, rest: Dim, equation: _Equation) -> None:
@@ -161,8 +165,8 @@ class _Solver:
                 sign,
                 left,
                 right,
-                f"Input shapes do not match the {what}. {fault} {self.specified} Obtained dimension variables: {known}. "
-                f"{_SEE}",
+                f"Input shapes do not match the {what}. {fault} {self.specified} "
+                f"Obtained dimension variables: {known}. {_SEE}",
                 tuple(values),
             )
         )
