@@ -89,7 +89,7 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platform: str = "cpu", donate
         rows = itertools.zip_longest(args, ins, in_attrs, locations, fillvalue="")
         texts = [f"{a}: {_with(t, d)}{where}" for a, t, d, where in rows]
         results = ", ".join([_with(t, d) for t, d in zip(outs, out_attrs, strict=True)])
-        return f"  func.func public @main({', '.join(texts)}) -> ({results}) {{"
+        return e.meshes.on_a_mesh(f"  func.func public @main({', '.join(texts)}) -> ({results}) {{")
 
     def located_head():
         names = [f"%arg{i}" for i in range(len(ins))]
@@ -106,6 +106,7 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platform: str = "cpu", donate
         return [*e.tokens.values(), *_annotated(e, results, jaxpr.out_avals, out_shardings, memory_kinds)]
 
     e.function(head, len(ins), body, outs)
+    e.functions[0][0] = e.meshes.on_a_mesh(e.functions[0][0])
     e.marks.append((e.functions[0], 1, len(e.functions[0]) - 1, e.around_function, None))
     name = spell.module_name(name)
     sizes = {"mhlo.num_partitions": f"{num_partitions} : i32", "mhlo.num_replicas": "1 : i32"}

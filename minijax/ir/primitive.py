@@ -10,7 +10,20 @@ from minijax.base.errors import ShardingTypeError
 from minijax.ir import state
 from minijax.ir.context import path
 from minijax.ir.jaxpr import NO_EFFECTS, ClosedJaxpr, Jaxpr, JaxprEqn
-from minijax.ir.types import Aval, Ct, Name, ShapedArray, Val, Zero, is_value, space_of, typeof, varying_axes
+from minijax.ir.types import (
+    NOT_MANUAL,
+    Aval,
+    Ct,
+    ManualAxisType,
+    Name,
+    ShapedArray,
+    Val,
+    Zero,
+    is_value,
+    space_of,
+    typeof,
+    varying_axes,
+)
 from minijax.partition.explicit import joined_entry, repeats_an_axis, sharding_in_type
 from minijax.partition.memory import Device
 from minijax.partition.meshes import abstract_context, axes_of
@@ -250,10 +263,9 @@ class Primitive:
             outs = [o.update(sharding=sharding_in_type(requested, o.ndim)) for o in outs]
         elif any([type(a) is ShapedArray and a._sharding is not None for a in avals]):
             outs = self._sharded(avals, outs, params)
-        if self.unites:
-            varying = self.varying([varying_axes(a) for a in avals], params)
-            if varying or any(map(varying_axes, outs)):
-                outs = [o.varying_over(varying) if type(o) is ShapedArray else o for o in outs]
+        if self.unites and outs:
+            kind = self.manual_type(avals, params)
+            outs = outs if kind is None else [o.update(manual_axis_type=kind) if _differs(o, kind) else o for o in outs]
             if self.in_one_memory and any(space_of(a) is not Device for a in avals):
                 space = self._memory_space(avals)
                 outs = [o.in_space(space) if type(o) is ShapedArray else o for o in outs]
@@ -275,11 +287,11 @@ class Primitive:
                 f"{self.name} operation on {', '.join([a.text for a in avals])} produces an illegally sharded result, "
                 f"with a mesh axis twice: {results}"
             )
-        sums = self.sums(avals, params) if any(any(a.sums) for a in avals if type(a) is ShapedArray) else ()
-        return [o.sharded_over(mesh, s, *sums) for o, s in zip(outs, specs, strict=True)]
+        sums, explicit = self.sums(avals, params) if _are_sums(avals) else (), set(mesh.explicit_axes)
+        return [o.sharded_over(mesh, s, *(axes & explicit for axes in sums)) for o, s in zip(outs, specs, strict=True)]
 
     def sums(self, avals: Sequence[Aval], params: dict) -> tuple[frozenset, frozenset]:
-        """Over which Explicit axes the results are unreduced and reduced, where an operand is."""
+        """Over which Explicit and manual axes the results are unreduced and reduced, where an operand is."""
         types = ", ".join([a.text for a in avals])
         raise NotImplementedError(f"{self.name}: there is no unreduced/reduced rule, for operands of types {types}")
 
@@ -302,6 +314,15 @@ class Primitive:
                     f"with type: {a.str_short()} and another operand with type: {b.str_short()}"
                 )
         return arrays[0].memory_space if arrays else Device
+
+    def manual_type(self, avals: Sequence[Aval], params: dict) -> ManualAxisType | None:
+        """How the results lie over manual mesh axes. None: the types that `infer` gave say it."""
+        varying = self.varying([varying_axes(a) for a in avals], params)
+        if not _are_sums(avals):
+            return ManualAxisType(varying) if varying else NOT_MANUAL
+        kinds = [a.manual_axis_type for a in avals if type(a) is ShapedArray]
+        manual = frozenset().union(*[axes for kind in kinds for axes in kind[1:]])
+        return ManualAxisType(varying, *(axes & manual for axes in self.sums(avals, params)))
 
     def varying(self, axes: Sequence[frozenset], params: dict) -> frozenset:
         """Over which mesh axes the results vary, given those of the operands."""
@@ -381,6 +402,15 @@ class Primitive:
     def show_params(self, eqn: JaxprEqn) -> list[tuple[str, Any]] | None:
         """The parameters that the printed equation names; None: all of them."""
         return None
+
+
+def _differs(aval: Aval, kind: ManualAxisType) -> bool:
+    return type(aval) is ShapedArray and aval.manual_axis_type != kind
+
+
+def _are_sums(avals: Sequence[Aval]) -> bool:
+    """Whether one of the types is unreduced or reduced over some axes."""
+    return any([any(a.sums) for a in avals if type(a) is ShapedArray])
 
 
 class Linear1(Primitive):
