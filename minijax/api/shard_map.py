@@ -14,7 +14,7 @@ from minijax.ir.body import Flat, function_name, signature_of, source_of, trace_
 from minijax.ir.jaxpr import DebugInfo
 from minijax.ir.refs import AbstractRef
 from minijax.ir.trace import close_over, constants_to_inputs
-from minijax.ir.types import ShapedArray, is_value, typeof
+from minijax.ir.types import ManualAxisType, ShapedArray, is_value, typeof, varying_axes
 from minijax.partition import meshes
 from minijax.partition.explicit import joined_entry, sharding_in_type
 from minijax.partition.meshes import AbstractMesh, AxisType, Mesh, P, axes_of
@@ -336,14 +336,11 @@ def _checked_result(call: _Call, x: Any, spec: P) -> Any:
     _check_length(call, "out", spec, aval, f"{call.name}(*args) ", advice)
     if not call.region.check_vma:
         return x
-    named, (varies, *sums) = frozenset(spec.mesh_axes), aval.manual_axis_type
-    parts = spec.unreduced - sums[0]
-    if (
-        not varies.intersection(call.region.axes) <= named | parts
-        or not sums[0] | sums[1] <= spec.unreduced | spec.reduced
-    ):
+    own = ManualAxisType(*(axes & call.region.axes for axes in aval.manual_axis_type))
+    named, varies, parts = frozenset(spec.mesh_axes), varying_axes(aval), spec.unreduced - own.unreduced
+    if not own.varying <= named | parts or not own.unreduced | own.reduced <= spec.unreduced | spec.reduced:
         _not_replicated(call, spec, named, varies)
-    if sums[1] != spec.reduced:
+    if own.reduced != spec.reduced:
         raise ValueError(
             "out_specs passed to shard_map should be equal to the reduced present on the out_aval. Got "
             f"out_specs={spec} and out_aval={aval.text}"

@@ -18,7 +18,7 @@ from minijax.partition.layouts import Format, Layout, settled
 from minijax.partition.shardings import GSPMDSharding, NamedSharding
 from minijax.run import client, compile, guards, launch, profiler, transfer, watch
 from minijax.run.array import ArrayImpl, copied, hidden, signature
-from minijax.run.compiled_shardings import chosen_shardings, has_sharding, named_sharding
+from minijax.run.compiled_shardings import chosen_shardings, has_sharding, sharding_of_result
 
 
 class Programs(cache.Keyed):
@@ -200,7 +200,7 @@ def _settled(shardings: Sequence, chosen: Sequence, avals: Sequence, placement: 
     if len(placement.devices) == 1:
         return [placement.replicated() if s is None else s for s in shardings]
     return [
-        s if isinstance(s, NamedSharding | GSPMDSharding) else named_sharding(placement.mesh, hlo, aval.ndim)
+        s if isinstance(s, NamedSharding | GSPMDSharding) else sharding_of_result(placement.mesh, hlo, aval)
         for s, hlo, aval in zip(shardings, chosen, avals, strict=False)
     ]
 

@@ -66,12 +66,9 @@ class EagerBody(JaxprTrace):
 
     def known(self, x: DynamicJaxprTracer) -> Any:
         """A value that all devices have; None if they may have different ones."""
-        if (
-            not self.alive
-            or not self.region.check_vma
-            or type(x.aval) is not ShapedArray
-            or any(x.aval.manual_axis_type)
-        ):
+        if not self.alive or not self.region.check_vma or type(x.aval) is not ShapedArray:
+            return None
+        if any(x.aval.manual_axis_type):
             return None
         parts, _ = self._parts(x)
         with outside_traces():

@@ -77,8 +77,8 @@ class ManualRegion(NamedTuple):
         local = aval.update(shape=tuple([n // k for n, k in zip(aval.shape, parts, strict=True)]), sharding=split)
         kind = NOT_MANUAL
         if self.check_vma:
-            varying = aval.manual_axis_type.varying | varying_names(spec, self.mesh)
-            kind = ManualAxisType(varying, spec.unreduced, spec.reduced)
+            own = varying_names(spec, self.mesh), spec.unreduced, spec.reduced
+            kind = ManualAxisType(*(a | b for a, b in zip(aval.manual_axis_type, own, strict=True)))
         return local.update(manual_axis_type=kind)
 
     def global_aval(self, aval: ShapedArray, spec: P) -> ShapedArray:

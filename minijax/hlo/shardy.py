@@ -90,7 +90,7 @@ class Meshes:
         return _axis_set("unreduced", sorted(spec.unreduced, key=mesh.axis_names.index))
 
     def on_a_mesh(self, head: str) -> str:
-        """The line of a function, whose arguments are on a mesh if a value is unreduced: else Shardy ends the process."""
+        """A function's line, with arguments on a mesh where a value is unreduced: else Shardy ends the process."""
         if self._unreduced is None:
             return head
         return head.replace(f"<{self.symbol(())},", f"<{self.symbol(self._unreduced)},")

@@ -278,6 +278,12 @@ class Primitive:
             raise ValueError(
                 f"{self.name}: Mesh for all inputs should be equal, but operands lie on {mesh} and on {others[0]}"
             )
+        context = abstract_context()
+        if context is not None and self.has("shard") and not context.has_axes_of(mesh):
+            raise ValueError(
+                f"For primitive {self.name}, context mesh {context} should match the aval mesh {mesh} of operands of "
+                f"types {', '.join([str(a) for a in avals])}"
+            )
         specs = self.shard(mesh, avals, outs, **params)
         if specs is None:
             return outs
@@ -293,7 +299,9 @@ class Primitive:
     def sums(self, avals: Sequence[Aval], params: dict) -> tuple[frozenset, frozenset]:
         """Over which Explicit and manual axes the results are unreduced and reduced, where an operand is."""
         types = ", ".join([a.text for a in avals])
-        raise NotImplementedError(f"{self.name}: there is no unreduced/reduced rule, for operands of types {types}")
+        raise NotImplementedError(
+            f"unreduced/reduced rule for {self.name} is not implemented: its operands are {types}"
+        )
 
     def check_request(self, avals: Sequence[Aval], requested: Any, params: dict) -> None:
         """Raises where results cannot lie as `requested`, the parameter `sharding_param`, says."""

@@ -29,7 +29,7 @@ class ShardingConstraint(Linear1):
         return [x]
 
     def lower(self, e, ins, outs, x, *, sharding, layout, **params):
-        x = e.sharding_constraint(x, ins[0], sharding)
+        x = e.sharding_constraint(x, ins[0], _beside_explicit(sharding, ins[0]))
         return [x] if layout is None else laid_out(e, x, ins[0], layout)
 
     def transposed(self, ct, aval, **params):
@@ -45,6 +45,15 @@ class ShardingConstraint(Linear1):
 
     def shardings(self, params):
         return (params["sharding"],)
+
+
+def _beside_explicit(sharding: Sharding, aval: ShapedArray) -> Sharding:
+    """A sharding over Auto axes of a mesh, with the Explicit ones that a type says in front."""
+    if aval._sharding is None or not isinstance(sharding, NamedSharding):
+        return sharding
+    entries = zip(aval.entries, sharding.spec.padded(aval.ndim), strict=True)
+    whole = [right if right is UNCONSTRAINED else joined_entry(left, right) for left, right in entries]
+    return sharding.update(spec=sharding.spec.update(partitions=whole))
 
 
 class Reshard(Linear1):
@@ -396,6 +405,16 @@ def _check_not_manual(sharding: Sharding) -> None:
         )
 
 
+def _check_auto(sharding: Sharding) -> None:
+    """Raises ValueError if a constraint names an Explicit axis of a mesh that has Auto ones too."""
+    if isinstance(sharding, NamedSharding):
+        if named := [a for a in sharding.spec.mesh_axes if a in sharding.mesh.explicit_axes]:
+            raise ValueError(
+                "The spec of NamedSharding passed to with_sharding_constraint can only refer to Auto axes of the mesh, "
+                f"but in {sharding.spec} {named} of {sharding.mesh} are Explicit: `jax.sharding.reshard` takes those"
+            )
+
+
 def _constrained(x: Any, spec: Any) -> Any:
     mesh, layout = meshes.context_mesh(), None
     if isinstance(spec, Format):
@@ -403,7 +422,7 @@ def _constrained(x: Any, spec: Any) -> Any:
         check_layout(layout, typeof(x), "with_sharding_constraint arguments")
     if spec is None:
         raise ValueError("One of with_sharding_constraint arguments got sharding None which is not allowed")
-    sharding = concrete_sharding("with_sharding_constraint", "shardings", spec)
+    sharding = given = concrete_sharding("with_sharding_constraint", "shardings", spec)
     if layout is not None and state.is_eager():
         return transfer.to_device(x, Format(layout, sharding))
     free = frozenset()
@@ -418,7 +437,8 @@ def _constrained(x: Any, spec: Any) -> Any:
     _check_not_manual(sharding)
     context = meshes.entered_mesh() or meshes.empty_mesh() if mesh is None else mesh.abstract_mesh
     if state.is_eager():
-        _check_mesh_of(x, spec if isinstance(spec, Sharding) else sharding)
+        _check_mesh_of(x, given)
+    _check_auto(sharding)
     check_fits(sharding, typeof(x), "with_sharding_constraint arguments", evenly=state.is_eager())
     params = dict(sharding=sharding, layout=layout, unconstrained_dims=free, context_mesh=context)
     return sharding_constraint_p.bind(x, **params)

@@ -30,8 +30,8 @@ class OverAxes(Linear1):
         kind = x.manual_axis_type
         if self.takes is not None and not getattr(kind, self.takes).issuperset(axes):
             raise ValueError(
-                f"{self.name.removesuffix('_p')} is a {_title(self.takes)}->{_title(self.gives)} collective, which only accepts "
-                f"inputs that are {self.takes} over {set(axes)}. Got {x.text}"
+                f"{self.name.removesuffix('_p')} is a {_title(self.takes)}->{_title(self.gives)} collective, which "
+                f"only accepts inputs that are {self.takes} over {set(axes)}. Got {x.text}"
             )
         for field in ("unreduced", "reduced") if self.takes is None else ():
             if getattr(kind, field).intersection(axes):
@@ -139,8 +139,8 @@ def manual_state(function: str, x: Any, axis_name: Any) -> str | None:
     if len(found) > 1 or any(axes != names for axes in found.values()):
         raise ValueError(
             f"jax.lax.{function} can only accept axis_name which corresponds to one of varying, unreduced, reduced or "
-            f"invarying state of the input: over {sorted(map(str, names))} a value of type {typeof(x).str_short()} is in "
-            "several. jax.lax.pcast brings it to another"
+            f"invarying state of the input: over {sorted(map(str, names))} a value of type {typeof(x).str_short()} is "
+            "in several. jax.lax.pcast brings it to another"
         )
     return next(iter(found), None)
 
