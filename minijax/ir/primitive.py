@@ -247,6 +247,9 @@ class Primitive:
         except AttributeError:
             self._memo = {}
             typed = None
+        if typed is None and _is_split(avals):
+            key = (abstract_context(), *key)  # the types' mesh must be the one that is set
+            typed = self._memo.get(key)
         if typed is None:
             typed = self._typed(avals, params)
             if len(self._memo) >= _MAX_MEMO:
@@ -261,7 +264,7 @@ class Primitive:
         if requested is not None:
             self.check_request(avals, requested, params)
             outs = [o.update(sharding=sharding_in_type(requested, o.ndim)) for o in outs]
-        elif any([type(a) is ShapedArray and a._sharding is not None for a in avals]):
+        elif _is_split(avals):
             outs = self._sharded(avals, outs, params)
         if self.unites and outs:
             kind = self.manual_type(avals, params)
@@ -414,6 +417,11 @@ class Primitive:
 
 def _differs(aval: Aval, kind: ManualAxisType) -> bool:
     return type(aval) is ShapedArray and aval.manual_axis_type != kind
+
+
+def _is_split(avals: Sequence[Aval]) -> bool:
+    """Whether one of the types knows a mesh."""
+    return any([type(a) is ShapedArray and a._sharding is not None for a in avals])
 
 
 def _are_sums(avals: Sequence[Aval]) -> bool:

@@ -295,8 +295,8 @@ def mesh_of_specs() -> "Mesh | AbstractMesh | None":
     abstract, mesh = thread.context.cur_abstract_mesh or _abstract_context.value, _context_mesh.value
     if abstract is None or mesh is not None and mesh.abstract_mesh == abstract:
         return mesh
-    if mesh is not None and mesh.shape_tuple == abstract.shape_tuple:
-        return Mesh(mesh.devices, mesh.axis_names, abstract.axis_types)
+    if mesh is not None and mesh.size == abstract.size:
+        return Mesh(mesh.devices.reshape(abstract.axis_sizes), abstract.axis_names, abstract.axis_types)
     return abstract
 
 

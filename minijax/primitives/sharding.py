@@ -224,10 +224,10 @@ def with_out_sharding(function: str, x: Any, out_sharding: Any) -> Any:
 def over_explicit_axes(x: Any, sharding: NamedSharding, src_mesh: Any = None) -> Any:
     """`x`, of the mesh `src_mesh` if it is another one, laid out as `sharding` says if that has Explicit axes."""
     if not sharding.mesh.explicit_axes:
-        return x
+        return x if sharding.mesh.empty else on_auto_axes(x, sharding.mesh.abstract_mesh, None)
     sharding = sharding.update(spec=sharding.spec.padded(typeof(x).ndim))
-    if state.is_eager() and not isinstance(sharding.mesh, Mesh) and type(x) is ArrayImpl:
-        here = getattr(x.sharding, "mesh", None)
+    if state.is_eager() and not isinstance(sharding.mesh, Mesh):
+        here = getattr(x.sharding, "mesh", None) if type(x) is ArrayImpl else meshes.context_mesh()
         if here is not None and here.shape_tuple == sharding.mesh.shape_tuple:
             sharding = NamedSharding(Mesh(here.devices, here.axis_names, sharding.mesh.axis_types), sharding.spec)
     if state.is_eager() and isinstance(sharding.mesh, Mesh):
@@ -284,7 +284,7 @@ def with_auto_axes(function: str, compute: Callable, operands: Sequence, out_sha
 def on_auto_axes(values: Any, mesh: Any, outer: Any) -> Any:
     """The values in a tree, with those of the axes that they are sharded over left to XLA which are Auto in `mesh`.
 
-    They are of the mesh `outer`, or of none.
+    They are of the mesh `outer`, or of none; None: of any.
     """
     return tree.tree_map(lambda x: _on_auto_axes(x, mesh, outer) if is_value(x) else x, values)
 
@@ -294,7 +294,7 @@ def _on_auto_axes(x: Any, mesh: Any, outer: Any) -> Any:
     if type(have) is not ShapedArray or mesh == outer:
         return x
     if have._sharding is None:
-        if state.is_eager():
+        if state.is_eager() or outer is None:
             return x
         whole = NamedSharding(mesh, P(*[None] * have.ndim))
         return reshard_p.bind(x, dst_sharding=whole, concrete_mesh=None, src_mesh=outer)
@@ -302,7 +302,10 @@ def _on_auto_axes(x: Any, mesh: Any, outer: Any) -> Any:
         types = mesh._name_to_type
         concrete = x.sharding.mesh
         kinds = tuple([types[n] for n in concrete.axis_names])
-        return transfer.to_device(x, NamedSharding(Mesh(concrete.devices, concrete.axis_names, kinds), x.sharding.spec))
+        inner, spec = Mesh(concrete.devices, concrete.axis_names, kinds), x.sharding.spec
+        last = max((i for i, e in enumerate(spec, 1) if e is not None), default=0)
+        spec = spec if inner.explicit_axes else spec.update(spec.partitions[:last])
+        return transfer.to_device(x, NamedSharding(inner, spec))
     kept, spec = set(mesh.explicit_axes), have._sharding.spec
     entries = [joined_entry(*[a for a in axes_of(e) if a in kept]) for e in spec.partitions]
     spec = P(*entries, unreduced=spec.unreduced & kept, reduced=spec.reduced & kept)
