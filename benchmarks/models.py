@@ -71,7 +71,7 @@ def transformer_step_make(L, D=64, H=4, V=128, T=32, batch=2):
 
 
 def placed_on_paper(make, sizes):
-    """A step and its arguments as values over a mesh without devices: matrices split over `model`, batches over `data`."""
+    """A step and its arguments over a mesh without devices: matrices are split over `model`, batches over `data`."""
     mesh = jax.sharding.AbstractMesh(sizes, ("data", "model"))
     step, (params, *batch) = make()
 
@@ -79,9 +79,7 @@ def placed_on_paper(make, sizes):
         sharding = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec(*spec))
         return jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=sharding)
 
-    params = jax.tree_util.tree_map(
-        lambda x: described(x, *[None] * (x.ndim - 1), "model" if x.ndim > 1 else None), params
-    )
+    params = jax.tree_util.tree_map(lambda x: described(x, *[None, "model"] if x.ndim > 1 else ()), params)
     return step, (params, *(described(x, "data") for x in batch))
 
 
