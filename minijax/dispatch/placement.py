@@ -36,7 +36,8 @@ class ProgramOptions(NamedTuple):
         """The mesh that the program runs on, if one is set."""
         if self.is_pjit:
             return meshes.entered_mesh()
-        return meshes.context_mesh() and meshes.mesh_of_specs()
+        mesh = meshes.mesh_of_specs()
+        return mesh if isinstance(mesh, Mesh) else meshes.context_mesh()
 
 
 class Placement(NamedTuple):
@@ -236,7 +237,7 @@ def _check_abstract(claims: Sequence) -> None:
 
 def over_abstract_context(placement: Placement, closed: ClosedJaxpr) -> Placement:
     """The placement of a program that is lowered without devices, over the mesh without devices that is set, if any."""
-    mesh = meshes.abstract_context()
+    mesh: Any = meshes.abstract_context()
     if mesh is None or meshes.context_mesh() is not None or placement.num_devices != 1 or placement.committed:
         return placement
     ins, outs = ((None,) * len(side) for side in (closed.in_avals, closed.out_avals))

@@ -281,12 +281,8 @@ class Primitive:
             raise ValueError(
                 f"{self.name}: Mesh for all inputs should be equal, but operands lie on {mesh} and on {others[0]}"
             )
-        context = abstract_context()
-        if context is not None and self.has("shard") and not context.has_axes_of(mesh):
-            raise ValueError(
-                f"For primitive {self.name}, context mesh {context} should match the aval mesh {mesh} of operands of "
-                f"types {', '.join([str(a) for a in avals])}"
-            )
+        if self.has("shard"):
+            self._check_mesh(mesh, avals)
         specs = self.shard(mesh, avals, outs, **params)
         if specs is None:
             return outs
@@ -298,6 +294,22 @@ class Primitive:
             )
         sums, explicit = self.sums(avals, params) if _are_sums(avals) else (), set(mesh.explicit_axes)
         return [o.sharded_over(mesh, s, *(axes & explicit for axes in sums)) for o, s in zip(outs, specs, strict=True)]
+
+    def _check_mesh(self, mesh, avals):
+        """Raises where operands are of another mesh than the one that is set."""
+        context = abstract_context()
+        if context is None or context.has_axes_of(mesh):
+            return
+        types = ", ".join([str(a) for a in avals])
+        if context.manual_axes and not mesh.manual_axes:
+            raise NotImplementedError(
+                "Closing over inputs to shard_map where the input is sharded on `Explicit` axes is not implemented: they "
+                f"can be arguments. {self.name} has operands of types {types}"
+            )
+        raise ValueError(
+            f"For primitive {self.name}, context mesh {context} should match the aval mesh {mesh} of operands of types "
+            f"{types}"
+        )
 
     def sums(self, avals: Sequence[Aval], params: dict) -> tuple[frozenset, frozenset]:
         """Over which Explicit and manual axes the results are unreduced and reduced, where an operand is."""
