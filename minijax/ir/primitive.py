@@ -303,8 +303,8 @@ class Primitive:
         types = ", ".join([str(a) for a in avals])
         if context.manual_axes and not mesh.manual_axes:
             raise NotImplementedError(
-                "Closing over inputs to shard_map where the input is sharded on `Explicit` axes is not implemented: they "
-                f"can be arguments. {self.name} has operands of types {types}"
+                "Closing over inputs to shard_map where the input is sharded on `Explicit` axes is not implemented: "
+                f"they can be arguments. {self.name} has operands of types {types}"
             )
         raise ValueError(
             f"For primitive {self.name}, context mesh {context} should match the aval mesh {mesh} of operands of types "
