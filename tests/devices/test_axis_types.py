@@ -67,6 +67,9 @@ def test_systems_and_gathers_over_mapped_axes_that_are_split():
         """
         jax.make_jaxpr(lambda a, b: lax.linalg.triangular_solve(a, b, left_side=True))(jnp.eye(8), split(None, 'x'))
         jax.make_jaxpr(lambda a, b: lax.linalg.triangular_solve(a, b))(jnp.eye(8), split('x'))
+        jax.make_jaxpr(lambda a, b: lax.linalg.triangular_solve(a, b, left_side=True))(split('x'), jnp.eye(8))
+        jax.make_jaxpr(lambda a, b: lax.linalg.triangular_solve(a, b))(split(None, 'x'), jnp.eye(8))
+        jax.make_jaxpr(lambda a, b: lax.linalg.triangular_solve(a, b, left_side=True, transpose_a=True))(split(None, 'x'), jnp.eye(8))
         [x.sharding for x in jax.tree.leaves(jax.jit(jax.vmap(jnp.linalg.solve, in_axes=(None, 0)))(jnp.eye(8), split('x')))]
         jax.jit(jax.vmap(jax.value_and_grad(lambda t, i: jnp.mean(t.at[i].get(out_sharding=P('y'))))))(split('x'), split('x').astype(int) % 8)
         jax.jit(jax.vmap(jax.grad(lambda t: jnp.mean(t.at[jnp.arange(4)].get(out_sharding=P('y')) ** 2))))(split('x'))

@@ -181,6 +181,7 @@ def test_residuals_of_one_branch_vary_as_its_values_do():
     same(
         """
         parts(jax.grad(lambda a: sm(lambda b: lax.cond(True, jnp.sin, lambda c: c, b), X, X)(a).sum()), x)
+        traced(sm(lambda a: jax.grad(lambda b: lax.cond(lax.axis_index('x') > 1, jnp.sin, lambda c: c, b).sum())(a), X, X), x)
         parts(jax.grad(lambda a: sm(lambda b: lax.cond(lax.axis_index('x') > 1, jnp.sin, lambda c: c, b), X, X)(a).sum()), x)
         """,
         setting="explicit",
