@@ -17,12 +17,13 @@ from minijax.dispatch.jit import specified
 from minijax.dispatch.jitted import Jitted, Memory, Traced as TracedCall
 from minijax.dispatch.lowering import Lowered as Program, lower_program, lowering_logged
 from minijax.dispatch.operands import operands_of, parse
-from minijax.dispatch.placement import Placement, ProgramOptions, choose_placement, on_devices
+from minijax.dispatch.placement import Placement, ProgramOptions, choose_placement, on_devices, over_abstract_context
 from minijax.ir.body import argument_names, check_aliases, leaf_types
 from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.refs import AbstractRef, is_ref
 from minijax.ir.trace import Tracer
 from minijax.ir.types import ShapedArray, typeof
+from minijax.partition.explicit import sharding_in_type
 from minijax.partition.layouts import Format, Layout, shown, stored
 from minijax.partition.meshes import PartitionSpec
 from minijax.primitives.sharding import concrete_sharding
@@ -117,6 +118,8 @@ class Traced(Stage):
             options, closed = _over_values(options, written), discharged(closed)
         options = options._replace(export=export)
         placement = choose_placement(self._signatures, options, closed)
+        if platforms:
+            placement = over_abstract_context(placement, closed)
         if not (platforms or placement.devices):
             raise ValueError(
                 "lower: Passing lowering_platforms, to jit(f).trace(*args).lower, is required when only AbstractMesh "
@@ -141,6 +144,13 @@ def _checked_dialect(dialect: str | None) -> str | None:
     raise ValueError(f"unknown dialect: {dialect}. Programs are there as 'stablehlo' and as 'hlo'.")
 
 
+def _as_asked(aval: Any, sharding: Any) -> Any:
+    """The type of an argument that is to lie so."""
+    if type(aval) is not ShapedArray or sharding is None:
+        return aval
+    return aval.update(sharding=sharding_in_type(sharding, aval.ndim))
+
+
 class Lowered(Stage):
     """A function as StableHLO text."""
 
@@ -157,6 +167,8 @@ class Lowered(Stage):
             self._program = lower_program(closed, options, placement, platforms)
         dump_jaxpr(self._program)
         self._inherit(traced)
+        if options.in_shardings:
+            self._flat_avals = list(map(_as_asked, self._flat_avals, options.in_shardings))
 
     @property
     def out_info(self) -> Any:

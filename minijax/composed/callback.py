@@ -65,6 +65,11 @@ class HostFunction(Primitive):
     def infer(self, *avals, result_avals=(), **params):
         return list(result_avals)
 
+    def sums(self, avals, params):
+        if any(a.sums[0] for a in avals):
+            return super().sums(avals, params)
+        return frozenset(), frozenset()
+
     def lower(self, e, ins, outs, *operands, **params):
         ins, outs, function = list(map(physical, ins)), list(map(physical, outs)), self.function(params)
         backend = client.lowering_platform(e.devices[0]) if e.devices else e.platform

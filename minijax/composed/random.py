@@ -106,7 +106,7 @@ class KeyOperation(ZeroJvp):
         raise NotImplementedError
 
     def lower(self, e, ins, outs, *operands, **params):
-        ins = tuple([a.varying_over(NOT_MANUAL.varying) for a in ins])  # loops are traced as if on one device
+        ins = tuple([a.update(manual_axis_type=NOT_MANUAL) for a in ins])  # loops are traced as if on one device
         closed = _defined(self, ins, tuple(params.items()))
         return e.inlined(closed.jaxpr, e.constants(closed), operands)
 

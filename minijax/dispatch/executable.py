@@ -10,7 +10,7 @@ import numpy as np
 from minijax.base import cache, dtypes, errors, monitoring, tree
 from minijax.dispatch.dumps import dump_jaxpr, dump_program
 from minijax.dispatch.lowering import Lowered, lower_to_share, lowering_logged
-from minijax.dispatch.placement import Placement, ProgramOptions, check_argument_layouts, choose_placement
+from minijax.dispatch.placement import Placement, ProgramOptions, check_argument_layouts, choose_placement, mesh_of_type
 from minijax.hlo import module
 from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.types import ShapedArray
@@ -18,7 +18,7 @@ from minijax.partition.layouts import Format, Layout, settled
 from minijax.partition.shardings import GSPMDSharding, NamedSharding
 from minijax.run import client, compile, guards, launch, profiler, transfer, watch
 from minijax.run.array import ArrayImpl, copied, hidden, signature
-from minijax.run.compiled_shardings import chosen_shardings, has_sharding, named_sharding
+from minijax.run.compiled_shardings import chosen_shardings, has_sharding, sharding_of_result
 
 
 class Programs(cache.Keyed):
@@ -199,10 +199,12 @@ def _settled_layouts(lowered: Lowered, loaded: compile.Loaded) -> tuple[list, li
 def _settled(shardings: Sequence, chosen: Sequence, avals: Sequence, placement: Placement) -> list:
     if len(placement.devices) == 1:
         return [placement.replicated() if s is None else s for s in shardings]
-    return [
-        s if isinstance(s, NamedSharding | GSPMDSharding) else named_sharding(placement.mesh, hlo, aval.ndim)
-        for s, hlo, aval in zip(shardings, chosen, avals, strict=False)
-    ]
+    rows = zip(shardings, chosen, avals, strict=False)
+    return [s if isinstance(s, NamedSharding | GSPMDSharding) else _read(placement, *row) for s, *row in rows]
+
+
+def _read(placement: Placement, hlo: Any, aval: Any) -> Any:
+    return sharding_of_result(mesh_of_type(placement.mesh, aval), hlo, aval)
 
 
 def _are_alike(a: Any, b: Any) -> bool:
@@ -216,7 +218,7 @@ def _named_as_argument(
     """What was left open, under the name that the first argument over a mesh has where both lie alike."""
     named = ((s, aval) for s, aval in zip(ins, taken, strict=False) if isinstance(s, NamedSharding))
     model, first = next(named, (None, None))
-    if model is None:
+    if model is None or model.mesh.explicit_axes:
         return list(shardings)
     asked = placement.out_shardings or (None,) * len(avals)
     return [

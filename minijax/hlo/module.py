@@ -100,7 +100,7 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platforms: Sequence[str] = ("
 
     def located_head():
         locations = [""] * (len(index) + len(ordered)) + [f" loc({spell.string(n)})" for n in arg_names or ()]
-        return main.head([f"%arg{i}" for i in range(len(ins))], locations)
+        return e.meshes.on_a_mesh(main.head([f"%arg{i}" for i in range(len(ins))], locations))
 
     def body(args):
         e.globals, args = dict(zip(given, args, strict=False)), args[len(given) :]
@@ -121,6 +121,7 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platforms: Sequence[str] = ("
 
     is_wrapped = variables or (for_export and ordered)
     e.function(main.head, len(ins), main.wrapped(e, body, len(index), variables, sizes) if is_wrapped else body, outs)
+    e.functions[0][0] = e.meshes.on_a_mesh(e.functions[0][0])
     e.marks.append((e.functions[0], 1, len(e.functions[0]) - 1, e.around_function, None))
     name = spell.module_name(name)
     attributes = {
