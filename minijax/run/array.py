@@ -17,7 +17,7 @@ from minijax.partition.explicit import sharding_in_type
 from minijax.partition.layouts import Format, shown
 from minijax.partition.meshes import AbstractMesh
 from minijax.partition.shardings import NamedSharding
-from minijax.run import buffers, client, host, host_calls
+from minijax.run import buffers, client, host, host_calls, strings
 
 collect_garbage = _jax.collect_garbage  # jaxlib keeps a traceback of each launch until it is called
 
@@ -335,6 +335,8 @@ class ArrayImpl(Array):
             return self
         part = _part_signatures(sig)[k]
         value = host.read_shard(self._row_major, k, sig.sharding, sig.shape, sig.dtype)
+        if sig.dtype is dtypes.string:
+            return ArrayImpl(strings.put(value, part), part)
         raw = _jax.batched_device_put(part, part.native, [value], [part.device], enable_x64=True)
         return ArrayImpl(raw, part)
 
@@ -485,7 +487,7 @@ class ArrayImpl(Array):
     def clone(self):
         """Another array on the same memory, or where that is on several devices on a copy of it."""
         self._check_alive()
-        if self._sig.device is None:
+        if self._sig.device is None or self._sig.dtype is dtypes.string:
             return copied(self)
         return self._sig.wrap(self._raw.clone(), self._sig)
 
@@ -515,6 +517,8 @@ def _part_signatures(sig: Signature) -> list[Signature]:
 def copied(x: ArrayImpl) -> ArrayImpl:
     """The same values in memory of their own."""
     sig = row_major(x._sig)
+    if sig.dtype is dtypes.string:
+        return sig.wrap(strings.put(x._value, sig), sig)
     if not sig.sharding.is_fully_addressable:  # which jaxlib would not copy
         return joined(sig.aval, sig.sharding, [shard.data for shard in x.addressable_shards], sig.committed)
     return sig.wrap(copied_raw(x._raw, sig, _jax.ArrayCopySemantics.ALWAYS_COPY), sig)
@@ -557,6 +561,8 @@ reconstruct_array.__module__ = "minijax.numpy.methods"
 
 def put_host(value: np.ndarray, sig: Signature) -> Any:
     """The raw array of a host value, whose dtype must be the signature's; never aliases `value`."""
+    if sig.dtype is dtypes.string:
+        return strings.put(value, sig)
     if sig.device is not None:
         return _jax.batched_device_put(sig, sig.native, [value], [sig.device], sig.committed, False, DURING_CALL, True)
     parts = sig.sharding.addressable_devices_indices_map(sig.shape)
@@ -567,6 +573,8 @@ def put_host(value: np.ndarray, sig: Signature) -> Any:
 
 def assembled(sig: Signature, raws: Sequence[Any]) -> ArrayImpl:
     """The array whose parts are these raw arrays, one on each of its devices in order."""
+    if sig.dtype is dtypes.string:
+        return sig.wrap(strings.joined(raws, sig), sig)
     devices = list(sig.sharding._addressable_device_assignment)
     raw = _jax.batched_device_put(sig, sig.native, list(raws), devices, sig.committed, enable_x64=True)
     return sig.wrap(raw, sig)

@@ -33,6 +33,8 @@ def read_single(raw: Any, shape: tuple[int, ...], dtype: np.dtype, device: Any) 
         return _fetched(raw, shape, dtype)
     if dtype.isbuiltin == _BUILT_IN:
         return np.asarray(raw)
+    if dtype is dtypes.string:
+        return raw._npy_value
     if dtype in _PACKED:
         return _read_packed(raw, shape, dtype, device)
     return _read_opaque(raw.clone(), shape, dtype)
@@ -119,6 +121,8 @@ def _fronts(sharding, ndim):
 
 def read_shard(raw: Any, k: int, sharding: Any, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     """The value of the part of a sharded array that lies on its device `k`."""
+    if dtype is dtypes.string:
+        return raw._npy_value[list(sharding.devices_indices_map(shape).values())[k]]
     first = shard_raw(raw, k, sharding, len(shape))
     part = sharding.shard_shape(shape)
     if sharding._device_assignment[0].platform != "cpu":
@@ -133,6 +137,8 @@ def read_shard(raw: Any, k: int, sharding: Any, shape: tuple[int, ...], dtype: n
 
 def read_sharded(raw: Any, sharding: Any, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     """The value of an array that lies on several devices."""
+    if dtype is dtypes.string:
+        return raw._npy_value
     if sharding.is_fully_replicated and sharding.has_addressable_devices:
         return read_shard(raw, 0, sharding, shape, dtype)
     if not sharding.is_fully_addressable:

@@ -14,7 +14,7 @@ from minijax.ir import types
 from minijax.ir.types import ShapedArray
 from minijax.partition.layouts import Format, Layout, check_layout, stored
 from minijax.partition.shardings import Sharding
-from minijax.run import client, guards, host, reshard
+from minijax.run import client, guards, host, reshard, strings
 from minijax.run.array import (
     DURING_CALL,
     ArrayImpl,
@@ -117,6 +117,8 @@ def _from_scalar(x, aval, device, committed, hides=False):
 def _target(aval, device, committed):
     """The signature of a value of this type on a device, or where a sharding or format says."""
     layout = None
+    if aval.dtype is dtypes.string:
+        strings.check_place(device)
     if isinstance(device, Format):
         if device.layout is not None and not isinstance(device.layout, Layout):
             raise ValueError(
@@ -177,6 +179,8 @@ def _from_array(x, device, committed):
 
 def copy_raw(raw: Any, old: Signature, new: Signature) -> Any:
     """A raw array of the same value where `new` wants it; shares memory if it is there already."""
+    if old.dtype is dtypes.string:
+        return strings.put(ArrayImpl(raw, old)._value, new)
     if old.layout != new.layout or old.layout is not None and old.native is not new.native:
         return _relaid(raw, old, new)
     if old.native is new.native:
