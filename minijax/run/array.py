@@ -76,6 +76,8 @@ def _new_signature(key):
     is_abstract = isinstance(getattr(sharding, "mesh", None), AbstractMesh)  # no array lies so
     sig.native = None if is_abstract else client.native_sharding(sharding, real.ndim)
     devices = () if is_abstract else sharding._device_assignment
+    if len(devices) > 1 and sig.dtype.name in ("int1", "uint1"):  # with such arguments jaxlib ends the process
+        raise _jax.JaxRuntimeError(f"UNIMPLEMENTED: arrays of {sig.dtype.name} on several devices")
     # Of what another process has nothing can be read: it is handled as if it lay on several devices.
     sig.device = devices[0] if len(devices) == 1 and sharding.has_addressable_devices else None
     if len(_signatures) >= _MAX_SIGNATURES:
@@ -371,6 +373,10 @@ class ArrayImpl(Array):
                         f"{self!r} cannot be read: each device has a part of a sum. `jax.sharding.reshard` reduces it"
                     )
                 return host.read_sharded(self._row_major, sig.sharding, sig.shape, sig.dtype)
+            if sig.layout is not None:
+                laid = host.read_laid(self._raw, sig.shape, sig.dtype, sig.device, sig.layout.major_to_minor)
+                if laid is not None:
+                    return laid
             return host.read_single(self._row_major, sig.shape, sig.dtype, sig.device)
         except _jax.JaxRuntimeError as failure:
             host_calls.raise_host_error(failure)
