@@ -17,7 +17,7 @@ from minijax.partition.explicit import sharding_in_type
 from minijax.partition.layouts import Format, shown
 from minijax.partition.meshes import AbstractMesh
 from minijax.partition.shardings import NamedSharding
-from minijax.run import buffers, client, host, host_calls, strings
+from minijax.run import buffers, client, dlpack, host, host_calls, strings
 
 collect_garbage = _jax.collect_garbage  # jaxlib keeps a traceback of each launch until it is called
 
@@ -199,9 +199,6 @@ def _is_unreduced(sharding: Any) -> bool:
 def place_of(index: tuple[slice, ...]) -> tuple:
     """The index of a shard as a key: slices have no hash before Python 3.12."""
     return tuple([(part.start, part.stop) for part in index])
-
-
-_DLPACK_CPU = 1
 
 
 def _conversion(convert: Callable) -> Callable:
@@ -403,22 +400,25 @@ class ArrayImpl(Array):
                 "to_dlpack can only pack a dlpack tensor from an array on a singular device, but this "
                 f"array's sharding has {self._sig.sharding.num_devices} devices."
             )
+        here = self._sig.device
+        target = here if dl_device is None else dlpack.device_at(dl_device)
+        if copy is False and target is not here:
+            raise dlpack.needs_copy(here, target)
         raw = self._raw.clone()
-        if copy:
-            value = np.array(self._value, order="C")
-            raw = _jax.batched_device_put(
-                self._sig, self._sig.native, [value], [self._sig.device], force_copy=True, enable_x64=True
-            )
+        if copy or target is not here:
+            raw = copied_raw(raw, single_signature(self.aval, target, True), _jax.ArrayCopySemantics.ALWAYS_COPY)
         return _jax.buffer_to_dlpack_managed_tensor(raw, stream=stream)
 
     def __dlpack_device__(self):
         if self._sig.device is None:
             raise BufferError("__dlpack__ is only supported for arrays on one device.")
-        return _DLPACK_CPU, 0
+        return dlpack.place_of(self._sig.device)
 
     @property
     def __cuda_array_interface__(self):
-        raise AttributeError("__cuda_array_interface__ is only defined for GPU buffers.")
+        if self._sig.device is None or self._sig.device.platform == "cpu":
+            raise AttributeError("__cuda_array_interface__ is only defined for GPU buffers.")
+        return self._raw.__cuda_array_interface__
 
     def __bool__(self):
         if self.size != 1:

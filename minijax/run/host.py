@@ -23,7 +23,7 @@ _PACKED = {
 }
 _BUILT_IN = 1  # what `dtype.isbuiltin` is for NumPy's own dtypes, which alone the buffer protocol knows
 
-_capsule_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+capsule_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
     ("PyCapsule_GetPointer", ctypes.pythonapi)
 )
 
@@ -74,7 +74,7 @@ def _read_opaque(raw, shape, dtype):
 def _exported(raw):
     capsule = _jax.buffer_to_dlpack_managed_tensor(raw)
     # A DLTensor begins with its data pointer.
-    return capsule, ctypes.c_void_p.from_address(_capsule_pointer(capsule, b"dltensor")).value
+    return capsule, ctypes.c_void_p.from_address(capsule_pointer(capsule, b"dltensor")).value
 
 
 def address(raw: Any) -> int:

@@ -18,7 +18,6 @@ from minijax.run.array import Signature, copied_raw, of_host, place_of, put_host
 from minijax.run.compile import compile_text
 from minijax.run.launch import launcher
 
-
 _BY_THE_HOST = frozenset((dtypes.int2, dtypes.uint2))  # XLA's collectives on CPU mix up elements of two bits
 
 

@@ -102,7 +102,7 @@ def test_programs_and_promotions_refuse_strings():
 
 def test_a_random_key_does_not_promote_and_says_so():
     ours, theirs = both(lambda jax: _error(lambda: jax.random.key(0) + 1))
-    assert ours == theirs == TypeError
+    assert ours is theirs is TypeError
 
 
 def _error(call):
