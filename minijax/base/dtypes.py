@@ -9,6 +9,7 @@ import ml_dtypes
 import numpy as np
 
 from minijax.base import config, errors
+from minijax.base.naming import known_as
 
 
 class SupportsDType(Protocol):
@@ -58,6 +59,7 @@ class ExtendedDType(abc.ABC):
     def type(self) -> type: ...
 
 
+@known_as("jax._src.random.prng.KeyTy")
 class KeyType(ExtendedDType):
     """The dtype of random keys of one generator, `key<fry>`; equal for equal generators.
 
@@ -83,6 +85,13 @@ class KeyType(ExtendedDType):
 
     def __hash__(self):
         return hash((KeyType, self._impl))
+
+    def __reduce__(self):
+        return KeyType, (self._impl,)
+
+    # Pickles of jax make a dtype without a generator first.
+    def __setstate__(self, state):
+        self._impl = state["_impl"]
 
 
 # ---- the singletons ----------------------------------------------------------------------------------

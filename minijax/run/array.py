@@ -10,6 +10,7 @@ from jaxlib import _jax
 
 from minijax.base import dtypes, errors
 from minijax.base.cache import cache
+from minijax.base.naming import known_as
 from minijax.hlo.spell import physical
 from minijax.ir import types
 from minijax.ir.types import ShapedArray
@@ -552,7 +553,8 @@ def copied_raw(raw: Any, sig: Signature, semantics: Any) -> Any:
     return _jax.batched_copy_array_to_devices_with_sharding([raw], [devices], [sig.native], [semantics])[0]
 
 
-def reconstruct_array(make, args, state, aval_state):
+def reconstruct_array(make: Any, args: tuple, state: tuple, aval_state: dict[str, bool]) -> ArrayImpl:
+    """The array that was pickled as NumPy pickles its value, and with whether its type is weak."""
     value = make(*args)
     value.__setstate__(state)
     value = value.astype(dtypes.canonicalize_dtype(value.dtype), copy=False)
@@ -563,6 +565,7 @@ def reconstruct_array(make, args, state, aval_state):
 
 # Pickles name the module that gives arrays their operators, so that whoever reads one loads it.
 reconstruct_array.__module__ = "minijax.numpy.methods"
+known_as("jax._src.array._reconstruct_array")(reconstruct_array)
 
 
 def put_host(value: np.ndarray, sig: Signature) -> Any:
