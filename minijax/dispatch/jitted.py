@@ -165,7 +165,7 @@ class Jitted:
         self.__dict__.setdefault("__name__", self.name)
 
     def __reduce__(self):
-        return self.__qualname__  # pickled by its name, as functions are
+        return self.__dict__["__qualname__"]  # pickled by its name, as functions are
 
     def __repr__(self):
         try:

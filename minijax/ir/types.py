@@ -1,6 +1,6 @@
 """Types of values: interned array types, the registry of value kinds, symbolic zeros."""
 
-import copyreg
+import functools
 import threading
 from collections.abc import Callable, Iterable
 from math import prod
@@ -60,7 +60,7 @@ class ManualAxisType(_ManualAxes):
         return super().__new__(cls, frozenset(varying), frozenset(unreduced), frozenset(reduced))
 
     def __reduce__(self):
-        return copyreg.__newobj_ex__, (ManualAxisType, (), self._asdict())
+        return functools.partial(ManualAxisType, **self._asdict()), ()
 
     def invarying(self, mesh: Any) -> frozenset:
         """The manual axes of a mesh over which the value does not vary."""
@@ -110,7 +110,7 @@ class ShapedArray(AbstractValue):
 
     def __reduce__(self):
         named = dict(sharding=self.sharding, manual_axis_type=self.manual_axis_type, memory_space=self.memory_space)
-        return copyreg.__newobj_ex__, (ShapedArray, (self.shape, self.dtype, self.weak_type), named)
+        return functools.partial(ShapedArray, self.shape, self.dtype, self.weak_type, **named), ()
 
     def __copy__(self):
         return self
