@@ -111,7 +111,8 @@ def _styles(colors: Colors, holders: dict[tuple, list]) -> dict[Any, str]:
     count = len(holders)
     step = count // 2 + (count + 1) % 2
     return {
-        devices[0]: _style(colors(k * step % count / max(count - 1, 1))) for k, devices in enumerate(holders.values())
+        holders[place][0]: _style(colors(k * step % count / max(count - 1, 1)))
+        for k, place in enumerate(sorted(holders))
     }
 
 
