@@ -54,7 +54,10 @@ def test_specs_and_remote_storage():
             ("T.get_tensorstore_spec('xx/a')", "Checkpoint path should be absolute"),
             ("T.get_tensorstore_spec('gs://b/x')", "Using OCDBT requires the bucket name"),
             ("S.run_serialization([arr], [])", "pytree structure error: different lengths"),
-            ("asyncio.run(S.async_deserialize(None, S.get_tensorstore_spec('/tmp/x')))", "sharding passed to deserialization"),
+            (
+                "asyncio.run(S.async_deserialize(None, S.get_tensorstore_spec('/tmp/x')))",
+                "sharding passed to deserialization",
+            ),
             ("S.run_deserialization([One(d[0])], [S.get_tensorstore_spec('/tmp/nowhere/x')])", "does not exist"),
             ("S.run_serialization([3], [S.get_tensorstore_spec('/tmp/nowhere/x')])", "has no attribute 'shape'"),
             ("S.run_serialization([jax.random.key(0)], [S.get_tensorstore_spec('/tmp/nowhere/x')])", "key<fry>"),
