@@ -3,8 +3,11 @@
 import asyncio
 import importlib
 import json
+import os
+import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -169,6 +172,7 @@ def test_few_bytes_are_read_at_once(tmp_path):
 def test_without_tensorstore_the_import_says_so():
     code = f"""
 import sys
+from pathlib import Path
 sys.modules["tensorstore"] = None
 import minijax
 import minijax.{WHERE}
@@ -185,3 +189,28 @@ def test_metadata_is_json(tmp_path):
     s = side("minijax")
     spec = module(s).get_tensorstore_spec(str(tmp_path / "a"), arr=GIVEN["arr"](s), driver="zarr3")
     assert json.loads(json.dumps(spec))["metadata"]["shape"] == [8, 4]
+
+
+def test_two_processes_write_together(tmp_path):
+    pytest.importorskip("flatbuffers")
+    program = str(Path(__file__).with_name("several_writers.py"))
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{probe.getsockname()[1]}"
+    environment = {**os.environ, "XLA_FLAGS": "", "PYTHONPATH": str(Path(__file__).parents[2])}
+    commands = [[sys.executable, program, str(i), address, str(tmp_path)] for i in range(2)]
+    pipes = dict(stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    processes = [subprocess.Popen(command, env=environment, **pipes) for command in commands]
+    try:
+        for process in processes:
+            printed, errors = process.communicate(timeout=100)
+            assert process.returncode == 0 and printed.splitlines()[-1] == "True", errors
+    finally:
+        for process in processes:
+            if process.poll() is None:
+                process.kill()
+                process.communicate()
+    s = side("jax")
+    read = module(s).run_deserialization([s.on()], [module(s).get_tensorstore_spec(str(tmp_path / "array"))])[0]
+    assert np.array_equal(read, np.arange(16).reshape(4, 4))
+    assert np.array_equal(module(s, "pytree_serialization").load(tmp_path / "tree", s.on())["a"], read)

@@ -130,6 +130,19 @@ def is_remote_storage(tspec: dict[str, Any] | str) -> bool:
     return is_inner_remote or tspec.get("driver") in _REMOTE.values()
 
 
+def merge_nested_ts_specs(dict1: dict[str, Any], dict2: dict[str, Any] | None) -> dict[str, Any]:
+    """A specification with what another one says beside it, but for where the array lies."""
+    merged = dict(dict1)
+    for key, value in (dict2 or {}).items():
+        if key == "kvstore":
+            continue
+        inner = merged.get(key)
+        merged[key] = (
+            merge_nested_ts_specs(inner, value) if isinstance(inner, dict) and isinstance(value, dict) else value
+        )
+    return merged
+
+
 # ---- writing ----------------------------------------------------------------------------------------
 
 
@@ -161,7 +174,7 @@ async def async_serialize(
         tensorstore_spec["dtype"] = np.dtype(arr_inp.dtype).name
     options = dict(open=True, context=context, chunk_layout=chunk_layout, transaction=transaction)
     spec = ts.Spec(tensorstore_spec)
-    if client.process_index() == (primary_host or 0):
+    if primary_host is None or client.process_index() == primary_host:
         created = ts.open(spec, create=True, **options)
         # Only what is known to be there may be opened without its metadata.
         await created if commit_future is None else commit_future.append(created)
