@@ -401,6 +401,7 @@ def _positions(nums: Sequence[int], count: int) -> list[int]:
 def _check_input(name: str, x: Any, holomorphic: bool, allow_int: bool) -> None:
     _check_value(name, x)
     dtype = typeof(x).dtype
+    dtypes.check_for_programs(dtype)
     if holomorphic:
         _check_complex(name, "input", dtype)
     elif dtypes.issubdtype(dtype, dtypes.extended) or dtypes.issubdtype(dtype, np.integer) or dtype == np.bool_:

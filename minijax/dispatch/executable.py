@@ -73,11 +73,17 @@ class Executable:
         if self.donated and self.device is None:
             launch.check_donated(raws, self.donated)
         results = self._run([*raws, *self.hidden] if self.hidden else raws)
-        for n in self.aliased:
+        for n in self.donated:
             x = operands[self.used[n]]
-            if x._raw is raws[n] and not x.is_deleted():
+            is_taken = n in self.aliased and x._raw is raws[n]
+            if (is_taken or self._is_spread(x, n)) and not x.is_deleted():
                 x.delete()
         return results
+
+    def _is_spread(self, x: ArrayImpl, n: int) -> bool:
+        """Whether an array of one device is handed whole to that device and others."""
+        asked, here = self.in_shardings[n], x._sig.device
+        return self.device is None and here is not None and asked.is_fully_replicated and here in asked.device_set
 
     def _as_placed(self, x: ArrayImpl, n: int) -> ArrayImpl:
         if not self._lies(x, n):

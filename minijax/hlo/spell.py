@@ -25,6 +25,7 @@ def element(dtype: Any) -> str:
 
 
 def _spell_element(dtype: np.dtype) -> str:
+    dtypes.check_for_programs(dtype)
     if dtype != dtypes.float0 and dtype.name not in dtypes.BY_NAME:
         raise TypeError(f"no StableHLO element type for dtype {dtype}")
     name = dtypes.short_name(dtype)

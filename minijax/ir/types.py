@@ -1,5 +1,6 @@
 """Types of values: interned array types, the registry of value kinds, symbolic zeros."""
 
+import functools
 import threading
 from collections.abc import Callable, Iterable
 from math import prod
@@ -9,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax.base import dims, dtypes
+from minijax.base.naming import known_as
 from minijax.partition.explicit import Entries, check_even, sharding_in_type, typed_sharding
 from minijax.partition.memory import Device, MemorySpace
 from minijax.partition.meshes import abstract_context, axes_of
@@ -48,6 +50,7 @@ class _ManualAxes(NamedTuple):
     reduced: frozenset
 
 
+@known_as("jax._src.core.ManualAxisType")
 class ManualAxisType(_ManualAxes):
     """The mesh axes over which a value inside `shard_map` varies, or is yet to be reduced."""
 
@@ -65,6 +68,9 @@ class ManualAxisType(_ManualAxes):
             fields[target] = fields[target].union(axes)
         return ManualAxisType(**fields)
 
+    def __reduce__(self):
+        return functools.partial(ManualAxisType, **self._asdict()), ()
+
     def invarying(self, mesh: Any) -> frozenset:
         """The manual axes of a mesh over which the value does not vary."""
         return frozenset(mesh.manual_axes).difference(*self)
@@ -78,6 +84,7 @@ _lock = threading.Lock()
 _MAX_INTERNED = 1 << 17
 
 
+@known_as("jax._src.core.ShapedArray")
 class ShapedArray(AbstractValue):
     """The type of an array: shape, dtype, weak type, sharding, manual axes, memory space.
 
@@ -111,7 +118,8 @@ class ShapedArray(AbstractValue):
         raise AttributeError(f"ShapedArray is immutable: cannot set {name!r}")
 
     def __reduce__(self):
-        return _remake, tuple([getattr(self, name) for name in ShapedArray.__slots__[:6]])
+        named = dict(sharding=self.sharding, manual_axis_type=self.manual_axis_type, memory_space=self.memory_space)
+        return functools.partial(ShapedArray, self.shape, self.dtype, self.weak_type, **named), ()
 
     def __copy__(self):
         return self
@@ -262,12 +270,6 @@ def _axes_text(axes: Any) -> str:
 
 def _split_size(size: int, entry: Any) -> str:
     return str(size) if entry is None else f"{size}@{_axes_text(axes_of(entry))}"
-
-
-def _remake(shape, dtype, weak_type, sharding, manual_axis_type, memory_space):
-    return ShapedArray(
-        shape, dtype, weak_type, sharding=sharding, manual_axis_type=manual_axis_type, memory_space=memory_space
-    )
 
 
 def _intern(shape, dtype, weak_type, sharding, manual_axis_type, memory_space) -> ShapedArray:

@@ -138,7 +138,7 @@ def _place(x: Any, device: Any, name: str = "", out_sharding: Any = None) -> Any
     if out_sharding is not None:
         return sharding.with_out_sharding(name, x, out_sharding)
     if device is None or isinstance(x, Tracer):
-        return x
+        return moving.held(x) if type(x) is np.ndarray else x
     return transfer.to_device(x, sharding_of_rank(device, typeof(x).ndim))
 
 

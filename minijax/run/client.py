@@ -14,7 +14,7 @@ from minijax.base.mask import Mask
 from minijax.partition.shardings import GSPMDSharding, Sharding, SingleDeviceSharding
 from minijax.run import distributed, plugins
 
-Device = xc.Device
+Device, DeviceList = xc.Device, _jax.DeviceList
 
 # ---- backends ---------------------------------------------------------------------------------------
 
