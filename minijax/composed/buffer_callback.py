@@ -1,12 +1,13 @@
 """Operations that hand the memory of a program's arrays to functions of the host."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from minijax.base import source, tree
 from minijax.composed.callback import Callback
+from minijax.composed.foreign import check_aliases
 from minijax.dispatch.operations import evaluate
 from minijax.hlo.spell import physical
 from minijax.ir.effects import BufferCallbackEffect
@@ -95,19 +96,3 @@ def buffer_callback(
         return out_tree.unflatten(outs)
 
     return wrapped_callback
-
-
-def check_aliases(aliases: Mapping[int, int], ins: list, outs: tuple) -> None:
-    """Raises ValueError for an alias of values that are not there or of other types."""
-    for i, o in aliases.items():
-        for what, k, count in (("input", i, len(ins)), ("output", o, len(outs))):
-            if not 0 <= k < count:
-                raise ValueError(
-                    f"input_output_aliases contains the mapping '{i}:{o}' with {what} index {k} outside the range "
-                    f"[0, {count})."
-                )
-        if ins[i].shape != outs[o].shape or ins[i].dtype != outs[o].dtype:
-            raise ValueError(
-                f"input_output_aliases contains the mapping '{i}:{o}' referring to an input with abstract value "
-                f"{ins[i].str_short()} and an output with a different abstract value {outs[o].str_short()}."
-            )

@@ -12,6 +12,7 @@ from minijax.dispatch.dumps import dump_jaxpr, dump_program
 from minijax.dispatch.lowering import Lowered, lower_to_share, lowering_logged
 from minijax.dispatch.placement import Placement, ProgramOptions, check_argument_layouts, choose_placement
 from minijax.hlo import module
+from minijax.ir.effects import FfiEffect
 from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.types import ShapedArray
 from minijax.partition.layouts import Format, Layout, settled
@@ -54,9 +55,10 @@ class Executable:
         laid = zip(avals, self.out_shardings, self.out_layouts, strict=True)
         self._signatures = [signature(aval, s, is_committed, layout) for aval, s, layout in laid]
         ordered, calls = lowered.module.ordered, lowered.module.callbacks
-        self.has_effects = bool(ordered or calls and lowered.closed.effects)
-        effects = _effects(ordered, placement) if self.has_effects else None
-        self._run = watch.watched(launch.bind(loaded, self._signatures, effects), lowered.label)
+        effects = lowered.closed.effects
+        self.has_effects = bool(ordered or effects and (calls or FfiEffect() in effects))
+        with_tokens = _effects(ordered, placement) if self.has_effects else None
+        self._run = watch.watched(launch.bind(loaded, self._signatures, with_tokens), lowered.label)
         self.aliased = lowered.module.aliases  # of the inputs, by number, those whose memory a result takes
         self.donated = [*self.aliased, *lowered.module.donors]
         # For each input, the signatures of arrays that need not be moved.

@@ -182,7 +182,7 @@ def register_lowering(
     prim.lower = functools.partial(_lower, prim, rules)
 
 
-def _lower(prim, rules, e, ins, outs, *operands, **params):
+def _lower(prim, rules, e, ins, outs, /, *operands, **params):
     registered = rules.get(e.platform) or rules.get(None)
     if registered is None:
         return type(prim).lower(prim, e, ins, outs, *operands, **params)

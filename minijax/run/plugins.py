@@ -35,6 +35,7 @@ _CUDA_LIBRARIES = (
     "cusparse.so.12", "cusolver.so.{s}", "cufft.so.{s}", "nvshmem_host.so.3", "cudnn.so.9",
 )  # fmt: skip
 loaded: list[Any] = []  # the plugins' interfaces in C
+_split_by_users: list[str] = []
 _GPU_PRIORITY, _TPU_PRIORITY = 200, 300
 _GOOGLE = "0x1ae0"  # the PCI vendor of TPU chips
 
@@ -119,6 +120,15 @@ def _register_cuda_calls(version: int, plugin: Any) -> None:
     for module in _PARTITIONED:
         for name in module.batch_partitionable_targets():
             xc.register_custom_call_as_batch_partitionable(name, c_api=plugin)
+    for name in _split_by_users:
+        xc.register_custom_call_as_batch_partitionable(name, c_api=plugin)
+
+
+def register_batch_partitionable(name: str) -> None:
+    """Has XLA, and plugins loaded before or after, split calls of a target along their batch axes."""
+    _split_by_users.append(name)
+    for plugin in (None, *loaded):
+        xc.register_custom_call_as_batch_partitionable(name, c_api=plugin)
 
 
 # ---- TPU --------------------------------------------------------------------------------------------

@@ -51,6 +51,8 @@ export: DisabledSafetyCheck Exported SymbolicScope default_export_platform deser
     register_namedtuple_serialization register_pytree_node_serialization symbolic_args_specs symbolic_shape
 distributed: initialize is_initialized shutdown
 extend.ifrt_programs: ifrt_programs
+ffi: build_ffi_lowering_function ffi_call ffi_lowering include_dir pycapsule register_ffi_target
+    register_ffi_target_as_batch_partitionable register_ffi_type register_ffi_type_id
 lib: __version__
 tools:
 cloud_tpu_init:

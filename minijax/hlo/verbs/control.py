@@ -97,7 +97,7 @@ class Control(Writer):
             attrs["sdy.sharding_rule"] = sharding_rule
         if api_version == 4:
             attrs["backend_config"] = '""'
-            attrs["mhlo.backend_config"] = attribute(backend_config or {})
+            attrs[spell.TYPED_CONFIG] = attribute(backend_config or {})
         else:
             config = backend_config if isinstance(backend_config, bytes) else str(backend_config or "")
             attrs["backend_config"] = spell.string(config)
