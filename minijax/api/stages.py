@@ -28,7 +28,7 @@ from minijax.partition.meshes import PartitionSpec
 from minijax.primitives.sharding import concrete_sharding
 from minijax.run import bindings, client, profiler
 from minijax.run.array import ArrayImpl, Signature, signature, single_signature
-from minijax.run.compile import hlo_computation, hlo_text, module_cost
+from minijax.run.compile import Loaded, hlo_computation, hlo_text, module_cost
 from minijax.run.compiled_shardings import has_sharding
 from minijax.transforms.discharge import discharged, values_of
 
@@ -106,14 +106,16 @@ class Traced(Stage):
 
     def lower(self, *, lowering_platforms: tuple[str, ...] | None = None) -> "Lowered":
         """The StableHLO of the function, by default for the default platform."""
-        if self._call.captured:
+        captured = self._call.captured
+        if not all(map(is_ref, captured)):
             raise ValueError(f"{self._name} captures values of an outer trace and cannot be lowered by itself")
         if lowering_platforms and len(lowering_platforms) > 1:
             raise NotImplementedError("lower: several lowering_platforms in one module are not there yet")
         options, closed = self._wrapped.program_options(self._call, self._treedef, self._static), self._call.closed
         if any(written := [type(a) is AbstractRef for a in closed.in_avals]):
             options, closed = _over_values(options, written), discharged(closed)
-        placement = choose_placement(self._signatures, options, closed)
+        signatures = [*[_signature(x, x.aval) for x in captured], *self._signatures]
+        placement = choose_placement(signatures, options, closed)
         if not (lowering_platforms or placement.devices):
             raise ValueError(
                 "lower: Passing lowering_platforms, to jit(f).trace(*args).lower, is required when only AbstractMesh "
@@ -209,6 +211,9 @@ class Lowered(Stage):
         return lower_program(self._closed, self._options, on_devices(placement, tuple(devices)), self._platform)
 
 
+_COMPILED = "_name _flat_avals _donated _out_avals _out_shardings _is_placed _written".split()
+
+
 class Compiled(Stage):
     """An executable: call it with arguments of exactly the types it was compiled for."""
 
@@ -216,9 +221,25 @@ class Compiled(Stage):
         self._executable = executable
         self._inherit(lowered)
         self._is_placed = lowered._options.device is None  # else arguments are moved to the device
-        self._written = [i for i, a in enumerate(self._flat_avals) if type(a) is AbstractRef]
+        self._captured = lowered._traced._call.captured  # references, the leading inputs
+        inputs = [*map(typeof, self._captured), *self._flat_avals]
+        self._written = [i for i, a in enumerate(inputs) if type(a) is AbstractRef]
         self._flat_avals = [a.inner_aval if type(a) is AbstractRef else a for a in self._flat_avals]
         self._programs = Memory().programs
+
+    def state(self) -> dict[str, Any]:
+        """What else than its trees and its program it is made of, for another process."""
+        return {**{name: getattr(self, name) for name in _COMPILED}, "executable": self._executable.state()}
+
+    @classmethod
+    def restored(cls, loaded: Loaded, state: dict[str, Any], in_tree: Any, out_tree: Any) -> "Compiled":
+        """What another process has compiled, of its state and of the program loaded again."""
+        self = cls.__new__(cls)
+        for name in _COMPILED:
+            setattr(self, name, state[name])
+        self.in_tree, self.out_tree, self._programs, self._captured = in_tree, out_tree, Memory().programs, []
+        self._executable = Executable.restored(loaded, state["executable"])
+        return self
 
     def as_text(self) -> str:
         """The optimized HLO."""
@@ -249,8 +270,7 @@ class Compiled(Stage):
     @property
     def input_shardings(self) -> Any:
         """The shardings of the arguments, as (positional, by keyword); None for one that nothing reads."""
-        shardings = dict(zip(self._executable.used, self._executable.in_shardings, strict=True))
-        return self.in_tree.unflatten([shardings.get(i) for i in range(self.in_tree.num_leaves)])
+        return self._of_arguments(self._executable.in_shardings)
 
     @property
     def output_shardings(self) -> Any:
@@ -260,9 +280,15 @@ class Compiled(Stage):
     def input_formats(self) -> Any:
         """The layouts and shardings of the arguments, as `input_shardings`."""
         e = self._executable
+        ranks = [*[x.ndim for x in self._captured], *[a.ndim for a in self._flat_avals]]
         rows = zip(e.used, e.in_layouts, e.in_shardings, strict=True)
-        formats = {i: Format(shown(layout, self._flat_avals[i].ndim), s) for i, layout, s in rows}
-        return self.in_tree.unflatten([formats.get(i) for i in range(self.in_tree.num_leaves)])
+        return self._of_arguments([Format(shown(layout, ranks[i]), s) for i, layout, s in rows])
+
+    def _of_arguments(self, of_used: Sequence) -> Any:
+        """The arguments' tree of what is known of the inputs that are read."""
+        known = dict(zip(self._executable.used, of_used, strict=True))
+        first = len(self._captured)
+        return self.in_tree.unflatten([known.get(first + i) for i in range(self.in_tree.num_leaves)])
 
     @property
     def output_formats(self) -> Any:
@@ -306,6 +332,7 @@ class Compiled(Stage):
     def _call_on_values(self, leaves: Sequence, treedef: Any) -> Any:
         """Runs the executable on the values of references, and writes those that it gives."""
         self._check(leaves, treedef)
+        leaves = [*self._captured, *leaves]
         operands, _ = operands_of(values_of(leaves))
         self._check_shardings(operands)
         results = self._executable(operands)

@@ -33,7 +33,7 @@ class Executable:
 
     __slots__ = (
         *"loaded device used hidden in_shardings out_shardings in_layouts out_layouts aliased donated".split(),
-        *"_signatures _run _placed has_effects".split(),
+        *"_signatures _run _placed has_effects _constants _label needs_process".split(),
     )
 
     # It keeps no jaxpr: what is remembered of a jaxpr must not keep it.
@@ -49,7 +49,7 @@ class Executable:
             laid = placement.result_shardings(len(avals))
             self.out_shardings = _named_as_argument(laid, avals, placement, asked, lowered.closed.in_avals)
         # The user may donate or delete an array that a function captured: the program has its own.
-        self.hidden = [hidden(_copied_constant(c, self.device))._raw for c in lowered.hidden]
+        self._keep_constants([_copied_constant(c, self.device) for c in lowered.hidden])
         is_committed = placement.committed or placement.is_sharded
         self.in_layouts, self.out_layouts = _settled_layouts(lowered, loaded)
         laid = zip(avals, self.out_shardings, self.out_layouts, strict=True)
@@ -57,13 +57,42 @@ class Executable:
         ordered, calls = lowered.module.ordered, lowered.module.callbacks
         effects = lowered.closed.effects
         self.has_effects = bool(ordered or effects and (calls or FfiEffect() in effects))
-        with_tokens = _effects(ordered, placement) if self.has_effects else None
-        self._run = watch.watched(launch.bind(loaded, self._signatures, with_tokens), lowered.label)
+        self._bind(_effects(ordered, placement) if self.has_effects else None, lowered.label)
+        self.needs_process = bool(ordered or calls or lowered.module.watchers)
         self.aliased = lowered.module.aliases  # of the inputs, by number, those whose memory a result takes
         self.donated = [*self.aliased, *lowered.module.donors]
+        _warn_of_unused_donations(lowered)
+
+    def _keep_constants(self, constants: Sequence[ArrayImpl]) -> None:
+        self._constants = list(map(hidden, constants))
+        self.hidden = [x._raw for x in self._constants]
+
+    def _bind(self, effects: launch.Effects | None, label: str) -> None:
+        self._label = label
+        self._run = watch.watched(launch.bind(self.loaded, self._signatures, effects), label)
         # For each input, the signatures of arrays that need not be moved.
         self._placed: list[set] = [set() for _ in self.used]
-        _warn_of_unused_donations(lowered)
+
+    def state(self) -> dict[str, Any]:
+        """All but the loaded program, for another process; see `restored`."""
+        state = {name: getattr(self, name) for name in _STATE}
+        constants = [(x._value, None if self.device else x._sig.sharding) for x in self._constants]
+        results = [(s.aval, s.sharding, s.committed, s.layout) for s in self._signatures]
+        return {**state, "constants": constants, "results": results}
+
+    @classmethod
+    def restored(cls, loaded: compile.Loaded, state: dict[str, Any]) -> "Executable":
+        """The executable whose state another process has written, of the program loaded again."""
+        self = cls.__new__(cls)
+        self.loaded, self.needs_process = loaded, False
+        for name in _STATE:
+            setattr(self, name, state[name])
+        self.device = loaded.devices[0] if state["device"] is not None else None
+        places = [(value, sharding or self.device) for value, sharding in state["constants"]]
+        self._keep_constants([transfer.to_device(value, place, copy=True) for value, place in places])
+        self._signatures = [signature(*fields) for fields in state["results"]]
+        self._bind(launch.Effects((), None, None) if self.has_effects else None, self._label)
+        return self
 
     def __call__(self, operands: Sequence[ArrayImpl]) -> list[ArrayImpl]:
         raws = []
@@ -133,6 +162,9 @@ class Executable:
             return result
 
         return call_and_delete
+
+
+_STATE = "device used in_shardings out_shardings in_layouts out_layouts aliased donated has_effects _label".split()
 
 
 def _effects(ordered: Sequence, placement: Placement) -> launch.Effects:

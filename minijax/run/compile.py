@@ -242,6 +242,15 @@ def compile_text(
     return _loaded.once(source, lambda: _load(source, written))
 
 
+def load_serialized(data: bytes, devices: tuple, name: str) -> "Loaded":
+    """A program that jaxlib has serialized. Raises JaxRuntimeError for one that calls what is not registered."""
+    ensure_custom_calls(data.decode("latin-1"))
+    options = make_options(devices)
+    return Loaded(
+        devices[0].client.deserialize_executable(data, client.device_list(devices), options, []), devices, name
+    )
+
+
 def is_compiled(text: str, devices: tuple) -> bool:
     """Whether the executable of an equal module is at hand."""
     return _Source(text, devices) in _loaded
