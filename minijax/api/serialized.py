@@ -6,9 +6,8 @@ import pickle
 from collections.abc import Sequence
 from typing import Any
 
-import jaxlib
-
 from minijax.api.stages import Compiled
+from minijax.base.native import JAXLIB_VERSION
 from minijax.run import client, compile
 
 _MAGIC = b"minijax executable 1\n"
@@ -38,12 +37,14 @@ class _Unpickler(pickle.Unpickler):
 def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
     """A compiled program as bytes, with the trees of its arguments and results.
 
-    Raises ValueError for one that calls functions of this process, has ordered effects, or uses references from outside.
+    Raises ValueError for one that calls functions of this process, has ordered effects, or captured references.
     """
     if not isinstance(compiled, Compiled):
         raise TypeError(f"serialize: what is compiled can be serialized, got {compiled!r} of type {type(compiled)}")
     if compiled._captured:
-        raise ValueError(f"serialize: cannot serialize with a closed-over reference, of which {compiled._name} has some")
+        raise ValueError(
+            f"serialize: cannot serialize with a closed-over reference, of which {compiled._name} has some"
+        )
     executable, loaded = compiled._executable, compiled._executable.loaded
     if executable.needs_process:
         raise ValueError(
@@ -51,10 +52,10 @@ def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
             "process can go on with"
         )
     devices = loaded.devices
-    header = (jaxlib.__version__, devices[0].client.platform, [device.id for device in devices])
+    header = (JAXLIB_VERSION, devices[0].client.platform, [device.id for device in devices])
     file = io.BytesIO()
     pickle.dump(header, file)
-    _Pickler(file, devices).dump((loaded.executable.serialize(), compiled.state()))
+    _Pickler(file, devices).dump((compiled.serialized(), compiled.state()))
     body = file.getvalue()
     return _MAGIC + hashlib.sha256(body).digest() + body, compiled.in_tree, compiled.out_tree
 
@@ -69,8 +70,8 @@ def deserialize_and_load(
     """
     file = io.BytesIO(_checked_body(serialized))
     version, platform, ids = pickle.load(file)
-    if version != jaxlib.__version__:
-        raise ValueError(f"deserialize_and_load: the program is one of jaxlib {version}; this is {jaxlib.__version__}")
+    if version != JAXLIB_VERSION:
+        raise ValueError(f"deserialize_and_load: the program is one of jaxlib {version}; this is {JAXLIB_VERSION}")
     devices = _devices(backend, execution_devices, platform, ids)
     program, state = _Unpickler(file, devices).load()
     for what, own, given in (("in_tree", "_flat_avals", in_tree), ("out_tree", "_out_avals", out_tree)):

@@ -1,17 +1,18 @@
 """The stages of a jitted function: wrapped, traced, lowered, compiled."""
 
+import dataclasses
 import functools
 import inspect
 import operator
 import sys
-from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, runtime_checkable
 
 from minijax.api.shapes import ShapeDtypeStruct, abstract, described
 from minijax.base import config, source, tree
 from minijax.base.thread import thread
 from minijax.dispatch.dumps import dump_jaxpr
-from minijax.dispatch.executable import Executable, compile_lowered
+from minijax.dispatch.executable import Executable, compile_afresh, compile_lowered
 from minijax.dispatch.explain import CacheInfo, Explanation, why
 from minijax.dispatch.jit import specified
 from minijax.dispatch.jitted import Jitted, Memory, Traced as TracedCall
@@ -33,17 +34,15 @@ from minijax.run.compiled_shardings import has_sharding
 from minijax.transforms.discharge import discharged, values_of
 
 
-class ArgInfo(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class ArgInfo:
     """The type of one argument, and whether it is donated."""
 
-    aval: Any
+    _aval: Any
     donated: bool
 
-    shape = property(lambda self: self.aval.shape)
-    dtype = property(lambda self: self.aval.dtype)
-
-    def __repr__(self):
-        return f"ArgInfo(_aval={self.aval!r}, donated={self.donated})"
+    shape = property(lambda self: self._aval.shape)
+    dtype = property(lambda self: self._aval.dtype)
 
 
 class Stage:
@@ -190,7 +189,9 @@ class Lowered(Stage):
         options = self._options
         if compiler_options:
             options = options._replace(compiler_options=tuple(sorted(compiler_options.items())))
-        return Compiled(self, compile_lowered(self._on_devices(device_assignment), options))
+        program = self._on_devices(device_assignment)
+        again = functools.partial(compile_afresh, program, options)
+        return Compiled(self, compile_lowered(program, options), again)
 
     def _on_devices(self, devices: Sequence[Any] | None) -> Program:
         """The program on the devices that are assigned, which one over an abstract mesh has to be told."""
@@ -217,8 +218,8 @@ _COMPILED = "_name _flat_avals _donated _out_avals _out_shardings _is_placed _wr
 class Compiled(Stage):
     """An executable: call it with arguments of exactly the types it was compiled for."""
 
-    def __init__(self, lowered: Lowered, executable: Executable):
-        self._executable = executable
+    def __init__(self, lowered: Lowered, executable: Executable, again: Callable[[], Loaded]):
+        self._executable, self._again = executable, again
         self._inherit(lowered)
         self._is_placed = lowered._options.device is None  # else arguments are moved to the device
         self._captured = lowered._traced._call.captured  # references, the leading inputs
@@ -230,6 +231,10 @@ class Compiled(Stage):
     def state(self) -> dict[str, Any]:
         """What else than its trees and its program it is made of, for another process."""
         return {**{name: getattr(self, name) for name in _COMPILED}, "executable": self._executable.state()}
+
+    def serialized(self) -> bytes:
+        """The program for another process; what was itself stored cannot be written, and is compiled again."""
+        return self._executable.loaded.serialized() or self._again().executable.serialize()
 
     @classmethod
     def restored(cls, loaded: Loaded, state: dict[str, Any], in_tree: Any, out_tree: Any) -> "Compiled":

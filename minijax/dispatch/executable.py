@@ -265,6 +265,13 @@ def compile_lowered(lowered: Lowered, options: ProgramOptions) -> Executable:
     return _executable_of(lowered, _compiled(lowered, options, True))
 
 
+def compile_afresh(lowered: Lowered, options: ProgramOptions) -> compile.Loaded:
+    """A program as XLA compiles it, though an equal one is at hand or stored."""
+    text = lowered.module
+    devices, compiler_options = lowered.placement.devices, dict(options.compiler_options)
+    return compile.compile_afresh(text.located().text, text.name, devices, compiler_options)
+
+
 def _executable_of(lowered: Lowered, loaded: compile.Loaded) -> Executable:
     with guards.asked_for(free=True):
         return Executable(lowered, loaded)

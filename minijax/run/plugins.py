@@ -152,7 +152,20 @@ def _has_tpu() -> bool:
     return False
 
 
+def tpu_topology(name: str, **options: Any) -> Any:
+    """The machine with TPUs of that name. Raises RuntimeError where the TPU library is not installed."""
+    if importlib.util.find_spec("libtpu") is None:
+        raise RuntimeError("JAX TPU support not installed; cannot generate TPU topology: there is no `libtpu`.")
+    _load_tpu(_libtpu.get_library_path())
+    return xc.make_tfrt_tpu_c_api_device_topology(name, **options)
+
+
 def _make_tpu_client(library: str) -> Any:
+    _load_tpu(library)
+    return _jax.get_c_api_client("tpu", {"ml_framework_name": "JAX"}, None)
+
+
+def _load_tpu(library: str) -> None:
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
     os.environ.setdefault("TPU_ML_PLATFORM", "JAX")
     os.environ.setdefault("ENABLE_RUNTIME_UPTIME_TELEMETRY", "1")
@@ -165,4 +178,3 @@ def _make_tpu_client(library: str) -> Any:
         _profiler.register_plugin_profiler(loaded[-1])
     if not _jax.pjrt_plugin_initialized("tpu"):
         _jax.initialize_pjrt_plugin("tpu")
-    return _jax.get_c_api_client("tpu", {"ml_framework_name": "JAX"}, None)
