@@ -55,7 +55,7 @@ def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
     header = (JAXLIB_VERSION, devices[0].client.platform, [device.id for device in devices])
     file = io.BytesIO()
     pickle.dump(header, file)
-    _Pickler(file, devices).dump((compiled.serialized(), compiled.state()))
+    _Pickler(file, devices).dump((compiled._serialized(), compiled._state()))
     body = file.getvalue()
     return _MAGIC + hashlib.sha256(body).digest() + body, compiled.in_tree, compiled.out_tree
 
@@ -78,7 +78,7 @@ def deserialize_and_load(
         if given.num_leaves != len(state[own]):
             raise ValueError(f"deserialize_and_load: the program has {len(state[own])} values for {what}={given}")
     loaded = compile.load_serialized(program, devices, state["_name"])
-    return Compiled.restored(loaded, state, in_tree, out_tree)
+    return Compiled._restored(loaded, state, in_tree, out_tree)
 
 
 def _checked_body(serialized: Any) -> bytes:

@@ -228,16 +228,16 @@ class Compiled(Stage):
         self._flat_avals = [a.inner_aval if type(a) is AbstractRef else a for a in self._flat_avals]
         self._programs = Memory().programs
 
-    def state(self) -> dict[str, Any]:
+    def _state(self) -> dict[str, Any]:
         """What else than its trees and its program it is made of, for another process."""
         return {**{name: getattr(self, name) for name in _COMPILED}, "executable": self._executable.state()}
 
-    def serialized(self) -> bytes:
+    def _serialized(self) -> bytes:
         """The program for another process; what was itself stored cannot be written, and is compiled again."""
         return self._executable.loaded.serialized() or self._again().executable.serialize()
 
     @classmethod
-    def restored(cls, loaded: Loaded, state: dict[str, Any], in_tree: Any, out_tree: Any) -> "Compiled":
+    def _restored(cls, loaded: Loaded, state: dict[str, Any], in_tree: Any, out_tree: Any) -> "Compiled":
         """What another process has compiled, of its state and of the program loaded again."""
         self = cls.__new__(cls)
         for name in _COMPILED:
@@ -264,9 +264,14 @@ class Compiled(Stage):
 
     @property
     def out_info(self) -> Any:
-        """The results' tree of shapes, dtypes and shardings."""
-        pairs = zip(self._out_avals, self._out_laid(self._executable.out_shardings), strict=True)
-        return self.out_tree.unflatten([ShapeDtypeStruct(a.shape, a.dtype, sharding=s) for a, s in pairs])
+        """The results' tree of shapes, dtypes, shardings and layouts."""
+        rows = zip(self._out_avals, self._out_formats(), strict=True)
+        return self.out_tree.unflatten([ShapeDtypeStruct(a.shape, a.dtype, sharding=f) for a, f in rows])
+
+    def _out_formats(self) -> list[Format]:
+        laid = map(self._out_laid, (self._executable.out_layouts, self._executable.out_shardings))
+        rows = zip(self._out_avals, *laid, strict=True)
+        return [Format(shown(layout, a.ndim), s) for a, layout, s in rows]
 
     def _out_laid(self, laid: Sequence) -> Sequence:
         """Of what is known of all results, that of the function's own."""
@@ -298,9 +303,7 @@ class Compiled(Stage):
     @property
     def output_formats(self) -> Any:
         """The layouts and shardings of the results."""
-        laid = map(self._out_laid, (self._executable.out_layouts, self._executable.out_shardings))
-        rows = zip(self._out_avals, *laid, strict=True)
-        return self.out_tree.unflatten([Format(shown(layout, a.ndim), s) for a, layout, s in rows])
+        return self.out_tree.unflatten(self._out_formats())
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the executable. Raises TypeError for arguments of another tree or of other types."""

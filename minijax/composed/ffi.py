@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from minijax.base import cache, source
-from minijax.base.dtypes import is_extended
 from minijax.base.errors import JaxRuntimeError
-from minijax.composed.foreign import Foreign, check_aliases, check_method
+from minijax.composed.foreign import Foreign, aliases_of, check_aliases, check_method, dtype_of
 from minijax.dispatch.operations import evaluate, run_closed
 from minijax.hlo.spell import physical
 from minijax.ir.effects import FfiEffect
@@ -36,8 +35,7 @@ class FfiCall(Foreign):
     constrains = False
 
     def _typed(self, avals, params):
-        # The user says how results vary and lie.
-        return list(params["result_avals"]), self.effects(*avals, **params)
+        return self.types_as_told(avals, params)
 
     def infer(self, *avals, result_avals, **params):
         return list(result_avals)
@@ -241,10 +239,9 @@ def _result_type(x: Any, i: int) -> AbstractValue:
         raise ValueError(
             f"All elements of result_shape_dtypes must have 'shape' and 'dtype' attributes. Got {x} at position {i}."
         )
-    dtype = x.dtype if is_extended(x.dtype) else np.dtype(x.dtype)
     sharding = getattr(x, "sharding", None)
     split = sharding_in_type(sharding, len(x.shape)) if isinstance(sharding, Sharding) else None
-    aval = ShapedArray(tuple(x.shape), dtype, bool(getattr(x, "weak_type", False)), sharding=split)
+    aval = ShapedArray(tuple(x.shape), dtype_of(x), bool(getattr(x, "weak_type", False)), sharding=split)
     manual = getattr(x, "manual_axis_type", None)
     return aval.update(manual_axis_type=manual) if manual else aval
 
@@ -290,7 +287,7 @@ def ffi_call(
                 f"The use of ffi_call attributes requires a custom call API version of at least 4; got {version}."
             )
         operands = list(map(typeof, args))
-        aliases = {int(i): int(o) for i, o in (input_output_aliases or {}).items()}
+        aliases = aliases_of(input_output_aliases)
         check_aliases(aliases, operands, results)
         outs = ffi_call_p.bind(
             *args,

@@ -1,7 +1,11 @@
 """What calls of functions outside of a program have in common: how `vmap` maps them, and what shares memory."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
+import numpy as np
+
+from minijax.base.dtypes import is_extended
 from minijax.higher.scan import scan
 from minijax.ir.primitive import Axis, Primitive
 from minijax.primitives.moving import axis_to_front, expand_dims
@@ -20,6 +24,10 @@ class Foreign(Primitive):
     """Calls a function outside of the program, for results of the types `result_avals`."""
 
     multiple_results = True
+
+    def types_as_told(self, avals: Sequence, params: dict) -> tuple[list, frozenset]:
+        """The types and effects where users say over which axes results vary, and how they lie."""
+        return list(params["result_avals"]), self.effects(*avals, **params)
 
     def by_rows(self, axis: Axis, operands: Sequence, dims: Sequence, params: dict, unroll: int = 1) -> tuple:
         """The calls for each row, one after the other."""
@@ -59,6 +67,16 @@ class Foreign(Primitive):
     def mapped_params(self, params: dict, has_axis: Sequence[bool]) -> dict:
         """The parameters that change where the results, and those operands that are marked, get an axis in front."""
         return {}
+
+
+def dtype_of(x: Any) -> Any:
+    """The dtype that an object in place of an array has."""
+    return x.dtype if is_extended(x.dtype) else np.dtype(x.dtype)
+
+
+def aliases_of(given: Mapping | None) -> dict[int, int]:
+    """The pairs of numbers of operands and results that share memory. Raises ValueError for what is no number."""
+    return {int(i): int(o) for i, o in (given or {}).items()}
 
 
 def check_aliases(aliases: Mapping[int, int], ins: Sequence, outs: Sequence) -> None:

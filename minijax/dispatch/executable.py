@@ -17,7 +17,7 @@ from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.types import ShapedArray
 from minijax.partition.layouts import Format, Layout, settled
 from minijax.partition.shardings import GSPMDSharding, NamedSharding
-from minijax.run import client, compile, guards, launch, profiler, transfer, watch
+from minijax.run import client, compile, guards, launch, profiler, tokens, transfer, watch
 from minijax.run.array import ArrayImpl, copied, hidden, signature
 from minijax.run.compiled_shardings import chosen_shardings, has_sharding, named_sharding
 
@@ -56,12 +56,19 @@ class Executable:
         self._signatures = [signature(aval, s, is_committed, layout) for aval, s, layout in laid]
         ordered, calls = lowered.module.ordered, lowered.module.callbacks
         effects = lowered.closed.effects
-        self.has_effects = bool(ordered or effects and (calls or FfiEffect() in effects))
-        self._bind(_effects(ordered, placement) if self.has_effects else None, lowered.label)
+        self.has_effects = bool(ordered or calls or FfiEffect() in effects)
+        if ordered or calls and effects:
+            self._bind(_effects(ordered, placement), lowered.label)
+        else:
+            self._bind(self._noted(calls), lowered.label)
         self.needs_process = bool(ordered or calls or lowered.module.watchers)
         self.aliased = lowered.module.aliases  # of the inputs, by number, those whose memory a result takes
         self.donated = [*self.aliased, *lowered.module.donors]
         _warn_of_unused_donations(lowered)
+
+    def _noted(self, calls: Sequence = ()) -> launch.Effects | None:
+        """How a program without ordered effects is waited for."""
+        return launch.Effects(note=tokens.note_calling if calls else tokens.note) if self.has_effects else None
 
     def _keep_constants(self, constants: Sequence[ArrayImpl]) -> None:
         self._constants = list(map(hidden, constants))
@@ -91,7 +98,7 @@ class Executable:
         places = [(value, sharding or self.device) for value, sharding in state["constants"]]
         self._keep_constants([transfer.to_device(value, place, copy=True) for value, place in places])
         self._signatures = [signature(*fields) for fields in state["results"]]
-        self._bind(launch.Effects((), None, None) if self.has_effects else None, self._label)
+        self._bind(self._noted(), self._label)
         return self
 
     def __call__(self, operands: Sequence[ArrayImpl]) -> list[ArrayImpl]:
@@ -207,8 +214,8 @@ def _copied_constant(constant: Any, device: Any) -> ArrayImpl:
 def _settled_shardings(lowered: Lowered, loaded: compile.Loaded) -> tuple[list, list]:
     """Those of the arguments that are read and of the results: as asked for, or as XLA chose."""
     placement, ins, outs = lowered.placement, lowered.closed.in_avals, lowered.closed.out_avals
-    tokens = len(lowered.module.ordered)
-    chosen_ins, chosen_outs = chosen_shardings(loaded, len(ins), len(outs), tokens)
+    ordered = len(lowered.module.ordered)
+    chosen_ins, chosen_outs = chosen_shardings(loaded, len(ins), len(outs), ordered)
     in_shardings = [placement.in_shardings[i] for i in lowered.used]
     out_shardings = _settled(placement.out_shardings, chosen_outs, outs, placement)
     out_shardings = _named_as_argument(out_shardings, outs, placement, in_shardings, ins)

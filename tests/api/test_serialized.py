@@ -1,5 +1,6 @@
 """Compiled programs as bytes: results are those of jax's own, in this process and in others."""
 
+import contextlib
 import importlib
 import pickle
 import subprocess
@@ -12,7 +13,9 @@ from sides import same, same_errors, side
 
 import minijax
 import minijax.numpy as jnp
+from minijax.base import config
 from minijax.experimental.serialize_executable import deserialize_and_load, serialize
+from minijax.run import disk_cache
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
@@ -153,6 +156,23 @@ def test_other_bytes_are_refused():
         deserialize_and_load(5, in_tree, out_tree)
     with pytest.raises(ValueError, match="1 values for in_tree"):
         deserialize_and_load(data, minijax.tree.structure(((1, 2), {})), out_tree)
+
+
+def test_what_came_from_the_disk_cache_is_written_whole(tmp_path):
+    disk_cache.reset_cache()
+    stored = dict(
+        enable_compilation_cache=True, compilation_cache_dir=str(tmp_path), persistent_cache_min_compile_time_secs=0.0
+    )
+    with contextlib.ExitStack() as stack:
+        for name, value in stored.items():
+            stack.enter_context(config.option(name)(value))
+        for _ in range(2):
+            minijax.clear_caches()
+            program = compiled(lambda x: jnp.tanh(x) * x.sum() + 3)
+            again = deserialize_and_load(*serialize(program))
+            np.testing.assert_array_equal(again(X), program(X))
+        assert list(tmp_path.glob("jit_*"))
+    disk_cache.reset_cache()
 
 
 CHILD = """

@@ -131,6 +131,10 @@ told(lambda xs: lax.scan(lambda c, x: (c, tell(has_side_effect=True)(x)), 0, xs)
 told(jax.vmap(tell(has_side_effect=True, vmap_method="sequential")), numbers)
 told(jax.jit(lambda x: lax.cond(x > 2, tell(has_side_effect=True), lambda x: (), x)), np.int32(3))
 told(jax.jit(jax.grad(lambda x: [tell(has_side_effect=True)(np.int32(3)), x][1])), 1.0)
+told(jax.pmap(lambda x: [tell(has_side_effect=True)(np.int32(1)), x][1]), np.ones(8, np.float32))
+told(lambda x: lax.fori_loop(0, 4, lambda i, x: [tell(has_side_effect=True)(i), x][1], x), 1.0)
+told(jax.linearize(lambda x: [tell(has_side_effect=True)(np.int32(1)), x][1], 1.0)[1], 1.0)
+jax.make_jaxpr(tell(has_side_effect=True))(np.int32(1)).effects
 told(jax.jit(jax.shard_map(lambda x: [tell(has_side_effect=True)(x[0, 0].astype(int)), x][1], mesh=m8, in_specs=P("i"), out_specs=P("i"))), rows)
 jax.jit(lambda x: call("test_pass_token", tokens)(lax.create_token(), x)[1])(3.0)
 call("test_pass_token", tokens)(lax.create_token(), 3.0)[1]
@@ -190,6 +194,10 @@ FAILING = [
     ('call("test_original", SDS((), np.float32))(3.0)', "No FFI handler registered for test_original"),
     ('call("test_axpy", X, custom_call_api_version=2)(X, X)', "untyped custom call to test_axpy"),
     ("jax.grad(lambda x: axpy(x, x).sum())(X)", "The FFI call to `test_axpy` cannot be differentiated"),
+    ("jax.grad(jax.checkpoint(lambda x: [tell(has_side_effect=True)(np.int32(1)), x][1]))(1.0)", "Effects not supported"),
+    ("lax.reduce(V, 0.0, lambda a, b: [tell(has_side_effect=True)(np.int32(1)), a + b][1], (0,))", "Cannot lower effectful `reduce`"),
+    ("lax.reduce_window(V, 0.0, lambda a, b: [tell(has_side_effect=True)(np.int32(1)), a + b][1], (2,), (1,), 'VALID')", "Cannot lower effectful `reduce_window`"),
+    ("lax.scatter_apply(V, np.array([1]), lambda a: [tell(has_side_effect=True)(np.int32(1)), a * 2][1], lax.ScatterDimensionNumbers((), (0,), (0,)), update_shape=())", "Cannot lower effectful `scatter`"),
     ('call("lapack_sgeqrf_ffi", X)(X)', "Wrong number of results: expected 2"),
 ]  # fmt: skip
 
@@ -204,6 +212,14 @@ def test_failures_name_the_target():
         with pytest.raises(minijax.errors.JaxRuntimeError, match="Wrong number of arguments.*\n.*`test_axpy`") as info:
             minijax.block_until_ready(run(X))
         assert info.value.error_code_string == "INVALID_ARGUMENT"
+
+
+def test_what_xla_dies_of_is_refused():
+    add = minijax.ffi.ffi_call("test_axpy", minijax.ShapeDtypeStruct((), np.float32))
+    host = lambda a, b: minijax.pure_callback(lambda a, b: a + b, minijax.ShapeDtypeStruct((), np.float32), a, b)  # noqa: E731
+    for join in (lambda a, b: add(a, b, a=np.float32(1), tag=""), host):
+        with pytest.raises(NotImplementedError, match="Cannot lower effectful `reduce`"):
+            minijax.lax.reduce(X, np.float32(0), join, (0,))
 
 
 CHILD = """

@@ -88,6 +88,8 @@ class Control(Writer):
 
         `aliases` maps operands to results; `called` are symbols; `frontend` are attributes that XLA hands on.
         """
+        if self.reduction is not None:  # XLA would end the process
+            raise NotImplementedError(f"Cannot lower effectful `{self.reduction}`: its function calls `{target}`")
         attrs = {}
         if frontend:
             attrs["mhlo.frontend_attributes"] = attribute(frontend)
