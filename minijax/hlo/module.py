@@ -9,8 +9,10 @@ from minijax.base import source, stack
 from minijax.hlo import spell
 from minijax.hlo.emitter import Emitter, jaxpr_body, ordered_in
 from minijax.hlo.locations import Located, Surroundings
+from minijax.hlo.portable import rules_of
 from minijax.hlo.shardy import constraining
 from minijax.hlo.spell import type_of
+from minijax.hlo.writer import PLATFORM_INDEX, global_attributes, global_type
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, Var
 from minijax.ir.types import Aval, token_type
 from minijax.partition.layouts import Layout
@@ -27,6 +29,7 @@ class Module(NamedTuple):
     donors: tuple[int, ...]  # donated arguments whose buffer any result may take
     watchers: list  # functions that XLA calls while it compiles: such a program is its own
     located: Callable[..., Located]  # the text with locations, which takes about as long again
+    is_polymorphic: bool = False  # it is for several platforms, or calls a program that is
 
 
 def match_donated(donated: Sequence[bool], ins: Sequence[Aval], outs: Sequence[Aval]) -> dict[int, int]:
@@ -44,24 +47,26 @@ def match_donated(donated: Sequence[bool], ins: Sequence[Aval], outs: Sequence[A
 
 
 @stack.deep
-def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platform: str = "cpu", donated: Sequence[bool] = (),
+def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platforms: Sequence[str] = ("cpu",), donated: Sequence[bool] = (),
                 arg_names: Sequence[str] | None = None, result_names: Sequence[str] | None = None,
                 arg_attrs: Sequence[Mapping[str, str]] | None = None,
                 result_attrs: Sequence[Mapping[str, str]] | None = None, hoisted: Sequence[Var] = (),
                 in_shardings: Sequence = (), out_shardings: Sequence = (), num_partitions: int = 1,
                 memory_kinds: Sequence[str] | None = None,
                 devices: Sequence[Any] = (), attributes: Mapping[str, str] | None = None,
-                mesh: Any = None, preamble: Sequence[str] = (), scope: str = "",
-                manual: Any = None) -> Module:  # fmt: skip
+                mesh: Any = None, preamble: Sequence[str] = (), scope: str = "", manual: Any = None,
+                for_export: bool = False, overrides: Mapping[Any, Callable] = {}) -> Module:  # fmt: skip
     """The module of a program whose unread arguments and dead equations the caller has dropped.
 
     The constants `hoisted` become arguments after the user's; the others are written into the text.
     Attributes are texts by name; shardings, for several partitions, may be None: then XLA chooses.
     `memory_kinds` are those of the results, where a program uses several: then the shardings' are written
     too. `scope` goes before the names of operations in locations. `manual` are the mesh and its axes if the
-    program is that of one device.
+    program is that of one device. A program for several platforms takes the index of the present one first. What is
+    written `for_export` has jax's calling convention. `overrides` lower equations of primitives instead of these.
     """
-    e = Emitter(platform)
+    e = Emitter(*platforms)
+    e.for_export, e.rule_of = for_export, rules_of(e, overrides)
     e.around = e.around_function = Surroundings(scope, (), source.here())
     e.num_partitions, e.devices, e.mesh, e.manual = num_partitions, devices, mesh, manual
     is_split = num_partitions > 1 and manual is None
@@ -74,9 +79,10 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platform: str = "cpu", donate
     arg_attrs = _with_shardings(e, arg_attrs, jaxpr.in_avals, in_shardings, names_memory)
     result_attrs = _with_shardings(e, result_attrs, jaxpr.out_avals, out_shardings)
     tokens, hoisted_avals = [token_type] * len(ordered), [v.aval for v in hoisted]
-    ins = [*tokens, *jaxpr.in_avals, *hoisted_avals]
+    given = [PLATFORM_INDEX] * (len(platforms) > 1)
+    ins = [*map(global_type, given), *tokens, *jaxpr.in_avals, *hoisted_avals]
     outs = [*tokens, *jaxpr.out_avals]
-    in_attrs = [{"jax.token": "true"}] * len(ordered) + [
+    in_attrs = [*map(global_attributes, given), *[{"jax.token": "true"}] * len(ordered)] + [
         _arg_attrs(i, arg_attrs, aliases, donors, len(ordered)) for i in range(len(jaxpr.invars))
     ]
     hoisted_shardings = in_shardings[len(jaxpr.invars) :]
@@ -85,17 +91,14 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platform: str = "cpu", donate
         _result_attrs(i, result_attrs, result_names, memory_kinds) for i in range(len(jaxpr.outvars))
     ]
 
-    def head(args, locations: Sequence[str] = ()):
-        rows = itertools.zip_longest(args, ins, in_attrs, locations, fillvalue="")
-        texts = [f"{a}: {_with(t, d)}{where}" for a, t, d, where in rows]
-        results = ", ".join([_with(t, d) for t, d in zip(outs, out_attrs, strict=True)])
-        return f"  func.func public @main({', '.join(texts)}) -> ({results}) {{"
+    main = _Main(ins, outs, in_attrs, out_attrs)
 
     def located_head():
-        names = [f"%arg{i}" for i in range(len(ins))]
-        return head(names, [""] * len(ordered) + [f" loc({spell.string(n)})" for n in arg_names or ()])
+        locations = [""] * (len(given) + len(ordered)) + [f" loc({spell.string(n)})" for n in arg_names or ()]
+        return main.head([f"%arg{i}" for i in range(len(ins))], locations)
 
     def body(args):
+        e.globals, args = dict(zip(given, args, strict=False)), args[len(given) :]
         e.tokens = dict(zip(ordered, args, strict=False))
         end = len(ordered) + len(jaxpr.invars)
         names = dict(zip(hoisted, args[end:], strict=True))
@@ -105,12 +108,45 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platform: str = "cpu", donate
         results = jaxpr_body(e, jaxpr, [names[v] for v in jaxpr.constvars], args[len(ordered) : end])
         return [*e.tokens.values(), *_annotated(e, results, jaxpr.out_avals, out_shardings, memory_kinds)]
 
-    e.function(head, len(ins), body, outs)
+    e.function(main.head, len(ins), main.wrapped(e, body) if for_export and ordered else body, outs)
     e.marks.append((e.functions[0], 1, len(e.functions[0]) - 1, e.around_function, None))
     name = spell.module_name(name)
-    sizes = {"mhlo.num_partitions": f"{num_partitions} : i32", "mhlo.num_replicas": "1 : i32"}
-    written = e.written(name, {**sizes, **(attributes or {})}, located_head)
-    return Module(name, written.text(), e.callbacks, ordered, aliases, donors, e.watchers, written.located)
+    attributes = {
+        "mhlo.num_partitions": f"{num_partitions} : i32",
+        "mhlo.num_replicas": "1 : i32",
+        **({"jax.uses_shape_polymorphism": "true" if e.is_polymorphic else "false"} if for_export else {}),
+        **(attributes or {}),
+    }
+    written = e.written(name, attributes, located_head)
+    return Module(
+        name, written.text(), e.callbacks, ordered, aliases, donors, e.watchers, written.located, e.is_polymorphic
+    )
+
+
+class _Main(NamedTuple):
+    """The types and attributes of a program's arguments and results."""
+
+    ins: list
+    outs: list
+    in_attrs: list
+    out_attrs: list
+
+    def head(self, args: Sequence[str], locations: Sequence[str] = (), symbol: str = "public @main") -> str:
+        """The first line of a function with these."""
+        rows = itertools.zip_longest(args, self.ins, self.in_attrs, locations, fillvalue="")
+        texts = [f"{a}: {_with(t, d)}{where}" for a, t, d, where in rows]
+        results = ", ".join([_with(t, d) for t, d in zip(self.outs, self.out_attrs, strict=True)])
+        return f"  func.func {symbol}({', '.join(texts)}) -> ({results}) {{"
+
+    def wrapped(self, e: Emitter, body: Callable) -> Callable:
+        """A body that calls a function of jax's name, which holds `body`."""
+
+        def call(args):
+            callee = e.unique_symbol("_wrapped_jax_export_main")
+            e.function(lambda names: self.head(names, symbol=f"private {callee}"), len(self.ins), body, self.outs)
+            return e.call(callee, args, self.ins, self.outs)
+
+        return call
 
 
 def donations(

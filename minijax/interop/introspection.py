@@ -94,10 +94,6 @@ def is_symbolic_dim(p: Any) -> bool:
     return False
 
 
-# The versions of the calling convention of jax's exported programs.
-minimum_supported_calling_convention_version, maximum_supported_calling_convention_version = 9, 10
-
-
 def is_constant_shape(s: Sequence) -> bool:
     return all(map(is_constant_dim, s))
 
