@@ -41,7 +41,7 @@ def suffix_of(aval: Aval) -> tuple[int, ...]:
 
 def physical(aval: ShapedArray) -> ShapedArray:
     """The type in memory of an array: that of its physical dtype, with the suffix dimensions."""
-    dtype = getattr(aval, "dtype", None)  # tokens have none
+    dtype: Any = getattr(aval, "dtype", None)  # tokens have none
     if not hasattr(dtype, "physical_dtype"):
         return aval
     return ShapedArray(aval.shape + tuple(dtype.physical_suffix), np.dtype(dtype.physical_dtype))

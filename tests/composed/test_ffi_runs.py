@@ -73,6 +73,19 @@ def split_sums(s):
     return primitive.bind
 
 
+def partitioned_sums(s):
+    """The sums, which `custom_partitioning` has each device take of its rows."""
+    module = importlib.import_module(f"{s.jax.__name__}.experimental.custom_partitioning")
+    call = module.custom_partitioning(sums(s))
+
+    def partition(mesh, args, results):
+        rows = s.NS(mesh, s.P(args[0].sharding.spec[0]))
+        return mesh, sums(s), [rows, rows], (s.NS(mesh, s.P(args[0].sharding.spec[0], None)),)
+
+    call.def_partition(partition, sharding_rule="i j -> i, i")
+    return call
+
+
 def add_one(s):
     def call(x, **options):
         return ffi_of(s).ffi_call("test_add_one", [s.SDS(x.shape, x.dtype), s.SDS((), bool)], **options)(x)
@@ -98,7 +111,7 @@ def smooth(s):
 
 
 GIVEN = {
-    "call": lambda s: ffi_of(s).ffi_call, "axpy": axpy, "memory": memory, "sums": sums, "split_sums": split_sums,
+    "call": lambda s: ffi_of(s).ffi_call, "axpy": axpy, "memory": memory, "sums": sums, "split_sums": split_sums, "partitioned": partitioned_sums,
     "add_one": add_one, "told": told, "smooth": smooth, "X": lambda s: s.jnp.asarray(X),
     "V": lambda s: s.jnp.asarray(X[0]), "attributes": lambda s: ATTRIBUTES, "rows": lambda s: s.put(np.ones((8, 4), np.float32), "i", mesh=s.m8),
     "tell": lambda s: functools.partial(ffi_of(s).ffi_call, "test_tell", ()),
@@ -119,7 +132,8 @@ sums(rows), sums(X)
 jax.jit(jax.shard_map(sums, mesh=m8, in_specs=P("i"), out_specs=P("i")))(rows)
 jax.shard_map(sums, mesh=m8, in_specs=P("i"), out_specs=P("i"))(rows)
 jax.jit(split_sums)(rows), jax.jit(split_sums)(X)
-collectives(sums, rows), collectives(split_sums, rows)
+collectives(sums, rows), collectives(split_sums, rows), collectives(partitioned, rows)
+jax.jit(partitioned)(rows)
 collectives(jax.shard_map(sums, mesh=m8, in_specs=P("i"), out_specs=P("i")), rows)
 [int(f()) for f in [jax.jit(lambda: call("test_count_up", SDS((), np.int32))(start=np.int32(5)))] for _ in range(3)]
 add_one(X), jax.jit(add_one)(X)[0]
@@ -220,6 +234,23 @@ def test_what_xla_dies_of_is_refused():
     for join in (lambda a, b: add(a, b, a=np.float32(1), tag=""), host):
         with pytest.raises(NotImplementedError, match="Cannot lower effectful `reduce`"):
             minijax.lax.reduce(X, np.float32(0), join, (0,))
+
+
+EARLY = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import minijax as jax, numpy as np
+from ffi_library import library
+x = np.ones((2, 3), np.float32)
+jax.ffi.register_ffi_target("early", jax.ffi.pycapsule(library().axpy))
+print(jax.ffi.ffi_call("early", x)(x, x, a=np.float32(2), tag="").tolist())
+"""
+
+
+def test_targets_are_registered_before_there_is_a_client():
+    tests = str(Path(__file__).resolve().parents[1])
+    done = subprocess.run([sys.executable, "-c", EARLY, tests], capture_output=True, text=True)
+    assert done.stdout.strip() == str((3 * np.ones((2, 3))).tolist()), done.stderr
 
 
 CHILD = """
