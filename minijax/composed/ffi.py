@@ -276,7 +276,8 @@ def ffi_call(
         )
     is_several = isinstance(result_shape_dtypes, Sequence)
     if not is_several:
-        result_shape_dtypes, output_layouts = [result_shape_dtypes], output_layouts and [output_layouts]
+        result_shape_dtypes = [result_shape_dtypes]
+        output_layouts = None if output_layouts is None else [output_layouts]
     results = tuple([_result_type(x, i) for i, x in enumerate(result_shape_dtypes)])
     whole = type(result_shape_dtypes) if isinstance(result_shape_dtypes, list) else tuple
 

@@ -44,6 +44,7 @@ prog(lambda x: call("t", x)(x, a=True, b=np.bool_(False), c=np.float16(1), d=np.
 prog(lambda x: call("t", x)(x, target_name=1, **{"a b": 2}), V)
 prog(lambda x: call("t", x, input_layouts=[(1, 0)], output_layouts=(1, 0))(x), X)
 prog(lambda x: call("t", x, input_layouts=[Layout((1, 0))], output_layouts=Layout((1, 0)))(x), X)
+prog(lambda x: call("t", SDS((), np.float32), output_layouts=())(x), X)
 prog(lambda x: call("t", [x, x], input_layouts=[None], output_layouts=[(1, 0), None])(x), X)
 prog(lambda x: call("t", x, input_output_aliases={0: 0})(x), X)
 prog(lambda x: call("t", [x, x], input_output_aliases={1: 0, 0: 1})(x, x), X)
