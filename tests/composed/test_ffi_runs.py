@@ -220,6 +220,17 @@ def test_failures_are_those_of_jax():
     same_errors(FAILING, **GIVEN)
 
 
+def test_attributes_that_are_equal_have_programs_of_their_own():
+    call = minijax.ffi.ffi_call("test_attributes", minijax.ShapeDtypeStruct((13,), np.float64))
+    for other in (np.int32(8), True, 8.0):
+        assert call(**ATTRIBUTES)[12] == 8
+        with pytest.raises(minijax.errors.JaxRuntimeError, match="no inner attribute"):
+            minijax.block_until_ready(call(**{**ATTRIBUTES, "nested": {"inner": other}}))
+    numbers = np.array([4, 5, 6], np.int64)
+    with pytest.raises(minijax.errors.JaxRuntimeError, match="Wrong array data type"):
+        minijax.block_until_ready(call(**{**ATTRIBUTES, "numbers": numbers}))
+
+
 def test_failures_name_the_target():
     call = minijax.ffi.ffi_call("test_axpy", X)
     for run in (call, minijax.jit(call), minijax.jit(lambda x: minijax.lax.fori_loop(0, 3, lambda _, x: call(x), x))):
