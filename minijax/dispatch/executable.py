@@ -71,7 +71,7 @@ class Executable:
         return launch.Effects(note=tokens.note_calling if calls else tokens.note) if self.has_effects else None
 
     def _keep_constants(self, constants: Sequence[ArrayImpl]) -> None:
-        self._constants = list(map(hidden, constants))
+        self._constants = [hidden(getattr(x, "_base_array", x)) for x in constants]  # of keys the numbers
         self.hidden = [x._raw for x in self._constants]
 
     def _bind(self, effects: launch.Effects | None, label: str) -> None:

@@ -36,12 +36,15 @@ def reloaded(s):
 GIVEN = {
     "load": reloaded,
     "X": lambda s: s.jnp.asarray(X),
+    "keys": lambda s: s.random.split(s.random.key(0), 100),
     "big": lambda s: s.jnp.arange(200.0),
     "serialize": lambda s: importlib.import_module(f"{s.jax.__name__}.experimental.serialize_executable").serialize,
 }
 VALUES = """
 load(lambda x, *, k: {"a": x + k, "b": [x.sum()]}, X, k=2.0)(X, k=3.0)
 load(lambda x: x[..., None] + big, X)(X).sum(), load(lambda x: x + big[3], X)(X)
+load(lambda x: random.key_data(keys)[3] + x[0, 0], X)(X), load(lambda x: x[0, 0] + big.astype(jnp.bfloat16), X)(X)
+np.asarray(load(lambda x: x + a.sum(), v)(v)), np.asarray(load(lambda x: x[:, None] + a, v)(v))
 load(lambda x, y: y * 2, X, X)(X, X), load(lambda x: x * 2, 1)(3), load(lambda x: x * 2, 1.0)(3.0)
 load(lambda: jnp.ones(3))()
 load(lambda k: random.normal(k, (2,)), random.key(0))(random.key(0))
