@@ -92,7 +92,7 @@ class Reduction(Sizes):
 
     def top_k(self, x: Name, aval: ShapedArray, outs: Avals, k: int) -> list[Name]:
         if not are_known((k,)):
-            operands, ins, target = (x, self.size(k)), (aval, self.size_type()), "stablehlo.dynamic_top_k"
+            operands, ins, target = (x, self.size(k)), (aval, self.size_type), "stablehlo.dynamic_top_k"
             return self.custom_call(target, operands, ins, outs, api_version=2, shaped=False)
         left, right = self._stemmed("values"), self._stemmed("indices")
         self.line(f"{left}, {right} = chlo.top_k({x}, k = {k}) : {type_of(aval)} -> {results_of(outs)}")
