@@ -229,8 +229,8 @@ def _same_layout(i, out, in_layouts, out_layouts):
         texts = ["AUTO" if mode == '"auto"' else f"{mode or 'the default'}" for mode in (have, want)]
         side = "output" if have == '"auto"' else "input"
         raise ValueError(
-            f"jit: donated argument {i} has layout {texts[0]}, the result in its memory {texts[1]}: with Layout.AUTO "
-            f"as {side} layout too, XLA chooses both"
+            f"jit: donated argument {i} has layout {texts[0]}, the result in its memory {texts[1]}. Did you mean to "
+            f"set the **{side} layout** to **Layout.AUTO**? Then XLA chooses both"
         )
     return have == want
 
