@@ -60,7 +60,7 @@ def jaxpr_difference(case: compare.Case) -> str:
 
 
 def how_jaxprs_differ(ours: str, theirs: str) -> str:
-    """Which of the known ways it is in which two jaxprs differ.
+    """Which of the known ways it is in which two jaxprs, or their structures, differ.
 
     "captured": an inner jaxpr is handed a value more, or one twice. "order": equations stand in another order, or
     outside a loop. "dead": equations whose results nobody reads are more or fewer.
