@@ -14,7 +14,7 @@ from minijax.ir.trace import CompileTimeTrace, DynamicJaxprTracer, JaxprTrace
 from minijax.ir.types import ShapedArray, Typed, scalar_of, typeof
 from minijax.partition.explicit import entries_of, reshaped_entries
 from minijax.partition.meshes import axes_of
-from minijax.primitives.sharding import requested_sharding, widened, with_out_sharding
+from minijax.primitives.sharding import requested_sharding, sharding_of_ct, widened, with_out_sharding
 from minijax.run import transfer
 from minijax.run.array import Array
 
@@ -57,8 +57,11 @@ class BroadcastInDim(Linear1):
     def transposed(self, ct, aval, *, shape, broadcast_dimensions, sharding):
         unit = tuple(i for i, size in enumerate(aval.shape) if size == 1)
         preserved = [d for i, d in enumerate(broadcast_dimensions) if i not in unit]
-        summed = sum_axes(ct, other_axes(len(shape), preserved), aval)
         order = sorted(preserved)
+        kept = sharding_of_ct(aval, ct) if not typeof(ct).sums[0] else None
+        if kept is not None:
+            kept = kept.update(spec=kept.spec.update(partitions=[kept.spec[broadcast_dimensions.index(d)] for d in order]))
+        summed = sum_axes(ct, other_axes(len(shape), preserved), kept)
         if order != preserved:
             summed = transpose(summed, [order.index(d) for d in preserved])
         return expand_dims(summed, unit)
@@ -412,11 +415,10 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
     return broadcast_in_dim(array, shape, other_axes(ndim, at))
 
 
-def sum_axes(x: Any, axes: tuple[int, ...], aval: ShapedArray | None = None) -> Any:
-    """The sum over axes, which where `aval` says so the devices keep in parts."""
+def sum_axes(x: Any, axes: tuple[int, ...], sharding: Any = None) -> Any:
+    """The sum over axes, which lies over Explicit axes as `sharding` says."""
     if not axes:
         return x
-    sharding = aval._sharding if aval is not None and aval.sums[0] and not typeof(x).sums[0] else None
     return reduce_sum_p.bind(x, axes=axes, out_sharding=sharding)
 
 

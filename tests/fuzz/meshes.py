@@ -286,7 +286,7 @@ def generate(seed: int) -> Program:
     rng, numbers = random.Random(seed), np.random.default_rng(seed)
     sizes = rng.choice(MESHES)
     kinds = tuple(rng.choices(["Explicit", "Auto"], [6, 1])[0] for _ in sizes)
-    is_set = rng.random() < 0.85
+    is_set = rng.random() < 0.9
     mesh = mesh_of(jax, sizes, kinds)
     pairs = [_argument(rng, numbers, mesh) for _ in range(rng.randrange(1, 4))]
     transforms = rng.choice(CHOICES)
