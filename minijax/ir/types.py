@@ -192,7 +192,7 @@ class ShapedArray(AbstractValue):
     def to_ct_aval(self) -> "ShapedArray":
         # What each device adds to the cotangent of a value that all have (reduced) is a part of a sum (unreduced).
         tangent, (unreduced, reduced) = self.to_tangent_aval(), self.sums
-        if not (unreduced or reduced):
+        if not (unreduced or reduced) or tangent.dtype == dtypes.float0:
             return tangent
         return tangent.sharded_over(self._sharding.mesh, self.entries, reduced, unreduced)
 

@@ -10,7 +10,7 @@ import numpy as np
 from minijax.base import dtypes
 from minijax.ir.primitive import Folding, Primitive, fold_as, is_linear
 from minijax.ir.types import ShapedArray, Zero, typeof
-from minijax.partition.explicit import merged_entries, sums_of_factors, sums_of_terms
+from minijax.partition.explicit import merged_entries, merged_sums, sums_of_factors, sums_of_terms
 from minijax.primitives import moving
 from minijax.primitives.convert import convert_element_type
 from minijax.primitives.families import (
@@ -469,6 +469,9 @@ class MakeComplex(LinearElementwise):
         check_kinds(self.name, _PART, x, y)
         check_same_dtypes(self.name, x, y)
         return np.result_type(x.dtype, np.complex64)
+
+    def sums(self, avals, params):
+        return merged_sums(self.name, avals)
 
     def alone(self, i, tangent, primals):
         zero = zeros_like_aval(typeof(primals[1 - i]).to_tangent_aval())

@@ -55,7 +55,7 @@ class BroadcastInDim(Linear1):
         return [e.broadcast_in_dim(x, ins[0], outs[0], broadcast_dimensions)]
 
     def transposed(self, ct, aval, *, shape, broadcast_dimensions, sharding):
-        unit = tuple(i for i, size in enumerate(aval.shape) if size == 1)
+        unit = tuple(i for i, (n, e) in enumerate(zip(aval.shape, aval.entries, strict=True)) if n == 1 and e is None)
         preserved = [d for i, d in enumerate(broadcast_dimensions) if i not in unit]
         order = sorted(preserved)
         kept = sharding_of_ct(aval, ct) if not typeof(ct).sums[0] else None
@@ -383,7 +383,10 @@ def reshape(
 
 
 def reshape_to(x: Any, shape: tuple[int, ...], sharding: Any = None) -> Any:
-    return x if typeof(x).shape == shape else reshape_p.bind(x, new_sizes=shape, dimensions=None, sharding=sharding)
+    have = typeof(x)
+    if have.shape == shape and (sharding is None or have._sharding == sharding):
+        return x
+    return reshape_p.bind(x, new_sizes=shape, dimensions=None, sharding=sharding)
 
 
 def broadcast_as(x: Any, aval: ShapedArray, axes: Sequence[int]) -> Any:

@@ -61,7 +61,6 @@ jax.sharding.auto_axes(lambda x: jnp.sort(x)[..., ::-1], out_sharding={spec})({v
 lax.slice_in_dim({v}, 0, <2 4 None>, axis={axis})
 lax.dynamic_slice_in_dim({v}, {start}, <2 4>, axis={positive})
 lax.pad({v}, jnp.zeros((), {v}.dtype), [(<0 2 4>, <0 2>, 0)] * {v}.ndim)
-jax.device_put({x}, {spec})
 random.<normal uniform>({key}, {shape}, out_sharding={laid})
 jnp.broadcast_to({x}, {stacked}, out_sharding={laid})
 lax.broadcast_in_dim({x}, {stacked}, tuple(range(1, {x}.ndim + 1)), out_sharding={laid})

@@ -111,12 +111,12 @@ def structure(text: str) -> str:
             scopes[-1][name] = next(numbers)
         return f"{scopes[-1][name]}{binds}" if name in scopes[-1] else found[0]
 
-    return re.sub(r"\{lambda|[{}]|(?<![\w.=-])(?<!= )(?P<name>[a-z]+|_)\b(?P<binds>:(?=[a-z]\w*[\[<])|)", number, text)
+    return re.sub(r"\{lambda|[{}]|(?<![\w.=-])(?<!= )(?P<name>(?!(?:nan|inf):)[a-z]+|_)\b(?P<binds>:(?=[a-z]\w*[\[<])|)", number, text)
 
 
 def expanded(text: str) -> str:
     """A jaxpr with those that it shows once, under a name, in their places."""
-    *shared, main = re.split(r"\n(?=let |\{)", text)
+    *shared, main = re.split(r"(?<= in)\n(?=let |\{)", text)
     bodies = dict(re.fullmatch(r"let (\w+) = (.*) in", block, re.S).groups() for block in shared)
     # After `jaxpr=` or in a list of branches; after `= ` stands a primitive, and after `name=` a name.
     name = re.compile(rf"(?<=[(\s=])(?<!\bname=)(?<!= )({'|'.join(bodies)})(?=[\s)\]])")
