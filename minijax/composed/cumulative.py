@@ -11,7 +11,7 @@ from minijax.base.errors import ShardingTypeError
 from minijax.higher.custom_derivatives import bind_custom_jvp
 from minijax.ir.primitive import Linear1, Primitive
 from minijax.ir.types import ShapedArray, Zero, typeof
-from minijax.primitives import elementwise as ops, moving
+from minijax.primitives import elementwise as ops
 from minijax.primitives.families import NUMBER, check_kinds, emit, full_of, is_complex, scalar_like
 from minijax.primitives.reduce import lowest, reduce_max_p, reduce_min_p, reduce_prod_p
 from minijax.primitives.structural import concatenate, pad, rev, slice_in_dim

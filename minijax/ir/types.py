@@ -186,6 +186,8 @@ class ShapedArray(AbstractValue):
         if self._tangent is None:
             dtype = dtypes.tangent_dtype(self.dtype)
             tangent = self if dtype == self.dtype else self.update(dtype=dtype, weak_type=False)
+            if tangent.dtype == dtypes.float0 and any(self.sums):
+                tangent = tangent.sharded_over(self._sharding.mesh, self.entries)
             object.__setattr__(self, "_tangent", tangent)
         return self._tangent
 

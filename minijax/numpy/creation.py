@@ -523,7 +523,9 @@ def _triangle(name: str, m: Any, k: int, lower: bool) -> Any:
     m = value(name, m)
     if m.ndim < 2:
         raise ValueError(f"Argument to jax.numpy.{name} must be at least 2D, got shape {m.shape}")
-    mask = moving.broadcast_to_shape(_below(*m.shape[-2:], k if lower else k - 1), m.shape, typeof(m)._sharding)
+    aval = typeof(m)
+    mask = moving.broadcast_to_shape(_below(*m.shape[-2:], k if lower else k - 1), m.shape, aval._sharding)
+    mask = sharding.resharded_as(mask, aval)
     blank = structural.full_like(m, 0)
     return lax.select_n(mask, *((blank, m) if lower else (m, blank)))
 

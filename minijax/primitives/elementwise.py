@@ -253,16 +253,17 @@ class Pow(Elementwise):
 def _pow_jvp_base(t, ans, x, y):
     x, y = (convert_element_type(v, typeof(v).dtype) if typeof(v).weak_type else v for v in (x, y))
     if not INT.accepts(typeof(y).dtype):
-        one = moving.full(typeof(y).shape, const_like(y, 1))
+        one = moving.full(typeof(y).shape, const_like(y, 1), sharding=typeof(y)._sharding)
         return mul(t, mul(y, pow(x, sub(y, one))))
     shape = typeof(ans).shape
     y = convert_element_type(y, typeof(x).dtype)
     x, y = moving.broadcast_squeezed(x, shape), moving.broadcast_squeezed(y, shape)
     one = const_like(x, 1)
     at_zero = _at(y, 0, y)
-    zeros = moving.full(shape, const_like(x, 0))
-    safe = select_n(_at(y, 0, y), y, moving.full(shape, one))
-    slope = mul(safe, pow(x, sub(y, moving.full(shape, one))))
+    full = lambda scalar: moving.full(shape, scalar, sharding=typeof(ans)._sharding)  # noqa: E731
+    zeros = full(const_like(x, 0))
+    safe = select_n(_at(y, 0, y), y, full(one))
+    slope = mul(safe, pow(x, sub(y, full(one))))
     return mul(t, select_n(at_zero, slope, zeros))
 
 

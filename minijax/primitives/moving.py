@@ -213,7 +213,12 @@ class ReduceSum(Linear1):
     def transposed(self, ct, aval, *, axes, out_sharding):
         if not axes:
             return ct
-        return broadcast_as(ct, aval, other_axes(aval.ndim, axes))
+        if aval._sharding is not None or out_sharding is None or any(typeof(ct).sums):
+            return broadcast_as(ct, aval, other_axes(aval.ndim, axes))
+        whole = sharding_of_ct(aval, ct)
+        return broadcast_in_dim_p.bind(
+            ct, shape=aval.shape, broadcast_dimensions=other_axes(aval.ndim, axes), sharding=whole
+        )
 
     def batch(self, axis, operands, dims_in, *, axes, out_sharding):
         axes, d = batched_axes(axes, dims_in[0])
@@ -420,7 +425,7 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
 
 def sum_axes(x: Any, axes: tuple[int, ...], sharding: Any = None) -> Any:
     """The sum over axes, which lies over Explicit axes as `sharding` says."""
-    if not axes:
+    if not axes and sharding is None:
         return x
     return reduce_sum_p.bind(x, axes=axes, out_sharding=sharding)
 

@@ -84,8 +84,8 @@ jax.shard_map(lambda x: x * 2, out_specs={own})({x})
 jax.shard_map(lambda x: lax.all_gather(x, "X", tiled=True), in_specs=P("X"), out_specs=P("X"))({v})
 """
 SUMS = """
-jax.reshard({x}, P(*{own}, reduced={{"X"}}))
-jax.reshard({x}, P(*{own}, unreduced={{"X"}}))
+jax.reshard({v}, P(*{own}, reduced={{"X"}}))
+jax.reshard({v}, P(*{own}, unreduced={{"X"}}))
 jnp.einsum("ij,jk->ik", {v}, {w}, out_sharding=P(None, None, unreduced={{"X"}}))
 lax.reduce_sum({v}, axes=(0,), out_sharding=P(*[None] * ({v}.ndim - 1), unreduced={{"X"}}))
 """

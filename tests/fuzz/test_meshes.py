@@ -12,6 +12,16 @@ pytestmark = pytest.mark.oracle
 # Why an error of jax's may be where ours returns, or another one.
 LEFT_BY_JAX = {
     "a cotangent of another layout is refused": "returned .*Expected cotangent type",
+    "the shardings of the indices that sort makes for its derivative are not those of its operands": (
+        "returned .*Arguments to sort must have equal shardings"
+    ),
+    "the cases of a select are to lie alike, though one lies nowhere": (
+        "returned .*select cases must have the same shardings"
+    ),
+    "products reduced by halves are transposed by a reshape": (
+        r"returned .*reshape\[dimensions=\(.*This reshape is not supported"
+    ),
+    "reduced values are not batched where nothing is": r"returned .*Using pspec\[...\] is dangerous",
     "a spec of more entries than axes fails an assertion": r"theirs raised AssertionError\(\(\d, P\(",
     "a spec of fewer entries than axes fails in a loop": r"theirs raised ValueError\('safe_zip\(\)",
 }
@@ -26,9 +36,11 @@ def check(program: meshes.Program) -> str:
     if ours.error or theirs.error:
         compare._same_raised(ours, theirs)
         return ""
-    compare.require(ours.value[1] == theirs.value[1], "results", ours.value[1], theirs.value[1])
+    if "custom_linear_solve" in theirs.value[0]:
+        return "several jaxprs shown in one place"
     if not program.is_set:
         return "unset"
+    compare.require(ours.value[1] == theirs.value[1], "results", ours.value[1], theirs.value[1])
     if program.leaves_calls:
         return "calls"
     return how_jaxprs_differ(*(without_meshes(side.value[0]) for side in (ours, theirs)))
@@ -54,7 +66,7 @@ NOWHERE = re.compile(
 def without_meshes(text: str) -> str:
     """A jaxpr's structure without what says on which mesh a value is that is split nowhere: our types do not know."""
     text = NOWHERE.sub(r"\1None", structure(text))
-    types = {name: kind.rstrip(".") for name, kind in re.findall(r"\b(v\d+):(\S+)", text)}
+    types = {name: kind.rstrip(".;") for name, kind in re.findall(r"\b(v\d+):(\S+)", text)}
     kept = 0
     while found := MOVE.search(text, kept):
         name, kind, operand = found.groups()
