@@ -48,6 +48,7 @@ _signatures: dict[tuple, Signature] = {}
 extended_arrays: dict[type, type["ArrayImpl"]] = {}  # by the kind of their extended dtype
 array_types: set[type] = set()  # `ArrayImpl` and its subclasses
 _MAX_SIGNATURES = 1 << 17
+_SMALL_PART = 1 << 16  # bytes
 
 
 def signature(aval: ShapedArray, sharding: Any, committed: bool, layout: Any = None) -> Signature:
@@ -325,7 +326,9 @@ class ArrayImpl(Array):
             return self
         part = _part_signatures(sig)[k]
         value = host.read_shard(self._row_major, k, sig.sharding, sig.shape, sig.dtype)
-        raw = _jax.batched_device_put(part, part.native, [value], [part.device], enable_x64=True)
+        # A view of the memory makes freeing the whole array slow: what is small is copied.
+        how = DURING_CALL if value.nbytes <= _SMALL_PART else _jax.HostBufferSemantics.ZERO_COPY
+        raw = _jax.batched_device_put(part, part.native, [value], [part.device], True, False, how, True)
         return ArrayImpl(raw, part)
 
     @property
