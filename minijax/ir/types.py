@@ -186,16 +186,16 @@ class ShapedArray(AbstractValue):
         if self._tangent is None:
             dtype = dtypes.tangent_dtype(self.dtype)
             tangent = self if dtype == self.dtype else self.update(dtype=dtype, weak_type=False)
-            if tangent.dtype == dtypes.float0 and any(self.sums):
-                tangent = tangent.sharded_over(self._sharding.mesh, self.entries)
             object.__setattr__(self, "_tangent", tangent)
         return self._tangent
 
     def to_ct_aval(self) -> "ShapedArray":
         # What each device adds to the cotangent of a value that all have (reduced) is a part of a sum (unreduced).
         tangent, (unreduced, reduced) = self.to_tangent_aval(), self.sums
-        if not (unreduced or reduced) or tangent.dtype == dtypes.float0:
+        if not (unreduced or reduced):
             return tangent
+        if tangent.dtype == dtypes.float0:
+            return tangent.sharded_over(self._sharding.mesh, self.entries)
         return tangent.sharded_over(self._sharding.mesh, self.entries, reduced, unreduced)
 
     def str_short(self, short_dtypes: bool = False, mesh_axis_types: bool = False) -> str:

@@ -237,13 +237,6 @@ def _arrays_of(index: Any) -> tuple[Callable, list]:
     return whole, dynamic
 
 
-def _of_dtype(value: Any, x: Any) -> Any:
-    """A Python number in the dtype of an array, if that is what both promote to."""
-    dtype = typeof(x).dtype
-    fits = not dtypes.is_extended(dtype) and dtypes.promote(dtypes.typed(x), dtypes.typed(value))[0] == dtype
-    return convert(value, dtype) if fits else value
-
-
 def _updating(name: str, doc: str) -> Callable:
     def method(
         self,
@@ -258,8 +251,9 @@ def _updating(name: str, doc: str) -> Callable:
         options = Options(mode, None, indices_are_sorted, unique_indices, wrap_negative_indices)
         if out_sharding is None:
             return update(self.array, self.index, values, name, options)
-        if type(values) in dtypes.PYTHON_SCALARS:
-            values = _of_dtype(values, self.array)
+        dtype = typeof(self.array).dtype
+        if type(values) in (bool, int) and not dtypes.is_extended(dtype) and np.issubdtype(dtype, np.integer):
+            values = convert(values, dtype)
         static, arrays = _arrays_of(self.index)
         compute = lambda x, values, *arrays: update(x, static(arrays), values, name, options)  # noqa: E731
         return sharding.with_auto_axes(f".{name}", compute, (self.array, values, *arrays), out_sharding)

@@ -60,7 +60,8 @@ class BroadcastInDim(Linear1):
         order = sorted(preserved)
         kept = sharding_of_ct(aval, ct) if not typeof(ct).sums[0] else None
         if kept is not None:
-            kept = kept.update(spec=kept.spec.update(partitions=[kept.spec[broadcast_dimensions.index(d)] for d in order]))
+            entries = [kept.spec[broadcast_dimensions.index(d)] for d in order]
+            kept = kept.update(spec=kept.spec.update(partitions=entries))
         summed = sum_axes(ct, other_axes(len(shape), preserved), kept)
         if order != preserved:
             summed = transpose(summed, [order.index(d) for d in preserved])

@@ -18,7 +18,6 @@ from minijax.run.array import Signature, copied_raw, of_host, put_host, signatur
 from minijax.run.compile import compile_text
 from minijax.run.launch import launcher
 
-
 # To start a program with collectives takes longer than to copy so many bytes in one thread.
 _SMALL = 1 << 20
 

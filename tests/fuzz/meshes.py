@@ -200,9 +200,12 @@ class Program(generator.Program):
 
     def __str__(self) -> str:
         mesh = dict(zip(AXES, zip(self.sizes, self.kinds, strict=True), strict=False))
-        laid = [(a.shape, a.dtype.name, s) if hasattr(a, "shape") else a for a, s in zip(self.args, self.specs)]
+        laid = [
+            (a.shape, a.dtype.name, s) if hasattr(a, "shape") else a for a, s in zip(self.args, self.specs, strict=True)
+        ]
         path = " of ".join([*reversed(self.transforms), "program"])
-        return f"# seed {self.seed}: {path} over {mesh}{'' if self.is_set else ', which is not set'}\n# {laid} mapped {self.mapped}\n{self.source}"
+        unset = "" if self.is_set else ", which is not set"
+        return f"# seed {self.seed}: {path} over {mesh}{unset}\n# {laid} mapped {self.mapped}\n{self.source}"
 
     def on(self, package: ModuleType) -> tuple[Callable, list]:
         """The function under its transforms, and its arguments where they lie."""
@@ -215,7 +218,7 @@ class Program(generator.Program):
                 function = package.vmap(function, self.mapped)
             else:
                 function = TRANSFORMS[name].function(package, function, self.args)
-        args = transform_matrix.Transform(lambda *a: a).arguments(self.args)
+        args = self.args
         for name in self.transforms:
             if name != "vmap":
                 args = TRANSFORMS[name].arguments(args)
@@ -265,7 +268,7 @@ def _argument(rng: random.Random, numbers: np.random.Generator, mesh: Any) -> tu
     return value.astype(getattr(ml_dtypes, dtype, dtype)), drawn_spec(rng, shape, mesh, 0)
 
 
-def _batched(rng: random.Random, args: list, mesh: Any, spec_size: int = 8) -> tuple[list, list, tuple]:
+def _batched(rng: random.Random, args: list, mesh: Any, size: int = 8) -> tuple[list, list, tuple]:
     """The arguments with an axis more in front, or some of them: the values, their specs, and which."""
     entry = rng.choice([None, None, *mesh.axis_names])
     mapped = tuple(0 if i == 0 or rng.random() < 0.7 else None for i in range(len(args)))
@@ -273,15 +276,16 @@ def _batched(rng: random.Random, args: list, mesh: Any, spec_size: int = 8) -> t
     for (value, spec), axis in zip(args, mapped, strict=True):
         entries = list(eval(spec, {"P": jax.P}))
         if axis is not None:
-            value = np.stack([value] * spec_size)
-            entries = [entry, *[None if e is not None and entry in (e if isinstance(e, tuple) else (e,)) else e for e in entries]]
+            value = np.stack([value] * size)
+            taken = [e is not None and entry in (e if isinstance(e, tuple) else (e,)) for e in entries]
+            entries = [entry, *[None if t else e for t, e in zip(taken, entries, strict=True)]]
         values.append(value)
         specs.append(f"P({', '.join(map(repr, entries))})")
     return values, specs, mapped
 
 
-def generate(seed: int) -> Program:
-    """The program of that seed."""
+def generate(seed: int) -> Program | None:
+    """The program of that seed; None where the oracle does not let its arguments be mapped."""
     rng, numbers = random.Random(seed), np.random.default_rng(seed)
     sizes = rng.choice(MESHES)
     kinds = tuple(rng.choices(["Explicit", "Auto"], [6, 1])[0] for _ in sizes)
@@ -316,7 +320,7 @@ def generate(seed: int) -> Program:
             jax.eval_shape(traced, *draft.laid(jax, mesh, draft.args))
         except Exception:
             if not lines:
-                raise
+                return None
     text = [f"def program({', '.join(params)}):", *textwrap.indent("\n".join(lines), "    ").splitlines()]
     text = text if rng.random() < 0.1 else generator.without_unused(text)
     return dataclasses.replace(draft, source="\n".join(text) + "\n")

@@ -111,7 +111,11 @@ def structure(text: str) -> str:
             scopes[-1][name] = next(numbers)
         return f"{scopes[-1][name]}{binds}" if name in scopes[-1] else found[0]
 
-    return re.sub(r"\{lambda|[{}]|(?<![\w.=-])(?<!= )(?P<name>(?!(?:nan|inf):)[a-z]+|_)\b(?P<binds>:(?=[a-z]\w*[\[<])|)", number, text)
+    return re.sub(
+        r"\{lambda|[{}]|(?<![\w.=-])(?<!= )(?P<name>(?!(?:nan|inf):)[a-z]+|_)\b(?P<binds>:(?=[a-z]\w*[\[<])|)",
+        number,
+        text,
+    )
 
 
 def expanded(text: str) -> str:
