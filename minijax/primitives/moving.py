@@ -188,6 +188,13 @@ class ReduceSum(Linear1):
             )
         return super().typed(avals, params)
 
+    def _typed(self, avals, params):
+        requested, reduced = params["out_sharding"], avals[0].sums[1]
+        if requested is not None and reduced:  # which a request need not say
+            spec = requested.spec.update(reduced=requested.spec.reduced | reduced)
+            params = {**params, "out_sharding": requested.update(spec=spec)}
+        return super()._typed(avals, params)
+
     def _adds(self, x, *, axes, out_sharding):
         return any(x.shape[a] != 1 for a in axes)
 

@@ -219,6 +219,7 @@ def over_explicit_axes(x: Any, sharding: NamedSharding, src_mesh: Any = None) ->
     ndim = typeof(x).ndim
     check_rank(sharding, ndim)
     sharding = sharding.update(spec=sharding.spec.update(partitions=sharding.spec.padded(ndim)[:ndim]))
+    check_even(typeof(x).shape, sharding)
     if state.is_eager() and not isinstance(sharding.mesh, Mesh) and type(x) is ArrayImpl:
         here = getattr(x.sharding, "mesh", None)
         if here is not None and here.shape_tuple == sharding.mesh.shape_tuple:

@@ -74,7 +74,7 @@ def values(program: meshes.Program, side) -> list[np.ndarray]:
     with meshes.under(side, meshes.mesh_of(side, program.sizes, program.kinds), program.is_set):
         function, args = program.on(side)
         results = side.tree.leaves(side.jit(function)(*args))
-    return [np.asarray(x) for x in results if "key" not in str(x.dtype) and "{U" not in str(side.typeof(x))]
+    return [np.asarray(x) for x in results if not re.match("key|float0|\\[", str(x.dtype)) and "{U" not in str(side.typeof(x))]
 
 
 def texts(program: meshes.Program, side) -> tuple[str, str]:
