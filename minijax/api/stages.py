@@ -108,18 +108,21 @@ class Traced(Stage):
         """The StableHLO of the function, by default for the default platform."""
         if self._call.captured:
             raise ValueError(f"{self._name} captures values of an outer trace and cannot be lowered by itself")
-        if lowering_platforms and len(lowering_platforms) > 1:
-            raise NotImplementedError("lower: several lowering_platforms in one module are not there yet")
+        return self._lowered(tuple(lowering_platforms or ()))
+
+    def _lowered(self, platforms: tuple[str, ...], export: tuple | None = None) -> "Lowered":
+        """As `lower`; `export`, of a program that is to leave the process, are rules that lower instead of others."""
         options, closed = self._wrapped.program_options(self._call, self._treedef, self._static), self._call.closed
         if any(written := [type(a) is AbstractRef for a in closed.in_avals]):
             options, closed = _over_values(options, written), discharged(closed)
+        options = options._replace(export=export)
         placement = choose_placement(self._signatures, options, closed)
-        if not (lowering_platforms or placement.devices):
+        if not (platforms or placement.devices):
             raise ValueError(
                 "lower: Passing lowering_platforms, to jit(f).trace(*args).lower, is required when only AbstractMesh "
                 f"exists in a jitted computation: {placement.mesh} has no devices to tell the platform"
             )
-        return Lowered(self, (lowering_platforms or ("",))[0], options, placement, closed)
+        return Lowered(self, platforms, options, placement, closed)
 
 
 def _over_values(options: ProgramOptions, written: list[bool]) -> ProgramOptions:
@@ -142,11 +145,16 @@ class Lowered(Stage):
     """A function as StableHLO text."""
 
     def __init__(
-        self, traced: Traced, platform: str, options: ProgramOptions, placement: Placement, closed: ClosedJaxpr
+        self,
+        traced: Traced,
+        platforms: tuple[str, ...],
+        options: ProgramOptions,
+        placement: Placement,
+        closed: ClosedJaxpr,
     ):
-        self._traced, self._platform, self._options, self._closed = traced, platform, options, closed
+        self._traced, self._platforms, self._options, self._closed = traced, platforms, options, closed
         with lowering_logged(closed, options, placement):
-            self._program = lower_program(closed, options, placement, platform)
+            self._program = lower_program(closed, options, placement, platforms)
         dump_jaxpr(self._program)
         self._inherit(traced)
 
@@ -206,7 +214,7 @@ class Lowered(Stage):
                 f"compile: device_assignment cannot be `None` during compilation of a program over {placement.mesh}, "
                 "which has no devices"
             )
-        return lower_program(self._closed, self._options, on_devices(placement, tuple(devices)), self._platform)
+        return lower_program(self._closed, self._options, on_devices(placement, tuple(devices)), self._platforms)
 
 
 class Compiled(Stage):

@@ -29,6 +29,7 @@ class ProgramOptions(NamedTuple):
     out_shardings: tuple[Sharding | None, ...] = ()  # None: as XLA likes
     in_layouts: tuple = ()  # None: as the argument's
     out_layouts: tuple = ()  # None: the default one
+    export: tuple | None = None  # of a program that is to leave the process: (primitive, what lowers it instead)
     is_pjit: bool = False  # then the mesh that it runs on is that of `with mesh:`
 
     @property
@@ -168,7 +169,7 @@ def _choose_devices(operands: Sequence[Signature], options: ProgramOptions, clos
                 f"Having uncommitted Array sharded on multiple devices is not supported. {options.name} is called with "
                 f"one that lies as {sig.sharding}"
             )
-    if not alike or inside or options.context_mesh is not None:
+    if not alike or inside or options.context_mesh is not None or options.export is not None:
         return _sharded(operands, options, closed, inside)
     return Placement((client.default_device() if device is None else device,), device is not None)
 

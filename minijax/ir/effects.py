@@ -24,19 +24,24 @@ class EffectSet:
     """A registry of effect classes with one property."""
 
     def __init__(self):
-        self._classes: set[type] = set()
+        self.classes: set[type] = set()
 
     def add_type(self, cls: type) -> None:
-        self._classes.add(cls)
+        self.classes.add(cls)
 
     def contains(self, effect: Effect) -> bool:
-        return any(isinstance(effect, cls) for cls in self._classes)
+        return any(isinstance(effect, cls) for cls in self.classes)
 
     def filter_not_in(self, effects) -> list[Effect]:
         return [e for e in effects if not self.contains(e)]
 
     def filter_in(self, effects) -> list[Effect]:
         return [e for e in effects if self.contains(e)]
+
+
+def registered_types() -> set[type]:
+    """The classes of effects that programs may have."""
+    return lowerable_effects.classes | ordered_effects.classes
 
 
 ordered_effects = EffectSet()

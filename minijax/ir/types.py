@@ -352,7 +352,15 @@ class ValueKind(NamedTuple):
     canonicalise: Callable[[Val], Val]
 
 
+class SymbolKind(NamedTuple):
+    """How the core reads a Python type of symbols, which have values only where a program runs."""
+
+    typeof: Callable[[Any], Aval]
+    operation: Callable[[Any], tuple[Any, dict]]  # that gives the value: a primitive without operands, its parameters
+
+
 value_kinds: dict[type, ValueKind] = {}
+symbol_kinds: dict[type, SymbolKind] = {}
 
 
 def _identity(x):
@@ -387,6 +395,8 @@ def _typeof_by_base(x):
         kind = value_kinds.get(cls)
         if kind is not None:
             return kind.typeof(x)
+    if type(x) in symbol_kinds:
+        return symbol_kinds[type(x)].typeof(x)
     if offers_array(x):
         raise ValueError(
             "Triggering __jax_array__() during abstractification is no longer supported. To avoid this error, "

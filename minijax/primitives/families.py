@@ -8,6 +8,7 @@ import numpy as np
 
 from minijax.base import dtypes
 from minijax.base.errors import ShardingTypeError
+from minijax.base.symbolic import is_int
 from minijax.base.util import named
 from minijax.hlo.spell import accuracy_attribute
 from minijax.ir import state
@@ -50,7 +51,8 @@ REAL = INT | FLOAT
 
 def scalar_like(x: Any, value: Any) -> Any:
     """A scalar of the dtype of `x`."""
-    return scalar_of(value, typeof(x).dtype)
+    dtype = typeof(x).dtype
+    return scalar_of(value, dtype) if is_int(value) else convert_element_type(value, dtype)
 
 
 def const_like(x: Any, value: Any) -> Any:

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dims, dtypes
+from minijax.base.dims import as_index
 from minijax.base.errors import ShardingTypeError
+from minijax.base.symbolic import max_dim
 from minijax.ir import state
 from minijax.ir.primitive import Folding, Linear1, Primitive, fold_as, is_linear
 from minijax.ir.types import ShapedArray, Zero, is_value, typeof, value_kinds
@@ -224,7 +226,7 @@ class Pad(JointlyLinear):
         if any(between < 0 for _, _, between in padding_config):
             raise ValueError(f"pad: interior padding in padding_config must be nonnegative, got {padding_config}")
         shape = tuple(
-            low + high + size + max(0, size - 1) * between
+            low + high + size + (max_dim(0, size - 1) * between if between else 0)
             for size, (low, high, between) in zip(x.shape, padding_config, strict=True)
         )
         if any(size < 0 for size in shape):
@@ -547,7 +549,7 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
 
 def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]) -> Any:
     """Wraps XLA's Pad: `padding_config` gives (before, after, between) of each axis; negative: cut off."""
-    config = tuple((int(low), int(high), int(between)) for low, high, between in padding_config)
+    config = tuple(tuple(map(as_index, edges)) for edges in padding_config)
     return pad_p.bind(operand, padding_value, padding_config=config)
 
 
