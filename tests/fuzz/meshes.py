@@ -107,6 +107,9 @@ class Body(generator.Body):
         return super().expression()
 
     def filled(self, template: str) -> str:
+        # Where all axes are Auto ones jax keeps moves that say nothing.
+        if "jax.reshard(" in template and not self.scope["mesh"].explicit_axes:
+            raise generator.NotFound
         return super().filled(template).replace("{{", "{").replace("}}", "}")
 
     def alike(self, types: Any) -> str:

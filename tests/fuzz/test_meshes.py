@@ -23,7 +23,7 @@ LEFT_BY_JAX = {
         "returned .*select cases must have the same shardings"
     ),
     "products reduced by halves are transposed by a reshape": (
-        r"returned .*reshape\[dimensions=\(.*This reshape is not supported"
+        r"returned .*reshape\[\s*dimensions=\(.*This reshape is not supported"
     ),
     "reduced values are not batched where nothing is": r"returned .*Using pspec\[...\] is dangerous",
     "a spec of more entries than axes fails an assertion": r"theirs raised AssertionError\(\(\d, P\(",
@@ -51,10 +51,16 @@ def check(program: meshes.Program) -> str:
         return "several jaxprs shown in one place"
     if not program.is_set:
         return "values of no mesh, whose types cannot say so"
+    of_no_mesh = "vmap" in str(program) and SPLIT.sub("", ours.value[1]) == SPLIT.sub("", theirs.value[1])
+    if of_no_mesh and theirs.value[1].count("@") < ours.value[1].count("@"):
+        return "values of no mesh, whose types cannot say so"
     compare.require(ours.value[1] == theirs.value[1], "results", ours.value[1], theirs.value[1])
     if program.leaves_calls:
         return "calls left in a backward pass"
     return how_jaxprs_differ(*(without_meshes(side.value[0]) for side in (ours, theirs)))
+
+
+SPLIT = re.compile(r"@(\([^)]*\)|\w+)")
 
 
 def same_values(program: meshes.Program) -> None:
@@ -74,7 +80,11 @@ def values(program: meshes.Program, side) -> list[np.ndarray]:
     with meshes.under(side, meshes.mesh_of(side, program.sizes, program.kinds), program.is_set):
         function, args = program.on(side)
         results = side.tree.leaves(side.jit(function)(*args))
-    return [np.asarray(x) for x in results if not re.match("key|float0|\\[", str(x.dtype)) and "{U" not in str(side.typeof(x))]
+    return [
+        np.asarray(x)
+        for x in results
+        if not re.match("key|float0|\\[", str(x.dtype)) and "{U" not in str(side.typeof(x))
+    ]
 
 
 def texts(program: meshes.Program, side) -> tuple[str, str]:
