@@ -10,7 +10,7 @@ import numpy as np
 from minijax.base import dtypes
 from minijax.ir.primitive import Folding, Primitive, fold_as, is_linear
 from minijax.ir.types import ShapedArray, Zero, typeof
-from minijax.partition.explicit import merged_entries, merged_sums, sums_of_factors, sums_of_terms
+from minijax.partition.explicit import merged_entries, sums_of_factors, sums_of_terms
 from minijax.primitives import moving
 from minijax.primitives.convert import convert_element_type
 from minijax.primitives.families import (
@@ -255,15 +255,12 @@ def _pow_jvp_base(t, ans, x, y):
     if not INT.accepts(typeof(y).dtype):
         one = moving.full(typeof(y).shape, const_like(y, 1), sharding=typeof(y)._sharding)
         return mul(t, mul(y, pow(x, sub(y, one))))
-    shape = typeof(ans).shape
-    y = convert_element_type(y, typeof(x).dtype)
+    shape, y = typeof(ans).shape, convert_element_type(y, typeof(x).dtype)
     x, y = moving.broadcast_squeezed(x, shape), moving.broadcast_squeezed(y, shape)
-    one = const_like(x, 1)
-    at_zero = _at(y, 0, y)
-    full = lambda scalar: moving.full(shape, scalar, sharding=typeof(ans)._sharding)  # noqa: E731
-    zeros = full(const_like(x, 0))
-    safe = select_n(_at(y, 0, y), y, full(one))
-    slope = mul(safe, pow(x, sub(y, full(one))))
+    full = lambda number: moving.full(shape, const_like(x, number), sharding=typeof(ans)._sharding)  # noqa: E731
+    at_zero, zeros = _at(y, 0, y), full(0)
+    safe = select_n(_at(y, 0, y), y, full(1))
+    slope = mul(safe, pow(x, sub(y, full(1))))
     return mul(t, select_n(at_zero, slope, zeros))
 
 
@@ -466,13 +463,12 @@ def _conj_transpose(ct, x, *, input_dtype):
 class MakeComplex(LinearElementwise):
     """The complex number with given parts."""
 
+    sums = Elementwise.sums  # unreduced parts are refused
+
     def result_dtype(self, x, y):
         check_kinds(self.name, _PART, x, y)
         check_same_dtypes(self.name, x, y)
         return np.result_type(x.dtype, np.complex64)
-
-    def sums(self, avals, params):
-        return merged_sums(self.name, avals)
 
     def alone(self, i, tangent, primals):
         zero = zeros_like_aval(typeof(primals[1 - i]).to_tangent_aval())
