@@ -515,7 +515,9 @@ def _basis(value: Any) -> Any:
     for x, block in zip(leaves, split(identity, sizes, 1), strict=True):
         block = moving.reshape_to(block, (ndim, *typeof(x).shape))
         # With a sharding prescribed the conversion stays in the jaxpr, even where it changes nothing.
-        params = dict(new_dtype=typeof(x).dtype, weak_type=typeof(x).weak_type, sharding=UNSPECIFIED)
+        over = typeof(x)._sharding
+        over = UNSPECIFIED if over is None else over.update(spec=P(None, *over.spec))
+        params = dict(new_dtype=typeof(x).dtype, weak_type=typeof(x).weak_type, sharding=over)
         parts.append(made_varying(convert_element_type_p.bind(block, **params), typeof(x)))
     return treedef.unflatten(parts)
 

@@ -218,8 +218,10 @@ class ShapedArray(AbstractValue):
         tangent = tangent.update(manual_axis_type=ManualAxisType(varying, reduced, unreduced))
         if self._sharding is None:
             return tangent
-        spec = self._sharding.spec
-        return tangent.sharded_over(self._sharding.mesh, self.entries, spec.reduced, spec.unreduced)
+        mesh, spec = self._sharding.mesh, self._sharding.spec
+        if tangent.dtype == dtypes.float0:
+            return tangent.sharded_over(mesh, self.entries)
+        return tangent.sharded_over(mesh, self.entries, spec.reduced, spec.unreduced)
 
     def str_short(self, short_dtypes: bool = False, mesh_axis_types: bool = False) -> str:
         name = dtypes.short_name(self.dtype) if short_dtypes else self.dtype.name

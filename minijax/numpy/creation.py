@@ -537,10 +537,10 @@ def _triangle(name: str, m: Any, k: int, lower: bool) -> Any:
     m = value(name, m)
     if m.ndim < 2:
         raise ValueError(f"Argument to jax.numpy.{name} must be at least 2D, got shape {m.shape}")
-    mask = _below(*m.shape[-2:], k if lower else k - 1)
-    if m.ndim > 2:
-        mask = moving.broadcast_in_dim(mask, m.shape, (m.ndim - 2, m.ndim - 1))
-    blank = structural.blank(m.shape, m.dtype, m.weak_type)
+    aval = typeof(m)
+    mask = moving.broadcast_to_shape(_below(*m.shape[-2:], k if lower else k - 1), m.shape, aval._sharding)
+    mask = sharding.resharded_as(mask, aval)
+    blank = structural.full_like(m, 0)
     return lax.select_n(mask, *((blank, m) if lower else (m, blank)))
 
 
