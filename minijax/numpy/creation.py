@@ -15,7 +15,7 @@ from minijax.dispatch.fused import fused
 from minijax.dispatch.jitted import jitted
 from minijax.ir import state
 from minijax.ir.trace import Tracer
-from minijax.ir.types import typeof, unwrapped
+from minijax.ir.types import is_of_users_type, typeof, unwrapped
 from minijax.numpy import ufuncs
 from minijax.partition.shardings import Sharding, sharding_of_rank
 from minijax.primitives import convert as lax_convert, counting, elementwise as lax, moving, sharding, structural
@@ -280,7 +280,7 @@ def _fits(name: str, have: tuple, shape: tuple) -> tuple:
 
 
 def _like(name: str, a: Any, fill: Any, dtype: Any, shape: Any, device: Any, out_sharding: Any = None) -> Any:
-    if not (hasattr(a, "shape") and hasattr(a, "dtype")):
+    if is_of_users_type(a) or not (hasattr(a, "shape") and hasattr(a, "dtype")):
         (a,) = arraylike(name, a)
     dtype = dtypes.requested_dtype(dtype, name)
     like = structural.typeof_like(a)

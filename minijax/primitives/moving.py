@@ -11,7 +11,7 @@ from minijax.base.errors import ShardingTypeError
 from minijax.ir import state
 from minijax.ir.primitive import Axis, Folding, Linear1, fold_as
 from minijax.ir.trace import CompileTimeTrace, DynamicJaxprTracer, JaxprTrace
-from minijax.ir.types import ShapedArray, Typed, scalar_of, typeof
+from minijax.ir.types import ShapedArray, Typed, is_of_users_type, scalar_of, typeof
 from minijax.partition.explicit import entries_of, reshaped_entries
 from minijax.partition.meshes import axes_of
 from minijax.primitives.sharding import requested_sharding, sharding_of_ct, widened, with_out_sharding
@@ -356,6 +356,8 @@ def held(x: Any) -> Any:
     """A host value as an array; while a function is traced, as a constant of the trace."""
     is_plain = type(x) is np.ndarray and x.dtype.kind != "V"
     if not is_plain and isinstance(x, Array):
+        return x
+    if is_of_users_type(x):
         return x
     trace = recorder()
     if trace is None:
