@@ -15,7 +15,7 @@ minijax.api.export.exported: Exported deserialize
 minijax.api.export.trees: register_namedtuple_serialization register_pytree_node_serialization
 """,
     missing={
-        "jax.export.{0} is not there yet: programs cannot be exported.": """
+        "jax.export.{0} is not there yet: dimensions of exported programs are numbers.": """
         SymbolicScope symbolic_args_specs symbolic_shape
     """
     },

@@ -118,8 +118,6 @@ def _once(make):
 
 
 def _versioned(s):
-    option = s.jax._src.config.jax_export_calling_convention_version if hasattr(s.jax, "_src") else None
-
     def versioned(version):
         s.jax.config.update("jax_export_calling_convention_version", version)
         try:
