@@ -103,7 +103,8 @@ class ShapeDtypeStruct:
 
     def __repr__(self):
         text = f"shape={self.shape}, dtype={self.dtype.name}"
-        text += "" if self._placed is None else f", sharding={self._placed}"
+        placed = self._placed if meshes.context_mesh() is None else self.sharding
+        text += "" if placed is None else f", sharding={placed}"
         text += "" if self._layout is None else f", format={self._layout}"
         text += ", weak_type=True" if self.weak_type else ""
         text += f", manual_axis_type={self.manual_axis_type}" if self.manual_axis_type else ""

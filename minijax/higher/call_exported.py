@@ -6,7 +6,7 @@ from typing import Any
 from minijax.base import config, tree
 from minijax.hlo import spell
 from minijax.hlo.exported import merged, symbols_of
-from minijax.hlo.writer import GLOBAL, PLATFORM_INDEX, Names
+from minijax.hlo.writer import INDEX, PLATFORM_INDEX, Names
 from minijax.ir.primitive import Primitive
 from minijax.ir.types import Aval, token_type
 from minijax.partition.memory import Device
@@ -101,8 +101,8 @@ def _platform_index(e, platforms) -> tuple[list, list]:
         return [], []
     places = [platforms.index(p) if p in platforms else 0 for p in e.platforms]
     if len(places) == 1:
-        return [e.constant(places[0], GLOBAL)], [GLOBAL]
-    return [e.looked_up(e.globals[PLATFORM_INDEX], places)], [GLOBAL]
+        return [e.constant(places[0], INDEX)], [INDEX]
+    return [e.looked_up(e.globals[PLATFORM_INDEX], places)], [INDEX]
 
 
 def _laid(e, names: Names, avals: Sequence[Aval], shardings: Sequence) -> Names:

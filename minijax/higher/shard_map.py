@@ -163,6 +163,7 @@ class ShardMap(TakesRefs, OpenCall):
     def lower(self, e, ins, outs, *operands, jaxpr, mesh, in_specs, out_specs, **params):
         ordered, region = ordered_in(jaxpr), ManualRegion(mesh, params["newly_manual_axes"], params["check_vma"])
         k, types = len(ordered), [token_type] * len(ordered)
+        e.mesh = e.mesh or mesh
         run = e.region(None if mesh.size > 1 else "", ordered, lambda *names: jaxpr_body(e, jaxpr, (), names))
         body = Region([*types, *jaxpr.in_avals], [*types, *jaxpr.out_avals], run)
         specs = ([*[P()] * k, *specs] for specs in (in_specs, out_specs))

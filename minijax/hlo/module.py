@@ -12,7 +12,7 @@ from minijax.hlo.locations import Located, Surroundings
 from minijax.hlo.portable import rules_of
 from minijax.hlo.shardy import constraining
 from minijax.hlo.spell import type_of
-from minijax.hlo.writer import GLOBAL, PLATFORM_INDEX, global_attributes
+from minijax.hlo.writer import PLATFORM_INDEX, global_attributes, global_type
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, Var
 from minijax.ir.types import Aval, token_type
 from minijax.partition.layouts import Layout
@@ -80,7 +80,7 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platforms: Sequence[str] = ("
     result_attrs = _with_shardings(e, result_attrs, jaxpr.out_avals, out_shardings)
     tokens, hoisted_avals = [token_type] * len(ordered), [v.aval for v in hoisted]
     given = [PLATFORM_INDEX] * (len(platforms) > 1)
-    ins = [*[GLOBAL] * len(given), *tokens, *jaxpr.in_avals, *hoisted_avals]
+    ins = [*map(global_type, given), *tokens, *jaxpr.in_avals, *hoisted_avals]
     outs = [*tokens, *jaxpr.out_avals]
     in_attrs = [*map(global_attributes, given), *[{"jax.token": "true"}] * len(ordered)] + [
         _arg_attrs(i, arg_attrs, aliases, donors, len(ordered)) for i in range(len(jaxpr.invars))

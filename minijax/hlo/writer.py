@@ -12,9 +12,14 @@ from minijax.ir.types import Aval, Name, ShapedArray
 Names = Sequence[Name]
 Avals = Sequence[Aval]
 FLAG = ShapedArray((), dtypes.bool_)
-GLOBAL = ShapedArray((), dtypes.int32)
+INDEX = ShapedArray((), dtypes.int32)
 PLATFORM_INDEX = "_platform_index"  # which of its platforms a program runs on
 Build = Callable[..., Names]  # names of block arguments -> names of the block's results
+
+
+def global_type(name: str) -> ShapedArray:
+    """The type of an argument that all functions of the program take: a platform's index, or a size."""
+    return INDEX if name == PLATFORM_INDEX else ShapedArray((), dtypes.scalar_dtype(int))
 
 
 def global_attributes(name: str) -> dict[str, str]:
@@ -159,7 +164,7 @@ class Writer:
 
         def first(names):
             attrs = [spell.dictionary(global_attributes(g)) for g in self.globals]
-            given = [f"{x}: {type_of(GLOBAL)} {a}" for x, a in zip(names, attrs, strict=False)]
+            given = [f"{x}: {type_of(global_type(g))} {a}" for x, g, a in zip(names, self.globals, attrs, strict=False)]
             typed = self._typed(names[len(given) :], ins)
             return f"  func.func {head}({', '.join([*given, typed] if ins else given)}) -> {results_of(outs)} {{"
 

@@ -78,6 +78,15 @@ class ShardingContext:
 AxisContext = SPMDAxisContext | ShardingContext
 
 
+def _axis_context(e: Emitter) -> AxisContext:
+    """Where the emitter stands; in `shard_map` the mesh is the user's, with the types of axes that it has there."""
+    if e.manual is None:
+        return ShardingContext(e.num_partitions)
+    inner, axes = e.manual
+    is_users = e.mesh is not None and e.mesh.axis_names == inner.axis_names
+    return SPMDAxisContext(e.mesh if is_users else inner, axes)
+
+
 @dataclasses.dataclass(frozen=True)
 class LoweringParameters:
     """The options of a lowering."""
@@ -453,7 +462,7 @@ def _built(prim, rule, e, ins, outs, params, ordered):
                 ir.SymbolTable(module.operation),
                 e.platforms,
                 host_callbacks=e.callbacks,
-                axis_context=SPMDAxisContext(*e.manual) if e.manual else ShardingContext(e.num_partitions),
+                axis_context=_axis_context(e),
                 lowering_parameters=LoweringParameters(
                     for_export=e.for_export, export_ignore_forward_compatibility=_ignores_forward_compatibility.value
                 ),

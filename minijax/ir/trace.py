@@ -276,6 +276,10 @@ class JaxprTrace(Trace):
             literal = as_literal(x, aval)
             if literal is not None:
                 return literal
+            kind = value_kinds.get(type(x))
+            if kind is not None and kind.operation is not None:
+                primitive, params = kind.operation(x)
+                return self.process(primitive, (), params)[0].val
         snapshot = self._snapshot(x)
         var = self.const_vars.get(id(snapshot))
         if var is None:

@@ -345,10 +345,11 @@ def is_zero(x: Any) -> bool:
 
 
 class ValueKind(NamedTuple):
-    """How the core reads a Python type of values: its type, and its canonical form."""
+    """How the core reads a Python type of values: its type, its canonical form, and what jaxprs have in its place."""
 
     typeof: Callable[[Val], Aval]
     canonicalise: Callable[[Val], Val]
+    operation: Callable[[Val], tuple[Any, dict]] | None = None  # a primitive without operands, and its parameters
 
 
 value_kinds: dict[type, ValueKind] = {}
@@ -358,9 +359,11 @@ def _identity(x):
     return x
 
 
-def register_value_type(cls: type, typeof: Callable, canonicalise: Callable = _identity) -> None:
+def register_value_type(
+    cls: type, typeof: Callable, canonicalise: Callable = _identity, operation: Callable | None = None
+) -> None:
     """Make instances of `cls` values that can be operands."""
-    value_kinds[cls] = ValueKind(typeof, canonicalise)
+    value_kinds[cls] = ValueKind(typeof, canonicalise, operation)
 
 
 def typeof(x: Val) -> Aval:

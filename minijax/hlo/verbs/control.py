@@ -9,14 +9,15 @@ import numpy as np
 from minijax.base import dtypes
 from minijax.hlo import spell
 from minijax.hlo.locations import Surroundings
+from minijax.hlo.sizes import Sizes, has_sizes
 from minijax.hlo.spell import attribute, types_of
-from minijax.hlo.writer import FLAG, GLOBAL, Avals, Build, Names, Region, Writer
+from minijax.hlo.writer import FLAG, INDEX, Avals, Build, Names, Region, global_type
 from minijax.ir.types import Name, ShapedArray
 
 _HOST_CALLS = {"cpu": "cpu", "cuda": "gpu", "rocm": "gpu"}  # in the names of XLA's targets
 
 
-class Control(Writer):
+class Control(Sizes):
     """Loops, branches, shared functions, and custom calls."""
 
     callbacks: list[Any]
@@ -48,8 +49,8 @@ class Control(Writer):
 
     def looked_up(self, index: Name, items: Sequence[int]) -> Name:
         """The item, of a fixed sequence of them, that an int32 index numbers."""
-        branches = [lambda i=i: [self.constant(i, GLOBAL)] for i in items]
-        return self.case_(index, branches, [GLOBAL])[0]
+        branches = [lambda i=i: [self.constant(i, INDEX)] for i in items]
+        return self.case_(index, branches, [INDEX])[0]
 
     def written_case(self, index: Name, branches: Sequence[tuple[Sequence[str], Names]], outs: Avals) -> list[Name]:
         """As `case_`, of branches that are given as lines, indented as in a region here, and the names of results."""
@@ -67,8 +68,7 @@ class Control(Writer):
 
     def call_program(self, callee: str, operands: Names, ins: Avals, outs: Avals) -> list[Name]:
         """As `call`, of a function that takes the program's globals first."""
-        types = [GLOBAL] * len(self.globals)
-        return self.call(callee, [*self.globals.values(), *operands], [*types, *ins], outs)
+        return self.call(callee, [*self.globals.values(), *operands], [*map(global_type, self.globals), *ins], outs)
 
     def composite(self, name: str, decomposition: str, operands: Names, ins: Avals, outs: Avals,
                   attributes: Mapping[str, Any], version: int = 0) -> list[Name]:  # fmt: skip
@@ -109,10 +109,11 @@ class Control(Writer):
                     result_layouts: Sequence[Sequence[int]] | None = None,
                     aliases: Mapping[int, int] | None = None, called: Sequence[str] = (),
                     frontend: Mapping[str, str] | None = None, sharding: str | None = None,
-                    sharding_rule: str | None = None) -> list[Name]:  # fmt: skip
+                    sharding_rule: str | None = None, shaped: bool = True) -> list[Name]:  # fmt: skip
         """Calls the function that is registered with XLA as `target`.
 
-        `aliases` maps operands to results; `called` are symbols; `frontend` are attributes that XLA hands on.
+        `aliases` maps operands to results; `called` are symbols; `frontend` are attributes that XLA hands on. Shapes of
+        results that the program computes are operands too, if `shaped`.
         """
         attrs = {}
         if frontend:
@@ -131,6 +132,11 @@ class Control(Writer):
                 attrs["api_version"] = f"{api_version} : i32"
         if has_side_effect:
             attrs["has_side_effect"] = "true"
+        if shaped and any(map(has_sizes, outs)):
+            attrs["indices_of_shape_operands"] = spell.dense(np.arange(len(ins), len(ins) + len(outs)))
+            lists = [self.size_list(spell.physical(a).shape) for a in outs]
+            operands, ins = (*operands, *lists), (*ins, *[self.list_type(spell.physical(a).ndim) for a in outs])
+            operand_layouts = operand_layouts and [*operand_layouts, *[(0,)] * len(outs)]
         if operand_layouts is not None and result_layouts is not None:
             attrs["operand_layouts"] = f"[{', '.join(map(spell.layout, operand_layouts))}]"
             attrs["result_layouts"] = f"[{', '.join(map(spell.layout, result_layouts))}]"

@@ -1,14 +1,18 @@
 """Verbs that fold arrays: reductions, windows, sorting."""
 
 from collections.abc import Sequence
+from typing import Any
 
+from minijax.hlo.sizes import Sizes, are_known
 from minijax.hlo.spell import attribute, int_array, int_list, int_pairs, physical, results_of, type_of
-from minijax.hlo.writer import FLAG, Avals, Build, Names, Region, Writer
+from minijax.hlo.writer import FLAG, Avals, Build, Names, Region
 from minijax.ir.types import Name, ShapedArray
 
 
-class Reduction(Writer):
+class Reduction(Sizes):
     """Operations with a region that joins two elements, and the search for the largest."""
+
+    custom_call: Any
 
     def _reducer(self, reducer: Build | str, avals: Avals) -> Region:
         """A region over two scalars of each type; a string names a binary operation."""
@@ -37,6 +41,9 @@ class Reduction(Writer):
                       padding: Sequence[tuple[int, int]], base_dilation: Sequence[int],
                       window_dilation: Sequence[int]) -> list[Name]:  # fmt: skip
         units = [ShapedArray((), a.dtype) for a in avals]
+        lists = window_dimensions, window_strides, base_dilation, window_dilation
+        if not all(map(are_known, (*lists, *padding))):
+            return self._sized_window((*operands, *inits), (*avals, *units), outs, reducer, lists, padding)
         attrs = (
             f"base_dilations = {int_array(base_dilation)}, padding = {int_pairs(padding)}, window_dilations = "
             f"{int_array(window_dilation)}, window_dimensions = {int_array(window_dimensions)}, "
@@ -45,6 +52,17 @@ class Reduction(Writer):
         return self.op(
             "reduce_window", (*operands, *inits), (*avals, *units), outs, attrs, (self._reducer(reducer, avals),)
         )
+
+    def _sized_window(self, operands, ins, outs, reducer, lists, padding):
+        region = self._reducer(reducer, outs)
+        name = f"reduce_window_{'_'.join([a.dtype.name for a in outs])}_reducer"
+        callee = self.unique_symbol(name)
+        self.typed_function(callee, region.args, region.outs, lambda names: region.build(*names))
+        pads, kind = self.size_pairs(padding)
+        return self.custom_call(
+            "stablehlo.dynamic_reduce_window", (*operands, *map(self.size_list, lists), pads),
+            (*ins, *[self.list_type(len(s)) for s in lists], kind), outs, api_version=2, called=[callee], shaped=False,
+        )  # fmt: skip
 
     def select_and_scatter(self, x: Name, source: Name, init: Name, aval: ShapedArray, source_aval: ShapedArray,
                            select: Build, scatter: Build | str, *, window_dimensions: Sequence[int],
@@ -67,6 +85,9 @@ class Reduction(Writer):
         return self.op("sort", operands, avals, avals, attrs, regions)
 
     def top_k(self, x: Name, aval: ShapedArray, outs: Avals, k: int) -> list[Name]:
+        if not are_known((k,)):
+            operands, ins, target = (x, self.size(k)), (aval, self.size_type()), "stablehlo.dynamic_top_k"
+            return self.custom_call(target, operands, ins, outs, api_version=2, shaped=False)
         left, right = self._stemmed("values"), self._stemmed("indices")
         self.line(f"{left}, {right} = chlo.top_k({x}, k = {k}) : {type_of(aval)} -> {results_of(outs)}")
         return [left, right]

@@ -1,0 +1,201 @@
+"""What is known of the values of symbolic dimensions: least and greatest ones, by elimination of terms.
+
+A term is eliminated from an expression by adding a multiple of a constraint in which it is the largest term: the
+bounds of what is left, which has smaller terms only, bound the expression.
+"""
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from minijax.base import symbolic
+from minijax.base.symbolic import ONE, Bounds, Dim, Factor, SymbolicDim, Term, Terms, inconclusive, operation, terms_of
+
+INF = math.inf
+
+
+class Decision:
+    """The constraints of a scope with what follows from them at one step, and the ranges of terms."""
+
+    def __init__(self, scope: Any, constraints: Iterable[Any] = ()):
+        self.scope = scope
+        self.limits: dict[Term, Bounds] = {}
+        self.mixed: dict[Term, dict[tuple[bool, Terms], None]] = {}
+        for constraint in constraints:
+            self.learn(constraint.difference)
+            self.assume(constraint.equal, constraint.difference)
+
+    def bounds(self, d: Dim) -> Bounds:
+        """The bounds of `d`, in a copy of what is known, which learns of the terms of `d`."""
+        known = Decision(self.scope)
+        known.limits, known.mixed = dict(self.limits), {term: dict(found) for term, found in self.mixed.items()}
+        known.learn(d)
+        return known.range(terms_of(d))
+
+    def range(self, terms: Terms) -> Bounds:
+        if not terms:
+            return 0, 0
+        (first, k), *_ = terms
+        if first == ONE:
+            return k, k
+        low, high = -INF, INF
+        for equal, others, n, m in self.eliminating(first, k):
+            # m * terms == rest - n * others, where others are at least, or equal to, zero.
+            least, greatest = self.range(_sum(terms, m, others, n))
+            if m > 0:
+                high = min(high, _floor(greatest, m))
+                low = max(low, _ceil(least, m)) if equal else low
+            else:
+                low = max(low, _ceil(greatest, m))
+                high = min(high, _floor(least, m)) if equal else high
+        for least, greatest in self._cases(terms):
+            low, high = max(low, least), min(high, greatest)
+        return low, high
+
+    def _cases(self, terms: Terms) -> Iterator[Bounds]:
+        """Where the first term is the greater or the smaller of two dimensions, what it being each of them allows."""
+        (first, k), *rest = terms
+        (factor, power), *others = first.powers
+        if not others and power == 1 and factor.name in (symbolic.MAX, symbolic.MIN) and factor.operands:
+            yield _hull(bound for d in factor.operands for bound in self.range(_sum(tuple(rest), 1, terms_of(d), k)))
+
+    def eliminating(self, term: Term, k: int, smaller: bool = True) -> Iterator[tuple[bool, Terms, int, int]]:
+        """Constraints with which `k * term` is eliminated, and what they and it are to be multiplied with.
+
+        With `smaller`, those whose other terms are smaller.
+        """
+        if term == ONE:
+            return
+        low, high = self.limits.get(term, (-INF, INF))
+        known: list[tuple[bool, Terms]] = []
+        if low > -INF:
+            known.append((low == high, ((term, 1), (ONE, -int(low)))))
+        if high < INF and low != high:
+            known.append((False, ((term, -1), (ONE, int(high)))))
+        leading = (term,) if smaller else self.mixed
+        known += itertools.chain.from_iterable(self.mixed.get(t, ()) for t in leading)
+        for equal, terms in known:
+            n = next((n for t, n in terms if t == term), 0)
+            if n:
+                yield equal, terms, abs(k), -n if k > 0 else n
+
+    def assume(self, equal: bool, d: Dim) -> None:
+        """Adds that `d` is at least, or equal to, zero, and what follows from that and one known constraint."""
+        terms = terms_of(d)
+        combined = [
+            (equal and known, _sum(terms, m, others, n))
+            for term, k in terms
+            for known, others, n, m in self.eliminating(term, k, smaller=False)
+            if m > 0 or equal
+        ]
+        self.add(equal, terms)
+        for both, found in combined:
+            self.add(both, found)
+
+    def add(self, equal: bool, terms: Terms) -> None:
+        """Keeps a constraint: as a range if it has one term, beside its largest term otherwise."""
+        if not terms or terms[0][0] == ONE:
+            return
+        (first, k), *others = terms
+        if others and others[0][0] != ONE:
+            self.mixed.setdefault(first, {})[equal, terms] = None
+            return
+        value = -others[0][1] if others else 0
+        low, high = self.limits.get(first, (-INF, INF))
+        if k > 0 or equal:
+            low = max(low, _ceil(value, k))
+        if k < 0 or equal:
+            high = min(high, _floor(value, k))
+        if low > high:
+            raise ValueError(f"Unsatisfiable constraints: '{first}' is at least {low} and at most {high}.")
+        self.limits[first] = low, high
+
+    def learn(self, d: Dim) -> None:
+        """Adds what the operations in `d` imply."""
+        for term, _ in terms_of(d):
+            if term == ONE or term in self.limits:
+                continue
+            bounds = 1, 1
+            for factor, power in term.powers:
+                one = self.learn_factor(factor)
+                for _ in range(power):
+                    bounds = _hull(_times(x, y) for x in bounds for y in one)
+            low, high = self.limits.get(term, (-INF, INF))
+            self.limits[term] = max(low, bounds[0]), min(high, bounds[1])
+
+    def learn_factor(self, factor: Factor) -> Bounds:
+        """Adds what an operation implies, and gives its bounds."""
+        term = Term(((factor, 1),))
+        if not factor.operands:
+            return self.limits.setdefault(term, (1, INF))
+        for d in factor.operands:
+            self.learn(d)
+        ranges = [self.range(terms_of(d)) for d in factor.operands]
+        self.limits[term] = self._operation_bounds(factor, *ranges)
+        for equal, d in self._relations(factor, ranges[1], SymbolicDim(((term, 1),), self.scope)):
+            if not isinstance(d, int):
+                self.assume(equal, d)
+        return self.limits[term]
+
+    def _operation_bounds(self, factor: Factor, x: Bounds, y: Bounds) -> Bounds:
+        match factor.name:
+            case symbolic.MAX:
+                return max(x[0], y[0]), max(x[1], y[1])
+            case symbolic.MIN:
+                return min(x[0], y[0]), min(x[1], y[1])
+            case symbolic.FLOORDIV:
+                if y[0] <= 0 <= y[1]:
+                    raise inconclusive(f"Possible division by 0 in division by {factor.operands[1]}", self.scope)
+                return _hull(_quotient(a, b) for a in x for b in y)
+        if y[0] > 0:
+            return 0, y[1] - 1
+        return (y[0] + 1, 0) if y[1] < 0 else (-INF, INF)
+
+    def _relations(self, factor: Factor, divisor: Bounds, result: SymbolicDim) -> Iterator[tuple[bool, Dim]]:
+        """What is zero, or at least zero, because of how the result of an operation lies to its operands."""
+        x, y = factor.operands
+        match factor.name:
+            case symbolic.MAX:
+                yield from ((False, result - x), (False, result - y))
+            case symbolic.MIN:
+                yield from ((False, x - result), (False, y - result))
+            case symbolic.MOD:
+                if divisor[0] > 0:
+                    yield False, y - 1 - result
+                elif divisor[1] < 0:
+                    yield False, result - y - 1
+            case symbolic.FLOORDIV if divisor[0] > 0:
+                rest = operation(symbolic.MOD, x, y, self.scope)
+                self.learn(rest)
+                yield True, x - y * result - rest
+
+
+def _sum(terms: Terms, k: int, others: Terms, n: int) -> Terms:
+    sums: dict[Term, int] = {}
+    for t, m in itertools.chain(((t, m * k) for t, m in terms), ((t, m * n) for t, m in others)):
+        sums[t] = sums.get(t, 0) + m
+    return tuple(sorted(((t, m) for t, m in sums.items() if m), reverse=True))
+
+
+def _floor(x: float, n: int) -> float:
+    return x // n if isinstance(x, int) else x * n
+
+
+def _ceil(x: float, n: int) -> float:
+    return -(-x // n) if isinstance(x, int) else x * n
+
+
+def _times(x: float, y: float) -> float:
+    return 0 if x == 0 or y == 0 else x * y
+
+
+def _hull(values: Iterable[float]) -> Bounds:
+    found = list(values)
+    return min(found), max(found)
+
+
+def _quotient(x: float, y: float) -> float:
+    if abs(y) == INF:
+        return 0 if x == 0 or (x > 0) == (y > 0) else -1
+    return x * y if abs(x) == INF else x // y

@@ -1,0 +1,36 @@
+"""Symbolic dimensions as arrays: their values are known when a program runs."""
+
+from typing import Any
+
+from minijax.base import dtypes
+from minijax.base.symbolic import SymbolicDim
+from minijax.ir.primitive import Primitive
+from minijax.ir.types import ShapedArray, register_value_type
+
+
+class DimAsValue(Primitive):
+    """The value of a symbolic dimension."""
+
+    name = "dim_as_value"
+
+    def infer(self, *, dim):
+        return [_type_of_value(dim)]
+
+    def lower(self, e, ins, outs, *, dim):
+        return [e.size(dim)]
+
+
+def _type_of_value(_: SymbolicDim) -> ShapedArray:
+    return ShapedArray((), dtypes.scalar_dtype(int), True)
+
+
+dim_as_value_p = DimAsValue()
+
+
+def dimension_as_value(d: Any) -> Any:
+    """A dimension as an array: of a symbolic one a scalar of a weak type, an int as it is."""
+    return dim_as_value_p.bind(dim=d) if isinstance(d, SymbolicDim) else d
+
+
+SymbolicDim.as_value = staticmethod(dimension_as_value)
+register_value_type(SymbolicDim, _type_of_value, operation=lambda d: (dim_as_value_p, {"dim": d}))
