@@ -1,4 +1,4 @@
-"""Arithmetic of dimension sizes: ints today, symbolic sizes for export later."""
+"""Arithmetic of dimension sizes: ints, and symbolic ones in programs that are exported."""
 
 import operator
 from collections.abc import Iterable, Sequence
@@ -6,9 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from minijax.base.symbolic import SymbolicDim
 
-def canonical_dim(size: Any) -> int:
-    """`size` as an int. Raises TypeError for anything that is not an integer."""
+
+def canonical_dim(size: Any) -> Any:
+    """`size` as an int; a symbolic one as it is. Raises TypeError for anything that is not an integer."""
+    if isinstance(size, SymbolicDim):
+        return size
     try:
         return operator.index(size)
     except TypeError:
@@ -31,7 +35,7 @@ def canonical_shape(shape: Sequence) -> tuple[int, ...]:
 
 def shape_of(shape: Any) -> tuple[int, ...]:
     """The shape that a sequence of sizes, or a single size, means; NumPy says what a sequence is."""
-    has_many = type(shape) in (tuple, list) or np.ndim(shape) > 0
+    has_many = type(shape) in (tuple, list) or (not isinstance(shape, SymbolicDim) and np.ndim(shape) > 0)
     return canonical_shape(shape if has_many else (shape,))
 
 

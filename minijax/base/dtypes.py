@@ -9,6 +9,7 @@ import ml_dtypes
 import numpy as np
 
 from minijax.base import config, errors
+from minijax.base.symbolic import SymbolicDim
 
 
 class SupportsDType(Protocol):
@@ -489,6 +490,8 @@ def typed(x: Any) -> Typed:
     if isinstance(x, (type, str, DType)):
         return _typed_dtype(x)
     dtype = getattr(x, "dtype", None)
+    if dtype is None and isinstance(x, SymbolicDim):
+        return typed(0)
     if dtype is None:
         raise TypeError(f"Cannot determine dtype of {x}")
     return _array_dtype(dtype, x), False

@@ -4,20 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from minijax.base import source
-from minijax.base.symbolic import (
-    GUIDE,
-    FLOORDIV,
-    MOD,
-    Bounds,
-    Dim,
-    SymbolicDim,
-    Term,
-    Terms,
-    operation,
-    sub,
-    terms_of,
-    text,
-)
+from minijax.base.symbolic import FLOORDIV, GUIDE, MOD, Bounds, Dim, SymbolicDim, Term, Terms, operation, terms_of, text
 from minijax.base.symbolic_bounds import Decision
 from minijax.base.symbolic_text import parse_constraint, parse_shape
 

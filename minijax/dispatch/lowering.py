@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 from minijax.base import cache, config, monitoring, stack
+from minijax.base.symbolic_solver import variables_of
 from minijax.dispatch.captured import warn_of_constants
 from minijax.dispatch.lift import lift_constants
 from minijax.dispatch.operands import operand
@@ -51,7 +52,9 @@ def lower_program(
     on_one = ordered_effects.filter_in(closed.effects) if placement.num_devices > 1 else []
     if unshardable := shardable_ordered_effects.filter_not_in(on_one):
         raise ValueError(f"The following ordered effects are not supported for more than 1 device: {unshardable}")
-    pruned, reads = prune_closed(closed, (True,) * len(closed.outvars), options.keep_unused)
+    shapes = [a.shape for a in closed.in_avals if isinstance(a, ShapedArray)]
+    keeps = options.keep_unused or bool(variables_of(shapes))  # for all sizes are to be checked
+    pruned, reads = prune_closed(closed, (True,) * len(closed.outvars), keeps)
     used = tuple(i for i, is_read in enumerate(reads) if is_read)
     donated = tuple(options.donated[i] for i in used) if options.donated else ()
     constants = zip(pruned.jaxpr.constvars, pruned.consts, strict=True)

@@ -1,9 +1,11 @@
 """Calls of exported programs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from minijax.base import config, tree
+from minijax.base.symbolic import SymbolicDim
+from minijax.base.symbolic_solver import OPERATIONS, AtOnce, solved, variables_of
 from minijax.hlo import spell
 from minijax.hlo.exported import merged, symbols_of
 from minijax.hlo.writer import INDEX, PLATFORM_INDEX, Names
@@ -25,8 +27,8 @@ class CallExported(Primitive):
     in_one_memory = False
 
     def infer(self, *avals, exported):
-        check_types(exported, avals)
-        return list(exported.out_avals)
+        sizes = check_types(exported, avals)
+        return [_with_sizes(a, sizes) for a in exported.out_avals]
 
     def effects(self, *avals, exported):
         return frozenset((*exported.ordered_effects, *exported.unordered_effects))
@@ -39,14 +41,16 @@ class CallExported(Primitive):
         e.is_polymorphic |= exported.uses_global_constants
         kept = exported.module_kept_var_idx
         operands = _laid(e, operands, ins, exported._in_named_shardings)
+        operands = list(map(e.resized, operands, ins, exported.in_avals))
         ordered = list(exported.ordered_effects)
         tokens = [token_type] * len(ordered)
         index, index_type = _platform_index(e, exported.platforms)
         names = [*index, *map(e.tokens.__getitem__, ordered), *(operands[i] for i in kept)]
-        types = [*index_type, *tokens, *(ins[i] for i in kept)]
-        results = e.call(_function(e, exported), names, types, [*tokens, *outs])
+        types = [*index_type, *tokens, *(exported.in_avals[i] for i in kept)]
+        results = e.call(_function(e, exported), names, types, [*tokens, *exported.out_avals])
         e.tokens.update(zip(ordered, results, strict=False))
-        return _laid(e, results[len(ordered) :], outs, exported._out_named_shardings)
+        results = list(map(e.resized, results[len(ordered) :], exported.out_avals, outs))
+        return _laid(e, results, outs, exported._out_named_shardings)
 
 
 call_exported_p = CallExported()
@@ -58,10 +62,10 @@ def argument_names(in_tree: Any) -> list[str]:
     return [f"{('args', 'kwargs')[path[0].idx]}{tree.keystr(path[1:])}" for path, _ in paths]
 
 
-def check_types(exported: Any, avals: Sequence[Aval]) -> None:
-    """Raises ValueError for arguments of other shapes or dtypes than the program has."""
+def check_types(exported: Any, avals: Sequence[Aval]) -> dict[str, Any]:
+    """The values of the program's dimension variables. Raises ValueError for arguments that do not fit it."""
     for i, (have, want) in enumerate(zip(avals, exported.in_avals, strict=True)):
-        if have.shape == want.shape and have.dtype == want.dtype:
+        if have.ndim == want.ndim and have.dtype == want.dtype and all(map(_may_be, have.shape, want.shape)):
             continue
         name = argument_names(exported.in_tree)[i]
         told = f"expected {want.shape} and called with {have.shape}"
@@ -69,8 +73,24 @@ def check_types(exported: Any, avals: Sequence[Aval]) -> None:
             raise ValueError(f"Rank mismatch for {name}: {told}")
         if have.dtype != want.dtype:
             raise ValueError(f"Dtype mismatch for {name}: expected {want.dtype} and called with {have.dtype}")
-        (axis, *_) = [k for k, sizes in enumerate(zip(have.shape, want.shape, strict=True)) if sizes[0] != sizes[1]]
-        raise ValueError(f"Shape mismatch for {name}.shape[{axis}] (expected same constant): {told}")
+        fits = list(map(_may_be, have.shape, want.shape))
+        raise ValueError(f"Shape mismatch for {name}.shape[{fits.index(False)}] (expected same constant): {told}")
+    shapes = [a.shape for a in exported.in_avals]
+    if not variables_of(shapes):
+        return {}
+    return solved(shapes, argument_names(exported.in_tree), AtOnce([a.shape for a in avals]))
+
+
+def _may_be(have: Any, want: Any) -> bool:
+    return isinstance(want, SymbolicDim) or have == want
+
+
+def _with_sizes(aval: Aval, sizes: Mapping[str, Any]) -> Aval:
+    """A type in whose shape dimension variables have values."""
+    if not sizes:
+        return aval
+    shape = [d.evaluate(sizes, OPERATIONS) if isinstance(d, SymbolicDim) else d for d in aval.shape]
+    return aval.update(shape=tuple(shape))
 
 
 def _check_place(e, exported):

@@ -6,15 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from minijax.base import source, stack
+from minijax.base.symbolic_solver import solved, variables_of
 from minijax.hlo import spell
 from minijax.hlo.emitter import Emitter, jaxpr_body, ordered_in
 from minijax.hlo.locations import Located, Surroundings
 from minijax.hlo.portable import rules_of
 from minijax.hlo.shardy import constraining
+from minijax.hlo.sizes import SizesOfArguments
 from minijax.hlo.spell import type_of
 from minijax.hlo.writer import PLATFORM_INDEX, global_attributes, global_type
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, Var
-from minijax.ir.types import Aval, token_type
+from minijax.ir.types import Aval, ShapedArray, token_type
 from minijax.partition.layouts import Layout
 
 
@@ -79,10 +81,13 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platforms: Sequence[str] = ("
     arg_attrs = _with_shardings(e, arg_attrs, jaxpr.in_avals, in_shardings, names_memory)
     result_attrs = _with_shardings(e, result_attrs, jaxpr.out_avals, out_shardings)
     tokens, hoisted_avals = [token_type] * len(ordered), [v.aval for v in hoisted]
-    given = [PLATFORM_INDEX] * (len(platforms) > 1)
-    ins = [*map(global_type, given), *tokens, *jaxpr.in_avals, *hoisted_avals]
+    index = [PLATFORM_INDEX] * (len(platforms) > 1)
+    variables = variables_of([a.shape for a in jaxpr.in_avals if isinstance(a, ShapedArray)])
+    given = [*index, *variables]
+    e.is_polymorphic |= bool(variables)
+    ins = [*map(global_type, index), *tokens, *jaxpr.in_avals, *hoisted_avals]
     outs = [*tokens, *jaxpr.out_avals]
-    in_attrs = [*map(global_attributes, given), *[{"jax.token": "true"}] * len(ordered)] + [
+    in_attrs = [*map(global_attributes, index), *[{"jax.token": "true"}] * len(ordered)] + [
         _arg_attrs(i, arg_attrs, aliases, donors, len(ordered)) for i in range(len(jaxpr.invars))
     ]
     hoisted_shardings = in_shardings[len(jaxpr.invars) :]
@@ -94,7 +99,7 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platforms: Sequence[str] = ("
     main = _Main(ins, outs, in_attrs, out_attrs)
 
     def located_head():
-        locations = [""] * (len(given) + len(ordered)) + [f" loc({spell.string(n)})" for n in arg_names or ()]
+        locations = [""] * (len(index) + len(ordered)) + [f" loc({spell.string(n)})" for n in arg_names or ()]
         return main.head([f"%arg{i}" for i in range(len(ins))], locations)
 
     def body(args):
@@ -108,7 +113,14 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platforms: Sequence[str] = ("
         results = jaxpr_body(e, jaxpr, [names[v] for v in jaxpr.constvars], args[len(ordered) : end])
         return [*e.tokens.values(), *_annotated(e, results, jaxpr.out_avals, out_shardings, memory_kinds)]
 
-    e.function(main.head, len(ins), main.wrapped(e, body) if for_export and ordered else body, outs)
+    def sizes(args):
+        names = arg_names or [f"args[{i}]" for i in range(len(jaxpr.invars))]
+        avals, first = jaxpr.in_avals, len(index) + len(ordered)
+        machine = SizesOfArguments(e, args[first:], avals)
+        return solved([getattr(a, "shape", ()) for a in avals], names, machine)
+
+    is_wrapped = variables or (for_export and ordered)
+    e.function(main.head, len(ins), main.wrapped(e, body, len(index), variables, sizes) if is_wrapped else body, outs)
     e.marks.append((e.functions[0], 1, len(e.functions[0]) - 1, e.around_function, None))
     name = spell.module_name(name)
     written = e.written(name, {**_attributes(e), **(attributes or {})}, located_head)
@@ -139,13 +151,21 @@ class _Main(NamedTuple):
         results = ", ".join([_with(t, d) for t, d in zip(self.outs, self.out_attrs, strict=True)])
         return f"  func.func {symbol}({', '.join(texts)}) -> ({results}) {{"
 
-    def wrapped(self, e: Emitter, body: Callable) -> Callable:
-        """A body that calls a function of jax's name, which holds `body`."""
+    def wrapped(self, e: Emitter, body: Callable, at: int, variables: Sequence[str], sizes: Callable) -> Callable:
+        """A body that calls a function of jax's name, which holds `body` and takes dimension variables as well.
+
+        These stand before argument `at`; `sizes` writes their values, of the arguments.
+        """
+        types, attrs = list(map(global_type, variables)), list(map(global_attributes, variables))
+        inner = self._replace(
+            ins=[*self.ins[:at], *types, *self.ins[at:]], in_attrs=[*self.in_attrs[:at], *attrs, *self.in_attrs[at:]]
+        )
 
         def call(args):
             callee = e.unique_symbol("_wrapped_jax_export_main")
-            e.function(lambda names: self.head(names, symbol=f"private {callee}"), len(self.ins), body, self.outs)
-            return e.call(callee, args, self.ins, self.outs)
+            e.function(lambda names: inner.head(names, symbol=f"private {callee}"), len(inner.ins), body, self.outs)
+            values = sizes(args) if variables else {}
+            return e.call(callee, [*args[:at], *(values[v] for v in variables), *args[at:]], inner.ins, self.outs)
 
         return call
 

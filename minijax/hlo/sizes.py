@@ -7,8 +7,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from minijax.base import dtypes
-from minijax.hlo.spell import type_of
-from minijax.hlo.writer import FLAG, Names, Writer
+from minijax.base.symbolic_solver import Place
+from minijax.hlo import spell
+from minijax.hlo.spell import type_of, types_of
+from minijax.hlo.writer import FLAG, INDEX, Names, Writer
 from minijax.ir.types import Aval, Name, ShapedArray
 
 
@@ -39,8 +41,8 @@ class Sizes(Writer):
 
     def __init__(self, *platforms: str):
         super().__init__(*platforms)
-        self._operations = {name: partial(self._with, operation) for name, operation in _BINARY.items()}
-        self._operations |= {"floordiv": self._floordiv, "mod": self._mod}
+        self.operations = {name: partial(self._with, operation) for name, operation in _BINARY.items()}
+        self.operations |= {"floordiv": self._floordiv, "mod": self._mod}
 
     @staticmethod
     def size_type() -> ShapedArray:
@@ -57,7 +59,7 @@ class Sizes(Writer):
             return size
         if isinstance(size, int | np.integer):
             return self.constant(int(size), self.size_type())
-        return size.evaluate(self.globals, self._operations)
+        return size.evaluate(self.globals, self.operations)
 
     def add_sizes(self, x: Size, y: Size) -> Name:
         return self._with("add", x, y)
@@ -104,8 +106,45 @@ class Sizes(Writer):
         flat, out = self.list_type(2 * len(pairs)), ShapedArray((len(pairs), 2), self.size_type().dtype)
         return self.map_to("reshape", self.size_list([d for pair in pairs for d in pair]), flat, out), out
 
+    def resized(self, x: Name, aval: Aval, out: Aval) -> Name:
+        """A value whose type says more, or less, of its sizes."""
+        return x if type_of(aval) == type_of(out) else self.map_to("convert", x, aval, out)
+
+    def size_of_axis(self, x: Name, aval: ShapedArray, axis: int) -> Name:
+        """How long an axis is."""
+        size = self.map_to("get_dimension_size", x, aval, INDEX, f", dim = {axis}")
+        return size if self.size_type() is INDEX else self.map_to("convert", size, INDEX, self.size_type())
+
+    def assert_size(self, relation: str, x: Size, y: Size, message: str, values: Sequence[Size]) -> None:
+        """Ends the program with `message`, whose numbers in braces are the values, unless `x >= y`, or `x == y`."""
+        kind, direction = self.size_type(), {">=": "GE", "==": "EQ"}[relation]
+        text = f"stablehlo.compare {direction}, {self.size(x)}, {self.size(y)}, SIGNED"
+        flag = self.result(text, (kind, kind), FLAG)
+        names = ", ".join([flag, *map(self.size, values)])
+        how = {"api_version": "2 : i32", "error_message": spell.string(message), "has_side_effect": "true"}
+        types = types_of([FLAG, *[kind] * len(values)])
+        self.line(f"stablehlo.custom_call @shape_assertion({names}) {spell.dictionary(how)} : ({types}) -> ()")
+
     def sized(self, text: str, operands: Names, ins: Sequence[Aval], lists: Sequence[Sequence], out: Aval,
               attrs: str = "") -> Name:  # fmt: skip
         """An operation `text` on operands and lists of sizes, with attributes behind them."""
         names, types = [*operands, *map(self.size_list, lists)], [self.list_type(len(s)) for s in lists]
         return self.result(f"stablehlo.{text} {', '.join(names)}{attrs}", (*ins, *types), out)
+
+
+class SizesOfArguments:
+    """Computes, in the text of a program, on the sizes of its arguments."""
+
+    def __init__(self, e: Sizes, names: Names, avals: Sequence[ShapedArray]):
+        self._e, self._names, self._avals = e, names, avals
+        self._sizes: dict[tuple[int, int], Name] = {}
+        self.operations = e.operations
+
+    def size(self, place: Place) -> Name:
+        at, axis = place.argument, place.axis
+        if (at, axis) not in self._sizes:
+            self._sizes[at, axis] = self._e.size_of_axis(self._names[at], self._avals[at], axis)
+        return self._sizes[at, axis]
+
+    def require(self, relation: str, x: Size, y: Size, message: str, values: Sequence[Size]) -> None:
+        self._e.assert_size(relation, x, y, message, values)

@@ -345,25 +345,30 @@ def is_zero(x: Any) -> bool:
 
 
 class ValueKind(NamedTuple):
-    """How the core reads a Python type of values: its type, its canonical form, and what jaxprs have in its place."""
+    """How the core reads a Python type of values: its type, and its canonical form."""
 
     typeof: Callable[[Val], Aval]
     canonicalise: Callable[[Val], Val]
-    operation: Callable[[Val], tuple[Any, dict]] | None = None  # a primitive without operands, and its parameters
+
+
+class SymbolKind(NamedTuple):
+    """How the core reads a Python type of symbols, which have values only where a program runs."""
+
+    typeof: Callable[[Any], Aval]
+    operation: Callable[[Any], tuple[Any, dict]]  # that gives the value: a primitive without operands, its parameters
 
 
 value_kinds: dict[type, ValueKind] = {}
+symbol_kinds: dict[type, SymbolKind] = {}
 
 
 def _identity(x):
     return x
 
 
-def register_value_type(
-    cls: type, typeof: Callable, canonicalise: Callable = _identity, operation: Callable | None = None
-) -> None:
+def register_value_type(cls: type, typeof: Callable, canonicalise: Callable = _identity) -> None:
     """Make instances of `cls` values that can be operands."""
-    value_kinds[cls] = ValueKind(typeof, canonicalise, operation)
+    value_kinds[cls] = ValueKind(typeof, canonicalise)
 
 
 def typeof(x: Val) -> Aval:
@@ -389,6 +394,8 @@ def _typeof_by_base(x):
         kind = value_kinds.get(cls)
         if kind is not None:
             return kind.typeof(x)
+    if type(x) in symbol_kinds:
+        return symbol_kinds[type(x)].typeof(x)
     if offers_array(x):
         raise ValueError(
             "Triggering __jax_array__() during abstractification is no longer supported. To avoid this error, "

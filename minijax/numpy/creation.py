@@ -9,6 +9,7 @@ import numpy as np
 
 from minijax.api.vmap import vmap
 from minijax.base import dims, dtypes, errors, tree
+from minijax.base.symbolic import is_int, max_dim
 from minijax.dispatch.fused import fused
 from minijax.dispatch.jitted import jitted
 from minijax.ir import state
@@ -340,16 +341,22 @@ def arange(
     start, stop, step = bounds
     if only_stop or stop is None:
         start, stop = 0, start
+    is_symbolic = not all(map(is_int, (start, stop, step)))
+    if is_symbolic:
+        step = 1 if step is None else step
     if step is not None and step == 0:
         raise ZeroDivisionError("arange: division by zero, step must not be 0")
     is_narrow = step is not None and dtypes.issubdtype(dtype, np.floating) and dtype.itemsize < 4
     computed = dtypes.float32 if is_narrow else dtype
-    size = max(0, math.ceil((stop - start) / (1 if step is None else step)))
+    if is_symbolic:
+        size = max_dim(-((start - stop) // step), 0)
+    else:
+        size = max(0, math.ceil((stop - start) / (1 if step is None else step)))
     requested = _requested("jnp.arange", out_sharding, (size,))
     numbers = counting.broadcasted_iota(computed, (size,), 0, out_sharding=requested)
     if step is not None:
         numbers = lax.mul(_literal(step, computed), numbers)
-    if step is not None or start != 0:
+    if step is not None or not is_int(start) or start != 0:
         numbers = lax.add(_literal(start, computed), numbers)
     device = client.single_device_sharding(device) if isinstance(device, client.Device) else device
     numbers = convert(numbers, dtype) if is_narrow else numbers
@@ -358,8 +365,8 @@ def arange(
 
 def _bound(name: str, x: Any) -> Any:
     """An argument of `arange`, known and a real number. Raises TypeError or ValueError for what is neither."""
-    if x is None:
-        return None
+    if x is None or not is_int(x):
+        return x
     x = concrete(x, "arange", name)
     if isinstance(x, Sequence):
         raise TypeError(f"arange requires ndarray, scalar, or None arguments, got {name}={x!r}")
@@ -371,7 +378,7 @@ def _bound(name: str, x: Any) -> Any:
 
 
 def _literal(x: Any, dtype: Any) -> Any:
-    return np.asarray(x).astype(dtype)[()]
+    return np.asarray(x).astype(dtype)[()] if is_int(x) else convert(x, dtype)
 
 
 def linspace(

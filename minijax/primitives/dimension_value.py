@@ -5,7 +5,7 @@ from typing import Any
 from minijax.base import dtypes
 from minijax.base.symbolic import SymbolicDim
 from minijax.ir.primitive import Primitive
-from minijax.ir.types import ShapedArray, register_value_type
+from minijax.ir.types import ShapedArray, SymbolKind, symbol_kinds
 
 
 class DimAsValue(Primitive):
@@ -33,4 +33,4 @@ def dimension_as_value(d: Any) -> Any:
 
 
 SymbolicDim.as_value = staticmethod(dimension_as_value)
-register_value_type(SymbolicDim, _type_of_value, operation=lambda d: (dim_as_value_p, {"dim": d}))
+symbol_kinds[SymbolicDim] = SymbolKind(_type_of_value, lambda d: (dim_as_value_p, {"dim": d}))

@@ -180,6 +180,18 @@ def backend_compile_and_load(
         return backend.compile_and_load(module, executable_devices, options, *functions)
 
 
+def has_symbolic_shapes(text: str) -> bool:
+    """Whether a program computes with the sizes of its operands."""
+    return "stablehlo.get_dimension_size" in text
+
+
+def _refined(text: str) -> bytes:
+    """A program in which shapes that follow from those of its arguments are constants."""
+    return _jax.mlir.refine_polymorphic_shapes(
+        text.encode(), enable_shape_assertions=True, validate_static_shapes=True, enable_shardy=True
+    )
+
+
 def _load(
     source: _Source, located: Callable[[], Located], host_calls: Sequence[Any] = (), watchers: Sequence[Any] = ()
 ) -> "Loaded":
@@ -191,7 +203,11 @@ def _load(
         ensure_custom_calls(text)
         # To import what parses takes as long as is saved with a dozen programs.
         is_parsed = host_calls or _compile_total[0] >= _UNPARSED
-        with bindings.parsed(text) if is_parsed else contextlib.nullcontext(text) as module:
+        if has_symbolic_shapes(text):
+            module_of = contextlib.nullcontext(_refined(text))
+        else:
+            module_of = bindings.parsed(text) if is_parsed else contextlib.nullcontext(text)
+        with module_of as module:
             executable = backend_compile_and_load(
                 devices[0].client, module, client.device_list(devices), source.options, host_calls
             )

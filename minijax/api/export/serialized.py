@@ -9,6 +9,7 @@ from minijax.api.export.schema import meaning_of, number_of
 from minijax.api.export.trees import tree_of, tree_table
 from minijax.api.export.versions import VERSIONS
 from minijax.api.export.wire import decoded, encoded
+from minijax.base.symbolic_scope import SymbolicScope, symbolic_shape
 from minijax.ir import effects
 from minijax.ir.types import ShapedArray
 from minijax.partition.meshes import AbstractDevice, AbstractMesh, PartitionSpec
@@ -168,10 +169,11 @@ def _exported(table: Table, make: Callable[..., Any]) -> Any:
     meshes = list(map(_mesh, table["unique_meshes"] or ()))
     shardings = [_sharding(s, meshes) for s in table["unique_shardings"] or ()]
     fields: Table = {}
+    scope = SymbolicScope()  # constraints are checked by the program itself
     for side in ("in", "out"):
         laid = _laid(table, side, shardings)
         named, hlo = ([pair[i] for pair in laid] for i in range(2))
-        avals = [_placed(a, s) for a, s in zip(_avals(table, side), named, strict=True)]
+        avals = [_placed(a, s) for a, s in zip(_avals(table, side, scope), named, strict=True)]
         fields[f"{side}_avals"], fields[f"_{side}_named_shardings"] = tuple(avals), tuple(named)
         fields[f"{side}_shardings_hlo"] = tuple(hlo)
         fields[f"{side}_tree"] = treedef = tree_of(_needed(table, f"{side}_tree"), iter(avals))
@@ -217,26 +219,20 @@ def _needed(table: Table, field: str) -> Any:
     return table[field]
 
 
-def _avals(table: Table, side: str) -> list[ShapedArray]:
+def _avals(table: Table, side: str, scope: SymbolicScope) -> list[ShapedArray]:
     if (indices := table[f"{side}_aval_indices"]) is None:
-        return list(map(_aval, table[f"{side}_avals"] or ()))
-    avals = list(map(_aval, table["unique_avals"] or ()))
+        return [_aval(t, scope) for t in table[f"{side}_avals"] or ()]
+    avals = [_aval(t, scope) for t in table["unique_avals"] or ()]
     return [avals[i] for i in indices]
 
 
-def _aval(table: Table) -> ShapedArray:
+def _aval(table: Table, scope: SymbolicScope) -> ShapedArray:
     dtype: Any = meaning_of(schema.DTYPES, table["dtype"], "dtype")
-    shape = tuple(map(_size, table["shape"] or ()))
+    shape = symbolic_shape(", ".join(table["shape"] or ()), scope=scope)
     if not table["memory_space"]:
         return ShapedArray(shape, dtype)
     space: Any = meaning_of(schema.MEMORIES, table["memory_space"], "memory")
     return ShapedArray(shape, dtype, memory_space=space)
-
-
-def _size(text: str) -> int:
-    if not (text.isascii() and text.isdigit()):
-        raise NotImplementedError(f"programs with symbolic dimensions are not there yet: a dimension is {text!r}")
-    return int(text)
 
 
 def _placed(aval: ShapedArray, sharding: NamedSharding | None) -> ShapedArray:

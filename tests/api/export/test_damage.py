@@ -98,7 +98,7 @@ def _altered(**fields):
         (dict(in_tree={"kind": 4, "children": [{"kind": 0}], "children_names": ["b", "a"]}), "has the keys"),
         (dict(in_tree={"kind": 5, "custom_name": "nobody's"}), "unregistered type `nobody's`"),
         (dict(unique_avals=[{"dtype": 77}]), "dtype 77 is not known"),
-        (dict(unique_avals=[{"dtype": 10, "shape": ["n"]}]), "symbolic dimensions"),
+        (dict(unique_avals=[{"dtype": 10, "shape": ["n +"]}]), "n +"),
         (dict(in_aval_indices=[5]), "damaged"),
         (dict(in_sharding_indices=[3]), "damaged"),
         (dict(module_kept_var_idx=[4]), "takes the arguments"),
