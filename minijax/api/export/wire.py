@@ -15,6 +15,7 @@ flatbuffers = defer("flatbuffers")
 
 Schema = Mapping[str, Mapping[str, str]]  # table -> field -> kind
 _NUMBERS = {"bool": "?", "i8": "b", "u8": "B", "i16": "h", "u16": "H", "u32": "I"}
+_DEFAULTS = {**dict.fromkeys(_NUMBERS, 0), "bool": False}
 _SIZES = {kind: struct.calcsize(code) for kind, code in _NUMBERS.items()}
 _SLOTS = {"bool": "Bool", "i8": "Int8", "i16": "Int16", "u16": "Uint16", "u32": "Uint32"}
 _DEEPEST = 200  # tables within tables
@@ -131,7 +132,7 @@ class _Reader:
         for slot, (field, kind) in enumerate(kinds.items()):
             entry = 4 + 2 * slot
             place = self.number("u16", slots + entry) if entry + 2 <= size else 0
-            fields[field] = self._value(kind, at + place) if place else None if kind not in _NUMBERS else 0
+            fields[field] = self._value(kind, at + place) if place else _DEFAULTS.get(kind)
         return fields
 
     def _value(self, kind, at):

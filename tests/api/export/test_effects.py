@@ -48,7 +48,8 @@ class _Side:
 
         def lower(ctx, x, *, effect):
             if not isinstance(effect, free):
-                ctx.set_tokens_out(self.mlir.TokenSet({effect: ctx.tokens_in.get(effect)}))
+                token = hlo.after_all([ctx.tokens_in.get(effect)])
+                ctx.set_tokens_out(self.mlir.TokenSet({effect: token}))
             return [hlo.add(x, x)]
 
         self.mlir.register_lowering(self.double, lower)
@@ -87,6 +88,7 @@ def test_effects_go_where_the_program_goes(both, program, options):
         exported = s.export.export(s.jax.jit(program(s), donate_argnums=0), **options)(X)
         read = s.export.deserialize(exported.serialize())
         outer = s.export.export(s.jax.jit(lambda x, s=s, read=read: s.do(read.call(x), s.second)))(X)
+        assert not re.search(r"return %arg\d+, ", exported.mlir_module()), "the token that comes after"
         facts = [[sorted(map(str, p.ordered_effects)), str(p.unordered_effects)] for p in (exported, read, outer)]
         again = s.export.deserialize(outer.serialize())
         values = [np.asarray(p.call(X)) for p in (exported, read, outer, again)]

@@ -60,6 +60,7 @@ export.deserialize(export.export(jax.jit(lambda x: x * 2))(put(X, "x", mesh=expl
 export.deserialize(export.export(jax.jit(lambda x: x * 2))(put(X, "x", mesh=explicit)).serialize()).call(put(X, "x", mesh=explicit))
 export.export(jax.jit(jax.shard_map(lambda x: lax.psum(x, "x"), mesh=m, in_specs=P("x"), out_specs=P())))(v).call(v)
 export.deserialize(export.export(jax.jit(lambda x: x))(jax.device_put(X, One(d[0], memory_kind="pinned_host"))).serialize()).in_avals
+named(export.deserialize(export.export(jax.jit(lambda x, y: (x, y), in_shardings=(on("x"), on("y")), out_shardings=(on(None), on("x"))))(np.ones(8), np.ones(8)).serialize(1)))
 len({(e := export.export(jax.jit(jnp.sin))(1.0)), e}), e == export.export(jax.jit(jnp.sin))(1.0)
 export.deserialize(export.export(jax.jit(lambda x: x))(registered(1.0, collections.OrderedDict(b=2, a=(None, [3])))).serialize()).in_tree
 """.strip().splitlines()
