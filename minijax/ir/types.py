@@ -252,7 +252,8 @@ class ShapedArray(AbstractValue):
         return tangent.sharded_over(mesh, self.entries, spec.reduced, spec.unreduced)
 
     def str_short(self, short_dtypes: bool = False, mesh_axis_types: bool = False) -> str:
-        name = dtypes.short_name(self.dtype) if short_dtypes else self.dtype.name
+        is_short = short_dtypes or self.dtype == dtypes.float0  # which NumPy calls void
+        name = dtypes.short_name(self.dtype) if is_short else self.dtype.name
         space = "" if self.memory_space is Device else f"<{self.memory_space.name.lower()}>"
         sizes = self.shape if self._sharding is None else map(_split_size, self.shape, self.entries)
         types = self._axis_types_text() if mesh_axis_types and self._sharding is not None else ""
