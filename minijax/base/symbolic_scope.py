@@ -4,20 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from minijax.base import source
-from minijax.base.symbolic import (
-    GUIDE,
-    FLOORDIV,
-    MOD,
-    Bounds,
-    Dim,
-    SymbolicDim,
-    Term,
-    Terms,
-    operation,
-    sub,
-    terms_of,
-    text,
-)
+from minijax.base.symbolic import FLOORDIV, GUIDE, MOD, Bounds, Dim, SymbolicDim, Term, Terms, operation, terms_of, text
 from minijax.base.symbolic_bounds import Decision
 from minijax.base.symbolic_text import parse_constraint, parse_shape
 
@@ -91,6 +78,8 @@ class SymbolicScope:
             if isinstance(n, int) and term.powers[0][1] == 1:
                 whole = n * operation(FLOORDIV, x, n, self)
                 self._assume(whole, "==", x, f"{text(terms_of(whole))} == {x}")
+        if term in self.rules:
+            raise NotImplementedError(f"Found multiple equality constraints with the same left-hand-side: {shown}")
         self.rules[term] = (abs(k), terms_of(right if k > 0 else -right))
 
     def require_same(self, other: "SymbolicScope", d: SymbolicDim, when: str) -> None:

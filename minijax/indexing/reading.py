@@ -7,15 +7,18 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes, errors
+from minijax.base.symbolic import Dim, is_dim, is_int
 from minijax.indexing.language import Index, Options, Slot, Span, Window, index_dtype, keeps_axis
 from minijax.indexing.plan import Plan, plan
 from minijax.ir.types import ShapedArray, typeof
+from minijax.partition.explicit import typed_sharding
 from minijax.primitives import counting, gather_scatter, moving, structural
 from minijax.primitives.convert import as_type, convert
 from minijax.primitives.dynamic_slice import dynamic_slice
 from minijax.primitives.elementwise import add, lt, mul, select_n
 from minijax.primitives.gather_scatter import FILL_OR_DROP, ONE_HOT, PROMISE_IN_BOUNDS, GatherScatterMode
 from minijax.primitives.promote import promote_dtypes
+from minijax.primitives.sharding import resharded_as
 from minijax.primitives.values import array_of
 from minijax.run.array import Array
 
@@ -30,7 +33,10 @@ def read(x: Any, operands: Sequence, index: Index, options: Options) -> Any:
     if gathers or index.has_arrays():
         return _gathered(x, operands, index, options)
     on_axes = index.on_axes()
-    if all(_is_static(e, index.shape[a], options.wrap_negative_indices) for a, e in on_axes):
+    if not all(map(is_int, index.shape)):
+        if any(keeps_axis(e) and not e.is_whole(index.shape[a]) for a, e in on_axes):
+            return _gathered(x, operands, index, options)
+    elif all(_is_static(e, index.shape[a], options.wrap_negative_indices) for a, e in on_axes):
         return _with_axes_of(_sliced(x, index), index)
     if any(keeps_axis(e) and abs(e.step) != 1 for _, e in on_axes):
         return _gathered(x, operands, index, options)
@@ -71,7 +77,8 @@ def _dynamic_sliced(x: Any, operands: Sequence, index: Index, options: Options) 
 def _start(e: Any, size: int, operands: Sequence, dtype: np.dtype) -> Any:
     if type(e) in (Slot, Window):
         return as_type(operands[e.place], dtype)
-    return np.asarray(e if type(e) is int else e.positive(size)[0]).astype(dtype)[()]
+    start = e if type(e) is int else e.positive(size)[0]
+    return np.asarray(start).astype(dtype)[()] if is_int(start) else convert(start, dtype)
 
 
 def _with_axes_of(x: Any, index: Index) -> Any:
@@ -90,10 +97,15 @@ def from_front(i: Any, size: int) -> Any:
     dtype = typeof(i).dtype
     if dtypes.issubdtype(dtype, np.unsignedinteger):
         return i
-    if size > dtypes.iinfo(dtype).max:
+    if is_int(size) and size > dtypes.iinfo(dtype).max:
         i, dtype = convert(i, np.dtype(np.int32)), np.dtype(np.int32)
-    below = i < 0 if isinstance(i, np.ndarray) else lt(i, dtype.type(0))
-    return select_n(below, i, add(i, size if typeof(i).weak_type else dtype.type(size)))
+    size = size if is_int(size) and typeof(i).weak_type else _typed(size, dtype)
+    below = i < 0 if isinstance(i, np.ndarray) and is_int(size) else lt(i, dtype.type(0))
+    return select_n(below, i, add(i, size))
+
+
+def _typed(size: Dim, dtype: np.dtype) -> Any:
+    return dtype.type(size) if is_int(size) else convert(size, dtype)
 
 
 # ---- index vectors -----------------------------------------------------------------------------------
@@ -108,7 +120,7 @@ def _index_vectors(p: Plan, shape: tuple, operands: Sequence, wraps: bool) -> An
         if p.group and part.axis == p.group[0][0]:
             members = _broadcast_together(members, p.group_shape, dtype)
         column = members[part.axis] if part.axis in members else _column(part.entry, operands, dtype)
-        column = dtype.type(column) if type(column) is int else column
+        column = _typed(column, dtype) if is_dim(column) else column
         columns.append(_as_index(column, dtype, typeof(column).ndim))
     if not columns:
         return np.zeros(0, dtype)
@@ -137,10 +149,10 @@ def _as_index(x: Any, dtype: Any, rank: int) -> Any:
 
 def _column(e: Span | Window, operands: Sequence, dtype: np.dtype) -> Any:
     """The start of a slice, a scalar; of one by another step than 1 the vector of its indices, ascending."""
-    start = dtype.type(e.start) if type(e) is Span else as_type(operands[e.place], dtype)
+    start = _typed(e.start, dtype) if type(e) is Span else as_type(operands[e.place], dtype)
     if e.step == 1:
         return start
-    indices = add(start, mul(dtype.type(e.step), counting.iota(dtype, e.size)))
+    indices = add(start, mul(_typed(e.step, dtype), counting.iota(dtype, e.size)))
     return structural.rev(indices, (0,)) if e.step < 0 else indices
 
 
@@ -179,7 +191,7 @@ def scatter(x: Any, operands: Sequence, values: Any, index: Index, options: Opti
     mode = FILL_OR_DROP if options.mode is None else GatherScatterMode.from_any(options.mode)
     values = structural.blank(p.result, aval.dtype) if values is None else values
     x, values = _promoted(x, values)
-    values = _broadcast_values(values, p.result)
+    values = _broadcast_values(values, _type_of_elements(aval, p, index))
     values = structural.squeeze(values, p.added) if p.added else values
     values = structural.rev(values, p.turned) if p.turned else values
     numbers = gather_scatter.scatter_numbers(p.numbers)
@@ -206,7 +218,27 @@ def _promoted(x: Any, values: Any) -> Sequence:
     return promote_dtypes(x, values)
 
 
-def _broadcast_values(values: Any, shape: tuple) -> Any:
+def _type_of_elements(aval: ShapedArray, p: Plan, index: Index) -> ShapedArray:
+    """The type of what an index names in a value of type `aval`, where it lies over Explicit axes as that does."""
+    if aval._sharding is None or any(aval.sums):
+        return ShapedArray(p.result, aval.dtype)
+    entries = list(aval.entries)
+    for axis in sorted(index.expanded):
+        entries.insert(axis, None)
+    kept = [
+        e if p.slice_sizes[axis] == index.shape[axis] else None
+        for axis, e in enumerate(entries)
+        if axis not in p.collapsed
+    ]
+    places = dict(zip(p.offset_dims, kept, strict=True))
+    found = [places.get(i) for i in range(len(p.gathered))]
+    for axis in p.added:
+        found.insert(axis, None)
+    return ShapedArray(p.result, aval.dtype, sharding=typed_sharding(aval._sharding.mesh, tuple(found)))
+
+
+def _broadcast_values(values: Any, aval: ShapedArray) -> Any:
+    shape = aval.shape
     have = typeof(values).shape
     if len(have) > len(shape):
         raise ValueError(f"Cannot broadcast to shape with fewer dimensions: arr_shape={have} shape={shape}")
@@ -215,4 +247,5 @@ def _broadcast_values(values: Any, shape: tuple) -> Any:
             f"Incompatible types for broadcasting: at[] was given values of type={typeof(values).str_short()} and "
             f"requested type={ShapedArray(shape, typeof(values).dtype).str_short()}"
         )
-    return moving.broadcast_to_shape(values, shape)
+    values = moving.broadcast_to_shape(values, shape, aval._sharding)
+    return values if any(typeof(values).sums) else resharded_as(values, aval)

@@ -89,27 +89,8 @@ def is_constant_dim(d: Any) -> bool:
     return isinstance(d, int) or np.ndim(d) == 0 and isinstance(d, np.integer)
 
 
-def is_symbolic_dim(p: Any) -> bool:
-    """Whether a dimension is a symbol; there are none."""
-    return False
-
-
-# The versions of the calling convention of jax's exported programs.
-minimum_supported_calling_convention_version, maximum_supported_calling_convention_version = 9, 10
-
-
 def is_constant_shape(s: Sequence) -> bool:
     return all(map(is_constant_dim, s))
-
-
-def max_dim(d1: Any, d2: Any) -> Any:
-    """The greater of two dimensions."""
-    return d1 if d1 is d2 else max(d1, d2)
-
-
-def min_dim(d1: Any, d2: Any) -> Any:
-    """The smaller of two dimensions."""
-    return d1 if d1 is d2 else min(d1, d2)
 
 
 array_types = {np.ndarray, *dtypes.ml_scalar_types}

@@ -25,6 +25,7 @@ from minijax.ir.types import (
     hi_classes,
     of_type,
     register_value_type,
+    symbol_kinds,
     typeof,
     value_kinds,
 )
@@ -295,9 +296,8 @@ class JaxprTrace(Trace):
             literal = as_literal(x, aval)
             if literal is not None:
                 return literal
-            kind = value_kinds.get(type(x))
-            if kind is not None and kind.operation is not None:
-                primitive, params = kind.operation(x)
+            if type(x) in symbol_kinds:
+                primitive, params = symbol_kinds[type(x)].operation(x)
                 return self.process(primitive, (), params)[0].val
         snapshot = self._snapshot(x)
         var = self.const_vars.get(id(snapshot))

@@ -5,7 +5,7 @@ from typing import Any
 from minijax.base import dtypes
 from minijax.base.symbolic import SymbolicDim
 from minijax.ir.primitive import Primitive
-from minijax.ir.types import ShapedArray, register_value_type
+from minijax.ir.types import ShapedArray, SymbolKind, symbol_kinds
 
 
 class DimAsValue(Primitive):
@@ -17,7 +17,8 @@ class DimAsValue(Primitive):
         return [_type_of_value(dim)]
 
     def lower(self, e, ins, outs, *, dim):
-        return [e.size(dim)]
+        size, (out,) = e.size(dim), outs
+        return [size if out.dtype == e.size_type.dtype else e.convert(size, e.size_type, out)]
 
 
 def _type_of_value(_: SymbolicDim) -> ShapedArray:
@@ -33,4 +34,4 @@ def dimension_as_value(d: Any) -> Any:
 
 
 SymbolicDim.as_value = staticmethod(dimension_as_value)
-register_value_type(SymbolicDim, _type_of_value, operation=lambda d: (dim_as_value_p, {"dim": d}))
+symbol_kinds[SymbolicDim] = SymbolKind(_type_of_value, lambda d: (dim_as_value_p, {"dim": d}))

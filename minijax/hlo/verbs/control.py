@@ -1,5 +1,6 @@
 """Verbs of control flow, calls of functions and custom calls, and order."""
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ from minijax.hlo import spell
 from minijax.hlo.locations import Surroundings
 from minijax.hlo.sizes import Sizes, has_sizes
 from minijax.hlo.spell import attribute, types_of
-from minijax.hlo.writer import FLAG, Avals, Build, Names, Region
+from minijax.hlo.writer import FLAG, INDEX, Avals, Build, Names, Region
 from minijax.ir.types import Name, ShapedArray
 
 _HOST_CALLS = {"cpu": "cpu", "cuda": "gpu", "rocm": "gpu"}  # in the names of XLA's targets
@@ -46,17 +47,35 @@ class Control(Sizes):
         regions = [Region((), outs, branch) for branch in branches]
         return self.op("case", (index,), (ShapedArray((), dtypes.int32),), outs, "", regions)
 
+    def looked_up(self, index: Name, items: Sequence[int]) -> Name:
+        """The item, of a fixed sequence of them, that an int32 index numbers."""
+        branches = [lambda i=i: [self.constant(i, INDEX)] for i in items]
+        return self.case_(index, branches, [INDEX])[0]
+
+    def written_case(self, index: Name, branches: Sequence[tuple[Sequence[str], Names]], outs: Avals) -> list[Name]:
+        """As `case_`, of branches that are given as lines, indented as in a region here, and the names of results."""
+
+        def build(lines, results):
+            self.lines += lines
+            return results
+
+        return self.case_(index, [functools.partial(build, *branch) for branch in branches], outs)
+
     def call(self, callee: str, operands: Names, ins: Avals, outs: Avals) -> list[Name]:
         """Calls the function with symbol `callee`."""
-        operands, ins = self.with_variables(operands, ins)
         call = "call" if self._in == "    " else "func.call"
         return self.results(f"{call} {callee}({', '.join(operands)})", ins, outs)
+
+    def call_program(self, callee: str, operands: Names, ins: Avals, outs: Avals) -> list[Name]:
+        """As `call`, of a function that takes the program's globals first."""
+        return self.call(
+            callee, [*self.globals.values(), *operands], [*map(self.global_type, self.globals), *ins], outs
+        )
 
     def composite(self, name: str, decomposition: str, operands: Names, ins: Avals, outs: Avals,
                   attributes: Mapping[str, Any], version: int = 0) -> list[Name]:  # fmt: skip
         """A named operation with a function, the symbol `decomposition`, that says what it means."""
         attrs = {"decomposition": decomposition}
-        operands, ins = self.with_variables(operands, ins)
         if attributes:
             attrs["composite_attributes"] = attribute(attributes)
         if version:
@@ -67,16 +86,21 @@ class Control(Sizes):
     def call_shared(self, name: str, key: Any, operands: Names, ins: Avals, outs: Avals, build: Build) -> list[Name]:
         """Calls a private function, which `build` writes at the first call with this key and these types."""
         self._height = max(self._height, 1)
-        return self.call(self.shared(name, key, ins, outs, build), operands, ins, outs)
+        return self.call_program(self._shared(name, key, ins, outs, build), operands, ins, outs)
 
     def shared(self, name: str, key: Any, ins: Avals, outs: Avals, build: Build, visibility: str = "private ") -> str:
         """The symbol of a function, which `build` writes the first time with this key and these types."""
-        key = (key, *ins, *outs), name, self.manual
+        outer, self.globals = self.globals, {}
+        callee = self._shared(name, key, ins, outs, build, visibility)
+        self.globals = outer
+        return callee
+
+    def _shared(self, name, key, ins, outs, build, visibility="private "):
+        key = (key, *ins, *outs), name, self.platforms, self.manual
         if key not in self._called:
             callee = self.unique_symbol(name)
             outer, self.around = self.around, Surroundings()
-            write = self.sized_function if visibility else self.typed_function
-            write(f"{visibility}{callee}", ins, outs, lambda args: build(*args))
+            self.program_function(f"{visibility}{callee}", ins, outs, lambda args: build(*args))
             self.around = outer
             self._called[key] = callee, 1
         return self._called[key][0]
@@ -93,6 +117,8 @@ class Control(Sizes):
         `aliases` maps operands to results; `called` are symbols; `frontend` are attributes that XLA hands on. Shapes of
         results that the program computes are operands too, if `shaped`.
         """
+        if self.reduction is not None:  # XLA would end the process
+            raise NotImplementedError(f"Cannot lower effectful `{self.reduction}`: its function calls `{target}`")
         attrs = {}
         if frontend:
             attrs["mhlo.frontend_attributes"] = attribute(frontend)
@@ -102,7 +128,7 @@ class Control(Sizes):
             attrs["sdy.sharding_rule"] = sharding_rule
         if api_version == 4:
             attrs["backend_config"] = '""'
-            attrs["mhlo.backend_config"] = attribute(backend_config or {})
+            attrs[spell.TYPED_CONFIG] = attribute(backend_config or {})
         else:
             config = backend_config if isinstance(backend_config, bytes) else str(backend_config or "")
             attrs["backend_config"] = spell.string(config)

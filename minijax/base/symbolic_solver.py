@@ -1,0 +1,196 @@
+"""The values of dimension variables, of the sizes of the arguments whose shapes name them."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from minijax.base.symbolic import GUIDE, PYTHON, Dim, Factor, SymbolicDim, Term, max_dim, min_dim, terms_of
+
+OPERATIONS: Mapping[str, Callable] = {**PYTHON, "max": max_dim, "min": min_dim}
+
+
+class Place(NamedTuple):
+    """An axis of an argument, the dimension that its shape names there, and the text of both."""
+
+    argument: int
+    axis: int
+    dim: Dim
+    name: str
+
+
+class Machine(Protocol):
+    """What computes: on ints at a call, on scalars in the text of a program."""
+
+    operations: Mapping[str, Callable[[Any, Any], Any]]
+
+    def size(self, place: Place) -> Any:
+        """The size that the argument has there."""
+        ...
+
+    def require(self, relation: str, x: Any, y: Any, message: str, values: Sequence) -> None:
+        """Requires `x >= y`, or `x == y`. `message` has a number in braces for each of the values."""
+        ...
+
+
+class AtOnce:
+    """Computes on the sizes of arguments: ints, or dimensions of another scope."""
+
+    operations = OPERATIONS
+
+    def __init__(self, shapes: Sequence[Sequence]):
+        self._shapes = shapes
+
+    def size(self, place: Place) -> Any:
+        return self._shapes[place.argument][place.axis]
+
+    def require(self, relation: str, x: Any, y: Any, message: str, values: Sequence) -> None:
+        if not (x >= y if relation == ">=" else x == y):
+            raise ValueError(message.format(*values))
+
+
+def variables_of(shapes: Sequence[Sequence]) -> list[str]:
+    """The dimension variables in shapes, sorted."""
+    return sorted({v for shape in shapes for d in shape if isinstance(d, SymbolicDim) for v in d.variables()})
+
+
+def solved(shapes: Sequence[Sequence], names: Sequence[str], machine: Machine) -> dict[str, Any]:
+    """The values of the dimension variables in the shapes of arguments, with these names.
+
+    Raises ValueError where they do not follow from equations that are linear in one variable; requires of the
+    machine that they are positive, and that all sizes and the constraints of the scope agree with them.
+    """
+    solver = _Solver(shapes, names, machine)
+    solver.solve()
+    solver.check_constraints()
+    return solver.values
+
+
+class _Solver:
+    """The equations that are left, and the variables that have a value."""
+
+    def __init__(self, shapes: Sequence[Sequence], names: Sequence[str], machine: Machine):
+        self.machine, self.values = machine, {}
+        self._obtained: list[tuple[str, Place]] = []
+        self._left = [
+            Place(i, axis, d, f"{name}.shape[{axis}]")
+            for i, (shape, name) in enumerate(zip(shapes, names, strict=True))
+            for axis, d in enumerate(shape)
+            if isinstance(d, SymbolicDim)
+        ]
+        rows = zip(shapes, names, strict=True)
+        self._shown = ",".join([f"{n}.shape = {_shape_text(s)}" for s, n in rows if any(map(_is_symbolic, s))])
+        self._scope = self._left[0].dim.scope if self._left else None
+
+    def solve(self) -> None:
+        while self._left:
+            before, self._left = self._left, []
+            self._left = [place for place in before if not self._take(place)]
+            if len(self._left) == len(before):
+                raise self._unsolved()
+
+    def _take(self, place: Place) -> bool:
+        """Uses an equation; False where more than one of its variables has no value."""
+        unknown = place.dim.variables() - self.values.keys()
+        if not unknown:
+            self._agree(place)
+            return True
+        if len(unknown) > 1:
+            return False
+        (variable,) = unknown
+        split = _linear(place.dim, variable)
+        if split is None:
+            return False
+        self._assign(variable, place, *split)
+        return True
+
+    def _assign(self, variable: str, place: Place, coefficient: int, rest: Dim) -> None:
+        operations, size = self.machine.operations, self.machine.size(place)
+        scaled = size if rest == 0 else operations["add"](size, self._value(-rest))
+        if coefficient < 0:
+            scaled = operations["mul"](scaled, -1)
+        divisor, value = abs(coefficient), scaled
+        if divisor != 1:
+            value, over = operations["floordiv"](scaled, divisor), operations["mod"](scaled, divisor)
+            self._require(
+                "==", over, 0, f"Division had remainder {{0}} when computing the value of '{variable}'.", over
+            )
+        self.values[variable] = value
+        self._obtained.append((variable, place))
+        self._require(">=", value, 1, f"Expected value >= 1 for dimension variable '{variable}'.")
+
+    def _agree(self, place: Place) -> None:
+        size, value = self.machine.size(place), self._value(place.dim)
+        told = (
+            f"Found inconsistency between dimension size {place.name} (= {{0}}) and the specification "
+            f"'{place.dim}' (= {{1}})."
+        )
+        self._require("==", size, value, told, size, value)
+
+    def check_constraints(self) -> None:
+        for equal, difference, shown in self._scope.constraints if self._scope is not None else ():
+            if not difference.variables() <= self.values.keys():
+                continue
+            value, relation = self._value(difference), "equal" if equal else "greater or equal"
+            told = f"Expected '{difference}' to be {relation} to 0, but found {{0}}. "
+            which = f"symbolic shape constraint {shown}"
+            self._require("==" if equal else ">=", value, 0, told, value, which=which)
+
+    def _value(self, d: Dim) -> Any:
+        return d.evaluate(self.values, self.machine.operations) if isinstance(d, SymbolicDim) else d
+
+    def _require(self, relation, x, y, told, *values, which="polymorphic shapes specification"):
+        numbers, rows = len(values), []
+        for variable, place in self._obtained:
+            rows.append(
+                f"'{variable}' = {{{numbers}}} from specification '{place.dim}' for dimension {place.name} "
+                f"(= {{{numbers + 1}}})"
+            )
+            values, numbers = (*values, self.values[variable], self.machine.size(place)), numbers + 2
+        message = (
+            f"Input shapes do not match the {which}. {told} {self._using()} Obtained dimension variables: "
+            f"{', '.join(rows)}. See {GUIDE}#shape-assertion-errors."
+        )
+        self.machine.require(relation, x, y, message, values)
+
+    def _using(self) -> str:
+        return f"Using the following polymorphic shapes specifications: {self._shown}."
+
+    def _unsolved(self) -> ValueError:
+        unknown = {v for place in self._left for v in place.dim.variables()} - self.values.keys()
+        left = ", ".join([f"'{place.dim}' for dimension size {place.name}" for place in self._left])
+        return ValueError(
+            f"Cannot solve for values of dimension variables {unknown}. We can only solve linear uni-variate "
+            f"constraints. {self._using()} Unprocessed specifications: {left}. See "
+            f"{GUIDE}#dimension-variables-must-be-solvable-from-the-input-shapes."
+        )
+
+
+def _is_symbolic(d: Any) -> bool:
+    return isinstance(d, SymbolicDim)
+
+
+def _shape_text(shape: Sequence) -> str:
+    return f"({', '.join(map(str, shape))}{',' * (len(shape) == 1)})"
+
+
+def _linear(d: SymbolicDim, variable: str) -> tuple[int, Dim] | None:
+    """The coefficient of a variable, and what else is added; None where it stands in another term."""
+    alone, coefficient, rest = Term(((Factor(variable), 1),)), 0, []
+    for term, k in terms_of(d):
+        if term == alone:
+            coefficient = k
+        elif variable in set(_names(term)):
+            return None
+        else:
+            rest.append((term, k))
+    if not rest:
+        return coefficient, 0
+    return coefficient, d - coefficient * SymbolicDim(((alone, 1),), d.scope)
+
+
+def _names(term: Term) -> Iterator[str]:
+    for factor, _ in term.powers:
+        if not factor.operands:
+            yield factor.name
+        for operand in factor.operands:
+            if isinstance(operand, SymbolicDim):
+                yield from operand.variables()
