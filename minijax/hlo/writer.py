@@ -74,6 +74,7 @@ class Writer:
         self.preamble: list[str] = []  # lines before the functions, such as meshes
         self.around = self.around_function = Surroundings()  # of what is written now, and of its function
         self.eqn: Any = None  # the equation that is being written
+        self.reduction: str | None = None  # the operation that joins elements by what is written now
         self.unique_symbol = _Symbols().unique
         self.marks: list[Mark] = []
         self.lines: list[str] = []

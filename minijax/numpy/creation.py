@@ -138,7 +138,7 @@ def _place(x: Any, device: Any, name: str = "", out_sharding: Any = None) -> Any
     if out_sharding is not None:
         return sharding.with_out_sharding(name, x, out_sharding)
     if device is None or isinstance(x, Tracer):
-        return x
+        return moving.held(x) if type(x) is np.ndarray else x
     return transfer.to_device(x, sharding_of_rank(device, typeof(x).ndim))
 
 
@@ -290,7 +290,8 @@ def _like(name: str, a: Any, fill: Any, dtype: Any, shape: Any, device: Any, out
         requested = requested if _fits(name, typeof(fill).shape, shape) != typeof(fill).shape else None
         out = moving.broadcast_to_shape(convert(fill, dtype or like.dtype), shape, requested)
     else:
-        split = like._sharding if shape == like.shape and isinstance(a, Tracer) and device is None else None
+        is_traced = isinstance(a, Tracer) or not (state.is_eager() or isinstance(a, Array))
+        split = like._sharding if shape == like.shape and is_traced and device is None else None
         out = _constant(shape, fill, dtype or like.dtype, not dtype and like.weak_type, requested or split)
     if device is None and out_sharding is None:
         return placed_like(out, a)

@@ -15,8 +15,8 @@ from minijax.base.symbolic import max_dim
 from minijax.ir import state
 from minijax.ir.primitive import Folding, Linear1, Primitive, fold_as, is_linear
 from minijax.ir.types import ShapedArray, Zero, is_value, typeof, value_kinds
-from minijax.partition.explicit import check_divides, check_same_entries, entries_of
-from minijax.partition.shardings import sharding_of_rank
+from minijax.partition.explicit import check_divides, check_same_entries, entries_of, sharding_in_type
+from minijax.partition.shardings import NamedSharding, sharding_of_rank
 from minijax.primitives import moving
 from minijax.primitives.convert import convert
 from minijax.primitives.device import placed_like
@@ -742,7 +742,9 @@ def full_like(
 def typeof_like(x: Any) -> ShapedArray:
     """The type of a value, or of anything with `shape` and `dtype`."""
     if type(x) not in value_kinds and hasattr(x, "shape") and hasattr(x, "dtype"):
-        return ShapedArray(tuple(x.shape), x.dtype, bool(getattr(x, "weak_type", False)))
+        sharding = getattr(x, "sharding", None)
+        split = sharding_in_type(sharding, len(x.shape)) if isinstance(sharding, NamedSharding) else None
+        return ShapedArray(tuple(x.shape), x.dtype, bool(getattr(x, "weak_type", False)), sharding=split)
     if is_value(x):
         return typeof(x)
     raise TypeError(f"full_like: Cannot determine dtype of {x!r}")

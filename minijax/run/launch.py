@@ -27,20 +27,23 @@ class Effects(NamedTuple):
     """The effects of a program that others have to be ordered with or waited for.
 
     `ordered` ones have a token each, raw arrays with the signature `token`, the first of which `fresh()` makes.
+    A program without them that has to be waited for is one that is noted, and else like any other.
     """
 
-    ordered: Sequence[Any]
-    token: Signature
-    fresh: Callable[[], Any]
+    ordered: Sequence[Any] = ()
+    token: Any = None
+    fresh: Any = None
+    note: Callable[[Any], None] | None = None
 
 
 def launcher(
     loaded: Loaded, signatures: Sequence[Signature], effects: Effects | None = None
 ) -> Callable[[Sequence], list]:
     """A function from raw inputs, which lie as the program expects them, to raw outputs with these signatures."""
-    if effects is not None:
+    note = effects.note if effects is not None else None
+    if effects is not None and note is None:
         return _launcher_with_effects(loaded, signatures, effects)
-    execute, handlers = _executor(loaded), [result_handler(sig) for sig in signatures]
+    execute, handlers = _executor(loaded, note), [result_handler(sig) for sig in signatures]
 
     # It holds the program, which the cache finds as long as somebody can run it.
     def launch(raws):
@@ -54,8 +57,8 @@ def launcher(
     return launch
 
 
-def _executor(loaded: Loaded) -> Callable[[Sequence], Any]:
-    """What runs a program on raw inputs and gives jaxlib's results."""
+def _executor(loaded: Loaded, note: Callable[[Any], None] | None = None) -> Callable[[Sequence], Any]:
+    """What runs a program on raw inputs and gives jaxlib's results; `note` gets the token of each run."""
     execute = loaded.executable.execute_sharded
 
     # jaxlib would end the process for an argument that is gone.
@@ -63,7 +66,11 @@ def _executor(loaded: Loaded) -> Callable[[Sequence], Any]:
         for raw in raws:
             if raw.is_deleted():
                 loaded.check_alive(raws)
-        return execute(raws)
+        if note is None:
+            return execute(raws)
+        results = execute(raws, with_tokens=True)
+        note(results.consume_token())
+        return results
 
     def execute_in_turn(raws):
         # On CPU the members of two collective programs can starve each other of threads, and XLA then aborts
@@ -77,9 +84,11 @@ def _executor(loaded: Loaded) -> Callable[[Sequence], Any]:
                     _last[0].block_until_ready()
             results = execute(raws, with_tokens=True)
             _last[0] = results.consume_token()
+            if note is not None:
+                note(_last[0])
         return results
 
-    if len(loaded.devices) == 1:
+    if len(loaded.devices) == 1 and note is None:
         return execute
     if loaded.devices[0].platform != "cpu":
         return execute_on_several

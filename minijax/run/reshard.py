@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from jaxlib import _hlo, _jax
 
+from minijax.base import dtypes
 from minijax.base.cache import cache
 from minijax.hlo.emitter import Emitter
 from minijax.hlo.module import layout_attributes, lower_jaxpr
@@ -18,6 +19,7 @@ from minijax.run.array import Signature, copied_raw, of_host, put_host, signatur
 from minijax.run.compile import compile_text
 from minijax.run.launch import launcher
 
+_BY_THE_HOST = frozenset((dtypes.int2, dtypes.uint2))  # XLA's collectives on CPU mix up elements of two bits
 # To start a program with collectives takes longer than to copy so many bytes in one thread.
 _SMALL = 1 << 20
 
@@ -35,6 +37,8 @@ def _way(old: Signature, new: Signature) -> Callable[[Any], Any] | None:
         return None
     if old.device is not None and new.device is not None:
         return lambda raw: relocated(raw, new)
+    if old.dtype in _BY_THE_HOST:
+        return None
     spans = not (old.sharding.is_fully_addressable and new.sharding.is_fully_addressable)
     if spans and {*devices} != {*targets}:
         return None

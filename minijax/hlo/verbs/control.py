@@ -117,6 +117,8 @@ class Control(Sizes):
         `aliases` maps operands to results; `called` are symbols; `frontend` are attributes that XLA hands on. Shapes of
         results that the program computes are operands too, if `shaped`.
         """
+        if self.reduction is not None:  # XLA would end the process
+            raise NotImplementedError(f"Cannot lower effectful `{self.reduction}`: its function calls `{target}`")
         attrs = {}
         if frontend:
             attrs["mhlo.frontend_attributes"] = attribute(frontend)
@@ -126,7 +128,7 @@ class Control(Sizes):
             attrs["sdy.sharding_rule"] = sharding_rule
         if api_version == 4:
             attrs["backend_config"] = '""'
-            attrs["mhlo.backend_config"] = attribute(backend_config or {})
+            attrs[spell.TYPED_CONFIG] = attribute(backend_config or {})
         else:
             config = backend_config if isinstance(backend_config, bytes) else str(backend_config or "")
             attrs["backend_config"] = spell.string(config)

@@ -120,7 +120,7 @@ class Index(Elementwise):
         if reducer is None:
             reducer = lambda *names: names[len(avals) :]  # noqa: E731
         ins = (*avals, indices_aval, *update_avals)
-        regions = (self._reducer(reducer, avals),)
+        regions = (self._reducer(reducer, avals, "scatter"),)
         return self.op("scatter", (*operands, indices, *updates), ins, avals, attrs, regions)
 
 
