@@ -362,7 +362,13 @@ def _on_the_mesh(x: Any) -> Any:
 
 def _one(aval: ShapedArray) -> Any:
     """The cotangent that gradients start from, as weak as the value is."""
-    one, ct_aval = held(made_varying(scalar_of(1, aval.dtype, aval.weak_type), aval)), aval.to_ct_aval()
+    ct_aval = aval.to_ct_aval()
+    if any(ct_aval.manual_axis_type[1:]):
+        raise ValueError(
+            f"grad: the gradient of a value of type {aval.str_short()} would begin with one, expected "
+            f"{ct_aval.str_short()}: `jax.lax.pcast` or `jax.lax.psum` brings it to another"
+        )
+    one = held(made_varying(scalar_of(1, aval.dtype, aval.weak_type), aval))
     return _on_the_mesh(one) if ct_aval._sharding is None else resharded_as(one, ct_aval)
 
 

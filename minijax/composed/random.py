@@ -10,6 +10,7 @@ import numpy as np
 
 from minijax.base import config, dtypes
 from minijax.base.naming import known_as, stands_for_jax
+from minijax.base.symbolic import Dim, is_int
 from minijax.composed.linalg.matrices import over_batch
 from minijax.dispatch.jitted import jitted
 from minijax.dispatch.operands import operand
@@ -117,7 +118,7 @@ class KeyOperation(ZeroJvp):
         raise NotImplementedError
 
     def lower(self, e, ins, outs, *operands, **params):
-        ins = tuple([a.varying_over(NOT_MANUAL.varying) for a in ins])  # loops are traced as if on one device
+        ins = tuple([a.update(manual_axis_type=NOT_MANUAL) for a in ins])  # loops are traced as if on one device
         closed = _defined(self, ins, tuple(params.items()))
         return e.inlined(closed.jaxpr, e.constants(closed), operands)
 
@@ -318,15 +319,19 @@ def _positions(shape: tuple[int, ...]) -> tuple[Any, Any]:
         return np.uint32(0), np.uint32(0)
     axes = range(len(shape))
     iotas = [_iota(UINT64, shape, i) for i in axes]
-    strides = [np.uint64(prod(shape[i + 1 :])) for i in axes]
+    strides = [_stride(prod(shape[i + 1 :])) for i in axes]
     position = functools.reduce(ops.add, list(map(ops.mul, strides, iotas)))
     high = ops.shift_right_logical(position, np.uint64(_WORD))
     low = convert(position, UINT32)
     return convert(high, UINT32), low
 
 
-def _count(size: int) -> Any:
-    if size > np.iinfo(UINT32).max:
+def _stride(n: Dim) -> Any:
+    return np.uint64(n) if is_int(n) else convert(n, UINT64)
+
+
+def _count(size: Dim) -> Any:
+    if is_int(size) and size > np.iinfo(UINT32).max:
         raise NotImplementedError(
             f"random bits of more than 2**32 - 1 words ({size}) need the option jax_threefry_partitionable"
         )

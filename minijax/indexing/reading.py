@@ -150,7 +150,7 @@ def _column(e: Span | Window, operands: Sequence, dtype: np.dtype) -> Any:
     start = _typed(e.start, dtype) if type(e) is Span else as_type(operands[e.place], dtype)
     if e.step == 1:
         return start
-    indices = add(start, mul(dtype.type(e.step), counting.iota(dtype, e.size)))
+    indices = add(start, mul(_typed(e.step, dtype), counting.iota(dtype, e.size)))
     return structural.rev(indices, (0,)) if e.step < 0 else indices
 
 

@@ -59,6 +59,15 @@ class ManualAxisType(_ManualAxes):
     def __new__(cls, varying: Iterable = (), unreduced: Iterable = (), reduced: Iterable = ()) -> "ManualAxisType":
         return super().__new__(cls, frozenset(varying), frozenset(unreduced), frozenset(reduced))
 
+    def moved(self, axes: Iterable, source: str | None, target: str | None) -> "ManualAxisType":
+        """This type where the value is no longer `source` over the axes, but `target`; None: invarying."""
+        fields = self._asdict()
+        if source is not None:
+            fields[source] = fields[source].difference(axes)
+        if target is not None:
+            fields[target] = fields[target].union(axes)
+        return ManualAxisType(**fields)
+
     def __reduce__(self):
         return functools.partial(ManualAxisType, **self._asdict()), ()
 
@@ -133,9 +142,12 @@ class ShapedArray(AbstractValue):
 
     @property
     def sums(self) -> tuple[frozenset, frozenset]:
-        """The Explicit axes over which values are unreduced, and reduced, as their type says."""
-        spec = None if self._sharding is None else self._sharding.spec
-        return (_NONE, _NONE) if spec is None else (spec.unreduced, spec.reduced)
+        """The Explicit and manual axes over which values are unreduced, and reduced, as their type says."""
+        _, unreduced, reduced = self.manual_axis_type
+        if self._sharding is None:
+            return unreduced, reduced
+        spec = self._sharding.spec
+        return spec.unreduced | unreduced, spec.reduced | reduced
 
     def sharded_over(
         self, mesh: Any, entries: Entries, unreduced: frozenset = _NONE, reduced: frozenset = _NONE
@@ -199,10 +211,15 @@ class ShapedArray(AbstractValue):
 
     def to_ct_aval(self) -> "ShapedArray":
         # What each device adds to the cotangent of a value that all have (reduced) is a part of a sum (unreduced).
-        tangent, (unreduced, reduced) = self.to_tangent_aval(), self.sums
-        if not (unreduced or reduced):
+        tangent = self.to_tangent_aval()
+        if not any(self.sums):
             return tangent
-        return tangent.sharded_over(self._sharding.mesh, self.entries, reduced, unreduced)
+        varying, unreduced, reduced = self.manual_axis_type
+        tangent = tangent.update(manual_axis_type=ManualAxisType(varying, reduced, unreduced))
+        if self._sharding is None:
+            return tangent
+        spec = self._sharding.spec
+        return tangent.sharded_over(self._sharding.mesh, self.entries, spec.reduced, spec.unreduced)
 
     def str_short(self, short_dtypes: bool = False, mesh_axis_types: bool = False) -> str:
         name = dtypes.short_name(self.dtype) if short_dtypes else self.dtype.name
@@ -219,18 +236,15 @@ class ShapedArray(AbstractValue):
         return f"({{{', '.join(texts)}}})"
 
     def _varying_text(self) -> str:
-        spec = None if self._sharding is None else self._sharding.spec
-        letters = [("V", self.manual_axis_type.varying)]
-        if spec is not None:
-            letters += [("U", spec.unreduced), ("R", spec.reduced)]
-        texts = [f"{letter}:{_axes_text(sorted(map(str, axes)))}" for letter, axes in letters if axes]
+        kinds = zip("VUR", (self.manual_axis_type.varying, *self.sums), strict=True)
+        texts = [f"{letter}:{_axes_text(sorted(map(str, axes)))}" for letter, axes in kinds if axes]
         return f"{{{', '.join(texts)}}}" if texts else ""
 
     def varying_over(self, axes: frozenset) -> "ShapedArray":
         """This type of a value that varies over these mesh axes and no others."""
         if self.manual_axis_type.varying == axes:
             return self
-        return self.update(manual_axis_type=ManualAxisType(axes) if axes else NOT_MANUAL)
+        return self.update(manual_axis_type=self.manual_axis_type._replace(varying=axes))
 
     def in_space(self, space: MemorySpace) -> "ShapedArray":
         """This type of a value in that memory."""

@@ -9,7 +9,8 @@ import numpy as np
 
 from minijax.api.vmap import vmap
 from minijax.base import dims, dtypes, errors, tree
-from minijax.base.symbolic import is_int, max_dim
+from minijax.base.dims import as_index
+from minijax.base.symbolic import is_dim, is_int, max_dim
 from minijax.dispatch.fused import fused
 from minijax.dispatch.jitted import jitted
 from minijax.ir import state
@@ -289,7 +290,8 @@ def _like(name: str, a: Any, fill: Any, dtype: Any, shape: Any, device: Any, out
         requested = requested if _fits(name, typeof(fill).shape, shape) != typeof(fill).shape else None
         out = moving.broadcast_to_shape(convert(fill, dtype or like.dtype), shape, requested)
     else:
-        split = like._sharding if shape == like.shape and isinstance(a, Tracer) and device is None else None
+        is_traced = isinstance(a, Tracer) or not (state.is_eager() or isinstance(a, Array))
+        split = like._sharding if shape == like.shape and is_traced and device is None else None
         out = _constant(shape, fill, dtype or like.dtype, not dtype and like.weak_type, requested or split)
     if device is None and out_sharding is None:
         return placed_like(out, a)
@@ -344,6 +346,11 @@ def arange(
     is_symbolic = not all(map(is_int, (start, stop, step)))
     if is_symbolic:
         step = 1 if step is None else step
+        if not all(map(is_dim, (start, stop, step))):
+            raise ValueError(
+                "arange: beside a symbolic dimension, start, stop and step must be either dimension expressions or "
+                f"integers, got {start}, {stop}, {step}"
+            )
     if step is not None and step == 0:
         raise ZeroDivisionError("arange: division by zero, step must not be 0")
     is_narrow = step is not None and dtypes.issubdtype(dtype, np.floating) and dtype.itemsize < 4
@@ -394,7 +401,7 @@ def linspace(
 ) -> Any:
     """As `numpy.linspace`."""
     if type(num) is not int:
-        num = operator.index(concrete(num, "linspace", "num"))
+        num = as_index(concrete(num, "linspace", "num"))
     if num < 0:
         raise ValueError(f"linspace: Number of samples, {num}, must be non-negative.")
     start, stop = arraylike("linspace", start, stop)

@@ -254,6 +254,10 @@ class _AxesOfMesh(Immutable, contextlib.ContextDecorator):
     def shape_tuple(self) -> tuple[tuple[Hashable, int], ...]:
         return tuple(zip(self.axis_names, self.axis_sizes, strict=True))
 
+    def has_axes_of(self, other: Any) -> bool:
+        """Whether the axes of both have the same names, sizes and types."""
+        return self.shape_tuple == other.shape_tuple and self.axis_types == other.axis_types
+
     def _axes_of_type(self, kind: AxisType) -> tuple:
         return tuple(n for n, k in zip(self.axis_names, self.axis_types, strict=True) if k is kind)
 
@@ -296,18 +300,18 @@ def context_mesh() -> "Mesh | None":
 
 
 def abstract_context() -> "AbstractMesh | None":
-    """The mesh without devices that `use_abstract_mesh` or `set_mesh` made this thread's, or None."""
-    abstract, mesh = _abstract_context.value, _context_mesh.value
+    """The mesh without devices of the equation at hand, or that `use_abstract_mesh` or `set_mesh` made the thread's."""
+    abstract, mesh = thread.context.cur_abstract_mesh or _abstract_context.value, _context_mesh.value
     return abstract if abstract is not None else None if mesh is None else mesh.abstract_mesh
 
 
 def mesh_of_specs() -> "Mesh | AbstractMesh | None":
     """The mesh that specs without one are on: the one that is set, its axes of the types that they have now."""
-    abstract, mesh = _abstract_context.value, _context_mesh.value
+    abstract, mesh = thread.context.cur_abstract_mesh or _abstract_context.value, _context_mesh.value
     if abstract is None or mesh is not None and mesh.abstract_mesh == abstract:
         return mesh
-    if mesh is not None and mesh.shape_tuple == abstract.shape_tuple:
-        return Mesh(mesh.devices, mesh.axis_names, abstract.axis_types)
+    if mesh is not None and mesh.size == abstract.size:
+        return Mesh(mesh.devices.reshape(abstract.axis_sizes), abstract.axis_names, abstract.axis_types)
     return abstract
 
 
@@ -320,6 +324,12 @@ class use_abstract_mesh:  # noqa: N801
         self._mesh = mesh
 
     def __enter__(self) -> "AbstractMesh":
+        around = abstract_context()
+        if around is not None and not self._mesh.empty and around.size != self._mesh.size:
+            raise ValueError(
+                f"use_abstract_mesh cannot change the size of the mesh: {self._mesh} is for {self._mesh.size} devices, "
+                f"the mesh that is set, {around}, for {around.size}"
+            )
         self._saved = _abstract_context.value
         self._context = entered(thread.context._replace(cur_abstract_mesh=self._mesh))
         _abstract_context.override(self._mesh)

@@ -254,6 +254,7 @@ class DotGeneral(Product):
         return [(*lhs_batch, *free[0], *free[1])]
 
     def sums(self, avals, params):
+        self._check_unreduced(avals)
         return frozenset(), frozenset()
 
     def _check_unreduced(self, avals):
