@@ -362,7 +362,13 @@ def _on_the_mesh(x: Any) -> Any:
 
 def _one(aval: ShapedArray) -> Any:
     """The cotangent that gradients start from, as weak as the value is."""
-    one, ct_aval = held(made_varying(scalar_of(1, aval.dtype, aval.weak_type), aval)), aval.to_ct_aval()
+    ct_aval = aval.to_ct_aval()
+    if any(ct_aval.manual_axis_type[1:]):
+        raise ValueError(
+            f"grad: the gradient of a value of type {aval.str_short()} would begin with one, expected "
+            f"{ct_aval.str_short()}: `jax.lax.pcast` or `jax.lax.psum` brings it to another"
+        )
+    one = held(made_varying(scalar_of(1, aval.dtype, aval.weak_type), aval))
     return _on_the_mesh(one) if ct_aval._sharding is None else resharded_as(one, ct_aval)
 
 
@@ -395,6 +401,7 @@ def _positions(nums: Sequence[int], count: int) -> list[int]:
 def _check_input(name: str, x: Any, holomorphic: bool, allow_int: bool) -> None:
     _check_value(name, x)
     dtype = typeof(x).dtype
+    dtypes.check_for_programs(dtype)
     if holomorphic:
         _check_complex(name, "input", dtype)
     elif dtypes.issubdtype(dtype, dtypes.extended) or dtypes.issubdtype(dtype, np.integer) or dtype == np.bool_:
@@ -508,7 +515,9 @@ def _basis(value: Any) -> Any:
     for x, block in zip(leaves, split(identity, sizes, 1), strict=True):
         block = moving.reshape_to(block, (ndim, *typeof(x).shape))
         # With a sharding prescribed the conversion stays in the jaxpr, even where it changes nothing.
-        params = dict(new_dtype=typeof(x).dtype, weak_type=typeof(x).weak_type, sharding=UNSPECIFIED)
+        over = typeof(x)._sharding
+        over = UNSPECIFIED if over is None else over.update(spec=P(None, *over.spec))
+        params = dict(new_dtype=typeof(x).dtype, weak_type=typeof(x).weak_type, sharding=over)
         parts.append(made_varying(convert_element_type_p.bind(block, **params), typeof(x)))
     return treedef.unflatten(parts)
 

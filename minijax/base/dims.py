@@ -1,21 +1,25 @@
-"""Arithmetic of dimension sizes: ints, and symbolic ones in programs that are exported."""
+"""Arithmetic of dimension sizes: ints, and symbolic ones, which pass through as they are."""
 
+import math
 import operator
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from minijax.base.symbolic import SymbolicDim
+from minijax.base import errors
+from minijax.base.symbolic import Dim, SymbolicDim, max_dim
 
 
 def canonical_dim(size: Any) -> Any:
-    """`size` as an int; a symbolic one as it is. Raises TypeError for anything that is not an integer."""
+    """`size` as an int, or the symbolic dimension that it is. Raises TypeError for anything else."""
     if isinstance(size, SymbolicDim):
         return size
     try:
         return operator.index(size)
     except TypeError:
+        if isinstance(size, SymbolicDim):
+            return size
         text = f"Shapes must be 1D sequences of concrete values of integer type, got a dimension of size {size!r}."
         if hasattr(size, "_origin_msg"):
             text += "\nIf using `jit`, try using `static_argnums` or applying `jit` to smaller subfunctions."
@@ -23,8 +27,13 @@ def canonical_dim(size: Any) -> Any:
         raise TypeError(text) from None
 
 
-def canonical_shape(shape: Sequence) -> tuple[int, ...]:
-    """`shape` as a tuple of ints. Raises TypeError for anything else."""
+def as_index(size: Any) -> Any:
+    """`size` as `operator.index` has it; a symbolic one as it is."""
+    return size if isinstance(size, SymbolicDim) else operator.index(size)
+
+
+def canonical_shape(shape: Sequence) -> tuple[Any, ...]:
+    """`shape` as a tuple of ints and symbolic dimensions. Raises TypeError for anything else."""
     try:
         return tuple(d if type(d) is int else canonical_dim(d) for d in shape)
     except TypeError as error:
@@ -33,13 +42,13 @@ def canonical_shape(shape: Sequence) -> tuple[int, ...]:
         raise TypeError(f"Shapes must be 1D sequences of concrete values of integer type, got {shape!r}.") from None
 
 
-def shape_of(shape: Any) -> tuple[int, ...]:
+def shape_of(shape: Any) -> tuple[Any, ...]:
     """The shape that a sequence of sizes, or a single size, means; NumPy says what a sequence is."""
     has_many = type(shape) in (tuple, list) or (not isinstance(shape, SymbolicDim) and np.ndim(shape) > 0)
     return canonical_shape(shape if has_many else (shape,))
 
 
-def shape_of_iterable(shape: Any) -> tuple[int, ...]:
+def shape_of_iterable(shape: Any) -> tuple[Any, ...]:
     """As `shape_of`, of anything that can be iterated over."""
     return shape_of(tuple(shape) if isinstance(shape, Iterable) and getattr(shape, "ndim", 1) else shape)
 
@@ -50,3 +59,32 @@ def canonical_axis(axis: Any, ndim: int) -> int:
     if not -ndim <= i < ndim:
         raise ValueError(f"axis {i} is out of bounds for array of dimension {ndim}")
     return i + ndim if i < 0 else i
+
+
+def divide_shape_sizes(shape: Sequence[Dim], other: Sequence[Dim]) -> Dim:
+    """How many times the size of `other` that of `shape` is; 1 if both are zero.
+
+    Raises InconclusiveDimensionOperation where there may be a remainder.
+    """
+    size, divisor = math.prod(shape), math.prod(other)
+    if isinstance(size, int) and isinstance(divisor, int) and size == divisor:
+        return 1
+    quotient, remainder = divmod(size, divisor)
+    if not isinstance(remainder, int) or remainder:
+        raise errors.InconclusiveDimensionOperation(
+            f"Cannot divide evenly the sizes of shapes {tuple(shape)} and {tuple(other)}. The remainder {remainder} "
+            "should be 0."
+        )
+    return quotient
+
+
+def dilate_dim(d: Dim, dilation: Dim) -> Dim:
+    """The size of an axis with `dilation - 1` elements put between each two."""
+    if isinstance(dilation, int) and dilation == 1:
+        return d
+    return max_dim(0, (d - 1) * dilation + 1)
+
+
+def stride_dim(d: Dim, window: Dim, stride: Dim) -> Dim:
+    """How many windows that lie `stride` apart fit into an axis."""
+    return max_dim((d - window) // stride + 1, 0)

@@ -1,19 +1,18 @@
 """Symbolic dimensions: polynomials over dimension variables and over operations on such polynomials."""
 
 import functools
-import math
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol, TypeAlias
 
 from minijax.base import errors
 
 GUIDE = "https://docs.jax.dev/en/latest/export/shape_poly.html"
 FLOORDIV, MAX, MIN, MOD = "floordiv", "max", "min", "mod"
-PYTHON = {"add": operator.add, "mul": operator.mul, FLOORDIV: operator.floordiv, MOD: operator.mod}
 
 Dim: TypeAlias = "int | SymbolicDim"
 Bounds: TypeAlias = tuple[float, float]
+Operations: TypeAlias = Mapping[str, Callable[[Any, Any], Any]]
 Terms: TypeAlias = "tuple[tuple[Term, int], ...]"
 
 
@@ -153,9 +152,8 @@ def as_dim(x: Any) -> "Dim | None":
         return None
 
 
-def _arithmetic(function: Callable[[Any, Any], Any]) -> tuple[Callable, Callable]:
-    """The two methods of an operator: of dimensions as `function` has it, of anything else on the values."""
-    by_value = getattr(operator, function.__name__, divmod)
+def _arithmetic(function: Callable[[Any, Any], Any], by_value: Callable[[Any, Any], Any]) -> tuple[Callable, Callable]:
+    """The two methods of an operator: `function` of dimensions, `by_value` with anything else."""
 
     def forward(self: "SymbolicDim", other: Any) -> Any:
         d = as_dim(other)
@@ -191,8 +189,10 @@ def sub(x: Dim, y: Dim) -> Dim:
 
 
 def mul(x: Dim, y: Dim) -> Dim:
-    if isinstance(x, int) or isinstance(y, int):
-        return linear((x, y) if isinstance(y, int) else (y, x))
+    if isinstance(y, int):
+        return linear((x, y))
+    if isinstance(x, int):
+        return linear((y, x))
     scope = _scope(x, y, when="for operation mul")
     return total(scope, ((s * t, k * n) for s, k in x.terms for t, n in y.terms))
 
@@ -299,12 +299,12 @@ class SymbolicDim:
             return False
         return self.key == other.key or bool(self.scope.rules) and isinstance(d := sub(self, other), int) and d == 0
 
-    __add__, __radd__ = _arithmetic(add)
-    __sub__, __rsub__ = _arithmetic(sub)
-    __mul__, __rmul__ = _arithmetic(mul)
-    __floordiv__, __rfloordiv__ = _arithmetic(floordiv)
-    __mod__, __rmod__ = _arithmetic(mod)
-    __divmod__, __rdivmod__ = _arithmetic(div_mod)
+    __add__, __radd__ = _arithmetic(add, operator.add)
+    __sub__, __rsub__ = _arithmetic(sub, operator.sub)
+    __mul__, __rmul__ = _arithmetic(mul, operator.mul)
+    __floordiv__, __rfloordiv__ = _arithmetic(floordiv, operator.floordiv)
+    __mod__, __rmod__ = _arithmetic(mod, operator.mod)
+    __divmod__, __rdivmod__ = _arithmetic(div_mod, divmod)
 
     __ge__ = _comparison(">=", _at_least)
     __le__ = _comparison("<=", lambda x, y, shown: _at_least(y, x, shown))
@@ -351,42 +351,44 @@ class SymbolicDim:
 
     def variables(self) -> set[str]:
         """The names of the variables that the dimension depends on."""
-        return set(_variables(self))
+        return set[str]().union(*(names_in(term) for term, _ in self.terms))
 
-    def evaluate(self, env: Mapping[str, Any], operations: Mapping[str, Callable[[Any, Any], Any]] = PYTHON) -> Any:
+    def evaluate(
+        self, env: Mapping[str, Any], operations: "Mapping[str, Callable[[Any, Any], Any]] | None" = None
+    ) -> Any:
         """The value where each variable has that of `env`: an int, a dimension, or what `operations` computes on.
 
         An operation may have an int as either operand.
         """
-        parts = (_term_value(term, k, env, operations) for term, k in self.terms)
+        operations = operations or PYTHON
+        parts = [_term_value(term, k, env, operations) for term, k in self.terms]
         return functools.reduce(operations["add"], parts)
 
 
-def _variables(d: Dim) -> Iterator[str]:
-    for term, _ in terms_of(d):
-        for factor, _ in term.powers:
-            if not factor.operands:
-                yield factor.name
-            for operand in factor.operands:
-                yield from _variables(operand)
+def names_in(term: Term) -> set[str]:
+    """The names of the variables that a term depends on."""
+    factors = [factor for factor, _ in term.powers]
+    names = {factor.name for factor in factors if not factor.operands}
+    inner = (names_in(t) for factor in factors for d in factor.operands for t, _ in terms_of(d))
+    return names.union(*inner)
 
 
-def _term_value(term: Term, k: int, env: Mapping[str, Any], operations: Mapping[str, Callable]) -> Any:
+def _term_value(term: Term, k: int, env: Mapping[str, Any], operations: Operations) -> Any:
     factors = [_factor_value(factor, env, operations) for factor, n in term.powers[::-1] for _ in range(n)]
     if k != 1 or not factors:
         factors.append(k)
     return functools.reduce(operations["mul"], factors)
 
 
-def _factor_value(factor: Factor, env: Mapping[str, Any], operations: Mapping[str, Callable]) -> Any:
+def _factor_value(factor: Factor, env: Mapping[str, Any], operations: Operations) -> Any:
     if factor.operands:
         values = [d if isinstance(d, int) else d.evaluate(env, operations) for d in factor.operands]
         return operations[factor.name](*values)
     if factor.name not in env:
         raise UnexpectedDimVar(
             f"Encountered dimension variable '{factor.name}' that is not appearing in the shapes of the function "
-            f"arguments, where these are: {sorted(env)}.\nSee {GUIDE}#dimension-variables-must-be-solvable-from-the-"
-            "input-shapes."
+            f"arguments.\nThe dimension variables that appear there are {sorted(env)}.\n"
+            f"See {GUIDE}#dimension-variables-must-be-solvable-from-the-input-shapes."
         )
     return env[factor.name]
 
@@ -440,5 +442,12 @@ def _extreme(name: str, x: Dim, y: Dim, if_first_greater: Dim, if_second_greater
     return if_second_greater if high <= 0 else operation(name, x, y, scope)
 
 
-PYTHON |= {MAX: max_dim, MIN: min_dim}
-INFINITY = math.inf
+# What the operations are on ints and on dimensions.
+PYTHON: Operations = {
+    "add": operator.add,
+    "mul": operator.mul,
+    FLOORDIV: operator.floordiv,
+    MOD: operator.mod,
+    MAX: max_dim,
+    MIN: min_dim,
+}

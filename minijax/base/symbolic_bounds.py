@@ -7,7 +7,7 @@ bounds of what is left, which has smaller terms only, bound the expression.
 import itertools
 import math
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 from minijax.base import symbolic
 from minijax.base.symbolic import ONE, Bounds, Dim, Factor, SymbolicDim, Term, Terms, inconclusive, operation, terms_of
@@ -21,6 +21,7 @@ class Decision:
     def __init__(self, scope: Any, constraints: Iterable[Any] = ()):
         self.scope = scope
         self.limits: dict[Term, Bounds] = {}
+        self.learned: set[Term] = set()
         self.mixed: dict[Term, dict[tuple[bool, Terms], None]] = {}
         for constraint in constraints:
             self.learn(constraint.difference)
@@ -30,6 +31,7 @@ class Decision:
         """The bounds of `d`, in a copy of what is known, which learns of the terms of `d`."""
         known = Decision(self.scope)
         known.limits, known.mixed = dict(self.limits), {term: dict(found) for term, found in self.mixed.items()}
+        known.learned = set(self.learned)
         known.learn(d)
         return known.range(terms_of(d))
 
@@ -84,7 +86,7 @@ class Decision:
         """Adds that `d` is at least, or equal to, zero, and what follows from that and one known constraint."""
         terms = terms_of(d)
         combined = [
-            (equal and known, _sum(terms, m, others, n))
+            (equal and known, terms_of(symbolic.total(self.scope, _sum(terms, m, others, n))))
             for term, k in terms
             for known, others, n, m in self.eliminating(term, k, smaller=False)
             if m > 0 or equal
@@ -95,9 +97,11 @@ class Decision:
 
     def add(self, equal: bool, terms: Terms) -> None:
         """Keeps a constraint: as a range if it has one term, beside its largest term otherwise."""
-        if not terms or terms[0][0] == ONE:
-            return
         (first, k), *others = terms
+        if first == ONE:
+            if k < 0 or equal and k:
+                self._fail(equal, terms)
+            return
         if others and others[0][0] != ONE:
             self.mixed.setdefault(first, {})[equal, terms] = None
             return
@@ -108,35 +112,56 @@ class Decision:
         if k < 0 or equal:
             high = min(high, _floor(value, k))
         if low > high:
-            raise ValueError(f"Unsatisfiable constraints: '{first}' is at least {low} and at most {high}.")
+            self._fail(equal, terms)
         self.limits[first] = low, high
 
     def learn(self, d: Dim) -> None:
-        """Adds what the operations in `d` imply."""
+        """Adds what the variables and the operations in `d` imply."""
         for term, _ in terms_of(d):
-            if term == ONE or term in self.limits:
+            if term == ONE or term in self.learned:
+                continue
+            self.learned.add(term)
+            result = symbolic.total(self.scope, ((term, 1),))
+            (factor, power), *others = term.powers
+            if not others and power == 1:
+                self._learn_factor(factor, result)
                 continue
             bounds = 1, 1
             for factor, power in term.powers:
-                one = self.learn_factor(factor)
+                alone = symbolic.total(self.scope, ((Term(((factor, 1),)), 1),))
+                self.learn(SymbolicDim(((Term(((factor, 1),)), 1),), self.scope))
+                one = self.range(terms_of(alone))
                 for _ in range(power):
                     bounds = _hull(_times(x, y) for x in bounds for y in one)
-            low, high = self.limits.get(term, (-INF, INF))
-            self.limits[term] = max(low, bounds[0]), min(high, bounds[1])
+            self._within(result, bounds)
 
-    def learn_factor(self, factor: Factor) -> Bounds:
-        """Adds what an operation implies, and gives its bounds."""
-        term = Term(((factor, 1),))
+    def _within(self, d: Dim, bounds: Bounds) -> None:
+        low, high = bounds
+        if low > -INF:
+            self._assume_if(False, d - int(low))
+        if high < INF:
+            self._assume_if(False, int(high) - d)
+
+    def _assume_if(self, equal: bool, d: Dim) -> None:
+        if not isinstance(d, int):
+            self.assume(equal, d)
+        elif d < 0 or equal and d:
+            self._fail(equal, terms_of(d))
+
+    def _fail(self, equal: bool, terms: Terms) -> NoReturn:
+        sign = "==" if equal else ">="
+        raise ValueError(f"Unsatisfiable constraint: {symbolic.text(terms)} {sign} 0, which follows in {self.scope}")
+
+    def _learn_factor(self, factor: Factor, result: Dim) -> None:
         if not factor.operands:
-            return self.limits.setdefault(term, (1, INF))
+            self._within(result, (1, INF))
+            return
         for d in factor.operands:
             self.learn(d)
         ranges = [self.range(terms_of(d)) for d in factor.operands]
-        self.limits[term] = self._operation_bounds(factor, *ranges)
-        for equal, d in self._relations(factor, ranges[1], SymbolicDim(((term, 1),), self.scope)):
-            if not isinstance(d, int):
-                self.assume(equal, d)
-        return self.limits[term]
+        self._within(result, self._operation_bounds(factor, *ranges))
+        for equal, d in self._relations(factor, ranges[1], result):
+            self._assume_if(equal, d)
 
     def _operation_bounds(self, factor: Factor, x: Bounds, y: Bounds) -> Bounds:
         match factor.name:
@@ -152,7 +177,7 @@ class Decision:
             return 0, y[1] - 1
         return (y[0] + 1, 0) if y[1] < 0 else (-INF, INF)
 
-    def _relations(self, factor: Factor, divisor: Bounds, result: SymbolicDim) -> Iterator[tuple[bool, Dim]]:
+    def _relations(self, factor: Factor, divisor: Bounds, result: Dim) -> Iterator[tuple[bool, Dim]]:
         """What is zero, or at least zero, because of how the result of an operation lies to its operands."""
         x, y = factor.operands
         match factor.name:

@@ -78,6 +78,8 @@ class SymbolicScope:
             if isinstance(n, int) and term.powers[0][1] == 1:
                 whole = n * operation(FLOORDIV, x, n, self)
                 self._assume(whole, "==", x, f"{text(terms_of(whole))} == {x}")
+        if term in self.rules:
+            raise NotImplementedError(f"Found multiple equality constraints with the same left-hand-side: {shown}")
         self.rules[term] = (abs(k), terms_of(right if k > 0 else -right))
 
     def require_same(self, other: "SymbolicScope", d: SymbolicDim, when: str) -> None:

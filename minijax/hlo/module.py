@@ -14,7 +14,7 @@ from minijax.hlo.portable import rules_of
 from minijax.hlo.shardy import constraining
 from minijax.hlo.sizes import SizesOfArguments
 from minijax.hlo.spell import type_of
-from minijax.hlo.writer import PLATFORM_INDEX, global_attributes, global_type
+from minijax.hlo.writer import PLATFORM_INDEX, global_attributes
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, Var
 from minijax.ir.types import Aval, ShapedArray, token_type
 from minijax.partition.layouts import Layout
@@ -85,7 +85,7 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platforms: Sequence[str] = ("
     variables = variables_of([a.shape for a in jaxpr.in_avals if isinstance(a, ShapedArray)])
     given = [*index, *variables]
     e.is_polymorphic |= bool(variables)
-    ins = [*map(global_type, index), *tokens, *jaxpr.in_avals, *hoisted_avals]
+    ins = [*map(e.global_type, index), *tokens, *jaxpr.in_avals, *hoisted_avals]
     outs = [*tokens, *jaxpr.out_avals]
     in_attrs = [*map(global_attributes, index), *[{"jax.token": "true"}] * len(ordered)] + [
         _arg_attrs(i, arg_attrs, aliases, donors, len(ordered)) for i in range(len(jaxpr.invars))
@@ -100,7 +100,7 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platforms: Sequence[str] = ("
 
     def located_head():
         locations = [""] * (len(index) + len(ordered)) + [f" loc({spell.string(n)})" for n in arg_names or ()]
-        return main.head([f"%arg{i}" for i in range(len(ins))], locations)
+        return e.meshes.on_a_mesh(main.head([f"%arg{i}" for i in range(len(ins))], locations))
 
     def body(args):
         e.globals, args = dict(zip(given, args, strict=False)), args[len(given) :]
@@ -121,6 +121,7 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platforms: Sequence[str] = ("
 
     is_wrapped = variables or (for_export and ordered)
     e.function(main.head, len(ins), main.wrapped(e, body, len(index), variables, sizes) if is_wrapped else body, outs)
+    e.functions[0][0] = e.meshes.on_a_mesh(e.functions[0][0])
     e.marks.append((e.functions[0], 1, len(e.functions[0]) - 1, e.around_function, None))
     name = spell.module_name(name)
     written = e.written(name, {**_attributes(e), **(attributes or {})}, located_head)
@@ -156,7 +157,7 @@ class _Main(NamedTuple):
 
         These stand before argument `at`; `sizes` writes their values, of the arguments.
         """
-        types, attrs = list(map(global_type, variables)), list(map(global_attributes, variables))
+        types, attrs = list(map(e.global_type, variables)), list(map(global_attributes, variables))
         inner = self._replace(
             ins=[*self.ins[:at], *types, *self.ins[at:]], in_attrs=[*self.in_attrs[:at], *attrs, *self.in_attrs[at:]]
         )
@@ -229,8 +230,8 @@ def _same_layout(i, out, in_layouts, out_layouts):
         texts = ["AUTO" if mode == '"auto"' else f"{mode or 'the default'}" for mode in (have, want)]
         side = "output" if have == '"auto"' else "input"
         raise ValueError(
-            f"jit: donated argument {i} has layout {texts[0]}, the result in its memory {texts[1]}: with Layout.AUTO "
-            f"as {side} layout too, XLA chooses both"
+            f"jit: donated argument {i} has layout {texts[0]}, the result in its memory {texts[1]}. Did you mean to "
+            f"set the **{side} layout** to **Layout.AUTO**? Then XLA chooses both"
         )
     return have == want
 

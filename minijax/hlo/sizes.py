@@ -6,7 +6,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from minijax.base import dtypes
 from minijax.base.symbolic_solver import Place
 from minijax.hlo import spell
 from minijax.hlo.spell import type_of, types_of
@@ -44,28 +43,23 @@ class Sizes(Writer):
         self.operations = {name: partial(self._with, operation) for name, operation in _BINARY.items()}
         self.operations |= {"floordiv": self._floordiv, "mod": self._mod}
 
-    @staticmethod
-    def size_type() -> ShapedArray:
-        """The type that programs compute sizes in: that of Python's ints."""
-        return ShapedArray((), dtypes.scalar_dtype(int))
-
     def list_type(self, count: int) -> ShapedArray:
         """The type of a list of so many sizes."""
-        return ShapedArray((count,), self.size_type().dtype)
+        return ShapedArray((count,), self.size_type.dtype)
 
     def size(self, size: Size) -> Name:
         """A size as a scalar."""
         if isinstance(size, str):
             return size
         if isinstance(size, int | np.integer):
-            return self.constant(int(size), self.size_type())
+            return self.constant(int(size), self.size_type)
         return size.evaluate(self.globals, self.operations)
 
     def add_sizes(self, x: Size, y: Size) -> Name:
         return self._with("add", x, y)
 
     def _with(self, operation: str, x: Size, y: Size) -> Name:
-        return self.binary(operation, self.size(x), self.size(y), self.size_type())
+        return self.binary(operation, self.size(x), self.size(y), self.size_type)
 
     def _floordiv(self, x: Size, y: Size) -> Name:
         x, y, is_off = self._divided(x, y)
@@ -79,20 +73,20 @@ class Sizes(Writer):
 
     def _divided(self, x: Size, y: Size) -> tuple[Name, Name, Name]:
         """The scalars, and whether XLA's quotient, which is rounded toward zero, is above theirs."""
-        x, y, aval = self.size(x), self.size(y), self.size_type()
+        x, y, aval = self.size(x), self.size(y), self.size_type
         remainder = self.binary("remainder", x, y, aval)
         signs = [self.unary("sign", v, aval) for v in (remainder, y)]
         return x, y, self.binary("and", self._differ(remainder, self.size(0)), self._differ(*signs), FLAG)
 
     def _differ(self, x: Name, y: Name) -> Name:
-        return self.result(f"stablehlo.compare NE, {x}, {y}, SIGNED", (self.size_type(), self.size_type()), FLAG)
+        return self.result(f"stablehlo.compare NE, {x}, {y}, SIGNED", (self.size_type, self.size_type), FLAG)
 
     def _chosen(self, flag: Name, x: Name, y: Name) -> Name:
-        return self.assign(f"stablehlo.select {flag}, {x}, {y} : {type_of(FLAG)}, {type_of(self.size_type())}")
+        return self.assign(f"stablehlo.select {flag}, {x}, {y} : {type_of(FLAG)}, {type_of(self.size_type)}")
 
     def size_list(self, sizes: Sequence) -> Name:
         """Sizes as an array of one axis."""
-        kind, whole = self.size_type(), self.list_type(len(sizes))
+        kind, whole = self.size_type, self.list_type(len(sizes))
         if are_known(sizes):
             return self.constant(np.array([int(d) for d in sizes], kind.dtype), whole)
         one = ShapedArray((1,), kind.dtype)
@@ -101,9 +95,16 @@ class Sizes(Writer):
             return parts[0]
         return self.result(f"stablehlo.concatenate {', '.join(parts)}, dim = 0", [one] * len(parts), whole)
 
+    def sizes_as(self, sizes: Sequence[Size], aval: ShapedArray) -> Name:
+        """Sizes as an array of one axis, of any dtype."""
+        if are_known(sizes):
+            return self.constant(np.asarray(sizes, aval.dtype), aval)
+        have, listed = self.list_type(len(sizes)), self.size_list(sizes)
+        return listed if have.dtype == aval.dtype else self.map_to("convert", listed, have, aval)
+
     def size_pairs(self, pairs: Sequence[Sequence]) -> tuple[Name, ShapedArray]:
         """Pairs of sizes as an array of two axes, and its type."""
-        flat, out = self.list_type(2 * len(pairs)), ShapedArray((len(pairs), 2), self.size_type().dtype)
+        flat, out = self.list_type(2 * len(pairs)), ShapedArray((len(pairs), 2), self.size_type.dtype)
         return self.map_to("reshape", self.size_list([d for pair in pairs for d in pair]), flat, out), out
 
     def resized(self, x: Name, aval: Aval, out: Aval) -> Name:
@@ -113,11 +114,11 @@ class Sizes(Writer):
     def size_of_axis(self, x: Name, aval: ShapedArray, axis: int) -> Name:
         """How long an axis is."""
         size = self.map_to("get_dimension_size", x, aval, INDEX, f", dim = {axis}")
-        return size if self.size_type() is INDEX else self.map_to("convert", size, INDEX, self.size_type())
+        return size if self.size_type is INDEX else self.map_to("convert", size, INDEX, self.size_type)
 
     def assert_size(self, relation: str, x: Size, y: Size, message: str, values: Sequence[Size]) -> None:
         """Ends the program with `message`, whose numbers in braces are the values, unless `x >= y`, or `x == y`."""
-        kind, direction = self.size_type(), {">=": "GE", "==": "EQ"}[relation]
+        kind, direction = self.size_type, {">=": "GE", "==": "EQ"}[relation]
         text = f"stablehlo.compare {direction}, {self.size(x)}, {self.size(y)}, SIGNED"
         flag = self.result(text, (kind, kind), FLAG)
         names = ", ".join([flag, *map(self.size, values)])

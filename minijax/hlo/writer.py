@@ -17,11 +17,6 @@ PLATFORM_INDEX = "_platform_index"  # which of its platforms a program runs on
 Build = Callable[..., Names]  # names of block arguments -> names of the block's results
 
 
-def global_type(name: str) -> ShapedArray:
-    """The type of an argument that all functions of the program take: a platform's index, or a size."""
-    return INDEX if name == PLATFORM_INDEX else ShapedArray((), dtypes.scalar_dtype(int))
-
-
 def global_attributes(name: str) -> dict[str, str]:
     """What a function's text says of an argument that all functions of the program take."""
     return {"jax.global_constant": spell.string(name)}
@@ -73,11 +68,13 @@ class Writer:
     def __init__(self, *platforms: str):
         self.platforms = platforms or ("cpu",)
         self.has_asked = False  # for the platform: what is written depends on it
+        self.size_type = ShapedArray((), dtypes.scalar_dtype(int))  # in which the program computes sizes
         self.globals: dict[str, Name] = {}  # what all functions of a program take first, by jax's names
         self.functions: list[list[str]] = []
         self.preamble: list[str] = []  # lines before the functions, such as meshes
         self.around = self.around_function = Surroundings()  # of what is written now, and of its function
         self.eqn: Any = None  # the equation that is being written
+        self.reduction: str | None = None  # the operation that joins elements by what is written now
         self.unique_symbol = _Symbols().unique
         self.marks: list[Mark] = []
         self.lines: list[str] = []
@@ -159,12 +156,18 @@ class Writer:
         first = lambda names: f"  func.func {head}({self._typed(names, ins)}) -> {results_of(outs)} {{"  # noqa: E731
         self.function(first, len(ins), body, outs)
 
+    def global_type(self, name: str) -> ShapedArray:
+        """The type of an argument that all functions of the program take: a platform's index, or a size."""
+        return INDEX if name == PLATFORM_INDEX else self.size_type
+
     def program_function(self, head: str, ins: Avals, outs: Avals, body: Callable) -> None:
         """As `typed_function`, of a function that takes the program's globals first."""
 
         def first(names):
             attrs = [spell.dictionary(global_attributes(g)) for g in self.globals]
-            given = [f"{x}: {type_of(global_type(g))} {a}" for x, g, a in zip(names, self.globals, attrs, strict=False)]
+            given = [
+                f"{x}: {type_of(self.global_type(g))} {a}" for x, g, a in zip(names, self.globals, attrs, strict=False)
+            ]
             typed = self._typed(names[len(given) :], ins)
             return f"  func.func {head}({', '.join([*given, typed] if ins else given)}) -> {results_of(outs)} {{"
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax.base import dtypes, errors, tree
+from minijax.base.dims import as_index
 from minijax.base.symbolic import Dim, SymbolicDim, is_int, max_dim, min_dim
 from minijax.ir.trace import Tracer
 from minijax.ir.types import is_value, typeof
@@ -290,7 +291,7 @@ def _entry(item: Any, axis: int, shape: tuple, operands: list) -> Any:
         item = item.indices.astype(np.int32)
     if type(item) is Slice:
         operands.append(item.start)
-        return Window(len(operands) - 1, item.size.__index__(), False, item.stride)
+        return Window(len(operands) - 1, as_index(item.size), False, item.stride)
     if isinstance(item, int):
         if item.bit_length() <= 31:
             return item

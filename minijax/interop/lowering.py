@@ -194,7 +194,7 @@ def register_lowering(
 
 
 def by_rules(
-    prim: Primitive, rules: dict, e: Emitter, ins: Sequence, outs: Sequence, *operands: str, **params: Any
+    prim: Primitive, rules: dict, e: Emitter, ins: Sequence, outs: Sequence, /, *operands: str, **params: Any
 ) -> Any:
     """Lowers an operation by the rule for the platform, of rules by platform; None: for the others."""
     registered = (rules.get(e.platform) if rules.keys() - {None} else None) or rules.get(None)

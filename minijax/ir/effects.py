@@ -104,7 +104,17 @@ class BufferCallbackEffect(Effect):
         return "BufferCallback"
 
 
-for _effect in (IOEffect, OrderedIOEffect, DebugEffect, OrderedDebugEffect, BufferCallbackEffect):
+class FfiEffect(Effect):
+    """Whatever a function that is registered with XLA does."""
+
+    def __str__(self):
+        return "FFI"
+
+    def __repr__(self):
+        return "FfiEffect()"
+
+
+for _effect in (IOEffect, OrderedIOEffect, DebugEffect, OrderedDebugEffect, BufferCallbackEffect, FfiEffect):
     for _registry in (lowerable_effects, control_flow_allowed_effects, custom_derivatives_allowed_effects):
         _registry.add_type(_effect)
 for _effect in (OrderedIOEffect, OrderedDebugEffect):

@@ -9,7 +9,8 @@ import numpy as np
 
 from minijax.api.vmap import vmap
 from minijax.base import dims, dtypes, errors, tree
-from minijax.base.symbolic import is_int, max_dim
+from minijax.base.dims import as_index
+from minijax.base.symbolic import is_dim, is_int, max_dim
 from minijax.dispatch.fused import fused
 from minijax.dispatch.jitted import jitted
 from minijax.ir import state
@@ -137,7 +138,7 @@ def _place(x: Any, device: Any, name: str = "", out_sharding: Any = None) -> Any
     if out_sharding is not None:
         return sharding.with_out_sharding(name, x, out_sharding)
     if device is None or isinstance(x, Tracer):
-        return x
+        return moving.held(x) if type(x) is np.ndarray else x
     return transfer.to_device(x, sharding_of_rank(device, typeof(x).ndim))
 
 
@@ -289,7 +290,8 @@ def _like(name: str, a: Any, fill: Any, dtype: Any, shape: Any, device: Any, out
         requested = requested if _fits(name, typeof(fill).shape, shape) != typeof(fill).shape else None
         out = moving.broadcast_to_shape(convert(fill, dtype or like.dtype), shape, requested)
     else:
-        split = like._sharding if shape == like.shape and isinstance(a, Tracer) and device is None else None
+        is_traced = isinstance(a, Tracer) or not (state.is_eager() or isinstance(a, Array))
+        split = like._sharding if shape == like.shape and is_traced and device is None else None
         out = _constant(shape, fill, dtype or like.dtype, not dtype and like.weak_type, requested or split)
     if device is None and out_sharding is None:
         return placed_like(out, a)
@@ -344,6 +346,11 @@ def arange(
     is_symbolic = not all(map(is_int, (start, stop, step)))
     if is_symbolic:
         step = 1 if step is None else step
+        if not all(map(is_dim, (start, stop, step))):
+            raise ValueError(
+                "arange: beside a symbolic dimension, start, stop and step must be either dimension expressions or "
+                f"integers, got {start}, {stop}, {step}"
+            )
     if step is not None and step == 0:
         raise ZeroDivisionError("arange: division by zero, step must not be 0")
     is_narrow = step is not None and dtypes.issubdtype(dtype, np.floating) and dtype.itemsize < 4
@@ -394,7 +401,7 @@ def linspace(
 ) -> Any:
     """As `numpy.linspace`."""
     if type(num) is not int:
-        num = operator.index(concrete(num, "linspace", "num"))
+        num = as_index(concrete(num, "linspace", "num"))
     if num < 0:
         raise ValueError(f"linspace: Number of samples, {num}, must be non-negative.")
     start, stop = arraylike("linspace", start, stop)
@@ -530,10 +537,10 @@ def _triangle(name: str, m: Any, k: int, lower: bool) -> Any:
     m = value(name, m)
     if m.ndim < 2:
         raise ValueError(f"Argument to jax.numpy.{name} must be at least 2D, got shape {m.shape}")
-    mask = _below(*m.shape[-2:], k if lower else k - 1)
-    if m.ndim > 2:
-        mask = moving.broadcast_in_dim(mask, m.shape, (m.ndim - 2, m.ndim - 1))
-    blank = structural.blank(m.shape, m.dtype, m.weak_type)
+    aval = typeof(m)
+    mask = moving.broadcast_to_shape(_below(*m.shape[-2:], k if lower else k - 1), m.shape, aval._sharding)
+    mask = sharding.resharded_as(mask, aval)
+    blank = structural.full_like(m, 0)
     return lax.select_n(mask, *((blank, m) if lower else (m, blank)))
 
 

@@ -8,13 +8,14 @@ import numpy as np
 
 from minijax.api.vmap import vmap
 from minijax.base import dims, dtypes
+from minijax.base.symbolic import is_int
 from minijax.dispatch.jitted import jitted
 from minijax.higher.scan import scan
 from minijax.ir.types import typeof
 from minijax.numpy import creation, shaping, subscripts, ufuncs
 from minijax.primitives import counting, dynamic_slice, elementwise as lax, moving, sort as lax_sort, structural
 from minijax.primitives.convert import convert
-from minijax.primitives.families import is_complex, scalar_like
+from minijax.primitives.families import full_of, is_complex, scalar_like
 from minijax.primitives.promote import arrays, is_inexact, is_unsigned, promote_dtypes
 from minijax.primitives.reduce import reduce_sum
 from minijax.primitives.varying import vary_alike
@@ -65,7 +66,7 @@ def argsort(a: Any, axis: int | None = -1, *, kind: None = None, order: None = N
 
 
 def _place_dtype(size: int) -> Any:
-    return np.int32 if size <= np.iinfo(np.int32).max else np.int64
+    return np.int32 if not is_int(size) or size <= np.iinfo(np.int32).max else np.int64
 
 
 @jitted()
@@ -146,9 +147,8 @@ def _prepared(x: Any) -> list:
         return [*_prepared(lax.real(x)), *_prepared(lax.imag(x))]
     if not is_inexact(x):
         return [x]
-    shape = typeof(x).shape
-    zeroed = lax.select(lax.eq(x, scalar_like(x, 0)), moving.full(shape, scalar_like(x, 0)), x)
-    return [lax.select(lax.ne(x, x), moving.full(shape, scalar_like(x, np.nan)), zeroed)]
+    zeroed = lax.select(lax.eq(x, scalar_like(x, 0)), full_of(x), x)
+    return [lax.select(lax.ne(x, x), full_of(x, np.nan), zeroed)]
 
 
 def _precedes(left: list, right: list, or_equal: bool) -> Any:

@@ -21,7 +21,7 @@ def sharding_in_type(sharding: Sharding, ndim: int) -> NamedSharding | None:
     names, spec = set(sharding.mesh.explicit_axes), sharding.spec.padded(ndim)
     if config.remove_size_one_mesh_axis_from_type.value:
         names = {n for n in names if sharding.mesh.shape[n] != 1}
-    entries = tuple([_entry([a for a in axes_of(e) if a in names]) for e in spec])
+    entries = tuple([_entry([a for a in axes_of(e) if a in names]) for e in spec[:ndim]])
     return typed_sharding(sharding.mesh.abstract_mesh, entries, spec.unreduced & names, spec.reduced & names)
 
 
@@ -79,7 +79,7 @@ def merged_sums(name: str, avals: Sequence[Any], may_be_unreduced: bool = False)
     unreduced, reduced = (frozenset().union(*axes) for axes in zip(*[a.sums for a in avals], strict=True))
     if unreduced and not may_be_unreduced:
         texts = " and ".join([a.text for a in avals])
-        raise NotImplementedError(f"{name}: there is no unreduced rule for {name}, whose operands are {texts}")
+        raise NotImplementedError(f"unreduced rule for {name} is not implemented: its operands are {texts}")
     for a in avals if reduced else ():
         whose = f"{name}: Inputs cannot be"
         text = f"that another input is reduced on, {set(reduced)}, but one is {a.text}"
@@ -137,6 +137,12 @@ def check_even(shape: Sequence[int], sharding: NamedSharding) -> None:
                 f"{sharding.spec} divides array axis {axis} of shape {tuple(shape)} into {count}, which does not "
                 f"evenly divide the dimension size {size}"
             )
+
+
+def check_rank(sharding: NamedSharding, ndim: int) -> None:
+    """Raises ValueError where a spec says over which mesh axes array axes are split that there are not."""
+    if any(e is not None for e in sharding.spec[ndim:]):
+        sharding.check_compatible_aval((0,) * ndim)
 
 
 def entries_of(entries: Entries, axes: Iterable[int]) -> Entries:

@@ -17,7 +17,8 @@ class DimAsValue(Primitive):
         return [_type_of_value(dim)]
 
     def lower(self, e, ins, outs, *, dim):
-        return [e.size(dim)]
+        size, (out,) = e.size(dim), outs
+        return [size if out.dtype == e.size_type.dtype else e.convert(size, e.size_type, out)]
 
 
 def _type_of_value(_: SymbolicDim) -> ShapedArray:

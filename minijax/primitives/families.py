@@ -8,6 +8,7 @@ import numpy as np
 
 from minijax.base import dtypes
 from minijax.base.errors import ShardingTypeError
+from minijax.base.symbolic import is_int
 from minijax.base.util import named
 from minijax.hlo.spell import accuracy_attribute
 from minijax.ir import state
@@ -18,7 +19,7 @@ from minijax.ir.types import NOT_MANUAL, ShapedArray, Zero, of_type, scalar_of, 
 from minijax.partition.explicit import merged_entries, merged_sums, sums_of_terms
 from minijax.primitives import moving
 from minijax.primitives.convert import convert_element_type
-from minijax.primitives.sharding import resharded_as
+from minijax.primitives.sharding import resharded_as, sharding_of_ct
 from minijax.primitives.zeros import add_tangents, instantiate
 
 Rule = Callable[..., Any]
@@ -50,7 +51,8 @@ REAL = INT | FLOAT
 
 def scalar_like(x: Any, value: Any) -> Any:
     """A scalar of the dtype of `x`."""
-    return scalar_of(value, typeof(x).dtype)
+    dtype = typeof(x).dtype
+    return scalar_of(value, dtype) if is_int(value) else convert_element_type(value, dtype)
 
 
 def const_like(x: Any, value: Any) -> Any:
@@ -123,7 +125,7 @@ def broadcast_shapes_of_op(name: str, *shapes: tuple) -> tuple:
 def reduced_scalars(operands: Sequence) -> list | None:
     """The operands, with scalars reduced over the Explicit axes over which others are; None if none is."""
     avals = list(map(typeof, operands))
-    like = next((a for a in avals if a.sums[1]), None)
+    like = next((a for a in avals if a._sharding is not None and a.sums[1]), None)
     scalars = [not a.shape and a._sharding is None for a in avals]
     if like is None or not any(scalars):
         return None
@@ -221,13 +223,15 @@ def emit_nary(e: Any, hlo: str, operands: Sequence[str], ins: Sequence, out: Sha
 
 def unbroadcast(ct: Any, aval: ShapedArray) -> Any:
     """Sums a cotangent over the axes along which its operand, of type `aval`, was broadcast."""
-    shape = typeof(ct).shape
-    if shape == aval.shape:
+    have = typeof(ct)
+    shape, sums = have.shape, any(have.sums) or any(aval.sums)
+    if shape == aval.shape and (have._sharding == aval._sharding or sums):
         return ct
     if not aval.shape:
         return moving.sum_axes(ct, tuple(range(len(shape))))
     axes = tuple(i for i, (have, want) in enumerate(zip(shape, aval.shape, strict=True)) if have != want)
-    return moving.reshape_to(moving.sum_axes(ct, axes), aval.shape)
+    requested = None if sums else sharding_of_ct(aval, ct)
+    return moving.reshape_to(moving.sum_axes(ct, axes), aval.shape, requested)
 
 
 class Elementwise(SameShape):
@@ -349,7 +353,8 @@ class LinearElementwise(Elementwise):
         if len(tangents) == 1 or all(type(t) is not Zero for t in tangents):
             return [out], self.bind_all([instantiate(t) for t in tangents], params)
         i = next(i for i, t in enumerate(tangents) if type(t) is not Zero)
-        return [out], [moving.broadcast_squeezed(self.alone(i, tangents[i], primals), typeof(out).shape)]
+        wide = moving.broadcast_squeezed(self.alone(i, tangents[i], primals), typeof(out).shape)
+        return [out], [resharded_as(wide, typeof(out).to_tangent_aval())]
 
     def alone(self, i: int, tangent: Any, primals: Sequence) -> Any:
         """The result's tangent where operand `i` alone has one."""
@@ -395,7 +400,7 @@ def _traced(fun: Callable, ins: tuple, params: tuple) -> ClosedJaxpr:
 def emit(e: Any, fun: Callable, ins: Sequence[ShapedArray], operands: Sequence[str], **params: Any) -> list[str]:
     """Writes the operations that `fun` of arrays, giving a sequence, consists of."""
     # Loops are traced as if on one device.
-    closed = _traced(fun, tuple([a.varying_over(NOT_MANUAL.varying) for a in ins]), tuple(params.items()))
+    closed = _traced(fun, tuple([a.update(manual_axis_type=NOT_MANUAL) for a in ins]), tuple(params.items()))
     return e.inlined(closed.jaxpr, e.constants(closed), operands)
 
 

@@ -11,7 +11,7 @@ from minijax.hlo import spell
 from minijax.hlo.locations import Surroundings
 from minijax.hlo.sizes import Sizes, has_sizes
 from minijax.hlo.spell import attribute, types_of
-from minijax.hlo.writer import FLAG, INDEX, Avals, Build, Names, Region, global_type
+from minijax.hlo.writer import FLAG, INDEX, Avals, Build, Names, Region
 from minijax.ir.types import Name, ShapedArray
 
 _HOST_CALLS = {"cpu": "cpu", "cuda": "gpu", "rocm": "gpu"}  # in the names of XLA's targets
@@ -68,7 +68,9 @@ class Control(Sizes):
 
     def call_program(self, callee: str, operands: Names, ins: Avals, outs: Avals) -> list[Name]:
         """As `call`, of a function that takes the program's globals first."""
-        return self.call(callee, [*self.globals.values(), *operands], [*map(global_type, self.globals), *ins], outs)
+        return self.call(
+            callee, [*self.globals.values(), *operands], [*map(self.global_type, self.globals), *ins], outs
+        )
 
     def composite(self, name: str, decomposition: str, operands: Names, ins: Avals, outs: Avals,
                   attributes: Mapping[str, Any], version: int = 0) -> list[Name]:  # fmt: skip
@@ -115,6 +117,8 @@ class Control(Sizes):
         `aliases` maps operands to results; `called` are symbols; `frontend` are attributes that XLA hands on. Shapes of
         results that the program computes are operands too, if `shaped`.
         """
+        if self.reduction is not None:  # XLA would end the process
+            raise NotImplementedError(f"Cannot lower effectful `{self.reduction}`: its function calls `{target}`")
         attrs = {}
         if frontend:
             attrs["mhlo.frontend_attributes"] = attribute(frontend)
@@ -124,7 +128,7 @@ class Control(Sizes):
             attrs["sdy.sharding_rule"] = sharding_rule
         if api_version == 4:
             attrs["backend_config"] = '""'
-            attrs["mhlo.backend_config"] = attribute(backend_config or {})
+            attrs[spell.TYPED_CONFIG] = attribute(backend_config or {})
         else:
             config = backend_config if isinstance(backend_config, bytes) else str(backend_config or "")
             attrs["backend_config"] = spell.string(config)

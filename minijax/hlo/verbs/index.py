@@ -55,7 +55,7 @@ class Index(Elementwise):
         )
 
     def _sized_dynamic_slice(self, x, starts, aval, index_avals, out):
-        kind, places = self.size_type(), []
+        kind, places = self.size_type, []
         for start, index, size, length in zip(starts, index_avals, aval.shape, out.shape, strict=True):
             start = start if index.dtype == kind.dtype else self.convert(start, index, kind)
             last = self.size(size - length)
@@ -120,7 +120,7 @@ class Index(Elementwise):
         if reducer is None:
             reducer = lambda *names: names[len(avals) :]  # noqa: E731
         ins = (*avals, indices_aval, *update_avals)
-        regions = (self._reducer(reducer, avals),)
+        regions = (self._reducer(reducer, avals, "scatter"),)
         return self.op("scatter", (*operands, indices, *updates), ins, avals, attrs, regions)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from minijax.hlo import spell
 from minijax.hlo.shardy import batched_rule
-from minijax.hlo.sizes import are_known
+from minijax.hlo.sizes import are_known, has_sizes
 from minijax.hlo.spell import attribute, int_array, int_list
 from minijax.hlo.verbs.control import Control
 from minijax.hlo.writer import Avals, Names
@@ -110,7 +110,8 @@ class Linalg(Control):
         return self.custom_call(
             target, operands, ins, outs, backend_config=config, aliases=aliases,
             operand_layouts=layouts[0], result_layouts=layouts[1],
-            frontend={"num_batch_dims": str(n)}, sharding_rule=batched_rule(ins, outs, n),
+            frontend={"num_batch_dims": str(n)},
+            sharding_rule=None if any(map(has_sizes, (*ins, *outs))) else batched_rule(ins, outs, n),
         )  # fmt: skip
 
 

@@ -14,13 +14,20 @@ class Reduction(Sizes):
 
     custom_call: Any
 
-    def _reducer(self, reducer: Build | str, avals: Avals) -> Region:
-        """A region over two scalars of each type; a string names a binary operation."""
+    def _reducer(self, reducer: Build | str, avals: Avals, operation: str) -> Region:
+        """A region over two scalars of each type, of an operation; a string names a binary operation."""
         units = [ShapedArray((), physical(a).dtype) for a in avals]
         if isinstance(reducer, str):
             name = reducer
-            reducer = lambda x, y: self.binary(name, x, y, units[0])  # noqa: E731
-        return Region((*units, *units), units, reducer)
+            return Region((*units, *units), units, lambda x, y: self.binary(name, x, y, units[0]))
+
+        def build(*names):
+            outer, self.reduction = self.reduction, operation
+            results = reducer(*names)
+            self.reduction = outer
+            return results
+
+        return Region((*units, *units), units, build)
 
     def reduce(
         self, operands: Names, inits: Names, avals: Avals, outs: Avals, axes: Sequence[int], reducer: Build | str
@@ -34,7 +41,7 @@ class Reduction(Sizes):
             )
             return [self.result(text, (avals[0], units[0]), outs[0])]
         ins, attrs = (*avals, *units), f"dimensions = {int_array(axes)}"
-        return self.op("reduce", (*operands, *inits), ins, outs, attrs, (self._reducer(reducer, avals),))
+        return self.op("reduce", (*operands, *inits), ins, outs, attrs, (self._reducer(reducer, avals, "reduce"),))
 
     def reduce_window(self, operands: Names, inits: Names, avals: Avals, outs: Avals, reducer: Build | str, *,
                       window_dimensions: Sequence[int], window_strides: Sequence[int],
@@ -49,12 +56,11 @@ class Reduction(Sizes):
             f"{int_array(window_dilation)}, window_dimensions = {int_array(window_dimensions)}, "
             f"window_strides = {int_array(window_strides)}"
         )
-        return self.op(
-            "reduce_window", (*operands, *inits), (*avals, *units), outs, attrs, (self._reducer(reducer, avals),)
-        )
+        regions = (self._reducer(reducer, avals, "reduce_window"),)
+        return self.op("reduce_window", (*operands, *inits), (*avals, *units), outs, attrs, regions)
 
     def _sized_window(self, operands, ins, outs, reducer, lists, padding):
-        region = self._reducer(reducer, outs)
+        region = self._reducer(reducer, outs, "reduce_window")
         name = f"reduce_window_{'_'.join([a.dtype.name for a in outs])}_reducer"
         callee = self.unique_symbol(name)
         self.typed_function(callee, region.args, region.outs, lambda names: region.build(*names))
@@ -73,7 +79,7 @@ class Reduction(Sizes):
             f"padding = {int_pairs(padding)}, window_dimensions = {int_array(window_dimensions)}, "
             f"window_strides = {int_array(window_strides)}"
         )
-        regions = (Region((unit, unit), (FLAG,), select), self._reducer(scatter, (aval,)))
+        regions = (Region((unit, unit), (FLAG,), select), self._reducer(scatter, (aval,), "select_and_scatter"))
         ins = (aval, source_aval, unit)
         return self.op("select_and_scatter", (x, source, init), ins, (aval,), attrs, regions)[0]
 
@@ -86,7 +92,7 @@ class Reduction(Sizes):
 
     def top_k(self, x: Name, aval: ShapedArray, outs: Avals, k: int) -> list[Name]:
         if not are_known((k,)):
-            operands, ins, target = (x, self.size(k)), (aval, self.size_type()), "stablehlo.dynamic_top_k"
+            operands, ins, target = (x, self.size(k)), (aval, self.size_type), "stablehlo.dynamic_top_k"
             return self.custom_call(target, operands, ins, outs, api_version=2, shaped=False)
         left, right = self._stemmed("values"), self._stemmed("indices")
         self.line(f"{left}, {right} = chlo.top_k({x}, k = {k}) : {type_of(aval)} -> {results_of(outs)}")
