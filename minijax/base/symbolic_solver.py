@@ -9,7 +9,20 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from minijax.base.symbolic import FLOORDIV, GUIDE, MAX, MIN, MOD, PYTHON, Dim, SymbolicDim, linear, operation, variable
+from minijax.base.symbolic import (
+    FLOORDIV,
+    GUIDE,
+    MAX,
+    MIN,
+    MOD,
+    PYTHON,
+    Dim,
+    SymbolicDim,
+    linear,
+    names_in,
+    operation,
+    variable,
+)
 from minijax.base.symbolic_scope import SymbolicScope
 
 _SEE = f"See {GUIDE}#shape-assertion-errors."
@@ -142,7 +155,7 @@ class _Solver:
             rewritten = variable(name, d.scope)
             if isinstance(rewritten, int) or name not in rewritten.variables():
                 known[name] = evaluated(rewritten, self.variables)
-        return d.evaluate(known, PYTHON | raw)
+        return d.evaluate(known, {**PYTHON, **raw})
 
     def _check_constraint(self, equal: bool, difference: SymbolicDim, shown: str) -> None:
         value = self._substituted(difference)
