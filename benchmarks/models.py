@@ -26,7 +26,7 @@ def mlp_step_make():
     return step, (p, jnp.ones((32, 64)), jnp.ones((32, 10)))
 
 
-def transformer_step_make(L, D=64, H=4, V=128, T=32):
+def transformer_step_make(L, D=64, H=4, V=128, T=32, batch=2):
     ks = jax.random.split(jax.random.key(0), L * 6 + 2)
     n = lambda k, s: jax.random.normal(k, s) * 0.02
     p = {"emb": n(ks[0], (V, D)), "out": n(ks[1], (D, V)), "layers": []}
@@ -66,8 +66,21 @@ def transformer_step_make(L, D=64, H=4, V=128, T=32):
         value, g = jax.value_and_grad(loss)(p, tok, y)
         return jax.tree_util.tree_map(lambda a, b: a - 0.1 * b, p, g), value
 
-    tok = jnp.zeros((2, T), jnp.int32)
+    tok = jnp.zeros((batch, T), jnp.int32)
     return step, (p, tok, tok)
+
+
+def placed_on_paper(make, sizes):
+    """A step and its arguments over a mesh without devices: matrices are split over `model`, batches over `data`."""
+    mesh = jax.sharding.AbstractMesh(sizes, ("data", "model"))
+    step, (params, *batch) = make()
+
+    def described(x, *spec):
+        sharding = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec(*spec))
+        return jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=sharding)
+
+    params = jax.tree_util.tree_map(lambda x: described(x, *[None, "model"] if x.ndim > 1 else ()), params)
+    return step, (params, *(described(x, "data") for x in batch))
 
 
 def rnn_step_make(layers=3, T=100, H=32):

@@ -17,6 +17,7 @@ from models import (
     chain_make,
     mlp_step_make,
     nested_grad_make,
+    placed_on_paper,
     randn,
     rnn_step_make,
     spectral_radius,
@@ -99,12 +100,36 @@ def stage(name, make, compile_reps=2, run=True):
     guard(name, measure)
 
 
+def on_paper(name, make, sizes):
+    """Rows for tracing and lowering a program for devices that are not there."""
+
+    def measure():
+        step, args = placed_on_paper(make, sizes)
+        traces, lowerings = [], []
+        for i in range(2 if options.quick else 4):
+            gc.collect()
+            f = jax.jit(lambda *a, i=i: (step(*a), jnp.float32(i)))
+            turn()
+            t0 = clock()
+            traced = f.trace(*args)
+            t1 = clock()
+            traced.lower(lowering_platforms=("tpu",)).as_text()
+            traces.append(t1 - t0)
+            lowerings.append(clock() - t1)
+        put(f"{name}/trace", traces[1:], "ms")
+        put(f"{name}/lower", lowerings[1:], "ms")
+
+    guard(name, measure)
+
+
 @group
 def stages():
     stage("stages/mlp_step", mlp_step_make)
     stage("stages/transformer2_step", lambda: transformer_step_make(2))
     if not options.quick:
         stage("stages/transformer12_step", lambda: transformer_step_make(12), compile_reps=1)
+    for data in (2,) if options.quick else (2, 32):
+        on_paper(f"stages/transformer12_over_{8 * data}", lambda: transformer_step_make(12, batch=256), (data, 8))
     stage("stages/nested_grad3", lambda: nested_grad_make(3))
     stage("stages/nested_grad5", lambda: nested_grad_make(5))
     stage("stages/rnn3_scan_step", rnn_step_make)

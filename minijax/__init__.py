@@ -6,8 +6,8 @@ _FACE = Face(
     __name__,
     """
     ad_checkpoint api_util cloud_tpu_init core custom_batching custom_derivatives debug distributed dlpack dtypes errors
-    example_libraries experimental export extend flatten_util image interpreters lax lib memory monitoring nn numpy ops
-    profiler random ref scipy sharding stages test_util tools tree tree_util typing version
+    example_libraries experimental export extend ffi flatten_util image interpreters lax lib memory monitoring nn numpy
+    ops profiler random ref scipy sharding stages test_util tools tree tree_util typing version
 """.split(),
     """
 minijax.api.assembly: make_array_from_callback make_array_from_process_local_data make_array_from_single_device_arrays

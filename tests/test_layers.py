@@ -23,7 +23,7 @@ ROOMS = (
     "base", "partition", "ir", "hlo", "run", "primitives", "indexing", "transforms", "dispatch", "higher", "composed", "api",
 )  # fmt: skip
 LIBRARIES = ("interop", "ops", "numpy", "scipy", "random", "nn", "image", "example_libraries", "experimental")
-FACES = ("interpreters", "extend", "lax")
+FACES = ("interpreters", "extend", "lax", "tools")
 LIBRARY_FLOOR, TOP_FLOOR = len(ROOMS), len(ROOMS) + 1
 
 JAXLIB_ROOMS = ("minijax.run", "minijax.base.native")

@@ -19,19 +19,18 @@ RULES = ("batch", "jvp", "lower", "transpose")
 ABSENT: list[str] = []
 
 ABSENT_PRIVATE = """
-    accum_grad_in_ref all_gather_done all_gather_invariant all_gather_reduced all_gather_reduced_start
+    accum_grad_in_ref all_gather_done all_gather_reduced_start
     all_gather_start all_to_all_done all_to_all_start broadcast_to call_exported
     create_linear cudnn_fusion custom_jvp_call_jaxpr dim_as_value
     dimension_size dot_product_attention_bwd dot_product_attention_bwd_wrapper
     dot_product_attention_fp8_bwd dot_product_attention_fp8_bwd_wrapper dot_product_attention_fp8_fwd
     dot_product_attention_fp8_fwd_wrapper dot_product_attention_fwd dot_product_attention_fwd_wrapper
-    eval_jaxpr fused_call global_array_to_host_local_array
-    host_local_array_to_global_array iota_2x32_shape pbroadcast_done
-    pbroadcast_start pin ppermute_done ppermute_start preduced psum_done
-    psum_invariant_start psum_start reduce_scatter_done reduce_scatter_start reduced_vary_cast_p
+    eval_jaxpr fused_call iota_2x32_shape pbroadcast_done
+    pbroadcast_start pin ppermute_done ppermute_start psum_done
+    psum_invariant_start psum_start reduce_scatter_done reduce_scatter_start
     run_state scaled_matmul shape_assertion
-    tie unpin unreachable unreduced_psum unreduced_psum_start
-    unreduced_reduce_scatter unreduced_reduce_scatter_start vary_unreduced_cast_p
+    tie unpin unreachable unreduced_psum_start
+    unreduced_reduce_scatter_start
     zeros_like
 """.split()
 

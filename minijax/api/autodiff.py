@@ -362,7 +362,13 @@ def _on_the_mesh(x: Any) -> Any:
 
 def _one(aval: ShapedArray) -> Any:
     """The cotangent that gradients start from, as weak as the value is."""
-    one, ct_aval = held(made_varying(scalar_of(1, aval.dtype, aval.weak_type), aval)), aval.to_ct_aval()
+    ct_aval = aval.to_ct_aval()
+    if any(ct_aval.manual_axis_type[1:]):
+        raise ValueError(
+            f"grad: the gradient of a value of type {aval.str_short()} would begin with one, expected "
+            f"{ct_aval.str_short()}: `jax.lax.pcast` or `jax.lax.psum` brings it to another"
+        )
+    one = held(made_varying(scalar_of(1, aval.dtype, aval.weak_type), aval))
     return _on_the_mesh(one) if ct_aval._sharding is None else resharded_as(one, ct_aval)
 
 
@@ -395,6 +401,7 @@ def _positions(nums: Sequence[int], count: int) -> list[int]:
 def _check_input(name: str, x: Any, holomorphic: bool, allow_int: bool) -> None:
     _check_value(name, x)
     dtype = typeof(x).dtype
+    dtypes.check_for_programs(dtype)
     if holomorphic:
         _check_complex(name, "input", dtype)
     elif dtypes.issubdtype(dtype, dtypes.extended) or dtypes.issubdtype(dtype, np.integer) or dtype == np.bool_:

@@ -25,7 +25,7 @@ from minijax.ir.check import alike, types_text
 from minijax.ir.jaxpr import DebugInfo
 from minijax.ir.refs import Ref
 from minijax.ir.trace import Tracer, checked_values, eval_jaxpr
-from minijax.ir.types import Zero, is_value, space_of, typeof, varying_axes
+from minijax.ir.types import Zero, is_value, space_of, typeof
 from minijax.primitives.zeros import add_any, instantiate
 from minijax.run.array import ArrayImpl
 
@@ -400,7 +400,7 @@ def _matched(where: str, ct: Any, aval: Any) -> Any:
         )
     if type(ct) is SymbolicZero or aval.dtype == dtypes.float0 or have.dtype == dtypes.float0:
         return Zero(aval)
-    kinds = [(a.shape, space_of(a), varying_axes(a)) for a in (have, aval)]
+    kinds = [(a.shape, space_of(a), getattr(a, "manual_axis_type", None)) for a in (have, aval)]
     if kinds[0] != kinds[1] and not _disable_bwd_checks.value:
         what = "shapes" if have.shape != aval.shape else "memory spaces"
         what = "manual axis types" if kinds[0][:2] == kinds[1][:2] else what

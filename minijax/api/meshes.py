@@ -201,6 +201,10 @@ def _mesh_of(args: tuple, kwargs: dict, shardings: Any) -> AbstractMesh | None:
 
 def _with_axes(mesh: AbstractMesh, axes: Any, kind: AxisType) -> AbstractMesh:
     names = mesh.axis_names if axes is None else (axes,) if isinstance(axes, str) else axes
+    if manual := [n for n in names if n in mesh.manual_axes]:
+        raise NotImplementedError(
+            f"Going from `Manual` AxisType to `Auto` or `Explicit` AxisType is not allowed: {manual} of {mesh}"
+        )
     return mesh.update_axis_types(dict.fromkeys(names, kind))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from minijax.base.dtypes import canonicalize_dtype
+from minijax.base.naming import known_as
 from minijax.ir.refs import AbstractRef, Ref
 from minijax.ir.types import AbstractValue, ManualAxisType, ShapedArray, checked_type
 from minijax.partition import meshes
@@ -16,6 +17,7 @@ from minijax.partition.shardings import NamedSharding, PartitionSpec, Sharding
 from minijax.run.array import ArrayImpl
 
 
+@known_as("jax.ShapeDtypeStruct")
 class ShapeDtypeStruct:
     """The shape and dtype of an array that there need not be, how it is to lie, and what `shard_map` knows of it.
 
@@ -77,6 +79,12 @@ class ShapeDtypeStruct:
     def __reduce__(self) -> Any:
         return functools.partial(ShapeDtypeStruct, **self._fields()), ()
 
+    def __setstate__(self, state: tuple[None, dict[str, Any]]) -> None:  # of pickles of jax
+        fields = dict(state[1])
+        sharding, layout = fields.pop("_sharding"), fields.pop("_dll")
+        placed = sharding if layout is None else Format(layout, sharding)
+        ShapeDtypeStruct.__init__(self, **fields, sharding=placed)
+
     def _fields(self) -> dict[str, Any]:
         names = ("shape", "dtype", "weak_type", "manual_axis_type", "is_ref")
         sharding = self._placed if self._layout is None else self.format
@@ -103,7 +111,8 @@ class ShapeDtypeStruct:
 
     def __repr__(self):
         text = f"shape={self.shape}, dtype={self.dtype.name}"
-        text += "" if self._placed is None else f", sharding={self._placed}"
+        placed = self._placed if meshes.context_mesh() is None else self.sharding
+        text += "" if placed is None else f", sharding={placed}"
         text += "" if self._layout is None else f", format={self._layout}"
         text += ", weak_type=True" if self.weak_type else ""
         text += f", manual_axis_type={self.manual_axis_type}" if self.manual_axis_type else ""

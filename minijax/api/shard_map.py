@@ -14,12 +14,12 @@ from minijax.ir.body import Flat, function_name, signature_of, source_of, trace_
 from minijax.ir.jaxpr import DebugInfo
 from minijax.ir.refs import AbstractRef
 from minijax.ir.trace import close_over, constants_to_inputs
-from minijax.ir.types import ShapedArray, is_value, typeof, varying_axes
+from minijax.ir.types import ManualAxisType, ShapedArray, is_value, typeof, varying_axes
 from minijax.partition import meshes
 from minijax.partition.explicit import joined_entry, sharding_in_type
 from minijax.partition.meshes import AbstractMesh, AxisType, Mesh, P, axes_of
 from minijax.partition.shardings import NamedSharding
-from minijax.primitives.varying import pvary_p
+from minijax.primitives.varying import in_mesh_order, pvary_p, vary_unreduced_cast_p
 from minijax.run.array import ArrayImpl
 
 
@@ -206,7 +206,9 @@ def _specs_of_types(call: _Call, avals: Sequence) -> tuple:
             f"`None` when axis_names={region.axes} are of type {', '.join(f'AxisType.{k.name}' for k in kinds)}; "
             "by smap, in_axes was not specified"
         )
-    return tuple([P(*_over(region, aval)) for aval in avals])
+    specs = [P(*_over(region, aval)) for aval in avals]
+    sums = [[axes & region.axes for axes in aval.sums] for aval in avals]
+    return tuple([spec.update(None, *axes) for spec, axes in zip(specs, sums, strict=True)])
 
 
 def _over(region: ManualRegion, aval: Any) -> list:
@@ -226,11 +228,12 @@ def _check_types(region: ManualRegion, avals: Sequence, specs: Sequence) -> None
         if len(spec) > aval.ndim:
             continue
         split = sharding_in_type(NamedSharding(region.mesh, spec), aval.ndim)
-        entries = [None] * aval.ndim if split is None else list(split.spec)
-        if entries != [joined_entry(*[a for a in axes_of(e) if a in region.axes]) for e in aval.entries]:
+        have = P(*[joined_entry(*[a for a in axes_of(e) if a in region.axes]) for e in aval.entries])
+        have = have.update(None, *aval.sums)
+        if have != (P(*[None] * aval.ndim) if split is None else split.spec):
             raise ValueError(
                 f"in_specs passed to shard_map: {spec.padded(aval.ndim)} does not match the specs of the input: "
-                f"{P(*aval.entries)} for arg: {aval.str_short()}. Without `in_specs` shard_map takes those of its "
+                f"{have} for arg: {aval.str_short()}. Without `in_specs` shard_map takes those of its "
                 "arguments' types; `jax.reshard` lays an argument out in another way."
             )
 
@@ -266,6 +269,7 @@ def _specs(what: str, call: _Call, treedef: Any, prefix: Any) -> tuple:
                 f"shard_map {what} argument must be a pytree of `jax.sharding.PartitionSpec` instances, but: "
                 f"{what} is {spec} of type {type(spec).__name__}"
             )
+        _check_sums(what, call.region, spec)
         for axis in spec.mesh_axes:
             if axis not in call.region.axes:
                 raise ValueError(
@@ -274,6 +278,22 @@ def _specs(what: str, call: _Call, treedef: Any, prefix: Any) -> tuple:
                     f"Check the {what} values passed to shard_map."
                 )
     return tuple(specs)
+
+
+def _check_sums(what: str, region: ManualRegion, spec: P) -> None:
+    """Raises where specs may not be unreduced or reduced: unless all axes are Explicit ones, and all made manual."""
+    if not (spec.unreduced or spec.reduced):
+        return
+    if region.axes != frozenset(region.mesh.axis_names):
+        raise NotImplementedError(
+            f"unreduced/reduced can only be passed to {what} when shard_map is in full manual mode: the mesh has the "
+            f"axes {region.mesh.axis_names}, of which {set(region.axes)} are manual; the spec is {spec}"
+        )
+    if not region.mesh.are_all_axes_explicit:
+        raise ValueError(
+            f"{'unreduced' if spec.unreduced else 'reduced'} in {what} {spec} can only be used when the mesh passed to "
+            f"shard_map contains axis names all of type `Explicit`, unlike {region.mesh}"
+        )
 
 
 def _check_length(call: _Call, which: str, spec: P, aval: ShapedArray, name: str, advice: str = "") -> None:
@@ -316,9 +336,16 @@ def _checked_result(call: _Call, x: Any, spec: P) -> Any:
     _check_length(call, "out", spec, aval, f"{call.name}(*args) ", advice)
     if not call.region.check_vma:
         return x
-    named, varies = frozenset(spec.mesh_axes), varying_axes(aval)
-    if not varies.intersection(call.region.axes) <= named:
+    own = ManualAxisType(*(axes & call.region.axes for axes in aval.manual_axis_type))
+    named, varies, parts = frozenset(spec.mesh_axes), varying_axes(aval), spec.unreduced - own.unreduced
+    if not own.varying <= named | parts or not own.unreduced | own.reduced <= spec.unreduced | spec.reduced:
         _not_replicated(call, spec, named, varies)
+    if own.reduced != spec.reduced:
+        raise ValueError(
+            "out_specs passed to shard_map should be equal to the reduced present on the out_aval. Got "
+            f"out_specs={spec} and out_aval={aval.text}"
+        )
+    x = vary_unreduced_cast_p.bind(x, axes=in_mesh_order(parts)) if parts else x
     missing = tuple([n for n in call.mesh.axis_names if n in varying_names(spec, call.mesh) - varies])
     return pvary_p.bind(x, axes=missing) if missing else x
 

@@ -1,49 +1,49 @@
 """The stages of a jitted function: wrapped, traced, lowered, compiled."""
 
+import dataclasses
 import functools
 import inspect
 import operator
 import sys
-from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, runtime_checkable
 
 from minijax.api.shapes import ShapeDtypeStruct, abstract, described
 from minijax.base import config, source, tree
 from minijax.base.thread import thread
 from minijax.dispatch.dumps import dump_jaxpr
-from minijax.dispatch.executable import Executable, compile_lowered
+from minijax.dispatch.executable import Executable, compile_afresh, compile_lowered
 from minijax.dispatch.explain import CacheInfo, Explanation, why
 from minijax.dispatch.jit import specified
 from minijax.dispatch.jitted import Jitted, Memory, Traced as TracedCall
 from minijax.dispatch.lowering import Lowered as Program, lower_program, lowering_logged
 from minijax.dispatch.operands import operands_of, parse
-from minijax.dispatch.placement import Placement, ProgramOptions, choose_placement, on_devices
+from minijax.dispatch.placement import Placement, ProgramOptions, choose_placement, on_devices, over_abstract_context
 from minijax.ir.body import argument_names, check_aliases, leaf_types
 from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.refs import AbstractRef, is_ref
 from minijax.ir.trace import Tracer
 from minijax.ir.types import ShapedArray, typeof
+from minijax.partition.explicit import sharding_in_type
 from minijax.partition.layouts import Format, Layout, shown, stored
 from minijax.partition.meshes import PartitionSpec
 from minijax.primitives.sharding import concrete_sharding
 from minijax.run import bindings, client, profiler
 from minijax.run.array import ArrayImpl, Signature, signature, single_signature
-from minijax.run.compile import hlo_computation, hlo_text, module_cost
+from minijax.run.compile import Loaded, hlo_computation, hlo_text, module_cost
 from minijax.run.compiled_shardings import has_sharding
 from minijax.transforms.discharge import discharged, values_of
 
 
-class ArgInfo(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class ArgInfo:
     """The type of one argument, and whether it is donated."""
 
-    aval: Any
+    _aval: Any
     donated: bool
 
-    shape = property(lambda self: self.aval.shape)
-    dtype = property(lambda self: self.aval.dtype)
-
-    def __repr__(self):
-        return f"ArgInfo(_aval={self.aval!r}, donated={self.donated})"
+    shape = property(lambda self: self._aval.shape)
+    dtype = property(lambda self: self._aval.dtype)
 
 
 class Stage:
@@ -106,20 +106,26 @@ class Traced(Stage):
 
     def lower(self, *, lowering_platforms: tuple[str, ...] | None = None) -> "Lowered":
         """The StableHLO of the function, by default for the default platform."""
-        if self._call.captured:
+        if not all(map(is_ref, self._call.captured)):
             raise ValueError(f"{self._name} captures values of an outer trace and cannot be lowered by itself")
-        if lowering_platforms and len(lowering_platforms) > 1:
-            raise NotImplementedError("lower: several lowering_platforms in one module are not there yet")
+        return self._lowered(tuple(lowering_platforms or ()))
+
+    def _lowered(self, platforms: tuple[str, ...], export: tuple | None = None) -> "Lowered":
+        """As `lower`; `export`, of a program that is to leave the process, are rules that lower instead of others."""
         options, closed = self._wrapped.program_options(self._call, self._treedef, self._static), self._call.closed
         if any(written := [type(a) is AbstractRef for a in closed.in_avals]):
             options, closed = _over_values(options, written), discharged(closed)
-        placement = choose_placement(self._signatures, options, closed)
-        if not (lowering_platforms or placement.devices):
+        options = options._replace(export=export)
+        signatures = [*[_signature(x, x.aval) for x in self._call.captured], *self._signatures]
+        placement = choose_placement(signatures, options, closed)
+        if platforms:
+            placement = over_abstract_context(placement, closed)
+        if not (platforms or placement.devices):
             raise ValueError(
                 "lower: Passing lowering_platforms, to jit(f).trace(*args).lower, is required when only AbstractMesh "
                 f"exists in a jitted computation: {placement.mesh} has no devices to tell the platform"
             )
-        return Lowered(self, (lowering_platforms or ("",))[0], options, placement, closed)
+        return Lowered(self, platforms, options, placement, closed)
 
 
 def _over_values(options: ProgramOptions, written: list[bool]) -> ProgramOptions:
@@ -138,17 +144,31 @@ def _checked_dialect(dialect: str | None) -> str | None:
     raise ValueError(f"unknown dialect: {dialect}. Programs are there as 'stablehlo' and as 'hlo'.")
 
 
+def _as_asked(aval: Any, sharding: Any) -> Any:
+    """The type of an argument that is to lie so."""
+    if type(aval) is not ShapedArray or sharding is None:
+        return aval
+    return aval.update(sharding=sharding_in_type(sharding, aval.ndim))
+
+
 class Lowered(Stage):
     """A function as StableHLO text."""
 
     def __init__(
-        self, traced: Traced, platform: str, options: ProgramOptions, placement: Placement, closed: ClosedJaxpr
+        self,
+        traced: Traced,
+        platforms: tuple[str, ...],
+        options: ProgramOptions,
+        placement: Placement,
+        closed: ClosedJaxpr,
     ):
-        self._traced, self._platform, self._options, self._closed = traced, platform, options, closed
+        self._traced, self._platforms, self._options, self._closed = traced, platforms, options, closed
         with lowering_logged(closed, options, placement):
-            self._program = lower_program(closed, options, placement, platform)
+            self._program = lower_program(closed, options, placement, platforms)
         dump_jaxpr(self._program)
         self._inherit(traced)
+        if options.in_shardings:
+            self._flat_avals = list(map(_as_asked, self._flat_avals, options.in_shardings))
 
     @property
     def out_info(self) -> Any:
@@ -188,7 +208,9 @@ class Lowered(Stage):
         options = self._options
         if compiler_options:
             options = options._replace(compiler_options=tuple(sorted(compiler_options.items())))
-        return Compiled(self, compile_lowered(self._on_devices(device_assignment), options))
+        program = self._on_devices(device_assignment)
+        again = functools.partial(compile_afresh, program, options)
+        return Compiled(self, compile_lowered(program, options), again)
 
     def _on_devices(self, devices: Sequence[Any] | None) -> Program:
         """The program on the devices that are assigned, which one over an abstract mesh has to be told."""
@@ -206,19 +228,42 @@ class Lowered(Stage):
                 f"compile: device_assignment cannot be `None` during compilation of a program over {placement.mesh}, "
                 "which has no devices"
             )
-        return lower_program(self._closed, self._options, on_devices(placement, tuple(devices)), self._platform)
+        return lower_program(self._closed, self._options, on_devices(placement, tuple(devices)), self._platforms)
+
+
+_COMPILED = "_name _flat_avals _donated _out_avals _out_shardings _is_placed _written".split()
 
 
 class Compiled(Stage):
     """An executable: call it with arguments of exactly the types it was compiled for."""
 
-    def __init__(self, lowered: Lowered, executable: Executable):
-        self._executable = executable
+    def __init__(self, lowered: Lowered, executable: Executable, again: Callable[[], Loaded]):
+        self._executable, self._again = executable, again
         self._inherit(lowered)
         self._is_placed = lowered._options.device is None  # else arguments are moved to the device
-        self._written = [i for i, a in enumerate(self._flat_avals) if type(a) is AbstractRef]
+        self._captured = lowered._traced._call.captured  # references, the leading inputs
+        inputs = [*map(typeof, self._captured), *self._flat_avals]
+        self._written = [i for i, a in enumerate(inputs) if type(a) is AbstractRef]
         self._flat_avals = [a.inner_aval if type(a) is AbstractRef else a for a in self._flat_avals]
         self._programs = Memory().programs
+
+    def _state(self) -> dict[str, Any]:
+        """What else than its trees and its program it is made of, for another process."""
+        return {**{name: getattr(self, name) for name in _COMPILED}, "executable": self._executable.state()}
+
+    def _serialized(self) -> bytes:
+        """The program for another process; what was itself stored cannot be written, and is compiled again."""
+        return self._executable.loaded.serialized() or self._again().executable.serialize()
+
+    @classmethod
+    def _restored(cls, loaded: Loaded, state: dict[str, Any], in_tree: Any, out_tree: Any) -> "Compiled":
+        """What another process has compiled, of its state and of the program loaded again."""
+        self = cls.__new__(cls)
+        for name in _COMPILED:
+            setattr(self, name, state[name])
+        self.in_tree, self.out_tree, self._programs, self._captured = in_tree, out_tree, Memory().programs, []
+        self._executable = Executable.restored(loaded, state["executable"])
+        return self
 
     def as_text(self) -> str:
         """The optimized HLO."""
@@ -238,9 +283,14 @@ class Compiled(Stage):
 
     @property
     def out_info(self) -> Any:
-        """The results' tree of shapes, dtypes and shardings."""
-        pairs = zip(self._out_avals, self._out_laid(self._executable.out_shardings), strict=True)
-        return self.out_tree.unflatten([ShapeDtypeStruct(a.shape, a.dtype, sharding=s) for a, s in pairs])
+        """The results' tree of shapes, dtypes, shardings and layouts."""
+        rows = zip(self._out_avals, self._out_formats(), strict=True)
+        return self.out_tree.unflatten([ShapeDtypeStruct(a.shape, a.dtype, sharding=f) for a, f in rows])
+
+    def _out_formats(self) -> list[Format]:
+        laid = map(self._out_laid, (self._executable.out_layouts, self._executable.out_shardings))
+        rows = zip(self._out_avals, *laid, strict=True)
+        return [Format(shown(layout, a.ndim), s) for a, layout, s in rows]
 
     def _out_laid(self, laid: Sequence) -> Sequence:
         """Of what is known of all results, that of the function's own."""
@@ -249,8 +299,7 @@ class Compiled(Stage):
     @property
     def input_shardings(self) -> Any:
         """The shardings of the arguments, as (positional, by keyword); None for one that nothing reads."""
-        shardings = dict(zip(self._executable.used, self._executable.in_shardings, strict=True))
-        return self.in_tree.unflatten([shardings.get(i) for i in range(self.in_tree.num_leaves)])
+        return self._of_arguments(self._executable.in_shardings)
 
     @property
     def output_shardings(self) -> Any:
@@ -260,16 +309,20 @@ class Compiled(Stage):
     def input_formats(self) -> Any:
         """The layouts and shardings of the arguments, as `input_shardings`."""
         e = self._executable
+        ranks = [*[x.ndim for x in self._captured], *[a.ndim for a in self._flat_avals]]
         rows = zip(e.used, e.in_layouts, e.in_shardings, strict=True)
-        formats = {i: Format(shown(layout, self._flat_avals[i].ndim), s) for i, layout, s in rows}
-        return self.in_tree.unflatten([formats.get(i) for i in range(self.in_tree.num_leaves)])
+        return self._of_arguments([Format(shown(layout, ranks[i]), s) for i, layout, s in rows])
+
+    def _of_arguments(self, of_used: Sequence) -> Any:
+        """The arguments' tree of what is known of the inputs that are read."""
+        known = dict(zip(self._executable.used, of_used, strict=True))
+        first = len(self._captured)
+        return self.in_tree.unflatten([known.get(first + i) for i in range(self.in_tree.num_leaves)])
 
     @property
     def output_formats(self) -> Any:
         """The layouts and shardings of the results."""
-        laid = map(self._out_laid, (self._executable.out_layouts, self._executable.out_shardings))
-        rows = zip(self._out_avals, *laid, strict=True)
-        return self.out_tree.unflatten([Format(shown(layout, a.ndim), s) for a, layout, s in rows])
+        return self.out_tree.unflatten(self._out_formats())
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the executable. Raises TypeError for arguments of another tree or of other types."""
@@ -306,6 +359,7 @@ class Compiled(Stage):
     def _call_on_values(self, leaves: Sequence, treedef: Any) -> Any:
         """Runs the executable on the values of references, and writes those that it gives."""
         self._check(leaves, treedef)
+        leaves = [*self._captured, *leaves]
         operands, _ = operands_of(values_of(leaves))
         self._check_shardings(operands)
         results = self._executable(operands)

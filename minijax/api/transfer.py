@@ -70,8 +70,6 @@ def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = Non
 
     Raises TypeError for what does not speak dlpack, ValueError where a copy is needed that `copy` forbids.
     """
-    if not isinstance(device, Sharding | client.Device | None):
-        raise ValueError(f"from_dlpack: device must be a Device, a Sharding or None, got {device!r}")
     return transfer.from_dlpack(external_array, device, copy)
 
 

@@ -1,13 +1,23 @@
-"""Pictures of how arrays lie on devices."""
+"""Pictures of how arrays lie on devices: with the package rich in the colours that there are, else as plain text."""
 
-from collections.abc import Sequence
-from typing import Any
+import importlib.util
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
+from minijax.base.lazy import defer
 from minijax.composed.inspect_sharding import inspect_array_sharding
 from minijax.partition.shardings import Sharding
 
+_rich_console, _rich_padding, _rich_table, _rich_box = map(
+    defer, ("rich.console", "rich.padding", "rich.table", "rich.box")
+)
+_matplotlib: Any = defer("matplotlib")
+
 _HEIGHT_TO_WIDTH = 2.5  # of a character
 _BASE = 10  # the height of a picture, in lines
+_BRIGHT = 186  # from which on a colour is behind black letters
+
+Colors = Callable[[float], Sequence[float]]
 
 
 def visualize_array_sharding(arr: Any, **kwargs: Any) -> None:
@@ -23,28 +33,64 @@ def visualize_sharding(
     scale: float = 1.0,
     min_width: int = 9,
     max_width: int = 80,
-    color_map: Any = None,
+    color_map: Colors | None = None,
 ) -> None:
-    """Prints which devices hold which part of an array of this shape; never in colour."""
+    """Prints which devices hold which part of an array of this shape.
+
+    A terminal or notebook that has colours shows each part in one, a tuple of numbers up to 1 that `color_map` gives
+    for a number up to 1; by default those of matplotlib, if it is installed. Raises ValueError for another rank.
+    """
     if len(shape) not in (1, 2):
         raise ValueError(f"`visualize_sharding` only works for shapes with 1 and 2 dimensions, got {shape}.")
+    console = _rich_console.Console(width=max_width) if _is_installed("rich") else None
+    colors = color_map or _default_colors()
+    if not use_color or console is None or console.color_system is None:
+        colors = None
+    holders = _holders(shape, sharding)
+    rows, columns = sorted({r for r, _ in holders}), sorted({c for _, c in holders})
+    sizes = shape if len(shape) == 2 else (1, *shape)
+    texts = [[_devices_text(holders[r, c]) for c in columns] for r in rows]
+    height = int(_BASE * scale)
+    width = int(height * (sizes[1] if len(shape) == 2 else 1) / max(shape[0], 1))
+    borders = 0 if colors else 2
+    lines = [_padding(int(_part(r, sizes[0]) * height) - borders if len(shape) == 2 else 1 - borders) for r in rows]
+    rooms = [min(max(int(_part(c, sizes[1]) * width * _HEIGHT_TO_WIDTH), min_width), max_width) for c in columns]
+    cells = [
+        [_Cell(text, line, _padding(room - borders - len(text))) for text, room in zip(row, rooms, strict=True)]
+        for row, line in zip(texts, lines, strict=True)
+    ]
+    if console is None:
+        print(_drawn(cells))
+    else:
+        styles = _styles(colors, holders) if colors else {}
+        console.print(_table(cells, [[styles.get(holders[r, c][0]) for c in columns] for r in rows]))
+
+
+class _Cell(NamedTuple):
+    text: str
+    above_below: tuple[int, int]
+    left_right: tuple[int, int]
+
+
+def _is_installed(package: str) -> bool:
+    return importlib.util.find_spec(package) is not None
+
+
+def _default_colors() -> Colors | None:
+    return _matplotlib.colormaps["tab20b"] if _is_installed("matplotlib") else None
+
+
+def _holders(shape: Sequence[int], sharding: Sharding) -> dict[tuple, list]:
+    """For each part, by its spans along the two axes, the devices that hold it."""
     holders: dict[tuple, list] = {}
     for device, index in sharding.devices_indices_map(tuple(shape)).items():
         spans = [part.indices(n)[:2] for part, n in zip(index, shape, strict=True)]
         holders.setdefault(tuple(spans if len(shape) == 2 else [(0, 1), *spans]), []).append(device)
-    size = shape if len(shape) == 2 else (1, *shape)
-    rows = sorted({r for r, _ in holders})
-    columns = sorted({c for _, c in holders})
-    texts = {
-        place: f"{devices[0].platform.upper()} {','.join(str(d.id) for d in devices)}"
-        for place, devices in holders.items()
-    }
-    height = int(_BASE * scale)
-    width = int(height * (size[1] if len(shape) == 2 else 1) / max(shape[0], 1))
-    widths = [_column([texts[r, c] for r in rows], _part(c, size[1]) * width, min_width, max_width) for c in columns]
-    is_tall = len(shape) == 2
-    lines = [_padding(int(_part(r, size[0]) * height)) if is_tall else (0, 0) for r in rows]
-    print(_drawn([[texts[r, c] for c in columns] for r in rows], widths, lines))
+    return holders
+
+
+def _devices_text(devices: Sequence[Any]) -> str:
+    return f"{devices[0].platform.upper()} {','.join(str(d.id) for d in devices)}"
 
 
 def _part(span: tuple[int, int], size: int) -> float:
@@ -52,28 +98,69 @@ def _part(span: tuple[int, int], size: int) -> float:
 
 
 def _padding(room: int) -> tuple[int, int]:
-    """How much goes before and after what is in the middle of `room`, without the borders."""
-    before, odd = divmod(room - 2, 2)
+    """How much goes before and after what is in the middle."""
+    before, odd = divmod(room, 2)
     return max(before, 0), max(before + odd, 0)
 
 
-def _column(texts: Sequence[str], width: float, min_width: int, max_width: int) -> int:
-    column = min(max(int(width * _HEIGHT_TO_WIDTH), min_width), max_width)
-    return max(len(t) + sum(_padding(column - len(t))) for t in texts)
+# ---- with rich --------------------------------------------------------------------------------------
 
 
-def _drawn(texts: Sequence[Sequence[str]], widths: Sequence[int], lines: Sequence[tuple[int, int]]) -> str:
-    def rule(left, middle, right):
+def _styles(colors: Colors, holders: dict[tuple, list]) -> dict[Any, str]:
+    """For the first device of each part letters and a colour; those of neighbours are far from each other."""
+    count = len(holders)
+    step = count // 2 + (count + 1) % 2
+    return {
+        holders[place][0]: _style(colors(k * step % count / max(count - 1, 1)))
+        for k, place in enumerate(sorted(holders))
+    }
+
+
+def _style(color: Sequence[float]) -> str:
+    red, green, blue = (int(255 * part) for part in color[:3])
+    letters = "#000000" if 0.299 * red + 0.587 * green + 0.114 * blue > _BRIGHT else "#ffffff"
+    return f"{letters} on #{red:02x}{green:02x}{blue:02x}"
+
+
+def _table(cells: Sequence[Sequence[_Cell]], styles: Sequence[Sequence[str | None]]) -> Any:
+    colored = styles[0][0] is not None
+    table = _rich_table.Table(
+        show_header=False,
+        show_lines=not colored,
+        padding=0,
+        highlight=not colored,
+        pad_edge=False,
+        box=None if colored else _rich_box.SQUARE,
+    )
+    for row, row_styles in zip(cells, styles, strict=True):
+        padded = [
+            _rich_padding.Padding(
+                c.text, (c.above_below[0], c.left_right[1], c.above_below[1], c.left_right[0]), style=s or "none"
+            )
+            for c, s in zip(row, row_styles, strict=True)
+        ]
+        table.add_row(*padded)
+    return table
+
+
+# ---- without ----------------------------------------------------------------------------------------
+
+
+def _drawn(cells: Sequence[Sequence[_Cell]]) -> str:
+    widths = [max(len(row[k].text) + sum(row[k].left_right) for row in cells) for k in range(len(cells[0]))]
+
+    def rule(left: str, middle: str, right: str) -> str:
         return left + middle.join("─" * w for w in widths) + right
 
-    def line(cells):
-        return "│" + "│".join(_centered(t, w) for t, w in zip(cells, widths, strict=True)) + "│"
+    def line(texts: Sequence[str]) -> str:
+        return "│" + "│".join(_centered(t, w) for t, w in zip(texts, widths, strict=True)) + "│"
 
     blank = line([""] * len(widths))
     drawn = [rule("┌", "┬", "┐")]
-    for k, (cells, (above, below)) in enumerate(zip(texts, lines, strict=True)):
+    for k, row in enumerate(cells):
+        above, below = row[0].above_below
         drawn += [rule("├", "┼", "┤")] * (k > 0)
-        drawn += [blank] * above + [line(cells)] + [blank] * below
+        drawn += [blank] * above + [line([cell.text for cell in row])] + [blank] * below
     return "\n".join([*drawn, rule("└", "┴", "┘")])
 
 

@@ -13,6 +13,8 @@ from minijax.base.symbolic import Dim, SymbolicDim, max_dim
 
 def canonical_dim(size: Any) -> Any:
     """`size` as an int, or the symbolic dimension that it is. Raises TypeError for anything else."""
+    if isinstance(size, SymbolicDim):
+        return size
     try:
         return operator.index(size)
     except TypeError:
@@ -23,6 +25,11 @@ def canonical_dim(size: Any) -> Any:
             text += "\nIf using `jit`, try using `static_argnums` or applying `jit` to smaller subfunctions."
             text += size._origin_msg()
         raise TypeError(text) from None
+
+
+def as_index(size: Any) -> Any:
+    """`size` as `operator.index` has it; a symbolic one as it is."""
+    return size if isinstance(size, SymbolicDim) else operator.index(size)
 
 
 def canonical_shape(shape: Sequence) -> tuple[Any, ...]:
@@ -37,7 +44,7 @@ def canonical_shape(shape: Sequence) -> tuple[Any, ...]:
 
 def shape_of(shape: Any) -> tuple[Any, ...]:
     """The shape that a sequence of sizes, or a single size, means; NumPy says what a sequence is."""
-    has_many = type(shape) in (tuple, list) or np.ndim(shape) > 0
+    has_many = type(shape) in (tuple, list) or (not isinstance(shape, SymbolicDim) and np.ndim(shape) > 0)
     return canonical_shape(shape if has_many else (shape,))
 
 

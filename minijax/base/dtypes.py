@@ -9,6 +9,8 @@ import ml_dtypes
 import numpy as np
 
 from minijax.base import config, errors
+from minijax.base.naming import known_as
+from minijax.base.symbolic import SymbolicDim
 
 
 class SupportsDType(Protocol):
@@ -58,6 +60,7 @@ class ExtendedDType(abc.ABC):
     def type(self) -> type: ...
 
 
+@known_as("jax._src.random.prng.KeyTy")
 class KeyType(ExtendedDType):
     """The dtype of random keys of one generator, `key<fry>`; equal for equal generators.
 
@@ -84,6 +87,13 @@ class KeyType(ExtendedDType):
     def __hash__(self):
         return hash((KeyType, self._impl))
 
+    def __reduce__(self):
+        return KeyType, (self._impl,)
+
+    # Pickles of jax make a dtype without a generator first.
+    def __setstate__(self, state):
+        self._impl = state["_impl"]
+
 
 # ---- the singletons ----------------------------------------------------------------------------------
 
@@ -106,6 +116,7 @@ float16, float32, float64, complex64, complex128 = (BY_NAME[name] for name in NA
 int8, uint8, int16, uint16, int32, uint32, int64, uint64 = (BY_NAME[name] for name in INTS)
 int2, int4, uint2, uint4 = (BY_NAME[name] for name in ("int2", "int4", "uint2", "uint4"))
 float0 = np.dtype([("float0", np.void, 0)])
+string = np.dtypes.StringDType()  # of arrays that no program takes
 
 finfo, iinfo = ml_dtypes.finfo, ml_dtypes.iinfo
 
@@ -128,10 +139,16 @@ def check_unmasked(x: Any) -> None:
 
 def check_array_dtype(dtype: np.dtype) -> None:
     """Raises TypeError if no array on a device can have the dtype."""
-    if dtype not in _known:
+    if dtype not in _known and dtype != string:
         raise TypeError(
             f"Dtype {dtype} is not a valid JAX array type. Only arrays of numeric types are supported by JAX."
         )
+
+
+def check_for_programs(dtype: Any) -> None:
+    """Raises TypeError for strings, which no program takes."""
+    if dtype is string:
+        raise TypeError(f"Argument of dtype {dtype} is not a valid JAX type: strings can be put on devices and read.")
 
 
 PYTHON_SCALARS = (bool, int, float, complex)
@@ -143,7 +160,7 @@ _ml_kinds: dict[type, type] = {dtype.type: np.floating for dtype in _ml_floats}
 _ml_kinds |= {d.type: np.unsignedinteger if d.name[0] == "u" else np.signedinteger for d in _ml_ints}
 _known = frozenset(BY_NAME.values())
 ml_scalar_types: frozenset[type] = frozenset(_ml_kinds)
-_singletons: dict[Any, Any] = {dtype: dtype for dtype in (*BY_NAME.values(), float0)}
+_singletons: dict[Any, Any] = {dtype: dtype for dtype in (*BY_NAME.values(), float0, string)}
 
 
 def is_extended(dtype: Any) -> bool:
@@ -333,7 +350,7 @@ def check_and_canonicalize_user_dtype(dtype: Any, fun_name: str | None = None) -
     asked = dtype_from_user(dtype)
     if is_extended(asked):
         return asked
-    if asked not in _known and asked != float0:
+    if asked not in _known and asked not in (float0, string):
         raise TypeError(
             f"JAX only supports number, bool, and string dtypes, got dtype {asked} in {fun_name or 'dtype'}"
         )
@@ -489,6 +506,8 @@ def typed(x: Any) -> Typed:
     if isinstance(x, (type, str, DType)):
         return _typed_dtype(x)
     dtype = getattr(x, "dtype", None)
+    if dtype is None and isinstance(x, SymbolicDim):
+        return typed(0)
     if dtype is None:
         raise TypeError(f"Cannot determine dtype of {x}")
     return _array_dtype(dtype, x), False
@@ -508,7 +527,7 @@ def _typed_dtype(x: Any) -> Typed:
 
 
 def _array_dtype(dtype: Any, x: Any) -> Any:
-    if not is_extended(dtype) and dtype not in _known and dtype != float0:
+    if not is_extended(dtype) and dtype not in _known and dtype not in (float0, string):
         raise TypeError(
             f"Value {x!r} with dtype {dtype} is not a valid JAX array type. "
             "Only arrays of numeric types are supported by JAX."

@@ -5,6 +5,7 @@ import re
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 from minijax.base.util import alias
@@ -77,7 +78,7 @@ class Face:
         room, inner = self._rooms[name]
         if not room.startswith(_WITHOUT_ARRAYS):
             importlib.import_module("minijax.numpy")  # which gives arrays their operators
-        value = getattr(importlib.import_module(room), inner)
+        value = attrgetter(inner)(importlib.import_module(room))
         if inner != name and inner in self._rooms and callable(value) and not isinstance(value, type):
             value = alias(value, name, self._name, f"jax.{self._name.partition('.')[2]}.{inner}")
         if name in self._warnings:

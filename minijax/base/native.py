@@ -1,8 +1,10 @@
 """What is taken from jaxlib as it is: our own pytree registry, tracebacks, weak caches, XLA's estimates."""
 
 from jaxlib import _hlo, _jax
+from jaxlib.version import __version__
 from jaxlib.weakref_lru_cache import weakref_lru_cache as weakref_lru_cache
 
+JAXLIB_VERSION = __version__
 JaxRuntimeError = _jax.JaxRuntimeError
 Traceback = _jax.Traceback
 approx_top_k_reduction_output_size = _jax.approx_top_k_reduction_output_size

@@ -401,6 +401,16 @@ def variable(name: str, scope: Scope) -> Dim:
     return total(scope, ((Term(((Factor(name), 1),)), 1),))
 
 
+def is_int(d: Any) -> bool:
+    """Whether a dimension is known while a program is traced."""
+    return not isinstance(d, SymbolicDim)
+
+
+def is_dim(d: Any) -> bool:
+    """Whether it is a dimension: an int, or a symbolic one."""
+    return type(d) is int or isinstance(d, SymbolicDim)
+
+
 def is_symbolic_dim(p: Any) -> bool:
     """Whether a dimension is an expression over variables rather than a number."""
     return isinstance(p, SymbolicDim)

@@ -1,211 +1,205 @@
-"""The values of dimension variables by the shapes of arguments, and what those shapes must satisfy.
+"""The values of dimension variables, of the sizes of the arguments whose shapes name them."""
 
-All is said in expressions over the sizes of arguments, which are variables like `args[0].shape[1]`: a call evaluates
-them on ints, an exported program computes them.
-"""
-
-import functools
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
 from minijax.base.symbolic import (
-    FLOORDIV,
     GUIDE,
-    MAX,
-    MIN,
-    MOD,
     PYTHON,
     Dim,
+    Factor,
     SymbolicDim,
-    linear,
+    Term,
+    max_dim,
+    min_dim,
     names_in,
-    operation,
+    terms_of,
     variable,
 )
-from minijax.base.symbolic_scope import SymbolicScope
 
-_SEE = f"See {GUIDE}#shape-assertion-errors."
-
-
-class Check(NamedTuple):
-    """A comparison that must hold; `message` has places for the values of `shown`."""
-
-    sign: str  # "==" or ">="
-    left: Dim
-    right: Dim
-    message: str
-    shown: tuple[Dim, ...]
+OPERATIONS: Mapping[str, Callable] = {**PYTHON, "max": max_dim, "min": min_dim}
 
 
-class Solution(NamedTuple):
-    """Variables as expressions over the sizes of arguments, and checks in the order in which they are made.
+class Place(NamedTuple):
+    """An axis of an argument, the dimension that its shape names there, and the text of both."""
 
-    `sizes` says which argument and axis the name of a size stands for.
+    argument: int
+    axis: int
+    dim: Dim
+    name: str
+
+
+class Machine(Protocol):
+    """What computes: on ints at a call, on scalars in the text of a program."""
+
+    operations: Mapping[str, Callable[[Any, Any], Any]]
+
+    def size(self, place: Place) -> Any:
+        """The size that the argument has there."""
+        ...
+
+    def require(self, relation: str, x: Any, y: Any, message: str, values: Sequence) -> None:
+        """Requires `x >= y`, or `x == y`. `message` has a number in braces for each of the values."""
+        ...
+
+
+class AtOnce:
+    """Computes on the sizes of arguments: ints, or dimensions of another scope."""
+
+    operations = OPERATIONS
+
+    def __init__(self, shapes: Sequence[Sequence]):
+        self._shapes = shapes
+
+    def size(self, place: Place) -> Any:
+        return self._shapes[place.argument][place.axis]
+
+    def require(self, relation: str, x: Any, y: Any, message: str, values: Sequence) -> None:
+        if not (x >= y if relation == ">=" else x == y):
+            raise ValueError(message.format(*values))
+
+
+def variables_of(shapes: Sequence[Sequence]) -> list[str]:
+    """The dimension variables in shapes, sorted."""
+    return sorted({v for shape in shapes for d in shape if isinstance(d, SymbolicDim) for v in d.variables()})
+
+
+def solved(shapes: Sequence[Sequence], names: Sequence[str], machine: Machine) -> dict[str, Any]:
+    """The values of the dimension variables in the shapes of arguments, with these names.
+
+    Raises ValueError where they do not follow from equations that are linear in one variable; requires of the
+    machine that they are positive, and that all sizes and the constraints of the scope agree with them.
     """
-
-    variables: dict[str, Dim]
-    checks: tuple[Check, ...]
-    sizes: dict[str, tuple[int, int]]
-
-    def values(self, sizes: Mapping[str, int]) -> dict[str, int]:
-        """The values of the variables for given sizes. Raises ValueError where a check fails."""
-        for sign, *sides, message, shown in self.checks:
-            left, right = (evaluated(d, sizes) for d in sides)
-            if not (left == right if sign == "==" else left >= right):
-                raise ValueError(told(message, [evaluated(d, sizes) for d in shown]))
-        return {name: evaluated(d, sizes) for name, d in self.variables.items()}
-
-
-def evaluated(d: Dim, env: Mapping[str, Any]) -> Any:
-    return d.evaluate(env) if isinstance(d, SymbolicDim) else d
-
-
-def told(message: str, values: Sequence[Any]) -> str:
-    """The message of a check with values in their places; other braces, of keys in paths, stay."""
-    return re.sub(r"\{(\d+)\}", lambda place: str(values[int(place[1])]), message)
-
-
-class _Equation(NamedTuple):
-    dim: SymbolicDim
-    size: SymbolicDim  # what it must be equal to
-
-
-def solve(shapes: Sequence[Sequence[Any]], labels: Sequence[str]) -> Solution:
-    """Solves for the variables in shapes of arguments, which errors call `labels`.
-
-    Raises ValueError where that takes more than linear equations of one unknown each.
-    """
-    return _Solver(shapes, labels).solution()
+    solver = _Solver(shapes, names, machine)
+    solver.solve()
+    solver.check_constraints()
+    return solver.values
 
 
 class _Solver:
-    def __init__(self, shapes: Sequence[Sequence[Any]], labels: Sequence[str]):
-        self.scope = SymbolicScope()
-        self.sizes: dict[str, tuple[int, int]] = {}
-        self.equations: list[_Equation] = []
-        for i, (shape, label) in enumerate(zip(shapes, labels, strict=True)):
-            for axis, d in enumerate(shape):
-                if isinstance(d, SymbolicDim):
-                    self._add(d, f"{label}.shape[{axis}]", (i, axis))
-        specified = [
-            f"{label}.shape = {shape}"
-            for label, shape in zip(labels, map(_shown_shape, shapes), strict=True)
-            if shape is not None
+    """The equations that are left, and the variables that have a value."""
+
+    def __init__(self, shapes: Sequence[Sequence], names: Sequence[str], machine: Machine):
+        self.machine, self.values = machine, {}
+        self._obtained: list[tuple[str, Place]] = []
+        self._left = [
+            Place(i, axis, d, f"{name}.shape[{axis}]")
+            for i, (shape, name) in enumerate(zip(shapes, names, strict=True))
+            for axis, d in enumerate(shape)
+            if isinstance(d, SymbolicDim)
         ]
-        self.specified = f"Using the following polymorphic shapes specifications: {','.join(specified)}."
-        self.variables: dict[str, Dim] = {}
-        self.found_by: dict[str, _Equation] = {}
-        self.checks: list[Check] = []
+        rows = zip(shapes, names, strict=True)
+        self._shown = ",".join([f"{n}.shape = {_shape_text(s)}" for s, n in rows if any(map(_is_symbolic, s))])
+        self._scope = self._left[0].dim.scope if self._left else None
 
-    def _add(self, d: SymbolicDim, name: str, place: tuple[int, int]) -> None:
-        if self.equations:
-            self.equations[0].dim.scope.require_same(d.scope, d, "in the shapes of arguments")
-        self.sizes[name] = place
-        size: Any = variable(name, self.scope)
-        self.equations.append(_Equation(d, size))
+    def solve(self) -> None:
+        while self._left:
+            before, self._left = self._left, []
+            self._left = [place for place in before if not self._take(place)]
+            if len(self._left) == len(before):
+                raise self._unsolved()
 
-    def solution(self) -> Solution:
-        left, before = self.equations, None
-        while left and left != before:
-            before, left = left, [equation for equation in left if not self._process(equation)]
-        if left:
-            self._fail(left)
-        for constraint in self.equations[0].dim.scope.constraints if self.equations else ():
-            self._check_constraint(*constraint)
-        return Solution(self.variables, tuple(self.checks), self.sizes)
-
-    def _process(self, equation: _Equation) -> bool:
-        """Checks an equation without unknowns, or solves it; whether that could be done."""
-        d, size = equation
-        if d.variables() <= self.variables.keys():
-            value = self._substituted(d)
-            self._mismatch(
-                "==", size, value, "Found inconsistency between dimension size "
-                f"{size} (= {{0}}) and the specification '{d}' (= {{1}}).", size, value,
-            )  # fmt: skip
+    def _take(self, place: Place) -> bool:
+        """Uses an equation; False where more than one of its variables has no value."""
+        unknown = place.dim.variables() - self.values.keys()
+        if not unknown:
+            self._agree(place)
             return True
-        (term, k), *others = [pair for pair in d.terms if not names_in(pair[0]) <= self.variables.keys()]
-        name = str(term)
-        if others or name not in names_in(term):
+        if len(unknown) > 1:
             return False
-        known = tuple(pair for pair in d.terms if pair[0] != term)
-        rest = self._substituted(SymbolicDim(known, d.scope)) if known else 0
-        self._solve(name, k, rest, equation)
+        (name,) = unknown
+        split = _linear(place.dim, name)
+        if split is None:
+            return False
+        self._assign(name, place, *split)
         return True
 
-    def _solve(self, name: str, k: int, rest: Dim, equation: _Equation) -> None:
-        """`k` times the variable is the size without the rest."""
-        sign = -1 if k == -1 else 1
-        value = linear((equation.size, sign), (rest, -sign))
-        if abs(k) != 1:
-            remainder = operation(MOD, value, k, self.scope)
-            message = f"Division had remainder {{0}} when computing the value of '{name}'."
-            self._mismatch("==", remainder, 0, message, remainder)
-            value = operation(FLOORDIV, value, k, self.scope)
-        self.variables[name], self.found_by[name] = value, equation
-        self._mismatch(">=", value, 1, f"Expected value >= 1 for dimension variable '{name}'.")
+    def _assign(self, name: str, place: Place, coefficient: int, rest: Dim) -> None:
+        operations, size = self.machine.operations, self.machine.size(place)
+        scaled = size if rest == 0 else operations["add"](size, self._value(-rest))
+        if coefficient < 0:
+            scaled = operations["mul"](scaled, -1)
+        divisor, value = abs(coefficient), scaled
+        if divisor != 1:
+            value, over = operations["floordiv"](scaled, divisor), operations["mod"](scaled, divisor)
+            self._require("==", over, 0, f"Division had remainder {{0}} when computing the value of '{name}'.", over)
+        self.values[name] = value
+        self._obtained.append((name, place))
+        self._require(">=", value, 1, f"Expected value >= 1 for dimension variable '{name}'.")
 
-    def _substituted(self, d: SymbolicDim) -> Dim:
-        # Nothing is simplified by what is assumed of variables: sizes may be zero.
-        raw = {name: functools.partial(operation, name, scope=self.scope) for name in (FLOORDIV, MAX, MIN, MOD)}
-        known = dict(self.variables)
-        for name in d.variables() - known.keys():
+    def _agree(self, place: Place) -> None:
+        size, value = self.machine.size(place), self._value(place.dim)
+        told = (
+            f"Found inconsistency between dimension size {place.name} (= {{0}}) and the specification "
+            f"'{place.dim}' (= {{1}})."
+        )
+        self._require("==", size, value, told, size, value)
+
+    def check_constraints(self) -> None:
+        for equal, difference, shown in self._scope.constraints if self._scope is not None else ():
+            value, relation = self._value(difference), "equal" if equal else "greater or equal"
+            if isinstance(value, int) and value == 0:
+                continue
+            told = f"Expected '{difference}' to be {relation} to 0, but found {{0}}. "
+            which = f"symbolic shape constraint {shown}"
+            self._require("==" if equal else ">=", value, 0, told, value, which=which)
+
+    def _value(self, d: Dim) -> Any:
+        if not isinstance(d, SymbolicDim):
+            return d
+        values = dict(self.values)
+        for name in d.variables() - values.keys():
             # A variable that an equality has replaced is in no shape.
-            rewritten = variable(name, d.scope)
-            if isinstance(rewritten, int) or name not in rewritten.variables():
-                known[name] = evaluated(rewritten, self.variables)
-        return d.evaluate(known, {**PYTHON, **raw})
+            replaced = variable(name, d.scope)
+            if not isinstance(replaced, SymbolicDim) or name not in replaced.variables():
+                values[name] = self._value(replaced)
+        return d.evaluate(values, self.machine.operations)
 
-    def _check_constraint(self, equal: bool, difference: SymbolicDim, shown: str) -> None:
-        value = self._substituted(difference)
-        if isinstance(value, int) and (value == 0 or value > 0 and not equal):
-            return
-        relation = "equal to" if equal else "greater or equal to"
-        self._mismatch(
-            "==" if equal else ">=", value, 0, f"Expected '{difference}' to be {relation} 0, but found {{0}}.", value,
-            what=f"symbolic shape constraint {shown}",
-        )  # fmt: skip
-
-    def _mismatch(
-        self, sign: str, left: Dim, right: Dim, fault: str, *shown: Dim, what: str = "polymorphic shapes specification"
-    ) -> None:
-        """Adds a check whose message tells the values of `shown`, and what variables are known so far."""
-        values = list(shown)
-        known = "".join(f"{text}, " for text in self._known(values))
-        self.checks.append(
-            Check(
-                sign,
-                left,
-                right,
-                f"Input shapes do not match the {what}. {fault} {self.specified} "
-                f"Obtained dimension variables: {known}. {_SEE}",
-                tuple(values),
+    def _require(self, relation, x, y, told, *values, which="polymorphic shapes specification"):
+        numbers, rows = len(values), []
+        for name, place in self._obtained:
+            rows.append(
+                f"'{name}' = {{{numbers}}} from specification '{place.dim}' for dimension {place.name} "
+                f"(= {{{numbers + 1}}})"
             )
+            values, numbers = (*values, self.values[name], self.machine.size(place)), numbers + 2
+        message = (
+            f"Input shapes do not match the {which}. {told} {self._using()} Obtained dimension variables: "
+            f"{', '.join(rows)}. See {GUIDE}#shape-assertion-errors."
+        )
+        self.machine.require(relation, x, y, message, values)
+
+    def _using(self) -> str:
+        return f"Using the following polymorphic shapes specifications: {self._shown}."
+
+    def _unsolved(self) -> ValueError:
+        unknown = {v for place in self._left for v in place.dim.variables()} - self.values.keys()
+        left = ", ".join([f"'{place.dim}' for dimension size {place.name}" for place in self._left])
+        return ValueError(
+            f"Cannot solve for values of dimension variables {unknown}. We can only solve linear uni-variate "
+            f"constraints. {self._using()} Unprocessed specifications: {left}. See "
+            f"{GUIDE}#dimension-variables-must-be-solvable-from-the-input-shapes."
         )
 
-    def _known(self, values: list[Dim]) -> Iterator[str]:
-        """The variables with where they are from; puts their values among `values`."""
-        for name, value in self.variables.items():
-            d, size = self.found_by[name]
-            places = [_place(values, value), _place(values, size)]
-            yield f"'{name}' = {{{places[0]}}} from specification '{d}' for dimension {size} (= {{{places[1]}}})"
 
-    def _fail(self, left: Iterable[_Equation]) -> None:
-        unknown = sorted({name for d, _ in left for name in d.variables()} - self.variables.keys())
-        raise ValueError(
-            f"Cannot solve for values of dimension variables {{{', '.join(map(repr, unknown))}}}. We can only solve "
-            f"linear uni-variate constraints. {self.specified} Unprocessed specifications: "
-            + ", ".join(f"'{d}' for dimension size {size}" for d, size in left)
-            + f". See {GUIDE}#dimension-variables-must-be-solvable-from-the-input-shapes."
-        )
+def _is_symbolic(d: Any) -> bool:
+    return isinstance(d, SymbolicDim)
 
 
-def _place(values: list[Dim], d: Dim) -> int:
-    if d not in values:
-        values.append(d)
-    return values.index(d)
+def _shape_text(shape: Sequence) -> str:
+    return f"({', '.join(map(str, shape))}{',' * (len(shape) == 1)})"
 
 
-def _shown_shape(shape: Sequence[Any]) -> str | None:
-    return str(tuple(shape)) if any(isinstance(d, SymbolicDim) for d in shape) else None
+def _linear(d: SymbolicDim, name: str) -> tuple[int, Dim] | None:
+    """The coefficient of a variable, and what else is added; None where it stands in another term."""
+    alone, coefficient, rest = Term(((Factor(name), 1),)), 0, []
+    for term, k in terms_of(d):
+        if term == alone:
+            coefficient = k
+        elif name in names_in(term):
+            return None
+        else:
+            rest.append((term, k))
+    if not rest:
+        return coefficient, 0
+    return coefficient, d - coefficient * SymbolicDim(((alone, 1),), d.scope)

@@ -7,6 +7,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
+from minijax.base.naming import known_as
 from minijax.base.native import (
     DictKey,
     FlattenedIndexKey,
@@ -26,6 +27,7 @@ IsLeaf = Callable[[Any], bool]
 
 # jaxlib pickles a registry, and with it every treedef, by the names it finds on the object.
 registry.__module__, registry.__name__ = __name__, "registry"
+known_as("jax._src.tree_util.default_registry")(registry)
 default_registry = registry
 
 # The fast way in for the rooms below: `flatten(tree, is_leaf=None) -> (leaves, treedef)`, positional.
@@ -576,6 +578,7 @@ class _HashableCallableShim:
         return f"_HashableCallableShim({self.fun!r})"
 
 
+@known_as("jax.tree_util.Partial")
 class Partial(functools.partial):
     """A `functools.partial` that is a node: its bound arguments are children, its function is metadata."""
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from minijax.base import dtypes
 from minijax.base.native import approx_top_k_reduction_output_size
+from minijax.base.symbolic import is_int
 from minijax.composed.linalg.matrices import from_front
 from minijax.composed.take_along import along
 from minijax.dispatch.jitted import jitted
@@ -48,6 +49,8 @@ class ApproxTopK(Primitive):
         if not dtypes.issubdtype(x.dtype, np.floating):
             raise ValueError(f"approx_top_k: operand must be a floating type, got {x.dtype}")
         how = k, recall_target, aggregate_to_topk, reduction_input_size_override
+        if not (aggregate_to_topk or is_int(size) and is_int(k)):
+            raise NotImplementedError(f"approx_top_k with aggregate_to_topk=False of symbolic sizes, {k} of {size}")
         sizes[reduction_dimension] = (
             k if aggregate_to_topk else approx_top_k_reduction_output_size(size, x.ndim, *how)[0]
         )

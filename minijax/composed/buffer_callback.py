@@ -1,12 +1,11 @@
 """Operations that hand the memory of a program's arrays to functions of the host."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
-
-import numpy as np
 
 from minijax.base import source, tree
 from minijax.composed.callback import Callback
+from minijax.composed.foreign import aliases_of, check_aliases, dtype_of
 from minijax.dispatch.operations import evaluate
 from minijax.hlo.spell import physical
 from minijax.ir.effects import BufferCallbackEffect
@@ -20,11 +19,15 @@ class BufferCallback(Callback):
     """Calls a user's function of buffers, of which it fills those of the results."""
 
     name = "buffer_callback"
+    constrains = False
     plural = "Buffer callbacks"
     advice = " Please use `jax.custom_jvp` to use callbacks while taking gradients."
 
     def impl(self, *operands, **params):
         return evaluate(self, operands, params, compiled=True)
+
+    def _typed(self, avals, params):
+        return self.types_as_told(avals, params)
 
     def effects(self, *avals, has_side_effect=False, **params):
         return frozenset({BufferCallbackEffect()}) if has_side_effect else frozenset()
@@ -74,13 +77,13 @@ def buffer_callback(
     The function raises ValueError for aliases of leaves that are not there, or of other types.
     """
     leaves, out_tree = tree.flatten(result_shape_dtypes)
-    results = tuple([ShapedArray(tuple(x.shape), np.dtype(x.dtype)) for x in leaves])
-    aliases = tuple((input_output_aliases or {}).items())
+    results = tuple([ShapedArray(tuple(x.shape), dtype_of(x)) for x in leaves])
 
     @source.boundary
     def wrapped_callback(*args: Any, **kwargs: Any) -> Any:
         operands, in_tree = tree.flatten((args, kwargs))
-        check_aliases(dict(aliases), list(map(typeof, operands)), results)
+        aliases = aliases_of(input_output_aliases)
+        check_aliases(aliases, list(map(typeof, operands)), results)
         outs = buffer_callback_p.bind(
             *operands,
             callback=callback,
@@ -89,25 +92,9 @@ def buffer_callback(
             out_tree=out_tree,
             vmap_method=vmap_method,
             has_side_effect=has_side_effect,
-            input_output_aliases=aliases,
+            input_output_aliases=tuple(aliases.items()),
             command_buffer_compatible=command_buffer_compatible,
         )
         return out_tree.unflatten(outs)
 
     return wrapped_callback
-
-
-def check_aliases(aliases: Mapping[int, int], ins: list, outs: tuple) -> None:
-    """Raises ValueError for an alias of values that are not there or of other types."""
-    for i, o in aliases.items():
-        for what, k, count in (("input", i, len(ins)), ("output", o, len(outs))):
-            if not 0 <= k < count:
-                raise ValueError(
-                    f"input_output_aliases contains the mapping '{i}:{o}' with {what} index {k} outside the range "
-                    f"[0, {count})."
-                )
-        if ins[i].shape != outs[o].shape or ins[i].dtype != outs[o].dtype:
-            raise ValueError(
-                f"input_output_aliases contains the mapping '{i}:{o}' referring to an input with abstract value "
-                f"{ins[i].str_short()} and an output with a different abstract value {outs[o].str_short()}."
-            )

@@ -2,21 +2,19 @@
 
 import dataclasses
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from minijax.base import dtypes, source, thread, tree
+from minijax.composed.foreign import Foreign, check_method
 from minijax.dispatch.operands import operand
 from minijax.dispatch.operations import evaluate
-from minijax.higher.scan import scan
 from minijax.hlo.spell import physical
 from minijax.ir.effects import IOEffect, OrderedIOEffect
-from minijax.ir.primitive import Axis, Primitive
 from minijax.ir.types import ShapedArray, token_type, typeof
 from minijax.partition.shardings import SingleDeviceSharding
-from minijax.primitives.moving import axis_to_front, expand_dims
 from minijax.run import client, host_calls, tokens, transfer
 from minijax.run.array import ArrayImpl, put_host, signature
 
@@ -41,10 +39,9 @@ def on_host(x: np.ndarray) -> ArrayImpl:
     return ArrayImpl(put_host(x, sig), sig)
 
 
-class HostFunction(Primitive):
+class HostFunction(Foreign):
     """Calls a function of the host; its parameters say which, and in what order with others."""
 
-    multiple_results = True
     ordered_effect: Any  # of those that the parameters call ordered
     unordered_effect: Any = None
 
@@ -64,6 +61,11 @@ class HostFunction(Primitive):
 
     def infer(self, *avals, result_avals=(), **params):
         return list(result_avals)
+
+    def sums(self, avals, params):
+        if any(a.sums[0] for a in avals):
+            return super().sums(avals, params)
+        return frozenset(), frozenset()
 
     def lower(self, e, ins, outs, *operands, **params):
         ins, outs, function = list(map(physical, ins)), list(map(physical, outs)), self.function(params)
@@ -135,42 +137,6 @@ class Callback(HostFunction):
 
     plural = advice = ""
 
-    def by_rows(self, axis: Axis, operands: Sequence, dims: Sequence, params: dict, unroll: int = 1) -> tuple:
-        """The calls for each row, one after the other."""
-        rows = [axis_to_front(x, d, axis) for x, d in zip(operands, dims, strict=True) if d is not None]
-
-        def row(_, xs):
-            xs = iter(xs)
-            values = [x if d is None else next(xs) for x, d in zip(operands, dims, strict=True)]
-            return (), tuple(self.bind(*values, **params))
-
-        _, results = scan(row, (), tuple(rows), length=axis.size, unroll=unroll)
-        return list(results), [0] * len(results)
-
-    def by_method(self, axis: Axis, operands: Sequence, dims: Sequence, params: dict) -> tuple:
-        """The calls for all rows, as `vmap_method` says. Raises NotImplementedError if it says nothing."""
-        method = params["vmap_method"]
-        if method not in _METHODS[:-1]:
-            raise NotImplementedError(
-                f"vmap is only supported for the {self.name} primitive when vmap_method is one of 'sequential', "
-                "'sequential_unrolled', 'expand_dims', 'broadcast_all', or 'legacy_vectorized'. "
-                f"Got vmap_method={method!r}."
-            )
-        if method.startswith("sequential"):
-            return self.by_rows(axis, operands, dims, params, axis.size if method != "sequential" else 1)
-        moved = []
-        for x, d in zip(operands, dims, strict=True):
-            if d is not None or method == "broadcast_all":
-                x = axis_to_front(x, d, axis)
-            elif method == "expand_dims":
-                x = expand_dims(x, (0,))
-            moved.append(x)
-        avals = tuple(a.update(shape=(axis.size, *a.shape)) for a in params["result_avals"])
-        return self.bind(*moved, **{**params, "result_avals": avals}), [0] * len(avals)
-
-
-_METHODS = ["sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized", None]
-
 
 class PureCallback(Callback):
     """Calls a function that does nothing but compute: it may be called several times, or not at all."""
@@ -216,8 +182,7 @@ def pure_callback(
     be left out or made again. `vmap_method` says how it is mapped: "sequential", "sequential_unrolled",
     "expand_dims", "broadcast_all" or "legacy_vectorized". On several devices the one of `sharding` calls.
     """
-    if vmap_method not in _METHODS:
-        raise ValueError(f"vmap_method must be on of the allowed methods {_METHODS}, but got: {vmap_method}")
+    check_method(vmap_method)
     return _bind(
         pure_callback_p, callback, result_shape_dtypes, args, kwargs, sharding=sharding, vmap_method=vmap_method
     )

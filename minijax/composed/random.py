@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from minijax.base import config, dtypes
+from minijax.base.naming import known_as, stands_for_jax
+from minijax.base.symbolic import Dim, is_int
 from minijax.composed.linalg.matrices import over_batch
 from minijax.dispatch.jitted import jitted
 from minijax.dispatch.operands import operand
@@ -36,6 +38,7 @@ UINT32, UINT64 = np.dtype("uint32"), np.dtype("uint64")
 _WORD = 32
 
 
+@known_as("jax._src.random.prng.PRNGImpl")
 @dataclass(frozen=True)
 class PRNGImpl:
     """A generator: functions of one key's words, of shape `key_shape`.
@@ -52,6 +55,13 @@ class PRNGImpl:
     name: str = "<unnamed>"
     tag: str = "?"
 
+    # Pickles of jax make one without a call of the class.
+    def __new__(cls, *args, **kwargs):
+        new = object.__new__(cls)
+        if args:
+            new.__init__(*args, **kwargs)
+        return new
+
     def __str__(self):
         return self.tag
 
@@ -64,7 +74,10 @@ class PRNGImpl:
         return random_unwrap_p.bind(keys)
 
     def __reduce__(self):
-        return (_named, (self.name,)) if NAMED_IMPLS.get(self.name) == self else super().__reduce__()
+        if not stands_for_jax() and NAMED_IMPLS.get(self.name) == self:
+            return _named, (self.name,)
+        functions = self.seed, self.split, self.random_bits, self.fold_in
+        return PRNGImpl, (self.key_shape, *functions, self.name, self.tag)
 
 
 NAMED_IMPLS: dict[str, PRNGImpl] = {}
@@ -105,7 +118,7 @@ class KeyOperation(ZeroJvp):
         raise NotImplementedError
 
     def lower(self, e, ins, outs, *operands, **params):
-        ins = tuple([a.varying_over(NOT_MANUAL.varying) for a in ins])  # loops are traced as if on one device
+        ins = tuple([a.update(manual_axis_type=NOT_MANUAL) for a in ins])  # loops are traced as if on one device
         closed = _defined(self, ins, tuple(params.items()))
         return e.inlined(closed.jaxpr, e.constants(closed), operands)
 
@@ -306,15 +319,19 @@ def _positions(shape: tuple[int, ...]) -> tuple[Any, Any]:
         return np.uint32(0), np.uint32(0)
     axes = range(len(shape))
     iotas = [_iota(UINT64, shape, i) for i in axes]
-    strides = [np.uint64(prod(shape[i + 1 :])) for i in axes]
+    strides = [_stride(prod(shape[i + 1 :])) for i in axes]
     position = functools.reduce(ops.add, list(map(ops.mul, strides, iotas)))
     high = ops.shift_right_logical(position, np.uint64(_WORD))
     low = convert(position, UINT32)
     return convert(high, UINT32), low
 
 
-def _count(size: int) -> Any:
-    if size > np.iinfo(UINT32).max:
+def _stride(n: Dim) -> Any:
+    return np.uint64(n) if is_int(n) else convert(n, UINT64)
+
+
+def _count(size: Dim) -> Any:
+    if is_int(size) and size > np.iinfo(UINT32).max:
         raise NotImplementedError(
             f"random bits of more than 2**32 - 1 words ({size}) need the option jax_threefry_partitionable"
         )
@@ -350,7 +367,6 @@ def _joined(words: Iterable[Any]) -> Any:
 threefry_prng_impl = PRNGImpl(
     (2,), threefry_seed, threefry_split, threefry_random_bits, threefry_fold_in, "threefry2x32", "fry"
 )
-NAMED_IMPLS[threefry_prng_impl.name] = threefry_prng_impl
 
 # ---- generators that hash the position alone --------------------------------------------------------
 
@@ -438,13 +454,17 @@ unsafe_rbg_prng_impl = PRNGImpl(
 philox2x32_prng_impl = _counter_based(philox2x32_p, "phx2", 1)
 philox4x32_prng_impl = _counter_based(philox4x32_p, "phx4", 2)
 threefry4x32_prng_impl = _counter_based(threefry4x32_p, "fry4", 4)
-NAMED_IMPLS |= {
-    impl.name: impl
-    for impl in (
-        rbg_prng_impl,
-        unsafe_rbg_prng_impl,
-        philox2x32_prng_impl,
-        philox4x32_prng_impl,
-        threefry4x32_prng_impl,
-    )
-}
+
+
+def _register(impl: PRNGImpl, module: str, names: str) -> None:
+    """Lets a generator be named, and its functions bear those names in that module of jax's."""
+    NAMED_IMPLS[impl.name] = impl
+    for function, name in zip((impl.seed, impl.split, impl.random_bits, impl.fold_in), names.split(), strict=True):
+        known_as(f"jax._src.random.{module}.{name}")(function)
+
+
+_register(threefry_prng_impl, "threefry2x32", "threefry_seed threefry_split threefry_random_bits threefry_fold_in")
+_register(unsafe_rbg_prng_impl, "rbg", "_rbg_seed _unsafe_rbg_split _rbg_random_bits _unsafe_rbg_fold_in")
+_register(rbg_prng_impl, "rbg", "_rbg_seed _rbg_split _rbg_random_bits _rbg_fold_in")
+for _impl in (philox2x32_prng_impl, philox4x32_prng_impl, threefry4x32_prng_impl):
+    _register(_impl, _impl.name, f"{_impl.name}_seed {_impl.name}_split {_impl.name}_random_bits {_impl.name}_fold_in")

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minijax.base import dims, tree
+from minijax.base import dims, dtypes, tree
 from minijax.indexing.language import Index, Slot, Span, Window, parse
 from minijax.indexing.reading import from_front
 from minijax.ir import state
@@ -338,7 +338,9 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None)
             f"Error interpreting argument to new_ref as a JAX value. The problematic value is of type "
             f"{type(init_val)} and was passed to new_ref at position 0."
         )
-    return new_ref_p.bind(held(init_val), memory_space=memory_space, kind=kind)
+    init_val = held(init_val)
+    dtypes.check_for_programs(typeof(init_val).dtype)
+    return new_ref_p.bind(init_val, memory_space=memory_space, kind=kind)
 
 
 def empty_ref(ty: Any, memory_space: Any = None) -> Ref:

@@ -10,15 +10,16 @@ import numpy as np
 from minijax.base import cache, dtypes, errors, monitoring, tree
 from minijax.dispatch.dumps import dump_jaxpr, dump_program
 from minijax.dispatch.lowering import Lowered, lower_to_share, lowering_logged
-from minijax.dispatch.placement import Placement, ProgramOptions, check_argument_layouts, choose_placement
+from minijax.dispatch.placement import Placement, ProgramOptions, check_argument_layouts, choose_placement, mesh_of_type
 from minijax.hlo import module
+from minijax.ir.effects import FfiEffect
 from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.types import ShapedArray
 from minijax.partition.layouts import Format, Layout, settled
 from minijax.partition.shardings import GSPMDSharding, NamedSharding
-from minijax.run import client, compile, guards, launch, profiler, transfer, watch
+from minijax.run import client, compile, guards, launch, profiler, tokens, transfer, watch
 from minijax.run.array import ArrayImpl, copied, hidden, signature
-from minijax.run.compiled_shardings import chosen_shardings, has_sharding, named_sharding
+from minijax.run.compiled_shardings import chosen_shardings, has_sharding, sharding_of_result
 
 
 class Programs(cache.Keyed):
@@ -32,7 +33,7 @@ class Executable:
 
     __slots__ = (
         *"loaded device used hidden in_shardings out_shardings in_layouts out_layouts aliased donated".split(),
-        *"_signatures _run _placed has_effects".split(),
+        *"_signatures _run _placed has_effects _constants _label needs_process".split(),
     )
 
     # It keeps no jaxpr: what is remembered of a jaxpr must not keep it.
@@ -48,20 +49,57 @@ class Executable:
             laid = placement.result_shardings(len(avals))
             self.out_shardings = _named_as_argument(laid, avals, placement, asked, lowered.closed.in_avals)
         # The user may donate or delete an array that a function captured: the program has its own.
-        self.hidden = [hidden(_copied_constant(c, self.device))._raw for c in lowered.hidden]
+        self._keep_constants([_copied_constant(c, self.device) for c in lowered.hidden])
         is_committed = placement.committed or placement.is_sharded
         self.in_layouts, self.out_layouts = _settled_layouts(lowered, loaded)
         laid = zip(avals, self.out_shardings, self.out_layouts, strict=True)
         self._signatures = [signature(aval, s, is_committed, layout) for aval, s, layout in laid]
         ordered, calls = lowered.module.ordered, lowered.module.callbacks
-        self.has_effects = bool(ordered or calls and lowered.closed.effects)
-        effects = _effects(ordered, placement) if self.has_effects else None
-        self._run = watch.watched(launch.bind(loaded, self._signatures, effects), lowered.label)
+        effects = lowered.closed.effects
+        self.has_effects = bool(ordered or calls or FfiEffect() in effects)
+        if ordered or calls and effects:
+            self._bind(_effects(ordered, placement), lowered.label)
+        else:
+            self._bind(self._noted(calls), lowered.label)
+        self.needs_process = bool(ordered or calls or lowered.module.watchers)
         self.aliased = lowered.module.aliases  # of the inputs, by number, those whose memory a result takes
         self.donated = [*self.aliased, *lowered.module.donors]
+        _warn_of_unused_donations(lowered)
+
+    def _noted(self, calls: Sequence = ()) -> launch.Effects | None:
+        """How a program without ordered effects is waited for."""
+        return launch.Effects(note=tokens.note_calling if calls else tokens.note) if self.has_effects else None
+
+    def _keep_constants(self, constants: Sequence[ArrayImpl]) -> None:
+        self._constants = [hidden(getattr(x, "_base_array", x)) for x in constants]  # of keys the numbers
+        self.hidden = [x._raw for x in self._constants]
+
+    def _bind(self, effects: launch.Effects | None, label: str) -> None:
+        self._label = label
+        self._run = watch.watched(launch.bind(self.loaded, self._signatures, effects), label)
         # For each input, the signatures of arrays that need not be moved.
         self._placed: list[set] = [set() for _ in self.used]
-        _warn_of_unused_donations(lowered)
+
+    def state(self) -> dict[str, Any]:
+        """All but the loaded program, for another process; see `restored`."""
+        state = {name: getattr(self, name) for name in _STATE}
+        constants = [(x._value, None if self.device else x._sig.sharding) for x in self._constants]
+        results = [(s.aval, s.sharding, s.committed, s.layout) for s in self._signatures]
+        return {**state, "constants": constants, "results": results}
+
+    @classmethod
+    def restored(cls, loaded: compile.Loaded, state: dict[str, Any]) -> "Executable":
+        """The executable whose state another process has written, of the program loaded again."""
+        self = cls.__new__(cls)
+        self.loaded, self.needs_process = loaded, False
+        for name in _STATE:
+            setattr(self, name, state[name])
+        self.device = loaded.devices[0] if state["device"] is not None else None
+        places = [(value, sharding or self.device) for value, sharding in state["constants"]]
+        self._keep_constants([transfer.to_device(value, place, copy=True) for value, place in places])
+        self._signatures = [signature(*fields) for fields in state["results"]]
+        self._bind(self._noted(), self._label)
+        return self
 
     def __call__(self, operands: Sequence[ArrayImpl]) -> list[ArrayImpl]:
         raws = []
@@ -73,11 +111,17 @@ class Executable:
         if self.donated and self.device is None:
             launch.check_donated(raws, self.donated)
         results = self._run([*raws, *self.hidden] if self.hidden else raws)
-        for n in self.aliased:
+        for n in self.donated:
             x = operands[self.used[n]]
-            if x._raw is raws[n] and not x.is_deleted():
+            is_taken = n in self.aliased and x._raw is raws[n]
+            if (is_taken or self._is_spread(x, n)) and not x.is_deleted():
                 x.delete()
         return results
+
+    def _is_spread(self, x: ArrayImpl, n: int) -> bool:
+        """Whether an array of one device is handed whole to that device and others."""
+        asked, here = self.in_shardings[n], x._sig.device
+        return self.device is None and here is not None and asked.is_fully_replicated and here in asked.device_set
 
     def _as_placed(self, x: ArrayImpl, n: int) -> ArrayImpl:
         if not self._lies(x, n):
@@ -133,6 +177,9 @@ class Executable:
         return call_and_delete
 
 
+_STATE = "device used in_shardings out_shardings in_layouts out_layouts aliased donated has_effects _label".split()
+
+
 def _effects(ordered: Sequence, placement: Placement) -> launch.Effects:
     where, nothing = placement.replicated(), np.zeros((0,), np.bool_)
 
@@ -173,8 +220,8 @@ def _copied_constant(constant: Any, device: Any) -> ArrayImpl:
 def _settled_shardings(lowered: Lowered, loaded: compile.Loaded) -> tuple[list, list]:
     """Those of the arguments that are read and of the results: as asked for, or as XLA chose."""
     placement, ins, outs = lowered.placement, lowered.closed.in_avals, lowered.closed.out_avals
-    tokens = len(lowered.module.ordered)
-    chosen_ins, chosen_outs = chosen_shardings(loaded, len(ins), len(outs), tokens)
+    ordered = len(lowered.module.ordered)
+    chosen_ins, chosen_outs = chosen_shardings(loaded, len(ins), len(outs), ordered)
     in_shardings = [placement.in_shardings[i] for i in lowered.used]
     out_shardings = _settled(placement.out_shardings, chosen_outs, outs, placement)
     out_shardings = _named_as_argument(out_shardings, outs, placement, in_shardings, ins)
@@ -199,10 +246,12 @@ def _settled_layouts(lowered: Lowered, loaded: compile.Loaded) -> tuple[list, li
 def _settled(shardings: Sequence, chosen: Sequence, avals: Sequence, placement: Placement) -> list:
     if len(placement.devices) == 1:
         return [placement.replicated() if s is None else s for s in shardings]
-    return [
-        s if isinstance(s, NamedSharding | GSPMDSharding) else named_sharding(placement.mesh, hlo, aval.ndim)
-        for s, hlo, aval in zip(shardings, chosen, avals, strict=False)
-    ]
+    rows = zip(shardings, chosen, avals, strict=False)
+    return [s if isinstance(s, NamedSharding | GSPMDSharding) else _read(placement, *row) for s, *row in rows]
+
+
+def _read(placement: Placement, hlo: Any, aval: Any) -> Any:
+    return sharding_of_result(mesh_of_type(placement.mesh, aval), hlo, aval)
 
 
 def _are_alike(a: Any, b: Any) -> bool:
@@ -216,7 +265,7 @@ def _named_as_argument(
     """What was left open, under the name that the first argument over a mesh has where both lie alike."""
     named = ((s, aval) for s, aval in zip(ins, taken, strict=False) if isinstance(s, NamedSharding))
     model, first = next(named, (None, None))
-    if model is None:
+    if model is None or model.mesh.explicit_axes:
         return list(shardings)
     asked = placement.out_shardings or (None,) * len(avals)
     return [
@@ -229,6 +278,13 @@ def compile_lowered(lowered: Lowered, options: ProgramOptions) -> Executable:
     """The executable of a program's text, with its own names."""
     dump_program(lowered)
     return _executable_of(lowered, _compiled(lowered, options, True))
+
+
+def compile_afresh(lowered: Lowered, options: ProgramOptions) -> compile.Loaded:
+    """A program as XLA compiles it, though an equal one is at hand or stored."""
+    text = lowered.module
+    devices, compiler_options = lowered.placement.devices, dict(options.compiler_options)
+    return compile.compile_afresh(text.located().text, text.name, devices, compiler_options)
 
 
 def _executable_of(lowered: Lowered, loaded: compile.Loaded) -> Executable:

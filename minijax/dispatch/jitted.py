@@ -164,6 +164,9 @@ class Jitted:
         functools.update_wrapper(self, fun, updated=())
         self.__dict__.setdefault("__name__", self.name)
 
+    def __reduce__(self):
+        return self.__dict__["__qualname__"]  # pickled by its name, as functions are
+
     def __repr__(self):
         try:
             return f"<PjitFunction of {self.fun!r}>"

@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 from minijax.base import cache, config, monitoring, stack
+from minijax.base.symbolic_solver import variables_of
 from minijax.dispatch.captured import warn_of_constants
 from minijax.dispatch.lift import lift_constants
 from minijax.dispatch.operands import operand
@@ -37,25 +38,33 @@ class Lowered(NamedTuple):
 
 @stack.deep
 def lower_program(
-    closed: ClosedJaxpr, options: ProgramOptions, placement: Placement, platform: str = "", lifted: Collection[Var] = ()
+    closed: ClosedJaxpr,
+    options: ProgramOptions,
+    placement: Placement,
+    platforms: Sequence[str] = (),
+    lifted: Collection[Var] = (),
 ) -> Lowered:
     """The StableHLO of a jaxpr, without what nothing reads unless `keep_unused`.
 
-    Large constants, and those that are `lifted`, are arguments.
+    Large constants, and those that are `lifted`, are arguments, but not where programs are exported.
     """
     closed = discharged(closed)
     on_one = ordered_effects.filter_in(closed.effects) if placement.num_devices > 1 else []
     if unshardable := shardable_ordered_effects.filter_not_in(on_one):
         raise ValueError(f"The following ordered effects are not supported for more than 1 device: {unshardable}")
-    pruned, reads = prune_closed(closed, (True,) * len(closed.outvars), options.keep_unused)
+    shapes = [a.shape for a in closed.in_avals if isinstance(a, ShapedArray)]
+    keeps = options.keep_unused or bool(variables_of(shapes))  # for all sizes are to be checked
+    pruned, reads = prune_closed(closed, (True,) * len(closed.outvars), keeps)
     used = tuple(i for i, is_read in enumerate(reads) if is_read)
     donated = tuple(options.donated[i] for i in used) if options.donated else ()
     constants = zip(pruned.jaxpr.constvars, pruned.consts, strict=True)
     as_arguments = {v: of_type(c, v.aval) for v, c in constants if v in lifted or _is_large(v.aval)}
+    if options.export is not None:
+        as_arguments.clear()
     hidden = list(as_arguments.values())
     info = pruned.debug_info
     laid: dict[str, Any] = {}
-    if placement.is_sharded:
+    if placement.is_sharded or options.export is not None and placement.in_shardings:
         ins: list = [placement.in_shardings[i] for i in used]
         if placement.devices:
             hidden = on_mesh(hidden, placement)
@@ -68,15 +77,29 @@ def lower_program(
     if placement.in_layouts or placement.out_layouts:
         laid["arg_attrs"] = module.layout_attributes([placement.in_layouts[i] for i in used])
         laid["result_attrs"] = module.layout_attributes(placement.out_layouts)
-    platform = platform or client.lowering_platform(placement.devices[0])
+    platforms = platforms or (client.lowering_platform(placement.devices[0]),)
+    if options.donated:
+        _check_donation(platforms)
     names: dict[str, Any] = dict(
         name=f"jit_{options.name}", arg_names=info.arg_names, result_names=_result_names(info, pruned)
     )
     names["scope"] = f"jit({options.name})"
+    exporting: dict[str, Any] = {} if options.export is None else dict(for_export=True, overrides=dict(options.export))
     arguments: dict[str, Any] = dict(donated=donated, hoisted=list(as_arguments), devices=placement.devices)
     with profiler.TraceAnnotation("lower_sharding_computation"):
-        text = module.lower_jaxpr(pruned, platform=platform, **names, **arguments, **laid)
+        text = module.lower_jaxpr(pruned, platforms=platforms, **names, **arguments, **laid, **exporting)
     return Lowered(text, pruned, used, hidden, donated, placement, options.name)
+
+
+_DONATING = ("cpu", "cuda", "rocm", "tpu", "neuron")
+
+
+def _check_donation(platforms: Sequence[str]) -> None:
+    if len({platform in _DONATING for platform in platforms}) > 1:
+        raise NotImplementedError(
+            "In multi-platform lowering either all or no lowering platforms should support donation. Lowering for "
+            f"{tuple(platforms)}, of which {_DONATING} do"
+        )
 
 
 def _is_large(aval: Any) -> bool:

@@ -29,12 +29,16 @@ class ProgramOptions(NamedTuple):
     out_shardings: tuple[Sharding | None, ...] = ()  # None: as XLA likes
     in_layouts: tuple = ()  # None: as the argument's
     out_layouts: tuple = ()  # None: the default one
+    export: tuple | None = None  # of a program that is to leave the process: (primitive, what lowers it instead)
     is_pjit: bool = False  # then the mesh that it runs on is that of `with mesh:`
 
     @property
     def context_mesh(self) -> Mesh | None:
         """The mesh that the program runs on, if one is set."""
-        return meshes.entered_mesh() if self.is_pjit else meshes.context_mesh()
+        if self.is_pjit:
+            return meshes.entered_mesh()
+        mesh = meshes.mesh_of_specs()
+        return mesh if isinstance(mesh, Mesh) else meshes.context_mesh()
 
 
 class Placement(NamedTuple):
@@ -168,7 +172,7 @@ def _choose_devices(operands: Sequence[Signature], options: ProgramOptions, clos
                 f"Having uncommitted Array sharded on multiple devices is not supported. {options.name} is called with "
                 f"one that lies as {sig.sharding}"
             )
-    if not alike or inside or options.context_mesh is not None:
+    if not alike or inside or options.context_mesh is not None or options.export is not None:
         return _sharded(operands, options, closed, inside)
     return Placement((client.default_device() if device is None else device,), device is not None)
 
@@ -191,6 +195,7 @@ def _sharded(
         if mesh is None and (named := [s for s in (*ins, *outs) if s is not None]):
             return _abstract(named, ins, outs, names_memory)
         if mesh is None:
+            _check_abstract(claims)
             whole = Placement((client.default_device(),), bool(spaces), names_memory=names_memory)
             if not names_memory:
                 return whole
@@ -219,6 +224,25 @@ def _abstract(named: Sequence, ins: list, outs: list, names_memory: bool) -> Pla
         if s.mesh.size != mesh.size:
             raise ValueError(f"AbstractMesh should be of the same size across all shardings. Got {mesh} and {s.mesh}")
     return Placement((), True, tuple(ins), tuple(outs), mesh, names_memory)
+
+
+def _check_abstract(claims: Sequence) -> None:
+    """Raises ValueError if equations speak of a mesh of several devices where the program runs on one."""
+    for whose, s in claims if meshes.abstract_context() is None else ():
+        if s.mesh.size > 1:
+            raise ValueError(
+                f"Length of device assignment 1 is not equal to the size of the mesh {s.mesh.size} of {whose}, {s}. "
+                "`jax.set_mesh` makes a mesh the program's"
+            )
+
+
+def over_abstract_context(placement: Placement, closed: ClosedJaxpr) -> Placement:
+    """The placement of a program that is lowered without devices, over the mesh without devices that is set, if any."""
+    mesh: Any = meshes.abstract_context()
+    if mesh is None or meshes.context_mesh() is not None or placement.num_devices != 1 or placement.committed:
+        return placement
+    ins, outs = ((None,) * len(side) for side in (closed.in_avals, closed.out_avals))
+    return Placement((), True, ins, outs, mesh)
 
 
 def _with_devices(claims: Sequence) -> list[tuple[Any, Any]]:
@@ -257,14 +281,22 @@ def on_devices(placement: Placement, devices: tuple) -> Placement:
     return placement._replace(devices=devices, in_shardings=tuple(ins), out_shardings=tuple(outs), mesh=whole.mesh)
 
 
+def mesh_of_type(mesh: Any, aval: Any) -> Any:
+    """The devices of `mesh`, under the axes that a type names if it does."""
+    split = aval._sharding if type(aval) is ShapedArray else None
+    if split is None or mesh.has_axes_of(split.mesh):
+        return mesh
+    named = split.mesh
+    return Mesh(np.reshape(mesh._flat_devices_tuple, named.axis_sizes), named.axis_names, named.axis_types)
+
+
 def _sharding_of_type(mesh: Any, aval: Any) -> Sharding | None:
-    """How a result lies over a mesh of Explicit axes alone."""
+    """How a result lies over a mesh of Explicit axes alone; None if its type is of another with Auto ones."""
     if type(aval) is not ShapedArray:
         return None
-    if aval._sharding is not None and aval._sharding.mesh.shape_tuple != mesh.shape_tuple:
-        named = aval._sharding.mesh
-        devices = np.reshape(mesh._flat_devices_tuple, named.axis_sizes)
-        mesh = Mesh(devices, named.axis_names, named.axis_types)
+    mesh = mesh_of_type(mesh, aval)
+    if mesh.auto_axes:
+        return None
     return NamedSharding(mesh, aval._sharding.spec if aval._sharding is not None else P(*[None] * aval.ndim))
 
 

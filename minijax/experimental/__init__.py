@@ -7,7 +7,7 @@ _FACE = Face(
     """
     array_serialization buffer_callback checkify colocated_python compilation_cache compute_on control_deps
     custom_partitioning hijax jet key_reuse layout mesh_utils multihost_utils ode pallas pjit profiler random rnn
-    scheduling_groups serialize_executable shard_alike shard_map source_mapper sparse xla_metadata
+    scheduling_groups serialize_executable shard_alike shard_map source_mapper sparse topologies transfer xla_metadata
     """.split(),
     """
 minijax.composed.callback: io_callback

@@ -2,14 +2,5 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(
-    __name__,
-    (),
-    {},
-    missing={
-        "jax.experimental.serialize_executable.{0} is not there yet: use the compilation cache.": """
-        deserialize_and_load serialize
-    """
-    },
-)
+_FACE = Face(__name__, (), "minijax.api.serialized: deserialize_and_load serialize")
 __getattr__, __dir__ = _FACE.attribute, _FACE.names

@@ -5,7 +5,7 @@ from minijax.base.faces import Face
 _FACE = Face(
     __name__,
     """
-    backend core linear_util lowering mlir random sharding source_info_util
+    backend core linear_util lowering mlir random sharding source_info_util xla
 """.split(),
     {},
     removed={"module 'jax.extend' has no attribute '{0}'; use jax.ffi.": "ffi"},

@@ -1,3 +1,13 @@
 """jax.extend.lowering: what lowering rules are told."""
 
-from minijax.interop.lowering import LoweringRuleContext as LoweringRuleContext
+from minijax.base.faces import Face
+
+_FACE = Face(
+    __name__,
+    (),
+    """
+minijax.interop.lowering: LoweringRuleContext
+minijax.interop.contexts: JaxIrContext upstream_dialects
+""",
+)
+__getattr__, __dir__ = _FACE.attribute, _FACE.names

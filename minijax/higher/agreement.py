@@ -1,5 +1,6 @@
 """Bodies that must agree in structure and types: a loop's with the carry that it takes, branches with each other."""
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -7,7 +8,9 @@ from minijax.base import dtypes, tree
 from minijax.base.mask import Mask
 from minijax.ir.body import Body, source_of, trace_body
 from minijax.ir.types import AbstractValue, ShapedArray, typeof, varying_axes
+from minijax.partition.meshes import abstract_context
 from minijax.primitives.convert import convert
+from minijax.primitives.sharding import resharded_as
 
 # ---- carries ----------------------------------------------------------------------------------------
 
@@ -37,14 +40,22 @@ def trace_loop(
 
 
 def _promoted(carry: Sequence, body: Body) -> list:
-    """The carry with the dtypes that the body's results ask of its weakly typed values."""
+    """The carry with the dtypes that the body's results ask of its weakly typed values, laid out as they are."""
     promoted = []
     for x, aval, out in zip(carry, body.in_avals, body.closed.out_avals, strict=False):
         if aval.weak_type and aval.dtype != out.dtype:
             dtype = dtypes.promote((aval.dtype, True), (out.dtype, out.weak_type))[0]
             x = x if dtype == aval.dtype else convert(x, dtype)
-        promoted.append(x)
+        promoted.append(_laid_as(x, out) if abstract_context() is None else x)
     return promoted
+
+
+def _laid_as(x: Any, aval: AbstractValue) -> Any:
+    """A value whose type knows no mesh, over the Explicit axes that another type of this shape names."""
+    split, have = getattr(aval, "_sharding", None), typeof(x)
+    if split is None or getattr(have, "_sharding", split) is not None or have.shape != aval.shape:
+        return x
+    return resharded_as(x, have.update(sharding=split))
 
 
 def _check_carry(name: str, body: Body, carry_tree: Any, init_tree: Any) -> None:
@@ -112,6 +123,24 @@ def check_branches(purpose: str, functions: dict[str, Callable], bodies: Sequenc
     for two, body in zip(others, bodies[1:], strict=True):
         who = "".join(f"\n{f} is {source_of(functions[f])}" for f in (one, two))
         _check_branch(purpose, who, one, bodies[0], two, body)
+
+
+def laid_alike(functions: dict[str, Callable], bodies: Sequence[Body]) -> dict[str, Callable]:
+    """The functions with results over the Explicit axes of those of another, where no mesh says that they must be."""
+    columns = list(zip(*[body.closed.out_avals for body in bodies], strict=False))
+    if abstract_context() is not None or all(len(set(column)) == 1 for column in columns):
+        return functions
+    likes = [next((a for a in column if getattr(a, "_sharding", None) is not None), None) for column in columns]
+
+    def laid(function: Callable) -> Callable:
+        @functools.wraps(function)
+        def call(*args):
+            leaves, treedef = tree.flatten(function(*args))
+            return treedef.unflatten([_laid_as(x, like) for x, like in zip(leaves, likes, strict=True)])
+
+        return call
+
+    return {name: laid(function) for name, function in functions.items()}
 
 
 def _check_branch(purpose: str, who: str, one: str, first: Body, two: str, second: Body) -> None:

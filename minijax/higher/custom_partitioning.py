@@ -122,7 +122,7 @@ def _lowered(e: Any, fun: Callable, mesh: Any, in_tree: Any, ins: list[ShapedArr
         if results != outs:
             raise ValueError(f"custom_partitioning: Mismatch in result shapes: a device computes {results}, not {outs}")
         module = lower_jaxpr(
-            closed, name="custom_partitioning", platform=e.platform, num_partitions=e.num_partitions,
+            closed, name="custom_partitioning", platforms=e.platforms, num_partitions=e.num_partitions,
             devices=e.devices, mesh=mesh, manual=(mesh, frozenset(mesh.axis_names)),
         )  # fmt: skip
     if module.callbacks or module.ordered or module.watchers:

@@ -11,7 +11,7 @@ from minijax.higher.shard_map import ManualRegion, devices_of, shard_map_p
 from minijax.ir import effects, state
 from minijax.ir.jaxpr import DebugInfo, Jaxpr, JaxprEqn, Literal, Var
 from minijax.ir.trace import DynamicJaxprTracer, JaxprTrace, checked_values, constants_to_inputs
-from minijax.ir.types import ShapedArray, varying_axes
+from minijax.ir.types import ShapedArray
 from minijax.partition.meshes import P, axes_of
 from minijax.primitives.moving import expand_dims
 from minijax.primitives.structural import squeeze
@@ -66,7 +66,9 @@ class EagerBody(JaxprTrace):
 
     def known(self, x: DynamicJaxprTracer) -> Any:
         """A value that all devices have; None if they may have different ones."""
-        if not self.alive or varying_axes(x.aval) or not self.region.check_vma or type(x.aval) is not ShapedArray:
+        if not self.alive or not self.region.check_vma or type(x.aval) is not ShapedArray:
+            return None
+        if any(x.aval.manual_axis_type):
             return None
         parts, _ = self._parts(x)
         with outside_traces():

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import config, source
+from minijax.base.symbolic import is_int
 from minijax.higher.cond import concrete
 from minijax.higher.scan import scan
 from minijax.higher.while_loop import while_loop
@@ -29,7 +30,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable, init_val: Any, *, unro
         raise TypeError("lax.fori_loop: body_fun argument should be callable.")
     dtype = _bounds_dtype(typeof(lower), typeof(upper))
     bounds = [concrete(b) for b in (lower, upper)]
-    if all(b is not None and not typeof(b).shape for b in bounds):
+    if all(is_int(b) and b is not None and not typeof(b).shape for b in bounds):
         first, last = (int(b) if isinstance(b, int) else int(np.asarray(b).item()) for b in bounds)
         if _disable_jit.value:
             for i in range(first, last):

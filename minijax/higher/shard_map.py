@@ -16,7 +16,7 @@ from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Var
 from minijax.ir.primitive import cotangents, is_linear
 from minijax.ir.refs import AbstractRef
 from minijax.ir.trace import close_over, eval_jaxpr, trace_to_jaxpr
-from minijax.ir.types import ShapedArray, Zero, token_type, typeof, varying_axes
+from minijax.ir.types import NOT_MANUAL, ManualAxisType, ShapedArray, Zero, token_type, typeof, varying_axes
 from minijax.partition.explicit import joined_entry, sharding_in_type, typed_sharding
 from minijax.partition.meshes import AbstractMesh, AxisType, Mesh, P, axes_of, context_mesh, use_abstract_mesh
 from minijax.partition.shardings import NamedSharding
@@ -68,14 +68,18 @@ class ManualRegion(NamedTuple):
         """The type of one device's part of a value."""
         if type(aval) is AbstractRef:
             return AbstractRef(self.local_aval(aval.inner_aval, spec))
-        sizes, split, varying = self.mesh.shape, None, varying_axes(aval)
+        sizes, split = self.mesh.shape, None
         parts = [prod(sizes[a] for a in axes_of(entry)) for entry in spec.padded(aval.ndim)]
         if aval._sharding is not None:
             left = self.inner_mesh.explicit_axes
             entries = tuple([joined_entry(*[a for a in axes_of(e) if a in left]) for e in aval.entries])
             split = typed_sharding(self.inner_mesh, entries)
         local = aval.update(shape=tuple([n // k for n, k in zip(aval.shape, parts, strict=True)]), sharding=split)
-        return local.varying_over(varying | varying_names(spec, self.mesh) if self.check_vma else frozenset())
+        kind = NOT_MANUAL
+        if self.check_vma:
+            own = varying_names(spec, self.mesh), spec.unreduced, spec.reduced
+            kind = ManualAxisType(*(a | b for a, b in zip(aval.manual_axis_type, own, strict=True)))
+        return local.update(manual_axis_type=kind)
 
     def global_aval(self, aval: ShapedArray, spec: P) -> ShapedArray:
         """The type of a value of which this is the type of one device's part."""
@@ -83,7 +87,7 @@ class ManualRegion(NamedTuple):
         parts = [prod(sizes[a] for a in axes_of(entry)) for entry in spec]
         split = sharding_in_type(NamedSharding(self.mesh, self.global_spec(aval, spec)), aval.ndim)
         whole = aval.update(shape=tuple([n * k for n, k in zip(aval.shape, parts, strict=True)]), sharding=split)
-        return whole.varying_over(varying_axes(aval) - self.axes)
+        return whole.update(manual_axis_type=ManualAxisType(*(axes - self.axes for axes in aval.manual_axis_type)))
 
     def global_spec(self, aval: ShapedArray, spec: P) -> P:
         """How a value lies of which this is the type of one device's part."""
@@ -94,9 +98,9 @@ class ManualRegion(NamedTuple):
 
     def residual_spec(self, aval: ShapedArray) -> P:
         """Residuals are joined along their first axis over the mesh axes that they may vary over."""
-        varying = varying_axes(aval)
+        varying, unreduced, reduced = aval.manual_axis_type
         names = tuple([n for n in self.own_names if n in varying or not self.check_vma])
-        return P(names) if names else P()
+        return P(*[names] if names else (), unreduced=unreduced & self.axes, reduced=reduced & self.axes)
 
 
 class inside:
@@ -163,6 +167,7 @@ class ShardMap(TakesRefs, OpenCall):
     def lower(self, e, ins, outs, *operands, jaxpr, mesh, in_specs, out_specs, **params):
         ordered, region = ordered_in(jaxpr), ManualRegion(mesh, params["newly_manual_axes"], params["check_vma"])
         k, types = len(ordered), [token_type] * len(ordered)
+        e.mesh = e.mesh or mesh
         run = e.region(None if mesh.size > 1 else "", ordered, lambda *names: jaxpr_body(e, jaxpr, (), names))
         body = Region([*types, *jaxpr.in_avals], [*types, *jaxpr.out_avals], run)
         specs = ([*[P()] * k, *specs] for specs in (in_specs, out_specs))
@@ -266,17 +271,19 @@ class ShardMap(TakesRefs, OpenCall):
         region, outs = region_of(params), params["out_specs"]
         linear, nonzero = Mask([is_linear(x) for x in operands]), nonzero_mask(cts)
         known_specs, linear_specs = linear.partition(params["in_specs"])
-        ct_specs = nonzero.marked(outs)
+        ct_specs = list(map(_of_cotangents, nonzero.marked(outs)))
         with self.surroundings(params):
             ct_types = [ct.aval if type(ct) is Zero else typeof(ct) for ct in cts]
-            ct_avals = tuple([region.local_aval(a, s) for a, s in zip(ct_types, outs, strict=True)])
+            rows = zip(ct_types, map(_of_cotangents, outs), strict=True)
+            ct_avals = tuple([region.local_aval(a, s) for a, s in rows])
             closed, nonzero_in = transpose_jaxpr(closed_of(params["jaxpr"]), linear, nonzero, False, ct_avals)
-            result_specs = nonzero_in.marked(linear_specs)
+            result_specs = list(map(_of_cotangents, nonzero_in.marked(linear_specs)))
             k = len(known_specs)
             # (known operands, cts) -> (cts, known operands)
             closed = permute_jaxpr(closed, (*range(k, k + sum(nonzero)), *range(k)))
             if not region.check_vma:
-                closed = _summed(closed, tuple(map(region.rest, result_specs)))
+                rests = [[n for n in region.rest(s) if n not in s.unreduced] for s in result_specs]
+                closed = _summed(closed, tuple(map(tuple, rests)))
         cts = nonzero.marked(cts)
         if not region.check_vma:
             cts = [_shared(ct, region.rest(s), region.mesh) for ct, s in zip(cts, ct_specs, strict=True)]
@@ -446,7 +453,12 @@ def _wider(spec: P, dim: int | None, names: Sequence) -> P:
         return spec
     entries = list(spec.padded(dim))
     entries.insert(dim, joined_entry(*names))
-    return P(*entries)
+    return spec.update(partitions=entries)
+
+
+def _of_cotangents(spec: P) -> P:
+    """How the cotangents of values lie that lie so: they are reduced where those are unreduced, and the other way."""
+    return spec.update(unreduced=spec.reduced, reduced=spec.unreduced)
 
 
 def _check_unused(what: str, names: Sequence, specs: Sequence[P]) -> None:

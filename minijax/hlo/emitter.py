@@ -19,7 +19,7 @@ from minijax.hlo.verbs.linalg import Linalg
 from minijax.hlo.writer import Names
 from minijax.ir.context import EMPTY, path
 from minijax.ir.effects import ordered_effects
-from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr
+from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
 from minijax.ir.types import Name, ShapedArray, token_type
 
 MAX_CALL_DEPTH = 64  # XLA crashes near 200 nested calls
@@ -29,8 +29,11 @@ constant_writers: dict[type, Callable[[Any, Any, ShapedArray], str]] = {}  # of 
 class Emitter(Index, Linalg, Collective):
     """Writes one module: all the verbs, and the jaxprs within."""
 
-    def __init__(self, platform: str = "cpu"):
-        super().__init__(platform)
+    def __init__(self, *platforms: str):
+        super().__init__(*platforms)
+        self.rule_of: Callable[[JaxprEqn], Callable] | None = None  # lowers an equation instead of its primitive
+        self.for_export = False
+        self.is_polymorphic = len(self.platforms) > 1  # what is not known before it runs decides what it does
         self.num_partitions = 1
         self.devices: Sequence[Any] = ()  # that the program is for, where that is known
         self.callbacks: list[Any] = []  # host functions that the executable needs
@@ -68,7 +71,7 @@ class Emitter(Index, Linalg, Collective):
         a program has raised Python's recursion limit.
         """
         shardings = in_shardings, out_shardings
-        key = closed, name, self.manual, self.explicit, shardings
+        key = closed, name, self.platforms, self.manual, self.explicit, shardings
         private = self._called.get(key)
         if private is None or self._depth + private[1] > MAX_CALL_DEPTH:
             if self._depth >= MAX_CALL_DEPTH:
@@ -79,7 +82,7 @@ class Emitter(Index, Linalg, Collective):
         ordered = ordered_in(closed.jaxpr)
         tokens = [token_type] * len(ordered)
         operands = [*map(self.tokens.__getitem__, ordered), *operands]
-        results = self.call(callee, operands, [*tokens, *closed.in_avals], [*tokens, *closed.out_avals])
+        results = self.call_program(callee, operands, [*tokens, *closed.in_avals], [*tokens, *closed.out_avals])
         self.tokens.update(zip(ordered, results, strict=False))
         return results[len(ordered) :]
 
@@ -110,9 +113,11 @@ class Emitter(Index, Linalg, Collective):
         return self.composite(name, callee, operands, closed.in_avals, closed.out_avals, attributes)
 
     def _private(self, closed, name):
-        key = closed, name, self.manual, self.explicit, ((), ())
+        key = closed, name, self.platforms, self.manual, self.explicit, ((), ())
         if key not in self._called:
+            outer, self.globals = self.globals, {}
             self._called[key] = self._write_private(closed, name, ((), ()))
+            self.globals = outer
         return self._called[key]
 
     def constants(self, closed: ClosedJaxpr) -> list[Name]:
@@ -185,7 +190,7 @@ class Emitter(Index, Linalg, Collective):
             results = self._body(closed, args[len(ordered) :], shardings)
             return [*self.tokens.values(), *results]
 
-        self.typed_function(f"private {callee}", ins, outs, body)
+        self.program_function(f"private {callee}", ins, outs, body)
         self._depth -= 1
         height = self._height + 1
         self.tokens, self.around, self.around_function, self._height = outer
@@ -201,22 +206,22 @@ def jaxpr_body(
     """Writes the equations of a jaxpr where the emitter stands; the names of its results."""
     env: dict[Any, Name] = dict(zip(jaxpr.constvars, const_names, strict=True))
     env.update(zip(jaxpr.invars, arg_names, strict=True))
-    find, mark, lines, outer, around = env.get, e.marks.append, e.lines, e.eqn, e.around
+    find, mark, lines, outer, around, rule_of = env.get, e.marks.append, e.lines, e.eqn, e.around, e.rule_of
     for eqn in jaxpr.eqns:
         invars, outvars, context = eqn.invars, eqn.outvars, eqn.ctx
         operands = list(map(find, invars))
         if None in operands:
             operands = _with_literals(e, invars, operands, names_literals)
         ins, outs, start, e.eqn = list(map(_aval_of, invars)), list(map(_aval_of, outvars)), len(lines), eqn
-        explicit = e.explicit
+        explicit, lower = e.explicit, eqn.primitive.lower if rule_of is None else rule_of(eqn)
         if context is EMPTY or context[1:] == EMPTY[1:]:
-            results = eqn.primitive.lower(e, ins, outs, *operands, **eqn.params)
+            results = lower(e, ins, outs, *operands, **eqn.params)
         else:
             mesh = context.cur_abstract_mesh
             if mesh is not None and e.num_partitions > 1:
                 e.explicit = constraining(mesh)
             with eqn.context():
-                results = eqn.primitive.lower(e, ins, outs, *operands, **eqn.params)
+                results = lower(e, ins, outs, *operands, **eqn.params)
             e.annotate(start, compute_attributes(context.compute_type))
             e.tag(results, metadata_attributes(context.xla_metadata))
         mark((lines, start, len(lines), around, eqn))

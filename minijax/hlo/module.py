@@ -6,13 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from minijax.base import source, stack
+from minijax.base.symbolic_solver import solved, variables_of
 from minijax.hlo import spell
 from minijax.hlo.emitter import Emitter, jaxpr_body, ordered_in
 from minijax.hlo.locations import Located, Surroundings
+from minijax.hlo.portable import rules_of
 from minijax.hlo.shardy import constraining
+from minijax.hlo.sizes import SizesOfArguments
 from minijax.hlo.spell import type_of
+from minijax.hlo.writer import PLATFORM_INDEX, global_attributes
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, Var
-from minijax.ir.types import Aval, token_type
+from minijax.ir.types import Aval, ShapedArray, token_type
 from minijax.partition.layouts import Layout
 
 
@@ -27,6 +31,7 @@ class Module(NamedTuple):
     donors: tuple[int, ...]  # donated arguments whose buffer any result may take
     watchers: list  # functions that XLA calls while it compiles: such a program is its own
     located: Callable[..., Located]  # the text with locations, which takes about as long again
+    is_polymorphic: bool = False  # it is for several platforms, or calls a program that is
 
 
 def match_donated(donated: Sequence[bool], ins: Sequence[Aval], outs: Sequence[Aval]) -> dict[int, int]:
@@ -44,24 +49,26 @@ def match_donated(donated: Sequence[bool], ins: Sequence[Aval], outs: Sequence[A
 
 
 @stack.deep
-def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platform: str = "cpu", donated: Sequence[bool] = (),
+def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platforms: Sequence[str] = ("cpu",), donated: Sequence[bool] = (),
                 arg_names: Sequence[str] | None = None, result_names: Sequence[str] | None = None,
                 arg_attrs: Sequence[Mapping[str, str]] | None = None,
                 result_attrs: Sequence[Mapping[str, str]] | None = None, hoisted: Sequence[Var] = (),
                 in_shardings: Sequence = (), out_shardings: Sequence = (), num_partitions: int = 1,
                 memory_kinds: Sequence[str] | None = None,
                 devices: Sequence[Any] = (), attributes: Mapping[str, str] | None = None,
-                mesh: Any = None, preamble: Sequence[str] = (), scope: str = "",
-                manual: Any = None) -> Module:  # fmt: skip
+                mesh: Any = None, preamble: Sequence[str] = (), scope: str = "", manual: Any = None,
+                for_export: bool = False, overrides: Mapping[Any, Callable] = {}) -> Module:  # fmt: skip
     """The module of a program whose unread arguments and dead equations the caller has dropped.
 
     The constants `hoisted` become arguments after the user's; the others are written into the text.
     Attributes are texts by name; shardings, for several partitions, may be None: then XLA chooses.
     `memory_kinds` are those of the results, where a program uses several: then the shardings' are written
     too. `scope` goes before the names of operations in locations. `manual` are the mesh and its axes if the
-    program is that of one device.
+    program is that of one device. A program for several platforms takes the index of the present one first. What is
+    written `for_export` has jax's calling convention. `overrides` lower equations of primitives instead of these.
     """
-    e = Emitter(platform)
+    e = Emitter(*platforms)
+    e.for_export, e.rule_of = for_export, rules_of(e, overrides)
     e.around = e.around_function = Surroundings(scope, (), source.here())
     e.num_partitions, e.devices, e.mesh, e.manual = num_partitions, devices, mesh, manual
     is_split = num_partitions > 1 and manual is None
@@ -74,9 +81,13 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platform: str = "cpu", donate
     arg_attrs = _with_shardings(e, arg_attrs, jaxpr.in_avals, in_shardings, names_memory)
     result_attrs = _with_shardings(e, result_attrs, jaxpr.out_avals, out_shardings)
     tokens, hoisted_avals = [token_type] * len(ordered), [v.aval for v in hoisted]
-    ins = [*tokens, *jaxpr.in_avals, *hoisted_avals]
+    index = [PLATFORM_INDEX] * (len(platforms) > 1)
+    variables = variables_of([a.shape for a in jaxpr.in_avals if isinstance(a, ShapedArray)])
+    given = [*index, *variables]
+    e.is_polymorphic |= bool(variables)
+    ins = [*map(e.global_type, index), *tokens, *jaxpr.in_avals, *hoisted_avals]
     outs = [*tokens, *jaxpr.out_avals]
-    in_attrs = [{"jax.token": "true"}] * len(ordered) + [
+    in_attrs = [*map(global_attributes, index), *[{"jax.token": "true"}] * len(ordered)] + [
         _arg_attrs(i, arg_attrs, aliases, donors, len(ordered)) for i in range(len(jaxpr.invars))
     ]
     hoisted_shardings = in_shardings[len(jaxpr.invars) :]
@@ -85,17 +96,14 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platform: str = "cpu", donate
         _result_attrs(i, result_attrs, result_names, memory_kinds) for i in range(len(jaxpr.outvars))
     ]
 
-    def head(args, locations: Sequence[str] = ()):
-        rows = itertools.zip_longest(args, ins, in_attrs, locations, fillvalue="")
-        texts = [f"{a}: {_with(t, d)}{where}" for a, t, d, where in rows]
-        results = ", ".join([_with(t, d) for t, d in zip(outs, out_attrs, strict=True)])
-        return f"  func.func public @main({', '.join(texts)}) -> ({results}) {{"
+    main = _Main(ins, outs, in_attrs, out_attrs)
 
     def located_head():
-        names = [f"%arg{i}" for i in range(len(ins))]
-        return head(names, [""] * len(ordered) + [f" loc({spell.string(n)})" for n in arg_names or ()])
+        locations = [""] * (len(index) + len(ordered)) + [f" loc({spell.string(n)})" for n in arg_names or ()]
+        return e.meshes.on_a_mesh(main.head([f"%arg{i}" for i in range(len(ins))], locations))
 
     def body(args):
+        e.globals, args = dict(zip(given, args, strict=False)), args[len(given) :]
         e.tokens = dict(zip(ordered, args, strict=False))
         end = len(ordered) + len(jaxpr.invars)
         names = dict(zip(hoisted, args[end:], strict=True))
@@ -105,12 +113,61 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platform: str = "cpu", donate
         results = jaxpr_body(e, jaxpr, [names[v] for v in jaxpr.constvars], args[len(ordered) : end])
         return [*e.tokens.values(), *_annotated(e, results, jaxpr.out_avals, out_shardings, memory_kinds)]
 
-    e.function(head, len(ins), body, outs)
+    def sizes(args):
+        names = arg_names or [f"args[{i}]" for i in range(len(jaxpr.invars))]
+        avals, first = jaxpr.in_avals, len(index) + len(ordered)
+        machine = SizesOfArguments(e, args[first:], avals)
+        return solved([getattr(a, "shape", ()) for a in avals], names, machine)
+
+    is_wrapped = variables or (for_export and ordered)
+    e.function(main.head, len(ins), main.wrapped(e, body, len(index), variables, sizes) if is_wrapped else body, outs)
+    e.functions[0][0] = e.meshes.on_a_mesh(e.functions[0][0])
     e.marks.append((e.functions[0], 1, len(e.functions[0]) - 1, e.around_function, None))
     name = spell.module_name(name)
-    sizes = {"mhlo.num_partitions": f"{num_partitions} : i32", "mhlo.num_replicas": "1 : i32"}
-    written = e.written(name, {**sizes, **(attributes or {})}, located_head)
-    return Module(name, written.text(), e.callbacks, ordered, aliases, donors, e.watchers, written.located)
+    attributes = {
+        "mhlo.num_partitions": f"{num_partitions} : i32",
+        "mhlo.num_replicas": "1 : i32",
+        **({"jax.uses_shape_polymorphism": "true" if e.is_polymorphic else "false"} if for_export else {}),
+        **(attributes or {}),
+    }
+    written = e.written(name, attributes, located_head)
+    return Module(
+        name, written.text(), e.callbacks, ordered, aliases, donors, e.watchers, written.located, e.is_polymorphic
+    )
+
+
+class _Main(NamedTuple):
+    """The types and attributes of a program's arguments and results."""
+
+    ins: list
+    outs: list
+    in_attrs: list
+    out_attrs: list
+
+    def head(self, args: Sequence[str], locations: Sequence[str] = (), symbol: str = "public @main") -> str:
+        """The first line of a function with these."""
+        rows = itertools.zip_longest(args, self.ins, self.in_attrs, locations, fillvalue="")
+        texts = [f"{a}: {_with(t, d)}{where}" for a, t, d, where in rows]
+        results = ", ".join([_with(t, d) for t, d in zip(self.outs, self.out_attrs, strict=True)])
+        return f"  func.func {symbol}({', '.join(texts)}) -> ({results}) {{"
+
+    def wrapped(self, e: Emitter, body: Callable, at: int, variables: Sequence[str], sizes: Callable) -> Callable:
+        """A body that calls a function of jax's name, which holds `body` and takes dimension variables as well.
+
+        These stand before argument `at`; `sizes` writes their values, of the arguments.
+        """
+        types, attrs = list(map(e.global_type, variables)), list(map(global_attributes, variables))
+        inner = self._replace(
+            ins=[*self.ins[:at], *types, *self.ins[at:]], in_attrs=[*self.in_attrs[:at], *attrs, *self.in_attrs[at:]]
+        )
+
+        def call(args):
+            callee = e.unique_symbol("_wrapped_jax_export_main")
+            e.function(lambda names: inner.head(names, symbol=f"private {callee}"), len(inner.ins), body, self.outs)
+            values = sizes(args) if variables else {}
+            return e.call(callee, [*args[:at], *(values[v] for v in variables), *args[at:]], inner.ins, self.outs)
+
+        return call
 
 
 def donations(
@@ -172,8 +229,8 @@ def _same_layout(i, out, in_layouts, out_layouts):
         texts = ["AUTO" if mode == '"auto"' else f"{mode or 'the default'}" for mode in (have, want)]
         side = "output" if have == '"auto"' else "input"
         raise ValueError(
-            f"jit: donated argument {i} has layout {texts[0]}, the result in its memory {texts[1]}: with Layout.AUTO "
-            f"as {side} layout too, XLA chooses both"
+            f"jit: donated argument {i} has layout {texts[0]}, the result in its memory {texts[1]}. Did you mean to "
+            f"set the **{side} layout** to **Layout.AUTO**? Then XLA chooses both"
         )
     return have == want
 

@@ -22,6 +22,7 @@ class Meshes:
     def __init__(self, preamble: list[str], unique_symbol: Any):
         self._preamble, self._unique_symbol = preamble, unique_symbol
         self._symbols: dict[Any, str] = {}
+        self._unreduced: Axes | None = None  # the mesh over which a value is unreduced
 
     def symbol(self, axes: Axes, order: tuple[int, ...] | None = None) -> str:
         """The symbol of the mesh with these names and sizes; `order`: of its devices, if not 0, 1, 2, …"""
@@ -40,8 +41,7 @@ class Meshes:
         if isinstance(sharding, NamedSharding):
             entries = [e if e is UNCONSTRAINED else axes_of(e) for e in sharding.spec.padded(ndim)]
             symbol = self.symbol(sharding.mesh.shape_tuple)
-            unreduced = sorted(sharding.spec.unreduced, key=sharding.mesh.axis_names.index)
-            return f"{symbol}, {_dims([*entries, *closed])}{_axis_set('unreduced', unreduced)}"
+            return f"{symbol}, {_dims([*entries, *closed])}{self._parts_text(sharding.spec, sharding.mesh)}"
         if isinstance(sharding, GSPMDSharding) and not sharding.tiles.is_replicated():
             grid = sharding.grid
             order = tuple(grid.ravel().tolist())
@@ -59,8 +59,7 @@ class Meshes:
         entries += [""] * len(suffix_of(aval))
         named = {*spec.mesh_axes, *spec.unreduced}
         whole = [a for a in mesh.explicit_axes if a not in named] if free else []
-        unreduced = sorted(spec.unreduced, key=mesh.axis_names.index)
-        sets = _axis_set("replicated", whole) + _axis_set("unreduced", unreduced)
+        sets = _axis_set("replicated", whole) + self._parts_text(spec, mesh)
         return f"{self.symbol(mesh.shape_tuple)}, [{', '.join([f'{{{e}}}' for e in entries])}]{sets}"
 
     def open_text(self, aval: Aval) -> str:
@@ -72,7 +71,7 @@ class Meshes:
         ndim, closed = (0, []) if aval is token_type else (aval.ndim, [()] * len(suffix_of(aval)))
         entries = [*map(axes_of, spec.padded(ndim)), *closed]
         if not mesh.auto_axes:
-            return f"{self.symbol(mesh.shape_tuple)}, {_dims(entries)}"
+            return f"{self.symbol(mesh.shape_tuple)}, {_dims(entries)}{self._parts_text(spec, mesh)}"
         texts = ["{" + ", ".join([*(string(str(a)) for a in e), "?"]) + "}" for e in entries]
         return f"{self.symbol(mesh.shape_tuple)}, [{', '.join(texts)}]{_axis_set('replicated', mesh.explicit_axes)}"
 
@@ -84,6 +83,17 @@ class Meshes:
             axes = f"{{axes = [], device_ids = dense<{device}> : tensor<1xi64>}}"
             self._preamble.append(f"sdy.mesh {symbol} = <[], device_ids=[{device}]> {{stablehlo.mesh = {axes}}}")
         return f"#sdy.sharding_per_value<[{', '.join([f'<{symbol}, []>'] * count)}]>"
+
+    def _parts_text(self, spec: Any, mesh: Any) -> str:
+        if spec.unreduced:
+            self._unreduced = mesh.shape_tuple
+        return _axis_set("unreduced", sorted(spec.unreduced, key=mesh.axis_names.index))
+
+    def on_a_mesh(self, head: str) -> str:
+        """A function's line, with arguments on a mesh where a value is unreduced: else Shardy ends the process."""
+        if self._unreduced is None:
+            return head
+        return head.replace(f"<{self.symbol(())},", f"<{self.symbol(self._unreduced)},")
 
     def attribute(self, sharding: Any, aval: Aval) -> str:
         """The attribute that an argument or result bears."""

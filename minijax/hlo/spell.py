@@ -25,6 +25,7 @@ def element(dtype: Any) -> str:
 
 
 def _spell_element(dtype: np.dtype) -> str:
+    dtypes.check_for_programs(dtype)
     if dtype != dtypes.float0 and dtype.name not in dtypes.BY_NAME:
         raise TypeError(f"no StableHLO element type for dtype {dtype}")
     name = dtypes.short_name(dtype)
@@ -41,7 +42,7 @@ def suffix_of(aval: Aval) -> tuple[int, ...]:
 
 def physical(aval: ShapedArray) -> ShapedArray:
     """The type in memory of an array: that of its physical dtype, with the suffix dimensions."""
-    dtype = aval.dtype
+    dtype: Any = getattr(aval, "dtype", None)  # tokens have none
     if not hasattr(dtype, "physical_dtype"):
         return aval
     return ShapedArray(aval.shape + tuple(dtype.physical_suffix), np.dtype(dtype.physical_dtype))
@@ -240,15 +241,19 @@ def _bits(value):
 
 # ---- attributes, symbols, locations -------------------------------------------------------------------
 
+TYPED_CONFIG = "mhlo.backend_config"  # the attributes of a call whose target has the typed interface
+
 
 def string(text: str | bytes) -> str:
     """A quoted string; what is not plain ASCII is escaped by its bytes."""
     if isinstance(text, bytes):
-        return '"' + "".join(f"\\{b:02X}" for b in text) + '"'
-    plain = text.replace("\\", "\\\\")
-    if plain.isascii() and plain.isprintable() and '"' not in plain:
-        return f'"{plain}"'
-    return '"' + "".join(chr(b) if 32 <= b < 127 and b != 34 else f"\\{b:02X}" for b in plain.encode()) + '"'
+        raw = text.replace(b"\\", b"\\\\")
+    else:
+        plain = text.replace("\\", "\\\\")
+        if plain.isascii() and plain.isprintable() and '"' not in plain:
+            return f'"{plain}"'
+        raw = plain.encode()
+    return '"' + "".join(chr(b) if 32 <= b < 127 and b != 34 else f"\\{b:02X}" for b in raw) + '"'
 
 
 def attribute(value: Any) -> str:
@@ -256,10 +261,10 @@ def attribute(value: Any) -> str:
     match value:
         case bool() | np.bool_():
             return "true" if bool(value) else "false"
-        case str():
+        case str() | bytes():
             return string(value)
         case int():
-            return f"{value} : i64"
+            return f"{int(value)} : i64"
         case np.ndarray():
             return dense(value)
         case np.dtype():

@@ -12,7 +12,14 @@ from minijax.ir.types import Aval, Name, ShapedArray
 Names = Sequence[Name]
 Avals = Sequence[Aval]
 FLAG = ShapedArray((), dtypes.bool_)
+INDEX = ShapedArray((), dtypes.int32)
+PLATFORM_INDEX = "_platform_index"  # which of its platforms a program runs on
 Build = Callable[..., Names]  # names of block arguments -> names of the block's results
+
+
+def global_attributes(name: str) -> dict[str, str]:
+    """What a function's text says of an argument that all functions of the program take."""
+    return {"jax.global_constant": spell.string(name)}
 
 
 class Region(NamedTuple):
@@ -58,16 +65,26 @@ class _Symbols:
 class Writer:
     """The base of the verbs: names, functions, regions, and the general forms of operations."""
 
-    def __init__(self, platform: str = "cpu"):
-        self.platform = platform
+    def __init__(self, *platforms: str):
+        self.platforms = platforms or ("cpu",)
+        self.has_asked = False  # for the platform: what is written depends on it
+        self.size_type = ShapedArray((), dtypes.scalar_dtype(int))  # in which the program computes sizes
+        self.globals: dict[str, Name] = {}  # what all functions of a program take first, by jax's names
         self.functions: list[list[str]] = []
         self.preamble: list[str] = []  # lines before the functions, such as meshes
         self.around = self.around_function = Surroundings()  # of what is written now, and of its function
         self.eqn: Any = None  # the equation that is being written
+        self.reduction: str | None = None  # the operation that joins elements by what is written now
         self.unique_symbol = _Symbols().unique
         self.marks: list[Mark] = []
         self.lines: list[str] = []
         self._enter(_Function(self.lines))
+
+    @property
+    def platform(self) -> str:
+        """The platform that is written for; of several the first, and what asks is written for each of them."""
+        self.has_asked = True
+        return self.platforms[0]
 
     # ---- names, functions, regions ----------------------------------------------------------------
 
@@ -103,6 +120,23 @@ class Writer:
         self._function.args += count
         return [f"%arg{i}" for i in range(start, start + count)]
 
+    def names_taken(self) -> tuple:
+        """Which names the function that is written has."""
+        f = self._function
+        return self._n, f.args, f.clashes, frozenset(f.used)
+
+    def take_names(self, names: tuple) -> None:
+        """Goes back to an earlier state of `names_taken`."""
+        f = self._function
+        self._n, f.args, f.clashes, f.used = *names[:3], set(names[3])
+
+    def indented(self, build: Callable[[], Names]) -> Names:
+        """What `build` gives, which writes operations as in a region."""
+        outer, self._in = self._in, self._in + "  "
+        results = build()
+        self._in = outer
+        return results
+
     def function(self, head: Callable[[list[str]], str], count: int, body: Callable, outs: Avals) -> None:
         """Writes a function: `head(argument names)` is its first line, `body` its results' names."""
         lines: list[str] = []
@@ -121,6 +155,29 @@ class Writer:
         """As `function`, with `head` (`private @f`) before the types, and no attributes."""
         first = lambda names: f"  func.func {head}({self._typed(names, ins)}) -> {results_of(outs)} {{"  # noqa: E731
         self.function(first, len(ins), body, outs)
+
+    def global_type(self, name: str) -> ShapedArray:
+        """The type of an argument that all functions of the program take: a platform's index, or a size."""
+        return INDEX if name == PLATFORM_INDEX else self.size_type
+
+    def program_function(self, head: str, ins: Avals, outs: Avals, body: Callable) -> None:
+        """As `typed_function`, of a function that takes the program's globals first."""
+
+        def first(names):
+            attrs = [spell.dictionary(global_attributes(g)) for g in self.globals]
+            given = [
+                f"{x}: {type_of(self.global_type(g))} {a}" for x, g, a in zip(names, self.globals, attrs, strict=False)
+            ]
+            typed = self._typed(names[len(given) :], ins)
+            return f"  func.func {head}({', '.join([*given, typed] if ins else given)}) -> {results_of(outs)} {{"
+
+        def with_globals(args):
+            outer, self.globals = self.globals, dict(zip(self.globals, args, strict=False))
+            results = body(args[len(outer) :])
+            self.globals = outer
+            return results
+
+        self.function(first, len(self.globals) + len(ins), with_globals, outs)
 
     def main(self, ins: Avals, outs: Avals, body: Callable) -> None:
         """Writes the function that runs: `body(argument names)` names its results."""

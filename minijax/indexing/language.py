@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax.base import dtypes, errors, tree
+from minijax.base.dims import as_index
+from minijax.base.symbolic import Dim, SymbolicDim, is_int, max_dim, min_dim
 from minijax.ir.trace import Tracer
 from minijax.ir.types import is_value, typeof
 from minijax.primitives.gather_dims import Slice
@@ -233,7 +235,7 @@ def _read(item: Any) -> Any:
         item = _listed(item)
     if isinstance(item, Array | np.ndarray | float | complex | np.generic):
         return _array(item)
-    if is_value(item):
+    if is_value(item) and is_int(item):
         typeof(item)  # raises for what says by `__jax_array__` that it is an array
         return _array(array_of(item))
     if hasattr(item, "__index__"):
@@ -289,7 +291,7 @@ def _entry(item: Any, axis: int, shape: tuple, operands: list) -> Any:
         item = item.indices.astype(np.int32)
     if type(item) is Slice:
         operands.append(item.start)
-        return Window(len(operands) - 1, item.size.__index__(), False, item.stride)
+        return Window(len(operands) - 1, as_index(item.size), False, item.stride)
     if isinstance(item, int):
         if item.bit_length() <= 31:
             return item
@@ -301,7 +303,7 @@ def _entry(item: Any, axis: int, shape: tuple, operands: list) -> Any:
 
 def index_dtype(shape: tuple[int, ...]) -> np.dtype:
     """The dtype that counts the elements of any axis."""
-    return np.dtype(np.int64 if any(n > LARGEST_INT32 for n in shape) else np.int32)
+    return np.dtype(np.int64 if any(is_int(n) and n > LARGEST_INT32 for n in shape) else np.int32)
 
 
 def _span(s: slice, size: int, axis: int) -> Span:
@@ -315,7 +317,25 @@ def _span(s: slice, size: int, axis: int) -> Span:
             raise TypeError(f"{type(v).__name__!r} object cannot be interpreted as an integer")
         if isinstance(v, str):
             raise TypeError(f"slices must be of integers, got {v!r}")
-        parts.append(v if v is None else v.__index__())
+        parts.append(v if v is None else v if isinstance(v, SymbolicDim) else v.__index__())
+    if not all(map(is_int, (size, *[v for v in parts if v is not None]))):
+        return _symbolic_span(*parts, size)
     start, stop, step = slice(*parts).indices(size)
     step = min(max(step, -LARGEST_INT32), LARGEST_INT32) if size <= LARGEST_INT32 else step
     return Span(start, len(range(start, stop, step)), step, stop)
+
+
+def _symbolic_span(start: Any, stop: Any, step: Any, size: Dim) -> Span:
+    """As Python resolves a slice, of dimensions."""
+    step = 1 if step is None else step
+    if step == 0:
+        raise ValueError("slice step cannot be zero")
+    low, high = (0, size) if step > 0 else (-1, size - 1)
+
+    def place(v: Any, default: Dim) -> Dim:
+        return default if v is None else max_dim(v + size, low) if v < 0 else min_dim(high, v)
+
+    first, last = (low, high) if step > 0 else (high, low)
+    first, last = place(start, first), place(stop, last)
+    length = (last - first + step - 1) // step if step > 0 else (first - last - step - 1) // -step
+    return Span(first, max_dim(length, 0), step, last)

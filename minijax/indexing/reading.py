@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes, errors
+from minijax.base.symbolic import Dim, is_dim, is_int
 from minijax.indexing.language import Index, Options, Slot, Span, Window, index_dtype, keeps_axis
 from minijax.indexing.plan import Plan, plan
 from minijax.ir.types import ShapedArray, typeof
@@ -30,7 +31,10 @@ def read(x: Any, operands: Sequence, index: Index, options: Options) -> Any:
     if gathers or index.has_arrays():
         return _gathered(x, operands, index, options)
     on_axes = index.on_axes()
-    if all(_is_static(e, index.shape[a], options.wrap_negative_indices) for a, e in on_axes):
+    if not all(map(is_int, index.shape)):
+        if any(keeps_axis(e) and not e.is_whole(index.shape[a]) for a, e in on_axes):
+            return _gathered(x, operands, index, options)
+    elif all(_is_static(e, index.shape[a], options.wrap_negative_indices) for a, e in on_axes):
         return _with_axes_of(_sliced(x, index), index)
     if any(keeps_axis(e) and abs(e.step) != 1 for _, e in on_axes):
         return _gathered(x, operands, index, options)
@@ -71,7 +75,8 @@ def _dynamic_sliced(x: Any, operands: Sequence, index: Index, options: Options) 
 def _start(e: Any, size: int, operands: Sequence, dtype: np.dtype) -> Any:
     if type(e) in (Slot, Window):
         return as_type(operands[e.place], dtype)
-    return np.asarray(e if type(e) is int else e.positive(size)[0]).astype(dtype)[()]
+    start = e if type(e) is int else e.positive(size)[0]
+    return np.asarray(start).astype(dtype)[()] if is_int(start) else convert(start, dtype)
 
 
 def _with_axes_of(x: Any, index: Index) -> Any:
@@ -90,10 +95,15 @@ def from_front(i: Any, size: int) -> Any:
     dtype = typeof(i).dtype
     if dtypes.issubdtype(dtype, np.unsignedinteger):
         return i
-    if size > dtypes.iinfo(dtype).max:
+    if is_int(size) and size > dtypes.iinfo(dtype).max:
         i, dtype = convert(i, np.dtype(np.int32)), np.dtype(np.int32)
-    below = i < 0 if isinstance(i, np.ndarray) else lt(i, dtype.type(0))
-    return select_n(below, i, add(i, size if typeof(i).weak_type else dtype.type(size)))
+    size = size if is_int(size) and typeof(i).weak_type else _typed(size, dtype)
+    below = i < 0 if isinstance(i, np.ndarray) and is_int(size) else lt(i, dtype.type(0))
+    return select_n(below, i, add(i, size))
+
+
+def _typed(size: Dim, dtype: np.dtype) -> Any:
+    return dtype.type(size) if is_int(size) else convert(size, dtype)
 
 
 # ---- index vectors -----------------------------------------------------------------------------------
@@ -108,7 +118,7 @@ def _index_vectors(p: Plan, shape: tuple, operands: Sequence, wraps: bool) -> An
         if p.group and part.axis == p.group[0][0]:
             members = _broadcast_together(members, p.group_shape, dtype)
         column = members[part.axis] if part.axis in members else _column(part.entry, operands, dtype)
-        column = dtype.type(column) if type(column) is int else column
+        column = _typed(column, dtype) if is_dim(column) else column
         columns.append(_as_index(column, dtype, typeof(column).ndim))
     if not columns:
         return np.zeros(0, dtype)
@@ -137,10 +147,10 @@ def _as_index(x: Any, dtype: Any, rank: int) -> Any:
 
 def _column(e: Span | Window, operands: Sequence, dtype: np.dtype) -> Any:
     """The start of a slice, a scalar; of one by another step than 1 the vector of its indices, ascending."""
-    start = dtype.type(e.start) if type(e) is Span else as_type(operands[e.place], dtype)
+    start = _typed(e.start, dtype) if type(e) is Span else as_type(operands[e.place], dtype)
     if e.step == 1:
         return start
-    indices = add(start, mul(dtype.type(e.step), counting.iota(dtype, e.size)))
+    indices = add(start, mul(_typed(e.step, dtype), counting.iota(dtype, e.size)))
     return structural.rev(indices, (0,)) if e.step < 0 else indices
 
 

@@ -2,7 +2,7 @@
 
 import sys
 
-from minijax.base.naming import ALIAS, is_under, mirror_loaded_modules
+from minijax.base.naming import ALIAS, is_under, mirror_loaded_modules, stand_for_jax
 from minijax.interop.finder import AliasFinder, show_private_names
 
 
@@ -19,4 +19,5 @@ def install() -> None:
     # First in line: the path finder would run minijax/numpy.py once more under the name jax.numpy.
     sys.meta_path.insert(0, AliasFinder())
     mirror_loaded_modules()
+    stand_for_jax()
     show_private_names()

@@ -89,10 +89,6 @@ def is_constant_dim(d: Any) -> bool:
     return isinstance(d, int) or np.ndim(d) == 0 and isinstance(d, np.integer)
 
 
-# The versions of the calling convention of jax's exported programs.
-minimum_supported_calling_convention_version, maximum_supported_calling_convention_version = 9, 10
-
-
 def is_constant_shape(s: Sequence) -> bool:
     return all(map(is_constant_dim, s))
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from minijax.base import cache, native
+from minijax.base import cache, config, native
 from minijax.composed.callback import HostFunction
 from minijax.hlo import spell
 from minijax.hlo.emitter import Emitter, constant_writers, ordered_in
@@ -27,6 +27,8 @@ from minijax.partition.meshes import AbstractMesh, Mesh
 from minijax.run import client
 from minijax.run.bindings import context as mlir_context, func, ir, stablehlo
 from minijax.transforms.discharge import discharged
+
+_ignores_forward_compatibility = config.option("jax_export_ignore_forward_compatibility")
 
 # ---- the contexts of rules ---------------------------------------------------------------------------
 
@@ -74,6 +76,15 @@ class ShardingContext:
 
 
 AxisContext = SPMDAxisContext | ShardingContext
+
+
+def _axis_context(e: Emitter) -> AxisContext:
+    """Where the emitter stands; in `shard_map` the mesh is the user's, with the types of axes that it has there."""
+    if e.manual is None:
+        return ShardingContext(e.num_partitions)
+    inner, axes = e.manual
+    is_users = e.mesh is not None and e.mesh.axis_names == inner.axis_names
+    return SPMDAxisContext(e.mesh if is_users else inner, axes)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -179,11 +190,14 @@ def register_lowering(
     rules = prim.__dict__.setdefault("lowerings", {})
     for name in _ALIASES.get(platform, (platform,)):
         rules[name] = rule, inline
-    prim.lower = functools.partial(_lower, prim, rules)
+    prim.lower = functools.partial(by_rules, prim, rules)
 
 
-def _lower(prim, rules, e, ins, outs, *operands, **params):
-    registered = rules.get(e.platform) or rules.get(None)
+def by_rules(
+    prim: Primitive, rules: dict, e: Emitter, ins: Sequence, outs: Sequence, /, *operands: str, **params: Any
+) -> Any:
+    """Lowers an operation by the rule for the platform, of rules by platform; None: for the others."""
+    registered = (rules.get(e.platform) if rules.keys() - {None} else None) or rules.get(None)
     if registered is None:
         return type(prim).lower(prim, e, ins, outs, *operands, **params)
     rule, inline = registered
@@ -269,7 +283,7 @@ def lower_jaxpr_to_module(
     program = lower_jaxpr(
         discharged(jaxpr),
         name=module_name,
-        platform=platforms[0],
+        platforms=platforms,
         donated=donated_args,
         arg_names=arg_names,
         result_names=result_names,
@@ -305,7 +319,7 @@ def lower_jaxpr_to_fun(
             result_memory_kinds=result_memory_kinds, propagated_out_mem_kinds=propagated_out_mem_kinds,
         ).items()},
     )  # fmt: skip
-    text = lower_jaxpr(discharged(jaxpr), name=name, platform=ctx.platforms[0], result_names=result_names).text
+    text = lower_jaxpr(discharged(jaxpr), name=name, platforms=ctx.platforms, result_names=result_names).text
     symbol = merge_mlir_modules(ctx.module, name, ir.Module.parse(text, ctx.context))
     (function,) = [op for op in ctx.module.body.operations if op.attributes["sym_name"].value == symbol]
     if main_function:
@@ -446,10 +460,13 @@ def _built(prim, rule, e, ins, outs, params, ordered):
                 shared,
                 point,
                 ir.SymbolTable(module.operation),
-                (e.platform,),
+                e.platforms,
                 host_callbacks=e.callbacks,
-                axis_context=SPMDAxisContext(*e.manual) if e.manual else ShardingContext(e.num_partitions),
-                shape_poly_state=ShapePolyLoweringState((), (e.platform,)),
+                axis_context=_axis_context(e),
+                lowering_parameters=LoweringParameters(
+                    for_export=e.for_export, export_ignore_forward_compatibility=_ignores_forward_compatibility.value
+                ),
+                shape_poly_state=ShapePolyLoweringState((), e.platforms),
             )
             ctx = LoweringRuleContext(
                 module_context, surroundings.name_stack, None, prim, tuple(ins[:n]),

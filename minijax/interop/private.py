@@ -1,6 +1,7 @@
 """Undocumented names of jax that libraries reach for: what each name under `jax._src` is here.
 
-The import hook alone serves them. A name stands here for a library that uses it; any other is absent.
+The import hook alone serves them. A name stands here for a library that uses it, or for pickles of jax; any other is
+absent.
 """
 
 from importlib.machinery import ModuleSpec
@@ -12,9 +13,22 @@ from minijax.base.naming import ALIAS
 
 PRIVATE = f"{ALIAS}._src"
 
+GENERATORS = {
+    name: " ".join(f"{prefix}_{f}={impl}_prng_impl.{f}" for f in ("seed", "split", "random_bits", "fold_in"))
+    for name, prefix, impl in (
+        ("threefry2x32", "threefry", "threefry"),
+        ("threefry4x32", "threefry4x32", "threefry4x32"),
+        ("philox2x32", "philox2x32", "philox2x32"),
+        ("philox4x32", "philox4x32", "philox4x32"),
+        ("rbg", "_rbg", "rbg"),
+    )
+}
+GENERATORS["rbg"] += " " + " ".join(f"_unsafe_rbg_{f}=unsafe_rbg_prng_impl.{f}" for f in ("split", "fold_in"))
+
 ROOMS: dict[str, str] = {
     "ad_util": "minijax.primitives.convert: stop_gradient_p",
     "api_util": "minijax.interop.arguments: infer_argnums_and_argnames",
+    "array": "minijax.run.array: _reconstruct_array=reconstruct_array",
     "checkify": """
 minijax.api.checkify: checkify user_checks
 minijax.api.checks: Error JaxException=CheckError
@@ -23,7 +37,8 @@ typing: Out=Any
     "compiler": "minijax.run.compile: backend_compile_and_load",
     "core": """
 minijax.ir.trace: Trace Tracer
-minijax.ir.types: AbstractValue ShapedArray
+minijax.ir.types: AbstractValue ManualAxisType ShapedArray
+minijax.partition.memory: MemorySpace
 minijax.hlo.spell: physical_aval=physical
 minijax.interop.introspection: TraceTag concrete_or_error set_current_trace take_current_trace trace_state_clean
 minijax.ir.primitive: Primitive
@@ -37,16 +52,31 @@ minijax.base.dtypes: DType ExtendedDType TypePromotionError extended finfo suppo
     "flatten_util": "minijax.flatten_util: ravel_pytree",
     "interpreters": "",
     "interpreters.pxla": "",
+    "layout": "minijax.partition.layouts: Layout",
     "lib": "jaxlib.xla_client: jaxlib_extension_version=_version\njaxlib: xla_client",
+    "lax": "",
+    "lax.convolution": "minijax.primitives.conv: ConvDimensionNumbers",
+    "lax.lax": "minijax.primitives.dot: DotAlgorithm DotAlgorithmPreset Precision",
+    "lax.slicing": "minijax.primitives.gather_dims: GatherDimensionNumbers ScatterDimensionNumbers",
+    "mesh": "minijax.partition.meshes: AbstractDevice AbstractMesh AxisType Mesh",
+    "named_sharding": "minijax.partition.shardings: _unpickle_named_sharding=named_sharding_of",
     "numpy": "",
     "numpy.ufuncs": "minijax.numpy.ufunc_class: ufunc",
+    "partition_spec": "minijax.partition.meshes: _get_default_unconstrained=default_unconstrained",
+    "random": "",
+    "random.prng": """
+minijax.base.dtypes: KeyTy=KeyType
+minijax.composed.random: PRNGImpl
+minijax.run.keys: PRNGKeyArray
+""",
+    **{f"random.{module}": f"minijax.composed.random: {names}" for module, names in GENERATORS.items()},
     "state": "",
     "state.types": "minijax.ir.refs: AbstractRef",
     "traceback_util": """
 minijax.base.source: UnfilteredStackTrace _exclude_paths=excluded_paths
     api_boundary include_frame register_exclusion
 """,
-    "tree_util": "minijax.base.tree: _registry=registered_types flatten_one_level prefix_errors",
+    "tree_util": "minijax.base.tree: default_registry _registry=registered_types flatten_one_level prefix_errors",
     "xla_bridge": "minijax.run.client: _backends=_clients get_backend=get_client",
 }
 

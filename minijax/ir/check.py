@@ -83,7 +83,8 @@ def _check_types(eqn: JaxprEqn, jaxpr: Jaxpr) -> None:
 def _check_eqn(eqn: JaxprEqn, jaxpr: Jaxpr) -> None:
     avals = [a.aval for a in eqn.invars]
     eqn.primitive.check_equation(avals, eqn.params)
-    inferred, effects = eqn.primitive.typed(avals, eqn.params)
+    with eqn.context():
+        inferred, effects = eqn.primitive.typed(avals, eqn.params)
     if len(inferred) != len(eqn.outvars):
         raise JaxprTypeError(f"{eqn.primitive} has {len(inferred)} results but its equation {len(eqn.outvars)}")
     for v, aval in zip(eqn.outvars, inferred, strict=True):

@@ -24,19 +24,24 @@ class EffectSet:
     """A registry of effect classes with one property."""
 
     def __init__(self):
-        self._classes: set[type] = set()
+        self.classes: set[type] = set()
 
     def add_type(self, cls: type) -> None:
-        self._classes.add(cls)
+        self.classes.add(cls)
 
     def contains(self, effect: Effect) -> bool:
-        return any(isinstance(effect, cls) for cls in self._classes)
+        return any(isinstance(effect, cls) for cls in self.classes)
 
     def filter_not_in(self, effects) -> list[Effect]:
         return [e for e in effects if not self.contains(e)]
 
     def filter_in(self, effects) -> list[Effect]:
         return [e for e in effects if self.contains(e)]
+
+
+def registered_types() -> set[type]:
+    """The classes of effects that programs may have."""
+    return lowerable_effects.classes | ordered_effects.classes
 
 
 ordered_effects = EffectSet()
@@ -99,7 +104,17 @@ class BufferCallbackEffect(Effect):
         return "BufferCallback"
 
 
-for _effect in (IOEffect, OrderedIOEffect, DebugEffect, OrderedDebugEffect, BufferCallbackEffect):
+class FfiEffect(Effect):
+    """Whatever a function that is registered with XLA does."""
+
+    def __str__(self):
+        return "FFI"
+
+    def __repr__(self):
+        return "FfiEffect()"
+
+
+for _effect in (IOEffect, OrderedIOEffect, DebugEffect, OrderedDebugEffect, BufferCallbackEffect, FfiEffect):
     for _registry in (lowerable_effects, control_flow_allowed_effects, custom_derivatives_allowed_effects):
         _registry.add_type(_effect)
 for _effect in (OrderedIOEffect, OrderedDebugEffect):

@@ -10,7 +10,20 @@ from minijax.base.errors import ShardingTypeError
 from minijax.ir import state
 from minijax.ir.context import path
 from minijax.ir.jaxpr import NO_EFFECTS, ClosedJaxpr, Jaxpr, JaxprEqn
-from minijax.ir.types import Aval, Ct, Name, ShapedArray, Val, Zero, is_value, space_of, typeof, varying_axes
+from minijax.ir.types import (
+    NOT_MANUAL,
+    Aval,
+    Ct,
+    ManualAxisType,
+    Name,
+    ShapedArray,
+    Val,
+    Zero,
+    is_value,
+    space_of,
+    typeof,
+    varying_axes,
+)
 from minijax.partition.explicit import joined_entry, repeats_an_axis, sharding_in_type
 from minijax.partition.memory import Device
 from minijax.partition.meshes import abstract_context, axes_of
@@ -234,6 +247,9 @@ class Primitive:
         except AttributeError:
             self._memo = {}
             typed = None
+        if typed is None and _is_split(avals):
+            key = (abstract_context(), *key)  # the types' mesh must be the one that is set
+            typed = self._memo.get(key)
         if typed is None:
             typed = self._typed(avals, params)
             if len(self._memo) >= _MAX_MEMO:
@@ -248,12 +264,11 @@ class Primitive:
         if requested is not None:
             self.check_request(avals, requested, params)
             outs = [o.update(sharding=sharding_in_type(requested, o.ndim)) for o in outs]
-        elif any([type(a) is ShapedArray and a._sharding is not None for a in avals]):
+        elif _is_split(avals):
             outs = self._sharded(avals, outs, params)
-        if self.unites:
-            varying = self.varying([varying_axes(a) for a in avals], params)
-            if varying or any(map(varying_axes, outs)):
-                outs = [o.varying_over(varying) if type(o) is ShapedArray else o for o in outs]
+        if self.unites and outs:
+            kind = self.manual_type(avals, params)
+            outs = outs if kind is None else [o.update(manual_axis_type=kind) if _differs(o, kind) else o for o in outs]
             if self.in_one_memory and any(space_of(a) is not Device for a in avals):
                 space = self._memory_space(avals)
                 outs = [o.in_space(space) if type(o) is ShapedArray else o for o in outs]
@@ -266,6 +281,8 @@ class Primitive:
             raise ValueError(
                 f"{self.name}: Mesh for all inputs should be equal, but operands lie on {mesh} and on {others[0]}"
             )
+        if self.has("shard"):
+            self._check_mesh(mesh, avals)
         specs = self.shard(mesh, avals, outs, **params)
         if specs is None:
             return outs
@@ -275,13 +292,31 @@ class Primitive:
                 f"{self.name} operation on {', '.join([a.text for a in avals])} produces an illegally sharded result, "
                 f"with a mesh axis twice: {results}"
             )
-        sums = self.sums(avals, params) if any(any(a.sums) for a in avals if type(a) is ShapedArray) else ()
-        return [o.sharded_over(mesh, s, *sums) for o, s in zip(outs, specs, strict=True)]
+        sums, explicit = self.sums(avals, params) if _are_sums(avals) else (), set(mesh.explicit_axes)
+        return [o.sharded_over(mesh, s, *(axes & explicit for axes in sums)) for o, s in zip(outs, specs, strict=True)]
+
+    def _check_mesh(self, mesh, avals):
+        """Raises where operands are of another mesh than the one that is set."""
+        context = abstract_context()
+        if context is None or context.has_axes_of(mesh):
+            return
+        types = ", ".join([str(a) for a in avals])
+        if context.manual_axes and not mesh.manual_axes:
+            raise NotImplementedError(
+                "Closing over inputs to shard_map where the input is sharded on `Explicit` axes is not implemented: "
+                f"they can be arguments. {self.name} has operands of types {types}"
+            )
+        raise ValueError(
+            f"For primitive {self.name}, context mesh {context} should match the aval mesh {mesh} of operands of types "
+            f"{types}"
+        )
 
     def sums(self, avals: Sequence[Aval], params: dict) -> tuple[frozenset, frozenset]:
-        """Over which Explicit axes the results are unreduced and reduced, where an operand is."""
+        """Over which Explicit and manual axes the results are unreduced and reduced, where an operand is."""
         types = ", ".join([a.text for a in avals])
-        raise NotImplementedError(f"{self.name}: there is no unreduced/reduced rule, for operands of types {types}")
+        raise NotImplementedError(
+            f"unreduced/reduced rule for {self.name} is not implemented: its operands are {types}"
+        )
 
     def check_request(self, avals: Sequence[Aval], requested: Any, params: dict) -> None:
         """Raises where results cannot lie as `requested`, the parameter `sharding_param`, says."""
@@ -302,6 +337,15 @@ class Primitive:
                     f"with type: {a.str_short()} and another operand with type: {b.str_short()}"
                 )
         return arrays[0].memory_space if arrays else Device
+
+    def manual_type(self, avals: Sequence[Aval], params: dict) -> ManualAxisType | None:
+        """How the results lie over manual mesh axes. None: the types that `infer` gave say it."""
+        varying = self.varying([varying_axes(a) for a in avals], params)
+        if not _are_sums(avals):
+            return ManualAxisType(varying) if varying else NOT_MANUAL
+        kinds = [a.manual_axis_type for a in avals if type(a) is ShapedArray]
+        manual = frozenset().union(*[axes for kind in kinds for axes in kind[1:]])
+        return ManualAxisType(varying, *(axes & manual for axes in self.sums(avals, params)))
 
     def varying(self, axes: Sequence[frozenset], params: dict) -> frozenset:
         """Over which mesh axes the results vary, given those of the operands."""
@@ -381,6 +425,20 @@ class Primitive:
     def show_params(self, eqn: JaxprEqn) -> list[tuple[str, Any]] | None:
         """The parameters that the printed equation names; None: all of them."""
         return None
+
+
+def _differs(aval: Aval, kind: ManualAxisType) -> bool:
+    return type(aval) is ShapedArray and aval.manual_axis_type != kind
+
+
+def _is_split(avals: Sequence[Aval]) -> bool:
+    """Whether one of the types knows a mesh."""
+    return any([type(a) is ShapedArray and a._sharding is not None for a in avals])
+
+
+def _are_sums(avals: Sequence[Aval]) -> bool:
+    """Whether one of the types is unreduced or reduced over some axes."""
+    return any([any(a.sums) for a in avals if type(a) is ShapedArray])
 
 
 class Linear1(Primitive):

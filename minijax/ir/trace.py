@@ -16,7 +16,17 @@ from minijax.ir import context, effects, state
 from minijax.ir.check import check_jaxpr
 from minijax.ir.jaxpr import Atom, ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal, Var
 from minijax.ir.refs import is_ref
-from minijax.ir.types import Aval, ShapedArray, Typed, checked_type, of_type, register_value_type, typeof, value_kinds
+from minijax.ir.types import (
+    Aval,
+    ShapedArray,
+    Typed,
+    checked_type,
+    of_type,
+    register_value_type,
+    symbol_kinds,
+    typeof,
+    value_kinds,
+)
 
 
 class Trace:
@@ -276,6 +286,9 @@ class JaxprTrace(Trace):
             literal = as_literal(x, aval)
             if literal is not None:
                 return literal
+            if type(x) in symbol_kinds:
+                primitive, params = symbol_kinds[type(x)].operation(x)
+                return self.process(primitive, (), params)[0].val
         snapshot = self._snapshot(x)
         var = self.const_vars.get(id(snapshot))
         if var is None:

@@ -1,5 +1,6 @@
 """Types of values: interned array types, the registry of value kinds, symbolic zeros."""
 
+import functools
 import threading
 from collections.abc import Callable, Iterable
 from math import prod
@@ -9,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax.base import dims, dtypes
+from minijax.base.naming import known_as
 from minijax.partition.explicit import Entries, check_even, sharding_in_type, typed_sharding
 from minijax.partition.memory import Device, MemorySpace
 from minijax.partition.meshes import abstract_context, axes_of
@@ -48,6 +50,7 @@ class _ManualAxes(NamedTuple):
     reduced: frozenset
 
 
+@known_as("jax._src.core.ManualAxisType")
 class ManualAxisType(_ManualAxes):
     """The mesh axes over which a value inside `shard_map` varies, or is yet to be reduced."""
 
@@ -55,6 +58,18 @@ class ManualAxisType(_ManualAxes):
 
     def __new__(cls, varying: Iterable = (), unreduced: Iterable = (), reduced: Iterable = ()) -> "ManualAxisType":
         return super().__new__(cls, frozenset(varying), frozenset(unreduced), frozenset(reduced))
+
+    def moved(self, axes: Iterable, source: str | None, target: str | None) -> "ManualAxisType":
+        """This type where the value is no longer `source` over the axes, but `target`; None: invarying."""
+        fields = self._asdict()
+        if source is not None:
+            fields[source] = fields[source].difference(axes)
+        if target is not None:
+            fields[target] = fields[target].union(axes)
+        return ManualAxisType(**fields)
+
+    def __reduce__(self):
+        return functools.partial(ManualAxisType, **self._asdict()), ()
 
     def invarying(self, mesh: Any) -> frozenset:
         """The manual axes of a mesh over which the value does not vary."""
@@ -69,6 +84,7 @@ _lock = threading.Lock()
 _MAX_INTERNED = 1 << 17
 
 
+@known_as("jax._src.core.ShapedArray")
 class ShapedArray(AbstractValue):
     """The type of an array: shape, dtype, weak type, sharding, manual axes, memory space.
 
@@ -102,7 +118,8 @@ class ShapedArray(AbstractValue):
         raise AttributeError(f"ShapedArray is immutable: cannot set {name!r}")
 
     def __reduce__(self):
-        return _remake, tuple([getattr(self, name) for name in ShapedArray.__slots__[:6]])
+        named = dict(sharding=self.sharding, manual_axis_type=self.manual_axis_type, memory_space=self.memory_space)
+        return functools.partial(ShapedArray, self.shape, self.dtype, self.weak_type, **named), ()
 
     def __copy__(self):
         return self
@@ -125,9 +142,12 @@ class ShapedArray(AbstractValue):
 
     @property
     def sums(self) -> tuple[frozenset, frozenset]:
-        """The Explicit axes over which values are unreduced, and reduced, as their type says."""
-        spec = None if self._sharding is None else self._sharding.spec
-        return (_NONE, _NONE) if spec is None else (spec.unreduced, spec.reduced)
+        """The Explicit and manual axes over which values are unreduced, and reduced, as their type says."""
+        _, unreduced, reduced = self.manual_axis_type
+        if self._sharding is None:
+            return unreduced, reduced
+        spec = self._sharding.spec
+        return spec.unreduced | unreduced, spec.reduced | reduced
 
     def sharded_over(
         self, mesh: Any, entries: Entries, unreduced: frozenset = _NONE, reduced: frozenset = _NONE
@@ -191,10 +211,15 @@ class ShapedArray(AbstractValue):
 
     def to_ct_aval(self) -> "ShapedArray":
         # What each device adds to the cotangent of a value that all have (reduced) is a part of a sum (unreduced).
-        tangent, (unreduced, reduced) = self.to_tangent_aval(), self.sums
-        if not (unreduced or reduced):
+        tangent = self.to_tangent_aval()
+        if not any(self.sums):
             return tangent
-        return tangent.sharded_over(self._sharding.mesh, self.entries, reduced, unreduced)
+        varying, unreduced, reduced = self.manual_axis_type
+        tangent = tangent.update(manual_axis_type=ManualAxisType(varying, reduced, unreduced))
+        if self._sharding is None:
+            return tangent
+        spec = self._sharding.spec
+        return tangent.sharded_over(self._sharding.mesh, self.entries, spec.reduced, spec.unreduced)
 
     def str_short(self, short_dtypes: bool = False, mesh_axis_types: bool = False) -> str:
         name = dtypes.short_name(self.dtype) if short_dtypes else self.dtype.name
@@ -211,18 +236,15 @@ class ShapedArray(AbstractValue):
         return f"({{{', '.join(texts)}}})"
 
     def _varying_text(self) -> str:
-        spec = None if self._sharding is None else self._sharding.spec
-        letters = [("V", self.manual_axis_type.varying)]
-        if spec is not None:
-            letters += [("U", spec.unreduced), ("R", spec.reduced)]
-        texts = [f"{letter}:{_axes_text(sorted(map(str, axes)))}" for letter, axes in letters if axes]
+        kinds = zip("VUR", (self.manual_axis_type.varying, *self.sums), strict=True)
+        texts = [f"{letter}:{_axes_text(sorted(map(str, axes)))}" for letter, axes in kinds if axes]
         return f"{{{', '.join(texts)}}}" if texts else ""
 
     def varying_over(self, axes: frozenset) -> "ShapedArray":
         """This type of a value that varies over these mesh axes and no others."""
         if self.manual_axis_type.varying == axes:
             return self
-        return self.update(manual_axis_type=ManualAxisType(axes) if axes else NOT_MANUAL)
+        return self.update(manual_axis_type=self.manual_axis_type._replace(varying=axes))
 
     def in_space(self, space: MemorySpace) -> "ShapedArray":
         """This type of a value in that memory."""
@@ -248,12 +270,6 @@ def _axes_text(axes: Any) -> str:
 
 def _split_size(size: int, entry: Any) -> str:
     return str(size) if entry is None else f"{size}@{_axes_text(axes_of(entry))}"
-
-
-def _remake(shape, dtype, weak_type, sharding, manual_axis_type, memory_space):
-    return ShapedArray(
-        shape, dtype, weak_type, sharding=sharding, manual_axis_type=manual_axis_type, memory_space=memory_space
-    )
 
 
 def _intern(shape, dtype, weak_type, sharding, manual_axis_type, memory_space) -> ShapedArray:
@@ -350,7 +366,15 @@ class ValueKind(NamedTuple):
     canonicalise: Callable[[Val], Val]
 
 
+class SymbolKind(NamedTuple):
+    """How the core reads a Python type of symbols, which have values only where a program runs."""
+
+    typeof: Callable[[Any], Aval]
+    operation: Callable[[Any], tuple[Any, dict]]  # that gives the value: a primitive without operands, its parameters
+
+
 value_kinds: dict[type, ValueKind] = {}
+symbol_kinds: dict[type, SymbolKind] = {}
 
 
 def _identity(x):
@@ -385,6 +409,8 @@ def _typeof_by_base(x):
         kind = value_kinds.get(cls)
         if kind is not None:
             return kind.typeof(x)
+    if type(x) in symbol_kinds:
+        return symbol_kinds[type(x)].typeof(x)
     if offers_array(x):
         raise ValueError(
             "Triggering __jax_array__() during abstractification is no longer supported. To avoid this error, "

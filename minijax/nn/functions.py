@@ -1,7 +1,6 @@
 """Activation functions and what goes with them."""
 
 import functools
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 import minijax.numpy as jnp
 from minijax.api.custom import custom_jvp
 from minijax.base import config, dtypes, errors
+from minijax.base.dims import as_index
 from minijax.dispatch.jitted import jitted
 from minijax.interop.introspection import concrete_or_error
 from minijax.ir.types import typeof
@@ -278,7 +278,7 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> A
     Warns of indices that are no integers. Raises ConcretizationTypeError for a traced number of classes.
     """
     where = "The error arose in jax.nn.one_hot argument `num_classes`."
-    num_classes, x = concrete_or_error(operator.index, num_classes, where), jnp.asarray(x)
+    num_classes, x = concrete_or_error(as_index, num_classes, where), jnp.asarray(x)
     if not jnp.issubdtype(x.dtype, np.integer):
         errors.warn(f"jax.nn.one_hot input should be integer-typed; got dtype={x.dtype}", DeprecationWarning)
     chosen = dtypes.canonicalize_dtype(jnp.float_ if dtype is None else dtype)

@@ -9,6 +9,8 @@ import numpy as np
 
 from minijax.api.vmap import vmap
 from minijax.base import dims, dtypes, errors, tree
+from minijax.base.dims import as_index
+from minijax.base.symbolic import is_dim, is_int, max_dim
 from minijax.dispatch.fused import fused
 from minijax.dispatch.jitted import jitted
 from minijax.ir import state
@@ -136,7 +138,7 @@ def _place(x: Any, device: Any, name: str = "", out_sharding: Any = None) -> Any
     if out_sharding is not None:
         return sharding.with_out_sharding(name, x, out_sharding)
     if device is None or isinstance(x, Tracer):
-        return x
+        return moving.held(x) if type(x) is np.ndarray else x
     return transfer.to_device(x, sharding_of_rank(device, typeof(x).ndim))
 
 
@@ -288,7 +290,8 @@ def _like(name: str, a: Any, fill: Any, dtype: Any, shape: Any, device: Any, out
         requested = requested if _fits(name, typeof(fill).shape, shape) != typeof(fill).shape else None
         out = moving.broadcast_to_shape(convert(fill, dtype or like.dtype), shape, requested)
     else:
-        split = like._sharding if shape == like.shape and isinstance(a, Tracer) and device is None else None
+        is_traced = isinstance(a, Tracer) or not (state.is_eager() or isinstance(a, Array))
+        split = like._sharding if shape == like.shape and is_traced and device is None else None
         out = _constant(shape, fill, dtype or like.dtype, not dtype and like.weak_type, requested or split)
     if device is None and out_sharding is None:
         return placed_like(out, a)
@@ -340,16 +343,27 @@ def arange(
     start, stop, step = bounds
     if only_stop or stop is None:
         start, stop = 0, start
+    is_symbolic = not all(map(is_int, (start, stop, step)))
+    if is_symbolic:
+        step = 1 if step is None else step
+        if not all(map(is_dim, (start, stop, step))):
+            raise ValueError(
+                "arange: beside a symbolic dimension, start, stop and step must be either dimension expressions or "
+                f"integers, got {start}, {stop}, {step}"
+            )
     if step is not None and step == 0:
         raise ZeroDivisionError("arange: division by zero, step must not be 0")
     is_narrow = step is not None and dtypes.issubdtype(dtype, np.floating) and dtype.itemsize < 4
     computed = dtypes.float32 if is_narrow else dtype
-    size = max(0, math.ceil((stop - start) / (1 if step is None else step)))
+    if is_symbolic:
+        size = max_dim(-((start - stop) // step), 0)
+    else:
+        size = max(0, math.ceil((stop - start) / (1 if step is None else step)))
     requested = _requested("jnp.arange", out_sharding, (size,))
     numbers = counting.broadcasted_iota(computed, (size,), 0, out_sharding=requested)
     if step is not None:
         numbers = lax.mul(_literal(step, computed), numbers)
-    if step is not None or start != 0:
+    if step is not None or not is_int(start) or start != 0:
         numbers = lax.add(_literal(start, computed), numbers)
     device = client.single_device_sharding(device) if isinstance(device, client.Device) else device
     numbers = convert(numbers, dtype) if is_narrow else numbers
@@ -358,8 +372,8 @@ def arange(
 
 def _bound(name: str, x: Any) -> Any:
     """An argument of `arange`, known and a real number. Raises TypeError or ValueError for what is neither."""
-    if x is None:
-        return None
+    if x is None or not is_int(x):
+        return x
     x = concrete(x, "arange", name)
     if isinstance(x, Sequence):
         raise TypeError(f"arange requires ndarray, scalar, or None arguments, got {name}={x!r}")
@@ -371,7 +385,7 @@ def _bound(name: str, x: Any) -> Any:
 
 
 def _literal(x: Any, dtype: Any) -> Any:
-    return np.asarray(x).astype(dtype)[()]
+    return np.asarray(x).astype(dtype)[()] if is_int(x) else convert(x, dtype)
 
 
 def linspace(
@@ -387,7 +401,7 @@ def linspace(
 ) -> Any:
     """As `numpy.linspace`."""
     if type(num) is not int:
-        num = operator.index(concrete(num, "linspace", "num"))
+        num = as_index(concrete(num, "linspace", "num"))
     if num < 0:
         raise ValueError(f"linspace: Number of samples, {num}, must be non-negative.")
     start, stop = arraylike("linspace", start, stop)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes
+from minijax.base.dims import as_index
 from minijax.base.errors import ShardingTypeError
 from minijax.composed.selecting import where
 from minijax.dispatch.jitted import jitted
@@ -39,7 +40,7 @@ def bincount(
         numbers = taking.known("bincount", x)
         length = max(minlength, int(numbers.max(initial=-1)) + 1)
     else:
-        length = operator.index(concrete(length, "bincount", "length"))
+        length = as_index(concrete(length, "bincount", "length"))
     if weights is None:
         weights = dtypes.default_int_dtype().type(1)
     elif typeof(weights).shape != x.shape:

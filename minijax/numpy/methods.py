@@ -358,7 +358,7 @@ def _of_tracers() -> dict[str, Any]:
         table[name] = property(_needs_value(f"{name} property"))
     for name in ("block_until_ready", "copy_to_host_async"):
         table[name] = property(_lacks(f"{name!r} method"))
-    for name in ("shape", "dtype", "ndim", "size", "weak_type"):
+    for name in ("shape", "dtype", "ndim", "size", "weak_type", "manual_axis_type", "mat", "memory_space"):
         table[name] = property(_attribute_of_aval(name))
     return table | {
         "sharding": property(_lacks("'sharding' attribute")),

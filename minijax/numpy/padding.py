@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from minijax.api.vmap import vmap
+from minijax.base.dims import as_index
+from minijax.base.symbolic import is_dim
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy import creation, quantiles, reductions, shaping, ufuncs
@@ -64,14 +66,14 @@ def _pairs(name: str, entries: Any, ndim: int) -> Widths:
             pairs[operator.index(axis)] = (pair, pair) if np.ndim(pair) == 0 else tuple(pair)
         entries = pairs
     ints = np.asarray(creation.concrete(entries, "pad", name))
-    if ints.dtype.kind not in "iu":
+    if ints.dtype.kind not in "iu" and not all(map(is_dim, ints.flat)):
         raise TypeError(f"pad: `{name}` must be of integral type.")
     if ints.shape not in ((ndim, 2), (1, 2), (2,), (1,), ()):
         raise ValueError(
             f"jnp.pad: {name} with nd={ndim} has unsupported shape {ints.shape}. Valid shapes are ({ndim}, "
             "2), (1, 2), (2,), (1,), or ()."
         )
-    return tuple((int(a), int(b)) for a, b in np.broadcast_to(ints, (ndim, 2)))
+    return tuple((as_index(a), as_index(b)) for a, b in np.broadcast_to(ints, (ndim, 2)))
 
 
 def _pad_by_function(array: Any, widths: Widths, function: Callable, kwargs: dict) -> Any:

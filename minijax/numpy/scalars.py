@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes
+from minijax.base.naming import known_as
 from minijax.ir.types import offers_array, unwrapped
 from minijax.numpy import creation
 from minijax.run.array import Array
@@ -37,7 +38,7 @@ def _scalar_type(name: str) -> Any:
     doc = f"A JAX scalar constructor of type {name}: its calls give arrays of rank 0 and of this dtype."
     kind = _ScalarMeta(name, (object,), {"dtype": dtype, "__init__": _abstract, "__doc__": doc})
     kind.__module__ = f"{__name__.partition('.')[0]}.numpy"
-    return kind
+    return known_as(f"jax.numpy.{name}")(kind)
 
 
 TYPES = {name: _scalar_type(name) for name in dtypes.BY_NAME}

@@ -8,6 +8,7 @@ import numpy as np
 
 from minijax.api.vmap import vmap
 from minijax.base import dims, dtypes
+from minijax.base.symbolic import is_int
 from minijax.dispatch.jitted import jitted
 from minijax.higher.scan import scan
 from minijax.ir.types import typeof
@@ -65,7 +66,7 @@ def argsort(a: Any, axis: int | None = -1, *, kind: None = None, order: None = N
 
 
 def _place_dtype(size: int) -> Any:
-    return np.int32 if size <= np.iinfo(np.int32).max else np.int64
+    return np.int32 if not is_int(size) or size <= np.iinfo(np.int32).max else np.int64
 
 
 @jitted()

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dims, dtypes, errors
+from minijax.base.symbolic import Dim, is_int
 from minijax.composed.selecting import chosen, where as choose
 from minijax.composed.take_along import along
 from minijax.dispatch.jitted import jitted
@@ -59,9 +60,9 @@ def _take(a, indices, axis, mode, unique, is_sorted, fill):
     if mode == "raise":
         raise NotImplementedError("The 'raise' mode to jnp.take is not supported.")
     if mode == "wrap":
-        indices, gather_mode = remainder(indices, np.asarray(size, indices.dtype)[()]), PROMISE_IN_BOUNDS
+        indices, gather_mode = remainder(indices, _counted(size, indices.dtype)), PROMISE_IN_BOUNDS
     elif mode in ("fill", None):
-        n = size if indices.weak_type or is_bool else np.asarray(size).astype(indices.dtype)[()]
+        n = size if indices.weak_type or is_bool else _counted(size, indices.dtype)
         indices = choose(less(indices, 0), add(indices, n), indices)
         gather_mode = GatherScatterMode.FILL_OR_DROP
     elif mode == "clip":
@@ -77,6 +78,10 @@ def _take(a, indices, axis, mode, unique, is_sorted, fill):
     starts, numbers = moving.expand_dims(indices, (indices.ndim,)), GatherDimensionNumbers(offsets, (axis,), (axis,))
     promises = dict(unique_indices=unique, indices_are_sorted=is_sorted)
     return gather_scatter.gather(a, starts, numbers, sizes, mode=gather_mode, fill_value=fill, **promises)
+
+
+def _counted(size: Dim, dtype: Any) -> Any:
+    return np.asarray(size).astype(dtype)[()] if is_int(size) else convert(size, dtype)
 
 
 @jitted("take_along_axis", static=("axis", "mode", "fill_value", "wrap_negative_indices"))

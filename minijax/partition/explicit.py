@@ -79,7 +79,7 @@ def merged_sums(name: str, avals: Sequence[Any], may_be_unreduced: bool = False)
     unreduced, reduced = (frozenset().union(*axes) for axes in zip(*[a.sums for a in avals], strict=True))
     if unreduced and not may_be_unreduced:
         texts = " and ".join([a.text for a in avals])
-        raise NotImplementedError(f"{name}: there is no unreduced rule for {name}, whose operands are {texts}")
+        raise NotImplementedError(f"unreduced rule for {name} is not implemented: its operands are {texts}")
     for a in avals if reduced else ():
         whose = f"{name}: Inputs cannot be"
         text = f"that another input is reduced on, {set(reduced)}, but one is {a.text}"

@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from minijax.base.naming import known_as
 from minijax.partition.shardings import NamedSharding, Sharding
 
 
@@ -14,6 +15,7 @@ class AutoLayout:
         return "AUTO"
 
 
+@known_as("jax._src.layout.Layout")
 @dataclasses.dataclass(unsafe_hash=True, slots=True)
 class Layout:
     """The order of axes in memory, and how they are tiled."""
@@ -27,6 +29,13 @@ class Layout:
     def __post_init__(self):
         self.major_to_minor = tuple(self.major_to_minor)
         self.tiling = None if self.tiling is None else tuple(map(tuple, self.tiling))
+
+    def __reduce__(self):
+        return Layout, (self.major_to_minor, self.tiling, self.sub_byte_element_size_in_bits)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:  # of pickles of jax
+        for name, value in state.items():
+            setattr(self, name, value)
 
     def check_compatible_aval(self, aval_shape: tuple[int, ...]) -> None:
         """Raises ValueError if an array of this shape cannot have this layout."""

@@ -2,7 +2,10 @@
 
 import enum
 
+from minijax.base.naming import known_as
 
+
+@known_as("jax._src.core.MemorySpace")
 class MemorySpace(enum.Enum):
     """Where the memory of a value is: with its device, or with the host."""
 

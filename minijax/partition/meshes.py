@@ -2,6 +2,8 @@
 
 import collections
 import contextlib
+import copyreg
+import dataclasses
 import enum
 import functools
 import math
@@ -9,15 +11,17 @@ import threading
 import warnings
 import weakref
 from collections.abc import Hashable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from minijax.base import config
+from minijax.base.naming import known_as
 from minijax.base.thread import entered, thread
 from minijax.base.util import ByKey, Immutable
 
 
+@known_as("jax._src.mesh.AxisType")
 class AxisType(enum.Enum):
     """Who decides how values are laid out along a mesh axis."""
 
@@ -38,10 +42,17 @@ class _Unconstrained(Immutable):
     def __repr__(self):
         return "UNCONSTRAINED"
 
-    __reduce__ = __repr__  # pickled by its name
+    def __reduce__(self):
+        return default_unconstrained, ()
 
 
 UNCONSTRAINED = _Unconstrained()
+
+
+@known_as("jax._src.partition_spec._get_default_unconstrained")
+def default_unconstrained() -> _Unconstrained:
+    """`UNCONSTRAINED`, for its pickles."""
+    return UNCONSTRAINED
 
 
 def _canonical_partition(partition: Any) -> Any:
@@ -70,6 +81,7 @@ def _axis_set(axes: Any, name: str) -> frozenset:
 _specs: weakref.WeakValueDictionary[tuple, "PartitionSpec"] = weakref.WeakValueDictionary()
 
 
+@known_as("jax.P")
 class PartitionSpec(ByKey, Immutable):
     """For each array axis the mesh axis, or axes, that it is split over."""
 
@@ -144,7 +156,8 @@ class PartitionSpec(ByKey, Immutable):
         return f"P({inner})"
 
     def __reduce__(self):
-        return functools.partial(PartitionSpec, *self, unreduced=self.unreduced, reduced=self.reduced), ()
+        axes = dict(unreduced=self.unreduced, reduced=self.reduced)
+        return copyreg.__newobj_ex__, (PartitionSpec, tuple(self), axes)
 
     def index(self, value):
         return self._partitions.index(_canonical_partition(value))
@@ -181,7 +194,9 @@ def axes_of(partition: Any) -> tuple:
 # ---- meshes -----------------------------------------------------------------------------------------
 
 
-class AbstractDevice(NamedTuple):
+@known_as("jax._src.mesh.AbstractDevice")
+@dataclasses.dataclass(frozen=True, slots=True)
+class AbstractDevice:
     """The kind of devices that an abstract mesh stands for."""
 
     device_kind: str
@@ -239,6 +254,10 @@ class _AxesOfMesh(Immutable, contextlib.ContextDecorator):
     def shape_tuple(self) -> tuple[tuple[Hashable, int], ...]:
         return tuple(zip(self.axis_names, self.axis_sizes, strict=True))
 
+    def has_axes_of(self, other: Any) -> bool:
+        """Whether the axes of both have the same names, sizes and types."""
+        return self.shape_tuple == other.shape_tuple and self.axis_types == other.axis_types
+
     def _axes_of_type(self, kind: AxisType) -> tuple:
         return tuple(n for n, k in zip(self.axis_names, self.axis_types, strict=True) if k is kind)
 
@@ -281,18 +300,18 @@ def context_mesh() -> "Mesh | None":
 
 
 def abstract_context() -> "AbstractMesh | None":
-    """The mesh without devices that `use_abstract_mesh` or `set_mesh` made this thread's, or None."""
-    abstract, mesh = _abstract_context.value, _context_mesh.value
+    """The mesh without devices of the equation at hand, or that `use_abstract_mesh` or `set_mesh` made the thread's."""
+    abstract, mesh = thread.context.cur_abstract_mesh or _abstract_context.value, _context_mesh.value
     return abstract if abstract is not None else None if mesh is None else mesh.abstract_mesh
 
 
 def mesh_of_specs() -> "Mesh | AbstractMesh | None":
     """The mesh that specs without one are on: the one that is set, its axes of the types that they have now."""
-    abstract, mesh = _abstract_context.value, _context_mesh.value
+    abstract, mesh = thread.context.cur_abstract_mesh or _abstract_context.value, _context_mesh.value
     if abstract is None or mesh is not None and mesh.abstract_mesh == abstract:
         return mesh
-    if mesh is not None and mesh.shape_tuple == abstract.shape_tuple:
-        return Mesh(mesh.devices, mesh.axis_names, abstract.axis_types)
+    if mesh is not None and mesh.size == abstract.size:
+        return Mesh(mesh.devices.reshape(abstract.axis_sizes), abstract.axis_names, abstract.axis_types)
     return abstract
 
 
@@ -305,6 +324,12 @@ class use_abstract_mesh:  # noqa: N801
         self._mesh = mesh
 
     def __enter__(self) -> "AbstractMesh":
+        around = abstract_context()
+        if around is not None and not self._mesh.empty and around.size != self._mesh.size:
+            raise ValueError(
+                f"use_abstract_mesh cannot change the size of the mesh: {self._mesh} is for {self._mesh.size} devices, "
+                f"the mesh that is set, {around}, for {around.size}"
+            )
         self._saved = _abstract_context.value
         self._context = entered(thread.context._replace(cur_abstract_mesh=self._mesh))
         _abstract_context.override(self._mesh)
@@ -347,8 +372,16 @@ def entered_mesh() -> Any:
     return _entered_meshes.value[-1] if _entered_meshes.value else None
 
 
+@known_as("jax._src.mesh.AbstractMesh")
 class AbstractMesh(ByKey, _AxesOfMesh):
     """A mesh without devices: names, sizes and types of axes."""
+
+    # Pickles of jax make one without a call of the class.
+    def __new__(cls, *args, **kwargs):
+        new = object.__new__(cls)
+        if args:
+            new.__init__(*args, **kwargs)
+        return new
 
     def __init__(
         self,
@@ -410,6 +443,7 @@ _meshes: dict[tuple, "Mesh"] = {}
 _meshes_lock = threading.Lock()
 
 
+@known_as("jax._src.mesh.Mesh")
 class Mesh(_AxesOfMesh):
     """A named grid of devices; equal meshes are one object."""
 

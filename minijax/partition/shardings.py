@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import cache
+from minijax.base.naming import known_as
 from minijax.base.native import replicated, tiles_of
 from minijax.base.util import ByKey
 from minijax.partition.memory import MemorySpace
@@ -286,11 +287,16 @@ class NamedSharding(ByKey, Sharding):
         return self.update(memory_kind=kind)
 
     def __reduce__(self):
-        fields = dict(memory_kind=self._memory_kind, _logical_device_ids=self._logical_device_ids)
-        return functools.partial(NamedSharding, self.mesh, self.spec, **fields), ()
+        return named_sharding_of, (self.mesh, self.spec, self._memory_kind, self._logical_device_ids)
 
     def __repr__(self):
         return f"NamedSharding(mesh={self.mesh}, spec={self.spec}{self._memory_text})"
+
+
+@known_as("jax._src.named_sharding._unpickle_named_sharding")
+def named_sharding_of(mesh: Any, spec: PartitionSpec, memory_kind: Any, logical_device_ids: Any) -> NamedSharding:
+    """The sharding that was pickled."""
+    return NamedSharding(mesh, spec, memory_kind=memory_kind, _logical_device_ids=logical_device_ids)
 
 
 def _check_spec(mesh: Any, spec: PartitionSpec) -> None:

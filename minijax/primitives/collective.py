@@ -25,7 +25,15 @@ from minijax.primitives.families import ANY, check_kinds, const_like, scalar_lik
 from minijax.primitives.moving import move_axis, reduced_aval
 from minijax.primitives.reduce import lowest
 from minijax.primitives.structural import collapse, index_in_dim, inserted, resized, squeeze
-from minijax.primitives.varying import Groups, cast_to_vary, device_groups, names_of, psum_invariant_p
+from minijax.primitives.varying import (
+    Groups,
+    cast_to_vary,
+    device_groups,
+    manual_state,
+    names_of,
+    psum_invariant_p,
+    unreduced_psum_p,
+)
 from minijax.primitives.zeros import ZeroJvp, zeros_like_aval
 from minijax.run.array import Array
 
@@ -55,20 +63,6 @@ class Named(Primitive):
 def _varied(x: Any, axis_name: Any) -> Any:
     """`x`, cast to vary over the named axes that are manual mesh axes whose types are checked."""
     return cast_to_vary(x, frozenset(names_of(axis_name)).intersection(state.thread.manual))
-
-
-def _check_vary_alike(function: str, x: Any, axis_name: Any) -> None:
-    """Raises ValueError for a value that varies over some of the named manual mesh axes only."""
-    names = [name for name in names_of(axis_name) if not isinstance(name, int)]
-    if config.remove_size_one_mesh_axis_from_type.value:
-        names = [name for name in names if state.axis_size(name) > 1]
-    varying = varying_axes(typeof(x))
-    if state.thread.manual and 0 < len(varying.intersection(names)) < len(names):
-        raise ValueError(
-            f"jax.lax.{function} can only accept axis_name which corresponds to one of varying, unreduced, reduced or "
-            f"invarying state of the input: a value of type {typeof(x).str_short()} varies over some of {names} only. "
-            "jax.lax.pcast makes it vary over the others"
-        )
 
 
 # ---- reductions -------------------------------------------------------------------------------------
@@ -202,25 +196,47 @@ class AllGather(LinearNamed):
         return (collapse(x, all_gather_dimension, all_gather_dimension + 2) if tiled else x), None
 
 
-class AllGatherInvariant(AllGather):
-    """As `all_gather`, with a result whose type says that it does not vary over the named axes."""
+class OfWholeAxes(LinearNamed):
+    """A collective without groups that changes how its operand lies over the named manual axes.
 
-    name = "all_gather_invariant"
+    `takes` and `gives` are fields of `ManualAxisType`, None: all devices have the result.
+    """
 
-    def varying(self, axes, params):
-        return axes[0].difference(names_of(params["axis_name"]))
+    takes: str = "varying"
+    gives: str | None = None
+
+    def manual_type(self, avals, params):
+        return avals[0].manual_axis_type.moved(names_of(params["axis_name"]), self.takes, self.gives)
 
     def infer(self, x, **params):
+        manual = frozenset(names_of(params["axis_name"])).intersection(state.thread.manual)
+        if not manual <= getattr(x.manual_axis_type, self.takes):
+            raise ValueError(f"{self.name} only accepts inputs that are {self.takes} over {set(manual)}. Got {x.text}")
         return super().infer(x, axis_index_groups=None, **params)
 
     def lower(self, e, ins, outs, x, **params):
         return super().lower(e, ins, outs, x, axis_index_groups=None, **params)
+
+
+class AllGatherInvariant(OfWholeAxes, AllGather):
+    """As `all_gather`, with a result whose type says that it does not vary over the named axes."""
+
+    name = "all_gather_invariant"
 
     def transposed(self, ct, aval, *, all_gather_dimension, axis_name, tiled, **params):
         size = aval.shape[all_gather_dimension] if tiled else 1
         start = mul(axis_index(axis_name), np.int32(size))
         part = dynamic_slice_in_dim(ct, start, size, all_gather_dimension)
         return part if tiled else squeeze(part, (all_gather_dimension,))
+
+
+class AllGatherReduced(OfWholeAxes, AllGather):
+    """As `all_gather`, with a result that is reduced over the named axes: each device has a part of its cotangent."""
+
+    name, gives = "all_gather_reduced", "reduced"
+
+    def transposed(self, ct, aval, *, all_gather_dimension, **params):
+        return unreduced_reduce_scatter_p.bind(ct, scatter_dimension=all_gather_dimension, **params)
 
 
 class ReduceScatter(LinearNamed):
@@ -261,6 +277,15 @@ class ReduceScatter(LinearNamed):
         else:
             x = mul(x, scalar_like(x, size)) if d is None else moving.sum_axis(x, d)
         return (moving.divide_axis(x, scatter_dimension, size) if tiled else x), scatter_dimension
+
+
+class UnreducedReduceScatter(OfWholeAxes, ReduceScatter):
+    """As `reduce_scatter`, of a value that is unreduced over the named axes."""
+
+    name, takes, gives = "unreduced_reduce_scatter", "unreduced", "varying"
+
+    def transposed(self, ct, aval, *, scatter_dimension, **params):
+        return all_gather_reduced_p.bind(ct, all_gather_dimension=scatter_dimension, **params)
 
 
 class AllToAll(LinearNamed):
@@ -384,7 +409,9 @@ pmax_p = PExtremum("pmax", "maximum", lambda x, n: x)
 pmin_p = PExtremum("pmin", "minimum", lambda x, n: x)
 all_gather_p = AllGather()
 all_gather_invariant_p = AllGatherInvariant()
+all_gather_reduced_p = AllGatherReduced()
 reduce_scatter_p = ReduceScatter()
+unreduced_reduce_scatter_p = UnreducedReduceScatter()
 all_to_all_p = AllToAll()
 ppermute_p = PPermute()
 pbroadcast_p = PBroadcast()
@@ -437,12 +464,13 @@ def _reduce_all(primitive: AllReduce, x: Any, axis_name: Any, groups: Any) -> An
         if primitive is psum_p and typeof(leaf).dtype == np.bool_:
             leaf = convert(leaf, np.dtype(np.int32))
         check_kinds(primitive.name, ANY, typeof(leaf))
-        if primitive is psum_p:
-            _check_vary_alike("psum", leaf, axes)
+        typed = primitive is psum_p and state.thread.manual and set(axes) <= set(state.thread.manual)
+        if typed and groups is not None:
+            raise NotImplementedError("psum: axis_index_groups under shard_map with check_vma=True")
+        if primitive is psum_p and manual_state("psum", leaf, axes) == "unreduced":
+            return unreduced_psum_p.bind(leaf, axes=axes)
         leaf = _varied(leaf, axes)
-        if primitive is psum_p and state.thread.manual and set(axes) <= set(state.thread.manual):
-            if groups is not None:
-                raise NotImplementedError("psum: axis_index_groups under shard_map with check_vma=True")
+        if typed:
             return psum_invariant_p.bind(leaf, axes=axes)
         return primitive.bind(leaf, axes=axes, axis_index_groups=groups)
 
@@ -499,26 +527,27 @@ def pmin(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     return _reduce_all(pmin_p, x, axis_name, axis_index_groups)
 
 
+_GATHERS = {"varying": all_gather_p, "invarying": all_gather_invariant_p, "reduced": all_gather_reduced_p}
+
+
 def all_gather(
     x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: int = 0, tiled: bool = False, to: str = "varying"
 ) -> Any:
     """The values over a named axis, stacked along a new dimension `axis`, or concatenated if `tiled`.
 
-    Inside `shard_map` their type says that they vary over the axis; with `to="invarying"` it says that they do not.
+    Inside `shard_map` their type says that they vary over the axis; with `to="invarying"` it says that they do not,
+    and with `to="reduced"` that each device has a part of their cotangents.
     """
-    how, gather_p = _in_groups("all_gather", axis_name, axis_index_groups, tiled), all_gather_p
-    if to == "invarying":
-        if how.pop("axis_index_groups") is not None:
-            raise NotImplementedError("all_gather: axis_index_groups with to='invarying'")
-        gather_p = all_gather_invariant_p
-    elif to == "reduced":
-        raise NotImplementedError("all_gather: to='reduced' needs types with reduced axes")
-    elif to != "varying":
+    how = _in_groups("all_gather", axis_name, axis_index_groups, tiled)
+    if to not in _GATHERS:
         raise ValueError(f"all_gather: `to` must be one of 'varying', 'invarying' or 'reduced', got {to!r}")
+    if to != "varying" and how.pop("axis_index_groups") is not None:
+        raise NotImplementedError(f"all_gather: axis_index_groups with to={to!r}")
 
     def one(leaf):
         at = canonical_axis(axis, typeof(leaf).ndim + (not tiled))
-        return gather_p.bind(_varied(leaf, axis_name), all_gather_dimension=at, **how)
+        leaf = leaf if to == "reduced" else _varied(leaf, axis_name)
+        return _GATHERS[to].bind(leaf, all_gather_dimension=at, **how)
 
     return tree.tree_map(one, x)
 
@@ -531,8 +560,12 @@ def psum_scatter(
 
     def one(leaf):
         at = canonical_axis(scatter_dimension, typeof(leaf).ndim)
-        _check_vary_alike("psum_scatter", leaf, axis_name)
-        return reduce_scatter_p.bind(_varied(leaf, axis_name), scatter_dimension=at, **how)
+        if manual_state("psum_scatter", leaf, axis_name) != "unreduced":
+            return reduce_scatter_p.bind(_varied(leaf, axis_name), scatter_dimension=at, **how)
+        if axis_index_groups is not None:
+            raise NotImplementedError("psum_scatter: axis_index_groups of an unreduced value")
+        whole = {k: v for k, v in how.items() if k != "axis_index_groups"}
+        return unreduced_reduce_scatter_p.bind(leaf, scatter_dimension=at, **whole)
 
     return tree.tree_map(one, x)
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from minijax.base import dtypes
 from minijax.base.errors import ShardingTypeError
+from minijax.base.naming import known_as
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.partition.explicit import check_divides, joined_entry
 from minijax.partition.meshes import axes_of
@@ -24,6 +25,7 @@ Shape = tuple[int, ...]
 Padding = str | Sequence[tuple[int, int]]
 
 
+@known_as("jax._src.lax.convolution.ConvDimensionNumbers")
 class ConvDimensionNumbers(NamedTuple):
     """The axes of a convolution's arrays: batch, feature, *spatial; of the kernel: out, in, *spatial."""
 

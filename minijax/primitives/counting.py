@@ -15,6 +15,7 @@ from minijax.primitives.convert import convert
 from minijax.primitives.elementwise import add, eq
 from minijax.primitives.families import NUMBER, check_kinds
 from minijax.primitives.sharding import requested_sharding, resharded_as
+from minijax.primitives.varying import cast_to
 
 _INT32 = np.dtype(np.int32)
 
@@ -92,7 +93,7 @@ def empty(shape: Sequence[int], dtype: Any, *, out_sharding: Any = None) -> Any:
 
 def empty_of(aval: ShapedArray) -> Any:
     """An array of the type `aval` that nobody will read."""
-    value = empty2_p.bind(dtype=aval.dtype, memory_space=aval.memory_space)
+    value = cast_to(empty2_p.bind(dtype=aval.dtype, memory_space=aval.memory_space), aval.manual_axis_type)
     return resharded_as(moving.broadcast_to_shape(value, aval.shape), aval)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from minijax.base import config, dtypes
 from minijax.base.errors import ShardingTypeError
+from minijax.base.naming import known_as
 from minijax.ir.primitive import Folding, Primitive, fold_as, is_linear
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.partition.explicit import entries_of, typed_sharding
@@ -38,6 +39,7 @@ class _Named(enum.Enum):
         return self.name
 
 
+@known_as("jax._src.lax.lax.Precision")
 class Precision(_Named):
     """How exactly XLA multiplies: more exact is slower on accelerators; CPUs ignore it."""
 
@@ -50,6 +52,7 @@ class Precision(_Named):
         return cls(_PRECISIONS[value]) if value in _PRECISIONS else None
 
 
+@known_as("jax._src.lax.lax.DotAlgorithm")
 class DotAlgorithm(NamedTuple):
     """The algorithm of a product, by the types it multiplies and adds in."""
 
@@ -74,6 +77,7 @@ _ON_CPU = {"DEFAULT", "F16_F16_F16", "F32_F32_F32", "F64_F64_F64", "BF16_BF16_F3
            "BF16_BF16_F32_X6"}  # fmt: skip
 
 
+@known_as("jax._src.lax.lax.DotAlgorithmPreset")
 class DotAlgorithmPreset(_Named):
     """Algorithms of products by name: types of the operands, of the sum, and the number of products."""
 
@@ -250,6 +254,7 @@ class DotGeneral(Product):
         return [(*lhs_batch, *free[0], *free[1])]
 
     def sums(self, avals, params):
+        self._check_unreduced(avals)
         return frozenset(), frozenset()
 
     def _check_unreduced(self, avals):

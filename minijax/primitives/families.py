@@ -8,6 +8,7 @@ import numpy as np
 
 from minijax.base import dtypes
 from minijax.base.errors import ShardingTypeError
+from minijax.base.symbolic import is_int
 from minijax.base.util import named
 from minijax.hlo.spell import accuracy_attribute
 from minijax.ir import state
@@ -50,7 +51,8 @@ REAL = INT | FLOAT
 
 def scalar_like(x: Any, value: Any) -> Any:
     """A scalar of the dtype of `x`."""
-    return scalar_of(value, typeof(x).dtype)
+    dtype = typeof(x).dtype
+    return scalar_of(value, dtype) if is_int(value) else convert_element_type(value, dtype)
 
 
 def const_like(x: Any, value: Any) -> Any:
@@ -123,7 +125,7 @@ def broadcast_shapes_of_op(name: str, *shapes: tuple) -> tuple:
 def reduced_scalars(operands: Sequence) -> list | None:
     """The operands, with scalars reduced over the Explicit axes over which others are; None if none is."""
     avals = list(map(typeof, operands))
-    like = next((a for a in avals if a.sums[1]), None)
+    like = next((a for a in avals if a._sharding is not None and a.sums[1]), None)
     scalars = [not a.shape and a._sharding is None for a in avals]
     if like is None or not any(scalars):
         return None
@@ -395,7 +397,7 @@ def _traced(fun: Callable, ins: tuple, params: tuple) -> ClosedJaxpr:
 def emit(e: Any, fun: Callable, ins: Sequence[ShapedArray], operands: Sequence[str], **params: Any) -> list[str]:
     """Writes the operations that `fun` of arrays, giving a sequence, consists of."""
     # Loops are traced as if on one device.
-    closed = _traced(fun, tuple([a.varying_over(NOT_MANUAL.varying) for a in ins]), tuple(params.items()))
+    closed = _traced(fun, tuple([a.update(manual_axis_type=NOT_MANUAL) for a in ins]), tuple(params.items()))
     return e.inlined(closed.jaxpr, e.constants(closed), operands)
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax.base import dtypes, tree
+from minijax.base.naming import known_as
 from minijax.ir.types import ShapedArray
 from minijax.primitives.moving import other_axes
 
@@ -42,6 +43,7 @@ _MODES = {
 }
 
 
+@known_as("jax._src.lax.slicing.GatherDimensionNumbers")
 class GatherDimensionNumbers(NamedTuple):
     """Which axes of operand, indices and result a gather relates; the indices' last one is the vector."""
 
@@ -52,6 +54,7 @@ class GatherDimensionNumbers(NamedTuple):
     start_indices_batching_dims: tuple[int, ...] = ()
 
 
+@known_as("jax._src.lax.slicing.ScatterDimensionNumbers")
 class ScatterDimensionNumbers(NamedTuple):
     """Which axes of operand, indices and updates a scatter relates; the indices' last one is the vector."""
 

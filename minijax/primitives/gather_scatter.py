@@ -8,6 +8,7 @@ import numpy as np
 
 from minijax.base import cache, dims, dtypes
 from minijax.base.errors import ShardingTypeError
+from minijax.base.symbolic import is_int, min_dim
 from minijax.base.util import named
 from minijax.hlo.emitter import jaxpr_body
 from minijax.ir.jaxpr import DebugInfo, Jaxpr
@@ -100,7 +101,7 @@ class Gather(JointlyLinear):
             return [self._emit(e, ins, outs, x, indices, **how)]
         numbers, (out,) = how["dimension_numbers"], outs
         bounds = index_bounds(numbers.start_index_map, how["slice_sizes"], ins[0])
-        wide = ShapedArray(ins[1].shape, np.int64 if max(bounds, default=0) > np.iinfo(np.int32).max else _INT32)
+        wide = ShapedArray(ins[1].shape, _place_dtype(bounds))
         if wide.dtype != ins[1].dtype:
             indices = e.convert(indices, ins[1], wide)
         inside = _inside(e, indices, wide, bounds)
@@ -144,7 +145,7 @@ class Gather(JointlyLinear):
             params.update(indices_are_sorted=False, unique_indices=False)
             numbers = numbers._replace(offset_dims=shifted(numbers.offset_dims), start_indices_batching_dims=of_indices)
         else:
-            params["slice_sizes"] = (min(axis.size, 1), *slice_sizes)
+            params["slice_sizes"] = (min_dim(axis.size, 1), *slice_sizes)
             numbers = numbers._replace(
                 operand_batching_dims=(0, *numbers.operand_batching_dims), start_indices_batching_dims=(0, *of_indices)
             )
@@ -152,10 +153,14 @@ class Gather(JointlyLinear):
         return self.bind_all([x, indices], params), [0]
 
 
+def _place_dtype(bounds: Sequence[int]) -> Any:
+    return np.int64 if any(is_int(b) and b > np.iinfo(np.int32).max for b in bounds) else _INT32
+
+
 def _each(e: Any, bounds: Sequence[int], aval: ShapedArray) -> str:
     """The bounds for each index vector."""
     row = ShapedArray((len(bounds),), aval.dtype)
-    most = e.constant(np.asarray(bounds, aval.dtype), row)
+    most = e.sizes_as(bounds, row)
     return most if row.shape == aval.shape else e.broadcast_in_dim(most, row, aval, (aval.ndim - 1,))
 
 
@@ -319,7 +324,7 @@ def _clipped(e: Any, indices: str, ins: Sequence, mode: GatherScatterMode, numbe
     x, aval, updates = ins
     highest = int(np.iinfo(aval.dtype).max)
     sizes = window_sizes(numbers, x.ndim, updates.shape)
-    bounds = [min(b, highest) for b in index_bounds(numbers.scatter_dims_to_operand_dims, sizes, x)]
+    bounds = [min(b, highest) if is_int(b) else b for b in index_bounds(numbers.scatter_dims_to_operand_dims, sizes, x)]
     return e.clamp(e.full(0, aval), indices, _each(e, bounds, aval), aval)
 
 
@@ -357,7 +362,9 @@ class ScatterReplace(Scatter):
         """The number of the update that each element got (0: none), and a test for those written."""
         numbers, shape = how["dimension_numbers"], typeof(updates).shape
         apart = tuple(1 if i in numbers.update_window_dims else n for i, n in enumerate(shape))
-        count = iota(np.uint32 if prod(apart) < np.iinfo(np.uint32).max else np.uint64, prod(apart))
+        many = prod(apart)
+        is_small = not is_int(many) or many < np.iinfo(np.uint32).max
+        count = iota(np.uint32 if is_small else np.uint64, many)
         one = scalar_like(count, 1)
         ids = add(moving.reshape(count, apart), moving.full(shape, one))
         written = self.write(moving.full(typeof(x).shape, scalar_like(count, 0)), indices, ids, **how)

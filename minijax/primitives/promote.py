@@ -143,9 +143,10 @@ def _made_to_agree(name, promote, args):
     try:
         args = promote(*args)
     except ValueError as error:
-        if isinstance(error, dtypes.TypePromotionError):
+        kinds = [typeof(x).dtype for x in args]
+        if isinstance(error, dtypes.TypePromotionError) or not any(map(dtypes.is_extended, kinds)):
             raise
-        names = ", ".join(str(typeof(x).dtype) for x in args)
+        names = ", ".join(map(str, kinds))
         raise TypeError(f"{name} does not accept dtypes {names}.") from None
     return promote_shapes(name, *args)
 

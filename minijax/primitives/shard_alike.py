@@ -5,8 +5,6 @@ from typing import Any
 from minijax.base import dtypes, tree
 from minijax.ir.primitive import Primitive, is_linear
 from minijax.ir.types import Zero, typeof
-from minijax.partition.meshes import UNCONSTRAINED, P
-from minijax.partition.shardings import NamedSharding, empty_abstract_mesh
 from minijax.primitives.zeros import aligned, instantiate
 
 
@@ -45,9 +43,7 @@ class ShardAlike(Primitive):
 
 def _with_whole_elements(e: Any, x: str, aval: Any) -> str:
     """`x`, no element of which, if they are keys, is split."""
-    if not dtypes.is_extended(aval.dtype):
-        return x
-    return e.sharding_constraint(x, aval, NamedSharding(empty_abstract_mesh, P(*[UNCONSTRAINED] * aval.ndim)))
+    return e.with_whole_keys([x], [aval])[0] if e.num_partitions > 1 else x
 
 
 shard_alike_p = ShardAlike()

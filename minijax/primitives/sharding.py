@@ -29,7 +29,7 @@ class ShardingConstraint(Linear1):
         return [x]
 
     def lower(self, e, ins, outs, x, *, sharding, layout, **params):
-        x = e.sharding_constraint(x, ins[0], sharding)
+        x = e.sharding_constraint(x, ins[0], _beside_explicit(sharding, ins[0]))
         return [x] if layout is None else laid_out(e, x, ins[0], layout)
 
     def transposed(self, ct, aval, **params):
@@ -45,6 +45,15 @@ class ShardingConstraint(Linear1):
 
     def shardings(self, params):
         return (params["sharding"],)
+
+
+def _beside_explicit(sharding: Sharding, aval: ShapedArray) -> Sharding:
+    """A sharding over Auto axes of a mesh, with the Explicit ones that a type says in front."""
+    if aval._sharding is None or not isinstance(sharding, NamedSharding):
+        return sharding
+    entries = zip(aval.entries, sharding.spec.padded(aval.ndim), strict=True)
+    whole = [right if right is UNCONSTRAINED else joined_entry(left, right) for left, right in entries]
+    return sharding.update(spec=sharding.spec.update(partitions=whole))
 
 
 class Reshard(Linear1):
@@ -215,10 +224,10 @@ def with_out_sharding(function: str, x: Any, out_sharding: Any) -> Any:
 def over_explicit_axes(x: Any, sharding: NamedSharding, src_mesh: Any = None) -> Any:
     """`x`, of the mesh `src_mesh` if it is another one, laid out as `sharding` says if that has Explicit axes."""
     if not sharding.mesh.explicit_axes:
-        return x
+        return x if sharding.mesh.empty else on_auto_axes(x, sharding.mesh.abstract_mesh, None)
     sharding = sharding.update(spec=sharding.spec.padded(typeof(x).ndim))
-    if state.is_eager() and not isinstance(sharding.mesh, Mesh) and type(x) is ArrayImpl:
-        here = getattr(x.sharding, "mesh", None)
+    if state.is_eager() and not isinstance(sharding.mesh, Mesh):
+        here = getattr(x.sharding, "mesh", None) if type(x) is ArrayImpl else meshes.context_mesh()
         if here is not None and here.shape_tuple == sharding.mesh.shape_tuple:
             sharding = NamedSharding(Mesh(here.devices, here.axis_names, sharding.mesh.axis_types), sharding.spec)
     if state.is_eager() and isinstance(sharding.mesh, Mesh):
@@ -275,7 +284,7 @@ def with_auto_axes(function: str, compute: Callable, operands: Sequence, out_sha
 def on_auto_axes(values: Any, mesh: Any, outer: Any) -> Any:
     """The values in a tree, with those of the axes that they are sharded over left to XLA which are Auto in `mesh`.
 
-    They are of the mesh `outer`, or of none.
+    They are of the mesh `outer`, or of none; None: of any.
     """
     return tree.tree_map(lambda x: _on_auto_axes(x, mesh, outer) if is_value(x) else x, values)
 
@@ -285,7 +294,7 @@ def _on_auto_axes(x: Any, mesh: Any, outer: Any) -> Any:
     if type(have) is not ShapedArray or mesh == outer:
         return x
     if have._sharding is None:
-        if state.is_eager():
+        if state.is_eager() or outer is None:
             return x
         whole = NamedSharding(mesh, P(*[None] * have.ndim))
         return reshard_p.bind(x, dst_sharding=whole, concrete_mesh=None, src_mesh=outer)
@@ -293,7 +302,10 @@ def _on_auto_axes(x: Any, mesh: Any, outer: Any) -> Any:
         types = mesh._name_to_type
         concrete = x.sharding.mesh
         kinds = tuple([types[n] for n in concrete.axis_names])
-        return transfer.to_device(x, NamedSharding(Mesh(concrete.devices, concrete.axis_names, kinds), x.sharding.spec))
+        inner, spec = Mesh(concrete.devices, concrete.axis_names, kinds), x.sharding.spec
+        last = max((i for i, e in enumerate(spec, 1) if e is not None), default=0)
+        spec = spec if inner.explicit_axes else spec.update(spec.partitions[:last])
+        return transfer.to_device(x, NamedSharding(inner, spec))
     kept, spec = set(mesh.explicit_axes), have._sharding.spec
     entries = [joined_entry(*[a for a in axes_of(e) if a in kept]) for e in spec.partitions]
     spec = P(*entries, unreduced=spec.unreduced & kept, reduced=spec.reduced & kept)
@@ -396,6 +408,16 @@ def _check_not_manual(sharding: Sharding) -> None:
         )
 
 
+def _check_auto(sharding: Sharding) -> None:
+    """Raises ValueError if a constraint names an Explicit axis of a mesh that has Auto ones too."""
+    if isinstance(sharding, NamedSharding):
+        if named := [a for a in sharding.spec.mesh_axes if a in sharding.mesh.explicit_axes]:
+            raise ValueError(
+                "The spec of NamedSharding passed to with_sharding_constraint can only refer to Auto axes of the mesh, "
+                f"but in {sharding.spec} {named} of {sharding.mesh} are Explicit: `jax.sharding.reshard` takes those"
+            )
+
+
 def _constrained(x: Any, spec: Any) -> Any:
     mesh, layout = meshes.context_mesh(), None
     if isinstance(spec, Format):
@@ -403,7 +425,7 @@ def _constrained(x: Any, spec: Any) -> Any:
         check_layout(layout, typeof(x), "with_sharding_constraint arguments")
     if spec is None:
         raise ValueError("One of with_sharding_constraint arguments got sharding None which is not allowed")
-    sharding = concrete_sharding("with_sharding_constraint", "shardings", spec)
+    sharding = given = concrete_sharding("with_sharding_constraint", "shardings", spec)
     if layout is not None and state.is_eager():
         return transfer.to_device(x, Format(layout, sharding))
     free = frozenset()
@@ -418,7 +440,8 @@ def _constrained(x: Any, spec: Any) -> Any:
     _check_not_manual(sharding)
     context = meshes.entered_mesh() or meshes.empty_mesh() if mesh is None else mesh.abstract_mesh
     if state.is_eager():
-        _check_mesh_of(x, spec if isinstance(spec, Sharding) else sharding)
+        _check_mesh_of(x, given)
+    _check_auto(sharding)
     check_fits(sharding, typeof(x), "with_sharding_constraint arguments", evenly=state.is_eager())
     params = dict(sharding=sharding, layout=layout, unconstrained_dims=free, context_mesh=context)
     return sharding_constraint_p.bind(x, **params)

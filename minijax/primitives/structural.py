@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dims, dtypes
+from minijax.base.dims import as_index
 from minijax.base.errors import ShardingTypeError
+from minijax.base.symbolic import max_dim
 from minijax.ir import state
 from minijax.ir.primitive import Folding, Linear1, Primitive, fold_as, is_linear
 from minijax.ir.types import ShapedArray, Zero, is_value, typeof, value_kinds
-from minijax.partition.explicit import check_divides, check_same_entries, entries_of
-from minijax.partition.shardings import sharding_of_rank
+from minijax.partition.explicit import check_divides, check_same_entries, entries_of, sharding_in_type
+from minijax.partition.shardings import NamedSharding, sharding_of_rank
 from minijax.primitives import moving
 from minijax.primitives.convert import convert
 from minijax.primitives.device import placed_like
@@ -224,7 +226,7 @@ class Pad(JointlyLinear):
         if any(between < 0 for _, _, between in padding_config):
             raise ValueError(f"pad: interior padding in padding_config must be nonnegative, got {padding_config}")
         shape = tuple(
-            low + high + size + max(0, size - 1) * between
+            low + high + size + (max_dim(0, size - 1) * between if between else 0)
             for size, (low, high, between) in zip(x.shape, padding_config, strict=True)
         )
         if any(size < 0 for size in shape):
@@ -547,7 +549,7 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
 
 def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]) -> Any:
     """Wraps XLA's Pad: `padding_config` gives (before, after, between) of each axis; negative: cut off."""
-    config = tuple((int(low), int(high), int(between)) for low, high, between in padding_config)
+    config = tuple(tuple(map(as_index, edges)) for edges in padding_config)
     return pad_p.bind(operand, padding_value, padding_config=config)
 
 
@@ -740,7 +742,9 @@ def full_like(
 def typeof_like(x: Any) -> ShapedArray:
     """The type of a value, or of anything with `shape` and `dtype`."""
     if type(x) not in value_kinds and hasattr(x, "shape") and hasattr(x, "dtype"):
-        return ShapedArray(tuple(x.shape), x.dtype, bool(getattr(x, "weak_type", False)))
+        sharding = getattr(x, "sharding", None)
+        split = sharding_in_type(sharding, len(x.shape)) if isinstance(sharding, NamedSharding) else None
+        return ShapedArray(tuple(x.shape), x.dtype, bool(getattr(x, "weak_type", False)), sharding=split)
     if is_value(x):
         return typeof(x)
     raise TypeError(f"full_like: Cannot determine dtype of {x!r}")

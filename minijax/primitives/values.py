@@ -19,8 +19,12 @@ from minijax.run.array import Array
 def array_of(x: Any, dtype: Any = None, copy: bool = False) -> Any:
     """An array, or nested lists of arrays and numbers, as an array; a Python scalar gives a weak one.
 
+    NumPy's arrays of strings stay what they are, until it is known on which device they go.
+
     Raises TypeError for what has no numbers.
     """
+    if dtype is dtypes.string:
+        return _of_strings(x)
     if type(x) is list or type(x) is tuple:
         return _of_list(x, dtype)
     x = unwrapped(x)
@@ -53,6 +57,10 @@ def _of_scalar(x: Any, dtype: Any) -> Any:
 
 
 def _of_numpy(x: np.ndarray, dtype: Any, given: Any = None) -> Any:
+    if x.dtype == dtypes.string:
+        if dtype is not None:
+            raise TypeError(f"Cannot make an array with dtype {dtype} from an object with dtype {x.dtype}.")
+        return x
     if dtype is not None and x.dtype != dtype:
         x = x.astype(dtype)
     if x.dtype.kind in "OSUMmV" and x.dtype not in dtypes.BY_NAME.values() and x.dtype != dtypes.float0:
@@ -62,6 +70,14 @@ def _of_numpy(x: np.ndarray, dtype: Any, given: Any = None) -> Any:
         )
     canonical = dtypes.canonicalize_dtype(x.dtype)
     return held(x if dtype is not None or x.dtype == canonical else x.astype(canonical))
+
+
+def _of_strings(x: Any) -> np.ndarray:
+    if not isinstance(x, np.ndarray):
+        raise TypeError(f"Currently, string arrays can only be made from NumPy arrays. Got: {type(x)}.")
+    if x.dtype != dtypes.string:
+        raise TypeError(f"Cannot make an array with dtype {dtypes.string} from an object with dtype {x.dtype}.")
+    return x
 
 
 def _of_list(x: Any, dtype: Any) -> Any:

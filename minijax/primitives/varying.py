@@ -9,19 +9,39 @@ import numpy as np
 from minijax.base import config, tree
 from minijax.ir import state
 from minijax.ir.primitive import Linear1, Primitive
-from minijax.ir.types import typeof, varying_axes
+from minijax.ir.types import ManualAxisType, typeof, varying_axes
 from minijax.partition.meshes import abstract_context
 
 Groups = tuple[tuple[int, ...], ...] | None
 
 
 class OverAxes(Linear1):
-    """An operation that changes over which mesh axes, by `axes`, a value of the same shape varies."""
+    """An operation that changes how a value of the same shape lies over the manual mesh axes `axes`.
+
+    `takes` and `gives` are fields of `ManualAxisType`, None for a value that all devices have.
+    """
 
     in_one_memory = False
     constrains = False
+    takes: str | None = None
+    gives: str | None = None
 
     def infer(self, x, *, axes):
+        kind = x.manual_axis_type
+        if self.takes is not None and not getattr(kind, self.takes).issuperset(axes):
+            raise ValueError(
+                f"{self.name.removesuffix('_p')} is a {_title(self.takes)}->{_title(self.gives)} collective, which "
+                f"only accepts inputs that are {self.takes} over {set(axes)}. Got {x.text}"
+            )
+        for field in ("unreduced", "reduced") if self.takes is None else ():
+            if getattr(kind, field).intersection(axes):
+                raise ValueError(f"{self.name} cannot accept args which are {field}. Got {x.text} and axes={set(axes)}")
+        return [x]
+
+    def manual_type(self, avals, params):
+        return avals[0].manual_axis_type.moved(params["axes"], self.takes, self.gives)
+
+    def lower(self, e, ins, outs, x, *, axes):
         return [x]
 
     def batch(self, axis, operands, dims, **params):
@@ -31,13 +51,7 @@ class OverAxes(Linear1):
 class PVary(OverAxes):
     """The same value, whose type says that it varies over `axes` too."""
 
-    name = "pvary"
-
-    def varying(self, axes, params):
-        return axes[0].union(params["axes"])
-
-    def lower(self, e, ins, outs, x, *, axes):
-        return [x]
+    name, gives = "pvary", "varying"
 
     def transposed(self, ct, aval, *, axes):
         return psum_invariant_p.bind(ct, axes=axes)
@@ -48,8 +62,8 @@ class PSumInvariant(OverAxes):
 
     name = "psum_invariant"
 
-    def varying(self, axes, params):
-        return axes[0].difference(params["axes"])
+    def manual_type(self, avals, params):
+        return avals[0].manual_axis_type.moved(params["axes"], "varying", None)
 
     def lower(self, e, ins, outs, x, *, axes):
         return [e.all_reduce(x, outs[0], device_groups(e, self, axes), "add")]
@@ -58,7 +72,77 @@ class PSumInvariant(OverAxes):
         return pvary_p.bind(ct, axes=axes)
 
 
+class VaryUnreducedCast(OverAxes):
+    """The same values, as parts of a sum over `axes`."""
+
+    name, takes, gives = "vary_unreduced_cast_p", "varying", "unreduced"
+
+    def transposed(self, ct, aval, *, axes):
+        return reduced_vary_cast_p.bind(ct, axes=axes)
+
+
+class ReducedVaryCast(OverAxes):
+    """The same value, whose cotangents were parts of a sum over `axes` and now vary over them."""
+
+    name, takes, gives = "reduced_vary_cast_p", "reduced", "varying"
+
+    def transposed(self, ct, aval, *, axes):
+        return vary_unreduced_cast_p.bind(ct, axes=axes)
+
+
+class PReduced(OverAxes):
+    """The same value, whose cotangents are parts of a sum over `axes`."""
+
+    name, gives = "preduced", "reduced"
+
+    def transposed(self, ct, aval, *, axes):
+        return unreduced_psum_p.bind(ct, axes=axes)
+
+
+class UnreducedPSum(PSumInvariant):
+    """The sum over `axes` of the parts that devices have."""
+
+    name, takes = "unreduced_psum", "unreduced"
+    manual_type = OverAxes.manual_type
+
+    def transposed(self, ct, aval, *, axes):
+        return preduced_p.bind(ct, axes=axes)
+
+
 pvary_p, psum_invariant_p = PVary(), PSumInvariant()
+preduced_p, unreduced_psum_p = PReduced(), UnreducedPSum()
+vary_unreduced_cast_p, reduced_vary_cast_p = VaryUnreducedCast(), ReducedVaryCast()
+
+_CASTS = {
+    (None, "varying"): pvary_p,
+    (None, "reduced"): preduced_p,
+    ("reduced", "varying"): reduced_vary_cast_p,
+    ("varying", "unreduced"): vary_unreduced_cast_p,
+}
+
+
+def _title(state: str | None) -> str:
+    return "Invarying" if state is None else state.title()
+
+
+def manual_state(function: str, x: Any, axis_name: Any) -> str | None:
+    """How `x` lies over the named manual mesh axes: a field of `ManualAxisType`, or None: all devices have it.
+
+    Raises ValueError where that differs among them.
+    """
+    names = {name for name in names_of(axis_name) if not isinstance(name, int)}
+    if config.remove_size_one_mesh_axis_from_type.value:
+        names = {name for name in names if state.axis_size(name) > 1}
+    kind, found = typeof(x).manual_axis_type, {}
+    if state.thread.manual and names:
+        found = {f: axes & names for f, axes in kind._asdict().items() if axes & names}
+    if len(found) > 1 or any(axes != names for axes in found.values()):
+        raise ValueError(
+            f"jax.lax.{function} can only accept axis_name which corresponds to one of varying, unreduced, reduced or "
+            f"invarying state of the input: over {sorted(map(str, names))} a value of type {typeof(x).str_short()} is "
+            "in several. jax.lax.pcast brings it to another"
+        )
+    return next(iter(found), None)
 
 
 def names_of(axis_name: Any) -> tuple:
@@ -101,6 +185,22 @@ def cast_to_vary(x: Any, axes: frozenset) -> Any:
     return pvary_p.bind(x, axes=in_mesh_order(missing)) if missing else x
 
 
+def cast_to(x: Any, kind: ManualAxisType) -> Any:
+    """`x`, which all devices have, cast to lie so over the manual mesh axes whose types are checked."""
+    if not state.thread.manual:
+        return x
+    x = cast_to_vary(x, kind.varying | kind.unreduced)
+    for axes, cast_p in ((kind.unreduced, vary_unreduced_cast_p), (kind.reduced, preduced_p)):
+        x = cast_p.bind(x, axes=in_mesh_order(axes)) if axes else x
+    return x
+
+
+def _united(x: Any, axes: frozenset) -> Any:
+    """An operand as one that varies over these axes, over which it may be reduced."""
+    reduced = typeof(x).manual_axis_type.reduced & axes if axes else axes
+    return cast_to_vary(reduced_vary_cast_p.bind(x, axes=in_mesh_order(reduced)) if reduced else x, axes)
+
+
 def vary_alike(values: Any, like: Any) -> Any:
     """The leaves of a tree, cast to vary over all manual mesh axes that one of `like` varies over."""
     if not state.thread.manual:
@@ -125,21 +225,20 @@ class ManualAxes(tuple[Any, ...]):
                 f"an operation requires varying manual axes to match, but got {axes}. Cast the operands with "
                 "jax.lax.pcast, set jax_auto_pcast, or pass check_vma=False to jax.shard_map"
             )
-        return [cast_to_vary(x, together) for x in operands]
+        return [_united(x, together) for x in operands]
 
 
 def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
-    """The same values, whose types say that they vary over the named mesh axes; `to` must be "varying".
+    """The same values, whose types say that over the named mesh axes they are varying, unreduced or reduced.
 
-    Raises ValueError if they do already, TypeError for a set of names.
+    What all devices have may become varying or reduced, what is reduced varying, what varies unreduced. Raises
+    ValueError for other casts, TypeError for a set of names.
     """
     if isinstance(axis_name, set | frozenset):
         raise TypeError(f"pcast: axis_name={axis_name} must be a tuple or a str: the names have an order")
-    if to != "varying":
-        if to in ("unreduced", "reduced"):
-            raise NotImplementedError(f"pcast: to={to!r} needs explicit sharding, which is not there yet")
+    if to not in ("varying", "unreduced", "reduced"):
         raise ValueError(f"pcast: `to` must be one of 'unreduced', 'reduced' or 'varying', got {to!r}")
-    names = names_of(axis_name)
+    names = tuple(dict.fromkeys(names_of(axis_name)))
     if state.is_eager():
         raise ValueError(f"pvary should be called under jax.shard_map: pcast was given the axes {names}")
     if config.remove_size_one_mesh_axis_from_type.value:
@@ -149,12 +248,13 @@ def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
         state.axis_size(name, "pvary")
 
     def cast(leaf):
-        have = varying_axes(typeof(leaf)).intersection(names)
-        if have:
+        have = manual_state("pcast", leaf, names)
+        cast_p = _CASTS.get((have, to))
+        if cast_p is None and names:
             raise ValueError(
-                f"pcast: the value of type {typeof(leaf).str_short()} varies over {sorted(map(str, have))} "
-                "already; only an invarying value can be cast to varying"
+                f"Unsupported pcast from={have or 'invarying'}, to={to!r} over {names}, of a value of type "
+                f"{typeof(leaf).str_short()}"
             )
-        return pvary_p.bind(leaf, axes=names) if state.thread.manual and names else leaf
+        return cast_p.bind(leaf, axes=names) if cast_p is not None and state.thread.manual and names else leaf
 
     return tree.tree_map(cast, x)

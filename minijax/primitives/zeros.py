@@ -8,11 +8,11 @@ import numpy as np
 from minijax.base import dtypes
 from minijax.base.mask import Mask
 from minijax.ir.primitive import Axis, Folding, Primitive, fold_as, is_linear
-from minijax.ir.types import ShapedArray, Zero, scalar_of, typeof, varying_axes
+from minijax.ir.types import ShapedArray, Zero, scalar_of, typeof
 from minijax.partition.explicit import merged_entries, sums_of_terms
 from minijax.primitives import moving
 from minijax.primitives.sharding import resharded_as
-from minijax.primitives.varying import cast_to_vary
+from minijax.primitives.varying import cast_to
 
 
 def zeros_like_aval(aval: ShapedArray) -> Any:
@@ -27,8 +27,8 @@ def zeros_like_aval(aval: ShapedArray) -> Any:
 
 
 def made_varying(x: Any, aval: ShapedArray) -> Any:
-    """`x`, made to vary over the mesh axes that a value of type `aval` varies over."""
-    return cast_to_vary(x, varying_axes(aval))
+    """`x`, which all devices have, made to lie over manual mesh axes as a value of type `aval` does."""
+    return cast_to(x, aval.manual_axis_type)
 
 
 def nonzero_mask(tangents: Iterable) -> Mask:

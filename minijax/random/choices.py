@@ -7,6 +7,7 @@ import numpy as np
 
 from minijax import numpy as jnp
 from minijax.base import dims, dtypes
+from minijax.base.symbolic import is_int
 from minijax.composed.random import random_bits_p
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import is_value, typeof, unwrapped
@@ -61,7 +62,9 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, o
 def _shuffle(key, x, axis):
     shape = typeof(x).shape
     # Sorting by random words, often enough that equal words hardly ever leave their mark.
-    rounds = ceil(3 * log(max(1, prod(shape))) / log(np.iinfo(np.uint32).max))
+    count = prod(shape)
+    count = count if is_int(count) else np.iinfo(np.int32).max  # as many as there can be
+    rounds = ceil(3 * log(max(1, count)) / log(np.iinfo(np.uint32).max))
     for _ in range(rounds):
         key, now = split_in_two(key)
         _, x = sort.sort_key_val(random_bits_p.bind(now, bit_width=32, shape=shape), x, axis)
@@ -129,7 +132,7 @@ def categorical(key: Any, logits: Any, axis: int = -1, shape: Any = None, replac
     logits = unwrapped(logits)
     _check_array("categorical", logits)
     aval = typeof(logits)
-    others = tuple(int(n) for n in np.delete(aval.shape, axis))
+    others = tuple(n for i, n in enumerate(aval.shape) if i != axis % aval.ndim)
     if shape is None:
         shape = others
     else:

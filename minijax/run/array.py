@@ -10,6 +10,7 @@ from jaxlib import _jax
 
 from minijax.base import dtypes, errors
 from minijax.base.cache import cache
+from minijax.base.naming import known_as
 from minijax.hlo.spell import physical
 from minijax.ir import types
 from minijax.ir.types import ShapedArray
@@ -17,7 +18,7 @@ from minijax.partition.explicit import sharding_in_type
 from minijax.partition.layouts import Format, shown
 from minijax.partition.meshes import AbstractMesh
 from minijax.partition.shardings import NamedSharding
-from minijax.run import buffers, client, host, host_calls
+from minijax.run import buffers, client, dlpack, host, host_calls, strings
 
 collect_garbage = _jax.collect_garbage  # jaxlib keeps a traceback of each launch until it is called
 
@@ -76,6 +77,8 @@ def _new_signature(key):
     is_abstract = isinstance(getattr(sharding, "mesh", None), AbstractMesh)  # no array lies so
     sig.native = None if is_abstract else client.native_sharding(sharding, real.ndim)
     devices = () if is_abstract else sharding._device_assignment
+    if len(devices) > 1 and sig.dtype.name in ("int1", "uint1"):  # with such arguments jaxlib ends the process
+        raise _jax.JaxRuntimeError(f"UNIMPLEMENTED: arrays of {sig.dtype.name} on several devices")
     # Of what another process has nothing can be read: it is handled as if it lay on several devices.
     sig.device = devices[0] if len(devices) == 1 and sharding.has_addressable_devices else None
     if len(_signatures) >= _MAX_SIGNATURES:
@@ -197,9 +200,6 @@ def _is_unreduced(sharding: Any) -> bool:
 def place_of(index: tuple[slice, ...]) -> tuple:
     """The index of a shard as a key: slices have no hash before Python 3.12."""
     return tuple([(part.start, part.stop) for part in index])
-
-
-_DLPACK_CPU = 1
 
 
 def _conversion(convert: Callable) -> Callable:
@@ -335,6 +335,8 @@ class ArrayImpl(Array):
             return self
         part = _part_signatures(sig)[k]
         value = host.read_shard(self._row_major, k, sig.sharding, sig.shape, sig.dtype)
+        if sig.dtype is dtypes.string:
+            return ArrayImpl(strings.put(value, part), part)
         raw = _jax.batched_device_put(part, part.native, [value], [part.device], enable_x64=True)
         return ArrayImpl(raw, part)
 
@@ -369,6 +371,10 @@ class ArrayImpl(Array):
                         f"{self!r} cannot be read: each device has a part of a sum. `jax.sharding.reshard` reduces it"
                     )
                 return host.read_sharded(self._row_major, sig.sharding, sig.shape, sig.dtype)
+            if sig.layout is not None:
+                laid = host.read_laid(self._raw, sig.shape, sig.dtype, sig.device, sig.layout.major_to_minor)
+                if laid is not None:
+                    return laid
             return host.read_single(self._row_major, sig.shape, sig.dtype, sig.device)
         except _jax.JaxRuntimeError as failure:
             host_calls.raise_host_error(failure)
@@ -395,22 +401,25 @@ class ArrayImpl(Array):
                 "to_dlpack can only pack a dlpack tensor from an array on a singular device, but this "
                 f"array's sharding has {self._sig.sharding.num_devices} devices."
             )
+        here = self._sig.device
+        target = here if dl_device is None else dlpack.device_at(dl_device)
+        if copy is False and target is not here:
+            raise dlpack.needs_copy(here, target)
         raw = self._raw.clone()
-        if copy:
-            value = np.array(self._value, order="C")
-            raw = _jax.batched_device_put(
-                self._sig, self._sig.native, [value], [self._sig.device], force_copy=True, enable_x64=True
-            )
+        if copy or target is not here:
+            raw = copied_raw(raw, single_signature(self.aval, target, True), _jax.ArrayCopySemantics.ALWAYS_COPY)
         return _jax.buffer_to_dlpack_managed_tensor(raw, stream=stream)
 
     def __dlpack_device__(self):
         if self._sig.device is None:
             raise BufferError("__dlpack__ is only supported for arrays on one device.")
-        return _DLPACK_CPU, 0
+        return dlpack.place_of(self._sig.device)
 
     @property
     def __cuda_array_interface__(self):
-        raise AttributeError("__cuda_array_interface__ is only defined for GPU buffers.")
+        if self._sig.device is None or self._sig.device.platform == "cpu":
+            raise AttributeError("__cuda_array_interface__ is only defined for GPU buffers.")
+        return self._raw.__cuda_array_interface__
 
     def __bool__(self):
         if self.size != 1:
@@ -485,7 +494,7 @@ class ArrayImpl(Array):
     def clone(self):
         """Another array on the same memory, or where that is on several devices on a copy of it."""
         self._check_alive()
-        if self._sig.device is None:
+        if self._sig.device is None or self._sig.dtype is dtypes.string:
             return copied(self)
         return self._sig.wrap(self._raw.clone(), self._sig)
 
@@ -515,6 +524,8 @@ def _part_signatures(sig: Signature) -> list[Signature]:
 def copied(x: ArrayImpl) -> ArrayImpl:
     """The same values in memory of their own."""
     sig = row_major(x._sig)
+    if sig.dtype is dtypes.string:
+        return sig.wrap(strings.put(x._value, sig), sig)
     if not sig.sharding.is_fully_addressable:  # which jaxlib would not copy
         return joined(sig.aval, sig.sharding, [shard.data for shard in x.addressable_shards], sig.committed)
     return sig.wrap(copied_raw(x._raw, sig, _jax.ArrayCopySemantics.ALWAYS_COPY), sig)
@@ -542,7 +553,8 @@ def copied_raw(raw: Any, sig: Signature, semantics: Any) -> Any:
     return _jax.batched_copy_array_to_devices_with_sharding([raw], [devices], [sig.native], [semantics])[0]
 
 
-def reconstruct_array(make, args, state, aval_state):
+def reconstruct_array(make: Any, args: tuple, state: tuple, aval_state: dict[str, bool]) -> ArrayImpl:
+    """The array that was pickled as NumPy pickles its value, and with whether its type is weak."""
     value = make(*args)
     value.__setstate__(state)
     value = value.astype(dtypes.canonicalize_dtype(value.dtype), copy=False)
@@ -553,10 +565,13 @@ def reconstruct_array(make, args, state, aval_state):
 
 # Pickles name the module that gives arrays their operators, so that whoever reads one loads it.
 reconstruct_array.__module__ = "minijax.numpy.methods"
+known_as("jax._src.array._reconstruct_array")(reconstruct_array)
 
 
 def put_host(value: np.ndarray, sig: Signature) -> Any:
     """The raw array of a host value, whose dtype must be the signature's; never aliases `value`."""
+    if sig.dtype is dtypes.string:
+        return strings.put(value, sig)
     if sig.device is not None:
         return _jax.batched_device_put(sig, sig.native, [value], [sig.device], sig.committed, False, DURING_CALL, True)
     parts = sig.sharding.addressable_devices_indices_map(sig.shape)
@@ -567,6 +582,8 @@ def put_host(value: np.ndarray, sig: Signature) -> Any:
 
 def assembled(sig: Signature, raws: Sequence[Any]) -> ArrayImpl:
     """The array whose parts are these raw arrays, one on each of its devices in order."""
+    if sig.dtype is dtypes.string:
+        return sig.wrap(strings.joined(raws, sig), sig)
     devices = list(sig.sharding._addressable_device_assignment)
     raw = _jax.batched_device_put(sig, sig.native, list(raws), devices, sig.committed, enable_x64=True)
     return sig.wrap(raw, sig)

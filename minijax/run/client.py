@@ -10,11 +10,13 @@ from typing import Any
 from jaxlib import _hlo, _jax, utils, xla_client as xc
 
 from minijax.base import cache, config
+from minijax.base.lazy import defer
 from minijax.base.mask import Mask
 from minijax.partition.shardings import GSPMDSharding, Sharding, SingleDeviceSharding
 from minijax.run import distributed, plugins
 
-Device = xc.Device
+Device, DeviceList = xc.Device, _jax.DeviceList
+ifrt_proxy = defer("jaxlib._ifrt_proxy")
 
 # ---- backends ---------------------------------------------------------------------------------------
 
@@ -37,10 +39,30 @@ _failures: dict[str, str] = {}
 _default: list[Any] = []
 
 
-def register_platform(name: str, make: Callable[[], Any], priority: int = 100) -> None:
+def register_platform(
+    name: str, make: Callable[[], Any], priority: int = 100, make_topology: Callable[..., Any] | None = None
+) -> None:
     """Adds a platform whose client `make` creates; for accelerator plugins."""
     with _lock:
         _factories[name] = (priority, make)
+        if make_topology is not None:
+            _topologies[name] = make_topology
+
+
+# Platform -> what makes a description of machines, of a name and options.
+_topologies: dict[str, Callable[..., Any]] = {"tpu": plugins.tpu_topology}
+
+
+def topology_of(platform: str, name: str, options: dict[str, Any]) -> Any:
+    """The machine of a platform with that name.
+
+    Raises NotImplementedError where the platform describes none, and RuntimeError where its plugin is not installed.
+    """
+    if platform in _aliases and len(_aliases[platform]) > 1:
+        platform = get_client(platform).platform
+    if platform not in _topologies:
+        raise NotImplementedError(f"topology not implemented for {platform}")
+    return _topologies[platform](name, **options)
 
 
 def clients() -> dict[str, Any]:

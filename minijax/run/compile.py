@@ -15,7 +15,7 @@ from minijax.base.cache import WeakValues, cache, key
 from minijax.base.lazy import defer
 from minijax.base.util import ByKey
 from minijax.hlo.locations import Located
-from minijax.run import bindings, client
+from minijax.run import bindings, client, hlo_transforms
 from minijax.run.array import Signature
 from minijax.run.profiler import TraceAnnotation
 
@@ -49,20 +49,27 @@ _LEVELS = {"UNKNOWN": 0, "O0": 9, "O1": 19, "O2": 29, "O3": 39}
 _UNOPTIMIZED = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
 
 
-def make_options(devices: Sequence[Any], options: dict[str, Any] | None = None) -> xc.CompileOptions:
-    """XLA's options for a program on these devices; `options` are jax's `compiler_options`."""
+def base_options(replicas: int, partitions: int, ids: np.ndarray | None) -> xc.CompileOptions:
+    """XLA's options as `jax.config` has them; `ids` are the devices' numbers, a row a replica."""
     compile_options = xc.CompileOptions()
     build = compile_options.executable_build_options
-    compile_options.num_replicas = build.num_replicas = 1
-    compile_options.num_partitions = build.num_partitions = len(devices)
-    ids = np.array([[device.id for device in devices]])
-    compile_options.device_assignment = xc.DeviceAssignment.create(ids)
+    compile_options.num_replicas = build.num_replicas = replicas
+    compile_options.num_partitions = build.num_partitions = partitions
+    if ids is not None:
+        compile_options.device_assignment = xc.DeviceAssignment.create(ids)
     build.use_spmd_partitioning = True
     build.use_shardy_partitioner = config.state().use_shardy_partitioner
     for name, default in _BUILD_OPTIONS.items():
         value = config.option(name).value
         if value is not None and value != default:
             setattr(build, name, _LEVELS.get(value, value))
+    return compile_options
+
+
+def make_options(devices: Sequence[Any], options: dict[str, Any] | None = None) -> xc.CompileOptions:
+    """XLA's options for a program on these devices; `options` are jax's `compiler_options`."""
+    compile_options = base_options(1, len(devices), np.array([[device.id for device in devices]]))
+    build = compile_options.executable_build_options
     overrides = dict(_UNOPTIMIZED) if config.disable_most_optimizations.value else {}
     for name, value in (options or {}).items():
         if name in _BUILD_OPTIONS:
@@ -162,7 +169,7 @@ class _Source(ByKey):
             devices, items, key(items), config.state(), config.disable_most_optimizations.value, xla_caches
         )
         self.hashes = digest(text), serialized, names
-        self.identify(self.hashes, devices)
+        self.identify(self.hashes, devices, hlo_transforms.state())
         self.devices, self.name = devices, name
 
 
@@ -180,33 +187,58 @@ def backend_compile_and_load(
         return backend.compile_and_load(module, executable_devices, options, *functions)
 
 
+def has_symbolic_shapes(text: str) -> bool:
+    """Whether a program computes with the sizes of its operands."""
+    return "stablehlo.get_dimension_size" in text
+
+
+def _refined(text: str) -> bytes:
+    """A program in which shapes that follow from those of its arguments are constants."""
+    return _jax.mlir.refine_polymorphic_shapes(
+        text.encode(), enable_shape_assertions=True, validate_static_shapes=True, enable_shardy=True
+    )
+
+
+def _build(source: _Source, text: str, host_calls: Sequence[Any] = ()) -> Any:
+    _check_types(text)
+    ensure_custom_calls(text)
+    # To import what parses takes as long as is saved with a dozen programs.
+    is_parsed = host_calls or _compile_total[0] >= _UNPARSED
+    if has_symbolic_shapes(text):
+        module_of = contextlib.nullcontext(_refined(text))
+    else:
+        module_of = bindings.parsed(text) if is_parsed else contextlib.nullcontext(text)
+    with module_of as module:
+        devices = client.device_list(source.devices)
+        executable = backend_compile_and_load(source.devices[0].client, module, devices, source.options, host_calls)
+    with _count_lock:
+        _compile_total[0] += 1
+    return executable
+
+
+def compile_afresh(text: str, name: str, devices: tuple, options: dict[str, Any]) -> "Loaded":
+    """The executable of a module of its own, which no other program shares and no file holds."""
+    return Loaded(_build(_Source(text, devices, options, name), text), devices, name)
+
+
 def _load(
     source: _Source, located: Callable[[], Located], host_calls: Sequence[Any] = (), watchers: Sequence[Any] = ()
 ) -> "Loaded":
     devices = source.devices
+    built = []
 
     def build():
-        text = located().text
-        _check_types(text)
-        ensure_custom_calls(text)
-        # To import what parses takes as long as is saved with a dozen programs.
-        is_parsed = host_calls or _compile_total[0] >= _UNPARSED
-        with bindings.parsed(text) if is_parsed else contextlib.nullcontext(text) as module:
-            executable = backend_compile_and_load(
-                devices[0].client, module, client.device_list(devices), source.options, host_calls
-            )
-        with _count_lock:
-            _compile_total[0] += 1
-        return executable
+        built.append(_build(source, located().text, host_calls))
+        return built[-1]
 
-    if host_calls or watchers:  # which end with the process
+    if host_calls or watchers or hlo_transforms.is_any():  # which end with the process
         loaded = Loaded(build(), devices, source.name)
         for watcher in watchers:
             watcher.raise_error()
         return loaded
     names = lambda: located().names  # noqa: E731
     own, executable = disk_cache.load_or_compile(source.name, names, source.hashes, devices, source.options, build)
-    return Loaded(executable, devices, source.name, own)
+    return Loaded(executable, devices, source.name, own, None if executable in built else b"")
 
 
 def compile_text(
@@ -242,6 +274,13 @@ def compile_text(
     return _loaded.once(source, lambda: _load(source, written))
 
 
+def load_serialized(data: bytes, devices: tuple, name: str) -> "Loaded":
+    """A program that jaxlib has serialized. Raises JaxRuntimeError for one that calls what is not registered."""
+    ensure_custom_calls(data.decode("latin-1"))
+    options, where = make_options(devices), client.device_list(devices)
+    return Loaded(devices[0].client.deserialize_executable(data, where, options, []), devices, name, stored=data)
+
+
 def is_compiled(text: str, devices: tuple) -> bool:
     """Whether the executable of an equal module is at hand."""
     return _Source(text, devices) in _loaded
@@ -250,14 +289,21 @@ def is_compiled(text: str, devices: tuple) -> bool:
 class Loaded:
     """A program that XLA has compiled and loaded, the devices that it runs on, and its name.
 
-    `names` is a hash of the names of its operations, `users` how many equal programs it was compiled or found for.
+    `names` is a hash of the names of its operations, `users` how many equal programs it was compiled or found for,
+    `stored` what it was loaded from, which jaxlib does not write again: bytes, or b"" if they were not kept.
     """
 
-    __slots__ = ("executable", "devices", "name", "names", "users", "__weakref__")
+    __slots__ = ("executable", "devices", "name", "names", "users", "stored", "__weakref__")
 
-    def __init__(self, executable: Any, devices: tuple, name: str = "", names: bytes = b""):
-        self.executable, self.devices, self.name, self.names = executable, devices, name, names
+    def __init__(
+        self, executable: Any, devices: tuple, name: str = "", names: bytes = b"", stored: bytes | None = None
+    ):
+        self.executable, self.devices, self.name, self.names, self.stored = executable, devices, name, names, stored
         self.users = 0
+
+    def serialized(self) -> bytes | None:
+        """The program for another process; None where it was stored and its bytes were not kept."""
+        return self.executable.serialize() if self.stored is None else self.stored or None
 
     def __repr__(self):
         return f"Loaded({self.name!r}, devices={list(self.devices)})"

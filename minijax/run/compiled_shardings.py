@@ -6,6 +6,7 @@ import numpy as np
 from jaxlib import _hlo
 
 from minijax.base.native import replicated
+from minijax.ir.types import ShapedArray
 from minijax.partition.meshes import PartitionSpec
 from minijax.partition.shardings import GSPMDSharding, NamedSharding, Sharding
 from minijax.run.array import Signature, signature
@@ -40,10 +41,21 @@ def get_serialized_proto_from_hlo_sharding(sharding: Any) -> bytes:
     return sharding.to_proto().SerializeToString()
 
 
+def sharding_of_result(mesh: Any, hlo: Any, aval: Any) -> Sharding:
+    """As `named_sharding`, of a value whose type says how it lies over the Explicit axes, of size 1 too."""
+    found = named_sharding(mesh, hlo, aval.ndim)
+    if not mesh.explicit_axes or not isinstance(found, NamedSharding):
+        return found
+    if any(axis in mesh.auto_axes for axis in found.spec.mesh_axes):
+        return found
+    split = aval._sharding if type(aval) is ShapedArray else None
+    return found.update(spec=found.spec.padded(aval.ndim) if split is None else split.spec)
+
+
 def named_sharding(mesh: Any, hlo: Any, ndim: int) -> Sharding:
     """The sharding over `mesh` that places parts as the HLO sharding does; axes of size 1 are not named."""
     if hlo.is_replicated() or not hlo.is_tiled():
-        return NamedSharding(mesh, PartitionSpec(*[None] * ndim if mesh.explicit_axes else ()))
+        return NamedSharding(mesh, PartitionSpec())
     dims = list(hlo.tile_assignment_dimensions())
     devices = np.asarray(hlo.tile_assignment_devices())
     tile_of = np.empty(devices.size, np.int64)
@@ -57,7 +69,7 @@ def named_sharding(mesh: Any, hlo: Any, ndim: int) -> Sharding:
     ]
     if None in entries or None in unreduced:
         return GSPMDSharding(mesh._flat_devices_tuple, hlo)
-    while entries and not entries[-1] and not mesh.explicit_axes:
+    while entries and not entries[-1]:
         entries.pop()
     spec = [None if not e else e[0] if len(e) == 1 else e for e in entries]
     return NamedSharding(mesh, PartitionSpec(*spec, unreduced=frozenset(sum(unreduced, ()))))

@@ -2,6 +2,7 @@
 
 import ctypes
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ _PACKED = {
 }
 _BUILT_IN = 1  # what `dtype.isbuiltin` is for NumPy's own dtypes, which alone the buffer protocol knows
 
-_capsule_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+capsule_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
     ("PyCapsule_GetPointer", ctypes.pythonapi)
 )
 
@@ -33,9 +34,24 @@ def read_single(raw: Any, shape: tuple[int, ...], dtype: np.dtype, device: Any) 
         return _fetched(raw, shape, dtype)
     if dtype.isbuiltin == _BUILT_IN:
         return np.asarray(raw)
+    if dtype is dtypes.string:
+        return raw._npy_value
     if dtype in _PACKED:
-        return _read_packed(raw, shape, dtype, device)
+        wide = _unpacked(raw, client.single_device_sharding(device), shape, dtype)
+        return _read_only(np.asarray(wide).astype(dtype))
     return _read_opaque(raw.clone(), shape, dtype)
+
+
+def read_laid(
+    raw: Any, shape: tuple[int, ...], dtype: np.dtype, device: Any, order: Sequence[int]
+) -> np.ndarray | None:
+    """As `read_single` of an array whose axes lie in this order; None where its memory cannot be viewed so."""
+    if device.platform != "cpu":
+        return None
+    stored = tuple([shape[axis] for axis in order])
+    # CPU programs look at the bytes alone: to the one that unpacks, these are of that shape.
+    read = read_single(raw, stored, dtype, device) if dtype in _PACKED else _read_opaque(raw.clone(), stored, dtype)
+    return read.transpose(np.argsort(order))
 
 
 def _fetched(raw, shape, dtype):
@@ -58,7 +74,7 @@ def _read_opaque(raw, shape, dtype):
 def _exported(raw):
     capsule = _jax.buffer_to_dlpack_managed_tensor(raw)
     # A DLTensor begins with its data pointer.
-    return capsule, ctypes.c_void_p.from_address(_capsule_pointer(capsule, b"dltensor")).value
+    return capsule, ctypes.c_void_p.from_address(capsule_pointer(capsule, b"dltensor")).value
 
 
 def address(raw: Any) -> int:
@@ -67,10 +83,10 @@ def address(raw: Any) -> int:
     return _exported(raw.clone())[1] or 0
 
 
-def _read_packed(raw, shape, dtype, device):
-    unpack, handler = _unpacker(shape, dtype, device)
-    wide = unpack.execute_sharded([raw]).consume_with_handlers([handler])[0]
-    return _read_only(np.asarray(wide).astype(dtype))
+def _unpacked(raw, sharding, shape, dtype):
+    """A raw array that lies as `raw` does, of elements of whole bytes."""
+    unpack, handler = _unpacker(sharding, shape, dtype)
+    return unpack.execute_sharded([raw]).consume_with_handlers([handler])[0]
 
 
 def _read_only(value):
@@ -79,13 +95,18 @@ def _read_only(value):
 
 
 @cache(maxsize=1024)
-def _unpacker(shape, dtype, device):
-    packed, wide = ShapedArray(shape, dtype), ShapedArray(shape, _PACKED[dtype])
+def _unpacker(sharding, shape, dtype):
+    """A program that each device runs on its part alone, and what makes an array of its results."""
+    devices, part = sharding._device_assignment, sharding.shard_shape(shape)
+    packed, wide = ShapedArray(part, dtype), ShapedArray(part, _PACKED[dtype])
     e = Emitter()
     e.main([packed], [wide], lambda names: [e.convert(names[0], packed, wide)])
-    program = device.client.compile_and_load(e.written("unpack", {}).text(), [device], xc.CompileOptions())
-    native = client.native_sharding(client.single_device_sharding(device), len(shape))
-    handler = _jax.array_result_handler(wide, native, committed=True, _skip_checks=True)
+    options = xc.CompileOptions()
+    options.num_replicas = options.executable_build_options.num_replicas = len(devices)
+    options.device_assignment = xc.DeviceAssignment.create(np.array([[device.id] for device in devices]))
+    program = devices[0].client.compile_and_load(e.written("unpack", {}).text(), list(devices), options)
+    native = client.native_sharding(sharding, len(shape))
+    handler = _jax.array_result_handler(ShapedArray(shape, _PACKED[dtype]), native, committed=True, _skip_checks=True)
     return program, handler
 
 
@@ -119,6 +140,11 @@ def _fronts(sharding, ndim):
 
 def read_shard(raw: Any, k: int, sharding: Any, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     """The value of the part of a sharded array that lies on its device `k`."""
+    if dtype is dtypes.string:
+        return raw._npy_value[list(sharding.devices_indices_map(shape).values())[k]]
+    if dtype in _PACKED and sharding.is_fully_addressable:
+        wide = _unpacked(raw, sharding, shape, dtype)
+        return _read_only(read_shard(wide, k, sharding, shape, _PACKED[dtype]).astype(dtype))
     first = shard_raw(raw, k, sharding, len(shape))
     part = sharding.shard_shape(shape)
     if sharding._device_assignment[0].platform != "cpu":
@@ -126,13 +152,17 @@ def read_shard(raw: Any, k: int, sharding: Any, shape: tuple[int, ...], dtype: n
     if dtype.isbuiltin == _BUILT_IN:
         return np.from_dlpack(_FirstShard(first)).reshape(part)
     if dtype in _PACKED:
-        raise NotImplementedError(f"reading a shard of dtype {dtype.name}: move it to one device first")
+        raise NotImplementedError(
+            f"a part of an array of {dtype.name} that lies on devices of several processes cannot be read here"
+        )
     # jaxlib cannot clone what other processes have a part of.
     return _read_opaque(first.clone() if sharding.is_fully_addressable else first, part, dtype)
 
 
 def read_sharded(raw: Any, sharding: Any, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     """The value of an array that lies on several devices."""
+    if dtype is dtypes.string:
+        return raw._npy_value
     if sharding.is_fully_replicated and sharding.has_addressable_devices:
         return read_shard(raw, 0, sharding, shape, dtype)
     if not sharding.is_fully_addressable:
@@ -141,6 +171,9 @@ def read_sharded(raw: Any, sharding: Any, shape: tuple[int, ...], dtype: np.dtyp
             "jax.experimental.multihost_utils.process_allgather brings all of it here; `.addressable_shards` are "
             "what is here already."
         )
+    if dtype in _PACKED:
+        wide = _unpacked(raw, sharding, shape, dtype)
+        return _read_only(read_sharded(wide, sharding, shape, _PACKED[dtype]).astype(dtype))
     whole = np.empty(shape, dtype)
     for k, index in enumerate(sharding.devices_indices_map(shape).values()):
         whole[index] = read_shard(raw, k, sharding, shape, dtype)

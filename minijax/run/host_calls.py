@@ -1,5 +1,6 @@
 """Functions of the host that programs call: what XLA hands them, what it is given back, and the errors they raise."""
 
+import collections
 import contextlib
 import itertools
 import re
@@ -180,9 +181,30 @@ def _both(cls: type) -> type:
         return cls
 
 
+_FFI_STAGE = re.compile(r"\[(prepare|initialize|instantiate|execute)\] ")
+_targets: collections.deque[str] = collections.deque(maxlen=8)
+
+
+def note_target(name: str) -> None:
+    """Keeps the name of a function registered with XLA that programs call, for what is said when one fails."""
+    if name not in _targets:
+        _targets.append(name)
+
+
+def _raise_with_targets(failure: JaxRuntimeError) -> None:
+    """Raises a failure of a call as one that says which functions may have been meant, which XLA does not tell."""
+    text = str(failure)
+    if _targets and _FFI_STAGE.search(text):
+        names = ", ".join(f"`{name}`" for name in _targets)
+        same = {"__module__": JaxRuntimeError.__module__, "error_code_string": failure.error_code_string}
+        kind = type("JaxRuntimeError", (JaxRuntimeError,), same)
+        raise kind(f"{text}\nThe FFI target is {'one of ' * (len(_targets) > 1)}{names}") from None
+
+
 def raise_host_error(failure: JaxRuntimeError) -> None:
-    """Raises the error of the host function that made a program fail, if it was one."""
+    """Raises the error of the host function that made a program fail, or names the FFI target that did."""
     mark = _MARK.search(str(failure))
     error = _raised.get(int(mark[1])) if mark else None
     if error is not None:
         raise as_runtime_error(error) from error.__cause__
+    _raise_with_targets(failure)

@@ -1,13 +1,16 @@
 """`PRNGKeyArray`: arrays of random keys, stored as the 32-bit words of their generators."""
 
+import copyreg
 from typing import Any, NoReturn
 
 from minijax.base import dtypes
+from minijax.base.naming import known_as
 from minijax.ir import types
 from minijax.ir.types import ShapedArray
 from minijax.run.array import ArrayImpl, ExtendedArray, extended_arrays, refuse_numbers, signature
 
 
+@known_as("jax._src.random.prng.PRNGKeyArray")
 class PRNGKeyArray(ExtendedArray):
     """An array of random keys; its words are `jax.random.key_data` of it."""
 
@@ -54,7 +57,13 @@ class PRNGKeyArray(ExtendedArray):
     __format__ = object.__format__
 
     def __reduce__(self):
-        return key_array, (self._impl, self._base_array)
+        state = {"_impl": self._impl, "_consumed": self._consumed, "_base_array": self._base_array}
+        return copyreg.__newobj__, (PRNGKeyArray,), state
+
+    def __setstate__(self, state):
+        made = key_array(state["_impl"], state["_base_array"])
+        super().__init__(made._raw, made._sig)
+        self._consumed = state["_consumed"]
 
 
 refuse_numbers(PRNGKeyArray, "random keys have no {0}; jax.random.key_data gives their words")

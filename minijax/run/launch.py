@@ -27,18 +27,21 @@ class Effects(NamedTuple):
     """The effects of a program that others have to be ordered with or waited for.
 
     `ordered` ones have a token each, raw arrays with the signature `token`, the first of which `fresh()` makes.
+    A program without them that has to be waited for is one that is noted, and else like any other.
     """
 
-    ordered: Sequence[Any]
-    token: Signature
-    fresh: Callable[[], Any]
+    ordered: Sequence[Any] = ()
+    token: Any = None
+    fresh: Any = None
+    note: Callable[[Any], None] | None = None
 
 
 def launcher(
     loaded: Loaded, signatures: Sequence[Signature], effects: Effects | None = None
 ) -> Callable[[Sequence], list]:
     """A function from raw inputs, which lie as the program expects them, to raw outputs with these signatures."""
-    if effects is not None:
+    note = effects.note if effects is not None else None
+    if effects is not None and note is None:
         return _launcher_with_effects(loaded, signatures, effects)
     execute, handlers = loaded.executable.execute_sharded, [result_handler(sig) for sig in signatures]
 
@@ -56,7 +59,10 @@ def launcher(
         loaded.check_alive(raws)
         collect_garbage()
         try:
-            return execute(raws).consume_with_handlers(handlers)
+            results = execute(raws, with_tokens=note is not None)
+            if note is not None:
+                note(results.consume_token())
+            return results.consume_with_handlers(handlers)
         except JaxRuntimeError as error:
             _explain(error, loaded, raws)
             raise
@@ -74,9 +80,11 @@ def launcher(
             collect_garbage()
             results = execute(raws, with_tokens=True)
             _last[0] = results.consume_token()
+            if note is not None:
+                note(_last[0])
         return results.consume_with_handlers(handlers)
 
-    if len(loaded.devices) == 1:
+    if len(loaded.devices) == 1 and note is None:
         return launch
     if loaded.devices[0].platform != "cpu":
         return launch_on_several

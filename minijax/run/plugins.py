@@ -35,6 +35,7 @@ _CUDA_LIBRARIES = (
     "cusparse.so.12", "cusolver.so.{s}", "cufft.so.{s}", "nvshmem_host.so.3", "cudnn.so.9",
 )  # fmt: skip
 loaded: list[Any] = []  # the plugins' interfaces in C
+_split_by_users: list[str] = []
 _GPU_PRIORITY, _TPU_PRIORITY = 200, 300
 _GOOGLE = "0x1ae0"  # the PCI vendor of TPU chips
 
@@ -119,6 +120,15 @@ def _register_cuda_calls(version: int, plugin: Any) -> None:
     for module in _PARTITIONED:
         for name in module.batch_partitionable_targets():
             xc.register_custom_call_as_batch_partitionable(name, c_api=plugin)
+    for name in _split_by_users:
+        xc.register_custom_call_as_batch_partitionable(name, c_api=plugin)
+
+
+def register_batch_partitionable(name: str) -> None:
+    """Has XLA, and plugins loaded before or after, split calls of a target along their batch axes."""
+    _split_by_users.append(name)
+    for plugin in (None, *loaded):
+        xc.register_custom_call_as_batch_partitionable(name, c_api=plugin)
 
 
 # ---- TPU --------------------------------------------------------------------------------------------
@@ -142,7 +152,20 @@ def _has_tpu() -> bool:
     return False
 
 
+def tpu_topology(name: str, **options: Any) -> Any:
+    """The machine with TPUs of that name. Raises RuntimeError where the TPU library is not installed."""
+    if importlib.util.find_spec("libtpu") is None:
+        raise RuntimeError("JAX TPU support not installed; cannot generate TPU topology: there is no `libtpu`.")
+    _load_tpu(_libtpu.get_library_path())
+    return xc.make_tfrt_tpu_c_api_device_topology(name, **options)
+
+
 def _make_tpu_client(library: str) -> Any:
+    _load_tpu(library)
+    return _jax.get_c_api_client("tpu", {"ml_framework_name": "JAX"}, None)
+
+
+def _load_tpu(library: str) -> None:
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
     os.environ.setdefault("TPU_ML_PLATFORM", "JAX")
     os.environ.setdefault("ENABLE_RUNTIME_UPTIME_TELEMETRY", "1")
@@ -155,4 +178,3 @@ def _make_tpu_client(library: str) -> Any:
         _profiler.register_plugin_profiler(loaded[-1])
     if not _jax.pjrt_plugin_initialized("tpu"):
         _jax.initialize_pjrt_plugin("tpu")
-    return _jax.get_c_api_client("tpu", {"ml_framework_name": "JAX"}, None)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from jaxlib import _hlo, _jax
 
+from minijax.base import dtypes
 from minijax.base.cache import cache
 from minijax.hlo.emitter import Emitter
 from minijax.hlo.module import layout_attributes, lower_jaxpr
@@ -17,6 +18,8 @@ from minijax.run.array import Signature, copied_raw, of_host, place_of, put_host
 from minijax.run.compile import compile_text
 from minijax.run.launch import launcher
 
+_BY_THE_HOST = frozenset((dtypes.int2, dtypes.uint2))  # XLA's collectives on CPU mix up elements of two bits
+
 
 def moved(raw: Any, old: Signature, new: Signature) -> Any:
     """A raw array of the same value, laid out as `new` says; None where only the host can do it."""
@@ -25,6 +28,8 @@ def moved(raw: Any, old: Signature, new: Signature) -> Any:
         return None
     if old.device is not None and new.device is not None:
         return relocated(raw, new)
+    if old.dtype in _BY_THE_HOST:
+        return None
     spans = not (old.sharding.is_fully_addressable and new.sharding.is_fully_addressable)
     if spans and {*devices} != {*targets}:
         return None

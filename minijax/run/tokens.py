@@ -1,6 +1,8 @@
 """Tokens of running programs: those that order effects over several programs, and those to wait for at a barrier."""
 
 import atexit
+import collections
+import contextlib
 import threading
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
@@ -12,6 +14,7 @@ from minijax.run.host_calls import raise_host_error
 JaxRuntimeError = _jax.JaxRuntimeError
 
 _MOST_WAITING = 64
+_calling: collections.deque[Any] = collections.deque(maxlen=_MOST_WAITING)  # the latest programs that call the host
 
 
 class _Tokens:
@@ -94,4 +97,17 @@ def effects_barrier() -> None:
         raise failure
 
 
+def note_calling(token: Any) -> None:
+    """Has the end of the process wait for a program that calls functions of the host, if for nothing else."""
+    _calling.append(token)
+
+
+def _wait_for_calls() -> None:
+    """Waits for programs that call the host: where the interpreter ends under them, the process aborts."""
+    for token in _calling:
+        with contextlib.suppress(JaxRuntimeError):
+            token.block_until_ready()
+
+
+atexit.register(_wait_for_calls)
 atexit.register(effects_barrier)

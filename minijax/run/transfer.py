@@ -1,7 +1,5 @@
 """Moving values: host to device, device to device, device to host, and dlpack."""
 
-import ctypes
-import math
 import struct
 from typing import Any
 
@@ -14,7 +12,7 @@ from minijax.ir import types
 from minijax.ir.types import ShapedArray
 from minijax.partition.layouts import Format, Layout, check_layout, stored
 from minijax.partition.shardings import Sharding
-from minijax.run import client, guards, host, reshard
+from minijax.run import client, dlpack, guards, reshard, strings
 from minijax.run.array import (
     DURING_CALL,
     ArrayImpl,
@@ -117,6 +115,8 @@ def _from_scalar(x, aval, device, committed, hides=False):
 def _target(aval, device, committed):
     """The signature of a value of this type on a device, or where a sharding or format says."""
     layout = None
+    if aval.dtype is dtypes.string:
+        strings.check_place(device)
     if isinstance(device, Format):
         if device.layout is not None and not isinstance(device.layout, Layout):
             raise ValueError(
@@ -161,7 +161,7 @@ def _to_numpy(x):
     if hasattr(x, "__array__"):
         return np.asarray(x), bool(getattr(x, "weak_type", False))
     if hasattr(x, "__dlpack__"):
-        return _numpy_of_dlpack(x), bool(getattr(x, "weak_type", False))
+        return dlpack.numpy_of(x), bool(getattr(x, "weak_type", False))
     raise TypeError(f"Value of type {type(x)} has a dtype but offers neither __array__ nor __dlpack__")
 
 
@@ -177,6 +177,8 @@ def _from_array(x, device, committed):
 
 def copy_raw(raw: Any, old: Signature, new: Signature) -> Any:
     """A raw array of the same value where `new` wants it; shares memory if it is there already."""
+    if old.dtype is dtypes.string:
+        return strings.put(ArrayImpl(raw, old)._value, new)
     if old.layout != new.layout or old.layout is not None and old.native is not new.native:
         return _relaid(raw, old, new)
     if old.native is new.native:
@@ -242,80 +244,41 @@ _scalars = Keyed(4096)
 # ---- dlpack -----------------------------------------------------------------------------------------
 
 
-class _DLTensor(ctypes.Structure):
-    _fields_ = [
-        ("data", ctypes.c_void_p),
-        ("device_type", ctypes.c_int32),
-        ("device_id", ctypes.c_int32),
-        ("ndim", ctypes.c_int32),
-        ("code", ctypes.c_uint8),
-        ("bits", ctypes.c_uint8),
-        ("lanes", ctypes.c_uint16),
-        ("shape", ctypes.POINTER(ctypes.c_int64)),
-        ("strides", ctypes.POINTER(ctypes.c_int64)),
-        ("byte_offset", ctypes.c_uint64),
-    ]
-
-
-# Type codes of dlpack that NumPy does not read: 4 is bfloat16, and those of 8-bit floats begin at 7.
-_ML_FLOATS = "e3m4 e4m3 e4m3b11fnuz e4m3fn e4m3fnuz e5m2 e5m2fnuz e8m0fnu".split()
-_ML_CODES = {4: "bfloat16", **{code: f"float8_{name}" for code, name in enumerate(_ML_FLOATS, 7)}}
-_CPU_DEVICE = 1
-_ALIGNMENT = 64
-
-
-def _numpy_of_dlpack(x) -> np.ndarray:
-    try:
-        return np.from_dlpack(x)
-    except (BufferError, RuntimeError, TypeError):
-        return _numpy_of_capsule(x.__dlpack__())
-
-
-def _numpy_of_capsule(capsule) -> np.ndarray:
-    tensor = _DLTensor.from_address(host._capsule_pointer(capsule, b"dltensor"))
-    dtype = dtypes.BY_NAME.get(_ML_CODES.get(tensor.code, ""))
-    if dtype is None:
-        raise TypeError(f"from_dlpack: dlpack type code {tensor.code} with {tensor.bits} bits is not supported")
-    shape = tuple(tensor.shape[: tensor.ndim])
-    if not math.prod(shape):
-        return np.empty(shape, dtype)
-    strides = [s * dtype.itemsize for s in tensor.strides[: tensor.ndim]] if tensor.strides else None
-    span = (
-        math.prod(shape)
-        if strides is None
-        else 1 + sum((n - 1) * s // dtype.itemsize for n, s in zip(shape, strides, strict=True))
-    )
-    memory = (ctypes.c_char * (span * dtype.itemsize)).from_address(tensor.data + tensor.byte_offset)
-    memory._capsule = capsule
-    return np.ndarray(shape, dtype, memory, strides=strides)
+def _importing_device(device, source):
+    if not isinstance(device, Sharding | client.Device | None):
+        raise ValueError(f"from_dlpack: device must be a Device, a Sharding or None, got {device!r}")
+    if isinstance(device, Sharding):
+        if device.num_devices != 1:
+            raise ValueError(f"from_dlpack can only unpack a dlpack tensor onto a singular device, got {device}")
+        return device._device_assignment[0]
+    return source if device is None else device
 
 
 def from_dlpack(x: Any, device: Any = None, copy: bool | None = None) -> ArrayImpl:
     """An array of another library's, sharing its memory if that is aligned and `copy` is not True."""
     if not (hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__")):
         raise TypeError("The array passed to from_dlpack must have __dlpack__ and __dlpack_device__ methods.")
-    device_type, _ = x.__dlpack_device__()
-    if int(device_type) != _CPU_DEVICE:
-        raise TypeError(f"from_dlpack: arrays on dlpack device type {int(device_type)} are not supported")
-    if isinstance(device, Sharding):
-        if device.num_devices != 1:
-            raise ValueError(f"from_dlpack can only unpack a dlpack tensor onto a singular device, got {device}")
-        device = device._device_assignment[0]
-    if copy is False and isinstance(x, ArrayImpl) and device not in (None, x._sig.device):
-        raise ValueError(
-            f"Specified device={device} which requires a copy since the source device is {x._sig.device}, "
-            "however copy=False. Set copy=True or copy=None to perform the requested operation."
+    place = x.__dlpack_device__()
+    if int(place[0]) not in dlpack.PLATFORMS:
+        raise TypeError(
+            f"Array passed to from_dlpack is on unsupported device type (DLDeviceType: {int(place[0])}, array: {x!r}"
         )
-    value = _numpy_of_dlpack(x)
+    source = dlpack.device_at(place)
+    if source.platform != "cpu":
+        raise NotImplementedError(f"from_dlpack: memory of {source} cannot be shared; copy it through the host")
+    target = _importing_device(device, source)
+    if copy is False and target is not source:
+        raise dlpack.needs_copy(source, target)
+    value = dlpack.numpy_of(x)
     aval = ShapedArray(value.shape, dtypes.canonicalize_dtype(value.dtype))
-    sig = single_signature(aval, client.local_devices(backend="cpu")[0] if device is None else device, True)
-    shareable = value.dtype == aval.dtype and value.flags.c_contiguous and value.ctypes.data % _ALIGNMENT == 0
+    sig = single_signature(aval, target, True)
+    shareable = value.flags.c_contiguous and value.ctypes.data % dlpack.ALIGNMENT == 0
     if copy is False and not shareable:
         raise ValueError(
             "Specified input which requires a copy since the source data buffer is not aligned to "
-            f"{_ALIGNMENT} bytes, not row-major or of another dtype. However copy=False. Set copy=True or "
-            "copy=None to perform the requested operation."
+            f"{dlpack.ALIGNMENT} bytes or not row-major. However copy=False. Set copy=True or copy=None to perform "
+            "the requested operation."
         )
-    if copy or not shareable:
+    if copy or not shareable or target is not source or value.dtype != aval.dtype:
         return ArrayImpl(put_host(_as_dtype(value, aval), sig), sig)
     return ArrayImpl(_jax.batched_device_put(sig, sig.native, [value], [sig.device], enable_x64=True), sig)

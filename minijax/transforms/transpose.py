@@ -9,7 +9,7 @@ from minijax.ir import context, state
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from minijax.ir.primitive import Linear
 from minijax.ir.trace import environment, trace_to_jaxpr, values_of
-from minijax.ir.types import AbstractValue, Zero, typeof
+from minijax.ir.types import AbstractValue, Aval, ShapedArray, Zero, typeof
 from minijax.primitives.sharding import resharded_as
 from minijax.primitives.zeros import add_any, instantiate, nonzero_mask
 
@@ -61,9 +61,17 @@ def backward(jaxpr: Jaxpr, consts: Sequence, args: Sequence, cts_out: Sequence) 
 
 def _accumulate(cts: dict[Var, Any], v: Var, ct: Any) -> None:
     if typeof(ct) is not v.aval:
-        ct = resharded_as(ct, v.aval.to_ct_aval())
+        ct = _of_type(ct, v.aval.to_ct_aval())
     have = cts.get(v)
     cts[v] = ct if have is None else add_any(have, ct)
+
+
+def _of_type(ct: Any, aval: Aval) -> Any:
+    """A cotangent laid out as the type `aval` says. Raises ValueError where it is unreduced or reduced over others."""
+    have = typeof(ct)
+    if type(have) is type(aval) is ShapedArray and have.manual_axis_type[1:] != aval.manual_axis_type[1:]:
+        raise ValueError(f"Expected cotangent type {aval.str_short()} but got {have.str_short()}")
+    return resharded_as(ct, aval)
 
 
 def _transpose_eqn(eqn: JaxprEqn, env: dict, linear: set[Var], cts: dict[Var, Any]) -> None:

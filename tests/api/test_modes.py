@@ -360,28 +360,3 @@ def test_dlpack(text):
         return eval(text, dict(dl=dlpack, jnp=jnp, np=np, x=jnp.asarray(X), d1=jax.devices()[1]))
 
     same(program, raises=LISTED)
-
-
-PICTURES = {
-    ("P('a', 'b')", (8, 4)): ["┌───────┬───────┐", "│ CPU 0 │ CPU 1 │", "├───────┼───────┤", "│ CPU 2 │ CPU 3 │",
-                               "├───────┼───────┤", "│ CPU 4 │ CPU 5 │", "├───────┼───────┤", "│ CPU 6 │ CPU 7 │",
-                               "└───────┴───────┘"],
-    ("P('a')", (8,)): ["┌───────┬───────┬───────┬───────┐", "│CPU 0,1│CPU 2,3│CPU 4,5│CPU 6,7│",
-                        "└───────┴───────┴───────┴───────┘"],
-    ("P()", (8, 4)): ["┌───────────────────┐", *["│" + " " * 19 + "│"] * 4, "│CPU 0,1,2,3,4,5,6,7│",
-                      *["│" + " " * 19 + "│"] * 4, "└───────────────────┘"],
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("spec, shape", PICTURES)
-def test_pictures_of_shardings(spec, shape, capsys):
-    mesh = minijax.make_mesh((4, 2), ("a", "b"))
-    sharding = minijax.NamedSharding(mesh, eval(spec, {"P": minijax.P}))
-    minijax.debug.visualize_array_sharding(minijax.device_put(jnp.ones(shape), sharding))
-    printed = capsys.readouterr().out.splitlines()
-    assert printed == PICTURES[spec, shape]
-    seen = []
-    minijax.debug.inspect_array_sharding({"k": minijax.device_put(jnp.ones(shape), sharding)}, callback=seen.append)
-    assert seen == [sharding]
-    with pytest.raises(ValueError, match="only works for shapes with 1 and 2 dimensions"):
-        minijax.debug.visualize_array_sharding(jnp.ones((2, 2, 2)))

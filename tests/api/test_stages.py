@@ -25,7 +25,9 @@ def _stages(jax, jnp):
 
 def _arg_info(jax, jnp):
     info = lowered(jax, jnp).args_info[0][0]["w"]
-    return info.shape, info.dtype.name, info.donated, str(info)
+    leaves = jax.tree.map(lambda leaf: leaf.shape, lowered(jax, jnp).args_info)
+    same = jax.stages.ArgInfo(jnp.ones(2).aval, True) == jax.stages.ArgInfo(jnp.ones(2).aval, True)
+    return info.shape, info.dtype.name, info.donated, str(info), str(leaves), same
 
 
 def _kwargs(jax, jnp):
@@ -175,7 +177,7 @@ def _irs(jax, jnp):
 
 def _shardings(jax, jnp):
     compiled = jax.jit(lambda x, y: {"a": x}).lower(1.0, 2.0).compile()
-    return str(compiled.input_shardings), str(compiled.output_shardings), str(compiled.out_info["a"].sharding)
+    return str(compiled.input_shardings), str(compiled.output_shardings), str(compiled.out_info)
 
 
 def _traced_attributes(jax, jnp):

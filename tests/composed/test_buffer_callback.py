@@ -1,11 +1,14 @@
 """`jax.experimental.buffer_callback`: jaxprs, texts, results and errors are those of jax."""
 
+import functools
 import importlib
+import re
 
 import jax
 import numpy as np
 import pytest
 from compare import same_error, same_jaxpr, same_text
+from sides import same
 
 import minijax
 
@@ -31,6 +34,34 @@ OPTIONS = [{}, {"has_side_effect": True}, {"input_output_aliases": {0: 0}}, {"co
 def test_the_operation_is_that_of_jax(options):
     same_jaxpr(lambda jax: caller(jax, add, **options), X[0], X[1])
     same_text(lambda jax: caller(jax, add, **options), X[0], X[1])
+
+
+PROGRAMS = """
+prog(jax.shard_map(fill, mesh=m8, in_specs=P("i"), out_specs=P("i")), np.ones((8, 2), np.float32))
+prog(jax.shard_map(fill, mesh=m8, in_specs=P("i"), out_specs=P("i"), check_vma=False), np.ones((8, 2), np.float32))
+jaxpr(fill, put(np.ones((8, 2), np.float32), "x", mesh=explicit))
+prog(lambda k: call(add, k)(k), random.key(0))
+prog(lambda x: lax.scan(lambda c, x: (c, fill(x)), 0, x), X)
+jax.jit(jax.shard_map(fill, mesh=m8, in_specs=P("i"), out_specs=P("i")))(np.ones((8, 2), np.float32))
+jax.jit(fill)(put(np.ones((8, 2), np.float32), "x"))
+jax.pmap(fill)(np.ones((8, 2), np.float32)), jax.jit(lambda x: lax.cond(True, fill, lambda x: x, x))(X)
+jax.jit(jax.grad(jax.checkpoint(lambda x: (fill(lax.stop_gradient(x)) * x).sum())))(X)
+"""
+GIVEN = {
+    "call": lambda s: functools.partial(caller, s.jax),
+    "fill": lambda s: lambda x: caller(s.jax, double, s.SDS(x.shape, x.dtype))(x),
+    "add": lambda s: add,
+    "prog": lambda s: lambda f, *args: [re.sub("0x[0-9a-f]+", "", s.jaxpr(f, *args)), s.text(f, *args)],
+    "X": lambda s: s.jnp.asarray(X),
+}
+
+
+def double(context, out, x):
+    np.asarray(out)[...] = np.asarray(x) * 2
+
+
+def test_programs_on_several_devices_and_with_keys_are_those_of_jax():
+    same(PROGRAMS, **GIVEN)
 
 
 def test_graphs_of_gpus_may_hold_the_call():
@@ -91,6 +122,7 @@ WRONG = {
     "input": lambda jax: caller(jax, add, input_output_aliases={3: 0})(X[0]),
     "output": lambda jax: caller(jax, add, input_output_aliases={0: 1})(X[0]),
     "types": lambda jax: caller(jax, add, input_output_aliases={0: 0})(X[0, :2]),
+    "number": lambda jax: caller(jax, add, input_output_aliases={"a": 0})(X[0]),
     "leaf": lambda jax: caller(jax, add)("a"),
     "result": lambda jax: caller(jax, add, 3),
     "vmap": lambda jax: jax.vmap(caller(jax, add))(X),

@@ -1,6 +1,8 @@
 """Callbacks to the host: values, order, number, jaxprs and errors are those of jax, under every transformation."""
 
 import gc
+import subprocess
+import sys
 import threading
 import weakref
 
@@ -473,3 +475,24 @@ def test_calls_are_refused_in_programs_for_other_platforms_than_their_backends(p
     for first, second in zip(of_jax[:2], own[:2], strict=True):
         same_error(first, second, phrases=[f"specified backend cpu is different from the lowering platform {platform}"])
     assert "custom_call" not in of_jax[2]() + own[2]()
+
+
+AT_THE_END = """
+import os, time
+os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=2"
+import minijax as jax, numpy as np
+
+def slow(x):
+    for _ in range(10):
+        time.sleep(0.01)
+    return np.asarray(x)
+
+f = jax.jit(lambda x: jax.pure_callback(slow, jax.ShapeDtypeStruct(x.shape, x.dtype), x))
+mesh = jax.sharding.Mesh(np.array(jax.devices()), ("x",))
+y = f(jax.device_put(np.ones((2, 2), np.float32), jax.NamedSharding(mesh, jax.P("x"))))
+"""
+
+
+def test_a_process_ends_after_what_it_has_called():
+    done = subprocess.run([sys.executable, "-c", AT_THE_END], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

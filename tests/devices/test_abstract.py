@@ -79,7 +79,7 @@ def test_what_has_no_devices_is_refused_as_in_jax():
     )
 
 
-LAYERS, WIDTH, HEADS, WORDS, LENGTH, BATCH = 12, 64, 8, 128, 16, 256
+LAYERS, WIDTH, HEADS, WORDS, LENGTH, BATCH = 2, 64, 8, 128, 16, 256
 WEIGHTS = {"q": (1, 1), "k": (1, 1), "v": (1, 1), "o": (1, 1), "up": (1, 4), "down": (4, 1)}
 
 

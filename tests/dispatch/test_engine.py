@@ -56,8 +56,8 @@ def test_there_is_one_type_of_executable():
 def test_no_switch_of_the_process_is_set():
     texts = {path: (ROOT / "minijax" / path).read_text() for path in TREES}
     switching = sorted(path for path, text in texts.items() if "jax_jit" in text or "global_state" in text)
-    # `guards.py` asks jaxlib's collector of cycles to watch; the others tell of other processes, as jax's state does.
-    assert switching == ["interop/backends.py", "interop/private.py", "run/guards.py"]
+    # `guards.py` asks jaxlib's collector of cycles to watch; the other is jax's name for the state of several processes.
+    assert switching == ["interop/private.py", "run/guards.py"]
 
 
 def test_the_thread_is_told_of_its_trace_in_one_place():

@@ -50,7 +50,14 @@ experimental: EArray cur_qdd primal_tangent_dtype
 export: DisabledSafetyCheck Exported SymbolicScope default_export_platform deserialize export is_symbolic_dim
     register_namedtuple_serialization register_pytree_node_serialization symbolic_args_specs symbolic_shape
 distributed: initialize is_initialized shutdown
+experimental.topologies: TopologyDescription get_attached_topology get_topology_desc make_mesh
+extend.backend: backend_xla_version backends clear_backends clear_in_memory_compilation_cache get_backend
+    get_compile_options get_default_device ifrt_proxy register_backend_cache register_backend_factory
 extend.ifrt_programs: ifrt_programs
+extend.lowering: JaxIrContext LoweringRuleContext upstream_dialects
+extend.xla: PipelineStage clear_hlo_module_transformation register_hlo_module_transformation
+ffi: build_ffi_lowering_function ffi_call ffi_lowering include_dir pycapsule register_ffi_target
+    register_ffi_target_as_batch_partitionable register_ffi_type register_ffi_type_id
 lib: __version__
 tools:
 cloud_tpu_init:
@@ -153,12 +160,9 @@ def test_modules_that_are_gone(name):
 
 
 LATER = """
-experimental.serialize_executable.serialize(None)
 experimental.hijax.VJPHiPrimitive()
 experimental.pallas.pallas_call(None)
 experimental.pallas.ops.tpu.splash_attention.make_splash_mha()
-experimental.colocated_python.colocated_cpu_devices(())
-experimental.array_serialization.serialization.get_tensorstore_spec('x')
 experimental.cur_qdd(1)
 experimental.primal_tangent_dtype("int8", "float32")
 export.export(None)

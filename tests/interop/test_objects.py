@@ -142,7 +142,7 @@ jax.eval_shape(lambda x: {"a": x, "b": [SDS((3,), "int8", weak_type=True), x + 1
 """
 STRUCT_ERRORS = [
     ("SDS((3,), 'int8', sharding=3)", "sharding should be an instance of"),
-    ("SDS((3,), 'int8', sharding=P('x'))", "the context mesh cannot be empty"),
+    ("SDS((3,), 'int8', sharding=P('x')).sharding", "the context mesh cannot be empty"),
     ("SDS((3,), 'int8', sharding=on(None, 'x'))", "is only valid for values of rank at least 2"),
     ("setattr(SDS((3,), 'int8'), 'shape', (4,))", "Cannot reassign attributes"),
     ("SDS((3,), 'int8', unknown=1)", "unknown"),

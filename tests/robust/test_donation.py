@@ -149,6 +149,13 @@ def test_a_donated_array_says_so_wherever_it_is_used(use):
 # Who is deleted by a call
 
 
+def _spread(jax, *spec):
+    sharding = jax.sharding.NamedSharding(jax.sharding.Mesh(np.array(jax.devices()), ("i",)), jax.P(*spec))
+    x = jax.numpy.arange(16)
+    out = jax.jit(lambda a: a * 2, in_shardings=sharding, **DONATE)(x)
+    return str(out.sharding.is_fully_replicated), np.asarray(out), x.is_deleted()
+
+
 def _tried(f):
     try:
         return f()
@@ -280,6 +287,8 @@ CALLS = {
     "device_put to where it is": lambda jax: (
         lambda x: (jax.device_put(x, jax.devices()[0], donate=True), x.is_deleted())
     )(jax.numpy.ones(3)),
+    "spread over devices, whole": lambda jax: _spread(jax),
+    "spread over devices, cut": lambda jax: _spread(jax, "i"),
     "deleted twice": lambda jax: (lambda x: (x.delete(), x.delete(), x.is_deleted()))(jax.numpy.ones(3)),
     "deleted after a call": lambda jax: (lambda x: (jax.jit(lambda a: a + 1)(x), x.delete())[0])(jax.numpy.ones(3)),
     "a forwarded result deleted": lambda jax: (

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import cache
+from minijax.base.symbolic import min_dim
 from minijax.composed.linalg.matrices import dot, over_batch, take_rows, tril, triu
 from minijax.composed.linalg.routines import GPU, INT32, Linalg, where_succeeded
 from minijax.composed.linalg.triangular import triangular_solve
@@ -98,7 +99,7 @@ class LU(Linalg):
 
     def results(self, x):
         m, n = x.shape[-2:]
-        return [((m, n), x.dtype), ((min(m, n),), INT32), ((m,), INT32)]
+        return [((m, n), x.dtype), ((min_dim(m, n),), INT32), ((m,), INT32)]
 
     def lower(self, e, ins, outs, x):
         if e.platform == "tpu":
@@ -124,7 +125,7 @@ class LU(Linalg):
 def _push_lu(da: Any, lu: Any, permutation: Any) -> list:
     """The tangent of both factors in one matrix."""
     dtype, (m, n) = typeof(lu).dtype, typeof(lu).shape
-    k = min(m, n)
+    k = min_dim(m, n)
     zero = scalar_like(lu, 0)
     product = lambda x, y: dot(x, y, Precision.HIGHEST)  # noqa: E731
     lower = add(pad(tril(lu[:, :k], -1), zero, ((0, 0, 0), (0, m - k, 0))), eye(m, m, dtype))

@@ -3,6 +3,7 @@
 from typing import Any
 
 from minijax.base import dtypes
+from minijax.base.symbolic import min_dim
 from minijax.composed.linalg.lu import lu, lu_solve
 from minijax.composed.linalg.matrices import adjoint, dot, over_batch, tril, triu, typed
 from minijax.composed.linalg.routines import INT32, Linalg
@@ -126,7 +127,7 @@ class Geqrf(Linalg):
     multiple_results = True
 
     def results(self, x):
-        return [(x.shape[-2:], x.dtype), ((min(x.shape[-2:]),), x.dtype)]
+        return [(x.shape[-2:], x.dtype), ((min_dim(*x.shape[-2:]),), x.dtype)]
 
     def lower(self, e, ins, outs, x):
         if e.platform == "tpu":
@@ -145,7 +146,7 @@ class Geqp3(Linalg):
         return avals[0].shape[:-2]
 
     def results(self, x, free, *, use_magma):
-        return [(x.shape[-2:], x.dtype), (free.shape[-1:], INT32), ((min(x.shape[-2:]),), x.dtype)]
+        return [(x.shape[-2:], x.dtype), (free.shape[-1:], INT32), ((min_dim(*x.shape[-2:]),), x.dtype)]
 
     def lower(self, e, ins, outs, x, free, *, use_magma):
         magma = {None: "auto", True: "on", False: "off"}[use_magma]
@@ -164,7 +165,7 @@ class QR(Linalg):
 
     def results(self, x, *, pivoting, full_matrices, use_magma):
         m, n = x.shape[-2:]
-        k = m if full_matrices else min(m, n)
+        k = m if full_matrices else min_dim(m, n)
         factors = [((m, k), x.dtype), ((k, n), x.dtype)]
         return [*factors, ((n,), INT32)] if pivoting else factors
 
@@ -186,7 +187,7 @@ class QR(Linalg):
 
 def _factored(x: Any, pivoting: bool, full_matrices: bool, use_magma: bool | None) -> list:
     (*batch, m, n), dtype = typeof(x).shape, typeof(x).dtype
-    k = m if full_matrices else min(m, n)
+    k = m if full_matrices else min_dim(m, n)
     if not m or not n:
         unit = moving.broadcast_to_shape(eye(m, k, dtype, typeof(x).ndim), (*batch, m, k))
         empty = [unit, moving.full((*batch, k, n), scalar_like(x, 0))]

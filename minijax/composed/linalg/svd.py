@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes
+from minijax.base.symbolic import min_dim
 from minijax.composed.linalg.matrices import adjoint, along, diagonal, dot, on_diagonal, transposed, typed
 from minijax.composed.linalg.routines import GPU, INT32, Linalg, where_succeeded
 from minijax.ir.types import ShapedArray, typeof
@@ -46,7 +47,7 @@ class SVD(Linalg):
 
     def results(self, x, *, full_matrices, compute_uv, subset_by_index, algorithm):
         m, n = x.shape[-2:]
-        k = min(m, n)
+        k = min_dim(m, n)
         if subset_by_index is not None:
             if full_matrices and subset_by_index != (0, k):
                 raise ValueError("svd: full_matrices and subset_by_index cannot both be set")
@@ -61,7 +62,7 @@ class SVD(Linalg):
             return emit(e, _of_nothing, ins, [x], outs=tuple(outs))
         if e.platform == "tpu":
             raise NotImplementedError("svd: singular values on TPU are not there yet")
-        if subset_by_index not in (None, (0, min(m, n))):
+        if subset_by_index not in (None, (0, min_dim(m, n))):
             raise NotImplementedError("svd: subset_by_index not implemented for CPU and GPU")
         algorithm = algorithm or SvdAlgorithm.DEFAULT
         on = _on_cpu if e.platform == "cpu" else _on_gpu
@@ -72,7 +73,7 @@ class SVD(Linalg):
     def jvp(self, primals, tangents, *, full_matrices, compute_uv, subset_by_index, **how):
         (a,), (da,) = primals, tangents
         (*_, m, n) = typeof(a).shape
-        if subset_by_index not in (None, (0, min(m, n))):
+        if subset_by_index not in (None, (0, min_dim(m, n))):
             raise NotImplementedError("SVD JVP: subset_by_index not implemented")
         if compute_uv and full_matrices and m != n:
             raise NotImplementedError("Singular value decomposition JVP not implemented for full matrices")

@@ -2,10 +2,12 @@
 
 from typing import Any
 
+from minijax.base.errors import ShardingTypeError
 from minijax.composed.linalg.matrices import matmul, symmetrized, transposed, tril, triu
 from minijax.composed.linalg.routines import LAPACK, Linalg, solve_joined
 from minijax.ir.primitive import is_linear
 from minijax.ir.types import Zero, typeof
+from minijax.partition.explicit import merged_entries
 from minijax.primitives import moving
 from minijax.primitives.counting import eye
 from minijax.primitives.elementwise import add, conj, div, neg
@@ -53,6 +55,20 @@ class TriangularSolve(Linalg):
     name = "triangular_solve"
     ranks = (2, 2)
     square = True
+
+    def shard(self, mesh, avals, outs, *, left_side, transpose_a, **params):
+        a, b = avals
+        summed = -2 if left_side == transpose_a else -1
+        own = -1 if left_side else -2
+        for name, x, axis in (("a", a, summed), ("b", b, -2 if left_side else -1)):
+            if x.entries[axis] is not None:
+                raise ShardingTypeError(
+                    f"triangular solve input `{name}` must be unsharded on the contracting axis, but it is "
+                    f"{x.str_short()} with left_side={left_side} and transpose_a={transpose_a}"
+                )
+        kept = a.entries[-3 - summed]
+        batch = merged_entries(self.name, [x.entries[:-2] for x in avals])
+        return [(*batch, kept, b.entries[own]) if left_side else (*batch, b.entries[own], kept)]
 
     def results(self, a, b, *, left_side, **params):
         if a.shape[-1] != b.shape[-2 if left_side else -1]:

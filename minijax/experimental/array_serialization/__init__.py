@@ -2,5 +2,5 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(__name__, ("serialization",), {})
+_FACE = Face(__name__, ("pytree_serialization", "pytree_serialization_utils", "serialization", "tensorstore_impl"), {})
 __getattr__, __dir__ = _FACE.attribute, _FACE.names

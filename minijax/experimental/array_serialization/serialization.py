@@ -1,16 +1,216 @@
-"""jax.experimental.array_serialization.serialization: arrays of several processes in files."""
+"""jax.experimental.array_serialization.serialization: arrays of several processes in files, by tensorstore."""
 
-from minijax.base.faces import Face
+import abc
+import asyncio
+import functools
+import itertools
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
 
-_FACE = Face(
-    __name__,
-    (),
-    {},
-    missing={
-        "jax.experimental.array_serialization.serialization.{0} is not there yet.": """
-        AsyncManager BarrierTimeoutError GlobalAsyncCheckpointManager GlobalAsyncCheckpointManagerBase
-        get_tensorstore_spec is_remote_storage run_deserialization run_serialization
-    """
-    },
+from minijax.base import tree
+from minijax.base.errors import JaxRuntimeError
+from minijax.experimental.array_serialization import tensorstore_impl
+from minijax.experimental.array_serialization.tensorstore_impl import (
+    TS_CONTEXT as TS_CONTEXT,
+    LimitInFlightBytes,
+    async_deserialize as async_deserialize,
+    async_serialize as async_serialize,
+    is_remote_storage as is_remote_storage,
 )
-__getattr__, __dir__ = _FACE.attribute, _FACE.names
+from minijax.run import client, distributed
+
+logger = logging.getLogger("jax.experimental.array_serialization.serialization")
+
+get_tensorstore_spec = functools.partial(tensorstore_impl.get_tensorstore_spec, ocdbt=False, driver="zarr")
+
+_numbers = itertools.count()  # of commits: equal in all processes, which make them in one order
+_GB = 10**9
+
+
+class BarrierTimeoutError(Exception):
+    """Raised where another process does not come to commit what it has written."""
+
+
+def run_serialization(arrays: Sequence[Any], tensorstore_specs: Sequence[dict[str, Any]]) -> None:
+    """Writes arrays, or the leaves of a tree, and waits until they are on disk."""
+
+    async def run() -> None:
+        await asyncio.gather(*tree.tree_leaves(tree.tree_map(async_serialize, arrays, tensorstore_specs)))
+
+    asyncio.run(run())
+
+
+def run_deserialization(
+    shardings: Sequence[Any],
+    tensorstore_specs: Sequence[Any],
+    global_shapes: Sequence[Any] | None = None,
+    dtypes: Sequence[Any] | None = None,
+    concurrent_gb: int = 32,
+) -> list:
+    """Reads arrays, at most so many gigabytes at once."""
+
+    async def run() -> list:
+        limit = LimitInFlightBytes(concurrent_gb * _GB)
+        count = len(shardings)
+        rows = zip(shardings, tensorstore_specs, global_shapes or [None] * count, dtypes or [None] * count, strict=True)
+        return await asyncio.gather(*(async_deserialize(s, t, shape, dtype, limit) for s, t, shape, dtype in rows))
+
+    return asyncio.run(run())
+
+
+class GlobalAsyncCheckpointManagerBase(abc.ABC):
+    """What writes arrays while the program goes on; one write is waited for before the next begins."""
+
+    @abc.abstractmethod
+    def check_for_errors(self) -> None:
+        """Raises what the last write raised."""
+
+    @abc.abstractmethod
+    def wait_until_finished(self) -> None:
+        """Waits for the last write."""
+
+    @abc.abstractmethod
+    def serialize(
+        self, arrays: Sequence[Any], tensorstore_specs: Sequence[dict], *, on_commit_callback: Callable
+    ) -> None:
+        """Begins to write arrays."""
+
+    @abc.abstractmethod
+    def deserialize(
+        self, shardings: Sequence[Any], tensorstore_specs: Sequence[dict], global_shapes: Any = None, dtypes: Any = None
+    ) -> list:
+        """Reads arrays."""
+
+
+class AsyncManager:
+    """Waits in a thread until what was written is on disk, in every process, and commits it in the first.
+
+    Raises ValueError in a program of several processes that `jax.distributed` does not know.
+    """
+
+    def __init__(self, timeout_secs: int = 300):
+        self._timeout_in_ms = timeout_secs * 1000
+        self._commit_futures: Sequence[Any] = ()
+        self._thread: threading.Thread | None = None
+        self._error: BaseException | None = None
+        self._client = distributed.state.client
+        if client.process_count() > 1 and self._client is None:
+            raise ValueError(
+                "AsyncManager: processes that write together know of each other by `jax.distributed.initialize()` at "
+                "the start of the program"
+            )
+
+    def __del__(self):
+        if getattr(self, "_thread", None) is not None and self._thread.is_alive():
+            logger.warning("A checkpoint is still being written: `wait_until_finished` was not called.")
+
+    def _commit(self, on_commit_callback: Callable[[], None], number: int) -> None:
+        begun = time.monotonic()
+        try:
+            for future in self._commit_futures:
+                future.result()
+            if client.process_count() > 1:
+                self._wait_for_others(f"tensorstore_checkpoint_{number}")
+            if client.process_index() == 0:
+                on_commit_callback()
+                if client.process_count() > 1:
+                    self._client.key_value_set(f"tensorstore_committed_{number}", "committed")
+            logger.info("Checkpoint %d was committed in %.2f s", number, time.monotonic() - begun)
+        except Exception as error:
+            self._error = error
+
+    def _wait_for_others(self, name: str) -> None:
+        try:
+            self._client.wait_at_barrier(name, self._timeout_in_ms)
+        except JaxRuntimeError as error:
+            if "DEADLINE_EXCEEDED" not in str(error):
+                raise
+            raise BarrierTimeoutError(
+                f"Another process did not come to commit within timeout_secs, {self._timeout_in_ms // 1000}: {error}"
+            ) from error
+
+    def _add_futures(self, futures: Sequence[Any]) -> None:
+        self._commit_futures = futures
+
+    def _start_async_commit(self, on_commit_callback: Callable[[], None]) -> None:
+        self._number = next(_numbers)
+        self._thread = threading.Thread(target=self._commit, args=(on_commit_callback, self._number))
+        self._thread.start()
+
+    def check_for_errors(self) -> None:
+        """Raises what the last write raised, once."""
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+
+    def wait_until_finished(self) -> None:
+        """Waits until the last write is committed, by the first process too. Raises what it raised."""
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            thread.join()
+        self.check_for_errors()
+        if thread is not None and client.process_count() > 1:
+            self._client.blocking_key_value_get(f"tensorstore_committed_{self._number}", self._timeout_in_ms)
+
+
+class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBase):
+    """Writes arrays while the program goes on, and reads them."""
+
+    def serialize(
+        self,
+        arrays: Sequence[Any],
+        tensorstore_specs: Sequence[dict[str, Any]],
+        *,
+        on_commit_callback: Callable[[], None] | None = None,
+        transaction: Any = None,
+    ) -> None:
+        """Begins to write arrays; once all are on disk the first process calls `on_commit_callback`."""
+        self.wait_until_finished()
+        commits: list = []
+
+        async def run() -> None:
+            write = functools.partial(async_serialize, commit_future=commits, transaction=transaction)
+            await asyncio.gather(*tree.tree_leaves(tree.tree_map(write, arrays, tensorstore_specs)))
+
+        asyncio.run(run())
+        self._add_futures(commits)
+        self._start_async_commit(on_commit_callback or (lambda: None))
+
+    def serialize_with_paths(
+        self,
+        arrays: Sequence[Any],
+        paths: Sequence[str],
+        *,
+        on_commit_callback: Callable[[], None] | None = None,
+        transaction: Any = None,
+    ) -> None:
+        """As `serialize`, to the files of these paths."""
+        specs = [get_tensorstore_spec(path) for path in paths]
+        self.serialize(arrays, specs, on_commit_callback=on_commit_callback, transaction=transaction)
+
+    def deserialize(
+        self,
+        shardings: Sequence[Any],
+        tensorstore_specs: Sequence[dict[str, Any]],
+        global_shapes: Sequence[Any] | None = None,
+        dtypes: Sequence[Any] | None = None,
+        concurrent_gb: int = 32,
+    ) -> list:
+        """Reads arrays, when what is being written is there."""
+        self.wait_until_finished()
+        return run_deserialization(shardings, tensorstore_specs, global_shapes, dtypes, concurrent_gb)
+
+    def deserialize_with_paths(
+        self,
+        shardings: Sequence[Any],
+        paths: Sequence[str],
+        global_shapes: Sequence[Any] | None = None,
+        dtypes: Sequence[Any] | None = None,
+        concurrent_gb: int = 32,
+    ) -> list:
+        """As `deserialize`, from the files of these paths."""
+        specs = [get_tensorstore_spec(path) for path in paths]
+        return self.deserialize(shardings, specs, global_shapes, dtypes, concurrent_gb)

@@ -1,15 +1,107 @@
 """jax.experimental.colocated_python.func: functions that run beside devices."""
 
-from minijax.base.faces import Face
+import dataclasses
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
 
-_FACE = Face(
-    __name__,
-    (),
-    {},
-    missing={
-        "jax.experimental.colocated_python.{0} is not there yet: no Python runs beside devices.": """
-        FunctionInfo Specialization make_callable
-    """
-    },
-)
-__getattr__, __dir__ = _FACE.attribute, _FACE.names
+from minijax.api.shapes import ShapeDtypeStruct
+from minijax.base import dtypes, tree
+from minijax.run.array import ArrayImpl
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class FunctionInfo:
+    """A function, where it was written, and its signature."""
+
+    fun: Callable[..., Any]
+    fun_sourceinfo: str | None
+    fun_signature: inspect.Signature | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Specialization:
+    """What is known of a function's arguments, results and devices before it is called."""
+
+    in_specs_treedef: Any = None
+    in_specs_leaves: tuple[ShapeDtypeStruct, ...] | None = None
+    out_specs_fn: Callable[..., Any] | None = None
+    out_specs_treedef: Any = None
+    out_specs_leaves: tuple[ShapeDtypeStruct, ...] | None = None
+    devices: Any = None
+
+    def update(self, **fields: Any) -> "Specialization":
+        """This one with more fields. Raises ValueError for one that is known already."""
+        for name in fields:
+            if getattr(self, name) is not None:
+                raise ValueError(f"{name.removesuffix('_treedef').removesuffix('_leaves')} already specified")
+        if fields.get("devices") is not None:
+            fields["devices"] = tuple(fields["devices"])
+        return dataclasses.replace(self, **fields)
+
+
+def is_prng_key_dtype(dtype: Any) -> bool:
+    """Whether this is a dtype of random keys."""
+    return dtype is not None and dtypes.is_extended(dtype) and dtypes.issubdtype(dtype, dtypes.prng_key)
+
+
+def make_callable(
+    fun: Callable[..., Any], fun_sourceinfo: str | None, fun_signature: inspect.Signature | None
+) -> Callable[..., Any]:
+    """A function of arrays that runs where they lie."""
+    return _callable(FunctionInfo(fun, fun_sourceinfo, fun_signature), Specialization())
+
+
+def _callable(info: FunctionInfo, known: Specialization) -> Callable[..., Any]:
+    def specialize(
+        in_specs: Any = None, out_specs_fn: Callable[..., Any] | None = None, devices: Sequence[Any] | None = None
+    ) -> Callable[..., Any]:
+        """This function with its arguments described as (args, kwargs), its results by a function, and its devices."""
+        fields: dict[str, Any] = {}
+        if in_specs is not None:
+            leaves, treedef = tree.flatten(in_specs)
+            fields |= dict(in_specs_leaves=tuple(map(_spec, leaves)), in_specs_treedef=treedef)
+        if out_specs_fn is not None:
+            fields["out_specs_fn"] = out_specs_fn
+        if devices is not None:
+            fields["devices"] = devices
+        return _callable(info, known.update(**fields))
+
+    @functools.wraps(info.fun)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        return _run(info, known, args, kwargs)
+
+    setattr(run, "specialize", specialize)  # noqa: B010
+    return run
+
+
+def _spec(x: Any) -> ShapeDtypeStruct:
+    return ShapeDtypeStruct(x.shape, x.dtype, sharding=x.sharding)
+
+
+def _run(info: FunctionInfo, known: Specialization, args: tuple, kwargs: dict[str, Any]) -> Any:
+    leaves, treedef = tree.flatten((args, kwargs))
+    specs = list(map(_spec, leaves))
+    places = {spec.sharding._device_assignment for spec in specs}
+    if len(places) > 1:
+        raise ValueError(f"All arguments must use the same device list, but got multiple device lists: {places}.")
+    devices = known.devices if known.devices is not None else next(iter(places), None)
+    if not devices:
+        raise ValueError(
+            "No devices found. colocated_python function without input arguments must be first specialized with "
+            "devices."
+        )
+    if devices[0].platform != "cpu":
+        raise NotImplementedError(
+            f"colocated_python: no Python runs beside devices of platform {devices[0].platform}. Arrays on "
+            "`colocated_cpu_devices(devices)` can be handed to the function"
+        )
+    if known.out_specs_fn is not None:
+        in_args, in_kwargs = treedef.unflatten(specs)
+        known.out_specs_fn(*in_args, **in_kwargs)
+    results = info.fun(*args, **kwargs)
+    for x in tree.tree_leaves(results):
+        if not isinstance(x, ArrayImpl):
+            raise ValueError(f"colocated_python only supports jax.Array as input and output, but got {type(x)}.")
+    return results

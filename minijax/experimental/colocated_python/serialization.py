@@ -1,15 +1,12 @@
-"""jax.experimental.colocated_python.serialization: what is sent to run beside devices."""
+"""jax.experimental.colocated_python.serialization: the type of lists of devices, which libraries ask for."""
 
 from minijax.base.faces import Face
 
 _FACE = Face(
     __name__,
     (),
-    {},
-    missing={
-        "jax.experimental.colocated_python.{0} is not there yet: no Python runs beside devices.": """
-        DeviceList
     """
-    },
+minijax.run.client: DeviceList
+""",
 )
 __getattr__, __dir__ = _FACE.attribute, _FACE.names

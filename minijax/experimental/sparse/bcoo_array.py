@@ -9,6 +9,7 @@ import minijax.numpy as jnp
 from minijax import lax
 from minijax.api.vmap import register_vmappable
 from minijax.base import dtypes, tree
+from minijax.base.naming import known_as
 from minijax.experimental.sparse._base import JAXSparse, late, operator
 from minijax.experimental.sparse.util import Shape, SparseInfo
 from minijax.higher.cond import cond
@@ -59,6 +60,7 @@ def validated(data: Buffer, indices: Buffer, shape: Sequence[int]) -> BCOOProper
 
 
 @tree.register_pytree_node_class
+@known_as("jax.experimental.sparse.bcoo.BCOO")
 class BCOO(JAXSparse):
     """A sparse array in batched coordinate format.
 

@@ -13,6 +13,7 @@ import minijax.numpy as jnp
 from minijax import lax
 from minijax.api.vmap import register_vmappable
 from minijax.base import dtypes, tree
+from minijax.base.naming import known_as
 from minijax.experimental.sparse._base import JAXSparse, operator
 from minijax.experimental.sparse.bcoo_array import BCOO, Buffer
 from minijax.experimental.sparse.bcoo_dense import bcoo_extract_p, bcoo_fromdense_p, bcoo_todense_p
@@ -199,6 +200,7 @@ bcsr_todense_p, bcsr_extract_p, bcsr_fromdense_p, bcsr_dot_general_p = ToDense()
 
 
 @tree.register_pytree_node_class
+@known_as("jax.experimental.sparse.bcsr.BCSR")
 class BCSR(JAXSparse):
     """A sparse array in batched compressed rows.
 

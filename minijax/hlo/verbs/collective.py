@@ -24,7 +24,7 @@ class Collective(Reduction):
 
     def all_reduce(self, x: Name, aval: ShapedArray, groups: Any, reducer: Build | str) -> Name:
         attrs = f"{_collective(groups)}, use_global_device_ids"
-        return self.op("all_reduce", (x,), (aval,), (aval,), attrs, (self._reducer(reducer, (aval,)),))[0]
+        return self.op("all_reduce", (x,), (aval,), (aval,), attrs, (self._reducer(reducer, (aval,), "all_reduce"),))[0]
 
     def all_gather(self, x: Name, aval: ShapedArray, out: ShapedArray, dim: int, groups: Any) -> Name:
         attrs = f"all_gather_dim = {dim} : i64, {_collective(groups)}, use_global_device_ids"
@@ -34,7 +34,9 @@ class Collective(Reduction):
         self, x: Name, aval: ShapedArray, out: ShapedArray, dim: int, groups: Any, reducer: Build | str
     ) -> Name:
         attrs = f"{_collective(groups)}, scatter_dimension = {dim} : i64, use_global_device_ids"
-        return self.op("reduce_scatter", (x,), (aval,), (out,), attrs, (self._reducer(reducer, (aval,)),))[0]
+        return self.op(
+            "reduce_scatter", (x,), (aval,), (out,), attrs, (self._reducer(reducer, (aval,), "reduce_scatter"),)
+        )[0]
 
     def all_to_all(self, x: Name, aval: ShapedArray, out: ShapedArray, split_dim: int, concat_dim: int,
                    split_count: int, groups: Any) -> Name:  # fmt: skip

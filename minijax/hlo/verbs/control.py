@@ -1,5 +1,6 @@
 """Verbs of control flow, calls of functions and custom calls, and order."""
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -8,14 +9,15 @@ import numpy as np
 from minijax.base import dtypes
 from minijax.hlo import spell
 from minijax.hlo.locations import Surroundings
+from minijax.hlo.sizes import Sizes, has_sizes
 from minijax.hlo.spell import attribute, types_of
-from minijax.hlo.writer import FLAG, Avals, Build, Names, Region, Writer
+from minijax.hlo.writer import FLAG, INDEX, Avals, Build, Names, Region
 from minijax.ir.types import Name, ShapedArray
 
 _HOST_CALLS = {"cpu": "cpu", "cuda": "gpu", "rocm": "gpu"}  # in the names of XLA's targets
 
 
-class Control(Writer):
+class Control(Sizes):
     """Loops, branches, shared functions, and custom calls."""
 
     callbacks: list[Any]
@@ -45,10 +47,30 @@ class Control(Writer):
         regions = [Region((), outs, branch) for branch in branches]
         return self.op("case", (index,), (ShapedArray((), dtypes.int32),), outs, "", regions)
 
+    def looked_up(self, index: Name, items: Sequence[int]) -> Name:
+        """The item, of a fixed sequence of them, that an int32 index numbers."""
+        branches = [lambda i=i: [self.constant(i, INDEX)] for i in items]
+        return self.case_(index, branches, [INDEX])[0]
+
+    def written_case(self, index: Name, branches: Sequence[tuple[Sequence[str], Names]], outs: Avals) -> list[Name]:
+        """As `case_`, of branches that are given as lines, indented as in a region here, and the names of results."""
+
+        def build(lines, results):
+            self.lines += lines
+            return results
+
+        return self.case_(index, [functools.partial(build, *branch) for branch in branches], outs)
+
     def call(self, callee: str, operands: Names, ins: Avals, outs: Avals) -> list[Name]:
         """Calls the function with symbol `callee`."""
         call = "call" if self._in == "    " else "func.call"
         return self.results(f"{call} {callee}({', '.join(operands)})", ins, outs)
+
+    def call_program(self, callee: str, operands: Names, ins: Avals, outs: Avals) -> list[Name]:
+        """As `call`, of a function that takes the program's globals first."""
+        return self.call(
+            callee, [*self.globals.values(), *operands], [*map(self.global_type, self.globals), *ins], outs
+        )
 
     def composite(self, name: str, decomposition: str, operands: Names, ins: Avals, outs: Avals,
                   attributes: Mapping[str, Any], version: int = 0) -> list[Name]:  # fmt: skip
@@ -64,15 +86,21 @@ class Control(Writer):
     def call_shared(self, name: str, key: Any, operands: Names, ins: Avals, outs: Avals, build: Build) -> list[Name]:
         """Calls a private function, which `build` writes at the first call with this key and these types."""
         self._height = max(self._height, 1)
-        return self.call(self.shared(name, key, ins, outs, build), operands, ins, outs)
+        return self.call_program(self._shared(name, key, ins, outs, build), operands, ins, outs)
 
     def shared(self, name: str, key: Any, ins: Avals, outs: Avals, build: Build, visibility: str = "private ") -> str:
         """The symbol of a function, which `build` writes the first time with this key and these types."""
-        key = (key, *ins, *outs), name, self.manual
+        outer, self.globals = self.globals, {}
+        callee = self._shared(name, key, ins, outs, build, visibility)
+        self.globals = outer
+        return callee
+
+    def _shared(self, name, key, ins, outs, build, visibility="private "):
+        key = (key, *ins, *outs), name, self.platforms, self.manual
         if key not in self._called:
             callee = self.unique_symbol(name)
             outer, self.around = self.around, Surroundings()
-            self.typed_function(f"{visibility}{callee}", ins, outs, lambda args: build(*args))
+            self.program_function(f"{visibility}{callee}", ins, outs, lambda args: build(*args))
             self.around = outer
             self._called[key] = callee, 1
         return self._called[key][0]
@@ -83,11 +111,14 @@ class Control(Writer):
                     result_layouts: Sequence[Sequence[int]] | None = None,
                     aliases: Mapping[int, int] | None = None, called: Sequence[str] = (),
                     frontend: Mapping[str, str] | None = None, sharding: str | None = None,
-                    sharding_rule: str | None = None) -> list[Name]:  # fmt: skip
+                    sharding_rule: str | None = None, shaped: bool = True) -> list[Name]:  # fmt: skip
         """Calls the function that is registered with XLA as `target`.
 
-        `aliases` maps operands to results; `called` are symbols; `frontend` are attributes that XLA hands on.
+        `aliases` maps operands to results; `called` are symbols; `frontend` are attributes that XLA hands on. Shapes of
+        results that the program computes are operands too, if `shaped`.
         """
+        if self.reduction is not None:  # XLA would end the process
+            raise NotImplementedError(f"Cannot lower effectful `{self.reduction}`: its function calls `{target}`")
         attrs = {}
         if frontend:
             attrs["mhlo.frontend_attributes"] = attribute(frontend)
@@ -97,7 +128,7 @@ class Control(Writer):
             attrs["sdy.sharding_rule"] = sharding_rule
         if api_version == 4:
             attrs["backend_config"] = '""'
-            attrs["mhlo.backend_config"] = attribute(backend_config or {})
+            attrs[spell.TYPED_CONFIG] = attribute(backend_config or {})
         else:
             config = backend_config if isinstance(backend_config, bytes) else str(backend_config or "")
             attrs["backend_config"] = spell.string(config)
@@ -105,6 +136,11 @@ class Control(Writer):
                 attrs["api_version"] = f"{api_version} : i32"
         if has_side_effect:
             attrs["has_side_effect"] = "true"
+        if shaped and any(map(has_sizes, outs)):
+            attrs["indices_of_shape_operands"] = spell.dense(np.arange(len(ins), len(ins) + len(outs)))
+            lists = [self.size_list(spell.physical(a).shape) for a in outs]
+            operands, ins = (*operands, *lists), (*ins, *[self.list_type(spell.physical(a).ndim) for a in outs])
+            operand_layouts = operand_layouts and [*operand_layouts, *[(0,)] * len(outs)]
         if operand_layouts is not None and result_layouts is not None:
             attrs["operand_layouts"] = f"[{', '.join(map(spell.layout, operand_layouts))}]"
             attrs["result_layouts"] = f"[{', '.join(map(spell.layout, result_layouts))}]"

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from minijax.base import dtypes
+from minijax.hlo.sizes import are_known, has_sizes
 from minijax.hlo.spell import attribute, int_array, int_list, physical, suffix_of
 from minijax.hlo.verbs.elementwise import Elementwise
 from minijax.hlo.writer import FLAG, Avals, Build, Names
@@ -18,6 +19,8 @@ class Index(Elementwise):
         if suffix_of(aval):
             return self._pad_extended(x, value, aval, out, low, high, interior)
         single = ShapedArray((), aval.dtype)
+        if has_sizes(out) and not are_known((*low, *high)):
+            return self.sized("dynamic_pad", (x, value), (aval, single), (low, high, interior), out)
         edges = [int_list(tuple(e)) for e in (low, high, interior)]
         text = f"stablehlo.pad {x}, {value}, low = {edges[0]}, high = {edges[1]}, interior = {edges[2]}"
         return self.result(text, (aval, single), out)
@@ -44,10 +47,21 @@ class Index(Elementwise):
 
     def dynamic_slice(self, x: Name, starts: Names, aval: ShapedArray, index_avals: Avals, out: ShapedArray) -> Name:
         starts, index_avals = self._with_suffix_starts(starts, index_avals, aval)
+        if has_sizes(out):
+            return self._sized_dynamic_slice(x, starts, physical(aval), index_avals, physical(out))
         sizes = int_list(physical(out).shape)
         return self.result(
             f"stablehlo.dynamic_slice {', '.join((x, *starts))}, sizes = {sizes}", (aval, *index_avals), out
         )
+
+    def _sized_dynamic_slice(self, x, starts, aval, index_avals, out):
+        kind, places = self.size_type, []
+        for start, index, size, length in zip(starts, index_avals, aval.shape, out.shape, strict=True):
+            start = start if index.dtype == kind.dtype else self.convert(start, index, kind)
+            last = self.size(size - length)
+            places.append(self.clamp(self.size(0), start, last, kind))
+        limits = [self.add_sizes(p, d) for p, d in zip(places, out.shape, strict=True)]
+        return self.sized("real_dynamic_slice", (x,), (aval,), (places, limits, (1,) * out.ndim), out)
 
     def dynamic_update_slice(
         self, x: Name, update: Name, starts: Names, aval: ShapedArray, update_aval: ShapedArray, index_avals: Avals
@@ -74,10 +88,12 @@ class Index(Elementwise):
             start_index_map=start_index_map,
             index_vector_dim=indices_aval.ndim - 1,
         )
-        attrs = (
-            f"dimension_numbers = #stablehlo.gather<{numbers}>, "
-            f"indices_are_sorted = {attribute(indices_are_sorted)}, slice_sizes = {int_array(slice_sizes)}"
-        )
+        is_sorted = attribute(indices_are_sorted)
+        attrs = f"dimension_numbers = #stablehlo.gather<{numbers}>, indices_are_sorted = {is_sorted}"
+        if not are_known(slice_sizes):
+            sizes, kind = self.size_list(slice_sizes), self.list_type(len(slice_sizes))
+            return self.op("dynamic_gather", (x, indices, sizes), (aval, indices_aval, kind), (out,), attrs)[0]
+        attrs += f", slice_sizes = {int_array(slice_sizes)}"
         return self.op("gather", (x, indices), (aval, indices_aval), (out,), attrs)[0]
 
     def scatter(self, operands: Names, indices: Name, updates: Names, avals: Avals, indices_aval: ShapedArray,
@@ -104,7 +120,7 @@ class Index(Elementwise):
         if reducer is None:
             reducer = lambda *names: names[len(avals) :]  # noqa: E731
         ins = (*avals, indices_aval, *update_avals)
-        regions = (self._reducer(reducer, avals),)
+        regions = (self._reducer(reducer, avals, "scatter"),)
         return self.op("scatter", (*operands, indices, *updates), ins, avals, attrs, regions)
 
 

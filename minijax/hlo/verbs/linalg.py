@@ -5,7 +5,8 @@ from typing import Any
 
 from minijax.hlo import spell
 from minijax.hlo.shardy import batched_rule
-from minijax.hlo.spell import attribute, int_list
+from minijax.hlo.sizes import are_known, has_sizes
+from minijax.hlo.spell import attribute, int_array, int_list
 from minijax.hlo.verbs.control import Control
 from minijax.hlo.writer import Avals, Names
 from minijax.ir.types import Name, ShapedArray
@@ -57,6 +58,19 @@ class Linalg(Control):
                     reverse: Sequence[bool] | None = None,
                     precision: tuple[str, str] | None = ("DEFAULT", "DEFAULT")) -> Name:  # fmt: skip
         """Specs are those of `ConvDimensionNumbers`: axes of (batch or out, feature or in, *spatial)."""
+        numbers = f"{_axes('bf', lhs_spec)}x{_axes('oi', rhs_spec)}->{_axes('bf', out_spec)}"
+        groups = ("batch", batch_group_count), ("feature", feature_group_count)
+        attrs = ", ".join([f"{name}_group_count = {count} : i64" for name, count in groups])
+        if precision is not None:
+            names = ", ".join([f"#stablehlo<precision {p}>" for p in precision])
+            attrs += f", precision_config = [{names}]"
+        if not all(map(are_known, padding)):
+            pads, kind = self.size_pairs(padding)
+            attrs += (
+                f", dimension_numbers = #stablehlo.conv<{numbers}>, window_strides = {int_array(strides)}, "
+                f"lhs_dilation = {int_array(lhs_dilation)}, rhs_dilation = {int_array(rhs_dilation)}"
+            )
+            return self.op("dynamic_conv", (x, kernel, pads), (lhs, rhs, kind), (out,), attrs)[0]
         flags = ", ".join(map(attribute, reverse or [False] * len(strides)))
         pads = ", ".join([f"[{a}, {b}]" for a, b in padding])
         window = (
@@ -64,12 +78,6 @@ class Linalg(Control):
             f"lhs_dilate = {int_list(tuple(lhs_dilation))}, "
             f"rhs_dilate = {int_list(tuple(rhs_dilation))}, reverse = [{flags}]"
         )
-        groups = ("batch", batch_group_count), ("feature", feature_group_count)
-        attrs = ", ".join([f"{name}_group_count = {count} : i64" for name, count in groups])
-        if precision is not None:
-            names = ", ".join([f"#stablehlo<precision {p}>" for p in precision])
-            attrs += f", precision_config = [{names}]"
-        numbers = f"{_axes('bf', lhs_spec)}x{_axes('oi', rhs_spec)}->{_axes('bf', out_spec)}"
         text = (
             f"stablehlo.convolution({x}, {kernel}) dim_numbers = {numbers}, "
             f"window = {{{window if strides else ''}}} {{{attrs}}}"
@@ -102,7 +110,8 @@ class Linalg(Control):
         return self.custom_call(
             target, operands, ins, outs, backend_config=config, aliases=aliases,
             operand_layouts=layouts[0], result_layouts=layouts[1],
-            frontend={"num_batch_dims": str(n)}, sharding_rule=batched_rule(ins, outs, n),
+            frontend={"num_batch_dims": str(n)},
+            sharding_rule=None if any(map(has_sizes, (*ins, *outs))) else batched_rule(ins, outs, n),
         )  # fmt: skip
 
 

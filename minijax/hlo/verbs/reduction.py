@@ -1,22 +1,33 @@
 """Verbs that fold arrays: reductions, windows, sorting."""
 
 from collections.abc import Sequence
+from typing import Any
 
+from minijax.hlo.sizes import Sizes, are_known
 from minijax.hlo.spell import attribute, int_array, int_list, int_pairs, physical, results_of, type_of
-from minijax.hlo.writer import FLAG, Avals, Build, Names, Region, Writer
+from minijax.hlo.writer import FLAG, Avals, Build, Names, Region
 from minijax.ir.types import Name, ShapedArray
 
 
-class Reduction(Writer):
+class Reduction(Sizes):
     """Operations with a region that joins two elements, and the search for the largest."""
 
-    def _reducer(self, reducer: Build | str, avals: Avals) -> Region:
-        """A region over two scalars of each type; a string names a binary operation."""
+    custom_call: Any
+
+    def _reducer(self, reducer: Build | str, avals: Avals, operation: str) -> Region:
+        """A region over two scalars of each type, of an operation; a string names a binary operation."""
         units = [ShapedArray((), physical(a).dtype) for a in avals]
         if isinstance(reducer, str):
             name = reducer
-            reducer = lambda x, y: self.binary(name, x, y, units[0])  # noqa: E731
-        return Region((*units, *units), units, reducer)
+            return Region((*units, *units), units, lambda x, y: self.binary(name, x, y, units[0]))
+
+        def build(*names):
+            outer, self.reduction = self.reduction, operation
+            results = reducer(*names)
+            self.reduction = outer
+            return results
+
+        return Region((*units, *units), units, build)
 
     def reduce(
         self, operands: Names, inits: Names, avals: Avals, outs: Avals, axes: Sequence[int], reducer: Build | str
@@ -30,21 +41,34 @@ class Reduction(Writer):
             )
             return [self.result(text, (avals[0], units[0]), outs[0])]
         ins, attrs = (*avals, *units), f"dimensions = {int_array(axes)}"
-        return self.op("reduce", (*operands, *inits), ins, outs, attrs, (self._reducer(reducer, avals),))
+        return self.op("reduce", (*operands, *inits), ins, outs, attrs, (self._reducer(reducer, avals, "reduce"),))
 
     def reduce_window(self, operands: Names, inits: Names, avals: Avals, outs: Avals, reducer: Build | str, *,
                       window_dimensions: Sequence[int], window_strides: Sequence[int],
                       padding: Sequence[tuple[int, int]], base_dilation: Sequence[int],
                       window_dilation: Sequence[int]) -> list[Name]:  # fmt: skip
         units = [ShapedArray((), a.dtype) for a in avals]
+        lists = window_dimensions, window_strides, base_dilation, window_dilation
+        if not all(map(are_known, (*lists, *padding))):
+            return self._sized_window((*operands, *inits), (*avals, *units), outs, reducer, lists, padding)
         attrs = (
             f"base_dilations = {int_array(base_dilation)}, padding = {int_pairs(padding)}, window_dilations = "
             f"{int_array(window_dilation)}, window_dimensions = {int_array(window_dimensions)}, "
             f"window_strides = {int_array(window_strides)}"
         )
-        return self.op(
-            "reduce_window", (*operands, *inits), (*avals, *units), outs, attrs, (self._reducer(reducer, avals),)
-        )
+        regions = (self._reducer(reducer, avals, "reduce_window"),)
+        return self.op("reduce_window", (*operands, *inits), (*avals, *units), outs, attrs, regions)
+
+    def _sized_window(self, operands, ins, outs, reducer, lists, padding):
+        region = self._reducer(reducer, outs, "reduce_window")
+        name = f"reduce_window_{'_'.join([a.dtype.name for a in outs])}_reducer"
+        callee = self.unique_symbol(name)
+        self.typed_function(callee, region.args, region.outs, lambda names: region.build(*names))
+        pads, kind = self.size_pairs(padding)
+        return self.custom_call(
+            "stablehlo.dynamic_reduce_window", (*operands, *map(self.size_list, lists), pads),
+            (*ins, *[self.list_type(len(s)) for s in lists], kind), outs, api_version=2, called=[callee], shaped=False,
+        )  # fmt: skip
 
     def select_and_scatter(self, x: Name, source: Name, init: Name, aval: ShapedArray, source_aval: ShapedArray,
                            select: Build, scatter: Build | str, *, window_dimensions: Sequence[int],
@@ -55,7 +79,7 @@ class Reduction(Writer):
             f"padding = {int_pairs(padding)}, window_dimensions = {int_array(window_dimensions)}, "
             f"window_strides = {int_array(window_strides)}"
         )
-        regions = (Region((unit, unit), (FLAG,), select), self._reducer(scatter, (aval,)))
+        regions = (Region((unit, unit), (FLAG,), select), self._reducer(scatter, (aval,), "select_and_scatter"))
         ins = (aval, source_aval, unit)
         return self.op("select_and_scatter", (x, source, init), ins, (aval,), attrs, regions)[0]
 
@@ -67,6 +91,9 @@ class Reduction(Writer):
         return self.op("sort", operands, avals, avals, attrs, regions)
 
     def top_k(self, x: Name, aval: ShapedArray, outs: Avals, k: int) -> list[Name]:
+        if not are_known((k,)):
+            operands, ins, target = (x, self.size(k)), (aval, self.size_type), "stablehlo.dynamic_top_k"
+            return self.custom_call(target, operands, ins, outs, api_version=2, shaped=False)
         left, right = self._stemmed("values"), self._stemmed("indices")
         self.line(f"{left}, {right} = chlo.top_k({x}, k = {k}) : {type_of(aval)} -> {results_of(outs)}")
         return [left, right]

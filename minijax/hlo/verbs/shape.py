@@ -6,14 +6,15 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes
+from minijax.hlo.sizes import Sizes, are_known, has_sizes
 from minijax.hlo.spell import int_list, physical, results_of, suffix_of, type_of
-from minijax.hlo.writer import Avals, Names, Writer
+from minijax.hlo.writer import Avals, Names
 from minijax.ir.types import Name, ShapedArray
 
 _TWO_BITS = frozenset((dtypes.int2, dtypes.uint2))
 
 
-class Shape(Writer):
+class Shape(Sizes):
     """Filled arrays, random bits, and moves of whole axes."""
 
     # ---- filled arrays ----------------------------------------------------------------------------
@@ -30,12 +31,20 @@ class Shape(Writer):
         return self.full(0, aval)
 
     def iota(self, dim: int, aval: ShapedArray) -> Name:
+        if has_sizes(aval):
+            return self.sized("dynamic_iota", (), (), [aval.shape], aval, f", dim = {dim}")
         return self.assign(f"stablehlo.iota dim = {dim} : {type_of(aval)}")
 
     def rng_bit_generator(
         self, key: Name, key_aval: ShapedArray, out: ShapedArray, algorithm: str = "DEFAULT"
     ) -> list[Name]:
         """The new key and the bits; `algorithm` is DEFAULT, THREE_FRY or PHILOX."""
+        if has_sizes(out):
+            text = (
+                f"stablehlo.custom_call @stablehlo.dynamic_rng_bit_generator({key}, {self.size_list(out.shape)}) "
+                f"{{api_version = 2 : i32, rng_algorithm = #stablehlo<rng_algorithm {algorithm}>}}"
+            )
+            return self.results(text, (key_aval, self.list_type(out.ndim)), (key_aval, out))
         left, right = self._stemmed("output_state"), self._stemmed("output")
         self.line(
             f"{left}, {right} = stablehlo.rng_bit_generator {key}, algorithm = {algorithm} : "
@@ -55,7 +64,10 @@ class Shape(Writer):
         """Axis i of `x` becomes axis `dims[i]` of the result."""
         if suffix := suffix_of(aval):
             dims = (*dims, *range(out.ndim, out.ndim + len(suffix)))
-        return self.map_to("broadcast_in_dim", x, aval, out, f", dims = {int_list(tuple(dims))}")
+        how = f", dims = {int_list(tuple(dims))}"
+        if has_sizes(out):
+            return self.sized("dynamic_broadcast_in_dim", (x,), (aval,), [physical(out).shape], out, how)
+        return self.map_to("broadcast_in_dim", x, aval, out, how)
 
     def broadcast_to(self, x: Name, aval: ShapedArray, shape: tuple[int, ...]) -> Name:
         """As NumPy broadcasts: the axes of `x` are the last ones, those of size 1 grow."""
@@ -63,6 +75,8 @@ class Shape(Writer):
         return self.broadcast_in_dim(x, aval, out, range(len(shape) - aval.ndim, len(shape)))
 
     def reshape(self, x: Name, aval: ShapedArray, out: ShapedArray) -> Name:
+        if has_sizes(out):
+            return self.sized("dynamic_reshape", (x,), (aval,), [physical(out).shape], out)
         return self.map_to("reshape", x, aval, out)
 
     def transpose(self, x: Name, aval: ShapedArray, out: ShapedArray, permutation: Sequence[int]) -> Name:
@@ -73,9 +87,16 @@ class Shape(Writer):
     def slice(self, x: Name, aval: ShapedArray, out: ShapedArray, start: Sequence[int], limit: Sequence[int],
               strides: Sequence[int] | None = None) -> Name:  # fmt: skip
         strides = strides or (1,) * aval.ndim
+        if has_sizes(out) or not are_known((*start, *limit)):
+            return self._sized_slice(x, aval, out, start, limit, strides)
         parts = [f"{a}:{b}" if s == 1 else f"{a}:{b}:{s}" for a, b, s in zip(start, limit, strides, strict=True)]
         parts += [f"0:{d}" for d in suffix_of(aval)]
         return self.map_to("slice", x, aval, out, f" [{', '.join(parts)}]")
+
+    def _sized_slice(self, x, aval, out, start, limit, strides):
+        suffix = suffix_of(aval)
+        lists = (*start, *(0,) * len(suffix)), (*limit, *suffix), (*strides, *(1,) * len(suffix))
+        return self.sized("real_dynamic_slice", (x,), (aval,), lists, out)
 
     def concatenate(self, operands: Names, ins: Avals, out: ShapedArray, dim: int) -> Name:
         if out.dtype in _TWO_BITS and self.platform == "cpu":  # which XLA crashes on

@@ -6,6 +6,7 @@ import numpy as np
 
 import minijax.numpy as jnp
 from minijax.base import dtypes
+from minijax.base.symbolic import min_dim
 from minijax.composed.linalg.matrices import adjoint, transposed, typed
 from minijax.composed.linalg.qr import geqp3_p, geqrf_p
 from minijax.dispatch.jitted import jitted
@@ -30,7 +31,7 @@ def _lu(a: Any, permute_l: bool) -> tuple:
     (a,) = _inexact(a)
     factors, _, order = lax_linalg.lu(a)
     dtype, (m, n) = typeof(a).dtype, typeof(a).shape
-    k = min(m, n)
+    k = min_dim(m, n)
     is_moved = order[None, :] == jnp.arange(m, dtype=typeof(order).dtype)[:, None]
     moved = jnp.real(jnp.array(is_moved).astype(dtype))
     lower = jnp.tril(factors, -1)[:, :k] + jnp.eye(m, k, dtype=dtype)
@@ -103,7 +104,7 @@ def qr_multiply(
     batch = jnp.broadcast_shapes(typeof(a).shape[:-2], typeof(c).shape[:-2])
     a, c = (jnp.broadcast_to(x, (*batch, *typeof(x).shape[-2:])) for x in (a, c))
     *_, m, n = typeof(a).shape
-    k, order = min(m, n), []
+    k, order = min_dim(m, n), []
     if pivoting:
         packed, pivots, taus = geqp3_p.bind(a, jnp.zeros((*batch, n), np.int32), use_magma=None)
         order = [pivots - 1]

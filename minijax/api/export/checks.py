@@ -1,0 +1,39 @@
+"""The checks that an export makes and a user may do without."""
+
+_PLATFORM, _CUSTOM_CALL = "platform", "custom_call:"
+
+
+class DisabledSafetyCheck:
+    """A check that is not made of an exported program, when it is exported or when it is called."""
+
+    def __init__(self, _impl: str):
+        self._impl = _impl
+
+    @classmethod
+    def platform(cls) -> "DisabledSafetyCheck":
+        """That the program runs on a platform that it was exported for."""
+        return cls(_PLATFORM)
+
+    @classmethod
+    def custom_call(cls, target_name: str) -> "DisabledSafetyCheck":
+        """That later versions have this target of custom calls too."""
+        return cls(f"{_CUSTOM_CALL}{target_name}")
+
+    def is_platform(self) -> bool:
+        """Whether it is the check of the platform."""
+        return self._impl == _PLATFORM
+
+    def is_custom_call(self) -> str | None:
+        """The target of custom calls that is not checked; None for another check."""
+        return self._impl.removeprefix(_CUSTOM_CALL) if self._impl.startswith(_CUSTOM_CALL) else None
+
+    def __str__(self):
+        return self._impl
+
+    __repr__ = __str__
+
+    def __eq__(self, other):
+        return isinstance(other, DisabledSafetyCheck) and self._impl == other._impl
+
+    def __hash__(self):
+        return hash(self._impl)

@@ -1,0 +1,133 @@
+"""`export`: from a jitted function to a program that can leave the process."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minijax.api.autodiff import vjp
+from minijax.api.export.checks import DisabledSafetyCheck
+from minijax.api.export.exported import Exported, abstract_sharding
+from minijax.api.export.versions import VERSIONS
+from minijax.api.jit import jit
+from minijax.api.shapes import ShapeDtypeStruct
+from minijax.api.stages import PjitFunction, Traced
+from minijax.base import config
+from minijax.dispatch.jitted import Jitted
+from minijax.dispatch.lowering import Lowered
+from minijax.hlo.exported import unguaranteed_calls
+from minijax.ir.effects import ordered_effects
+from minijax.ir.refs import AbstractRef
+from minijax.ir.trace import jaxpr_as_fun
+from minijax.run import client, portable
+
+_version = config.option("jax_export_calling_convention_version")
+_newest = config.option("jax_export_ignore_forward_compatibility")
+
+Rules = tuple[tuple[Any, Callable], ...]  # what lowers equations instead of their primitives
+
+
+def exporter(
+    fun_jit: Callable, platforms: Sequence[str] | None, disabled_checks: Sequence[DisabledSafetyCheck], rules: Rules
+) -> Callable[..., Exported]:
+    """The function of arguments, or of shapes and dtypes in their place, that exports `fun_jit` for them.
+
+    Raises ValueError for what is not jitted.
+    """
+    if isinstance(fun_jit, Jitted) and not isinstance(fun_jit, PjitFunction):  # a function of the library
+        fun_jit = PjitFunction(fun_jit.fun, fun_jit.options, fun_jit.resolved, fun_jit.name, fun_jit.signature)
+    if not (hasattr(fun_jit, "trace") and hasattr(fun_jit, "lower")):
+        raise ValueError(f"Function to be exported must be the result of `jit` but is: {fun_jit}")
+
+    def do_export(*args_specs: Any, **kwargs_specs: Any) -> Exported:
+        traced = fun_jit.trace(*args_specs, **kwargs_specs)
+        return exported_of(traced, tuple(platforms or (client.default_backend(),)), disabled_checks, rules)
+
+    return do_export
+
+
+def exported_of(
+    traced: Traced, platforms: tuple[str, ...], disabled_checks: Sequence[DisabledSafetyCheck], rules: Rules = ()
+) -> Exported:
+    """The program of a traced function."""
+    version = _version.value
+    if version not in VERSIONS:
+        raise ValueError(
+            f"The requested export calling convention version {version} is outside the range of supported versions "
+            f"[{VERSIONS[0]}..{VERSIONS[-1]}]"
+        )
+    if any(type(a) is AbstractRef for a in traced._flat_avals):
+        raise NotImplementedError(f"export: {traced.fun_name} takes references, which exported programs cannot")
+    lowered = traced._lowered(platforms, rules)
+    program = lowered._program
+    _check_calls(program, disabled_checks)
+    placement, out_avals = program.placement, tuple(traced._out_avals)
+    ins, outs = placement.in_shardings or (None,) * len(traced._flat_avals), placement.out_shardings
+    outs = outs or (None,) * len(out_avals)
+    effects = sorted(program.closed.effects, key=str)
+    ordered = tuple(ordered_effects.filter_in(effects))
+    named = [
+        tuple([abstract_sharding(s, a.ndim, placement.mesh) for s, a in zip(shardings, avals, strict=True)])
+        for shardings, avals in ((ins, traced._flat_avals), (outs, out_avals))
+    ]
+    return Exported(
+        fun_name=traced.fun_name,
+        in_tree=traced.in_tree,
+        in_avals=tuple(traced._flat_avals),
+        out_tree=traced.out_tree,
+        out_avals=tuple(
+            [a if s is None else a.in_space(s._memory_space) for a, s in zip(out_avals, outs, strict=True)]
+        ),
+        _has_named_shardings=True,
+        _in_named_shardings=named[0],
+        _out_named_shardings=named[1],
+        in_shardings_hlo=(None,) * len(ins),
+        out_shardings_hlo=(None,) * len(outs),
+        nr_devices=placement.num_devices,
+        platforms=platforms,
+        ordered_effects=ordered,
+        unordered_effects=tuple([e for e in effects if e not in ordered]),
+        disabled_safety_checks=tuple(disabled_checks),
+        mlir_module_serialized=portable.serialized(lowered._located, _newest.value),
+        calling_convention_version=version,
+        module_kept_var_idx=program.used,
+        uses_global_constants=program.module.is_polymorphic,
+        _get_vjp=lambda exported: _exported_vjp(traced, exported, ins, outs),
+    )
+
+
+def _check_calls(program: Lowered, disabled_checks: Sequence[DisabledSafetyCheck]) -> None:
+    """Raises where the program calls what other processes, or later versions, do not have."""
+    if program.module.callbacks:
+        raise NotImplementedError("serialization of host_callbacks is not yet implemented")
+    if program.module.watchers:
+        raise NotImplementedError("export: programs that call functions while they are compiled cannot be exported")
+    allowed = {target for check in disabled_checks if (target := check.is_custom_call()) is not None}
+    if "ALL" in allowed:
+        return
+    if lines := unguaranteed_calls(program.module.text, allowed):
+        raise ValueError(
+            "Cannot serialize code with custom calls whose targets have no compatibility guarantees. They may be "
+            "allowed with `disabled_checks=[DisabledSafetyCheck.custom_call(target)]`. Examples are:\n"
+            + "\n".join(lines[:5])
+        )
+
+
+def _exported_vjp(traced: Traced, exported: Exported, ins: Sequence, outs: Sequence) -> Exported:
+    """The program of the reverse derivative; `ins` and `outs` are how arguments and results lie."""
+    primal, count = jaxpr_as_fun(traced.jaxpr), len(exported.in_avals)
+
+    def fun_vjp_jax(*args_and_out_cts_flat_jax):
+        args, out_cts = args_and_out_cts_flat_jax[:count], args_and_out_cts_flat_jax[count:]
+        _, pullback = vjp(primal, *args)
+        return pullback(list(out_cts))
+
+    cts = [a.to_ct_aval() for a in exported.out_avals]
+    structs = [_struct(a, s) for a, s in zip((*exported.in_avals, *cts), (*ins, *outs), strict=True)]
+    options: dict[str, Any] = {}
+    if any(s is not None for s in (*ins, *outs)):
+        options = dict(in_shardings=(*ins, *outs), out_shardings=tuple(ins))
+    traced_vjp = jit(fun_vjp_jax, **options).trace(*structs)
+    return exported_of(traced_vjp, exported.platforms, exported.disabled_safety_checks)
+
+
+def _struct(aval: Any, sharding: Any) -> ShapeDtypeStruct:
+    return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=sharding)

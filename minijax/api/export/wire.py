@@ -1,0 +1,153 @@
+"""FlatBuffers: tables of fields as bytes, written with the package `flatbuffers`, and read with every place checked.
+
+A schema says of each table what its fields are, in the order of their slots: a kind of number, `string`, another
+table, or in brackets a vector of one of these. Tables are dicts; a field that has the default, 0 or None, is missing.
+"""
+
+import struct
+from collections.abc import Mapping
+from typing import Any
+
+from minijax.base.lazy import defer
+
+flatbuffers = defer("flatbuffers")
+
+Schema = Mapping[str, Mapping[str, str]]  # table -> field -> kind
+_NUMBERS = {"bool": "?", "i8": "b", "u8": "B", "i16": "h", "u16": "H", "u32": "I"}
+_SIZES = {kind: struct.calcsize(code) for kind, code in _NUMBERS.items()}
+_SLOTS = {"bool": "Bool", "i8": "Int8", "i16": "Int16", "u16": "Uint16", "u32": "Uint32"}
+_DEEPEST = 200  # tables within tables
+
+
+def encoded(schema: Schema, table: str, fields: Mapping[str, Any]) -> bytearray:
+    """A table as bytes; a dict that stands in it several times is written once.
+
+    Raises ImportError without the package.
+    """
+    try:
+        builder = flatbuffers.Builder(4096)
+    except ImportError as error:
+        raise ImportError(
+            "Exported programs are serialized with the package flatbuffers. Install it: `pip install flatbuffers`, or "
+            "with minijax: `pip install 'minijax[export]'`."
+        ) from error
+    builder.Finish(_Writer(schema, builder).table(table, fields))
+    return builder.Output()
+
+
+class _Writer:
+    def __init__(self, schema: Schema, builder: Any):
+        self._schema, self._builder = schema, builder
+        self._written: dict[int, int] = {}
+
+    def table(self, name: str, fields: Mapping[str, Any]) -> int:
+        """Writes a table; where it is."""
+        if id(fields) not in self._written:
+            self._written[id(fields)] = self._table(self._schema[name], fields)
+        return self._written[id(fields)]
+
+    def _table(self, kinds, fields):
+        b = self._builder
+        places = {
+            f: self._outside(k, fields[f]) for f, k in kinds.items() if k not in _NUMBERS and fields.get(f) is not None
+        }
+        b.StartObject(len(kinds))
+        for slot, (field, kind) in enumerate(kinds.items()):
+            value = fields.get(field)
+            if field in places:
+                b.PrependUOffsetTRelativeSlot(slot, places[field], 0)
+            elif value is not None:
+                getattr(b, f"Prepend{_SLOTS[kind]}Slot")(slot, value, 0)
+        return b.EndObject()
+
+    def _outside(self, kind, value):
+        """Writes what a field refers to."""
+        b = self._builder
+        if kind == "string":
+            return b.CreateString(value)
+        if kind == "[u8]":
+            return b.CreateByteVector(bytes(value))
+        if kind[0] != "[":
+            return self.table(kind, value)
+        inner = kind[1:-1]
+        if inner in _NUMBERS:
+            b.StartVector(_SIZES[inner], len(value), _SIZES[inner])
+            put = getattr(b, f"Prepend{_SLOTS[inner]}")
+        else:
+            value = [self._outside(inner, x) for x in value]
+            b.StartVector(4, len(value), 4)
+            put = b.PrependUOffsetTRelative
+        for x in reversed(value):
+            put(x)
+        return b.EndVector()
+
+
+def decoded(schema: Schema, table: str, data: bytes) -> dict[str, Any]:
+    """The table that the bytes hold. Raises ValueError where they are damaged."""
+    if len(data) < 8 or len(data) % 4:
+        raise ValueError(f"the serialized program is cut off: it has {len(data)} bytes")
+    reader = _Reader(schema, data)
+    return reader.table(table, reader.offset(0))
+
+
+class _Reader:
+    def __init__(self, schema: Schema, data: bytes):
+        self._schema, self._data = schema, data
+        self._read: dict[tuple[str, int], dict | None] = {}  # None: it is being read
+        self._depth = 0
+
+    def number(self, kind: str, at: int) -> Any:
+        if at < 0 or at + _SIZES[kind] > len(self._data):
+            raise ValueError(f"the serialized program is damaged: nothing is at byte {at}")
+        return struct.unpack_from("<" + _NUMBERS[kind], self._data, at)[0]
+
+    def offset(self, at: int) -> int:
+        """Where what the place refers to is."""
+        return at + self.number("u32", at)
+
+    def table(self, name: str, at: int) -> dict[str, Any]:
+        """The table at a place; the same one each time."""
+        key = name, at
+        if self._read.get(key, self) is None or self._depth > _DEEPEST:
+            raise ValueError("the serialized program is damaged: a table is part of itself")
+        if key not in self._read:
+            self._read[key] = None
+            self._depth += 1
+            self._read[key] = self._fields(self._schema[name], at)
+            self._depth -= 1
+        return self._read[key]  # pyright: ignore
+
+    def _fields(self, kinds, at):
+        slots = at - struct.unpack("<i", struct.pack("<I", self.number("u32", at)))[0]
+        size = self.number("u16", slots)
+        fields = {}
+        for slot, (field, kind) in enumerate(kinds.items()):
+            entry = 4 + 2 * slot
+            place = self.number("u16", slots + entry) if entry + 2 <= size else 0
+            fields[field] = self._value(kind, at + place) if place else None if kind not in _NUMBERS else 0
+        return fields
+
+    def _value(self, kind, at):
+        if kind in _NUMBERS:
+            return self.number(kind, at)
+        at = self.offset(at)
+        if kind == "string":
+            return self._string(at)
+        if kind[0] != "[":
+            return self.table(kind, at)
+        return self._vector(kind[1:-1], at)
+
+    def _string(self, at):
+        size, start = self.number("u32", at), at + 4
+        if start + size >= len(self._data) or self._data[start + size]:
+            raise ValueError("the serialized program is damaged: a text has no end")
+        return self._data[start : start + size].decode()
+
+    def _vector(self, inner, at):
+        size, start = self.number("u32", at), at + 4
+        width = _SIZES.get(inner, 4)
+        if start + size * width > len(self._data):
+            raise ValueError(f"the serialized program is damaged: a vector has {size} elements")
+        if inner == "u8":
+            return self._data[start : start + size]
+        return [self._value(inner, start + width * i) for i in range(size)]

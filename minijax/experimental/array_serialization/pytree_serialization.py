@@ -1,0 +1,171 @@
+"""jax.experimental.array_serialization.pytree_serialization: trees of arrays in a directory."""
+
+import asyncio
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from minijax.api.processes import sync_global_devices
+from minijax.api.shapes import ShapeDtypeStruct
+from minijax.base import dtypes, tree
+from minijax.experimental.array_serialization import pytree_serialization_utils as utils, tensorstore_impl
+from minijax.experimental.array_serialization.pytree_serialization_utils import PyTreeFuture
+from minijax.run import client
+
+_TREE, _ARRAYS = "pytreedef.json", "array_store"  # the names in jax's directories
+_ARRAY = re.compile(r"Array\((\w+)\[(.*)\]\)")
+
+
+def save(data: Any, directory: str | PathLike[str], *, overwrite: bool = True, ts_specs: Any = None) -> None:
+    """Writes a tree whose leaves are arrays or None; `ts_specs`, a prefix of it, says more of how tensorstore does.
+
+    Raises ValueError for other leaves, and where files are that are not to be written over; RuntimeError where those
+    are no earlier tree's.
+    """
+    root, (leaves, treedef) = _local(directory), utils.flattened(data)
+    if not all(x is None or _is_array(x) for x in leaves):
+        raise ValueError("For serialization, all leaves must be either None or jax.Array-like objects.")
+    given = _specs(treedef, ts_specs)
+    description = json.dumps(utils.described(treedef, list(map(_described, leaves))), indent=2)
+    if client.process_index() == 0:
+        _empty(root, overwrite)
+    _meet(root, "emptied")
+    several = client.process_count() > 1
+    number = client.process_index() if several else None
+    writes = []
+    for i, (x, more) in enumerate(zip(leaves, given, strict=True)):
+        if x is not None:
+            spec = tensorstore_impl.get_tensorstore_spec(root / _ARRAYS / str(i), process_idx=number, arr=x)
+            writes.append((x, tensorstore_impl.merge_nested_ts_specs(spec, more)))
+    asyncio.run(_all(tensorstore_impl.async_serialize, writes))
+    _meet(root, "written")
+    if client.process_index() == 0:
+        if several and writes:
+            _combine(root / _ARRAYS)
+        (root / _TREE).write_text(description)
+    _meet(root, "described")
+
+
+def load(directory: str | PathLike[str], shardings: Any, *, mask: Any = None, ts_specs: Any = None) -> Any:
+    """The tree in a directory, laid out as `shardings`, a prefix of it, says; None where `mask` is False.
+
+    Raises AssertionError where there is no directory.
+    """
+    root = _local(directory)
+    if not root.is_dir():
+        raise AssertionError(f"Checkpoint directory {root} does not exist")
+    described, treedef = _described_in(root)
+    laid = tree.flatten_axes("load shardings", treedef, shardings)
+    wanted = tree.flatten_axes("load mask", treedef, True if mask is None else mask)
+    given = _specs(treedef, ts_specs)
+    reads, places = [], []
+    for i, (leaf, form, is_wanted, more) in enumerate(zip(described, laid, wanted, given, strict=True)):
+        if leaf is not None and is_wanted:
+            spec = tensorstore_impl.get_tensorstore_spec(root / _ARRAYS / str(i))
+            reads.append((form, tensorstore_impl.merge_nested_ts_specs(spec, more)))
+            places.append(i)
+    results: list[Any] = [None] * len(described)
+    for i, x in zip(places, asyncio.run(_all(tensorstore_impl.async_deserialize, reads)), strict=True):
+        results[i] = x
+    return treedef.unflatten(results)
+
+
+def load_pytreedef(directory: str | PathLike[str]) -> Any:
+    """The tree in a directory, with descriptions in place of its arrays."""
+    leaves, treedef = _described_in(_local(directory))
+    return treedef.unflatten(leaves)
+
+
+def nonblocking_save(
+    data: Any, directory: str | PathLike[str], *, overwrite: bool = True, ts_specs: Any = None
+) -> PyTreeFuture:
+    """As `save`, while the program goes on."""
+    started = _started(lambda: save(data, directory, overwrite=overwrite, ts_specs=ts_specs))
+    started.pytree = tree.tree_map(lambda x: ShapeDtypeStruct(x.shape, x.dtype) if _is_array(x) else x, data)
+    return started
+
+
+def nonblocking_load(
+    directory: str | PathLike[str], shardings: Any, *, mask: Any = None, ts_specs: Any = None
+) -> PyTreeFuture:
+    """As `load`, while the program goes on."""
+    described = load_pytreedef(directory)
+    started = _started(lambda: load(directory, shardings, mask=mask, ts_specs=ts_specs))
+    started.pytree = described
+    return started
+
+
+def _started(call: Callable[[], Any]) -> PyTreeFuture:
+    with_one = ThreadPoolExecutor(1)
+    future = with_one.submit(call)
+    with_one.shutdown(wait=False)
+    return PyTreeFuture(future)
+
+
+async def _all(write: Callable, rows: list[tuple]) -> list:
+    return await asyncio.gather(*(write(*row) for row in rows))
+
+
+def _local(directory: str | PathLike[str]) -> Path:
+    text = os.fspath(directory)
+    if tensorstore_impl.is_remote_storage(text):
+        raise NotImplementedError(f"trees of arrays in buckets are not there yet: {text}")
+    return Path(text).absolute()
+
+
+def _is_array(x: Any) -> bool:
+    return hasattr(x, "shape") and hasattr(x, "dtype") and hasattr(x, "addressable_shards")
+
+
+def _specs(treedef: Any, prefix: Any) -> list:
+    """For each leaf its specification in a prefix of the tree."""
+    specs, prefix_def = tree.flatten(prefix, tensorstore_impl.is_tensorstore_spec_leaf)
+    return tree.broadcast_leaves(specs, prefix_def, treedef)
+
+
+def _described(x: Any) -> str | None:
+    return None if x is None else f"Array({x.dtype.name}[{', '.join(map(str, x.shape))}])"
+
+
+def _described_in(root: Path) -> tuple[list, Any]:
+    texts, treedef = utils.of_description(json.loads((root / _TREE).read_text()))
+    leaves: list[Any] = []
+    for text in texts:
+        found = _ARRAY.fullmatch(text or "")
+        if text is not None and (found is None or found[1] not in dtypes.BY_NAME):
+            raise ValueError(f"{root / _TREE} describes no array: {text!r}")
+        shape = tuple(int(n) for n in found[2].split(",") if n.strip()) if found else ()
+        leaves.append(ShapeDtypeStruct(shape, dtypes.BY_NAME[found[1]]) if found else None)
+    return leaves, treedef
+
+
+def _empty(root: Path, overwrite: bool) -> None:
+    """Makes the directory, without the tree that it may hold."""
+    root.mkdir(parents=True, exist_ok=True)
+    there = list(root.iterdir())
+    if there and not overwrite:
+        raise ValueError(f"Files already exist at path: `{root}`, but you specified `overwrite=False`")
+    if others := [path for path in there if path.name not in (_TREE, _ARRAYS)]:
+        raise RuntimeError(
+            f"Refusing to work on a directory that is not a previous checkpoint. Unrecognized paths: {others}. Remove "
+            f"them, if they are of no use, and {root} is taken"
+        )
+    (root / _TREE).unlink(missing_ok=True)
+    shutil.rmtree(root / _ARRAYS, ignore_errors=True)
+
+
+def _combine(arrays: Path) -> None:
+    """Makes a database of those that the processes have written, whose files it refers to."""
+    kvstores = [{"driver": "ocdbt", "base": f"file://{part}/"} for part in sorted(arrays.glob("process_*"))]
+    asyncio.run(tensorstore_impl.combine_kvstores({"driver": "ocdbt", "base": f"file://{arrays}/"}, kvstores))
+
+
+def _meet(root: Path, what: str) -> None:
+    if client.process_count() > 1:
+        sync_global_devices(f"{root} {what}")

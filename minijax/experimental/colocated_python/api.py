@@ -1,0 +1,54 @@
+"""jax.experimental.colocated_python.api: functions and objects that live beside devices."""
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax.experimental.colocated_python.func import make_callable
+from minijax.experimental.colocated_python.obj import wrap_class
+from minijax.ir.body import source_of
+from minijax.partition.meshes import Mesh
+from minijax.run import client
+
+
+def colocated_cpu_devices(devices_or_mesh: Sequence[Any] | Mesh) -> Any:
+    """The CPU devices beside these devices, in their order, or a mesh of them.
+
+    Raises ValueError where a process has fewer CPU devices than others.
+    """
+    if isinstance(devices_or_mesh, Mesh):
+        mesh = devices_or_mesh
+        devices = np.array(list(map(_beside, mesh._flat_devices_tuple)), dtype=object).reshape(mesh.devices.shape)
+        return Mesh(devices, mesh.axis_names, mesh.axis_types)
+    return list(map(_beside, devices_or_mesh))
+
+
+def _beside(device: Any) -> Any:
+    if device.platform == "cpu":
+        return device
+    cpus, number = client.local_devices(device.process_index, "cpu"), device.local_hardware_id
+    if number >= len(cpus):
+        raise ValueError(
+            f"colocated_cpu_devices: process {device.process_index} has {len(cpus)} CPU devices, too few for {device}: "
+            "`jax_num_cpu_devices` makes more"
+        )
+    return cpus[number]
+
+
+def colocated_python(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of arrays that is run where they lie; `specialize` says more of it.
+
+    Raises ValueError for results that are no arrays, and where nothing says on which devices it runs.
+    """
+    try:
+        signature = inspect.signature(fun)
+    except (ValueError, TypeError):
+        signature = None
+    return make_callable(fun, source_of(fun), signature)
+
+
+def colocated_python_class(cls: type) -> type:
+    """A class whose objects live beside devices: made at the first call of a method, which `specialize` may follow."""
+    return wrap_class(cls, source_of(cls))

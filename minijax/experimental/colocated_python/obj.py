@@ -1,0 +1,28 @@
+"""jax.experimental.colocated_python.obj: objects that live beside devices."""
+
+from collections.abc import Callable
+from typing import Any
+
+from minijax.experimental.colocated_python.func import make_callable
+
+
+def wrap_class(cls: type, cls_sourceinfo: str | None) -> type:
+    """A class of stand-ins for objects of `cls`, with its methods: an object is made when the first is called."""
+    names = [name for name in dir(cls) if not name.startswith("__") and callable(getattr(cls, name))]
+
+    def make(self: Any, *args: Any, **kwargs: Any) -> None:
+        made: list = []
+
+        def bound(name: str) -> Callable[..., Any]:
+            def method(*xs: Any, **named: Any) -> Any:
+                if not made:
+                    made.append(cls(*args, **kwargs))
+                return getattr(made[0], name)(*xs, **named)
+
+            method.__name__, method.__doc__ = name, getattr(cls, name).__doc__
+            return make_callable(method, cls_sourceinfo, None)
+
+        for name in names:
+            setattr(self, name, bound(name))
+
+    return type(cls.__name__, (), {"__init__": make, "__doc__": cls.__doc__, "__module__": cls.__module__})

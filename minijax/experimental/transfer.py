@@ -1,0 +1,12 @@
+"""jax.experimental.transfer: arrays sent from one process to another on request."""
+
+from minijax.base.faces import Face
+
+_FACE = Face(
+    __name__,
+    (),
+    """
+minijax.run.transfer_server: TransferConnection TransferServer make_error_array start_transfer_server
+""",
+)
+__getattr__, __dir__ = _FACE.attribute, _FACE.names

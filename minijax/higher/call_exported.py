@@ -1,0 +1,141 @@
+"""Calls of exported programs."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from minijax.base import config, tree
+from minijax.base.symbolic import SymbolicDim
+from minijax.base.symbolic_solver import OPERATIONS, AtOnce, solved, variables_of
+from minijax.hlo import spell
+from minijax.hlo.exported import merged, symbols_of
+from minijax.hlo.writer import INDEX, PLATFORM_INDEX, Names
+from minijax.ir.primitive import Primitive
+from minijax.ir.types import Aval, token_type
+from minijax.run import portable
+
+_uses_shardy = config.option("use_shardy_partitioner")
+
+
+class CallExported(Primitive):
+    """Calls a program that was exported; its functions become part of the text."""
+
+    name = "call_exported"
+    multiple_results = True
+    unites = False
+    constrains = False
+    in_one_memory = False
+
+    def infer(self, *avals, exported):
+        sizes = check_types(exported, avals)
+        return [_with_sizes(a, sizes) for a in exported.out_avals]
+
+    def effects(self, *avals, exported):
+        return frozenset((*exported.ordered_effects, *exported.unordered_effects))
+
+    def lower(self, e, ins, outs, *operands, exported):
+        _check_place(e, exported)
+        e.is_polymorphic |= exported.uses_global_constants
+        kept = exported.module_kept_var_idx
+        operands = _laid(e, operands, ins, exported._in_named_shardings)
+        operands = list(map(e.resized, operands, ins, exported.in_avals))
+        ordered = list(exported.ordered_effects)
+        tokens = [token_type] * len(ordered)
+        index, index_type = _platform_index(e, exported.platforms)
+        names = [*index, *map(e.tokens.__getitem__, ordered), *(operands[i] for i in kept)]
+        types = [*index_type, *tokens, *(exported.in_avals[i] for i in kept)]
+        results = e.call(_function(e, exported), names, types, [*tokens, *exported.out_avals])
+        e.tokens.update(zip(ordered, results, strict=False))
+        results = list(map(e.resized, results[len(ordered) :], exported.out_avals, outs))
+        return _laid(e, results, outs, exported._out_named_shardings)
+
+
+call_exported_p = CallExported()
+
+
+def argument_names(in_tree: Any) -> list[str]:
+    """`args[0]`, `kwargs['b']`, ...: the leaves of a call's arguments."""
+    paths, _ = tree.tree_flatten_with_path(in_tree.unflatten(range(in_tree.num_leaves)))
+    return [f"{('args', 'kwargs')[path[0].idx]}{tree.keystr(path[1:])}" for path, _ in paths]
+
+
+def check_types(exported: Any, avals: Sequence[Aval]) -> dict[str, Any]:
+    """The values of the program's dimension variables. Raises ValueError for arguments that do not fit it."""
+    for i, (have, want) in enumerate(zip(avals, exported.in_avals, strict=True)):
+        if have.ndim == want.ndim and have.dtype == want.dtype and all(map(_may_be, have.shape, want.shape)):
+            continue
+        name = argument_names(exported.in_tree)[i]
+        told = f"expected {want.shape} and called with {have.shape}"
+        if have.ndim != want.ndim:
+            raise ValueError(f"Rank mismatch for {name}: {told}")
+        if have.dtype != want.dtype:
+            raise ValueError(f"Dtype mismatch for {name}: expected {want.dtype} and called with {have.dtype}")
+        fits = list(map(_may_be, have.shape, want.shape))
+        raise ValueError(f"Shape mismatch for {name}.shape[{fits.index(False)}] (expected same constant): {told}")
+    shapes = [a.shape for a in exported.in_avals]
+    if not variables_of(shapes):
+        return {}
+    return solved(shapes, argument_names(exported.in_tree), AtOnce([a.shape for a in avals]))
+
+
+def _may_be(have: Any, want: Any) -> bool:
+    return isinstance(want, SymbolicDim) or have == want
+
+
+def _with_sizes(aval: Aval, sizes: Mapping[str, Any]) -> Aval:
+    """A type in whose shape dimension variables have values."""
+    if not sizes:
+        return aval
+    shape = [d.evaluate(sizes, OPERATIONS) if isinstance(d, SymbolicDim) else d for d in aval.shape]
+    return aval.update(shape=tuple(shape))
+
+
+def _check_place(e, exported):
+    """Raises ValueError where the program cannot run."""
+    name = exported.fun_name
+    if exported.nr_devices not in (1, e.num_partitions):
+        raise ValueError(
+            f"Function {name} was exported for {exported.nr_devices} devices and is called in a context with "
+            f"{e.num_partitions} devices, which is not allowed."
+        )
+    if exported.nr_devices > 1 and not exported._has_named_shardings:
+        raise NotImplementedError(f"Function {name} was exported with shardings of GSPMD, which are not there")
+    if exported.nr_devices > 1 and not _uses_shardy.value:
+        raise ValueError(
+            "The function was exported with shardy enabled but you are calling it with Shardy disabled. Please enable "
+            f"Shardy using `--jax_use_shardy_partitioner=True`. It is {name}"
+        )
+    unchecked = any(check.is_platform() for check in exported.disabled_safety_checks)
+    if not unchecked and not set(e.platforms).issubset(exported.platforms):
+        raise ValueError(
+            f"Function '{name}' was exported for platforms '{exported.platforms}' but it is used on '{e.platforms}'."
+        )
+
+
+def _platform_index(e, platforms) -> tuple[list, list]:
+    """Which of the exported program's platforms the present one is, as its first operand; none if it has but one."""
+    if len(platforms) == 1:
+        return [], []
+    places = [platforms.index(p) if p in platforms else 0 for p in e.platforms]
+    if len(places) == 1:
+        return [e.constant(places[0], INDEX)], [INDEX]
+    return [e.looked_up(e.globals[PLATFORM_INDEX], places)], [INDEX]
+
+
+def _laid(e, names: Names, avals: Sequence[Aval], shardings: Sequence) -> Names:
+    """Values where the program expects them to lie."""
+    if e.num_partitions == 1 or e.manual is not None:
+        return names
+    rows = zip(names, avals, shardings, strict=True)
+    return [x if s is None else e.sharding_constraint(x, a, s) for x, a, s in rows]
+
+
+def _function(e, exported) -> str:
+    """The symbol of the exported program's function, which is written at the first call."""
+    key = call_exported_p, exported
+    if key not in e._called:
+        parts = portable.parts_of(exported.mlir_module_serialized, symbols_of(e, f"call_exported_{exported.fun_name}"))
+        merged(e, parts.meshes.values(), parts.functions)
+        e._called[key] = spell.symbol(parts.main), 1
+    callee, height = e._called[key]
+    e._height = max(e._height, height)
+    return callee

@@ -1,0 +1,42 @@
+"""Texts of programs that leave the process: what they may call, and how one becomes part of another."""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+
+from minijax.hlo.emitter import Emitter
+
+_CUSTOM_CALL = re.compile(r'stablehlo\.custom_call @(?:"([^"]*)"|([\w$.\-]+))|call_target_name = "([^"]*)"')
+
+# Targets that later versions of XLA and of jaxlib will have too.
+_LAPACK = "gees geev gehrd geqrf gesdd getrf gtsv potrf trsm"
+_OF_REAL, _OF_COMPLEX = "orgqr syevd sytrd", "heevd hetrd ungqr"
+_ON_GPU = "geqrf gesvd gesvdj getrf orgqr potrf syevd sytrd"
+_GUARANTEED = frozenset(
+    [f"lapack_{kind}{name}_ffi" for kind in "sd" for name in f"{_LAPACK} {_OF_REAL}".split()]
+    + [f"lapack_{kind}{name}_ffi" for kind in "cz" for name in f"{_LAPACK} {_OF_COMPLEX}".split()]
+    + [f"{maker}solver_{name}_ffi" for maker in ("cu", "hip") for name in _ON_GPU.split()]
+    + [f"{maker}_{name}" for maker in ("cu", "hip") for name in ("lu_pivots_to_permutation", "threefry2x32_ffi")]
+    + [f"stablehlo.dynamic_{name}" for name in ("approx_top_k", "reduce_window", "rng_bit_generator", "top_k")]
+    + """AllocateBuffer ApproxTopK CreateBuffer Eigh LuDecomposition Pin ProductOfElementaryHouseholderReflectors Qr
+        SPMDFullToShardShape SPMDShardToFullShape Sharding Unpin annotate_device_placement cusparse_gtsv2_ffi
+        mosaic_gpu_v2 shape_assertion tf.call_tf_function tpu_custom_call""".split()
+)
+
+
+def unguaranteed_calls(text: str, allowed: Iterable[str]) -> list[str]:
+    """The lines that call targets that are neither guaranteed to last nor `allowed`."""
+    targets = _GUARANTEED.union(allowed)
+    lines = [(match, text.count("\n", 0, match.start())) for match in _CUSTOM_CALL.finditer(text)]
+    split = text.splitlines() if lines else []
+    return [split[n].strip() for match, n in lines if next(filter(None, match.groups())) not in targets]
+
+
+def merged(e: Emitter, meshes: Iterable[str], functions: Sequence[list[str]]) -> None:
+    """Adds the meshes and functions of another program, whose symbols are free in this one."""
+    e.preamble += meshes
+    e.functions += functions
+
+
+def symbols_of(e: Emitter, main: str) -> Callable[[str], str]:
+    """Names that are free in a program, for those of another, whose function `main` is to be called `main`."""
+    return lambda name: e.unique_symbol(main if name == "main" else name)[1:].strip('"')

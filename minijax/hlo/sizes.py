@@ -1,0 +1,151 @@
+"""Sizes that are known when a program runs: expressions of dimension variables, as scalars of the program."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+
+from minijax.base.symbolic_solver import Place
+from minijax.hlo import spell
+from minijax.hlo.spell import type_of, types_of
+from minijax.hlo.writer import FLAG, INDEX, Names, Writer
+from minijax.ir.types import Aval, Name, ShapedArray
+
+
+def has_sizes(aval: Aval) -> bool:
+    """Whether some size of an array of this type is known when the program runs, and not before."""
+    return "?" in type_of(aval)
+
+
+def are_known(sizes: Sequence) -> bool:
+    """Whether all sizes are ints."""
+    return all(isinstance(d, int | np.integer) for d in sizes)
+
+
+_BINARY = {"add": "add", "mul": "multiply", "max": "maximum", "min": "minimum"}
+
+
+class Expression(Protocol):
+    """A size as an expression of dimension variables."""
+
+    def evaluate(self, env: Mapping[str, Any], operations: Mapping[str, Callable[[Any, Any], Any]]) -> Any: ...
+
+
+Size = int | Name | Expression  # a name is that of a scalar
+
+
+class Sizes(Writer):
+    """Sizes as scalars and as lists, computed of the dimension variables among the program's globals."""
+
+    def __init__(self, *platforms: str):
+        super().__init__(*platforms)
+        self.operations = {name: partial(self._with, operation) for name, operation in _BINARY.items()}
+        self.operations |= {"floordiv": self._floordiv, "mod": self._mod}
+
+    def list_type(self, count: int) -> ShapedArray:
+        """The type of a list of so many sizes."""
+        return ShapedArray((count,), self.size_type.dtype)
+
+    def size(self, size: Size) -> Name:
+        """A size as a scalar."""
+        if isinstance(size, str):
+            return size
+        if isinstance(size, int | np.integer):
+            return self.constant(int(size), self.size_type)
+        return size.evaluate(self.globals, self.operations)
+
+    def add_sizes(self, x: Size, y: Size) -> Name:
+        return self._with("add", x, y)
+
+    def _with(self, operation: str, x: Size, y: Size) -> Name:
+        return self.binary(operation, self.size(x), self.size(y), self.size_type)
+
+    def _floordiv(self, x: Size, y: Size) -> Name:
+        x, y, is_off = self._divided(x, y)
+        quotient = self._with("divide", x, y)
+        return self._chosen(is_off, self._with("subtract", quotient, 1), quotient)
+
+    def _mod(self, x: Size, y: Size) -> Name:
+        x, y, is_off = self._divided(x, y)
+        remainder = self._with("remainder", x, y)
+        return self._chosen(is_off, self._with("add", remainder, y), remainder)
+
+    def _divided(self, x: Size, y: Size) -> tuple[Name, Name, Name]:
+        """The scalars, and whether XLA's quotient, which is rounded toward zero, is above theirs."""
+        x, y, aval = self.size(x), self.size(y), self.size_type
+        remainder = self.binary("remainder", x, y, aval)
+        signs = [self.unary("sign", v, aval) for v in (remainder, y)]
+        return x, y, self.binary("and", self._differ(remainder, self.size(0)), self._differ(*signs), FLAG)
+
+    def _differ(self, x: Name, y: Name) -> Name:
+        return self.result(f"stablehlo.compare NE, {x}, {y}, SIGNED", (self.size_type, self.size_type), FLAG)
+
+    def _chosen(self, flag: Name, x: Name, y: Name) -> Name:
+        return self.assign(f"stablehlo.select {flag}, {x}, {y} : {type_of(FLAG)}, {type_of(self.size_type)}")
+
+    def size_list(self, sizes: Sequence) -> Name:
+        """Sizes as an array of one axis."""
+        kind, whole = self.size_type, self.list_type(len(sizes))
+        if are_known(sizes):
+            return self.constant(np.array([int(d) for d in sizes], kind.dtype), whole)
+        one = ShapedArray((1,), kind.dtype)
+        parts = [self.map_to("reshape", self.size(d), kind, one) for d in sizes]
+        if len(parts) == 1:
+            return parts[0]
+        return self.result(f"stablehlo.concatenate {', '.join(parts)}, dim = 0", [one] * len(parts), whole)
+
+    def sizes_as(self, sizes: Sequence[Size], aval: ShapedArray) -> Name:
+        """Sizes as an array of one axis, of any dtype."""
+        if are_known(sizes):
+            return self.constant(np.asarray(sizes, aval.dtype), aval)
+        have, listed = self.list_type(len(sizes)), self.size_list(sizes)
+        return listed if have.dtype == aval.dtype else self.map_to("convert", listed, have, aval)
+
+    def size_pairs(self, pairs: Sequence[Sequence]) -> tuple[Name, ShapedArray]:
+        """Pairs of sizes as an array of two axes, and its type."""
+        flat, out = self.list_type(2 * len(pairs)), ShapedArray((len(pairs), 2), self.size_type.dtype)
+        return self.map_to("reshape", self.size_list([d for pair in pairs for d in pair]), flat, out), out
+
+    def resized(self, x: Name, aval: Aval, out: Aval) -> Name:
+        """A value whose type says more, or less, of its sizes."""
+        return x if type_of(aval) == type_of(out) else self.map_to("convert", x, aval, out)
+
+    def size_of_axis(self, x: Name, aval: ShapedArray, axis: int) -> Name:
+        """How long an axis is."""
+        size = self.map_to("get_dimension_size", x, aval, INDEX, f", dim = {axis}")
+        return size if self.size_type is INDEX else self.map_to("convert", size, INDEX, self.size_type)
+
+    def assert_size(self, relation: str, x: Size, y: Size, message: str, values: Sequence[Size]) -> None:
+        """Ends the program with `message`, whose numbers in braces are the values, unless `x >= y`, or `x == y`."""
+        kind, direction = self.size_type, {">=": "GE", "==": "EQ"}[relation]
+        text = f"stablehlo.compare {direction}, {self.size(x)}, {self.size(y)}, SIGNED"
+        flag = self.result(text, (kind, kind), FLAG)
+        names = ", ".join([flag, *map(self.size, values)])
+        how = {"api_version": "2 : i32", "error_message": spell.string(message), "has_side_effect": "true"}
+        types = types_of([FLAG, *[kind] * len(values)])
+        self.line(f"stablehlo.custom_call @shape_assertion({names}) {spell.dictionary(how)} : ({types}) -> ()")
+
+    def sized(self, text: str, operands: Names, ins: Sequence[Aval], lists: Sequence[Sequence], out: Aval,
+              attrs: str = "") -> Name:  # fmt: skip
+        """An operation `text` on operands and lists of sizes, with attributes behind them."""
+        names, types = [*operands, *map(self.size_list, lists)], [self.list_type(len(s)) for s in lists]
+        return self.result(f"stablehlo.{text} {', '.join(names)}{attrs}", (*ins, *types), out)
+
+
+class SizesOfArguments:
+    """Computes, in the text of a program, on the sizes of its arguments."""
+
+    def __init__(self, e: Sizes, names: Names, avals: Sequence[ShapedArray]):
+        self._e, self._names, self._avals = e, names, avals
+        self._sizes: dict[tuple[int, int], Name] = {}
+        self.operations = e.operations
+
+    def size(self, place: Place) -> Name:
+        at, axis = place.argument, place.axis
+        if (at, axis) not in self._sizes:
+            self._sizes[at, axis] = self._e.size_of_axis(self._names[at], self._avals[at], axis)
+        return self._sizes[at, axis]
+
+    def require(self, relation: str, x: Size, y: Size, message: str, values: Sequence[Size]) -> None:
+        self._e.assert_size(relation, x, y, message, values)

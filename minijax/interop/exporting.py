@@ -1,0 +1,27 @@
+"""`export`, with lowering rules of the user's."""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minijax.api.export.checks import DisabledSafetyCheck
+from minijax.api.export.exported import Exported
+from minijax.api.export.exporting import exporter
+from minijax.interop.lowering import by_rules
+
+
+def export(
+    fun_jit: Callable,
+    *,
+    platforms: Sequence[str] | None = None,
+    disabled_checks: Sequence[DisabledSafetyCheck] = (),
+    _override_lowering_rules: Sequence[tuple[Any, Any]] | None = None,
+) -> Callable[..., Exported]:
+    """Exports a jitted function: `export(f)(*args)` is its program for such arguments, or `ShapeDtypeStruct`s of them.
+
+    `platforms` are those that the program is for, by default the present one. Raises ValueError for what is not
+    jitted, and for programs with custom calls that later versions may not have.
+    """
+    pairs = _override_lowering_rules or ()
+    rules = tuple([(prim, functools.partial(by_rules, prim, {None: (rule, True)})) for prim, rule in pairs])
+    return exporter(fun_jit, platforms, disabled_checks, rules)

@@ -1,0 +1,78 @@
+"""Programs as portable artifacts: bytes that other versions of XLA read."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from jaxlib import _jax
+
+from minijax.base.lazy import defer
+from minijax.run import bindings
+
+_versions = defer("jaxlib.mlir._mlir_libs._stablehlo")
+_MAGIC = b"ML\xefR"
+
+
+def serialized(text: str, newest: bool = False) -> bytes:
+    """A module as bytes that the XLA of four weeks ago reads, or, if `newest`, only that of today."""
+    weeks = _versions.StablehloCompatibilityRequirement.WEEK_4
+    old = _versions.get_version_from_compatibility_requirement(weeks)
+    # Mixed: Shardy's operations stand as they are, which else would become attributes of the old partitioner.
+    return _jax.mlir.serialize_portable_artifact(text, _versions.get_current_version() if newest else old, True)
+
+
+def module_of(artifact: bytes) -> Any:
+    """The MLIR module, in a context of its own. Raises ValueError for bytes that hold none."""
+    if not artifact.startswith(_MAGIC):
+        raise ValueError("the exported module is no MLIR bytecode")
+    try:
+        return _jax.mlir.deserialize_portable_artifact(artifact, bindings.make_context())
+    except (RuntimeError, bindings.ir.MLIRError) as error:
+        raise ValueError(f"the exported module cannot be read: {error}") from error
+
+
+def text_of(artifact: bytes) -> str:
+    """The module's text, with locations."""
+    return module_of(artifact).operation.get_asm(enable_debug_info=True)
+
+
+class Parts(NamedTuple):
+    """What a module holds, as texts: its meshes by symbol, its functions' lines, and the symbol of `main`."""
+
+    meshes: dict[str, str]
+    functions: list[list[str]]
+    main: str
+
+
+def parts_of(artifact: bytes, rename: Callable[[str], str]) -> Parts:
+    """A module as texts, where its functions and meshes have the names that `rename` gives to theirs.
+
+    Functions are private ones.
+    """
+    ir, module = bindings.ir, module_of(artifact)
+    operations = list(module.body.operations)
+    taken = {_name(op) for op in operations}
+    meshes, functions, main = {}, [], ""
+    for op in operations:
+        old = _name(op)
+        new = rename(old)
+        while new != old and new in taken:
+            new = rename(old)
+        main = new if old == "main" else main
+        if new != old:
+            ir.SymbolTable.replace_all_symbol_uses(old, new, module.operation)
+            ir.SymbolTable.set_symbol_name(op, new)
+    for op in operations:
+        is_function = isinstance(op, bindings.func.FuncOp)
+        if is_function:
+            with module.context:
+                ir.SymbolTable.set_visibility(op, "private")
+        text = op.operation.get_asm(enable_debug_info=False, use_local_scope=True)
+        if is_function:
+            functions.append([f"  {line}" for line in text.splitlines()])
+        else:
+            meshes[_name(op)] = text
+    return Parts(meshes, functions, main)
+
+
+def _name(op):
+    return bindings.ir.StringAttr(op.attributes["sym_name"]).value

@@ -1,1 +1,0 @@
-"""jax.tools: a package that is empty in jax, but for scripts."""

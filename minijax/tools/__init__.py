@@ -1,0 +1,6 @@
+"""jax.tools: scripts."""
+
+from minijax.base.faces import Face
+
+_FACE = Face(__name__, ("jax_to_ir", "pgo_nsys_converter"), {})
+__getattr__, __dir__ = _FACE.attribute, _FACE.names
