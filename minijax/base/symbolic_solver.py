@@ -32,7 +32,10 @@ class Place(NamedTuple):
 class Machine(Protocol):
     """What computes: on ints at a call, on scalars in the text of a program."""
 
-    operations: Mapping[str, Callable[[Any, Any], Any]]
+    @property
+    def operations(self) -> Mapping[str, Callable[[Any, Any], Any]]:
+        """What each operation of dimensions is on its values."""
+        ...
 
     def size(self, place: Place) -> Any:
         """The size that the argument has there."""
