@@ -292,8 +292,13 @@ def same_jaxpr(program: Callable, *args: Any) -> None:
 def jaxpr_text(namespace: ModuleType, function: Callable, args: Any) -> str:
     closed = namespace.make_jaxpr(function)(*placed(namespace, args))
     if namespace.__name__ == "minijax":
-        importlib.import_module("minijax.ir.check").check_jaxpr(closed.jaxpr)
+        check_jaxpr(closed)
     return normal(str(closed))
+
+
+def check_jaxpr(closed: Any) -> None:
+    """Require that a jaxpr of minijax's is well formed and typed."""
+    importlib.import_module("minijax.ir.check").check_jaxpr(closed.jaxpr)
 
 
 def same_text(program: Callable, *args: Any) -> None:

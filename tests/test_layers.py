@@ -43,6 +43,9 @@ LATE = {
 # What a module sets on an object of another room: these edges go up, and no import shows them.
 SOCKETS = {
     ("minijax.primitives.zeros", "minijax.ir.types.Zero"): "a symbolic zero becomes an array by an operation",
+    ("minijax.primitives.zeros", "minijax.ir.types.ShapedArray"): "users' types add up what they are made of",
+    ("minijax.higher.shard_map", "minijax.ir.types.ShapedArray"): "users' types are cut over meshes as their parts are",
+    ("minijax.numpy.hitypes", "minijax.ir.trace.Tracer"): "once there are users' types, tracers ask theirs first",
     ("minijax.dispatch.operations", "minijax.ir.trace.EvalTrace"): "what runs an operation at once",
     ("minijax.composed.refs", "minijax.ir.refs.Ref"): "`ref[...]` speaks the language of indices",
     ("minijax.numpy.methods", "minijax.ir.trace.Tracer"): "operators and methods are functions of jax.numpy",

@@ -20,8 +20,8 @@ ABSENT: list[str] = []
 
 ABSENT_PRIVATE = """
     accum_grad_in_ref all_gather_done all_gather_reduced_start
-    all_gather_start all_to_all_done all_to_all_start broadcast_to call_exported
-    create_linear cudnn_fusion custom_jvp_call_jaxpr dim_as_value
+    all_gather_start all_to_all_done all_to_all_start broadcast_to
+    create_linear cudnn_fusion custom_jvp_call_jaxpr
     dimension_size dot_product_attention_bwd dot_product_attention_bwd_wrapper
     dot_product_attention_fp8_bwd dot_product_attention_fp8_bwd_wrapper dot_product_attention_fp8_fwd
     dot_product_attention_fp8_fwd_wrapper dot_product_attention_fwd dot_product_attention_fwd_wrapper

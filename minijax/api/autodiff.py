@@ -28,7 +28,17 @@ from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr
 from minijax.ir.primitive import Linear
 from minijax.ir.refs import Ref
 from minijax.ir.trace import eval_jaxpr
-from minijax.ir.types import ShapedArray, Zero, checked_type, is_value, scalar_of, space_of, typeof, varying_axes
+from minijax.ir.types import (
+    ShapedArray,
+    Zero,
+    checked_type,
+    is_float0,
+    is_value,
+    scalar_of,
+    space_of,
+    typeof,
+    varying_axes,
+)
 from minijax.partition.meshes import P, abstract_context
 from minijax.partition.shardings import UNSPECIFIED, NamedSharding
 from minijax.primitives import moving
@@ -117,7 +127,7 @@ def jvp(fun: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = Fa
         _check_value("jvp", x)
         _check_tangent(x, t)
     flat = _Differentiable(fun, in_tree, has_aux)
-    ts = [Zero(typeof(t)) if typeof(t).dtype == dtypes.float0 else t for t in ts]
+    ts = [Zero(typeof(t)) if is_float0(typeof(t)) else t for t in ts]
     leaves, out_ts = jvp_flat(functools.partial(context.under, context.JVP, flat), xs, ts)
     out, *aux = flat.unflattened(leaves)
     return (out, flat.out_tree.unflatten(map(instantiate, out_ts[: flat.count])), *aux)
@@ -125,6 +135,10 @@ def jvp(fun: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = Fa
 
 def _check_tangent(x: Any, t: Any) -> None:
     want, have = typeof(x).to_tangent_aval(), typeof(t)
+    if want.is_high or have.is_high:
+        if want != have:
+            raise TypeError(f"jax.jvp: the tangent of a value of type {typeof(x)} is one of type {want}, not of {have}")
+        return
     if want.dtype != have.dtype:
         raise TypeError(
             "primal and tangent arguments to jax.jvp do not match; dtypes must be equal, or in case of "
@@ -199,6 +213,9 @@ class VJP:
         refs = [x if isinstance(x, Ref) else None for x in refs]
         return VJP(*self._parts()[1], self.consts, refs)
 
+    def __repr__(self):
+        return f"VJP(fun={self.jaxpr}, in_tree={self.in_tree}, out_tree={self.out_tree}, residuals={self.consts})"
+
     def __call__(self, *args):
         if len(args) != 1:
             raise TypeError(
@@ -217,7 +234,7 @@ class VJP:
         linear = [Linear(v.aval) for v in self.jaxpr.invars]
         moving_cts = Mask(self.nonzeros).marked(cts)
         avals = [a.to_ct_aval() for a in Mask(self.nonzeros).marked(self.out_avals)]
-        moving_cts = [Zero(a) if a.dtype == dtypes.float0 else ct for ct, a in zip(moving_cts, avals, strict=True)]
+        moving_cts = [Zero(a) if is_float0(a) else ct for ct, a in zip(moving_cts, avals, strict=True)]
         results = context.under(context.TRANSPOSE, backward, self.jaxpr, self.consts, linear, moving_cts)
         refs = self.refs or [None] * len(results)
         return self.in_tree.unflatten([_accumulated(ct, ref) for ct, ref in zip(results, refs, strict=True)])
@@ -225,7 +242,7 @@ class VJP:
     def _check(self, ct, aval):
         want, have = aval.to_ct_aval(), typeof(ct)
         # The cotangent of an integer may have any dtype: it is zero.
-        alike = have.update(dtype=want.dtype) if want.dtype == dtypes.float0 else have
+        alike = have.update(dtype=want.dtype) if is_float0(want) else have
         if not _is_alike(want, alike):
             raise ValueError(
                 "unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got "
@@ -253,6 +270,8 @@ def _accumulated(ct: Any, ref: Any) -> Any:
 
 
 def _is_alike(a: Any, b: Any) -> bool:
+    if a.is_high or b.is_high:
+        return a == b
     if type(a) is type(b) is ShapedArray and a.sums != b.sums:
         return False
     return (a.shape, a.dtype, space_of(a), varying_axes(a)) == (b.shape, b.dtype, space_of(b), varying_axes(b))
@@ -400,6 +419,8 @@ def _positions(nums: Sequence[int], count: int) -> list[int]:
 
 def _check_input(name: str, x: Any, holomorphic: bool, allow_int: bool) -> None:
     _check_value(name, x)
+    if typeof(x).is_high:
+        return
     dtype = typeof(x).dtype
     dtypes.check_for_programs(dtype)
     if holomorphic:
@@ -515,7 +536,9 @@ def _basis(value: Any) -> Any:
     for x, block in zip(leaves, split(identity, sizes, 1), strict=True):
         block = moving.reshape_to(block, (ndim, *typeof(x).shape))
         # With a sharding prescribed the conversion stays in the jaxpr, even where it changes nothing.
-        params = dict(new_dtype=typeof(x).dtype, weak_type=typeof(x).weak_type, sharding=UNSPECIFIED)
+        over = typeof(x)._sharding
+        over = UNSPECIFIED if over is None else over.update(spec=P(None, *over.spec))
+        params = dict(new_dtype=typeof(x).dtype, weak_type=typeof(x).weak_type, sharding=over)
         parts.append(made_varying(convert_element_type_p.bind(block, **params), typeof(x)))
     return treedef.unflatten(parts)
 

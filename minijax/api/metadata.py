@@ -10,11 +10,12 @@ from typing import Any
 from minijax.base import source, tree
 from minijax.dispatch.jit import JitOptions
 from minijax.dispatch.jitted import Jitted, Resolved, Traced
-from minijax.higher.marked_calls import MarkedCall, compute_on_p, xla_metadata_call_p
+from minijax.higher.marked_calls import MarkedCall, compute_on_p, fused_call_p, xla_metadata_call_p
 from minijax.hlo.emitter import COMPUTE_TYPES
 from minijax.ir.body import check_callable, signature_of
 from minijax.ir.context import Surroundings
 from minijax.ir.trace import checked_values
+from minijax.ir.types import checked_type
 from minijax.partition.memory import MemorySpace
 from minijax.primitives.metadata import tagged
 
@@ -115,13 +116,26 @@ def scheduling_group(name: str) -> Callable:
     return xla_metadata_call(scheduling_group=name)
 
 
+def fused(*, out_spaces: Any) -> Callable[[Callable], Callable]:
+    """Decorator: a call of its own that XLA fuses on accelerators, with operands in any memory.
+
+    `out_spaces`, a tree prefix of its results, says in which memory each lies.
+    """
+
+    def params(traced):
+        return dict(out_spaces=tuple(tree.flatten_axes("fused out_spaces", traced.out_tree, out_spaces)))
+
+    return lambda f: _called(fused_call_p, f, params, space=MemorySpace.Any)
+
+
 def _called(
     primitive: MarkedCall,
     f: Callable,
     params: Callable[[Traced], dict],
     within: Callable[[], contextlib.AbstractContextManager] = contextlib.nullcontext,
+    space: MemorySpace | None = None,
 ) -> Callable:
-    """The function whose calls are operations; `within` it is traced."""
+    """The function whose calls are operations; `within` it is traced, for arguments in a memory if one is given."""
     check_callable(f)
     engine = Jitted(f, JitOptions(), Resolved(), None, signature_of(f), primitive.name)
 
@@ -129,7 +143,11 @@ def _called(
     def wrapped(*args, **kwargs):
         leaves, treedef, static = engine.flatten(args, kwargs)
         with within():
-            traced = engine.traced(leaves, treedef, static)
+            if space is None:
+                traced = engine.traced(leaves, treedef, static)
+            else:
+                avals = tuple([checked_type(x).in_space(space) for x in leaves])
+                traced = engine.traced_for(avals, treedef, static, leaves)
         operands = [*traced.captured, *checked_values(leaves)]
         return traced.out_tree.unflatten(primitive.bind(*operands, jaxpr=traced.closed, **params(traced)))
 

@@ -7,8 +7,9 @@ from typing import Any
 
 from minijax.base.dtypes import canonicalize_dtype
 from minijax.base.naming import known_as
+from minijax.ir.hitypes import full_type
 from minijax.ir.refs import AbstractRef, Ref
-from minijax.ir.types import AbstractValue, ManualAxisType, ShapedArray, checked_type
+from minijax.ir.types import AbstractValue, ManualAxisType, ShapedArray, checked_type, hi_classes
 from minijax.partition import meshes
 from minijax.partition.explicit import sharding_in_type
 from minijax.partition.layouts import Format, check_not_auto
@@ -157,15 +158,19 @@ def abstract(x: Any) -> Any:
         return AbstractRef(aval) if x.is_ref else aval
     if isinstance(x, Ref):
         return x.aval
-    if isinstance(x, ShapedArray | AbstractRef):
+    if isinstance(x, AbstractValue):
         return x
+    if type(x) in hi_classes:
+        return full_type(x)
     if hasattr(x, "shape") and hasattr(x, "dtype") and not hasattr(x, "__array__"):
         return ShapedArray(x.shape, canonicalize_dtype(x.dtype, True), getattr(x, "weak_type", False))
     return checked_type(x)
 
 
-def described(aval: ShapedArray) -> ShapeDtypeStruct:
+def described(aval: Any) -> Any:
     """A type as the user sees it."""
+    if aval.is_high:
+        return aval
     sharding = kind = None
     if type(aval) is ShapedArray:
         sharding, kind = aval._sharding, aval.manual_axis_type if any(aval.manual_axis_type) else None

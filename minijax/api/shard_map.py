@@ -11,6 +11,7 @@ from minijax.higher.eager_shard_map import EagerBody
 from minijax.higher.shard_map import ManualRegion, inside, shard_map_p, varying_names
 from minijax.ir import state
 from minijax.ir.body import Flat, function_name, signature_of, source_of, trace_flat
+from minijax.ir.hitypes import HiPspec
 from minijax.ir.jaxpr import DebugInfo
 from minijax.ir.refs import AbstractRef
 from minijax.ir.trace import close_over, constants_to_inputs
@@ -176,8 +177,8 @@ def _call(call: _Call, args: tuple) -> Any:
     local = _Local(call, treedef, cut, whole)
     parts = [call.region.local_aval(a, s) for a, s in zip(avals, specs, strict=True)]
     info = DebugInfo("shard_map", source_of(call.fun))
-    with_refs = any(type(aval) is AbstractRef for aval in avals)
-    eager = EagerBody(info, call.region, leaves, specs) if state.is_eager() and not with_refs else None
+    records = any(type(aval) is AbstractRef or aval.is_high for aval in avals)
+    eager = EagerBody(info, call.region, leaves, specs) if state.is_eager() and not records else None
     with inside(call.region):
         body = trace_flat(local, parts, info, close_over, trace=eager)
     if eager is not None:
@@ -225,7 +226,7 @@ def _check_types(region: ManualRegion, avals: Sequence, specs: Sequence) -> None
     if not region.mesh.are_all_axes_explicit:
         return
     for aval, spec in zip(avals, specs, strict=True):
-        if len(spec) > aval.ndim:
+        if aval.is_high or len(spec) > aval.ndim:
             continue
         split = sharding_in_type(NamedSharding(region.mesh, spec), aval.ndim)
         have = P(*[joined_entry(*[a for a in axes_of(e) if a in region.axes]) for e in aval.entries])
@@ -263,6 +264,8 @@ def _specs(what: str, call: _Call, treedef: Any, prefix: Any) -> tuple:
     specs = tree.flatten_axes(f"shard_map {what}", treedef, prefix)
     for spec in specs:
         if spec is None and what == "in_specs":
+            continue
+        if isinstance(spec, HiPspec):
             continue
         if not isinstance(spec, P):
             raise TypeError(
@@ -310,6 +313,8 @@ def _check_arguments(call: _Call, avals: Sequence, specs: Sequence, places: Sequ
     sizes, signature = call.mesh.shape, signature_of(call.fun)
     names = list(signature.parameters) if signature is not None else []
     for i, aval, spec in zip(places, avals, specs, strict=True):
+        if aval.is_high:
+            continue
         whose = f"where args[{i}] is bound to {call.name}'s parameter {names[i]!r}, " if i < len(names) else ""
         _check_length(call, "in", spec, aval, f"the passed args[{i}], {whose}")
         for axis, entry in enumerate(spec):
@@ -329,6 +334,8 @@ def _checked_result(call: _Call, x: Any, spec: P) -> Any:
     if not is_value(x):
         raise TypeError(f"{call.title} returned {x!r} of type {type(x)}, which is not a valid JAX type")
     aval = typeof(x)
+    if aval.is_high:
+        return x
     advice = (
         "\n\nEntries in out_specs must be of length no greater than the number of axes in the "
         "corresponding output value."

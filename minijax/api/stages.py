@@ -20,10 +20,11 @@ from minijax.dispatch.lowering import Lowered as Program, lower_program, lowerin
 from minijax.dispatch.operands import operands_of, parse
 from minijax.dispatch.placement import Placement, ProgramOptions, choose_placement, on_devices, over_abstract_context
 from minijax.ir.body import argument_names, check_aliases, leaf_types
+from minijax.ir.hitypes import full_type
 from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.refs import AbstractRef, is_ref
 from minijax.ir.trace import Tracer
-from minijax.ir.types import ShapedArray, typeof
+from minijax.ir.types import AbstractValue, ShapedArray, typeof
 from minijax.partition.explicit import sharding_in_type
 from minijax.partition.layouts import Format, Layout, shown, stored
 from minijax.partition.meshes import PartitionSpec
@@ -33,6 +34,7 @@ from minijax.run.array import ArrayImpl, Signature, signature, single_signature
 from minijax.run.compile import Loaded, hlo_computation, hlo_text, module_cost
 from minijax.run.compiled_shardings import has_sharding
 from minijax.transforms.discharge import discharged, values_of
+from minijax.transforms.lower_types import flat, lower_jaxpr, lowered
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,12 +58,13 @@ class Stage:
     _donated: Sequence[bool]
     _out_avals: Sequence[ShapedArray]
     _out_shardings: Sequence = ()
+    _left = 0  # how many results come before the function's own
 
     def _inherit(self, stage: "Stage") -> None:
         """Takes over what the stage before this one knows."""
         self._name, self.in_tree, self.out_tree = stage._name, stage.in_tree, stage.out_tree
         self._flat_avals, self._donated = stage._flat_avals, stage._donated
-        self._out_avals, self._out_shardings = stage._out_avals, stage._out_shardings
+        self._out_avals, self._out_shardings, self._left = stage._out_avals, stage._out_shardings, stage._left
 
     in_avals = property(lambda self: self.in_tree.unflatten(self._flat_avals))
 
@@ -104,15 +107,27 @@ class Traced(Stage):
     out_avals = property(lambda self: self.out_tree.unflatten(self._out_avals))
     jaxpr = property(lambda self: self._call.closed)
 
+    @property
+    def lojax(self) -> "Traced":
+        """The function over what stands for values of users' types, as it is lowered."""
+        return LoTraced(self) if self.jaxpr.is_high else self
+
+    def _program_options(self) -> ProgramOptions:
+        return self._wrapped.program_options(self._call, self._treedef, self._static)
+
     def lower(self, *, lowering_platforms: tuple[str, ...] | None = None) -> "Lowered":
         """The StableHLO of the function, by default for the default platform."""
         if not all(map(is_ref, self._call.captured)):
-            raise ValueError(f"{self._name} captures values of an outer trace and cannot be lowered by itself")
+            raise ValueError(
+                f"{self._name} captures values of an outer trace, or that change, and cannot be lowered by itself"
+            )
+        if self.jaxpr.is_high:
+            return self.lojax.lower(lowering_platforms=lowering_platforms)
         return self._lowered(tuple(lowering_platforms or ()))
 
     def _lowered(self, platforms: tuple[str, ...], export: tuple | None = None) -> "Lowered":
         """As `lower`; `export`, of a program that is to leave the process, are rules that lower instead of others."""
-        options, closed = self._wrapped.program_options(self._call, self._treedef, self._static), self._call.closed
+        options, closed = self._program_options(), self._call.closed
         if any(written := [type(a) is AbstractRef for a in closed.in_avals]):
             options, closed = _over_values(options, written), discharged(closed)
         options = options._replace(export=export)
@@ -126,6 +141,45 @@ class Traced(Stage):
                 f"exists in a jitted computation: {placement.mesh} has no devices to tell the platform"
             )
         return Lowered(self, platforms, options, placement, closed)
+
+
+class LoTraced(Traced):
+    """A traced function over what stands for values of users' types: for each one a list."""
+
+    def __init__(self, traced: Traced):
+        self.high, self.low = traced, lower_jaxpr(traced.jaxpr)
+        self._wrapped, self._call = traced._wrapped, traced._call._replace(closed=self.low.closed)
+        self._signatures, self._name = traced._signatures, traced._name
+        ins = list(self.low.places(self.low.in_types))
+        self._donated = [traced._donated[i] for i in ins]
+        self._left = len(flat([a.lo_ty() for a in self.low.last_types]))
+        self._flat_avals, self._out_avals = self.low.closed.in_avals, self.low.closed.out_avals[self._left :]
+        self.in_tree = _with_lists(traced.in_tree, self.low.in_types)
+        self.out_tree = _with_lists(traced.out_tree, self.low.out_types)
+        shardings = traced._out_shardings
+        self._out_shardings = shardings and [shardings[i] for i in self.low.places(self.low.out_types)]
+
+    def _program_options(self):
+        options, low = self.high._program_options(), self.low
+        ins, outs = list(low.places(low.in_types)), list(low.places(low.out_types))
+        of_inputs = [tuple([xs[i] for i in ins]) if xs else () for xs in (options.donated, *_inputs(options))]
+        left = (None,) * self._left
+        of_outputs = [(*left, *[xs[i] for i in outs]) if xs else () for xs in _outputs(options)]
+        names = "donated in_shardings in_layouts out_shardings out_layouts".split()
+        return options._replace(**dict(zip(names, (*of_inputs, *of_outputs), strict=True)))
+
+
+def _inputs(options: ProgramOptions) -> tuple:
+    return options.in_shardings, options.in_layouts
+
+
+def _outputs(options: ProgramOptions) -> tuple:
+    return options.out_shardings, options.out_layouts
+
+
+def _with_lists(treedef: Any, types: Sequence[Any]) -> Any:
+    """The tree with a list for each leaf of a user's type."""
+    return tree.tree_structure(treedef.unflatten([[0] * len(a.lo_ty()) if a.is_high else 0 for a in types]))
 
 
 def _over_values(options: ProgramOptions, written: list[bool]) -> ProgramOptions:
@@ -210,7 +264,8 @@ class Lowered(Stage):
             options = options._replace(compiler_options=tuple(sorted(compiler_options.items())))
         program = self._on_devices(device_assignment)
         again = functools.partial(compile_afresh, program, options)
-        return Compiled(self, compile_lowered(program, options), again)
+        kind = HighCompiled if isinstance(self._traced, LoTraced) else Compiled
+        return kind(self, compile_lowered(program, options), again)
 
     def _on_devices(self, devices: Sequence[Any] | None) -> Program:
         """The program on the devices that are assigned, which one over an abstract mesh has to be told."""
@@ -294,7 +349,7 @@ class Compiled(Stage):
 
     def _out_laid(self, laid: Sequence) -> Sequence:
         """Of what is known of all results, that of the function's own."""
-        return laid[: len(self._out_avals)]
+        return laid[self._left : self._left + len(self._out_avals)]
 
     @property
     def input_shardings(self) -> Any:
@@ -413,6 +468,31 @@ class Compiled(Stage):
             )
 
 
+class HighCompiled(Compiled):
+    """An executable of a function of values of users' types, or with such results."""
+
+    def __init__(self, lowered: Lowered, executable: Executable, again: Callable[[], Loaded] | None = None):
+        super().__init__(lowered, executable, again)
+        self._of: LoTraced = lowered._traced  # pyright: ignore
+
+    def __call__(self, *args, **kwargs):
+        leaves, treedef = tree.flatten((args, kwargs))
+        types, low = [full_type(x) for x in leaves], self._of.low
+        values = flat(lowered(types, leaves))
+        self._check(values, _with_lists(treedef, types))
+        operands, _ = operands_of(values)
+        self._check_shardings(operands)
+        return self._of.high.out_tree.unflatten(low.raised(leaves, self._executable(operands)))
+
+
+def _signatures(x: Any, aval: Any) -> list[Signature]:
+    """The signatures of an argument, or of what stands for it."""
+    if not aval.is_high:
+        return [_signature(x, aval)]
+    values = aval.lo_ty() if isinstance(x, AbstractValue) else lowered([aval], [x])[0]
+    return [_signature(v, a) for v, a in zip(values, aval.lo_ty(), strict=True)]
+
+
 def _signature(x: Any, aval: ShapedArray | AbstractRef) -> Signature:
     if type(aval) is AbstractRef:
         return _signature(x._value if is_ref(x) else x, aval.inner_aval)
@@ -447,7 +527,7 @@ class PjitFunction(Jitted):
         leaves, treedef, static = self.flatten(args, kwargs)
         avals = leaf_types(self.fun, leaves, abstract, lambda: argument_names(self.signature, treedef, static))
         check_aliases(self.fun, self.purpose, leaves, lambda: argument_names(self.signature, treedef, static))
-        signatures = [_signature(x, aval) for x, aval in zip(leaves, avals, strict=True)]
+        signatures = [s for x, aval in zip(leaves, avals, strict=True) for s in _signatures(x, aval)]
         return Traced(self, self.traced_for(avals, treedef, static), treedef, static, signatures)
 
     @source.boundary

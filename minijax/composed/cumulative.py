@@ -11,8 +11,8 @@ from minijax.base.errors import ShardingTypeError
 from minijax.higher.custom_derivatives import bind_custom_jvp
 from minijax.ir.primitive import Linear1, Primitive
 from minijax.ir.types import ShapedArray, Zero, typeof
-from minijax.primitives import elementwise as ops, moving
-from minijax.primitives.families import NUMBER, check_kinds, emit, is_complex, scalar_like
+from minijax.primitives import elementwise as ops
+from minijax.primitives.families import NUMBER, check_kinds, emit, full_of, is_complex, scalar_like
 from minijax.primitives.reduce import lowest, reduce_max_p, reduce_min_p, reduce_prod_p
 from minijax.primitives.structural import concatenate, pad, rev, slice_in_dim
 from minijax.primitives.window import start_of_window
@@ -71,7 +71,7 @@ def log_of_sum_jvp(function: Callable, exp: Callable, x: Any, y: Any, tx: Any, t
 def finite(x: Any) -> Any:
     """`x` with infinity replaced by 0, lest two infinities be subtracted."""
     real = ops.real(x) if is_complex(x) else x
-    return ops.select(ops.eq(real, scalar_like(real, np.inf)), moving.full(typeof(x).shape, scalar_like(x, 0)), x)
+    return ops.select(ops.eq(real, scalar_like(real, np.inf)), full_of(x, 0), x)
 
 
 # ---- the operations ---------------------------------------------------------------------------------

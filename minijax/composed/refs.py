@@ -14,7 +14,7 @@ from minijax.ir.jaxpr import DebugInfo, JaxprEqn, Literal
 from minijax.ir.primitive import Axis, Primitive
 from minijax.ir.refs import REF_EFFECT, AbstractRef, Ref, is_ref
 from minijax.ir.trace import JaxprTrace, trace_to_jaxpr
-from minijax.ir.types import ShapedArray, Zero, is_value, typeof
+from minijax.ir.types import AbstractValue, ShapedArray, Zero, is_value, typeof
 from minijax.primitives.convert import convert
 from minijax.primitives.elementwise import add, clamp
 from minijax.primitives.gather_dims import Slice
@@ -100,7 +100,8 @@ class EmptyRef(OfRefs):
         return Primitive.bind_all(self, operands, params) if _records() else self.rebind(None, operands, params)
 
     def rebind(self, trace, operands, params):
-        return [Ref(full(params["ty"].shape, np.zeros((), params["ty"].dtype)[()]))]
+        ty = params["ty"]
+        return [Ref(ty.raise_val(*[full(a.shape, np.zeros((), a.dtype)[()]) for a in ty.lo_ty()]))]
 
     def infer(self, *, ty, memory_space):
         return [AbstractRef(ty)]
@@ -345,7 +346,9 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None)
 
 def empty_ref(ty: Any, memory_space: Any = None) -> Ref:
     """A mutable reference to an array of that shape and dtype, whose elements are zeros."""
-    return empty_ref_p.bind(ty=ShapedArray(ty.shape, np.dtype(ty.dtype)), memory_space=memory_space)
+    is_high = isinstance(ty, AbstractValue) and ty.is_high
+    ty = ty if is_high else ShapedArray(ty.shape, np.dtype(ty.dtype))
+    return empty_ref_p.bind(ty=ty, memory_space=memory_space)
 
 
 def free_ref(ref: Ref) -> None:
@@ -398,6 +401,8 @@ def _checked_ref(name: str, ref: Any) -> Ref:
 def _resolved(name: str, ref: Any, idx: Any) -> tuple[Ref, tuple, list]:
     """A reference, the indices of a view of it and `idx`, and their arrays."""
     before, arrays = (ref._path, [*ref._arrays]) if type(ref) is TransformedRef else ((), [])
+    if not before and _checked_ref(name, ref).aval.inner_aval.is_high:
+        return ref, (_whole_of_type(name, ref.aval.inner_aval, idx),), []
     shape = (ref if before else _checked_ref(name, ref)).shape
     items = idx if isinstance(idx, tuple) else (... if idx is None else idx,)
     if not items or len(items) == 1 and items[0] is Ellipsis:
@@ -409,6 +414,19 @@ def _resolved(name: str, ref: Any, idx: Any) -> tuple[Ref, tuple, list]:
         arrays += operands
     path = before if before and name != "ref_at" and _is_whole(index) else (*before, index)
     return ref.ref if before else ref, path, arrays
+
+
+def _whole_of_type(name: str, aval: AbstractValue, idx: Any) -> Index:
+    """The index of all of a value of a user's type. Raises NotImplementedError for another."""
+    items, shape = idx if isinstance(idx, tuple) else (... if idx is None else idx,), getattr(aval, "shape", None)
+    named = [i for i in items if i is not Ellipsis]
+    if named and (shape is None or len(named) != len(shape) or not all(map(_is_all, named, shape))):
+        raise NotImplementedError(f"{name}: a reference to a value of type {aval} is read and written as a whole")
+    return Index((), (Ellipsis,))
+
+
+def _is_all(item: Any, size: int) -> bool:
+    return isinstance(item, slice) and item.indices(size) == (0, size, 1)
 
 
 def _plain(item: Any) -> Any:
@@ -465,8 +483,12 @@ def _check_int(i: Any, size: int) -> None:
 
 
 def _checked_value(name: str, ref: Ref, value: Any, path: tuple, arrays: Sequence) -> Any:
-    shape = _shape_of(ref.aval, path, [typeof(a) for a in arrays])
     aval = typeof(value)
+    if (inner := ref.aval.inner_aval).is_high or aval.is_high:
+        if inner != aval:
+            raise ValueError(f"Invalid type for `{name}`. Ref type: {inner}. Value type: {aval}.")
+        return value
+    shape = _shape_of(ref.aval, path, [typeof(a) for a in arrays])
     if aval.dtype != ref.dtype:
         raise ValueError(f"Invalid dtype for `{name}`. Ref dtype: {ref.dtype}. Value dtype: {aval.dtype}.")
     if aval.shape != shape:

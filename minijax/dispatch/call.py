@@ -6,14 +6,16 @@ from typing import Any
 from minijax.base import cache
 from minijax.base.mask import Mask
 from minijax.ir import state
+from minijax.ir.hitypes import AvalQDD
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var, substituted
 from minijax.ir.primitive import Primitive
 from minijax.ir.trace import constants_to_inputs, eval_jaxpr, jaxpr_as_fun
-from minijax.ir.types import Zero
+from minijax.ir.types import Zero, hi_classes
 from minijax.primitives.zeros import nonzero_mask
 from minijax.transforms.batch import batch_jaxpr_axes
 from minijax.transforms.discharge import discharge_jaxpr, values_of
 from minijax.transforms.jvp import jvp_flat, jvp_jaxpr
+from minijax.transforms.lower_types import flat, lower_jaxpr, lowered
 from minijax.transforms.partial_eval_custom import EqnParts, Policy, partial_eval_jaxpr_custom
 from minijax.transforms.prune import prune_closed
 
@@ -44,6 +46,20 @@ class Inlined(Primitive):
     def lower(self, e, ins, outs, *operands, **params):
         body = self.body(params)
         return e.inlined(body.jaxpr, e.constants(body), operands)
+
+    def typed(self, avals, params):
+        if hi_classes:
+            self._note_changes(avals, params)
+        return super().typed(avals, params)
+
+    def _note_changes(self, avals: Sequence, params: dict) -> None:
+        """Notes of which types the states of operands are after the call."""
+        for have, a in zip(avals, self.body(params).in_avals, strict=False):
+            if type(have) is type(a) is AvalQDD:
+                have.mutable_qdd.update(a.last().qdd)
+
+    def to_lo(self, operands, params):
+        return Inlined.impl(self, *operands, **params)
 
     def label(self, stack, params):
         return "" if type(self).lower is Inlined.lower else super().label(stack, params)
@@ -87,6 +103,13 @@ class Call(Inlined):
         n = len(body.outvars)
         call = self.calling(params, discharge_jaxpr(body), values_of(operands), range(len(operands)), range(n))
         return *call, lambda results: (results[:n], results[n:])
+
+    def to_lo(self, operands, params):
+        low = lower_jaxpr(self.body(params))
+        values = flat(lowered(low.in_types, operands))
+        ins = list(low.places(low.in_types))
+        outs = [*(None for _ in low.places(low.last_types)), *low.places(low.out_types)]
+        return low.raised(operands, self.bind_all(*self.calling(params, low.closed, values, ins, outs)))
 
     def names_axis(self, params):
         return names_in(self.body(params))

@@ -152,7 +152,7 @@ class Executable:
         if donates_shards or not self.takes(operands):
             of_results = finish or operator.itemgetter(0)
             return lambda operands: of_results(self(operands))
-        if self.hidden or self.device is None or self.has_effects or watch.is_on():
+        if self.hidden or self.has_effects or watch.is_on():
             run, hidden, raws_of = self._run, self.hidden, launch.raws_at(self.used, len(operands))
             of_results = finish or operator.itemgetter(0)
             call = lambda operands: of_results(run(raws_of(operands) + hidden))  # noqa: E731

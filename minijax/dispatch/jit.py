@@ -15,7 +15,7 @@ from minijax.ir.context import path
 from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.primitive import Axis, cotangents, is_linear
 from minijax.ir.trace import eval_jaxpr
-from minijax.ir.types import Zero, typeof
+from minijax.ir.types import Zero, hi_classes, typeof
 from minijax.partition.meshes import axes_of, context_mesh
 from minijax.partition.shardings import UNSPECIFIED
 from minijax.primitives.sharding import widened
@@ -93,6 +93,8 @@ class Jit(Call, TakesRefs):
 
     def typed(self, avals, params):
         jaxpr = params["jaxpr"].jaxpr
+        if hi_classes:
+            self._note_changes(avals, params)
         return [v.aval for v in jaxpr.outvars], jaxpr.effects
 
     def impl(self, *operands, jaxpr, name, donated_invars, keep_unused, compiler_options_kvs, in_shardings,

@@ -26,10 +26,11 @@ from minijax.ir.body import (
     source_of,
     trace_flat,
 )
+from minijax.ir.hitypes import full_type
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.refs import Ref
 from minijax.ir.trace import JaxprTrace, forbid_tracing
-from minijax.ir.types import checked_type
+from minijax.ir.types import hi_classes
 from minijax.partition.meshes import context_mesh, entered_mesh
 from minijax.partition.shardings import UNSPECIFIED
 from minijax.run import client, profiler, watch
@@ -232,9 +233,9 @@ class Jitted:
         return (options, treedef, static, *sigs), operands
 
     def _parse_refs(self, args: tuple, kwargs: dict) -> tuple[tuple, Sequence]:
-        """No key for a call with references; the error that is being handled for any other call with no values."""
+        """No key for a call with references or values of users' types; the error being handled for any other."""
         leaves, treedef, static = self.flatten(args, kwargs)
-        if not any(isinstance(x, Ref) for x in leaves):
+        if not any(isinstance(x, Ref) or type(x) in hi_classes for x in leaves):
             self.traced(leaves, treedef, static)  # which complains of what is no value
             raise
         return _NO_KEY, ()
@@ -256,7 +257,7 @@ class Jitted:
             self._note((*state.trace_key(), avals, treedef, static), operands, traced.info, is_trace=False)
         if traced.captured:
             return None
-        if traced.closed.effects:
+        if traced.closed.effects or traced.closed.is_high:
             params, unflatten = self.params(traced, treedef, static), traced.out_tree.unflatten
             return lambda operands: unflatten(jit_p.bind_all(operands, params))
         options = self.program_options(traced, treedef, static)
@@ -371,14 +372,14 @@ class Jitted:
     def traced(self, leaves: Sequence, treedef: Any, static: tuple) -> Traced:
         """The function's jaxpr for these arguments; traced at the first call."""
         names = functools.partial(argument_names, self.signature, treedef, static)
-        avals = leaf_types(self.fun, leaves, checked_type, names)
+        avals = leaf_types(self.fun, leaves, full_type, names)
         return self.traced_for(avals, treedef, static, leaves)
 
     def traced_for(self, avals: tuple, treedef: Any, static: tuple, leaves: Sequence = ()) -> Traced:
         key = (*state.trace_key(), avals, treedef, static)
         traces = self.memory.traces
         traced = traces.get(key)
-        if traced is not None and is_alive(traced.captured):
+        if traced is not None and is_alive(traced):
             return traced
         traces.pop(key)
         info = self.debug_info(treedef, static)

@@ -8,6 +8,7 @@ import numpy as np
 
 from minijax.base import dtypes, errors, tree
 from minijax.ir.trace import Tracer, escaped_message
+from minijax.ir.types import hi_classes
 from minijax.run import transfer
 from minijax.run.array import ArrayImpl, array_types
 
@@ -24,6 +25,10 @@ def _of_tracer(x: Tracer) -> ArrayImpl:
     raise errors.UnexpectedTracerError(escaped_message(x))
 
 
+def _of_users_type(x: Any) -> ArrayImpl:
+    raise TypeError(f"a value of type {type(x)} is no array, but one of a type that a user defined")
+
+
 def _unchanged(x: ArrayImpl) -> ArrayImpl:
     return x
 
@@ -34,6 +39,8 @@ class _Operands(dict):
     def __missing__(self, kind: type) -> Callable[[Any], ArrayImpl]:
         if kind in array_types:
             make = _unchanged
+        elif kind in hi_classes:
+            make = _of_users_type
         elif issubclass(kind, np.number):
             make = transfer.scalar_operand
         else:

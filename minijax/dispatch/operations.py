@@ -12,8 +12,10 @@ from minijax.ir import context, effects, state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Var
 from minijax.ir.primitive import programs_in
 from minijax.ir.trace import EvalTrace, Tracer, escaped_message, eval_jaxpr, forbid_tracing, trace_to_jaxpr
+from minijax.ir.types import hi_classes
 from minijax.run import watch
 from minijax.run.array import ArrayImpl
+from minijax.transforms.lower_types import takes_high
 
 programs = Programs(1 << 15)  # of operations and of fused functions
 
@@ -74,6 +76,8 @@ def one_equation(primitive: Any, avals: Sequence, params: dict) -> ClosedJaxpr:
 
 def evaluate(primitive: Any, operands: Sequence, params: dict, compiled: bool = False) -> list:
     """Runs one operation at once, as a program of its own if `compiled`."""
+    if hi_classes and primitive.to_lo is not None and not primitive.is_hi and takes_high(primitive, operands, params):
+        return primitive.to_lo(operands, params)
     if primitive.impl is not None and not compiled:
         for x in operands:
             if isinstance(x, Tracer):

@@ -7,6 +7,7 @@ from typing import Any
 from minijax.base import dtypes, tree
 from minijax.base.mask import Mask
 from minijax.ir.body import Body, source_of, trace_body
+from minijax.ir.hitypes import full_type
 from minijax.ir.types import AbstractValue, ShapedArray, typeof, varying_axes
 from minijax.partition.meshes import abstract_context
 from minijax.primitives.convert import convert
@@ -29,12 +30,12 @@ def trace_loop(
     `carry_tree` says which of a body's results are the new carry. Raises TypeError if that has another structure
     or other types than the carry that the body takes.
     """
-    body = trace_body(fun, (*map(typeof, carry), *slices), treedef, purpose)
+    body = trace_body(fun, (*map(full_type, carry), *slices), treedef, purpose)
     if carry_tree(body).num_leaves == len(carry):
         promoted = _promoted(carry, body)
         if any(a is not b for a, b in zip(promoted, carry, strict=True)):
             carry = promoted
-            body = trace_body(fun, (*map(typeof, carry), *slices), treedef, purpose)
+            body = trace_body(fun, (*map(full_type, carry), *slices), treedef, purpose)
     _check_carry(purpose, body, carry_tree(body), init_tree)
     return body, carry
 
@@ -43,7 +44,7 @@ def _promoted(carry: Sequence, body: Body) -> list:
     """The carry with the dtypes that the body's results ask of its weakly typed values, laid out as they are."""
     promoted = []
     for x, aval, out in zip(carry, body.in_avals, body.closed.out_avals, strict=False):
-        if aval.weak_type and aval.dtype != out.dtype:
+        if aval.weak_type and not out.is_high and aval.dtype != out.dtype:
             dtype = dtypes.promote((aval.dtype, True), (out.dtype, out.weak_type))[0]
             x = x if dtype == aval.dtype else convert(x, dtype)
         promoted.append(_laid_as(x, out) if abstract_context() is None else x)
@@ -78,7 +79,7 @@ def _check_carry(name: str, body: Body, carry_tree: Any, init_tree: Any) -> None
         f"corresponding output carry component has type {out.str_short()}, so "
         f"{_what_differs(aval, out)}"
         for path, aval, out in pairs
-        if aval.strip_weak_type() is not out.strip_weak_type()
+        if aval.strip_weak_type() != out.strip_weak_type()
     ]
     if reasons:
         pairs = zip(names, body.in_avals, body.closed.out_avals[: init_tree.num_leaves], strict=False)

@@ -11,6 +11,7 @@ from minijax.hlo.exported import merged, symbols_of
 from minijax.hlo.writer import INDEX, PLATFORM_INDEX, Names
 from minijax.ir.primitive import Primitive
 from minijax.ir.types import Aval, token_type
+from minijax.partition.memory import Device
 from minijax.run import portable
 
 _uses_shardy = config.option("use_shardy_partitioner")
@@ -31,6 +32,9 @@ class CallExported(Primitive):
 
     def effects(self, *avals, exported):
         return frozenset((*exported.ordered_effects, *exported.unordered_effects))
+
+    def shardings(self, params):
+        return (Device,)  # by which results are committed, as jax's are
 
     def lower(self, e, ins, outs, *operands, exported):
         _check_place(e, exported)

@@ -15,6 +15,7 @@ from minijax.hlo.emitter import jaxpr_body, ordered_in
 from minijax.ir import context, effects, state
 from minijax.ir.body import check_positional_aliases, merge_captured, trace_body, with_leading
 from minijax.ir.check import alike, check_params, is_closed, types_text
+from minijax.ir.hitypes import full_type
 from minijax.ir.jaxpr import ClosedJaxpr, JaxprEqn, Var
 from minijax.ir.primitive import Folding, is_linear
 from minijax.ir.trace import JaxprTrace, Tracer, eval_jaxpr
@@ -26,9 +27,10 @@ from minijax.primitives.families import scalar_like
 from minijax.primitives.moving import axis_to_front, broadcast_in_dim, held, move_axis
 from minijax.primitives.zeros import instantiate, nonzero_mask
 from minijax.transforms.batch import batch_jaxpr
-from minijax.transforms.discharge import TakesRefs, discharge_jaxpr, values_of
+from minijax.transforms.discharge import discharge_jaxpr, values_of
 from minijax.transforms.jvp import jvp_jaxpr
 from minijax.transforms.linearize import linearize_jaxpr
+from minijax.transforms.lower_types import LowersTypes
 from minijax.transforms.partial_eval import partial_eval_jaxpr, permute_jaxpr
 from minijax.transforms.partial_eval_custom import EqnParts, PartialEvalCustom, Policy, partial_eval_jaxpr_custom
 from minijax.transforms.prune import prune_closed
@@ -58,7 +60,7 @@ def _check_branch(number: int, first: ClosedJaxpr, branch: ClosedJaxpr) -> None:
             )
 
 
-class Cond(TakesRefs):
+class Cond(LowersTypes):
     """Runs the branch whose number is the first operand on the other operands."""
 
     folding = Folding.EXACT
@@ -426,7 +428,7 @@ def bind_branches(
 ) -> Any:
     """Traces the functions and binds `cond` to them, without the results that all take from one input."""
     leaves, treedef = tree.flatten(operands)
-    avals = [typeof(x) for x in leaves]
+    avals = [full_type(x) for x in leaves]
     check_positional_aliases(next(iter(functions.values())), name, operands, leaves)
     bodies = [trace_body(f, avals, treedef, name) for f in functions.values()]
     laid = laid_alike(functions, bodies) if len({body.out_tree for body in bodies}) == 1 else functions

@@ -6,11 +6,12 @@ from typing import Any
 from minijax.base.mask import Mask
 from minijax.dispatch.call import Inlined
 from minijax.ir import state
+from minijax.ir.hitypes import full_type
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, JaxprEqn
 from minijax.ir.primitive import Primitive
 from minijax.ir.refs import is_ref
 from minijax.ir.trace import JaxprTrace, Trace, constants_to_inputs, eval_jaxpr, trace_to_jaxpr
-from minijax.ir.types import Zero, typeof
+from minijax.ir.types import Zero, is_float0, typeof
 from minijax.primitives.zeros import instantiate, nonzero_mask
 from minijax.transforms.partial_eval import partial_eval_into
 from minijax.transforms.prune import prune_closed
@@ -44,7 +45,7 @@ class CustomCall(Inlined):
     def _record(self, trace: JaxprTrace, fun: Callable, operands: Sequence, params: Callable) -> list:
         trace.capture(operands)
         info = DebugInfo(self.name, getattr(fun, "__name__", "fun"))
-        jaxpr, consts = trace_to_jaxpr(fun, [typeof(x) for x in operands], info)
+        jaxpr, consts = trace_to_jaxpr(fun, [full_type(x) for x in operands], info)
         closed = ClosedJaxpr(constants_to_inputs(jaxpr), [])
         return trace.process(self, [*consts, *operands], params(closed, len(consts)))
 
@@ -173,7 +174,7 @@ class CustomVJPCall(CustomCall):
         how = dict(bwd=bwd, out_avals=tuple(out_avals), in_zeros=_Flags(~nonzeros), symbolic_zeros=symbolic_zeros)
         operands = [*residuals, *nonzeros.marked(tangents)]
         pushed = custom_lin_p.bind_all(operands, dict(num_res=len(residuals), **how))
-        return outs, [Zero(a) if a.dtype.names == ("float0",) else t for a, t in zip(out_avals, pushed, strict=True)]
+        return outs, [Zero(a) if is_float0(a) else t for a, t in zip(out_avals, pushed, strict=True)]
 
     def show_params(self, eqn: JaxprEqn):
         p = eqn.params

@@ -9,9 +9,11 @@ from minijax.base import dims, source, tree
 from minijax.higher.scan import scan
 from minijax.ir.body import Flat, standing_for
 from minijax.ir.primitive import Axis
-from minijax.ir.types import typeof
+from minijax.ir.types import ShapedArray, typeof
+from minijax.partition.meshes import P
 from minijax.primitives.elementwise import add, bitwise_or
 from minijax.primitives.moving import reshape
+from minijax.primitives.sharding import sharding_of_ct, with_auto_axes
 from minijax.primitives.structural import concatenate, pad, rev, slice, slice_in_dim
 from minijax.transforms.batch import batch_flat, place
 
@@ -34,20 +36,32 @@ def map(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:
     trips, rest = divmod(length, batch_size) if batch_size else (0, length)
     if not trips:
         return _all_at_once(f, xs, length)
-    whole = trips * batch_size
-    blocks, last = [], []
-    for x in leaves:
-        tail = typeof(x).shape[1:]
-        zeros = (0,) * len(tail)
-        head = slice(x, (0, *zeros), (whole, *tail)) if rest else x
-        blocks.append(reshape(head, (trips, batch_size, *tail)))
-        if rest:
-            last.append(slice(x, (whole, *zeros), (length, *tail)))
+    blocks = [_part(x, 0, trips * batch_size, (trips, batch_size)) for x in leaves]
+    last = [_part(x, trips * batch_size, length, (rest,)) for x in leaves] if rest else []
     out = scan(lambda _, x: ((), _all_at_once(f, x, batch_size)), (), treedef.unflatten(blocks))[1]
     if not rest:
         return tree.tree_map(_flattened, out)
     end = _all_at_once(f, treedef.unflatten(last), rest)
     return tree.tree_map(lambda x, y: concatenate([_flattened(x), y], 0), out, end)
+
+
+def _part(x: Any, start: int, end: int, sizes: tuple[int, ...]) -> Any:
+    """The rows from `start` to `end`, reshaped to leading axes of those sizes; XLA lays them out until then."""
+    aval = typeof(x)
+    tail, zeros = aval.shape[1:], (0,) * (aval.ndim - 1)
+
+    def part(x):
+        rows = x if end - start == aval.shape[0] else slice(x, (start, *zeros), (end, *tail))
+        return reshape(rows, (*sizes, *tail))
+
+    over = None if type(aval) is not ShapedArray else sharding_of_ct(aval)
+    if over is None:
+        return part(x)
+    if over.spec[:1] not in ((), (None,)):
+        raise ValueError(
+            f"0th dimension of leaf passed to `jax.lax.map` should be replicated. Got {aval.str_short(True)}"
+        )
+    return with_auto_axes("jax.lax.map", part, [x], over.update(spec=P(*[None] * len(sizes), *over.spec[1:])))
 
 
 def _flattened(x: Any) -> Any:

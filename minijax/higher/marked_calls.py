@@ -6,8 +6,9 @@ from minijax.base.mask import Mask
 from minijax.dispatch.call import Call, Places, forwarded
 from minijax.hlo.emitter import compute_attributes
 from minijax.ir.jaxpr import ClosedJaxpr
-from minijax.ir.primitive import cotangents, is_linear
-from minijax.ir.types import Zero, typeof
+from minijax.ir.primitive import Primitive, cotangents, is_linear
+from minijax.ir.types import Aval, Zero, typeof
+from minijax.partition.memory import Device, MemorySpace
 from minijax.partition.shardings import MEMORY_KINDS
 from minijax.primitives.zeros import nonzero_mask
 from minijax.transforms.discharge import TakesRefs
@@ -67,32 +68,43 @@ class XlaMetadataCall(MarkedCall):
         return results
 
 
-class ComputeOn(MarkedCall):
-    """A call that is computed elsewhere; its results lie in `out_memory_spaces`."""
+class PlacedCall(MarkedCall):
+    """A call whose results lie where the parameter `spaces` says."""
 
-    name = "compute_on"
+    spaces: str
 
-    def infer(self, *avals, jaxpr, out_memory_spaces, **params):
-        return [aval.in_space(space) for aval, space in zip(jaxpr.out_avals, out_memory_spaces, strict=True)]
+    def infer(self, *avals, jaxpr, **params):
+        return [aval.in_space(space) for aval, space in zip(jaxpr.out_avals, params[self.spaces], strict=True)]
 
     def shardings(self, params):
-        return params["out_memory_spaces"]
+        return params[self.spaces]
 
     def calling(self, params, closed, operands, ins, outs):
-        avals, spaces = closed.out_avals, params["out_memory_spaces"]
+        avals, spaces = closed.out_avals, params[self.spaces]
         places = [*outs, *(None for _ in avals[len(outs) :])]
-        spaces = [a.memory_space if i is None else spaces[i] for a, i in zip(avals, places, strict=True)]
-        return list(operands), {**params, "jaxpr": closed, "out_memory_spaces": tuple(spaces)}
+        spaces = [self.own_space(a) if i is None else spaces[i] for a, i in zip(avals, places, strict=True)]
+        return list(operands), {**params, "jaxpr": closed, self.spaces: tuple(spaces)}
+
+    def own_space(self, aval: Aval) -> MemorySpace:
+        """Where a result lies that is none of the function's."""
+        return aval.memory_space
 
     def partial_eval(self, staging, operands, unknown_in, **params):
         unknown = Mask(unknown_in)
-        pe = partial_eval_jaxpr(self.body(params), unknown, (False,) * len(params["out_memory_spaces"]))
+        pe = partial_eval_jaxpr(self.body(params), unknown, (False,) * len(params[self.spaces]))
         known_ins, unknown_ins = unknown.partition(range(len(unknown)))
         known_outs, unknown_outs = pe.out_unknown.partition(range(len(pe.out_unknown)))
         results, residuals = self._known(params, pe.known, unknown.unmarked(operands), known_ins, known_outs)
         values, ins = [*residuals, *unknown.marked(operands)], [*(None for _ in residuals), *unknown_ins]
         call = self.calling(params, pe.unknown, values, ins, unknown_outs)
         return pe.out_unknown.merge(results, staging.process(self, *call))
+
+
+class ComputeOn(PlacedCall):
+    """A call that is computed elsewhere."""
+
+    name = "compute_on"
+    spaces = "out_memory_spaces"
 
     def lower(self, e, ins, outs, *operands, jaxpr, compute_type, out_memory_spaces, compiler_options_json):
         inner = (eqn.params["compute_type"] for eqn in jaxpr.eqns if eqn.primitive is self)
@@ -109,5 +121,30 @@ class ComputeOn(MarkedCall):
         return [e.annotate_placement(x, a, MEMORY_KINDS[s]) if s in MEMORY_KINDS else x for x, a, s in rows]
 
 
+class Fused(PlacedCall):
+    """A call that XLA must fuse, whatever memory operands lie in; within, types say that it may be any."""
+
+    name = "fused_call"
+    spaces = "out_spaces"
+    in_one_memory = False
+
+    def own_space(self, aval):
+        return Device
+
+    def transpose(self, cts, *operands, **params):
+        spaces = [x.aval.memory_space for x in operands if is_linear(x)]
+        linear, nonzero = Mask(map(is_linear, operands)), nonzero_mask(cts)
+        closed, nonzero_in = transpose_jaxpr(params["jaxpr"], linear, nonzero)
+        call = {**params, "jaxpr": closed, "out_spaces": tuple(nonzero_in.marked(spaces))}
+        return cotangents(operands, self.bind_all([*linear.unmarked(operands), *nonzero.marked(cts)], call), nonzero_in)
+
+    def lower(self, e, ins, outs, *operands, jaxpr, out_spaces):
+        if e.platform != "cuda":
+            return Primitive.lower(self, e, ins, outs, *operands)
+        config = dict(out_spaces=list(map(str, out_spaces)), inlineable=False, MUST_FUSE=True)
+        return e.custom_call("fused", operands, ins, outs, backend_config=config, called=[e.private(jaxpr, "fused")])
+
+
+fused_call_p = Fused()
 xla_metadata_call_p = XlaMetadataCall()
 compute_on_p = ComputeOn()

@@ -26,9 +26,10 @@ from minijax.primitives.moving import expand_dims
 from minijax.primitives.structural import concatenate, index_in_dim
 from minijax.primitives.zeros import instantiate, nonzero_mask, zeros_like_aval
 from minijax.transforms.batch import batch_jaxpr, place
-from minijax.transforms.discharge import TakesRefs, discharge_jaxpr, values_of
+from minijax.transforms.discharge import discharge_jaxpr, values_of
 from minijax.transforms.jvp import jvp_jaxpr, with_zeros
 from minijax.transforms.linearize import linearize_jaxpr
+from minijax.transforms.lower_types import LowersTypes
 from minijax.transforms.partial_eval import PartialEval, partial_eval_jaxpr, permute_jaxpr
 from minijax.transforms.partial_eval_custom import EqnParts, partial_eval_jaxpr_custom
 from minijax.transforms.prune import prune_closed
@@ -71,7 +72,7 @@ def _check_groups(taken: Sequence[Sequence], given: Sequence[Sequence], length: 
             )
 
 
-class Scan(TakesRefs):
+class Scan(LowersTypes):
     """Runs `jaxpr`, (constants, carry, slices) -> (carry, results), `length` times."""
 
     folding = Folding.EXACT
@@ -118,6 +119,10 @@ class Scan(TakesRefs):
         values = values_of(operands)
         operands, params = [values[i] for i in ins], _with(params, body, inner)
         return operands, params, lambda results: (results[k : k + n], results[:k] + results[k + n :])
+
+    def regrouped(self, counts, params):
+        consts, carry, _ = _body(params)[1].operands(counts)
+        return _with(params, params["jaxpr"], Slots(sum(consts), sum(carry)))
 
     def jvp(self, primals, tangents, **params):
         _, slots = _body(params)
@@ -446,7 +451,7 @@ def scan(
     for a in avals[len(carry) :]:
         if type(a) is ShapedArray and a.entries[0] is not None:
             raise ValueError(f"scan: 0th dimension of all xs should be replicated. Got {a.sharding.spec}")
-    rows = list(map(resized, avals[len(carry) :]))
+    rows = [a.without_axis(0) if a.is_high else resized(a) for a in avals[len(carry) :]]
     body, carry = trace_loop(f, carry, rows, treedef, "scan", init_tree, _carry_tree)
     return _bind(body, carry, slices, length=length, reverse=bool(reverse), unroll=int(unroll))
 
@@ -460,6 +465,7 @@ def _length(slices: Sequence, length: int | None) -> int:
                 "length, use `while_loop` or `fori_loop`.",
             )
         length = int(length)
+    slices = [x for x in slices if not typeof(x).is_high]
     for x in slices:
         if not typeof(x).shape:
             kind = ValueError if type(x) in dtypes.PYTHON_SCALARS else IndexError

@@ -12,6 +12,7 @@ from minijax.dispatch.placement import ProgramOptions
 from minijax.hlo.emitter import jaxpr_body, ordered_in
 from minijax.hlo.writer import Region
 from minijax.ir import state
+from minijax.ir.hitypes import HiPspec
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Var
 from minijax.ir.primitive import cotangents, is_linear
 from minijax.ir.refs import AbstractRef
@@ -31,6 +32,7 @@ from minijax.run.array import ArrayImpl
 from minijax.transforms.batch import batch_jaxpr_axes
 from minijax.transforms.discharge import TakesRefs, discharge_jaxpr, values_of
 from minijax.transforms.linearize import linearize_jaxpr
+from minijax.transforms.lower_types import flat, lower_jaxpr, lowered, raised
 from minijax.transforms.partial_eval import partial_eval_jaxpr, permute_jaxpr
 from minijax.transforms.partial_eval_custom import EqnParts, partial_eval_jaxpr_custom
 from minijax.transforms.prune import prune_closed
@@ -68,6 +70,8 @@ class ManualRegion(NamedTuple):
         """The type of one device's part of a value."""
         if type(aval) is AbstractRef:
             return AbstractRef(self.local_aval(aval.inner_aval, spec))
+        if aval.is_high:
+            return aval.shard(self.mesh, self.axes, self.check_vma, spec)
         sizes, split = self.mesh.shape, None
         parts = [prod(sizes[a] for a in axes_of(entry)) for entry in spec.padded(aval.ndim)]
         if aval._sharding is not None:
@@ -83,6 +87,8 @@ class ManualRegion(NamedTuple):
 
     def global_aval(self, aval: ShapedArray, spec: P) -> ShapedArray:
         """The type of a value of which this is the type of one device's part."""
+        if aval.is_high:
+            return aval.unshard(self.mesh, self.check_vma, spec)
         sizes, spec = self.mesh.shape, spec.padded(aval.ndim)
         parts = [prod(sizes[a] for a in axes_of(entry)) for entry in spec]
         split = sharding_in_type(NamedSharding(self.mesh, self.global_spec(aval, spec)), aval.ndim)
@@ -98,6 +104,8 @@ class ManualRegion(NamedTuple):
 
     def residual_spec(self, aval: ShapedArray) -> P:
         """Residuals are joined along their first axis over the mesh axes that they may vary over."""
+        if aval.is_high:
+            return aval.nospec(self.mesh, self.check_vma, self.names)
         varying, unreduced, reduced = aval.manual_axis_type
         names = tuple([n for n in self.own_names if n in varying or not self.check_vma])
         return P(*[names] if names else (), unreduced=unreduced & self.axes, reduced=reduced & self.axes)
@@ -201,6 +209,16 @@ class ShardMap(TakesRefs, OpenCall):
             closed = discharge_jaxpr(closed_of(params["jaxpr"]))
         call = self._called(params, closed, values_of(operands), params["in_specs"], [*outs, *last])
         return *call, lambda results: (results[:n], results[n:])
+
+    def to_lo(self, operands, params):
+        with self.surroundings(params):
+            low = lower_jaxpr(closed_of(params["jaxpr"]))
+        if low.last_types:
+            raise NotImplementedError("shard_map: values that change in place cannot be captured or passed")
+        types = [typeof(x) for x in operands]
+        ins, outs = map(_lo_specs, (params["in_specs"], params["out_specs"]))
+        results = self.bound(params, low.closed, flat(lowered(types, operands)), ins, outs)
+        return raised(self.infer(*types, **params), results)
 
     def linearize(self, nonzeros, primals, **params):
         nonzeros, ins, outs = Mask(nonzeros), params["in_specs"], params["out_specs"]
@@ -317,6 +335,15 @@ class ShardMap(TakesRefs, OpenCall):
 
 
 shard_map_p = ShardMap()
+ShapedArray.shard = lambda self, mesh, axes, check_vma, spec: ManualRegion(mesh, axes, check_vma).local_aval(self, spec)
+ShapedArray.unshard = lambda self, mesh, check_vma, spec: ManualRegion(
+    mesh, frozenset(mesh.axis_names), check_vma
+).global_aval(self, spec)
+
+
+def _lo_specs(specs: Sequence) -> list[P]:
+    """The specs, with those of what stands for values of users' types."""
+    return flat([s.to_lo() if isinstance(s, HiPspec) else [s] for s in specs])
 
 
 def devices_of(mesh: Any, operands: Sequence) -> Mesh:
@@ -384,7 +411,7 @@ def _with_residual_specs(
     sources = sources[n:]
     new_specs = tuple([region_of(params).residual_spec(a) for a in known.out_avals[n:]])
     is_new = [kind == "out" and i >= n for kind, i in sources]
-    scalars = [not a.shape for a in known.out_avals[n:]]
+    scalars = [not (a.is_high or a.shape) for a in known.out_avals[n:]]
     if any(scalars):
         promoted = [new and scalars[i - n] for new, (_, i) in zip(is_new, sources, strict=True)]
         known, unknown = _promote_scalar_residuals(known, unknown, (*(False,) * n, *scalars), tuple(promoted))

@@ -22,8 +22,9 @@ from minijax.ir.types import ShapedArray, token_type
 from minijax.primitives.moving import held
 from minijax.primitives.zeros import instantiate, nonzero_mask
 from minijax.transforms.batch import batch_jaxpr, batch_jaxpr_axes, place
-from minijax.transforms.discharge import TakesRefs, discharge_jaxpr, values_of
+from minijax.transforms.discharge import discharge_jaxpr, values_of
 from minijax.transforms.jvp import jvp_jaxpr
+from minijax.transforms.lower_types import LowersTypes
 from minijax.transforms.partial_eval import partial_eval_jaxpr, permute_jaxpr
 from minijax.transforms.partial_eval_custom import EqnParts, may_save
 from minijax.transforms.prune import prune_closed
@@ -53,7 +54,7 @@ def _remembered(function: Callable) -> Callable:
     return functools.wraps(function)(lambda loop, *args: from_body(loop.body_jaxpr, loop[:-1], args))
 
 
-class While(TakesRefs):
+class While(LowersTypes):
     """Repeats a body on a carry while a predicate of the carry holds; it may be one flag for each row."""
 
     folding = Folding.EXACT
@@ -77,6 +78,10 @@ class While(TakesRefs):
         # (predicate's constants, body's constants, carry) -> (the same without references, their values, carry)
         values = [*of_cond, *of_body, *values_of(refs), *carry]
         return values, _without_refs(loop, places, types)._asdict(), lambda results: (results[k:], results[:k])
+
+    def regrouped(self, counts, params):
+        of_cond, of_body, _ = Loop(**params).split(counts)
+        return {**params, "cond_nconsts": sum(of_cond), "body_nconsts": sum(of_body)}
 
     def jvp(self, primals, tangents, **params):
         loop = Loop(**params)

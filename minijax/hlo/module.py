@@ -124,16 +124,17 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platforms: Sequence[str] = ("
     e.functions[0][0] = e.meshes.on_a_mesh(e.functions[0][0])
     e.marks.append((e.functions[0], 1, len(e.functions[0]) - 1, e.around_function, None))
     name = spell.module_name(name)
-    attributes = {
-        "mhlo.num_partitions": f"{num_partitions} : i32",
-        "mhlo.num_replicas": "1 : i32",
-        **({"jax.uses_shape_polymorphism": "true" if e.is_polymorphic else "false"} if for_export else {}),
-        **(attributes or {}),
-    }
-    written = e.written(name, attributes, located_head)
-    return Module(
-        name, written.text(), e.callbacks, ordered, aliases, donors, e.watchers, written.located, e.is_polymorphic
-    )
+    written = e.written(name, {**_attributes(e), **(attributes or {})}, located_head)
+    how = ordered, aliases, donors, e.watchers, written.located, e.is_polymorphic
+    return Module(name, written.text(), e.callbacks, *how)
+
+
+def _attributes(e: Emitter) -> dict[str, str]:
+    """What the text says of a program as a whole."""
+    sizes = {"mhlo.num_partitions": f"{e.num_partitions} : i32", "mhlo.num_replicas": "1 : i32"}
+    if not e.for_export:
+        return sizes
+    return {**sizes, "jax.uses_shape_polymorphism": "true" if e.is_polymorphic else "false"}
 
 
 class _Main(NamedTuple):

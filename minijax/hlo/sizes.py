@@ -40,7 +40,9 @@ class Sizes(Writer):
 
     def __init__(self, *platforms: str):
         super().__init__(*platforms)
-        self.operations = {name: partial(self._with, operation) for name, operation in _BINARY.items()}
+        self.operations: dict[str, Callable[[Any, Any], Any]] = {
+            name: partial(self._with, operation) for name, operation in _BINARY.items()
+        }
         self.operations |= {"floordiv": self._floordiv, "mod": self._mod}
 
     def list_type(self, count: int) -> ShapedArray:
@@ -139,7 +141,7 @@ class SizesOfArguments:
     def __init__(self, e: Sizes, names: Names, avals: Sequence[ShapedArray]):
         self._e, self._names, self._avals = e, names, avals
         self._sizes: dict[tuple[int, int], Name] = {}
-        self.operations = e.operations
+        self.operations: Mapping[str, Callable[[Any, Any], Any]] = e.operations
 
     def size(self, place: Place) -> Name:
         at, axis = place.argument, place.axis

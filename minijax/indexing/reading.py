@@ -11,12 +11,14 @@ from minijax.base.symbolic import Dim, is_dim, is_int
 from minijax.indexing.language import Index, Options, Slot, Span, Window, index_dtype, keeps_axis
 from minijax.indexing.plan import Plan, plan
 from minijax.ir.types import ShapedArray, typeof
+from minijax.partition.explicit import typed_sharding
 from minijax.primitives import counting, gather_scatter, moving, structural
 from minijax.primitives.convert import as_type, convert
 from minijax.primitives.dynamic_slice import dynamic_slice
 from minijax.primitives.elementwise import add, lt, mul, select_n
 from minijax.primitives.gather_scatter import FILL_OR_DROP, ONE_HOT, PROMISE_IN_BOUNDS, GatherScatterMode
 from minijax.primitives.promote import promote_dtypes
+from minijax.primitives.sharding import resharded_as
 from minijax.primitives.values import array_of
 from minijax.run.array import Array
 
@@ -189,7 +191,7 @@ def scatter(x: Any, operands: Sequence, values: Any, index: Index, options: Opti
     mode = FILL_OR_DROP if options.mode is None else GatherScatterMode.from_any(options.mode)
     values = structural.blank(p.result, aval.dtype) if values is None else values
     x, values = _promoted(x, values)
-    values = _broadcast_values(values, p.result)
+    values = _broadcast_values(values, _type_of_elements(aval, p, index))
     values = structural.squeeze(values, p.added) if p.added else values
     values = structural.rev(values, p.turned) if p.turned else values
     numbers = gather_scatter.scatter_numbers(p.numbers)
@@ -216,7 +218,27 @@ def _promoted(x: Any, values: Any) -> Sequence:
     return promote_dtypes(x, values)
 
 
-def _broadcast_values(values: Any, shape: tuple) -> Any:
+def _type_of_elements(aval: ShapedArray, p: Plan, index: Index) -> ShapedArray:
+    """The type of what an index names in a value of type `aval`, where it lies over Explicit axes as that does."""
+    if aval._sharding is None or any(aval.sums):
+        return ShapedArray(p.result, aval.dtype)
+    entries = list(aval.entries)
+    for axis in sorted(index.expanded):
+        entries.insert(axis, None)
+    kept = [
+        e if p.slice_sizes[axis] == index.shape[axis] else None
+        for axis, e in enumerate(entries)
+        if axis not in p.collapsed
+    ]
+    places = dict(zip(p.offset_dims, kept, strict=True))
+    found = [places.get(i) for i in range(len(p.gathered))]
+    for axis in p.added:
+        found.insert(axis, None)
+    return ShapedArray(p.result, aval.dtype, sharding=typed_sharding(aval._sharding.mesh, tuple(found)))
+
+
+def _broadcast_values(values: Any, aval: ShapedArray) -> Any:
+    shape = aval.shape
     have = typeof(values).shape
     if len(have) > len(shape):
         raise ValueError(f"Cannot broadcast to shape with fewer dimensions: arr_shape={have} shape={shape}")
@@ -225,4 +247,5 @@ def _broadcast_values(values: Any, shape: tuple) -> Any:
             f"Incompatible types for broadcasting: at[] was given values of type={typeof(values).str_short()} and "
             f"requested type={ShapedArray(shape, typeof(values).dtype).str_short()}"
         )
-    return moving.broadcast_to_shape(values, shape)
+    values = moving.broadcast_to_shape(values, shape, aval._sharding)
+    return values if any(typeof(values).sums) else resharded_as(values, aval)

@@ -12,10 +12,11 @@ import numpy as np
 from minijax.base import cache, monitoring, tree
 from minijax.base.thread import thread
 from minijax.ir import effects, state
+from minijax.ir.hitypes import full_type
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Var
 from minijax.ir.refs import Ref
 from minijax.ir.trace import JaxprTrace, Tracer, constants_to_inputs, is_live, trace_to_jaxpr
-from minijax.ir.types import AbstractValue, is_value, typeof
+from minijax.ir.types import AbstractValue, hi_classes, is_value
 
 
 class Flat:
@@ -89,9 +90,13 @@ class Body(NamedTuple):
         return (self.closed.debug_info.arg_names or ())[len(self.captured) :]
 
 
-def is_alive(captured: Sequence) -> bool:
-    """Whether the traces of captured values still run."""
-    return all(x._trace.alive for x in captured if isinstance(x, Tracer))
+def is_alive(body: Any) -> bool:
+    """Whether the traces of what a body captured still run, and its states have the types that they had."""
+    if not body.captured:
+        return True
+    if not all(x._trace.alive for x in body.captured if isinstance(x, Tracer)):
+        return False
+    return not hi_classes or all(full_type(x) == a for x, a in zip(body.captured, body.closed.in_avals, strict=False))
 
 
 @cache.weak_cache
@@ -113,7 +118,7 @@ def trace_body(
         bodies = cache.Keyed(1)
     key = (*state.trace_key(), tuple(avals), treedef, purpose, capture)
     body = bodies.get(key)
-    if body is None or not is_alive(body.captured):
+    if body is None or not is_alive(body):
         bodies.pop(key)
         body = bodies.once(key, _trace_body, fun, tuple(avals), treedef, purpose, capture)
     return body
@@ -174,7 +179,7 @@ def merge_captured(bodies: Sequence[Body]) -> tuple[list[ClosedJaxpr], list]:
         for key, x in zip(own, body.captured, strict=True):
             values.setdefault(key, x)
     place = {key: i for i, key in enumerate(values)}
-    types = tuple(typeof(x) for x in values.values())
+    types = tuple(full_type(x) for x in values.values())
     closed = [
         with_leading(body.closed, tuple(place[key] for key in own), types)
         for body, own in zip(bodies, keys, strict=True)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from minijax.ir.atoms import Atom as Atom, DropVar as DropVar, Literal as Literal, Var as Var
 from minijax.ir.context import EqnContext, NameStack, SourceInfo, entered
 from minijax.ir.show import Printed, eqn_text
+from minijax.ir.types import hi_classes
 
 
 class DebugInfo(NamedTuple):
@@ -82,8 +83,7 @@ NO_EFFECTS: frozenset = frozenset()
 class Jaxpr(Printed):
     """A program: typed inputs, constants, a list of equations, outputs."""
 
-    __slots__ = ("constvars", "invars", "outvars", "eqns", "effects", "debug_info", "__weakref__")
-    is_high = False
+    __slots__ = ("constvars", "invars", "outvars", "eqns", "effects", "debug_info", "_is_high", "__weakref__")
 
     def __init__(
         self,
@@ -100,9 +100,18 @@ class Jaxpr(Printed):
         self.eqns = list(eqns)
         self.effects = effects
         self.debug_info = debug_info or DebugInfo("unknown", "<unknown>")
+        self._is_high: bool | None = None if hi_classes else False
 
     in_avals = property(lambda self: [v.aval for v in self.invars])
     out_avals = property(lambda self: [v.aval for v in self.outvars])
+
+    @property
+    def is_high(self) -> bool:
+        """Whether it has values of users' types or operations in terms of others, which lowering replaces."""
+        if self._is_high is None:
+            atoms = (*self.constvars, *self.invars, *self.outvars)
+            self._is_high = any(a.aval.is_high for a in atoms) or any(map(is_high_eqn, self.eqns))
+        return self._is_high
 
     def replace(self, **fields) -> "Jaxpr":
         names = ("constvars", "invars", "outvars", "eqns", "effects", "debug_info")
@@ -113,7 +122,6 @@ class ClosedJaxpr(Printed):
     """A jaxpr with the values of its constants."""
 
     __slots__ = ("jaxpr", "consts", "__weakref__")
-    is_high = False
 
     def __init__(self, jaxpr: Jaxpr, consts: Sequence[Any] = ()):
         if len(jaxpr.constvars) != len(consts):
@@ -121,6 +129,7 @@ class ClosedJaxpr(Printed):
         self.jaxpr = jaxpr
         self.consts = list(consts)
 
+    is_high = property(lambda self: self.jaxpr.is_high)
     literals = property(lambda self: self.consts)
     eqns = property(lambda self: self.jaxpr.eqns)
     effects = property(lambda self: self.jaxpr.effects)
@@ -146,6 +155,11 @@ def jaxprs_in_params(params: dict) -> Iterator[Jaxpr]:
                 yield item.jaxpr
             elif isinstance(item, Jaxpr):
                 yield item
+
+
+def is_high_eqn(eqn: JaxprEqn) -> bool:
+    """Whether an equation is of an operation in terms of others, or has jaxprs with such."""
+    return eqn.primitive.is_hi or any(j.is_high for j in jaxprs_in_params(eqn.params))
 
 
 def subjaxprs(jaxpr: Jaxpr) -> Iterator[Jaxpr]:

@@ -124,6 +124,7 @@ class Primitive:
     sharding_param: str | None = None  # by which users say how the result lies over Explicit axes
     in_one_memory = True  # operands of rank > 0 must lie in one memory, where results lie too
     has_backward_rule = False  # which the user gives
+    is_hi = False  # of a user's, who says by which others it is computed
     inlinable = False  # recorded as the equations of `jaxpr` where the parameter `inline` says so
     moves_data = False  # results are elements of operands, flags or positions: nothing is computed in floats
     folding = Folding.OWN
@@ -380,7 +381,7 @@ class Primitive:
 
     linearize: Any = None
     """(which tangents are not zero, primals) -> results, which of theirs are not, a function of those tangents.
-    None: `jvp` is followed."""
+    None, for the rule or from it: `jvp` is followed."""
 
     def transpose(self, cts: Sequence[Ct], *operands: Val, **params: Any) -> Sequence[Ct | None]:
         """The cotangents of operands that are `Linear`, and None for the others."""
@@ -418,6 +419,9 @@ class Primitive:
     lift: Any = None
     """(equation, which operands are constants, lift) -> the equation with its jaxprs' constants as operands, where
     lift(jaxpr, which inputs are constants) gives the jaxpr with more inputs in front, and what to pass."""
+
+    to_lo: Any = None
+    """(operands, parameters) -> results, where values or jaxprs are of users' types, by operations on others."""
 
     fold: Any = None
     """(*literals) -> the result as a literal, or None, where an equation is inlined. None: it is always written."""

@@ -26,6 +26,7 @@ class AbstractRef(AbstractValue):
     size = property(lambda self: self.inner_aval.size)
     sharding = property(lambda self: self.inner_aval.sharding)
     memory_space = property(lambda self: None)
+    is_high = property(lambda self: self.inner_aval.is_high)
 
     def to_tangent_aval(self) -> "AbstractRef":
         return AbstractRef(self.inner_aval.to_tangent_aval())

@@ -14,6 +14,7 @@ from minijax.base.mask import Mask
 from minijax.base.util import curry
 from minijax.ir import context, effects, state
 from minijax.ir.check import check_jaxpr
+from minijax.ir.hitypes import AvalQDD
 from minijax.ir.jaxpr import Atom, ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal, Var
 from minijax.ir.refs import is_ref
 from minijax.ir.types import (
@@ -21,6 +22,7 @@ from minijax.ir.types import (
     ShapedArray,
     Typed,
     checked_type,
+    hi_classes,
     of_type,
     register_value_type,
     symbol_kinds,
@@ -84,6 +86,10 @@ class Trace:
 
     def is_valid(self) -> bool:
         return self.alive
+
+    def qdd_of(self, x: Any) -> Any:
+        """The type of the state of a value that changes in place."""
+        return x.cur_qdd() if self.parent is None else self.parent.qdd_of(x)
 
     def admit(self, x: "Tracer") -> None:
         """Checks a tracer that is not this trace's own before it is used as a constant."""
@@ -255,10 +261,14 @@ class JaxprTrace(Trace):
         """The value, where it is known; None otherwise."""
         return None
 
+    def qdd_of(self, x):
+        aval: Any = self.atom(x).aval
+        return aval.mutable_qdd.cur_val
+
     def new_arg(self, aval: Aval, name: str | None = None) -> DynamicJaxprTracer:
-        var = Var(aval)
+        var = _variable(aval)
         self.invars.append(var)
-        return DynamicJaxprTracer(self, var, name)
+        return _tracer_of(self, var, name)
 
     def atom(self, x: Any) -> Atom:
         """The variable or literal that stands for `x` in this jaxpr."""
@@ -292,7 +302,7 @@ class JaxprTrace(Trace):
         snapshot = self._snapshot(x)
         var = self.const_vars.get(id(snapshot))
         if var is None:
-            var = Var(aval)
+            var = Var(AvalQDD(aval, super().qdd_of(x)) if aval.has_qdd else aval)
             self.consts.append(snapshot)
         self.originals += (known, snapshot)
         self.const_vars[id(known)] = self.const_vars[id(snapshot)] = var
@@ -315,7 +325,7 @@ class JaxprTrace(Trace):
         return dict.fromkeys(self.const_vars.values())
 
     def process(self, primitive, operands, params):
-        if primitive.inlinable and params["inline"]:
+        if primitive.inlinable and params["inline"] and not params["jaxpr"].is_high:
             return self.inline(params["jaxpr"], operands)
         atoms = [x.val if type(x) is DynamicJaxprTracer and x._trace is self else self._constant(x) for x in operands]
         origin = state.thread.origin or source.here()
@@ -325,6 +335,10 @@ class JaxprTrace(Trace):
                 return [DynamicJaxprTracer(self, folded, origin)]
         avals, effs = primitive.typed([a.aval for a in atoms], params)
         ctx = context.current_context()
+        if effs and any([type(a) is AvalQDD for a in avals]):
+            outvars = list(map(_variable, avals))
+            self.eqns.append(JaxprEqn(atoms, outvars, primitive, params, effs, origin, ctx))
+            return [_tracer_of(self, v, origin) for v in outvars]
         if len(avals) == 1:
             var = Var(avals[0])
             self.eqns.append(JaxprEqn(atoms, [var], primitive, params, effs, origin, ctx))
@@ -397,6 +411,19 @@ class JaxprTrace(Trace):
             if atom in eqn.outvars:
                 return str(eqn)
         return "an argument"
+
+
+def _variable(aval: Aval) -> Var:
+    """A new variable; of a type with a state, one of its own, since the trace notes how that changes."""
+    return Var(AvalQDD(aval.aval, aval.qdd) if type(aval) is AvalQDD else aval)
+
+
+def _tracer_of(trace: JaxprTrace, var: Var, origin: Any) -> DynamicJaxprTracer:
+    """The tracer of a variable; its type does not say of which type its state is."""
+    tracer = DynamicJaxprTracer(trace, var, origin)
+    if type(var.aval) is AvalQDD:
+        tracer.aval = var.aval.aval
+    return tracer
 
 
 def as_literal(x: Any, aval: Aval) -> Literal | None:
@@ -514,7 +541,10 @@ _deeply_traced = stack.deep(_traced)
 
 
 def is_live(x: Any) -> bool:
-    """Whether a captured value is none to be written into a program: a tracer, or a reference."""
+    """Whether a captured value is none to be written into a program: a tracer, what holds one, or what may change."""
+    if type(x) in hi_classes:
+        aval = typeof(x)
+        return aval.has_qdd or any(map(is_live, aval.lower_val(x)))
     return isinstance(x, Tracer) or is_ref(x)
 
 

@@ -18,10 +18,12 @@ from minijax.partition.shardings import NamedSharding, unsharded
 
 
 class AbstractValue:
-    """An abstract value: what a trace knows about a value. Arrays, tokens and references each have a kind."""
+    """An abstract value: what a trace knows about a value. Arrays, tokens, references and users' types are kinds."""
 
     __slots__ = ()
     weak_type = False
+    is_high = False  # whether programs that XLA gets have others in its place
+    has_qdd = False  # whether values have a state that changes in place
 
     def to_tangent_aval(self) -> "AbstractValue":
         raise NotImplementedError(f"{type(self).__name__} has no tangent type")
@@ -31,6 +33,32 @@ class AbstractValue:
 
     def strip_weak_type(self) -> "AbstractValue":
         return self
+
+    def normalize(self) -> "AbstractValue":
+        """The type that stands for those that differ in weak types alone."""
+        return self.strip_weak_type()
+
+    def lo_ty(self) -> list["AbstractValue"]:
+        """The types that programs have in its place; `lower_val` and `raise_val` take values there and back."""
+        return [self]
+
+    def lower_val(self, hi_val: Any) -> list:
+        return [hi_val]
+
+    def raise_val(self, *lo_vals: Any) -> Any:
+        return lo_vals[0]
+
+    def dec_rank(self, size: int | None, spec: Any) -> "AbstractValue":
+        """The type of what lies along the axis that `spec` says, of this size."""
+        return self if spec is None else self.without_axis(spec)
+
+    def inc_rank(self, size: int, spec: Any) -> "AbstractValue":
+        """The type of such values along a new axis."""
+        return self if spec is None else self.with_axis(spec, size)
+
+    def leading_axis_spec(self) -> Any:
+        """The spec of the axis that loops run over."""
+        return 0
 
     def str_short(self, short_dtypes: bool = False, mesh_axis_types: bool = False) -> str:
         return str(self)
@@ -218,11 +246,14 @@ class ShapedArray(AbstractValue):
         tangent = tangent.update(manual_axis_type=ManualAxisType(varying, reduced, unreduced))
         if self._sharding is None:
             return tangent
-        spec = self._sharding.spec
-        return tangent.sharded_over(self._sharding.mesh, self.entries, spec.reduced, spec.unreduced)
+        mesh, spec = self._sharding.mesh, self._sharding.spec
+        if tangent.dtype == dtypes.float0:
+            return tangent.sharded_over(mesh, self.entries)
+        return tangent.sharded_over(mesh, self.entries, spec.reduced, spec.unreduced)
 
     def str_short(self, short_dtypes: bool = False, mesh_axis_types: bool = False) -> str:
-        name = dtypes.short_name(self.dtype) if short_dtypes else self.dtype.name
+        is_short = short_dtypes or self.dtype == dtypes.float0  # which NumPy calls void
+        name = dtypes.short_name(self.dtype) if is_short else self.dtype.name
         space = "" if self.memory_space is Device else f"<{self.memory_space.name.lower()}>"
         sizes = self.shape if self._sharding is None else map(_split_size, self.shape, self.entries)
         types = self._axis_types_text() if mesh_axis_types and self._sharding is not None else ""
@@ -345,6 +376,11 @@ Aval = ShapedArray | Any  # a type: of an array, but for those of tokens, refere
 Ct = Zero | Any  # a tangent or cotangent: a value, or Zero where it is known to be zero
 
 
+def is_float0(aval: Aval) -> bool:
+    """Whether the type is that of tangents of values that do not move continuously."""
+    return not aval.is_high and aval.dtype.names == ("float0",)
+
+
 def varying_axes(aval: Aval) -> frozenset:
     """The mesh axes over which a value inside `shard_map` varies."""
     return aval.manual_axis_type.varying if type(aval) is ShapedArray else NOT_MANUAL.varying
@@ -395,6 +431,9 @@ def typeof(x: Val) -> Aval:
     return kind[0](x) if kind is not None else _typeof_by_base(x)
 
 
+hi_classes: set[type] = set()  # of values whose types users define, and of operations; empty in most programs
+
+
 def checked_type(x: Val) -> Aval:
     """As `typeof`, and raises OverflowError for an int that its type cannot hold."""
     aval = typeof(x)
@@ -426,11 +465,15 @@ def offers_array(x: Any) -> bool:
     return callable(getattr(x, "__jax_array__", None))
 
 
+def is_of_users_type(x: Any) -> bool:
+    """Whether `x` is a value of a type that a user defined."""
+    return bool(hi_classes) and type(x) in value_kinds and typeof(x).is_high
+
+
 def unwrapped(x: Any) -> Any:
     """The array that `x` stands for, if it is no array itself and says so; otherwise `x`."""
-    if type(x) in value_kinds or not offers_array(x) or any(c in value_kinds for c in type(x).__mro__):
-        return x
-    return x.__jax_array__()
+    is_value = type(x) in value_kinds or any(c in value_kinds for c in type(x).__mro__)
+    return x if is_value and not is_of_users_type(x) or not offers_array(x) else x.__jax_array__()
 
 
 def is_value(x: Any) -> bool:

@@ -15,7 +15,7 @@ from minijax.dispatch.fused import fused
 from minijax.dispatch.jitted import jitted
 from minijax.ir import state
 from minijax.ir.trace import Tracer
-from minijax.ir.types import typeof, unwrapped
+from minijax.ir.types import is_of_users_type, typeof, unwrapped
 from minijax.numpy import ufuncs
 from minijax.partition.shardings import Sharding, sharding_of_rank
 from minijax.primitives import convert as lax_convert, counting, elementwise as lax, moving, sharding, structural
@@ -280,7 +280,7 @@ def _fits(name: str, have: tuple, shape: tuple) -> tuple:
 
 
 def _like(name: str, a: Any, fill: Any, dtype: Any, shape: Any, device: Any, out_sharding: Any = None) -> Any:
-    if not (hasattr(a, "shape") and hasattr(a, "dtype")):
+    if is_of_users_type(a) or not (hasattr(a, "shape") and hasattr(a, "dtype")):
         (a,) = arraylike(name, a)
     dtype = dtypes.requested_dtype(dtype, name)
     like = structural.typeof_like(a)
@@ -537,10 +537,10 @@ def _triangle(name: str, m: Any, k: int, lower: bool) -> Any:
     m = value(name, m)
     if m.ndim < 2:
         raise ValueError(f"Argument to jax.numpy.{name} must be at least 2D, got shape {m.shape}")
-    mask = _below(*m.shape[-2:], k if lower else k - 1)
-    if m.ndim > 2:
-        mask = moving.broadcast_in_dim(mask, m.shape, (m.ndim - 2, m.ndim - 1))
-    blank = structural.blank(m.shape, m.dtype, m.weak_type)
+    aval = typeof(m)
+    mask = moving.broadcast_to_shape(_below(*m.shape[-2:], k if lower else k - 1), m.shape, aval._sharding)
+    mask = sharding.resharded_as(mask, aval)
+    blank = structural.full_like(m, 0)
     return lax.select_n(mask, *((blank, m) if lower else (m, blank)))
 
 

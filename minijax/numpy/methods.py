@@ -412,11 +412,15 @@ def _attribute_of_aval(name: str) -> Callable:
     return attribute
 
 
+tracer_attributes: dict[str, Any] = {}  # what tracers of arrays have
+
+
 def install() -> None:
     """Gives arrays and tracers their operators, methods and properties."""
     shared = _shared()
+    tracer_attributes.update(shared | _of_tracers())
     install_operators(shared)
-    for name, value in (shared | _of_tracers()).items():
+    for name, value in tracer_attributes.items():
         setattr(Tracer, name, value)
     register_array_like(Tracer, lambda x: isinstance(x.aval, ShapedArray))
 

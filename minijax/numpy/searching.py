@@ -15,7 +15,7 @@ from minijax.ir.types import typeof
 from minijax.numpy import creation, shaping, subscripts, ufuncs
 from minijax.primitives import counting, dynamic_slice, elementwise as lax, moving, sort as lax_sort, structural
 from minijax.primitives.convert import convert
-from minijax.primitives.families import is_complex, scalar_like
+from minijax.primitives.families import full_of, is_complex, scalar_like
 from minijax.primitives.promote import arrays, is_inexact, is_unsigned, promote_dtypes
 from minijax.primitives.reduce import reduce_sum
 from minijax.primitives.varying import vary_alike
@@ -147,9 +147,8 @@ def _prepared(x: Any) -> list:
         return [*_prepared(lax.real(x)), *_prepared(lax.imag(x))]
     if not is_inexact(x):
         return [x]
-    shape = typeof(x).shape
-    zeroed = lax.select(lax.eq(x, scalar_like(x, 0)), moving.full(shape, scalar_like(x, 0)), x)
-    return [lax.select(lax.ne(x, x), moving.full(shape, scalar_like(x, np.nan)), zeroed)]
+    zeroed = lax.select(lax.eq(x, scalar_like(x, 0)), full_of(x), x)
+    return [lax.select(lax.ne(x, x), full_of(x, np.nan), zeroed)]
 
 
 def _precedes(left: list, right: list, or_equal: bool) -> Any:

@@ -171,7 +171,10 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
         raise ValueError(
             f"broadcast_to: Incompatible shapes for broadcasting: {array.shape} and requested shape {shape}"
         )
-    return sharding.with_out_sharding("jnp.broadcast_to", moving.broadcast_to_shape(array, shape), out_sharding)
+    requested = sharding.requested_sharding("jnp.broadcast_to", out_sharding, len(shape))
+    if requested is None or array.shape == shape:
+        return sharding.with_out_sharding("jnp.broadcast_to", moving.broadcast_to_shape(array, shape), out_sharding)
+    return moving.broadcast_to_shape(array, shape, requested)
 
 
 def broadcast_arrays(*args: Any) -> list:

@@ -17,6 +17,7 @@ from minijax.ir.trace import Tracer
 from minijax.ir.types import is_value, typeof, unwrapped
 from minijax.numpy import creation, ufuncs
 from minijax.primitives import gather_scatter, sharding, structural
+from minijax.primitives.convert import convert
 from minijax.run import transfer
 from minijax.run.array import Array, ArrayImpl
 from minijax.run.keys import PRNGKeyArray, key_array
@@ -250,6 +251,9 @@ def _updating(name: str, doc: str) -> Callable:
         options = Options(mode, None, indices_are_sorted, unique_indices, wrap_negative_indices)
         if out_sharding is None:
             return update(self.array, self.index, values, name, options)
+        dtype = typeof(self.array).dtype
+        if type(values) in (bool, int) and not dtypes.is_extended(dtype) and np.issubdtype(dtype, np.integer):
+            values = convert(values, dtype)
         static, arrays = _arrays_of(self.index)
         compute = lambda x, values, *arrays: update(x, static(arrays), values, name, options)  # noqa: E731
         return sharding.with_auto_axes(f".{name}", compute, (self.array, values, *arrays), out_sharding)

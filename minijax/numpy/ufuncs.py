@@ -13,9 +13,9 @@ from minijax.composed.division import float_divmod, floor_divide, remainder
 from minijax.composed.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
-from minijax.primitives import elementwise as lax, moving, structural
+from minijax.primitives import elementwise as lax, structural
 from minijax.primitives.convert import bitcast_convert_type, convert
-from minijax.primitives.families import const_like, is_complex, scalar_like
+from minijax.primitives.families import const_like, full_of, is_complex, scalar_like
 from minijax.primitives.promote import (
     arrays,
     as_type,
@@ -467,7 +467,7 @@ def angle(z: Any, deg: bool = False) -> Any:
     if is_complex(z):
         re, im = lax.real(z), lax.imag(z)
     else:
-        re, im, aval = z, moving.full(typeof(z).shape, scalar_like(z, 0)), typeof(z)
+        re, im, aval = z, full_of(z), typeof(z)
         if not aval.ndim or not dtypes.is_inexact(aval.dtype):
             re, im = (as_type(part, dtypes.default_float_dtype()) for part in (re, im))
     radians = lax.atan2(im, re)

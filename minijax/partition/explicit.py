@@ -21,7 +21,7 @@ def sharding_in_type(sharding: Sharding, ndim: int) -> NamedSharding | None:
     names, spec = set(sharding.mesh.explicit_axes), sharding.spec.padded(ndim)
     if config.remove_size_one_mesh_axis_from_type.value:
         names = {n for n in names if sharding.mesh.shape[n] != 1}
-    entries = tuple([_entry([a for a in axes_of(e) if a in names]) for e in spec])
+    entries = tuple([_entry([a for a in axes_of(e) if a in names]) for e in spec[:ndim]])
     return typed_sharding(sharding.mesh.abstract_mesh, entries, spec.unreduced & names, spec.reduced & names)
 
 
@@ -137,6 +137,12 @@ def check_even(shape: Sequence[int], sharding: NamedSharding) -> None:
                 f"{sharding.spec} divides array axis {axis} of shape {tuple(shape)} into {count}, which does not "
                 f"evenly divide the dimension size {size}"
             )
+
+
+def check_rank(sharding: NamedSharding, ndim: int) -> None:
+    """Raises ValueError where a spec says over which mesh axes array axes are split that there are not."""
+    if any(e is not None for e in sharding.spec[ndim:]):
+        sharding.check_compatible_aval((0,) * ndim)
 
 
 def entries_of(entries: Entries, axes: Iterable[int]) -> Entries:

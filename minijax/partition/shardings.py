@@ -41,7 +41,7 @@ class IndivisibleError(ValueError):
     """A dimension does not divide evenly over the devices it is laid out on."""
 
 
-class DuplicateSpecError(ValueError):
+class DuplicateSpecError(Exception):
     """A partition spec uses a mesh axis twice."""
 
 

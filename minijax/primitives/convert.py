@@ -9,6 +9,8 @@ from minijax.base.errors import ShardingTypeError
 from minijax.ir.primitive import Folding, Linear1, Primitive, fold_as
 from minijax.ir.trace import Tracer, as_literal
 from minijax.ir.types import ShapedArray, Zero, is_value, scalar_of, typeof, unwrapped
+from minijax.partition.explicit import sharding_in_type
+from minijax.partition.shardings import NamedSharding
 from minijax.primitives.moving import held, move_axis
 from minijax.run import transfer
 from minijax.run.array import Array
@@ -35,7 +37,8 @@ class ConvertElementType(Linear1):
 
     def infer(self, x, *, new_dtype, weak_type, sharding):
         _check_convertible(x.dtype, new_dtype)
-        return [ShapedArray(x.shape, new_dtype, weak_type)]
+        over = sharding_in_type(sharding, x.ndim) if isinstance(sharding, NamedSharding) else None
+        return [ShapedArray(x.shape, new_dtype, weak_type, sharding=over)]
 
     def rebind(self, trace, operands, params):
         # What was weak when the equation was recorded may not be so now.
@@ -44,8 +47,8 @@ class ConvertElementType(Linear1):
             return list(operands)
         return super().rebind(trace, operands, params)
 
-    def shard(self, mesh, avals, outs, **params):
-        return [avals[0].entries]
+    def shard(self, mesh, avals, outs, *, sharding, **params):
+        return None if isinstance(sharding, NamedSharding) else [avals[0].entries]
 
     def lower(self, e, ins, outs, x, *, new_dtype, weak_type, sharding):
         (have,), (out,) = ins, outs

@@ -94,7 +94,7 @@ def empty(shape: Sequence[int], dtype: Any, *, out_sharding: Any = None) -> Any:
 def empty_of(aval: ShapedArray) -> Any:
     """An array of the type `aval` that nobody will read."""
     value = cast_to(empty2_p.bind(dtype=aval.dtype, memory_space=aval.memory_space), aval.manual_axis_type)
-    return resharded_as(moving.broadcast_to_shape(value, aval.shape), aval)
+    return resharded_as(moving.broadcast_to_shape(value, aval.shape, aval._sharding), aval)
 
 
 def diagonal_mask(rows: int, columns: int, offset: Any, compare: Any, dtype: Any = _INT32) -> Any:

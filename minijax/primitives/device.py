@@ -8,7 +8,7 @@ import numpy as np
 from minijax.base import dtypes
 from minijax.ir import state
 from minijax.ir.primitive import Primitive, is_linear
-from minijax.ir.types import AbstractValue, Zero, is_value, space_of, typeof
+from minijax.ir.types import AbstractValue, ShapedArray, Zero, is_value, space_of, typeof
 from minijax.partition import meshes
 from minijax.partition.explicit import sharding_in_type
 from minijax.partition.layouts import Format
@@ -95,8 +95,8 @@ def _placed_type(aval: AbstractValue, place: Any) -> AbstractValue:
     space = place
     if isinstance(place, Sharding):
         space = place._memory_space
-        if (typed := sharding_in_type(place, aval.ndim)) is not None:
-            aval = aval.update(sharding=typed)
+        if isinstance(place, NamedSharding):
+            aval = aval.update(sharding=sharding_in_type(place, aval.ndim))
     return aval.in_space(space) if isinstance(space, MemorySpace) else aval
 
 
@@ -104,6 +104,13 @@ def _source(src: Any, operand: Any, ct: Any) -> Any:
     """Where the cotangent of an operand goes."""
     space = space_of(operand.aval if is_linear(operand) else typeof(operand))
     return space if src is None and space_of(typeof(ct)) is not space else src
+
+
+def _lying(x: Any) -> NamedSharding | None:
+    """How a value lies, if its type says it."""
+    aval = typeof(x)
+    sharding = None if state.is_eager() or type(aval) is not ShapedArray else aval._sharding
+    return sharding and sharding.with_memory_kind(MEMORY_KINDS[aval.memory_space])
 
 
 def in_memory(x: Any, space: MemorySpace) -> Any:
@@ -170,5 +177,6 @@ def placed_like(x: Any, model: Any) -> Any:
 
 def device_put(xs: Sequence, devices: Sequence, srcs: Sequence, copies: Sequence[CopySemantics]) -> list:
     """Values on devices, under the current trace."""
-    params = dict(copy_semantics=tuple(copies), devices=tuple(devices), srcs=tuple(srcs))
+    sources = tuple([_lying(x) if src is None else src for x, src in zip(xs, srcs, strict=True)])
+    params = dict(copy_semantics=tuple(copies), devices=tuple(devices), srcs=sources)
     return device_put_p.bind_all(xs, params)

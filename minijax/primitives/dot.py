@@ -233,7 +233,7 @@ class DotGeneral(Product):
             [entries_of(a.entries, axes) for a, axes in zip(avals, pair, strict=True)] for pair in (contract, batch)
         ]
         (lhs, rhs), (lhs_batch, rhs_batch) = sides
-        if lhs_batch != rhs_batch:
+        if any(a != b and None not in (a, b) for a, b in zip(lhs_batch, rhs_batch, strict=True)):
             raise ShardingTypeError(
                 "dot_general requires lhs batch dimensions and rhs batch dimensions to have the consistent sharding: "
                 f"the one has {lhs_batch}, the other {rhs_batch}"

@@ -253,16 +253,14 @@ class Pow(Elementwise):
 def _pow_jvp_base(t, ans, x, y):
     x, y = (convert_element_type(v, typeof(v).dtype) if typeof(v).weak_type else v for v in (x, y))
     if not INT.accepts(typeof(y).dtype):
-        one = moving.full(typeof(y).shape, const_like(y, 1))
+        one = moving.full(typeof(y).shape, const_like(y, 1), sharding=typeof(y)._sharding)
         return mul(t, mul(y, pow(x, sub(y, one))))
-    shape = typeof(ans).shape
-    y = convert_element_type(y, typeof(x).dtype)
+    shape, y = typeof(ans).shape, convert_element_type(y, typeof(x).dtype)
     x, y = moving.broadcast_squeezed(x, shape), moving.broadcast_squeezed(y, shape)
-    one = const_like(x, 1)
-    at_zero = _at(y, 0, y)
-    zeros = moving.full(shape, const_like(x, 0))
-    safe = select_n(_at(y, 0, y), y, moving.full(shape, one))
-    slope = mul(safe, pow(x, sub(y, moving.full(shape, one))))
+    full = lambda number: moving.full(shape, const_like(x, number), sharding=typeof(ans)._sharding)  # noqa: E731
+    at_zero, zeros = _at(y, 0, y), full(0)
+    safe = select_n(_at(y, 0, y), y, full(1))
+    slope = mul(safe, pow(x, sub(y, full(1))))
     return mul(t, select_n(at_zero, slope, zeros))
 
 
@@ -464,6 +462,8 @@ def _conj_transpose(ct, x, *, input_dtype):
 
 class MakeComplex(LinearElementwise):
     """The complex number with given parts."""
+
+    sums = Elementwise.sums  # unreduced parts are refused
 
     def result_dtype(self, x, y):
         check_kinds(self.name, _PART, x, y)

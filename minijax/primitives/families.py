@@ -19,7 +19,7 @@ from minijax.ir.types import NOT_MANUAL, ShapedArray, Zero, of_type, scalar_of, 
 from minijax.partition.explicit import merged_entries, merged_sums, sums_of_terms
 from minijax.primitives import moving
 from minijax.primitives.convert import convert_element_type
-from minijax.primitives.sharding import resharded_as
+from minijax.primitives.sharding import resharded_as, sharding_of_ct
 from minijax.primitives.zeros import add_tangents, instantiate
 
 Rule = Callable[..., Any]
@@ -223,13 +223,15 @@ def emit_nary(e: Any, hlo: str, operands: Sequence[str], ins: Sequence, out: Sha
 
 def unbroadcast(ct: Any, aval: ShapedArray) -> Any:
     """Sums a cotangent over the axes along which its operand, of type `aval`, was broadcast."""
-    shape = typeof(ct).shape
-    if shape == aval.shape:
+    have = typeof(ct)
+    shape, sums = have.shape, any(have.sums) or any(aval.sums)
+    if shape == aval.shape and (have._sharding == aval._sharding or sums):
         return ct
     if not aval.shape:
         return moving.sum_axes(ct, tuple(range(len(shape))))
     axes = tuple(i for i, (have, want) in enumerate(zip(shape, aval.shape, strict=True)) if have != want)
-    return moving.reshape_to(moving.sum_axes(ct, axes), aval.shape)
+    requested = None if sums else sharding_of_ct(aval, ct)
+    return moving.reshape_to(moving.sum_axes(ct, axes), aval.shape, requested)
 
 
 class Elementwise(SameShape):
@@ -351,7 +353,8 @@ class LinearElementwise(Elementwise):
         if len(tangents) == 1 or all(type(t) is not Zero for t in tangents):
             return [out], self.bind_all([instantiate(t) for t in tangents], params)
         i = next(i for i, t in enumerate(tangents) if type(t) is not Zero)
-        return [out], [moving.broadcast_squeezed(self.alone(i, tangents[i], primals), typeof(out).shape)]
+        wide = moving.broadcast_squeezed(self.alone(i, tangents[i], primals), typeof(out).shape)
+        return [out], [resharded_as(wide, typeof(out).to_tangent_aval())]
 
     def alone(self, i: int, tangent: Any, primals: Sequence) -> Any:
         """The result's tangent where operand `i` alone has one."""

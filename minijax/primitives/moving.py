@@ -11,10 +11,10 @@ from minijax.base.errors import ShardingTypeError
 from minijax.ir import state
 from minijax.ir.primitive import Axis, Folding, Linear1, fold_as
 from minijax.ir.trace import CompileTimeTrace, DynamicJaxprTracer, JaxprTrace
-from minijax.ir.types import ShapedArray, Typed, scalar_of, typeof
+from minijax.ir.types import ShapedArray, Typed, is_of_users_type, scalar_of, typeof
 from minijax.partition.explicit import entries_of, reshaped_entries
 from minijax.partition.meshes import axes_of
-from minijax.primitives.sharding import requested_sharding, widened, with_out_sharding
+from minijax.primitives.sharding import requested_sharding, sharding_of_ct, widened, with_out_sharding
 from minijax.run import transfer
 from minijax.run.array import Array
 
@@ -55,10 +55,14 @@ class BroadcastInDim(Linear1):
         return [e.broadcast_in_dim(x, ins[0], outs[0], broadcast_dimensions)]
 
     def transposed(self, ct, aval, *, shape, broadcast_dimensions, sharding):
-        unit = tuple(i for i, size in enumerate(aval.shape) if size == 1)
+        unit = tuple(i for i, (n, e) in enumerate(zip(aval.shape, aval.entries, strict=True)) if n == 1 and e is None)
         preserved = [d for i, d in enumerate(broadcast_dimensions) if i not in unit]
-        summed = sum_axes(ct, other_axes(len(shape), preserved), aval)
         order = sorted(preserved)
+        kept = sharding_of_ct(aval, ct) if not typeof(ct).sums[0] else None
+        if kept is not None:
+            entries = [kept.spec[broadcast_dimensions.index(d)] for d in order]
+            kept = kept.update(spec=kept.spec.update(partitions=entries))
+        summed = sum_axes(ct, other_axes(len(shape), preserved), kept)
         if order != preserved:
             summed = transpose(summed, [order.index(d) for d in preserved])
         return expand_dims(summed, unit)
@@ -184,6 +188,13 @@ class ReduceSum(Linear1):
             )
         return super().typed(avals, params)
 
+    def _typed(self, avals, params):
+        requested, reduced = params["out_sharding"], avals[0].sums[1]
+        if requested is not None and reduced:  # which a request need not say
+            spec = requested.spec.update(reduced=requested.spec.reduced | reduced)
+            params = {**params, "out_sharding": requested.update(spec=spec)}
+        return super()._typed(avals, params)
+
     def _adds(self, x, *, axes, out_sharding):
         return any(x.shape[a] != 1 for a in axes)
 
@@ -210,7 +221,12 @@ class ReduceSum(Linear1):
     def transposed(self, ct, aval, *, axes, out_sharding):
         if not axes:
             return ct
-        return broadcast_as(ct, aval, other_axes(aval.ndim, axes))
+        if aval._sharding is not None or out_sharding is None or any(typeof(ct).sums):
+            return broadcast_as(ct, aval, other_axes(aval.ndim, axes))
+        whole = sharding_of_ct(aval, ct)
+        return broadcast_in_dim_p.bind(
+            ct, shape=aval.shape, broadcast_dimensions=other_axes(aval.ndim, axes), sharding=whole
+        )
 
     def batch(self, axis, operands, dims_in, *, axes, out_sharding):
         axes, d = batched_axes(axes, dims_in[0])
@@ -341,6 +357,8 @@ def held(x: Any) -> Any:
     is_plain = type(x) is np.ndarray and x.dtype.kind != "V"
     if not is_plain and isinstance(x, Array):
         return x
+    if is_of_users_type(x):
+        return x
     trace = recorder()
     if trace is None:
         return transfer.from_numpy(x) if is_plain else transfer.to_device(x)
@@ -380,7 +398,10 @@ def reshape(
 
 
 def reshape_to(x: Any, shape: tuple[int, ...], sharding: Any = None) -> Any:
-    return x if typeof(x).shape == shape else reshape_p.bind(x, new_sizes=shape, dimensions=None, sharding=sharding)
+    have = typeof(x)
+    if have.shape == shape and (sharding is None or have._sharding == sharding):
+        return x
+    return reshape_p.bind(x, new_sizes=shape, dimensions=None, sharding=sharding)
 
 
 def broadcast_as(x: Any, aval: ShapedArray, axes: Sequence[int]) -> Any:
@@ -412,11 +433,10 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
     return broadcast_in_dim(array, shape, other_axes(ndim, at))
 
 
-def sum_axes(x: Any, axes: tuple[int, ...], aval: ShapedArray | None = None) -> Any:
-    """The sum over axes, which where `aval` says so the devices keep in parts."""
-    if not axes:
+def sum_axes(x: Any, axes: tuple[int, ...], sharding: Any = None) -> Any:
+    """The sum over axes, which lies over Explicit axes as `sharding` says."""
+    if not axes and sharding is None:
         return x
-    sharding = aval._sharding if aval is not None and aval.sums[0] and not typeof(x).sums[0] else None
     return reduce_sum_p.bind(x, axes=axes, out_sharding=sharding)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import cache, config, dtypes, errors
-from minijax.ir.types import is_value, offers_array, typeof, unwrapped, value_kinds
+from minijax.ir.types import is_of_users_type, is_value, offers_array, typeof, unwrapped, value_kinds
 from minijax.primitives.convert import as_type, convert
 from minijax.primitives.structural import broadcast_shapes, broadcast_to_rank
 from minijax.run.array import Array
@@ -17,7 +17,7 @@ GUIDE = "https://docs.jax.dev/en/latest/rank_promotion_warning.html"
 def check_arraylike(name: str, *args: Any) -> None:
     """Raises TypeError unless every argument is an array, a tracer or a scalar."""
     for i, x in enumerate(args):
-        if type(x) not in value_kinds and not is_value(x) and not offers_array(x):
+        if (type(x) not in value_kinds and not is_value(x) or is_of_users_type(x)) and not offers_array(x):
             raise TypeError(f"{name} requires ndarray or scalar arguments, got {type(x)} at position {i}.")
 
 
@@ -30,7 +30,7 @@ def check_out(name: str, out: None) -> None:
 def arrays(name: str, *args: Any) -> list:
     """The arguments, checked, those with `__jax_array__` turned into what it gives."""
     for x in args:
-        if type(x) not in value_kinds:
+        if type(x) not in value_kinds or is_of_users_type(x):
             check_arraylike(name, *args)
             return [unwrapped(x) for x in args]
     return list(args)

@@ -9,7 +9,7 @@ from minijax.ir import state
 from minijax.ir.primitive import Linear1
 from minijax.ir.types import ShapedArray, is_value, typeof
 from minijax.partition import meshes
-from minijax.partition.explicit import joined_entry, sharding_in_type
+from minijax.partition.explicit import check_even, check_rank, joined_entry, sharding_in_type
 from minijax.partition.layouts import Format, Layout, check_layout
 from minijax.partition.meshes import UNCONSTRAINED, AbstractMesh, AxisType, Mesh, P, axes_of
 from minijax.partition.shardings import DuplicateSpecError, NamedSharding, Sharding, check_fits
@@ -67,7 +67,7 @@ class Reshard(Linear1):
     in_one_memory = False
 
     def infer(self, x, *, dst_sharding, **meshes):
-        dst_sharding.shard_shape(x.shape)
+        check_even(x.shape, dst_sharding)
         return [x.update(sharding=sharding_in_type(dst_sharding, x.ndim))]
 
     def lower(self, e, ins, outs, x, *, dst_sharding, **meshes):
@@ -225,7 +225,10 @@ def over_explicit_axes(x: Any, sharding: NamedSharding, src_mesh: Any = None) ->
     """`x`, of the mesh `src_mesh` if it is another one, laid out as `sharding` says if that has Explicit axes."""
     if not sharding.mesh.explicit_axes:
         return x if sharding.mesh.empty else on_auto_axes(x, sharding.mesh.abstract_mesh, None)
-    sharding = sharding.update(spec=sharding.spec.padded(typeof(x).ndim))
+    ndim = typeof(x).ndim
+    check_rank(sharding, ndim)
+    sharding = sharding.update(spec=sharding.spec.update(partitions=sharding.spec.padded(ndim)[:ndim]))
+    check_even(typeof(x).shape, sharding)
     if state.is_eager() and not isinstance(sharding.mesh, Mesh):
         here = getattr(x.sharding, "mesh", None) if type(x) is ArrayImpl else meshes.context_mesh()
         if here is not None and here.shape_tuple == sharding.mesh.shape_tuple:
@@ -259,7 +262,7 @@ def requested_sharding(function: str, out_sharding: Any, ndim: int | None = None
         return None
     sharding = NamedSharding(sharding.mesh.abstract_mesh, sharding.spec)
     if ndim is not None:
-        sharding.check_compatible_aval((0,) * ndim)
+        check_rank(sharding, ndim)
     return sharding
 
 

@@ -16,7 +16,9 @@ from minijax.primitives.varying import cast_to
 
 
 def zeros_like_aval(aval: ShapedArray) -> Any:
-    """An array of zeros of the type `aval`."""
+    """An array of zeros of the type `aval`, or the zero of a user's type."""
+    if aval.is_high:
+        return aval.vspace_zero()
     if aval.dtype == dtypes.float0 and (not aval.shape or moving.recorder() is None):
         return np.zeros(aval.shape, dtypes.float0)
     if dtypes.is_extended(aval.dtype):
@@ -100,8 +102,15 @@ fold_as(Folding.PLAIN, add_any_p)
 
 def add_any(x: Any, y: Any) -> Any:
     """The sum of two tangents or cotangents; users' dtypes say what it is."""
-    dtype = typeof(x).dtype
+    aval = typeof(x)
+    if aval.is_high:
+        return aval.vspace_add(x, y)
+    dtype = aval.dtype
     return dtype._rules.add(dtype, x, y) if dtypes.is_extended(dtype) else add_any_p.bind(x, y)
+
+
+ShapedArray.vspace_zero = zeros_like_aval
+ShapedArray.vspace_add = lambda self, x, y: add_any(x, y)
 
 
 def add_zeros(x: Any, y: Any) -> Any:

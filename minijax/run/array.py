@@ -49,6 +49,7 @@ _signatures: dict[tuple, Signature] = {}
 extended_arrays: dict[type, type["ArrayImpl"]] = {}  # by the kind of their extended dtype
 array_types: set[type] = set()  # `ArrayImpl` and its subclasses
 _MAX_SIGNATURES = 1 << 17
+_SMALL_PART = 1 << 16  # bytes
 
 
 def signature(aval: ShapedArray, sharding: Any, committed: bool, layout: Any = None) -> Signature:
@@ -197,11 +198,6 @@ def _is_unreduced(sharding: Any) -> bool:
     return isinstance(sharding, NamedSharding) and bool(sharding.spec.unreduced)
 
 
-def place_of(index: tuple[slice, ...]) -> tuple:
-    """The index of a shard as a key: slices have no hash before Python 3.12."""
-    return tuple([(part.start, part.stop) for part in index])
-
-
 def _conversion(convert: Callable) -> Callable:
     def method(self):
         return convert(self._scalar())
@@ -213,7 +209,7 @@ def _conversion(convert: Callable) -> Callable:
 class ArrayImpl(Array):
     """The one concrete kind of `Array`."""
 
-    __slots__ = ("__dict__", "_raw", "_sig")  # users may set attributes
+    __slots__ = ("__dict__", "_raw", "_sig", "_whole")  # users may set attributes
 
     def __init_subclass__(cls):
         array_types.add(cls)
@@ -318,16 +314,11 @@ class ArrayImpl(Array):
 
     def _shards(self, addressable_only):
         self._check_alive()
-        sharding, shape = self._sig.sharding, self._sig.shape
-        mine = sharding._addressable_device_assignment
-        seen: dict[tuple, int] = {}
-        for device, index in sharding.devices_indices_map(shape).items():
-            place = place_of(index)
-            seen[place] = replica = seen.get(place, -1) + 1
-            if device in mine:
-                yield Shard(device, index, replica, self._shard(mine.index(device)))
+        for k, *place in host.places(self._sig.sharding, self._sig.shape):
+            if k is not None:
+                yield Shard(*place, self._shard(k))
             elif not addressable_only:
-                yield Shard(device, index, replica, None)
+                yield Shard(*place, None)
 
     def _shard(self, k):
         sig = self._sig
@@ -337,7 +328,9 @@ class ArrayImpl(Array):
         value = host.read_shard(self._row_major, k, sig.sharding, sig.shape, sig.dtype)
         if sig.dtype is dtypes.string:
             return ArrayImpl(strings.put(value, part), part)
-        raw = _jax.batched_device_put(part, part.native, [value], [part.device], enable_x64=True)
+        # A view of the memory makes freeing the whole array slow: what is small is copied.
+        how = DURING_CALL if value.nbytes <= _SMALL_PART else _jax.HostBufferSemantics.ZERO_COPY
+        raw = _jax.batched_device_put(part, part.native, [value], [part.device], True, False, how, True)
         return ArrayImpl(raw, part)
 
     @property
@@ -360,17 +353,13 @@ class ArrayImpl(Array):
         sig = self._sig
         return self._raw if sig.layout is None else copied_raw(self._raw, sig, _jax.ArrayCopySemantics.ALWAYS_COPY)
 
-    @property
-    def _value(self) -> np.ndarray:
+    def _numbers(self) -> np.ndarray:
+        """The value, or the numbers that represent it."""
         self._check_alive()
         sig = self._sig
         try:
             if sig.device is None:
-                if _is_unreduced(sig.sharding):
-                    raise NotImplementedError(
-                        f"{self!r} cannot be read: each device has a part of a sum. `jax.sharding.reshard` reduces it"
-                    )
-                return host.read_sharded(self._row_major, sig.sharding, sig.shape, sig.dtype)
+                return self._gathered()
             if sig.layout is not None:
                 laid = host.read_laid(self._raw, sig.shape, sig.dtype, sig.device, sig.layout.major_to_minor)
                 if laid is not None:
@@ -379,6 +368,21 @@ class ArrayImpl(Array):
         except _jax.JaxRuntimeError as failure:
             host_calls.raise_host_error(failure)
             raise
+
+    _value = property(_numbers)
+
+    def _gathered(self):
+        sig, value = self._sig, getattr(self, "_whole", None)
+        if value is not None:
+            return value
+        if _is_unreduced(sig.sharding):
+            raise NotImplementedError(
+                f"{self!r} cannot be read: each device has a part of a sum. `jax.sharding.reshard` reduces it"
+            )
+        value = host.read_sharded(self._row_major, sig.sharding, sig.shape, sig.dtype)
+        if value.flags.owndata:  # a view would keep memory that is to be deleted or donated
+            self._whole = value
+        return value
 
     def __array__(self, dtype=None, context=None, copy=None):
         value = self._value

@@ -83,6 +83,11 @@ def address(raw: Any) -> int:
     return _exported(raw.clone())[1] or 0
 
 
+def can_read(dtype: np.dtype) -> bool:
+    """Whether parts of arrays of this dtype are read where they are."""
+    return dtype not in _PACKED
+
+
 def _unpacked(raw, sharding, shape, dtype):
     """A raw array that lies as `raw` does, of elements of whole bytes."""
     unpack, handler = _unpacker(sharding, shape, dtype)
@@ -127,6 +132,8 @@ class _FirstShard:
 
 def shard_raw(raw: Any, k: int, sharding: Any, ndim: int) -> Any:
     """The same buffers, relabelled so that shard `k` comes first."""
+    if k == 0 and sharding.is_fully_addressable:
+        return raw
     return _jax.reorder_shards(raw, _fronts(sharding, ndim)[k], xc.ArrayCopySemantics.REUSE_INPUT)
 
 
@@ -175,6 +182,25 @@ def read_sharded(raw: Any, sharding: Any, shape: tuple[int, ...], dtype: np.dtyp
         wide = _unpacked(raw, sharding, shape, dtype)
         return _read_only(read_sharded(wide, sharding, shape, _PACKED[dtype]).astype(dtype))
     whole = np.empty(shape, dtype)
-    for k, index in enumerate(sharding.devices_indices_map(shape).values()):
-        whole[index] = read_shard(raw, k, sharding, shape, dtype)
+    for k, _, index, replica in places(sharding, shape):
+        if not replica:
+            whole[index] = read_shard(raw, k, sharding, shape, dtype)
     return _read_only(whole)
+
+
+def place_of(index: tuple[slice, ...]) -> tuple:
+    """The index of a shard as a key: slices have no hash before Python 3.12."""
+    return tuple([(part.start, part.stop) for part in index])
+
+
+@cache(maxsize=1024)
+def places(sharding: Any, shape: tuple[int, ...]) -> list[tuple]:
+    """Of each part: its number among those of this process or None, its device, its index, which of equals it is."""
+    mine = {device: k for k, device in enumerate(sharding._addressable_device_assignment)}
+    seen: dict[tuple, int] = {}
+    found = []
+    for device, index in sharding.devices_indices_map(shape).items():
+        place = place_of(index)
+        seen[place] = replica = seen.get(place, -1) + 1
+        found.append((mine.get(device), device, index, replica))
+    return found

@@ -43,9 +43,9 @@ def launcher(
     note = effects.note if effects is not None else None
     if effects is not None and note is None:
         return _launcher_with_effects(loaded, signatures, effects)
-    execute, handlers = loaded.executable.execute_sharded, [result_handler(sig) for sig in signatures]
+    execute, handlers = _executor(loaded, note), [result_handler(sig) for sig in signatures]
 
-    # They hold the program, which the cache finds as long as somebody can run it.
+    # It holds the program, which the cache finds as long as somebody can run it.
     def launch(raws):
         collect_garbage()
         try:
@@ -54,42 +54,46 @@ def launcher(
             _explain(error, loaded, raws)
             raise
 
-    def launch_on_several(raws):
-        # jaxlib would end the process for an argument that is gone.
-        loaded.check_alive(raws)
-        collect_garbage()
-        try:
-            results = execute(raws, with_tokens=note is not None)
-            if note is not None:
-                note(results.consume_token())
-            return results.consume_with_handlers(handlers)
-        except JaxRuntimeError as error:
-            _explain(error, loaded, raws)
-            raise
+    return launch
 
-    def launch_in_turn(raws):
+
+def _executor(loaded: Loaded, note: Callable[[Any], None] | None = None) -> Callable[[Sequence], Any]:
+    """What runs a program on raw inputs and gives jaxlib's results; `note` gets the token of each run."""
+    execute = loaded.executable.execute_sharded
+
+    # jaxlib would end the process for an argument that is gone.
+    def execute_on_several(raws):
+        for raw in raws:
+            if raw.is_deleted():
+                loaded.check_alive(raws)
+        if note is None:
+            return execute(raws)
+        results = execute(raws, with_tokens=True)
+        note(results.consume_token())
+        return results
+
+    def execute_in_turn(raws):
         # On CPU the members of two collective programs can starve each other of threads, and XLA then aborts
         # the process: one such program runs at a time.
         if host_calls.is_calling():  # by a program that has the turn, perhaps
-            return launch_on_several(raws)
+            return execute_on_several(raws)
         loaded.check_alive(raws)
         with _turn:
             if _last[0] is not None:
                 with contextlib.suppress(JaxRuntimeError):
                     _last[0].block_until_ready()
-            collect_garbage()
             results = execute(raws, with_tokens=True)
             _last[0] = results.consume_token()
             if note is not None:
                 note(_last[0])
-        return results.consume_with_handlers(handlers)
+        return results
 
     if len(loaded.devices) == 1 and note is None:
-        return launch
+        return execute
     if loaded.devices[0].platform != "cpu":
-        return launch_on_several
+        return execute_on_several
     text = loaded.as_text()
-    return launch_in_turn if any(f" {name}" in text for name in _COLLECTIVES) else launch_on_several
+    return execute_in_turn if any(f" {name}" in text for name in _COLLECTIVES) else execute_on_several
 
 
 def _launcher_with_effects(
@@ -133,11 +137,11 @@ def bind(
 def bind_call(
     loaded: Loaded, signatures: Sequence[Signature], places: Sequence[int], count: int, finish: Callable | None
 ) -> Callable[[Sequence], Any]:
-    """A function of `count` arrays that runs a program of one device on those at `places`; `finish` gets the results.
+    """A function of `count` arrays that runs a program on those at `places`; `finish` gets the results.
 
     Without `finish` there is one result, which is given.
     """
-    execute, handlers = loaded.executable.execute_sharded, [result_handler(sig) for sig in signatures]
+    execute, handlers = _executor(loaded), [result_handler(sig) for sig in signatures]
     raws_of, wrap, sig = raws_at(places, count), _wrapper(signatures), signatures[0] if signatures else None
 
     # One array in and one out is most of what eager programs do: to call a function takes 1 % of such a call.

@@ -24,8 +24,10 @@ def module_of(artifact: bytes) -> Any:
     """The MLIR module, in a context of its own. Raises ValueError for bytes that hold none."""
     if not artifact.startswith(_MAGIC):
         raise ValueError("the exported module is no MLIR bytecode")
+    context = bindings.make_context()
+    context.enable_multithreading(False)
     try:
-        return _jax.mlir.deserialize_portable_artifact(artifact, bindings.make_context())
+        return _jax.mlir.deserialize_portable_artifact(artifact, context)
     except (RuntimeError, bindings.ir.MLIRError) as error:
         raise ValueError(f"the exported module cannot be read: {error}") from error
 

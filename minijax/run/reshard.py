@@ -1,5 +1,6 @@
 """Moving arrays between layouts on the devices of one client, without the host."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,20 +15,28 @@ from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, Var
 from minijax.ir.types import ShapedArray
 from minijax.partition.shardings import GSPMDSharding
 from minijax.run import client, host
-from minijax.run.array import Signature, copied_raw, of_host, place_of, put_host, signature
+from minijax.run.array import Signature, copied_raw, of_host, put_host, signature
 from minijax.run.compile import compile_text
 from minijax.run.launch import launcher
 
 _BY_THE_HOST = frozenset((dtypes.int2, dtypes.uint2))  # XLA's collectives on CPU mix up elements of two bits
+# To start a program with collectives takes longer than to copy so many bytes in one thread.
+_SMALL = 1 << 20
 
 
 def moved(raw: Any, old: Signature, new: Signature) -> Any:
-    """A raw array of the same value, laid out as `new` says; None where only the host can do it."""
+    """A raw array of the same value, laid out as `new` says; None where the host can do it better, or alone."""
+    way = _way(old, new)
+    return way and way(raw)
+
+
+@cache(maxsize=4096)
+def _way(old: Signature, new: Signature) -> Callable[[Any], Any] | None:
     devices, targets = old.sharding._device_assignment, new.sharding._device_assignment
     if devices[0].client is not targets[0].client:
         return None
     if old.device is not None and new.device is not None:
-        return relocated(raw, new)
+        return lambda raw: relocated(raw, new)
     if old.dtype in _BY_THE_HOST:
         return None
     spans = not (old.sharding.is_fully_addressable and new.sharding.is_fully_addressable)
@@ -35,20 +44,29 @@ def moved(raw: Any, old: Signature, new: Signature) -> Any:
         return None
     tiles, new_tiles = (client.hlo_sharding(sig.sharding, len(sig.shape)) for sig in (old, new))
     if len(devices) == len(targets) and tiles == new_tiles and devices != targets and not spans:
-        return relocated(raw, new)
+        return lambda raw: relocated(raw, new)
     if not (old.sharding._in_default_memory and new.sharding._in_default_memory):
-        return relocated(raw, new) if len(devices) == len(targets) and tiles == new_tiles else None
+        is_alike = len(devices) == len(targets) and tiles == new_tiles
+        return (lambda raw: relocated(raw, new)) if is_alike else None
     if old.device is not None:
-        return _cut_up(raw, old, new)
+        return lambda raw: _cut_up(raw, old, new)
     if devices == targets:
-        return _resharder(old, new)(raw)
+        return None if not spans and _is_small(old, new) else _resharder(old, new)
     if spans:
         there = _in_order_of(devices, new)
-        return _jax.reorder_shards(_resharder(old, there)(raw), new.native, _jax.ArrayCopySemantics.REUSE_INPUT)
+        reuse = _jax.ArrayCopySemantics.REUSE_INPUT
+        return lambda raw: _jax.reorder_shards(_resharder(old, there)(raw), new.native, reuse)
     if len(devices) == len(targets):
         there = signature(old.aval, GSPMDSharding(targets, tiles), new.committed)
-        return _resharder(there, new)(relocated(raw, there))
-    return _by_way_of_one(raw, old, new)
+        return lambda raw: _resharder(there, new)(relocated(raw, there))
+    return lambda raw: _by_way_of_one(raw, old, new)
+
+
+def _is_small(old: Signature, new: Signature) -> bool:
+    """Whether arrays on CPU devices are moved fastest by copies of their memory."""
+    devices, size = new.sharding._device_assignment, math.prod(new.shape) * new.dtype.itemsize
+    sums = any(old.aval.sums) or any(new.aval.sums) if type(old.aval) is ShapedArray else False
+    return devices[0].platform == "cpu" and size * len(devices) <= _SMALL and not sums and host.can_read(new.dtype)
 
 
 def _by_way_of_one(raw, old, new):
@@ -100,7 +118,7 @@ def _distributed(raw, old, new):
 def _distribution(old: Signature, new: Signature) -> tuple[Callable | None, list[int], list]:
     """A program that cuts the array into pieces (None: it stays whole), the piece of each device, the devices."""
     parts = new.sharding.devices_indices_map(new.shape)
-    places = list(map(place_of, parts.values()))
+    places = list(map(host.place_of, parts.values()))
     distinct = tuple(dict.fromkeys(places))
     cut = None
     if len(distinct) > 1:

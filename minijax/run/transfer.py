@@ -172,13 +172,14 @@ def _from_array(x, device, committed):
         return old.wrap(x._raw, old)
     where = old.sharding if old.layout is None else Format(old.layout, old.sharding)
     new = _target(old.aval, where if device is None else device, committed)
-    return new.wrap(copy_raw(x._raw, old, new), new)
+    return new.wrap(copy_raw(x, new), new)
 
 
-def copy_raw(raw: Any, old: Signature, new: Signature) -> Any:
+def copy_raw(x: ArrayImpl, new: Signature) -> Any:
     """A raw array of the same value where `new` wants it; shares memory if it is there already."""
+    raw, old = x._raw, x._sig
     if old.dtype is dtypes.string:
-        return strings.put(ArrayImpl(raw, old)._value, new)
+        return strings.put(x._value, new)
     if old.layout != new.layout or old.layout is not None and old.native is not new.native:
         return _relaid(raw, old, new)
     if old.native is new.native:
@@ -194,7 +195,7 @@ def copy_raw(raw: Any, old: Signature, new: Signature) -> Any:
             f"others: {new.sharding}. jaxlib's {new.sharding._device_assignment[0].platform} client does not support "
             "cross-host device transfers."
         )
-    return put_host(ArrayImpl(raw, old)._value, new) if moved is None else moved
+    return put_host(x._numbers(), new) if moved is None else moved
 
 
 def _relaid(raw, old, new):
@@ -204,7 +205,7 @@ def _relaid(raw, old, new):
         raw = copied_raw(raw, plain, _jax.ArrayCopySemantics.ALWAYS_COPY)
         raw = raw._rewrap_with_aval_and_sharding(plain, plain.native)
     to = row_major(new)
-    raw = copy_raw(raw, plain, to)
+    raw = copy_raw(ArrayImpl(raw, plain), to)
     return raw if new.layout is None else reshard.laid_out(raw, to, new)
 
 

@@ -10,7 +10,7 @@ from minijax.base.mask import Mask
 from minijax.ir import context, state
 from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.trace import Trace, Tracer, eval_jaxpr, referent, trace_to_jaxpr
-from minijax.ir.types import Zero, of_type, register_value_type, typeof
+from minijax.ir.types import Zero, is_float0, of_type, register_value_type, typeof
 from minijax.primitives.zeros import instantiate, nonzero_mask
 
 
@@ -45,6 +45,9 @@ class DualTrace(Trace):
     """Runs jvp rules on primals and tangents, with `rule_trace` as the current trace."""
 
     __slots__ = ("rule_trace",)
+
+    def qdd_of(self, x):
+        return self.parent.qdd_of(x.primal if isinstance(x, JVPTracer) and x._trace is self else x)
 
     def split(self, operands: Sequence) -> tuple[list, list]:
         """Primals and tangents of operands; what is not this trace's has None for a tangent."""
@@ -110,8 +113,7 @@ def zero_if_float0(t: Any) -> Any:
     """A tangent of an integer is no number: it counts as zero."""
     if type(t) is Zero:
         return t
-    aval = typeof(t)
-    return Zero(aval) if aval.dtype.names == ("float0",) else t
+    return Zero(typeof(t)) if is_float0(typeof(t)) else t
 
 
 def with_zeros(primals: Sequence, tangents: Sequence) -> list:

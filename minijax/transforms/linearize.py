@@ -4,12 +4,13 @@ from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from minijax.base import dtypes, stack
+from minijax.base import stack
 from minijax.base.mask import Mask
 from minijax.ir import context, state
+from minijax.ir.hitypes import full_type
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal, Var
 from minijax.ir.trace import DynamicJaxprTracer, JaxprTrace, Trace, Tracer, eval_jaxpr, open_at, trace_to_jaxpr
-from minijax.ir.types import Zero, register_value_type, typeof
+from minijax.ir.types import Zero, is_float0, register_value_type, typeof
 from minijax.primitives.zeros import instantiate
 from minijax.transforms.jvp import DualTrace, JVPTracer, with_zeros
 from minijax.transforms.partial_eval import partial_eval_jaxpr
@@ -44,7 +45,7 @@ class RuleTrace(Trace):
         home = self._home(operands)
         if home is not self.parent and primitive.partial_eval is not None:
             touched = [self._touches(x) for x in operands]
-            inlined = primitive.inlinable and params["inline"]
+            inlined = primitive.inlinable and params["inline"] and not params["jaxpr"].is_high
             if not inlined or not all(_depends(params["jaxpr"], touched)):
                 # A call may compute primals too, which the parent must know.
                 with state.set_current_trace(self.parent):
@@ -94,7 +95,9 @@ class LinearizeTrace(DualTrace):
         if all(t is None for t in tangents):
             return self.parent.process(primitive, primals, params)
         if primitive.linearize is not None:
-            return self._process_own(primitive, primals, tangents, params)
+            results = self._process_own(primitive, primals, tangents, params)
+            if results is not None:
+                return results
         with state.set_current_trace(self.rule_trace):
             results, tangents = primitive.jvp(primals, with_zeros(primals, tangents), **params)
         return self.join(results, tangents)
@@ -102,7 +105,10 @@ class LinearizeTrace(DualTrace):
     def _process_own(self, primitive, primals, tangents, params):
         nonzeros = Mask([t is not None for t in tangents])
         with state.set_current_trace(self.parent):
-            results, out_nonzeros, push = primitive.linearize(nonzeros, primals, **params)
+            parts = primitive.linearize(nonzeros, primals, **params)
+            if parts is None:
+                return None
+            results, out_nonzeros, push = parts
         with state.set_current_trace(self.tangent_trace):
             pushed = iter(push(*nonzeros.marked(tangents)))
         return [
@@ -126,8 +132,8 @@ def linearize_flat(
     nonzeros = nonzeros or [True] * len(primals)
     args = []
     for p, nz in zip(primals, nonzeros, strict=True):
-        tangent = tangent_trace.new_arg(typeof(p).to_tangent_aval()) if nz else None
-        moves = tangent is not None and tangent.aval.dtype != dtypes.float0
+        tangent = tangent_trace.new_arg(full_type(p).to_tangent_aval()) if nz else None
+        moves = tangent is not None and not is_float0(tangent.aval)
         args.append(LinearizeTracer(trace, p, tangent) if moves else p)
     try:
         results, tangents = context.run_under(trace, lambda: trace.split(list(fun(*args))))

@@ -60,7 +60,7 @@ def backward(jaxpr: Jaxpr, consts: Sequence, args: Sequence, cts_out: Sequence) 
 
 
 def _accumulate(cts: dict[Var, Any], v: Var, ct: Any) -> None:
-    if typeof(ct) is not v.aval:
+    if not v.aval.is_high and typeof(ct) is not v.aval:
         ct = _of_type(ct, v.aval.to_ct_aval())
     have = cts.get(v)
     cts[v] = ct if have is None else add_any(have, ct)

@@ -7,7 +7,7 @@ import pytest
 from sides import numbers, same
 
 import minijax as jax
-from minijax.run import transfer
+from minijax.run import reshard, transfer
 
 P = jax.P
 
@@ -23,14 +23,18 @@ def _shardings():
     return [*laid, jax.sharding.SingleDeviceSharding(d[1]), jax.sharding.SingleDeviceSharding(d[7])]
 
 
-def test_no_move_goes_by_way_of_the_host(monkeypatch):
+@pytest.mark.parametrize("is_small", [False, True])
+def test_moves_that_are_not_small_copies_do_not_go_by_way_of_the_host(monkeypatch, is_small):
     value = numbers(8, 8)
     arrays = [jax.device_put(value, s) for s in _shardings()]
 
     def refuse(*args):
         raise AssertionError("a value went by way of the host")
 
-    monkeypatch.setattr(transfer, "put_host", refuse)
+    if not is_small:
+        monkeypatch.setattr(transfer, "put_host", refuse)
+        monkeypatch.setattr(reshard, "_SMALL", 0)
+        jax.clear_caches()  # where it is remembered how such arrays are moved
     # Each kind of pair once: the whole table compiles hundreds of programs.
     pairs = [p for i, p in enumerate(itertools.product(arrays, _shardings())) if i % 7 == 0]
     for x, target in pairs:

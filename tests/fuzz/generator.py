@@ -217,6 +217,8 @@ KINDS: dict[str, Callable[[Any], bool]] = {
 class Body:
     """The statements of one function, and the values that the next one can use, by their text."""
 
+    most = 64  # elements of a value that is used again
+
     def __init__(self, rng: random.Random, scope: dict[str, Any], values: dict[str, Any], depth: int):
         self.rng, self.scope, self.depth = rng, scope, depth
         self.values = values
@@ -254,7 +256,7 @@ class Body:
         self.run(f"{name} = {expression}")
         found = 0
         for path, leaf in jax.tree_util.tree_leaves_with_path(self.scope[name]):
-            if hasattr(leaf, "dtype") and leaf.size <= 64:
+            if hasattr(leaf, "dtype") and leaf.size <= self.most:
                 self.values[name + jax.tree_util.keystr(path)] = leaf
                 found += 1
         if not found:
@@ -284,7 +286,7 @@ class Body:
 
         def trace(*tracers: Any) -> Any:
             given = dict(zip(params, tracers, strict=True))
-            inner = Body(self.rng, {**self.scope, **given}, {**outside, **given}, self.depth + 1)
+            inner = type(self)(self.rng, {**self.scope, **given}, {**outside, **given}, self.depth + 1)
             inner.scope["differentiated"] |= differentiated
             inner.axes = self.axes + axes
             inner.own += params
@@ -297,8 +299,7 @@ class Body:
         traced = trace
         for axis in axes:
             traced = functools.partial(_under_axis, traced, axis)
-        given = [jax.ShapeDtypeStruct(t.shape, t.dtype, weak_type=t.weak_type) for t in types]
-        shapes = jax.eval_shape(traced, *given)
+        shapes = jax.eval_shape(traced, *map(type_of, types))
         self.run(f"def {name}({', '.join(params)}):\n" + textwrap.indent("\n".join(lines), "    "))
         return name, shapes
 
@@ -428,6 +429,17 @@ def _words(text: str) -> list[str]:
     return re.findall(r"(?:\([^)]*\)|[^\s()])+", text)
 
 
+def type_of(t: Any, without: int | None = None, weak: bool = True) -> jax.ShapeDtypeStruct:
+    """The type of a value, or of its rows along an axis, where it says on a mesh if it does."""
+    shape, sharding = list(t.shape), t.sharding
+    spec = None if sharding is None or sharding.mesh.empty else [*sharding.spec, *[None] * t.ndim][: t.ndim]
+    if without is not None:
+        for parts in filter(None, (shape, spec)):
+            del parts[without]
+    laid = None if spec is None else jax.sharding.NamedSharding(sharding.mesh, jax.P(*spec))
+    return jax.ShapeDtypeStruct(shape, t.dtype, weak_type=weak and t.weak_type, sharding=laid)
+
+
 def _under_axis(f: Callable, name: str, *args: Any) -> Any:
     """`f` where the axis of that name, of size 3, is bound; the results for one of its places."""
     stacked = jax.vmap(lambda _, args: f(*args), (0, None), axis_name=name)(np.zeros(3), args)
@@ -482,9 +494,7 @@ def fori_loop(body: Body) -> str:
 def scan(body: Body) -> str:
     texts, types = body.operands()
     rows = body.variable(lambda v: v.ndim > 0)
-    row = jax.eval_shape(
-        lambda x: x[0], jax.ShapeDtypeStruct((1, *body.values[rows].shape[1:]), body.values[rows].dtype)
-    )
+    row = type_of(body.values[rows].aval, 0, weak=False)
     name, _ = body.function([*types, row], lambda inner: f"{inner.alike(types)}, {inner.some()}")
     options = body.rng.choice(["", "", ", reverse=True", ", unroll=2", ", unroll=True", ", reverse=True, unroll=3"])
     return f"lax.scan(lambda c, x: {name}(*c, x), ({', '.join(texts)},), {rows}{options})"
@@ -498,8 +508,7 @@ def counted_scan(body: Body) -> str:
 
 def map_rows(body: Body) -> str:
     rows = body.variable(lambda v: v.ndim > 0)
-    value = body.values[rows]
-    name, _ = body.function([jax.ShapeDtypeStruct(value.shape[1:], value.dtype)], Body.some)
+    name, _ = body.function([type_of(body.values[rows].aval, 0, weak=False)], Body.some)
     return f"lax.map({name}, {rows}{body.rng.choice(['', '', ', batch_size=2'])})"
 
 
@@ -554,12 +563,9 @@ def inner_vmap(body: Body) -> str:
     size = types[0].shape[axis]
     mapped = [t.ndim > 0 and t.shape[axis] == size and body.rng.random() < 0.8 for t in types]
     mapped[0] = True
-    rows = [
-        jax.ShapeDtypeStruct(np.delete(t.shape, axis).tolist(), t.dtype) if is_mapped else t
-        for t, is_mapped in zip(types, mapped, strict=True)
-    ]
+    rows = [type_of(t, axis if is_mapped else None, weak=False) for t, is_mapped in zip(types, mapped, strict=True)]
     axes = (body.fresh("n"),) if size == 3 and body.rng.random() < 0.5 else ()
-    name, _ = body.function([jax.ShapeDtypeStruct(tuple(r.shape), r.dtype) for r in rows], Body.some, axes)
+    name, _ = body.function(rows, Body.some, axes)
     in_axes = tuple(axis if is_mapped else None for is_mapped in mapped)
     option = f', axis_name="{axes[0]}"' if axes else body.rng.choice(["", "", ", out_axes=-1"])
     return f"jax.vmap({name}, {in_axes}{option})({', '.join(texts)})"

@@ -60,7 +60,7 @@ def jaxpr_difference(case: compare.Case) -> str:
 
 
 def how_jaxprs_differ(ours: str, theirs: str) -> str:
-    """Which of the known ways it is in which two jaxprs differ.
+    """Which of the known ways it is in which two jaxprs, or their structures, differ.
 
     "captured": an inner jaxpr is handed a value more, or one twice. "order": equations stand in another order, or
     outside a loop. "dead": equations whose results nobody reads are more or fewer.
@@ -111,12 +111,16 @@ def structure(text: str) -> str:
             scopes[-1][name] = next(numbers)
         return f"{scopes[-1][name]}{binds}" if name in scopes[-1] else found[0]
 
-    return re.sub(r"\{lambda|[{}]|(?<![\w.=-])(?<!= )(?P<name>[a-z]+|_)\b(?P<binds>:(?=[a-z]\w*[\[<])|)", number, text)
+    return re.sub(
+        r"\{lambda|[{}]|(?<![\w.=-])(?<!= )(?P<name>(?!(?:nan|inf):)[a-z]+|_)\b(?P<binds>:(?=[a-z]\w*[\[<])|)",
+        number,
+        text,
+    )
 
 
 def expanded(text: str) -> str:
     """A jaxpr with those that it shows once, under a name, in their places."""
-    *shared, main = re.split(r"\n(?=let |\{)", text)
+    *shared, main = re.split(r"(?<= in)\n(?=let |\{)", text)
     bodies = dict(re.fullmatch(r"let (\w+) = (.*) in", block, re.S).groups() for block in shared)
     # After `jaxpr=` or in a list of branches; after `= ` stands a primitive, and after `name=` a name.
     name = re.compile(rf"(?<=[(\s=])(?<!\bname=)(?<!= )({'|'.join(bodies)})(?=[\s)\]])")

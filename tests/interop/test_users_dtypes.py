@@ -1,11 +1,13 @@
 """Dtypes that users define: their elements are numbers that add up in their own way, as flax's fp8 layers have them."""
 
+import importlib
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import sides
 
 ROOT = Path(__file__).resolve().parents[2]
 SETTING = """
@@ -133,3 +135,18 @@ def test_values_of_users_dtypes():
     )
     assert theirs.stdout.count("\n") > 30, theirs.stderr
     assert ours.stdout == theirs.stdout, ours.stderr
+
+
+PAIRED = """
+jaxpr(lambda x: lax.convert_element_type(lax.convert_element_type(x, paired), "int8"), numbers(3, dtype="int8"))
+text(lambda x: lax.convert_element_type(lax.convert_element_type(x, paired), "int8"), numbers(3, dtype="int8"))
+jaxpr(lambda x: lax.convert_element_type(x, paired).reshape(3, 1), numbers(3, dtype="int8"))
+[str(paired), paired.name, paired == paired_of("int8", "float32", name="paired"), hash(paired) == hash(paired_of("int8", "f4"))]
+[repr(paired_of("int8", "bfloat16")), jnp.issubdtype(paired, jax.dtypes.extended)]
+[str(a) for a in (jax.core.ShapedArray((3,), paired), jax.core.ShapedArray((3,), paired).to_tangent_aval())]
+"""
+
+
+def test_numbers_whose_derivatives_are_of_another_dtype():
+    paired_of = lambda s: importlib.import_module(f"{s.jax.__name__}.experimental").primal_tangent_dtype  # noqa: E731
+    sides.same(PAIRED, paired_of=paired_of, paired=lambda s: paired_of(s)("int8", "float32", name="paired"))

@@ -64,9 +64,10 @@ def exported_of(
     outs = outs or (None,) * len(out_avals)
     effects = sorted(program.closed.effects, key=str)
     ordered = tuple(ordered_effects.filter_in(effects))
+    taken = [s if i in program.used else None for i, s in enumerate(ins)]
     named = [
         tuple([abstract_sharding(s, a.ndim, placement.mesh) for s, a in zip(shardings, avals, strict=True)])
-        for shardings, avals in ((ins, traced._flat_avals), (outs, out_avals))
+        for shardings, avals in ((taken, traced._flat_avals), (outs, out_avals))
     ]
     return Exported(
         fun_name=traced.fun_name,

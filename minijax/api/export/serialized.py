@@ -14,6 +14,7 @@ from minijax.ir import effects
 from minijax.ir.types import ShapedArray
 from minijax.partition.meshes import AbstractDevice, AbstractMesh, PartitionSpec
 from minijax.partition.shardings import NamedSharding
+from minijax.run.client import hlo_sharding
 from minijax.run.compiled_shardings import (
     get_hlo_sharding_from_serialized_proto,
     get_serialized_proto_from_hlo_sharding,
@@ -109,7 +110,7 @@ def _axes_of_entry(entry: Any) -> list[str]:
 
 
 def _laid_table(named: Table | None, hlo: Any) -> Table:
-    if hlo is None:
+    if hlo is None or named is not None:
         return {"kind": schema.UNSPECIFIED, "named_sharding": named}
     proto = get_serialized_proto_from_hlo_sharding(hlo)
     return {"kind": schema.HLO_SHARDING, "hlo_sharding_proto": proto, "named_sharding": named}
@@ -175,7 +176,7 @@ def _exported(table: Table, make: Callable[..., Any]) -> Any:
         named, hlo = ([pair[i] for pair in laid] for i in range(2))
         avals = [_placed(a, s) for a, s in zip(_avals(table, side, scope), named, strict=True)]
         fields[f"{side}_avals"], fields[f"_{side}_named_shardings"] = tuple(avals), tuple(named)
-        fields[f"{side}_shardings_hlo"] = tuple(hlo)
+        fields[f"{side}_shardings_hlo"] = tuple(map(_of_xla, avals, named, hlo))
         fields[f"{side}_tree"] = treedef = tree_of(_needed(table, f"{side}_tree"), iter(avals))
         if treedef.num_leaves != len(avals):
             raise ValueError(f"the serialized program is damaged: it has {len(avals)} types for {treedef}")
@@ -249,6 +250,10 @@ def _laid(table: Table, side: str, shardings: Sequence) -> list[tuple[NamedShard
     if (indices := table[f"{side}_sharding_indices"]) is not None:
         return [(shardings[i - 1] if i else None, None) for i in indices]
     return [(None, _hlo_sharding(s)) for s in table[f"{side}_shardings"] or ()]
+
+
+def _of_xla(aval: ShapedArray, named: NamedSharding | None, hlo: Any) -> Any:
+    return hlo if named is None else hlo_sharding(named, aval.ndim)
 
 
 def _hlo_sharding(table: Table) -> Any:

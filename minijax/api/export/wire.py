@@ -5,6 +5,7 @@ table, or in brackets a vector of one of these. Tables are dicts; a field that h
 """
 
 import struct
+import zlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,9 +15,13 @@ flatbuffers = defer("flatbuffers")
 
 Schema = Mapping[str, Mapping[str, str]]  # table -> field -> kind
 _NUMBERS = {"bool": "?", "i8": "b", "u8": "B", "i16": "h", "u16": "H", "u32": "I"}
+_DEFAULTS = {**dict.fromkeys(_NUMBERS, 0), "bool": False}
 _SIZES = {kind: struct.calcsize(code) for kind, code in _NUMBERS.items()}
 _SLOTS = {"bool": "Bool", "i8": "Int8", "i16": "Int16", "u16": "Uint16", "u32": "Uint32"}
 _DEEPEST = 200  # tables within tables
+# The mark of what is written here: a checksum follows. Other readers look at neither. Without it damage could reach
+# jaxlib's reader of modules, which may end the process.
+_SUMMED = b"mjx1"
 
 
 def encoded(schema: Schema, table: str, fields: Mapping[str, Any]) -> bytearray:
@@ -31,8 +36,9 @@ def encoded(schema: Schema, table: str, fields: Mapping[str, Any]) -> bytearray:
             "Exported programs are serialized with the package flatbuffers. Install it: `pip install flatbuffers`, or "
             "with minijax: `pip install 'minijax[export]'`."
         ) from error
-    builder.Finish(_Writer(schema, builder).table(table, fields))
-    return builder.Output()
+    builder.Finish(_Writer(schema, builder).table(table, fields), file_identifier=_SUMMED)
+    data = builder.Output()
+    return data + struct.pack("<I", zlib.crc32(data))
 
 
 class _Writer:
@@ -84,8 +90,10 @@ class _Writer:
 
 def decoded(schema: Schema, table: str, data: bytes) -> dict[str, Any]:
     """The table that the bytes hold. Raises ValueError where they are damaged."""
-    if len(data) < 8 or len(data) % 4:
+    if len(data) < 12 or len(data) % 4:
         raise ValueError(f"the serialized program is cut off: it has {len(data)} bytes")
+    if data[4:8] == _SUMMED and data[-4:] != struct.pack("<I", zlib.crc32(data[:-4])):
+        raise ValueError("the serialized program is cut off or damaged: its checksum differs")
     reader = _Reader(schema, data)
     return reader.table(table, reader.offset(0))
 
@@ -124,7 +132,7 @@ class _Reader:
         for slot, (field, kind) in enumerate(kinds.items()):
             entry = 4 + 2 * slot
             place = self.number("u16", slots + entry) if entry + 2 <= size else 0
-            fields[field] = self._value(kind, at + place) if place else None if kind not in _NUMBERS else 0
+            fields[field] = self._value(kind, at + place) if place else _DEFAULTS.get(kind)
         return fields
 
     def _value(self, kind, at):

@@ -1,7 +1,7 @@
 """A hundred small programs, which each side exports, and the other reads, runs and differentiates."""
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -114,7 +114,7 @@ lax.top_k(V, 2)
 jnp.unique(N, size=3)
 jnp.searchsorted(V, W)
 lax.population_count(N)
-lax.platform_dependent(V, cpu=jnp.sin, tpu=jnp.cos)
+lax.platform_dependent(V, cpu=jnp.sin, default=jnp.cos)
 jnp.zeros((0, 3)) + V
 jnp.linalg.eigvals(S)
 jnp.linalg.svd(S, compute_uv=False)
@@ -125,10 +125,10 @@ V.astype(jnp.float8_e4m3fn)
 """.strip().splitlines()
 
 
-def exported(side: SimpleNamespace, line: str, values: dict[str, Any]) -> Any:
+def exported(side: SimpleNamespace, line: str, values: dict[str, Any], platforms: Sequence[str] | None = None) -> Any:
     """What a side exports of an expression."""
     source = f"lambda {', '.join(values)}: {line}"
-    return side.export.export(side.jax.jit(eval(source, vars(side))))(*values.values())
+    return side.export.export(side.jax.jit(eval(source, vars(side))), platforms=platforms)(*values.values())
 
 
 def side_of(package: Any) -> SimpleNamespace:
@@ -147,11 +147,11 @@ def _words(line):
     return "".join(c if c.isalnum() or c == "_" else " " for c in line).split()
 
 
-def exchanged(line: str, order: int) -> None:
+def exchanged(line: str, order: int, platforms: Sequence[str] | None = None) -> None:
     """Require that each side runs what the other wrote, with gradients if `order`, and has the same types and trees."""
     values = values_of(line)
     ours, theirs = (side_of(package) for package in (compare.ours(), compare.theirs()))
-    our_blob, their_blob = [exported(s, line, values).serialize(vjp_order=order) for s in (ours, theirs)]
+    our_blob, their_blob = [exported(s, line, values, platforms).serialize(vjp_order=order) for s in (ours, theirs)]
     results = []
     for reader, blob in ((ours, our_blob), (ours, their_blob), (theirs, our_blob), (theirs, their_blob)):
         program = reader.export.deserialize(blob)

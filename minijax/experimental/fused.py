@@ -1,0 +1,13 @@
+"""jax.experimental.fused: calls that XLA fuses, with operands in any memory."""
+
+from minijax.base.faces import Face
+
+_FACE = Face(
+    __name__,
+    (),
+    """
+minijax.api.metadata: fused
+minijax.higher.marked_calls: fused_p=fused_call_p
+""",
+)
+__getattr__, __dir__ = _FACE.attribute, _FACE.names

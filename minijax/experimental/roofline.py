@@ -1,0 +1,413 @@
+"""jax.experimental.roofline: what a program must compute, read and send, counted on its jaxpr without running it.
+
+Only operations with a rule count, and those in loops once. Memory is that of the variables that live at one time.
+Devices are linked as a torus of the mesh's sizes.
+"""
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import zip_longest
+from math import gcd, prod
+from typing import Any
+
+import numpy as np
+
+from minijax.api.autodiff import vjp as pullback_of
+from minijax.api.jit import make_jaxpr
+from minijax.api.shapes import ShapeDtypeStruct
+from minijax.api.shard_map import shard_map
+from minijax.base import dtypes, tree
+from minijax.higher.shard_map import shard_map_p
+from minijax.ir.context import NameStack
+from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
+from minijax.ir.primitive import Primitive
+from minijax.partition.meshes import PartitionSpec as P, axes_of
+from minijax.partition.shardings import NamedSharding
+from minijax.primitives.gather_dims import GatherScatterMode
+from minijax.transforms.prune import prune_jaxpr
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RooflineShape:
+    """The shape and dtype of a value."""
+
+    shape: tuple[int, ...]
+    dtype: Any
+
+    @classmethod
+    def from_aval(cls, aval: Any) -> "RooflineShape":
+        return cls(shape=tuple(getattr(aval, "shape", ())), dtype=getattr(aval, "dtype", np.dtype(np.bool_)))
+
+    @property
+    def size(self) -> int:
+        return prod(self.shape)
+
+    @property
+    def bytes(self) -> int:
+        return self.size * self.dtype.itemsize
+
+    @classmethod
+    def total_bytes(cls, avals: Iterable[Any]) -> int:
+        return sum(cls.from_aval(a).bytes for a in avals)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RooflineResult:
+    """Operations on floats, bytes sent along each mesh axis and hops, bytes of memory moved, and at most in use.
+
+    What is `unfused` counts each operation by itself; the others only those that are not fused with their neighbours.
+    """
+
+    flops: int = 0
+    unfused_flops: int = 0
+    ici_bytes: dict[str, int] = field(default_factory=dict)
+    ici_latency: dict[str, int] = field(default_factory=dict)
+    hbm_bytes: int = 0
+    peak_hbm_bytes: int = 0
+    unfused_hbm_bytes: int = 0
+
+    @classmethod
+    def zeros(cls) -> "RooflineResult":
+        return cls()
+
+    def __add__(self, other: "RooflineResult") -> "RooflineResult":
+        sums = {name: getattr(self, name) + getattr(other, name) for name in _SUMMED}
+        sums |= {name: dict(Counter(getattr(self, name)) + Counter(getattr(other, name))) for name in _BY_AXIS}
+        for name in _BY_AXIS:
+            sums[name] = {**dict.fromkeys((*getattr(self, name), *getattr(other, name)), 0), **sums[name]}
+        return RooflineResult(**sums, peak_hbm_bytes=max(self.peak_hbm_bytes, other.peak_hbm_bytes))
+
+    def __mul__(self, times: int) -> "RooflineResult":
+        scaled = {name: getattr(self, name) * times for name in (*_SUMMED, "peak_hbm_bytes")}
+        by_axis = {name: {axis: n * times for axis, n in getattr(self, name).items()} for name in _BY_AXIS}
+        return RooflineResult(**scaled, **by_axis)
+
+    __rmul__ = __mul__
+
+
+_SUMMED, _BY_AXIS = ("flops", "unfused_flops", "hbm_bytes", "unfused_hbm_bytes"), ("ici_bytes", "ici_latency")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RooflineRuleContext:
+    """What a rule knows of an equation."""
+
+    name_stack: NameStack
+    primitive: Primitive
+    avals_in: Sequence[Any]
+    avals_out: Sequence[Any]
+    jaxpr_eqn_ctx: Any
+    mesh: Any
+    pin_lhs_in_vmem: bool
+    pin_rhs_in_vmem: bool
+
+    @property
+    def moved(self) -> int:
+        """The bytes of all operands and results."""
+        return RooflineShape.total_bytes((*self.avals_in, *self.avals_out))
+
+
+Rule = Callable[..., RooflineResult]
+_rules: dict[Primitive, Rule] = {}
+_BY_NAME: dict[str, Rule] = {}  # of the library's primitives
+
+
+def register_roofline(prim: Primitive) -> Callable[[Rule], Rule]:
+    """Decorator: the rule of a primitive, (context, *shapes, **params) -> what it counts."""
+    return lambda rule: _rules.setdefault(prim, rule)
+
+
+def register_standard_roofline(prim: Primitive) -> None:
+    """Says that a primitive counts nothing."""
+    _rules[prim] = lambda ctx, *shapes, **params: RooflineResult.zeros()
+
+
+# ---- rules ------------------------------------------------------------------------------------------
+
+
+def _rule(names: str) -> Callable[[Rule], Rule]:
+    def register(rule: Rule) -> Rule:
+        _BY_NAME.update(dict.fromkeys(names.split(), rule))
+        return rule
+
+    return register
+
+
+def _unfused(flops: int, moved: int) -> RooflineResult:
+    return RooflineResult(unfused_flops=int(flops), unfused_hbm_bytes=int(moved))
+
+
+@_rule(
+    "abs acos asin atan bessel_i0e bessel_i1e cbrt ceil conj cos cosh digamma erf erf_inv erfc exp expm1 floor imag "
+    "integer_pow is_finite lgamma log log1p logistic neg not real round rsqrt sign sin sinh sqrt square tan "
+    "add and div eq ge gt le lt max min mul ne or rem sub xor"
+)
+def _elementwise(ctx, *shapes, **params):
+    columns = zip_longest(*[reversed(s.shape) for s in shapes], fillvalue=1)
+    return _unfused(prod(map(max, columns)) if len(shapes) > 1 else shapes[0].size, ctx.moved)
+
+
+@_rule("cummax cummin cumprod cumsum cumlogsumexp")
+def _cumulative(ctx, x, *, axis, **params):
+    return _unfused(x.shape[axis] * (2 if ctx.primitive.name == "cumlogsumexp" else 1), ctx.moved)
+
+
+@_rule("reduce_sum")
+def _reduce_sum(ctx, x, **params):
+    return _unfused(x.size - RooflineShape.from_aval(ctx.avals_out[0]).size, ctx.moved)
+
+
+@_rule("select_n")
+def _select_n(ctx, which, *cases, **params):
+    out = RooflineShape.from_aval(ctx.avals_out[0])
+    return _unfused(out.size, which.bytes + out.bytes)
+
+
+@_rule("pure_callback io_callback debug_callback")
+def _callback(ctx, *shapes, **params):
+    return _unfused(0, ctx.moved)
+
+
+@_rule("gather")
+def _gather(ctx, x, indices, *, mode, **params):
+    out = RooflineShape.from_aval(ctx.avals_out[0])
+    checks = 4 * indices.size + out.size if mode == GatherScatterMode.FILL_OR_DROP else 0
+    return _unfused(checks, 2 * out.bytes + indices.bytes)
+
+
+@_rule("scatter scatter-add scatter-max scatter-min scatter-mul scatter-sub")
+def _scatter(ctx, x, indices, updates, *, update_jaxpr, **params):
+    once = 0 if update_jaxpr is None else _count(_opened(update_jaxpr), None, False, False).unfused_flops
+    return _unfused(once * updates.size, 3 * updates.bytes + indices.bytes)
+
+
+@_rule("dot_general")
+def _dot_general(ctx, lhs, rhs, *, dimension_numbers, **params):
+    contracted, out = prod(lhs.shape[i] for i in dimension_numbers[0][0]), RooflineShape.from_aval(ctx.avals_out[0])
+    flops = 2 * contracted * out.size
+    # The result stays where the left operand does.
+    moved = (lhs.bytes + out.bytes) * (not ctx.pin_lhs_in_vmem) + rhs.bytes * (not ctx.pin_rhs_in_vmem)
+    return RooflineResult(flops=flops, hbm_bytes=moved, unfused_flops=flops, unfused_hbm_bytes=moved)
+
+
+@_rule("conv_general_dilated")
+def _conv(ctx, lhs, rhs, *, window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers,
+          batch_group_count, **params):  # fmt: skip
+    numbers, out = dimension_numbers, RooflineShape.from_aval(ctx.avals_out[0])
+    rows = zip(numbers.lhs_spec[2:], numbers.rhs_spec[2:], numbers.out_spec[2:], strict=True)
+    how = zip(window_strides, padding, lhs_dilation, rhs_dilation, strict=True)
+    pairs = [_overlaps(lhs.shape[i], rhs.shape[k], out.shape[o], *w) for (i, k, o), w in zip(rows, how, strict=True)]
+    features = rhs.shape[numbers.rhs_spec[0]] * rhs.shape[numbers.rhs_spec[1]]
+    return _unfused(2 * prod(pairs) * features * lhs.shape[numbers.lhs_spec[0]] // batch_group_count, ctx.moved)
+
+
+def _overlaps(size: int, taps: int, outs: int, stride: int, padding: Sequence[int], spread: int, step: int) -> int:
+    """How many pairs of a position of the output and of the kernel meet an element of the input, along one axis."""
+    start = np.arange(outs, dtype=np.int64) * stride - padding[0]
+    # start + step * k is a multiple of `spread` for each k that is `first` modulo `period`, if for any.
+    common = gcd(step, spread)
+    period = spread // common
+    first = (-start // common) % period * pow(step // common, -1, period) % period
+    low = np.maximum(-(start // step), 0)
+    high = np.minimum(((size - 1) * spread - start) // step, taps - 1)
+    found = (high - first) // period - (low - 1 - first) // period
+    return int(np.where(start % common == 0, np.maximum(found, 0), 0).sum())
+
+
+def _over_links(ctx: RooflineRuleContext, names: Any, count: Callable[[list[int]], tuple[int, int]]) -> RooflineResult:
+    """Bytes and hops, by the sizes of the axes, which are the same on each; none on axes of one device."""
+    axes = axes_of(names)
+    sizes = [ctx.mesh.shape[n] for n in axes]
+    sent, hops = count(sizes) if prod(sizes) > 1 else (0, 0)
+    return RooflineResult(ici_bytes=dict.fromkeys(axes, sent), ici_latency=dict.fromkeys(axes, hops))
+
+
+def _ring(part: float, sizes: list[int], rounds: int = 1) -> tuple[int, int]:
+    """Bytes and hops of rings along all axes at once, where each device has that part."""
+    return rounds * int(part / len(sizes)) * (prod(sizes) - 1), rounds * len(sizes) * max(sizes)
+
+
+@_rule("all_gather")
+def _all_gather(ctx, x, *, axis_name, **params):
+    return _over_links(ctx, axis_name, partial(_ring, x.bytes))
+
+
+@_rule("reduce_scatter")
+def _reduce_scatter(ctx, x, *, axis_name, **params):
+    return _over_links(ctx, axis_name, lambda sizes: _ring(x.bytes / prod(sizes), sizes))
+
+
+@_rule("psum_invariant")
+def _psum(ctx, *shapes, axes, **params):
+    return _over_links(ctx, axes, lambda sizes: _ring(sum(s.bytes for s in shapes) / prod(sizes), sizes, 2))
+
+
+@_rule("pmax pmin")
+def _scalar_collective(ctx, *shapes, axes, **params):
+    return _over_links(ctx, axes, partial(_ring, sum(s.dtype.itemsize for s in shapes)))
+
+
+@_rule("all_to_all")
+def _all_to_all(ctx, x, *, axis_name, **params):
+    def count(sizes):
+        narrow = min(sizes)
+        links = narrow ** (len(sizes) - 1) * (1 if narrow <= 2 else 2)  # between the halves
+        return int(x.bytes * prod(sizes) / 2 / links), sum(n // 2 for n in sizes)
+
+    return _over_links(ctx, axis_name, count)
+
+
+@_rule("ppermute")
+def _ppermute(ctx, x, *, axis_name, perm, **params):
+    def count(sizes):
+        routes = [list(_route(*pair, sizes)) for pair in perm]
+        used = Counter(link for route in routes for link in route)
+        return x.bytes * max(used.values(), default=0), max(map(len, routes), default=0)
+
+    return _over_links(ctx, axis_name, count)
+
+
+def _route(source: int, target: int, sizes: list[int]) -> Iterable[tuple]:
+    """The links from one device to another, along one axis after the other, each the shorter way around."""
+    at, to = (list(map(int, np.unravel_index(i, sizes))) for i in (source, target))
+    for axis, size in enumerate(sizes):
+        forward = (to[axis] - at[axis]) % size
+        step = 1 if forward <= size - forward else -1
+        while at[axis] != to[axis]:
+            before, at[axis] = tuple(at), (at[axis] + step) % size
+            yield axis, *sorted((before, tuple(at)))
+
+
+# ---- programs ---------------------------------------------------------------------------------------
+
+
+def _opened(program: Jaxpr | ClosedJaxpr) -> Jaxpr:
+    return program.jaxpr if isinstance(program, ClosedJaxpr) else program
+
+
+def _bytes(atoms: Iterable[Any]) -> int:
+    return RooflineShape.total_bytes(a.aval for a in atoms)
+
+
+def _count(jaxpr: Jaxpr, mesh: Any, *pins: bool) -> RooflineResult:
+    """The sum over the equations, and the most memory that variables take at one time."""
+    last = {a: i for i, eqn in enumerate(jaxpr.eqns) for a in eqn.invars if type(a) is not Literal}
+    kept = {a for a in jaxpr.outvars if type(a) is not Literal}
+    held = peak = _bytes(v for v in (*jaxpr.constvars, *jaxpr.invars) if v in last or v in kept)
+    total = RooflineResult.zeros()
+    for i, eqn in enumerate(jaxpr.eqns):
+        total += _count_eqn(eqn, mesh, *pins)
+        # As jax has it: a value that is read twice by its last reader is freed twice.
+        freed = [a for a in eqn.invars if type(a) is not Literal and last[a] == i and a not in kept]
+        held += _bytes(v for v in eqn.outvars if v in last or v in kept) - _bytes(freed)
+        peak = max(peak, held)
+    return total + RooflineResult(peak_hbm_bytes=peak)
+
+
+def _count_eqn(eqn: JaxprEqn, mesh: Any, *pins: bool) -> RooflineResult:
+    rule = _rules.get(eqn.primitive) or _BY_NAME.get(eqn.primitive.name)
+    inner = eqn.params.get("jaxpr", eqn.params.get("call_jaxpr"))
+    if rule is None and isinstance(inner, Jaxpr | ClosedJaxpr):
+        return _count(_opened(inner), eqn.params.get("mesh", mesh), *pins)
+    if rule is None:
+        if type(eqn.primitive) is Primitive:
+            _log.warning("No roofline rule for %s, skipping it", eqn.primitive)
+        return RooflineResult.zeros()
+    avals = [a.aval for a in eqn.invars], [v.aval for v in eqn.outvars]
+    ctx = RooflineRuleContext(
+        name_stack=NameStack(eqn.ctx.name_stack), primitive=eqn.primitive, avals_in=avals[0], avals_out=avals[1],
+        jaxpr_eqn_ctx=eqn.ctx, mesh=mesh, pin_lhs_in_vmem=pins[0], pin_rhs_in_vmem=pins[1],
+    )  # fmt: skip
+    return rule(ctx, *map(RooflineShape.from_aval, avals[0]), **eqn.params)
+
+
+def _described(shapes: Any, mesh: Any, specs: Any) -> Any:
+    if mesh is None:
+        return tree.tree_map(lambda x: ShapeDtypeStruct(x.shape, x.dtype, weak_type=x.weak_type), shapes)
+    leaves, treedef = tree.flatten(shapes)
+    specs = tree.flatten_axes("roofline out_specs", treedef, specs)
+    shardings = [NamedSharding(mesh, s) for s in specs]
+    rows = zip(leaves, shardings, strict=True)
+    return treedef.unflatten([ShapeDtypeStruct(x.shape, x.dtype, sharding=s) for x, s in rows])
+
+
+def _program(function: Callable, args: Sequence, kwargs: dict, pruned: bool = True) -> tuple[Jaxpr, Any]:
+    """The jaxpr, in a `shard_map` that of one device, if `pruned` without what nothing reads; the results' shapes."""
+    closed, shapes = make_jaxpr(function, return_shape=True)(*args, **kwargs)
+    mapped = [eqn.params["jaxpr"] for eqn in closed.eqns if eqn.primitive is shard_map_p]
+    jaxpr = mapped[0] if mapped else closed.jaxpr
+    return prune_jaxpr(jaxpr, (True,) * len(jaxpr.outvars), True)[0] if pruned else jaxpr, shapes
+
+
+def roofline(
+    f: Callable,
+    mesh: Any = None,
+    in_specs: Any = None,
+    out_specs: Any = None,
+    *,
+    pin_lhs_in_vmem: bool = False,
+    pin_rhs_in_vmem: bool = False,
+    vjp: bool = False,
+    print_jaxpr: bool = False,
+) -> Callable[..., tuple[Any, RooflineResult]]:
+    """The function from arguments, or descriptions of them, to what `f` returns, described, and what it counts.
+
+    With a `mesh`, `f` is that of one device, as for `shard_map`, and so are the counts. With `vjp`, `f` is followed
+    by its derivative, for cotangents of type bfloat16.
+    """
+    specs = (P() if in_specs is None else in_specs), (P() if out_specs is None else out_specs)
+
+    def counted(*args, **kwargs):
+        function = f
+        if mesh is not None:
+            function = shard_map(f, mesh=mesh, in_specs=specs[0], out_specs=specs[1])
+        both = partial(_backwards, function) if vjp else function
+        jaxpr, shapes = _program(both, args, kwargs, not vjp)
+        if print_jaxpr:
+            print(jaxpr)
+        result = _count(jaxpr, mesh, pin_lhs_in_vmem, pin_rhs_in_vmem)
+        return _described(shapes, mesh, specs[0] if vjp else specs[1]), result
+
+    return counted
+
+
+def _backwards(function: Callable, *args: Any, **kwargs: Any) -> tuple:
+    out, pullback = pullback_of(partial(function, **kwargs), *args)
+    return pullback(tree.tree_map(_half, out))
+
+
+def _half(x: Any) -> Any:
+    return np.ones(x.shape, dtypes.BY_NAME["bfloat16"])
+
+
+def roofline_and_grad(
+    f: Callable,
+    mesh: Any,
+    in_specs: Any,
+    out_specs: Any,
+    *,
+    pin_lhs_in_vmem: bool = False,
+    pin_rhs_in_vmem: bool = False,
+    print_jaxpr: bool = False,
+) -> Callable[..., tuple[Any, RooflineResult, RooflineResult]]:
+    """As `roofline`, and third what the derivative counts, from residuals and cotangents of type bfloat16."""
+    pins = dict(pin_lhs_in_vmem=pin_lhs_in_vmem, pin_rhs_in_vmem=pin_rhs_in_vmem)
+
+    def counted(*args):
+        out, forward = roofline(f, mesh, in_specs, out_specs, print_jaxpr=print_jaxpr, **pins)(*args)
+        mapped, found = shard_map(f, mesh=mesh, in_specs=in_specs, out_specs=out_specs), []
+
+        def backwards(*halves):
+            primal, pullback = pullback_of(mapped, *halves)
+            found.append(_program(pullback, [tree.tree_map(_half, primal)], {})[0])
+            return primal
+
+        make_jaxpr(backwards)(*tree.tree_map(_half, args))
+        return out, forward, _count(found[0], mesh, pin_lhs_in_vmem, pin_rhs_in_vmem)
+
+    return counted

@@ -1,0 +1,194 @@
+"""Lowering of users' types: jaxprs, and operations, over the values that programs have in their place."""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any, NamedTuple
+
+from minijax.ir import context, effects, state
+from minijax.ir.context import EMPTY
+from minijax.ir.hitypes import AvalQDD, full_type
+from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Var, jaxprs_in_params
+from minijax.ir.primitive import Primitive
+from minijax.ir.refs import REF_EFFECT, AbstractRef, Ref, is_ref
+from minijax.ir.trace import Trace, eval_jaxpr, trace_to_jaxpr
+from minijax.ir.types import Aval, typeof
+from minijax.transforms.discharge import TakesRefs, values_of
+
+
+def takes_high(primitive: Primitive, operands: Sequence, params: dict) -> bool:
+    """Whether an operation is on values of users' types, or in terms of others."""
+    is_high = primitive.is_hi or any(j.is_high for j in jaxprs_in_params(params))
+    return is_high or any(typeof(x).is_high for x in operands)
+
+
+class LoTrace(Trace):
+    """Hands operations on; those on users' types are done at once, by others."""
+
+    __slots__ = ()
+
+    def qdd_of(self, x):
+        return x.cur_qdd()
+
+    def process(self, primitive, operands, params):
+        if primitive.to_lo is not None and takes_high(primitive, operands, params):
+            return primitive.to_lo(operands, params)
+        with state.set_current_trace(self.parent):
+            return self.parent.process(primitive, operands, params)
+
+    def process_custom_jvp(self, primitive, fun, jvp, operands, params):
+        return list(fun(*operands))
+
+    def process_custom_vjp(self, primitive, fun, fwd, bwd, operands, params):
+        return list(fun(*operands))
+
+
+def lowered(types: Sequence[Aval], values: Sequence) -> list[list]:
+    """What stands for each value of these types; for one that changes in place, what it holds."""
+    pairs = zip(types, values, strict=True)
+    return [a.read_loval(x) if type(a) is AvalQDD else list(a.lower_val(x)) for a, x in pairs]
+
+
+def raised(types: Sequence[Aval], lo_values: Sequence) -> list:
+    """The values of these types that others stand for; those that change in place are new ones."""
+    parts, values = iter(lo_values), []
+    for a in types:
+        own = islice(parts, len(a.lo_ty()))
+        values.append(a.new_from_loval(*own) if type(a) is AvalQDD else a.raise_val(*own))
+    return values
+
+
+def flat(groups: Sequence[Sequence]) -> list:
+    return [x for group in groups for x in group]
+
+
+class LoweredJaxpr(NamedTuple):
+    """A jaxpr over lo values, which gives what is left in those that change in place, then the results."""
+
+    closed: ClosedJaxpr
+    in_types: tuple[Aval, ...]
+    last_types: tuple[AvalQDD, ...]  # of the inputs that change in place
+    out_types: tuple[Aval, ...]
+
+    def places(self, types: Sequence[Aval]) -> Iterator[int]:
+        """For each lo value, the number of the value that it stands for."""
+        return (i for i, a in enumerate(types) for _ in a.lo_ty())
+
+    def raised(self, operands: Sequence, results: Sequence) -> list:
+        """The results as they are; what the call left in its operands is put there."""
+        rest = iter(results)
+        changed = [x for a, x in zip(self.in_types, operands, strict=True) if type(a) is AvalQDD]
+        for a, x in zip(self.last_types, changed, strict=True):
+            a.aval.update_from_loval(a.qdd, x, *islice(rest, len(a.lo_ty())))
+        return raised(self.out_types, list(rest))
+
+
+@state.traced_cache
+def lower_jaxpr(closed: ClosedJaxpr) -> LoweredJaxpr:
+    """The jaxpr without values of users' types and operations on them."""
+    in_types, out_types = closed.in_avals, closed.out_avals
+    if returned := [a for a in out_types if type(a) is AvalQDD]:
+        name = closed.debug_info.func_name
+        raise TypeError(f"{name} returns a value of type {returned[0].aval}, which changes in place: it cannot leave")
+    last_types = [a.last() for a in in_types if type(a) is AvalQDD]
+
+    def run(*lo_values):
+        args = raised(in_types, lo_values)
+        results = lowered(out_types, eval_jaxpr(closed.jaxpr, closed.consts, *args))
+        changed = [x for a, x in zip(in_types, args, strict=True) if type(a) is AvalQDD]
+        return flat([*lowered(last_types, changed), *results])
+
+    def in_lo(*lo_values):
+        return context.run_under(LoTrace(state.current_trace()), run, *lo_values)
+
+    info = _replicated(closed.debug_info, in_types, last_types, out_types)
+    jaxpr, consts = trace_to_jaxpr(in_lo, flat([a.lo_ty() for a in in_types]), info)
+    return LoweredJaxpr(ClosedJaxpr(jaxpr, consts), tuple(in_types), tuple(last_types), tuple(out_types))
+
+
+def _replicated(info: DebugInfo, ins: Sequence[Aval], last: Sequence[Aval], outs: Sequence[Aval]) -> DebugInfo:
+    """The names of arguments and results, for each value that stands for them."""
+    names, paths = info.arg_names, info.result_paths
+    if names is not None:
+        names = tuple([n for n, a in zip(names, ins, strict=True) for _ in a.lo_ty()])
+    if paths is not None:
+        unnamed = [("", a) for a in last]
+        paths = tuple([p for p, a in (*unnamed, *zip(paths, outs, strict=True)) for _ in a.lo_ty()])
+    return info._replace(arg_names=names, result_paths=paths)
+
+
+# ---- operations with several bodies, or with loops --------------------------------------------------
+
+
+class OnBoxes(Primitive):
+    """Runs a jaxpr on values and on what references hold; its first results are what these hold then."""
+
+    name = "on_boxes"
+    multiple_results = True
+    unites = False
+
+    def infer(self, *avals, closed):
+        return closed.out_avals[sum(type(a) is AbstractRef for a in avals) :]
+
+    def effects(self, *avals, closed):
+        return REF_EFFECT
+
+    def rebind(self, trace, operands, params):
+        refs = list(filter(is_ref, operands))
+        closed = params["closed"]
+        results = eval_jaxpr(closed.jaxpr, closed.consts, *values_of(operands))
+        for ref, value in zip(refs, results, strict=False):
+            ref._value = value
+        return results[len(refs) :]
+
+
+on_boxes_p = OnBoxes()
+
+
+def _over_boxes(name: str, closed: ClosedJaxpr) -> ClosedJaxpr:
+    """The jaxpr over lo values, which takes references in place of values that change in place.
+
+    Raises TypeError where those would be of another type afterwards.
+    """
+    low = lower_jaxpr(closed)
+    for a in low.in_types:
+        if type(a) is AvalQDD and a.last().qdd.normalize() != a.qdd.normalize():
+            where = {"while": "while_loop body", "scan": "scan body", "cond": "cond branch"}.get(name, name)
+            raise TypeError(f"type-changing mutations not allowed in {where}: {a.qdd} became {a.last().qdd}")
+    if not low.last_types:
+        return low.closed
+    boxed = [type(low.in_types[i]) is AvalQDD for i in low.places(low.in_types)]
+    avals = [AbstractRef(a) if b else a for a, b in zip(low.closed.in_avals, boxed, strict=True)]
+    invars = list(map(Var, avals))
+    outvars = [Var(a) for a in low.closed.out_avals[sum(boxed) :]]
+    effs = effects.join(REF_EFFECT, low.closed.effects)
+    eqn = JaxprEqn([*invars], outvars, on_boxes_p, dict(closed=low.closed), effs, None, EMPTY)
+    return ClosedJaxpr(Jaxpr([], invars, outvars, [eqn], effs, closed.debug_info._replace(arg_names=None)))
+
+
+_over_boxes_of = state.traced_cache(lambda closed, name: _over_boxes(name, closed))
+
+
+class LowersTypes(TakesRefs):
+    """A higher-order operation on values of users' types too, of which it is handed what stands for them."""
+
+    def regrouped(self, counts: Sequence[int], params: dict) -> dict:
+        """The parameters where for each operand there are as many as `counts` says."""
+        return params
+
+    def to_lo(self, operands: Sequence, params: dict) -> list:
+        types: list[Any] = [full_type(x) for x in operands]
+        out_types, _ = self.typed(types, params)
+        groups = lowered(types, operands)
+        mutable = [i for i, a in enumerate(types) if type(a) is AvalQDD]
+        for i in mutable:
+            groups[i] = [Ref(x) for x in groups[i]]
+        bodies = {name: self._bodies_over_boxes(value) for name, value in params.items()}
+        results = self.bind_all(flat(groups), self.regrouped(list(map(len, groups)), bodies))
+        for i in mutable:
+            types[i].aval.update_from_loval(types[i].qdd, operands[i], *[x._value for x in groups[i]])
+        return raised(out_types, results)
+
+    def _bodies_over_boxes(self, value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple(map(self._bodies_over_boxes, value))
+        return _over_boxes_of(value, self.name) if isinstance(value, ClosedJaxpr) else value
