@@ -26,15 +26,9 @@ def visualize_array_sharding(arr: Any, **kwargs: Any) -> None:
 
 
 def visualize_sharding(
-    shape: Sequence[int],
-    sharding: Sharding,
-    *,
-    use_color: bool = True,
-    scale: float = 1.0,
-    min_width: int = 9,
-    max_width: int = 80,
-    color_map: Colors | None = None,
-) -> None:
+    shape: Sequence[int], sharding: Sharding, *, use_color: bool = True, scale: float = 1.0, min_width: int = 9,
+    max_width: int = 80, color_map: Colors | None = None,
+) -> None:  # fmt: skip
     """Prints which devices hold which part of an array of this shape.
 
     A terminal or notebook that has colours shows each part in one, a tuple of numbers up to 1 that `color_map` gives

@@ -35,7 +35,7 @@ def map(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:
     (length,) = sizes
     trips, rest = divmod(length, batch_size) if batch_size else (0, length)
     if not trips:
-        return _all_at_once(f, xs, length)
+        return _all_at_once(f, treedef.unflatten([_part(x, 0, length, (length,)) for x in leaves]), length)
     blocks = [_part(x, 0, trips * batch_size, (trips, batch_size)) for x in leaves]
     last = [_part(x, trips * batch_size, length, (rest,)) for x in leaves] if rest else []
     out = scan(lambda _, x: ((), _all_at_once(f, x, batch_size)), (), treedef.unflatten(blocks))[1]

@@ -16,7 +16,7 @@ from minijax.higher.platforms import platform_dependent
 from minijax.indexing.language import Options
 from minijax.indexing.reading import from_front
 from minijax.ir.trace import Tracer
-from minijax.ir.types import typeof
+from minijax.ir.types import ShapedArray, typeof
 from minijax.numpy import creation, cumulative, searching, shaping, subscripts
 from minijax.numpy.contractions import einsum
 from minijax.numpy.creation import arraylike, concrete, value, values
@@ -366,8 +366,9 @@ def repeat(
     if axis is None:
         a, axis = shaping.ravel(a), 0
     a = moving.expand_dims(a, (0,)) if a.ndim == 0 else a
-    place, total, split = dims.canonical_axis(axis, a.ndim), total_repeat_length, typeof(a).sharding
-    if out_sharding is None and not split.mesh.explicit_axes:
+    place, total, aval = dims.canonical_axis(axis, a.ndim), total_repeat_length, typeof(a)
+    split = sharding.sharding_of_ct(aval) if type(aval) is ShapedArray else None
+    if out_sharding is None and (split is None or not split.mesh.explicit_axes):
         return _repeated(a, repeats, place, total)
     compute = lambda x: _repeated(x, repeats, place, total)  # noqa: E731
     return sharding.with_auto_axes("repeat", compute, (a,), split if out_sharding is None else out_sharding)

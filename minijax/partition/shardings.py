@@ -68,6 +68,7 @@ class Sharding:
     """How an array is laid out over devices."""
 
     # Subclasses give `_device_assignment` (devices in order), `memory_kind` and `_positions`.
+    is_fully_replicated: Any  # a property
 
     def _positions(self, ndim: int) -> Iterator[tuple[Any, tuple[tuple[int, int], ...]]]:
         """For each device in order: for each axis, (which part, of how many)."""

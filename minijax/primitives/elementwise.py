@@ -435,7 +435,7 @@ def _no_order_derivative():
 class Part(LinearElementwise):
     """The real or the imaginary part."""
 
-    result_dtype = Abs.result_dtype
+    result_dtype, sums = Abs.result_dtype, Elementwise.sums
 
 
 _PART = Kinds((np.float32, np.float64))

@@ -71,14 +71,9 @@ class TransferServer:
 
 
 def start_transfer_server(
-    client: Any,
-    address: str = "[::]:0",
-    transport_addresses: Sequence[str] = (),
-    max_num_parallel_copies: int = 8,
-    transfer_size: int = 256 * 1024 * 1024,
-    supports_pinned_allocator: bool = False,
-    use_raw_buffers: bool = False,
-) -> TransferServer:
+    client: Any, address: str = "[::]:0", transport_addresses: Sequence[str] = (), max_num_parallel_copies: int = 8,
+    transfer_size: int = 256 * 1024 * 1024, supports_pinned_allocator: bool = False, use_raw_buffers: bool = False,
+) -> TransferServer:  # fmt: skip
     """A server of the arrays of a client (`device.client`)."""
     options = max_num_parallel_copies, transfer_size, supports_pinned_allocator, use_raw_buffers
     return TransferServer(_jax.start_transfer_server(client, address, list(transport_addresses), *options))

@@ -87,7 +87,7 @@ def _mesh_table(mesh: AbstractMesh) -> Table:
         "axis_sizes": mesh.axis_sizes,
         "axis_names": list(map(str, mesh.axis_names)),
         "axis_types": [number_of(schema.AXIS_TYPES, kind, "type of axes") for kind in mesh.axis_types],
-        "abstract_device": None if device is None else device._asdict(),
+        "abstract_device": None if device is None else {f: getattr(device, f) for f in schema.TABLES["AbstractDevice"]},
     }
 
 

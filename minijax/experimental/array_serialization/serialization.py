@@ -44,12 +44,9 @@ def run_serialization(arrays: Sequence[Any], tensorstore_specs: Sequence[dict[st
 
 
 def run_deserialization(
-    shardings: Sequence[Any],
-    tensorstore_specs: Sequence[Any],
-    global_shapes: Sequence[Any] | None = None,
-    dtypes: Sequence[Any] | None = None,
+    shardings: Sequence, tensorstore_specs: Sequence, global_shapes: Any = None, dtypes: Any = None,
     concurrent_gb: int = 32,
-) -> list:
+) -> list:  # fmt: skip
     """Reads arrays, at most so many gigabytes at once."""
 
     async def run() -> list:
@@ -160,13 +157,9 @@ class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBas
     """Writes arrays while the program goes on, and reads them."""
 
     def serialize(
-        self,
-        arrays: Sequence[Any],
-        tensorstore_specs: Sequence[dict[str, Any]],
-        *,
-        on_commit_callback: Callable[[], None] | None = None,
-        transaction: Any = None,
-    ) -> None:
+        self, arrays: Sequence, tensorstore_specs: Sequence[dict], *,
+        on_commit_callback: Callable[[], None] | None = None, transaction: Any = None,
+    ) -> None:  # fmt: skip
         """Begins to write arrays; once all are on disk the first process calls `on_commit_callback`."""
         self.wait_until_finished()
         commits: list = []
@@ -180,37 +173,25 @@ class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBas
         self._start_async_commit(on_commit_callback or (lambda: None))
 
     def serialize_with_paths(
-        self,
-        arrays: Sequence[Any],
-        paths: Sequence[str],
-        *,
-        on_commit_callback: Callable[[], None] | None = None,
-        transaction: Any = None,
-    ) -> None:
+        self, arrays: Sequence, paths: Sequence[str], *,
+        on_commit_callback: Callable[[], None] | None = None, transaction: Any = None,
+    ) -> None:  # fmt: skip
         """As `serialize`, to the files of these paths."""
         specs = [get_tensorstore_spec(path) for path in paths]
         self.serialize(arrays, specs, on_commit_callback=on_commit_callback, transaction=transaction)
 
     def deserialize(
-        self,
-        shardings: Sequence[Any],
-        tensorstore_specs: Sequence[dict[str, Any]],
-        global_shapes: Sequence[Any] | None = None,
-        dtypes: Sequence[Any] | None = None,
+        self, shardings: Sequence, tensorstore_specs: Sequence, global_shapes: Any = None, dtypes: Any = None,
         concurrent_gb: int = 32,
-    ) -> list:
+    ) -> list:  # fmt: skip
         """Reads arrays, when what is being written is there."""
         self.wait_until_finished()
         return run_deserialization(shardings, tensorstore_specs, global_shapes, dtypes, concurrent_gb)
 
     def deserialize_with_paths(
-        self,
-        shardings: Sequence[Any],
-        paths: Sequence[str],
-        global_shapes: Sequence[Any] | None = None,
-        dtypes: Sequence[Any] | None = None,
+        self, shardings: Sequence, paths: Sequence[str], global_shapes: Any = None, dtypes: Any = None,
         concurrent_gb: int = 32,
-    ) -> list:
+    ) -> list:  # fmt: skip
         """As `deserialize`, from the files of these paths."""
         specs = [get_tensorstore_spec(path) for path in paths]
         return self.deserialize(shardings, specs, global_shapes, dtypes, concurrent_gb)

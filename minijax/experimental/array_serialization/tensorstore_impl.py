@@ -37,12 +37,9 @@ _REMOTE = {"gs": "gcs", "s3": "s3"}  # the drivers of the schemes of paths
 
 
 def get_tensorstore_spec(
-    ckpt_path: str | PathLike[str],
-    ocdbt: bool = True,
-    process_idx: int | None = None,
-    arr: Any = None,
+    ckpt_path: str | PathLike[str], ocdbt: bool = True, process_idx: int | None = None, arr: Any = None,
     driver: str = "zarr3",
-) -> dict[str, Any]:
+) -> dict[str, Any]:  # fmt: skip
     """Where and how tensorstore keeps the array of this path: in a file of its own, or in a database of its folder.
 
     Raises ValueError for a path that names no file in a bucket, and for a relative one of a database.
@@ -147,15 +144,9 @@ def merge_nested_ts_specs(dict1: dict[str, Any], dict2: dict[str, Any] | None) -
 
 
 async def async_serialize(
-    arr_inp: Any,
-    tensorstore_spec: dict[str, Any],
-    commit_future: list | None = None,
-    context: Any = TS_CONTEXT,
-    chunk_layout: Any = _CHUNK_LAYOUT,
-    primary_host: int | None = None,
-    replica_id: int = 0,
-    transaction: Any = None,
-) -> list:
+    arr_inp: Any, tensorstore_spec: dict[str, Any], commit_future: list | None = None, context: Any = TS_CONTEXT,
+    chunk_layout: Any = _CHUNK_LAYOUT, primary_host: int | None = None, replica_id: int = 0, transaction: Any = None,
+) -> list:  # fmt: skip
     """Writes this process's parts of an array; the specification gets the metadata that it lacks.
 
     With `commit_future`, what is yet to reach the disk is added to that list, and only the copy is waited for.
@@ -240,15 +231,10 @@ def estimate_read_memory_footprint(t: Any, domain: Any) -> int:
 
 
 async def async_deserialize(
-    in_type: Any,
-    tensorstore_spec: Any,
-    global_shape: Sequence[int] | None = None,
-    dtype: Any = None,
-    byte_limiter: LimitInFlightBytes | None = None,
-    context: Any = TS_CONTEXT,
-    chunk_layout: Any = _CHUNK_LAYOUT,
+    in_type: Any, tensorstore_spec: Any, global_shape: Sequence[int] | None = None, dtype: Any = None,
+    byte_limiter: LimitInFlightBytes | None = None, context: Any = TS_CONTEXT, chunk_layout: Any = _CHUNK_LAYOUT,
     assume_metadata: bool = False,
-) -> ArrayImpl:
+) -> ArrayImpl:  # fmt: skip
     """The array of a specification, laid out as a sharding, a format or a description says, whose dtype it has too.
 
     It is cut off, or filled with zeros, to `global_shape`. Raises TypeError for a layout that is none.
