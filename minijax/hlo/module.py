@@ -77,8 +77,7 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platforms: Sequence[str] = ("
     jaxpr, ordered = closed.jaxpr, ordered_in(closed.jaxpr)
     layouts = [[a.get(_LAYOUT) for a in attrs or ()] for attrs in (arg_attrs, result_attrs)]
     aliases, donors = donations(donated, jaxpr, in_shardings, out_shardings, num_partitions == 1, *layouts)
-    names_memory = memory_kinds is not None
-    arg_attrs = _with_shardings(e, arg_attrs, jaxpr.in_avals, in_shardings, names_memory)
+    arg_attrs = _with_shardings(e, arg_attrs, jaxpr.in_avals, in_shardings, names_memory := memory_kinds is not None)
     result_attrs = _with_shardings(e, result_attrs, jaxpr.out_avals, out_shardings)
     tokens, hoisted_avals = [token_type] * len(ordered), [v.aval for v in hoisted]
     index = [PLATFORM_INDEX] * (len(platforms) > 1)
@@ -95,7 +94,6 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platforms: Sequence[str] = ("
     out_attrs = [{"jax.token": "true"}] * len(ordered) + [
         _result_attrs(i, result_attrs, result_names, memory_kinds) for i in range(len(jaxpr.outvars))
     ]
-
     main = _Main(ins, outs, in_attrs, out_attrs)
 
     def located_head():
@@ -117,8 +115,8 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platforms: Sequence[str] = ("
     e.functions[0][0] = e.meshes.on_a_mesh(e.functions[0][0])
     e.marks.append((e.functions[0], 1, len(e.functions[0]) - 1, e.around_function, None))
     written = e.written(name := spell.module_name(name), {**_attributes(e), **(attributes or {})}, located_head)
-    how = ordered, aliases, donors, e.watchers, written.located, e.is_polymorphic
-    return Module(name, written.text(), e.callbacks, *how)
+    told = e.watchers, written.located, e.is_polymorphic
+    return Module(name, written.text(), e.callbacks, ordered, aliases, donors, *told)
 
 
 def _constants(e: Emitter, closed: ClosedJaxpr, names: dict[Var, str]) -> list[str]:
