@@ -25,7 +25,7 @@ ABSENT_PRIVATE = """
     dimension_size dot_product_attention_bwd dot_product_attention_bwd_wrapper
     dot_product_attention_fp8_bwd dot_product_attention_fp8_bwd_wrapper dot_product_attention_fp8_fwd
     dot_product_attention_fp8_fwd_wrapper dot_product_attention_fwd dot_product_attention_fwd_wrapper
-    eval_jaxpr fused_call iota_2x32_shape pbroadcast_done
+    eval_jaxpr iota_2x32_shape pbroadcast_done
     pbroadcast_start pin ppermute_done ppermute_start psum_done
     psum_invariant_start psum_start reduce_scatter_done reduce_scatter_start
     run_state scaled_matmul shape_assertion

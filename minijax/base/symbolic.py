@@ -202,38 +202,41 @@ def operation(name: str, x: Dim, y: Dim, scope: Scope) -> Dim:
     return total(scope, ((Term(((Factor(name, x, y), 1),)), 1),))
 
 
+# The order of terms is none in which each step must leave a smaller rest.
+_MOST_STEPS = 100
+
+
 def _divided(x: Dim, y: Dim) -> tuple[Dim, Dim] | None:
     """Quotient and remainder by long division, None where that leaves a variable in either's remainder."""
     (divisor, n), *_ = terms_of(y)
     quotient: Dim = 0
+    steps = 0
     while not isinstance(x, int):
         (term, k), *_ = x.terms
         rest = term.divided(divisor)
-        if rest is None or k % n:
+        if rest is None or k % n or steps == _MOST_STEPS:
             return None
         part = total(x.scope, ((rest, k // n),))
-        before, x = x.key, x - part * y
-        if _key(x) >= before:
-            return None
+        x, steps = x - part * y, steps + 1
         quotient = quotient + part
     if isinstance(y, int):
         return quotient + x // y, x % y
     return (quotient, 0) if x == 0 else None
 
 
-def div_mod(x: Dim, y: Dim) -> tuple[Dim, Dim]:
+def div_mod(x: Dim, y: Dim, name: str = "divmod") -> tuple[Dim, Dim]:
     if isinstance(y, int) and y == 0:
         raise ZeroDivisionError("integer division or modulo by zero")
-    scope = _scope(x, y, when="for linear combination")
+    scope = _scope(x, y, when=f"for operation {name}")
     return _divided(x, y) or (operation(FLOORDIV, x, y, scope), operation(MOD, x, y, scope))
 
 
 def floordiv(x: Dim, y: Dim) -> Dim:
-    return div_mod(x, y)[0]
+    return div_mod(x, y, FLOORDIV)[0]
 
 
 def mod(x: Dim, y: Dim) -> Dim:
-    return div_mod(x, y)[1]
+    return div_mod(x, y, MOD)[1]
 
 
 def _at_least(x: Dim, y: Dim, shown: str) -> bool:

@@ -1,9 +1,21 @@
 """The values of dimension variables, of the sizes of the arguments whose shapes name them."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from minijax.base.symbolic import GUIDE, PYTHON, Dim, Factor, SymbolicDim, Term, max_dim, min_dim, terms_of
+from minijax.base.symbolic import (
+    GUIDE,
+    PYTHON,
+    Dim,
+    Factor,
+    SymbolicDim,
+    Term,
+    max_dim,
+    min_dim,
+    names_in,
+    terms_of,
+    variable,
+)
 
 OPERATIONS: Mapping[str, Callable] = {**PYTHON, "max": max_dim, "min": min_dim}
 
@@ -20,7 +32,10 @@ class Place(NamedTuple):
 class Machine(Protocol):
     """What computes: on ints at a call, on scalars in the text of a program."""
 
-    operations: Mapping[str, Callable[[Any, Any], Any]]
+    @property
+    def operations(self) -> Mapping[str, Callable[[Any, Any], Any]]:
+        """What each operation of dimensions is on its values."""
+        ...
 
     def size(self, place: Place) -> Any:
         """The size that the argument has there."""
@@ -95,14 +110,14 @@ class _Solver:
             return True
         if len(unknown) > 1:
             return False
-        (variable,) = unknown
-        split = _linear(place.dim, variable)
+        (name,) = unknown
+        split = _linear(place.dim, name)
         if split is None:
             return False
-        self._assign(variable, place, *split)
+        self._assign(name, place, *split)
         return True
 
-    def _assign(self, variable: str, place: Place, coefficient: int, rest: Dim) -> None:
+    def _assign(self, name: str, place: Place, coefficient: int, rest: Dim) -> None:
         operations, size = self.machine.operations, self.machine.size(place)
         scaled = size if rest == 0 else operations["add"](size, self._value(-rest))
         if coefficient < 0:
@@ -110,12 +125,10 @@ class _Solver:
         divisor, value = abs(coefficient), scaled
         if divisor != 1:
             value, over = operations["floordiv"](scaled, divisor), operations["mod"](scaled, divisor)
-            self._require(
-                "==", over, 0, f"Division had remainder {{0}} when computing the value of '{variable}'.", over
-            )
-        self.values[variable] = value
-        self._obtained.append((variable, place))
-        self._require(">=", value, 1, f"Expected value >= 1 for dimension variable '{variable}'.")
+            self._require("==", over, 0, f"Division had remainder {{0}} when computing the value of '{name}'.", over)
+        self.values[name] = value
+        self._obtained.append((name, place))
+        self._require(">=", value, 1, f"Expected value >= 1 for dimension variable '{name}'.")
 
     def _agree(self, place: Place) -> None:
         size, value = self.machine.size(place), self._value(place.dim)
@@ -127,24 +140,32 @@ class _Solver:
 
     def check_constraints(self) -> None:
         for equal, difference, shown in self._scope.constraints if self._scope is not None else ():
-            if not difference.variables() <= self.values.keys():
-                continue
             value, relation = self._value(difference), "equal" if equal else "greater or equal"
+            if isinstance(value, int) and value == 0:
+                continue
             told = f"Expected '{difference}' to be {relation} to 0, but found {{0}}. "
             which = f"symbolic shape constraint {shown}"
             self._require("==" if equal else ">=", value, 0, told, value, which=which)
 
     def _value(self, d: Dim) -> Any:
-        return d.evaluate(self.values, self.machine.operations) if isinstance(d, SymbolicDim) else d
+        if not isinstance(d, SymbolicDim):
+            return d
+        values = dict(self.values)
+        for name in d.variables() - values.keys():
+            # A variable that an equality has replaced is in no shape.
+            replaced = variable(name, d.scope)
+            if not isinstance(replaced, SymbolicDim) or name not in replaced.variables():
+                values[name] = self._value(replaced)
+        return d.evaluate(values, self.machine.operations)
 
     def _require(self, relation, x, y, told, *values, which="polymorphic shapes specification"):
         numbers, rows = len(values), []
-        for variable, place in self._obtained:
+        for name, place in self._obtained:
             rows.append(
-                f"'{variable}' = {{{numbers}}} from specification '{place.dim}' for dimension {place.name} "
+                f"'{name}' = {{{numbers}}} from specification '{place.dim}' for dimension {place.name} "
                 f"(= {{{numbers + 1}}})"
             )
-            values, numbers = (*values, self.values[variable], self.machine.size(place)), numbers + 2
+            values, numbers = (*values, self.values[name], self.machine.size(place)), numbers + 2
         message = (
             f"Input shapes do not match the {which}. {told} {self._using()} Obtained dimension variables: "
             f"{', '.join(rows)}. See {GUIDE}#shape-assertion-errors."
@@ -172,25 +193,16 @@ def _shape_text(shape: Sequence) -> str:
     return f"({', '.join(map(str, shape))}{',' * (len(shape) == 1)})"
 
 
-def _linear(d: SymbolicDim, variable: str) -> tuple[int, Dim] | None:
+def _linear(d: SymbolicDim, name: str) -> tuple[int, Dim] | None:
     """The coefficient of a variable, and what else is added; None where it stands in another term."""
-    alone, coefficient, rest = Term(((Factor(variable), 1),)), 0, []
+    alone, coefficient, rest = Term(((Factor(name), 1),)), 0, []
     for term, k in terms_of(d):
         if term == alone:
             coefficient = k
-        elif variable in set(_names(term)):
+        elif name in names_in(term):
             return None
         else:
             rest.append((term, k))
     if not rest:
         return coefficient, 0
     return coefficient, d - coefficient * SymbolicDim(((alone, 1),), d.scope)
-
-
-def _names(term: Term) -> Iterator[str]:
-    for factor, _ in term.powers:
-        if not factor.operands:
-            yield factor.name
-        for operand in factor.operands:
-            if isinstance(operand, SymbolicDim):
-                yield from operand.variables()

@@ -64,7 +64,10 @@ class _Parser:
                 if self.placeholder():
                     return
             else:
-                self.dims.append(self.checked(self.expression()))
+                d = self.expression()
+                if self.token is not _END and self.token[1] not in (",", ")"):
+                    self.fail_rest()
+                self.dims.append(self.checked(d))
             if not self.take(","):
                 return
 
@@ -83,7 +86,9 @@ class _Parser:
                 self.fail(f"unexpected placeholder for unknown dimension; like={self.like}")
             self.dims.append(d)
         self.at += 1
-        return shown == "..." and (bool(self.take(",")) or True)
+        if shown == "...":
+            self.take(",")
+        return shown == "..."
 
     def checked(self, d: Dim) -> Dim:
         at = len(self.dims)
@@ -140,8 +145,11 @@ class _Parser:
     def whole(self, part: Callable[[], Any]) -> Any:
         found = part()
         if self.token is not _END:
-            self.fail(f"expecting the end, * or + but found {self.token[1]}")
+            self.fail_rest()
         return found
+
+    def fail_rest(self) -> NoReturn:
+        self.fail(f"expecting the end, * or + but found {self.token[1]}")
 
 
 def parse_shape(spec: str | None, like: Sequence[Any] | None, scope: Scope) -> tuple[Any, ...]:

@@ -77,8 +77,7 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platforms: Sequence[str] = ("
     jaxpr, ordered = closed.jaxpr, ordered_in(closed.jaxpr)
     layouts = [[a.get(_LAYOUT) for a in attrs or ()] for attrs in (arg_attrs, result_attrs)]
     aliases, donors = donations(donated, jaxpr, in_shardings, out_shardings, num_partitions == 1, *layouts)
-    names_memory = memory_kinds is not None
-    arg_attrs = _with_shardings(e, arg_attrs, jaxpr.in_avals, in_shardings, names_memory)
+    arg_attrs = _with_shardings(e, arg_attrs, jaxpr.in_avals, in_shardings, names_memory := memory_kinds is not None)
     result_attrs = _with_shardings(e, result_attrs, jaxpr.out_avals, out_shardings)
     tokens, hoisted_avals = [token_type] * len(ordered), [v.aval for v in hoisted]
     index = [PLATFORM_INDEX] * (len(platforms) > 1)
@@ -95,7 +94,6 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platforms: Sequence[str] = ("
     out_attrs = [{"jax.token": "true"}] * len(ordered) + [
         _result_attrs(i, result_attrs, result_names, memory_kinds) for i in range(len(jaxpr.outvars))
     ]
-
     main = _Main(ins, outs, in_attrs, out_attrs)
 
     def located_head():
@@ -106,27 +104,31 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platforms: Sequence[str] = ("
         e.globals, args = dict(zip(given, args, strict=False)), args[len(given) :]
         e.tokens = dict(zip(ordered, args, strict=False))
         end = len(ordered) + len(jaxpr.invars)
-        names = dict(zip(hoisted, args[end:], strict=True))
-        for v, value in zip(jaxpr.constvars, closed.consts, strict=True):
-            if v not in names:
-                names[v] = e.constant_of(value, v.aval)
-        results = jaxpr_body(e, jaxpr, [names[v] for v in jaxpr.constvars], args[len(ordered) : end])
+        constants = _constants(e, closed, dict(zip(hoisted, args[end:], strict=True)))
+        results = jaxpr_body(e, jaxpr, constants, args[len(ordered) : end])
         return [*e.tokens.values(), *_annotated(e, results, jaxpr.out_avals, out_shardings, memory_kinds)]
 
-    def sizes(args):
-        names = arg_names or [f"args[{i}]" for i in range(len(jaxpr.invars))]
-        avals, first = jaxpr.in_avals, len(index) + len(ordered)
-        machine = SizesOfArguments(e, args[first:], avals)
-        return solved([getattr(a, "shape", ()) for a in avals], names, machine)
-
+    before = len(index) + len(ordered)
+    sizes = lambda args: _sizes(e, jaxpr.in_avals, args[before:], arg_names)  # noqa: E731
     is_wrapped = variables or (for_export and ordered)
     e.function(main.head, len(ins), main.wrapped(e, body, len(index), variables, sizes) if is_wrapped else body, outs)
     e.functions[0][0] = e.meshes.on_a_mesh(e.functions[0][0])
     e.marks.append((e.functions[0], 1, len(e.functions[0]) - 1, e.around_function, None))
-    name = spell.module_name(name)
-    written = e.written(name, {**_attributes(e), **(attributes or {})}, located_head)
-    how = ordered, aliases, donors, e.watchers, written.located, e.is_polymorphic
-    return Module(name, written.text(), e.callbacks, *how)
+    written = e.written(name := spell.module_name(name), {**_attributes(e), **(attributes or {})}, located_head)
+    told = e.watchers, written.located, e.is_polymorphic
+    return Module(name, written.text(), e.callbacks, ordered, aliases, donors, *told)
+
+
+def _constants(e: Emitter, closed: ClosedJaxpr, names: dict[Var, str]) -> list[str]:
+    """The names of a program's constants; those that have none yet are written."""
+    rows = zip(closed.jaxpr.constvars, closed.consts, strict=True)
+    return [names[v] if v in names else e.constant_of(value, v.aval) for v, value in rows]
+
+
+def _sizes(e: Emitter, avals: Sequence[Aval], args: Sequence[str], names: Sequence[str] | None) -> dict[str, str]:
+    """The values of the dimension variables in the types of arguments."""
+    names = names or [f"args[{i}]" for i in range(len(avals))]
+    return solved([getattr(a, "shape", ()) for a in avals], names, SizesOfArguments(e, args, avals))
 
 
 def _attributes(e: Emitter) -> dict[str, str]:

@@ -18,6 +18,11 @@ def has_sizes(aval: Aval) -> bool:
     return "?" in type_of(aval)
 
 
+def reads_sizes(text: str) -> bool:
+    """Whether a program reads the sizes of values, which is to say that the shapes of some are not known before."""
+    return "stablehlo.get_dimension_size" in text
+
+
 def are_known(sizes: Sequence) -> bool:
     """Whether all sizes are ints."""
     return all(isinstance(d, int | np.integer) for d in sizes)

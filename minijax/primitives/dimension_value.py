@@ -4,7 +4,9 @@ from typing import Any
 
 from minijax.base import dtypes
 from minijax.base.symbolic import SymbolicDim
+from minijax.ir import state
 from minijax.ir.primitive import Primitive
+from minijax.ir.trace import EvalTrace
 from minijax.ir.types import ShapedArray, SymbolKind, symbol_kinds
 
 
@@ -30,7 +32,11 @@ dim_as_value_p = DimAsValue()
 
 def dimension_as_value(d: Any) -> Any:
     """A dimension as an array: of a symbolic one a scalar of a weak type, an int as it is."""
-    return dim_as_value_p.bind(dim=d) if isinstance(d, SymbolicDim) else d
+    if not isinstance(d, SymbolicDim):
+        return d
+    if isinstance(state.current_trace(), EvalTrace):
+        raise NotImplementedError(f"The symbolic dimension '{d}' has no value: it is used outside of jax.export.")
+    return dim_as_value_p.bind(dim=d)
 
 
 SymbolicDim.as_value = staticmethod(dimension_as_value)

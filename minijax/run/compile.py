@@ -15,6 +15,7 @@ from minijax.base.cache import WeakValues, cache, key
 from minijax.base.lazy import defer
 from minijax.base.util import ByKey
 from minijax.hlo.locations import Located
+from minijax.hlo.sizes import reads_sizes
 from minijax.run import bindings, client, hlo_transforms
 from minijax.run.array import Signature
 from minijax.run.profiler import TraceAnnotation
@@ -187,11 +188,6 @@ def backend_compile_and_load(
         return backend.compile_and_load(module, executable_devices, options, *functions)
 
 
-def has_symbolic_shapes(text: str) -> bool:
-    """Whether a program computes with the sizes of its operands."""
-    return "stablehlo.get_dimension_size" in text
-
-
 def _refined(text: str) -> bytes:
     """A program in which shapes that follow from those of its arguments are constants."""
     return _jax.mlir.refine_polymorphic_shapes(
@@ -204,7 +200,7 @@ def _build(source: _Source, text: str, host_calls: Sequence[Any] = ()) -> Any:
     ensure_custom_calls(text)
     # To import what parses takes as long as is saved with a dozen programs.
     is_parsed = host_calls or _compile_total[0] >= _UNPARSED
-    if has_symbolic_shapes(text):
+    if reads_sizes(text):
         module_of = contextlib.nullcontext(_refined(text))
     else:
         module_of = bindings.parsed(text) if is_parsed else contextlib.nullcontext(text)
