@@ -93,6 +93,11 @@ def pairs(s: SimpleNamespace) -> SimpleNamespace:  # noqa: C901 (a type and its 
         def to_lo(self):
             return self.specs
 
+        def to_tangent_spec(self):
+            return self
+
+        to_ct_spec = to_tangent_spec
+
     class Make(hijax.HiPrimitive):
         def is_high(self, *avals):
             return True

@@ -340,7 +340,8 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None)
             f"{type(init_val)} and was passed to new_ref at position 0."
         )
     init_val = held(init_val)
-    dtypes.check_for_programs(typeof(init_val).dtype)
+    if not typeof(init_val).is_high:
+        dtypes.check_for_programs(typeof(init_val).dtype)
     return new_ref_p.bind(init_val, memory_space=memory_space, kind=kind)
 
 

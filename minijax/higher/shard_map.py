@@ -485,6 +485,8 @@ def _wider(spec: P, dim: int | None, names: Sequence) -> P:
 
 def _of_cotangents(spec: P) -> P:
     """How the cotangents of values lie that lie so: they are reduced where those are unreduced, and the other way."""
+    if isinstance(spec, HiPspec):
+        return spec.to_ct_spec()
     return spec.update(unreduced=spec.reduced, reduced=spec.unreduced)
 
 
