@@ -71,12 +71,16 @@ class ApproxTopK(Primitive):
             "recall_target": np.float32(recall_target),
             "reduction_dim": axis,
             "reduction_input_size_override": reduction_input_size_override,
-            "top_k": k,
         }
         if e.platform != "tpu":
             config["is_fallback"] = True
-        operands, types = (x, numbers, worst, nowhere), (aval, places, unit, index)
-        return e.custom_call("ApproxTopK", operands, types, outs, backend_config=config, called=(comparator,))
+        operands, types, target = (x, numbers, worst, nowhere), (aval, places, unit, index), "ApproxTopK"
+        if is_int(k):
+            config["top_k"] = k
+        else:
+            operands, types = (*operands, e.size(k)), (*types, e.size_type)
+            target = "stablehlo.dynamic_approx_top_k"
+        return e.custom_call(target, operands, types, outs, backend_config=config, called=(comparator,))
 
     def jvp(self, primals, tangents, **params):
         values, places = self.bind(*primals, **params)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import config, dtypes
+from minijax.base.symbolic import max_dim, min_dim
 from minijax.composed.cumulative import cumsum
 from minijax.composed.linalg.matrices import over_batch
 from minijax.ir.primitive import Primitive, cotangents, is_linear
@@ -263,8 +264,8 @@ def _split_groups(x: Any, before: _Axes, ragged: int, sizes: Any) -> Any:
         x = moving.broadcast_in_dim(x, shape, tuple(range(1, len(shape))))
         place = broadcasted_iota(typeof(sizes).dtype, shape, at + 1)
         ends = cumsum(sizes)
-        first = slice_in_dim(moving.full((groups,), scalar_like(sizes, 0)), 0, min(groups, 1))
-        starts = concatenate([first, slice_in_dim(ends, 0, max(groups - 1, 0))], 0)
+        first = slice_in_dim(moving.full((groups,), scalar_like(sizes, 0)), 0, min_dim(groups, 1))
+        starts = concatenate([first, slice_in_dim(ends, 0, max_dim(groups - 1, 0))], 0)
         ends, starts = (moving.broadcast_in_dim(y, shape, (0,)) for y in (ends, starts))
         inside = bitwise_and(le(starts, place), lt(place, ends))
         return [select(inside, x, moving.full(shape, scalar_like(x, 0)))]

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from minijax.base.symbolic import min_dim
 from minijax.primitives.gather_dims import GatherDimensionNumbers
 
 
@@ -28,7 +29,7 @@ def along(shape: tuple, index_shape: tuple, axis: int) -> Along:
             batched.append(i)
             index_batched.append(len(index_sizes))
             index_sizes.append(m)
-            sizes.append(min(n, 1))
+            sizes.append(min_dim(n, 1))
         else:
             offsets.append(i)
             sizes.append(n)

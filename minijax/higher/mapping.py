@@ -36,8 +36,11 @@ def map(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:
     trips, rest = divmod(length, batch_size) if batch_size else (0, length)
     if not trips:
         return _all_at_once(f, treedef.unflatten([_part(x, 0, length, (length,)) for x in leaves]), length)
-    blocks = [_part(x, 0, trips * batch_size, (trips, batch_size)) for x in leaves]
-    last = [_part(x, trips * batch_size, length, (rest,)) for x in leaves] if rest else []
+    blocks, last = [], []
+    for x in leaves:
+        blocks.append(_part(x, 0, trips * batch_size, (trips, batch_size)))
+        if rest:
+            last.append(_part(x, trips * batch_size, length, (rest,)))
     out = scan(lambda _, x: ((), _all_at_once(f, x, batch_size)), (), treedef.unflatten(blocks))[1]
     if not rest:
         return tree.tree_map(_flattened, out)

@@ -57,9 +57,9 @@ def host_ints(name: str, xs: Any) -> list[int]:
     ints = np.asarray(
         [concrete(x, name, "indices") for x in xs] if isinstance(xs, Sequence) else concrete(xs, name, "")
     )
-    if ints.size and ints.dtype.kind not in "iu":
+    if ints.size and ints.dtype.kind not in "iu" and not all(map(is_dim, ints.flat)):
         raise TypeError(f"{name}: expected integers, got {ints.dtype}")
-    return [int(i) for i in ints.reshape(-1)]
+    return [as_index(i) for i in ints.reshape(-1)]
 
 
 # ---- from values -------------------------------------------------------------------------------------
@@ -138,7 +138,7 @@ def _place(x: Any, device: Any, name: str = "", out_sharding: Any = None) -> Any
     if out_sharding is not None:
         return sharding.with_out_sharding(name, x, out_sharding)
     if device is None or isinstance(x, Tracer):
-        return moving.held(x) if type(x) is np.ndarray else x
+        return moving.held(x) if type(x) is np.ndarray and x.dtype != dtypes.float0 else x
     return transfer.to_device(x, sharding_of_rank(device, typeof(x).ndim))
 
 
@@ -351,6 +351,8 @@ def arange(
                 "arange: beside a symbolic dimension, start, stop and step must be either dimension expressions or "
                 f"integers, got {start}, {stop}, {step}"
             )
+    if is_symbolic and step == 0:
+        raise ValueError("arange has step == 0")
     if step is not None and step == 0:
         raise ZeroDivisionError("arange: division by zero, step must not be 0")
     is_narrow = step is not None and dtypes.issubdtype(dtype, np.floating) and dtype.itemsize < 4

@@ -9,6 +9,8 @@ import numpy as np
 
 from minijax.api.vmap import vmap
 from minijax.base import dims, dtypes
+from minijax.base.dims import as_index
+from minijax.base.symbolic import is_int
 from minijax.base.util import named
 from minijax.dispatch.fused import fused
 from minijax.dispatch.jitted import jitted
@@ -62,11 +64,11 @@ def _fill_in(have: tuple, shape: Any) -> tuple[int, ...]:
     total = math.prod(have)
     if sizes.count(-1) > 1:
         raise TypeError(f"reshape: can only specify one unknown axis size with a `-1` value, got {sizes}")
-    known = math.prod(n for n in sizes if n != -1)
-    if any(n < -1 for n in sizes):
+    known = math.prod([n for n in sizes if n != -1])
+    if any(is_int(n) and n < -1 for n in sizes):
         raise TypeError(f"reshape: sizes must be nonnegative or -1, got {sizes}")
     if -1 in sizes:
-        if known == 0 or total % known:
+        if known == 0 or total % known != 0:
             raise TypeError(
                 f"cannot reshape array of shape {have} (size {total}) into shape {sizes} because the product "
                 f"of specified axis sizes ({known}) does not evenly divide {total}"
@@ -356,7 +358,7 @@ def _split(name: str, ary: Any, sections: Any, axis: int, equal: bool) -> list:
         cuts = [0, *host_ints(name, sections), size]
         sizes = [b - a for a, b in zip(cuts, cuts[1:], strict=False)]
     else:
-        count = int(concrete(sections, name, "indices_or_sections"))
+        count = as_index(concrete(sections, name, "indices_or_sections"))
         part, rest = divmod(size, count)
         if rest and equal:
             raise ValueError(f"{name}: array split does not result in an equal division: rest is {rest}")

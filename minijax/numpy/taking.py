@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dims, dtypes, errors
+from minijax.base.dims import as_index
 from minijax.base.symbolic import Dim, is_int
 from minijax.composed.selecting import chosen, where as choose
 from minijax.composed.take_along import along
@@ -380,7 +381,7 @@ def _repeated(a: Any, repeats: Any, axis: int, total: int | None) -> Any:
         if (known_counts < 0).any():
             raise TypeError(f"repeat: counts must be nonnegative, got {known_counts}")
         if not known_counts.ndim:
-            return shaping.repeat_all(a, operator.index(known_counts.item()), axis)
+            return shaping.repeat_all(a, as_index(known_counts.item()), axis)
         total = int(np.broadcast_to(known_counts, a.shape[axis : axis + 1]).sum())
     (counts,) = values("repeat", repeats)
     counts = moving.broadcast_to_shape(counts, a.shape[axis : axis + 1])

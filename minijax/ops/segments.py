@@ -1,11 +1,11 @@
 """Reductions of segments of an array, named by the index of their result."""
 
-import operator
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from minijax.base.dims import as_index
 from minijax.base.util import named
 from minijax.indexing.language import Options
 from minijax.ir.types import typeof
@@ -60,7 +60,7 @@ def _segment(name: str, method: str, reduce: Callable, start: Callable[[np.dtype
 def _count(name: str, ids: Any, num_segments: Any) -> int:
     if num_segments is None:
         num_segments = ufuncs.add(reductions.max(ids), 1)
-    count = operator.index(creation.concrete(num_segments, name, "num_segments"))
+    count = as_index(creation.concrete(num_segments, name, "num_segments"))
     if count < 0:
         raise ValueError(f"{name}: num_segments must be non-negative, got {count}")
     return count

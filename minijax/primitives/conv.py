@@ -1,12 +1,12 @@
 """Convolution: conv_general_dilated, and the numbers that name the axes of its arrays."""
 
-import operator
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from minijax.base import dtypes
+from minijax.base.dims import as_index
 from minijax.base.errors import ShardingTypeError
 from minijax.base.naming import known_as
 from minijax.ir.types import ShapedArray, Zero, typeof
@@ -344,7 +344,7 @@ def conv_dimension_numbers(
 
 def _pairs(padding: Any) -> tuple[tuple[int, int], ...]:
     try:
-        return tuple((operator.index(low), operator.index(high)) for low, high in padding)
+        return tuple((as_index(low), as_index(high)) for low, high in padding)
     except (TypeError, ValueError):
         raise ValueError(
             "padding argument to conv_general_dilated should be a string or a sequence of (low, high) pairs, "
@@ -383,7 +383,7 @@ def conv_general_dilated(lhs: Any, rhs: Any, window_strides: Sequence[int], padd
     if preferred_element_type is not None:
         preferred_element_type = dtypes.check_and_canonicalize_user_dtype(preferred_element_type, name)
     strides, lhs_dilation, rhs_dilation = (
-        tuple(map(operator.index, sizes)) for sizes in (window_strides, lhs_dilation, rhs_dilation)
+        tuple(map(as_index, sizes)) for sizes in (window_strides, lhs_dilation, rhs_dilation)
     )
     return conv_general_dilated_p.bind(
         lhs, rhs, window_strides=strides, padding=_pairs(padding), lhs_dilation=lhs_dilation,

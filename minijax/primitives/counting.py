@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dims, dtypes
+from minijax.base.symbolic import is_int
 from minijax.ir.primitive import Folding, Primitive, fold_as
 from minijax.ir.trace import Tracer
 from minijax.ir.types import ShapedArray
@@ -97,6 +98,10 @@ def empty_of(aval: ShapedArray) -> Any:
     return resharded_as(moving.broadcast_to_shape(value, aval.shape, aval._sharding), aval)
 
 
+def _offset(offset: Any, dtype: Any) -> Any:
+    return np.asarray(index(offset), dtype)[()] if is_int(offset) else convert(offset, dtype)
+
+
 def diagonal_mask(rows: int, columns: int, offset: Any, compare: Any, dtype: Any = _INT32) -> Any:
     """A matrix of flags: whether row + offset and column, of an integer dtype, compare.
 
@@ -106,7 +111,7 @@ def diagonal_mask(rows: int, columns: int, offset: Any, compare: Any, dtype: Any
     if traced and not np.issubdtype(offset.dtype, np.integer):
         raise TypeError(f"the offset of a diagonal must be an integer, got {offset}")
     row = broadcasted_iota(dtype, (rows, columns), 0)
-    shifted = add(row, convert(offset, dtype) if traced else np.asarray(index(offset), dtype)[()])
+    shifted = add(row, convert(offset, dtype) if traced else _offset(offset, dtype))
     return compare(shifted, broadcasted_iota(dtype, (rows, columns), 1))
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from minijax.base import dims, dtypes
 from minijax.base.errors import ShardingTypeError
+from minijax.base.symbolic import Dim, is_int
 from minijax.ir.primitive import Folding, fold_as, is_linear
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.primitives import moving
@@ -136,11 +137,13 @@ def _starts(name: str, operand: Any, start_indices: Any, allow_negative: bool | 
 
 def _from_front(i: Any, size: int, allow_negative: bool) -> Any:
     """An index counted from the front: now if its value is known, else by operations."""
-    if type(i) is int and -_SURE < i < _SURE and size < _SURE:
+    if type(i) is int and -_SURE < i < _SURE and type(size) is int and size < _SURE:
         return dtypes.default_int_dtype().type(i + size if i < 0 and allow_negative else i)
     aval = typeof(i)
     if not np.issubdtype(aval.dtype, np.integer):
         return i
+    if not is_int(size):
+        return _from_symbolic_end(i, size, allow_negative)
     if isinstance(i, int | np.integer):
         return np.asarray(i + size if i < 0 and allow_negative else i).astype(aval.dtype)[()]
     if not allow_negative or np.issubdtype(aval.dtype, np.unsignedinteger):
@@ -149,6 +152,16 @@ def _from_front(i: Any, size: int, allow_negative: bool) -> Any:
     below = lt(i, scalar_like(i, 0))
     strong = convert(i, aval.dtype) if aval.weak_type else i
     return select(below, add(strong, np.asarray(size).astype(aval.dtype)[()]), i)
+
+
+def _from_symbolic_end(i: Any, size: Dim, allow_negative: bool) -> Any:
+    if type(i) is int and (i >= 0 or not allow_negative):
+        return dtypes.default_int_dtype().type(i)
+    dtype = typeof(i).dtype
+    if not allow_negative or np.issubdtype(dtype, np.unsignedinteger):
+        return i
+    from_end = add(convert(i, dtype), convert(size, dtype))
+    return select(lt(i, scalar_like(i, 0)), from_end, convert(i, dtype))
 
 
 def dynamic_slice(

@@ -7,6 +7,7 @@ import numpy as np
 
 from minijax.base import dims, dtypes
 from minijax.base.errors import ShardingTypeError
+from minijax.base.symbolic import is_int
 from minijax.ir.primitive import Folding, Primitive, fold_as
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.partition.explicit import merged_entries
@@ -145,7 +146,7 @@ class TopK(Primitive):
             raise ValueError(f"top_k: k={k} is larger than the size along axis {axis} of shape {x.shape}")
         if dtypes.is_complex(x.dtype):
             raise ValueError(f"top_k: complex numbers have no order, got dtype {x.dtype}.")
-        if x.shape[axis] > 2**31:
+        if is_int(x.shape[axis]) and x.shape[axis] > 2**31:
             raise ValueError(
                 "top_k returns int32 indices, which will overflow for array dimensions larger than the maximum "
                 f"int32, got shape {x.shape}"

@@ -129,7 +129,7 @@ class Slice(Linear1):
     def infer(self, x, *, start_indices, limit_indices, strides):
         _check_slice(x, start_indices, limit_indices, strides)
         sizes = zip(start_indices, limit_indices, strides or (1,) * x.ndim, strict=True)
-        shape = tuple(max(0, -(-(limit - start) // stride)) for start, limit, stride in sizes)
+        shape = tuple(max_dim(0, -(-(limit - start) // stride)) for start, limit, stride in sizes)
         return [ShapedArray(shape, x.dtype, x.weak_type)]
 
     def shard(self, mesh, avals, outs, **params):
@@ -533,7 +533,7 @@ def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None,
     )
     shape = typeof(operand).shape
     starts, limits = _bounds_along(shape, axis, start, limit)
-    return slice(operand, starts, limits, tuple(int(stride) if i == axis else 1 for i in range(len(shape))))
+    return slice(operand, starts, limits, tuple(as_index(stride) if i == axis else 1 for i in range(len(shape))))
 
 
 def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Any:

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from minijax.base.dims import as_index, stride_dim
+from minijax.base.symbolic import is_int, max_dim
 from minijax.hlo.emitter import jaxpr_body
 from minijax.ir.primitive import Linear1, Primitive, is_linear
 from minijax.ir.types import ShapedArray, Zero, typeof
@@ -33,8 +35,8 @@ def dilated(sizes: Sequence[int], dilation: Sequence[int] | None, op: str = "red
         return tuple(sizes)
     if not all(d > 0 for d in dilation):
         raise TypeError(f"{op}: All dilations must be positive, got {tuple(dilation)}.")
-    wide = tuple((n - 1) * d + 1 if n else 0 for n, d in zip(sizes, dilation, strict=True))
-    if max(wide, default=0) >= 2**62:  # XLA ends the process where they overflow
+    wide = tuple((n - 1) * d + 1 if n and d != 1 else n for n, d in zip(sizes, dilation, strict=True))
+    if any(is_int(n) and n >= 2**62 for n in wide):  # XLA ends the process where they overflow
         raise OverflowError(f"{op}: the sizes {tuple(sizes)} with dilations {tuple(dilation)} do not fit 64 bits")
     return wide
 
@@ -56,8 +58,8 @@ def padtype_to_pads(
         return [(0, 0)] * len(in_shape)
     pads = []
     for size, window, stride in zip(in_shape, window_shape, window_strides, strict=True):
-        total = max(0, (-(-size // stride) - 1) * stride + window - size)
-        small, large = int(total // 2), int(total - total // 2)
+        total = max_dim(0, (-(-size // stride) - 1) * stride + window - size)
+        small, large = total // 2, total - total // 2
         pads.append((small, large) if kind == "SAME" else (large, small))
     return pads
 
@@ -73,12 +75,12 @@ def reduce_window_shape_tuple(
     """How many windows there are along each axis. Raises TypeError for dilations that are not positive."""
     sizes = dilated(operand_shape, base_dilation), dilated(window_dimensions, window_dilation)
     axes = zip(*sizes, window_strides, padding, strict=True)
-    return tuple(max(0, (low + n + high - window) // stride + 1) for n, window, stride, (low, high) in axes)
+    return tuple(stride_dim(low + n + high, window, stride) for n, window, stride, (low, high) in axes)
 
 
 def _ints(name: str, values: Sequence) -> tuple[int, ...]:
     try:
-        return tuple(map(operator.index, values))
+        return tuple(map(as_index, values))
     except TypeError:
         raise TypeError(f"reduce_window {name} must have every element be an integer type, got {values}") from None
 
@@ -99,7 +101,7 @@ def canonical_window(
     if isinstance(padding, str):
         wide = dilated(window["window_dimensions"], window["window_dilation"])
         padding = padtype_to_pads(shape, wide, window["window_strides"], padding)
-    pairs = tuple([(operator.index(low), operator.index(high)) for low, high in padding])
+    pairs = tuple([(as_index(low), as_index(high)) for low, high in padding])
     return {**window, "padding": pairs}
 
 

@@ -1,6 +1,5 @@
 """Making, splitting and taking apart random keys, typed ones and raw ones of the older kind."""
 
-import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -179,7 +178,7 @@ def _like(keys: Array, raw: bool) -> Array:
 def split(key: Any, num: int | tuple[int, ...] = 2) -> Array:
     """An array of `num` new keys (an int, or a shape) made from one key."""
     key, raw = single_key("split", key)
-    shape = dims.canonical_shape(num if isinstance(num, tuple | list) else (operator.index(num),))
+    shape = dims.canonical_shape(num if isinstance(num, tuple | list) else (num,))
     return _like(random_split_p.bind(key, shape=shape), raw)
 
 

@@ -66,8 +66,7 @@ def parts_of(artifact: bytes, rename: Callable[[str], str]) -> Parts:
     for op in operations:
         is_function = isinstance(op, bindings.func.FuncOp)
         if is_function:
-            with module.context:
-                ir.SymbolTable.set_visibility(op, "private")
+            op.attributes["sym_visibility"] = ir.StringAttr.get("private", module.context)
         text = op.operation.get_asm(enable_debug_info=False, use_local_scope=True)
         if is_function:
             functions.append([f"  {line}" for line in text.splitlines()])
