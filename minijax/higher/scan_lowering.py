@@ -13,6 +13,7 @@ from minijax.ir.types import Aval, typeof
 from minijax.primitives.counting import empty_of
 from minijax.primitives.dynamic_slice import dynamic_index_in_dim, dynamic_update_index_in_dim
 from minijax.primitives.elementwise import add, lt, sub
+from minijax.primitives.families import scalar_like
 from minijax.primitives.moving import expand_dims, reshape
 from minijax.primitives.structural import concatenate, index_in_dim, slice_in_dim
 
@@ -95,12 +96,12 @@ def _loop(body: ClosedJaxpr, slots: Slots, operands: tuple, trips: int, reverse:
     start = [dtypes.default_int_dtype().type(0), *carry, *ys]
 
     def test(i, *_):
-        return [lt(i, i.dtype.type(trips))]
+        return [lt(i, scalar_like(i, trips))]
 
     def step(*names):
         xs, consts, (i, *names) = names[:n], names[n : len(fixed)], names[len(fixed) :]
         one = i.dtype.type(1)
-        at = sub(sub(i.dtype.type(trips), i), one) if reverse else i
+        at = sub(sub(scalar_like(i, trips), i), one) if reverse else i
         carry, stacks = slots.results(names)
         rows = [_slice_at(x, at) for x in xs]
         if unroll == 1:

@@ -62,9 +62,6 @@ class Sizes(Writer):
             return self.constant(int(size), self.size_type)
         return size.evaluate(self.globals, self.operations)
 
-    def add_sizes(self, x: Size, y: Size) -> Name:
-        return self._with("add", x, y)
-
     def _with(self, operation: str, x: Size, y: Size) -> Name:
         return self.binary(operation, self.size(x), self.size(y), self.size_type)
 
@@ -101,6 +98,13 @@ class Sizes(Writer):
         if len(parts) == 1:
             return parts[0]
         return self.result(f"stablehlo.concatenate {', '.join(parts)}, dim = 0", [one] * len(parts), whole)
+
+    def size_as(self, size: Size, aval: ShapedArray) -> Name:
+        """A size as a scalar of any dtype."""
+        if isinstance(size, int | np.integer):
+            return self.constant(int(size), aval)
+        name = self.size(size)
+        return name if aval.dtype == self.size_type.dtype else self.map_to("convert", name, self.size_type, aval)
 
     def sizes_as(self, sizes: Sequence[Size], aval: ShapedArray) -> Name:
         """Sizes as an array of one axis, of any dtype."""

@@ -19,8 +19,7 @@ class DimAsValue(Primitive):
         return [_type_of_value(dim)]
 
     def lower(self, e, ins, outs, *, dim):
-        size, (out,) = e.size(dim), outs
-        return [size if out.dtype == e.size_type.dtype else e.convert(size, e.size_type, out)]
+        return [e.size_as(dim, outs[0])]
 
 
 def _type_of_value(_: SymbolicDim) -> ShapedArray:

@@ -63,7 +63,10 @@ def _shuffle(key, x, axis):
     shape = typeof(x).shape
     # Sorting by random words, often enough that equal words hardly ever leave their mark.
     count = prod(shape)
-    count = count if is_int(count) else np.iinfo(np.int32).max  # as many as there can be
+    if not is_int(count):
+        raise NotImplementedError(
+            f"shape polymorphism for `permutation` or `shuffle` for arrays of non-constant size: {count}"
+        )
     rounds = ceil(3 * log(max(1, count)) / log(np.iinfo(np.uint32).max))
     for _ in range(rounds):
         key, now = split_in_two(key)

@@ -57,7 +57,7 @@ class LUPivotsToPermutation(Linalg):
         closed = _transposition(aval, out)
 
         def again(pivots, step, i, permutation):
-            return [e.compare("LT", step, e.constant(aval.shape[-1], unit), unit)]
+            return [e.compare("LT", step, e.size_as(aval.shape[-1], unit), unit)]
 
         def body(pivots, step, i, permutation):
             i, permutation = e.call_jaxpr(closed, "closed_call", [pivots, i, permutation])

@@ -55,13 +55,15 @@ class Index(Elementwise):
         )
 
     def _sized_dynamic_slice(self, x, starts, aval, index_avals, out):
-        kind, places = self.size_type, []
-        for start, index, size, length in zip(starts, index_avals, aval.shape, out.shape, strict=True):
-            start = start if index.dtype == kind.dtype else self.convert(start, index, kind)
-            last = self.size(size - length)
-            places.append(self.clamp(self.size(0), start, last, kind))
-        limits = [self.add_sizes(p, d) for p, d in zip(places, out.shape, strict=True)]
-        return self.sized("real_dynamic_slice", (x,), (aval,), (places, limits, (1,) * out.ndim), out)
+        # XLA knows the result's shape if the limits are the starts and constants, added as lists.
+        rows = zip(starts, index_avals, strict=True)
+        names = [s if a.dtype == self.size_type.dtype else self.convert(s, a, self.size_type) for s, a in rows]
+        listed, sizes = self.list_type(out.ndim), self.size_list(out.shape)
+        last = [n - m for n, m in zip(aval.shape, out.shape, strict=True)]
+        first = self.clamp(self.size_list([0] * out.ndim), self.size_list(names), self.size_list(last), listed)
+        limits, strides = self.binary("add", first, sizes, listed), self.size_list([1] * out.ndim)
+        text = f"stablehlo.real_dynamic_slice {', '.join((x, first, limits, strides))}"
+        return self.result(text, (aval, listed, listed, listed), out)
 
     def dynamic_update_slice(
         self, x: Name, update: Name, starts: Names, aval: ShapedArray, update_aval: ShapedArray, index_avals: Avals

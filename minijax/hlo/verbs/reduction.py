@@ -63,7 +63,10 @@ class Reduction(Sizes):
         region = self._reducer(reducer, outs, "reduce_window")
         name = f"reduce_window_{'_'.join([a.dtype.name for a in outs])}_reducer"
         callee = self.unique_symbol(name)
-        self.typed_function(callee, region.args, region.outs, lambda names: region.build(*names))
+        joined = (
+            (lambda names: [region.build(*names)]) if isinstance(reducer, str) else lambda names: region.build(*names)
+        )
+        self.typed_function(callee, region.args, region.outs, joined)
         pads, kind = self.size_pairs(padding)
         return self.custom_call(
             "stablehlo.dynamic_reduce_window", (*operands, *map(self.size_list, lists), pads),
