@@ -1,13 +1,11 @@
 """Arithmetic of dimension sizes: ints, and symbolic ones, which pass through as they are."""
 
-import math
 import operator
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from minijax.base import errors
 from minijax.base.symbolic import Dim, SymbolicDim, max_dim
 
 
@@ -18,8 +16,6 @@ def canonical_dim(size: Any) -> Any:
     try:
         return operator.index(size)
     except TypeError:
-        if isinstance(size, SymbolicDim):
-            return size
         text = f"Shapes must be 1D sequences of concrete values of integer type, got a dimension of size {size!r}."
         if hasattr(size, "_origin_msg"):
             text += "\nIf using `jit`, try using `static_argnums` or applying `jit` to smaller subfunctions."
@@ -59,30 +55,6 @@ def canonical_axis(axis: Any, ndim: int) -> int:
     if not -ndim <= i < ndim:
         raise ValueError(f"axis {i} is out of bounds for array of dimension {ndim}")
     return i + ndim if i < 0 else i
-
-
-def divide_shape_sizes(shape: Sequence[Dim], other: Sequence[Dim]) -> Dim:
-    """How many times the size of `other` that of `shape` is; 1 if both are zero.
-
-    Raises InconclusiveDimensionOperation where there may be a remainder.
-    """
-    size, divisor = math.prod(shape), math.prod(other)
-    if isinstance(size, int) and isinstance(divisor, int) and size == divisor:
-        return 1
-    quotient, remainder = divmod(size, divisor)
-    if not isinstance(remainder, int) or remainder:
-        raise errors.InconclusiveDimensionOperation(
-            f"Cannot divide evenly the sizes of shapes {tuple(shape)} and {tuple(other)}. The remainder {remainder} "
-            "should be 0."
-        )
-    return quotient
-
-
-def dilate_dim(d: Dim, dilation: Dim) -> Dim:
-    """The size of an axis with `dilation - 1` elements put between each two."""
-    if isinstance(dilation, int) and dilation == 1:
-        return d
-    return max_dim(0, (d - 1) * dilation + 1)
 
 
 def stride_dim(d: Dim, window: Dim, stride: Dim) -> Dim:

@@ -20,7 +20,7 @@ from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.trace import trace_to_jaxpr
 from minijax.ir.types import NOT_MANUAL, ShapedArray, typeof
 from minijax.primitives import counting, elementwise as ops, moving, structural
-from minijax.primitives.convert import convert
+from minijax.primitives.convert import convert, scalar_as
 from minijax.primitives.families import SameShape, broadcast_shapes_of_op, scalar_like
 from minijax.primitives.random_bits import (
     WordHash,
@@ -319,15 +319,11 @@ def _positions(shape: tuple[int, ...]) -> tuple[Any, Any]:
         return np.uint32(0), np.uint32(0)
     axes = range(len(shape))
     iotas = [_iota(UINT64, shape, i) for i in axes]
-    strides = [_stride(prod(shape[i + 1 :])) for i in axes]
+    strides = [scalar_as(prod(shape[i + 1 :]), UINT64) for i in axes]
     position = functools.reduce(ops.add, list(map(ops.mul, strides, iotas)))
     high = ops.shift_right_logical(position, np.uint64(_WORD))
     low = convert(position, UINT32)
     return convert(high, UINT32), low
-
-
-def _stride(n: Dim) -> Any:
-    return np.uint64(n) if is_int(n) else convert(n, UINT64)
 
 
 def _count(size: Dim) -> Any:

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes, errors
-from minijax.base.symbolic import Dim, is_dim, is_int
+from minijax.base.symbolic import is_dim, is_int
 from minijax.indexing.language import Index, Options, Slot, Span, Window, index_dtype, keeps_axis
 from minijax.indexing.plan import Plan, plan
 from minijax.ir.types import ShapedArray, typeof
 from minijax.partition.explicit import typed_sharding
 from minijax.primitives import counting, gather_scatter, moving, structural
-from minijax.primitives.convert import as_type, convert
+from minijax.primitives.convert import as_type, convert, scalar_as
 from minijax.primitives.dynamic_slice import dynamic_slice
 from minijax.primitives.elementwise import add, lt, mul, select_n
 from minijax.primitives.gather_scatter import FILL_OR_DROP, ONE_HOT, PROMISE_IN_BOUNDS, GatherScatterMode
@@ -78,7 +78,7 @@ def _start(e: Any, size: int, operands: Sequence, dtype: np.dtype) -> Any:
     if type(e) in (Slot, Window):
         return as_type(operands[e.place], dtype)
     start = e if type(e) is int else e.positive(size)[0]
-    return np.asarray(start).astype(dtype)[()] if is_int(start) else convert(start, dtype)
+    return scalar_as(start, dtype)
 
 
 def _with_axes_of(x: Any, index: Index) -> Any:
@@ -99,13 +99,9 @@ def from_front(i: Any, size: int) -> Any:
         return i
     if is_int(size) and size > dtypes.iinfo(dtype).max:
         i, dtype = convert(i, np.dtype(np.int32)), np.dtype(np.int32)
-    size = size if is_int(size) and typeof(i).weak_type else _typed(size, dtype)
+    size = size if is_int(size) and typeof(i).weak_type else scalar_as(size, dtype)
     below = i < 0 if isinstance(i, np.ndarray) and is_int(size) else lt(i, dtype.type(0))
     return select_n(below, i, add(i, size))
-
-
-def _typed(size: Dim, dtype: np.dtype) -> Any:
-    return dtype.type(size) if is_int(size) else convert(size, dtype)
 
 
 # ---- index vectors -----------------------------------------------------------------------------------
@@ -120,7 +116,7 @@ def _index_vectors(p: Plan, shape: tuple, operands: Sequence, wraps: bool) -> An
         if p.group and part.axis == p.group[0][0]:
             members = _broadcast_together(members, p.group_shape, dtype)
         column = members[part.axis] if part.axis in members else _column(part.entry, operands, dtype)
-        column = _typed(column, dtype) if is_dim(column) else column
+        column = scalar_as(column, dtype) if is_dim(column) else column
         columns.append(_as_index(column, dtype, typeof(column).ndim))
     if not columns:
         return np.zeros(0, dtype)
@@ -149,10 +145,10 @@ def _as_index(x: Any, dtype: Any, rank: int) -> Any:
 
 def _column(e: Span | Window, operands: Sequence, dtype: np.dtype) -> Any:
     """The start of a slice, a scalar; of one by another step than 1 the vector of its indices, ascending."""
-    start = _typed(e.start, dtype) if type(e) is Span else as_type(operands[e.place], dtype)
+    start = scalar_as(e.start, dtype) if type(e) is Span else as_type(operands[e.place], dtype)
     if e.step == 1:
         return start
-    indices = add(start, mul(_typed(e.step, dtype), counting.iota(dtype, e.size)))
+    indices = add(start, mul(scalar_as(e.step, dtype), counting.iota(dtype, e.size)))
     return structural.rev(indices, (0,)) if e.step < 0 else indices
 
 

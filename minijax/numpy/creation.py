@@ -19,7 +19,7 @@ from minijax.ir.types import is_of_users_type, typeof, unwrapped
 from minijax.numpy import ufuncs
 from minijax.partition.shardings import Sharding, sharding_of_rank
 from minijax.primitives import convert as lax_convert, counting, elementwise as lax, moving, sharding, structural
-from minijax.primitives.convert import cast, convert
+from minijax.primitives.convert import cast, convert, scalar_as
 from minijax.primitives.device import REUSE_INPUT, device_put, placed_like
 from minijax.primitives.promote import arrays, promote_shapes
 from minijax.primitives.values import array_of
@@ -364,9 +364,9 @@ def arange(
     requested = _requested("jnp.arange", out_sharding, (size,))
     numbers = counting.broadcasted_iota(computed, (size,), 0, out_sharding=requested)
     if step is not None:
-        numbers = lax.mul(_literal(step, computed), numbers)
+        numbers = lax.mul(scalar_as(step, computed), numbers)
     if step is not None or not is_int(start) or start != 0:
-        numbers = lax.add(_literal(start, computed), numbers)
+        numbers = lax.add(scalar_as(start, computed), numbers)
     device = client.single_device_sharding(device) if isinstance(device, client.Device) else device
     numbers = convert(numbers, dtype) if is_narrow else numbers
     return _put(numbers, device, "jnp.arange", None if requested else out_sharding)
@@ -384,10 +384,6 @@ def _bound(name: str, x: Any) -> Any:
     if isinstance(x, complex | np.complexfloating):
         raise ValueError("Passing complex start/stop/step to jnp.arange is no longer supported")
     return x
-
-
-def _literal(x: Any, dtype: Any) -> Any:
-    return np.asarray(x).astype(dtype)[()] if is_int(x) else convert(x, dtype)
 
 
 def linspace(
@@ -432,11 +428,11 @@ def _linspace(start, stop, num, endpoint, retstep, dtype, axis):
     real = dtypes.to_floating_dtype(computed)
     step = None
     if num > 1:
-        step = lax.div(lax.sub(*promote_shapes("subtract", *ends)), _literal(div, computed))
+        step = lax.div(lax.sub(*promote_shapes("subtract", *ends)), scalar_as(div, computed))
         wide = tuple(div if i == axis else 1 for i in range(len(bounds)))
         part = moving.reshape_to(counting.iota(real, div), wide)
-        part = convert(lax.div(part, _literal(div, real)), computed)
-        left = lax.mul(moving.reshape(start, bounds), lax.sub(_literal(1, computed), part))
+        part = convert(lax.div(part, scalar_as(div, real)), computed)
+        left = lax.mul(moving.reshape(start, bounds), lax.sub(scalar_as(1, computed), part))
         out = lax.add(left, lax.mul(moving.reshape(stop, bounds), part))
         if endpoint:
             out = structural.concatenate([out, moving.expand_dims(stop, (axis,))], axis)

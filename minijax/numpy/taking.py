@@ -9,7 +9,6 @@ import numpy as np
 
 from minijax.base import dims, dtypes, errors
 from minijax.base.dims import as_index
-from minijax.base.symbolic import Dim, is_int
 from minijax.composed.selecting import chosen, where as choose
 from minijax.composed.take_along import along
 from minijax.dispatch.jitted import jitted
@@ -23,7 +22,7 @@ from minijax.numpy.contractions import einsum
 from minijax.numpy.creation import arraylike, concrete, value, values
 from minijax.numpy.ufuncs import add, clip, equal, floor_divide, less, remainder
 from minijax.primitives import counting, elementwise as lax, gather_scatter, moving, sharding, structural
-from minijax.primitives.convert import convert, copy_p
+from minijax.primitives.convert import convert, copy_p, scalar_as
 from minijax.primitives.dot import Precision, dot
 from minijax.primitives.gather_scatter import PROMISE_IN_BOUNDS, GatherDimensionNumbers, GatherScatterMode
 from minijax.primitives.promote import arrays, check_arraylike, check_out
@@ -61,9 +60,9 @@ def _take(a, indices, axis, mode, unique, is_sorted, fill):
     if mode == "raise":
         raise NotImplementedError("The 'raise' mode to jnp.take is not supported.")
     if mode == "wrap":
-        indices, gather_mode = remainder(indices, _counted(size, indices.dtype)), PROMISE_IN_BOUNDS
+        indices, gather_mode = remainder(indices, scalar_as(size, indices.dtype)), PROMISE_IN_BOUNDS
     elif mode in ("fill", None):
-        n = size if indices.weak_type or is_bool else _counted(size, indices.dtype)
+        n = size if indices.weak_type or is_bool else scalar_as(size, indices.dtype)
         indices = choose(less(indices, 0), add(indices, n), indices)
         gather_mode = GatherScatterMode.FILL_OR_DROP
     elif mode == "clip":
@@ -79,10 +78,6 @@ def _take(a, indices, axis, mode, unique, is_sorted, fill):
     starts, numbers = moving.expand_dims(indices, (indices.ndim,)), GatherDimensionNumbers(offsets, (axis,), (axis,))
     promises = dict(unique_indices=unique, indices_are_sorted=is_sorted)
     return gather_scatter.gather(a, starts, numbers, sizes, mode=gather_mode, fill_value=fill, **promises)
-
-
-def _counted(size: Dim, dtype: Any) -> Any:
-    return np.asarray(size).astype(dtype)[()] if is_int(size) else convert(size, dtype)
 
 
 @jitted("take_along_axis", static=("axis", "mode", "fill_value", "wrap_negative_indices"))

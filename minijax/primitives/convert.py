@@ -6,6 +6,7 @@ import numpy as np
 
 from minijax.base import dtypes, errors, tree
 from minijax.base.errors import ShardingTypeError
+from minijax.base.symbolic import is_int
 from minijax.ir.primitive import Folding, Linear1, Primitive, fold_as
 from minijax.ir.trace import Tracer, as_literal
 from minijax.ir.types import ShapedArray, Zero, is_value, scalar_of, typeof, unwrapped
@@ -252,6 +253,11 @@ def as_type(x: Any, dtype: Any, weak_type: bool = False) -> Any:
     elif type(x) is int and x.bit_length() > 31:
         dtypes.check_int_fits(x, dtypes.default_int_dtype())
     return convert(x, dtype, weak_type)
+
+
+def scalar_as(x: Any, dtype: Any) -> Any:
+    """A number or a dimension as a scalar of this dtype; ints that it cannot hold wrap around, as NumPy's do."""
+    return np.asarray(x).astype(dtype)[()] if is_int(x) else convert(x, dtype)
 
 
 def convert_element_type(operand: Any, new_dtype: Any) -> Any:
