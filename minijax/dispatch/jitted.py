@@ -168,6 +168,11 @@ class Jitted:
     def __reduce__(self):
         return self.__dict__["__qualname__"]  # pickled by its name, as functions are
 
+    def __copy__(self):
+        twin = type(self)(self.fun, self.options, self.resolved, self.name, self.signature, self.purpose)
+        twin.__dict__.update(self.__dict__)
+        return twin
+
     def __repr__(self):
         try:
             return f"<PjitFunction of {self.fun!r}>"

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import cache, dims, dtypes
+from minijax.base.symbolic import is_int
 from minijax.composed.selecting import where
 from minijax.dispatch.fused import fused
 from minijax.dispatch.jitted import jitted
@@ -110,11 +111,15 @@ def _search(inputs: tuple[str, ...], output: str, shapes: tuple, optimize: Any) 
     return np.einsum_path(f"{','.join(inputs)}->{output}", *places, optimize=optimize)
 
 
+_NOMINAL = 8  # what orders are compared by where a size is symbolic
+
+
 @cache.cache
 def _path(inputs: tuple[str, ...], output: str, shapes: tuple, optimize: Any) -> tuple:
     """Which operands are contracted, step by step; each result goes to the end of the list."""
     count = len(inputs)
     _check_sizes(inputs, shapes)
+    shapes = tuple([tuple([n if is_int(n) else _NOMINAL for n in shape]) for shape in shapes])
     if isinstance(optimize, tuple):
         return tuple(tuple(sorted(map(operator.index, step))) for step in optimize)
     if not isinstance(optimize, bool) and optimize not in (*_OPTIMAL, *_GREEDY):

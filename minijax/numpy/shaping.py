@@ -149,6 +149,8 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
 def squeeze(a: Any, axis: Axes = None) -> Any:
     """As `numpy.squeeze`."""
     a = value("squeeze", a)
+    if axis is None and not all(map(is_int, a.shape)):
+        raise ValueError(f"jnp.squeeze with axis=None is not supported with shape polymorphism, got shape {a.shape}")
     axes = tuple(i for i, n in enumerate(a.shape) if n == 1) if axis is None else axes_from_front(axis, a.ndim)
     return structural.squeeze(a, axes) if axes else a
 

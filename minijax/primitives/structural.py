@@ -501,7 +501,10 @@ def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
     if len(set(axes)) != len(axes):
         raise ValueError(f"squeeze: dimensions are not unique: {tuple(dimensions)}")
     if any(aval.shape[a] != 1 for a in axes):
-        raise ValueError(f"squeeze: cannot select an axis of size other than 1: {tuple(dimensions)} of {aval.shape}")
+        raise ValueError(
+            "squeeze: cannot select an axis to squeeze out which has size not equal to one, got "
+            f"shape={aval.shape} and dimensions={axes}"
+        )
     if not axes and isinstance(array, Array):
         return array
     return squeeze_p.bind(array, dimensions=tuple(sorted(axes)))
