@@ -74,13 +74,8 @@ class ApproxTopK(Primitive):
         }
         if e.platform != "tpu":
             config["is_fallback"] = True
-        operands, types, target = (x, numbers, worst, nowhere), (aval, places, unit, index), "ApproxTopK"
-        if is_int(k):
-            config["top_k"] = k
-        else:
-            operands, types = (*operands, e.size(k)), (*types, e.size_type)
-            target = "stablehlo.dynamic_approx_top_k"
-        return e.custom_call(target, operands, types, outs, backend_config=config, called=(comparator,))
+        operands, types = (x, numbers, worst, nowhere), (aval, places, unit, index)
+        return e.approx_top_k(operands, types, outs, k, config, comparator)
 
     def jvp(self, primals, tangents, **params):
         values, places = self.bind(*primals, **params)

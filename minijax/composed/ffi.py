@@ -50,16 +50,16 @@ class FfiCall(Foreign):
 
     def _with_tokens(self, operands, params):
         """The results of a program that makes the tokens among the operands."""
-        given = [x for x in operands if type(x) is not Token]
+        arrays = [x for x in operands if type(x) is not Token]
         is_token = [a is token_type for a in params["result_avals"]]
 
-        def call(*arrays):
-            rest = iter(arrays)
+        def call(*values):
+            rest = iter(values)
             outs = self.bind(*[create_token() if type(x) is Token else next(rest) for x in operands], **params)
             return [x for x, out in zip(outs, is_token, strict=True) if not out]
 
         rest = iter(
-            run_closed(ClosedJaxpr(*trace_to_jaxpr(call, list(map(typeof, given)), _CALL)), given, (self.name,))
+            run_closed(ClosedJaxpr(*trace_to_jaxpr(call, list(map(typeof, arrays)), _CALL)), arrays, (self.name,))
         )
         return [Token(None) if out else next(rest) for out in is_token]
 

@@ -215,8 +215,8 @@ def _overlaps(size: int, taps: int, outs: int, stride: int, padding: Sequence[in
     first = (-start // common) % period * pow(step // common, -1, period) % period
     low = np.maximum(-(start // step), 0)
     high = np.minimum(((size - 1) * spread - start) // step, taps - 1)
-    found = (high - first) // period - (low - 1 - first) // period
-    return int(np.where(start % common == 0, np.maximum(found, 0), 0).sum())
+    count = (high - first) // period - (low - 1 - first) // period
+    return int(np.where(start % common == 0, np.maximum(count, 0), 0).sum())
 
 
 def _over_links(ctx: RooflineRuleContext, names: Any, count: Callable[[list[int]], tuple[int, int]]) -> RooflineResult:
@@ -400,14 +400,14 @@ def roofline_and_grad(
 
     def counted(*args):
         out, forward = roofline(f, mesh, in_specs, out_specs, print_jaxpr=print_jaxpr, **pins)(*args)
-        mapped, found = shard_map(f, mesh=mesh, in_specs=in_specs, out_specs=out_specs), []
+        mapped, jaxprs = shard_map(f, mesh=mesh, in_specs=in_specs, out_specs=out_specs), []
 
         def backwards(*halves):
             primal, pullback = pullback_of(mapped, *halves)
-            found.append(_program(pullback, [tree.tree_map(_half, primal)], {})[0])
+            jaxprs.append(_program(pullback, [tree.tree_map(_half, primal)], {})[0])
             return primal
 
         make_jaxpr(backwards)(*tree.tree_map(_half, args))
-        return out, forward, _count(found[0], mesh, pin_lhs_in_vmem, pin_rhs_in_vmem)
+        return out, forward, _count(jaxprs[0], mesh, pin_lhs_in_vmem, pin_rhs_in_vmem)
 
     return counted

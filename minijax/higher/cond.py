@@ -105,7 +105,7 @@ class Cond(LowersTypes):
 
         chosen = range(len(branches))
         if branches_platforms is not None:
-            chosen = [place_of(e.platform, branches_platforms)]
+            chosen = [group_of(e.platform, branches_platforms)]
         results = e.case_(index, [build(i, branches[i]) for i in chosen], [*[token_type] * len(ordered), *outs])
         e.tokens.update(zip(ordered, results, strict=False))
         return results[len(ordered) :]
@@ -213,12 +213,12 @@ class Cond(LowersTypes):
         return eqn.replace(params={**eqn.params, "branches": branches}, invars=[index, *consts, *rest])
 
 
-def place_of(platform: str, places: Sequence) -> int:
+def group_of(platform: str, groups: Sequence) -> int:
     """Which of the groups of platforms holds this one; a group None holds any."""
-    holding = [i for i, names in enumerate(places) if names is None or platform in names]
+    holding = [i for i, names in enumerate(groups) if names is None or platform in names]
     if not holding:
         raise NotImplementedError(
-            f"MLIR translation rule for primitive 'platform_index(platforms={places})' not found for "
+            f"MLIR translation rule for primitive 'platform_index(platforms={groups})' not found for "
             f"platform {platform}"
         )
     return holding[0]

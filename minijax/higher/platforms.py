@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import source
-from minijax.higher.cond import bind_branches, place_of
+from minijax.higher.cond import bind_branches, group_of
 from minijax.ir.primitive import Primitive
 from minijax.ir.types import ShapedArray
 
@@ -21,7 +21,7 @@ class PlatformIndex(Primitive):
 
     def lower(self, e, ins, outs, *, platforms):
         (out,) = outs
-        index = e.constant(place_of(e.platform, platforms), out)
+        index = e.constant(group_of(e.platform, platforms), out)
         return e.case_(index, [lambda: [e.constant(0, out)]] * len(platforms), outs)
 
     def batch(self, axis, operands, dims, **params):

@@ -82,7 +82,7 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platforms: Sequence[str] = ("
     tokens, hoisted_avals = [token_type] * len(ordered), [v.aval for v in hoisted]
     index = [PLATFORM_INDEX] * (len(platforms) > 1)
     variables = variables_of([a.shape for a in jaxpr.in_avals if isinstance(a, ShapedArray)])
-    given = [*index, *variables]
+    leading = [*index, *variables]
     e.is_polymorphic |= bool(variables)
     ins = [*map(e.global_type, index), *tokens, *jaxpr.in_avals, *hoisted_avals]
     outs = [*tokens, *jaxpr.out_avals]
@@ -101,7 +101,7 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platforms: Sequence[str] = ("
         return e.meshes.on_a_mesh(main.head([f"%arg{i}" for i in range(len(ins))], locations))
 
     def body(args):
-        e.globals, args = dict(zip(given, args, strict=False)), args[len(given) :]
+        e.globals, args = dict(zip(leading, args, strict=False)), args[len(leading) :]
         e.tokens = dict(zip(ordered, args, strict=False))
         end = len(ordered) + len(jaxpr.invars)
         constants = _constants(e, closed, dict(zip(hoisted, args[end:], strict=True)))

@@ -188,7 +188,7 @@ def read_sharded(raw: Any, sharding: Any, shape: tuple[int, ...], dtype: np.dtyp
     return _read_only(whole)
 
 
-def place_of(index: tuple[slice, ...]) -> tuple:
+def shard_key(index: tuple[slice, ...]) -> tuple:
     """The index of a shard as a key: slices have no hash before Python 3.12."""
     return tuple([(part.start, part.stop) for part in index])
 
@@ -200,7 +200,7 @@ def places(sharding: Any, shape: tuple[int, ...]) -> list[tuple]:
     seen: dict[tuple, int] = {}
     found = []
     for device, index in sharding.devices_indices_map(shape).items():
-        place = place_of(index)
+        place = shard_key(index)
         seen[place] = replica = seen.get(place, -1) + 1
         found.append((mine.get(device), device, index, replica))
     return found

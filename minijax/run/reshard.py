@@ -118,7 +118,7 @@ def _distributed(raw, old, new):
 def _distribution(old: Signature, new: Signature) -> tuple[Callable | None, list[int], list]:
     """A program that cuts the array into pieces (None: it stays whole), the piece of each device, the devices."""
     parts = new.sharding.devices_indices_map(new.shape)
-    places = list(map(host.place_of, parts.values()))
+    places = list(map(host.shard_key, parts.values()))
     distinct = tuple(dict.fromkeys(places))
     cut = None
     if len(distinct) > 1:

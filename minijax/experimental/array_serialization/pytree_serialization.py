@@ -31,7 +31,7 @@ def save(data: Any, directory: str | PathLike[str], *, overwrite: bool = True, t
     root, (leaves, treedef) = _local(directory), utils.flattened(data)
     if not all(x is None or _is_array(x) for x in leaves):
         raise ValueError("For serialization, all leaves must be either None or jax.Array-like objects.")
-    given = _specs(treedef, ts_specs)
+    specs = _specs(treedef, ts_specs)
     description = json.dumps(utils.described(treedef, list(map(_described, leaves))), indent=2)
     if client.process_index() == 0:
         _empty(root, overwrite)
@@ -39,7 +39,7 @@ def save(data: Any, directory: str | PathLike[str], *, overwrite: bool = True, t
     several = client.process_count() > 1
     number = client.process_index() if several else None
     writes = []
-    for i, (x, more) in enumerate(zip(leaves, given, strict=True)):
+    for i, (x, more) in enumerate(zip(leaves, specs, strict=True)):
         if x is not None:
             spec = tensorstore_impl.get_tensorstore_spec(root / _ARRAYS / str(i), process_idx=number, arr=x)
             writes.append((x, tensorstore_impl.merge_nested_ts_specs(spec, more)))
@@ -63,9 +63,9 @@ def load(directory: str | PathLike[str], shardings: Any, *, mask: Any = None, ts
     described, treedef = _described_in(root)
     laid = tree.flatten_axes("load shardings", treedef, shardings)
     wanted = tree.flatten_axes("load mask", treedef, True if mask is None else mask)
-    given = _specs(treedef, ts_specs)
+    specs = _specs(treedef, ts_specs)
     reads, places = [], []
-    for i, (leaf, form, is_wanted, more) in enumerate(zip(described, laid, wanted, given, strict=True)):
+    for i, (leaf, form, is_wanted, more) in enumerate(zip(described, laid, wanted, specs, strict=True)):
         if leaf is not None and is_wanted:
             spec = tensorstore_impl.get_tensorstore_spec(root / _ARRAYS / str(i))
             reads.append((form, tensorstore_impl.merge_nested_ts_specs(spec, more)))

@@ -1,6 +1,6 @@
 """Verbs that fold arrays: reductions, windows, sorting."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from minijax.hlo.sizes import Sizes, are_known
@@ -92,6 +92,16 @@ class Reduction(Sizes):
         attrs = f"dimension = {dim} : i64, is_stable = {attribute(stable)}"
         regions = (Region(both, (FLAG,), comparator),)
         return self.op("sort", operands, avals, avals, attrs, regions)
+
+    def approx_top_k(self, operands: Names, ins: Avals, outs: Avals, k: Any, config: Mapping[str, Any],
+                     comparator: str) -> list[Name]:  # fmt: skip
+        """The `k` elements that go first by a private function; `config` says how they are looked for."""
+        target, config = "ApproxTopK", dict(config)
+        if are_known((k,)):
+            config["top_k"] = k
+        else:
+            operands, ins, target = (*operands, self.size(k)), (*ins, self.size_type), "stablehlo.dynamic_approx_top_k"
+        return self.custom_call(target, operands, ins, outs, backend_config=config, called=(comparator,))
 
     def top_k(self, x: Name, aval: ShapedArray, outs: Avals, k: int) -> list[Name]:
         if not are_known((k,)):
