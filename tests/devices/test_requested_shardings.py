@@ -68,7 +68,7 @@ def test_draws():
     same(
         """
         run(lambda k: random.normal(k, (8, 4), out_sharding=P('x')), key)
-        jaxpr(lambda k: random.normal(k, (8,), out_sharding=P('x')), random.PRNGKey(0))
+        jaxpr(lambda k: random.normal(k, (40,), out_sharding=P('x')), random.PRNGKey(0))
         jaxpr(lambda k: random.uniform(k, (8, 4), minval=jnp.zeros(4), out_sharding=P('x')), key)
         jaxpr(lambda k: [random.bits(k, (8,), out_sharding=P('x')), random.randint(k, (8,), 0, 9, out_sharding=P('x'))], key)
         jaxpr(lambda k: [random.gamma(k, 2.0, (8,), out_sharding=P('x')), random.triangular(k, 0.0, 0.5, 1.0, (8,), out_sharding=P('x'))], key)
