@@ -53,9 +53,6 @@ class BufferCallback(Callback):
             in_graphs=params["command_buffer_compatible"],
         )
 
-    def batch(self, axis, operands, dims, **params):
-        return self.by_method(axis, operands, dims, params)
-
 
 buffer_callback_p = BufferCallback()
 

@@ -145,9 +145,6 @@ class PureCallback(Callback):
     plural = "Pure callbacks"
     advice = " Please use `jax.custom_jvp` to use callbacks while taking gradients."
 
-    def batch(self, axis, operands, dims, **params):
-        return self.by_method(axis, operands, dims, params)
-
 
 class IOCallback(Callback):
     """Calls a function exactly once for each time that the program comes to it."""

@@ -90,9 +90,6 @@ class FfiCall(Foreign):
             "`jax.custom_vjp` to say how."
         )
 
-    def batch(self, axis, operands, dims, **params):
-        return self.by_method(axis, operands, dims, params)
-
     def mapped_params(self, params, has_axis):
         layouts = zip(params["input_layouts"], has_axis, strict=True)
         return {

@@ -29,6 +29,9 @@ class Foreign(Primitive):
         """The types and effects where users say over which axes results vary, and how they lie."""
         return list(params["result_avals"]), self.effects(*avals, **params)
 
+    def batch(self, axis, operands, dims, **params):
+        return self.by_method(axis, operands, dims, params)
+
     def by_rows(self, axis: Axis, operands: Sequence, dims: Sequence, params: dict, unroll: int = 1) -> tuple:
         """The calls for each row, one after the other."""
         rows = [axis_to_front(x, d, axis) for x, d in zip(operands, dims, strict=True) if d is not None]

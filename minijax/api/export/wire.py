@@ -24,7 +24,7 @@ _DEEPEST = 200  # tables within tables
 _SUMMED = b"mjx1"
 
 
-def encoded(schema: Schema, table: str, fields: Mapping[str, Any]) -> bytearray:
+def encoded(schema: Schema, table: str, fields: Mapping[str, Any], has_checksum: bool = True) -> bytearray:
     """A table as bytes; a dict that stands in it several times is written once.
 
     Raises ImportError without the package.
@@ -36,9 +36,10 @@ def encoded(schema: Schema, table: str, fields: Mapping[str, Any]) -> bytearray:
             "Exported programs are serialized with the package flatbuffers. Install it: `pip install flatbuffers`, or "
             "with minijax: `pip install 'minijax[export]'`."
         ) from error
-    builder.Finish(_Writer(schema, builder).table(table, fields), file_identifier=_SUMMED)
+    root = _Writer(schema, builder).table(table, fields)
+    builder.Finish(root, file_identifier=_SUMMED if has_checksum else None)
     data = builder.Output()
-    return data + struct.pack("<I", zlib.crc32(data))
+    return data + struct.pack("<I", zlib.crc32(data)) if has_checksum else data
 
 
 class _Writer:

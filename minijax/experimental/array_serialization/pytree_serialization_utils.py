@@ -46,8 +46,8 @@ def serialize_pytreedef(node: PyTreeDef) -> dict[str, Any]:
 
     Raises ValueError for types of nodes that `jax.export` does not know, ImportError without flatbuffers.
     """
-    text = base64.b64encode(encoded(schema.TABLES, "PyTreeDef", tree_table(node))).decode()
-    return {_STRUCTURE: text, _LEAVES: list(range(node.num_leaves))}
+    data = encoded(schema.TABLES, "PyTreeDef", tree_table(node), has_checksum=False)
+    return {_STRUCTURE: base64.b64encode(data).decode(), _LEAVES: list(range(node.num_leaves))}
 
 
 def deserialize_pytreedef(pytreedef_repr: dict[str, Any]) -> PyTreeDef:
