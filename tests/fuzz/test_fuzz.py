@@ -5,13 +5,13 @@ import os
 import random
 import re
 from collections import Counter
-from collections.abc import Iterable
 from pathlib import Path
 
 import compare
 import jax
 import pytest
 from fuzz import generator, shrink
+from fuzz.comparison import Comparison
 
 import minijax
 
@@ -131,39 +131,8 @@ def expanded(text: str) -> str:
     return full(main)
 
 
-def known_difference(program: generator.Program) -> str:
-    """In which of the known ways the two differ, empty if they do not."""
-    try:
-        return check(program)
-    except compare.Mismatch as difference:
-        for reason, words in LEFT_BY_JAX.items():
-            if re.search(rf"(?s)ours returned .* theirs raised .*({words})", str(difference)):
-                return reason
-        raise
-
-
-def mismatch(program: generator.Program) -> str:
-    """How the two differ in a way that is not known."""
-    try:
-        known_difference(program)
-    except compare.Mismatch as difference:
-        return str(difference)
-    return ""
-
-
-def run(seeds: Iterable[int]) -> dict[int, str]:
-    """Requires that the programs agree but in known ways; shows the smallest form of each that does not."""
-    failures, known = [], {}
-    for seed in seeds:
-        program = generator.generate(seed)
-        try:
-            if difference := known_difference(program):
-                known[seed] = difference
-        except compare.Mismatch:
-            small = shrink.shrunk(program, mismatch)
-            failures.append(f"{small}\n{mismatch(small)}")
-    assert not failures, "\n\n".join([f"{len(failures)} programs differ", *failures])
-    return known
+LEFT = {reason: f"ours returned .* theirs raised .*({words})" for reason, words in LEFT_BY_JAX.items()}
+COMPARISON = Comparison(generator.generate, check, LEFT)
 
 
 def blocks() -> list:
@@ -174,7 +143,7 @@ def blocks() -> list:
 @pytest.mark.parametrize("block", blocks())
 def test_programs_of_fixed_seeds_are_those_of_jax(block):
     seeds = range(BLOCK * block, BLOCK * (block + 1))
-    known = run(seeds)
+    known = COMPARISON.run(seeds)
     if block < SMALL_RUN:
         assert known == {seed: how for seed, how in KNOWN.items() if seed in seeds}
     else:
@@ -184,12 +153,12 @@ def test_programs_of_fixed_seeds_are_those_of_jax(block):
 @pytest.mark.parametrize("block", [0, *(pytest.param(i, marks=pytest.mark.full) for i in range(1, FULL_RUN))])
 def test_new_programs_are_those_of_jax(block):
     day = random.Random(f"{os.environ['MINIJAX_TEST_SEED']}:{block}")
-    known = run([day.randrange(10**9) for _ in range(BLOCK)])
+    known = COMPARISON.run([day.randrange(10**9) for _ in range(BLOCK)])
     assert len(known) <= SELDOM, known
 
 
 def test_programs_that_once_differed_are_those_of_jax():
-    assert not run(KEPT)
+    assert not COMPARISON.run(KEPT)
 
 
 def test_a_program_is_the_same_again():
@@ -198,8 +167,8 @@ def test_a_program_is_the_same_again():
 
 def test_a_planted_difference_is_found_and_shrunk(monkeypatch):
     program = next(p for p in map(generator.generate, range(1000)) if "jnp.flip(" in p.source and not p.transforms)
-    assert not mismatch(program)
+    assert not COMPARISON.mismatch(program)
     monkeypatch.setattr(minijax.numpy, "flip", lambda x, axis=None: x * 1, raising=False)
-    small = shrink.shrunk(program, mismatch)
-    assert "jnp.flip(" in small.source and mismatch(small)
+    small = shrink.shrunk(program, COMPARISON.mismatch)
+    assert "jnp.flip(" in small.source and COMPARISON.mismatch(small)
     assert len(small.source.splitlines()) <= 4

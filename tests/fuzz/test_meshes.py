@@ -3,12 +3,12 @@
 import os
 import random
 import re
-from collections.abc import Iterable
 
 import compare
 import numpy as np
 import pytest
 from fuzz import meshes, shrink
+from fuzz.comparison import Comparison
 from fuzz.test_fuzz import how_jaxprs_differ, structure
 
 pytestmark = pytest.mark.oracle
@@ -119,53 +119,19 @@ def without_meshes(text: str) -> str:
     return text
 
 
-def known_difference(program: meshes.Program) -> str:
-    """In which of the known ways the two differ, empty if they do not."""
-    try:
-        return check(program)
-    except compare.Mismatch as difference:
-        for reason, words in LEFT_BY_JAX.items():
-            if re.search(rf"(?s){words}", str(difference)):
-                return reason
-        raise
-
-
-def mismatch(program: meshes.Program) -> str:
-    """How the two differ in a way that is not known."""
-    try:
-        known_difference(program)
-    except compare.Mismatch as difference:
-        return str(difference)
-    return ""
-
-
-def run(seeds: Iterable[int]) -> dict[int, str]:
-    """Requires that the programs agree but in known ways; shows the smallest form of each that does not."""
-    failures, known = [], {}
-    for seed in seeds:
-        program = meshes.generate(seed)
-        if program is None:
-            continue
-        try:
-            if difference := known_difference(program):
-                known[seed] = difference
-        except compare.Mismatch:
-            small = shrink.shrunk(program, mismatch)
-            failures.append(f"{small}\n{mismatch(small)}")
-    assert not failures, "\n\n".join([f"{len(failures)} programs differ", *failures])
-    return known
+COMPARISON = Comparison(meshes.generate, check, LEFT_BY_JAX)
 
 
 @pytest.mark.parametrize("block", [0, *(pytest.param(i, marks=pytest.mark.full) for i in range(1, FULL_RUN))])
 def test_programs_over_meshes_are_those_of_jax(block):
     size = BLOCK if os.environ.get("MINIJAX_TEST_TIER") == "full" else BLOCK // 2
-    known = run(range(BLOCK * block, BLOCK * block + size))
+    known = COMPARISON.run(range(BLOCK * block, BLOCK * block + size))
     assert len(known) <= SELDOM, known
 
 
 def test_new_programs_over_meshes_are_those_of_jax():
     day = random.Random(f"{os.environ['MINIJAX_TEST_SEED']}:meshes")
-    known = run([day.randrange(10**9) for _ in range(10)])
+    known = COMPARISON.run([day.randrange(10**9) for _ in range(10)])
     assert len(known) <= SELDOM, known
 
 
@@ -173,7 +139,7 @@ def test_a_planted_difference_is_found_and_shrunk(monkeypatch):
     program = next(
         p for p in map(meshes.generate, range(1000)) if p and "jax.reshard(" in p.source and not p.transforms
     )
-    assert not mismatch(program)
+    assert not COMPARISON.mismatch(program)
     monkeypatch.setattr(compare.ours(), "reshard", lambda x, spec: x * 1)
-    small = shrink.shrunk(program, mismatch)
-    assert "jax.reshard(" in small.source and mismatch(small)
+    small = shrink.shrunk(program, COMPARISON.mismatch)
+    assert "jax.reshard(" in small.source and COMPARISON.mismatch(small)

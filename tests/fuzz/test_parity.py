@@ -6,7 +6,7 @@ import compare
 import jax
 import pytest
 from fuzz import generator, shrink
-from fuzz.test_fuzz import known_difference, mismatch
+from fuzz.test_fuzz import COMPARISON
 
 import minijax
 from minijax.extend.core import jaxprs_in_params
@@ -62,10 +62,10 @@ def test_programs_under_each_transform_are_those_of_jax(transform, block):
     for program, *_ in programs(range(BLOCK * block, BLOCK * (block + 1))):
         under = dataclasses.replace(program, transforms=TRANSFORMS[transform])
         try:
-            if how := known_difference(under):
+            if how := COMPARISON.known_difference(under):
                 known[program.seed] = how
         except compare.Mismatch as difference:
-            failures.append(f"{shrink.shrunk(under, mismatch)}\n{difference}")
+            failures.append(f"{shrink.shrunk(under, COMPARISON.mismatch)}\n{difference}")
     assert not failures, "\n\n".join(failures)
     assert len(known) <= (0 if block < SMALL_RUN else 3), known
 

@@ -1,0 +1,52 @@
+"""Random programs held to jax, but for the ways in which they are known to differ."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import compare
+from fuzz import shrink
+
+
+class Comparison:
+    """Holds the programs that `generate` makes of seeds to jax by `check`, which says how their jaxprs differ.
+
+    `known` are patterns of mismatches that are no faults of ours, by the reason.
+    """
+
+    def __init__(self, generate: Callable[[int], Any], check: Callable[[Any], str], known: Mapping[str, str]):
+        self.generate, self.check, self.known = generate, check, known
+
+    def known_difference(self, program: Any) -> str:
+        """In which of the known ways the two differ, empty if they do not."""
+        try:
+            return self.check(program)
+        except compare.Mismatch as difference:
+            for reason, words in self.known.items():
+                if re.search(rf"(?s){words}", str(difference)):
+                    return reason
+            raise
+
+    def mismatch(self, program: Any) -> str:
+        """How the two differ in a way that is not known."""
+        try:
+            self.known_difference(program)
+        except compare.Mismatch as difference:
+            return str(difference)
+        return ""
+
+    def run(self, seeds: Iterable[int]) -> dict[int, str]:
+        """Requires that the programs agree but in known ways; shows the smallest form of each that does not."""
+        failures, known = [], {}
+        for seed in seeds:
+            program = self.generate(seed)
+            if program is None:
+                continue
+            try:
+                if difference := self.known_difference(program):
+                    known[seed] = difference
+            except compare.Mismatch:
+                small = shrink.shrunk(program, self.mismatch)
+                failures.append(f"{small}\n{self.mismatch(small)}")
+        assert not failures, "\n\n".join([f"{len(failures)} programs differ", *failures])
+        return known
