@@ -122,11 +122,11 @@ def total(scope: Scope, terms: Iterable[tuple[Term, int]]) -> Dim:
     for term, k in terms:
         sums[term] = sums.get(term, 0) + k
     if scope.rules:
-        found: dict[Term, int] = {}
+        coefficients: dict[Term, int] = {}
         for before in sums.items():
             for term, k in _rewritten(scope, *before):
-                found[term] = found.get(term, 0) + k
-        sums = found
+                coefficients[term] = coefficients.get(term, 0) + k
+        sums = coefficients
     left = tuple(sorted(((term, k) for term, k in sums.items() if k), reverse=True))
     if not left:
         return 0

@@ -45,10 +45,10 @@ class _Parser:
         return shown
 
     def require(self, *expected: str) -> str:
-        found = self.take(*expected)
-        if found is None:
+        token = self.take(*expected)
+        if token is None:
             self.fail(f"expecting {' or '.join(expected)} but found {self.token[1] or 'the end'}")
-        return found
+        return token
 
     def shape(self) -> tuple[Any, ...]:
         if self.take("("):
@@ -115,17 +115,17 @@ class _Parser:
         return d ** self.number() if self.take("^") else d
 
     def factor(self) -> Dim:
-        found = self.take("name", "number", "-")
-        if found in (FLOORDIV, MAX, MIN, MOD):
-            return self.call(found)
-        if found == "-":
+        token = self.take("name", "number", "-")
+        if token in (FLOORDIV, MAX, MIN, MOD):
+            return self.call(token)
+        if token == "-":
             return -self.number()
-        if found is None:
+        if token is None:
             self.fail(f"expecting a name, a number or an operation but found {self.token[1] or 'the end'}")
-        if found[0].isdigit():
+        if token[0].isdigit():
             self.at -= 1
             return self.number()
-        return variable(found, self.scope)
+        return variable(token, self.scope)
 
     def number(self) -> int:
         shown = self.require("number")
@@ -143,10 +143,10 @@ class _Parser:
         return _OPERATIONS[name](x, y) if name in _OPERATIONS else operation(name, x, y, self.scope)
 
     def whole(self, part: Callable[[], Any]) -> Any:
-        found = part()
+        result = part()
         if self.token is not _END:
             self.fail_rest()
-        return found
+        return result
 
     def fail_rest(self) -> NoReturn:
         self.fail(f"expecting the end, * or + but found {self.token[1]}")

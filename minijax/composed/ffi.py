@@ -216,15 +216,15 @@ def minor_to_major(layout: Any, aval: AbstractValue, what: str) -> tuple[int, ..
     return axes[::-1]
 
 
-def _layouts(given: Sequence | None, avals: Sequence, kind: str, name: str) -> tuple:
-    if given is None:
-        given = [None] * len(avals)
-    if len(given) != len(avals):
+def _layouts(layouts: Sequence | None, avals: Sequence, kind: str, name: str) -> tuple:
+    if layouts is None:
+        layouts = [None] * len(avals)
+    if len(layouts) != len(avals):
         raise ValueError(
-            f"The number of {kind}s ({len(avals)}) must equal the number of {name} layouts ({len(given)})."
+            f"The number of {kind}s ({len(avals)}) must equal the number of {name} layouts ({len(layouts)})."
         )
     what = f"ffi_call: {name}_layouts"
-    return tuple([minor_to_major(x, a, what) for x, a in zip(given, avals, strict=True)])
+    return tuple([minor_to_major(x, a, what) for x, a in zip(layouts, avals, strict=True)])
 
 
 def _result_type(x: Any, i: int) -> AbstractValue:

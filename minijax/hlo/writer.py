@@ -165,11 +165,11 @@ class Writer:
 
         def first(names):
             attrs = [spell.dictionary(global_attributes(g)) for g in self.globals]
-            given = [
+            leading = [
                 f"{x}: {type_of(self.global_type(g))} {a}" for x, g, a in zip(names, self.globals, attrs, strict=False)
             ]
-            typed = self._typed(names[len(given) :], ins)
-            return f"  func.func {head}({', '.join([*given, typed] if ins else given)}) -> {results_of(outs)} {{"
+            typed = self._typed(names[len(leading) :], ins)
+            return f"  func.func {head}({', '.join([*leading, typed] if ins else leading)}) -> {results_of(outs)} {{"
 
         def with_globals(args):
             outer, self.globals = self.globals, dict(zip(self.globals, args, strict=False))

@@ -428,7 +428,7 @@ def _constrained(x: Any, spec: Any) -> Any:
         check_layout(layout, typeof(x), "with_sharding_constraint arguments")
     if spec is None:
         raise ValueError("One of with_sharding_constraint arguments got sharding None which is not allowed")
-    sharding = given = concrete_sharding("with_sharding_constraint", "shardings", spec)
+    sharding = requested = concrete_sharding("with_sharding_constraint", "shardings", spec)
     if layout is not None and state.is_eager():
         return transfer.to_device(x, Format(layout, sharding))
     free = frozenset()
@@ -443,7 +443,7 @@ def _constrained(x: Any, spec: Any) -> Any:
     _check_not_manual(sharding)
     context = meshes.entered_mesh() or meshes.empty_mesh() if mesh is None else mesh.abstract_mesh
     if state.is_eager():
-        _check_mesh_of(x, given)
+        _check_mesh_of(x, requested)
     _check_auto(sharding)
     check_fits(sharding, typeof(x), "with_sharding_constraint arguments", evenly=state.is_eager())
     params = dict(sharding=sharding, layout=layout, unconstrained_dims=free, context_mesh=context)

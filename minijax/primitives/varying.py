@@ -133,16 +133,16 @@ def manual_state(function: str, x: Any, axis_name: Any) -> str | None:
     names = {name for name in names_of(axis_name) if not isinstance(name, int)}
     if config.remove_size_one_mesh_axis_from_type.value:
         names = {name for name in names if state.axis_size(name) > 1}
-    kind, found = typeof(x).manual_axis_type, {}
+    kind, fields = typeof(x).manual_axis_type, {}
     if state.thread.manual and names:
-        found = {f: axes & names for f, axes in kind._asdict().items() if axes & names}
-    if len(found) > 1 or any(axes != names for axes in found.values()):
+        fields = {f: axes & names for f, axes in kind._asdict().items() if axes & names}
+    if len(fields) > 1 or any(axes != names for axes in fields.values()):
         raise ValueError(
             f"jax.lax.{function} can only accept axis_name which corresponds to one of varying, unreduced, reduced or "
             f"invarying state of the input: over {sorted(map(str, names))} a value of type {typeof(x).str_short()} is "
             "in several. jax.lax.pcast brings it to another"
         )
-    return next(iter(found), None)
+    return next(iter(fields), None)
 
 
 def names_of(axis_name: Any) -> tuple:

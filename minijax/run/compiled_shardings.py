@@ -43,13 +43,13 @@ def get_serialized_proto_from_hlo_sharding(sharding: Any) -> bytes:
 
 def sharding_of_result(mesh: Any, hlo: Any, aval: Any) -> Sharding:
     """As `named_sharding`, of a value whose type says how it lies over the Explicit axes, of size 1 too."""
-    found = named_sharding(mesh, hlo, aval.ndim)
-    if not mesh.explicit_axes or not isinstance(found, NamedSharding):
-        return found
-    if any(axis in mesh.auto_axes for axis in found.spec.mesh_axes):
-        return found
+    sharding = named_sharding(mesh, hlo, aval.ndim)
+    if not mesh.explicit_axes or not isinstance(sharding, NamedSharding):
+        return sharding
+    if any(axis in mesh.auto_axes for axis in sharding.spec.mesh_axes):
+        return sharding
     split = aval._sharding if type(aval) is ShapedArray else None
-    return found.update(spec=found.spec.padded(aval.ndim) if split is None else split.spec)
+    return sharding.update(spec=sharding.spec.padded(aval.ndim) if split is None else split.spec)
 
 
 def named_sharding(mesh: Any, hlo: Any, ndim: int) -> Sharding:

@@ -198,9 +198,9 @@ def places(sharding: Any, shape: tuple[int, ...]) -> list[tuple]:
     """Of each part: its number among those of this process or None, its device, its index, which of equals it is."""
     mine = {device: k for k, device in enumerate(sharding._addressable_device_assignment)}
     seen: dict[tuple, int] = {}
-    found = []
+    parts = []
     for device, index in sharding.devices_indices_map(shape).items():
         place = shard_key(index)
         seen[place] = replica = seen.get(place, -1) + 1
-        found.append((mine.get(device), device, index, replica))
-    return found
+        parts.append((mine.get(device), device, index, replica))
+    return parts

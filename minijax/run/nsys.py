@@ -18,11 +18,11 @@ parser.add_argument("--pgle_output_path", required=True, help="the file to write
 
 def costs(rows: Iterable[Mapping[str, str]]) -> dict[str, float]:
     """The largest of the average times, in microseconds, that a report's rows have for each instruction."""
-    found: dict[str, float] = {}
+    longest: dict[str, float] = {}
     for row in rows:
         if match := _INSTRUCTION.search(row["NVTX Range"]):
-            found[match[1]] = max(found.get(match[1], 0.0), float(row["Avg (ns)"]) / 1000)
-    return found
+            longest[match[1]] = max(longest.get(match[1], 0.0), float(row["Avg (ns)"]) / 1000)
+    return longest
 
 
 def _report(nsys: str) -> str:
@@ -42,6 +42,6 @@ def main(argv: Sequence[str] | None = None) -> None:
     force = ["--force-overwrite", "true", "--force-export", "true"]
     subprocess.run([nsys, "stats", *force, "--report", report, options.profile_path, "-o", target], check=True)
     with open(f"{target}_{report}.csv", newline="") as file:
-        found = costs(csv.DictReader(file))
+        longest = costs(csv.DictReader(file))
     with open(target, "w") as file:
-        file.writelines(f'costs {{ name: "{name}" cost_us: {cost} }}\n' for name, cost in found.items())
+        file.writelines(f'costs {{ name: "{name}" cost_us: {cost} }}\n' for name, cost in longest.items())
