@@ -14,7 +14,7 @@ PROGRAMS = {
     "a": """
         jnp.cumsum(x); jnp.sort(x), jnp.argsort(x); jnp.argmax(x); jnp.pad(x, 1); jnp.flip(x); jnp.roll(x, 1)
         x[1:], x[:-1], x[::2], x[-1:], x[:3]; x[::-1]; x[0], x[-1]; x[jnp.array([0, -1])]; x[jnp.arange(x.shape[0])]
-        x.at[0].set(7.0), x.at[1:].add(1.0); x * x.shape[0] + x.size; jnp.arange(x.shape[0]), jnp.arange(2, 2 * x.shape[0])
+        x.at[0].set(7.0), x.at[1:].add(1.0); x * x.shape[0] + x.size, x.astype("int8") * x.shape[0]; jnp.arange(x.shape[0]), jnp.arange(2, 2 * x.shape[0])
         jnp.eye(x.shape[0]); jnp.outer(x, x); jnp.array([x.shape[0], 2]); jnp.linspace(0.0, 1.0, x.shape[0] + 1)
         jnp.mean(x), jnp.var(x), jnp.std(x); jnp.median(x); lax.fori_loop(0, x.shape[0], lambda i, c: c + x[i], 0.0)
         lax.while_loop(lambda c: c[0] < x.shape[0], lambda c: (c[0] + 1, c[1] + x), (0, x))
@@ -22,7 +22,7 @@ PROGRAMS = {
         jax.grad(lambda x: jnp.mean(jnp.sin(x) * x))(x); jax.vmap(lambda r: r * x)(x); jax.jvp(jnp.cumsum, (x,), (x,))
         jax.random.normal(jax.random.key(0), x.shape); jax.random.uniform(jax.random.key(1), (x.shape[0], 2))
         jnp.full_like(x, x.shape[0]); jnp.ones(x.shape[0] % 3 + 1); jax.jit(lambda v: v[: x.shape[0] - 1])(x)
-        lax.dynamic_slice(x, (1,), (x.shape[0] - 1,)); lax.dynamic_update_slice(x, x[:1], (1,)); jnp.where(x > 1, x, 0)
+        lax.dynamic_slice(x, (1,), (x.shape[0] - 1,)), lax.dynamic_slice(x, (jnp.argmax(x),), (x.shape[0] - 1,)); lax.dynamic_update_slice(x, x[:1], (1,)); jnp.where(x > 1, x, 0)
     """,
     "a, b": """
         x @ x.T; jnp.einsum("ij,kj->ik", x, x); x.reshape(-1), x.reshape(b * a), x.T.reshape(b, a); jnp.sum(x, 0)
