@@ -467,7 +467,7 @@ def offers_array(x: Any) -> bool:
 
 def is_of_users_type(x: Any) -> bool:
     """Whether `x` is a value of a type that a user defined."""
-    return bool(hi_classes) and type(x) in value_kinds and typeof(x).is_high
+    return bool(hi_classes) and (type(x) in hi_classes or getattr(getattr(x, "aval", None), "is_high", False))
 
 
 def unwrapped(x: Any) -> Any:
