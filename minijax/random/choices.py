@@ -135,7 +135,7 @@ def categorical(key: Any, logits: Any, axis: int = -1, shape: Any = None, replac
     logits = unwrapped(logits)
     _check_array("categorical", logits)
     aval = typeof(logits)
-    others = tuple(n for i, n in enumerate(aval.shape) if i != axis % aval.ndim)
+    others = tuple(aval.shape[i] for i in np.delete(np.arange(aval.ndim), axis))
     if shape is None:
         shape = others
     else:
