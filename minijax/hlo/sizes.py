@@ -43,12 +43,11 @@ Size = int | Name | Expression  # a name is that of a scalar
 class Sizes(Writer):
     """Sizes as scalars and as lists, computed of the dimension variables among the program's globals."""
 
-    def __init__(self, *platforms: str):
-        super().__init__(*platforms)
-        self.operations: dict[str, Callable[[Any, Any], Any]] = {
-            name: partial(self._with, operation) for name, operation in _BINARY.items()
-        }
-        self.operations |= {"floordiv": self._floordiv, "mod": self._mod}
+    @property
+    def operations(self) -> dict[str, Callable[[Any, Any], Any]]:
+        """What expressions are evaluated by."""
+        binary = {name: partial(self._with, operation) for name, operation in _BINARY.items()}
+        return {**binary, "floordiv": self._floordiv, "mod": self._mod}
 
     def list_type(self, count: int) -> ShapedArray:
         """The type of a list of so many sizes."""
