@@ -9,7 +9,6 @@ import numpy as np
 
 from minijax.api.vmap import vmap
 from minijax.base import dims, dtypes
-from minijax.base.dims import as_index
 from minijax.base.symbolic import is_int
 from minijax.base.util import named
 from minijax.dispatch.fused import fused
@@ -360,7 +359,8 @@ def _split(name: str, ary: Any, sections: Any, axis: int, equal: bool) -> list:
         cuts = [0, *host_ints(name, sections), size]
         sizes = [b - a for a, b in zip(cuts, cuts[1:], strict=False)]
     else:
-        count = as_index(concrete(sections, name, "indices_or_sections"))
+        count = concrete(sections, name, "indices_or_sections")
+        count = int(count) if is_int(count) else count
         part, rest = divmod(size, count)
         if rest and equal:
             raise ValueError(f"{name}: array split does not result in an equal division: rest is {rest}")
