@@ -1,5 +1,6 @@
 """The values of dimension variables, of the sizes of the arguments whose shapes name them."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -18,6 +19,9 @@ from minijax.base.symbolic import (
 )
 
 OPERATIONS: Mapping[str, Callable] = {**PYTHON, "max": max_dim, "min": min_dim}
+
+
+_PLACE = re.compile(r"\{(\d+)\}")  # other braces, of keys in paths, stay
 
 
 class Place(NamedTuple):
@@ -59,7 +63,7 @@ class AtOnce:
 
     def require(self, relation: str, x: Any, y: Any, message: str, values: Sequence) -> None:
         if not (x >= y if relation == ">=" else x == y):
-            raise ValueError(message.format(*values))
+            raise ValueError(_PLACE.sub(lambda place: str(values[int(place[1])]), message))
 
 
 def variables_of(shapes: Sequence[Sequence]) -> list[str]:

@@ -10,7 +10,7 @@ import numpy as np
 from minijax.api.vmap import vmap
 from minijax.base import dims, dtypes, errors, tree
 from minijax.base.dims import as_index
-from minijax.base.symbolic import is_dim, is_int, max_dim
+from minijax.base.symbolic import Dim, is_dim, is_int, max_dim
 from minijax.dispatch.fused import fused
 from minijax.dispatch.jitted import jitted
 from minijax.ir import state
@@ -344,23 +344,10 @@ def arange(
     if only_stop or stop is None:
         start, stop = 0, start
     is_symbolic = not all(map(is_int, (start, stop, step)))
-    if is_symbolic:
-        step = 1 if step is None else step
-        if not all(map(is_dim, (start, stop, step))):
-            raise ValueError(
-                "arange: beside a symbolic dimension, start, stop and step must be either dimension expressions or "
-                f"integers, got {start}, {stop}, {step}"
-            )
-    if is_symbolic and step == 0:
-        raise ValueError("arange has step == 0")
-    if step is not None and step == 0:
-        raise ZeroDivisionError("arange: division by zero, step must not be 0")
+    step = 1 if is_symbolic and step is None else step
+    size = _symbolic_length(start, stop, step) if is_symbolic else _length(start, stop, step)
     is_narrow = step is not None and dtypes.issubdtype(dtype, np.floating) and dtype.itemsize < 4
     computed = dtypes.float32 if is_narrow else dtype
-    if is_symbolic:
-        size = max_dim(-((start - stop) // step), 0)
-    else:
-        size = max(0, math.ceil((stop - start) / (1 if step is None else step)))
     requested = _requested("jnp.arange", out_sharding, (size,))
     numbers = counting.broadcasted_iota(computed, (size,), 0, out_sharding=requested)
     if step is not None:
@@ -370,6 +357,25 @@ def arange(
     device = client.single_device_sharding(device) if isinstance(device, client.Device) else device
     numbers = convert(numbers, dtype) if is_narrow else numbers
     return _put(numbers, device, "jnp.arange", None if requested else out_sharding)
+
+
+def _length(start: Any, stop: Any, step: Any) -> int:
+    """How many numbers there are from `start` to `stop`. Raises ZeroDivisionError for a step of 0."""
+    if step is not None and step == 0:
+        raise ZeroDivisionError("arange: division by zero, step must not be 0")
+    return max(0, math.ceil((stop - start) / (1 if step is None else step)))
+
+
+def _symbolic_length(start: Any, stop: Any, step: Any) -> Dim:
+    """As `_length`, of dimensions and ints. Raises ValueError for other numbers, and for a step of 0."""
+    if not all(map(is_dim, (start, stop, step))):
+        raise ValueError(
+            "arange: beside a symbolic dimension, start, stop and step must be either dimension expressions or "
+            f"integers, got {start}, {stop}, {step}"
+        )
+    if step == 0:
+        raise ValueError("arange has step == 0")
+    return max_dim(-((start - stop) // step), 0)
 
 
 def _bound(name: str, x: Any) -> Any:
