@@ -83,7 +83,7 @@ NO_EFFECTS: frozenset = frozenset()
 class Jaxpr(Printed):
     """A program: typed inputs, constants, a list of equations, outputs."""
 
-    __slots__ = ("constvars", "invars", "outvars", "eqns", "effects", "debug_info", "_is_high", "__weakref__")
+    __slots__ = ("constvars", "invars", "outvars", "eqns", "effects", "debug_info", "is_high", "__weakref__")
 
     def __init__(
         self,
@@ -100,18 +100,16 @@ class Jaxpr(Printed):
         self.eqns = list(eqns)
         self.effects = effects
         self.debug_info = debug_info or DebugInfo("unknown", "<unknown>")
-        self._is_high: bool | None = None if hi_classes else False
+        # With values of users' types, or operations in terms of others, which lowering replaces.
+        # Known at once, of inner jaxprs first: nests are too deep for recursion.
+        self.is_high = bool(hi_classes) and self._has_high_parts()
 
     in_avals = property(lambda self: [v.aval for v in self.invars])
     out_avals = property(lambda self: [v.aval for v in self.outvars])
 
-    @property
-    def is_high(self) -> bool:
-        """Whether it has values of users' types or operations in terms of others, which lowering replaces."""
-        if self._is_high is None:
-            atoms = (*self.constvars, *self.invars, *self.outvars)
-            self._is_high = any(a.aval.is_high for a in atoms) or any(map(is_high_eqn, self.eqns))
-        return self._is_high
+    def _has_high_parts(self) -> bool:
+        atoms = (*self.constvars, *self.invars, *self.outvars)
+        return any(a.aval.is_high for a in atoms) or any(map(is_high_eqn, self.eqns))
 
     def replace(self, **fields) -> "Jaxpr":
         names = ("constvars", "invars", "outvars", "eqns", "effects", "debug_info")

@@ -196,6 +196,19 @@ def test_what_works_here_alone():
     assert doubled.tolist() == [0, 2, 4]
 
 
+def test_nests_where_users_types_exist():
+    s = sides.side("minijax")
+    pairs, nested = GIVEN["pairs"](s), GIVEN["double"](s)
+    for _ in range(200):
+        nested = s.jax.jit(lambda p, f=nested: f(p))
+    assert s.jax.make_jaxpr(nested)(pairs.p).jaxpr.is_high
+    assert nested(pairs.p).a.tolist() == (pairs.p.a * 2).tolist()
+    nested = lambda x: x  # noqa: E731
+    for _ in range(200):
+        nested = s.jax.jit(lambda x, f=nested: f(x) + 1)
+    assert nested(3.0) == 203.0 and s.jax.grad(nested)(3.0) == 1.0
+
+
 GIVEN["swap"] = lambda s: _swap(s)
 GIVEN["cut"] = lambda s: hi_sides.pairs(s).make(
     s.jax.device_put(numbers(8), s.P("x")), s.jax.device_put(numbers(3), s.P())
