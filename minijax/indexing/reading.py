@@ -185,7 +185,7 @@ def scatter(x: Any, operands: Sequence, values: Any, index: Index, options: Opti
     if prod(p.gathered) == 0:
         return x
     mode = FILL_OR_DROP if options.mode is None else GatherScatterMode.from_any(options.mode)
-    values = structural.blank(p.result, aval.dtype) if values is None else values
+    values = structural.blank(p.result, aval.dtype, aval.weak_type) if values is None else values
     x, values = _promoted(x, values)
     values = _broadcast_values(values, _type_of_elements(aval, p, index))
     values = structural.squeeze(values, p.added) if p.added else values
@@ -203,7 +203,10 @@ def _promoted(x: Any, values: Any) -> Sequence:
         if of_values.dtype != aval.dtype:
             raise TypeError(f"at[].set: an array of {aval.dtype} cannot take values of {of_values.dtype}")
         return x, values
-    dtype, _ = dtypes.promote(dtypes.typed(x), dtypes.typed(values))
+    if type(values) in (bool, int) and np.issubdtype(aval.dtype, np.integer):
+        values = convert(values, aval.dtype)
+        of_values = typeof(values)
+    dtype, _ = dtypes.promote((aval.dtype, False), dtypes.typed(values))
     if dtype != aval.dtype:
         errors.warn(
             f"scatter inputs have incompatible types: cannot safely cast value from dtype={of_values.dtype} to "

@@ -11,7 +11,7 @@ from minijax.base.dims import as_index
 from minijax.base.symbolic import is_dim
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
-from minijax.numpy import creation, quantiles, reductions, shaping, ufuncs
+from minijax.numpy import creation, quantiles, reductions, shaping, taking, ufuncs
 from minijax.primitives import elementwise as lax, moving, structural
 from minijax.primitives.convert import convert
 
@@ -108,7 +108,7 @@ def _pad(array, widths, mode, constants, lengths, ends, reflect_type):
 def _outside(array: Any, axis: int, pair: tuple, mode: str, lengths: Any, ends: Any) -> Any:
     """Parts made for each end, and the array between them."""
     if mode == "edge":
-        parts = [shaping.repeat_all(_edge(array, axis, end), n, axis) for end, n in enumerate(pair)]
+        parts = [taking.repeat(_edge(array, axis, end), n, axis) for end, n in enumerate(pair)]
     elif mode == "empty":
         shapes = [(*array.shape[:axis], n, *array.shape[axis + 1 :]) for n in pair]
         parts = [structural.blank(shape, array.dtype, array.weak_type) for shape in shapes]
@@ -197,4 +197,4 @@ def _statistic(array: Any, axis: int, pair: tuple, mode: str, lengths: tuple | N
     if np.issubdtype(array.dtype, np.integer):
         fills = [ufuncs.round(x) for x in fills]
     fills = [_as_its_own(x, array) for x in fills]
-    return [shaping.repeat_all(x, n, axis) for x, n in zip(fills, pair, strict=True)]
+    return [taking.repeat(x, n, axis) for x, n in zip(fills, pair, strict=True)]

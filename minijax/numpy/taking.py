@@ -9,6 +9,7 @@ import numpy as np
 
 from minijax.base import dims, dtypes, errors
 from minijax.base.dims import as_index
+from minijax.base.symbolic import is_symbolic_dim
 from minijax.composed.selecting import chosen, where as choose
 from minijax.composed.take_along import along
 from minijax.dispatch.jitted import jitted
@@ -22,6 +23,7 @@ from minijax.numpy.contractions import einsum
 from minijax.numpy.creation import arraylike, concrete, value, values
 from minijax.numpy.ufuncs import add, clip, equal, floor_divide, less, remainder
 from minijax.primitives import counting, elementwise as lax, gather_scatter, moving, sharding, structural
+from minijax.run.array import Array
 from minijax.primitives.convert import convert, copy_p, scalar_as
 from minijax.primitives.dot import Precision, dot
 from minijax.primitives.gather_scatter import PROMISE_IN_BOUNDS, GatherDimensionNumbers, GatherScatterMode
@@ -366,11 +368,20 @@ def repeat(
     split = sharding.sharding_of_ct(aval) if type(aval) is ShapedArray else None
     if out_sharding is None and (split is None or not split.mesh.explicit_axes):
         return _repeated(a, repeats, place, total)
-    compute = lambda x: _repeated(x, repeats, place, total)  # noqa: E731
-    return sharding.with_auto_axes("repeat", compute, (a,), split if out_sharding is None else out_sharding)
+    if out_sharding is None and aval.entries[place] is not None:
+        raise ValueError(
+            f"Please pass sharding to `jnp.repeat` via `out_sharding` parameter: axis {place} of a, which is repeated, "
+            f"is split in {aval.str_short()}"
+        )
+    over = split if out_sharding is None else out_sharding
+    if isinstance(repeats, Array):
+        return sharding.with_auto_axes("repeat", lambda n, x: _repeated(x, n, place, total), (repeats, a), over)
+    return sharding.with_auto_axes("repeat", lambda x: _repeated(x, repeats, place, total), (a,), over)
 
 
 def _repeated(a: Any, repeats: Any, axis: int, total: int | None) -> Any:
+    if is_symbolic_dim(repeats):
+        return shaping.repeat_all(a, repeats, axis)
     if total is None:
         known_counts = np.asarray(concrete(repeats, "repeat", "repeats"))
         if (known_counts < 0).any():

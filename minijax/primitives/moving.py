@@ -131,7 +131,8 @@ class Reshape(Linear1):
 
     def transposed(self, ct, aval, *, new_sizes, dimensions, sharding):
         if dimensions is None:
-            return reshape_to(ct, aval.shape, aval._sharding)
+            is_split = aval._sharding is not None or typeof(ct)._sharding is not None
+            return reshape_to(ct, aval.shape, sharding_of_ct(aval, ct) if is_split else None)
         return transpose(reshape_to(ct, tuple(aval.shape[i] for i in dimensions)), inverse(dimensions))
 
     def batch(self, axis, operands, dims_in, *, new_sizes, dimensions, sharding):

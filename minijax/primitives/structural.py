@@ -21,7 +21,7 @@ from minijax.primitives import moving
 from minijax.primitives.convert import convert
 from minijax.primitives.device import placed_like
 from minijax.primitives.elementwise import select, sub
-from minijax.primitives.families import check_same_dtypes, scalar_like
+from minijax.primitives.families import check_same_dtypes, reduced_scalars, scalar_like
 from minijax.primitives.zeros import instantiate
 from minijax.run import transfer
 from minijax.run.array import Array
@@ -215,6 +215,9 @@ class Pad(JointlyLinear):
 
     moves_data = True
     name = "pad"
+
+    def bind(self, *operands, **params):
+        return super().bind(*(reduced_scalars(operands) or operands), **params)
 
     def infer(self, x, value, *, padding_config):
         if x.dtype != value.dtype:

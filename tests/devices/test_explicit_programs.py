@@ -1,5 +1,6 @@
 """What random programs over Explicit axes have shown: one case for each way in which they once differed from jax."""
 
+import compare
 import numpy as np
 import pytest
 from sides import numbers, same, same_errors
@@ -22,6 +23,7 @@ GIVEN = {
     "w": made((8, 4, 4)),
     "s": made(()),
     "v": made((8,), "x", dtype=np.uint8),
+    "traced": lambda s: lambda f, *xs: compare._unwrapped(s.jaxpr(f, *xs)),
 }
 
 
@@ -154,3 +156,91 @@ def test_reduced_values():
     refused = "unreduced rule for complex"
     unreduced = "jax.jit(lambda x: lax.complex(x, x))(jax.reshard(o, P(unreduced={'x'})))"
     same_errors([(unreduced, refused)], setting="explicit", **GIVEN)
+
+
+def test_updates_of_weak_arrays_by_plain_integers():
+    same(
+        """
+        jaxpr(lambda: jnp.full(8, 2).at[0].add(2))
+        jaxpr(lambda: jnp.full(8, 2).at[jnp.array([0, 1])].multiply(True))
+        jaxpr(lambda: jnp.full(8, 2).at[0].min(jnp.full((), 3)))
+        jaxpr(lambda: jnp.full(8, 2).at[0].set(np.int8(2)))
+        jaxpr(lambda: jnp.full(8, 2.0).at[0].set(2))
+        jaxpr(lambda: jnp.full(8, 2).at[0].apply(lambda x: x * 2))
+        [jnp.full(8, 2).at[0].add(2), jnp.full(8, 2).at[0].add(np.int8(2)), jnp.arange(4, dtype=np.uint8).at[0].add(300)]
+        """
+    )
+
+
+def test_cotangents_are_added_up_over_the_mesh_that_they_lie_over():
+    same(
+        """
+        types(jax.grad(lambda x: (x * x.at[0].multiply(2.0, out_sharding=P(None, 'y'))).sum()), c)
+        types(jax.grad(lambda x: x.at[0].set(2.0, out_sharding=P(None, 'y')).sum() + x.sum()), r)
+        types(jax.grad(lambda x: (jax.sharding.auto_axes(lambda y: y * y, out_sharding=P('x'))(x) + x).sum()), r)
+        """,
+        setting="explicit",
+        **GIVEN,
+    )
+
+
+def test_repeats_along_an_axis_that_is_split_ask_for_a_sharding():
+    same(
+        """
+        run(lambda x: jnp.repeat(x, 2, axis=1), r)
+        run(jax.vmap(lambda x: jnp.repeat(x, 2, axis=0)), r)
+        jaxpr(lambda x, n: jnp.repeat(x, n, axis=1, total_repeat_length=6), r, jnp.array([1, 2, 1, 0]))
+        traced(jax.vmap(lambda x: jnp.pad(x, 1, mode='edge')), b)
+        traced(jax.vmap(lambda x: jnp.pad(x, ((1, 0), (2, 1)), mode='maximum')), b)
+        """,
+        setting="explicit",
+        **GIVEN,
+    )
+    asked = "Please pass sharding to `jnp.repeat` via `out_sharding`"
+    along = ("2, axis=0", "0, axis=0", "2", "np.arange(8), axis=0", "np.array([2]), axis=0")
+    same_errors([(f"jnp.repeat(r, {repeats})", asked) for repeats in along], setting="explicit", **GIVEN)
+
+
+def test_reshapes_whose_cotangents_are_split():
+    same(
+        """
+        types(jax.grad(lambda x: jnp.reshape(x, (8, 2, 2), out_sharding=P('x', 'y')).sum()), r)
+        types(jax.grad(lambda x: (jnp.reshape(x, (8, 1, 4), out_sharding=P(None, None, 'y')) * 2).sum()), o)
+        jaxpr(jax.grad(lambda x: jnp.reshape(x, (8, 1, 4), out_sharding=P(None, None, 'y')).sum()), c)
+        """,
+        setting="explicit",
+        **GIVEN,
+    )
+
+
+def test_padding_of_reduced_values_is_reduced():
+    traced = "jaxpr(lambda x, y: lax.pad({x}, y, [(0, 1, 0), (0, 0, 0)]), o, 1.0)"
+    same(traced.format(x="jax.reshard(x, P(reduced={'x'}))"), setting="explicit", **GIVEN)
+    same(traced.format(x="jax.reshard(x, P('y', reduced={'x'}))").replace("(0, 1", "(1, 1"), setting="explicit", **GIVEN)
+
+
+def over_mixed_axes(s):
+    """What a function of an array over three axes gives, of which one is left to XLA."""
+    kinds = (s.AxisType.Explicit, s.AxisType.Auto, s.AxisType.Explicit)
+    mesh = s.jax.make_mesh((2, 2, 2), ("x", "y", "z"), kinds, devices=s.d)
+
+    def run(f):
+        with s.jax.set_mesh(mesh):
+            x = s.put(numbers(2, 4, 2), "z", "y", "x", mesh=mesh)
+            return s.jax.jit(f)(x)
+
+    return run
+
+
+def test_what_no_constraint_says_lies_as_xla_leaves_it():
+    gathered = "lambda x: jax.shard_map(lambda y: lax.all_gather(y, 'x', tiled=True), in_specs=P('x'), out_specs=P('x'))(x)"
+    same(
+        f"""
+        run(lambda x: (lambda y: [y, ({gathered})(y)])(jnp.fft.fft2(x)))
+        run(jnp.fft.fft2)
+        run(lambda x: jnp.fft.fft(x, axis=1))
+        run(lambda x: x * 2)
+        run({gathered})
+        """,
+        run=over_mixed_axes,
+    )
