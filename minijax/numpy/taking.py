@@ -23,11 +23,11 @@ from minijax.numpy.contractions import einsum
 from minijax.numpy.creation import arraylike, concrete, value, values
 from minijax.numpy.ufuncs import add, clip, equal, floor_divide, less, remainder
 from minijax.primitives import counting, elementwise as lax, gather_scatter, moving, sharding, structural
-from minijax.run.array import Array
 from minijax.primitives.convert import convert, copy_p, scalar_as
 from minijax.primitives.dot import Precision, dot
 from minijax.primitives.gather_scatter import PROMISE_IN_BOUNDS, GatherDimensionNumbers, GatherScatterMode
 from minijax.primitives.promote import arrays, check_arraylike, check_out
+from minijax.run.array import Array
 
 # ---- take --------------------------------------------------------------------------------------------
 

@@ -216,7 +216,9 @@ def test_reshapes_whose_cotangents_are_split():
 def test_padding_of_reduced_values_is_reduced():
     traced = "jaxpr(lambda x, y: lax.pad({x}, y, [(0, 1, 0), (0, 0, 0)]), o, 1.0)"
     same(traced.format(x="jax.reshard(x, P(reduced={'x'}))"), setting="explicit", **GIVEN)
-    same(traced.format(x="jax.reshard(x, P('y', reduced={'x'}))").replace("(0, 1", "(1, 1"), setting="explicit", **GIVEN)
+    same(
+        traced.format(x="jax.reshard(x, P('y', reduced={'x'}))").replace("(0, 1", "(1, 1"), setting="explicit", **GIVEN
+    )
 
 
 def over_mixed_axes(s):
@@ -233,7 +235,9 @@ def over_mixed_axes(s):
 
 
 def test_what_no_constraint_says_lies_as_xla_leaves_it():
-    gathered = "lambda x: jax.shard_map(lambda y: lax.all_gather(y, 'x', tiled=True), in_specs=P('x'), out_specs=P('x'))(x)"
+    gathered = (
+        "lambda x: jax.shard_map(lambda y: lax.all_gather(y, 'x', tiled=True), in_specs=P('x'), out_specs=P('x'))(x)"
+    )
     same(
         f"""
         run(lambda x: (lambda y: [y, ({gathered})(y)])(jnp.fft.fft2(x)))
