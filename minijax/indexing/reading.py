@@ -25,20 +25,21 @@ from minijax.run.array import Array
 # ---- reading -----------------------------------------------------------------------------------------
 
 
-def read(x: Any, operands: Sequence, index: Index, options: Options) -> Any:
-    """The elements of `x` that a parsed index names."""
+def read(x: Any, operands: Sequence, index: Index, options: Options, steps_gather: bool = False) -> Any:
+    """The elements of `x` that a parsed index names; with `steps_gather` no slice takes every other one."""
     gathers = options.mode is not None and GatherScatterMode.from_any(options.mode) in (FILL_OR_DROP, ONE_HOT)
     if index.is_whole():
         return _with_axes_of(x if isinstance(x, Array) else array_of(x), index)
-    if gathers or index.has_arrays():
-        return _gathered(x, operands, index, options)
     on_axes = index.on_axes()
+    has_steps = any(keeps_axis(e) and abs(e.step) != 1 for _, e in on_axes)
+    if gathers or index.has_arrays() or steps_gather and has_steps:
+        return _gathered(x, operands, index, options)
     if not all(map(is_int, index.shape)):
         if any(keeps_axis(e) and not e.is_whole(index.shape[a]) for a, e in on_axes):
             return _gathered(x, operands, index, options)
     elif all(_is_static(e, index.shape[a], options.wrap_negative_indices) for a, e in on_axes):
         return _with_axes_of(_sliced(x, index), index)
-    if any(keeps_axis(e) and abs(e.step) != 1 for _, e in on_axes):
+    if has_steps:
         return _gathered(x, operands, index, options)
     return _with_axes_of(_dynamic_sliced(x, operands, index, options), index)
 

@@ -248,3 +248,15 @@ def test_what_no_constraint_says_lies_as_xla_leaves_it():
         """,
         run=over_mixed_axes,
     )
+
+
+def test_an_eager_index_with_steps_gathers():
+    same(
+        """
+        [r[:, ::2], r[:, ::-1], r[:, 1:3], c[::2], o[::3]]
+        jax.jit(lambda x: x[::2])(e)
+        """,
+        setting="explicit",
+        **GIVEN,
+    )
+    same_errors([(f"e[{i}]", ".at[...].get(out_sharding=)") for i in ("::2", ":, 1::2")], setting="explicit", **GIVEN)
