@@ -55,6 +55,7 @@ class Stage:
     out_tree: Any
     _name: str
     _flat_avals: Sequence[ShapedArray]
+    _arg_names: Sequence[str]
     _donated: Sequence[bool]
     _out_avals: Sequence[ShapedArray]
     _out_shardings: Sequence = ()
@@ -65,6 +66,7 @@ class Stage:
         self._name, self.in_tree, self.out_tree = stage._name, stage.in_tree, stage.out_tree
         self._flat_avals, self._donated = stage._flat_avals, stage._donated
         self._out_avals, self._out_shardings, self._left = stage._out_avals, stage._out_shardings, stage._left
+        self._arg_names = stage._arg_names
 
     in_avals = property(lambda self: self.in_tree.unflatten(self._flat_avals))
 
@@ -97,6 +99,7 @@ class Traced(Stage):
         self._name, self.in_tree, self.out_tree = wrapped.name, treedef, call.out_tree
         self._donated = wrapped.donated(treedef, static)
         self._flat_avals = call.closed.in_avals[len(call.captured) :]
+        self._arg_names = (call.closed.debug_info.arg_names or ())[len(call.captured) :]
         self._out_avals = call.closed.out_avals
         self._out_shardings = specified(wrapped.shardings(call, treedef)[1])
         if layouts := wrapped.layouts(call, treedef)[1]:
@@ -308,7 +311,7 @@ class Compiled(Stage):
         for name in _COMPILED:
             setattr(self, name, state[name])
         self.in_tree, self.out_tree, self._programs, self._captured = in_tree, out_tree, Memory().programs, []
-        self._executable = Executable.restored(loaded, state["executable"])
+        self._executable, self._arg_names = Executable.restored(loaded, state["executable"]), ()
         return self
 
     def as_text(self) -> str:
@@ -421,18 +424,23 @@ class Compiled(Stage):
                 f"Function compiled with input pytree does not match the input pytree it was called with: "
                 f"{self._name} was compiled for {self.in_tree}, called with {treedef}"
             )
-        for i, (x, want) in enumerate(zip(leaves, self._flat_avals, strict=True)):
+        known = len(self._arg_names) == len(leaves)
+        names, wrong = self._arg_names if known else map(str, range(len(leaves))), []
+        for x, want, name in zip(leaves, self._flat_avals, names, strict=True):
             if isinstance(x, Tracer):
                 raise TypeError(
                     "Cannot apply JAX transformations to a function lowered and compiled for a particular "
-                    f"signature. Argument {i} of {self._name} is a traced value, {x!r}"
+                    f"signature. Argument '{name}' of {self._name} is a traced value, {x!r}"
                 )
             have = typeof(x)
             if have is not want and (have.shape, have.dtype) != (want.shape, want.dtype):
-                raise TypeError(
-                    "Argument types differ from the types for which this computation was compiled. Argument "
-                    f"{i} of {self._name}: compiled for {want.str_short()}, called with {have.str_short()}"
-                )
+                types = f"compiled with {want.str_short()} and called with {have.str_short()}"
+                wrong.append(f"Argument '{name}' {types}")
+        if wrong:
+            raise TypeError(
+                f"{self._name}: Argument types differ from the types for which this computation was compiled. "
+                "The mismatches are:\n" + "\n".join(wrong)
+            )
 
     def _check_shardings(self, arrays: Sequence[Any]) -> None:
         wrong = [
