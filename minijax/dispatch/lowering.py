@@ -52,8 +52,8 @@ def lower_program(
     on_one = ordered_effects.filter_in(closed.effects) if placement.num_devices > 1 else []
     if unshardable := shardable_ordered_effects.filter_not_in(on_one):
         raise ValueError(f"The following ordered effects are not supported for more than 1 device: {unshardable}")
-    shapes = [a.shape for a in closed.in_avals if isinstance(a, ShapedArray)]
-    keeps = options.keep_unused or bool(variables_of(shapes))  # for all sizes are to be checked
+    variables = variables_of([a.shape for a in closed.in_avals if isinstance(a, ShapedArray)])
+    keeps = options.keep_unused or bool(variables)  # for all sizes are to be checked
     pruned, reads = prune_closed(closed, (True,) * len(closed.outvars), keeps)
     used = tuple(i for i, is_read in enumerate(reads) if is_read)
     donated = tuple(options.donated[i] for i in used) if options.donated else ()
@@ -86,6 +86,7 @@ def lower_program(
     names["scope"] = f"jit({options.name})"
     exporting: dict[str, Any] = {} if options.export is None else dict(for_export=True, overrides=dict(options.export))
     arguments: dict[str, Any] = dict(donated=donated, hoisted=list(as_arguments), devices=placement.devices)
+    arguments["variables"] = variables
     with profiler.TraceAnnotation("lower_sharding_computation"):
         text = module.lower_jaxpr(pruned, platforms=platforms, **names, **arguments, **laid, **exporting)
     return Lowered(text, pruned, used, hidden, donated, placement, options.name)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from minijax.base import source, stack
-from minijax.base.symbolic_solver import solved, variables_of
+from minijax.base.symbolic_solver import solved
 from minijax.hlo import spell
 from minijax.hlo.emitter import Emitter, jaxpr_body, ordered_in
 from minijax.hlo.locations import Located, Surroundings
@@ -16,7 +16,7 @@ from minijax.hlo.sizes import SizesOfArguments
 from minijax.hlo.spell import type_of
 from minijax.hlo.writer import PLATFORM_INDEX, global_attributes
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, Var
-from minijax.ir.types import Aval, ShapedArray, token_type
+from minijax.ir.types import Aval, token_type
 from minijax.partition.layouts import Layout
 
 
@@ -57,15 +57,17 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platforms: Sequence[str] = ("
                 memory_kinds: Sequence[str] | None = None,
                 devices: Sequence[Any] = (), attributes: Mapping[str, str] | None = None,
                 mesh: Any = None, preamble: Sequence[str] = (), scope: str = "", manual: Any = None,
-                for_export: bool = False, overrides: Mapping[Any, Callable] = {}) -> Module:  # fmt: skip
+                variables: Sequence[str] = (), for_export: bool = False,
+                overrides: Mapping[Any, Callable] = {}) -> Module:  # fmt: skip
     """The module of a program whose unread arguments and dead equations the caller has dropped.
 
     The constants `hoisted` become arguments after the user's; the others are written into the text.
     Attributes are texts by name; shardings, for several partitions, may be None: then XLA chooses.
     `memory_kinds` are those of the results, where a program uses several: then the shardings' are written
     too. `scope` goes before the names of operations in locations. `manual` are the mesh and its axes if the
-    program is that of one device. A program for several platforms takes the index of the present one first. What is
-    written `for_export` has jax's calling convention. `overrides` lower equations of primitives instead of these.
+    program is that of one device. `variables` are the dimension variables of its arguments. A program for several
+    platforms takes the index of the present one first. What is written `for_export` has jax's calling convention.
+    `overrides` lower equations of primitives instead of these.
     """
     e = Emitter(*platforms)
     e.for_export, e.rule_of = for_export, rules_of(e, overrides)
@@ -81,7 +83,6 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platforms: Sequence[str] = ("
     result_attrs = _with_shardings(e, result_attrs, jaxpr.out_avals, out_shardings)
     tokens, hoisted_avals = [token_type] * len(ordered), [v.aval for v in hoisted]
     index = [PLATFORM_INDEX] * (len(platforms) > 1)
-    variables = variables_of([a.shape for a in jaxpr.in_avals if isinstance(a, ShapedArray)])
     leading = [*index, *variables]
     e.is_polymorphic |= bool(variables)
     ins = [*map(e.global_type, index), *tokens, *jaxpr.in_avals, *hoisted_avals]
