@@ -61,25 +61,11 @@ def lower_program(
     as_arguments = {v: of_type(c, v.aval) for v, c in constants if v in lifted or _is_large(v.aval)}
     if options.export is not None:
         as_arguments.clear()
-    hidden = list(as_arguments.values())
-    info = pruned.debug_info
-    laid: dict[str, Any] = {}
-    if placement.is_sharded or options.export is not None and placement.in_shardings:
-        ins: list = [placement.in_shardings[i] for i in used]
-        if placement.devices:
-            hidden = on_mesh(hidden, placement)
-            ins += [c._sig.sharding for c in hidden]
-        else:
-            ins += [placement.replicated()] * len(hidden)
-        laid = dict(in_shardings=ins, out_shardings=placement.out_shardings, num_partitions=placement.num_devices)
-        laid["mesh"] = placement.mesh
-        laid["memory_kinds"] = placement.memory_kinds(pruned.out_avals)
-    if placement.in_layouts or placement.out_layouts:
-        laid["arg_attrs"] = module.layout_attributes([placement.in_layouts[i] for i in used])
-        laid["result_attrs"] = module.layout_attributes(placement.out_layouts)
+    hidden, laid = _laid(list(as_arguments.values()), pruned, used, options, placement)
     platforms = platforms or (client.lowering_platform(placement.devices[0]),)
     if options.donated:
         _check_donation(platforms)
+    info = pruned.debug_info
     names: dict[str, Any] = dict(
         name=f"jit_{options.name}", arg_names=info.arg_names, result_names=_result_names(info, pruned)
     )
@@ -90,6 +76,27 @@ def lower_program(
     with profiler.TraceAnnotation("lower_sharding_computation"):
         text = module.lower_jaxpr(pruned, platforms=platforms, **names, **arguments, **laid, **exporting)
     return Lowered(text, pruned, used, hidden, donated, placement, options.name)
+
+
+def _laid(
+    hidden: list, closed: ClosedJaxpr, used: Sequence[int], options: ProgramOptions, placement: Placement
+) -> tuple[list, dict[str, Any]]:
+    """The hidden arguments where the program wants them, and what its text says of how arguments and results lie."""
+    laid: dict[str, Any] = {}
+    if placement.is_sharded or options.export is not None and placement.in_shardings:
+        ins: list = [placement.in_shardings[i] for i in used]
+        if placement.devices:
+            hidden = on_mesh(hidden, placement)
+            ins += [c._sig.sharding for c in hidden]
+        else:
+            ins += [placement.replicated()] * len(hidden)
+        laid = dict(in_shardings=ins, out_shardings=placement.out_shardings, num_partitions=placement.num_devices)
+        laid["mesh"] = placement.mesh
+        laid["memory_kinds"] = placement.memory_kinds(closed.out_avals)
+    if placement.in_layouts or placement.out_layouts:
+        laid["arg_attrs"] = module.layout_attributes([placement.in_layouts[i] for i in used])
+        laid["result_attrs"] = module.layout_attributes(placement.out_layouts)
+    return hidden, laid
 
 
 _DONATING = ("cpu", "cuda", "rocm", "tpu", "neuron")
