@@ -77,8 +77,8 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platforms: Sequence[str] = ("
     e.explicit = constraining(mesh) if is_split and mesh is not None else None
     e.preamble += preamble
     jaxpr, ordered = closed.jaxpr, ordered_in(closed.jaxpr)
-    layouts = [[a.get(_LAYOUT) for a in attrs or ()] for attrs in (arg_attrs, result_attrs)]
-    aliases, donors = donations(donated, jaxpr, in_shardings, out_shardings, num_partitions == 1, *layouts)
+    attrs = arg_attrs or (), result_attrs or ()
+    aliases, donors = donations(donated, jaxpr, in_shardings, out_shardings, num_partitions == 1, *attrs)
     arg_attrs = _with_shardings(e, arg_attrs, jaxpr.in_avals, in_shardings, names_memory := memory_kinds is not None)
     result_attrs = _with_shardings(e, result_attrs, jaxpr.out_avals, out_shardings)
     tokens, hoisted_avals = [token_type] * len(ordered), [v.aval for v in hoisted]
@@ -180,8 +180,8 @@ def donations(
     in_shardings: Sequence,
     out_shardings: Sequence,
     whole: bool,
-    in_layouts: Sequence = (),
-    out_layouts: Sequence = (),
+    arg_attrs: Sequence[Mapping[str, str]] = (),
+    result_attrs: Sequence[Mapping[str, str]] = (),
 ) -> tuple[dict[int, int], tuple[int, ...]]:
     """The donated arguments that alias a result, with the result, and those whose buffer XLA may give to any.
 
@@ -199,7 +199,7 @@ def donations(
     outs = [on_one_device(jaxpr.out_avals[i], out_shardings[i]) for i in fixed]
     ins = [on_one_device(a, s) for a, s in zip(jaxpr.in_avals, in_shardings, strict=False)]
     aliases = match_donated(donated, ins, outs)
-    aliases = {i: n for i, n in aliases.items() if _same_layout(i, fixed[n], in_layouts, out_layouts)}
+    aliases = {i: n for i, n in aliases.items() if _same_layout(i, fixed[n], arg_attrs, result_attrs)}
     taken = set(aliases.values())
     sizes = Counter((out.size, out.memory_space) for n, out in enumerate(outs) if n not in taken)
     donors = []
@@ -225,10 +225,10 @@ def _mode(layout):
     return "auto" if layout is Layout.AUTO else "{" + ",".join(map(str, reversed(layout.major_to_minor))) + "}"
 
 
-def _same_layout(i, out, in_layouts, out_layouts):
+def _same_layout(i, out, arg_attrs, result_attrs):
     """Whether a donated argument may be a result's memory. Raises ValueError if XLA chooses the layout of one alone."""
-    have = in_layouts[i] if in_layouts else None
-    want = out_layouts[out] if out_layouts else None
+    have = arg_attrs[i].get(_LAYOUT) if arg_attrs else None
+    want = result_attrs[out].get(_LAYOUT) if result_attrs else None
     if have != want and '"auto"' in (have, want):
         texts = ["AUTO" if mode == '"auto"' else f"{mode or 'the default'}" for mode in (have, want)]
         side = "output" if have == '"auto"' else "input"
