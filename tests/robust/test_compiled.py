@@ -97,7 +97,7 @@ def test_a_shape_without_values_is_refused():
 def test_the_errors_hold_jaxs_phrases(name):
     phrases = {
         "another shape": "Argument types differ from the types for which this computation was compiled",
-        "another rank": "Argument 'x' compiled with float32[4] and called with float32[1,4]",
+        "another rank": "Argument 'a' compiled with float32[4] and called with float32[1,4]",
         "another dtype": "Argument types differ from the types for which this computation was compiled",
         "one less": "compiled",
         "another tree": "compiled with input pytree",
