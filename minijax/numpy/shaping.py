@@ -175,9 +175,24 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
             f"broadcast_to: Incompatible shapes for broadcasting: {array.shape} and requested shape {shape}"
         )
     requested = sharding.requested_sharding("jnp.broadcast_to", out_sharding, len(shape))
+    if requested is not None:
+        _check_kept(array, requested, shape)
     if requested is None or array.shape == shape:
         return sharding.with_out_sharding("jnp.broadcast_to", moving.broadcast_to_shape(array, shape), out_sharding)
     return moving.broadcast_to_shape(array, shape, requested)
+
+
+def _check_kept(array: Any, requested: Any, shape: tuple[int, ...]) -> None:
+    """Raises ValueError where axes that are not broadcast were to be split otherwise than they are."""
+    aval, spec = typeof(array), requested.spec.padded(len(shape))
+    offset = len(shape) - aval.ndim
+    for i, (size, entry) in enumerate(zip(aval.shape, aval.entries, strict=True), offset):
+        if entry is not None and size == shape[i] and entry != spec[i]:
+            wanted = aval.update(shape=shape, sharding=requested.update(spec=spec))
+            raise ValueError(
+                f"Incompatible types for broadcasting: input type={aval.str_short()} and requested "
+                f"type={wanted.str_short()}"
+            )
 
 
 def broadcast_arrays(*args: Any) -> list:

@@ -255,9 +255,9 @@ def _pow_jvp_base(t, ans, x, y):
     if not INT.accepts(typeof(y).dtype):
         one = moving.full(typeof(y).shape, const_like(y, 1), sharding=typeof(y)._sharding)
         return mul(t, mul(y, pow(x, sub(y, one))))
-    shape, y = typeof(ans).shape, convert_element_type(y, typeof(x).dtype)
-    x, y = moving.broadcast_squeezed(x, shape), moving.broadcast_squeezed(y, shape)
-    full = lambda number: moving.full(shape, const_like(x, number), sharding=typeof(ans)._sharding)  # noqa: E731
+    shape, over, y = typeof(ans).shape, typeof(ans)._sharding, convert_element_type(y, typeof(x).dtype)
+    x, y = moving.broadcast_squeezed(x, shape, over), moving.broadcast_squeezed(y, shape, over)
+    full = lambda number: moving.full(shape, const_like(x, number), sharding=over)  # noqa: E731
     at_zero, zeros = _at(y, 0, y), full(0)
     safe = select_n(_at(y, 0, y), y, full(1))
     slope = mul(safe, pow(x, sub(y, full(1))))

@@ -336,13 +336,13 @@ def broadcast_to_shape(x: Any, shape: tuple[int, ...], sharding: Any = None) -> 
     return broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=axes, sharding=sharding)
 
 
-def broadcast_squeezed(x: Any, shape: tuple[int, ...]) -> Any:
+def broadcast_squeezed(x: Any, shape: tuple[int, ...], out_sharding: Any = None) -> Any:
     """As `broadcast_to_shape`, for what an elementwise operation broadcasts: without its sizes of 1 first."""
     have = typeof(x).shape
     if have == shape:
         return x
     axes = tuple(i for i, (n, m) in enumerate(zip(have, shape, strict=False)) if n == m)
-    return broadcast_in_dim(reshape_to(x, tuple(have[i] for i in axes)), shape, axes)
+    return broadcast_in_dim(reshape_to(x, tuple(have[i] for i in axes)), shape, axes, out_sharding=out_sharding)
 
 
 def recorder() -> JaxprTrace | None:

@@ -436,6 +436,7 @@ def _constrained(x: Any, spec: Any) -> Any:
         return transfer.to_device(x, sharding)
     if isinstance(sharding, NamedSharding):
         if sharding.mesh.are_all_axes_explicit:
+            check_fits(sharding, typeof(x), "with_sharding_constraint arguments", evenly=False)
             return _asserted(x, sharding)
         free = frozenset(i for i, entry in enumerate(sharding.spec) if entry is UNCONSTRAINED)
         if mesh is not None and sharding.mesh is mesh:
