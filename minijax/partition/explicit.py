@@ -30,8 +30,6 @@ def typed_sharding(
     mesh: AbstractMesh, entries: Entries, unreduced: frozenset = frozenset(), reduced: frozenset = frozenset()
 ) -> NamedSharding | None:
     """The sharding of a type over a mesh, None where no axis is named: such types know no mesh."""
-    if not (unreduced or reduced or any(e is not None for e in entries)):
-        return None
     return NamedSharding(mesh, PartitionSpec(*entries, unreduced=unreduced, reduced=reduced))
 
 
