@@ -137,10 +137,10 @@ def marked(x: Any, num_classes: int, *, dtype: Any, axis: int) -> Any:
     """A new axis of zeros with a one at each index; all zeros for an index out of bounds."""
     x = value("one_hot", x)
     at = dims.canonical_axis(axis, x.ndim + 1)
-    shape, split = tuple(num_classes if i == at else 1 for i in range(x.ndim + 1)), typeof(x)._sharding
-    whole = None if split is None else split.update(spec=P(*[None] * len(shape)))
-    numbers = counting.broadcasted_iota(x.dtype, shape, at, out_sharding=whole)
-    return convert(equal(moving.expand_dims(x, (at,)), numbers), dtype)
+    shape, split = tuple(num_classes if i == at else 1 for i in range(x.ndim + 1)), sharding.sharding_of_ct(typeof(x))
+    whole = split.update(spec=P(*[None] * len(shape))) if split is not None and split.mesh.explicit_axes else None
+    column = moving.expand_dims(x, (at,))
+    return convert(equal(column, counting.broadcasted_iota(x.dtype, shape, at, out_sharding=whole)), dtype)
 
 
 @jitted("put_along_axis", static=("axis", "inplace", "mode"))
