@@ -40,6 +40,7 @@ from minijax.primitives.families import (
     full_of,
     one_like,
     unary,
+    zero_like,
 )
 from minijax.primitives.zeros import add_tangents, zeros_like_aval
 
@@ -118,7 +119,7 @@ class Abs(Elementwise):
 
 def _abs_jvp(t, ans, x):
     if not dtypes.is_complex(typeof(x).dtype):
-        return select_n(ge(x, const_like(x, 0)), neg(t), t)
+        return select_n(ge(x, zero_like(x)), neg(t), t)
     turned = conj(x)
     return real(mul(t, div(turned, _ones_where_zero(convert_element_type(ans, typeof(x).dtype)))))
 
@@ -260,8 +261,7 @@ def _pow_jvp_base(t, ans, x, y):
     full = lambda number: moving.full(shape, const_like(x, number), sharding=over)  # noqa: E731
     at_zero, zeros = _at(y, 0, y), full(0)
     safe = select_n(_at(y, 0, y), y, full(1))
-    slope = mul(safe, pow(x, sub(y, full(1))))
-    return mul(t, select_n(at_zero, slope, zeros))
+    return mul(t, select_n(at_zero, mul(safe, pow(x, sub(y, full(1)))), zeros))
 
 
 def _pow_jvp_power(t, ans, x, y):
