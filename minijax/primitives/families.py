@@ -135,7 +135,7 @@ def reduced_scalars(operands: Sequence) -> list | None:
     """The operands, with scalars reduced over the Explicit axes over which others are; None if none is."""
     avals = list(map(typeof, operands))
     like = next((a for a in avals if a._sharding is not None and a.sums[1]), None)
-    scalars = [not a.shape and a._sharding is None for a in avals]
+    scalars = [not a.shape and not a.is_split for a in avals]
     if like is None or not any(scalars):
         return None
     types = [a.sharded_over(like._sharding.mesh, (), *like.sums) for a in avals]

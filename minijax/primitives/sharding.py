@@ -380,7 +380,7 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
 
 def _asserted(x: Any, sharding: NamedSharding) -> Any:
     have = typeof(x)
-    if sharding_in_type(sharding, have.ndim) != have._sharding:
+    if have.update(sharding=sharding_in_type(sharding, have.ndim)).normalize() != have.normalize():
         raise AssertionError(
             "`with_sharding_constraint` acts as an assert when all axes of mesh are of type `Explicit`: the value "
             f"lies as {have.sharding.spec}, not {sharding.spec.padded(have.ndim)}. `jax.sharding.reshard` moves it"
