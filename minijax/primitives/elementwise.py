@@ -259,8 +259,7 @@ def _pow_jvp_base(t, ans, x, y):
     shape, over, y = typeof(ans).shape, typeof(ans)._sharding, convert_element_type(y, typeof(x).dtype)
     x, y = moving.broadcast_squeezed(x, shape, over), moving.broadcast_squeezed(y, shape, over)
     full = lambda number: moving.full(shape, const_like(x, number), sharding=over)  # noqa: E731
-    at_zero, zeros = _at(y, 0, y), full(0)
-    safe = select_n(_at(y, 0, y), y, full(1))
+    at_zero, zeros, safe = _at(y, 0, y), full(0), select_n(_at(y, 0, y), y, full(1))
     return mul(t, select_n(at_zero, mul(safe, pow(x, sub(y, full(1)))), zeros))
 
 
