@@ -9,7 +9,7 @@ import numpy as np
 
 from minijax.api.vmap import vmap
 from minijax.base import dims, dtypes
-from minijax.base.symbolic import is_int
+from minijax.base.symbolic import inconclusive, is_int
 from minijax.base.util import named
 from minijax.dispatch.fused import fused
 from minijax.dispatch.jitted import jitted
@@ -68,6 +68,11 @@ def _fill_in(have: tuple, shape: Any) -> tuple[int, ...]:
         raise TypeError(f"reshape: sizes must be nonnegative or -1, got {sizes}")
     if -1 in sizes:
         if known == 0 or total % known != 0:
+            if not (is_int(known) and is_int(total)):
+                raise inconclusive(
+                    f"Cannot divide evenly the sizes of shapes {have} and {sizes}. The remainder of {total} by {known} "
+                    "should be 0."
+                )
             raise TypeError(
                 f"cannot reshape array of shape {have} (size {total}) into shape {sizes} because the product "
                 f"of specified axis sizes ({known}) does not evenly divide {total}"
@@ -360,8 +365,9 @@ def _split(name: str, ary: Any, sections: Any, axis: int, equal: bool) -> list:
         sizes = [b - a for a, b in zip(cuts, cuts[1:], strict=False)]
     else:
         count = concrete(sections, name, "indices_or_sections")
-        count = int(count) if is_int(count) else count
-        part, rest = divmod(size, count)
+        if not is_int(count):
+            raise ValueError(f"jax.numpy.{name} with a symbolic number of sections is not supported, got {count}")
+        part, rest = divmod(size, count := int(count))
         if rest and equal:
             raise ValueError(f"{name}: array split does not result in an equal division: rest is {rest}")
         sizes = [part + (i < rest) for i in range(count)]
