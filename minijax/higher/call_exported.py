@@ -132,7 +132,8 @@ def _function(e, exported) -> str:
     """The symbol of the exported program's function, which is written at the first call."""
     key = call_exported_p, exported
     if key not in e._called:
-        parts = portable.parts_of(exported.mlir_module_serialized, symbols_of(e, f"call_exported_{exported.fun_name}"))
+        rename = symbols_of(e, f"call_exported_{exported.fun_name}")
+        parts = portable.parts_of(exported.mlir_module_serialized, rename, exported.uses_global_constants)
         merged(e, parts.meshes.values(), parts.functions)
         e._called[key] = spell.symbol(parts.main), 1
     callee, height = e._called[key]
