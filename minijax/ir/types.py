@@ -171,9 +171,9 @@ class ShapedArray(AbstractValue):
     @property
     def sums(self) -> tuple[frozenset, frozenset]:
         """The Explicit and manual axes over which values are unreduced, and reduced, as their type says."""
-        _, unreduced, reduced = self.manual_axis_type
         if self._sharding is None:
-            return unreduced, reduced
+            return self.manual_axis_type[1:]
+        _, unreduced, reduced = self.manual_axis_type
         spec = self._sharding.spec
         return spec.unreduced | unreduced, spec.reduced | reduced
 
@@ -240,7 +240,7 @@ class ShapedArray(AbstractValue):
     def to_ct_aval(self) -> "ShapedArray":
         # What each device adds to the cotangent of a value that all have (reduced) is a part of a sum (unreduced).
         tangent = self.to_tangent_aval()
-        if not any(self.sums):
+        if self._sharding is None and self.manual_axis_type is NOT_MANUAL or not any(self.sums):
             return tangent
         varying, unreduced, reduced = self.manual_axis_type
         tangent = tangent.update(manual_axis_type=ManualAxisType(varying, reduced, unreduced))

@@ -224,8 +224,11 @@ def emit_nary(e: Any, hlo: str, operands: Sequence[str], ins: Sequence, out: Sha
 def unbroadcast(ct: Any, aval: ShapedArray) -> Any:
     """Sums a cotangent over the axes along which its operand, of type `aval`, was broadcast."""
     have = typeof(ct)
-    shape, sums = have.shape, any(have.sums) or any(aval.sums)
-    if shape == aval.shape and (have._sharding == aval._sharding or sums):
+    shape, is_laid = have.shape, have._sharding == aval._sharding
+    if shape == aval.shape and is_laid:
+        return ct
+    sums = any(have.sums) or any(aval.sums)
+    if shape == aval.shape and sums:
         return ct
     if not aval.shape:
         return moving.sum_axes(ct, tuple(range(len(shape))))
