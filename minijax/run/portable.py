@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 from jaxlib import _jax
 
 from minijax.base.lazy import defer
+from minijax.hlo.regions import make_refinable
 from minijax.run import bindings
-from minijax.run.regions import make_refinable
 
 _versions = defer("jaxlib.mlir._mlir_libs._stablehlo")
 _MAGIC = b"ML\xefR"
@@ -65,7 +65,7 @@ def parts_of(artifact: bytes, rename: Callable[[str], str], is_polymorphic: bool
             ir.SymbolTable.replace_all_symbol_uses(old, new, module.operation)
             ir.SymbolTable.set_symbol_name(op, new)
     if is_polymorphic:
-        make_refinable(module, rename)
+        make_refinable(bindings, module, rename)
     for op in module.body.operations:
         is_function = isinstance(op, bindings.func.FuncOp)
         if is_function:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from minijax.hlo import spell
+from minijax.hlo.regions import REGION_BODY
 from minijax.hlo.shardy import Meshes, constraining
 from minijax.hlo.spell import int_pairs, results_of, suffix_of, type_of, types_of
 from minijax.hlo.verbs.reduction import Reduction
@@ -127,7 +128,7 @@ class Collective(Reduction):
 
     def _sized_region(self, operands, ins, outs, in_specs, out_specs, mesh, axes, body):
         """A region as Shardy has it in HLO, a function: XLA does not see into others when it refines shapes."""
-        callee = self.unique_symbol("xla.sdy.manual_computation_body")
+        callee = self.unique_symbol(REGION_BODY)
         self.program_function(f"private {callee}", body.args, body.outs, lambda args: body.build(*args))
         places = {"in": self._places(mesh, in_specs, ins), "out": self._places(mesh, out_specs, outs)}
 

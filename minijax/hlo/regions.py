@@ -1,28 +1,29 @@
-"""Exported programs over meshes, as jax writes them, made such that XLA can refine their shapes."""
+"""Exported programs over meshes, as jax writes them, made such that XLA can refine their shapes.
+
+`mlir` are the bindings of jaxlib, as a module.
+"""
 
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from minijax.run.bindings import func, ir, sdy, stablehlo
-
-_BODY = "xla.sdy.manual_computation_body"  # by this name Shardy knows such a function
+REGION_BODY = "xla.sdy.manual_computation_body"  # by this name Shardy knows such a function
 _QUOTED = re.compile(r'"([^"]*)"')
 
 
-def make_refinable(module: Any, rename: Callable[[str], str]) -> None:
+def make_refinable(mlir: Any, module: Any, rename: Callable[[str], str]) -> None:
     """Makes functions of the regions in which axes are manual, since XLA refines no shapes inside of a region.
 
     Of scalars, which sizes are computed of, it is not said how they lie: XLA would take none for a constant.
     `rename` gives names that are free.
     """
-    regions, scalars = [], []
+    regions, scalars, ir = [], [], mlir.ir
 
     def visit(op):
         name = op.operation.name
         if name == "sdy.manual_computation":
             regions.append(op.operation)
-        if name == "sdy.sharding_constraint" and _is_scalar(op.operation.operands[0]):
+        if name == "sdy.sharding_constraint" and _is_integer(mlir, op.operation.operands[0]):
             scalars.append(op.operation)
         return ir.WalkResult.ADVANCE
 
@@ -31,23 +32,24 @@ def make_refinable(module: Any, rename: Callable[[str], str]) -> None:
         for op in scalars:
             op.results[0].replace_all_uses_with(op.operands[0])
             op.erase()
-        for op, count in [(op, sum(map(_is_global, op.operands))) for op in regions]:
+        for op, count in [(op, sum([_is_global(mlir, x) for x in op.operands])) for op in regions]:
             if len(op.operands) > count:
-                _Region(module, op, count).outline(rename(_BODY))
+                _Region(mlir, module, op, count).outline(rename(REGION_BODY))
 
 
-def _is_scalar(value: Any) -> bool:
-    kind = ir.RankedTensorType(value.type)
-    return not kind.rank and isinstance(kind.element_type, ir.IntegerType)
+def _is_integer(mlir: Any, value: Any) -> bool:
+    kind = mlir.ir.RankedTensorType(value.type)
+    return not kind.rank and isinstance(kind.element_type, mlir.ir.IntegerType)
 
 
-def _is_global(value: Any) -> bool:
+def _is_global(mlir: Any, value: Any) -> bool:
     """Whether a value is a platform's index or a dimension variable, which all functions of a program take."""
+    ir = mlir.ir
     if not isinstance(value.owner, ir.Block):
         return False
     number, owner = ir.BlockArgument(value).arg_number, value.owner.owner.operation
     if owner.name == "sdy.manual_computation":
-        return _is_global(owner.operands[number])
+        return _is_global(mlir, owner.operands[number])
     if owner.name != "func.func" or "arg_attrs" not in owner.attributes:
         return False
     attrs = ir.DictAttr(ir.ArrayAttr(owner.attributes["arg_attrs"])[number])
@@ -57,14 +59,14 @@ def _is_global(value: Any) -> bool:
 class _Region:
     """A region, whose first `count` operands are globals."""
 
-    def __init__(self, module: Any, op: Any, count: int):
-        self._module, self._op, self._count = module, op, count
+    def __init__(self, mlir: Any, module: Any, op: Any, count: int):
+        self._mlir, self._module, self._op, self._count = mlir, module, op, count
         self._manual = _QUOTED.findall(str(op.attributes["manual_axes"]))
-        self._symbols = ir.SymbolTable(module.operation)
+        self._symbols = mlir.ir.SymbolTable(module.operation)
 
     def outline(self, name: str) -> None:
         """Has a function of this name in its place, between operations that cut its operands and join its results."""
-        op, count = self._op, self._count
+        ir, func, op, count = self._mlir.ir, self._mlir.func, self._op, self._count
         block = op.regions[0].blocks[0]
         (*_, end) = block.operations
         types, outs = [a.type for a in block.arguments], [x.type for x in end.operands]
@@ -86,9 +88,10 @@ class _Region:
 
     def _reshaped(self, name: str, values: Sequence, types: Sequence, side: str, skipped: int) -> Sequence:
         """Parts of whole values, or whole values of parts: each has its sizes as an operand more."""
+        ir, sdy = self._mlir.ir, self._mlir.sdy
         attr = sdy.TensorShardingPerValueAttr(self._op.attributes[f"{side}_shardings"])
         shardings = list(map(sdy.TensorShardingAttr, attr.shardings))[skipped:]
-        resize = stablehlo.divide if side == "in" else stablehlo.multiply
+        resize = self._mlir.stablehlo.divide if side == "in" else self._mlir.stablehlo.multiply
         lists = [self._sizes(x, s, resize) for x, s in zip(values, shardings, strict=True)]
         places = ", ".join([self._place(s) for s in shardings])
         how = {
@@ -110,27 +113,27 @@ class _Region:
         return str(sharding).removeprefix("#sdy.sharding").replace(str(sharding.mesh_or_ref), mesh, 1)
 
     def _mesh(self, sharding: Any) -> Any:
-        named = sharding.mesh_or_ref
-        if not isinstance(named, ir.FlatSymbolRefAttr):
-            return sdy.MeshAttr(named)
-        return sdy.MeshAttr(self._symbols[ir.FlatSymbolRefAttr(named).value].attributes["mesh"])
+        ir, named = self._mlir.ir, sharding.mesh_or_ref
+        if isinstance(named, ir.FlatSymbolRefAttr):
+            named = self._symbols[ir.FlatSymbolRefAttr(named).value].attributes["mesh"]
+        return self._mlir.sdy.MeshAttr(named)
 
     def _sizes(self, value: Any, sharding: Any, resize: Callable) -> Any:
         """The sizes of a value, divided by or multiplied with how many parts there are, as a list."""
+        sdy, stablehlo = self._mlir.sdy, self._mlir.stablehlo
         counts = {a.name: a.size for a in map(sdy.MeshAxisAttr, self._mesh(sharding).axes)}
         parts = []
         for axis, dim in enumerate(sharding.dimension_shardings):
             size = stablehlo.get_dimension_size(value, axis)
             for ref in map(sdy.AxisRefAttr, sdy.DimensionShardingAttr(dim).axes):
                 if ref.name in self._manual:
-                    size = resize(size, _numbers([], counts[ref.name]))
-            parts.append(stablehlo.reshape(_type_of([1]), size))
-        return stablehlo.concatenate(parts, 0) if parts else _numbers([0], [])
+                    size = resize(size, self._numbers([], counts[ref.name]))
+            parts.append(stablehlo.reshape(self._type([1]), size))
+        return stablehlo.concatenate(parts, 0) if parts else self._numbers([0], [])
 
+    def _type(self, shape: Sequence[int]) -> Any:
+        return self._mlir.ir.RankedTensorType.get(shape, self._mlir.ir.IntegerType.get_signless(32))
 
-def _type_of(shape: Sequence[int]) -> Any:
-    return ir.RankedTensorType.get(shape, ir.IntegerType.get_signless(32))
-
-
-def _numbers(shape: Sequence[int], values: Any) -> Any:
-    return stablehlo.constant(ir.DenseElementsAttr(ir.Attribute.parse(f"dense<{values}> : {_type_of(shape)}")))
+    def _numbers(self, shape: Sequence[int], values: Any) -> Any:
+        attr = self._mlir.ir.Attribute.parse(f"dense<{values}> : {self._type(shape)}")
+        return self._mlir.stablehlo.constant(self._mlir.ir.DenseElementsAttr(attr))
