@@ -67,17 +67,20 @@ def _fill_in(have: tuple, shape: Any) -> tuple[int, ...]:
     if any(is_int(n) and n < -1 for n in sizes):
         raise TypeError(f"reshape: sizes must be nonnegative or -1, got {sizes}")
     if -1 in sizes:
-        if known == 0 or total % known != 0:
-            if not (is_int(known) and is_int(total)):
+        # A constraint may say it of either sign.
+        divisor = next((n for n in (known, -known) if n != 0 and total % n == 0), None)
+        if divisor is None:
+            if known != 0 and not (is_int(known) and is_int(total)):
                 raise inconclusive(
-                    f"Cannot divide evenly the sizes of shapes {have} and {sizes}. The remainder of {total} by {known} "
+                    f"Cannot divide evenly the sizes of shapes {have} and {sizes}. The remainder {total % known} "
                     "should be 0."
                 )
             raise TypeError(
                 f"cannot reshape array of shape {have} (size {total}) into shape {sizes} because the product "
                 f"of specified axis sizes ({known}) does not evenly divide {total}"
             )
-        return tuple(total // known if n == -1 else n for n in sizes)
+        part = total // divisor if divisor is known else -(total // divisor)
+        return tuple(part if n == -1 else n for n in sizes)
     if known != total:
         raise TypeError(f"cannot reshape array of shape {have} (size {total}) into shape {sizes} (size {known})")
     return sizes

@@ -168,3 +168,15 @@ def test_refused_programs(spec, line, words):
             exported(package, spec, line)
         classes.append(caught.type.__name__)
     assert classes[0] == classes[1]
+
+
+@pytest.mark.parametrize("constraint", ["mod(a, 4) == 0", "mod(a, -4) == 0"])
+def test_constraints_say_what_is_divided(constraint):
+    """jax takes the second, as its messages have it; the first it cannot use here."""
+    jax, export = importlib.import_module("minijax"), importlib.import_module("minijax.export")
+    described = jax.ShapeDtypeStruct(export.symbolic_shape("a", constraints=[constraint]), np.float32)
+    program = export.export(jax.jit(lambda x: x.reshape(4, -1)))(described)
+    for size in (4, 12):
+        assert program.call(np.arange(size, dtype=np.float32)).shape == (4, size // 4)
+    with pytest.raises(ValueError, match="symbolic shape constraint"):
+        program.call(np.arange(6, dtype=np.float32))
