@@ -114,3 +114,38 @@ def test_other_sizes_of_axes_are_refused():
     side = Side(compare.ours(), "shard_map", SHARD_MAP[1])
     with pytest.raises(ValueError, match=r"Division had remainder 4 when computing the value of 'a'"):
         side.exported().call(side.jax.device_put(np.ones((12, 3), np.float32), side.shardings[0]))
+
+
+def test_derivatives_and_programs_that_call_them_over_another_mesh():
+    """A region says its mesh by its axes: the meshes of a program have other names where another calls it."""
+    line = '4*a, b: x | jnp.sin(x) * x.shape[0] + lax.psum(x.sum(), "x") | P("x")'
+    ours, theirs = (Side(package, "shard_map", line) for package in (compare.ours(), compare.theirs()))
+    sizes = SIZES[1]
+    of_both = [ours.exported(), ours.export.deserialize(theirs.exported().serialize(vjp_order=1))]
+    for program in of_both:
+        read = theirs.export.deserialize(of_both[0].serialize(vjp_order=1))
+        derivatives = [s.jax.grad(lambda x, p=p: (p.call(x) ** 2).sum()) for s, p in ((ours, program), (theirs, read))]
+        want = theirs.results(theirs.jax.grad(lambda x: (theirs.function(x) ** 2).sum()), sizes)
+        for side, derivative in zip((ours, theirs), derivatives, strict=True):
+            np.testing.assert_allclose(side.results(derivative, sizes), want, rtol=1e-5)
+
+        mesh = ours.jax.make_mesh((2, 4), ("u", "v"), axis_types=(ours.jax.sharding.AxisType.Auto,) * 2)
+        lies = ours.jax.sharding.NamedSharding(mesh, ours.jax.P("v"))
+        outer = ours.jax.jit(lambda x, p=program: p.call(x) * 2 + x.shape[0], in_shardings=lies, out_shardings=lies)
+        described = ours.jax.ShapeDtypeStruct(ours.export.symbolic_shape("8*a, b"), np.float32)
+        blob = ours.export.export(outer)(described).serialize()
+        want = [2 * x + 8 for x in theirs.results(theirs.function, sizes)]
+        for side in (ours, theirs):
+            got = side.results(side.export.deserialize(blob).call, sizes)
+            np.testing.assert_allclose(got, want, rtol=1e-5)
+
+
+@pytest.mark.parametrize("shape", ["8, 3", "4*a, 3"])
+def test_which_platform_it_is_is_known_inside(shape):
+    line = f'{shape}: x | lax.platform_dependent(x, cpu=lambda x: x * 2, default=lambda x: x * 3) | P("x")'
+    side, other = (Side(package, "shard_map", line) for package in (compare.ours(), compare.theirs()))
+    described = side.jax.ShapeDtypeStruct(side.export.symbolic_shape(shape), np.float32, sharding=side.shardings[0])
+    program = side.export.export(side.function, platforms=("tpu", "cpu"))(described)
+    for reader, read in ((side, program), (other, other.export.deserialize(program.serialize()))):
+        x = reader.jax.device_put(np.ones((8, 3), np.float32), reader.shardings[0])
+        np.testing.assert_array_equal(read.call(x), np.full((8, 3), 2.0))
