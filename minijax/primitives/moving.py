@@ -470,8 +470,8 @@ def broadcast_axis(x: Any, size: int | Axis, at: int) -> Any:
     """`x` repeated along a new axis, of a size or that which `vmap` adds."""
     aval = typeof(x)
     if isinstance(size, Axis):
-        # A host value is split nowhere, in jax too.
-        if size.entry is not None and type(aval) is ShapedArray and isinstance(x, Array):
+        # What knows no mesh is split nowhere, in jax too.
+        if size.entry is not None and type(aval) is ShapedArray and aval._sharding is not None:
             wide = aval.with_axis(at, size.size, size.entry, size.mesh)
             return broadcast_as(x, wide, other_axes(wide.ndim, (at,)))
         size = size.size
