@@ -18,8 +18,15 @@ from minijax.dispatch.jit import specified
 from minijax.dispatch.jitted import Jitted, Memory, Traced as TracedCall
 from minijax.dispatch.lowering import Lowered as Program, lower_program, lowering_logged
 from minijax.dispatch.operands import operands_of, parse
-from minijax.dispatch.placement import Placement, ProgramOptions, choose_placement, on_devices, over_abstract_context
-from minijax.ir.body import argument_names, check_aliases, leaf_types
+from minijax.dispatch.placement import (
+    Leaving,
+    Placement,
+    ProgramOptions,
+    choose_placement,
+    on_devices,
+    over_abstract_context,
+)
+from minijax.ir.body import argument_names, argument_paths, check_aliases, leaf_types
 from minijax.ir.hitypes import full_type
 from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.refs import AbstractRef, is_ref
@@ -125,13 +132,14 @@ class Traced(Stage):
             return self.lojax.lower(lowering_platforms=lowering_platforms)
         return self._lowered(tuple(lowering_platforms or ()))
 
-    def _lowered(self, platforms: tuple[str, ...], export: tuple | None = None) -> "Lowered":
-        """As `lower`; `export`, of a program that is to leave the process, are rules that lower instead of others."""
+    def _lowered(self, platforms: tuple[str, ...], rules: tuple | None = None) -> "Lowered":
+        """As `lower`; of a program that is to leave the process, `rules` lower instead of others."""
         options, closed = self._program_options(), self._call.closed
+        if rules is not None:
+            captured = ("",) * len(self._call.captured)
+            options = options._replace(export=Leaving(rules, (*captured, *argument_paths(self.in_tree))))
         if any(written := [type(a) is AbstractRef for a in closed.in_avals]):
             options, closed = _over_values(options, written), discharged(closed)
-        if export is not None:
-            options = options._replace(export=export)
         signatures = [*[_signature(x, x.aval) for x in self._call.captured], *self._signatures]
         placement = choose_placement(signatures, options, closed)
         if platforms:

@@ -17,6 +17,13 @@ from minijax.run import client
 from minijax.run.array import Signature
 
 
+class Leaving(NamedTuple):
+    """How a program is lowered that is to leave the process."""
+
+    rules: tuple[tuple[Any, Any], ...]  # primitives, and what lowers them instead of them
+    paths: tuple[str, ...]  # where its arguments are among those of a call, as messages say
+
+
 class ProgramOptions(NamedTuple):
     """How a jaxpr is compiled, besides what it computes."""
 
@@ -29,7 +36,7 @@ class ProgramOptions(NamedTuple):
     out_shardings: tuple[Sharding | None, ...] = ()  # None: as XLA likes
     in_layouts: tuple = ()  # None: as the argument's
     out_layouts: tuple = ()  # None: the default one
-    export: tuple | None = None  # of a program that is to leave the process: (primitive, what lowers it instead)
+    export: Leaving | None = None
     is_pjit: bool = False  # then the mesh that it runs on is that of `with mesh:`
 
     @property

@@ -57,7 +57,7 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platforms: Sequence[str] = ("
                 memory_kinds: Sequence[str] | None = None,
                 devices: Sequence[Any] = (), attributes: Mapping[str, str] | None = None,
                 mesh: Any = None, preamble: Sequence[str] = (), scope: str = "", manual: Any = None,
-                variables: Sequence[str] = (), for_export: bool = False,
+                variables: Sequence[str] = (), for_export: bool = False, arg_paths: Sequence[str] | None = None,
                 overrides: Mapping[Any, Callable] = {}) -> Module:  # fmt: skip
     """The module of a program whose unread arguments and dead equations the caller has dropped.
 
@@ -66,8 +66,8 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platforms: Sequence[str] = ("
     `memory_kinds` are those of the results, where a program uses several: then the shardings' are written
     too. `scope` goes before the names of operations in locations. `manual` are the mesh and its axes if the
     program is that of one device. `variables` are the dimension variables of its arguments. A program for several
-    platforms takes the index of the present one first. What is written `for_export` has jax's calling convention.
-    `overrides` lower equations of primitives instead of these.
+    platforms takes the index of the present one first. What is written `for_export` has jax's calling convention;
+    `arg_paths` are what its messages call arguments. `overrides` lower equations of primitives instead of these.
     """
     e = Emitter(*platforms)
     e.for_export, e.rule_of = for_export, rules_of(e, overrides)
@@ -110,7 +110,7 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platforms: Sequence[str] = ("
         return [*e.tokens.values(), *_annotated(e, results, jaxpr.out_avals, out_shardings, memory_kinds)]
 
     before = len(index) + len(ordered)
-    sizes = lambda args: _sizes(e, jaxpr.in_avals, args[before:], arg_names)  # noqa: E731
+    sizes = lambda args: _sizes(e, jaxpr.in_avals, args[before:], arg_paths or arg_names)  # noqa: E731
     is_wrapped = variables or (for_export and ordered)
     e.function(main.head, len(ins), main.wrapped(e, body, len(index), variables, sizes) if is_wrapped else body, outs)
     e.functions[0][0] = e.meshes.on_a_mesh(e.functions[0][0])
