@@ -3,19 +3,20 @@
 import functools
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from minijax.base.dtypes import canonicalize_dtype
 from minijax.base.naming import known_as
 from minijax.ir.hitypes import full_type
 from minijax.ir.refs import AbstractRef, Ref
-from minijax.ir.types import AbstractValue, ManualAxisType, ShapedArray, checked_type, hi_classes
+from minijax.ir.types import AbstractValue, ManualAxisType, ShapedArray, checked_type, hi_classes, register_value_type
 from minijax.partition import meshes
 from minijax.partition.explicit import sharding_in_type
 from minijax.partition.layouts import Format, check_not_auto
 from minijax.partition.memory import Device
 from minijax.partition.shardings import NamedSharding, PartitionSpec, Sharding
-from minijax.run.array import ArrayImpl
+from minijax.run.array import ArrayImpl, Signature, signature
+from minijax.run.client import default_device, single_device_sharding
 
 
 @known_as("jax.ShapeDtypeStruct")
@@ -68,6 +69,16 @@ class ShapeDtypeStruct:
         if isinstance(a, ArrayImpl | ShapeDtypeStruct):
             return described_as.update(sharding=a.format if placed else None)
         return described_as
+
+    # As arguments of programs that do not read them these are like arrays.
+    @property
+    def _sig(self) -> Signature:
+        place = self.sharding or single_device_sharding(default_device())
+        return signature(abstract(self), place, self.sharding is not None)
+
+    @property
+    def _raw(self) -> NoReturn:
+        raise TypeError(f"Argument of shape {abstract(self).str_short()} of type {type(self)} is not a valid JAX type.")
 
     def __len__(self):
         if not self.shape:
@@ -143,7 +154,7 @@ def typeof(x: Any) -> AbstractValue:
 
     Raises TypeError if `x` is none of these, OverflowError for an int that its type cannot hold.
     """
-    return abstract(x) if isinstance(x, ShapeDtypeStruct) else checked_type(x)
+    return checked_type(x)
 
 
 def abstract(x: Any) -> Any:
@@ -165,6 +176,9 @@ def abstract(x: Any) -> Any:
     if hasattr(x, "shape") and hasattr(x, "dtype") and not hasattr(x, "__array__"):
         return ShapedArray(x.shape, canonicalize_dtype(x.dtype, True), getattr(x, "weak_type", False))
     return checked_type(x)
+
+
+register_value_type(ShapeDtypeStruct, abstract)
 
 
 def described(aval: Any) -> Any:

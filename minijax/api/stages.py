@@ -439,7 +439,7 @@ class Compiled(Stage):
             f"Argument {i} of {self._name} with shape {arrays[i].aval.str_short()}:\n"
             f"  Passed sharding: {arrays[i].sharding}\n  Required sharding: {required}"
             for i, required in zip(self._executable.used, self._executable.in_shardings, strict=True)
-            if arrays[i].committed and not has_sharding(arrays[i]._sig, required)
+            if arrays[i]._sig.committed and not has_sharding(arrays[i]._sig, required)
         ]
         if wrong:
             raise ValueError(
@@ -450,7 +450,7 @@ class Compiled(Stage):
             f"Argument {i} of {self._name} with shape {arrays[i].aval.str_short()}:\n"
             f"  Passed layout: {arrays[i].format.layout}\n  Required layout: {shown(required, arrays[i].ndim)}"
             for i, required in zip(self._executable.used, self._executable.in_layouts, strict=True)
-            if arrays[i].committed and arrays[i]._sig.layout != required
+            if arrays[i]._sig.committed and arrays[i]._sig.layout != required
         ]
         if wrong:
             raise ValueError(

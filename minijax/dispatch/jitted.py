@@ -258,7 +258,7 @@ class Jitted:
         count = self.memory.count
         traced = self.traced(operands, treedef, static)
         if count == self.memory.count:
-            avals = tuple([x.aval for x in operands])
+            avals = tuple([x._sig.aval for x in operands])
             self._note((*state.trace_key(), avals, treedef, static), operands, traced.info, is_trace=False)
         if traced.captured:
             return None

@@ -37,7 +37,7 @@ class _Operands(dict):
     """By the type of a leaf, what makes an array of it."""
 
     def __missing__(self, kind: type) -> Callable[[Any], ArrayImpl]:
-        if kind in array_types:
+        if hasattr(kind, "_sig"):  # arrays, and what says of which type it is without being one
             make = _unchanged
         elif kind in hi_classes:
             make = _of_users_type
