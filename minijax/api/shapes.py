@@ -9,7 +9,7 @@ from minijax.base.dtypes import canonicalize_dtype
 from minijax.base.naming import known_as
 from minijax.ir.hitypes import full_type
 from minijax.ir.refs import AbstractRef, Ref
-from minijax.ir.types import AbstractValue, ManualAxisType, ShapedArray, checked_type, hi_classes, register_value_type
+from minijax.ir.types import AbstractValue, ManualAxisType, ShapedArray, checked_type, hi_classes, token_type
 from minijax.partition import meshes
 from minijax.partition.explicit import sharding_in_type
 from minijax.partition.layouts import Format, check_not_auto
@@ -70,7 +70,7 @@ class ShapeDtypeStruct:
             return described_as.update(sharding=a.format if placed else None)
         return described_as
 
-    # As arguments of programs that do not read them these are like arrays.
+    # As arguments of a program that does not read them these are like arrays.
     @property
     def _sig(self) -> Signature:
         place = self.sharding or single_device_sharding(default_device())
@@ -154,7 +154,7 @@ def typeof(x: Any) -> AbstractValue:
 
     Raises TypeError if `x` is none of these, OverflowError for an int that its type cannot hold.
     """
-    return checked_type(x)
+    return abstract(x) if isinstance(x, ShapeDtypeStruct) else checked_type(x)
 
 
 def abstract(x: Any) -> Any:
@@ -178,12 +178,9 @@ def abstract(x: Any) -> Any:
     return checked_type(x)
 
 
-register_value_type(ShapeDtypeStruct, abstract)
-
-
 def described(aval: Any) -> Any:
     """A type as the user sees it."""
-    if aval.is_high:
+    if aval.is_high or aval is token_type:
         return aval
     sharding = kind = None
     if type(aval) is ShapedArray:

@@ -17,7 +17,7 @@ from minijax.dispatch.explain import CacheInfo, Explanation, why
 from minijax.dispatch.jit import specified
 from minijax.dispatch.jitted import Jitted, Memory, Traced as TracedCall
 from minijax.dispatch.lowering import Lowered as Program, lower_program, lowering_logged
-from minijax.dispatch.operands import operands_of, parse
+from minijax.dispatch.operands import argument_type, operands_of, parse
 from minijax.dispatch.placement import Placement, ProgramOptions, choose_placement, on_devices, over_abstract_context
 from minijax.ir.body import argument_names, check_aliases, leaf_types
 from minijax.ir.hitypes import full_type
@@ -427,7 +427,7 @@ class Compiled(Stage):
                     "Cannot apply JAX transformations to a function lowered and compiled for a particular "
                     f"signature. Argument {i} of {self._name} is a traced value, {x!r}"
                 )
-            have = typeof(x)
+            have = argument_type(x)
             if have is not want and (have.shape, have.dtype) != (want.shape, want.dtype):
                 raise TypeError(
                     "Argument types differ from the types for which this computation was compiled. Argument "

@@ -234,6 +234,7 @@ def _out(fun: Callable, x: Any, d: int | None, out_axis: int | None, axis: Axis,
             raise ValueError(
                 f"{unnamed if axis.name is None else named}: the output at {path} of {function_name(fun)} is mapped"
             )
+        typeof(x)  # which refuses what is no value
         return x
     ndim = typeof(x).ndim + (d is None)
     if not -ndim <= out_axis < ndim:

@@ -1,5 +1,6 @@
 """`Array`: our own class around a raw jaxlib array, which never leaves this room."""
 
+import copy
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -19,6 +20,7 @@ from minijax.partition.layouts import Format, shown
 from minijax.partition.meshes import AbstractMesh
 from minijax.partition.shardings import NamedSharding
 from minijax.run import buffers, client, dlpack, host, host_calls, strings
+from minijax.run.token import Token
 
 collect_garbage = _jax.collect_garbage  # jaxlib keeps a traceback of each launch until it is called
 
@@ -61,6 +63,8 @@ def signature(aval: ShapedArray, sharding: Any, committed: bool, layout: Any = N
 
 def _new_signature(key):
     aval, sharding, committed, layout = key
+    if aval is types.token_type:
+        return _signatures.setdefault(key, _token_signature(sharding))
     if aval.memory_space is not sharding._memory_space:
         aval = aval.in_space(sharding._memory_space)
         return _signatures.setdefault(key, signature(aval, sharding, committed, layout))
@@ -85,6 +89,13 @@ def _new_signature(key):
     if len(_signatures) >= _MAX_SIGNATURES:
         _signatures.clear()
     return _signatures.setdefault(key, sig)
+
+
+def _token_signature(sharding):
+    """That of a token: jaxlib takes it for an array without elements, and it goes wherever it is needed."""
+    sig = copy.copy(signature(ShapedArray((0,), np.bool_), sharding, False))
+    sig.aval, sig.wrap, sig.device = types.token_type, Token, sharding._device_assignment[0]
+    return sig
 
 
 def _wrapper(aval):

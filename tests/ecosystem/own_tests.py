@@ -85,7 +85,15 @@ class Side:
         report = self.folder / f"{self.name}.xml"
         report.unlink(missing_ok=True)
         start = ["-m", "minijax"] if self.name == "minijax" else []
-        options = ["-q", "-p", "no:cacheprovider", "--continue-on-collection-errors", "-o", "junit_family=xunit1", f"--junitxml={report}"]
+        options = [
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "--continue-on-collection-errors",
+            "-o",
+            "junit_family=xunit1",
+            f"--junitxml={report}",
+        ]
         env = {**os.environ, "PYTHONPATH": f"{source}{os.pathsep}{ROOT}", "PYTHONWARNINGS": "ignore"}
         env.pop("XLA_FLAGS", None)
         command = [self._python, *start, "-c", PYTEST.format(first=first), *options, *tests]
