@@ -448,10 +448,11 @@ def checked_values(values: Sequence) -> Sequence:
 
 
 class EvalTrace(Trace):
-    """Runs operations at once; `process` is filled in by `dispatch.operations`."""
+    """Runs operations at once; `dispatch.operations` fills in `process`, and `compute`, which makes each a program."""
 
     __slots__ = ()
     process: Callable[[Any, Sequence, dict], list]
+    compute: Callable[[Any, Sequence, dict], list]
 
     def process_custom_jvp(self, primitive, fun, jvp, operands, params):
         return checked_values(fun(*checked_values(operands)))

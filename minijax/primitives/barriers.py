@@ -73,7 +73,7 @@ class DCESink(Primitive):
     def effects(self, x, *, prevent_mlir_dce):
         return _KEPT
 
-    def impl(self, x, **params):
+    def at_once(self, x, **params):
         return []
 
     def lower(self, e, ins, outs, x, *, prevent_mlir_dce):

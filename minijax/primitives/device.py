@@ -47,7 +47,7 @@ class DevicePut(Primitive):
     def shardings(self, params):
         return [d for d in params["devices"] if isinstance(d, Sharding | MemorySpace)]
 
-    def impl(self, *operands, devices, srcs, copy_semantics):
+    def at_once(self, *operands, devices, srcs, copy_semantics):
         with guards.asked_for():
             return [place(x, d, copy) for x, d, copy in zip(operands, devices, copy_semantics, strict=True)]
 
