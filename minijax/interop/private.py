@@ -56,6 +56,7 @@ minijax.base.dtypes: DType ExtendedDType TypePromotionError extended finfo suppo
     "layout": "minijax.partition.layouts: Layout",
     "lib": "jaxlib.xla_client: jaxlib_extension_version=_version\njaxlib: xla_client",
     "lax": "",
+    "lax.control_flow": "minijax.higher.scan: scan",
     "lax.convolution": "minijax.primitives.conv: ConvDimensionNumbers",
     "lax.lax": "minijax.primitives.dot: DotAlgorithm DotAlgorithmPreset Precision",
     "lax.slicing": "minijax.primitives.gather_dims: GatherDimensionNumbers ScatterDimensionNumbers",

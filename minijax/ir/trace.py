@@ -11,6 +11,7 @@ import numpy as np
 from minijax.base import config, dtypes, errors, source, stack
 from minijax.base.linear_util import wrap_init
 from minijax.base.mask import Mask
+from minijax.base.naming import known_as
 from minijax.base.util import curry
 from minijax.ir import context, effects, state
 from minijax.ir.check import check_jaxpr
@@ -172,6 +173,7 @@ def escaped_message(x: Tracer) -> str:
     return f"{text}\nTo catch the leak earlier, set JAX_CHECK_TRACER_LEAKS or use `jax.checking_leaks()`."
 
 
+@known_as("jax._src.interpreters.partial_eval.DynamicJaxprTracer")
 class DynamicJaxprTracer(Tracer):
     """A variable of a jaxpr under construction."""
 

@@ -217,6 +217,7 @@ def _conversion(convert: Callable) -> Callable:
     return method
 
 
+@known_as("jaxlib._jax.ArrayImpl")
 class ArrayImpl(Array):
     """The one concrete kind of `Array`."""
 
