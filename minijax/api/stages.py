@@ -130,7 +130,8 @@ class Traced(Stage):
         options, closed = self._program_options(), self._call.closed
         if any(written := [type(a) is AbstractRef for a in closed.in_avals]):
             options, closed = _over_values(options, written), discharged(closed)
-        options = options._replace(export=export)
+        if export is not None:
+            options = options._replace(export=export)
         signatures = [*[_signature(x, x.aval) for x in self._call.captured], *self._signatures]
         placement = choose_placement(signatures, options, closed)
         if platforms:

@@ -31,8 +31,8 @@ class _Room:
 
     def __init__(self):
         with _lock:
-            limit, now = _stack_size() // _BYTES_PER_CALL, sys.getrecursionlimit()
-            if now < limit:
+            now = sys.getrecursionlimit()
+            if not (_rooms and now == _limits["raised"]) and now < (limit := _stack_size() // _BYTES_PER_CALL):
                 _limits.update(before=now, raised=limit)
                 sys.setrecursionlimit(limit)
             self.entry = weakref.ref(self, _forget)

@@ -52,8 +52,8 @@ def lower_program(
     on_one = ordered_effects.filter_in(closed.effects) if placement.num_devices > 1 else []
     if unshardable := shardable_ordered_effects.filter_not_in(on_one):
         raise ValueError(f"The following ordered effects are not supported for more than 1 device: {unshardable}")
-    shapes = [a.shape for a in closed.in_avals if isinstance(a, ShapedArray)]
-    keeps = options.keep_unused or bool(variables_of(shapes))  # for all sizes are to be checked
+    variables = variables_of([a.shape for a in closed.in_avals if isinstance(a, ShapedArray)])
+    keeps = options.keep_unused or bool(variables)  # for all sizes are to be checked
     pruned, reads = prune_closed(closed, (True,) * len(closed.outvars), keeps)
     used = tuple(i for i, is_read in enumerate(reads) if is_read)
     donated = tuple(options.donated[i] for i in used) if options.donated else ()
@@ -61,8 +61,27 @@ def lower_program(
     as_arguments = {v: of_type(c, v.aval) for v, c in constants if v in lifted or _is_large(v.aval)}
     if options.export is not None:
         as_arguments.clear()
-    hidden = list(as_arguments.values())
+    hidden, laid = _laid(list(as_arguments.values()), pruned, used, options, placement)
+    platforms = platforms or (client.lowering_platform(placement.devices[0]),)
+    if options.donated:
+        _check_donation(platforms)
     info = pruned.debug_info
+    names: dict[str, Any] = dict(
+        name=f"jit_{options.name}", arg_names=info.arg_names, result_names=_result_names(info, pruned)
+    )
+    names["scope"] = f"jit({options.name})"
+    exporting: dict[str, Any] = {} if options.export is None else dict(for_export=True, overrides=dict(options.export))
+    arguments: dict[str, Any] = dict(donated=donated, hoisted=list(as_arguments), devices=placement.devices)
+    arguments["variables"] = variables
+    with profiler.TraceAnnotation("lower_sharding_computation"):
+        text = module.lower_jaxpr(pruned, platforms=platforms, **names, **arguments, **laid, **exporting)
+    return Lowered(text, pruned, used, hidden, donated, placement, options.name)
+
+
+def _laid(
+    hidden: list, closed: ClosedJaxpr, used: Sequence[int], options: ProgramOptions, placement: Placement
+) -> tuple[list, dict[str, Any]]:
+    """The hidden arguments where the program wants them, and what its text says of how arguments and results lie."""
     laid: dict[str, Any] = {}
     if placement.is_sharded or options.export is not None and placement.in_shardings:
         ins: list = [placement.in_shardings[i] for i in used]
@@ -73,22 +92,11 @@ def lower_program(
             ins += [placement.replicated()] * len(hidden)
         laid = dict(in_shardings=ins, out_shardings=placement.out_shardings, num_partitions=placement.num_devices)
         laid["mesh"] = placement.mesh
-        laid["memory_kinds"] = placement.memory_kinds(pruned.out_avals)
+        laid["memory_kinds"] = placement.memory_kinds(closed.out_avals)
     if placement.in_layouts or placement.out_layouts:
         laid["arg_attrs"] = module.layout_attributes([placement.in_layouts[i] for i in used])
         laid["result_attrs"] = module.layout_attributes(placement.out_layouts)
-    platforms = platforms or (client.lowering_platform(placement.devices[0]),)
-    if options.donated:
-        _check_donation(platforms)
-    names: dict[str, Any] = dict(
-        name=f"jit_{options.name}", arg_names=info.arg_names, result_names=_result_names(info, pruned)
-    )
-    names["scope"] = f"jit({options.name})"
-    exporting: dict[str, Any] = {} if options.export is None else dict(for_export=True, overrides=dict(options.export))
-    arguments: dict[str, Any] = dict(donated=donated, hoisted=list(as_arguments), devices=placement.devices)
-    with profiler.TraceAnnotation("lower_sharding_computation"):
-        text = module.lower_jaxpr(pruned, platforms=platforms, **names, **arguments, **laid, **exporting)
-    return Lowered(text, pruned, used, hidden, donated, placement, options.name)
+    return hidden, laid
 
 
 _DONATING = ("cpu", "cuda", "rocm", "tpu", "neuron")

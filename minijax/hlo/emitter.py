@@ -210,29 +210,26 @@ def jaxpr_body(
     env: dict[Any, Name] = dict(zip(jaxpr.constvars, const_names, strict=True))
     env.update(zip(jaxpr.invars, arg_names, strict=True))
     find, mark, lines, outer, around, rule_of = env.get, e.marks.append, e.lines, e.eqn, e.around, e.rule_of
+    explicit, known, is_plain = e.explicit, EMPTY, True
+    is_split = e.num_partitions > 1 or explicit is not None
     for eqn in jaxpr.eqns:
         invars, outvars, context = eqn.invars, eqn.outvars, eqn.ctx
         operands = list(map(find, invars))
         if None in operands:
             operands = _with_literals(e, invars, operands, names_literals)
         ins, outs, start, e.eqn = list(map(_aval_of, invars)), list(map(_aval_of, outvars)), len(lines), eqn
-        explicit, lower = e.explicit, eqn.primitive.lower if rule_of is None else rule_of(eqn)
-        if context is EMPTY or context[1:] == EMPTY[1:]:
+        lower = eqn.primitive.lower if rule_of is None else rule_of(eqn)
+        if context is not known:
+            known, is_plain = context, context[1:] == EMPTY[1:]
+        if is_plain:
             results = lower(e, ins, outs, *operands, **eqn.params)
         else:
-            mesh = context.cur_abstract_mesh
-            if mesh is not None and e.num_partitions > 1:
-                e.explicit = constraining(mesh)
-            with eqn.context():
-                results = lower(e, ins, outs, *operands, **eqn.params)
-            e.annotate(start, compute_attributes(context.compute_type))
-            e.tag(results, metadata_attributes(context.xla_metadata))
+            results = _lowered_in_context(e, eqn, lower, ins, outs, operands)
         mark((lines, start, len(lines), around, eqn))
-        if e.explicit is not None and eqn.primitive.constrains:
-            results = e.constrained_by_type(results, outs)
-        elif e.num_partitions > 1 and e.manual is None and eqn.primitive.constrains:
-            results = e.with_whole_keys(results, outs)
-        e.explicit = explicit
+        if is_split:
+            if eqn.primitive.constrains:
+                results = _with_constraints(e, results, outs)
+            e.explicit = explicit
         if len(outvars) == 1:
             (env[outvars[0]],) = results
         else:
@@ -240,6 +237,26 @@ def jaxpr_body(
     e.eqn = outer
     results: list[Any] = list(map(find, jaxpr.outvars))
     return _with_literals(e, jaxpr.outvars, results, names_literals) if None in results else results
+
+
+def _lowered_in_context(e: Emitter, eqn: JaxprEqn, lower: Callable, ins: list, outs: list, operands: Sequence) -> list:
+    """As `lower`; leaves the emitter with the mesh that is set where the equation stands."""
+    start, context = len(e.lines), eqn.ctx
+    mesh = context.cur_abstract_mesh
+    if mesh is not None and e.num_partitions > 1:
+        e.explicit = constraining(mesh)
+    with eqn.context():
+        results = lower(e, ins, outs, *operands, **eqn.params)
+    e.annotate(start, compute_attributes(context.compute_type))
+    e.tag(results, metadata_attributes(context.xla_metadata))
+    return results
+
+
+def _with_constraints(e: Emitter, names: list[Name], avals: Sequence[Any]) -> list[Name]:
+    """The results of an equation of a program for several devices, which lie as their types say."""
+    if e.explicit is not None:
+        return e.constrained_by_type(names, avals)
+    return names if e.manual is not None else e.with_whole_keys(names, avals)
 
 
 def _with_literals(e: Emitter, atoms: Sequence[Any], names: Sequence[Name | None], is_marked: bool) -> list[Name]:

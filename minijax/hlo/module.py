@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from minijax.base import source, stack
-from minijax.base.symbolic_solver import solved, variables_of
+from minijax.base.symbolic_solver import solved
 from minijax.hlo import spell
 from minijax.hlo.emitter import Emitter, jaxpr_body, ordered_in
 from minijax.hlo.locations import Located, Surroundings
@@ -16,7 +16,7 @@ from minijax.hlo.sizes import SizesOfArguments
 from minijax.hlo.spell import type_of
 from minijax.hlo.writer import PLATFORM_INDEX, global_attributes
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, Var
-from minijax.ir.types import Aval, ShapedArray, token_type
+from minijax.ir.types import Aval, token_type
 from minijax.partition.layouts import Layout
 
 
@@ -57,15 +57,17 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platforms: Sequence[str] = ("
                 memory_kinds: Sequence[str] | None = None,
                 devices: Sequence[Any] = (), attributes: Mapping[str, str] | None = None,
                 mesh: Any = None, preamble: Sequence[str] = (), scope: str = "", manual: Any = None,
-                for_export: bool = False, overrides: Mapping[Any, Callable] = {}) -> Module:  # fmt: skip
+                variables: Sequence[str] = (), for_export: bool = False,
+                overrides: Mapping[Any, Callable] = {}) -> Module:  # fmt: skip
     """The module of a program whose unread arguments and dead equations the caller has dropped.
 
     The constants `hoisted` become arguments after the user's; the others are written into the text.
     Attributes are texts by name; shardings, for several partitions, may be None: then XLA chooses.
     `memory_kinds` are those of the results, where a program uses several: then the shardings' are written
     too. `scope` goes before the names of operations in locations. `manual` are the mesh and its axes if the
-    program is that of one device. A program for several platforms takes the index of the present one first. What is
-    written `for_export` has jax's calling convention. `overrides` lower equations of primitives instead of these.
+    program is that of one device. `variables` are the dimension variables of its arguments. A program for several
+    platforms takes the index of the present one first. What is written `for_export` has jax's calling convention.
+    `overrides` lower equations of primitives instead of these.
     """
     e = Emitter(*platforms)
     e.for_export, e.rule_of = for_export, rules_of(e, overrides)
@@ -75,13 +77,12 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platforms: Sequence[str] = ("
     e.explicit = constraining(mesh) if is_split and mesh is not None else None
     e.preamble += preamble
     jaxpr, ordered = closed.jaxpr, ordered_in(closed.jaxpr)
-    layouts = [[a.get(_LAYOUT) for a in attrs or ()] for attrs in (arg_attrs, result_attrs)]
-    aliases, donors = donations(donated, jaxpr, in_shardings, out_shardings, num_partitions == 1, *layouts)
+    attrs = arg_attrs or (), result_attrs or ()
+    aliases, donors = donations(donated, jaxpr, in_shardings, out_shardings, num_partitions == 1, *attrs)
     arg_attrs = _with_shardings(e, arg_attrs, jaxpr.in_avals, in_shardings, names_memory := memory_kinds is not None)
     result_attrs = _with_shardings(e, result_attrs, jaxpr.out_avals, out_shardings)
     tokens, hoisted_avals = [token_type] * len(ordered), [v.aval for v in hoisted]
     index = [PLATFORM_INDEX] * (len(platforms) > 1)
-    variables = variables_of([a.shape for a in jaxpr.in_avals if isinstance(a, ShapedArray)])
     leading = [*index, *variables]
     e.is_polymorphic |= bool(variables)
     ins = [*map(e.global_type, index), *tokens, *jaxpr.in_avals, *hoisted_avals]
@@ -179,8 +180,8 @@ def donations(
     in_shardings: Sequence,
     out_shardings: Sequence,
     whole: bool,
-    in_layouts: Sequence = (),
-    out_layouts: Sequence = (),
+    arg_attrs: Sequence[Mapping[str, str]] = (),
+    result_attrs: Sequence[Mapping[str, str]] = (),
 ) -> tuple[dict[int, int], tuple[int, ...]]:
     """The donated arguments that alias a result, with the result, and those whose buffer XLA may give to any.
 
@@ -202,7 +203,7 @@ def donations(
     outs = [on_one_device(jaxpr.out_avals[i], out_shardings[i]) for i in fixed]
     ins = [on_one_device(a, s) for a, s in zip(jaxpr.in_avals, in_shardings, strict=False)]
     aliases = match_donated(donated, ins, outs)
-    aliases = {i: n for i, n in aliases.items() if _same_layout(i, fixed[n], in_layouts, out_layouts)}
+    aliases = {i: n for i, n in aliases.items() if _same_layout(i, fixed[n], arg_attrs, result_attrs)}
     taken = set(aliases.values())
     sizes = Counter((out.size, out.memory_space) for n, out in enumerate(outs) if n not in taken)
     donors = []
@@ -228,10 +229,10 @@ def _mode(layout):
     return "auto" if layout is Layout.AUTO else "{" + ",".join(map(str, reversed(layout.major_to_minor))) + "}"
 
 
-def _same_layout(i, out, in_layouts, out_layouts):
+def _same_layout(i, out, arg_attrs, result_attrs):
     """Whether a donated argument may be a result's memory. Raises ValueError if XLA chooses the layout of one alone."""
-    have = in_layouts[i] if in_layouts else None
-    want = out_layouts[out] if out_layouts else None
+    have = arg_attrs[i].get(_LAYOUT) if arg_attrs else None
+    want = result_attrs[out].get(_LAYOUT) if result_attrs else None
     if have != want and '"auto"' in (have, want):
         texts = ["AUTO" if mode == '"auto"' else f"{mode or 'the default'}" for mode in (have, want)]
         side = "output" if have == '"auto"' else "input"

@@ -62,13 +62,16 @@ class _Symbols:
         return symbol(unique)
 
 
+_SIZE_TYPES = {aval.dtype: aval for aval in (INDEX, ShapedArray((), dtypes.int64))}
+
+
 class Writer:
     """The base of the verbs: names, functions, regions, and the general forms of operations."""
 
     def __init__(self, *platforms: str):
         self.platforms = platforms or ("cpu",)
         self.has_asked = False  # for the platform: what is written depends on it
-        self.size_type = ShapedArray((), dtypes.scalar_dtype(int))  # in which the program computes sizes
+        self.size_type = _SIZE_TYPES[dtypes.scalar_dtype(int)]  # in which the program computes sizes
         self.globals: dict[str, Name] = {}  # what all functions of a program take first, by jax's names
         self.functions: list[list[str]] = []
         self.preamble: list[str] = []  # lines before the functions, such as meshes

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from minijax.base import cache, config, native
+from minijax.base.symbolic_solver import variables_of
 from minijax.composed.callback import HostFunction
 from minijax.hlo import spell
 from minijax.hlo.emitter import Emitter, constant_writers, ordered_in
@@ -290,6 +291,7 @@ def lower_jaxpr_to_module(
         in_shardings=arg_shardings or (),
         out_shardings=result_shardings or (),
         num_partitions=num_partitions,
+        variables=variables_of([a.shape for a in jaxpr.in_avals if isinstance(a, ShapedArray)]),
     )
     module = ir.Module.parse(program.text, mlir_context())
     return LoweringResult(module, [], [], ShapePolyLoweringState((), tuple(platforms)))

@@ -145,14 +145,18 @@ class ClosedJaxpr(Printed):
         return ClosedJaxpr(f(self.jaxpr), self.consts)
 
 
+_PROGRAMS = (Jaxpr, ClosedJaxpr)
+
+
 def jaxprs_in_params(params: dict) -> Iterator[Jaxpr]:
     """The jaxprs among an equation's parameters, closed ones opened."""
     for value in params.values():
-        for item in value if isinstance(value, (tuple, list)) else (value,):
-            if isinstance(item, ClosedJaxpr):
-                yield item.jaxpr
-            elif isinstance(item, Jaxpr):
-                yield item
+        if isinstance(value, (tuple, list)):
+            for item in value:
+                if isinstance(item, _PROGRAMS):
+                    yield item.jaxpr if isinstance(item, ClosedJaxpr) else item
+        elif isinstance(value, _PROGRAMS):
+            yield value.jaxpr if isinstance(value, ClosedJaxpr) else value
 
 
 def is_high_eqn(eqn: JaxprEqn) -> bool:

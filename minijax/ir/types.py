@@ -35,7 +35,7 @@ class AbstractValue:
         return self
 
     def normalize(self) -> "AbstractValue":
-        """The type that stands for those that differ in weak types alone."""
+        """The type that stands for those that differ in weak types alone, or in the mesh of what is not split."""
         return self.strip_weak_type()
 
     def lo_ty(self) -> list["AbstractValue"]:
@@ -171,9 +171,9 @@ class ShapedArray(AbstractValue):
     @property
     def sums(self) -> tuple[frozenset, frozenset]:
         """The Explicit and manual axes over which values are unreduced, and reduced, as their type says."""
-        _, unreduced, reduced = self.manual_axis_type
         if self._sharding is None:
-            return unreduced, reduced
+            return self.manual_axis_type[1:]
+        _, unreduced, reduced = self.manual_axis_type
         spec = self._sharding.spec
         return spec.unreduced | unreduced, spec.reduced | reduced
 
@@ -227,6 +227,16 @@ class ShapedArray(AbstractValue):
     def strip_weak_type(self) -> "ShapedArray":
         return self.update(weak_type=False) if self.weak_type else self
 
+    @property
+    def is_split(self) -> bool:
+        """Whether the type says more of how values lie over a mesh than that all devices have them."""
+        return self._sharding is not None and (any(self.entries) or any(self.sums))
+
+    def normalize(self) -> "ShapedArray":
+        if self._sharding is None or self.is_split:
+            return self.strip_weak_type()
+        return self.update(weak_type=False, sharding=None)
+
     def update_weak_type(self, weak_type: bool) -> "ShapedArray":
         return self if weak_type == self.weak_type else self.update(weak_type=weak_type)
 
@@ -240,7 +250,7 @@ class ShapedArray(AbstractValue):
     def to_ct_aval(self) -> "ShapedArray":
         # What each device adds to the cotangent of a value that all have (reduced) is a part of a sum (unreduced).
         tangent = self.to_tangent_aval()
-        if not any(self.sums):
+        if self._sharding is None and self.manual_axis_type is NOT_MANUAL or not any(self.sums):
             return tangent
         varying, unreduced, reduced = self.manual_axis_type
         tangent = tangent.update(manual_axis_type=ManualAxisType(varying, reduced, unreduced))

@@ -336,8 +336,8 @@ class ArrayImpl(Array):
         sig = self._sig
         if sig.device is not None:
             return self
-        part = _part_signatures(sig)[k]
-        value = host.read_shard(self._row_major, k, sig.sharding, sig.shape, sig.dtype)
+        part, read = _parts(sig)[k]
+        value = read(self._raw if sig.layout is None else self._row_major)
         if sig.dtype is dtypes.string:
             return ArrayImpl(strings.put(value, part), part)
         # A view of the memory makes freeing the whole array slow: what is small is copied.
@@ -530,11 +530,12 @@ buffers.lend_raw(ArrayImpl, "_raw")
 
 
 @cache(maxsize=1024)
-def _part_signatures(sig: Signature) -> list[Signature]:
-    """The signatures of the parts on the devices of this process."""
+def _parts(sig: Signature) -> list[tuple[Signature, Callable[[Any], np.ndarray]]]:
+    """Of the parts on the devices of this process, the signatures, and what reads them from the whole."""
     aval = ShapedArray(sig.sharding.shard_shape(sig.shape), sig.dtype, sig.weak_type)
     devices, kind = sig.sharding._addressable_device_assignment, sig.sharding.memory_kind
-    return [signature(aval, client.single_device_sharding(device, kind), True) for device in devices]
+    signatures = [signature(aval, client.single_device_sharding(device, kind), True) for device in devices]
+    return list(zip(signatures, host.shard_readers(sig.sharding, sig.shape, sig.dtype), strict=True))
 
 
 def copied(x: ArrayImpl) -> ArrayImpl:

@@ -2,7 +2,8 @@
 
 import ctypes
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,8 @@ _PACKED = {
     if name in dtypes.BY_NAME
 }
 _BUILT_IN = 1  # what `dtype.isbuiltin` is for NumPy's own dtypes, which alone the buffer protocol knows
+
+_REUSE = xc.ArrayCopySemantics.REUSE_INPUT
 
 capsule_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
     ("PyCapsule_GetPointer", ctypes.pythonapi)
@@ -134,7 +137,7 @@ def shard_raw(raw: Any, k: int, sharding: Any, ndim: int) -> Any:
     """The same buffers, relabelled so that shard `k` comes first."""
     if k == 0 and sharding.is_fully_addressable:
         return raw
-    return _jax.reorder_shards(raw, _fronts(sharding, ndim)[k], xc.ArrayCopySemantics.REUSE_INPUT)
+    return _jax.reorder_shards(raw, _fronts(sharding, ndim)[k], _REUSE)
 
 
 @cache(maxsize=1024)
@@ -147,6 +150,28 @@ def _fronts(sharding, ndim):
 
 def read_shard(raw: Any, k: int, sharding: Any, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     """The value of the part of a sharded array that lies on its device `k`."""
+    return shard_readers(sharding, shape, dtype)[k](raw)
+
+
+@cache(maxsize=1024)
+def shard_readers(sharding: Any, shape: tuple[int, ...], dtype: np.dtype) -> list[Callable[[Any], np.ndarray]]:
+    """For each device of this process what gives the value of the part that lies there, of a sharded array."""
+    devices, part = sharding._addressable_device_assignment, sharding.shard_shape(shape)
+    numbers = range(len(devices))
+    if dtype is dtypes.string or dtype.isbuiltin != _BUILT_IN or sharding._device_assignment[0].platform != "cpu":
+        return [partial(_read_shard, k=k, sharding=sharding, shape=shape, dtype=dtype) for k in numbers]
+    fronts: list[Any] = list(_fronts(sharding, len(shape)))
+    if sharding.is_fully_addressable:
+        fronts[0] = None
+    return [partial(_read_plain, front=front, part=part) for front in fronts]
+
+
+def _read_plain(raw: Any, front: Any, part: tuple[int, ...]) -> np.ndarray:
+    first = raw if front is None else _jax.reorder_shards(raw, front, _REUSE)
+    return np.from_dlpack(_FirstShard(first)).reshape(part)
+
+
+def _read_shard(raw: Any, k: int, sharding: Any, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     if dtype is dtypes.string:
         return raw._npy_value[list(sharding.devices_indices_map(shape).values())[k]]
     if dtype in _PACKED and sharding.is_fully_addressable:
@@ -156,8 +181,6 @@ def read_shard(raw: Any, k: int, sharding: Any, shape: tuple[int, ...], dtype: n
     part = sharding.shard_shape(shape)
     if sharding._device_assignment[0].platform != "cpu":
         return _fetched(first, part, dtype)
-    if dtype.isbuiltin == _BUILT_IN:
-        return np.from_dlpack(_FirstShard(first)).reshape(part)
     if dtype in _PACKED:
         raise NotImplementedError(
             f"a part of an array of {dtype.name} that lies on devices of several processes cannot be read here"
@@ -181,10 +204,10 @@ def read_sharded(raw: Any, sharding: Any, shape: tuple[int, ...], dtype: np.dtyp
     if dtype in _PACKED:
         wide = _unpacked(raw, sharding, shape, dtype)
         return _read_only(read_sharded(wide, sharding, shape, _PACKED[dtype]).astype(dtype))
-    whole = np.empty(shape, dtype)
+    whole, readers = np.empty(shape, dtype), shard_readers(sharding, shape, dtype)
     for k, _, index, replica in places(sharding, shape):
         if not replica:
-            whole[index] = read_shard(raw, k, sharding, shape, dtype)
+            whole[index] = readers[k](raw)
     return _read_only(whole)
 
 

@@ -9,7 +9,7 @@ from minijax.base.mask import Mask
 from minijax.base.naming import known_as
 from minijax.ir import context, state
 from minijax.ir.hitypes import full_type
-from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal, Var
+from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Var
 from minijax.ir.trace import DynamicJaxprTracer, JaxprTrace, Trace, Tracer, eval_jaxpr, open_at, trace_to_jaxpr
 from minijax.ir.types import Zero, hi_classes, is_float0, register_value_type, typeof
 from minijax.primitives.zeros import instantiate
@@ -163,8 +163,8 @@ def prune_residuals(jaxpr: Jaxpr, consts: Sequence) -> tuple[Jaxpr, list]:
     values = dict(zip(jaxpr.constvars, consts, strict=True))
     order: dict[Var, None] = {}
     for eqn in jaxpr.eqns:
-        order.update(dict.fromkeys(a for a in eqn.invars if type(a) is not Literal and a in values))
-    order.update(dict.fromkeys(a for a in jaxpr.outvars if type(a) is not Literal and a in values))
+        order.update(dict.fromkeys([a for a in eqn.invars if a in values]))
+    order.update(dict.fromkeys([a for a in jaxpr.outvars if a in values]))
     return jaxpr.replace(constvars=list(order)), [values[v] for v in order]
 
 

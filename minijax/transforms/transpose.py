@@ -18,7 +18,7 @@ def linear_variables(jaxpr: Jaxpr, linear: Sequence[bool]) -> set[Var]:
     """The variables that depend on the linear inputs."""
     variables = set(Mask(linear).marked(jaxpr.invars))
     for eqn in jaxpr.eqns:
-        if any(type(a) is not Literal and a in variables for a in eqn.invars):
+        if not variables.isdisjoint(eqn.invars):
             variables.update(eqn.outvars)
     return variables
 
@@ -38,7 +38,7 @@ def backward(jaxpr: Jaxpr, consts: Sequence, args: Sequence, cts_out: Sequence) 
     env = environment(jaxpr, consts)
     env.update(zip(linear_inputs.unmarked(jaxpr.invars), linear_inputs.unmarked(args), strict=True))
     for eqn in jaxpr.eqns:
-        if any(type(a) is not Literal and a in linear for a in eqn.invars):
+        if not linear.isdisjoint(eqn.invars):
             continue
         with eqn.context():
             results = _rebind(eqn, values_of(eqn.invars, env))
@@ -50,7 +50,7 @@ def backward(jaxpr: Jaxpr, consts: Sequence, args: Sequence, cts_out: Sequence) 
             _accumulate(cts, v, ct)
     with context.within() as enter:
         for eqn in reversed(jaxpr.eqns):
-            if any(type(a) is not Literal and a in linear for a in eqn.invars):
+            if not linear.isdisjoint(eqn.invars):
                 enter(eqn.ctx, eqn.traceback)
                 _transpose_eqn(eqn, env, linear, cts)
     return [
@@ -83,7 +83,7 @@ def _transpose_eqn(eqn: JaxprEqn, env: dict, linear: set[Var], cts: dict[Var, An
     operands = values_of(eqn.invars, env)
     cts_in = eqn.primitive.transpose(results, *operands, **eqn.params)
     for a, ct in zip(eqn.invars, cts_in, strict=True):
-        if ct is not None and type(ct) is not Zero and type(a) is not Literal and a in linear:
+        if a in linear and ct is not None and type(ct) is not Zero:
             _accumulate(cts, a, ct)
 
 
