@@ -123,7 +123,7 @@ class Executable:
         asked, here = self.in_shardings[n], x._sig.device
         return self.device is None and here is not None and asked.is_fully_replicated and here in asked.device_set
 
-    def _as_placed(self, x: ArrayImpl, n: int) -> ArrayImpl:
+    def _as_placed(self, x: Any, n: int) -> Any:
         if not self._lies(x, n):
             if x._sig.aval is token_type:
                 return transfer.moved_token(x, self.device or self.in_shardings[n])

@@ -14,7 +14,7 @@ from minijax.base.cache import cache
 from minijax.base.naming import known_as
 from minijax.hlo.spell import physical
 from minijax.ir import types
-from minijax.ir.types import ShapedArray
+from minijax.ir.types import AbstractValue, ShapedArray
 from minijax.partition.explicit import sharding_in_type
 from minijax.partition.layouts import Format, shown
 from minijax.partition.meshes import AbstractMesh
@@ -54,8 +54,8 @@ _MAX_SIGNATURES = 1 << 17
 _SMALL_PART = 1 << 16  # bytes
 
 
-def signature(aval: ShapedArray, sharding: Any, committed: bool, layout: Any = None) -> Signature:
-    """The interned signature with these fields."""
+def signature(aval: AbstractValue, sharding: Any, committed: bool, layout: Any = None) -> Signature:
+    """The interned signature with these fields; `aval` is the type of an array or of a token."""
     key = (aval, sharding, committed, layout)
     sig = _signatures.get(key)
     return sig if sig is not None else _new_signature(key)

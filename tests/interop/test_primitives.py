@@ -1,8 +1,12 @@
 """What libraries read of operations, and set: what runs them, and their types."""
 
+import importlib
+
 import numpy as np
 import pytest
 from compare import same
+
+from minijax.ir.primitive import Primitive
 
 pytestmark = pytest.mark.oracle
 
@@ -30,6 +34,7 @@ lax.slice_p.impl(X, start_indices=(1,), limit_indices=(3,), strides=None)
 [e := last(lambda x: x.sum(), X), e.primitive.impl(X, **e.params)][1]
 [e := last(lambda x: lax.optimization_barrier((x, x)), X), e.primitive.impl(X, X)][1]
 [e := last(jax.device_put, X), e.primitive.impl(X, **e.params)][1]
+jax.random.key_data(last(lambda x: jax.random.split(x), jax.random.key(0)).primitive.impl(jax.random.key(0), shape=(2,)))
 [callable(p.impl) for p in (lax.sin_p, lax.scan_p, lax.psum_p)]
 str(lax.add_p.abstract_eval(jax.typeof(X), jax.typeof(X)))
 """.strip().splitlines()
@@ -61,6 +66,15 @@ def with_impl(jax, name, make):
 def test_an_impl_can_be_set_and_call_the_one_before(name):
     same(lambda jax: with_impl(jax, name, lambda old: lambda *args, **params: old(*args, **params) + 1))
     same(lambda jax: with_impl(jax, name, lambda old: lambda x, **params: x * 2))
+
+
+def test_operations_of_the_package_say_by_at_once_what_runs_them():
+    importlib.import_module("minijax.numpy")
+    classes = [Primitive]
+    for cls in classes:
+        classes += cls.__subclasses__()
+    mine = [cls for cls in classes[1:] if cls.__module__.startswith("minijax.")]
+    assert len(mine) > 100 and [cls for cls in mine if "impl" in vars(cls)] == []
 
 
 USERS = """

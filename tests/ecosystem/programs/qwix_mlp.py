@@ -19,7 +19,12 @@ print(model.apply({"params": params}, x).sum().round(4))
 
 rules = [qwix.QuantizationRule(module_path=".*", weight_qtype=jnp.int8, act_qtype=jnp.int8)]
 trained = qwix.quantize_model(model, qwix.QtProvider(rules))
-loss = lambda params: (trained.apply({"params": params}, x) ** 2).mean()
+
+
+def loss(params):
+    return (trained.apply({"params": params}, x) ** 2).mean()
+
+
 value, grads = jax.jit(jax.value_and_grad(loss))(params)
 print(value.round(4), jax.tree.map(lambda g: jnp.abs(g).sum().round(4), grads))
 
