@@ -152,9 +152,15 @@ def _checked(spec: Any, aval: ShapedArray) -> Sharding | PartitionSpec | None:
 def typeof(x: Any) -> AbstractValue:
     """The type of a value: an array, tracer, key array, NumPy array, Python scalar or `ShapeDtypeStruct`.
 
-    Raises TypeError if `x` is none of these, OverflowError for an int that its type cannot hold.
+    Arrays that nobody has placed lie over the mesh that is set. Raises TypeError if `x` is none of these,
+    OverflowError for an int that its type cannot hold.
     """
-    return abstract(x) if isinstance(x, ShapeDtypeStruct) else checked_type(x)
+    if isinstance(x, ShapeDtypeStruct):
+        return abstract(x)
+    aval = checked_type(x)
+    if type(x) is ArrayImpl and not x.committed and aval._sharding is None and (mesh := meshes.abstract_context()):
+        return aval.sharded_over(mesh, aval.entries)
+    return aval
 
 
 def abstract(x: Any) -> Any:

@@ -26,7 +26,7 @@ from minijax.ir.types import (
 )
 from minijax.partition.explicit import joined_entry, repeats_an_axis, sharding_in_type
 from minijax.partition.memory import Device
-from minijax.partition.meshes import abstract_context, axes_of
+from minijax.partition.meshes import abstract_context, axes_of, explicit_meshes
 
 _MAX_MEMO = 4096
 
@@ -122,6 +122,7 @@ class Primitive:
     unites = True  # inside `shard_map`, operands are made to vary over the same mesh axes, and results do
     constrains = True  # programs constrain its results to their types' shardings; else its jaxprs do
     sharding_param: str | None = None  # by which users say how the result lies over Explicit axes
+    lies_over_set_mesh = False  # results lie over the mesh that is set where no operand knows one
     in_one_memory = True  # operands of rank > 0 must lie in one memory, where results lie too
     has_backward_rule = False  # which the user gives
     is_hi = False  # of a user's, who says by which others it is computed
@@ -263,6 +264,8 @@ class Primitive:
         """Result types and effects, remembered per operand types and parameters."""
         try:
             key = (*avals, *params.items())
+            if explicit_meshes and self.lies_over_set_mesh:
+                key = (abstract_context(), *key)
             typed = self._memo.get(key)
         except TypeError:
             return self._typed(avals, params)
@@ -288,6 +291,8 @@ class Primitive:
             outs = [o.update(sharding=sharding_in_type(requested, o.ndim)) for o in outs]
         elif _is_split(avals):
             outs = self._sharded(avals, outs, params)
+        elif explicit_meshes and self.lies_over_set_mesh:
+            outs = self._over_set_mesh(avals, outs)
         if self.unites and outs:
             kind = self.manual_type(avals, params)
             outs = outs if kind is None else [o.update(manual_axis_type=kind) if _differs(o, kind) else o for o in outs]
@@ -295,6 +300,12 @@ class Primitive:
                 space = self._memory_space(avals)
                 outs = [o.in_space(space) if type(o) is ShapedArray else o for o in outs]
         return outs, self.effects(*avals, **params)
+
+    def _over_set_mesh(self, avals, outs):
+        mesh = abstract_context()
+        if mesh is None or not mesh.explicit_axes:
+            return outs
+        return [o.sharded_over(mesh, o.entries) if type(o) is ShapedArray and o._sharding is None else o for o in outs]
 
     def _sharded(self, avals, outs, params):
         """The types of the results with how they lie over Explicit axes."""

@@ -13,7 +13,7 @@ from minijax.base import dims, dtypes
 from minijax.base.naming import known_as
 from minijax.partition.explicit import Entries, check_even, sharding_in_type, typed_sharding
 from minijax.partition.memory import Device, MemorySpace
-from minijax.partition.meshes import abstract_context, axes_of
+from minijax.partition.meshes import axes_of
 from minijax.partition.shardings import NamedSharding, unsharded
 
 
@@ -157,7 +157,7 @@ class ShapedArray(AbstractValue):
 
     @property
     def sharding(self) -> NamedSharding:
-        return self._sharding if self._sharding is not None else unsharded(self.ndim, abstract_context())
+        return self._sharding if self._sharding is not None else unsharded(self.ndim, None)
 
     @property
     def entries(self) -> Entries:

@@ -534,6 +534,7 @@ class SelectN(Primitive):
     """Picks, element by element, the case that `which` (bool or an integer) numbers."""
 
     moves_data = True
+    lies_over_set_mesh = True
     name = "select_n"
 
     def infer(self, which, *cases):

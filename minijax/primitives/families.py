@@ -146,6 +146,8 @@ def reduced_scalars(operands: Sequence) -> list | None:
 class SameShape(Primitive):
     """Operands broadcast together; one result of the common shape."""
 
+    lies_over_set_mesh = True
+
     def __init__(self, name: str, accepts: Kinds):
         self.name = name
         self.accepts = accepts
@@ -164,6 +166,9 @@ class SameShape(Primitive):
             if ready is None:
                 raise
         return Primitive.bind(self, *ready, **params)
+
+    def _over_set_mesh(self, avals, outs):
+        return outs if len(avals) == 1 else super()._over_set_mesh(avals, outs)
 
     def result_dtype(self, *avals: ShapedArray, **params: Any) -> Any:
         check_kinds(self.name, self.accepts, *avals)

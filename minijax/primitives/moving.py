@@ -37,6 +37,7 @@ class BroadcastInDim(Linear1):
     """Operand axis i becomes axis `broadcast_dimensions[i]` of the result."""
 
     moves_data = True
+    lies_over_set_mesh = True
     name = "broadcast_in_dim"
     sharding_param = "sharding"
     in_one_memory = False

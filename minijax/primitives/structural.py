@@ -283,6 +283,7 @@ class Concatenate(Joined):
     """Arrays one after the other along an axis."""
 
     moves_data = True
+    lies_over_set_mesh = True
     name = "concatenate"
 
     def infer(self, *xs, dimension):
