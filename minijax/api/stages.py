@@ -17,7 +17,7 @@ from minijax.dispatch.explain import CacheInfo, Explanation, why
 from minijax.dispatch.jit import specified
 from minijax.dispatch.jitted import Jitted, Memory, Traced as TracedCall
 from minijax.dispatch.lowering import Lowered as Program, lower_program, lowering_logged
-from minijax.dispatch.operands import operands_of, parse
+from minijax.dispatch.operands import argument_type, operands_of, parse
 from minijax.dispatch.placement import (
     Leaving,
     Placement,
@@ -436,7 +436,7 @@ class Compiled(Stage):
                     "Cannot apply JAX transformations to a function lowered and compiled for a particular "
                     f"signature. Argument {i} of {self._name} is a traced value, {x!r}"
                 )
-            have = typeof(x)
+            have = argument_type(x)
             if have is not want and (have.shape, have.dtype) != (want.shape, want.dtype):
                 raise TypeError(
                     "Argument types differ from the types for which this computation was compiled. Argument "
@@ -448,7 +448,7 @@ class Compiled(Stage):
             f"Argument {i} of {self._name} with shape {arrays[i].aval.str_short()}:\n"
             f"  Passed sharding: {arrays[i].sharding}\n  Required sharding: {required}"
             for i, required in zip(self._executable.used, self._executable.in_shardings, strict=True)
-            if arrays[i].committed and not has_sharding(arrays[i]._sig, required)
+            if arrays[i]._sig.committed and not has_sharding(arrays[i]._sig, required)
         ]
         if wrong:
             raise ValueError(
@@ -459,7 +459,7 @@ class Compiled(Stage):
             f"Argument {i} of {self._name} with shape {arrays[i].aval.str_short()}:\n"
             f"  Passed layout: {arrays[i].format.layout}\n  Required layout: {shown(required, arrays[i].ndim)}"
             for i, required in zip(self._executable.used, self._executable.in_layouts, strict=True)
-            if arrays[i].committed and arrays[i]._sig.layout != required
+            if arrays[i]._sig.committed and arrays[i]._sig.layout != required
         ]
         if wrong:
             raise ValueError(

@@ -191,11 +191,15 @@ def donations(
     if not any(donated):
         return {}, ()
     # The results whose layouts are known before XLA chooses.
-    fixed: Sequence[int] = [i for i, s in enumerate(out_shardings) if s is not None]
+    fixed = [i for i, s in enumerate(out_shardings) if s is not None]
     if whole or not in_shardings:
-        fixed = range(len(jaxpr.outvars))
+        fixed = list(range(len(jaxpr.outvars)))
         in_shardings = in_shardings or (None,) * len(donated)
         out_shardings = out_shardings or (None,) * len(fixed)
+    is_open = len(fixed) < len(jaxpr.outvars)
+    # Tokens have no memory.
+    fixed = [i for i in fixed if jaxpr.out_avals[i] is not token_type]
+    donated = [d and aval is not token_type for d, aval in zip(donated, jaxpr.in_avals, strict=True)]
     outs = [on_one_device(jaxpr.out_avals[i], out_shardings[i]) for i in fixed]
     ins = [on_one_device(a, s) for a, s in zip(jaxpr.in_avals, in_shardings, strict=False)]
     aliases = match_donated(donated, ins, outs)
@@ -208,7 +212,7 @@ def donations(
             size = ins[i].size, ins[i].memory_space
             fits = sizes[size] > 0
             sizes[size] -= fits
-            if fits or len(fixed) < len(jaxpr.outvars):
+            if fits or is_open:
                 donors.append(i)
     return {i: fixed[n] for i, n in aliases.items()}, tuple(donors)
 

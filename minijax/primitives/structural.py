@@ -136,7 +136,7 @@ class Slice(Linear1):
     def shard(self, mesh, avals, outs, **params):
         return [check_divides("slicing" if self.name == "slice" else self.name, mesh, avals[0], outs[0].shape)]
 
-    def impl(self, x, *, start_indices, limit_indices, strides):
+    def at_once(self, x, *, start_indices, limit_indices, strides):
         params = dict(start_indices=start_indices, limit_indices=limit_indices, strides=strides)
         ((out,), _) = self.typed([typeof(x)], params)
         # Without strides the starts are operands, so that one program serves every place.
@@ -166,7 +166,7 @@ class Slice(Linear1):
 class StridedSlice(Slice):
     """A slice that is compiled for its starts."""
 
-    impl = None
+    at_once = None
 
 
 def _check_slice(x, starts, limits, strides):
