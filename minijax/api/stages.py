@@ -17,9 +17,16 @@ from minijax.dispatch.explain import CacheInfo, Explanation, why
 from minijax.dispatch.jit import specified
 from minijax.dispatch.jitted import Jitted, Memory, Traced as TracedCall
 from minijax.dispatch.lowering import Lowered as Program, lower_program, lowering_logged
-from minijax.dispatch.operands import operands_of, parse
-from minijax.dispatch.placement import Placement, ProgramOptions, choose_placement, on_devices, over_abstract_context
-from minijax.ir.body import argument_names, check_aliases, leaf_types
+from minijax.dispatch.operands import argument_type, operands_of, parse
+from minijax.dispatch.placement import (
+    Leaving,
+    Placement,
+    ProgramOptions,
+    choose_placement,
+    on_devices,
+    over_abstract_context,
+)
+from minijax.ir.body import argument_names, argument_paths, check_aliases, leaf_types
 from minijax.ir.hitypes import full_type
 from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.refs import AbstractRef, is_ref
@@ -128,13 +135,14 @@ class Traced(Stage):
             return self.lojax.lower(lowering_platforms=lowering_platforms)
         return self._lowered(tuple(lowering_platforms or ()))
 
-    def _lowered(self, platforms: tuple[str, ...], export: tuple | None = None) -> "Lowered":
-        """As `lower`; `export`, of a program that is to leave the process, are rules that lower instead of others."""
+    def _lowered(self, platforms: tuple[str, ...], rules: tuple | None = None) -> "Lowered":
+        """As `lower`; of a program that is to leave the process, `rules` lower instead of others."""
         options, closed = self._program_options(), self._call.closed
+        if rules is not None:
+            captured = ("",) * len(self._call.captured)
+            options = options._replace(export=Leaving(rules, (*captured, *argument_paths(self.in_tree))))
         if any(written := [type(a) is AbstractRef for a in closed.in_avals]):
             options, closed = _over_values(options, written), discharged(closed)
-        if export is not None:
-            options = options._replace(export=export)
         signatures = [*[_signature(x, x.aval) for x in self._call.captured], *self._signatures]
         placement = choose_placement(signatures, options, closed)
         if platforms:
@@ -433,7 +441,7 @@ class Compiled(Stage):
                     "Cannot apply JAX transformations to a function lowered and compiled for a particular "
                     f"signature. Argument '{name}' of {self._name} is a traced value, {x!r}"
                 )
-            have = typeof(x)
+            have = argument_type(x)
             if have is not want and (have.shape, have.dtype) != (want.shape, want.dtype):
                 types = f"compiled with {want.str_short()} and called with {have.str_short()}"
                 wrong.append(f"Argument '{name}' {types}")
@@ -448,7 +456,7 @@ class Compiled(Stage):
             f"Argument {i} of {self._name} with shape {arrays[i].aval.str_short()}:\n"
             f"  Passed sharding: {arrays[i].sharding}\n  Required sharding: {required}"
             for i, required in zip(self._executable.used, self._executable.in_shardings, strict=True)
-            if arrays[i].committed and not has_sharding(arrays[i]._sig, required)
+            if arrays[i]._sig.committed and not has_sharding(arrays[i]._sig, required)
         ]
         if wrong:
             raise ValueError(
@@ -459,7 +467,7 @@ class Compiled(Stage):
             f"Argument {i} of {self._name} with shape {arrays[i].aval.str_short()}:\n"
             f"  Passed layout: {arrays[i].format.layout}\n  Required layout: {shown(required, arrays[i].ndim)}"
             for i, required in zip(self._executable.used, self._executable.in_layouts, strict=True)
-            if arrays[i].committed and arrays[i]._sig.layout != required
+            if arrays[i]._sig.committed and arrays[i]._sig.layout != required
         ]
         if wrong:
             raise ValueError(

@@ -157,7 +157,7 @@ class RandomWrap(Words):
         check_words(words, impl)
         return [ShapedArray(words.shape[: words.ndim - len(impl.key_shape)], dtypes.KeyType(impl))]
 
-    def impl(self, words, *, impl):
+    def at_once(self, words, *, impl):
         words = operand(words)
         check_words(words, impl)
         return [key_array(impl, words)]
@@ -174,7 +174,7 @@ class RandomUnwrap(Words):
     def infer(self, keys):
         return [physical(keys)]
 
-    def impl(self, keys):
+    def at_once(self, keys):
         return [keys._base_array]
 
 
@@ -186,7 +186,7 @@ class RandomClone(Words):
     def infer(self, keys):
         return [keys]
 
-    def impl(self, keys):
+    def at_once(self, keys):
         keys = operand(keys)
         return [keys._sig.wrap(keys._raw, keys._sig)]
 

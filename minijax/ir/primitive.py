@@ -161,10 +161,31 @@ class Primitive:
             )
         return self.listed(types)
 
+    @property
+    def impl(self) -> Callable:
+        """What runs the operation: (*operands, **params) -> the result, or results. It can be set."""
+        return self.__dict__.get("_impl", self._computed)
+
+    @impl.setter
+    def impl(self, impl: Callable) -> None:
+        self._impl, self.at_once = impl, self._evaluated
+
     def def_impl(self, impl: Callable) -> Callable:
-        """Sets what runs the operation: (*operands, **params) -> the result, or results."""
+        """Sets what runs the operation."""
         self.impl = impl
         return impl
+
+    def _computed(self, *operands, **params):
+        """Runs the operation as it is, whatever was set."""
+        at_once = type(self).at_once
+        if at_once is None:
+            results = state.eval_trace[0].compute(self, operands, params)
+        else:
+            results = at_once(self, *operands, **params)
+        return results if self.multiple_results else results[0]
+
+    def _evaluated(self, *operands, **params):
+        return self.evaluate(operands, params)
 
     def def_abstract_eval(self, abstract_eval: Callable) -> Callable:
         """Sets the typing rule: (*operand types, **params) -> the result's type, or types."""
@@ -196,7 +217,7 @@ class Primitive:
         return results if self.multiple_results else results[0]
 
     def evaluate(self, operands: Sequence, params: dict) -> list:
-        """Runs what `def_impl` set."""
+        """Runs what `impl` was set to."""
         for x in operands:
             if not is_value(x):
                 self._refuse(operands)
@@ -377,7 +398,7 @@ class Primitive:
         """Its effects: what it does besides giving results."""
         return NO_EFFECTS
 
-    impl: Any = None
+    at_once: Any = None
     """(*values) -> results, computed at once. None: the operation is compiled as a program of its own."""
 
     def lower(

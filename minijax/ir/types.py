@@ -13,7 +13,7 @@ from minijax.base import dims, dtypes
 from minijax.base.naming import known_as
 from minijax.partition.explicit import Entries, check_even, sharding_in_type, typed_sharding
 from minijax.partition.memory import Device, MemorySpace
-from minijax.partition.meshes import axes_of
+from minijax.partition.meshes import abstract_context, axes_of
 from minijax.partition.shardings import NamedSharding, unsharded
 
 
@@ -157,7 +157,10 @@ class ShapedArray(AbstractValue):
 
     @property
     def sharding(self) -> NamedSharding:
-        return self._sharding if self._sharding is not None else unsharded(self.ndim, None)
+        if self._sharding is not None:
+            return self._sharding
+        mesh = abstract_context()  # of axes that types say nothing of
+        return unsharded(self.ndim, None if mesh is None or mesh.explicit_axes else mesh)
 
     @property
     def entries(self) -> Entries:
@@ -388,7 +391,7 @@ Ct = Zero | Any  # a tangent or cotangent: a value, or Zero where it is known to
 
 def is_float0(aval: Aval) -> bool:
     """Whether the type is that of tangents of values that do not move continuously."""
-    return not aval.is_high and aval.dtype.names == ("float0",)
+    return type(aval) is ShapedArray and aval.dtype.names == ("float0",)
 
 
 def varying_axes(aval: Aval) -> frozenset:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from minijax.api.vmap import vmap
+from minijax.base import errors
 from minijax.base.dims import as_index
 from minijax.base.symbolic import is_dim
 from minijax.dispatch.jitted import jitted
@@ -152,13 +153,24 @@ def _edge(array: Any, axis: int, end: int) -> Any:
 def _wrap(array: Any, axis: int, pair: tuple) -> Any:
     n = array.shape[axis]
     (times_before, before), (times_after, after) = divmod(pair[0], n), divmod(pair[1], n)
-    parts = [_part(array, n - before, n, axis)] if before else []
-    parts += [array] * (times_before + 1 + times_after)
-    parts += [_part(array, 0, after, axis)] if after else []
+    parts = [_part(array, n - before, n, axis)] if before > 0 else []
+    parts += [array] * int(times_before + 1 + times_after)
+    parts += [_part(array, 0, after, axis)] if after > 0 else []
     return structural.concatenate(parts, axis)
 
 
 def _mirror(array: Any, axis: int, pair: tuple, reflect: bool, odd: bool) -> Any:
+    try:
+        return _mirrored(array, axis, pair, reflect, odd)
+    except errors.InconclusiveDimensionOperation as error:
+        raise ValueError(
+            f"Shape polymorphism is supported for jnp.pad with 'reflect' or 'symmetric' padding mode only where it is "
+            f"known that the size (= {array.shape[axis]}) of axis {axis} is larger than 1 and the padding {pair} no "
+            f"larger. {error}"
+        ) from None
+
+
+def _mirrored(array, axis, pair, reflect, odd):
     n = array.shape[axis]
     skipped = 1 if reflect and n > 1 else 0
     for end, left in enumerate(pair):

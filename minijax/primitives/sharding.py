@@ -126,7 +126,7 @@ class LayoutConstraint(Linear1):
     def infer(self, x, *, layout):
         return [x]
 
-    def impl(self, x, *, layout):
+    def at_once(self, x, *, layout):
         x = transfer.to_device(x)
         return [transfer.to_device(x, Format(layout, x.sharding))]
 

@@ -15,7 +15,7 @@ from minijax.base.symbolic import max_dim
 from minijax.ir import state
 from minijax.ir.primitive import Folding, Linear1, Primitive, fold_as, is_linear
 from minijax.ir.types import ShapedArray, Zero, is_value, typeof, value_kinds
-from minijax.partition.explicit import check_divides, check_same_entries, entries_of, sharding_in_type
+from minijax.partition.explicit import check_divides, entries_of, laid_alike, sharding_in_type
 from minijax.partition.shardings import NamedSharding, sharding_of_rank
 from minijax.primitives import moving
 from minijax.primitives.convert import convert
@@ -136,7 +136,7 @@ class Slice(Linear1):
     def shard(self, mesh, avals, outs, **params):
         return [check_divides("slicing" if self.name == "slice" else self.name, mesh, avals[0], outs[0].shape)]
 
-    def impl(self, x, *, start_indices, limit_indices, strides):
+    def at_once(self, x, *, start_indices, limit_indices, strides):
         params = dict(start_indices=start_indices, limit_indices=limit_indices, strides=strides)
         ((out,), _) = self.typed([typeof(x)], params)
         # Without strides the starts are operands, so that one program serves every place.
@@ -166,7 +166,7 @@ class Slice(Linear1):
 class StridedSlice(Slice):
     """A slice that is compiled for its starts."""
 
-    impl = None
+    at_once = None
 
 
 def _check_slice(x, starts, limits, strides):
@@ -302,8 +302,7 @@ class Concatenate(Joined):
         return [ShapedArray(shape, xs[0].dtype, all(x.weak_type for x in xs))]
 
     def shard(self, mesh, avals, outs, *, dimension):
-        check_same_entries(avals)
-        return [check_divides("slicing" if self.name == "slice" else self.name, mesh, avals[0], outs[0].shape)]
+        return [check_divides("slicing" if self.name == "slice" else self.name, mesh, laid_alike(avals), outs[0].shape)]
 
     def lower(self, e, ins, outs, *xs, dimension):
         return [e.concatenate(xs, ins, outs[0], dimension)]
@@ -332,8 +331,7 @@ class Stack(Joined):
         return [ShapedArray(inserted(xs[0].shape, axis, len(xs)), xs[0].dtype, all(x.weak_type for x in xs))]
 
     def shard(self, mesh, avals, outs, *, axis):
-        check_same_entries(avals)
-        return [inserted(avals[0].entries, axis, None)]
+        return [inserted(laid_alike(avals).entries, axis, None)]
 
     def lower(self, e, ins, outs, *xs, axis):
         single = ShapedArray(inserted(ins[0].shape, axis, 1), ins[0].dtype)

@@ -180,7 +180,7 @@ class Eigh(Linalg):
 
     name = "eigh"
     multiple_results = True
-    square = True
+    square = "symmetric eigendecomposition"
 
     def results(self, x, *, subset_by_index, **how):
         n = x.shape[-1]
@@ -250,7 +250,7 @@ class Hessenberg(Linalg):
 
     name = "hessenberg"
     multiple_results = True
-    square = True
+    square = "Hessenberg reduction"
 
     def results(self, x):
         return [(x.shape[-2:], x.dtype), ((max(x.shape[-1] - 1, 0),), x.dtype)]
