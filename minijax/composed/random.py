@@ -232,6 +232,7 @@ class RandomBits(Drawn):
 class RandomSplit(Drawn):
     """New keys, an array of `shape` for each key."""
 
+    lies_over_set_mesh = True
     name = "random_split"
 
     def infer(self, keys, *, shape):
