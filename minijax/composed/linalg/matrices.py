@@ -81,6 +81,11 @@ def dot(x: Any, y: Any, precision: Precision | None = None) -> Any:
     return dot_general(x, y, (((n - 1,), (n - 2,)), (batch, batch)), precision, typeof(x).dtype)
 
 
+def dot_highest(x: Any, y: Any) -> Any:
+    """As `dot`, in the highest precision."""
+    return dot(x, y, Precision.HIGHEST)
+
+
 def take_rows(x: Any, indices: Any) -> Any:
     """The rows of a matrix that a vector of indices names."""
     rows, columns = typeof(x).shape
