@@ -1,6 +1,7 @@
 """Eigenvalues, and the forms of matrices on the way to them: Hessenberg, Schur, tridiagonal."""
 
 import enum
+import math
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -18,9 +19,13 @@ from minijax.composed.linalg.matrices import (
     matmul,
     symmetrized,
     transposed,
+    tril,
+    triu,
     typed,
 )
 from minijax.composed.linalg.routines import INT32, Linalg, where_succeeded
+from minijax.composed.linalg.spectral import eigh_by_splitting
+from minijax.higher import mapping
 from minijax.ir.types import ShapedArray, typeof
 from minijax.primitives import moving
 from minijax.primitives.convert import convert
@@ -221,9 +226,7 @@ def _on_tpu(e, x, aval, lower, sort, subset, algorithm):
     if subset is not None:
         _check_subset(subset, n)
     if n > _LARGEST_JACOBI and algorithm is not EighImplementation.JACOBI:
-        raise NotImplementedError(
-            "eigh: on TPU, eigenvalues of more than 256 rows but by EighImplementation.JACOBI are not there yet"
-        )
+        return emit(e, _by_splitting, [aval], [x], lower=lower, sort_eigenvalues=sort, subset=subset)
     is_part = subset not in (None, (0, n))
     types = [aval, ShapedArray(aval.shape[:-1], dtypes.to_floating_dtype(aval.dtype))]
     if not n:
@@ -231,6 +234,32 @@ def _on_tpu(e, x, aval, lower, sort, subset, algorithm):
     config = f"{int(lower)},{int(sort or is_part)},100,1e-6"
     results = e.custom_call("Eigh", [x], [aval], types, api_version=1, backend_config=config)
     return emit(e, _part, types, results, subset=subset) if is_part else results
+
+
+def mirrored(x: Any, lower: bool) -> Any:
+    """The Hermitian matrices of which `x` has one triangle."""
+    half, d = tril(x, -1) if lower else triu(x, 1), diagonal(x)
+    d = typed(real(d), d) if is_complex(d) else d
+    n = typeof(x).shape[-1]
+    return add(add(half, adjoint(half)), mul(eye(n, n, typeof(d).dtype, typeof(x).ndim), along(d, -2)))
+
+
+def _by_splitting(x: Any, lower: bool, sort_eigenvalues: bool, subset: tuple[int, int] | None) -> list:
+    """Eigenvectors and eigenvalues of large matrices, of which one triangle is read, one after the other."""
+    *batch, n, _ = typeof(x).shape
+
+    def small(x):
+        how = dict(lower=True, sort_eigenvalues=True, subset_by_index=None)
+        return eigh_p.bind(x, algorithm=EighImplementation.JACOBI, **how)
+
+    def one(x):
+        return eigh_by_splitting(x, small, _LARGEST_JACOBI, subset, sort_eigenvalues)
+
+    x = mirrored(x, lower)
+    if not batch:
+        return one(x)
+    results = mapping.map(one, moving.reshape_to(x, (math.prod(batch), n, n)))
+    return [moving.reshape_to(y, (*batch, *typeof(y).shape[1:])) for y in results]
 
 
 def _check_subset(subset: tuple[int, int], n: int) -> None:

@@ -97,6 +97,15 @@ def take_rows(x: Any, indices: Any) -> Any:
     )
 
 
+def take_columns(x: Any, indices: Any) -> Any:
+    """The columns of a matrix that a vector of indices names."""
+    rows, columns = typeof(x).shape
+    indices = moving.expand_dims(from_front(indices, columns), (1,))
+    return gather(
+        x, indices, GatherDimensionNumbers((0,), (1,), (1,)), (rows, 1), mode=GatherScatterMode.PROMISE_IN_BOUNDS
+    )
+
+
 def on_diagonal(at: Any, n: int) -> Any:
     """The index vectors (i, i)."""
     sides = [from_front(at, n) for _ in range(2)]

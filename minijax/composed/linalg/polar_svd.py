@@ -55,7 +55,7 @@ def _of_square(a: Any, compute_uv: bool, subset: tuple[int, int] | None) -> list
     # Of what is 0 up to rounding, the polar factor's part need not be orthonormal.
     eps = n * float(dtypes.finfo(typeof(s).dtype).eps)
     last = index_in_dim(s, -1, keepdims=False)
-    deficient = lax.le(last, lax.mul(scalar_like(last, eps), norm(h)))
+    deficient = lax.le(last, lax.mul(scalar_like(last, eps), norm(h, 0)))
     # A loop of one round at most, which a batch skips if none of its matrices needs it.
     _, u = while_loop(
         lambda state: state[0], lambda state: (False, _made_orthonormal(state[1])), (deficient, dot_highest(turn, v))
