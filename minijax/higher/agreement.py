@@ -53,10 +53,12 @@ def _promoted(carry: Sequence, body: Body) -> list:
 
 def _laid_as(x: Any, aval: AbstractValue) -> Any:
     """A value whose type knows no mesh, over the Explicit axes that another type of this shape names."""
-    split, have = getattr(aval, "_sharding", None), typeof(x)
-    if split is None or getattr(have, "_sharding", split) is not None or have.shape != aval.shape:
+    have = typeof(x)
+    if type(have) is not ShapedArray or type(aval) is not ShapedArray or have.shape != aval.shape:
         return x
-    return resharded_as(x, have.update(sharding=split))
+    if not aval.is_split or have._sharding is not None:
+        return x
+    return resharded_as(x, have.update(sharding=aval._sharding))
 
 
 def _check_carry(name: str, body: Body, carry_tree: Any, init_tree: Any) -> None:
@@ -79,7 +81,7 @@ def _check_carry(name: str, body: Body, carry_tree: Any, init_tree: Any) -> None
         f"corresponding output carry component has type {out.str_short()}, so "
         f"{_what_differs(aval, out)}"
         for path, aval, out in pairs
-        if aval.strip_weak_type() != out.strip_weak_type()
+        if aval.normalize() != out.normalize()
     ]
     if reasons:
         pairs = zip(names, body.in_avals, body.closed.out_avals[: init_tree.num_leaves], strict=False)
@@ -131,7 +133,7 @@ def laid_alike(functions: dict[str, Callable], bodies: Sequence[Body]) -> dict[s
     columns = list(zip(*[body.closed.out_avals for body in bodies], strict=False))
     if abstract_context() is not None or all(len(set(column)) == 1 for column in columns):
         return functions
-    likes = [next((a for a in column if getattr(a, "_sharding", None) is not None), None) for column in columns]
+    likes = [next((a for a in column if getattr(a, "is_split", False)), None) for column in columns]
 
     def laid(function: Callable) -> Callable:
         @functools.wraps(function)
@@ -178,6 +180,8 @@ def _at(path: tuple) -> str:
 
 def _differences(a: Any, b: Any) -> list[str]:
     """How two types differ, weak types apart."""
+    if isinstance(a, AbstractValue) and isinstance(b, AbstractValue):
+        a, b = a.normalize(), b.normalize()
     return [
         f"the {field.strip('_').replace('_', ' ')}s do not match"
         for field in ("dtype", "shape", "memory_space", "_sharding", "manual_axis_type")

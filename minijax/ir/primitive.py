@@ -282,8 +282,8 @@ class Primitive:
             raise ValueError(
                 f"{self.name}: Mesh for all inputs should be equal, but operands lie on {mesh} and on {others[0]}"
             )
-        if self.has("shard"):
-            self._check_mesh(mesh, avals)
+        if self.has("shard") and not self._is_of_context(mesh, avals):
+            return outs
         specs = self.shard(mesh, avals, outs, **params)
         if specs is None:
             return outs
@@ -296,11 +296,13 @@ class Primitive:
         sums, explicit = self.sums(avals, params) if _are_sums(avals) else (), set(mesh.explicit_axes)
         return [o.sharded_over(mesh, s, *(axes & explicit for axes in sums)) for o, s in zip(outs, specs, strict=True)]
 
-    def _check_mesh(self, mesh, avals):
-        """Raises where operands are of another mesh than the one that is set."""
+    def _is_of_context(self, mesh, avals):
+        """Whether operands lie over the mesh that is set, if one is. Raises where one that does not is split."""
         context = abstract_context()
         if context is None or context.has_axes_of(mesh):
-            return
+            return True
+        if not any([a.is_split for a in avals if type(a) is ShapedArray]):
+            return False
         types = ", ".join([str(a) for a in avals])
         if context.manual_axes and not mesh.manual_axes:
             raise NotImplementedError(

@@ -35,7 +35,7 @@ class AbstractValue:
         return self
 
     def normalize(self) -> "AbstractValue":
-        """The type that stands for those that differ in weak types alone."""
+        """The type that stands for those that differ in weak types alone, or in the mesh of what is not split."""
         return self.strip_weak_type()
 
     def lo_ty(self) -> list["AbstractValue"]:
@@ -226,6 +226,16 @@ class ShapedArray(AbstractValue):
 
     def strip_weak_type(self) -> "ShapedArray":
         return self.update(weak_type=False) if self.weak_type else self
+
+    @property
+    def is_split(self) -> bool:
+        """Whether the type says more of how values lie over a mesh than that all devices have them."""
+        return self._sharding is not None and (any(self.entries) or any(self.sums))
+
+    def normalize(self) -> "ShapedArray":
+        if self._sharding is None or self.is_split:
+            return self.strip_weak_type()
+        return self.update(weak_type=False, sharding=None)
 
     def update_weak_type(self, weak_type: bool) -> "ShapedArray":
         return self if weak_type == self.weak_type else self.update(weak_type=weak_type)

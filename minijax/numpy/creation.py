@@ -236,7 +236,8 @@ def _constant(shape: tuple, fill: Any, dtype: Any, weak: bool = False, split: An
     fill = convert(fill, dtype, weak)
     if shape:
         return moving.broadcast_to_shape(fill, shape, split)
-    return fill if isinstance(fill, Array) else moving.held(fill)
+    fill = fill if isinstance(fill, Array) else moving.held(fill)
+    return fill if split is None else sharding.over_mesh(fill, split)
 
 
 @fused(0)

@@ -21,6 +21,7 @@ from minijax.numpy import creation, cumulative, searching, shaping, subscripts
 from minijax.numpy.contractions import einsum
 from minijax.numpy.creation import arraylike, concrete, value, values
 from minijax.numpy.ufuncs import add, clip, equal, floor_divide, less, remainder
+from minijax.partition.meshes import P
 from minijax.primitives import counting, elementwise as lax, gather_scatter, moving, sharding, structural
 from minijax.primitives.convert import convert, copy_p, scalar_as
 from minijax.primitives.dot import Precision, dot
@@ -136,8 +137,10 @@ def marked(x: Any, num_classes: int, *, dtype: Any, axis: int) -> Any:
     """A new axis of zeros with a one at each index; all zeros for an index out of bounds."""
     x = value("one_hot", x)
     at = dims.canonical_axis(axis, x.ndim + 1)
-    shape = tuple(num_classes if i == at else 1 for i in range(x.ndim + 1))
-    return convert(equal(moving.expand_dims(x, (at,)), counting.broadcasted_iota(x.dtype, shape, at)), dtype)
+    shape, split = tuple(num_classes if i == at else 1 for i in range(x.ndim + 1)), sharding.sharding_of_ct(typeof(x))
+    whole = split.update(spec=P(*[None] * len(shape))) if split is not None and split.mesh.explicit_axes else None
+    column = moving.expand_dims(x, (at,))
+    return convert(equal(column, counting.broadcasted_iota(x.dtype, shape, at, out_sharding=whole)), dtype)
 
 
 @jitted("put_along_axis", static=("axis", "inplace", "mode"))

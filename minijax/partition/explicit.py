@@ -29,8 +29,8 @@ def sharding_in_type(sharding: Sharding, ndim: int) -> NamedSharding | None:
 def typed_sharding(
     mesh: AbstractMesh, entries: Entries, unreduced: frozenset = frozenset(), reduced: frozenset = frozenset()
 ) -> NamedSharding | None:
-    """The sharding of a type over a mesh, None where no axis is named: such types know no mesh."""
-    if not (unreduced or reduced or any(e is not None for e in entries)):
+    """The sharding of a type over a mesh; None where that has no Explicit axes, and no axis is named."""
+    if not (mesh.explicit_axes or unreduced or reduced or any(e is not None for e in entries)):
         return None
     return NamedSharding(mesh, PartitionSpec(*entries, unreduced=unreduced, reduced=reduced))
 
@@ -237,6 +237,6 @@ def check_divides(name: str, mesh: AbstractMesh, aval: Any, shape: Sequence[int]
 
 def check_same_entries(avals: Sequence[Any]) -> None:
     """Raises ShardingTypeError unless values of these types lie alike."""
-    if any(a._sharding != avals[0]._sharding for a in avals):
+    if any((a.entries, a.sums) != (avals[0].entries, avals[0].sums) for a in avals):
         texts = ", ".join([a.str_short() for a in avals])
         raise ShardingTypeError(f"All operands should have the same sharding, but their types are {texts}")

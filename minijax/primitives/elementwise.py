@@ -40,6 +40,7 @@ from minijax.primitives.families import (
     full_of,
     one_like,
     unary,
+    zero_like,
 )
 from minijax.primitives.zeros import add_tangents, zeros_like_aval
 
@@ -118,7 +119,7 @@ class Abs(Elementwise):
 
 def _abs_jvp(t, ans, x):
     if not dtypes.is_complex(typeof(x).dtype):
-        return select_n(ge(x, const_like(x, 0)), neg(t), t)
+        return select_n(ge(x, zero_like(x)), neg(t), t)
     turned = conj(x)
     return real(mul(t, div(turned, _ones_where_zero(convert_element_type(ans, typeof(x).dtype)))))
 

@@ -19,7 +19,7 @@ from minijax.ir.types import NOT_MANUAL, ShapedArray, Zero, of_type, scalar_of, 
 from minijax.partition.explicit import merged_entries, merged_sums, sums_of_terms
 from minijax.primitives import moving
 from minijax.primitives.convert import convert_element_type
-from minijax.primitives.sharding import resharded_as, sharding_of_ct
+from minijax.primitives.sharding import over_mesh, resharded_as, sharding_of_ct
 from minijax.primitives.zeros import add_tangents, instantiate
 
 Rule = Callable[..., Any]
@@ -61,10 +61,19 @@ def const_like(x: Any, value: Any) -> Any:
     return _scalar(aval, value, aval.weak_type and not aval.shape)
 
 
+def zero_like(x: Any) -> Any:
+    """The scalar 0 of the dtype, the weak type and the mesh of `x`."""
+    return _filled(typeof(x), 0)
+
+
 def one_like(x: Any) -> Any:
-    """The scalar 1 of the dtype and weak type of `x`."""
-    aval = typeof(x)
-    return _scalar(aval, 1, aval.weak_type)
+    """The scalar 1 of the dtype, the weak type and the mesh of `x`."""
+    return _filled(typeof(x), 1)
+
+
+def _filled(aval: ShapedArray, value: int) -> Any:
+    scalar = _scalar(aval, value, aval.weak_type)
+    return scalar if aval._sharding is None else over_mesh(scalar, aval._sharding)
 
 
 def _scalar(aval: ShapedArray, value: Any, weak: bool) -> Any:

@@ -14,7 +14,7 @@ from minijax.ir.trace import CompileTimeTrace, DynamicJaxprTracer, JaxprTrace
 from minijax.ir.types import ShapedArray, Typed, is_of_users_type, scalar_of, typeof
 from minijax.partition.explicit import entries_of, reshaped_entries
 from minijax.partition.meshes import axes_of
-from minijax.primitives.sharding import requested_sharding, sharding_of_ct, widened, with_out_sharding
+from minijax.primitives.sharding import over_mesh, requested_sharding, sharding_of_ct, widened, with_out_sharding
 from minijax.run import transfer
 from minijax.run.array import Array
 
@@ -372,7 +372,7 @@ def full(shape: Sequence[int], value: Any, weak_type: bool = False, sharding: An
     elif not isinstance(value, np.generic) and type(value) in dtypes.python_scalar_dtypes:
         value = np.asarray(value, dtypes.scalar_dtype(type(value)))[()]
     if not len(shape):
-        return held(value)
+        return over_mesh(held(value), sharding)
     return broadcast_in_dim_p.bind(value, shape=tuple(shape), broadcast_dimensions=(), sharding=sharding)
 
 
@@ -470,8 +470,8 @@ def broadcast_axis(x: Any, size: int | Axis, at: int) -> Any:
     """`x` repeated along a new axis, of a size or that which `vmap` adds."""
     aval = typeof(x)
     if isinstance(size, Axis):
-        # A host value is split nowhere, in jax too.
-        if size.entry is not None and type(aval) is ShapedArray and isinstance(x, Array):
+        # What knows no mesh is split nowhere, in jax too.
+        if size.entry is not None and type(aval) is ShapedArray and aval._sharding is not None:
             wide = aval.with_axis(at, size.size, size.entry, size.mesh)
             return broadcast_as(x, wide, other_axes(wide.ndim, (at,)))
         size = size.size

@@ -103,8 +103,19 @@ def resharded_as(x: Any, aval: Any) -> Any:
     have = typeof(x)
     if type(aval) is not ShapedArray or have._sharding == aval._sharding:
         return x
-    sharding = aval._sharding or have._sharding.update(spec=P(*[None] * have.ndim))
-    return reshard_p.bind(x, dst_sharding=sharding, concrete_mesh=None)
+    if aval._sharding is not None:
+        return reshard_p.bind(x, dst_sharding=aval._sharding, concrete_mesh=None)
+    if not any(have.sums) and not any(have.entries):
+        return x
+    whole = have._sharding.update(spec=P(*[None] * have.ndim))
+    return reshard_p.bind(x, dst_sharding=whole, concrete_mesh=None)
+
+
+def over_mesh(x: Any, sharding: NamedSharding | None) -> Any:
+    """A scalar constant, which all devices of the mesh of a type have that lies so."""
+    if sharding is None or not sharding.mesh.explicit_axes:
+        return x
+    return reshard_p.bind(x, dst_sharding=sharding.update(spec=P()), concrete_mesh=None)
 
 
 class LayoutConstraint(Linear1):

@@ -22,6 +22,7 @@ from minijax.primitives.convert import convert
 from minijax.primitives.device import placed_like
 from minijax.primitives.elementwise import select, sub
 from minijax.primitives.families import check_same_dtypes, scalar_like
+from minijax.primitives.sharding import over_mesh
 from minijax.primitives.zeros import instantiate
 from minijax.run import transfer
 from minijax.run.array import Array
@@ -725,6 +726,8 @@ def _filled(shape: Any, value: Any, dtype: Any, like: ShapedArray, sharding: Any
     if shape:
         alike = shape == like.shape and not state.is_eager()
         value = moving.broadcast_to_shape(value, shape, like._sharding if alike else None)
+    elif like._sharding is not None and not like.shape and not state.is_eager():
+        value = over_mesh(value, like._sharding)
     if is_placed:
         return transfer.to_device(value, sharding_of_rank(sharding, len(shape)))
     # A program being recorded writes a scalar as a literal; users get an array.
