@@ -10,6 +10,7 @@ import numpy as np
 
 from minijax.base import dtypes
 from minijax.base.mask import Mask
+from minijax.base.symbolic import is_int
 from minijax.composed.linalg.lu import solve
 from minijax.composed.linalg.matrices import (
     adjoint,
@@ -223,6 +224,8 @@ def _on_tpu(e, x, aval, lower, sort, subset, algorithm):
     n = aval.shape[-1]
     if algorithm is EighImplementation.QR:
         raise NotImplementedError("eigh: the QR algorithm is not supported on TPU")
+    if not is_int(n):
+        raise NotImplementedError(f"eigh: on TPU the number of rows must be known, got a matrix of shape {aval.shape}")
     if subset is not None:
         _check_subset(subset, n)
     if n > _LARGEST_JACOBI and algorithm is not EighImplementation.JACOBI:

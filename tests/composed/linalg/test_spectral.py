@@ -1,5 +1,6 @@
 """Eigenvalues of large matrices as TPUs compute them: the numbers, of the same program on a CPU, and its text."""
 
+import importlib
 import re
 
 import numpy as np
@@ -157,6 +158,20 @@ def test_derivatives_batches_and_singular_values_of_large_matrices_are_lowered()
     assert calls(lowered(minijax, minijax.grad(lambda x: lax.linalg.eigh(x)[0].sum()), x))
     assert calls(lowered(minijax, minijax.vmap(lax.linalg.eigh, 2), np.zeros((300, 300, 2), np.float32)))
     assert calls(lowered(minijax, lambda x: lax.linalg.svd(x, full_matrices=False, subset_by_index=(0, 3)), x))
+
+
+def test_batches_alone_may_be_symbolic():
+    jax = pytest.importorskip("jax")
+    for shape in ("b, 300, 300", "b, 4, 4", "n, n"):
+        for side in (minijax, jax):
+            x = side.ShapeDtypeStruct(
+                importlib.import_module(f"{side.__name__}.export").symbolic_shape(shape), np.float32
+            )
+            if shape == "n, n":
+                with pytest.raises(NotImplementedError):
+                    lowered(side, eigh(side), x)
+            else:
+                assert "Eigh" in lowered(side, eigh(side), x)
 
 
 def test_what_does_not_fit_is_refused():
