@@ -13,7 +13,7 @@ from minijax.api.vmap import vmap
 from minijax.base import dtypes, source, tree
 from minijax.base.mask import Mask
 from minijax.composed.refs import addupdate
-from minijax.ir import context, state
+from minijax.ir import context
 from minijax.ir.body import (
     Flat,
     as_consts,
@@ -39,15 +39,15 @@ from minijax.ir.types import (
     typeof,
     varying_axes,
 )
-from minijax.partition.meshes import P, abstract_context
-from minijax.partition.shardings import UNSPECIFIED, NamedSharding
+from minijax.partition.meshes import P
+from minijax.partition.shardings import UNSPECIFIED
 from minijax.primitives import moving
 from minijax.primitives.convert import convert, convert_element_type_p
 from minijax.primitives.counting import broadcasted_iota
 from minijax.primitives.elementwise import add, eq
 from minijax.primitives.families import scalar_like
 from minijax.primitives.moving import held
-from minijax.primitives.sharding import reshard_p, resharded_as
+from minijax.primitives.sharding import resharded_as
 from minijax.primitives.structural import split
 from minijax.primitives.zeros import instantiate, made_varying, zeros_like_aval
 from minijax.transforms.jvp import jvp_flat
@@ -371,14 +371,6 @@ def _evaluator(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes) -> Ca
     return evaluate
 
 
-def _on_the_mesh(x: Any) -> Any:
-    """`x`, which has it on each device of the mesh that is set, if that has Explicit axes."""
-    mesh = abstract_context()
-    if mesh is None or not mesh.explicit_axes or state.is_eager():
-        return x
-    return reshard_p.bind(x, dst_sharding=NamedSharding(mesh, P()), concrete_mesh=None)
-
-
 def _one(aval: ShapedArray) -> Any:
     """The cotangent that gradients start from, as weak as the value is."""
     ct_aval = aval.to_ct_aval()
@@ -388,7 +380,7 @@ def _one(aval: ShapedArray) -> Any:
             f"{ct_aval.str_short()}: `jax.lax.pcast` or `jax.lax.psum` brings it to another"
         )
     one = held(made_varying(scalar_of(1, aval.dtype, aval.weak_type), aval))
-    return _on_the_mesh(one) if ct_aval._sharding is None else resharded_as(one, ct_aval)
+    return resharded_as(one, ct_aval)
 
 
 def _of_chosen(fun: Callable, nums: Sequence[int], args: Sequence, kwargs: dict) -> tuple[Callable, tuple]:

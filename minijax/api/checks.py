@@ -344,7 +344,7 @@ class Check(Primitive):
     def effects(self, *avals, kinds, **params):
         return frozenset(kinds)
 
-    def impl(self, *leaves, kinds, metadata, debug):
+    def at_once(self, *leaves, kinds, metadata, debug):
         error = Error.of_flat(kinds, dict(metadata), leaves)
         if not debug:
             raised = error.get_exception()

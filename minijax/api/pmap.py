@@ -13,13 +13,13 @@ from minijax.dispatch.jit import JitOptions
 from minijax.dispatch.jitted import Resolved, Traced
 from minijax.higher.shard_map import shard_map_p
 from minijax.ir.body import function_name, signature_of
-from minijax.ir.types import is_value, typeof
+from minijax.ir.types import typeof
 from minijax.partition.meshes import Mesh, P
 from minijax.partition.shardings import NamedSharding
 from minijax.primitives.host_local import global_to_local_p, local_to_global_p
 from minijax.primitives.moving import expand_dims
 from minijax.primitives.structural import squeeze
-from minijax.run import client, distributed
+from minijax.run import client, distributed, transfer
 
 _UNNAMED = "_internal_pmap_axis_name"
 
@@ -65,9 +65,22 @@ class Pmapped(PjitFunction):
                 f"The function is {self.mapping.name}."
             )
         leaves, treedef, static_values = super().flatten(args, kwargs)
-        if not any(is_value(x) and typeof(x).shape for x in leaves):
+        if not any(getattr(x, "shape", ()) for x in leaves):
             raise ValueError("pmap requires at least one argument with a mapped axis.")
         return leaves, treedef, static_values
+
+    def _compile(self, operands, treedef, static):
+        shardings, _ = self.shardings(self.traced(operands, treedef, static), treedef)
+        moves = [_lies_elsewhere(x, s) for x, s in zip(operands, shardings, strict=True)]
+        if not any(moves):
+            return super()._compile(operands, treedef, static)
+
+        def moved(operands):
+            rows = zip(operands, shardings, moves, strict=True)
+            return [transfer.to_device(x, s) if moves else x for x, s, moves in rows]
+
+        run = super()._compile(moved(operands), treedef, static)
+        return None if run is None else lambda operands: run(moved(operands))
 
     def shardings(self, traced: Traced, treedef: Any) -> tuple[tuple, tuple]:
         """As the one `shard_map` that the function is cuts its operands and joins its results."""
@@ -77,6 +90,14 @@ class Pmapped(PjitFunction):
         return tuple([NamedSharding(mesh, s) for s in ins]), tuple(
             [NamedSharding(mesh, s) for s in eqn.params["out_specs"]]
         )
+
+
+def _lies_elsewhere(x: Any, sharding: NamedSharding) -> bool:
+    """Whether an array is cut as `sharding` says, over other devices or in another order."""
+    have, ndim = x._sig.sharding, x.ndim
+    if not x._sig.committed or have._device_assignment == sharding._device_assignment:
+        return False
+    return client.hlo_sharding(have, ndim) == client.hlo_sharding(sharding, ndim)
 
 
 def pmap(
@@ -115,7 +136,7 @@ def pmap(
             return _call_of_parts(mapped, args, kwargs)
         return mapped(*args, **kwargs)
 
-    call.lower = mapped.lower
+    call.lower, call.__wrapped__ = mapped.lower, fun
     return call
 
 
@@ -196,11 +217,18 @@ def _leaf_axes(
     mapping: _Mapping, leaves: Sequence, treedef: Any, count: int, static: Iterable[int]
 ) -> list[int | None]:
     """Which axis of each leaf is mapped."""
-    positional, by_name = treedef.children()
+    _, by_name = treedef.children()
     prefix = mapping.in_axes
     if isinstance(prefix, (tuple, list)):
         prefix = tuple([a for i, a in enumerate(prefix) if i not in static] if len(prefix) == count else prefix)
-    axes = [*tree.flatten_axes("pmap in_axes", positional, prefix), *[0] * by_name.num_leaves]
+    try:
+        axes = tree.flatten_axes("pmap in_axes", treedef, (prefix, 0))
+    except ValueError as error:
+        if not by_name.num_leaves:
+            raise
+        raise ValueError(
+            f"{error}\nin_axes is for positional arguments: each argument passed by keyword is mapped over axis 0."
+        ) from None
     return [_positive_axis(mapping.name, x, a) for x, a in zip(leaves, axes, strict=True)]
 
 

@@ -3,19 +3,20 @@
 import functools
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from minijax.base.dtypes import canonicalize_dtype
 from minijax.base.naming import known_as
 from minijax.ir.hitypes import full_type
 from minijax.ir.refs import AbstractRef, Ref
-from minijax.ir.types import AbstractValue, ManualAxisType, ShapedArray, checked_type, hi_classes
+from minijax.ir.types import AbstractValue, ManualAxisType, ShapedArray, checked_type, hi_classes, token_type
 from minijax.partition import meshes
 from minijax.partition.explicit import sharding_in_type
 from minijax.partition.layouts import Format, check_not_auto
 from minijax.partition.memory import Device
 from minijax.partition.shardings import NamedSharding, PartitionSpec, Sharding
-from minijax.run.array import ArrayImpl
+from minijax.run.array import ArrayImpl, Signature, signature
+from minijax.run.client import default_device, single_device_sharding
 
 
 @known_as("jax.ShapeDtypeStruct")
@@ -68,6 +69,16 @@ class ShapeDtypeStruct:
         if isinstance(a, ArrayImpl | ShapeDtypeStruct):
             return described_as.update(sharding=a.format if placed else None)
         return described_as
+
+    # As arguments of a program that does not read them these are like arrays.
+    @property
+    def _sig(self) -> Signature:
+        place = self.sharding or single_device_sharding(default_device())
+        return signature(abstract(self), place, self.sharding is not None)
+
+    @property
+    def _raw(self) -> NoReturn:
+        raise TypeError(f"Argument of shape {abstract(self).str_short()} of type {type(self)} is not a valid JAX type.")
 
     def __len__(self):
         if not self.shape:
@@ -141,9 +152,15 @@ def _checked(spec: Any, aval: ShapedArray) -> Sharding | PartitionSpec | None:
 def typeof(x: Any) -> AbstractValue:
     """The type of a value: an array, tracer, key array, NumPy array, Python scalar or `ShapeDtypeStruct`.
 
-    Raises TypeError if `x` is none of these, OverflowError for an int that its type cannot hold.
+    Arrays that nobody has placed lie over the mesh that is set. Raises TypeError if `x` is none of these,
+    OverflowError for an int that its type cannot hold.
     """
-    return abstract(x) if isinstance(x, ShapeDtypeStruct) else checked_type(x)
+    if isinstance(x, ShapeDtypeStruct):
+        return abstract(x)
+    aval = checked_type(x)
+    if type(x) is ArrayImpl and not x.committed and aval._sharding is None and (mesh := meshes.abstract_context()):
+        return aval.sharded_over(mesh, aval.entries)
+    return aval
 
 
 def abstract(x: Any) -> Any:
@@ -169,7 +186,7 @@ def abstract(x: Any) -> Any:
 
 def described(aval: Any) -> Any:
     """A type as the user sees it."""
-    if aval.is_high:
+    if aval.is_high or aval is token_type:
         return aval
     sharding = kind = None
     if type(aval) is ShapedArray:

@@ -17,9 +17,16 @@ from minijax.dispatch.explain import CacheInfo, Explanation, why
 from minijax.dispatch.jit import specified
 from minijax.dispatch.jitted import Jitted, Memory, Traced as TracedCall
 from minijax.dispatch.lowering import Lowered as Program, lower_program, lowering_logged
-from minijax.dispatch.operands import operands_of, parse
-from minijax.dispatch.placement import Placement, ProgramOptions, choose_placement, on_devices, over_abstract_context
-from minijax.ir.body import argument_names, check_aliases, leaf_types
+from minijax.dispatch.operands import argument_type, operands_of, parse
+from minijax.dispatch.placement import (
+    Leaving,
+    Placement,
+    ProgramOptions,
+    choose_placement,
+    on_devices,
+    over_abstract_context,
+)
+from minijax.ir.body import argument_names, argument_paths, check_aliases, leaf_types
 from minijax.ir.hitypes import full_type
 from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.refs import AbstractRef, is_ref
@@ -55,6 +62,7 @@ class Stage:
     out_tree: Any
     _name: str
     _flat_avals: Sequence[ShapedArray]
+    _arg_names: Sequence[str]
     _donated: Sequence[bool]
     _out_avals: Sequence[ShapedArray]
     _out_shardings: Sequence = ()
@@ -65,6 +73,7 @@ class Stage:
         self._name, self.in_tree, self.out_tree = stage._name, stage.in_tree, stage.out_tree
         self._flat_avals, self._donated = stage._flat_avals, stage._donated
         self._out_avals, self._out_shardings, self._left = stage._out_avals, stage._out_shardings, stage._left
+        self._arg_names = stage._arg_names
 
     in_avals = property(lambda self: self.in_tree.unflatten(self._flat_avals))
 
@@ -97,6 +106,7 @@ class Traced(Stage):
         self._name, self.in_tree, self.out_tree = wrapped.name, treedef, call.out_tree
         self._donated = wrapped.donated(treedef, static)
         self._flat_avals = call.closed.in_avals[len(call.captured) :]
+        self._arg_names = (call.closed.debug_info.arg_names or ())[len(call.captured) :]
         self._out_avals = call.closed.out_avals
         self._out_shardings = specified(wrapped.shardings(call, treedef)[1])
         if layouts := wrapped.layouts(call, treedef)[1]:
@@ -125,13 +135,14 @@ class Traced(Stage):
             return self.lojax.lower(lowering_platforms=lowering_platforms)
         return self._lowered(tuple(lowering_platforms or ()))
 
-    def _lowered(self, platforms: tuple[str, ...], export: tuple | None = None) -> "Lowered":
-        """As `lower`; `export`, of a program that is to leave the process, are rules that lower instead of others."""
+    def _lowered(self, platforms: tuple[str, ...], rules: tuple | None = None) -> "Lowered":
+        """As `lower`; of a program that is to leave the process, `rules` lower instead of others."""
         options, closed = self._program_options(), self._call.closed
+        if rules is not None:
+            captured = ("",) * len(self._call.captured)
+            options = options._replace(export=Leaving(rules, (*captured, *argument_paths(self.in_tree))))
         if any(written := [type(a) is AbstractRef for a in closed.in_avals]):
             options, closed = _over_values(options, written), discharged(closed)
-        if export is not None:
-            options = options._replace(export=export)
         signatures = [*[_signature(x, x.aval) for x in self._call.captured], *self._signatures]
         placement = choose_placement(signatures, options, closed)
         if platforms:
@@ -309,7 +320,7 @@ class Compiled(Stage):
         for name in _COMPILED:
             setattr(self, name, state[name])
         self.in_tree, self.out_tree, self._programs, self._captured = in_tree, out_tree, Memory().programs, []
-        self._executable = Executable.restored(loaded, state["executable"])
+        self._executable, self._arg_names = Executable.restored(loaded, state["executable"]), ()
         return self
 
     def as_text(self) -> str:
@@ -422,25 +433,30 @@ class Compiled(Stage):
                 f"Function compiled with input pytree does not match the input pytree it was called with: "
                 f"{self._name} was compiled for {self.in_tree}, called with {treedef}"
             )
-        for i, (x, want) in enumerate(zip(leaves, self._flat_avals, strict=True)):
+        known = len(self._arg_names) == len(leaves)
+        names, wrong = self._arg_names if known else map(str, range(len(leaves))), []
+        for x, want, name in zip(leaves, self._flat_avals, names, strict=True):
             if isinstance(x, Tracer):
                 raise TypeError(
                     "Cannot apply JAX transformations to a function lowered and compiled for a particular "
-                    f"signature. Argument {i} of {self._name} is a traced value, {x!r}"
+                    f"signature. Argument '{name}' of {self._name} is a traced value, {x!r}"
                 )
-            have = typeof(x)
+            have = argument_type(x)
             if have is not want and (have.shape, have.dtype) != (want.shape, want.dtype):
-                raise TypeError(
-                    "Argument types differ from the types for which this computation was compiled. Argument "
-                    f"{i} of {self._name}: compiled for {want.str_short()}, called with {have.str_short()}"
-                )
+                types = f"compiled with {want.str_short()} and called with {have.str_short()}"
+                wrong.append(f"Argument '{name}' {types}")
+        if wrong:
+            raise TypeError(
+                f"{self._name}: Argument types differ from the types for which this computation was compiled. "
+                "The mismatches are:\n" + "\n".join(wrong)
+            )
 
     def _check_shardings(self, arrays: Sequence[Any]) -> None:
         wrong = [
             f"Argument {i} of {self._name} with shape {arrays[i].aval.str_short()}:\n"
             f"  Passed sharding: {arrays[i].sharding}\n  Required sharding: {required}"
             for i, required in zip(self._executable.used, self._executable.in_shardings, strict=True)
-            if arrays[i].committed and not has_sharding(arrays[i]._sig, required)
+            if arrays[i]._sig.committed and not has_sharding(arrays[i]._sig, required)
         ]
         if wrong:
             raise ValueError(
@@ -451,7 +467,7 @@ class Compiled(Stage):
             f"Argument {i} of {self._name} with shape {arrays[i].aval.str_short()}:\n"
             f"  Passed layout: {arrays[i].format.layout}\n  Required layout: {shown(required, arrays[i].ndim)}"
             for i, required in zip(self._executable.used, self._executable.in_layouts, strict=True)
-            if arrays[i].committed and arrays[i]._sig.layout != required
+            if arrays[i]._sig.committed and arrays[i]._sig.layout != required
         ]
         if wrong:
             raise ValueError(

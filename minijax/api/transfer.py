@@ -20,6 +20,7 @@ from minijax.primitives.device import ALWAYS_COPY, DONATE_INPUT, REUSE_INPUT, de
 from minijax.run import client, guards, transfer
 from minijax.run.array import ArrayImpl
 from minijax.run.keys import PRNGKeyArray
+from minijax.run.token import Token
 
 
 def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None) -> Any:
@@ -40,7 +41,7 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
                 "`jax.device_put` only accepts `None`, `jax.sharding.Sharding`, `jax.Device`, `Format`, "
                 f"`jax.memory.Space` or a pytree of these values. Received invalid value: {target}"
             )
-        if isinstance(target, Sharding) and is_value(leaf):
+        if isinstance(target, Sharding) and is_value(leaf) and type(leaf) is not Token:
             check_fits(target, typeof(leaf), "device_put args")
     sources = [
         known.sharding if s is None and isinstance(known := _known(x), ArrayImpl) else s

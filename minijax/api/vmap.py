@@ -1,7 +1,7 @@
 """`vmap`: a function over one example as a function over an axis of examples."""
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from minijax.base import config, source, tree
@@ -130,7 +130,7 @@ def vmap(
         axes = [None if a is None else _canonical(a, x) for a, x in zip(axes, leaves, strict=True)]
         sizes = {x.shape[spec] for x, spec in elements.values() if type(spec) is int}
         size = _mapped_size(fun, leaves, axes, axis_size, treedef, sizes)
-        axis = _axis(axis_name, size, spmd, [(typeof(x), a) for x, a in zip(leaves, axes, strict=True)])
+        axis = _axis(axis_name, size, spmd, zip(map(_type_of, leaves, axes), axes, strict=True))
         flat, wholes = Flat(fun, treedef, lambda pair: pair, is_leaf), {}
         run = functools.partial(context.under, context.VMAP, flat)
         if is_leaf:
@@ -203,6 +203,16 @@ def _check_axes(fun: Callable, in_axes: Any, out_axes: Any) -> None:
             )
 
 
+def _type_of(x: Any, axis: int | None) -> Aval | None:
+    """The type of an argument; None of what is no value, which only an argument that is not mapped may be."""
+    if axis is not None:
+        return typeof(x)
+    try:
+        return typeof(x)
+    except (TypeError, ValueError):
+        return None
+
+
 def _canonical(axis: int, x: Any) -> int:
     aval = typeof(x)  # users' types need have no shape
     ndim = getattr(aval, "ndim", 0)
@@ -224,6 +234,7 @@ def _out(fun: Callable, x: Any, d: int | None, out_axis: int | None, axis: Axis,
             raise ValueError(
                 f"{unnamed if axis.name is None else named}: the output at {path} of {function_name(fun)} is mapped"
             )
+        typeof(x)  # which refuses what is no value
         return x
     ndim = typeof(x).ndim + (d is None)
     if not -ndim <= out_axis < ndim:
@@ -234,7 +245,7 @@ def _out(fun: Callable, x: Any, d: int | None, out_axis: int | None, axis: Axis,
     return place(x, d, out_axis % ndim, axis)
 
 
-def _axis(name: Any, size: Any, spmd: tuple | None, avals: Sequence[tuple[Aval, int | None]]) -> Axis:
+def _axis(name: Any, size: Any, spmd: tuple | None, avals: Iterable[tuple[Aval | None, int | None]]) -> Axis:
     """The mapped axis, with the Explicit mesh axes over which the types of the arguments say that it is sharded.
 
     Raises ValueError where they say different things, or others than `spmd_axis_name`.

@@ -65,7 +65,7 @@ class Face:
     def attribute(self, name: str) -> Any:
         """The module's `__getattr__`: finds a name and leaves it in the module."""
         if name in self._submodules:
-            return importlib.import_module(f"{self._name}.{name}")
+            return self._submodule(f"{self._name}.{name}")
         if name == "__all__":  # what `from module import *` asks for
             return [n for n in self.names() if not n.startswith("_")]
         if name in self._missing:
@@ -85,6 +85,16 @@ class Face:
             warnings.warn(self._warnings[name], DeprecationWarning, stacklevel=2)
         setattr(sys.modules[self._name], name, value)
         return value
+
+    def _submodule(self, path: str) -> Any:
+        try:
+            return importlib.import_module(path)
+        except ModuleNotFoundError as error:
+            # Who goes through all names, as printers do, does not ask for packages that are not installed.
+            if str(error.name).partition(".")[0] == __package__.partition(".")[0]:
+                raise
+            text = f"module {self._name!r} has no attribute {path.rpartition('.')[2]!r}: it needs {error.name}"
+            raise AttributeError(text) from error
 
     def assign(self, name: str, value: Any) -> bool:
         """Sets a name in the room that holds it; False where none does."""

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from minijax.base import errors
 from minijax.base.symbolic import (
     GUIDE,
     PYTHON,
@@ -62,7 +63,11 @@ class AtOnce:
         return self._shapes[place.argument][place.axis]
 
     def require(self, relation: str, x: Any, y: Any, message: str, values: Sequence) -> None:
-        if not (x >= y if relation == ">=" else x == y):
+        try:
+            holds = x >= y if relation == ">=" else x == y
+        except errors.InconclusiveDimensionOperation:
+            holds = False  # not for all values of the variables
+        if not holds:
             raise ValueError(_PLACE.sub(lambda place: str(values[int(place[1])]), message))
 
 

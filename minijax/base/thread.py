@@ -12,6 +12,7 @@ class EqnContext(NamedTuple):
     compute_type: str | None = None
     xla_metadata: Any = None
     cur_abstract_mesh: Any = None
+    threefry_partitionable: bool | None = None  # of an equation that draws bits or splits keys
 
 
 EMPTY = EqnContext()

@@ -23,7 +23,7 @@ class BufferCallback(Callback):
     plural = "Buffer callbacks"
     advice = " Please use `jax.custom_jvp` to use callbacks while taking gradients."
 
-    def impl(self, *operands, **params):
+    def at_once(self, *operands, **params):
         return evaluate(self, operands, params, compiled=True)
 
     def _typed(self, avals, params):

@@ -113,7 +113,7 @@ class Callback(HostFunction):
 
         return call
 
-    def impl(self, *operands, **params):
+    def at_once(self, *operands, **params):
         operands = [operand(getattr(x, "_base_array", x)) for x in operands]
         if any(x._sig.device is None for x in operands):
             return evaluate(self, operands, params, compiled=True)

@@ -25,7 +25,7 @@ class Debugging(HostFunction):
 
     ordered_effect, unordered_effect = OrderedDebugEffect(), DebugEffect()
 
-    def impl(self, *operands, **params):
+    def at_once(self, *operands, **params):
         operands = [operand(x) for x in operands]
         if params["partitioned"] and any(x._sig.device is None for x in operands):
             return evaluate(self, operands, params, compiled=True)

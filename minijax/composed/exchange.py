@@ -38,7 +38,7 @@ class RaggedAllToAll(Named):
                 )
         return [output.update(weak_type=False)]
 
-    def impl(self, *operands, **params):
+    def at_once(self, *operands, **params):
         raise RuntimeError(f"{self.name} must be used within a mapped context like vmap or shard_map.")
 
     def lower(self, e, ins, outs, *operands, axis_name, axis_index_groups):
@@ -92,7 +92,7 @@ def _without_received(ct: Any, starts: Any, sizes: Any) -> Any:
 class _PointToPoint(Named):
     """An operation on the token of what is sent by the (source, target) pairs of `perm`; on GPUs only."""
 
-    impl = Named._no_evaluation
+    at_once = Named._no_evaluation
 
     def pairs(self, e, axis_name, perm):
         if e.platform not in ("cuda", "rocm"):

@@ -12,20 +12,18 @@ import numpy as np
 from minijax.base import cache, source
 from minijax.base.errors import JaxRuntimeError
 from minijax.composed.foreign import Foreign, aliases_of, check_aliases, check_method, dtype_of
-from minijax.dispatch.operations import evaluate, run_closed
 from minijax.hlo.spell import physical
 from minijax.ir.effects import FfiEffect
-from minijax.ir.jaxpr import NO_EFFECTS, ClosedJaxpr, DebugInfo
-from minijax.ir.trace import DynamicJaxprTracer, JaxprTrace, Tracer, trace_to_jaxpr
-from minijax.ir.types import AbstractToken, AbstractValue, ShapedArray, Zero, token_type, typeof
+from minijax.ir.jaxpr import NO_EFFECTS
+from minijax.ir.trace import DynamicJaxprTracer, JaxprTrace, Tracer
+from minijax.ir.types import AbstractToken, AbstractValue, ShapedArray, Zero, typeof
 from minijax.partition.explicit import sharding_in_type
 from minijax.partition.layouts import Layout
 from minijax.partition.shardings import Sharding
-from minijax.primitives.barriers import Token, create_token
 from minijax.run import host_calls
 from minijax.run.array import ArrayImpl
 
-_EFFECTS, _CALL = frozenset({FfiEffect()}), DebugInfo("jit", "ffi_call")
+_EFFECTS = frozenset({FfiEffect()})
 
 
 class FfiCall(Foreign):
@@ -42,26 +40,6 @@ class FfiCall(Foreign):
 
     def effects(self, *avals, has_side_effect, **params):
         return _EFFECTS if has_side_effect else NO_EFFECTS
-
-    def impl(self, *operands, **params):
-        if token_type in (*params["result_avals"], *map(typeof, operands)):
-            return self._with_tokens(operands, params)
-        return evaluate(self, operands, params, compiled=True)
-
-    def _with_tokens(self, operands, params):
-        """The results of a program that makes the tokens among the operands."""
-        arrays = [x for x in operands if type(x) is not Token]
-        is_token = [a is token_type for a in params["result_avals"]]
-
-        def call(*values):
-            rest = iter(values)
-            outs = self.bind(*[create_token() if type(x) is Token else next(rest) for x in operands], **params)
-            return [x for x, out in zip(outs, is_token, strict=True) if not out]
-
-        rest = iter(
-            run_closed(ClosedJaxpr(*trace_to_jaxpr(call, list(map(typeof, arrays)), _CALL)), arrays, (self.name,))
-        )
-        return [Token(None) if out else next(rest) for out in is_token]
 
     def lower(self, e, ins, outs, *operands, target_name, has_side_effect, input_layouts, output_layouts,
               input_output_aliases, custom_call_api_version, legacy_backend_config, attributes, **params):  # fmt: skip

@@ -33,6 +33,7 @@ class FFT(Linear1):
     """A Fourier transform of the last axes, of the sizes `fft_lengths`."""
 
     name = "fft"
+    constrains = False  # XLA may lay out the operand of one whose result is constrained as it cannot read it
 
     def infer(self, x, *, fft_type, fft_lengths):
         kind, count, is_real = fft_type.name, len(fft_lengths), fft_type == FftType.RFFT

@@ -22,7 +22,7 @@ class InspectSharding(Primitive):
     def typed(self, avals, params):
         return [], frozenset({DebugEffect()})  # not remembered, for that would hold the function
 
-    def impl(self, x, *, callback):
+    def at_once(self, x, *, callback):
         callback(operand(x).sharding)
         return []
 

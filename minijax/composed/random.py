@@ -11,6 +11,7 @@ import numpy as np
 from minijax.base import config, dtypes
 from minijax.base.naming import known_as, stands_for_jax
 from minijax.base.symbolic import Dim, is_int
+from minijax.base.thread import entered, thread
 from minijax.composed.linalg.matrices import over_batch
 from minijax.dispatch.jitted import jitted
 from minijax.dispatch.operands import operand
@@ -36,6 +37,7 @@ from minijax.run.keys import key_array
 
 UINT32, UINT64 = np.dtype("uint32"), np.dtype("uint64")
 _WORD = 32
+_partitionable = config.option("threefry_partitionable")
 
 
 @known_as("jax._src.random.prng.PRNGImpl")
@@ -155,7 +157,7 @@ class RandomWrap(Words):
         check_words(words, impl)
         return [ShapedArray(words.shape[: words.ndim - len(impl.key_shape)], dtypes.KeyType(impl))]
 
-    def impl(self, words, *, impl):
+    def at_once(self, words, *, impl):
         words = operand(words)
         check_words(words, impl)
         return [key_array(impl, words)]
@@ -172,7 +174,7 @@ class RandomUnwrap(Words):
     def infer(self, keys):
         return [physical(keys)]
 
-    def impl(self, keys):
+    def at_once(self, keys):
         return [keys._base_array]
 
 
@@ -184,12 +186,37 @@ class RandomClone(Words):
     def infer(self, keys):
         return [keys]
 
-    def impl(self, keys):
+    def at_once(self, keys):
         keys = operand(keys)
         return [keys._sig.wrap(keys._raw, keys._sig)]
 
 
-class RandomBits(KeyOperation):
+class Drawn(KeyOperation):
+    """An operation of which the option threefry_partitionable, as it is where the equation is recorded, says how."""
+
+    def bind(self, *operands, **params):
+        return self._as_recorded(super().bind, *operands, **params)
+
+    def rebind(self, trace, operands, params):
+        return self._as_recorded(super().rebind, trace, operands, params)
+
+    def _as_recorded(self, run, *args, **kwargs):
+        partitionable = self._recorded()
+        if thread.trace is None and partitionable == _partitionable.value:
+            return run(*args, **kwargs)
+        with entered(thread.context._replace(threefry_partitionable=partitionable)), _partitionable(partitionable):
+            return run(*args, **kwargs)
+
+    def lower(self, e, ins, outs, *operands, **params):
+        with _partitionable(self._recorded()):
+            return super().lower(e, ins, outs, *operands, **params)
+
+    def _recorded(self):
+        recorded = thread.context.threefry_partitionable
+        return _partitionable.value if recorded is None else recorded
+
+
+class RandomBits(Drawn):
     """Uniform bits, an array of `shape` for each key."""
 
     name = "random_bits"
@@ -202,7 +229,7 @@ class RandomBits(KeyOperation):
         return _over(lambda words: impl.random_bits(words, bit_width, shape), keys.shape, (0,))
 
 
-class RandomSplit(KeyOperation):
+class RandomSplit(Drawn):
     """New keys, an array of `shape` for each key."""
 
     name = "random_split"
@@ -278,7 +305,7 @@ def _side_by_side(parts: Iterable[Any]) -> Any:
 @jitted("_threefry_split", static=("shape",))
 def threefry_split(words: Any, shape: tuple[int, ...]) -> Any:
     """The words of an array of new keys."""
-    if not config.threefry_partitionable.value:
+    if not _partitionable.value:
         return moving.reshape(threefry_2x32(words, _count(2 * prod(shape))), (*shape, 2))
     return _side_by_side(_encrypt_positions(words, shape))
 
@@ -293,7 +320,7 @@ def threefry_random_bits(words: Any, bit_width: int, shape: tuple[int, ...]) -> 
     """Uniform bits, 8 to 64 for each element."""
     if bit_width not in (8, 16, 32, 64):
         raise TypeError(f"random_bits: requires 8-, 16-, 32- or 64-bit field width, got {bit_width}.")
-    if not config.threefry_partitionable.value:
+    if not _partitionable.value:
         return moving.reshape_to(_bits_in_order(words, bit_width, prod(shape)), shape)
     high, low = _encrypt_positions(words, shape)
     if bit_width == 64:

@@ -39,7 +39,7 @@ class Inlined(Primitive):
     def effects(self, *avals, **params):
         return self.body(params).effects
 
-    def impl(self, *operands, **params):
+    def at_once(self, *operands, **params):
         body = self.body(params)
         return eval_jaxpr(body.jaxpr, body.consts, *operands)
 
@@ -59,7 +59,7 @@ class Inlined(Primitive):
                 have.mutable_qdd.update(a.last().qdd)
 
     def to_lo(self, operands, params):
-        return Inlined.impl(self, *operands, **params)
+        return Inlined.at_once(self, *operands, **params)
 
     def label(self, stack, params):
         return "" if type(self).lower is Inlined.lower else super().label(stack, params)

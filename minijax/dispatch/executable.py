@@ -14,7 +14,7 @@ from minijax.dispatch.placement import Placement, ProgramOptions, check_argument
 from minijax.hlo import module
 from minijax.ir.effects import FfiEffect
 from minijax.ir.jaxpr import ClosedJaxpr
-from minijax.ir.types import ShapedArray
+from minijax.ir.types import ShapedArray, token_type
 from minijax.partition.layouts import Format, Layout, settled
 from minijax.partition.shardings import GSPMDSharding, NamedSharding
 from minijax.run import client, compile, guards, launch, profiler, tokens, transfer, watch
@@ -123,8 +123,10 @@ class Executable:
         asked, here = self.in_shardings[n], x._sig.device
         return self.device is None and here is not None and asked.is_fully_replicated and here in asked.device_set
 
-    def _as_placed(self, x: ArrayImpl, n: int) -> ArrayImpl:
+    def _as_placed(self, x: Any, n: int) -> Any:
         if not self._lies(x, n):
+            if x._sig.aval is token_type:
+                return transfer.moved_token(x, self.device or self.in_shardings[n])
             if (layout := self.in_layouts[n]) is not None:
                 return transfer.to_device(x, Format(layout, self.in_shardings[n]))
             return transfer.to_device(x, self.device or self.in_shardings[n])
@@ -135,6 +137,8 @@ class Executable:
         """Whether an array lies as the program expects its input `n`."""
         if x._sig.layout != self.in_layouts[n]:
             return False
+        if x._sig.aval is token_type:
+            return x._sig.sharding._device_assignment == tuple(self.loaded.devices)
         if self.device is not None:
             return x._sig.device is self.device
         return has_sharding(x._sig, self.in_shardings[n])
@@ -181,13 +185,8 @@ _STATE = "device used in_shardings out_shardings in_layouts out_layouts aliased 
 
 
 def _effects(ordered: Sequence, placement: Placement) -> launch.Effects:
-    where, nothing = placement.replicated(), np.zeros((0,), np.bool_)
-
-    def fresh():
-        with guards.asked_for(free=True):
-            return transfer.to_device(nothing, where)._raw
-
-    return launch.Effects(ordered, signature(ShapedArray((0,), nothing.dtype), where, True), fresh)
+    where = placement.replicated()
+    return launch.Effects(ordered, signature(token_type, where, True), lambda: transfer.fresh_token(where)._raw)
 
 
 def _warn_of_unused_donations(lowered: Lowered) -> None:
@@ -251,12 +250,16 @@ def _settled(shardings: Sequence, chosen: Sequence, avals: Sequence, placement: 
 
 
 def _read(placement: Placement, hlo: Any, aval: Any) -> Any:
+    if aval is token_type:
+        return placement.replicated()
     return sharding_of_result(mesh_of_type(placement.mesh, aval), hlo, aval)
 
 
 def _are_alike(a: Any, b: Any) -> bool:
     """Whether arrays of both types, none of keys, have as many axes."""
-    return a.ndim == b.ndim and not (dtypes.is_extended(a.dtype) or dtypes.is_extended(b.dtype))
+    if not type(a) is type(b) is ShapedArray or a.ndim != b.ndim:
+        return False
+    return not (dtypes.is_extended(a.dtype) or dtypes.is_extended(b.dtype))
 
 
 def _named_as_argument(

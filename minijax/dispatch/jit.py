@@ -97,7 +97,7 @@ class Jit(Call, TakesRefs):
             self._note_changes(avals, params)
         return [v.aval for v in jaxpr.outvars], jaxpr.effects
 
-    def impl(self, *operands, jaxpr, name, donated_invars, keep_unused, compiler_options_kvs, in_shardings,
+    def at_once(self, *operands, jaxpr, name, donated_invars, keep_unused, compiler_options_kvs, in_shardings,
              out_shardings, in_layouts, out_layouts, **params):  # fmt: skip
         if _disable_jit.value:
             return eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *operands)

@@ -12,7 +12,7 @@ from minijax.dispatch import explain, key_reuse
 from minijax.dispatch.executable import Programs, executable_for
 from minijax.dispatch.jit import JitOptions, call_params, jit_p, program_options
 from minijax.dispatch.jit_shardings import leaf_layouts, leaf_shardings
-from minijax.dispatch.operands import operands_of, parse, parse_static
+from minijax.dispatch.operands import argument_type, as_value, operands_of, parse, parse_static
 from minijax.dispatch.placement import ProgramOptions
 from minijax.ir import state
 from minijax.ir.body import (
@@ -26,7 +26,6 @@ from minijax.ir.body import (
     source_of,
     trace_flat,
 )
-from minijax.ir.hitypes import full_type
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.refs import Ref
 from minijax.ir.trace import JaxprTrace, forbid_tracing
@@ -258,7 +257,7 @@ class Jitted:
         count = self.memory.count
         traced = self.traced(operands, treedef, static)
         if count == self.memory.count:
-            avals = tuple([x.aval for x in operands])
+            avals = tuple([x._sig.aval for x in operands])
             self._note((*state.trace_key(), avals, treedef, static), operands, traced.info, is_trace=False)
         if traced.captured:
             return None
@@ -306,7 +305,8 @@ class Jitted:
         traced = self.traced(leaves, treedef, static)
         if not traced.params:
             traced.params.update(self.params(traced, treedef, static))
-        return traced.out_tree.unflatten(jit_p.bind_all([*traced.captured, *leaves], traced.params))
+        operands = [*traced.captured, *map(as_value, leaves)]
+        return traced.out_tree.unflatten(jit_p.bind_all(operands, traced.params))
 
     def params(self, traced: Traced, treedef: Any, static: tuple) -> dict:
         """The parameters of the equation that a call makes."""
@@ -377,7 +377,7 @@ class Jitted:
     def traced(self, leaves: Sequence, treedef: Any, static: tuple) -> Traced:
         """The function's jaxpr for these arguments; traced at the first call."""
         names = functools.partial(argument_names, self.signature, treedef, static)
-        avals = leaf_types(self.fun, leaves, full_type, names)
+        avals = leaf_types(self.fun, leaves, argument_type, names)
         return self.traced_for(avals, treedef, static, leaves)
 
     def traced_for(self, avals: tuple, treedef: Any, static: tuple, leaves: Sequence = ()) -> Traced:

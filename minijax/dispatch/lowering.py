@@ -70,7 +70,10 @@ def lower_program(
         name=f"jit_{options.name}", arg_names=info.arg_names, result_names=_result_names(info, pruned)
     )
     names["scope"] = f"jit({options.name})"
-    exporting: dict[str, Any] = {} if options.export is None else dict(for_export=True, overrides=dict(options.export))
+    exporting: dict[str, Any] = {}
+    if (leaving := options.export) is not None:
+        paths = [leaving.paths[i] for i in used]
+        exporting = dict(for_export=True, overrides=dict(leaving.rules), arg_paths=paths)
     arguments: dict[str, Any] = dict(donated=donated, hoisted=list(as_arguments), devices=placement.devices)
     arguments["variables"] = variables
     with profiler.TraceAnnotation("lower_sharding_computation"):

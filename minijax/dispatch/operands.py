@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes, errors, tree
+from minijax.ir.hitypes import full_type
 from minijax.ir.trace import Tracer, escaped_message
-from minijax.ir.types import hi_classes
+from minijax.ir.types import Aval, hi_classes, register_value_type, value_kinds
 from minijax.run import transfer
 from minijax.run.array import ArrayImpl, array_types
 
@@ -25,6 +26,29 @@ def _of_tracer(x: Tracer) -> ArrayImpl:
     raise errors.UnexpectedTracerError(escaped_message(x))
 
 
+class Unread:
+    """The value, in a trace, of an argument that only says of which type it is."""
+
+    __slots__ = ("_sig", "_described")
+    _raw = property(lambda self: self._described._raw)  # which raises TypeError
+
+    def __init__(self, described: Any):
+        self._sig, self._described = described._sig, described
+
+
+register_value_type(Unread, lambda x: x._sig.aval)
+
+
+def as_value(x: Any) -> Any:
+    """A leaf as an operand of the equation that a call makes."""
+    return x if type(x) in value_kinds or not hasattr(type(x), "_sig") else Unread(x)
+
+
+def argument_type(x: Any) -> Aval:
+    """The type of a leaf. Raises TypeError for what has none."""
+    return x._sig.aval if type(x) not in value_kinds and hasattr(type(x), "_sig") else full_type(x)
+
+
 def _of_users_type(x: Any) -> ArrayImpl:
     raise TypeError(f"a value of type {type(x)} is no array, but one of a type that a user defined")
 
@@ -37,7 +61,7 @@ class _Operands(dict):
     """By the type of a leaf, what makes an array of it."""
 
     def __missing__(self, kind: type) -> Callable[[Any], ArrayImpl]:
-        if kind in array_types:
+        if hasattr(kind, "_sig"):  # arrays, tokens, and what only says of which type it is
             make = _unchanged
         elif kind in hi_classes:
             make = _of_users_type

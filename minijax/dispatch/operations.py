@@ -1,5 +1,6 @@
 """Jaxprs and single operations run at once, each as a program that is remembered."""
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -78,18 +79,16 @@ def evaluate(primitive: Any, operands: Sequence, params: dict, compiled: bool = 
     """Runs one operation at once, as a program of its own if `compiled`."""
     if hi_classes and primitive.to_lo is not None and not primitive.is_hi and takes_high(primitive, operands, params):
         return primitive.to_lo(operands, params)
-    if primitive.impl is not None and not compiled:
+    if primitive.at_once is not None and not compiled:
         for x in operands:
             if isinstance(x, Tracer):
                 raise errors.UnexpectedTracerError(escaped_message(x))
-        if "impl" in primitive.__dict__:
-            return primitive.evaluate(operands, params)
         if primitive.name in key_reuse.AT_ONCE and key_reuse.is_on():
             operands = list(map(operand, operands))
-            run = lambda operands: primitive.impl(*operands, **params)  # noqa: E731
+            run = lambda operands: primitive.at_once(*operands, **params)  # noqa: E731
             closed = one_equation(primitive, [x._sig.aval for x in operands], params)
             return key_reuse.watched(run, closed, primitive.name)(operands)
-        return primitive.impl(*operands, **params)
+        return primitive.at_once(*operands, **params)
     for x in operands:
         if type(x) is not ArrayImpl:
             operands = [operand(x) for x in operands]
@@ -140,4 +139,4 @@ def compile_function(fun: Callable, arrays: Sequence[ArrayImpl], name: str) -> C
     return watch.named(executable.caller(arrays), name)
 
 
-EvalTrace.process = staticmethod(evaluate)
+EvalTrace.process, EvalTrace.compute = staticmethod(evaluate), functools.partial(evaluate, compiled=True)

@@ -7,7 +7,7 @@ import numpy as np
 
 from minijax.base import cache, dtypes
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, jaxprs_in_params
-from minijax.ir.types import AbstractValue, ShapedArray, space_of
+from minijax.ir.types import AbstractValue, ShapedArray, space_of, token_type
 from minijax.partition import meshes
 from minijax.partition.layouts import Layout, check_layout, shown, stored
 from minijax.partition.memory import Device, Host, MemorySpace
@@ -15,6 +15,13 @@ from minijax.partition.meshes import Mesh, P
 from minijax.partition.shardings import MEMORY_KINDS, NamedSharding, Sharding, check_fits
 from minijax.run import client
 from minijax.run.array import Signature
+
+
+class Leaving(NamedTuple):
+    """How a program is lowered that is to leave the process."""
+
+    rules: tuple[tuple[Any, Any], ...]  # primitives, and what lowers them instead of them
+    paths: tuple[str, ...]  # where its arguments are among those of a call, as messages say
 
 
 class ProgramOptions(NamedTuple):
@@ -29,7 +36,7 @@ class ProgramOptions(NamedTuple):
     out_shardings: tuple[Sharding | None, ...] = ()  # None: as XLA likes
     in_layouts: tuple = ()  # None: as the argument's
     out_layouts: tuple = ()  # None: the default one
-    export: tuple | None = None  # of a program that is to leave the process: (primitive, what lowers it instead)
+    export: Leaving | None = None
     is_pjit: bool = False  # then the mesh that it runs on is that of `with mesh:`
 
     @property
@@ -134,7 +141,7 @@ def _layouts_of(operands: Sequence[Signature], options: ProgramOptions, closed: 
     wanted = options.out_layouts or (None,) * len(closed.outvars)
     for v, aval, layout in zip(closed.outvars, closed.out_avals, wanted, strict=True):
         check_layout(layout, aval, "jit outputs with pytree key path result")
-        outs.append(Layout.AUTO if layout is None and v in fixed else _stored(layout, aval.ndim))
+        outs.append(Layout.AUTO if layout is None and v in fixed else layout and _stored(layout, aval.ndim))
     return tuple(ins), tuple(outs)
 
 
@@ -312,6 +319,8 @@ def _claims(ins: Sequence, outs: Sequence, inside: Sequence[tuple[str, Any]]) ->
 
 def _replicated_if_whole(sig: Signature, devices: tuple) -> Sharding | None:
     """Scalars and keys go to every device; of an uncommitted array XLA may take what it wants."""
+    if sig.aval is token_type:
+        return None
     whole = not sig.aval.shape or dtypes.is_extended(sig.aval.dtype)
     return client.single_device_sharding(devices[0]) if whole else None
 

@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from minijax.base import config, tree
+from minijax.base import config
 from minijax.base.symbolic import SymbolicDim
 from minijax.base.symbolic_solver import OPERATIONS, AtOnce, solved, variables_of
 from minijax.hlo import spell
 from minijax.hlo.exported import merged, symbols_of
 from minijax.hlo.writer import INDEX, PLATFORM_INDEX, Names
+from minijax.ir.body import argument_paths
 from minijax.ir.primitive import Primitive
 from minijax.ir.types import Aval, token_type
 from minijax.partition.memory import Device
@@ -56,18 +57,12 @@ class CallExported(Primitive):
 call_exported_p = CallExported()
 
 
-def argument_names(in_tree: Any) -> list[str]:
-    """`args[0]`, `kwargs['b']`, ...: the leaves of a call's arguments."""
-    paths, _ = tree.tree_flatten_with_path(in_tree.unflatten(range(in_tree.num_leaves)))
-    return [f"{('args', 'kwargs')[path[0].idx]}{tree.keystr(path[1:])}" for path, _ in paths]
-
-
 def check_types(exported: Any, avals: Sequence[Aval]) -> dict[str, Any]:
     """The values of the program's dimension variables. Raises ValueError for arguments that do not fit it."""
     for i, (have, want) in enumerate(zip(avals, exported.in_avals, strict=True)):
         if have.ndim == want.ndim and have.dtype == want.dtype and all(map(_may_be, have.shape, want.shape)):
             continue
-        name = argument_names(exported.in_tree)[i]
+        name = argument_paths(exported.in_tree)[i]
         told = f"expected {want.shape} and called with {have.shape}"
         if have.ndim != want.ndim:
             raise ValueError(f"Rank mismatch for {name}: {told}")
@@ -78,7 +73,7 @@ def check_types(exported: Any, avals: Sequence[Aval]) -> dict[str, Any]:
     shapes = [a.shape for a in exported.in_avals]
     if not variables_of(shapes):
         return {}
-    return solved(shapes, argument_names(exported.in_tree), AtOnce([a.shape for a in avals]))
+    return solved(shapes, argument_paths(exported.in_tree), AtOnce([a.shape for a in avals]))
 
 
 def _may_be(have: Any, want: Any) -> bool:
@@ -137,7 +132,8 @@ def _function(e, exported) -> str:
     """The symbol of the exported program's function, which is written at the first call."""
     key = call_exported_p, exported
     if key not in e._called:
-        parts = portable.parts_of(exported.mlir_module_serialized, symbols_of(e, f"call_exported_{exported.fun_name}"))
+        rename = symbols_of(e, f"call_exported_{exported.fun_name}")
+        parts = portable.parts_of(exported.mlir_module_serialized, rename, exported.uses_global_constants)
         merged(e, parts.meshes.values(), parts.functions)
         e._called[key] = spell.symbol(parts.main), 1
     callee, height = e._called[key]

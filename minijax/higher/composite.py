@@ -16,7 +16,7 @@ class Composite(Inlined):
     """A call of `jaxpr` as an operation of StableHLO called `name`."""
 
     name = "composite"
-    impl = None
+    at_once = None
     unites = True
 
     def lower(self, e, ins, outs, *operands, name, jaxpr, attributes, version):

@@ -79,7 +79,7 @@ class CustomJVPCall(CustomCall):
 
     def rebind(self, trace: Trace, operands, params):
         if _is_discharged(trace, operands):
-            return self.impl(*operands, **params)
+            return self.at_once(*operands, **params)
         fun = _function(params["call_jaxpr"])
         return trace.process_custom_jvp(
             self, fun, params["jvp_jaxpr_fun"], operands, dict(symbolic_zeros=params["symbolic_zeros"])
@@ -139,7 +139,7 @@ class CustomVJPCall(CustomCall):
 
     def rebind(self, trace: Trace, operands, params):
         if _is_discharged(trace, operands):
-            return self.impl(*operands, **params)
+            return self.at_once(*operands, **params)
         rest = {k: params[k] for k in ("out_trees", "symbolic_zeros")}
         return trace.process_custom_vjp(
             self, _function(params["call_jaxpr"]), params["fwd_jaxpr_thunk"], params["bwd"], operands, rest
@@ -203,7 +203,7 @@ class CustomLin(Primitive):
     def infer(self, *avals, out_avals, **params):
         return list(out_avals)
 
-    def impl(self, *operands, **params):
+    def at_once(self, *operands, **params):
         raise TypeError("can't apply forward-mode autodiff (jvp) to a custom_vjp function.")
 
     def lower(self, e, ins, outs, *operands, **params):

@@ -58,7 +58,7 @@ class CustomLinearSolve(Primitive):
     def effects(self, *avals, jaxprs, **params):
         return jaxprs.solve.effects
 
-    def impl(self, *operands, const_lengths, jaxprs):
+    def at_once(self, *operands, const_lengths, jaxprs):
         consts, b = _grouped(operands, const_lengths)
         return eval_jaxpr(jaxprs.solve.jaxpr, jaxprs.solve.consts, *consts.solve, *b)
 

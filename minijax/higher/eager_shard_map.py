@@ -96,7 +96,7 @@ class EagerBody(JaxprTrace):
         params: dict[str, Any] = dict(mesh=mesh, newly_manual_axes=axes, check_vma=check_vma)
         params |= dict(in_specs=(*[P()] * len(self.consts), *self.specs), out_specs=tuple(specs))
         with outside_traces():
-            values = shard_map_p.impl(*self.consts, *self.operands, jaxpr=constants_to_inputs(jaxpr), **params)
+            values = shard_map_p.at_once(*self.consts, *self.operands, jaxpr=constants_to_inputs(jaxpr), **params)
         self.eqns, self.invars = list(self._first), list(self.invars)
         for v, aval, parts, spec in zip(made, [s.aval for s in stacked], values, specs, strict=True):
             self._values[v] = parts, spec

@@ -232,11 +232,11 @@ class CallHiPrimitive(Primitive):
     def effects(self, *avals, _prim):
         return frozenset(REF_EFFECT if any(type(a) is AbstractRef for a in avals) else _prim.effects)
 
-    def impl(self, *operands, _prim):
+    def at_once(self, *operands, _prim):
         return _prim.out_tree.flatten_up_to(_prim.expand(*_prim.in_tree.unflatten(operands)))
 
     def to_lo(self, operands, params):
-        return self.impl(*operands, **params)
+        return self.at_once(*operands, **params)
 
     def jvp(self, primals, tangents, *, _prim):
         if not _prim.overrides("jvp") and _prim.overrides("vjp_fwd"):
@@ -304,7 +304,7 @@ class HiLin(Primitive):
     def infer(self, *avals, out_avals, **params):
         return list(out_avals)
 
-    def impl(self, *operands, _prim, **params):
+    def at_once(self, *operands, _prim, **params):
         return _prim.jvp()
 
     def lower(self, e, ins, outs, *operands, _prim, **params):

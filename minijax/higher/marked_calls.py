@@ -20,7 +20,7 @@ from minijax.transforms.transpose import transpose_jaxpr
 class MarkedCall(Call, TakesRefs):
     """A call that says in the other parameters what is special about it; its derivatives are calls like it."""
 
-    impl = None  # a program of its own
+    at_once = None  # a program of its own
 
     def linearize(self, nonzeros, primals, **params):
         parts, nonzeros, every = linearize_jaxpr(self.body(params), Mask(nonzeros)), Mask(nonzeros), range(len(primals))

@@ -15,7 +15,7 @@ from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.primitive import Axis, Primitive
 from minijax.ir.trace import Tracer, eval_jaxpr
 from minijax.ir.types import ShapedArray, Zero, typeof
-from minijax.partition.explicit import check_divides, check_same_entries, entries_of
+from minijax.partition.explicit import check_divides, entries_of, laid_alike
 from minijax.primitives import elementwise as ops, reduce as reductions, window as windows
 from minijax.primitives.families import INT_BOOL, const_like
 from minijax.primitives.moving import axis_to_front, broadcast_to_shape, other_axes
@@ -85,9 +85,7 @@ class Reduce(Reducing):
         ]
 
     def shard(self, mesh, avals, outs, *, dimensions, **params):
-        xs = _halves(avals)[0]
-        check_same_entries(xs)
-        return [entries_of(xs[0].entries, other_axes(xs[0].ndim, dimensions))] * len(xs)
+        return [entries_of(x.entries, other_axes(x.ndim, dimensions)) for x in _halves(avals)[0]]
 
     def lower(self, e, ins, outs, *operands, computation, jaxpr, dimensions):
         xs, inits = _halves(operands)
@@ -174,8 +172,7 @@ class ReduceWindow(Reducing):
 
     def shard(self, mesh, avals, outs, **params):
         xs = _halves(avals)[0]
-        check_same_entries(xs)
-        return [check_divides("reduce_window", mesh, xs[0], outs[0].shape)] * len(xs)
+        return [check_divides("reduce_window", mesh, laid_alike(xs), outs[0].shape)] * len(xs)
 
     def lower(self, e, ins, outs, *operands, jaxpr, consts, **window):
         xs, inits = _halves(operands)

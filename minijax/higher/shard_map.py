@@ -164,7 +164,7 @@ class ShardMap(TakesRefs, OpenCall):
     def shardings(self, params):
         return (NamedSharding(params["mesh"], P()),)
 
-    def impl(self, *operands, **params):
+    def at_once(self, *operands, **params):
         avals = tuple([typeof(x) for x in operands])
         rest = tuple([(k, v) for k, v in params.items() if k != "jaxpr"])
         region, rows = region_of(params), zip(params["jaxpr"].out_avals, params["out_specs"], strict=True)

@@ -126,6 +126,9 @@ class Emitter(Index, Linalg, Collective):
 
     def constant_of(self, value: Any, aval: ShapedArray) -> Name:
         """Writes a value of the program; of a key array, its physical value."""
+        if aval is token_type:
+            value.block_until_ready()
+            return self.create_token()
         if write := constant_writers.get(type(value)):
             return write(self, value, aval)
         return self.constant(getattr(value, "_base_array", value), aval)

@@ -19,7 +19,8 @@ _GUARANTEED = frozenset(
     + [f"stablehlo.dynamic_{name}" for name in ("approx_top_k", "reduce_window", "rng_bit_generator", "top_k")]
     + """AllocateBuffer ApproxTopK CreateBuffer Eigh LuDecomposition Pin ProductOfElementaryHouseholderReflectors Qr
         SPMDFullToShardShape SPMDShardToFullShape Sharding Unpin annotate_device_placement cusparse_gtsv2_ffi
-        mosaic_gpu_v2 shape_assertion tf.call_tf_function tpu_custom_call""".split()
+        mosaic_gpu_v2 shape_assertion tf.call_tf_function tpu_custom_call xla.sdy.GlobalToLocalShape
+        xla.sdy.LocalToGlobalShape""".split()
 )
 
 

@@ -57,7 +57,7 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platforms: Sequence[str] = ("
                 memory_kinds: Sequence[str] | None = None,
                 devices: Sequence[Any] = (), attributes: Mapping[str, str] | None = None,
                 mesh: Any = None, preamble: Sequence[str] = (), scope: str = "", manual: Any = None,
-                variables: Sequence[str] = (), for_export: bool = False,
+                variables: Sequence[str] = (), for_export: bool = False, arg_paths: Sequence[str] | None = None,
                 overrides: Mapping[Any, Callable] = {}) -> Module:  # fmt: skip
     """The module of a program whose unread arguments and dead equations the caller has dropped.
 
@@ -66,8 +66,8 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platforms: Sequence[str] = ("
     `memory_kinds` are those of the results, where a program uses several: then the shardings' are written
     too. `scope` goes before the names of operations in locations. `manual` are the mesh and its axes if the
     program is that of one device. `variables` are the dimension variables of its arguments. A program for several
-    platforms takes the index of the present one first. What is written `for_export` has jax's calling convention.
-    `overrides` lower equations of primitives instead of these.
+    platforms takes the index of the present one first. What is written `for_export` has jax's calling convention;
+    `arg_paths` are what its messages call arguments. `overrides` lower equations of primitives instead of these.
     """
     e = Emitter(*platforms)
     e.for_export, e.rule_of = for_export, rules_of(e, overrides)
@@ -110,7 +110,7 @@ def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platforms: Sequence[str] = ("
         return [*e.tokens.values(), *_annotated(e, results, jaxpr.out_avals, out_shardings, memory_kinds)]
 
     before = len(index) + len(ordered)
-    sizes = lambda args: _sizes(e, jaxpr.in_avals, args[before:], arg_names)  # noqa: E731
+    sizes = lambda args: _sizes(e, jaxpr.in_avals, args[before:], arg_paths or arg_names)  # noqa: E731
     is_wrapped = variables or (for_export and ordered)
     e.function(main.head, len(ins), main.wrapped(e, body, len(index), variables, sizes) if is_wrapped else body, outs)
     e.functions[0][0] = e.meshes.on_a_mesh(e.functions[0][0])
@@ -191,11 +191,15 @@ def donations(
     if not any(donated):
         return {}, ()
     # The results whose layouts are known before XLA chooses.
-    fixed: Sequence[int] = [i for i, s in enumerate(out_shardings) if s is not None]
+    fixed = [i for i, s in enumerate(out_shardings) if s is not None]
     if whole or not in_shardings:
-        fixed = range(len(jaxpr.outvars))
+        fixed = list(range(len(jaxpr.outvars)))
         in_shardings = in_shardings or (None,) * len(donated)
         out_shardings = out_shardings or (None,) * len(fixed)
+    is_open = len(fixed) < len(jaxpr.outvars)
+    # Tokens have no memory.
+    fixed = [i for i in fixed if jaxpr.out_avals[i] is not token_type]
+    donated = [d and aval is not token_type for d, aval in zip(donated, jaxpr.in_avals, strict=True)]
     outs = [on_one_device(jaxpr.out_avals[i], out_shardings[i]) for i in fixed]
     ins = [on_one_device(a, s) for a, s in zip(jaxpr.in_avals, in_shardings, strict=False)]
     aliases = match_donated(donated, ins, outs)
@@ -208,7 +212,7 @@ def donations(
             size = ins[i].size, ins[i].memory_space
             fits = sizes[size] > 0
             sizes[size] -= fits
-            if fits or len(fixed) < len(jaxpr.outvars):
+            if fits or is_open:
                 donors.append(i)
     return {i: fixed[n] for i, n in aliases.items()}, tuple(donors)
 

@@ -16,6 +16,10 @@ def constraining(mesh: Any) -> Any:
     return mesh if mesh.explicit_axes or (mesh.manual_axes and mesh.auto_axes) else None
 
 
+def _axes_text(axes: Axes) -> str:
+    return ", ".join([f"{string(str(name))}={size}" for name, size in axes])
+
+
 class Meshes:
     """The meshes of a module, declared before its functions."""
 
@@ -29,7 +33,7 @@ class Meshes:
         symbol = self._symbols.get((axes, order))
         if symbol is None:
             symbol = self._symbols[axes, order] = self._unique_symbol("mesh" if axes else "empty_mesh")
-            short = ", ".join([f"{string(str(name))}={size}" for name, size in axes])
+            short = _axes_text(axes)
             long = ", ".join([f"{{name = {string(str(name))}, size = {size} : i64}}" for name, size in axes])
             ids = "" if order is None else f", device_ids=[{', '.join(map(str, order))}]"
             self._preamble.append(f"sdy.mesh {symbol} = <[{short}]{ids}> {{stablehlo.mesh = {{axes = [{long}]}}}}")
@@ -74,6 +78,10 @@ class Meshes:
             return f"{self.symbol(mesh.shape_tuple)}, {_dims(entries)}{self._parts_text(spec, mesh)}"
         texts = ["{" + ", ".join([*(string(str(a)) for a in e), "?"]) + "}" for e in entries]
         return f"{self.symbol(mesh.shape_tuple)}, [{', '.join(texts)}]{_axis_set('replicated', mesh.explicit_axes)}"
+
+    def inlined(self, mesh: Any, places: str) -> str:
+        """Places over a mesh, of which they say the axes instead of the symbol, which other programs may change."""
+        return places.replace(self.symbol(mesh.shape_tuple), f"mesh<[{_axes_text(mesh.shape_tuple)}]>")
 
     def on_one_device(self, device: int, count: int) -> str:
         """The attribute of an operation that one device has whole, with so many results."""

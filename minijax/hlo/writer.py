@@ -174,13 +174,18 @@ class Writer:
             typed = self._typed(names[len(leading) :], ins)
             return f"  func.func {head}({', '.join([*leading, typed] if ins else leading)}) -> {results_of(outs)} {{"
 
+        self.function(first, len(self.globals) + len(ins), self.taking_globals(body), outs)
+
+    def taking_globals(self, body: Callable) -> Callable:
+        """`body` as what takes the program's globals first."""
+
         def with_globals(args):
             outer, self.globals = self.globals, dict(zip(self.globals, args, strict=False))
             results = body(args[len(outer) :])
             self.globals = outer
             return results
 
-        self.function(first, len(self.globals) + len(ins), with_globals, outs)
+        return with_globals
 
     def main(self, ins: Avals, outs: Avals, body: Callable) -> None:
         """Writes the function that runs: `body(argument names)` names its results."""

@@ -25,20 +25,21 @@ from minijax.run.array import Array
 # ---- reading -----------------------------------------------------------------------------------------
 
 
-def read(x: Any, operands: Sequence, index: Index, options: Options) -> Any:
-    """The elements of `x` that a parsed index names."""
+def read(x: Any, operands: Sequence, index: Index, options: Options, steps_gather: bool = False) -> Any:
+    """The elements of `x` that a parsed index names; with `steps_gather` no slice takes every other one."""
     gathers = options.mode is not None and GatherScatterMode.from_any(options.mode) in (FILL_OR_DROP, ONE_HOT)
     if index.is_whole():
         return _with_axes_of(x if isinstance(x, Array) else array_of(x), index)
-    if gathers or index.has_arrays():
-        return _gathered(x, operands, index, options)
     on_axes = index.on_axes()
+    has_steps = any(keeps_axis(e) and abs(e.step) != 1 for _, e in on_axes)
+    if gathers or index.has_arrays() or steps_gather and has_steps:
+        return _gathered(x, operands, index, options)
     if not all(map(is_int, index.shape)):
         if any(keeps_axis(e) and not e.is_whole(index.shape[a]) for a, e in on_axes):
             return _gathered(x, operands, index, options)
     elif all(_is_static(e, index.shape[a], options.wrap_negative_indices) for a, e in on_axes):
         return _with_axes_of(_sliced(x, index), index)
-    if any(keeps_axis(e) and abs(e.step) != 1 for _, e in on_axes):
+    if has_steps:
         return _gathered(x, operands, index, options)
     return _with_axes_of(_dynamic_sliced(x, operands, index, options), index)
 
@@ -185,7 +186,7 @@ def scatter(x: Any, operands: Sequence, values: Any, index: Index, options: Opti
     if prod(p.gathered) == 0:
         return x
     mode = FILL_OR_DROP if options.mode is None else GatherScatterMode.from_any(options.mode)
-    values = structural.blank(p.result, aval.dtype) if values is None else values
+    values = structural.blank(p.result, aval.dtype, aval.weak_type) if values is None else values
     x, values = _promoted(x, values)
     values = _broadcast_values(values, _type_of_elements(aval, p, index))
     values = structural.squeeze(values, p.added) if p.added else values
@@ -203,7 +204,10 @@ def _promoted(x: Any, values: Any) -> Sequence:
         if of_values.dtype != aval.dtype:
             raise TypeError(f"at[].set: an array of {aval.dtype} cannot take values of {of_values.dtype}")
         return x, values
-    dtype, _ = dtypes.promote(dtypes.typed(x), dtypes.typed(values))
+    if type(values) in (bool, int) and np.issubdtype(aval.dtype, np.integer):
+        values = convert(values, aval.dtype)
+        of_values = typeof(values)
+    dtype, _ = dtypes.promote((aval.dtype, False), dtypes.typed(values))
     if dtype != aval.dtype:
         errors.warn(
             f"scatter inputs have incompatible types: cannot safely cast value from dtype={of_values.dtype} to "

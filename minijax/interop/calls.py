@@ -66,7 +66,7 @@ class CoreCall(OpenCall):
         if isinstance(trace, JaxprTrace):
             return super().rebind(trace, operands, params)
         with state.set_current_trace(trace):
-            return self.impl(*operands, **params)
+            return self.at_once(*operands, **params)
 
     def get_bind_params(self, params):
         return dict(subfuns=(wrap_init(functools.partial(eval_jaxpr, params["call_jaxpr"], ())),))

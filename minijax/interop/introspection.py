@@ -183,6 +183,11 @@ class take_current_trace(under_trace):
         return self._saved or the_eval_trace
 
 
+def full_lower(val: Any) -> Any:
+    """What a tracer that does not transform its value stands for; other values are what they are."""
+    return val.full_lower() if isinstance(val, Tracer) else val
+
+
 def find_top_trace(_: Any) -> Trace:
     """The trace that operations are handed to now."""
     return state.current_trace()

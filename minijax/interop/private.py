@@ -36,11 +36,12 @@ typing: Out=Any
 """,
     "compiler": "minijax.run.compile: backend_compile_and_load",
     "core": """
-minijax.ir.trace: Trace Tracer
+minijax.ir.trace: Trace Tracer jaxpr_as_fun
 minijax.ir.types: AbstractValue ManualAxisType ShapedArray
 minijax.partition.memory: MemorySpace
 minijax.hlo.spell: physical_aval=physical
-minijax.interop.introspection: TraceTag concrete_or_error set_current_trace take_current_trace trace_state_clean
+minijax.interop.introspection: TraceTag concrete_or_error full_lower set_current_trace take_current_trace
+    trace_state_clean
 minijax.ir.primitive: Primitive
 """,
     "dispatch": "minijax.run.tokens: wait_for_tokens=effects_barrier",
@@ -55,14 +56,18 @@ minijax.base.dtypes: DType ExtendedDType TypePromotionError extended finfo suppo
     "layout": "minijax.partition.layouts: Layout",
     "lib": "jaxlib.xla_client: jaxlib_extension_version=_version\njaxlib: xla_client",
     "lax": "",
+    "lax.control_flow": "minijax.higher.scan: scan",
     "lax.convolution": "minijax.primitives.conv: ConvDimensionNumbers",
     "lax.lax": "minijax.primitives.dot: DotAlgorithm DotAlgorithmPreset Precision",
     "lax.slicing": "minijax.primitives.gather_dims: GatherDimensionNumbers ScatterDimensionNumbers",
+    # What jax wraps stays a number of Python's here.
+    "literals": "builtins: TypedComplex=complex TypedFloat=float TypedInt=int",
     "mesh": "minijax.partition.meshes: AbstractDevice AbstractMesh AxisType Mesh",
     "named_sharding": "minijax.partition.shardings: _unpickle_named_sharding=named_sharding_of",
     "numpy": "",
     "numpy.ufuncs": "minijax.numpy.ufunc_class: ufunc",
     "partition_spec": "minijax.partition.meshes: _get_default_unconstrained=default_unconstrained",
+    "pjit": "minijax.dispatch.jit: jit_p",
     "random": "",
     "random.prng": """
 minijax.base.dtypes: KeyTy=KeyType

@@ -314,6 +314,12 @@ def argument_names(signature: inspect.Signature | None, treedef: Any, static: tu
     return tuple([o + path for o, child in zip(owners, children, strict=True) for path in _leaf_paths(child)])
 
 
+def argument_paths(in_tree: Any) -> list[str]:
+    """`args[0]`, `kwargs['b']`, ...: the leaves of a call's arguments."""
+    owners = zip(("args", "kwargs"), in_tree.children(), strict=True)
+    return [owner + path for owner, child in owners for path in _leaf_paths(child)]
+
+
 def _leaf_paths(treedef: Any) -> list[str]:
     """How each leaf is reached; its number where the user's class cannot be made of placeholders."""
     count = treedef.num_leaves

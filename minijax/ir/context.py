@@ -84,7 +84,7 @@ def under(transform: Transform, function: Callable[..., Any], *args: Any) -> Any
 
 def surroundings_key(context: EqnContext) -> tuple | None:
     """The compute type and the XLA metadata of a context, for keys; None if there are none."""
-    _, compute_type, metadata, _ = context
+    _, compute_type, metadata, *_ = context
     if compute_type is None and not metadata:
         return None
     return compute_type, cache.key(tuple(sorted((metadata or {}).items())))

@@ -26,7 +26,7 @@ from minijax.ir.types import (
 )
 from minijax.partition.explicit import joined_entry, repeats_an_axis, sharding_in_type
 from minijax.partition.memory import Device
-from minijax.partition.meshes import abstract_context, axes_of
+from minijax.partition.meshes import abstract_context, axes_of, explicit_meshes
 
 _MAX_MEMO = 4096
 
@@ -122,6 +122,7 @@ class Primitive:
     unites = True  # inside `shard_map`, operands are made to vary over the same mesh axes, and results do
     constrains = True  # programs constrain its results to their types' shardings; else its jaxprs do
     sharding_param: str | None = None  # by which users say how the result lies over Explicit axes
+    lies_over_set_mesh = False  # results lie over the mesh that is set where no operand knows one
     in_one_memory = True  # operands of rank > 0 must lie in one memory, where results lie too
     has_backward_rule = False  # which the user gives
     is_hi = False  # of a user's, who says by which others it is computed
@@ -160,10 +161,31 @@ class Primitive:
             )
         return self.listed(types)
 
+    @property
+    def impl(self) -> Callable:
+        """What runs the operation: (*operands, **params) -> the result, or results. It can be set."""
+        return self.__dict__.get("_impl", self._computed)
+
+    @impl.setter
+    def impl(self, impl: Callable) -> None:
+        self._impl, self.at_once = impl, self._evaluated
+
     def def_impl(self, impl: Callable) -> Callable:
-        """Sets what runs the operation: (*operands, **params) -> the result, or results."""
+        """Sets what runs the operation."""
         self.impl = impl
         return impl
+
+    def _computed(self, *operands, **params):
+        """Runs the operation as it is, whatever was set."""
+        at_once = type(self).at_once
+        if at_once is None:
+            results = state.eval_trace[0].compute(self, operands, params)
+        else:
+            results = at_once(self, *operands, **params)
+        return results if self.multiple_results else results[0]
+
+    def _evaluated(self, *operands, **params):
+        return self.evaluate(operands, params)
 
     def def_abstract_eval(self, abstract_eval: Callable) -> Callable:
         """Sets the typing rule: (*operand types, **params) -> the result's type, or types."""
@@ -195,7 +217,7 @@ class Primitive:
         return results if self.multiple_results else results[0]
 
     def evaluate(self, operands: Sequence, params: dict) -> list:
-        """Runs what `def_impl` set."""
+        """Runs what `impl` was set to."""
         for x in operands:
             if not is_value(x):
                 self._refuse(operands)
@@ -242,6 +264,8 @@ class Primitive:
         """Result types and effects, remembered per operand types and parameters."""
         try:
             key = (*avals, *params.items())
+            if explicit_meshes and self.lies_over_set_mesh:
+                key = (abstract_context(), *key)
             typed = self._memo.get(key)
         except TypeError:
             return self._typed(avals, params)
@@ -267,6 +291,8 @@ class Primitive:
             outs = [o.update(sharding=sharding_in_type(requested, o.ndim)) for o in outs]
         elif _is_split(avals):
             outs = self._sharded(avals, outs, params)
+        elif explicit_meshes and self.lies_over_set_mesh:
+            outs = self._over_set_mesh(avals, outs)
         if self.unites and outs:
             kind = self.manual_type(avals, params)
             outs = outs if kind is None else [o.update(manual_axis_type=kind) if _differs(o, kind) else o for o in outs]
@@ -274,6 +300,12 @@ class Primitive:
                 space = self._memory_space(avals)
                 outs = [o.in_space(space) if type(o) is ShapedArray else o for o in outs]
         return outs, self.effects(*avals, **params)
+
+    def _over_set_mesh(self, avals, outs):
+        mesh = abstract_context()
+        if mesh is None or not mesh.explicit_axes:
+            return outs
+        return [o.sharded_over(mesh, o.entries) if type(o) is ShapedArray and o._sharding is None else o for o in outs]
 
     def _sharded(self, avals, outs, params):
         """The types of the results with how they lie over Explicit axes."""
@@ -366,7 +398,7 @@ class Primitive:
         """Its effects: what it does besides giving results."""
         return NO_EFFECTS
 
-    impl: Any = None
+    at_once: Any = None
     """(*values) -> results, computed at once. None: the operation is compiled as a program of its own."""
 
     def lower(

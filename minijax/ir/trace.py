@@ -11,6 +11,7 @@ import numpy as np
 from minijax.base import config, dtypes, errors, source, stack
 from minijax.base.linear_util import wrap_init
 from minijax.base.mask import Mask
+from minijax.base.naming import known_as
 from minijax.base.util import curry
 from minijax.ir import context, effects, state
 from minijax.ir.check import check_jaxpr
@@ -172,6 +173,7 @@ def escaped_message(x: Tracer) -> str:
     return f"{text}\nTo catch the leak earlier, set JAX_CHECK_TRACER_LEAKS or use `jax.checking_leaks()`."
 
 
+@known_as("jax._src.interpreters.partial_eval.DynamicJaxprTracer")
 class DynamicJaxprTracer(Tracer):
     """A variable of a jaxpr under construction."""
 
@@ -448,10 +450,11 @@ def checked_values(values: Sequence) -> Sequence:
 
 
 class EvalTrace(Trace):
-    """Runs operations at once; `process` is filled in by `dispatch.operations`."""
+    """Runs operations at once; `dispatch.operations` fills in `process`, and `compute`, which makes each a program."""
 
     __slots__ = ()
     process: Callable[[Any, Sequence, dict], list]
+    compute: Callable[[Any, Sequence, dict], list]
 
     def process_custom_jvp(self, primitive, fun, jvp, operands, params):
         return checked_values(fun(*checked_values(operands)))

@@ -157,7 +157,10 @@ class ShapedArray(AbstractValue):
 
     @property
     def sharding(self) -> NamedSharding:
-        return self._sharding if self._sharding is not None else unsharded(self.ndim, abstract_context())
+        if self._sharding is not None:
+            return self._sharding
+        mesh = abstract_context()  # of axes that types say nothing of
+        return unsharded(self.ndim, None if mesh is None or mesh.explicit_axes else mesh)
 
     @property
     def entries(self) -> Entries:
@@ -388,7 +391,7 @@ Ct = Zero | Any  # a tangent or cotangent: a value, or Zero where it is known to
 
 def is_float0(aval: Aval) -> bool:
     """Whether the type is that of tangents of values that do not move continuously."""
-    return not aval.is_high and aval.dtype.names == ("float0",)
+    return type(aval) is ShapedArray and aval.dtype.names == ("float0",)
 
 
 def varying_axes(aval: Aval) -> frozenset:

@@ -376,7 +376,13 @@ def _symbolic_length(start: Any, stop: Any, step: Any) -> Dim:
         )
     if step == 0:
         raise ValueError("arange has step == 0")
-    return max_dim(-((start - stop) // step), 0)
+    try:
+        return max_dim(-((start - stop) // step), 0)
+    except errors.InconclusiveDimensionOperation as error:
+        raise errors.InconclusiveDimensionOperation(
+            f"In arange with non-constant arguments the step ({step}) must be resolved statically if it is > 0 or < 0. "
+            f"{error}"
+        ) from None
 
 
 def _bound(name: str, x: Any) -> Any:

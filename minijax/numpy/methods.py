@@ -141,9 +141,16 @@ def _method(name: str) -> Callable:
 
 
 _FUNCTIONS = """
-    all any argmax argmin argpartition argsort astype choose conj conjugate copy cumprod cumsum diagonal max
+    all any argmax argmin argpartition argsort choose conj conjugate copy cumprod cumsum diagonal max
     mean min nonzero prod ptp ravel repeat round searchsorted sort squeeze std sum swapaxes take var
 """.split()
+
+
+def astype(self, dtype: Any, copy: bool = False, device: Any = None) -> Any:
+    """As `jax.numpy.astype`."""
+    if not copy and device is None:
+        return _jnp.astype(self, dtype)
+    return _jnp.astype(self, dtype, copy=copy, device=device)
 
 
 def clip(self, min: Any = None, max: Any = None) -> Any:  # noqa: A002
@@ -256,7 +263,7 @@ def _matrix_transposed(self):
 def _shared() -> dict[str, Any]:
     """The methods that arrays and tracers have in common."""
     table = _operators() | {name: _method(name) for name in _FUNCTIONS}
-    table |= {f.__name__: f for f in (byteswap, clip, compress, dot, flatten, reshape, to_device, trace, view)}
+    table |= {f.__name__: f for f in (astype, byteswap, clip, compress, dot, flatten, reshape, to_device, trace, view)}
     return table | {
         "transpose": permuted,
         "__getitem__": lambda self, index: subscripts.getitem(self, index),

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from minijax.api.vmap import vmap
+from minijax.base import errors
 from minijax.base.dims import as_index
 from minijax.base.symbolic import is_dim
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
-from minijax.numpy import creation, quantiles, reductions, shaping, ufuncs
+from minijax.numpy import creation, quantiles, reductions, shaping, taking, ufuncs
 from minijax.primitives import elementwise as lax, moving, structural
 from minijax.primitives.convert import convert
 
@@ -108,7 +109,7 @@ def _pad(array, widths, mode, constants, lengths, ends, reflect_type):
 def _outside(array: Any, axis: int, pair: tuple, mode: str, lengths: Any, ends: Any) -> Any:
     """Parts made for each end, and the array between them."""
     if mode == "edge":
-        parts = [shaping.repeat_all(_edge(array, axis, end), n, axis) for end, n in enumerate(pair)]
+        parts = [taking.repeat(_edge(array, axis, end), n, axis) for end, n in enumerate(pair)]
     elif mode == "empty":
         shapes = [(*array.shape[:axis], n, *array.shape[axis + 1 :]) for n in pair]
         parts = [structural.blank(shape, array.dtype, array.weak_type) for shape in shapes]
@@ -152,13 +153,24 @@ def _edge(array: Any, axis: int, end: int) -> Any:
 def _wrap(array: Any, axis: int, pair: tuple) -> Any:
     n = array.shape[axis]
     (times_before, before), (times_after, after) = divmod(pair[0], n), divmod(pair[1], n)
-    parts = [_part(array, n - before, n, axis)] if before else []
-    parts += [array] * (times_before + 1 + times_after)
-    parts += [_part(array, 0, after, axis)] if after else []
+    parts = [_part(array, n - before, n, axis)] if before > 0 else []
+    parts += [array] * int(times_before + 1 + times_after)
+    parts += [_part(array, 0, after, axis)] if after > 0 else []
     return structural.concatenate(parts, axis)
 
 
 def _mirror(array: Any, axis: int, pair: tuple, reflect: bool, odd: bool) -> Any:
+    try:
+        return _mirrored(array, axis, pair, reflect, odd)
+    except errors.InconclusiveDimensionOperation as error:
+        raise ValueError(
+            f"Shape polymorphism is supported for jnp.pad with 'reflect' or 'symmetric' padding mode only where it is "
+            f"known that the size (= {array.shape[axis]}) of axis {axis} is larger than 1 and the padding {pair} no "
+            f"larger. {error}"
+        ) from None
+
+
+def _mirrored(array, axis, pair, reflect, odd):
     n = array.shape[axis]
     skipped = 1 if reflect and n > 1 else 0
     for end, left in enumerate(pair):
@@ -197,4 +209,4 @@ def _statistic(array: Any, axis: int, pair: tuple, mode: str, lengths: tuple | N
     if np.issubdtype(array.dtype, np.integer):
         fills = [ufuncs.round(x) for x in fills]
     fills = [_as_its_own(x, array) for x in fills]
-    return [shaping.repeat_all(x, n, axis) for x, n in zip(fills, pair, strict=True)]
+    return [taking.repeat(x, n, axis) for x, n in zip(fills, pair, strict=True)]

@@ -57,8 +57,9 @@ def argsort(a: Any, axis: int | None = -1, *, kind: None = None, order: None = N
             descending: bool = False, dtype: Any = None) -> Any:  # fmt: skip
     """As `numpy.argsort`, stable unless told otherwise, also if `descending`; `dtype` is the places'."""
     a, axis = _along("argsort", a, axis, kind, order)
-    shape = typeof(a).shape
-    places = counting.broadcasted_iota(dtypes.default_int_dtype() if dtype is None else dtype, shape, axis)
+    aval = typeof(a)
+    dtype = dtypes.default_int_dtype() if dtype is None else dtype
+    places = counting.broadcasted_iota(dtype, aval.shape, axis, out_sharding=aval._sharding)
     if descending and stable:
         a, places = structural.rev(a, (axis,)), structural.rev(places, (axis,))
     _, permutation = lax_sort.sort_key_val(a, places, axis, is_stable=stable)

@@ -9,7 +9,7 @@ import numpy as np
 
 from minijax.api.vmap import vmap
 from minijax.base import dims, dtypes
-from minijax.base.symbolic import is_int
+from minijax.base.symbolic import inconclusive, is_int
 from minijax.base.util import named
 from minijax.dispatch.fused import fused
 from minijax.dispatch.jitted import jitted
@@ -67,12 +67,20 @@ def _fill_in(have: tuple, shape: Any) -> tuple[int, ...]:
     if any(is_int(n) and n < -1 for n in sizes):
         raise TypeError(f"reshape: sizes must be nonnegative or -1, got {sizes}")
     if -1 in sizes:
-        if known == 0 or total % known != 0:
+        # A constraint may say it of either sign.
+        divisor = next((n for n in (known, -known) if n != 0 and total % n == 0), None)
+        if divisor is None:
+            if known != 0 and not (is_int(known) and is_int(total)):
+                raise inconclusive(
+                    f"Cannot divide evenly the sizes of shapes {have} and {sizes}. The remainder {total % known} "
+                    "should be 0."
+                )
             raise TypeError(
                 f"cannot reshape array of shape {have} (size {total}) into shape {sizes} because the product "
                 f"of specified axis sizes ({known}) does not evenly divide {total}"
             )
-        return tuple(total // known if n == -1 else n for n in sizes)
+        part = total // divisor if divisor is known else -(total // divisor)
+        return tuple(part if n == -1 else n for n in sizes)
     if known != total:
         raise TypeError(f"cannot reshape array of shape {have} (size {total}) into shape {sizes} (size {known})")
     return sizes
@@ -175,9 +183,24 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
             f"broadcast_to: Incompatible shapes for broadcasting: {array.shape} and requested shape {shape}"
         )
     requested = sharding.requested_sharding("jnp.broadcast_to", out_sharding, len(shape))
+    if requested is not None:
+        _check_kept(array, requested, shape)
     if requested is None or array.shape == shape:
         return sharding.with_out_sharding("jnp.broadcast_to", moving.broadcast_to_shape(array, shape), out_sharding)
     return moving.broadcast_to_shape(array, shape, requested)
+
+
+def _check_kept(array: Any, requested: Any, shape: tuple[int, ...]) -> None:
+    """Raises ValueError where axes that are not broadcast were to be split otherwise than they are."""
+    aval, spec = typeof(array), requested.spec.padded(len(shape))
+    offset = len(shape) - aval.ndim
+    for i, (size, entry) in enumerate(zip(aval.shape, aval.entries, strict=True), offset):
+        if entry is not None and size == shape[i] and entry != spec[i]:
+            wanted = aval.update(shape=shape, sharding=requested.update(spec=spec))
+            raise ValueError(
+                f"Incompatible types for broadcasting: input type={aval.str_short()} and requested "
+                f"type={wanted.str_short()}"
+            )
 
 
 def broadcast_arrays(*args: Any) -> list:
@@ -360,8 +383,9 @@ def _split(name: str, ary: Any, sections: Any, axis: int, equal: bool) -> list:
         sizes = [b - a for a, b in zip(cuts, cuts[1:], strict=False)]
     else:
         count = concrete(sections, name, "indices_or_sections")
-        count = int(count) if is_int(count) else count
-        part, rest = divmod(size, count)
+        if not is_int(count):
+            raise ValueError(f"jax.numpy.{name} with a symbolic number of sections is not supported, got {count}")
+        part, rest = divmod(size, count := int(count))
         if rest and equal:
             raise ValueError(f"{name}: array split does not result in an equal division: rest is {rest}")
         sizes = [part + (i < rest) for i in range(count)]

@@ -38,14 +38,15 @@ def getitem(x: Any, index: Any, options: Options = PLAIN) -> Any:
     """`x[index]`: by a slice, a dynamic slice or a gather, as the index allows."""
     if options.fill_value is not None:
         options = options._replace(fill_value=_fill_value(options.fill_value))
-    if type(x) is ArrayImpl and state.is_eager():
+    is_eager = type(x) is ArrayImpl and state.is_eager()
+    if is_eager:
         items = _at_once(x, index, options, None, ())
         if items is not None:
             return items
     ind, operands = parse(index, typeof(x).shape)
     if _checks_ints.value and options.mode is None:
         check_ints(ind, options.wrap_negative_indices)
-    return read(x, operands, ind, options)
+    return read(x, operands, ind, options, is_eager and x._sig.device is None)
 
 
 def _fill_value(value: Any) -> Any:

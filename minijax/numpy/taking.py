@@ -9,6 +9,7 @@ import numpy as np
 
 from minijax.base import dims, dtypes, errors
 from minijax.base.dims import as_index
+from minijax.base.symbolic import Dim, is_symbolic_dim, max_dim
 from minijax.composed.selecting import chosen, where as choose
 from minijax.composed.take_along import along
 from minijax.dispatch.jitted import jitted
@@ -27,6 +28,7 @@ from minijax.primitives.convert import convert, copy_p, scalar_as
 from minijax.primitives.dot import Precision, dot
 from minijax.primitives.gather_scatter import PROMISE_IN_BOUNDS, GatherDimensionNumbers, GatherScatterMode
 from minijax.primitives.promote import arrays, check_arraylike, check_out
+from minijax.run.array import Array
 
 # ---- take --------------------------------------------------------------------------------------------
 
@@ -238,7 +240,7 @@ def diagflat(v: Any, k: int = 0) -> Any:
 
 def diag_indices(n: int, ndim: int = 2) -> tuple:
     """As `numpy.diag_indices`."""
-    n = operator.index(concrete(n, "diag_indices", "n"))
+    n = as_index(concrete(n, "diag_indices", "n"))
     if n < 0 or ndim < 0:
         raise ValueError(f"Arguments to jax.numpy.diag_indices must be nonnegative, got n={n}, ndim={ndim}")
     return (counting.iota(int, n),) * ndim
@@ -253,12 +255,19 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple:
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple:
     """As `numpy.triu_indices`."""
     m = n if m is None else m
-    return nonzero(creation.triu(creation.ones((n, m)), k), size=n * m - _below(n, m, k - 1))
+    return nonzero(creation.triu(creation.ones((n, m)), k), size=_below(m, n, -k))
 
 
-def _below(n: int, m: int, k: int) -> int:
+def _below(n: Dim, m: Dim, k: Dim) -> Dim:
     """The number of elements of the lower triangle of an n by m matrix."""
-    return sum(min(max(i + 1 + k, 0), m) for i in range(n))
+    # It is never negative, but of symbolic sizes that may have to be said.
+    return max_dim(_triangle(n + k) - _triangle(k) - _triangle(n + k - m) + _triangle(k - m), 0)
+
+
+def _triangle(n: Dim) -> Dim:
+    """1 + 2 + ... + n, zero where n is negative."""
+    n = max_dim(n, 0)
+    return n * (n + 1) // 2
 
 
 # ---- where elements are nonzero --------------------------------------------------------------------------
@@ -283,7 +292,7 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
     int_type = dtypes.default_int_dtype()
     if size is None:
         return tuple(creation.asarray(i.astype(int_type)) for i in np.nonzero(known("nonzero", a)))
-    size = operator.index(concrete(size, "nonzero", "size"))
+    size = as_index(concrete(size, "nonzero", "size"))
     mask = a if a.dtype == np.bool_ else lax.ne(a, np.zeros((), a.dtype)[()])
     fills = fill_value if isinstance(fill_value, tuple) else (fill_value,) * a.ndim
     if len(fills) != a.ndim:
@@ -294,7 +303,8 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
     tally = moving.full((size,), int_type.type(0))
     flat = cumulative.cumsum(subscripts.update(tally, clip(ends, 0), int_type.type(1), "add"))
     places_by_axis = [
-        remainder(floor_divide(flat, int_type.type(math.prod(a.shape[i + 1 :]))), n) for i, n in enumerate(a.shape)
+        remainder(floor_divide(flat, scalar_as(math.prod(a.shape[i + 1 :]), int_type)), n)
+        for i, n in enumerate(a.shape)
     ]
     if fill_value is None:
         return tuple(places_by_axis)
@@ -369,11 +379,20 @@ def repeat(
     split = sharding.sharding_of_ct(aval) if type(aval) is ShapedArray else None
     if out_sharding is None and (split is None or not split.mesh.explicit_axes):
         return _repeated(a, repeats, place, total)
-    compute = lambda x: _repeated(x, repeats, place, total)  # noqa: E731
-    return sharding.with_auto_axes("repeat", compute, (a,), split if out_sharding is None else out_sharding)
+    if out_sharding is None and aval.entries[place] is not None:
+        raise ValueError(
+            f"Please pass sharding to `jnp.repeat` via `out_sharding` parameter: axis {place} of a, which is repeated, "
+            f"is split in {aval.str_short()}"
+        )
+    over = split if out_sharding is None else out_sharding
+    if isinstance(repeats, Array):
+        return sharding.with_auto_axes("repeat", lambda n, x: _repeated(x, n, place, total), (repeats, a), over)
+    return sharding.with_auto_axes("repeat", lambda x: _repeated(x, repeats, place, total), (a,), over)
 
 
 def _repeated(a: Any, repeats: Any, axis: int, total: int | None) -> Any:
+    if is_symbolic_dim(repeats):
+        return shaping.repeat_all(a, repeats, axis)
     if total is None:
         known_counts = np.asarray(concrete(repeats, "repeat", "repeats"))
         if (known_counts < 0).any():

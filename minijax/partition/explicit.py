@@ -235,8 +235,12 @@ def check_divides(name: str, mesh: AbstractMesh, aval: Any, shape: Sequence[int]
     return aval.entries
 
 
-def check_same_entries(avals: Sequence[Any]) -> None:
-    """Raises ShardingTypeError unless values of these types lie alike."""
-    if any((a.entries, a.sums) != (avals[0].entries, avals[0].sums) for a in avals):
-        texts = ", ".join([a.str_short() for a in avals])
-        raise ShardingTypeError(f"All operands should have the same sharding, but their types are {texts}")
+def laid_alike(avals: Sequence[Any], phrase: str = "All operands should have the same sharding") -> Any:
+    """The first of the types of values that lie alike; those that are split nowhere lie as others do.
+
+    Raises ShardingTypeError where two differ.
+    """
+    first, *others = [a for a in avals if a.is_split] or avals
+    if any((a.entries, a.sums) != (first.entries, first.sums) for a in others):
+        raise ShardingTypeError(f"{phrase}, but their types are {', '.join([a.str_short() for a in avals])}")
+    return first

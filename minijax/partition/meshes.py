@@ -218,6 +218,9 @@ def _axis_names(names: Any) -> tuple:
     return names
 
 
+explicit_meshes: list[bool] = []  # empty until there is a mesh with Explicit axes: till then nobody looks for one
+
+
 def _axis_types(axis_types: Any, axis_names: tuple, what: str) -> tuple[AxisType, ...]:
     if axis_types is None:
         return (AxisType.Auto,) * len(axis_names)
@@ -231,6 +234,8 @@ def _axis_types(axis_types: Any, axis_names: tuple, what: str) -> tuple[AxisType
         raise ValueError(
             f"Number of axis names should match the number of axis_types. Got {axis_names=} and {axis_types=}"
         )
+    if AxisType.Explicit in axis_types and not explicit_meshes:
+        explicit_meshes.append(True)
     return axis_types
 
 

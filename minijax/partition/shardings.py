@@ -46,12 +46,19 @@ class DuplicateSpecError(Exception):
 
 
 def _check_memory_kind(device: Any, kind: str | None) -> str | None:
-    """`kind`, or the default one of `device`. Raises ValueError if the device lacks it."""
+    """`kind`, or the default one of `device`. Raises ValueError if the device lacks it.
+
+    It is None for a device that programs are only compiled for.
+    """
     memories = getattr(device, "addressable_memories", None)
     if memories is None:
         return kind
+    try:
+        default = device.default_memory().kind
+    except RuntimeError:
+        return None
     if kind is None:
-        return device.default_memory().kind
+        return default
     kinds = [memory.kind for memory in memories()]
     if kind not in kinds:
         raise ValueError(

@@ -10,7 +10,7 @@ from minijax.ir.effects import (
     lowerable_effects,
 )
 from minijax.ir.primitive import Primitive
-from minijax.ir.types import Zero, register_value_type, token_type, typeof
+from minijax.ir.types import Zero, token_type, typeof
 from minijax.primitives.moving import held
 from minijax.primitives.zeros import instantiate
 
@@ -73,7 +73,7 @@ class DCESink(Primitive):
     def effects(self, x, *, prevent_mlir_dce):
         return _KEPT
 
-    def impl(self, x, **params):
+    def at_once(self, x, **params):
         return []
 
     def lower(self, e, ins, outs, x, *, prevent_mlir_dce):
@@ -96,21 +96,6 @@ class DCESink(Primitive):
         return [], []
 
 
-class Token:
-    """A token outside of programs: there is nothing in it, but the array that it waits for, if any."""
-
-    def __init__(self, buf: Any):
-        self._buf = buf
-
-    def block_until_ready(self) -> None:
-        """Waits for the array."""
-        if self._buf is not None:
-            self._buf.block_until_ready()
-
-
-register_value_type(Token, lambda token: token_type)
-
-
 class Tokens(Primitive):
     """A token that is ready when the operands, tokens too, are."""
 
@@ -121,10 +106,6 @@ class Tokens(Primitive):
         if any(a is not token_type for a in avals):
             raise TypeError(f"Arguments to {self.name} must be tokens, got {', '.join(map(str, avals))}")
         return [token_type]
-
-    def impl(self, *tokens):
-        self.infer(*map(typeof, tokens))
-        return [Token(None)]
 
     def lower(self, e, ins, outs, *tokens):
         if self is create_token_p:

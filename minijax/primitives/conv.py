@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax.base import dtypes
-from minijax.base.dims import as_index
+from minijax.base.dims import as_index, stride_dim
 from minijax.base.errors import ShardingTypeError
 from minijax.base.naming import known_as
 from minijax.ir.types import ShapedArray, Zero, typeof
@@ -230,7 +230,7 @@ def sliding_shape(x: Shape, kernel: Shape, strides: Sequence[int], padding: Sequ
         )
     steps = zip(padded, kernel[2:], strides, strict=False)
     # Strides that are not positive are rejected where the operation is lowered, as jax does.
-    return (x[0] // groups, kernel[0], *(max((n - w) // s + 1, 0) if s else 0 for n, w, s in steps))
+    return (x[0] // groups, kernel[0], *(stride_dim(n, w, s) if s else 0 for n, w, s in steps))
 
 
 def _check_groups(x: Shape, kernel: Shape, features: int, batches: int) -> None:

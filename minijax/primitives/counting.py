@@ -25,6 +25,7 @@ class Iota(Primitive):
     """0, 1, 2, ... along an axis."""
 
     moves_data = True
+    lies_over_set_mesh = True
     name = "iota"
     sharding_param = "sharding"
 
@@ -43,6 +44,7 @@ class Iota(Primitive):
 class Empty(Primitive):
     """An array of which nothing is promised but its type."""
 
+    lies_over_set_mesh = True
     name = "empty"
     sharding_param = "out_sharding"
 

@@ -18,6 +18,7 @@ from minijax.partition.shardings import MEMORY_KINDS, NamedSharding, Sharding
 from minijax.primitives.varying import cast_to_vary
 from minijax.run import client, gather, guards, transfer
 from minijax.run.array import ArrayImpl
+from minijax.run.token import Token
 
 
 class CopySemantics:
@@ -46,7 +47,7 @@ class DevicePut(Primitive):
     def shardings(self, params):
         return [d for d in params["devices"] if isinstance(d, Sharding | MemorySpace)]
 
-    def impl(self, *operands, devices, srcs, copy_semantics):
+    def at_once(self, *operands, devices, srcs, copy_semantics):
         with guards.asked_for():
             return [place(x, d, copy) for x, d, copy in zip(operands, devices, copy_semantics, strict=True)]
 
@@ -123,6 +124,8 @@ def in_memory(x: Any, space: MemorySpace) -> Any:
 
 def place(x: Any, device: Any, copy: CopySemantics) -> Any:
     """An eager value on a device (or by a sharding, or in a memory)."""
+    if type(x) is Token:
+        return transfer.moved_token(x, device)
     if type(device) is MemorySpace:
         device = in_memory(x, device)
     if type(x) is ArrayImpl and (device is None or x._sig.committed and device in (x._sig.device, x._sig.sharding)):

@@ -10,7 +10,7 @@ import numpy as np
 from minijax.base import dtypes
 from minijax.ir.primitive import Folding, Primitive, fold_as, is_linear
 from minijax.ir.types import ShapedArray, Zero, typeof
-from minijax.partition.explicit import merged_entries, sums_of_factors, sums_of_terms
+from minijax.partition.explicit import laid_alike, merged_entries, sums_of_factors, sums_of_terms
 from minijax.primitives import moving
 from minijax.primitives.convert import convert_element_type
 from minijax.primitives.families import (
@@ -256,13 +256,11 @@ def _pow_jvp_base(t, ans, x, y):
     if not INT.accepts(typeof(y).dtype):
         one = moving.full(typeof(y).shape, const_like(y, 1), sharding=typeof(y)._sharding)
         return mul(t, mul(y, pow(x, sub(y, one))))
-    shape, y = typeof(ans).shape, convert_element_type(y, typeof(x).dtype)
-    x, y = moving.broadcast_squeezed(x, shape), moving.broadcast_squeezed(y, shape)
-    full = lambda number: moving.full(shape, const_like(x, number), sharding=typeof(ans)._sharding)  # noqa: E731
-    at_zero, zeros = _at(y, 0, y), full(0)
-    safe = select_n(_at(y, 0, y), y, full(1))
-    slope = mul(safe, pow(x, sub(y, full(1))))
-    return mul(t, select_n(at_zero, slope, zeros))
+    shape, over, y = typeof(ans).shape, typeof(ans)._sharding, convert_element_type(y, typeof(x).dtype)
+    x, y = moving.broadcast_squeezed(x, shape, over), moving.broadcast_squeezed(y, shape, over)
+    full = lambda number: moving.full(shape, const_like(x, number), sharding=over)  # noqa: E731
+    at_zero, zeros, safe = _at(y, 0, y), full(0), select_n(_at(y, 0, y), y, full(1))
+    return mul(t, select_n(at_zero, mul(safe, pow(x, sub(y, full(1)))), zeros))
 
 
 def _pow_jvp_power(t, ans, x, y):
@@ -534,6 +532,7 @@ class SelectN(Primitive):
     """Picks, element by element, the case that `which` (bool or an integer) numbers."""
 
     moves_data = True
+    lies_over_set_mesh = True
     name = "select_n"
 
     def infer(self, which, *cases):
@@ -556,8 +555,7 @@ class SelectN(Primitive):
         return [ShapedArray(cases[0].shape, cases[0].dtype, all(c.weak_type for c in cases))]
 
     def shard(self, mesh, avals, outs, **params):
-        name = "select cases must have the same shardings: select_n"
-        return [merged_entries(name, [a.entries for a in avals if a.shape] or [()])]
+        return [laid_alike(avals[1:], "select cases must have the same shardings").entries]
 
     def sums(self, avals, params):
         return sums_of_terms(self.name, avals[1:])

@@ -135,7 +135,7 @@ def reduced_scalars(operands: Sequence) -> list | None:
     """The operands, with scalars reduced over the Explicit axes over which others are; None if none is."""
     avals = list(map(typeof, operands))
     like = next((a for a in avals if a._sharding is not None and a.sums[1]), None)
-    scalars = [not a.shape and a._sharding is None for a in avals]
+    scalars = [not a.shape and not a.is_split for a in avals]
     if like is None or not any(scalars):
         return None
     types = [a.sharded_over(like._sharding.mesh, (), *like.sums) for a in avals]
@@ -145,6 +145,8 @@ def reduced_scalars(operands: Sequence) -> list | None:
 
 class SameShape(Primitive):
     """Operands broadcast together; one result of the common shape."""
+
+    lies_over_set_mesh = True
 
     def __init__(self, name: str, accepts: Kinds):
         self.name = name
@@ -164,6 +166,9 @@ class SameShape(Primitive):
             if ready is None:
                 raise
         return Primitive.bind(self, *ready, **params)
+
+    def _over_set_mesh(self, avals, outs):
+        return outs if len(avals) == 1 else super()._over_set_mesh(avals, outs)
 
     def result_dtype(self, *avals: ShapedArray, **params: Any) -> Any:
         check_kinds(self.name, self.accepts, *avals)

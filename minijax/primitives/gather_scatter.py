@@ -49,6 +49,16 @@ _Mode = str | GatherScatterMode | None
 # ---- gather -----------------------------------------------------------------------------------------
 
 
+def _batch_entries(x: ShapedArray, indices: ShapedArray, batched: Sequence, of_indices: Sequence) -> list | None:
+    """The entries of all axes of the index vectors, of batching ones also as the operand says; None if they differ."""
+    entries = list(indices.entries[:-1])
+    for i, d in zip(batched, of_indices, strict=True):
+        if None not in (x.entries[i], entries[d]) and x.entries[i] != entries[d]:
+            return None
+        entries[d] = x.entries[i] if entries[d] is None else entries[d]
+    return entries
+
+
 class Gather(JointlyLinear):
     """Slices of the operand at the places that index vectors name, side by side."""
 
@@ -81,17 +91,16 @@ class Gather(JointlyLinear):
         whole = [i for i, n in enumerate(slice_sizes) if n == x.shape[i] and i not in collapsed]
         alone = [*entries_of(x.entries, {*range(x.ndim)} - {*whole, *pairs[0]})]
         alone += entries_of(indices.entries, {*range(indices.ndim)} - {*pairs[1]})
-        if entries_of(x.entries, pairs[0]) != entries_of(indices.entries, pairs[1]) or any(
-            e is not None for e in alone
-        ):
+        batches = _batch_entries(x, indices, *pairs)
+        if batches is None or any(e is not None for e in alone):
             raise ShardingTypeError(
                 f"gather: the types of the operand {x!r} and of the indices {indices!r} do not say how the result "
                 "lies. Use `.at[...].get(out_sharding=)` to say it"
             )
         windows = iter([e for i, e in enumerate(x.entries) if i not in dropped])
-        batches = iter(indices.entries[:-1])
+        rows = iter(batches)
         kinds = [i in dimension_numbers.offset_dims for i in range(outs[0].ndim)]
-        return [tuple([next(windows if is_window else batches) for is_window in kinds])]
+        return [tuple([next(windows if is_window else rows) for is_window in kinds])]
 
     def lower(self, e, ins, outs, x, indices, *, mode, fill_value, unique_indices, **how):
         assert mode is not ONE_HOT, mode
@@ -240,20 +249,22 @@ class Scatter(JointlyLinear):
         windows = [i for i in range(x.ndim) if i not in (*numbers.inserted_window_dims, *batched)]
         places = dict(zip(windows, numbers.update_window_dims, strict=True))
         whole = [*batched, *(i for i, d in places.items() if x.shape[i] == updates.shape[d])]
-        rows = iter(indices.entries[:-1])
-        wanted = [None if d in numbers.update_window_dims else next(rows) for d in range(updates.ndim)]
-        for i, d in places.items():
-            wanted[d] = x.entries[i]
-        follows = all(e in (None, w) for e, w in zip(updates.entries, wanted, strict=True))
+        of_rows = [d for d in range(updates.ndim) if d not in numbers.update_window_dims]
+        rows = _batch_entries(x, indices, batched, of_indices)
+        apart, rows = rows is None, list(indices.entries[:-1]) if rows is None else rows
+        for row in of_indices:
+            rows[row] = updates.entries[of_rows[row]] if rows[row] is None else rows[row]
+        wanted = dict(zip(of_rows, rows, strict=True)) | {d: x.entries[i] for i, d in places.items()}
+        follows = all(e in (None, wanted[d]) for d, e in enumerate(updates.entries))
         alone = [e for i, e in enumerate(indices.entries) if i not in of_indices]
         alone += entries_of(x.entries, {*range(x.ndim)} - {*whole})
-        apart = entries_of(x.entries, batched) != entries_of(indices.entries, of_indices)
         if apart or not follows or any(e is not None for e in alone):
             raise ShardingTypeError(
                 f"scatter: the types of the operand {x!r}, of the indices {indices!r} and of the updates {updates!r} "
                 "do not say how the result lies. Use `.at[...].set/add/mul/...(out_sharding=)` to say it"
             )
-        return [x.entries]
+        merged = dict(zip(batched, entries_of(tuple(rows), of_indices), strict=True))
+        return [tuple([merged.get(i, e) for i, e in enumerate(x.entries)])]
 
     def lower(self, e, ins, outs, x, indices, updates, *, update_jaxpr, mode, dimension_numbers, **how):
         reducer = None if update_jaxpr is None else lambda *names: jaxpr_body(e, update_jaxpr, (), names)

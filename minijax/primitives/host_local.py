@@ -35,7 +35,7 @@ class LocalToGlobal(_BetweenProcesses):
     def infer(self, x, *, global_mesh, pspec):
         return [x.update(shape=_shape_over(x, global_mesh.local_mesh, global_mesh, pspec))]
 
-    def impl(self, x, *, global_mesh, pspec):
+    def at_once(self, x, *, global_mesh, pspec):
         if isinstance(x, ArrayImpl) and not x.is_fully_addressable:
             return [x]
         new = NamedSharding(global_mesh, pspec)
@@ -57,7 +57,7 @@ class GlobalToLocal(_BetweenProcesses):
     def infer(self, x, *, global_mesh, pspec):
         return [x.update(shape=_shape_over(x, global_mesh, global_mesh.local_mesh, pspec))]
 
-    def impl(self, x, *, global_mesh, pspec):
+    def at_once(self, x, *, global_mesh, pspec):
         if isinstance(x, ArrayImpl) and x.is_fully_addressable:
             return [x]
         x = transfer.to_device(x, NamedSharding(global_mesh, pspec))

@@ -37,6 +37,7 @@ class BroadcastInDim(Linear1):
     """Operand axis i becomes axis `broadcast_dimensions[i]` of the result."""
 
     moves_data = True
+    lies_over_set_mesh = True
     name = "broadcast_in_dim"
     sharding_param = "sharding"
     in_one_memory = False
@@ -131,7 +132,8 @@ class Reshape(Linear1):
 
     def transposed(self, ct, aval, *, new_sizes, dimensions, sharding):
         if dimensions is None:
-            return reshape_to(ct, aval.shape, aval._sharding)
+            is_split = aval._sharding is not None or typeof(ct)._sharding is not None
+            return reshape_to(ct, aval.shape, sharding_of_ct(aval, ct) if is_split else None)
         return transpose(reshape_to(ct, tuple(aval.shape[i] for i in dimensions)), inverse(dimensions))
 
     def batch(self, axis, operands, dims_in, *, new_sizes, dimensions, sharding):
@@ -335,13 +337,13 @@ def broadcast_to_shape(x: Any, shape: tuple[int, ...], sharding: Any = None) -> 
     return broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=axes, sharding=sharding)
 
 
-def broadcast_squeezed(x: Any, shape: tuple[int, ...]) -> Any:
+def broadcast_squeezed(x: Any, shape: tuple[int, ...], out_sharding: Any = None) -> Any:
     """As `broadcast_to_shape`, for what an elementwise operation broadcasts: without its sizes of 1 first."""
     have = typeof(x).shape
     if have == shape:
         return x
     axes = tuple(i for i, (n, m) in enumerate(zip(have, shape, strict=False)) if n == m)
-    return broadcast_in_dim(reshape_to(x, tuple(have[i] for i in axes)), shape, axes)
+    return broadcast_in_dim(reshape_to(x, tuple(have[i] for i in axes)), shape, axes, out_sharding=out_sharding)
 
 
 def recorder() -> JaxprTrace | None:

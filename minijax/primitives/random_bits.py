@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax.base import dims, dtypes
+from minijax.base.symbolic import is_int
 from minijax.ir.primitive import Primitive
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.partition.explicit import sharding_in_type
@@ -296,12 +297,14 @@ def threefry_2x32(keypair: Any, count: Any) -> Any:
     names = [typeof(x).dtype.name for x in (key0, key1, count)]
     if names != ["uint32"] * 3:
         raise TypeError(f"threefry_2x32: arguments must be uint32, got {', '.join(names)}")
-    flat = count if aval.ndim == 1 else moving.reshape(count, (aval.size,))
-    if aval.size % 2:
+    flat, odd = count if aval.ndim == 1 else moving.reshape(count, (aval.size,)), aval.size % 2
+    if odd:
         flat = concatenate([flat, np.zeros(1, np.uint32)], 0)
     half = (aval.size + 1) // 2
-    words = concatenate(threefry2x32_p.bind(key0, key1, *split(flat, (half, half))), 0)
-    if aval.size % 2:
+    # Of a symbolic size that may be even, the added word is then in neither half.
+    halves = split(flat, (half, half)) if is_int(odd) else [slice(flat, (i,), (i + half,)) for i in (0, half)]
+    words = concatenate(threefry2x32_p.bind(key0, key1, *halves), 0)
+    if odd:
         words = slice(words, (0,), (aval.size,))
     return words if aval.ndim == 1 else moving.reshape(words, aval.shape)
 

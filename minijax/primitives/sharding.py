@@ -126,7 +126,7 @@ class LayoutConstraint(Linear1):
     def infer(self, x, *, layout):
         return [x]
 
-    def impl(self, x, *, layout):
+    def at_once(self, x, *, layout):
         x = transfer.to_device(x)
         return [transfer.to_device(x, Format(layout, x.sharding))]
 
@@ -380,7 +380,7 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
 
 def _asserted(x: Any, sharding: NamedSharding) -> Any:
     have = typeof(x)
-    if sharding_in_type(sharding, have.ndim) != have._sharding:
+    if have.update(sharding=sharding_in_type(sharding, have.ndim)).normalize() != have.normalize():
         raise AssertionError(
             "`with_sharding_constraint` acts as an assert when all axes of mesh are of type `Explicit`: the value "
             f"lies as {have.sharding.spec}, not {sharding.spec.padded(have.ndim)}. `jax.sharding.reshard` moves it"
@@ -447,6 +447,7 @@ def _constrained(x: Any, spec: Any) -> Any:
         return transfer.to_device(x, sharding)
     if isinstance(sharding, NamedSharding):
         if sharding.mesh.are_all_axes_explicit:
+            check_fits(sharding, typeof(x), "with_sharding_constraint arguments", evenly=False)
             return _asserted(x, sharding)
         free = frozenset(i for i, entry in enumerate(sharding.spec) if entry is UNCONSTRAINED)
         if mesh is not None and sharding.mesh is mesh:

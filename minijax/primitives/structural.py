@@ -15,13 +15,13 @@ from minijax.base.symbolic import max_dim
 from minijax.ir import state
 from minijax.ir.primitive import Folding, Linear1, Primitive, fold_as, is_linear
 from minijax.ir.types import ShapedArray, Zero, is_value, typeof, value_kinds
-from minijax.partition.explicit import check_divides, check_same_entries, entries_of, sharding_in_type
+from minijax.partition.explicit import check_divides, entries_of, laid_alike, sharding_in_type
 from minijax.partition.shardings import NamedSharding, sharding_of_rank
 from minijax.primitives import moving
 from minijax.primitives.convert import convert
 from minijax.primitives.device import placed_like
 from minijax.primitives.elementwise import select, sub
-from minijax.primitives.families import check_same_dtypes, scalar_like
+from minijax.primitives.families import check_same_dtypes, reduced_scalars, scalar_like
 from minijax.primitives.sharding import over_mesh
 from minijax.primitives.zeros import instantiate
 from minijax.run import transfer
@@ -136,7 +136,7 @@ class Slice(Linear1):
     def shard(self, mesh, avals, outs, **params):
         return [check_divides("slicing" if self.name == "slice" else self.name, mesh, avals[0], outs[0].shape)]
 
-    def impl(self, x, *, start_indices, limit_indices, strides):
+    def at_once(self, x, *, start_indices, limit_indices, strides):
         params = dict(start_indices=start_indices, limit_indices=limit_indices, strides=strides)
         ((out,), _) = self.typed([typeof(x)], params)
         # Without strides the starts are operands, so that one program serves every place.
@@ -166,7 +166,7 @@ class Slice(Linear1):
 class StridedSlice(Slice):
     """A slice that is compiled for its starts."""
 
-    impl = None
+    at_once = None
 
 
 def _check_slice(x, starts, limits, strides):
@@ -216,6 +216,9 @@ class Pad(JointlyLinear):
 
     moves_data = True
     name = "pad"
+
+    def bind(self, *operands, **params):
+        return super().bind(*(reduced_scalars(operands) or operands), **params)
 
     def infer(self, x, value, *, padding_config):
         if x.dtype != value.dtype:
@@ -283,6 +286,7 @@ class Concatenate(Joined):
     """Arrays one after the other along an axis."""
 
     moves_data = True
+    lies_over_set_mesh = True
     name = "concatenate"
 
     def infer(self, *xs, dimension):
@@ -298,8 +302,7 @@ class Concatenate(Joined):
         return [ShapedArray(shape, xs[0].dtype, all(x.weak_type for x in xs))]
 
     def shard(self, mesh, avals, outs, *, dimension):
-        check_same_entries(avals)
-        return [check_divides("slicing" if self.name == "slice" else self.name, mesh, avals[0], outs[0].shape)]
+        return [check_divides("slicing" if self.name == "slice" else self.name, mesh, laid_alike(avals), outs[0].shape)]
 
     def lower(self, e, ins, outs, *xs, dimension):
         return [e.concatenate(xs, ins, outs[0], dimension)]
@@ -328,8 +331,7 @@ class Stack(Joined):
         return [ShapedArray(inserted(xs[0].shape, axis, len(xs)), xs[0].dtype, all(x.weak_type for x in xs))]
 
     def shard(self, mesh, avals, outs, *, axis):
-        check_same_entries(avals)
-        return [inserted(avals[0].entries, axis, None)]
+        return [inserted(laid_alike(avals).entries, axis, None)]
 
     def lower(self, e, ins, outs, *xs, axis):
         single = ShapedArray(inserted(ins[0].shape, axis, 1), ins[0].dtype)

@@ -1,5 +1,6 @@
 """`Array`: our own class around a raw jaxlib array, which never leaves this room."""
 
+import copy
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -13,12 +14,13 @@ from minijax.base.cache import cache
 from minijax.base.naming import known_as
 from minijax.hlo.spell import physical
 from minijax.ir import types
-from minijax.ir.types import ShapedArray
+from minijax.ir.types import AbstractValue, ShapedArray
 from minijax.partition.explicit import sharding_in_type
 from minijax.partition.layouts import Format, shown
 from minijax.partition.meshes import AbstractMesh
 from minijax.partition.shardings import NamedSharding
 from minijax.run import buffers, client, dlpack, host, host_calls, strings
+from minijax.run.token import Token
 
 collect_garbage = _jax.collect_garbage  # jaxlib keeps a traceback of each launch until it is called
 
@@ -52,8 +54,8 @@ _MAX_SIGNATURES = 1 << 17
 _SMALL_PART = 1 << 16  # bytes
 
 
-def signature(aval: ShapedArray, sharding: Any, committed: bool, layout: Any = None) -> Signature:
-    """The interned signature with these fields."""
+def signature(aval: AbstractValue, sharding: Any, committed: bool, layout: Any = None) -> Signature:
+    """The interned signature with these fields; `aval` is the type of an array or of a token."""
     key = (aval, sharding, committed, layout)
     sig = _signatures.get(key)
     return sig if sig is not None else _new_signature(key)
@@ -61,6 +63,8 @@ def signature(aval: ShapedArray, sharding: Any, committed: bool, layout: Any = N
 
 def _new_signature(key):
     aval, sharding, committed, layout = key
+    if aval is types.token_type:
+        return _signatures.setdefault(key, _token_signature(sharding))
     if aval.memory_space is not sharding._memory_space:
         aval = aval.in_space(sharding._memory_space)
         return _signatures.setdefault(key, signature(aval, sharding, committed, layout))
@@ -85,6 +89,13 @@ def _new_signature(key):
     if len(_signatures) >= _MAX_SIGNATURES:
         _signatures.clear()
     return _signatures.setdefault(key, sig)
+
+
+def _token_signature(sharding):
+    """That of a token: jaxlib takes it for an array without elements, and it goes wherever it is needed."""
+    sig = copy.copy(signature(ShapedArray((0,), np.bool_), sharding, False))
+    sig.aval, sig.wrap, sig.device = types.token_type, Token, sharding._device_assignment[0]
+    return sig
 
 
 def _wrapper(aval):
@@ -206,6 +217,7 @@ def _conversion(convert: Callable) -> Callable:
     return method
 
 
+@known_as("jaxlib._jax.ArrayImpl")
 class ArrayImpl(Array):
     """The one concrete kind of `Array`."""
 

@@ -183,6 +183,8 @@ def backend_compile_and_load(
     backend: Any, module: Any, executable_devices: Any, options: Any, host_callbacks: Sequence[Any] = ()
 ) -> Any:
     """Has XLA compile a module; libraries put functions of their own in the place of this one."""
+    if isinstance(backend, _jax.CompileOnlyPyClient):  # of devices that need not be there
+        return backend.compile(module, executable_devices, options)
     functions = [list(host_callbacks)] if host_callbacks else []
     with TraceAnnotation("backend_compile_and_load"):
         return backend.compile_and_load(module, executable_devices, options, *functions)
@@ -199,14 +201,15 @@ def _build(source: _Source, text: str, host_calls: Sequence[Any] = ()) -> Any:
     _check_types(text)
     ensure_custom_calls(text)
     # To import what parses takes as long as is saved with a dozen programs.
-    is_parsed = host_calls or _compile_total[0] >= _UNPARSED
+    backend = source.devices[0].client
+    is_parsed = host_calls or _compile_total[0] >= _UNPARSED or isinstance(backend, _jax.CompileOnlyPyClient)
     if reads_sizes(text):
-        module_of = contextlib.nullcontext(_refined(text))
+        module_of = bindings.parsed(_refined(text)) if is_parsed else contextlib.nullcontext(_refined(text))
     else:
         module_of = bindings.parsed(text) if is_parsed else contextlib.nullcontext(text)
     with module_of as module:
         devices = client.device_list(source.devices)
-        executable = backend_compile_and_load(source.devices[0].client, module, devices, source.options, host_calls)
+        executable = backend_compile_and_load(backend, module, devices, source.options, host_calls)
     with _count_lock:
         _compile_total[0] += 1
     return executable

@@ -7,7 +7,7 @@ from jaxlib import _hlo
 
 from minijax.base.native import replicated
 from minijax.ir.types import ShapedArray
-from minijax.partition.meshes import PartitionSpec
+from minijax.partition.meshes import PartitionSpec, axes_of
 from minijax.partition.shardings import GSPMDSharding, NamedSharding, Sharding
 from minijax.run.array import Signature, signature
 from minijax.run.compile import Loaded
@@ -49,7 +49,16 @@ def sharding_of_result(mesh: Any, hlo: Any, aval: Any) -> Sharding:
     if any(axis in mesh.auto_axes for axis in sharding.spec.mesh_axes):
         return sharding
     split = aval._sharding if type(aval) is ShapedArray else None
-    return sharding.update(spec=sharding.spec.padded(aval.ndim) if split is None else split.spec)
+    if split is None:
+        return sharding.update(spec=sharding.spec.padded(aval.ndim))
+    # XLA may have laid out otherwise what no constraint says.
+    alike = _cut_over(mesh, split.spec, aval.ndim) == _cut_over(mesh, sharding.spec, aval.ndim)
+    return sharding.update(spec=split.spec) if alike else sharding
+
+
+def _cut_over(mesh: Any, spec: PartitionSpec, ndim: int) -> list:
+    """Over which mesh axes of more than one device each axis of an array is cut."""
+    return [[axis for axis in axes_of(e) if mesh.shape[axis] > 1] for e in spec.padded(ndim)[:ndim]]
 
 
 def named_sharding(mesh: Any, hlo: Any, ndim: int) -> Sharding:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from jaxlib import _jax
 
 from minijax.base.lazy import defer
+from minijax.hlo.regions import make_refinable
 from minijax.run import bindings
 
 _versions = defer("jaxlib.mlir._mlir_libs._stablehlo")
@@ -45,10 +46,10 @@ class Parts(NamedTuple):
     main: str
 
 
-def parts_of(artifact: bytes, rename: Callable[[str], str]) -> Parts:
+def parts_of(artifact: bytes, rename: Callable[[str], str], is_polymorphic: bool = False) -> Parts:
     """A module as texts, where its functions and meshes have the names that `rename` gives to theirs.
 
-    Functions are private ones.
+    Functions are private ones. Of an `is_polymorphic` module XLA can refine the shapes.
     """
     ir, module = bindings.ir, module_of(artifact)
     operations = list(module.body.operations)
@@ -63,7 +64,9 @@ def parts_of(artifact: bytes, rename: Callable[[str], str]) -> Parts:
         if new != old:
             ir.SymbolTable.replace_all_symbol_uses(old, new, module.operation)
             ir.SymbolTable.set_symbol_name(op, new)
-    for op in operations:
+    if is_polymorphic:
+        make_refinable(bindings, module, rename)
+    for op in module.body.operations:
         is_function = isinstance(op, bindings.func.FuncOp)
         if is_function:
             op.attributes["sym_visibility"] = ir.StringAttr.get("private", module.context)

@@ -26,6 +26,7 @@ from minijax.run.array import (
     signature,
     single_signature,
 )
+from minijax.run.token import Token
 
 _WIDE = frozenset((dtypes.int64, dtypes.float64, dtypes.complex128))
 
@@ -94,6 +95,19 @@ def from_numpy(x: np.ndarray) -> ArrayImpl:
     return ArrayImpl(
         _jax.batched_device_put(sig, sig.native, [value], [sig.device], sig.committed, False, DURING_CALL, True), sig
     )
+
+
+def fresh_token(place: Any = None) -> Token:
+    """A token that waits for nothing, on a device or devices."""
+    with guards.asked_for(free=True):
+        x = hidden(to_device(np.zeros((0,), np.bool_), place))
+    return Token(x._raw, signature(types.token_type, x._sig.sharding, False))
+
+
+def moved_token(x: Token, place: Any) -> Token:
+    """A token on a device or devices, which waits for what the given one waits for."""
+    x.block_until_ready()
+    return fresh_token(place)
 
 
 def no_numbers(x: np.ndarray) -> ArrayImpl:

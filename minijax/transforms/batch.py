@@ -7,6 +7,7 @@ from typing import Any
 
 from minijax.base import cache, source, stack
 from minijax.base.mask import Mask
+from minijax.base.naming import known_as
 from minijax.ir import context, state
 from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.primitive import Axis
@@ -26,6 +27,7 @@ def with_axis(aval: Aval, dim: int, axis: Axis) -> Aval:
     return aval.with_axis(dim, axis.size, axis.entry, axis.mesh)
 
 
+@known_as("jax._src.interpreters.batching.BatchTracer")
 class BatchTracer(Tracer):
     """A value with one more axis, `dim`, than the function sees."""
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from minijax.base import stack
 from minijax.base.mask import Mask
+from minijax.base.naming import known_as
 from minijax.ir import context, state
 from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.trace import Trace, Tracer, eval_jaxpr, referent, trace_to_jaxpr
@@ -14,6 +15,7 @@ from minijax.ir.types import Zero, is_float0, of_type, register_value_type, type
 from minijax.primitives.zeros import instantiate, nonzero_mask
 
 
+@known_as("jax._src.interpreters.ad.JVPTracer")
 class JVPTracer(Tracer):
     """A value and its tangent."""
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from minijax.base import stack
 from minijax.base.mask import Mask
+from minijax.base.naming import known_as
 from minijax.ir import context, state
 from minijax.ir.hitypes import full_type
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Var
@@ -17,6 +18,7 @@ from minijax.transforms.partial_eval import partial_eval_jaxpr
 from minijax.transforms.prune import prune_closed, prune_fresh
 
 
+@known_as("jax._src.interpreters.ad.LinearizeTracer")
 class LinearizeTracer(JVPTracer):
     """A value, and the variable of its tangent in the linear program."""
 

@@ -10,6 +10,7 @@ from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from minijax.ir.primitive import Linear
 from minijax.ir.trace import environment, trace_to_jaxpr, values_of
 from minijax.ir.types import AbstractValue, Aval, ShapedArray, Zero, typeof
+from minijax.partition.meshes import abstract_context, use_abstract_mesh
 from minijax.primitives.sharding import resharded_as
 from minijax.primitives.zeros import add_any, instantiate, nonzero_mask
 
@@ -63,7 +64,16 @@ def _accumulate(cts: dict[Var, Any], v: Var, ct: Any) -> None:
     if not v.aval.is_high and typeof(ct) is not v.aval:
         ct = _of_type(ct, v.aval.to_ct_aval())
     have = cts.get(v)
-    cts[v] = ct if have is None else add_any(have, ct)
+    cts[v] = ct if have is None else _sum(have, ct)
+
+
+def _sum(x: Any, y: Any) -> Any:
+    """The sum of two cotangents under the mesh that they lie over: the equation's may have axes of other types."""
+    sharding, mesh = getattr(typeof(x), "_sharding", None), abstract_context()
+    if sharding is None or mesh is None or mesh.has_axes_of(sharding.mesh):
+        return add_any(x, y)
+    with use_abstract_mesh(sharding.mesh):
+        return add_any(x, y)
 
 
 def _of_type(ct: Any, aval: Aval) -> Any:

@@ -48,10 +48,31 @@ def called(package, specs, shapes, constraints):
     export.export(jax.jit(lambda *args: args[0]))(*specs).call(*(np.ones(shape, np.float32) for shape in shapes))
 
 
-def outcome(package, *case):
+# Specifications of an exported function, and of one that calls it.
+NESTED = [
+    ("3, a, a+b", "3, 4, c"), ("3, a, b", "3, c-4, 12"), ("3, a, b", "c, c, c"), ("3, a, a+b", "3, c, d"), ("3, a, b", "3, c, c+d"),
+    ("3, 4, 5*a", "3, 4, c"), ("3, a, b+2", "3, c, d"), ("3, a, max(a, 5)", "3, c, d"), ("3, a, a", "3, 4, c"),
+]  # fmt: skip
+
+
+def nested(package, inner, outer):
+    jax, export = importlib.import_module(package), importlib.import_module(f"{package}.export")
+    inner, outer = [jax.ShapeDtypeStruct(export.symbolic_shape(spec), np.float32) for spec in (inner, outer)]
+    called = export.export(jax.jit(lambda x: x * 2))(inner)
+    return str(export.export(jax.jit(called.call))(outer).out_avals)
+
+
+def kept_apart(package, specs):
+    """What an export says of variables of two scopes."""
+    jax, export = importlib.import_module(package), importlib.import_module(f"{package}.export")
+    specs = jax.tree.map(lambda spec: jax.ShapeDtypeStruct(export.symbolic_shape(spec), np.float32), specs)
+    export.export(jax.jit(lambda *args, **kwargs: 0.0))(*specs[0], **specs[1])
+
+
+def outcome(package, *case, run=called):
     """The error's class and words, without what follows the facts."""
     try:
-        return called(package, *case)
+        return run(package, *case)
     except Exception as error:
         words = re.split(r"\.? ?,? ?\.? ?(Please see|See http|\nThe )", str(error))[0]
         return type(error).__name__, re.sub(r"\s+", " ", words)
@@ -60,3 +81,35 @@ def outcome(package, *case):
 @pytest.mark.parametrize("case", CALLS, ids=[f"{specs}-{shapes}-{given}" for specs, shapes, given in CALLS])
 def test_calls(case):
     assert outcome("minijax", *case) == outcome("jax", *case)
+
+
+@pytest.mark.parametrize("case", NESTED, ids=" in ".join)
+def test_calls_of_sizes_that_are_symbolic(case):
+    assert outcome("minijax", *case, run=nested) == outcome("jax", *case, run=nested)
+
+
+@pytest.mark.parametrize("specs", [(["a"], {}), (["a", "a"], {}), (["2, a", "a"], {}), ([{"k": "a"}], {"name": "b"})])
+def test_variables_of_two_scopes(specs):
+    ours, theirs = (outcome(package, specs, run=kept_apart) for package in ("minijax", "jax"))
+    assert without_scopes(ours) == without_scopes(theirs)
+
+
+def without_scopes(outcome):
+    return re.sub(r"(SymbolicScope )?\d+ created at [^(]*\([^)]*\)", "SCOPE", str(outcome))
+
+
+def test_messages_name_places_among_the_arguments_of_a_call():
+    """The parameter's name is that of the function, which whoever calls an artifact does not know."""
+
+    def program(x, *, weights):
+        return x
+
+    def refused(package):
+        jax, export = importlib.import_module(package), importlib.import_module(f"{package}.export")
+        a, b = [jax.ShapeDtypeStruct(export.symbolic_shape(s), np.float32) for s in ("a", "a*a")]
+        export.export(jax.jit(program))(np.float32(1), weights=[b])
+        return a
+
+    ours = outcome("minijax", run=refused)
+    assert ours == outcome("jax", run=refused)
+    assert "kwargs['weights'][0].shape[0]" in ours[1]

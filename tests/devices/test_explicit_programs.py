@@ -154,3 +154,81 @@ def test_reduced_values():
     refused = "unreduced rule for complex"
     unreduced = "jax.jit(lambda x: lax.complex(x, x))(jax.reshard(o, P(unreduced={'x'})))"
     same_errors([(unreduced, refused)], setting="explicit", **GIVEN)
+
+
+def test_cotangents_are_added_up_over_the_mesh_that_they_lie_over():
+    same(
+        """
+        types(jax.grad(lambda x: (x * x.at[0].multiply(2.0, out_sharding=P(None, 'y'))).sum()), c)
+        types(jax.grad(lambda x: x.at[0].set(2.0, out_sharding=P(None, 'y')).sum() + x.sum()), r)
+        types(jax.grad(lambda x: (jax.sharding.auto_axes(lambda y: y * y, out_sharding=P('x'))(x) + x).sum()), r)
+        """,
+        setting="explicit",
+        **GIVEN,
+    )
+
+
+def test_reshapes_whose_cotangents_are_split():
+    same(
+        """
+        types(jax.grad(lambda x: jnp.reshape(x, (8, 2, 2), out_sharding=P('x', 'y')).sum()), r)
+        types(jax.grad(lambda x: (jnp.reshape(x, (8, 1, 4), out_sharding=P(None, None, 'y')) * 2).sum()), o)
+        jaxpr(jax.grad(lambda x: jnp.reshape(x, (8, 1, 4), out_sharding=P(None, None, 'y')).sum()), c)
+        """,
+        setting="explicit",
+        **GIVEN,
+    )
+
+
+def test_padding_of_reduced_values_is_reduced():
+    traced = "jaxpr(lambda x, y: lax.pad({x}, y, [(0, 1, 0), (0, 0, 0)]), o, 1.0)"
+    same(traced.format(x="jax.reshard(x, P(reduced={'x'}))"), setting="explicit", **GIVEN)
+    same(
+        traced.format(x="jax.reshard(x, P('y', reduced={'x'}))").replace("(0, 1", "(1, 1"), setting="explicit", **GIVEN
+    )
+
+
+def over_mixed_axes(s):
+    """What a function of an array over three axes gives, of which one is left to XLA."""
+    kinds = (s.AxisType.Explicit, s.AxisType.Auto, s.AxisType.Explicit)
+    mesh = s.jax.make_mesh((2, 2, 2), ("x", "y", "z"), kinds, devices=s.d)
+
+    def run(f):
+        with s.jax.set_mesh(mesh):
+            x = s.put(numbers(2, 4, 2), "z", "y", "x", mesh=mesh)
+            return s.jax.jit(f)(x)
+
+    return run
+
+
+def test_what_no_constraint_says_lies_as_xla_leaves_it():
+    gathered = (
+        "lambda x: jax.shard_map(lambda y: lax.all_gather(y, 'x', tiled=True), in_specs=P('x'), out_specs=P('x'))(x)"
+    )
+    same(
+        f"""
+        run(lambda x: (lambda y: [y, ({gathered})(y)])(jnp.fft.fft2(x)))
+        run(jnp.fft.fft2)
+        run(lambda x: jnp.fft.fft(x, axis=1))
+        run(lambda x: x * 2)
+        run({gathered})
+        """,
+        run=over_mixed_axes,
+    )
+
+
+def test_specs_that_do_not_fit_what_they_are_for():
+    same_errors(
+        [
+            ("jnp.broadcast_to(r, (2, 8, 4), out_sharding=P(None, None, 'y'))", "Incompatible types for broadcasting"),
+            ("jnp.broadcast_to(r, (8, 4), out_sharding=P(None, None))", "requested type=float32[8,4]"),
+            ("jnp.broadcast_to(r, (8, 4), out_sharding=P(('x', 'y'), None))", "input type=float32[8@x,4]"),
+            ("lax.with_sharding_constraint(r, P('x', None, None))", "One of with_sharding_constraint arguments is"),
+            (
+                "jax.jit(lambda x: lax.with_sharding_constraint(x, P(None, None, None)))(o)",
+                "incompatible with its shar",
+            ),
+        ],
+        setting="explicit",
+        **GIVEN,
+    )

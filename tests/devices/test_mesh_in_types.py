@@ -76,3 +76,35 @@ def test_meshes_are_not_mixed():
     same_errors([("w + o", phrase), ("jax.jit(lambda a, b: a * b)(w, o)", phrase)], **GIVEN, **other)
     cut = "jax.shard_map(lambda a: a, mesh=explicit, in_specs=P('x'), out_specs=P('x'))(w)"
     same_errors([(cut, "in_specs passed to shard_map")], **GIVEN)
+
+
+def test_what_lies_over_the_mesh_that_is_set():
+    lines = """
+        x
+        lax.sin(x)
+        x + x
+        x + 1
+        x < 1
+        x.sum()
+        lax.broadcast_in_dim(x, (8, 2), (0,))
+        x[None]
+        lax.concatenate([x, x], 0)
+        lax.select(x > 0, x, x)
+        lax.clamp(x, x, x)
+        lax.iota(np.int32, 8)
+        jnp.zeros(8)
+        jnp.zeros(())
+        jax.random.uniform(jax.random.key(0), (8,))
+        jax.grad(lambda b: lax.sin(b).sum())(x)
+        jax.nn.relu(x)
+    """
+    given = {"over": lambda s: lambda f: _meshes(s, f), **GIVEN}
+    same("\n".join(f"over(lambda x: {line.strip()})" for line in lines.strip().splitlines()), "explicit", **given)
+    same("jaxpr(jax.vmap(lambda r: lax.select(r > 0, jnp.zeros(()), r)), v)", "explicit", **given)
+
+
+def _meshes(s, f):
+    """Whether the value of a function of a host array lies over no mesh, while it is traced."""
+    known = []
+    s.jax.make_jaxpr(lambda x: known.append(s.jax.typeof(f(x)).sharding.mesh.empty))(numbers(8))
+    return known

@@ -69,6 +69,7 @@ def test_reading_and_printing_equal_jax_s():
         [a.tolist(), a[1, 2].item(), float(a[0, 0]), int(a[0, 3]), bool(a[0, 1] > 0), complex(v[1]), v.tobytes()]
         [np.asarray(a), np.asarray(a, dtype=np.float64), np.array(v), np.sum(a), np.add(v, 1), jax.device_get(a)]
         [np.asarray(put(numbers(8, 4).astype(t), 'x', 'y')) for t in types]
+        [v[::2], v[1:7:2], v[::-2], a[::2], a[::2, 1:], a[..., ::3], a[::4, 0], a[5:1:-2], a[::9], a.at[::2].get()]
         [list(v), list(a)[1], [q.sharding for q in put(numbers(8))], len(a), v[2], v[::-1], v[np.array([1, 5])]]
         [a[2:5], a[:, 1], a[..., None], a[a > 3], a.at[1].add(2.), a.T, a.reshape(4, 16), jnp.unstack(a)[1]]
         [v.max(), v.argsort(), v.astype(int), v.mean(), v.dot(v), -v, v // 2, v ** 2, v == v, abs(v), divmod(v, 2)]

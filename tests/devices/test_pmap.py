@@ -46,6 +46,9 @@ def test_values_and_shardings_equal_jax_s():
         jax.pmap(lambda x: lax.psum_scatter(x, 'i'), axis_name='i')(numbers(8, 8))
         jax.pmap(lambda x: lax.all_to_all(x, 'i', 0, 0), axis_name='i')(numbers(8, 8))
         jax.pmap(double)(jax.device_put(numbers(8, 2), on('i', mesh=m8)))
+        [jax.pmap(double, devices=d[::-1])(put(numbers(8, 2), 'i', mesh=m8)), jax.pmap(double)(put(b, 'x', mesh=grid((8,), 'x', d[::-1])))]
+        [jax.pmap(double, devices=d[4:])(put(b[:4], 'x', mesh=grid((4,), 'x'))), jax.pmap(double).__wrapped__ is double]
+        [jax.pmap(double).lower(shape).compile()(b) for shape in (SDS((8, 2), np.float32), jax.core.ShapedArray((8, 2), np.float32))]
         jax.pmap(double, axis_size=8)(b)
         jax.pmap(lambda x: x)(numbers(1, 3))
         [jax.pmap(lambda x: x * w)(b), jax.pmap(lambda x: x * w).lower(b).compile().input_shardings[0]]
@@ -110,6 +113,8 @@ def test_misuse_raises_as_in_jax():
             ("jax.pmap(lambda x, n: x, static_broadcasted_argnums=1)(b, [1])", "Non-hashable static arguments"),
             ("jax.pmap(lambda x, y: x, in_axes=(0,))(b, b)", "different lengths of tuple"),
             ("jax.pmap(double, out_axes=(0, 0))(b)", "pytree structure error"),
+            ("jax.pmap(lambda x, y: x, in_axes=((0, 0, 0), 0))((b, b), b)", "pmap in_axes[0][0]"),
+            ("jax.pmap(lambda x, y: x, in_axes=(0, 0))(x=b, y=b)", "each argument passed by keyword is mapped"),
             ("jax.pmap(double)(np.ones((16, 2)))", ""),
             ("jax.pmap(double)(np.ones((0, 2)))", ""),
             ("jax.pmap(double)({'x': 'a'})", ""),

@@ -48,7 +48,7 @@ os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=4"
 flags.FLAGS(["", "--chex_n_cpu_devices=4"])
 """
 SAMPLES = {
-    "chex": Sample("0.1.92", "chex", first=FOUR_DEVICES),
+    "chex": Sample("0.1.92", "chex", needs="cloudpickle", first=FOUR_DEVICES),
     "mctx": Sample("0.0.71", "_src/tests", folder="mctx"),
     "tree-math": Sample("0.2.1", "tree_math"),
     "penzai": Sample("0.2.5", "tests/core tests/nn"),
@@ -68,6 +68,11 @@ class Side:
             venv.create(self.folder / self.name, with_pip=True)
             self.install("pytest", "absl-py", *([] if self.name == "minijax" else JAX))
 
+    @property
+    def log(self) -> Path:
+        """What the last tests have printed."""
+        return self.folder / f"{self.name}.log"
+
     def install(self, *arguments: str) -> None:
         self._output("-m", "pip", "install", "-q", "--disable-pip-version-check", *arguments)
 
@@ -80,14 +85,22 @@ class Side:
         report = self.folder / f"{self.name}.xml"
         report.unlink(missing_ok=True)
         start = ["-m", "minijax"] if self.name == "minijax" else []
-        options = ["-q", "-p", "no:cacheprovider", "-o", "junit_family=xunit1", f"--junitxml={report}"]
+        options = [
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "--continue-on-collection-errors",
+            "-o",
+            "junit_family=xunit1",
+            f"--junitxml={report}",
+        ]
         env = {**os.environ, "PYTHONPATH": f"{source}{os.pathsep}{ROOT}", "PYTHONWARNINGS": "ignore"}
         env.pop("XLA_FLAGS", None)
         command = [self._python, *start, "-c", PYTEST.format(first=first), *options, *tests]
-        with (self.folder / f"{self.name}.log").open("w") as log:
+        with self.log.open("w") as log:
             code = subprocess.run(command, cwd=cwd, env=env, stdout=log, stderr=log, check=False).returncode
         if not report.exists():
-            raise RuntimeError(f"pytest on {self.name} ended with {code} and no report: see {log.name}")
+            raise RuntimeError(f"pytest on {self.name} ended with {code} and no report: see {self.log}")
         cases: dict[str, str] = {}
         for case in ElementTree.parse(report).iter("testcase"):
             name = f"{case.get('classname')}::{case.get('name')}"
@@ -134,6 +147,8 @@ def compare(library: str, jax: Side, minijax: Side) -> tuple[list[str], list[str
     theirs, ours = (
         side.outcomes(sample.tests.split(), place, place / sample.folder, sample.first) for side in (jax, minijax)
     )
+    if "passed" not in theirs.values():
+        raise RuntimeError(f"no test of {library} passes on jax: see {jax.log}")
     passes = [str(list(cases.values()).count("passed")) for cases in (theirs, ours)]
     lost = only_on_ours(theirs, ours)
     return [library, str(len(theirs)), *passes, str(len(lost))], lost

@@ -14,7 +14,8 @@ PROGRAMS = sorted(Path(__file__).parent.glob("programs/*.py"))
 LIBRARIES = """
 flax.linen flax.nnx optax equinox chex jaxtyping lineax optimistix jaxopt orbax.checkpoint penzai.pz
 tensorflow_probability.substrates.jax brax.envs mujoco.mjx jax_md jraph e3nn_jax gpjax tinygp ott evosax gymnax keras
-dynamax kfac_jax mctx pgx jumanji netket clu.metrics grain coreax interpax quadax flowjax tree_math distrax haiku
+dynamax kfac_jax mctx pgx jumanji netket quax qwix pennylane
+pytensor.link.jax.dispatch clu.metrics grain coreax interpax quadax flowjax tree_math distrax haiku
 blackjax numpyro diffrax
 """.split()
 # Where warnings are errors, libraries that were written for an older NumPy or jax do not import.

@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import sys
 import warnings
 
 import compare
@@ -185,3 +186,16 @@ def test_the_module_that_set_up_tpus_warns():
         loaded = module(sides.side(package.__name__))("cloud_tpu_init")
         with pytest.warns(DeprecationWarning, match="jax.cloud_tpu_init was deprecated"):
             importlib.reload(loaded)
+
+
+def test_a_module_that_needs_a_package_which_is_not_installed_is_no_attribute(monkeypatch):
+    name = "minijax.experimental.array_serialization"
+    parent = importlib.import_module(name)
+    monkeypatch.setitem(sys.modules, "tensorstore", None)
+    monkeypatch.delitem(sys.modules, f"{name}.tensorstore_impl", raising=False)
+    monkeypatch.delattr(parent, "tensorstore_impl", raising=False)
+    with pytest.raises(AttributeError, match="tensorstore_impl.*needs tensorstore"):
+        parent.tensorstore_impl  # noqa: B018
+    assert [getattr(parent, n, None) for n in dir(parent)]  # as printers do, who go through all names
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module(f"{name}.tensorstore_impl")

@@ -114,3 +114,16 @@ except AttributeError as error:
     print(type(error.__cause__) is traceback_util.UnfilteredStackTrace)
 """
     assert printed(code) == "True\n"
+
+
+@pytest.mark.oracle
+def test_arrays_and_tracers_are_of_modules_that_name_their_library():
+    """Libraries choose functions by the module of an array's type (autoray, opt_einsum)."""
+    code = """
+import jax, jax.numpy as jnp
+x, show = jnp.ones(2), lambda x: print(type(x).__module__, type(x).__qualname__) or x
+show(x), show(jax.random.key(0)), jax.jit(show)(x), jax.vmap(show)(x), jax.grad(show)(1.0), jax.jvp(show, (x,), (x,))
+"""
+    real = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, cwd=ROOT)
+    assert real.returncode == 0, real.stderr
+    assert printed(code) == real.stdout

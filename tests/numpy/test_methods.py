@@ -70,6 +70,8 @@ METHODS = [
     Case("copy", lambda jnp: lambda x: copy.copy(x), (X,)),
     Case("deepcopy", lambda jnp: lambda x: copy.deepcopy(x), (X,)),
     Case("astype", lambda jnp: lambda x: x.astype(int), (X,)),
+    Case("astype-named", lambda jnp: lambda x: (x.astype(dtype="int8"), x.astype(int, True)), (X,)),
+    Case("astype-device", lambda jnp: lambda x: x.astype(bool, False, None), (X,)),
     Case("astype-bool", lambda jnp: lambda x: x.astype(bool), (X,)),
     Case("sum", lambda jnp: lambda x: x.sum(0), (X,)),
     Case("mean", lambda jnp: lambda x: x.mean(axis=1, keepdims=True), (X,)),

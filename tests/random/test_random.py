@@ -64,6 +64,35 @@ def test_bits_keys_and_numbers_equal_jaxs_in_every_mode(partitionable, x64):
 
 
 @oracle
+def test_bits_are_drawn_as_the_option_says_where_that_is_recorded():
+    def program(jax, random):
+        def drawing(partitionable):
+            def drawn(seed):
+                with jax.threefry_partitionable(partitionable):
+                    return random.bits(random.key(seed), (5,), "uint16")
+
+            return drawn
+
+        old, new = drawing(False), drawing(True)
+        both = lambda seed: (old(seed), new(seed), random.bits(random.key(seed), (5,), "uint16"))  # noqa: E731
+        remembered = [jax.checkpoint(draw)(SEED) for draw in (old, new, old)]
+        mapped = [jax.vmap(both)(np.arange(3)), jax.jit(jax.vmap(both))(np.arange(3)), jax.lax.map(both, np.arange(3))]
+        recorded = [eqn.ctx.threefry_partitionable for eqn in jax.make_jaxpr(both)(SEED).eqns if "bits" in str(eqn)]
+        return both(SEED), jax.jit(both)(SEED), jax.lax.cond(True, old, new, SEED), remembered, mapped, recorded
+
+    same_value(run_on(ours(), program), run_on(theirs(), program))
+
+
+def test_keys_are_split_as_the_option_says_where_that_is_recorded():
+    def halves(seed):
+        with minijax.threefry_partitionable(False):
+            return random.key_data(random.split(random.key(seed), 4))
+
+    assert minijax.jit(halves)(SEED).tolist() == halves(SEED).tolist()
+    assert halves(SEED).tolist() != random.key_data(random.split(random.key(SEED), 4)).tolist()
+
+
+@oracle
 @pytest.mark.parametrize("x64", [False, True])
 def test_seeds_of_every_size_make_jaxs_keys(x64):
     seeds = (0, -1, True, 42, 2**31 - 1, 2**40 + 7, -(2**40), np.int8(-5), np.uint64(2**40 + 5), np.array(3))

@@ -91,11 +91,13 @@ def test_a_shape_without_values_is_refused():
 
 @pytest.mark.oracle
 @pytest.mark.parametrize(
-    "name", ["another shape", "another dtype", "one less", "another tree", "inside jit", "committed elsewhere"]
+    "name",
+    ["another shape", "another rank", "another dtype", "one less", "another tree", "inside jit", "committed elsewhere"],
 )
 def test_the_errors_hold_jaxs_phrases(name):
     phrases = {
         "another shape": "Argument types differ from the types for which this computation was compiled",
+        "another rank": "Argument 'a' compiled with float32[4] and called with float32[1,4]",
         "another dtype": "Argument types differ from the types for which this computation was compiled",
         "one less": "compiled",
         "another tree": "compiled with input pytree",

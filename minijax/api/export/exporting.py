@@ -6,6 +6,7 @@ from typing import Any
 from minijax.api.autodiff import vjp
 from minijax.api.export.checks import DisabledSafetyCheck
 from minijax.api.export.exported import Exported, abstract_sharding
+from minijax.api.export.symbolic import check_scopes
 from minijax.api.export.versions import VERSIONS
 from minijax.api.jit import jit
 from minijax.api.shapes import ShapeDtypeStruct
@@ -38,6 +39,7 @@ def exporter(
         raise ValueError(f"Function to be exported must be the result of `jit` but is: {fun_jit}")
 
     def do_export(*args_specs: Any, **kwargs_specs: Any) -> Exported:
+        check_scopes(getattr(fun_jit, "__name__", str(fun_jit)), args_specs, kwargs_specs)
         traced = fun_jit.trace(*args_specs, **kwargs_specs)
         return exported_of(traced, tuple(platforms or (client.default_backend(),)), disabled_checks, rules)
 

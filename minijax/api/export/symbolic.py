@@ -5,6 +5,7 @@ from typing import Any
 
 from minijax.api.shapes import ShapeDtypeStruct, abstract
 from minijax.base import tree
+from minijax.base.symbolic import GUIDE, is_symbolic_dim
 from minijax.base.symbolic_scope import SymbolicScope as SymbolicScope, symbolic_shape as symbolic_shape
 from minijax.primitives import dimension_value  # noqa: F401  makes symbolic dimensions values of programs
 
@@ -30,6 +31,24 @@ def symbolic_args_specs(
     specs = tree.broadcast_prefix(shapes_specs, args, _is_none)
     shapes = [symbolic_shape(spec, like=aval.shape, scope=scope) for spec, aval in zip(specs, avals, strict=True)]
     return treedef.unflatten(ShapeDtypeStruct(shape, aval.dtype) for shape, aval in zip(shapes, avals, strict=True))
+
+
+def check_scopes(name: str, args: tuple, kwargs: dict) -> None:
+    """Raises ValueError where the shapes of arguments have variables of different scopes."""
+    scope, place = None, ""
+    for path, x in tree.tree_leaves_with_path((args, kwargs)):
+        for d in getattr(x, "shape", ()):
+            if not is_symbolic_dim(d):
+                continue
+            where = f"{('args', 'kwargs')[path[0].idx]}{tree.keystr(path[1:])}"
+            if scope is None:
+                scope, place = d.scope, where
+            if d.scope is not scope:
+                raise ValueError(
+                    f"Invalid mixing of symbolic scopes when exporting {name}.\nExpected current (from {place}) scope "
+                    f"{scope}\nand found for '{d}' ({where}) scope {d.scope}\n"
+                    f"See {GUIDE}#user-specified-symbolic-constraints."
+                )
 
 
 def _is_none(x: Any) -> bool:

@@ -189,7 +189,7 @@ class Eigh(Linalg):
 
     name = "eigh"
     multiple_results = True
-    square = True
+    square = "symmetric eigendecomposition"
 
     def results(self, x, *, subset_by_index, **how):
         n = x.shape[-1]
@@ -305,7 +305,7 @@ class Hessenberg(Linalg):
 
     name = "hessenberg"
     multiple_results = True
-    square = True
+    square = "Hessenberg reduction"
 
     def results(self, x):
         return [(x.shape[-2:], x.dtype), ((max(x.shape[-1] - 1, 0),), x.dtype)]

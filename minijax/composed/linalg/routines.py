@@ -26,7 +26,7 @@ class Linalg(Primitive):
 
     accepts: Kinds = INEXACT
     ranks: tuple[int, ...] = (2,)
-    square = False
+    square: bool | str = False  # or what the operation is called, by which jax knows some
 
     def infer(self, *avals, **params):
         batch, weak = self.check(avals), all(a.weak_type for a in avals)
@@ -67,6 +67,8 @@ class Linalg(Primitive):
         if any(b != batch[0] for b in batch):
             raise ValueError(f"{self.name}: the batch dimensions of the inputs must be equal, got {batch}.")
         if self.square and avals[0].shape[-1] != avals[0].shape[-2]:
+            if isinstance(self.square, str):
+                raise ValueError(f"Argument to {self.square} must have shape [..., n, n], got shape {avals[0].shape}")
             which = "first input" if len(avals) > 1 else "input"
             raise ValueError(f"The {which} to {self.name} must be a square matrix. Got shape {avals[0].shape}.")
         return batch[0]

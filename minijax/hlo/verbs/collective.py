@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from minijax.hlo import spell
+from minijax.hlo.regions import REGION_BODY
 from minijax.hlo.shardy import Meshes, constraining
-from minijax.hlo.spell import int_pairs, results_of, type_of, types_of
+from minijax.hlo.spell import int_pairs, results_of, suffix_of, type_of, types_of
 from minijax.hlo.verbs.reduction import Reduction
-from minijax.hlo.writer import Avals, Build, Names, Region
+from minijax.hlo.writer import PLATFORM_INDEX, Avals, Build, Names, Region
 from minijax.ir.types import Name, ShapedArray, token_type
 from minijax.partition.meshes import AxisType, P
 
@@ -103,22 +104,62 @@ class Collective(Reduction):
             results = list(body.build(*operands))
             self.manual, self.explicit = outer
             return results
-        places = [
-            ", ".join([f"<{self.meshes.part_text(mesh, s, a)}>" for s, a in zip(specs, avals, strict=True)])
-            for specs, avals in ((in_specs, ins), (out_specs, outs))
-        ]
+        is_sized = operands and token_type not in ins and any(name != PLATFORM_INDEX for name in self.globals)
+        write = self._sized_region if is_sized else self._region
+        results = write(operands, ins, outs, in_specs, out_specs, mesh, axes, body)
+        self.manual, self.explicit = outer
+        return results
+
+    def _region(self, operands, ins, outs, in_specs, out_specs, mesh, axes, body):
+        shared = list(map(self.global_type, self.globals))
+        operands, ins = [*self.globals.values(), *operands], [*shared, *ins]
+        places = self._places(mesh, [*[P()] * len(shared), *in_specs], ins), self._places(mesh, out_specs, outs)
         names = self.block_args(len(operands))
         left, results = self.fresh(len(outs))
-        quoted = ", ".join([spell.string(str(a)) for a in axes])
         self.line(
             f"{left}sdy.manual_computation({', '.join(operands)}) "
-            f"in_shardings=[{places[0]}] out_shardings=[{places[1]}] manual_axes={{{quoted}}} "
-            f"({self._typed(names, body.args)}) {{"
+            f"in_shardings=[{places[0]}] out_shardings=[{places[1]}] manual_axes={_axis_names(axes)} "
+            f"({self._typed(names, [*shared, *body.args])}) {{"
         )
-        self._inside(body.build, names, body.outs, "sdy.return")
-        self.manual, self.explicit = outer
+        build = self.taking_globals(lambda args: body.build(*args))
+        self._inside(lambda *args: build(args), names, body.outs, "sdy.return")
         self.line(f"}} : ({types_of(ins)}) -> {results_of(outs)}")
         return results
+
+    def _sized_region(self, operands, ins, outs, in_specs, out_specs, mesh, axes, body):
+        """A region as Shardy has it in HLO, a function: XLA does not see into others when it refines shapes."""
+        callee = self.unique_symbol(REGION_BODY)
+        self.program_function(f"private {callee}", body.args, body.outs, lambda args: body.build(*args))
+        places = {"in": self._places(mesh, in_specs, ins), "out": self._places(mesh, out_specs, outs)}
+
+        def other_shapes(name, operands, ins, outs, side):
+            shapes = [(*a.shape, *suffix_of(a)) for a in outs]
+            lists = [self.size_list(shape) for shape in shapes]
+            how = {
+                f"xla.sdy.{side}_shardings": f"#sdy.sharding_per_value<[{self.meshes.inlined(mesh, places[side])}]>",
+                "xla.sdy.manual_axes": f"#sdy<manual_axes{_axis_names(axes)}>",
+            }
+            numbers = ", ".join([str(len(ins) + i) for i in range(len(lists))])
+            attrs = {
+                "has_side_effect": "true",
+                "indices_of_shape_operands": f"dense<[{numbers}]> : tensor<{len(lists)}xi64>",
+                "mhlo.frontend_attributes": spell.dictionary({k: spell.string(v) for k, v in how.items()}),
+            }
+            call = f"stablehlo.custom_call @{name}({', '.join([*operands, *lists])}) {spell.dictionary(attrs)}"
+            return self.results(call, [*ins, *[self.list_type(len(shape)) for shape in shapes]], outs)
+
+        parts = other_shapes("xla.sdy.GlobalToLocalShape", operands, ins, body.args, "in")
+        names = ", ".join([*self.globals.values(), *parts])
+        types = [*map(self.global_type, self.globals), *body.args]
+        results = self.results(f"func.call {callee}({names}) {{no_inline}}", types, body.outs)
+        return other_shapes("xla.sdy.LocalToGlobalShape", results, body.outs, outs, "out")
+
+    def _places(self, mesh, specs, avals):
+        return ", ".join([f"<{self.meshes.part_text(mesh, s, a)}>" for s, a in zip(specs, avals, strict=True)])
+
+
+def _axis_names(axes: Sequence) -> str:
+    return "{" + ", ".join([spell.string(str(a)) for a in axes]) + "}"
 
 
 _CHANNEL = "channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>"

@@ -33,6 +33,9 @@ PROGRAMS = {
         lax.reduce_window(x, 0.0, lax.add, (2, 2), (2, 2), "SAME"); lax.reduce_window(x, 0.0, lax.add, (2, 1), (1, 1), "VALID")
         jnp.linalg.norm(x), jnp.sqrt(jnp.sum(x * x, 1)); jax.checkpoint(lambda x: jnp.sin(x) * x.shape[0])(x)
         jax.vmap(jax.grad(lambda row: jnp.sum(row**2) / row.shape[0]))(x); jax.hessian(lambda v: jnp.sum(v**3))(x[0])
+        jnp.tril_indices(x.shape[0]), jnp.triu_indices(x.shape[1]), jnp.triu_indices(x.shape[0], x.shape[0] - 1); jnp.tril_indices(4, 1, 3)
+        jnp.nonzero(x > 1, size=x.shape[0]), jnp.mask_indices(x.shape[0], jnp.triu, 1, size=3); jnp.pad(x, ((2 * a, a), (0, 0)), mode="wrap")
+        jax.random.key_data(jax.random.split(jax.random.key(0), x.shape)); jnp.pad(x, ((a - 1, 1), (0, 0)), mode="reflect", reflect_type="odd")
     """,
     "2*a, 3": """
         jnp.split(x, 2); x.reshape(2, -1, 3); x.reshape(-1, 2, 3).sum(1); x[: x.shape[0] // 2], x[x.shape[0] // 2 :]
@@ -41,7 +44,7 @@ PROGRAMS = {
     "a, 2, c, c": """
         lax.conv_general_dilated(x, jnp.ones((3, 2, 2, 2)), (1, 1), "SAME"); jnp.linalg.inv(x + 9 * jnp.eye(x.shape[-1]))
         lax.conv_general_dilated(x, jnp.ones((3, 2, 2, 2)), (2, 2), "SAME"); jnp.linalg.det(x + 9 * jnp.eye(x.shape[-1]))
-        jnp.linalg.eigvalsh(x + x.mT); lax.linalg.triangular_solve(x + 9 * jnp.eye(x.shape[-1]), x, lower=True, left_side=True)
+        lax.conv_general_dilated(x, jnp.ones((3, 2, 2, 2)), (2, 2), "VALID"); jnp.linalg.eigvalsh(x + x.mT); lax.linalg.triangular_solve(x + 9 * jnp.eye(x.shape[-1]), x, lower=True, left_side=True)
     """,
 }
 CASES = [
@@ -102,3 +105,78 @@ def test_programs_are_those_of_jax(spec, line):
 def operations_in(jaxpr):
     """The operations of a jaxpr, in any order: where dimensions become values is free."""
     return sorted(re.findall(r"\w+\[[^\]]*\] = (?!dim_as_value|convert_element_type)(\w+)", jaxpr))
+
+
+# What jax refuses, or has no rule for, and is here what jax gives for arrays of known sizes.
+BEYOND = (
+    "jnp.tril_indices(a, 0, b), jnp.tril_indices(a, a - 1), jnp.tril_indices(b, a - 2, a)",
+    "jnp.triu_indices(a, -1, b), jnp.triu_indices_from(x, 1 - b), jnp.triu_indices(5, a)",
+    "jnp.diag_indices(a)", "jnp.pad(x, ((0, 0), (b, b + 1)), mode='symmetric')",
+    "jnp.repeat(x, a, axis=1, total_repeat_length=9)",
+)  # fmt: skip
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("line", BEYOND)
+def test_more_programs_than_those_of_jax(line):
+    ours, _ = exported("minijax", "a, b", line)
+    jax, program = function_of("jax", line)
+    for sizes in SIZES:
+        x = argument("a, b", sizes)
+        for mine, want in zip(jax.tree.leaves(ours.call(x)), jax.tree.leaves(program(x)), strict=True):
+            np.testing.assert_array_equal(mine, want)
+
+
+BITS = (
+    "jax.random.bits(jax.random.key(0), x.shape)", "jax.random.key_data(jax.random.split(jax.random.key(0), a))",
+    "jax.random.normal(jax.random.key(0), x.shape)", "jax.random.categorical(jax.random.key(0), x)",
+)  # fmt: skip
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("line", BITS)
+def test_bits_in_order_of_sizes_that_may_be_odd(line):
+    results = []
+    for package in ("minijax", "jax"):
+        with importlib.import_module(package).threefry_partitionable(False):
+            program, _ = exported(package, "a, b", line)
+            results.append([program.call(argument("a, b", sizes)) for sizes in SIZES])
+    for mine, want in zip(*results, strict=True):
+        np.testing.assert_allclose(mine, want, **CLOSE)
+
+
+# Shapes, and programs that are refused: with jax's class, and the words by which programs know the error.
+REFUSED = (
+    ("a, 2, 4", "x.reshape(a, -1, 3)", "Cannot divide evenly the sizes of shapes"),
+    ("2*c + 1", "x.reshape(2, -1)", "Cannot divide evenly the sizes of shapes"),
+    ("2, c", "jnp.split(x, x.shape[1], 1)", "symbolic number of sections is not supported"),
+    ("c", "jnp.array_split(x, x.shape[0])", "symbolic number of sections is not supported"),
+    ("c", "jnp.pad(x, 1, mode='reflect')", "Shape polymorphism is supported for jnp.pad"),
+    ("c", "jnp.pad(x, (x.shape[0] + 1, 0), mode='wrap')", "inconclusive"),
+    ("c", "jnp.arange(0, x.shape[0], x.shape[0] - 2)", "must be resolved statically if it is > 0 or < 0"),
+    ("c, d", "lax.linalg.eigh(x, symmetrize_input=False)", "Argument to symmetric eigendecomposition must have shape"),
+    ("c, d", "lax.linalg.hessenberg(x)", "Argument to Hessenberg reduction must have shape"),
+)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("spec, line, words", REFUSED, ids=[line for _, line, _ in REFUSED])
+def test_refused_programs(spec, line, words):
+    classes = []
+    for package in ("minijax", "jax"):
+        with pytest.raises(Exception, match=words) as caught:
+            exported(package, spec, line)
+        classes.append(caught.type.__name__)
+    assert classes[0] == classes[1]
+
+
+@pytest.mark.parametrize("constraint", ["mod(a, 4) == 0", "mod(a, -4) == 0"])
+def test_constraints_say_what_is_divided(constraint):
+    """jax takes the second, as its messages have it; the first it cannot use here."""
+    jax, export = importlib.import_module("minijax"), importlib.import_module("minijax.export")
+    described = jax.ShapeDtypeStruct(export.symbolic_shape("a", constraints=[constraint]), np.float32)
+    program = export.export(jax.jit(lambda x: x.reshape(4, -1)))(described)
+    for size in (4, 12):
+        assert program.call(np.arange(size, dtype=np.float32)).shape == (4, size // 4)
+    with pytest.raises(ValueError, match="symbolic shape constraint"):
+        program.call(np.arange(6, dtype=np.float32))

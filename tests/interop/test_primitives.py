@@ -1,0 +1,94 @@
+"""What libraries read of operations, and set: what runs them, and their types."""
+
+import importlib
+
+import numpy as np
+import pytest
+from compare import same
+
+from minijax.ir.primitive import Primitive
+
+pytestmark = pytest.mark.oracle
+
+X = np.arange(3.0, dtype="float32")
+
+
+def program(text):
+    def run(jax):
+        names = {"jax": jax, "jnp": jax.numpy, "lax": jax.lax, "np": np, "X": X}
+        names["last"] = lambda f, *args: jax.make_jaxpr(f)(*args).eqns[-1]
+        return eval(text, names)
+
+    return run
+
+
+RUN = """
+lax.add_p.impl(jnp.asarray(X), jnp.ones(3))
+lax.convert_element_type_p.impl(X, new_dtype=np.dtype("int32"), weak_type=False, sharding=None)
+lax.sort_p.impl(jnp.array([2.0, 1.0]), dimension=0, is_stable=True, num_keys=1)
+lax.iota_p.impl(dtype=np.dtype("int32"), shape=(3,), dimension=0, sharding=None)
+lax.slice_p.impl(X, start_indices=(1,), limit_indices=(3,), strides=None)
+[e := last(jax.jit(lambda x: x + 1), X), e.primitive.impl(X, **e.params)][1]
+[e := last(lambda x: lax.scan(lambda c, y: (c + y, c), 0.0, x), X), e.primitive.impl(0.0, X, **e.params)][1]
+[e := last(lambda x: lax.while_loop(lambda y: y < 3, lambda y: y + 1, x), 1.0), e.primitive.impl(1.0, **e.params)][1]
+[e := last(lambda x: x.sum(), X), e.primitive.impl(X, **e.params)][1]
+[e := last(lambda x: lax.optimization_barrier((x, x)), X), e.primitive.impl(X, X)][1]
+[e := last(jax.device_put, X), e.primitive.impl(X, **e.params)][1]
+jax.random.key_data(last(lambda x: jax.random.split(x), jax.random.key(0)).primitive.impl(jax.random.key(0), shape=(2,)))
+[callable(p.impl) for p in (lax.sin_p, lax.scan_p, lax.psum_p)]
+str(lax.add_p.abstract_eval(jax.typeof(X), jax.typeof(X)))
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("text", RUN)
+def test_an_operation_is_run_by_its_impl(text):
+    same(program(text))
+
+
+def with_impl(jax, name, make):
+    """What a function gives, and how often `make(old)` ran, while that stood in the place of an operation's impl."""
+    p, calls = getattr(jax.lax, f"{name}_p"), []
+    old, new = p.impl, make(p.impl)
+
+    def counted(*args, **params):
+        calls.append(len(args))
+        return new(*args, **params)
+
+    assert p.def_impl(counted) is counted and p.impl is counted
+    try:
+        called = [getattr(jax.lax, name)(X), jax.jit(getattr(jax.lax, name))(X), p.bind(X, accuracy=None)]
+    finally:
+        p.def_impl(old)
+    return called, calls, getattr(jax.lax, name)(X), len(calls)
+
+
+@pytest.mark.parametrize("name", ["tan", "cbrt"])
+def test_an_impl_can_be_set_and_call_the_one_before(name):
+    same(lambda jax: with_impl(jax, name, lambda old: lambda *args, **params: old(*args, **params) + 1))
+    same(lambda jax: with_impl(jax, name, lambda old: lambda x, **params: x * 2))
+
+
+def test_operations_of_the_package_say_by_at_once_what_runs_them():
+    importlib.import_module("minijax.numpy")
+    classes = [Primitive]
+    for cls in classes:
+        classes += cls.__subclasses__()
+    mine = [cls for cls in classes[1:] if cls.__module__.startswith("minijax.")]
+    assert len(mine) > 100 and [cls for cls in mine if "impl" in vars(cls)] == []
+
+
+USERS = """
+[p := jax.extend.core.Primitive("mine"), p.def_impl(lambda x: x * 2), p.bind(3.0), p.impl(4.0)][2:]
+[p := jax.extend.core.Primitive("mine"), setattr(p, "impl", lambda x: x * 2), p.bind(3.0)][1:]
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("text", USERS)
+def test_users_operations_have_their_impl(text):
+    same(program(f"[__import__(jax.__name__ + '.extend.core'), {text}][1]"))
+
+
+@pytest.mark.parametrize("call", ["impl(1.0)", "bind(1.0)", "abstract_eval(1.0)"])
+def test_an_operation_without_a_rule_says_so(call):
+    text = f"jax.extend.core.Primitive('mine').{call}"
+    same(program(f"[__import__(jax.__name__ + '.extend.core'), {text}][1]"), raises="NotImplementedError")
