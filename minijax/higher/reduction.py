@@ -15,7 +15,7 @@ from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.primitive import Axis, Primitive
 from minijax.ir.trace import Tracer, eval_jaxpr
 from minijax.ir.types import ShapedArray, Zero, typeof
-from minijax.partition.explicit import check_divides, entries_of, laid_alike
+from minijax.partition.explicit import check_divides, common_layout, entries_of
 from minijax.primitives import elementwise as ops, reduce as reductions, window as windows
 from minijax.primitives.families import INT_BOOL, const_like
 from minijax.primitives.moving import axis_to_front, broadcast_to_shape, other_axes
@@ -172,7 +172,7 @@ class ReduceWindow(Reducing):
 
     def shard(self, mesh, avals, outs, **params):
         xs = _halves(avals)[0]
-        return [check_divides("reduce_window", mesh, laid_alike(xs), outs[0].shape)] * len(xs)
+        return [check_divides("reduce_window", mesh, common_layout(xs), outs[0].shape)] * len(xs)
 
     def lower(self, e, ins, outs, *operands, jaxpr, consts, **window):
         xs, inits = _halves(operands)

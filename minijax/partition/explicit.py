@@ -235,12 +235,12 @@ def check_divides(name: str, mesh: AbstractMesh, aval: Any, shape: Sequence[int]
     return aval.entries
 
 
-def laid_alike(avals: Sequence[Any], phrase: str = "All operands should have the same sharding") -> Any:
-    """The first of the types of values that lie alike; those that are split nowhere lie as others do.
+def common_layout(avals: Sequence[Any], phrase: str = "All operands should have the same sharding") -> Any:
+    """The first of the types of values that lie alike; those that know no mesh lie as others do.
 
     Raises ShardingTypeError where two differ.
     """
-    first, *others = [a for a in avals if a.is_split] or avals
+    first, *others = [a for a in avals if a._sharding is not None] or avals
     if any((a.entries, a.sums) != (first.entries, first.sums) for a in others):
         raise ShardingTypeError(f"{phrase}, but their types are {', '.join([a.str_short() for a in avals])}")
     return first

@@ -10,7 +10,7 @@ import numpy as np
 from minijax.base import dtypes
 from minijax.ir.primitive import Folding, Primitive, fold_as, is_linear
 from minijax.ir.types import ShapedArray, Zero, typeof
-from minijax.partition.explicit import laid_alike, merged_entries, sums_of_factors, sums_of_terms
+from minijax.partition.explicit import common_layout, merged_entries, sums_of_factors, sums_of_terms
 from minijax.primitives import moving
 from minijax.primitives.convert import convert_element_type
 from minijax.primitives.families import (
@@ -555,7 +555,8 @@ class SelectN(Primitive):
         return [ShapedArray(cases[0].shape, cases[0].dtype, all(c.weak_type for c in cases))]
 
     def shard(self, mesh, avals, outs, **params):
-        return [laid_alike(avals[1:], "select cases must have the same shardings").entries]
+        cases = [a for a in avals[1:] if a.is_split] or avals[1:]
+        return [common_layout(cases, "select cases must have the same shardings").entries]
 
     def sums(self, avals, params):
         return sums_of_terms(self.name, avals[1:])

@@ -10,7 +10,7 @@ from minijax.base.errors import ShardingTypeError
 from minijax.base.symbolic import is_int
 from minijax.ir.primitive import Folding, Primitive, fold_as
 from minijax.ir.types import ShapedArray, Zero, typeof
-from minijax.partition.explicit import merged_entries
+from minijax.partition.explicit import common_layout
 from minijax.primitives import moving
 from minijax.primitives.counting import broadcasted_iota
 from minijax.primitives.dynamic_slice import GatherDimensionNumbers, GatherScatterMode, gather
@@ -69,7 +69,8 @@ class Sort(Primitive):
                     f"Arguments to sort must be unsharded over the sorting dimension, which is {dimension}, "
                     f"but one is {a.str_short()}"
                 )
-        return [merged_entries(self.name, [a.entries for a in avals])] * len(avals)
+        common_layout(avals)
+        return [a.entries for a in avals]
 
     def lower(self, e, ins, outs, *operands, dimension, is_stable, num_keys):
         _check_numbers("sort", *ins)

@@ -15,7 +15,7 @@ from minijax.base.symbolic import max_dim
 from minijax.ir import state
 from minijax.ir.primitive import Folding, Linear1, Primitive, fold_as, is_linear
 from minijax.ir.types import ShapedArray, Zero, is_value, typeof, value_kinds
-from minijax.partition.explicit import check_divides, entries_of, laid_alike, sharding_in_type
+from minijax.partition.explicit import check_divides, common_layout, entries_of, sharding_in_type
 from minijax.partition.shardings import NamedSharding, sharding_of_rank
 from minijax.primitives import moving
 from minijax.primitives.convert import convert
@@ -302,7 +302,9 @@ class Concatenate(Joined):
         return [ShapedArray(shape, xs[0].dtype, all(x.weak_type for x in xs))]
 
     def shard(self, mesh, avals, outs, *, dimension):
-        return [check_divides("slicing" if self.name == "slice" else self.name, mesh, laid_alike(avals), outs[0].shape)]
+        return [
+            check_divides("slicing" if self.name == "slice" else self.name, mesh, common_layout(avals), outs[0].shape)
+        ]
 
     def lower(self, e, ins, outs, *xs, dimension):
         return [e.concatenate(xs, ins, outs[0], dimension)]
@@ -331,7 +333,7 @@ class Stack(Joined):
         return [ShapedArray(inserted(xs[0].shape, axis, len(xs)), xs[0].dtype, all(x.weak_type for x in xs))]
 
     def shard(self, mesh, avals, outs, *, axis):
-        return [inserted(laid_alike(avals).entries, axis, None)]
+        return [inserted(common_layout(avals).entries, axis, None)]
 
     def lower(self, e, ins, outs, *xs, axis):
         single = ShapedArray(inserted(ins[0].shape, axis, 1), ins[0].dtype)
