@@ -13,7 +13,7 @@ minijax.composed.linalg.qr: householder_product householder_product_p ormqr ormq
 minijax.composed.linalg.svd: SvdAlgorithm svd svd_p
 minijax.composed.linalg.tridiagonal: tridiagonal_solve tridiagonal_solve_p
 minijax.composed.linalg.updates: cholesky_update cholesky_update_p symmetric_product symmetric_product_p
-minijax.numpy.polar: qdwh
+minijax.composed.linalg.polar: qdwh
 minijax.composed.linalg.triangular: cholesky cholesky_p triangular_solve triangular_solve_p
 """,
 )

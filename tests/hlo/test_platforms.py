@@ -107,7 +107,8 @@ PROGRAMS = {
     "image resize": ("lambda x: jax.image.resize(x, (2, 3, 4, 4), 'bilinear')", IMAGE),
 }  # fmt: skip
 
-NOT_ON_TPU = ("svd", "singular values")  # whose algorithm there is not there yet
+# The algorithm there is written otherwise (tests/composed/linalg/test_polar_svd.py).
+NOT_ON_TPU = ("svd", "singular values")
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

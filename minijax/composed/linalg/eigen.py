@@ -1,6 +1,7 @@
 """Eigenvalues, and the forms of matrices on the way to them: Hessenberg, Schur, tridiagonal."""
 
 import enum
+import math
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -9,6 +10,7 @@ import numpy as np
 
 from minijax.base import dtypes
 from minijax.base.mask import Mask
+from minijax.base.symbolic import is_int
 from minijax.composed.linalg.lu import solve
 from minijax.composed.linalg.matrices import (
     adjoint,
@@ -18,9 +20,13 @@ from minijax.composed.linalg.matrices import (
     matmul,
     symmetrized,
     transposed,
+    tril,
+    triu,
     typed,
 )
 from minijax.composed.linalg.routines import INT32, Linalg, where_succeeded
+from minijax.composed.linalg.spectral import eigh_by_splitting
+from minijax.higher import mapping
 from minijax.ir.types import ShapedArray, typeof
 from minijax.primitives import moving
 from minijax.primitives.convert import convert
@@ -39,8 +45,10 @@ from minijax.primitives.elementwise import (
     real,
     sub,
 )
+from minijax.primitives.families import emit
 from minijax.primitives.moving import sum_axes, sum_axis
 from minijax.primitives.reduce import argmax
+from minijax.primitives.structural import slice_in_dim
 
 # ---- general eigenvalues ----------------------------------------------------------------------------
 
@@ -172,6 +180,7 @@ class EighImplementation(enum.Enum):
     QDWH = "qdwh"
 
 
+_LARGEST_JACOBI = 256  # rows, by default on TPU
 _SOLVERS = {None: 0, EighImplementation.QR: 1, EighImplementation.JACOBI: 2}
 
 
@@ -188,10 +197,9 @@ class Eigh(Linalg):
         return [((n, last - first), x.dtype), ((last - first,), dtypes.to_floating_dtype(x.dtype))]
 
     def lower(self, e, ins, outs, x, *, lower, sort_eigenvalues, subset_by_index, algorithm):
-        whole = subset_by_index in (None, (0, ins[0].shape[-1]))
         if e.platform == "tpu":
-            return self._on_tpu(e, ins, outs, x, lower, sort_eigenvalues, whole, algorithm)
-        if not whole:
+            return _on_tpu(e, x, ins[0], lower, sort_eigenvalues, subset_by_index, algorithm)
+        if subset_by_index not in (None, (0, ins[0].shape[-1])):
             raise NotImplementedError("eigh: subset_by_index not supported on CPU and GPU")
         if algorithm is EighImplementation.QDWH:
             raise NotImplementedError("eigh: the QDWH implementation is only supported on TPU")
@@ -200,18 +208,6 @@ class Eigh(Linalg):
         cpu = ("syevd", {"mode": "V", "uplo": "L" if lower else "U"})
         gpu = ("solver_syevd_ffi", {"algorithm": np.uint8(_SOLVERS[algorithm]), "lower": lower})
         return self.checked_routine(e, [x], ins, outs, aliases={0: 0}, cpu=cpu, gpu=gpu)
-
-    def _on_tpu(self, e, ins, outs, x, lower, sort, whole, algorithm):
-        n = ins[0].shape[-1]
-        if algorithm is EighImplementation.QR:
-            raise NotImplementedError("eigh: the QR algorithm is not supported on TPU")
-        if not whole or n > 256 and algorithm is not EighImplementation.JACOBI:
-            raise NotImplementedError(
-                "eigh: on TPU, some of the eigenvalues, and those of more than 256 rows but by "
-                "EighImplementation.JACOBI, are not there yet"
-            )
-        config = f"{int(lower)},{int(sort)},100,1e-6"
-        return e.custom_call("Eigh", [x], ins, outs, api_version=1, backend_config=config)
 
     def jvp(self, primals, tangents, *, subset_by_index, **how):
         (a,), (da,) = primals, tangents
@@ -222,6 +218,65 @@ class Eigh(Linalg):
         inner = matmul(matmul(adjoint(v), da), v)
         dv = matmul(v, mul(weights, inner))
         return [v, w], [dv, diagonal(real(inner) if is_complex(inner) else inner)]
+
+
+def _on_tpu(e, x, aval, lower, sort, subset, algorithm):
+    n = aval.shape[-1]
+    if algorithm is EighImplementation.QR:
+        raise NotImplementedError("eigh: the QR algorithm is not supported on TPU")
+    if not is_int(n):
+        raise NotImplementedError(f"eigh: on TPU the number of rows must be known, got a matrix of shape {aval.shape}")
+    if subset is not None:
+        _check_subset(subset, n)
+    if n > _LARGEST_JACOBI and algorithm is not EighImplementation.JACOBI:
+        return emit(e, _by_splitting, [aval], [x], lower=lower, sort_eigenvalues=sort, subset=subset)
+    is_part = subset not in (None, (0, n))
+    types = [aval, ShapedArray(aval.shape[:-1], dtypes.to_floating_dtype(aval.dtype))]
+    if not n:
+        return [x, e.zeros(types[1])]
+    config = f"{int(lower)},{int(sort or is_part)},100,1e-6"
+    results = e.custom_call("Eigh", [x], [aval], types, api_version=1, backend_config=config)
+    return emit(e, _part, types, results, subset=subset) if is_part else results
+
+
+def mirrored(x: Any, lower: bool) -> Any:
+    """The Hermitian matrices of which `x` has one triangle."""
+    half, d = tril(x, -1) if lower else triu(x, 1), diagonal(x)
+    d = typed(real(d), d) if is_complex(d) else d
+    n = typeof(x).shape[-1]
+    return add(add(half, adjoint(half)), mul(eye(n, n, typeof(d).dtype, typeof(x).ndim), along(d, -2)))
+
+
+def _by_splitting(x: Any, lower: bool, sort_eigenvalues: bool, subset: tuple[int, int] | None) -> list:
+    """Eigenvectors and eigenvalues of large matrices, of which one triangle is read, one after the other."""
+    *batch, n, _ = typeof(x).shape
+
+    def small(x):
+        how = dict(lower=True, sort_eigenvalues=True, subset_by_index=None)
+        return eigh_p.bind(x, algorithm=EighImplementation.JACOBI, **how)
+
+    def one(x):
+        return eigh_by_splitting(x, small, _LARGEST_JACOBI, subset, sort_eigenvalues)
+
+    x = mirrored(x, lower)
+    if not batch:
+        return one(x)
+    results = mapping.map(one, moving.reshape_to(x, (math.prod(batch), n, n)))
+    return [moving.reshape_to(y, (*batch, *typeof(y).shape[1:])) for y in results]
+
+
+def _check_subset(subset: tuple[int, int], n: int) -> None:
+    first, last = subset
+    if first < 0:
+        raise ValueError(f"eigh: Indices in subset_by_index must be non-negative, got {subset}.")
+    if last > n:
+        raise ValueError(f"eigh: Index in subset_by_index[1] exceeds matrix size: {subset} of {n} eigenvalues.")
+    if first >= last:
+        raise ValueError(f"eigh: Got empty index range in subset_by_index, {subset}.")
+
+
+def _part(v: Any, w: Any, subset: tuple[int, int]) -> list:
+    return [slice_in_dim(x, *subset, axis=-1) for x in (v, w)]
 
 
 eigh_p = Eigh()

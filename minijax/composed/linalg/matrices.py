@@ -81,6 +81,11 @@ def dot(x: Any, y: Any, precision: Precision | None = None) -> Any:
     return dot_general(x, y, (((n - 1,), (n - 2,)), (batch, batch)), precision, typeof(x).dtype)
 
 
+def dot_highest(x: Any, y: Any) -> Any:
+    """As `dot`, in the highest precision."""
+    return dot(x, y, Precision.HIGHEST)
+
+
 def take_rows(x: Any, indices: Any) -> Any:
     """The rows of a matrix that a vector of indices names."""
     rows, columns = typeof(x).shape
@@ -89,6 +94,15 @@ def take_rows(x: Any, indices: Any) -> Any:
         return moving.full((typeof(indices).shape[0], columns), scalar_like(x, 0))
     return gather(
         x, indices, GatherDimensionNumbers((1,), (0,), (0,)), (1, columns), mode=GatherScatterMode.PROMISE_IN_BOUNDS
+    )
+
+
+def take_columns(x: Any, indices: Any) -> Any:
+    """The columns of a matrix that a vector of indices names."""
+    rows, columns = typeof(x).shape
+    indices = moving.expand_dims(from_front(indices, columns), (1,))
+    return gather(
+        x, indices, GatherDimensionNumbers((0,), (1,), (1,)), (rows, 1), mode=GatherScatterMode.PROMISE_IN_BOUNDS
     )
 
 

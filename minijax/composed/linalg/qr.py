@@ -5,11 +5,10 @@ from typing import Any
 from minijax.base import dtypes
 from minijax.base.symbolic import min_dim
 from minijax.composed.linalg.lu import lu, lu_solve
-from minijax.composed.linalg.matrices import adjoint, dot, over_batch, tril, triu, typed
+from minijax.composed.linalg.matrices import adjoint, dot, over_batch, take_columns, tril, triu, typed
 from minijax.composed.linalg.routines import INT32, Linalg
 from minijax.composed.linalg.triangular import triangular_solve
 from minijax.higher.fori_loop import fori_loop
-from minijax.indexing.reading import from_front
 from minijax.ir.types import Zero, typeof
 from minijax.primitives import moving
 from minijax.primitives.counting import eye
@@ -17,8 +16,6 @@ from minijax.primitives.dot import Precision, dot_general
 from minijax.primitives.dynamic_slice import dynamic_index_in_dim
 from minijax.primitives.elementwise import add, conj, mul, real, sub
 from minijax.primitives.families import emit, is_complex, scalar_like
-from minijax.primitives.gather_dims import GatherDimensionNumbers, GatherScatterMode
-from minijax.primitives.gather_scatter import gather
 from minijax.primitives.structural import concatenate, pad
 
 # ---- reflectors -------------------------------------------------------------------------------------
@@ -177,7 +174,7 @@ class QR(Linalg):
         m, n = typeof(x).shape[-2:]
         q, r, *order = self.bind(x, pivoting=pivoting, full_matrices=full_matrices, **how)
         if pivoting:
-            (dx,) = over_batch(_take_columns, typeof(x).shape[:-2])(dx, order[0])
+            (dx,) = over_batch(lambda *xs: [take_columns(*xs)], typeof(x).shape[:-2])(dx, order[0])
         if m < n:
             pushed = _push_wide(x, dx, q, r)
         else:
@@ -208,14 +205,6 @@ def _factored(x: Any, pivoting: bool, full_matrices: bool, use_magma: bool | Non
         packed = packed[..., :n, :]
     factors = [q, triu(packed)]
     return [*factors, order] if pivoting else factors
-
-
-def _take_columns(x: Any, order: Any) -> list:
-    rows, columns = typeof(x).shape
-    order = moving.expand_dims(from_front(order, columns), (1,))
-    return [
-        gather(x, order, GatherDimensionNumbers((0,), (1,), (1,)), (rows, 1), mode=GatherScatterMode.PROMISE_IN_BOUNDS)
-    ]
 
 
 def _push_thin(dx: Any, q: Any, r: Any) -> tuple:

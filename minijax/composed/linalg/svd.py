@@ -1,19 +1,29 @@
 """Singular values and vectors."""
 
 import enum
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from minijax.base import dtypes
 from minijax.base.symbolic import min_dim
-from minijax.composed.linalg.matrices import adjoint, along, diagonal, dot, on_diagonal, transposed, typed
+from minijax.composed.linalg.matrices import (
+    adjoint,
+    along,
+    diagonal,
+    dot_highest,
+    on_diagonal,
+    over_batch,
+    transposed,
+    typed,
+)
+from minijax.composed.linalg.polar_svd import svd_by_polar
 from minijax.composed.linalg.routines import GPU, INT32, Linalg, where_succeeded
 from minijax.ir.types import ShapedArray, typeof
 from minijax.primitives import moving
 from minijax.primitives.convert import convert
 from minijax.primitives.counting import eye, iota
-from minijax.primitives.dot import Precision
 from minijax.primitives.elementwise import add, div, eq, mul, real, sub
 from minijax.primitives.families import emit, is_complex, scalar_like
 from minijax.primitives.gather_dims import ScatterDimensionNumbers
@@ -61,7 +71,7 @@ class SVD(Linalg):
         if not m or not n:
             return emit(e, _of_nothing, ins, [x], outs=tuple(outs))
         if e.platform == "tpu":
-            raise NotImplementedError("svd: singular values on TPU are not there yet")
+            return _on_tpu(e, x, ins[0], full_matrices, compute_uv, subset_by_index, algorithm)
         if subset_by_index not in (None, (0, min_dim(m, n))):
             raise NotImplementedError("svd: subset_by_index not implemented for CPU and GPU")
         algorithm = algorithm or SvdAlgorithm.DEFAULT
@@ -80,7 +90,7 @@ class SVD(Linalg):
         s, u, vt = self.bind(a, full_matrices=False, compute_uv=True, subset_by_index=subset_by_index, **how)
         ut, v = adjoint(u), adjoint(vt)
         row = along(s, -2)
-        inner = _dot(_dot(ut, da), v)
+        inner = dot_highest(dot_highest(ut, da), v)
         ds = diagonal(real(inner) if is_complex(inner) else inner)
         if not compute_uv:
             return [s], [ds]
@@ -146,16 +156,23 @@ def _on_gpu(e, x, aval, values, full_matrices, compute_uv, algorithm):
     return info, [s, vt, u] if turned else [s, u, vt]
 
 
+def _on_tpu(e, x, aval, full_matrices, compute_uv, subset_by_index, algorithm):
+    if algorithm not in (None, SvdAlgorithm.DEFAULT, SvdAlgorithm.POLAR):
+        raise NotImplementedError("Only the POLAR (which is also DEFAULT on TPU) SVD algorithm is supported on TPU.")
+    how = dict(full_matrices=full_matrices, compute_uv=compute_uv, subset_by_index=subset_by_index)
+    return emit(e, _by_polar, [aval], [x], **how)
+
+
+def _by_polar(x: Any, **how: Any) -> list:
+    return over_batch(partial(svd_by_polar, **how), typeof(x).shape[:-2])(x)
+
+
 def _thin_factors(u: Any, v: Any, cut: int | None) -> list:
     """u and vᴴ, of which the first `cut` columns and rows are wanted, if any."""
     vt = adjoint(v)
     if cut is None:
         return [u, vt]
     return [slice_in_dim(u, 0, cut, axis=-1), slice_in_dim(vt, 0, cut, axis=-2)]
-
-
-def _dot(x: Any, y: Any) -> Any:
-    return dot(x, y, Precision.HIGHEST)
 
 
 def _push_singular_vectors(da: Any, s: Any, row: Any, inner: Any, sides: tuple) -> tuple:
@@ -170,15 +187,15 @@ def _push_singular_vectors(da: Any, s: Any, row: Any, inner: Any, sides: tuple) 
     zero = convert(eq(s, scalar_like(s, 0)), typeof(s).dtype)
     inverse = _diagonal_matrix(sub(div(one, add(s, zero)), zero))
     turn = mul(mul(scalar_like(inner, 0.5), sub(inner, adjoint(inner))), typed(inverse, u))
-    du = _dot(u, add(mul(typed(weights, u), add(right, adjoint(right))), turn))
-    dv = _dot(v, mul(typed(weights, u), add(left, adjoint(left))))
+    du = dot_highest(u, add(mul(typed(weights, u), add(right, adjoint(right))), turn))
+    dv = dot_highest(v, mul(typed(weights, u), add(left, adjoint(left))))
     m, n = typeof(da).shape[-2:]
     if m > n:
-        moved = _dot(da, v)
-        du = add(du, div(sub(moved, _dot(u, _dot(ut, moved))), typed(row, u)))
+        moved = dot_highest(da, v)
+        du = add(du, div(sub(moved, dot_highest(u, dot_highest(ut, moved))), typed(row, u)))
     if n > m:
-        moved = _dot(adjoint(da), u)
-        dv = add(dv, div(sub(moved, _dot(v, _dot(vt, moved))), typed(row, u)))
+        moved = dot_highest(adjoint(da), u)
+        dv = add(dv, div(sub(moved, dot_highest(v, dot_highest(vt, moved))), typed(row, u)))
     return du, dv
 
 

@@ -6,20 +6,21 @@ from typing import Any
 
 import numpy as np
 
+from minijax.base import dtypes
 from minijax.composed.index_in_dim import dynamic_index_in_dim
-from minijax.composed.linalg.matrices import adjoint, transposed, typed
+from minijax.composed.linalg.matrices import adjoint, dot_highest, symmetrized, transposed, typed
+from minijax.composed.linalg.qr import qr
+from minijax.composed.linalg.triangular import cholesky, triangular_solve
 from minijax.composed.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.higher.fori_loop import fori_loop
 from minijax.higher.while_loop import while_loop
 from minijax.ir.types import typeof
-from minijax.lax import linalg as lax_linalg
-from minijax.numpy import creation, ufuncs
-from minijax.numpy.linalg import norm
-from minijax.numpy.products import matmul_highest
-from minijax.primitives import counting, elementwise as lax, structural
+from minijax.primitives import counting, elementwise as lax, moving, reduce, structural
+from minijax.primitives.convert import convert
 from minijax.primitives.dynamic_slice import dynamic_slice, dynamic_update_slice
-from minijax.primitives.families import is_complex
+from minijax.primitives.families import is_complex, scalar_like
+from minijax.primitives.promote import promote_dtypes
 
 _LARGEST_CHOLESKY_WEIGHT = 100.0
 
@@ -45,53 +46,77 @@ def _weights(eps: float, max_iterations: int) -> tuple[list, list]:
     return by_qr, by_cholesky
 
 
-def _within(shape: tuple, m: Any, n: Any, x: Any, other: Any) -> Any:
+def _unit(n: int, dtype: Any) -> Any:
+    row, column = (counting.broadcasted_iota(dtypes.default_int_dtype(), (n, n), i) for i in (0, 1))
+    return convert(lax.eq(lax.add(row, scalar_like(row, 0)), column), dtype)
+
+
+def _scaled(c: Any, x: Any) -> Any:
+    return lax.mul(*promote_dtypes(c, x))
+
+
+@jitted("norm", static=("axis",))
+def norm(x: Any, axis: int | None = None) -> Any:
+    """A matrix's Frobenius norm, or the largest sum of absolute values along an axis: 0 is the norm of order 1."""
+    if axis is None:
+        squares = lax.real(lax.mul(x, lax.conj(x))) if is_complex(x) else lax.mul(x, x)
+        return lax.sqrt(_total(squares, (0, 1)))
+    largest = reduce.reduce_max(_total(lax.abs(x), (axis,)), (0,))
+    return lax.max(scalar_like(largest, 0), largest)
+
+
+def _total(x: Any, axes: tuple[int, ...]) -> Any:
+    """Sums, accumulated in single precision if that of `x` is less."""
+    wide = convert(x, np.dtype(np.float32)) if typeof(x).dtype.itemsize < 4 else x
+    return typed(moving.sum_axes(wide, axes), x)
+
+
+def within(shape: tuple, m: Any, n: Any, x: Any, other: Any) -> Any:
     """`x` in the first m rows and n columns, `other` elsewhere."""
-    row = ufuncs.less(counting.broadcasted_iota(np.int32, shape, 0), m)
-    column = ufuncs.less(counting.broadcasted_iota(np.int32, shape, 1), n)
-    return where(ufuncs.logical_and(row, column), x, other)
+    places = (counting.broadcasted_iota(np.int32, shape, i) for i in (0, 1))
+    row, column = (lax.lt(*promote_dtypes(i, count)) for i, count in zip(places, (m, n), strict=True))
+    return where(lax.bitwise_and(row, column), x, other)
 
 
 def _step_by_qr(u: Any, weights: Any, m: Any, n: Any) -> Any:
     rows, columns = typeof(u).shape
     a, c, b = weights
-    scaled, unit = lax.mul(c, u), creation.eye(columns, dtype=typeof(u).dtype)
-    stacked = structural.pad(scaled, np.zeros((), typeof(u).dtype)[()], ((0, columns, 0), (0, 0, 0)))
-    q, _ = lax_linalg.qr(dynamic_update_slice(stacked, unit, (m, 0)), full_matrices=False)
-    upper = _within((rows, columns), m, n, q[:rows], 0)
-    lower = _within((columns, columns), n, n, dynamic_slice(q, (m, 0), (columns, columns)), 0)
+    scaled, unit = lax.mul(c, u), _unit(columns, typeof(u).dtype)
+    stacked = structural.pad(scaled, scalar_like(u, 0), ((0, columns, 0), (0, 0, 0)))
+    q, _ = qr(dynamic_update_slice(stacked, unit, (m, 0)), full_matrices=False)
+    upper = within((rows, columns), m, n, q[:rows], 0)
+    lower = within((columns, columns), n, n, dynamic_slice(q, (m, 0), (columns, columns)), 0)
     lower = adjoint(lower)
-    return lax.add(lax.mul(b, u), lax.mul(a, matmul_highest(upper, lower)))
+    return lax.add(lax.mul(b, u), lax.mul(a, dot_highest(upper, lower)))
 
 
 def _step_by_cholesky(u: Any, weights: Any, n: Any) -> Any:
     columns = typeof(u).shape[1]
     a, c, b = weights
-    x = ufuncs.multiply(c, matmul_highest(adjoint(u), u))
-    x = ufuncs.add(x, creation.eye(columns, dtype=typeof(u).dtype))
-    unit = creation.eye(columns, dtype=typeof(u).dtype)
-    factor = lax_linalg.cholesky(_within((columns, columns), n, n, x, unit), symmetrize_input=False)
-    z = lax_linalg.triangular_solve(factor, transposed(u), left_side=True, lower=True, conjugate_a=True)
+    x = lax.add(_scaled(c, dot_highest(adjoint(u), u)), _unit(columns, typeof(u).dtype))
+    unit = _unit(columns, typeof(u).dtype)
+    factor = cholesky(within((columns, columns), n, n, x, unit), symmetrize_input=False)
+    z = triangular_solve(factor, transposed(u), left_side=True, lower=True, conjugate_a=True)
     z = lax.conj(z) if is_complex(z) else z
-    z = lax_linalg.triangular_solve(factor, z, left_side=True, lower=True, transpose_a=True, conjugate_a=True)
+    z = triangular_solve(factor, z, left_side=True, lower=True, transpose_a=True, conjugate_a=True)
     z = adjoint(z)
-    return ufuncs.add(ufuncs.multiply(b, u), ufuncs.multiply(a, z))
+    return lax.add(_scaled(b, u), _scaled(a, z))
 
 
 @jitted("qdwh", static=("max_iterations", "eps"))
 def _qdwh(x: Any, m: Any, n: Any, max_iterations: int, eps: float) -> tuple:
     if m is not None:
-        x = _within(typeof(x).shape, m, n, x, 0)
+        x = within(typeof(x).shape, m, n, x, 0)
     else:
         m, n = typeof(x).shape
-    one_norm, infinity_norm = norm(x, 1), norm(x, np.inf)
+    one_norm, infinity_norm = norm(x, 0), norm(x, 1)
     scale = lax.mul(lax.rsqrt(one_norm), lax.rsqrt(infinity_norm))
-    u = ufuncs.multiply(x, typed(where(ufuncs.equal(one_norm, 0), 1, scale), x))
-    tolerance = ufuncs.cbrt(5 * eps)
+    u = lax.mul(x, typed(where(lax.eq(one_norm, scalar_like(one_norm, 0)), 1, scale), x))
+    tolerance = lax.cbrt(5 * eps)
     by_qr, by_cholesky = _weights(eps, max_iterations)
 
     def moved(u, before):
-        return ufuncs.greater(norm(ufuncs.subtract(u, before)), tolerance)
+        return lax.gt(*promote_dtypes(norm(lax.sub(u, before)), tolerance))
 
     def step_by_qr(k, state, weights):
         return _step_by_qr(state[0], dynamic_index_in_dim(weights, k, 0, False), m, n), True
@@ -103,14 +128,14 @@ def _qdwh(x: Any, m: Any, n: Any, max_iterations: int, eps: float) -> tuple:
     def repeated(step, steps, u):
         if not steps:
             return u, True
-        weights = typed(creation.array(np.array(steps)), x)
+        weights = typed(moving.held(np.array(steps, dtypes.default_float_dtype())), x)
         return fori_loop(0, len(steps), functools.partial(step, weights=weights), (u, True))
 
     u, _ = repeated(step_by_qr, by_qr, u)
     u, settling = repeated(step_by_cholesky, by_cholesky, u)
 
     def again(state):
-        return ufuncs.logical_and(state[2], ufuncs.less(state[0], max_iterations))
+        return lax.bitwise_and(state[2], convert(lax.lt(state[0], max_iterations), np.dtype(bool)))
 
     def halley_step(state):
         k, before, _ = state
@@ -121,9 +146,9 @@ def _qdwh(x: Any, m: Any, n: Any, max_iterations: int, eps: float) -> tuple:
     done = len(by_qr) + len(by_cholesky)
     count, u, settling = while_loop(again, halley_step, (done, u, settling))
     # One step of Newton and Schulz brings u nearer to orthonormal.
-    u = ufuncs.subtract(1.5 * u, matmul_highest(0.5 * u, matmul_highest(adjoint(u), u)))
-    h = matmul_highest(adjoint(u), x)
-    return u, (h + adjoint(h)) / 2, count, ufuncs.logical_not(settling)
+    u = lax.sub(_scaled(1.5, u), dot_highest(_scaled(0.5, u), dot_highest(adjoint(u), u)))
+    h = dot_highest(adjoint(u), x)
+    return u, symmetrized(h), count, lax.bitwise_not(settling)
 
 
 def qdwh(
@@ -144,8 +169,8 @@ def qdwh(
     if rows < columns:
         raise ValueError(f"qdwh: the input matrix of shape M x N must have M >= N, got {rows} x {columns}.")
     dtype = typeof(x).dtype
-    if not np.issubdtype(dtype, np.inexact):
+    if not dtypes.issubdtype(dtype, np.inexact):
         raise ValueError(f"qdwh: data type {dtype.name} of x is not inexact")
-    eps = float(np.finfo(dtype).eps) if eps is None else eps
+    eps = float(dtypes.finfo(dtype).eps) if eps is None else eps
     m, n = dynamic_shape or (None, None)
     return _qdwh(x, m, n, 10 if max_iterations is None else max_iterations, eps)

@@ -1,0 +1,71 @@
+"""Singular values by the polar decomposition, as TPUs compute them (Nakatsukasa & Higham 2013).
+
+Of A = U H the eigenvalues of H are the singular values, its eigenvectors V the right vectors, and U V the left ones.
+"""
+
+from typing import Any
+
+from minijax.base import dtypes
+from minijax.composed.linalg.eigen import eigh
+from minijax.composed.linalg.matrices import adjoint, along, diagonal, dot_highest, typed
+from minijax.composed.linalg.polar import norm, qdwh
+from minijax.composed.linalg.qr import qr
+from minijax.composed.selecting import where
+from minijax.higher.while_loop import while_loop
+from minijax.ir.types import typeof
+from minijax.primitives import elementwise as lax
+from minijax.primitives.families import is_complex, scalar_like
+from minijax.primitives.reduce import reduce_and
+from minijax.primitives.structural import concatenate, index_in_dim, rev
+
+
+def svd_by_polar(a: Any, full_matrices: bool, compute_uv: bool, subset_by_index: tuple[int, int] | None) -> list:
+    """The singular values of one matrix that has elements, and if asked for U and Vᴴ; NaN where `a` is not finite."""
+    m, n = typeof(a).shape
+    if m < n:
+        s, *sides = svd_by_polar(adjoint(a), full_matrices, compute_uv, subset_by_index)
+        return [s, *map(adjoint, sides[::-1])]
+    if m == n:
+        s, *sides = _of_square(a, compute_uv, subset_by_index)
+        return _where_finite(a, [s, *sides])
+    q, r = qr(a, full_matrices=full_matrices and compute_uv)
+    r = r[:n]
+    s, *sides = _of_square(r, compute_uv, subset_by_index)
+    if sides:
+        u = dot_highest(q[:, :n], sides[0])
+        sides[0] = concatenate([u, q[:, n:]], 1) if full_matrices else u
+    return _where_finite(r, [s, *sides])
+
+
+def _where_finite(a: Any, results: list) -> list:
+    ok = reduce_and(lax.is_finite(lax.abs(a) if is_complex(a) else a), (0, 1))
+    return [where(ok, x, scalar_like(x, float("nan"))) for x in results]
+
+
+def _of_square(a: Any, compute_uv: bool, subset: tuple[int, int] | None) -> list:
+    """As `svd_by_polar`, where there are as many rows as columns."""
+    n = typeof(a).shape[0]
+    turn, h, _, _ = qdwh(a)
+    # Eigenvalues rise, and singular values fall.
+    rising = None if subset is None else (n - subset[1], n - subset[0])
+    v, w = eigh(h, symmetrize_input=False, subset_by_index=rising)
+    s, v = rev(lax.max(w, scalar_like(w, 0)), (0,)), rev(v, (1,))
+    if not compute_uv:
+        return [s]
+    # Of what is 0 up to rounding, the polar factor's part need not be orthonormal.
+    eps = n * float(dtypes.finfo(typeof(s).dtype).eps)
+    last = index_in_dim(s, -1, keepdims=False)
+    deficient = lax.le(last, lax.mul(scalar_like(last, eps), norm(h, 0)))
+    # A loop of one round at most, which a batch skips if none of its matrices needs it.
+    _, u = while_loop(
+        lambda state: state[0], lambda state: (False, _made_orthonormal(state[1])), (deficient, dot_highest(turn, v))
+    )
+    return [s, u, adjoint(v)]
+
+
+def _made_orthonormal(u: Any) -> Any:
+    """Orthonormal columns, the same where they are orthogonal to those before."""
+    q, r = qr(u, full_matrices=False)
+    d = diagonal(r)
+    d = lax.real(d) if is_complex(d) else d
+    return lax.mul(q, typed(along(where(lax.lt(d, scalar_like(d, 0)), scalar_like(d, -1), scalar_like(d, 1)), -2), q))

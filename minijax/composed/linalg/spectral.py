@@ -1,0 +1,270 @@
+"""Eigenvalues of large Hermitian matrices by spectral divide and conquer (Nakatsukasa & Higham 2013).
+
+The polar factor of A - s is 1 on the invariant subspace of the eigenvalues above s, and -1 on that of those below. In
+a basis of both A has two blocks, which are divided in turn until they are small. All blocks stand on the diagonal of
+one matrix; each is worked on within a part of a size that is known, with unit vectors around it.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minijax.base import dtypes
+from minijax.composed.linalg.matrices import adjoint, along, diagonal, dot_highest, symmetrized, take_columns, typed
+from minijax.composed.linalg.polar import norm, qdwh
+from minijax.composed.linalg.qr import qr
+from minijax.composed.selecting import where
+from minijax.higher.cond import switch
+from minijax.higher.while_loop import while_loop
+from minijax.ir.types import typeof
+from minijax.primitives import elementwise as lax, moving
+from minijax.primitives.convert import convert
+from minijax.primitives.counting import eye, iota
+from minijax.primitives.dynamic_slice import dynamic_index_in_dim, dynamic_slice, dynamic_update_slice
+from minijax.primitives.families import is_complex, scalar_like
+from minijax.primitives.moving import sum_axis
+from minijax.primitives.random_bits import threefry_2x32
+from minijax.primitives.reduce import reduce_max
+from minijax.primitives.sort import sort
+from minijax.primitives.structural import slice_in_dim
+
+_FLOAT = np.dtype(np.float32)
+_FIRST_SHIFT, _LARGEST_SHIFT, _NEXT_SHIFT = 0.01, 0.1, -1.7
+
+
+class _Work(NamedTuple):
+    """Blocks `h` in the basis `v`: before the row `at` they are diagonal, but for rows before `skipped`, that nobody
+    wants; `sizes` has each one's where it begins.
+    """
+
+    at: Any
+    skipped: Any
+    sizes: Any
+    h: Any
+    v: Any
+
+
+class _Part(NamedTuple):
+    """A block amid zeros, which rows of a part it has, from `at` on, and that part of the matrix, from `start` on."""
+
+    start: Any
+    at: Any
+    rows: Any
+    block: Any
+    around: Any
+
+
+class _Split(NamedTuple):
+    """How many eigenvalues are below, the basis, the matrix in it, and the norm of what is beside its blocks: infinite
+    as long as that is too much.
+    """
+
+    shift: Any
+    below: Any
+    q: Any
+    h: Any
+    rest: Any
+
+
+def eigh_by_splitting(
+    a: Any, small: Callable, leaf: int, subset: tuple[int, int] | None = None, sort_eigenvalues: bool = True
+) -> list:
+    """Eigenvectors and eigenvalues of one Hermitian matrix of more rows than `leaf`, those that `subset` names if it
+    does; NaN without convergence. `small` gives eigenvectors and rising eigenvalues of `leaf` rows.
+    """
+    n, dtype = typeof(a).shape[0], typeof(a).dtype
+    x = a if dtype.itemsize > 2 else convert(a, _FLOAT)  # half a precision does not count eigenvalues
+    scale = reduce_max(lax.abs(x), (0, 1))
+    scale = where(lax.eq(scale, scalar_like(scale, 0)), scalar_like(scale, 1), scale)
+    work = _divided(lax.div(x, typed(scale, x)), small, leaf, subset or (0, n))
+    v, w = work.v, lax.mul(_real_diagonal(work.h), scale)
+    ok = lax.is_finite(lax.add(scale, sum_axis(w, 0)))
+    if sort_eigenvalues or subset is not None:
+        places = iota(np.int32, n)
+        key = where(lax.lt(places, work.skipped), -np.inf, where(lax.ge(places, work.at), np.inf, w))
+        _, w, order = sort((key, w, places), 0, num_keys=1)
+        v = take_columns(v, order)
+    if subset is not None:
+        v, w = (slice_in_dim(y, *subset, axis=-1) for y in (v, w))
+    v, w = (where(ok, y, scalar_like(y, np.nan)) for y in (v, w))
+    return [typed(v, a), convert(w, dtypes.to_floating_dtype(dtype))]
+
+
+def _divided(a: Any, small: Callable, leaf: int, wanted: tuple[int, int]) -> _Work:
+    """The matrix with its blocks diagonal, those that have wanted eigenvalues."""
+    n, dtype = typeof(a).shape[0], typeof(a).dtype
+    limits = _sizes_of_parts(n, leaf)
+    eps = float(dtypes.finfo(dtypes.to_floating_dtype(dtype)).eps)
+    size = norm(a)
+    rounding = lax.mul(size, scalar_like(size, eps))
+    mixing = convert(_random(n), dtype)
+
+    def skip(work, size):
+        end = lax.add(work.at, size)
+        return work._replace(at=end, skipped=end)
+
+    ways = [skip, partial(_solved, small=small, n=leaf)]
+    ways += [partial(_divided_once, mixing=mixing, rounding=rounding, n=m) for m in limits[1:]]
+
+    def step(work):
+        size = dynamic_index_in_dim(work.sizes, work.at, keepdims=False)
+        way = sum((convert(lax.gt(size, np.int32(m)), size.dtype) for m in limits[:-1]), np.int32(1))
+        is_wanted = lax.gt(lax.add(work.at, size), np.int32(wanted[0]))
+        return switch(where(is_wanted, way, np.int32(0)), ways, work, size)
+
+    start = _Work(np.int32(0), np.int32(0), moving.full((n,), np.int32(n)), a, eye(n, n, dtype))
+    return while_loop(lambda work: lax.lt(work.at, np.int32(wanted[1])), step, start)
+
+
+def _sizes_of_parts(n: int, leaf: int) -> list[int]:
+    """From that of a leaf up to n, each with some room for half of the next."""
+    sizes, unit = [], max(leaf // 8, 1)
+    while n > leaf:
+        sizes.append(n)
+        n = -(-n // (2 * unit)) * unit
+    return [leaf, *reversed(sizes)]
+
+
+def _random(n: int) -> Any:
+    """Numbers between -1 and 1."""
+    bits = threefry_2x32(np.zeros(2, np.uint32), moving.reshape_to(iota(np.uint32, n * n), (n, n)))
+    uniform = lax.mul(convert(lax.shift_right_logical(bits, np.uint32(8)), _FLOAT), _FLOAT.type(2.0**-23))
+    return lax.sub(uniform, _FLOAT.type(1))
+
+
+def _real_diagonal(x: Any) -> Any:
+    d = diagonal(x)
+    return lax.real(d) if is_complex(d) else d
+
+
+# ---- parts -------------------------------------------------------------------------------------------
+
+
+def _square(rows: Any, columns: Any) -> Any:
+    n = typeof(rows).shape[0]
+    wide = [moving.broadcast_in_dim(x, (n, n), (i,)) for i, x in enumerate((rows, columns))]
+    return lax.bitwise_and(*wide)
+
+
+def _part(work: _Work, size: Any, n: int) -> _Part:
+    """The block of that size at the row `work.at`, within a part of n rows and columns."""
+    start = lax.min(work.at, np.int32(typeof(work.h).shape[0] - n))
+    places = lax.add(iota(np.int32, n), start)
+    rows = lax.bitwise_and(lax.ge(places, work.at), lax.lt(places, lax.add(work.at, size)))
+    around = dynamic_slice(work.h, (start, start), (n, n))
+    block = where(_square(rows, rows), around, scalar_like(around, 0))
+    return _Part(start, lax.sub(work.at, start), rows, block, around)
+
+
+def _diagonal_matrix(n: int, dtype: Any, values: Any) -> Any:
+    """A matrix with these values, or this one, on its diagonal."""
+    values = along(values, -2) if typeof(values).ndim else values
+    return lax.mul(eye(n, n, dtype), convert(values, dtype))
+
+
+def _amid(part: _Part, x: Any, values: Any) -> Any:
+    """`x` on the block, and around it a diagonal."""
+    return where(_square(part.rows, part.rows), x, _diagonal_matrix(typeof(x).shape[0], typeof(x).dtype, values))
+
+
+def _turned(work: _Work, part: _Part, q: Any, h: Any) -> tuple:
+    """The blocks with `h` in place of one, and the basis turned by `q`."""
+    n, zero = typeof(h).shape[0], np.int32(0)
+    h = where(_square(part.rows, part.rows), h, part.around)
+    v = dynamic_slice(work.v, (zero, part.start), (typeof(work.v).shape[0], n))
+    v = dynamic_update_slice(work.v, dot_highest(v, q), (zero, part.start))
+    return dynamic_update_slice(work.h, h, (part.start, part.start)), v
+
+
+def _solved(work: _Work, size: Any, small: Callable, n: int) -> _Work:
+    """With a block made diagonal that is small enough."""
+    part = _part(work, size, n)
+    # What is around has eigenvalues beyond the block's on either side, so that these keep their places.
+    far = norm(part.block)
+    far = where(lax.eq(far, scalar_like(far, 0)), scalar_like(far, 1), lax.mul(far, scalar_like(far, 2)))
+    before = lax.lt(iota(np.int32, n), part.at)
+    v, w = small(_amid(part, part.block, where(before, lax.neg(far), far)))
+    q = _amid(part, v, scalar_like(v, 1))
+    h, v = _turned(work, part, q, _diagonal_matrix(n, typeof(v).dtype, w))
+    return work._replace(at=lax.add(work.at, size), h=h, v=v)
+
+
+# ---- splitting ---------------------------------------------------------------------------------------
+
+
+def _divided_once(work: _Work, size: Any, mixing: Any, rounding: Any, n: int) -> _Work:
+    """With a block divided in two, or behind it if it is diagonal."""
+    part = _part(work, size, n)
+    split = _split(part, size, mixing[:n, :n], rounding)
+    # Without success the eigenvalues are NaN.
+    h = where(lax.is_finite(split.rest), split.h, scalar_like(split.h, np.nan))
+    h, v = _turned(work, part, split.q, h)
+    is_whole = lax.ge(split.below, size)
+    places, middle = iota(np.int32, typeof(work.h).shape[0]), lax.add(work.at, split.below)
+    sizes = where(lax.eq(places, work.at), split.below, work.sizes)
+    sizes = where(lax.eq(places, where(is_whole, np.int32(-1), middle)), lax.sub(size, split.below), sizes)
+    return work._replace(at=where(is_whole, middle, work.at), sizes=sizes, h=h, v=v)
+
+
+def _split(part: _Part, size: Any, mixing: Any, rounding: Any) -> _Split:
+    """The first division that leaves little beside the blocks; none is needed where the block is diagonal."""
+    a, n = part.block, typeof(part.block).shape[0]
+    unit, tolerance = eye(n, n, a.dtype), lax.mul(rounding, scalar_like(rounding, 8 + 2 * n**0.5))
+    beside = lax.sub(a, _diagonal_matrix(n, a.dtype, diagonal(a)))
+    middle = _median(_real_diagonal(a), part.rows, size)
+    spread = norm(_amid(part, lax.sub(a, _diagonal_matrix(n, a.dtype, middle)), scalar_like(middle, 0)))
+    spread = lax.div(spread, lax.sqrt(convert(size, spread.dtype)))
+
+    def attempt(split):
+        # Eigenvalues at the very point of division belong to neither side: another trial has another point.
+        at = lax.add(middle, lax.mul(split.shift, spread))
+        shifted = lax.sub(a, _diagonal_matrix(n, a.dtype, at))
+        u, *_ = qdwh(_amid(part, shifted, spread))
+        projector = where(_square(part.rows, part.rows), lax.mul(lax.sub(unit, u), scalar_like(u, 0.5)), 0)
+        below = convert(lax.round(sum_axis(_real_diagonal(projector), 0)), np.dtype(np.int32))
+        q, h, rest = _in_basis_of(part, projector, below, mixing)
+        is_proper = lax.bitwise_and(lax.gt(below, np.int32(0)), lax.lt(below, size))
+        rest = where(lax.bitwise_and(is_proper, lax.le(rest, tolerance)), rest, scalar_like(rest, np.inf))
+        return _Split(lax.mul(split.shift, scalar_like(split.shift, _NEXT_SHIFT)), below, q, h, rest)
+
+    def again(split):
+        in_bounds = lax.lt(lax.abs(split.shift), scalar_like(split.shift, _LARGEST_SHIFT))
+        return lax.bitwise_and(lax.eq(split.rest, scalar_like(split.rest, np.inf)), in_bounds)
+
+    rest = norm(beside)
+    is_diagonal = lax.le(rest, lax.mul(rounding, scalar_like(rest, 4)))
+    rest = where(is_diagonal, rest, lax.mul(rest, scalar_like(rest, np.inf)))  # NaN stays
+    split = while_loop(again, attempt, _Split(scalar_like(spread, _FIRST_SHIFT), size, unit, a, rest))
+    return split._replace(below=where(lax.is_finite(split.rest), split.below, size))
+
+
+def _median(x: Any, flags: Any, count: Any) -> Any:
+    """The median of as many elements as flags are set."""
+    x = sort(where(flags, x, scalar_like(x, np.inf)), 0)
+    sides = (lax.div(lax.sub(count, np.int32(1)), np.int32(2)), lax.div(count, np.int32(2)))
+    low, high = (dynamic_index_in_dim(x, i, keepdims=False) for i in sides)
+    return lax.mul(lax.add(low, high), scalar_like(low, 0.5))
+
+
+def _in_basis_of(part: _Part, projector: Any, below: Any, mixing: Any) -> tuple:
+    """A basis of what the projector keeps, then of the rest; the block in it; the norm of what is beside blocks there.
+
+    Mixed at random, its first columns are as good as any; one step of subspace iteration makes up for their condition.
+    """
+    n = typeof(projector).shape[0]
+    before = lax.lt(iota(np.int32, n), lax.add(part.at, below))
+    lower, upper = lax.bitwise_and(part.rows, before), lax.bitwise_and(part.rows, lax.bitwise_not(before))
+
+    def orthonormal(x):
+        q, _ = qr(_amid(part, x, scalar_like(x, 1)), full_matrices=False)
+        return _amid(part, q, scalar_like(q, 1))
+
+    q = orthonormal(dot_highest(projector, mixing))
+    kept = dot_highest(projector, q)
+    q = orthonormal(where(moving.broadcast_in_dim(lower, (n, n), (1,)), kept, lax.sub(q, kept)))
+    h = symmetrized(dot_highest(adjoint(q), dot_highest(part.block, q)))
+    beside = lax.bitwise_or(_square(lower, upper), _square(upper, lower))
+    zero = scalar_like(h, 0)
+    return q, where(beside, zero, h), norm(where(beside, h, zero))
