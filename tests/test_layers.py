@@ -18,7 +18,8 @@ FILE_LINES, FUNCTION_LINES = 800, 60
 # are three hashes of random bits. 2,000 for what libraries ask of objects, names and messages, half of it in the core.
 # 4,000 for devices: shardings in types with a rule for each family, shard_map over some axes, layouts, processes.
 # 5,500 for what leaves the process: export, symbolic shapes, FFI, files and exchange of arrays, users' types of values.
-PACKAGE_LINES, CORE_LINES = 59_000, 35_500
+# The core's last 300 are singular values and eigenvalues on TPUs, which their lowering computes.
+PACKAGE_LINES, CORE_LINES = 59_000, 35_800
 
 ROOMS = (
     "base", "partition", "ir", "hlo", "run", "primitives", "indexing", "transforms", "dispatch", "higher", "composed", "api",
