@@ -120,6 +120,7 @@ def _of_local_data(x: Any, sharding: Sharding, shape: Any) -> ArrayImpl:
             "When calling `make_array_from_process_local_data` on a single process, global_shape should be None "
             f"or equal to local_data.shape. Got global_shape={shape} and local_data.shape={local}."
         )
+    sharding.check_compatible_aval(local)
     sharding.shard_shape(local)
     return device_put(x, sharding)
 
@@ -136,6 +137,7 @@ def _from_parts(value: np.ndarray, sharding: Sharding, shape: Sequence[int] | No
             for axis, rest in enumerate(zip(value.shape, sharding.tiling(value.ndim), mine, strict=True))
         ]
     sizes = tuple(shape)
+    sharding.check_compatible_aval(sizes)
     part = sharding.shard_shape(sizes)
     for axis, (size, total, n, tiles) in enumerate(zip(value.shape, sizes, part, mine, strict=True)):
         if size != total and (tiles is None or size != n * len(tiles)):

@@ -43,7 +43,7 @@ class Meshes:
         """`@mesh, [{"x"}, {}]`: the sharding of a value of this type; replicated if it is over no mesh."""
         ndim, closed = (0, []) if aval is token_type else (aval.ndim, [()] * len(suffix_of(aval)))
         if isinstance(sharding, NamedSharding):
-            entries = [e if e is UNCONSTRAINED else axes_of(e) for e in sharding.spec.padded(ndim)]
+            entries = [e if e is UNCONSTRAINED else axes_of(e) for e in sharding.spec.padded(ndim)[:ndim]]
             symbol = self.symbol(sharding.mesh.shape_tuple)
             return f"{symbol}, {_dims([*entries, *closed])}{self._parts_text(sharding.spec, sharding.mesh)}"
         if isinstance(sharding, GSPMDSharding) and not sharding.tiles.is_replicated():

@@ -17,7 +17,7 @@ from minijax.ir import state
 from minijax.ir.trace import Tracer
 from minijax.ir.types import is_of_users_type, typeof, unwrapped
 from minijax.numpy import ufuncs
-from minijax.partition.shardings import Sharding, sharding_of_rank
+from minijax.partition.shardings import Sharding
 from minijax.primitives import convert as lax_convert, counting, elementwise as lax, moving, sharding, structural
 from minijax.primitives.convert import cast, convert, scalar_as
 from minijax.primitives.device import REUSE_INPUT, device_put, placed_like
@@ -139,7 +139,7 @@ def _place(x: Any, device: Any, name: str = "", out_sharding: Any = None) -> Any
         return sharding.with_out_sharding(name, x, out_sharding)
     if device is None or isinstance(x, Tracer):
         return moving.held(x) if type(x) is np.ndarray and x.dtype != dtypes.float0 else x
-    return transfer.to_device(x, sharding_of_rank(device, typeof(x).ndim))
+    return transfer.filled_at(x, device)
 
 
 def _put(x: Any, device: Any, *named: Any) -> Any:

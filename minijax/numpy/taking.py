@@ -391,7 +391,7 @@ def repeat(
 
 
 def _repeated(a: Any, repeats: Any, axis: int, total: int | None) -> Any:
-    if is_symbolic_dim(repeats):
+    if total is None and is_symbolic_dim(repeats):
         return shaping.repeat_all(a, repeats, axis)
     if total is None:
         known_counts = np.asarray(concrete(repeats, "repeat", "repeats"))

@@ -134,7 +134,8 @@ class Sharding:
 
 @cache.cache(maxsize=4096)
 def _shard_shape(sharding: Sharding, shape: tuple[int, ...]) -> tuple[int, ...]:
-    sharding.check_compatible_aval(shape)
+    if any(entry is not None for entry in getattr(sharding, "spec", ())[len(shape) :]):
+        sharding.check_compatible_aval(shape)
     counts = sharding.tiling(len(shape))
     for axis, (size, count) in enumerate(zip(shape, counts, strict=True)):
         if size % count:
@@ -258,11 +259,11 @@ class NamedSharding(ByKey, Sharding):
 
     def axis_numbers(self, ndim: int) -> list[list[int]]:
         """For each array axis, the numbers of the mesh axes that it is split over."""
-        return [[self.mesh.axis_names.index(a) for a in axes_of(entry)] for entry in self.spec.padded(ndim)]
+        return [[self.mesh.axis_names.index(a) for a in axes_of(entry)] for entry in self.spec.padded(ndim)[:ndim]]
 
     def _positions(self, ndim):
         mesh = self.mesh
-        entries = self.axis_numbers(ndim)[:ndim]
+        entries = self.axis_numbers(ndim)
         devices = self._device_assignment if type(mesh) is Mesh else range(mesh.size)
         for device, place in zip(devices, np.ndindex(*mesh.axis_sizes), strict=True):
             parts = []
@@ -392,7 +393,9 @@ def _with_tiles_of(devices: tuple, proto: Any, memory_kind: str | None) -> GSPMD
 def check_fits(sharding: Sharding, aval: Any, what: str, evenly: bool = True) -> None:
     """Raises ValueError if a value of this type cannot lie so; `what` says which values are looked at."""
     try:
-        (sharding.shard_shape if evenly else sharding.check_compatible_aval)(aval.shape)
+        sharding.check_compatible_aval(aval.shape)
+        if evenly:
+            sharding.shard_shape(aval.shape)
     except IndivisibleError:
         raise
     except ValueError as error:

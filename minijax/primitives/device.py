@@ -175,7 +175,7 @@ def placed_like(x: Any, model: Any) -> Any:
         return transfer.to_device(x, sharding) if isinstance(sharding, Sharding) else x
     if not model._sig.committed or model._sig.device is None and x._sig.shape != model._sig.shape:
         return x
-    return transfer.to_device(x, model._sig.sharding)
+    return transfer.filled_at(x, model._sig.sharding)
 
 
 def device_put(xs: Sequence, devices: Sequence, srcs: Sequence, copies: Sequence[CopySemantics]) -> list:

@@ -16,7 +16,7 @@ from minijax.ir import state
 from minijax.ir.primitive import Folding, Linear1, Primitive, fold_as, is_linear
 from minijax.ir.types import ShapedArray, Zero, is_value, typeof, value_kinds
 from minijax.partition.explicit import check_divides, common_layout, entries_of, sharding_in_type
-from minijax.partition.shardings import NamedSharding, sharding_of_rank
+from minijax.partition.shardings import NamedSharding
 from minijax.primitives import moving
 from minijax.primitives.convert import convert
 from minijax.primitives.device import placed_like
@@ -733,7 +733,7 @@ def _filled(shape: Any, value: Any, dtype: Any, like: ShapedArray, sharding: Any
     elif like._sharding is not None and not like.shape and not state.is_eager():
         value = over_mesh(value, like._sharding)
     if is_placed:
-        return transfer.to_device(value, sharding_of_rank(sharding, len(shape)))
+        return transfer.filled_at(value, sharding)
     # A program being recorded writes a scalar as a literal; users get an array.
     return value if isinstance(value, Array) or not state.is_eager() else transfer.to_device(value)
 

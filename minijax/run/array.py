@@ -68,9 +68,6 @@ def _new_signature(key):
     if aval.memory_space is not sharding._memory_space:
         aval = aval.in_space(sharding._memory_space)
         return _signatures.setdefault(key, signature(aval, sharding, committed, layout))
-    if len(spec := getattr(sharding, "spec", ())) > aval.ndim:  # of the numbers that represent keys
-        sharding = sharding.update(spec=spec.update(partitions=spec.partitions[: aval.ndim]))
-        return _signatures.setdefault(key, signature(aval, sharding, committed, layout))
     typed = sharding_in_type(sharding, aval.ndim)
     if typed != aval._sharding:
         return _signatures.setdefault(key, signature(aval.update(sharding=typed), sharding, committed, layout))

@@ -11,7 +11,7 @@ from minijax.base.cache import Keyed
 from minijax.ir import types
 from minijax.ir.types import ShapedArray
 from minijax.partition.layouts import Format, Layout, check_layout, stored
-from minijax.partition.shardings import Sharding
+from minijax.partition.shardings import NamedSharding, Sharding, sharding_of_rank
 from minijax.run import client, dlpack, guards, reshard, strings
 from minijax.run.array import (
     DURING_CALL,
@@ -142,9 +142,19 @@ def _target(aval, device, committed):
     if committed is None:
         committed = device is not None
     if isinstance(device, Sharding):
+        device.check_compatible_aval(aval.shape)
         device.shard_shape(aval.shape)
         return signature(aval, device, committed, layout)
     return single_signature(aval, client.default_device() if device is None else device, committed)
+
+
+def filled_at(x: Any, sharding: Any) -> ArrayImpl:
+    """An array of one value where it is asked for; a spec may have more Nones than there are axes, and keeps them."""
+    array = to_device(x, sharding_of_rank(sharding, types.typeof(x).ndim))
+    sig = array._sig
+    if not isinstance(sharding, NamedSharding) or sig.sharding == sharding:
+        return array
+    return sig.wrap(array._raw, signature(sig.aval, sharding, sig.committed, sig.layout))
 
 
 def _as_dtype(x, aval):

@@ -281,3 +281,22 @@ def test_what_is_ambiguous_is_refused():
         ("lax.select(e > 0, e, jax.reshard(e, P('y', 'x')))", "select cases must have the same shardings"),
     ]  # fmt: skip
     same_errors(on_mesh, setting="explicit", **GIVEN)
+
+
+@pytest.mark.parametrize("mesh", ["explicit", "m"])
+def test_specs_with_nones_for_axes_that_there_are_not(mesh):
+    given = {"x": lambda s: s.lax.full((8,), 1.0, sharding=s.NS(vars(s)[mesh], s.P("x", None)))}
+    same(
+        f"""
+        [x, x.sharding.spec, x.sharding == NS({mesh}, P('x')), jax.typeof(x)]
+        [(-x).sharding.spec, x + 1, jax.jit(lambda a: (a * 2, a.sum()))(x)]
+        [jax.device_put(x, NS({mesh}, P())), x.copy(), [s.data for s in x.addressable_shards]]
+        [jnp.zeros(8, device=x.sharding).sharding.spec, lax.full_like(x, 2.0).sharding.spec]
+        jax.vmap(lambda a: a + 1)(x)
+        jax.jit(jax.shard_map(lambda a: a + 1, mesh={mesh}, in_specs=P('x'), out_specs=P('x')))(x)
+        [x.sharding.shard_shape((8,)), len(x.sharding.devices_indices_map((8,)))]
+        """,
+        **given,
+    )
+    for line in ("jax.device_put(numbers(8), x.sharding)", "jax.jit(lambda a: a, in_shardings=x.sharding)(numbers(8))"):
+        same_errors([(line, "is incompatible with its sharding annotation")], **given)
