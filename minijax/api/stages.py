@@ -164,6 +164,7 @@ class LoTraced(Traced):
         self._signatures, self._name = traced._signatures, traced._name
         ins = list(self.low.places(self.low.in_types))
         self._donated = [traced._donated[i] for i in ins]
+        self._arg_names = [traced._arg_names[i] for i in ins] if traced._arg_names else ()
         self._left = len(flat([a.lo_ty() for a in self.low.last_types]))
         self._flat_avals, self._out_avals = self.low.closed.in_avals, self.low.closed.out_avals[self._left :]
         self.in_tree = _with_lists(traced.in_tree, self.low.in_types)
