@@ -304,7 +304,7 @@ def _sharding_of_type(mesh: Any, aval: Any) -> Sharding | None:
     mesh = mesh_of_type(mesh, aval)
     if mesh.auto_axes:
         return None
-    return NamedSharding(mesh, aval._sharding.spec if aval._sharding is not None else P(*[None] * aval.ndim))
+    return NamedSharding(mesh, P() if aval._sharding is None else aval._sharding.spec)
 
 
 _RESULTS, _CONTEXT = "explicit output sharding", "jit's context mesh"

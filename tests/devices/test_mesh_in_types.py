@@ -70,6 +70,23 @@ def test_programs_of_what_all_devices_have(setting):
     )
 
 
+def test_constraints_after_a_part_with_other_axes():
+    part = "jax.sharding.auto_axes(lambda y: y * 2, out_sharding=P('x'))(a)"
+    same(f"text(lambda a: jnp.cos(jnp.sin(a) + {part}) * 3, v)", "explicit", **GIVEN)
+    whole = part.replace("P('x')", "NS(explicit, P('x'))")
+    same(f"text(lambda a: jnp.cos(jnp.sin(a) + {whole}) * 3, v)", **GIVEN)
+
+
+def test_what_knows_no_mesh_lies_as_the_rest_does():
+    same(
+        """
+        run(lambda a: [jnp.concatenate([a, z]), jnp.concatenate([z, a]), jnp.stack([z, a]), lax.select(a > 0, a, z)], v)
+        jax.jit(lambda a: (a, jnp.ones(3)))(w)
+        """,
+        **GIVEN,
+    )
+
+
 def test_meshes_are_not_mixed():
     other = {"o": lambda s: s.put(numbers(8), mesh=s.jax.make_mesh((8,), ("n",)))}
     phrase = "Mesh for all inputs should be equal"

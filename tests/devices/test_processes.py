@@ -1,6 +1,7 @@
 """Programs of several processes on the loopback interface, beside jax's, and what goes wrong among them."""
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -44,6 +45,17 @@ def started(commands: Sequence[Sequence[str]]) -> Iterator[list[subprocess.Popen
             process.communicate()
 
 
+# Gloo's threads write these pieces between other lines, and between each other's.
+GLOO = re.compile(
+    r"\[Gloo\] Rank \d+ is connected to \d+ peer ranks\. ?|Expected number of connected peer ranks is : \d+"
+)
+
+
+def lines_of(printed: str) -> list[str]:
+    """The lines of a program's own."""
+    return [line for line in GLOO.sub("", printed).splitlines() if line.strip()]
+
+
 def outputs(commands: Sequence[Sequence[str]]) -> list[list[str]]:
     """The lines that each of the programs prints, but gloo's; all of them must end well."""
     end = time.monotonic() + SECONDS
@@ -51,7 +63,7 @@ def outputs(commands: Sequence[Sequence[str]]) -> list[list[str]]:
         ended = [(p, *p.communicate(timeout=max(1, end - time.monotonic()))) for p in processes]
     for process, _, errors in ended:
         assert process.returncode == 0, errors
-    return [[line for line in printed.splitlines() if "[Gloo]" not in line] for _, printed, _ in ended]
+    return [lines_of(printed) for _, printed, _ in ended]
 
 
 def program(library: str, count: int, *cases: str) -> list[list[str]]:
@@ -172,7 +184,7 @@ def test_a_process_killed_in_a_collective_is_an_error_in_the_others():
         start = time.monotonic()
         printed, errors = survivor.communicate(timeout=SECONDS)
     assert time.monotonic() - start < 30
-    lines = [line for line in printed.splitlines() if "[Gloo]" not in line]
+    lines = lines_of(printed)
     assert lines[0] == "together" and lines[1].startswith("JaxRuntimeError"), (printed, errors)
     assert "Gloo" in printed
     # It leaves in vain: jaxlib ends who waits for a process that is dead.
