@@ -71,13 +71,13 @@ class Pmapped(PjitFunction):
 
     def _compile(self, operands, treedef, static):
         shardings, _ = self.shardings(self.traced(operands, treedef, static), treedef)
-        moves = [_lies_elsewhere(x, s) for x, s in zip(operands, shardings, strict=True)]
-        if not any(moves):
+        elsewhere = [_lies_elsewhere(x, s) for x, s in zip(operands, shardings, strict=True)]
+        if not any(elsewhere):
             return super()._compile(operands, treedef, static)
 
         def moved(operands):
-            rows = zip(operands, shardings, moves, strict=True)
-            return [transfer.to_device(x, s) if moves else x for x, s, moves in rows]
+            rows = zip(operands, shardings, elsewhere, strict=True)
+            return [transfer.to_device(x, s) if is_elsewhere else x for x, s, is_elsewhere in rows]
 
         run = super()._compile(moved(operands), treedef, static)
         return None if run is None else lambda operands: run(moved(operands))
