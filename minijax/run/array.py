@@ -218,7 +218,7 @@ def _conversion(convert: Callable) -> Callable:
 class ArrayImpl(Array):
     """The one concrete kind of `Array`."""
 
-    __slots__ = ("__dict__", "_raw", "_sig", "_whole")  # users may set attributes
+    __slots__ = ("__dict__", "_raw", "_sig", "_whole", "_small_parts")  # users may set attributes
 
     def __init_subclass__(cls):
         array_types.add(cls)
@@ -321,34 +321,40 @@ class ArrayImpl(Array):
             )
         return host.address(self._raw)
 
-    def _shards(self, addressable_only):
-        self._check_alive()
-        for k, *place in host.places(self._sig.sharding, self._sig.shape):
-            if k is not None:
-                yield Shard(*place, self._shard(k))
-            elif not addressable_only:
-                yield Shard(*place, None)
-
     def _shard(self, k):
-        sig = self._sig
-        if sig.device is not None:
+        if self._sig.device is not None:
             return self
+        kept = getattr(self, "_small_parts", None)
+        part = kept and kept.get(k)
+        return part if part is not None and not part._raw.is_deleted() else self._read_part(k)
+
+    def _read_part(self, k):
+        sig = self._sig
         part, read = _parts(sig)[k]
         value = read(self._raw if sig.layout is None else self._row_major)
         if sig.dtype is dtypes.string:
             return ArrayImpl(strings.put(value, part), part)
-        # A view of the memory makes freeing the whole array slow: what is small is copied.
-        how = DURING_CALL if value.nbytes <= _SMALL_PART else _jax.HostBufferSemantics.ZERO_COPY
+        # A view of the memory makes freeing the whole array slow: what is small is copied, once.
+        is_small = value.nbytes <= _SMALL_PART
+        how = DURING_CALL if is_small else _jax.HostBufferSemantics.ZERO_COPY
         raw = _jax.batched_device_put(part, part.native, [value], [part.device], True, False, how, True)
-        return ArrayImpl(raw, part)
+        x = ArrayImpl(raw, part)
+        if is_small:
+            try:
+                self._small_parts[k] = x
+            except AttributeError:
+                self._small_parts = {k: x}
+        return x
 
     @property
     def addressable_shards(self) -> list[Shard]:
-        return list(self._shards(True))
+        self._check_alive()
+        return [Shard(*place, self._shard(k)) for k, place in _places(self._sig) if k is not None]
 
     @property
     def global_shards(self) -> list[Shard]:
-        return list(self._shards(False))
+        self._check_alive()
+        return [Shard(*place, None if k is None else self._shard(k)) for k, place in _places(self._sig)]
 
     def addressable_data(self, index: int):
         """The part of the array on device number `index` of this process."""
@@ -524,6 +530,12 @@ class ArrayImpl(Array):
 
 
 buffers.lend_raw(ArrayImpl, "_raw")
+
+
+@cache(maxsize=1024)
+def _places(sig: Signature) -> list[tuple[int | None, tuple]]:
+    """Of each part its number among those of this process or None, and where it is: all of a `Shard` but its data."""
+    return [(k, tuple(place)) for k, *place in host.places(sig.sharding, sig.shape)]
 
 
 @cache(maxsize=1024)

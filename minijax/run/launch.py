@@ -1,6 +1,5 @@
 """Launching loaded programs: raw arrays in, arrays out."""
 
-import contextlib
 import functools
 import threading
 from collections.abc import Callable, Sequence
@@ -11,11 +10,21 @@ from jaxlib import _jax
 from minijax.run import host_calls, tokens
 from minijax.run.array import ArrayImpl, Signature, collect_garbage
 from minijax.run.compile import JaxRuntimeError, Loaded
+from minijax.run.host_calls import is_calling
 from minijax.run.profiler import is_watching
 
 _COLLECTIVES = ("all-reduce", "all-gather", "all-to-all", "collective-", "reduce-scatter")
 _turn = threading.Lock()
-_last: list[Any] = [None]
+
+
+class _Done:
+    """The token of no program."""
+
+    def block_until_ready(self) -> None:
+        pass
+
+
+_last: list[Any] = [_Done()]  # the token of the collective program that ran last
 
 
 def result_handler(sig: Signature) -> Any:
@@ -43,12 +52,14 @@ def launcher(
     note = effects.note if effects is not None else None
     if effects is not None and note is None:
         return _launcher_with_effects(loaded, signatures, effects)
-    execute, handlers = _executor(loaded, note), [result_handler(sig) for sig in signatures]
+    execute, handlers, checks = _executor(loaded, note), [result_handler(sig) for sig in signatures], _checks(loaded)
 
     # It holds the program, which the cache finds as long as somebody can run it.
     def launch(raws):
         collect_garbage()
         try:
+            if checks:
+                loaded.check_alive(raws)
             return execute(raws).consume_with_handlers(handlers)
         except JaxRuntimeError as error:
             _explain(error, loaded, raws)
@@ -57,43 +68,41 @@ def launcher(
     return launch
 
 
+def _checks(loaded: Loaded) -> bool:
+    """Whether inputs are looked at before a launch: on several devices jaxlib ends the process for one that is gone."""
+    return len(loaded.devices) > 1
+
+
 def _executor(loaded: Loaded, note: Callable[[Any], None] | None = None) -> Callable[[Sequence], Any]:
-    """What runs a program on raw inputs and gives jaxlib's results; `note` gets the token of each run."""
+    """What runs a program on raw inputs, which are there, and gives jaxlib's results; `note` gets each run's token."""
     execute = loaded.executable.execute_sharded
 
-    # jaxlib would end the process for an argument that is gone.
-    def execute_on_several(raws):
-        for raw in raws:
-            if raw.is_deleted():
-                loaded.check_alive(raws)
-        if note is None:
-            return execute(raws)
+    def execute_and_note(raws):
         results = execute(raws, with_tokens=True)
-        note(results.consume_token())
+        note(results.consume_token())  # pyright: ignore[reportOptionalCall]
         return results
 
     def execute_in_turn(raws):
         # On CPU the members of two collective programs can starve each other of threads, and XLA then aborts
         # the process: one such program runs at a time.
-        if host_calls.is_calling():  # by a program that has the turn, perhaps
-            return execute_on_several(raws)
-        loaded.check_alive(raws)
+        if is_calling():  # by a program that has the turn, perhaps
+            return execute(raws) if note is None else execute_and_note(raws)
         with _turn:
-            if _last[0] is not None:
-                with contextlib.suppress(JaxRuntimeError):
-                    _last[0].block_until_ready()
+            try:  # noqa: SIM105  (a context manager takes as long as all the rest)
+                _last[0].block_until_ready()
+            except JaxRuntimeError:
+                pass
             results = execute(raws, with_tokens=True)
-            _last[0] = results.consume_token()
-            if note is not None:
-                note(_last[0])
+            _last[0] = token = results.consume_token()
+        if note is not None:
+            note(token)
         return results
 
-    if len(loaded.devices) == 1 and note is None:
-        return execute
-    if loaded.devices[0].platform != "cpu":
-        return execute_on_several
-    text = loaded.as_text()
-    return execute_in_turn if any(f" {name}" in text for name in _COLLECTIVES) else execute_on_several
+    if len(loaded.devices) > 1 and loaded.devices[0].platform == "cpu":
+        text = loaded.as_text()
+        if any(f" {name}" in text for name in _COLLECTIVES):
+            return execute_in_turn
+    return execute if note is None else execute_and_note
 
 
 def _launcher_with_effects(
@@ -141,23 +150,27 @@ def bind_call(
 
     Without `finish` there is one result, which is given.
     """
-    execute, handlers = _executor(loaded), [result_handler(sig) for sig in signatures]
+    execute, handlers, checks = _executor(loaded), [result_handler(sig) for sig in signatures], _checks(loaded)
     raws_of, wrap, sig = raws_at(places, count), _wrapper(signatures), signatures[0] if signatures else None
 
     # One array in and one out is most of what eager programs do: to call a function takes 1 % of such a call.
     def of_one(arrays):
         collect_garbage()
-        raws = [arrays[0]._raw]
+        raw = arrays[0]._raw
         try:
-            return wrap(execute(raws).consume_with_handlers(handlers)[0], sig)
+            if checks and raw.is_deleted():
+                loaded.check_alive([raw])
+            return wrap(execute([raw]).consume_with_handlers(handlers)[0], sig)
         except JaxRuntimeError as error:
-            _explain(error, loaded, raws)
+            _explain(error, loaded, [raw])
             raise
 
     def to_one(arrays):
         collect_garbage()
         raws = raws_of(arrays)
         try:
+            if checks:
+                loaded.check_alive(raws)
             return wrap(execute(raws).consume_with_handlers(handlers)[0], sig)
         except JaxRuntimeError as error:
             _explain(error, loaded, raws)
@@ -167,6 +180,8 @@ def bind_call(
         collect_garbage()
         raws = raws_of(arrays)
         try:
+            if checks:
+                loaded.check_alive(raws)
             return finish(map(wrap, execute(raws).consume_with_handlers(handlers), signatures))
         except JaxRuntimeError as error:
             _explain(error, loaded, raws)

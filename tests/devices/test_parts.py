@@ -57,6 +57,24 @@ def test_arrays_of_parts():
     )
 
 
+def test_small_parts_are_read_once():
+    same(
+        """
+        (lambda x: [a.data is b.data for a, b in zip(x.addressable_shards, x.addressable_shards)])(jax.device_put(numbers(8), cut1))
+        (lambda x: x.addressable_data(1) is x.addressable_shards[1].data)(jax.device_put(numbers(8), cut1))
+    """,
+        cut1=lambda s: s.NS(s.grid((4,), ("i",), s.d[:4]), s.P("i")),
+        **GIVEN,
+    )
+
+
+def test_a_part_that_was_deleted_is_read_again():
+    mesh = jax.make_mesh((4,), ("i",))
+    x = jax.device_put(np.arange(8.0), jax.NamedSharding(mesh, jax.P("i")))
+    x.addressable_shards[1].data.delete()
+    np.testing.assert_array_equal(x.addressable_shards[1].data, [2, 3])
+
+
 def test_equal_specs_are_one_object():
     same("""
         [P(None, 'x') is P(None, ('x',)), P('x') is P('x', None), P(None, 'x') + P('y') is P(None, 'x', 'y')]
