@@ -39,7 +39,7 @@ from minijax.ir.types import (
     typeof,
     varying_axes,
 )
-from minijax.partition.meshes import P
+from minijax.partition.meshes import P, abstract_context
 from minijax.partition.shardings import UNSPECIFIED
 from minijax.primitives import moving
 from minijax.primitives.convert import convert, convert_element_type_p
@@ -528,7 +528,7 @@ def _basis(value: Any) -> Any:
     for x, block in zip(leaves, split(identity, sizes, 1), strict=True):
         block = moving.reshape_to(block, (ndim, *typeof(x).shape))
         # With a sharding prescribed the conversion stays in the jaxpr, even where it changes nothing.
-        over = typeof(x)._sharding
+        over = typeof(x)._sharding if abstract_context() is not None else None
         over = UNSPECIFIED if over is None else over.update(spec=P(None, *over.spec))
         params = dict(new_dtype=typeof(x).dtype, weak_type=typeof(x).weak_type, sharding=over)
         parts.append(made_varying(convert_element_type_p.bind(block, **params), typeof(x)))

@@ -12,11 +12,9 @@ from minijax.ir.types import typeof
 from minijax.primitives import elementwise as lax
 from minijax.primitives.convert import cast
 from minijax.primitives.families import const_like, is_complex
-from minijax.primitives.moving import broadcast_to_shape
 from minijax.primitives.promote import arrays, check_arraylike, promote_dtypes
 from minijax.primitives.reduce import argmax
-from minijax.primitives.sharding import sharding_of_shape
-from minijax.primitives.structural import broadcast_shapes, stack
+from minijax.primitives.structural import broadcast_shapes, broadcast_together, stack
 
 
 def where(condition: Any, x: Any, y: Any) -> Any:
@@ -32,9 +30,9 @@ def chosen(condition: Any, x: Any, y: Any) -> Any:
     x, y = promote_dtypes(x, y)
     shape = broadcast_shapes(*(typeof(v).shape for v in (condition, x, y)))
     if typeof(condition).shape:
-        condition = broadcast_to_shape(condition, shape)
-    sharding = sharding_of_shape(shape, condition, x, y)
-    x, y = broadcast_to_shape(x, shape, sharding), broadcast_to_shape(y, shape, sharding)
+        condition, x, y = broadcast_together(shape, condition, x, y)
+    else:
+        x, y = broadcast_together(shape, x, y)
     return lax.select(condition, x, y) if prod(shape) else x
 
 
@@ -53,10 +51,9 @@ def _select(conditions: tuple, choices: tuple) -> Any:
     *choices, default = choices
     default, *choices = promote_dtypes(default, *choices)
     shape = broadcast_shapes(*(typeof(v).shape for v in (*conditions, *choices, default)))
-    sharding = sharding_of_shape(shape, *conditions, *choices, default)
     # A leading test that is never true stands for the default: argmax finds it where no other is.
-    tests = promote_dtypes(*(broadcast_to_shape(c, shape, sharding) for c in (np.bool_(False), *conditions)))
+    tests = promote_dtypes(*broadcast_together(shape, np.bool_(False), *conditions))
     tests = stack(tests)
     tests = lax.ne(tests, const_like(tests, 0)) if is_complex(tests) else cast(tests, np.dtype(bool))
     first = argmax(tests, 0, dtypes.default_int_dtype())
-    return lax.select_n(first, *(broadcast_to_shape(c, shape, sharding) for c in (default, *choices)))
+    return lax.select_n(*broadcast_together(shape, first, default, *choices))

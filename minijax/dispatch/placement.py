@@ -298,13 +298,13 @@ def mesh_of_type(mesh: Any, aval: Any) -> Any:
 
 
 def _sharding_of_type(mesh: Any, aval: Any) -> Sharding | None:
-    """How a result lies over a mesh of Explicit axes alone; None if its type is of another with Auto ones."""
-    if type(aval) is not ShapedArray:
+    """How a result lies over a mesh of Explicit axes alone; None if its type is of another with Auto ones, or none."""
+    if type(aval) is not ShapedArray or (mesh := mesh_of_type(mesh, aval)).auto_axes:
         return None
-    mesh = mesh_of_type(mesh, aval)
-    if mesh.auto_axes:
-        return None
-    return NamedSharding(mesh, P() if aval._sharding is None else aval._sharding.spec)
+    if aval._sharding is not None:
+        return NamedSharding(mesh, aval._sharding.spec)
+    context = meshes.abstract_context()
+    return None if context is None or context.explicit_axes else NamedSharding(mesh, P())
 
 
 _RESULTS, _CONTEXT = "explicit output sharding", "jit's context mesh"

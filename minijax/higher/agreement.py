@@ -1,6 +1,5 @@
 """Bodies that must agree in structure and types: a loop's with the carry that it takes, branches with each other."""
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -8,10 +7,8 @@ from minijax.base import dtypes, tree
 from minijax.base.mask import Mask
 from minijax.ir.body import Body, source_of, trace_body
 from minijax.ir.hitypes import full_type
-from minijax.ir.types import AbstractValue, ShapedArray, typeof, varying_axes
-from minijax.partition.meshes import abstract_context
+from minijax.ir.types import AbstractValue, ShapedArray, varying_axes
 from minijax.primitives.convert import convert
-from minijax.primitives.sharding import resharded_as
 
 # ---- carries ----------------------------------------------------------------------------------------
 
@@ -41,24 +38,14 @@ def trace_loop(
 
 
 def _promoted(carry: Sequence, body: Body) -> list:
-    """The carry with the dtypes that the body's results ask of its weakly typed values, laid out as they are."""
+    """The carry with the dtypes that the body's results ask of its weakly typed values."""
     promoted = []
     for x, aval, out in zip(carry, body.in_avals, body.closed.out_avals, strict=False):
         if aval.weak_type and not out.is_high and aval.dtype != out.dtype:
             dtype = dtypes.promote((aval.dtype, True), (out.dtype, out.weak_type))[0]
             x = x if dtype == aval.dtype else convert(x, dtype)
-        promoted.append(_laid_as(x, out) if abstract_context() is None else x)
+        promoted.append(x)
     return promoted
-
-
-def _laid_as(x: Any, aval: AbstractValue) -> Any:
-    """A value whose type knows no mesh, over the Explicit axes that another type of this shape names."""
-    have = typeof(x)
-    if type(have) is not ShapedArray or type(aval) is not ShapedArray or have.shape != aval.shape:
-        return x
-    if not aval.is_split or have._sharding is not None:
-        return x
-    return resharded_as(x, have.update(sharding=aval._sharding))
 
 
 def _check_carry(name: str, body: Body, carry_tree: Any, init_tree: Any) -> None:
@@ -81,7 +68,7 @@ def _check_carry(name: str, body: Body, carry_tree: Any, init_tree: Any) -> None
         f"corresponding output carry component has type {out.str_short()}, so "
         f"{_what_differs(aval, out)}"
         for path, aval, out in pairs
-        if aval.normalize() != out.normalize()
+        if not aval.fits(out)
     ]
     if reasons:
         pairs = zip(names, body.in_avals, body.closed.out_avals[: init_tree.num_leaves], strict=False)
@@ -128,24 +115,6 @@ def check_branches(purpose: str, functions: dict[str, Callable], bodies: Sequenc
         _check_branch(purpose, who, one, bodies[0], two, body)
 
 
-def laid_alike(functions: dict[str, Callable], bodies: Sequence[Body]) -> dict[str, Callable]:
-    """The functions with results over the Explicit axes of those of another, where no mesh says that they must be."""
-    columns = list(zip(*[body.closed.out_avals for body in bodies], strict=False))
-    if abstract_context() is not None or all(len(set(column)) == 1 for column in columns):
-        return functions
-    likes = [next((a for a in column if getattr(a, "is_split", False)), None) for column in columns]
-
-    def laid(function: Callable) -> Callable:
-        @functools.wraps(function)
-        def call(*args):
-            leaves, treedef = tree.flatten(function(*args))
-            return treedef.unflatten([_laid_as(x, like) for x, like in zip(leaves, likes, strict=True)])
-
-        return call
-
-    return {name: laid(function) for name, function in functions.items()}
-
-
 def _check_branch(purpose: str, who: str, one: str, first: Body, two: str, second: Body) -> None:
     if first.out_tree != second.out_tree:
         reasons = [
@@ -181,6 +150,8 @@ def _at(path: tuple) -> str:
 def _differences(a: Any, b: Any) -> list[str]:
     """How two types differ, weak types apart."""
     if isinstance(a, AbstractValue) and isinstance(b, AbstractValue):
+        if a.fits(b):
+            return []
         a, b = a.normalize(), b.normalize()
     return [
         f"the {field.strip('_').replace('_', ' ')}s do not match"

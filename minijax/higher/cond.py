@@ -10,7 +10,7 @@ from minijax.base import cache, config, dtypes, source, tree
 from minijax.base.errors import JaxprTypeError
 from minijax.base.mask import Mask
 from minijax.dispatch.call import names_in, split_tangents
-from minijax.higher.agreement import check_branches, laid_alike
+from minijax.higher.agreement import check_branches
 from minijax.hlo.emitter import jaxpr_body, ordered_in
 from minijax.ir import context, effects, state
 from minijax.ir.body import check_positional_aliases, merge_captured, trace_body, with_leading
@@ -431,9 +431,6 @@ def bind_branches(
     avals = [full_type(x) for x in leaves]
     check_positional_aliases(next(iter(functions.values())), name, operands, leaves)
     bodies = [trace_body(f, avals, treedef, name) for f in functions.values()]
-    laid = laid_alike(functions, bodies) if len({body.out_tree for body in bodies}) == 1 else functions
-    if laid is not functions:
-        bodies = [trace_body(f, avals, treedef, name) for f in laid.values()]
     check_branches(name, functions, bodies)
     merged, captured = merge_captured(bodies)
     closed = tuple(reversed(merged)) if backwards else tuple(merged)

@@ -87,9 +87,11 @@ class Emitter(Index, Linalg, Collective):
         return results[len(ordered) :]
 
     def constrained_by_type(self, names: Names, avals: Sequence[Any]) -> list[Name]:
-        """Values, constrained to lie over Explicit axes as their types say."""
+        """Values, constrained to lie over Explicit axes as their types say, if those know a mesh."""
         return [
-            self.constrained(x, a, self.meshes.text_in_type(self.explicit, a)) if type(a) is ShapedArray else x
+            self.constrained(x, a, self.meshes.text_in_type(self.explicit, a))
+            if type(a) is ShapedArray and a._sharding is not None
+            else x
             for x, a in zip(names, avals, strict=True)
         ]
 

@@ -38,6 +38,11 @@ class AbstractValue:
         """The type that stands for those that differ in weak types alone, or in the mesh of what is not split."""
         return self.strip_weak_type()
 
+    def fits(self, other: "AbstractValue") -> bool:
+        """Whether values of both types may stand in one place: they differ in weak types or the mesh of what is not
+        split, or one of them knows no mesh."""
+        return self.normalize() == other.normalize()
+
     def lo_ty(self) -> list["AbstractValue"]:
         """The types that programs have in its place; `lower_val` and `raise_val` take values there and back."""
         return [self]
@@ -239,6 +244,11 @@ class ShapedArray(AbstractValue):
         if self._sharding is None or self.is_split:
             return self.strip_weak_type()
         return self.update(weak_type=False, sharding=None)
+
+    def fits(self, other: AbstractValue) -> bool:
+        if type(other) is ShapedArray and (self._sharding is None) != (other._sharding is None):
+            return self.update(weak_type=False, sharding=None) is other.update(weak_type=False, sharding=None)
+        return self.normalize() == other.normalize()
 
     def update_weak_type(self, weak_type: bool) -> "ShapedArray":
         return self if weak_type == self.weak_type else self.update(weak_type=weak_type)

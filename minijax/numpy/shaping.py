@@ -208,9 +208,7 @@ def broadcast_arrays(*args: Any) -> list:
     args = values("broadcast_arrays", *args)
     if not args:
         return []
-    shape = structural.broadcast_shapes(*[x.shape for x in args])
-    over = sharding.sharding_of_shape(shape, *args)
-    return [moving.broadcast_to_shape(x, shape, over) for x in args]
+    return structural.broadcast_together(structural.broadcast_shapes(*[x.shape for x in args]), *args)
 
 
 def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:

@@ -22,7 +22,9 @@ from minijax.numpy import creation, cumulative, searching, shaping, subscripts
 from minijax.numpy.contractions import einsum
 from minijax.numpy.creation import arraylike, concrete, value, values
 from minijax.numpy.ufuncs import add, clip, equal, floor_divide, less, remainder
+from minijax.partition import meshes
 from minijax.partition.meshes import P
+from minijax.partition.shardings import NamedSharding
 from minijax.primitives import counting, elementwise as lax, gather_scatter, moving, sharding, structural
 from minijax.primitives.convert import convert, copy_p, scalar_as
 from minijax.primitives.dot import Precision, dot
@@ -376,15 +378,15 @@ def repeat(
         a, axis = shaping.ravel(a), 0
     a = moving.expand_dims(a, (0,)) if a.ndim == 0 else a
     place, total, aval = dims.canonical_axis(axis, a.ndim), total_repeat_length, typeof(a)
-    split = sharding.sharding_of_ct(aval) if type(aval) is ShapedArray else None
-    if out_sharding is None and (split is None or not split.mesh.explicit_axes):
+    mesh = meshes.abstract_context()
+    if out_sharding is None and (mesh is None or not mesh.explicit_axes or type(aval) is not ShapedArray):
         return _repeated(a, repeats, place, total)
     if out_sharding is None and aval.entries[place] is not None:
         raise ValueError(
             f"Please pass sharding to `jnp.repeat` via `out_sharding` parameter: axis {place} of a, which is repeated, "
             f"is split in {aval.str_short()}"
         )
-    over = split if out_sharding is None else out_sharding
+    over = NamedSharding(mesh, P(*aval.entries)) if out_sharding is None else out_sharding
     if isinstance(repeats, Array):
         return sharding.with_auto_axes("repeat", lambda n, x: _repeated(x, n, place, total), (repeats, a), over)
     return sharding.with_auto_axes("repeat", lambda x: _repeated(x, repeats, place, total), (a,), over)

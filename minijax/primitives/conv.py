@@ -111,7 +111,7 @@ class ConvGeneralDilated(Product):
         kernel = _as(rev(rhs, tuple(rhs_spec[2:])), typeof(ct).dtype)
         pads = tuple((w - 1 - low, n - m + low) for n, w, m, (low, _) in zip(*sizes, padding, strict=True))
         params |= dict(window_strides=lhs_dilation, lhs_dilation=window_strides, padding=pads)
-        params["out_sharding"] = sharding_of_ct(aval, ct, rhs)
+        params["out_sharding"] = sharding_of_ct(aval)
         params["dimension_numbers"] = ConvDimensionNumbers(out_spec, _swapped(rhs_spec), lhs_spec)
         grad = _as(self.bind(ct, kernel, feature_group_count=groups, batch_group_count=1, **params), aval.dtype)
         if batch_group_count > 1:
@@ -124,7 +124,7 @@ class ConvGeneralDilated(Product):
         pads = tuple((low, w + m - 1 - n - low) for n, w, m, (low, _) in zip(*sizes, padding, strict=True))
         params |= dict(window_strides=rhs_dilation, rhs_dilation=window_strides, padding=pads)
         params |= dict(feature_group_count=batch_group_count, batch_group_count=feature_group_count)
-        params["out_sharding"] = sharding_of_ct(aval, ct, lhs)
+        params["out_sharding"] = sharding_of_ct(aval)
         params["dimension_numbers"] = ConvDimensionNumbers(*map(_swapped, (lhs_spec, out_spec, rhs_spec)))
         return _as(self.bind(_as(lhs, typeof(ct).dtype), ct, **params), aval.dtype)
 

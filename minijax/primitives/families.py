@@ -193,11 +193,11 @@ class SameShape(Primitive):
         wide = [
             x if a.shape == out.shape else e.broadcast_to(x, a, out.shape) for x, a in zip(operands, ins, strict=True)
         ]
-        if e.explicit is None:
+        if e.explicit is None or out._sharding is None:
             return wide
         types = [out.update(dtype=a.dtype).sharded_over(e.explicit, out.entries, *a.sums) for a in ins]
         return [
-            x if a.shape == out.shape and a.entries == out.entries else e.constrained_by_type([x], [t])[0]
+            x if a.shape == out.shape and a._sharding == out._sharding else e.constrained_by_type([x], [t])[0]
             for x, a, t in zip(wide, ins, types, strict=True)
         ]
 
@@ -238,16 +238,15 @@ def emit_nary(e: Any, hlo: str, operands: Sequence[str], ins: Sequence, out: Sha
 def unbroadcast(ct: Any, aval: ShapedArray) -> Any:
     """Sums a cotangent over the axes along which its operand, of type `aval`, was broadcast."""
     have = typeof(ct)
-    shape, is_laid = have.shape, have._sharding == aval._sharding
-    if shape == aval.shape and is_laid:
-        return ct
-    sums = any(have.sums) or any(aval.sums)
-    if shape == aval.shape and sums:
+    shape, sums = have.shape, any(have.sums) or any(aval.sums)
+    if shape == aval.shape and (sums or have._sharding == aval._sharding):
         return ct
     if not aval.shape:
-        return moving.sum_axes(ct, tuple(range(len(shape))))
+        return moving.reduce_sum_p.bind(ct, axes=tuple(range(len(shape))), out_sharding=None)
+    if shape == aval.shape and aval._sharding is None:
+        return ct
     axes = tuple(i for i, (have, want) in enumerate(zip(shape, aval.shape, strict=True)) if have != want)
-    requested = None if sums else sharding_of_ct(aval, ct)
+    requested = None if sums else sharding_of_ct(aval)
     return moving.reshape_to(moving.sum_axes(ct, axes), aval.shape, requested)
 
 
@@ -370,8 +369,9 @@ class LinearElementwise(Elementwise):
         if len(tangents) == 1 or all(type(t) is not Zero for t in tangents):
             return [out], self.bind_all([instantiate(t) for t in tangents], params)
         i = next(i for i, t in enumerate(tangents) if type(t) is not Zero)
-        wide = moving.broadcast_squeezed(self.alone(i, tangents[i], primals), typeof(out).shape)
-        return [out], [resharded_as(wide, typeof(out).to_tangent_aval())]
+        tangent, aval = self.alone(i, tangents[i], primals), typeof(out).to_tangent_aval()
+        over = None if any(aval.sums) or typeof(tangent).shape == aval.shape else aval._sharding
+        return [out], [resharded_as(moving.broadcast_squeezed(tangent, aval.shape, over), aval)]
 
     def alone(self, i: int, tangent: Any, primals: Sequence) -> Any:
         """The result's tangent where operand `i` alone has one."""
@@ -381,6 +381,8 @@ class LinearElementwise(Elementwise):
         (ct,) = cts
         if type(ct) is Zero:
             return [Zero(x.aval) if is_linear(x) else None for x in operands]
+        if len(operands) == 1:
+            return [self.transposes[0](ct, *operands, **params)]
         return [
             unbroadcast(rule(ct, *operands, **params), x.aval) if is_linear(x) else None
             for rule, x in zip(self.transposes, operands, strict=True)

@@ -385,7 +385,8 @@ class ScatterReplace(Scatter):
     def ct_operand(self, ct, indices, updates, **params):
         if not params["unique_indices"]:
             raise NotImplementedError("scatter transpose is only implemented where unique_indices=True")
-        zeros = moving.full(operand_type(updates).shape, scalar_like(ct, 0))
+        aval = operand_type(updates)
+        zeros = moving.full(aval.shape, scalar_like(ct, 0), sharding=aval._sharding)
         return self.write(ct, indices, zeros, **_flags(params))
 
 

@@ -59,7 +59,7 @@ class BroadcastInDim(Linear1):
         unit = tuple(i for i, (n, e) in enumerate(zip(aval.shape, aval.entries, strict=True)) if n == 1 and e is None)
         preserved = [d for i, d in enumerate(broadcast_dimensions) if i not in unit]
         order = sorted(preserved)
-        kept = sharding_of_ct(aval, ct) if not typeof(ct).sums[0] else None
+        kept = sharding_of_ct(aval) if not typeof(ct).sums[0] else None
         if kept is not None:
             entries = [kept.spec[broadcast_dimensions.index(d)] for d in order]
             kept = kept.update(spec=kept.spec.update(partitions=entries))
@@ -132,8 +132,7 @@ class Reshape(Linear1):
 
     def transposed(self, ct, aval, *, new_sizes, dimensions, sharding):
         if dimensions is None:
-            is_split = aval._sharding is not None or typeof(ct)._sharding is not None
-            return reshape_to(ct, aval.shape, sharding_of_ct(aval, ct) if is_split else None)
+            return reshape_to(ct, aval.shape, aval._sharding)
         return transpose(reshape_to(ct, tuple(aval.shape[i] for i in dimensions)), inverse(dimensions))
 
     def batch(self, axis, operands, dims_in, *, new_sizes, dimensions, sharding):
@@ -225,7 +224,7 @@ class ReduceSum(Linear1):
             return ct
         if aval._sharding is not None or out_sharding is None or any(typeof(ct).sums):
             return broadcast_as(ct, aval, other_axes(aval.ndim, axes))
-        whole = sharding_of_ct(aval, ct)
+        whole = sharding_of_ct(aval)
         return broadcast_in_dim_p.bind(
             ct, shape=aval.shape, broadcast_dimensions=other_axes(aval.ndim, axes), sharding=whole
         )

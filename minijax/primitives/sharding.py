@@ -12,7 +12,7 @@ from minijax.partition import meshes
 from minijax.partition.explicit import check_even, check_rank, joined_entry, sharding_in_type
 from minijax.partition.layouts import Format, Layout, check_layout
 from minijax.partition.meshes import UNCONSTRAINED, AbstractMesh, AxisType, Mesh, P, axes_of
-from minijax.partition.shardings import DuplicateSpecError, NamedSharding, Sharding, check_fits
+from minijax.partition.shardings import DuplicateSpecError, NamedSharding, Sharding, check_fits, unsharded
 from minijax.run import transfer
 from minijax.run.array import ArrayImpl
 
@@ -77,8 +77,12 @@ class Reshard(Linear1):
         return [e.constrained(x, ins[0], e.meshes.text_in_type(mesh, outs[0]))]
 
     def transposed(self, ct, aval, *, dst_sharding, concrete_mesh, src_mesh=None):
-        if src_mesh is None or aval._sharding is not None:
+        if aval._sharding is not None:
             return resharded_as(ct, aval)
+        if src_mesh is None:
+            return self.bind(ct, dst_sharding=unsharded(aval.ndim), concrete_mesh=None)
+        if state.is_eager() and type(ct) is ArrayImpl:
+            return _on_auto_axes(ct, src_mesh, dst_sharding.mesh)
         whole = NamedSharding(src_mesh, P(*[None] * aval.ndim))
         return self.bind(ct, dst_sharding=whole, concrete_mesh=None, src_mesh=dst_sharding.mesh)
 
@@ -277,11 +281,12 @@ def requested_sharding(function: str, out_sharding: Any, ndim: int | None = None
     return sharding
 
 
-def sharding_of_ct(aval: ShapedArray, *others: Any) -> NamedSharding | None:
-    """What is requested of an operation that gives a cotangent of type `aval` from the values `others`."""
-    split = aval._sharding or next((t._sharding for t in map(typeof, others) if t._sharding is not None), None)
-    mesh = meshes.abstract_context() if split is None else split.mesh
-    return mesh and NamedSharding(mesh, P(*[None] * aval.ndim) if aval._sharding is None else aval._sharding.spec)
+def sharding_of_ct(aval: ShapedArray) -> NamedSharding | None:
+    """What is requested of an operation that gives a cotangent of type `aval`; None where that knows no mesh."""
+    if aval._sharding is not None:
+        return aval._sharding
+    mesh = meshes.abstract_context()
+    return None if mesh is None or mesh.explicit_axes else NamedSharding(mesh, P(*[None] * aval.ndim))
 
 
 def with_auto_axes(function: str, compute: Callable, operands: Sequence, out_sharding: Any) -> Any:
@@ -324,11 +329,6 @@ def _on_auto_axes(x: Any, mesh: Any, outer: Any) -> Any:
     entries = [joined_entry(*[a for a in axes_of(e) if a in kept]) for e in spec.partitions]
     spec = P(*entries, unreduced=spec.unreduced & kept, reduced=spec.reduced & kept)
     return reshard_p.bind(x, dst_sharding=NamedSharding(mesh, spec), concrete_mesh=None)
-
-
-def sharding_of_shape(shape: tuple[int, ...], *values: Any) -> Any:
-    """How the first of the values of this shape lies over Explicit axes that does; None if none does."""
-    return next((t._sharding for t in map(typeof, values) if t.shape == shape and t._sharding is not None), None)
 
 
 def named_sharding(function: str, sharding: Any) -> NamedSharding:

@@ -13,7 +13,7 @@ from minijax.ir.primitive import Linear1, Primitive, is_linear
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.partition.explicit import check_divides
 from minijax.primitives.elementwise import ORDERED, Compare, ge_p, le_p
-from minijax.primitives.families import NUMBER, check_kinds, scalar_like
+from minijax.primitives.families import NUMBER, check_kinds, scalar_like, zero_like
 from minijax.primitives.moving import axis_to_front
 from minijax.primitives.pairs import Pairs
 from minijax.primitives.reduce import Reduction, lowest, reduce_max_p, reduce_min_p
@@ -199,7 +199,7 @@ class ReduceWindowSum(ReduceWindow, Linear1):
             config.append((before, after, window_strides[i] - 1))
         window = dict(window_dimensions=window_dimensions, window_strides=base_dilation, base_dilation=ones)
         window |= dict(window_dilation=window_dilation, padding=((0, 0),) * aval.ndim)
-        return self.bind(pad(ct, scalar_like(ct, 0), config), **window)
+        return self.bind(pad(ct, zero_like(ct), config), **window)
 
 
 class ReduceWindowExtremum(ReduceWindow):

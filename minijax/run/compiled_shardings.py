@@ -50,7 +50,7 @@ def sharding_of_result(mesh: Any, hlo: Any, aval: Any) -> Sharding:
         return sharding
     split = aval._sharding if type(aval) is ShapedArray else None
     if split is None:
-        return sharding.update(spec=sharding.spec.padded(aval.ndim))
+        return sharding.update(spec=sharding.spec.padded(aval.ndim)) if mesh.auto_axes else sharding
     # XLA may have laid out otherwise what no constraint says.
     alike = _cut_over(mesh, split.spec, aval.ndim) == _cut_over(mesh, sharding.spec, aval.ndim)
     return sharding.update(spec=split.spec) if alike else sharding

@@ -77,11 +77,14 @@ def _sum(x: Any, y: Any) -> Any:
 
 
 def _of_type(ct: Any, aval: Aval) -> Any:
-    """A cotangent laid out as the type `aval` says. Raises ValueError where it is unreduced or reduced over others."""
+    """A cotangent laid out as the type `aval` says, where both know a mesh.
+
+    Raises ValueError where it is unreduced or reduced over others.
+    """
     have = typeof(ct)
     if type(have) is type(aval) is ShapedArray and have.manual_axis_type[1:] != aval.manual_axis_type[1:]:
         raise ValueError(f"Expected cotangent type {aval.str_short()} but got {have.str_short()}")
-    return resharded_as(ct, aval)
+    return ct if aval._sharding is None or have._sharding is None else resharded_as(ct, aval)
 
 
 def _transpose_eqn(eqn: JaxprEqn, env: dict, linear: set[Var], cts: dict[Var, Any]) -> None:
