@@ -40,7 +40,7 @@ from minijax.ir.types import (
     varying_axes,
 )
 from minijax.partition.meshes import P, abstract_context
-from minijax.partition.shardings import UNSPECIFIED
+from minijax.partition.shardings import UNSPECIFIED, unsharded
 from minijax.primitives import moving
 from minijax.primitives.convert import convert, convert_element_type_p
 from minijax.primitives.counting import broadcasted_iota
@@ -567,9 +567,11 @@ def _unraveled(example: Any, array: Any, axis: int, like: Any) -> Any:
         array = zeros_like_aval(ShapedArray(shape, aval.dtype, aval.weak_type))
     parts = split(array, [typeof(x).size for x in leaves], axis)
     shapes = [(*shape[:axis], *typeof(x).shape, *shape[axis + 1 :]) for x in leaves]
-    return treedef.unflatten(
-        [convert(moving.reshape_to(part, s), aval.dtype, aval.weak_type) for part, s in zip(parts, shapes, strict=True)]
-    )
+    parts = [moving.reshape_to(part, s) for part, s in zip(parts, shapes, strict=True)]
+    if any([typeof(part)._sharding is not None for part in parts]) and aval._sharding is None:
+        params = dict(new_dtype=aval.dtype, weak_type=aval.weak_type)  # whose results know no mesh either
+        parts = [convert_element_type_p.bind(x, **params, sharding=unsharded(typeof(x).ndim)) for x in parts]
+    return treedef.unflatten([convert(part, aval.dtype, aval.weak_type) for part in parts])
 
 
 def hessian(

@@ -52,7 +52,8 @@ def _select(conditions: tuple, choices: tuple) -> Any:
     default, *choices = promote_dtypes(default, *choices)
     shape = broadcast_shapes(*(typeof(v).shape for v in (*conditions, *choices, default)))
     # A leading test that is never true stands for the default: argmax finds it where no other is.
-    tests = promote_dtypes(*broadcast_together(shape, np.bool_(False), *conditions))
+    tested = broadcast_shapes(*(typeof(v).shape for v in conditions))
+    tests = promote_dtypes(*broadcast_together(tested, np.bool_(False), *conditions))
     tests = stack(tests)
     tests = lax.ne(tests, const_like(tests, 0)) if is_complex(tests) else cast(tests, np.dtype(bool))
     first = argmax(tests, 0, dtypes.default_int_dtype())

@@ -285,14 +285,14 @@ def _like(name: str, a: Any, fill: Any, dtype: Any, shape: Any, device: Any, out
         (a,) = arraylike(name, a)
     dtype = dtypes.requested_dtype(dtype, name)
     like = structural.typeof_like(a)
-    shape = like.shape if shape is None else _shape_of(shape)
+    shape, is_whole = (like.shape, True) if shape is None else (_shape_of(shape), False)
     requested = _requested(name, out_sharding, shape)
     if typeof(fill).ndim:
         requested = requested if _fits(name, typeof(fill).shape, shape) != typeof(fill).shape else None
         out = moving.broadcast_to_shape(convert(fill, dtype or like.dtype), shape, requested)
     else:
         is_traced = isinstance(a, Tracer) or not (state.is_eager() or isinstance(a, Array))
-        split = like._sharding if shape == like.shape and is_traced and device is None else None
+        split = like._sharding if is_whole and is_traced and device is None else None
         out = _constant(shape, fill, dtype or like.dtype, not dtype and like.weak_type, requested or split)
     if device is None and out_sharding is None:
         return placed_like(out, a)

@@ -498,8 +498,6 @@ mulhi_p = Elementwise("mulhi", "chlo.mulhi", INT)
 class Predicate(Elementwise):
     """An elementwise test: booleans, weak where all operands are."""
 
-    constrains = False
-
     def infer(self, *avals, **params):
         self.result_dtype(*avals, **params)
         shape = broadcast_shapes_of_op(self.name, *(a.shape for a in avals))
@@ -509,6 +507,7 @@ class Predicate(Elementwise):
 class Compare(Predicate):
     """A comparison; `direction` is StableHLO's."""
 
+    constrains = False
     moves_data = True
 
     def __init__(self, name: str, direction: str, accepts: Kinds):

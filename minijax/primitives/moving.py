@@ -14,7 +14,14 @@ from minijax.ir.trace import CompileTimeTrace, DynamicJaxprTracer, JaxprTrace
 from minijax.ir.types import ShapedArray, Typed, is_of_users_type, scalar_of, typeof
 from minijax.partition.explicit import entries_of, reshaped_entries
 from minijax.partition.meshes import axes_of
-from minijax.primitives.sharding import over_mesh, requested_sharding, sharding_of_ct, widened, with_out_sharding
+from minijax.primitives.sharding import (
+    over_mesh,
+    requested_sharding,
+    resharded_as,
+    sharding_of_ct,
+    widened,
+    with_out_sharding,
+)
 from minijax.run import transfer
 from minijax.run.array import Array
 
@@ -221,7 +228,7 @@ class ReduceSum(Linear1):
 
     def transposed(self, ct, aval, *, axes, out_sharding):
         if not axes:
-            return ct
+            return ct if aval._sharding is None or any(typeof(ct).sums) else resharded_as(ct, aval)
         if aval._sharding is not None or out_sharding is None or any(typeof(ct).sums):
             return broadcast_as(ct, aval, other_axes(aval.ndim, axes))
         whole = sharding_of_ct(aval)

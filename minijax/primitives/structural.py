@@ -367,6 +367,7 @@ class Stack(Joined):
 class Split(JointlyLinear):
     """Pieces of given sizes along an axis."""
 
+    constrains = False  # each piece is constrained as it is cut
     moves_data = True
     multiple_results = True
     name = "split"
@@ -381,11 +382,11 @@ class Split(JointlyLinear):
 
     def lower(self, e, ins, outs, x, *, sizes, axis):
         (have,) = ins
-        ends = [0, *accumulate(sizes)]
-        return [
-            e.slice(x, have, out, *_bounds_along(have.shape, axis, start, end))
-            for out, (start, end) in zip(outs, pairwise(ends), strict=True)
-        ]
+        names, ends = [], [0, *accumulate(sizes)]
+        for out, (start, end) in zip(outs, pairwise(ends), strict=True):
+            names.append(e.slice(x, have, out, *_bounds_along(have.shape, axis, start, end)))
+            names[-1:] = names[-1:] if e.explicit is None else e.constrained_by_type(names[-1:], [out])
+        return names
 
     def transposed(self, cts, x, *, sizes, axis):
         return [concatenate(cts, axis)]
@@ -664,11 +665,11 @@ def broadcast_together(shape: _Shape, *values: Any) -> Sequence:
 
 
 def _joint_sharding(shape: _Shape, types: Sequence[Any]) -> NamedSharding | None:
-    """How values lie that are broadcast to a shape; None if those that know a mesh have others and are not split."""
+    """How values lie that are broadcast to a shape; None if none is split and the first of that rank knows no mesh."""
     known = [t for t in types if t._sharding is not None]
     specs = [[None if n == 1 else e for n, e in zip(t.shape, t.entries, strict=True)] for t in known]
     entries = merged_entries("broadcast", [(*[None] * (len(shape) - len(s)), *s) for s in specs]) if known else ()
-    if not any(entries) and not any([t.shape == shape for t in known]):
+    if not any(entries) and next((t._sharding for t in types if t.ndim == len(shape)), None) is None:
         return None
     unreduced, reduced = (frozenset().union(*axes) for axes in zip(*[t.sums for t in known], strict=True))
     return typed_sharding(known[0]._sharding.mesh, entries, unreduced, reduced)
@@ -784,6 +785,8 @@ def full_like(
     aval = typeof_like(x)
     if typeof(fill_value).shape:
         raise TypeError(f"full_like: fill_value must be a scalar, got shape {typeof(fill_value).shape}.")
+    if shape is not None and aval._sharding is not None:
+        aval = aval.update(sharding=None)
     array = _filled(aval.shape if shape is None else shape, fill_value, dtype, aval, sharding)
     return array if sharding is not None else placed_like(array, x)
 

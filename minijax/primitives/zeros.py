@@ -10,6 +10,8 @@ from minijax.base.mask import Mask
 from minijax.ir.primitive import Axis, Folding, Primitive, fold_as, is_linear
 from minijax.ir.types import ShapedArray, Zero, scalar_of, typeof
 from minijax.partition.explicit import merged_entries, sums_of_terms
+from minijax.partition.meshes import explicit_meshes
+from minijax.partition.shardings import unsharded
 from minijax.primitives import moving
 from minijax.primitives.sharding import resharded_as
 from minijax.primitives.varying import cast_to
@@ -24,7 +26,10 @@ def zeros_like_aval(aval: ShapedArray) -> Any:
     if dtypes.is_extended(aval.dtype):
         zeros = moving.broadcast_to_shape(aval.dtype._rules.zero(aval.dtype), aval.shape)
         return resharded_as(made_varying(zeros, aval), aval)
-    zeros = moving.full(aval.shape, scalar_of(np.zeros((), aval.dtype), aval.dtype), aval.weak_type, aval._sharding)
+    over = aval._sharding
+    if over is None and aval.shape and explicit_meshes:
+        over = unsharded(aval.ndim)  # zeros of a value that knows no mesh know none, whichever is set
+    zeros = moving.full(aval.shape, scalar_of(np.zeros((), aval.dtype), aval.dtype), aval.weak_type, over)
     return resharded_as(made_varying(zeros, aval), aval)
 
 
