@@ -89,11 +89,13 @@ class Emitter(Index, Linalg, Collective):
     def constrained_by_type(self, names: Names, avals: Sequence[Any]) -> list[Name]:
         """Values, constrained to lie over Explicit axes as their types say, if those know a mesh."""
         return [
-            self.constrained(x, a, self.meshes.text_in_type(self.explicit, a))
-            if type(a) is ShapedArray and a._sharding is not None
-            else x
+            self.constrained(x, a, self.meshes.text_in_type(self.explicit, a)) if self.constrains_type(a) else x
             for x, a in zip(names, avals, strict=True)
         ]
+
+    def constrains_type(self, aval: Any) -> bool:
+        """Whether values of this type are constrained: they know a mesh, or no type does."""
+        return type(aval) is ShapedArray and (aval._sharding is not None or not self.explicit.explicit_axes)
 
     def with_whole_keys(self, names: Names, avals: Sequence[Any]) -> list[Name]:
         """Values, of which arrays of keys may lie in any way, but for the words of each that lie together."""

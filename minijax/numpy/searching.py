@@ -15,7 +15,7 @@ from minijax.ir.types import typeof
 from minijax.numpy import creation, shaping, subscripts, ufuncs
 from minijax.primitives import counting, dynamic_slice, elementwise as lax, moving, sort as lax_sort, structural
 from minijax.primitives.convert import convert
-from minijax.primitives.families import is_complex, scalar_like
+from minijax.primitives.families import full_of, is_complex, scalar_like
 from minijax.primitives.promote import arrays, is_inexact, is_unsigned, promote_dtypes
 from minijax.primitives.reduce import reduce_sum
 from minijax.primitives.sharding import over_mesh
@@ -149,11 +149,9 @@ def _prepared(x: Any) -> list:
         return [*_prepared(lax.real(x)), *_prepared(lax.imag(x))]
     if not is_inexact(x):
         return [x]
-    over, shape = typeof(x)._sharding, typeof(x).shape
-    scalar = lambda value: over_mesh(scalar_like(x, value), over)  # noqa: E731
-    filled = lambda value: moving.broadcast_to_shape(scalar(value), shape, over)  # noqa: E731
-    zeroed = lax.select(lax.eq(x, scalar(0)), filled(0), x)
-    return [lax.select(lax.ne(x, x), filled(np.nan), zeroed)]
+    zero = over_mesh(scalar_like(x, 0), typeof(x)._sharding)
+    zeroed = lax.select(lax.eq(x, zero), full_of(x), x)
+    return [lax.select(lax.ne(x, x), full_of(x, np.nan), zeroed)]
 
 
 def _precedes(left: list, right: list, or_equal: bool) -> Any:

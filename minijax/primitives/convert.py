@@ -183,6 +183,8 @@ class Copy(Linear1):
 class StopGradient(Copy):
     """The value, whose derivative counts as zero."""
 
+    constrains = False
+
     def at_once(self, x):
         return [x if type(x) in dtypes.PYTHON_SCALARS or isinstance(x, Array) else transfer.to_device(x)]
 

@@ -190,16 +190,17 @@ class SameShape(Primitive):
 
     def broadcast(self, e: Any, ins: Sequence, out: ShapedArray, operands: Sequence[str]) -> list[str]:
         """Operand names, broadcast to the result's shape."""
-        wide = [
-            x if a.shape == out.shape else e.broadcast_to(x, a, out.shape) for x, a in zip(operands, ins, strict=True)
-        ]
-        if e.explicit is None or out._sharding is None:
-            return wide
-        types = [out.update(dtype=a.dtype).sharded_over(e.explicit, out.entries, *a.sums) for a in ins]
-        return [
-            x if a.shape == out.shape and a._sharding == out._sharding else e.constrained_by_type([x], [t])[0]
-            for x, a, t in zip(wide, ins, types, strict=True)
-        ]
+        if e.explicit is None or not e.constrains_type(out):
+            pairs = zip(operands, ins, strict=True)
+            return [x if a.shape == out.shape else e.broadcast_to(x, a, out.shape) for x, a in pairs]
+        wide = []
+        for x, a in zip(operands, ins, strict=True):
+            x = x if a.shape == out.shape else e.broadcast_to(x, a, out.shape)
+            if a.shape != out.shape or a._sharding != out._sharding:
+                over = out.update(dtype=a.dtype).sharded_over(e.explicit, out.entries, *a.sums)
+                (x,) = e.constrained_by_type([x], [over])
+            wide.append(x)
+        return wide
 
     def batch(self, axis, operands, dims, **params):
         if len(operands) == 1:

@@ -1,7 +1,8 @@
 """Types of values over a mesh know it where they are split nowhere, too; constants in rules lie over it, as in jax."""
 
 import pytest
-from sides import numbers, same, same_errors
+from compare import normal
+from sides import numbers, same, same_errors, unwrapped
 
 pytestmark = pytest.mark.oracle
 
@@ -11,6 +12,7 @@ def placed(shape, *spec):
 
 
 GIVEN = {"v": placed((8,), "x"), "w": placed((8,)), "k": placed(()), "z": lambda s: numbers(8)}
+GIVEN["plain"] = lambda s: lambda f, *args: unwrapped(normal(s.jaxpr(f, *args)))
 SETTINGS = pytest.mark.parametrize("setting", ["explicit", ""])
 CONTEXTS = [("v", "explicit"), ("v", ""), ("w", "explicit"), ("w", "")]
 
@@ -64,6 +66,84 @@ def test_programs_of_what_all_devices_have(setting):
         jaxpr(lambda a: lax.scan(lambda c, b: (c + b, c), 0.0, a), w)
         jaxpr(jax.vmap(lambda b: lax.scan(lambda c, _: (c + b, None), 0.0, None, length=2)[0]), w)
         jaxpr(jax.shard_map(lambda a: jax.jvp(jnp.tanh, (a,), (a,)), mesh=explicit, in_specs=P('x'), out_specs=P('x')), v)
+        """,
+        setting=setting,
+        **GIVEN,
+    )
+
+
+MIXED = """
+        lax.cond(True, lambda x, y: x, lambda x, y: y, {a}, {b})
+        lax.while_loop(lambda c: False, lambda c: (c[1], c[0]), ({a}, {b}))
+        lax.scan(lambda c, x: (c + x, c), {b}, jnp.stack([{a}, {a}]))
+        lax.clamp({b}, {a}, {b})
+        jax.vjp(lambda u, v: u * v, {a}, {b})[1]({a})
+        jax.vjp(lambda u, v: u + v, {a}, {b})[1]({a})
+        jax.vjp(lambda u: u - {a}, {b})[1]({a})
+        jax.vjp(lambda u: u * {a}, k)[1]({a})
+        jax.vjp(lambda u: u / {a}, np.float32(2))[1]({a})
+        jax.jvp(lambda u: u + {a}, ({b},), ({b},))
+        jax.jvp(lambda u: u + {a}, (np.float32(2),), (np.float32(3),))
+        jax.grad(lambda u: jnp.concatenate([{a}, u]).sum())({b})
+        jax.grad(lambda u: jax.jit(lambda v: jnp.sin(v * {a}))(u).sum())({b})
+        jax.jvp(lambda u, v: jnp.concatenate([u, v]), ({a}, {b}), ({a}, {b}))
+        jnp.where({a} > 0, {b}, 0.0)
+        jnp.where({b} > 0, {a}, 0.0)
+        jnp.where(jnp.arange(8) > 3, {a}, -1e9)
+        jnp.select([{a} > 0, {b} > 0], [{a}, {a}], 0.0)
+        jnp.broadcast_arrays({a}, {b}, 1.0)
+        jax.grad(lambda u: jnp.where(u > 0.2, u, 0.0).sum() + (u * {b}).sum())({a})
+"""
+
+
+@SETTINGS
+def test_what_knows_no_mesh_beside_what_does(setting):
+    """Loops and branches take both for one type; a cotangent, or a tangent, is laid out where jax does it."""
+    lines = [line.strip() for line in MIXED.strip().splitlines()]
+    skipped = ("jnp.select", "lax.scan") if setting else ()
+    lines = [line for line in lines if not line.startswith(skipped)]
+    programs = [(line.format(a="a", b="b"), one, two) for line in lines for one, two in (("v", "z"), ("w", "z"))]
+    programs += [(line.format(a="b", b="a"), "v", "z") for line in lines if "clamp" in line or "cond" in line]
+    same("\n".join(f"plain(lambda a, b: {line}, {one}, {two})" for line, one, two in programs), setting, **GIVEN)
+
+
+@pytest.mark.parametrize("x, setting", [*CONTEXTS, ("z", "explicit")])
+def test_programs_of_one_value(x, setting):
+    programs = """
+        jax.hessian(lambda b: (b**3).sum())(a)
+        jax.jacrev(lambda b: b * b)(a)
+        jax.jacfwd(jnp.sin)(a)
+        jax.jacrev(lambda b: b.sum())(k)
+        jax.grad(lambda b: jnp.tile(b, (2, 1)).sum())(a[:, None].T)
+        jax.vmap(lambda b: jnp.repeat(b, 2))(jnp.stack([a[:, None]] * 2, 1))
+        jax.grad(lambda b: b.at[:, 0].set(1.0).sum())(a[:, None])
+        jax.grad(lambda b: lax.reduce_window(b, 0.0, lax.add, (1, 2), (1, 2), 'VALID').sum())(jnp.stack([a, a], 1))
+        jax.nn.one_hot(a.astype(int), 3)
+        jax.nn.hard_tanh(a)
+        jax.grad(lambda b: jnp.nanmean(b))(a)
+        jax.grad(lambda b: 0.0 + jnp.sum(b * 2))(a)
+        jax.vmap(jax.grad(lambda b: jnp.cumsum(b).sum() + 0.0))(jnp.stack([a, a], 1))
+        jax.grad(lambda b: b.reshape(8, 1).sum() + 0.0)(a)
+        jax.grad(lambda b: lax.cond(b.sum() > 0, lambda c: (c * b.sum()).sum(), lambda c: 0.0, b))(a)
+    """
+    lines = [f"plain(lambda a: {line.strip()}, {x})" for line in programs.strip().splitlines()]
+    same("\n".join(lines), setting=setting, **GIVEN)
+
+
+@SETTINGS
+def test_values_that_know_no_mesh_are_not_constrained(setting):
+    same(
+        """
+        text(lambda a: (jnp.sin(z), jnp.ones(3), lax.cumsum(z), a * 2), v)
+        text(lambda a: jnp.split(a[None] * 2, 1)[0], v)
+        text(lambda a: jnp.isfinite(a), v)
+        text(lambda a: lax.stop_gradient(a * 2) + a, v)
+        text(lambda a: lax.max(a, np.float32(0)) > 1, v)
+        text(lambda a: jnp.logaddexp(z, 0.0) + a, v)
+        jax.jit(lambda a: (jnp.sin(z), jnp.ones(3), lax.cumsum(z), a * 2))(v)
+        plain(lambda a: jnp.searchsorted(a, a[:3]), w)
+        jax.vjp(lambda q: v + q, z)[1](v)
+        jax.vjp(lambda q: q * z, v)[1](z)
         """,
         setting=setting,
         **GIVEN,
