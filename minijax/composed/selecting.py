@@ -12,9 +12,10 @@ from minijax.ir.types import typeof
 from minijax.primitives import elementwise as lax
 from minijax.primitives.convert import cast
 from minijax.primitives.families import const_like, is_complex
+from minijax.primitives.moving import broadcast_together
 from minijax.primitives.promote import arrays, check_arraylike, promote_dtypes
 from minijax.primitives.reduce import argmax
-from minijax.primitives.structural import broadcast_shapes, broadcast_together, stack
+from minijax.primitives.structural import broadcast_shapes, stack
 
 
 def where(condition: Any, x: Any, y: Any) -> Any:

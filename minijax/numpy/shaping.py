@@ -208,7 +208,7 @@ def broadcast_arrays(*args: Any) -> list:
     args = values("broadcast_arrays", *args)
     if not args:
         return []
-    return structural.broadcast_together(structural.broadcast_shapes(*[x.shape for x in args]), *args)
+    return moving.broadcast_together(structural.broadcast_shapes(*[x.shape for x in args]), *args)
 
 
 def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:

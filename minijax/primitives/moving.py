@@ -12,8 +12,9 @@ from minijax.ir import state
 from minijax.ir.primitive import Axis, Folding, Linear1, fold_as
 from minijax.ir.trace import CompileTimeTrace, DynamicJaxprTracer, JaxprTrace
 from minijax.ir.types import ShapedArray, Typed, is_of_users_type, scalar_of, typeof
-from minijax.partition.explicit import entries_of, reshaped_entries
-from minijax.partition.meshes import axes_of
+from minijax.partition.explicit import entries_of, merged_entries, reshaped_entries, typed_sharding
+from minijax.partition.meshes import axes_of, explicit_meshes
+from minijax.partition.shardings import NamedSharding
 from minijax.primitives.sharding import (
     over_mesh,
     requested_sharding,
@@ -341,6 +342,33 @@ def broadcast_to_shape(x: Any, shape: tuple[int, ...], sharding: Any = None) -> 
     if sharding is None:
         return broadcast_in_dim(x, shape, axes)
     return broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=axes, sharding=sharding)
+
+
+def broadcast_together(shape: tuple[int, ...], *values: Any) -> Sequence:
+    """The values broadcast to `shape`, that of some of them; if not of all, they lie over Explicit axes alike."""
+    types = list(map(typeof, values))
+    if all([t.shape == shape for t in types]):
+        return values
+    over = _joint_sharding(shape, types) if explicit_meshes else None
+    return [_broadcast_over(x, shape, over) for x in values]
+
+
+def _joint_sharding(shape: tuple[int, ...], types: Sequence[Any]) -> NamedSharding | None:
+    """How values lie that are broadcast to a shape; None if none is split and the first of that rank knows no mesh."""
+    known = [t for t in types if t._sharding is not None]
+    specs = [[None if n == 1 else e for n, e in zip(t.shape, t.entries, strict=True)] for t in known]
+    entries = merged_entries("broadcast", [(*[None] * (len(shape) - len(s)), *s) for s in specs]) if known else ()
+    if not any(entries) and next((t._sharding for t in types if t.ndim == len(shape)), None) is None:
+        return None
+    unreduced, reduced = (frozenset().union(*axes) for axes in zip(*[t.sums for t in known], strict=True))
+    return typed_sharding(known[0]._sharding.mesh, entries, unreduced, reduced)
+
+
+def _broadcast_over(x: Any, shape: tuple[int, ...], over: NamedSharding | None) -> Any:
+    have = typeof(x)
+    if have.shape == shape:
+        return x if over is None or any(have.sums) else resharded_as(x, have.update(sharding=over))
+    return broadcast_to_shape(x, shape, over)
 
 
 def broadcast_squeezed(x: Any, shape: tuple[int, ...], out_sharding: Any = None) -> Any:

@@ -15,22 +15,14 @@ from minijax.base.symbolic import max_dim
 from minijax.ir import state
 from minijax.ir.primitive import Folding, Linear1, Primitive, fold_as, is_linear
 from minijax.ir.types import ShapedArray, Zero, is_value, typeof, value_kinds
-from minijax.partition.explicit import (
-    check_divides,
-    common_layout,
-    entries_of,
-    merged_entries,
-    sharding_in_type,
-    typed_sharding,
-)
-from minijax.partition.meshes import explicit_meshes
+from minijax.partition.explicit import check_divides, common_layout, entries_of, sharding_in_type
 from minijax.partition.shardings import NamedSharding
 from minijax.primitives import moving
 from minijax.primitives.convert import convert
 from minijax.primitives.device import placed_like
 from minijax.primitives.elementwise import select, sub
 from minijax.primitives.families import check_same_dtypes, reduced_scalars, scalar_like
-from minijax.primitives.sharding import over_mesh, resharded_as, sharding_of_ct
+from minijax.primitives.sharding import over_mesh, sharding_of_ct
 from minijax.primitives.zeros import instantiate
 from minijax.run import transfer
 from minijax.run.array import Array
@@ -653,33 +645,6 @@ def broadcast_shapes(*shapes: Sequence[int]) -> _Shape:
     if any(len(column) > 1 for column in sizes):
         raise ValueError(f"Incompatible shapes for broadcasting: {shapes=}")
     return tuple(column.pop() for column in sizes)
-
-
-def broadcast_together(shape: _Shape, *values: Any) -> Sequence:
-    """The values broadcast to `shape`, that of some of them; if not of all, they lie over Explicit axes alike."""
-    types = list(map(typeof, values))
-    if all([t.shape == shape for t in types]):
-        return values
-    over = _joint_sharding(shape, types) if explicit_meshes else None
-    return [_broadcast_over(x, shape, over) for x in values]
-
-
-def _joint_sharding(shape: _Shape, types: Sequence[Any]) -> NamedSharding | None:
-    """How values lie that are broadcast to a shape; None if none is split and the first of that rank knows no mesh."""
-    known = [t for t in types if t._sharding is not None]
-    specs = [[None if n == 1 else e for n, e in zip(t.shape, t.entries, strict=True)] for t in known]
-    entries = merged_entries("broadcast", [(*[None] * (len(shape) - len(s)), *s) for s in specs]) if known else ()
-    if not any(entries) and next((t._sharding for t in types if t.ndim == len(shape)), None) is None:
-        return None
-    unreduced, reduced = (frozenset().union(*axes) for axes in zip(*[t.sums for t in known], strict=True))
-    return typed_sharding(known[0]._sharding.mesh, entries, unreduced, reduced)
-
-
-def _broadcast_over(x: Any, shape: _Shape, over: NamedSharding | None) -> Any:
-    have = typeof(x)
-    if have.shape == shape:
-        return x if over is None or any(have.sums) else resharded_as(x, have.update(sharding=over))
-    return moving.broadcast_to_shape(x, shape, over)
 
 
 def broadcast_like(arr: Any, like_arr: Any) -> Any:
