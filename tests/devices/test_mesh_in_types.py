@@ -155,6 +155,18 @@ def test_constraints_after_a_part_with_other_axes():
     same(f"text(lambda a: jnp.cos(jnp.sin(a) + {part}) * 3, v)", "explicit", **GIVEN)
     whole = part.replace("P('x')", "NS(explicit, P('x'))")
     same(f"text(lambda a: jnp.cos(jnp.sin(a) + {whole}) * 3, v)", **GIVEN)
+    same("text(lambda a: (under_auto(), jnp.sin(a) * 3), v)", under_auto=_under_auto, **GIVEN)
+
+
+def _under_auto(s):
+    """A function that computes, where the mesh that is set has Auto axes, what no other equation takes."""
+    auto = s.explicit.abstract_mesh.update_axis_types({"x": s.AxisType.Auto, "y": s.AxisType.Auto})
+
+    def call():
+        with s.jax.sharding.use_abstract_mesh(auto):
+            return s.lax.cumsum(s.jnp.arange(4.0) * 2)
+
+    return call
 
 
 def test_what_knows_no_mesh_lies_as_the_rest_does():
