@@ -39,7 +39,7 @@ from minijax.ir.types import (
     typeof,
     varying_axes,
 )
-from minijax.partition.meshes import P
+from minijax.partition.meshes import P, abstract_context
 from minijax.partition.shardings import UNSPECIFIED
 from minijax.primitives import moving
 from minijax.primitives.convert import convert, convert_element_type_p
@@ -529,7 +529,7 @@ def _basis(value: Any) -> Any:
         block = moving.reshape_to(block, (ndim, *typeof(x).shape))
         # With a sharding prescribed the conversion stays in the jaxpr, even where it changes nothing.
         over = typeof(x)._sharding
-        over = UNSPECIFIED if over is None else over.update(spec=P(None, *over.spec))
+        over = UNSPECIFIED if over is None or abstract_context() is None else over.update(spec=P(None, *over.spec))
         params = dict(new_dtype=typeof(x).dtype, weak_type=typeof(x).weak_type, sharding=over)
         parts.append(made_varying(convert_element_type_p.bind(block, **params), typeof(x)))
     return treedef.unflatten(parts)
@@ -567,9 +567,14 @@ def _unraveled(example: Any, array: Any, axis: int, like: Any) -> Any:
         array = zeros_like_aval(ShapedArray(shape, aval.dtype, aval.weak_type))
     parts = split(array, [typeof(x).size for x in leaves], axis)
     shapes = [(*shape[:axis], *typeof(x).shape, *shape[axis + 1 :]) for x in leaves]
-    return treedef.unflatten(
-        [convert(moving.reshape_to(part, s), aval.dtype, aval.weak_type) for part, s in zip(parts, shapes, strict=True)]
-    )
+    return treedef.unflatten([_converted(moving.reshape_to(x, s), aval) for x, s in zip(parts, shapes, strict=True)])
+
+
+def _converted(x: Any, aval: ShapedArray) -> Any:
+    if typeof(x)._sharding is None and aval._sharding is not None:
+        params = dict(new_dtype=aval.dtype, weak_type=aval.weak_type, sharding=UNSPECIFIED)
+        return convert_element_type_p.bind(x, **params)
+    return convert(x, aval.dtype, aval.weak_type)
 
 
 def hessian(

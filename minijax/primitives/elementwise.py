@@ -63,11 +63,19 @@ def _at(x: Any, value: Any, like: Any) -> Any:
 class Sub(LinearElementwise):
     """x - y."""
 
+    sums = Elementwise.sums  # unreduced parts are refused, as by the others below
+
     def __init__(self):
         super().__init__("sub", "subtract", NUMBER, lambda ct, x, y: ct, lambda ct, x, y: neg(ct))
 
     def alone(self, i, tangent, primals):
         return neg(tangent) if i else tangent
+
+
+class Neg(LinearElementwise):
+    """-x."""
+
+    sums = Elementwise.sums
 
 
 class Mul(Bilinear):
@@ -198,6 +206,8 @@ class Wave(Accurate):
 class IntegerPow(Elementwise):
     """x to a constant integer power `y`, by repeated squaring."""
 
+    sums = Primitive.sums
+
     def has_own_constants(self, params):
         return params["y"] < 0
 
@@ -321,7 +331,7 @@ class ReducePrecision(LinearElementwise):
 
 sub_p, mul_p = Sub(), Mul()
 add_p = LinearElementwise("add", "add", NUMBER, lambda ct, x, y: ct, lambda ct, x, y: ct)
-neg_p = LinearElementwise("neg", "negate", NUMBER, lambda ct, x: neg(ct))
+neg_p = Neg("neg", "negate", NUMBER, lambda ct, x: neg(ct))
 div_p = Bilinear(
     "div",
     "divide",
@@ -442,6 +452,8 @@ _PART = Kinds((np.float32, np.float64))
 
 class Conj(LinearElementwise):
     """The complex conjugate; a real number becomes complex."""
+
+    sums = Elementwise.sums
 
     def result_dtype(self, x, *, input_dtype):
         check_kinds(self.name, _PART | COMPLEX, x)

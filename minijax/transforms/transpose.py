@@ -81,7 +81,9 @@ def _of_type(ct: Any, aval: Aval) -> Any:
     have = typeof(ct)
     if type(have) is type(aval) is ShapedArray and have.manual_axis_type[1:] != aval.manual_axis_type[1:]:
         raise ValueError(f"Expected cotangent type {aval.str_short()} but got {have.str_short()}")
-    return resharded_as(ct, aval)
+    # One that lies on a single device meets the mesh with the values it is multiplied by.
+    is_apart = type(have) is ShapedArray and have._sharding is None and abstract_context() is None
+    return ct if is_apart else resharded_as(ct, aval)
 
 
 def _transpose_eqn(eqn: JaxprEqn, env: dict, linear: set[Var], cts: dict[Var, Any]) -> None:
