@@ -2,7 +2,7 @@
 
 import compare
 import pytest
-from sides import numbers, same, same_errors
+from sides import numbers, same, same_errors, side
 
 pytestmark = pytest.mark.oracle
 
@@ -232,3 +232,16 @@ def test_every_operation_takes_or_refuses_values_of_sums_as_in_jax(kind):
         return of
 
     same("\n".join(f"taken(lambda a: {line})" for line in OF_SUMS.strip().splitlines()), setting="explicit", taken=taken)
+
+
+def test_complex_parts_of_a_sum_are_refused_where_xla_would_end_the_process():
+    s = side("minijax")
+    x = s.jnp.ones((8, 4), s.jnp.complex64)
+    parts = s.P(unreduced={"x"})
+    with s.jax.set_mesh(s.explicit):
+        x = s.jax.reshard(x, s.P())
+        for call in (s.jax.reshard, s.jax.device_put, lambda y, spec: s.jax.jit(lambda z: s.jax.reshard(z, spec))(y)):
+            with pytest.raises(NotImplementedError, match="complex values unreduced"):
+                call(x, parts)
+        total = s.lax.reduce_sum(s.jax.reshard(x, s.P("x")), axes=(0,), out_sharding=s.P(None, unreduced={"x"}))
+        assert s.jax.reshard(total, s.P()).tolist() == [8] * 4
