@@ -63,19 +63,11 @@ def _at(x: Any, value: Any, like: Any) -> Any:
 class Sub(LinearElementwise):
     """x - y."""
 
-    sums = Elementwise.sums  # unreduced parts are refused, as by the others below
-
     def __init__(self):
         super().__init__("sub", "subtract", NUMBER, lambda ct, x, y: ct, lambda ct, x, y: neg(ct))
 
     def alone(self, i, tangent, primals):
         return neg(tangent) if i else tangent
-
-
-class Neg(LinearElementwise):
-    """-x."""
-
-    sums = Elementwise.sums
 
 
 class Mul(Bilinear):
@@ -331,7 +323,7 @@ class ReducePrecision(LinearElementwise):
 
 sub_p, mul_p = Sub(), Mul()
 add_p = LinearElementwise("add", "add", NUMBER, lambda ct, x, y: ct, lambda ct, x, y: ct)
-neg_p = Neg("neg", "negate", NUMBER, lambda ct, x: neg(ct))
+neg_p = LinearElementwise("neg", "negate", NUMBER, lambda ct, x: neg(ct))
 div_p = Bilinear(
     "div",
     "divide",
@@ -444,7 +436,7 @@ def _no_order_derivative():
 class Part(LinearElementwise):
     """The real or the imaginary part."""
 
-    result_dtype, sums = Abs.result_dtype, Elementwise.sums
+    result_dtype = Abs.result_dtype
 
 
 _PART = Kinds((np.float32, np.float64))
@@ -452,8 +444,6 @@ _PART = Kinds((np.float32, np.float64))
 
 class Conj(LinearElementwise):
     """The complex conjugate; a real number becomes complex."""
-
-    sums = Elementwise.sums
 
     def result_dtype(self, x, *, input_dtype):
         check_kinds(self.name, _PART | COMPLEX, x)
@@ -473,8 +463,6 @@ def _conj_transpose(ct, x, *, input_dtype):
 
 class MakeComplex(LinearElementwise):
     """The complex number with given parts."""
-
-    sums = Elementwise.sums  # unreduced parts are refused
 
     def result_dtype(self, x, y):
         check_kinds(self.name, _PART, x, y)

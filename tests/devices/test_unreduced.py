@@ -231,7 +231,9 @@ def test_every_operation_takes_or_refuses_values_of_sums_as_in_jax(kind):
         a = row((8, 8), **{kind: {"x"}})(s)
         return of
 
-    same("\n".join(f"taken(lambda a: {line})" for line in OF_SUMS.strip().splitlines()), setting="explicit", taken=taken)
+    same(
+        "\n".join(f"taken(lambda a: {line})" for line in OF_SUMS.strip().splitlines()), setting="explicit", taken=taken
+    )
 
 
 def test_complex_parts_of_a_sum_are_refused_where_xla_would_end_the_process():

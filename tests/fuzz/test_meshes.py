@@ -52,7 +52,11 @@ def check(program: meshes.Program) -> str:
     if ours.error or theirs.error:
         compare._same_raised(ours, theirs)
         return ""
-    if program.is_set and not PARTS_OF_COMPLEX.search(theirs.value[0]) and compare.sampled(str(program.seed), of="meshes"):
+    if (
+        program.is_set
+        and not PARTS_OF_COMPLEX.search(theirs.value[0])
+        and compare.sampled(str(program.seed), of="meshes")
+    ):
         same_values(program)
     if "custom_linear_solve" in theirs.value[0]:
         return "several jaxprs shown in one place"
