@@ -528,8 +528,8 @@ def _basis(value: Any) -> Any:
     for x, block in zip(leaves, split(identity, sizes, 1), strict=True):
         block = moving.reshape_to(block, (ndim, *typeof(x).shape))
         # With a sharding prescribed the conversion stays in the jaxpr, even where it changes nothing.
-        over = typeof(x)._sharding if abstract_context() is not None else None
-        over = UNSPECIFIED if over is None else over.update(spec=P(None, *over.spec))
+        over = typeof(x)._sharding
+        over = UNSPECIFIED if over is None or abstract_context() is None else over.update(spec=P(None, *over.spec))
         params = dict(new_dtype=typeof(x).dtype, weak_type=typeof(x).weak_type, sharding=over)
         parts.append(made_varying(convert_element_type_p.bind(block, **params), typeof(x)))
     return treedef.unflatten(parts)
@@ -567,11 +567,16 @@ def _unraveled(example: Any, array: Any, axis: int, like: Any) -> Any:
         array = zeros_like_aval(ShapedArray(shape, aval.dtype, aval.weak_type))
     parts = split(array, [typeof(x).size for x in leaves], axis)
     shapes = [(*shape[:axis], *typeof(x).shape, *shape[axis + 1 :]) for x in leaves]
-    parts = [moving.reshape_to(part, s) for part, s in zip(parts, shapes, strict=True)]
-    if any([typeof(part)._sharding is not None for part in parts]) and aval._sharding is None:
-        params = dict(new_dtype=aval.dtype, weak_type=aval.weak_type)  # whose results know no mesh either
-        parts = [convert_element_type_p.bind(x, **params, sharding=unsharded(typeof(x).ndim)) for x in parts]
-    return treedef.unflatten([convert(part, aval.dtype, aval.weak_type) for part in parts])
+    return treedef.unflatten([_converted(moving.reshape_to(x, s), aval) for x, s in zip(parts, shapes, strict=True)])
+
+
+def _converted(x: Any, aval: ShapedArray) -> Any:
+    """`x` with the dtype of `aval`; an equation says so even of the same dtype where one of them alone knows a mesh."""
+    have = typeof(x)
+    if (have._sharding is None) == (aval._sharding is None):
+        return convert(x, aval.dtype, aval.weak_type)
+    over = UNSPECIFIED if have._sharding is None else unsharded(have.ndim)
+    return convert_element_type_p.bind(x, new_dtype=aval.dtype, weak_type=aval.weak_type, sharding=over)
 
 
 def hessian(

@@ -99,9 +99,17 @@ def _defined(primitive: Any, ins: tuple, params: tuple) -> ClosedJaxpr:
     wide = config.enable_x64(primitive.counts or config.enable_x64.value)
     with state.set_current_trace(None), wide, config.numpy_dtype_promotion("standard"):
         fun = primitive.definition(*ins, **dict(params))
-        avals = [physical(a) for a in ins]
+        avals = [_words_of(a) for a in ins]
         jaxpr, consts = trace_to_jaxpr(lambda *xs: [fun(*xs)], avals, DebugInfo("jit", primitive.name))
     return ClosedJaxpr(jaxpr, consts)
+
+
+def _words_of(keys: ShapedArray) -> ShapedArray:
+    """The type of the words of keys, which lie as the keys do."""
+    words = physical(keys)
+    if keys._sharding is None or words is keys:
+        return words
+    return words.sharded_over(keys._sharding.mesh, (*keys.entries, *[None] * (words.ndim - keys.ndim)), *keys.sums)
 
 
 def _over(fun: Callable, shape: Sequence[int], dims: Sequence[int | None]) -> Callable:
@@ -114,6 +122,10 @@ class KeyOperation(ZeroJvp):
     """An operation of a generator, lowered by tracing the generator's function."""
 
     counts = True
+
+    def shard(self, mesh, avals, outs, **params):
+        """The axes of keys, or of seeds, lead; those of an element's words and of what is drawn are whole."""
+        return [(*avals[0].entries[: out.ndim], *[None] * (out.ndim - avals[0].ndim)) for out in outs]
 
     def definition(self, *avals: ShapedArray, **params: Any) -> Callable:
         """The function from the operands' words to the words, or bits, of the result."""
@@ -152,6 +164,11 @@ class RandomWrap(Words):
     """Keys from their words."""
 
     name = "random_wrap"
+
+    def shard(self, mesh, avals, outs, *, impl):
+        if any(avals[0].entries[outs[0].ndim :]):
+            raise AssertionError(f"random_wrap: the words of a key are to be replicated, but lie as {avals[0].text}")
+        return super().shard(mesh, avals, outs)
 
     def infer(self, words, *, impl):
         check_words(words, impl)
@@ -219,6 +236,7 @@ class Drawn(KeyOperation):
 class RandomBits(Drawn):
     """Uniform bits, an array of `shape` for each key."""
 
+    lies_over_set_mesh = True
     name = "random_bits"
 
     def infer(self, keys, *, bit_width, shape):
@@ -246,8 +264,9 @@ class RandomSplit(Drawn):
 class RandomFoldIn(KeyOperation):
     """New keys from keys and integers."""
 
+    lies_over_set_mesh = True
     name = "random_fold_in"
-    batch = SameShape.batch
+    batch, shard = SameShape.batch, SameShape.shard
 
     def infer(self, keys, data):
         return [ShapedArray(broadcast_shapes_of_op(self.name, keys.shape, data.shape), keys.dtype)]

@@ -44,6 +44,9 @@ class DevicePut(Primitive):
     def infer(self, *avals, devices, srcs, copy_semantics):
         return [_placed_type(a, d) for a, d in zip(avals, devices, strict=True)]
 
+    def manual_type(self, avals, params):
+        return None
+
     def shardings(self, params):
         return [d for d in params["devices"] if isinstance(d, Sharding | MemorySpace)]
 

@@ -198,6 +198,8 @@ class Wave(Accurate):
 class IntegerPow(Elementwise):
     """x to a constant integer power `y`, by repeated squaring."""
 
+    sums = Primitive.sums
+
     def has_own_constants(self, params):
         return params["y"] < 0
 
@@ -434,7 +436,7 @@ def _no_order_derivative():
 class Part(LinearElementwise):
     """The real or the imaginary part."""
 
-    result_dtype, sums = Abs.result_dtype, Elementwise.sums
+    result_dtype = Abs.result_dtype
 
 
 _PART = Kinds((np.float32, np.float64))
@@ -461,8 +463,6 @@ def _conj_transpose(ct, x, *, input_dtype):
 
 class MakeComplex(LinearElementwise):
     """The complex number with given parts."""
-
-    sums = Elementwise.sums  # unreduced parts are refused
 
     def result_dtype(self, x, y):
         check_kinds(self.name, _PART, x, y)

@@ -269,6 +269,12 @@ class RngUniform(Primitive):
             raise ValueError(f"rng_uniform: the bounds must be scalars, got shapes {a.shape} and {b.shape}.")
         return [ShapedArray(shape, a.dtype, a.weak_type and b.weak_type)]
 
+    def shard(self, mesh, avals, outs, *, shape):
+        return [(None,) * len(shape)]
+
+    def sums(self, avals, params):
+        return avals[0].sums
+
     def lower(self, e, ins, outs, a, b, *, shape):
         # For other dtypes XLA ends the process.
         if (

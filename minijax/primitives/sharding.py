@@ -15,6 +15,7 @@ from minijax.partition.meshes import UNCONSTRAINED, AbstractMesh, AxisType, Mesh
 from minijax.partition.shardings import DuplicateSpecError, NamedSharding, Sharding, check_fits, unsharded
 from minijax.run import transfer
 from minijax.run.array import ArrayImpl
+from minijax.run.reshard import check_parts
 
 
 class ShardingConstraint(Linear1):
@@ -74,6 +75,7 @@ class Reshard(Linear1):
         mesh = constraining(dst_sharding.mesh)
         if e.num_partitions == 1 or mesh is None or (e.manual is not None and e.explicit is None):
             return [x]
+        check_parts(ins[0], outs[0])
         return [e.constrained(x, ins[0], e.meshes.text_in_type(mesh, outs[0]))]
 
     def transposed(self, ct, aval, *, dst_sharding, concrete_mesh, src_mesh=None):

@@ -15,7 +15,7 @@ from minijax.base.symbolic import max_dim
 from minijax.ir import state
 from minijax.ir.primitive import Folding, Linear1, Primitive, fold_as, is_linear
 from minijax.ir.types import ShapedArray, Zero, is_value, typeof, value_kinds
-from minijax.partition.explicit import check_divides, common_layout, entries_of, sharding_in_type
+from minijax.partition.explicit import check_divides, common_layout, entries_of, merged_sums, sharding_in_type
 from minijax.partition.shardings import NamedSharding
 from minijax.primitives import moving
 from minijax.primitives.convert import convert
@@ -100,7 +100,7 @@ class SliceAt(Primitive):
         return [check_divides("slicing" if self.name == "slice" else self.name, mesh, avals[0], outs[0].shape)]
 
     def sums(self, avals, params):
-        return avals[0].sums
+        return merged_sums(self.name, avals[:1])
 
     def lower(self, e, ins, outs, x, *starts, slice_sizes):
         if not starts:
@@ -433,6 +433,7 @@ class Rev(Linear1):
 
     moves_data = True
     name = "rev"
+    sums = Primitive.sums
 
     def infer(self, x, *, dimensions):
         if len(set(dimensions)) != len(dimensions):

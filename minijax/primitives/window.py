@@ -174,6 +174,7 @@ class ReduceWindowSum(ReduceWindow, Linear1):
     """The sum of each window."""
 
     name = "reduce_window_sum"
+    sums = Primitive.sums
 
     def infer(self, x, **window):
         if not NUMBER.accepts(x.dtype):

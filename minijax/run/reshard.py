@@ -149,8 +149,18 @@ def laid_out(raw: Any, old: Signature, new: Signature) -> Any:
     return _resharder(old, new)(raw)
 
 
+def check_parts(have: ShapedArray, want: ShapedArray) -> None:
+    """Raises NotImplementedError where complex numbers would become parts of a sum, where XLA ends the process."""
+    if dtypes.is_complex(want.dtype) and not want.sums[0] <= have.sums[0]:
+        raise NotImplementedError(
+            f"reshard: XLA cannot make complex values unreduced, as {have.text} to {want.text}; their real and "
+            "imaginary parts can be"
+        )
+
+
 @cache(maxsize=1024)
 def _resharder(old: Signature, new: Signature) -> Callable[[Any], Any]:
+    check_parts(old.aval, new.aval)
     v, devices = Var(old.aval), new.sharding._device_assignment
     laid: dict[str, Any] = dict(arg_attrs=layout_attributes([old.layout]), result_attrs=layout_attributes([new.layout]))
     if len(devices) > 1:

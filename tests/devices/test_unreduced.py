@@ -2,7 +2,7 @@
 
 import compare
 import pytest
-from sides import numbers, same, same_errors
+from sides import numbers, same, same_errors, side
 
 pytestmark = pytest.mark.oracle
 
@@ -148,3 +148,102 @@ def test_donated_arguments_may_lie_over_explicit_axes():
         """,
         setting="explicit",
     )
+
+
+def row(shape, *entries, **axes):
+    return lambda s: s.jax.reshard(s.jnp.ones(shape, s.jnp.float32), s.P(*entries, **axes))
+
+
+# What takes a value whose type says {R:x} or {U:x}, `a`. The oracle fails in other operations where it iterates over
+# the spec: `gather`, `scatter`, `sort`, `reshape` without a request, most reductions.
+OF_SUMS = """
+lax.abs(a)
+lax.neg(a)
+lax.sin(a)
+lax.sign(a)
+lax.exp(a)
+lax.is_finite(a)
+lax.convert_element_type(a, jnp.bfloat16)
+lax.bitcast_convert_type(a, jnp.int32)
+lax.integer_pow(a, 2)
+lax.reduce_precision(a, 5, 10)
+lax.complex(a, a)
+lax.real(lax.convert_element_type(a, jnp.complex64))
+lax.conj(a)
+lax.add(a, a)
+lax.sub(a, a)
+lax.mul(a, a)
+lax.div(a, a)
+lax.rem(a, a)
+lax.max(a, a)
+lax.pow(a, a)
+lax.pow(a, 2)
+lax.atan2(a, a)
+lax.eq(a, a)
+lax.clamp(a, a, a)
+lax.clamp(0.0, a, 1.0)
+lax.select(True, a, a)
+lax.select(a > 0, a, a)
+lax.broadcast_in_dim(a, (2, 8, 8), (1, 2))
+lax.expand_dims(a, (0,))
+lax.squeeze(lax.expand_dims(a, (0,)), (0,))
+lax.transpose(a, (1, 0))
+lax.rev(a, (0,))
+lax.pad(a, 0.0, [(1, 1, 0), (0, 0, 0)])
+lax.concatenate([a, a], 0)
+lax.split(a, (4, 4), 0)
+lax.slice(a, (0, 0), (4, 8))
+lax.dynamic_slice(a, (0, 0), (4, 8))
+lax.dynamic_update_slice(a, a, (0, 0))
+lax.reduce_sum(a, (0,))
+lax.reduce_window(a, 0.0, lax.add, (2, 2), (1, 1), 'SAME')
+lax.dot_general(a, a, (((1,), (0,)), ((), ())))
+lax.fft(lax.convert_element_type(a, jnp.complex64), 'fft', (8,))
+lax.igamma(a, a)
+lax.erf_inv(a)
+lax.square(a)
+lax.stop_gradient(a)
+lax.optimization_barrier(a)
+lax.rng_uniform(jnp.sum(a), jnp.sum(a), (4,))
+lax.map(lambda x: x + x, a)
+lax.scan(lambda c, x: (c + x, x), lax.reduce_sum(a, (0,)), a)
+lax.fori_loop(0, 2, lambda i, x: x + x, a)
+lax.cond(True, lambda x: x, lambda x: x + x, a)
+lax.full_like(a, 1.0)
+jax.jit(lambda x: x + x)(a)
+jax.checkpoint(lambda x: x + x)(a)
+jnp.mean(a)
+jnp.stack([a, a])
+jax.device_put(a, P())
+"""
+
+
+@pytest.mark.parametrize("kind", ["reduced", "unreduced"])
+def test_every_operation_takes_or_refuses_values_of_sums_as_in_jax(kind):
+    """The type of the result, or the error's class, with the operation that has no rule."""
+
+    def taken(s):
+        def of(function):
+            got = compare.outcome(lambda: str(s.jax.make_jaxpr(function)(a).out_avals))
+            refused = str(got.error)[: str(got.error).find(" is not implemented")]
+            return got.value or (type(got.error).__name__, refused if "rule for" in refused else "")
+
+        a = row((8, 8), **{kind: {"x"}})(s)
+        return of
+
+    same(
+        "\n".join(f"taken(lambda a: {line})" for line in OF_SUMS.strip().splitlines()), setting="explicit", taken=taken
+    )
+
+
+def test_complex_parts_of_a_sum_are_refused_where_xla_would_end_the_process():
+    s = side("minijax")
+    x = s.jnp.ones((8, 4), s.jnp.complex64)
+    parts = s.P(unreduced={"x"})
+    with s.jax.set_mesh(s.explicit):
+        x = s.jax.reshard(x, s.P())
+        for call in (s.jax.reshard, s.jax.device_put, lambda y, spec: s.jax.jit(lambda z: s.jax.reshard(z, spec))(y)):
+            with pytest.raises(NotImplementedError, match="complex values unreduced"):
+                call(x, parts)
+        total = s.lax.reduce_sum(s.jax.reshard(x, s.P("x")), axes=(0,), out_sharding=s.P(None, unreduced={"x"}))
+        assert s.jax.reshard(total, s.P()).tolist() == [8] * 4
