@@ -124,6 +124,10 @@ class KeyOperation(ZeroJvp):
         closed = _defined(self, ins, tuple(params.items()))
         return e.inlined(closed.jaxpr, e.constants(closed), operands)
 
+    def shard(self, mesh, avals, outs, **params):
+        (out,), entries = outs, avals[0].entries
+        return [(*entries[: out.ndim], *[None] * (out.ndim - len(entries)))]
+
     def batch(self, axis, operands, dims, **params):
         return self.bind_all(operands, params), [dims[0]]
 
@@ -247,7 +251,7 @@ class RandomFoldIn(KeyOperation):
     """New keys from keys and integers."""
 
     name = "random_fold_in"
-    batch = SameShape.batch
+    batch, shard = SameShape.batch, SameShape.shard
 
     def infer(self, keys, data):
         return [ShapedArray(broadcast_shapes_of_op(self.name, keys.shape, data.shape), keys.dtype)]

@@ -7,6 +7,8 @@ from minijax.base import dtypes
 from minijax.base.naming import known_as
 from minijax.ir import types
 from minijax.ir.types import ShapedArray
+from minijax.partition.meshes import PartitionSpec
+from minijax.partition.shardings import NamedSharding
 from minijax.run.array import ArrayImpl, ExtendedArray, extended_arrays, refuse_numbers, signature
 
 
@@ -73,7 +75,10 @@ def key_array(impl: Any, words: ArrayImpl) -> PRNGKeyArray:
     """The keys of a generator whose words these are, in the same memory."""
     sig, suffix = words._sig, len(impl.key_shape)
     aval = ShapedArray(sig.shape[: len(sig.shape) - suffix], dtypes.KeyType(impl))
-    return PRNGKeyArray(words._raw, signature(aval, sig.sharding, sig.committed))
+    sharding = sig.sharding
+    if isinstance(sharding, NamedSharding) and len(sharding.spec) > aval.ndim:
+        sharding = sharding.update(spec=PartitionSpec(*sharding.spec[: aval.ndim]))
+    return PRNGKeyArray(words._raw, signature(aval, sharding, sig.committed))
 
 
 extended_arrays[dtypes.prng_key] = PRNGKeyArray

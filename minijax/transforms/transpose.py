@@ -81,6 +81,8 @@ def _of_type(ct: Any, aval: Aval) -> Any:
     have = typeof(ct)
     if type(have) is type(aval) is ShapedArray and have.manual_axis_type[1:] != aval.manual_axis_type[1:]:
         raise ValueError(f"Expected cotangent type {aval.str_short()} but got {have.str_short()}")
+    if abstract_context() is None and state.is_eager() and getattr(have, "_sharding", None) is None:
+        return ct  # no devices are known to move it to, and what it meets takes it as it is
     return resharded_as(ct, aval)
 
 
