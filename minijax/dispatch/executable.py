@@ -156,12 +156,12 @@ class Executable:
         if donates_shards or not self.takes(operands):
             of_results = finish or operator.itemgetter(0)
             return lambda operands: of_results(self(operands))
-        if self.hidden or self.has_effects or watch.is_on():
-            run, hidden, raws_of = self._run, self.hidden, launch.raws_at(self.used, len(operands))
-            of_results = finish or operator.itemgetter(0)
-            call = lambda operands: of_results(run(raws_of(operands) + hidden))  # noqa: E731
+        raws_of = launch.raws_at(self.used, len(operands), self.hidden)
+        if self.has_effects or watch.is_on():
+            run, of_results = self._run, finish or operator.itemgetter(0)
+            call = lambda operands: of_results(run(raws_of(operands)))  # noqa: E731
         else:
-            call = launch.bind_call(self.loaded, self._signatures, self.used, len(operands), finish)
+            call = launch.bind_call(self.loaded, self._signatures, raws_of, finish)
         return self._donating(call) if self.aliased else call
 
     def tree_caller(self, operands: Sequence[ArrayImpl], out_tree: Any) -> Callable[[Sequence], Any]:

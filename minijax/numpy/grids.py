@@ -114,6 +114,18 @@ def unravel_index(indices: Any, shape: Any) -> tuple:
     return tuple(where(above, n - 1, where(below, 0, i)) for i, n in pairs)
 
 
+def _within(index: Any, size: int, mode: str) -> Any:
+    """Indices along an axis of this size, as `mode` wants those that lie outside."""
+    if mode == "raise":
+        known = concrete(index, "ravel_multi_index", "multi_index, with mode='raise'")
+        if np.any((known < 0) | (known >= size)):
+            raise ValueError("ravel_multi_index: invalid entry in coordinates array")
+        return index
+    if mode == "clip":
+        return ufuncs.clip(index, 0, size - 1)
+    return ufuncs.remainder(index, size) if mode == "wrap" else index
+
+
 def ravel_multi_index(
     multi_index: Sequence, dims: Sequence[int], mode: str = "raise", order: str = "C", *, dtype: Any = None
 ) -> Any:
@@ -130,17 +142,9 @@ def ravel_multi_index(
         raise ValueError(f"ravel_multi_index: {dtype=} not large enough to hold flattened index for {dims=}")
     if not all(dtypes.issubdtype(typeof(i).dtype, np.integer) for i in places):
         raise TypeError("ravel_multi_index: only int indices permitted")
-    if mode == "raise":
-        for i, n in zip(places, sizes, strict=True):
-            known = concrete(i, "ravel_multi_index", "multi_index, with mode='raise'")
-            if np.any((known < 0) | (known >= n)):
-                raise ValueError("ravel_multi_index: invalid entry in coordinates array")
-    elif mode == "clip":
-        places = [ufuncs.clip(i, 0, n - 1) for i, n in zip(places, sizes, strict=True)]
-    elif mode == "wrap":
-        places = [ufuncs.remainder(i, n) for i, n in zip(places, sizes, strict=True)]
-    elif mode != "ignore":
+    if mode not in ("raise", "clip", "wrap", "ignore"):
         raise ValueError(f"ravel_multi_index: invalid {mode=}. Expected 'raise', 'wrap', 'clip', or 'ignore'.")
+    places = [_within(i, n, mode) for i, n in zip(places, sizes, strict=True)]
     if order not in ("C", "F"):
         raise ValueError(f"ravel_multi_index: invalid {order=}. Expected 'C' or 'F'")
     flat = dtype.type(0)

@@ -184,6 +184,26 @@ def _rows(m: Any, rowvar: bool, is_vector: bool) -> Any:
     return rows if rowvar or is_vector else shaping.transpose(rows)
 
 
+def _sample_weights(fweights: Any, aweights: Any, count: int) -> tuple[Any, Any]:
+    """The weight of each of so many samples and the reliability in it; None where there is none."""
+    w = None
+    if fweights is not None:
+        if not dtypes.issubdtype(typeof(fweights).dtype, np.integer):
+            raise TypeError("cov: fweights must be integer.")
+        w = _weights("fweights", fweights, count)
+    if aweights is None:
+        return w, None
+    aweights = _weights("aweights", aweights, count)
+    return aweights if w is None else w * aweights, aweights
+
+
+def _degrees_of_freedom(total: Any, ddof: int, w: Any, aweights: Any) -> Any:
+    """What a sum of squares weighted by `w` is divided by."""
+    if ddof == 0:
+        return total
+    return total - (ddof if aweights is None else ddof * reductions.sum(w * aweights) / total)
+
+
 @jitted("cov", static=("rowvar", "bias", "ddof", "dtype"))
 def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None,
         fweights: Any = None, aweights: Any = None, dtype: Any = None) -> Any:  # fmt: skip
@@ -205,24 +225,9 @@ def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: in
     if not count:
         return full((x.shape[0],) * 2 if x.shape[0] > 1 else (), np.nan, x.dtype)
     ddof = (0 if bias else 1) if ddof is None else ddof
-    w = None
-    if fweights is not None:
-        if not dtypes.issubdtype(typeof(fweights).dtype, np.integer):
-            raise TypeError("cov: fweights must be integer.")
-        w = _weights("fweights", fweights, count)
-    if aweights is not None:
-        aweights = _weights("aweights", aweights, count)
-        w = aweights if w is None else w * aweights
+    w, aweights = _sample_weights(fweights, aweights, count)
     mean, total = reductions.average(x, axis=1, weights=w, returned=True)
-    total = total[0]
-    if w is None:
-        norm = count - ddof
-    elif ddof == 0:
-        norm = total
-    elif aweights is None:
-        norm = total - ddof
-    else:
-        norm = total - ddof * reductions.sum(w * aweights) / total
+    norm = count - ddof if w is None else _degrees_of_freedom(total[0], ddof, w, aweights)
     x = x - mean[:, None]
     other = x if w is None else x * broadcast_to_rank(w, 2)
     return shaping.squeeze(products.dot(x, ufuncs.conjugate(shaping.transpose(other))) / norm)

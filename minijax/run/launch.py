@@ -144,14 +144,14 @@ def bind(
 
 
 def bind_call(
-    loaded: Loaded, signatures: Sequence[Signature], places: Sequence[int], count: int, finish: Callable | None
+    loaded: Loaded, signatures: Sequence[Signature], raws_of: Callable[[Sequence], list], finish: Callable | None
 ) -> Callable[[Sequence], Any]:
-    """A function of `count` arrays that runs a program on those at `places`; `finish` gets the results.
+    """A function of arrays that runs a program on what `raws_of` gives for them; `finish` gets the results.
 
     Without `finish` there is one result, which is given.
     """
     execute, handlers, checks = _executor(loaded), [result_handler(sig) for sig in signatures], _checks(loaded)
-    raws_of, wrap, sig = raws_at(places, count), _wrapper(signatures), signatures[0] if signatures else None
+    wrap, sig = _wrapper(signatures), signatures[0] if signatures else None
 
     # One array in and one out is most of what eager programs do: to call a function takes 1 % of such a call.
     def of_one(arrays):
@@ -189,11 +189,22 @@ def bind_call(
 
     if finish is not None:
         return to_several
-    return of_one if tuple(places) == (0,) else to_one
+    return of_one if raws_of is _raws_of_first else to_one
 
 
-def raws_at(places: Sequence[int], count: int) -> Callable[[Sequence], list]:
-    """A function of `count` arrays that gives the raw arrays of those at `places`."""
+def _raws_of_first(arrays):
+    return [arrays[0]._raw]
+
+
+def raws_at(places: Sequence[int], count: int, hidden: Sequence = ()) -> Callable[[Sequence], list]:
+    """A function of `count` arrays that gives the raw arrays of those at `places`, and the `hidden` ones after them."""
+    if hidden and len(places) == 1:
+        (i,) = places
+        return lambda arrays: [arrays[i]._raw, *hidden]
+    if hidden:
+        return lambda arrays: [*[arrays[i]._raw for i in places], *hidden]
+    if tuple(places) == (0,):
+        return _raws_of_first
     if len(places) == 1:
         (i,) = places
         return lambda arrays: [arrays[i]._raw]
@@ -226,14 +237,15 @@ class Borrowed(Loaded):
 class _Switch:
     """jaxlib's executable of one of two programs, the second while a profile is recorded."""
 
-    __slots__ = ("_shared", "_own")
+    __slots__ = ("_shared", "_own", "_execute")
 
     def __init__(self, shared: Loaded, own: Callable[[], Loaded]):
         self._shared, self._own = shared, own
+        self._execute = shared.executable.execute_sharded
 
-    def execute_sharded(self, *args: Any, **kwargs: Any) -> Any:
-        loaded = self._own() if is_watching() else self._shared
-        return loaded.executable.execute_sharded(*args, **kwargs)
+    def execute_sharded(self, raws: Sequence, with_tokens: bool = False) -> Any:
+        execute = self._own().executable.execute_sharded if is_watching() else self._execute
+        return execute(raws, with_tokens)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._shared.executable, name)
