@@ -31,7 +31,7 @@ def read(x: Any, operands: Sequence, index: Index, options: Options, steps_gathe
     if index.is_whole():
         return _with_axes_of(x if isinstance(x, Array) else array_of(x), index)
     on_axes = index.on_axes()
-    has_steps = any(keeps_axis(e) and abs(e.step) != 1 for _, e in on_axes)
+    has_steps = any(keeps_axis(e) and e.step not in (1, -1) for _, e in on_axes)
     if gathers or index.has_arrays() or steps_gather and has_steps:
         return _gathered(x, operands, index, options)
     if not all(map(is_int, index.shape)):

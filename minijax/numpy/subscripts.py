@@ -179,7 +179,7 @@ def _as_operands(index: Index, options: Options, first: int, ints: int) -> tuple
     slices; the sizes of the ints' axes, and the starts. None for an int out of bounds.
     """
     on_axes = index.on_axes()
-    slides = all(abs(e.step) == 1 if type(e) is Span else type(e) is int or not e.shape for _, e in on_axes)
+    slides = all(e.step in (1, -1) if type(e) is Span else type(e) is int or not e.shape for _, e in on_axes)
     sizes: list[int] = []
     starts: list[int] = []
 

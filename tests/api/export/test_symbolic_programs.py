@@ -13,7 +13,7 @@ import pytest
 PROGRAMS = {
     "a": """
         jnp.cumsum(x); jnp.sort(x), jnp.argsort(x); jnp.argmax(x); jnp.pad(x, 1); jnp.flip(x); jnp.roll(x, 1)
-        x[1:], x[:-1], x[::2], x[-1:], x[:3]; x[::-1]; x[0], x[-1]; x[jnp.array([0, -1])]; x[jnp.arange(x.shape[0])]
+        x[1:], x[:-1], x[::2], x[-1:], x[:3]; x[::-1]; x[0], x[-1]; x[:: x.shape[0]], x[0 : a : a]; x[a : None : -a]; x[jnp.array([0, -1])]; x[jnp.arange(x.shape[0])]
         x.at[0].set(7.0), x.at[1:].add(1.0); x * x.shape[0] + x.size, x.astype("int8") * x.shape[0]; jnp.arange(x.shape[0]), jnp.arange(2, 2 * x.shape[0])
         jnp.eye(x.shape[0]); jnp.outer(x, x); jnp.array([x.shape[0], 2]); jnp.linspace(0.0, 1.0, x.shape[0] + 1)
         jnp.mean(x), jnp.var(x), jnp.std(x); jnp.median(x); lax.fori_loop(0, x.shape[0], lambda i, c: c + x[i], 0.0)
