@@ -269,10 +269,15 @@ def _accumulated(ct: Any, ref: Any) -> Any:
     return GradRef()
 
 
+def _lie_otherwise(a: ShapedArray, b: ShapedArray) -> bool:
+    """Whether both types say how values lie over Explicit axes, and not the same."""
+    return a._sharding is not None and b._sharding is not None and a.entries != b.entries
+
+
 def _is_alike(a: Any, b: Any) -> bool:
     if a.is_high or b.is_high:
         return a == b
-    if type(a) is type(b) is ShapedArray and a.sums != b.sums:
+    if type(a) is type(b) is ShapedArray and (a.sums != b.sums or _lie_otherwise(a, b)):
         return False
     return (a.shape, a.dtype, space_of(a), varying_axes(a)) == (b.shape, b.dtype, space_of(b), varying_axes(b))
 

@@ -37,6 +37,8 @@ def make_mesh(
             f"`axis_shapes` passed to `make_mesh` should be a sequence of ints, got {axis_shapes!r}"
         ) from None
     devices_there = client.devices() if devices is None else list(devices)
+    if min(shape, default=0) < 0:
+        raise ValueError(f"Number of devices {len(devices_there)} must equal the product of mesh_shape {shape}")
     if len(devices_there) < math.prod(shape):
         raise ValueError(f"Number of devices {len(devices_there)} must be >= the product of mesh_shape {shape}")
     kinds = (AxisType.Explicit,) * len(shape) if axis_types is None else axis_types
@@ -201,6 +203,8 @@ def _mesh_of(args: tuple, kwargs: dict, shardings: Any) -> AbstractMesh | None:
 
 def _with_axes(mesh: AbstractMesh, axes: Any, kind: AxisType) -> AbstractMesh:
     names = mesh.axis_names if axes is None else (axes,) if isinstance(axes, str) else axes
+    if unknown := [n for n in names if n not in mesh.axis_names]:
+        raise KeyError(f"{unknown} are no axes of {mesh}")
     if manual := [n for n in names if n in mesh.manual_axes]:
         raise NotImplementedError(
             f"Going from `Manual` AxisType to `Auto` or `Explicit` AxisType is not allowed: {manual} of {mesh}"

@@ -219,7 +219,7 @@ def _leaf_axes(
     """Which axis of each leaf is mapped."""
     _, by_name = treedef.children()
     prefix = mapping.in_axes
-    if isinstance(prefix, (tuple, list)):
+    if isinstance(prefix, tuple):
         prefix = tuple([a for i, a in enumerate(prefix) if i not in static] if len(prefix) == count else prefix)
     try:
         axes = tree.flatten_axes("pmap in_axes", treedef, (prefix, 0))

@@ -362,7 +362,7 @@ def devices_of(mesh: Any, operands: Sequence) -> Mesh:
                 "Please pass `jax.Array`s with a `NamedSharding` as input to `shard_map` when passing `AbstractMesh` "
                 f"to the mesh argument. The mesh is {mesh}, and none is set"
             )
-        others = [s.mesh for s in shardings if s.mesh.abstract_mesh != mesh]
+        others = [s.mesh for s in shardings if not s.mesh.has_axes_of(mesh)]
         if others:
             raise ValueError(
                 f"Mesh shape of the input {others} does not match the mesh shape passed to shard_map: {mesh}"

@@ -182,6 +182,7 @@ class PartitionSpec(ByKey, Immutable):
 
 
 P = PartitionSpec
+PartitionSpec.__name__ = "P"
 
 
 def axes_of(partition: Any) -> tuple:
@@ -361,6 +362,8 @@ class set_mesh(contextlib.ContextDecorator):  # noqa: N801
             raise ValueError(
                 f"set_mesh: mesh {mesh} contains manual axes, which `jax.shard_map` enters, but no context of a mesh"
             )
+        if thread.trace is not None:
+            raise ValueError("`set_mesh` can only be used outside of `jax.jit`, and not while something else is traced")
         self._saved = _context_mesh.value
         _context_mesh.override(None if mesh is None or mesh.empty else mesh)
 

@@ -347,6 +347,8 @@ class PPermute(LinearNamed):
     name = "ppermute"
 
     def lower(self, e, ins, outs, x, *, axis_name, perm):
+        if any(len({*side}) < len(side) for side in zip(*perm, strict=True)):
+            raise ValueError(f"ppermute sources and destinations must be unique, got {perm}.")
         rows = device_groups(e, self, axis_name)
         return [e.collective_permute(x, ins[0], [(row[a], row[b]) for row in rows for a, b in perm])]
 
