@@ -99,7 +99,8 @@ def _defined(primitive: Any, ins: tuple, params: tuple) -> ClosedJaxpr:
     wide = config.enable_x64(primitive.counts or config.enable_x64.value)
     with state.set_current_trace(None), wide, config.numpy_dtype_promotion("standard"):
         fun = primitive.definition(*ins, **dict(params))
-        avals = [_words_of(a) for a in ins]
+        is_joint = len({a.entries for a in ins if a.ndim}) <= 1  # the generator's function may map over all of them
+        avals = [_words_of(a) if is_joint else physical(a.update(sharding=None)) for a in ins]
         jaxpr, consts = trace_to_jaxpr(lambda *xs: [fun(*xs)], avals, DebugInfo("jit", primitive.name))
     return ClosedJaxpr(jaxpr, consts)
 
