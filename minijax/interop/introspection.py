@@ -2,7 +2,7 @@
 
 import weakref
 from collections.abc import Callable, Iterator, MutableMapping, Sequence, Set
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from minijax.ir.jaxpr import NO_EFFECTS, JaxprEqn, Var
 from minijax.ir.primitive import Primitive
 from minijax.ir.trace import JaxprTrace, Trace, Tracer, the_eval_trace
 from minijax.ir.types import AbstractValue, ShapedArray, ValueKind, checked_type, is_value, value_kinds
+from minijax.partition.meshes import Mesh, empty_mesh, entered_mesh
 from minijax.transforms.batch import BatchTrace
 
 # ---- types and values --------------------------------------------------------------------------------
@@ -274,6 +275,26 @@ class eval_context(state.set_current_trace):
         super().__init__(None)
 
 
+class ResourceEnv(NamedTuple):
+    """What `with mesh:` has entered."""
+
+    physical_mesh: Mesh
+
+    def __repr__(self):
+        return f"ResourceEnv(mesh={self.physical_mesh})"
+
+
+class ThreadResources:
+    """What each thread has entered by `with mesh:`; older programs look here for their mesh."""
+
+    __slots__ = ()
+
+    @property
+    def env(self) -> ResourceEnv:
+        return ResourceEnv(entered_mesh() or empty_mesh())
+
+
+thread_resources = ThreadResources()
 no_effects = NO_EFFECTS
 Effects = Set[Effect]
 OutputType = tuple[AbstractValue, ...]

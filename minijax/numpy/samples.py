@@ -197,8 +197,10 @@ def _sample_weights(fweights: Any, aweights: Any, count: int) -> tuple[Any, Any]
     return aweights if w is None else w * aweights, aweights
 
 
-def _degrees_of_freedom(total: Any, ddof: int, w: Any, aweights: Any) -> Any:
-    """What a sum of squares weighted by `w` is divided by."""
+def _degrees_of_freedom(total: Any, count: int, ddof: int, w: Any, aweights: Any) -> Any:
+    """What a sum of so many squares, weighted by `w` if that is not None, is divided by."""
+    if w is None:
+        return count - ddof
     if ddof == 0:
         return total
     return total - (ddof if aweights is None else ddof * reductions.sum(w * aweights) / total)
@@ -227,7 +229,7 @@ def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: in
     ddof = (0 if bias else 1) if ddof is None else ddof
     w, aweights = _sample_weights(fweights, aweights, count)
     mean, total = reductions.average(x, axis=1, weights=w, returned=True)
-    norm = count - ddof if w is None else _degrees_of_freedom(total[0], ddof, w, aweights)
+    norm = _degrees_of_freedom(total[0], count, ddof, w, aweights)
     x = x - mean[:, None]
     other = x if w is None else x * broadcast_to_rank(w, 2)
     return shaping.squeeze(products.dot(x, ufuncs.conjugate(shaping.transpose(other))) / norm)

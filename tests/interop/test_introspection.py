@@ -595,7 +595,7 @@ WARNS = {
         new_jaxpr_eqn no_axis_name no_effects nonempty_axis_env_DO_NOT_USE primal_dtype_to_tangent_dtype
         pytype_aval_mappings trace_ctx unsafe_am_i_under_a_jit_DO_NOT_USE unsafe_am_i_under_a_vmap_DO_NOT_USE
         unsafe_get_axis_names_DO_NOT_USE valid_jaxtype""",
-    "interpreters.pxla": "ArrayMapping Index MeshAxisName",
+    "interpreters.pxla": "ArrayMapping Index MeshAxisName thread_resources",
     "scipy.special": "lpmn lpmn_values",
 }
 GONE = {

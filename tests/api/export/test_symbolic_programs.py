@@ -51,10 +51,10 @@ CASES = [
     (spec, e.strip()) for spec, rows in PROGRAMS.items() for row in rows.strip().splitlines() for e in row.split("; ")
 ]
 SIZES = [{"a": 3, "b": 2, "c": 2}, {"a": 4, "b": 5, "c": 3}, {"a": 2, "b": 1, "c": 1}]
-# jax copies a start that is a dimension, reads the one column of a solution by a gather, and maps a Hessian over a
+# jax copies a start, or a step, that is a dimension, reads the one column of a solution by a gather, and maps a Hessian over a
 # basis that is whole, which here is split.
 OTHER_JAXPRS = (
-    "x[::-1]", "jax.hessian(lambda v: jnp.sum(v**3))(x[0])", "jnp.linalg.inv(x + 9 * jnp.eye(x.shape[-1]))",
+    "x[::-1]", "x[:: x.shape[0]], x[0 : a : a]", "x[a : None : -a]", "jax.hessian(lambda v: jnp.sum(v**3))(x[0])", "jnp.linalg.inv(x + 9 * jnp.eye(x.shape[-1]))",
     "jnp.linalg.det(x + 9 * jnp.eye(x.shape[-1]))",
 )  # fmt: skip
 # Sums of another order, and factors that are unique up to rounding.
