@@ -281,7 +281,7 @@ class ResourceEnv(NamedTuple):
     physical_mesh: Mesh
 
     def __repr__(self):
-        return f"ResourceEnv(mesh={self.physical_mesh})"
+        return f"ResourceEnv(mesh=Mesh({', '.join(f'{name!r}: {n}' for name, n in self.physical_mesh.shape.items())}))"
 
 
 class ThreadResources:

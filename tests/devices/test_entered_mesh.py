@@ -74,3 +74,19 @@ def test_programs_run_where_jax_runs_them(context, how):
     ours, theirs = both(lambda jax: outcomes(jax, np))
     for name in CALLS:
         require(ours[name] == theirs[name], name, ours[name], theirs[name])
+
+
+def test_older_programs_find_the_mesh_that_was_entered():
+    def meshes(jax):
+        resources = importlib.import_module(f"{jax.__name__}.interpreters.pxla").thread_resources
+        mesh = Side(jax, np, jax.jit).mesh
+        shown = [repr(resources.env), resources.env.physical_mesh.empty]
+        with mesh:
+            shown += [repr(resources.env), resources.env.physical_mesh is mesh]
+        with jax.set_mesh(mesh):
+            return [*shown, repr(resources.env)]
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        ours, theirs = both(meshes)
+    require(ours == theirs, "thread_resources", ours, theirs)

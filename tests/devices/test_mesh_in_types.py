@@ -1,5 +1,7 @@
 """Types of values over a mesh know it where they are split nowhere, too; constants in rules lie over it, as in jax."""
 
+import importlib
+
 import pytest
 from compare import normal
 from sides import numbers, same, same_errors, unwrapped
@@ -167,6 +169,31 @@ def _under_auto(s):
             return s.lax.cumsum(s.jnp.arange(4.0) * 2)
 
     return call
+
+
+def test_zeros_of_what_knows_no_mesh_know_none():
+    module = {"add": lambda s: importlib.import_module(f"{s.jax.__name__}.interpreters.ad").add_jaxvals}
+    lines = """
+        plain(lambda a, b, c: jax.vjp(lambda u: add(u, b), a)[1](c), z, z, v)
+        plain(lambda a, b, c: jax.vjp(lambda u: add(a, u), b)[1](c), z, z, v)
+        plain(lambda a, b, c: jax.jvp(lambda u: add(a, u), (b,), (c,)), z, v, v)
+        plain(lambda a, b, c: jax.jvp(lambda u: add(a, u), (b,), (c,)), z, w, w)
+    """
+    same(lines, setting="explicit", **module, **GIVEN)
+
+
+@SETTINGS
+def test_values_of_several_shapes_broadcast_together(setting):
+    same(
+        """
+        plain(lambda a, b: jnp.where(a[:, None] > 0, b[None], 0.0), w, z)
+        plain(lambda a, b: jnp.where(a[:, None] > 0, b[None], 0.0), z, w)
+        plain(lambda a, b: jnp.broadcast_arrays(a[:, None], b[None]), w, z)
+        plain(lambda a, b: jnp.broadcast_arrays(a[:, None], b[None]), z, w)
+        """,
+        setting=setting,
+        **GIVEN,
+    )
 
 
 def test_what_knows_no_mesh_lies_as_the_rest_does():
