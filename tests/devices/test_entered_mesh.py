@@ -79,9 +79,10 @@ def test_programs_run_where_jax_runs_them(context, how):
 def test_older_programs_find_the_mesh_that_was_entered():
     def meshes(jax):
         resources = importlib.import_module(f"{jax.__name__}.interpreters.pxla").thread_resources
-        mesh = Side(jax, np, jax.jit).mesh
+        side = Side(jax, np, jax.jit)
+        mesh = side.mesh
         shown = [repr(resources.env), resources.env.physical_mesh.empty]
-        with mesh:
+        with side.some, mesh:
             shown += [repr(resources.env), resources.env.physical_mesh is mesh]
         with jax.set_mesh(mesh):
             return [*shown, repr(resources.env)]
