@@ -30,6 +30,7 @@ from minijax.primitives.families import (
     Elementwise,
     Kinds,
     LinearElementwise,
+    OnUnreduced,
     accurate,
     binary,
     broadcast_shapes_of_op,
@@ -314,7 +315,7 @@ class Round(Elementwise):
         return [e.unary(name, x, outs[0])]
 
 
-class ReducePrecision(LinearElementwise):
+class ReducePrecision(OnUnreduced):
     """Rounds to a float with fewer bits, in the same dtype."""
 
     def lower(self, e, ins, outs, x, *, exponent_bits, mantissa_bits):
@@ -322,7 +323,7 @@ class ReducePrecision(LinearElementwise):
 
 
 sub_p, mul_p = Sub(), Mul()
-add_p = LinearElementwise("add", "add", NUMBER, lambda ct, x, y: ct, lambda ct, x, y: ct)
+add_p = OnUnreduced("add", "add", NUMBER, lambda ct, x, y: ct, lambda ct, x, y: ct)
 neg_p = LinearElementwise("neg", "negate", NUMBER, lambda ct, x: neg(ct))
 div_p = Bilinear(
     "div",
@@ -721,9 +722,7 @@ eq, ne, ge, gt, le, lt = map(binary, (eq_p, ne_p, ge_p, gt_p, le_p, lt_p))
 
 def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Any:
     """x * y; with `out_dtype`, the operands may differ in dtype and are first converted to that."""
-    if out_dtype is None:
-        return mul_p.bind(x, y)
-    return mul_p.bind(x, y, out_dtype=np.dtype(out_dtype))
+    return mul_p.bind(x, y) if out_dtype is None else mul_p.bind(x, y, out_dtype=np.dtype(out_dtype))
 
 
 def polygamma(m: Any, x: Any) -> Any:

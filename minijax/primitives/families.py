@@ -360,10 +360,6 @@ class LinearElementwise(Elementwise):
         super().__init__(name, hlo, accepts)
         self.transposes = transposes
 
-    def sums(self, avals, params):
-        # As in jax, few take what devices hold in parts of a sum.
-        return (sums_of_terms if self.name in ("add", "reduce_precision") else merged_sums)(self.name, avals)
-
     def jvp(self, primals, tangents, **params):
         (out,) = self.bind_all(primals, params)
         if all(type(t) is Zero for t in tangents):
@@ -389,6 +385,13 @@ class LinearElementwise(Elementwise):
             unbroadcast(rule(ct, *operands, **params), x.aval) if is_linear(x) else None
             for rule, x in zip(self.transposes, operands, strict=True)
         ]
+
+
+class OnUnreduced(LinearElementwise):
+    """One of the few that, as in jax, take `unreduced` values: what devices hold in parts of a sum."""
+
+    def sums(self, avals, params):
+        return sums_of_terms(self.name, avals)
 
 
 class Bilinear(Elementwise):

@@ -88,10 +88,10 @@ def _executor(loaded: Loaded, note: Callable[[Any], None] | None = None) -> Call
         if is_calling():  # by a program that has the turn, perhaps
             return execute(raws) if note is None else execute_and_note(raws)
         with _turn:
-            try:  # noqa: SIM105  (a context manager takes as long as all the rest)
+            try:
                 _last[0].block_until_ready()
             except JaxRuntimeError:
-                pass
+                pass  # it is raised where that program's results are read
             results = execute(raws, with_tokens=True)
             _last[0] = token = results.consume_token()
         if note is not None:
