@@ -2,8 +2,11 @@
 
 import datetime
 import gc
+import importlib.abc
 import importlib.metadata
+import importlib.util
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -21,6 +24,8 @@ LITTLE_OPTIMIZATION = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_e
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if importlib.util.find_spec("jax") is None:
+        sys.meta_path.append(_NoOracle())
     if "device" not in config.option.markexpr:
         os.environ.setdefault("JAX_PLATFORMS", "cpu")
     if "full" in config.option.markexpr:
@@ -65,6 +70,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for marker, reason in missing.items():
             if reason and item.get_closest_marker(marker):
                 item.add_marker(pytest.mark.skip(reason=reason))
+
+
+class _NoOracle(importlib.abc.MetaPathFinder):
+    """Skips the module or test that imports jax, where it is not installed."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name == "jax":
+            pytest.skip(f"needs jax {ORACLE}, which is not installed", allow_module_level=True)
 
 
 def _oracle_missing() -> str:

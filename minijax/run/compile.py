@@ -16,7 +16,7 @@ from minijax.base.lazy import defer
 from minijax.base.util import ByKey
 from minijax.hlo.locations import Located
 from minijax.hlo.sizes import reads_sizes
-from minijax.run import bindings, client, hlo_transforms
+from minijax.run import bindings, client, hlo_transforms, jaxlib_versions
 from minijax.run.array import Signature
 from minijax.run.profiler import TraceAnnotation
 
@@ -63,7 +63,7 @@ def base_options(replicas: int, partitions: int, ids: np.ndarray | None) -> xc.C
     for name, default in _BUILD_OPTIONS.items():
         value = config.option(name).value
         if value is not None and value != default:
-            setattr(build, name, _LEVELS.get(value, value))
+            jaxlib_versions.set_build_option(build, name, _LEVELS.get(value, value))
     return compile_options
 
 
@@ -74,7 +74,7 @@ def make_options(devices: Sequence[Any], options: dict[str, Any] | None = None) 
     overrides = dict(_UNOPTIMIZED) if config.disable_most_optimizations.value else {}
     for name, value in (options or {}).items():
         if name in _BUILD_OPTIONS:
-            setattr(build, name, value)
+            jaxlib_versions.set_build_option(build, name, value)
         else:
             hash(value)
             overrides[name] = value

@@ -7,7 +7,7 @@ from typing import Any
 from jaxlib import _xla
 
 from minijax.base import thread
-from minijax.run import client
+from minijax.run import client, jaxlib_versions
 
 # (name, stage, platform) -> how many functions are registered so.
 _registered: dict[tuple[str, int, str], int] = {}
@@ -64,7 +64,8 @@ def register_hlo_module_transformation(
         if platform == "cpu":
             _xla.register_xla_transform(name, stage.value, transform)
         elif platform in client.clients():
-            _xla.register_xla_transform_c_api(client.get_client(platform), name, stage.value, transform)
+            interface = jaxlib_versions.plugin_interface(client.get_client(platform), platform)
+            _xla.register_xla_transform_c_api(interface, name, stage.value, transform)
         else:
             continue
         key = name, stage.value, platform
@@ -88,7 +89,8 @@ def clear_hlo_module_transformation(
         if platform == "cpu":
             _xla.clear_xla_transform(name, stage.value)
         else:
-            _xla.clear_xla_transform_c_api(client.get_client(platform), name, stage.value)
+            interface = jaxlib_versions.plugin_interface(client.get_client(platform), platform)
+            _xla.clear_xla_transform_c_api(interface, name, stage.value)
         _registered[key] -= 1
         _changes[0] += 1
         found = True

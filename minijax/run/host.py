@@ -13,7 +13,7 @@ from minijax.base import dtypes
 from minijax.base.cache import cache
 from minijax.hlo.emitter import Emitter
 from minijax.ir.types import ShapedArray
-from minijax.run import client, guards
+from minijax.run import client, guards, jaxlib_versions
 
 # dtypes of less than a byte, and those that they are converted to.
 _PACKED = {
@@ -114,7 +114,7 @@ def _unpacker(sharding, shape, dtype):
     options.device_assignment = xc.DeviceAssignment.create(np.array([[device.id] for device in devices]))
     program = devices[0].client.compile_and_load(e.written("unpack", {}).text(), list(devices), options)
     native = client.native_sharding(sharding, len(shape))
-    handler = _jax.array_result_handler(ShapedArray(shape, _PACKED[dtype]), native, committed=True, _skip_checks=True)
+    handler = jaxlib_versions.result_handler(ShapedArray(shape, _PACKED[dtype]), native, committed=True)
     return program, handler
 
 

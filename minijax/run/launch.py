@@ -5,9 +5,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from jaxlib import _jax
-
-from minijax.run import host_calls, tokens
+from minijax.run import host_calls, jaxlib_versions, tokens
 from minijax.run.array import ArrayImpl, Signature, collect_garbage
 from minijax.run.compile import JaxRuntimeError, Loaded
 from minijax.run.host_calls import is_calling
@@ -29,7 +27,7 @@ _last: list[Any] = [_Done()]  # the token of the collective program that ran las
 
 def result_handler(sig: Signature) -> Any:
     """jaxlib's handler that wraps an output buffer as a raw array of this signature."""
-    return _jax.array_result_handler(sig, sig.native, committed=sig.committed, _skip_checks=True)
+    return jaxlib_versions.result_handler(sig, sig.native, committed=sig.committed)
 
 
 class Effects(NamedTuple):

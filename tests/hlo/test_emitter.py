@@ -1,5 +1,6 @@
 """What the Emitter writes is parsed, compiled and run by XLA, and compared with numpy."""
 
+import os
 import re
 
 import ml_dtypes
@@ -65,7 +66,8 @@ def run():
         text, outs = module(build, avals or [of(x) for x in arrays])
         options = xc.CompileOptions()
         # The older emitters, which the flags of the default tier choose, lack some dtypes.
-        options.env_option_overrides = [("xla_cpu_use_fusion_emitters", True)]
+        if "xla_cpu_use_fusion_emitters" in os.environ["XLA_FLAGS"]:
+            options.env_option_overrides = [("xla_cpu_use_fusion_emitters", True)]
         program = client.compile_and_load(text, [device], options)
         put = [
             _jax.batched_device_put(Aval(x), sharding, [x], [device], enable_x64=True) for x in map(np.asarray, arrays)
