@@ -172,7 +172,7 @@ def _uninstall_as_jax() -> None:
         state = f"removed {file}" if children.switch_off(file) else f"there is no {file}"
     except OSError as error:
         _fail("uninstall", file, error)
-    print(f"{state}\n`import jax` gives the real jax in {sys.prefix}.")
+    print(f"{state}\n`import jax` does not give minijax in {sys.prefix}, unless a program is run by minijax.")
 
 
 def _fail(command: str, file: str, error: OSError) -> None:

@@ -11,7 +11,7 @@ from types import ModuleType, TracebackType
 
 from minijax.base.lazy import defer
 
-_subprocess = defer("subprocess")
+_linecache, _subprocess = defer("linecache"), defer("subprocess")
 
 
 def run_module(name: str, arguments: list[str]) -> None:
@@ -28,6 +28,8 @@ def run_code(source: str, arguments: list[str]) -> None:
     sys.argv = ["-c", *arguments]
     _set_first_path("")
     module = _new_main_module(__loader__=BuiltinImporter)
+    if sys.version_info >= (3, 13):  # From then on tracebacks show the lines of such a text.
+        _linecache.cache["<string>"] = len(source), None, source.splitlines(keepends=True), "<string>"
     exec(compile(source, "<string>", "exec", dont_inherit=True), module.__dict__)
 
 
