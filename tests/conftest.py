@@ -85,6 +85,9 @@ def _oracle_missing() -> str:
         found = importlib.metadata.version("jax")
     except importlib.metadata.PackageNotFoundError:
         return f"needs jax {ORACLE}, which is not installed"
+    jax, minijax = (Path(importlib.util.find_spec(name).origin).parent for name in ("jax", "minijax"))
+    if jax.is_relative_to(minijax):
+        return f"needs jax {ORACLE}, and jax is minijax in this environment"
     return "" if found == ORACLE else f"needs jax {ORACLE}, not {found}"
 
 

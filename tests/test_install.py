@@ -1,16 +1,19 @@
 """`python -m minijax` runs a program as python does, with jax standing for minijax; so does `install`."""
 
+import ast
+import importlib.util
 import os
 import pickle
 import signal
 import subprocess
 import sys
-import sysconfig
+import venv
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+FOLDER = str(ROOT / "minijax" / "interop" / "as_jax")
 
 
 @pytest.fixture(autouse=True)
@@ -18,7 +21,7 @@ def elsewhere(tmp_path, monkeypatch):
     """A folder of its own, with the package on the path, and nothing that pytest put into the environment."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    for name in ("PYTHONSAFEPATH", "PYTHONWARNINGS"):
+    for name in ("PYTHONSAFEPATH", "PYTHONWARNINGS", "MINIJAX_AS_JAX"):
         monkeypatch.delenv(name, raising=False)
     return tmp_path
 
@@ -214,9 +217,10 @@ def test_code_sees_what_python_shows_it():
 
 
 def test_a_safe_path_stays_safe(elsewhere):
-    (elsewhere / "program.py").write_text("import sys; print(sys.path[0])\n")
+    code = f"import sys; print([path for path in sys.path if path != {FOLDER!r}][0])"
+    (elsewhere / "program.py").write_text(code)
     same_as_python("program.py", flags=["-P"])
-    same_as_python("-c", "import sys; print(sys.path[0])", flags=["-P"])
+    same_as_python("-c", code, flags=["-P"])
 
 
 def test_arguments_after_the_program_are_its_own():
@@ -274,25 +278,204 @@ def test_input_reaches_the_program():
     assert same_as_python("-c", "print(input()[::-1])", input="abc\n").stdout == "cba\n"
 
 
-@pytest.mark.parametrize("arguments", [[], ["-m"], ["-c"], ["--nosuch"]])
+@pytest.mark.parametrize("arguments", [["-m"], ["-c"], ["--nosuch"], ["install"], ["uninstall", "--as"]])
 def test_wrong_use_prints_the_usage(arguments):
     run = minijax(*arguments)
     assert (run.returncode, run.stdout) == (2, "")
-    assert run.stderr.startswith("usage: python -m minijax PROGRAM")
-
-
-def test_help_prints_the_usage():
-    run = minijax("--help")
-    assert run.returncode == 0
-    assert run.stdout.startswith("usage: python -m minijax PROGRAM")
+    assert "usage: minijax " in run.stderr and "Traceback" not in run.stderr
 
 
 def test_futures_of_the_runner_do_not_reach_the_program():
     assert printed("def f(x: 1 + 1): pass\nprint(f.__annotations__)") == "{'x': 2}\n"
 
 
-def test_the_environment_is_left_alone():
-    assert printed("import os; print(os.environ['PYTHONPATH'])") == os.environ["PYTHONPATH"] + "\n"
+# Python's own options, standard input and the prompt
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["-X", "dev", "-c", "import sys; print(sys.flags.dev_mode, sys.argv)", "-I"],
+        ["-Werror", "-c", "import sys, warnings; print(sys.warnoptions); warnings.warn('w')"],
+        ["-W", "error::UserWarning:m:1", "-uc", "import sys; print(sys.argv)", "a"],
+        ["-O", "program.py", "-E"],
+        ["-mprogram"],
+        ["-"],
+        ["-", "a", "-b"],
+        [],
+        ["-X"],
+        ["-Z"],
+    ],
+)
+def test_pythons_options_and_standard_input_are_pythons(arguments, elsewhere):
+    (elsewhere / "program.py").write_text("import sys; print(sys.argv, __debug__)\n")
+    same_as_python(*arguments, input="import sys\nprint(sys.argv, sys.path[0], __name__)\n1 / 0\n")
+
+
+def test_programs_that_such_a_python_runs_see_jax():
+    run = python(
+        "-Werror", "-P", "-m", "minijax", "-Xdev", "-", input="import jax, sys\nprint(jax.__name__, sys.flags)\n"
+    )
+    assert run.stdout.startswith("minijax ") and "dev_mode=True" in run.stdout and "safe_path=True" in run.stdout
+
+
+@pytest.mark.parametrize("options", [["-I"], ["-uE"], ["-X", "dev", "-I"], ["-P", "-IX", "dev"]])
+def test_options_that_hide_the_path_are_refused(options):
+    run = minijax(*options, "-c", "print('ran')")
+    assert (run.returncode, run.stdout) == (2, "")
+    assert run.stderr.startswith("minijax: with -I and -E python ignores PYTHONPATH")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")
+def test_without_arguments_a_terminal_gets_the_prompt():
+    ours, theirs = os.openpty()
+    environment = {**os.environ, "PYTHON_BASIC_REPL": "1", "TERM": "dumb"}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "minijax"], stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
+    )
+    os.write(ours, b"import jax\njax.__name__\nquit()\n")
+    shown, errors = process.communicate(timeout=120)
+    os.close(ours), os.close(theirs)
+    assert (process.returncode, shown.decode().splitlines()) == (0, ["'minijax'"])
+    assert b">>> " in errors
+
+
+# Processes that the program starts: the environment of the tests holds the real jax, and minijax runs from its sources
+
+CHILDREN = """
+import importlib.util, os, subprocess, sys
+codes = sys.argv[1:]
+start = [sys.executable, *os.environ.get("FLAGS", "").split(), "-c"]
+children = [subprocess.Popen([*start, code], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) for code in codes]
+for child in children:
+    print(child.communicate()[0].splitlines())
+"""
+
+
+def of_children(*codes, **environment):
+    """What the children of a program print that run the codes, as lists of lines."""
+    run = minijax("-c", CHILDREN, *codes, env={**os.environ, **environment})
+    assert run.returncode == 0, run.stderr
+    return [ast.literal_eval(line) for line in run.stdout.splitlines()]
+
+
+FIRST_IMPORTS = [
+    "import jax",
+    "import jax.numpy as jnp",
+    "from jax import lax",
+    "import minijax.base.lazy",
+    "import importlib.util; importlib.util.find_spec('jax').origin",
+    "import importlib.util; importlib.util.find_spec('jax.numpy').origin",
+    "from threading import Thread as T; t = [T(target=__import__, args=('jax.tree_util',)) for _ in 'abc']; [x.start() for x in t], [x.join() for x in t]",
+]
+
+
+def test_whatever_a_child_imports_first_jax_is_minijax():
+    code = """
+import jax, sys, jax.tree_util, minijax.tree_util
+others = [name for name in sys.modules if name.startswith("minijax.") and sys.modules[name] is not sys.modules["jax" + name[7:]]]
+print(jax is sys.modules["jax"] is sys.modules["minijax"], jax.tree_util is minijax.tree_util, others)
+"""
+    assert of_children(*(first + code for first in FIRST_IMPORTS)) == [["True True []"]] * len(FIRST_IMPORTS)
+
+
+def test_a_child_learns_the_version_of_jax_before_and_after_its_import():
+    look = "print(m.version('jax'), m.version('JAX'), m.metadata('jax')['Name'], 'jax' in m.packages_distributions())"
+    for first in ("", "import jax; "):
+        assert of_children(f"{first}import importlib.metadata as m; {look}") == [["0.10.2 0.10.2 jax True"]]
+
+
+def test_a_child_computes_and_says_what_is_missing():
+    codes = ["import jax.numpy as jnp; print(jnp.ones(2) + 1)", "import jax.nosuch"]
+    computed, missing = of_children(*codes)
+    assert computed == ["[2. 2.]"]
+    assert missing[-1] == "ModuleNotFoundError: No module named 'jax.nosuch'"
+
+
+def test_children_elsewhere_and_children_of_children_see_jax(elsewhere):
+    (elsewhere / "child.py").write_text("import jax; print(jax.__name__)\n")
+    (elsewhere / "folder").mkdir()
+    code = f"""
+import subprocess, sys
+subprocess.run([sys.executable, "child.py"]), subprocess.run([sys.executable, "-m", "child"])
+subprocess.run([sys.executable, {str(elsewhere / "child.py")!r}], cwd="folder")
+subprocess.run([sys.executable, "-c", "import subprocess, sys; subprocess.run([sys.executable, 'child.py'])"])
+subprocess.run([sys.executable, "-m", "minijax", "child.py"])
+subprocess.run([sys.executable, "-P", "child.py"])
+"""
+    assert printed(code) == "minijax\n" * 6
+
+
+def test_pools_of_processes_see_jax(elsewhere):
+    (elsewhere / "program.py").write_text("""
+import multiprocessing, sys
+
+def look(x):
+    import jax
+    return jax.__name__
+
+if __name__ == "__main__":
+    for start in multiprocessing.get_all_start_methods():
+        with multiprocessing.get_context(start).Pool(1) as pool:
+            print(pool.map(look, [0]))
+""")
+    # With -I neither Python reads PYTHONPATH: the path itself is handed on.
+    isolated = (
+        f"import sys; sys.path.insert(0, {str(ROOT)!r}); from minijax.interop.command import main; main(['program.py'])"
+    )
+    for run in (minijax("program.py"), python("-I", "-c", isolated)):
+        assert set(run.stdout.splitlines()) == {"['minijax']"}, run.stderr
+
+
+def test_the_environment_of_children_keeps_the_users_path(monkeypatch):
+    code = "import os; print(os.environ['PYTHONPATH'], os.environ['MINIJAX_AS_JAX'])"
+    assert printed(code) == os.pathsep.join([FOLDER, str(ROOT)]) + " 1\n"
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([FOLDER, "a", str(ROOT)]))
+    monkeypatch.setenv("MINIJAX_AS_JAX", "0")
+    assert printed(code) == os.pathsep.join([FOLDER, "a", str(ROOT)]) + " 1\n"
+
+
+@pytest.mark.oracle
+def test_a_child_may_have_the_real_jax():
+    code = """
+import os, subprocess, sys
+child = [sys.executable, "-c", "import sys, jax.numpy as jnp; print(jnp.__name__, 'minijax' in sys.modules, sys.modules['jax'].__version__)"]
+subprocess.run(child, env={**os.environ, "MINIJAX_AS_JAX": "0"})
+del os.environ["PYTHONPATH"]
+subprocess.run(child)
+"""
+    assert printed(code) == "jax.numpy False 0.10.2\n" * 2
+
+
+# Children in another environment, without minijax
+
+
+@pytest.fixture
+def other_python(elsewhere):
+    """A Python without packages."""
+    venv.create(elsewhere / "other", symlinks=True)
+    return elsewhere / "other" / ("Scripts" if os.name == "nt" else "bin") / "python"
+
+
+def test_a_python_without_jaxlib_says_why_jax_cannot_be_imported(other_python):
+    code = f"import os, subprocess; os.environ['PYTHONPATH'] = {FOLDER!r}; subprocess.run([{str(other_python)!r}, '-c', 'import jax.numpy'])"
+    last = minijax("-c", code).stderr.splitlines()[-1]
+    assert last.startswith(f"ImportError: jax means minijax here, by the folder {FOLDER} on Python's path, but ")
+    assert f"{other_python} has no jaxlib, ml_dtypes, numpy" in last and "MINIJAX_AS_JAX=0" in last
+
+
+def test_a_python_with_jaxlib_takes_the_minijax_that_started_it(other_python, elsewhere):
+    (elsewhere / "packages").mkdir()
+    for name in ("jaxlib", "numpy", "ml_dtypes"):
+        found = Path(importlib.util.find_spec(name).origin).parent
+        for path in (found, *found.parent.glob(f"{name}.libs")):
+            (elsewhere / "packages" / path.name).symlink_to(path)
+    (elsewhere / "minijax").mkdir()  # no package: it has no __init__.py
+    path = os.pathsep.join([FOLDER, str(elsewhere / "packages")])
+    child = "import jax; print(jax.__file__, jax.numpy.ones(2) + 1)"
+    code = f"import os, subprocess; os.environ['PYTHONPATH'] = {path!r}; subprocess.run([{str(other_python)!r}, '-c', {child!r}])"
+    run = minijax("-c", code)
+    assert run.stdout == f"{ROOT / 'minijax' / '__init__.py'} [2. 2.]\n", run.stderr
 
 
 # Other ways in
@@ -300,42 +483,28 @@ def test_the_environment_is_left_alone():
 
 SUITE = {
     "conftest.py": "import jax\n\n\ndef pytest_report_header():\n    return f'jax is {jax.__name__}'\n",
-    "test_it.py": "import jax\n\n\ndef test_it():\n    assert jax.__name__ == 'minijax' and (jax.numpy.ones(2) + 1).sum() == 4\n",
+    "test_it.py": """
+import subprocess, sys
+import jax
+
+def test_it():
+    assert jax.__name__ == "minijax" and (jax.numpy.ones(2) + 1).sum() == 4
+
+def test_children():
+    command = [sys.executable, "-c", "import jax; print(jax.__name__)"]
+    assert subprocess.run(command, capture_output=True).stdout == b"minijax\\n"
+""",
 }
 
 
 @pytest.mark.parametrize(
-    "start", [["-m", "minijax", "-m", "pytest"], ["-m", "pytest", "-p", "minijax.interop.pytest_plugin"]]
+    "start", [["-m", "minijax", "-m", "pytest", "-n", "1"], ["-m", "pytest", "-p", "minijax.interop.pytest_plugin"]]
 )
 def test_tests_run_on_minijax(elsewhere, start):
     for name, text in SUITE.items():
         (elsewhere / name).write_text(text)
     run = python(*start, "-q", elsewhere)
     assert run.returncode == 0, run.stdout + run.stderr
-
-
-def test_the_switch_lets_jax_stand_for_minijax_in_all_processes(elsewhere):
-    (elsewhere / "switch.pth").write_text((ROOT / "minijax_as_jax.pth").read_text())
-    code = f"""
-import site, sys
-site.addsitedir({str(elsewhere)!r})
-print("minijax" in sys.modules, "numpy" in sys.modules)
-try:
-    import jax
-    print(jax.__name__)
-except ImportError:
-    pass
-"""
-    environment = {**os.environ, "MINIJAX_AS_JAX": "1"}
-    assert python("-c", code, env=environment).stdout == "True False\nminijax\n"
-    assert python("-c", code).stdout.startswith("False False\n")
-
-
-def test_the_switch_is_installed_beside_the_package():
-    site = Path(sysconfig.get_path("purelib"))
-    if not (site / "minijax" / "__init__.py").is_file():
-        pytest.skip("minijax runs from its sources")
-    assert (site / "minijax_as_jax.pth").read_text() == (ROOT / "minijax_as_jax.pth").read_text()
 
 
 def test_to_install_imports_nothing_that_computes():

@@ -29,7 +29,10 @@ FACES = ("interpreters", "extend", "lax", "tools")
 LIBRARY_FLOOR, TOP_FLOOR = len(ROOMS), len(ROOMS) + 1
 
 JAXLIB_ROOMS = ("minijax.run", "minijax.base.native")
-LATE_IMPORTERS = ("minijax", "minijax.base.lazy", "minijax.base.faces", "minijax.interop.finder")
+# The last is a package of its own, `jax`, which finds minijax or the real jax.
+LATE_IMPORTERS = (
+    "minijax", "minijax.base.lazy", "minijax.base.faces", "minijax.interop.finder", "minijax.interop.as_jax.jax",
+)  # fmt: skip
 
 # What may be imported late, and why; nothing else of the package may.
 LATE = {
