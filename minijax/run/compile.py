@@ -63,7 +63,7 @@ def base_options(replicas: int, partitions: int, ids: np.ndarray | None) -> xc.C
     for name, default in _BUILD_OPTIONS.items():
         value = config.option(name).value
         if value is not None and value != default:
-            jaxlib_versions.set_build_option(build, name, _LEVELS.get(value, value))
+            jaxlib_versions.set_option(build, name, _LEVELS.get(value, value))
     return compile_options
 
 
@@ -74,7 +74,7 @@ def make_options(devices: Sequence[Any], options: dict[str, Any] | None = None) 
     overrides = dict(_UNOPTIMIZED) if config.disable_most_optimizations.value else {}
     for name, value in (options or {}).items():
         if name in _BUILD_OPTIONS:
-            jaxlib_versions.set_build_option(build, name, value)
+            jaxlib_versions.set_option(build, name, value)
         else:
             hash(value)
             overrides[name] = value
@@ -151,7 +151,7 @@ def _prepared_options(devices, options, key, state, unoptimized, xla_caches=()) 
     prepared = make_options(devices, dict(options))
     serialized = prepared.SerializeAsString()
     for name, value in xla_caches:
-        setattr(prepared.executable_build_options.debug_options, name, value)
+        jaxlib_versions.set_option(prepared.executable_build_options.debug_options, name, value)
     return prepared, serialized
 
 

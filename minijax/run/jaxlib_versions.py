@@ -16,12 +16,17 @@ result_handler: Callable[..., Any] = (
 )
 
 
-def set_build_option(build: Any, name: str, value: object) -> None:
-    """Sets an option of XLA's builds; the two efforts are gone from 0.11.1 on, so that they only cause a warning."""
-    if name.endswith("_effort") and not hasattr(build, name):
-        warnings.warn(f"jaxlib {JAXLIB_VERSION} has no {name}, so it is ignored", stacklevel=2)
-    else:
-        setattr(build, name, value)
+# Options that later versions lack: the first from 0.11.0 on, which do without it, the others from 0.11.1 on.
+_NEEDLESS = "xla_gpu_enable_llvm_module_compilation_parallelism"
+_REMOVED = (_NEEDLESS, "exec_time_optimization_effort", "memory_fitting_effort")
+
+
+def set_option(options: Any, name: str, value: object) -> None:
+    """Sets an option of XLA's, or warns that this version does not have it any more."""
+    if name not in _REMOVED or hasattr(options, name):
+        setattr(options, name, value)
+    elif name != _NEEDLESS:
+        warnings.warn(f"jaxlib {JAXLIB_VERSION} has no option {name}: it is ignored", stacklevel=2)
 
 
 def plugin_interface(client: Any, platform: str) -> Any:

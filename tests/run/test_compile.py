@@ -1,5 +1,6 @@
 """Compiling text: sharing, options, views, custom calls and the bound form."""
 
+import contextlib
 import threading
 
 import numpy as np
@@ -116,7 +117,11 @@ def test_bad_options_are_refused_as_by_jax(options):
 
 @pytest.mark.parametrize("options", [{"optimization_level": 9}, {"exec_time_optimization_effort": 0.5}])
 def test_build_options_are_accepted(options):
-    assert run(compile.compile_text(module("add"), options=options), np.ones(4, np.float32)).tolist() == [2] * 4
+    # jaxlib has no efforts from 0.11.1 on.
+    missing = [name for name in options if not hasattr(xla_client.CompileOptions().executable_build_options, name)]
+    with pytest.warns(UserWarning, match=missing[0]) if missing else contextlib.nullcontext():
+        program = compile.compile_text(module("add"), options=options)
+    assert run(program, np.ones(4, np.float32)).tolist() == [2] * 4
 
 
 def test_programs_that_are_wrong_raise():

@@ -146,7 +146,7 @@ def test_options_keep_programs_from_being_stored(folder, settings):
 
 def test_other_programs_options_and_types_are_other_entries(folder):
     call()
-    assert call(factor=3.0)[1] == call(x=X[:2, :2])[1] == call(exec_time_optimization_effort=0.5)[1] == 1
+    assert call(factor=3.0)[1] == call(x=X[:2, :2])[1] == call(memory_fitting_level="O1")[1] == 1
     with options(enable_x64=True):
         wide, compiles = call(x=X.astype(np.float64))
         assert wide.dtype == np.float64 and compiles == 1
