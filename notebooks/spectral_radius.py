@@ -17,11 +17,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.example_libraries import optimizers, stax
-from jax.tree_util import tree_map
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--steps", type=int, default=10_000)
-parser.add_argument("--picture", default="spectral_radius.png", help="where the loss curve is drawn")
+parser.add_argument("--picture", default="spectral_radius.png", help="where the losses and the predictions are drawn")
 parser.add_argument("--devices", type=int, default=2, help="virtual devices of the second training; 1: none")
 parser.add_argument("--losses", help="a file for the losses of the first training, step by step, as float32")
 parser.add_argument("--spread-losses", help="a file for those of the second training")
@@ -60,17 +59,16 @@ print("its gradient:", jax.grad(spectral_radius)(real).tolist())
 tilted = real + 0.5j * jnp.eye(2)
 print("gradient at a complex matrix:", jax.grad(spectral_radius)(tilted).tolist())
 
-# %% The model: three hidden layers, over matrices flattened to vectors
+# %% The model: three hidden layers, over the real and imaginary parts of a matrix
 BATCH, WIDTH = 64, 64
 init_network, network = stax.serial(
     stax.Dense(WIDTH), stax.Relu, stax.Dense(WIDTH), stax.Relu, stax.Dense(WIDTH), stax.Relu, stax.Dense(1)
 )
-_, first_params = init_network(jax.random.PRNGKey(0), (4,))
-init_optimizer, update, params_of = optimizers.adam(3e-4)
+_, first_params = init_network(jax.random.PRNGKey(0), (8,))
 
 
 def predict(params, matrix):
-    return network(params, matrix.ravel())[0]
+    return network(params, jnp.stack([matrix.real, matrix.imag]).ravel())[0]
 
 
 model = jax.vmap(predict, in_axes=(None, 0))
@@ -82,84 +80,99 @@ def loss(params, matrices):
 
 
 # %% One step: a fresh batch, the loss, the gradients, the update
-@jax.jit
-def step(i, state, key):
-    key, batch_key = jax.random.split(key)
-    matrices = jax.random.normal(batch_key, (BATCH, 2, 2), dtype=complex)
-    value, gradients = jax.value_and_grad(loss)(params_of(state), matrices)
-    gradients = tree_map(jnp.conj, gradients)
-    return update(i, gradients, state), key, value
+def learning_rate(i):
+    """Rises for a twentieth of the run, then falls to zero along a cosine."""
+    done = (i + 1) / options.steps
+    return 0.01 * jnp.minimum(20 * done, (1 + jnp.cos(jnp.pi * done)) / 2)
 
 
-# %% Training, on one device
-state, key = init_optimizer(first_params), jax.random.PRNGKey(1)
-losses, start, shown = [], time.perf_counter(), 0
-for i in range(options.steps if options.processes == 1 else 0):  # several processes leave this one out
-    state, key, value = step(i, state, key)
-    losses.append(value)
-    if (i + 1) % max(1, options.steps // 10) == 0:
-        now = time.perf_counter()
-        recent = np.mean([float(v) for v in losses[shown:]])
-        print(f"step {i + 1:6d}  loss {recent:.4f}  {(i + 1 - shown) / (now - start):8.0f} steps/s")
-        start, shown = now, i + 1
-
-# %% What it learned
-params = params_of(state)
-if losses:
-    print("model at [[1, -1], [1, 1]]:", float(jnp.real(predict(params, real + 0j))), " true:", 2**0.5)
-if options.losses:
-    np.asarray(losses, np.float32).tofile(options.losses)
+init_optimizer, update, params_of = optimizers.adam(learning_rate)
 
 
-# %% The same on several devices: each has a part of the batch, and all take the mean of the gradients
-def batches(steps):
-    """This process's part of each batch, a row for each of its devices; all draw the same batches."""
-    key, rows = jax.random.PRNGKey(1), BATCH // options.processes
-    part = slice(jax.process_index() * rows, (jax.process_index() + 1) * rows)
-    for _ in range(steps):
-        key, matrices = draw(key)
-        yield matrices[part].reshape(options.devices, -1, 2, 2)
-
-
-@functools.partial(jax.pmap, axis_name="devices", in_axes=(None, None, 0), out_axes=(None, None))
-def spread_step(i, state, matrices):
-    value, gradients = jax.lax.pmean(jax.value_and_grad(loss)(params_of(state), matrices), "devices")
-    return update(i, tree_map(jnp.conj, gradients), state), value
+def batch(i):
+    return jax.random.normal(jax.random.fold_in(jax.random.PRNGKey(1), i), (BATCH, 2, 2), dtype=complex)
 
 
 @jax.jit
-def draw(key):
-    key, batch_key = jax.random.split(key)
-    return key, jax.random.normal(batch_key, (BATCH, 2, 2), dtype=complex)
+def step(i, state):
+    value, gradients = jax.value_and_grad(loss)(params_of(state), batch(i))
+    return update(i, gradients, state), value
+
+
+# %% Training
+def train(where, step):
+    """Takes all steps with `step`, says how it goes, and returns the parameters and the losses."""
+    print(f"training on {where}: compiling", end=" ... ", flush=True)
+    state, losses, start = init_optimizer(first_params), [], time.perf_counter()
+    for i in range(options.steps):
+        state, value = step(i, state)
+        losses.append(value)
+        if i == 0:
+            value.block_until_ready()
+            print(f"{time.perf_counter() - start:.1f} s", flush=True)
+            shown, start = 1, time.perf_counter()
+        elif (i + 1) % max(1, options.steps // 10) == 0 or time.perf_counter() - start > 3:
+            recent = np.mean([float(v) for v in losses[shown:]])
+            rate = (i + 1 - shown) / (time.perf_counter() - start)
+            print(f"step {i + 1:6d}  loss {recent:.4f}  {rate:8.0f} steps/s", flush=True)
+            shown, start = i + 1, time.perf_counter()
+    return params_of(state), np.asarray(losses, np.float32)
+
+
+curves = {}
+if options.processes == 1:  # several processes leave this one out
+    params, curves["one device"] = train("one device", step)
+    if options.losses:
+        curves["one device"].tofile(options.losses)
+
+
+# %% The same on several devices: each has its rows of the batch, and all take the mean of the gradients
+@functools.partial(jax.pmap, axis_name="devices", in_axes=(None, None, 0), out_axes=None)
+def spread_step(i, state, rows):
+    value_and_gradients = jax.value_and_grad(loss)(params_of(state), batch(i)[rows])
+    value, gradients = jax.lax.pmean(value_and_gradients, "devices")
+    return update(i, gradients, state), value
+
+
+def step_on_all(i, state):
+    """One step, which is waited for: steps that run at once can starve each other of threads."""
+    return jax.block_until_ready(spread_step(i, state, rows))
 
 
 if options.devices * options.processes > 1:
-    state, spread_losses, start = init_optimizer(first_params), [], time.perf_counter()
-    for i, matrices in enumerate(batches(options.steps)):  # nothing here waits for a result
-        state, value = spread_step(i, state, matrices)
-        spread_losses.append(value)
-    value = float(value)
-    rate = options.steps / (time.perf_counter() - start)
+    rows = np.arange(BATCH).reshape(options.processes, options.devices, -1)[jax.process_index()]
     where = f"{jax.device_count()} devices" + f" of {options.processes} processes" * (options.processes > 1)
-    print(f"on {where}: loss {value:.4f} at the last step  {rate:8.0f} steps/s")
+    _, curves[where] = train(where, step_on_all)
     if options.spread_losses and not options.process:
-        np.asarray(spread_losses, np.float32).tofile(options.spread_losses)
+        curves[where].tofile(options.spread_losses)
 
-# %% The loss curve
-if not losses:
+# %% What it learned, beside what it would be to say the same of every matrix
+if options.processes > 1:
     sys.exit()
-try:
-    import matplotlib
+matrices = jax.random.normal(jax.random.PRNGKey(2), (1000, 2, 2), dtype=complex)
+predicted, radii = np.asarray(jax.jit(model)(params, matrices)), np.asarray(jax.jit(targets)(matrices))
+error, constant = np.mean(np.abs(predicted - radii)), np.mean(np.abs(radii - np.median(radii)))
+print(f"model at [[1, -1], [1, 1]]: {jax.jit(predict)(params, real):.4f}, true: {2**0.5:.4f}")
+print(f"error on new matrices: {error:.4f}, of the best constant: {constant:.4f}")
 
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
+# %% The picture
+print("drawing", options.picture, flush=True)
+try:
+    from matplotlib.figure import Figure
 except ImportError:
     print("matplotlib is not installed: no picture")
 else:
-    pyplot.figure(figsize=(7, 4))
-    pyplot.semilogy([float(v) for v in losses], linewidth=0.5)
-    pyplot.xlabel("step")
-    pyplot.ylabel("mean absolute error")
-    pyplot.title("Learning the spectral radius")
-    pyplot.savefig(options.picture, dpi=120, bbox_inches="tight")
-    print("loss curve in", options.picture)
+    figure = Figure(figsize=(11, 4.5), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    window = max(1, options.steps // 100)
+    for n, (where, losses) in enumerate(curves.items()):
+        smooth = np.convolve(losses, np.ones(window) / window, "valid")
+        left.semilogy(losses, color=f"C{n}", alpha=0.15, linewidth=0.5)
+        left.semilogy(np.arange(len(smooth)) + window // 2, smooth, color=f"C{n}", label=f"on {where}", zorder=3)
+    left.axhline(constant, color="black", linestyle="--", linewidth=1, label="constant prediction")
+    left.set(xlabel="step", ylabel="mean absolute error", title="Learning the spectral radius")
+    left.legend()
+    right.scatter(radii, predicted, s=6, alpha=0.5)
+    right.axline((0, 0), slope=1, color="black", linestyle="--", linewidth=1)
+    right.set(xlabel="true radius", ylabel="predicted radius", title="1,000 new matrices", aspect="equal")
+    figure.savefig(options.picture, dpi=120)

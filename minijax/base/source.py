@@ -175,6 +175,11 @@ def hide_frames(error: BaseException) -> None:
     error.__traceback__ = short
 
 
+def hides_frames() -> bool:
+    """Whether the configuration wants the library's frames hidden."""
+    return _mode() != "off"
+
+
 def _mode() -> str:
     chosen = _filtering.value
     if chosen != "auto":

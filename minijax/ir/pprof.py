@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from minijax.base import source
+from minijax.base.protobuf import message, packed
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, subjaxprs
 
 
@@ -17,16 +18,16 @@ def equation_profile(closed: ClosedJaxpr) -> bytes:
     strings, functions, locations, samples = _Table([""]), _Table(), _Table(), []
     for (name, frames), count in counts.items():
         stack = [locations[functions[_function(f, strings)] + 1, f.line] + 1 for f in frames]
-        label = _message((1, strings["primitive"]), (2, strings[name]))
-        samples.append((2, _message((1, _packed(stack)), (2, _packed([count])), (3, label))))
-    kind = _message((1, strings["equations"]), (2, strings["count"]))
+        label = message((1, strings["primitive"]), (2, strings[name]))
+        samples.append((2, message((1, packed(stack)), (2, packed([count])), (3, label))))
+    kind = message((1, strings["equations"]), (2, strings["count"]))
     comment = strings[made]
-    places = [(4, _message((1, i + 1), (4, _message((1, f), (2, line))))) for (f, line), i in locations.items()]
+    places = [(4, message((1, i + 1), (4, message((1, f), (2, line))))) for (f, line), i in locations.items()]
     bodies = [
-        (5, _message((1, i + 1), (2, name), (4, file), (5, start))) for (name, file, start), i in functions.items()
+        (5, message((1, i + 1), (2, name), (4, file), (5, start))) for (name, file, start), i in functions.items()
     ]
     texts = [(6, text.encode()) for text in strings]
-    return gzip.compress(_message((1, kind), *samples, *places, *bodies, *texts, (13, comment)))
+    return gzip.compress(message((1, kind), *samples, *places, *bodies, *texts, (13, comment)))
 
 
 def _eqns(jaxpr: Jaxpr) -> Iterator[JaxprEqn]:
@@ -63,28 +64,3 @@ class _Table(dict):
 
     def __missing__(self, key: Any) -> int:
         return self.setdefault(key, len(self))
-
-
-# ---- protocol buffers, of which two kinds of fields are needed ---------------------------------------
-
-
-def _varint(value: int) -> bytes:
-    groups = bytearray()
-    while value > 127:
-        groups.append(value & 127 | 128)
-        value >>= 7
-    return bytes([*groups, value])
-
-
-def _packed(values: Iterable[int]) -> bytes:
-    return b"".join(map(_varint, values))
-
-
-def _message(*fields: tuple[int, int | bytes]) -> bytes:
-    parts = []
-    for number, value in fields:
-        if isinstance(value, int):
-            parts += [_varint(number << 3), _varint(value)]
-        else:
-            parts += [_varint(number << 3 | 2), _varint(len(value)), value]
-    return b"".join(parts)

@@ -12,9 +12,11 @@ from typing import Any
 
 from jaxlib import _profile_data, _profiler
 
-from minijax.base import config
+from minijax.base import config, source
 from minijax.base.lazy import defer
 from minijax.run import client
+
+profile_frames = defer("minijax.run.profile_frames")
 
 http_server = defer("http.server")
 
@@ -34,6 +36,7 @@ class _Running:
 
     session: Any = None
     folder = ""
+    has_frames = False
     wants_perfetto = wants_link = False
 
 
@@ -61,6 +64,7 @@ def start_trace(
         options = [] if profiler_options is None else [profiler_options]
         _running.session = _profiler.ProfilerSession(*options)
         _running.folder = str(log_dir)
+        _running.has_frames = profiler_options is None or profiler_options.python_tracer_level > 0
         _running.wants_link = create_perfetto_link
         _running.wants_perfetto = create_perfetto_trace or create_perfetto_link
         config.forget_ready()
@@ -77,7 +81,11 @@ def stop_trace() -> None:
         folder, wants_perfetto, wants_link = _running.folder, _running.wants_perfetto, _running.wants_link
         if session is None:
             raise RuntimeError("No profile started: stop_trace ends what start_trace began.")
-        session.stop_and_export(folder)
+        if _running.has_frames and source.hides_frames():
+            recorded = session.stop()
+            session.export(profile_frames.without_own_frames(recorded), folder)
+        else:
+            session.stop_and_export(folder)
     if wants_perfetto:
         path = write_perfetto_trace(newest_profile(folder))
         if wants_link:

@@ -227,7 +227,7 @@ def test_two_processes_of_two_devices_train_as_one_of_four(tmp_path):
         file = tmp_path / f"losses{processes}"
         arguments = f"--steps 6 --processes {processes} --devices {devices} --picture {tmp_path}/curve.png".split()
         (printed,) = outputs([["-m", "minijax", NOTEBOOK, *arguments, "--spread-losses", str(file)]])
-        assert any(line.startswith("on 4 devices") for line in printed)
+        assert any(line.startswith("training on 4 devices") for line in printed)
         losses.append(np.fromfile(file, np.float32))
     assert len(losses[0]) == 6
     # Gloo adds the parts of a mean in another order than XLA does within a process.

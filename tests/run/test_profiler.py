@@ -12,6 +12,7 @@ import socket
 import sys
 import threading
 import time
+from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -153,6 +154,73 @@ def test_python_calls_are_traced_unless_the_options_say_no(tmp_path):
     with profiler.trace(tmp_path):
         called()
     assert any("called" in name and name.startswith("$") for name, _ in events_in(tmp_path))
+
+
+def frames_in(folder):
+    """The Python frames in a profile, each as `file:line name` or `module name`, and how often they come."""
+    return Counter(name[1:] for name, _ in events_in(folder) if name.startswith("$"))
+
+
+def watched_program(jax, folder):
+    """Has a profile taken of a program that traces, compiles, runs and differentiates the user's functions."""
+
+    def helper(x):
+        return jax.numpy.sin(x) @ x
+
+    @jax.jit
+    def step(x):
+        return jax.lax.fori_loop(0, 2, lambda i, y: helper(y), x)
+
+    def train(x):
+        for _ in range(3):
+            x = step(x)
+        return jax.grad(lambda x: helper(x).sum())(x)
+
+    with profiler_of(jax).trace(folder):
+        y = train(X)
+        thread = threading.Thread(target=train, args=[y])
+        thread.start(), thread.join()
+        np.asarray(y)
+
+
+@pytest.mark.oracle
+def test_profiles_have_the_frames_of_the_user_as_in_jax_and_none_of_the_library(tmp_path):
+    watched_program(minijax, str(tmp_path / "first"))  # loads modules, and pytest's finder has frames of its own
+    for jax in (minijax, importlib.import_module("jax")):
+        watched_program(jax, str(tmp_path / jax.__name__))
+    ours, theirs = (frames_in(tmp_path / name) for name in ("minijax", "jax"))
+    here = Path(__file__).name
+    assert {f: n for f, n in ours.items() if f.startswith(here)} == {
+        f: n for f, n in theirs.items() if f.startswith(here)
+    }
+    assert sum(n for f, n in ours.items() if f.endswith(" helper")) == 3  # once for `step`, twice for gradients
+    assert sum(ours.values()) < sum(theirs.values()) / 10
+    library = {path.name for path in Path(minijax.__file__).parent.rglob("*.py")} - {"__init__.py"}
+    assert not library & {f.partition(":")[0] for f in ours}
+
+
+def test_frames_of_a_user_s_file_stay_whatever_its_name(tmp_path):
+    path = tmp_path / "array.py"  # as a file of the library
+    path.write_text("def mine(call):\n    return call(), len('x')\n\ndef inner():\n    return len('y')\n")
+    spec = importlib.util.spec_from_file_location("array_of_user", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    with profiler.trace(tmp_path):
+        module.mine(lambda: minijax.eval_shape(lambda x: (module.inner(), x)[1], X))
+    frames = frames_in(tmp_path)
+    assert frames["array.py:1 mine"] == frames["array.py:4 inner"] == 1 and frames["builtins len"] == 2
+
+
+def test_the_library_s_frames_are_in_profiles_where_tracebacks_have_them(tmp_path):
+    step = minijax.jit(lambda x: x + 1)
+    step(X)
+    minijax.config.update("jax_traceback_filtering", "off")
+    try:
+        with profiler.trace(tmp_path):
+            step(X)
+    finally:
+        minijax.config.update("jax_traceback_filtering", "auto")
+    assert any(frame.startswith("jitted.py:") for frame in frames_in(tmp_path))
 
 
 def test_a_session_may_have_a_name_and_a_trace_for_perfetto(tmp_path):
