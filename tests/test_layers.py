@@ -18,8 +18,9 @@ FILE_LINES, FUNCTION_LINES = 800, 60
 # are three hashes of random bits. 2,000 for what libraries ask of objects, names and messages, half of it in the core.
 # 4,000 for devices: shardings in types with a rule for each family, shard_map over some axes, layouts, processes.
 # 5,500 for what leaves the process: export, symbolic shapes, FFI, files and exchange of arrays, users' types of values.
-# The core's last 300 are singular values and eigenvalues on TPUs, which their lowering computes.
-PACKAGE_LINES, CORE_LINES = 59_000, 35_800
+# The core's last 300 are singular values and eigenvalues on TPUs, which their lowering computes; 400 for the types of
+# public functions: imports that annotations name, long signatures, overloads.
+PACKAGE_LINES, CORE_LINES = 59_000, 36_200
 
 ROOMS = (
     "base", "partition", "ir", "hlo", "run", "primitives", "indexing", "transforms", "dispatch", "higher", "composed", "api",

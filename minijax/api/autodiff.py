@@ -1,5 +1,7 @@
 """Differentiation as users call it: grad, jvp, vjp, linearize, Jacobians."""
 
+from __future__ import annotations
+
 import functools
 import operator
 from collections.abc import Callable, Sequence
@@ -153,7 +155,7 @@ def _check_tangent(x: Any, t: Any) -> None:
 
 
 @source.boundary
-def linearize(fun: Callable, *primals: Any, has_aux: bool = False) -> Any:
+def linearize(fun: Callable, *primals: Any, has_aux: bool = False) -> tuple[Any, Callable] | tuple[Any, Callable, Any]:
     """The value of `fun` at `primals`, and its derivative there as a linear function of tangents."""
     check_callable(fun)
     xs, in_tree = tree.flatten(primals)
@@ -201,7 +203,7 @@ class VJP:
         rest = self.fun, self.in_tree, self.out_tree, tuple(self.out_avals), tuple(self.nonzeros), self.jaxpr
         return (self.consts, *([self.refs] if self.refs else ())), rest
 
-    def with_refs(self, *maybe_ct_refs: Any) -> "VJP":
+    def with_refs(self, *maybe_ct_refs: Any) -> VJP:
         """A function that adds cotangents to the references that stand where the arguments stand.
 
         Its results have a GradRef in their places; what is no reference has no meaning. Raises ValueError for
@@ -286,7 +288,9 @@ tree.register_pytree_node(VJP, VJP._parts, lambda rest, saved: VJP(*rest, *saved
 
 
 @source.boundary
-def vjp(fun: Callable, *primals: Any, has_aux: bool = False, reduce_axes: Sequence = ()) -> Any:
+def vjp(
+    fun: Callable, *primals: Any, has_aux: bool = False, reduce_axes: Sequence = ()
+) -> tuple[Any, Callable] | tuple[Any, Callable, Any]:
     """The value of `fun` at `primals`, and the function from its cotangent to those of the arguments."""
     if reduce_axes:
         raise NotImplementedError("reduce_axes argument to vjp is deprecated")

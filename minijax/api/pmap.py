@@ -1,7 +1,9 @@
 """`pmap`: a function mapped over an axis, one device for each of its elements."""
 
+from __future__ import annotations
+
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from minijax.api.shard_map import mapped_over
@@ -102,9 +104,9 @@ def _lies_elsewhere(x: Any, sharding: NamedSharding) -> bool:
 
 def pmap(
     fun: Callable,
-    axis_name: Any = None,
+    axis_name: Hashable | None = None,
     *,
-    in_axes: Any = 0,
+    in_axes: int | None | Sequence[Any] = 0,
     out_axes: Any = 0,
     static_broadcasted_argnums: int | Iterable[int] = (),
     devices: Sequence[Any] | None = None,

@@ -6,7 +6,18 @@ import inspect
 import operator
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Generic,
+    ParamSpec,
+    Protocol,
+    Self,
+    TypeVar,
+    overload,
+    runtime_checkable,
+)
 
 from minijax.api.shapes import ShapeDtypeStruct, abstract, described
 from minijax.base import config, source, tree
@@ -513,11 +524,25 @@ def _signature(x: Any, aval: ShapedArray | AbstractRef) -> Signature:
     return x._sig if isinstance(x, ArrayImpl) else single_signature(aval, client.default_device(), False)
 
 
-class PjitFunction(Jitted):
+P = ParamSpec("P")
+Q = ParamSpec("Q")
+R = TypeVar("R")
+
+
+class PjitFunction(Jitted, Generic[P, R]):
     """A function jitted by the user, with its stages."""
 
     __slots__ = ()
     by_user = True
+    if TYPE_CHECKING:
+
+        def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+        @overload
+        def __get__(self, instance: None, owner: Any = None) -> Self: ...
+        @overload
+        def __get__(
+            self: "PjitFunction[Concatenate[Any, Q], R]", instance: object, owner: Any = None
+        ) -> "PjitFunction[Q, R]": ...
 
     @property
     def __signature__(self) -> inspect.Signature:

@@ -1,7 +1,9 @@
 """`vmap`: a function over one example as a function over an axis of examples."""
 
+from __future__ import annotations
+
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from minijax.base import config, source, tree
@@ -104,9 +106,9 @@ def vmap(
     fun: Callable,
     in_axes: int | None | Sequence[Any] = 0,
     out_axes: Any = 0,
-    axis_name: Any = None,
+    axis_name: Hashable | None = None,
     axis_size: int | None = None,
-    spmd_axis_name: Any = None,
+    spmd_axis_name: Hashable | tuple[Hashable, ...] | None = None,
     sum_match: bool = False,
 ) -> Callable:
     """Vectorises `fun` over an axis of its arguments.

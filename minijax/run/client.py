@@ -15,7 +15,8 @@ from minijax.base.mask import Mask
 from minijax.partition.shardings import GSPMDSharding, Sharding, SingleDeviceSharding
 from minijax.run import distributed, plugins
 
-Device, DeviceList = xc.Device, _jax.DeviceList
+Device = xc.Device
+DeviceList = _jax.DeviceList
 ifrt_proxy = defer("jaxlib._ifrt_proxy")
 
 # ---- backends ---------------------------------------------------------------------------------------

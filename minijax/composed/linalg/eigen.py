@@ -1,5 +1,7 @@
 """Eigenvalues, and the forms of matrices on the way to them: Hessenberg, Schur, tridiagonal."""
 
+from __future__ import annotations
+
 import enum
 import math
 import warnings
@@ -49,6 +51,7 @@ from minijax.primitives.families import emit
 from minijax.primitives.moving import sum_axes, sum_axis
 from minijax.primitives.reduce import argmax
 from minijax.primitives.structural import slice_in_dim
+from minijax.run.array import Array, ArrayLike
 
 # ---- general eigenvalues ----------------------------------------------------------------------------
 
@@ -145,7 +148,7 @@ eig_p = Eig()
 
 
 def eig(
-    x: Any,
+    x: ArrayLike,
     *,
     compute_left_eigenvectors: bool = True,
     compute_right_eigenvectors: bool = True,
@@ -283,7 +286,7 @@ eigh_p = Eigh()
 
 
 def eigh(
-    x: Any,
+    x: Array,
     *,
     lower: bool = True,
     symmetrize_input: bool = True,
@@ -357,7 +360,7 @@ class Tridiagonal(Linalg):
 hessenberg_p, schur_p, tridiagonal_p = Hessenberg(), Schur(), Tridiagonal()
 
 
-def hessenberg(a: Any) -> list:
+def hessenberg(a: ArrayLike) -> list:
     """The Hessenberg form, below whose first subdiagonal stand Householder vectors, and their scales `taus`:
     the unitary factor is 1 and, below on the diagonal, `householder_product(a[1:, :-1], taus)`.
     """
@@ -365,7 +368,11 @@ def hessenberg(a: Any) -> list:
 
 
 def schur(
-    x: Any, *, compute_schur_vectors: bool = True, sort_eig_vals: bool = False, select_callable: Callable | None = None
+    x: ArrayLike,
+    *,
+    compute_schur_vectors: bool = True,
+    sort_eig_vals: bool = False,
+    select_callable: Callable | None = None,
 ) -> list:
     """The Schur form T and, if asked for, the unitary Z with x = Z T Zᴴ; NaN without convergence."""
     return schur_p.bind(
@@ -373,7 +380,7 @@ def schur(
     )
 
 
-def tridiagonal(a: Any, *, lower: bool = True) -> list:
+def tridiagonal(a: ArrayLike, *, lower: bool = True) -> list:
     """The tridiagonal form of Hermitian matrices, of which one triangle is read: Householder vectors below
     (or above) it, its diagonal and off-diagonal, which are real, and the vectors' scales.
     """

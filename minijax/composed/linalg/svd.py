@@ -1,5 +1,7 @@
 """Singular values and vectors."""
 
+from __future__ import annotations
+
 import enum
 from functools import partial
 from typing import Any
@@ -30,6 +32,7 @@ from minijax.primitives.gather_dims import ScatterDimensionNumbers
 from minijax.primitives.gather_scatter import scatter
 from minijax.primitives.structural import slice_in_dim
 from minijax.primitives.zeros import zeros_like_aval
+from minijax.run.array import Array, ArrayLike
 
 
 class SvdAlgorithm(enum.Enum):
@@ -211,13 +214,13 @@ svd_p = SVD()
 
 
 def svd(
-    x: Any,
+    x: ArrayLike,
     *,
     full_matrices: bool = True,
     compute_uv: bool = True,
     subset_by_index: tuple[int, int] | None = None,
     algorithm: SvdAlgorithm | None = None,
-) -> Any:
+) -> Array | tuple[Array, Array, Array]:
     """The singular value decomposition: (U, falling singular values, Vᴴ), or the values alone."""
     values, *sides = svd_p.bind(
         x, full_matrices=full_matrices, compute_uv=compute_uv, subset_by_index=subset_by_index, algorithm=algorithm

@@ -1,0 +1,4 @@
+# The names of this module's table, written by tests/write_stubs.py.
+
+from minijax.api.metadata import compute_on as compute_on
+from minijax.api.metadata import compute_on2 as compute_on2

@@ -1,0 +1,20 @@
+# The names of this module's table, written by tests/write_stubs.py.
+
+from typing import Any
+
+CompilerParams: Any
+approx_tanh: Any
+atomic_add: Any
+atomic_and: Any
+atomic_cas: Any
+atomic_max: Any
+atomic_min: Any
+atomic_or: Any
+atomic_xchg: Any
+atomic_xor: Any
+debug_barrier: Any
+dot: Any
+elementwise_inline_asm: Any
+load: Any
+max_contiguous: Any
+store: Any

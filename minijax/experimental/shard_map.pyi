@@ -1,0 +1,2 @@
+# The names of this module's table, written by tests/write_stubs.py.
+

@@ -1,0 +1,12 @@
+# The names of this module's table, written by tests/write_stubs.py.
+
+from minijax.interop.source_maps import Location as Location
+from minijax.interop.source_maps import Redirect as Redirect
+from minijax.interop.source_maps import create_mlir_sourcemap as create_mlir_sourcemap
+from minijax.interop.source_maps import parse_mlir_locations as parse_mlir_locations
+from typing import Any
+
+CALLSITE_REGEX: Any
+LOC_REGEX: Any
+SCOPED_REGEX: Any
+SRC_REGEX: Any

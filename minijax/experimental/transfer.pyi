@@ -1,0 +1,6 @@
+# The names of this module's table, written by tests/write_stubs.py.
+
+from minijax.run.transfer_server import TransferConnection as TransferConnection
+from minijax.run.transfer_server import TransferServer as TransferServer
+from minijax.run.transfer_server import make_error_array as make_error_array
+from minijax.run.transfer_server import start_transfer_server as start_transfer_server

@@ -1,0 +1,7 @@
+# The names of this module's table, written by tests/write_stubs.py.
+
+from minijax.interop.contexts import JaxIrContext as JaxIrContext
+from minijax.interop.lowering import LoweringRuleContext as LoweringRuleContext
+from typing import Any
+
+upstream_dialects: Any
