@@ -115,6 +115,31 @@ from minijax.run.client import process_indices as process_indices
 from minijax.run.tokens import effects_barrier as effects_barrier
 from typing import Any
 
+__all__ = [
+    "Array", "Device", "NamedSharding", "P", "RecompileError", "Ref", "ShapeDtypeStruct", "Shard", "ad_checkpoint",
+    "allow_f16_reductions", "api_util", "array_garbage_collection_guard", "auto_pcast", "block_until_ready",
+    "check_tracer_leaks", "checking_leaks", "checkpoint", "checkpoint_policies", "clear_caches", "closure_convert",
+    "cloud_tpu_init", "config", "copy_to_host_async", "core", "custom_batching", "custom_derivatives",
+    "custom_gradient", "custom_jvp", "custom_vjp", "debug", "debug_infs", "debug_key_reuse", "debug_nans",
+    "default_backend", "default_device", "default_matmul_precision", "default_prng_impl", "device_count",
+    "device_get", "device_put", "devices", "disable_jit", "distributed", "dlpack", "ds", "dtypes", "effects_barrier",
+    "empty_ref", "enable_checks", "enable_custom_prng", "enable_x64", "ensure_compile_time_eval", "errors",
+    "eval_shape", "example_libraries", "experimental", "explain_cache_misses", "export", "extend", "ffi",
+    "flatten_util", "float0", "free_ref", "freeze", "fwd_and_bwd", "grad", "hessian", "host_count", "host_id",
+    "host_ids", "image", "install", "interpreters", "jacfwd", "jacobian", "jacrev",
+    "jax2tf_associative_scan_reductions", "jit", "jvp", "lax", "legacy_prng_key", "lib", "linear_transpose",
+    "linearize", "live_arrays", "local_device_count", "local_devices", "log_compiles", "make_array_from_callback",
+    "make_array_from_process_local_data", "make_array_from_single_device_arrays", "make_jaxpr", "make_mesh",
+    "make_user_context", "memory", "monitoring", "named_call", "named_scope", "new_ref", "nn", "no_execution",
+    "no_tracing", "numpy", "numpy_dtype_promotion", "numpy_rank_promotion", "ops", "pmap", "print_environment_info",
+    "process_count", "process_index", "process_indices", "profiler", "pure_callback", "random", "recompile_budget",
+    "ref", "remat", "remove_size_one_mesh_axis_from_type", "reshard", "scipy", "set_mesh", "shard_map", "sharding",
+    "smap", "softmax_custom_jvp", "stages", "test_util", "thread_guard", "threefry_partitionable", "tools",
+    "transfer_guard", "transfer_guard_device_to_device", "transfer_guard_device_to_host",
+    "transfer_guard_host_to_device", "tree", "tree_util", "typeof", "typing", "value_and_grad", "version", "vjp",
+    "vmap"
+]
+
 checkpoint_policies: Any
 allow_f16_reductions: Option
 array_garbage_collection_guard: Option

@@ -9,6 +9,11 @@ from minijax.transforms.partial_eval_custom import RecomputeType
 from minijax.transforms.partial_eval_custom import SaveableType
 from typing import Any
 
+__all__ = [
+    "Offloadable", "Recompute", "Saveable", "checkpoint", "checkpoint_name", "checkpoint_policies",
+    "print_saved_residuals", "remat"
+]
+
 checkpoint_policies: Any
 Recompute: RecomputeType
 Saveable: SaveableType

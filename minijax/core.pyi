@@ -12,3 +12,8 @@ from minijax.ir.trace import Tracer as Tracer
 from minijax.ir.trace import eval_jaxpr as eval_jaxpr
 from minijax.ir.types import AbstractValue as AbstractValue
 from minijax.ir.types import ShapedArray as ShapedArray
+
+__all__ = [
+    "AbstractValue", "Atom", "ParamDict", "ShapedArray", "Trace", "Tracer", "Value", "ensure_compile_time_eval",
+    "eval_context", "eval_jaxpr", "max_dim", "min_dim"
+]

@@ -12,3 +12,9 @@ from minijax.higher.custom_derivatives import custom_jvp_call_p as custom_jvp_ca
 from minijax.higher.custom_derivatives import custom_vjp_call_p as custom_vjp_call_p
 from minijax.higher.linear_call import linear_call as linear_call
 from minijax.higher.remat_opt import remat_opt_p as remat_opt_p
+
+__all__ = [
+    "CustomVJPPrimal", "SymbolicZero", "closure_convert", "custom_gradient", "custom_jvp", "custom_jvp_call_p",
+    "custom_vjp", "custom_vjp_call_p", "custom_vjp_primal_tree_values", "linear_call", "remat_opt_p",
+    "zero_from_primal"
+]

@@ -10,6 +10,11 @@ from minijax.ir.effects import DebugEffect as DebugEffect
 from minijax.ir.effects import OrderedDebugEffect as OrderedDebugEffect
 from typing import Any
 
+__all__ = [
+    "DebugEffect", "OrderedDebugEffect", "breakpoint", "callback", "inspect_array_sharding", "log", "print",
+    "visualize_array_sharding", "visualize_sharding"
+]
+
 def log(
     fmt: str | None = None,
     *args: Any,

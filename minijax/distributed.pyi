@@ -3,3 +3,7 @@
 from minijax.api.distributed import initialize as initialize
 from minijax.api.distributed import is_initialized as is_initialized
 from minijax.api.distributed import shutdown as shutdown
+
+__all__ = [
+    "initialize", "is_initialized", "shutdown"
+]

@@ -11,6 +11,11 @@ from minijax.base.dtypes import scalar_type_of as scalar_type_of
 from ml_dtypes import bfloat16 as bfloat16
 from typing import Any
 
+__all__ = [
+    "TypePromotionError", "bfloat16", "canonicalize_dtype", "extended", "finfo", "float0", "iinfo", "issubdtype",
+    "itemsize_bits", "prng_key", "result_type", "scalar_type_of"
+]
+
 finfo: Any
 float0: Any
 iinfo: Any

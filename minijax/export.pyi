@@ -12,5 +12,11 @@ from minijax.base.symbolic import is_symbolic_dim as is_symbolic_dim
 from minijax.interop.exporting import export as export
 from minijax.run.client import default_backend as default_export_platform
 
+__all__ = [
+    "DisabledSafetyCheck", "Exported", "SymbolicScope", "default_export_platform", "deserialize", "export",
+    "is_symbolic_dim", "maximum_supported_calling_convention_version", "minimum_supported_calling_convention_version",
+    "register_namedtuple_serialization", "register_pytree_node_serialization", "symbolic_args_specs", "symbolic_shape"
+]
+
 maximum_supported_calling_convention_version: int
 minimum_supported_calling_convention_version: int

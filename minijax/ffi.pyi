@@ -9,3 +9,8 @@ from minijax.run.ffi import register_ffi_target as register_ffi_target
 from minijax.run.ffi import register_ffi_target_as_batch_partitionable as register_ffi_target_as_batch_partitionable
 from minijax.run.ffi import register_ffi_type as register_ffi_type
 from minijax.run.ffi import register_ffi_type_id as register_ffi_type_id
+
+__all__ = [
+    "build_ffi_lowering_function", "ffi_call", "ffi_lowering", "include_dir", "pycapsule", "register_ffi_target",
+    "register_ffi_target_as_batch_partitionable", "register_ffi_type", "register_ffi_type_id"
+]

@@ -10,3 +10,7 @@ from minijax.composed.refs import set as set
 from minijax.composed.refs import swap as swap
 from minijax.ir.refs import AbstractRef as AbstractRef
 from minijax.ir.refs import Ref as Ref
+
+__all__ = [
+    "AbstractRef", "Ref", "addupdate", "empty_ref", "free_ref", "freeze", "get", "new_ref", "set", "swap"
+]

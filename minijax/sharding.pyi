@@ -17,3 +17,9 @@ from minijax.partition.meshes import use_abstract_mesh as use_abstract_mesh
 from minijax.partition.shardings import NamedSharding as NamedSharding
 from minijax.partition.shardings import Sharding as Sharding
 from minijax.partition.shardings import SingleDeviceSharding as SingleDeviceSharding
+
+__all__ = [
+    "AbstractDevice", "AbstractMesh", "AxisType", "ManualAxisType", "Mesh", "NamedSharding", "PartitionSpec",
+    "Sharding", "SingleDeviceSharding", "auto_axes", "explicit_axes", "get_abstract_mesh", "get_mesh",
+    "make_single_device_sharding", "reshard", "set_mesh", "use_abstract_mesh"
+]

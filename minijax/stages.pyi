@@ -6,3 +6,7 @@ from minijax.api.stages import CompilerOptions as CompilerOptions
 from minijax.api.stages import Lowered as Lowered
 from minijax.api.stages import Traced as Traced
 from minijax.api.stages import Wrapped as Wrapped
+
+__all__ = [
+    "ArgInfo", "Compiled", "CompilerOptions", "Lowered", "Traced", "Wrapped"
+]

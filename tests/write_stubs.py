@@ -10,6 +10,7 @@ import functools
 import importlib
 import inspect
 import sys
+import textwrap
 import types
 import typing
 from collections.abc import Iterator
@@ -214,7 +215,9 @@ class Stub:
             f"from {module} import {inner}" + (f" as {name}" if name != inner or name in self.exports else "")
             for module, inner, name in sorted(named)
         ]
-        return "\n".join([HEAD, *plain, *rows, *([""] if self.lines else []), *self.lines]) + "\n"
+        shown = ", ".join(f'"{n}"' for n in sorted(self.public) if not n.startswith("_"))
+        names = ["", "__all__ = [", *textwrap.wrap(shown, WIDTH, initial_indent="    ", subsequent_indent="    "), "]"]
+        return "\n".join([HEAD, *plain, *rows, *names, *([""] if self.lines else []), *self.lines]) + "\n"
 
 
 class _Renamed(ast.NodeTransformer):

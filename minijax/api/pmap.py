@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, ParamSpec
 
 from minijax.api.shard_map import mapped_over
 from minijax.api.stages import PjitFunction
@@ -102,8 +102,11 @@ def _lies_elsewhere(x: Any, sharding: NamedSharding) -> bool:
     return client.hlo_sharding(have, ndim) == client.hlo_sharding(sharding, ndim)
 
 
+Args = ParamSpec("Args")
+
+
 def pmap(
-    fun: Callable,
+    fun: Callable[Args, Any],
     axis_name: Hashable | None = None,
     *,
     in_axes: int | None | Sequence[Any] = 0,
@@ -113,7 +116,7 @@ def pmap(
     backend: str | None = None,
     axis_size: int | None = None,
     donate_argnums: int | Iterable[int] = (),
-) -> Any:
+) -> Callable[Args, Any]:
     """Maps `fun` over axes of its arguments, on as many devices as the axes are long.
 
     `in_axes` and `out_axes`, prefixes of the trees of positional arguments and results, say which axis is

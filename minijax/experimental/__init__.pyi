@@ -35,3 +35,11 @@ from minijax.experimental import xla_metadata as xla_metadata
 from minijax.interop.primal_tangent import primal_tangent_dtype as primal_tangent_dtype
 from minijax.ir.hitypes import cur_qdd as cur_qdd
 from minijax.run.array import EArray as EArray
+
+__all__ = [
+    "EArray", "array_serialization", "buffer_callback", "checkify", "colocated_python", "compilation_cache",
+    "compute_on", "control_deps", "cur_qdd", "custom_partitioning", "fused", "hijax", "io_callback", "jet",
+    "key_reuse", "layout", "mesh_utils", "multihost_utils", "ode", "pallas", "pjit", "primal_tangent_dtype",
+    "profiler", "random", "rnn", "roofline", "scheduling_groups", "serialize_executable", "shard_alike", "shard_map",
+    "source_mapper", "sparse", "topologies", "transfer", "xla_metadata"
+]

@@ -3,6 +3,10 @@
 from minijax.composed.buffer_callback import buffer_callback as buffer_callback
 from typing import Any
 
+__all__ = [
+    "Buffer", "ExecutionContext", "ExecutionStage", "buffer_callback"
+]
+
 Buffer: Any
 ExecutionContext: Any
 ExecutionStage: Any

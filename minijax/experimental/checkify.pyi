@@ -12,6 +12,11 @@ from minijax.api.checks import check_error as check_error
 from minijax.api.checks import debug_check as debug_check
 from minijax.api.checks import init_error as init_error
 
+__all__ = [
+    "Error", "ErrorCategory", "JaxRuntimeError", "all_checks", "automatic_checks", "check", "check_error", "checkify",
+    "debug_check", "div_checks", "float_checks", "index_checks", "init_error", "nan_checks", "user_checks"
+]
+
 div_checks: frozenset
 index_checks: frozenset
 nan_checks: frozenset

@@ -2,3 +2,7 @@
 
 from minijax.api.metadata import compute_on as compute_on
 from minijax.api.metadata import compute_on2 as compute_on2
+
+__all__ = [
+    "compute_on", "compute_on2"
+]

@@ -6,3 +6,7 @@ from minijax.partition.factors import ArrayMapping as ArrayMapping
 from minijax.partition.factors import BATCHING as BATCHING
 from minijax.partition.factors import CompoundFactor as CompoundFactor
 from minijax.partition.factors import SdyShardingRule as SdyShardingRule
+
+__all__ = [
+    "ArrayMapping", "BATCHING", "CompoundFactor", "SdyShardingRule", "custom_partitioning", "custom_partitioning_p"
+]

@@ -2,3 +2,7 @@
 
 from minijax.api.metadata import fused as fused
 from minijax.higher.marked_calls import fused_call_p as fused_p
+
+__all__ = [
+    "fused", "fused_p"
+]

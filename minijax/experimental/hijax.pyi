@@ -20,4 +20,10 @@ from minijax.numpy.hitypes import register_hitype as register_hitype
 from minijax.primitives.zeros import instantiate as instantiate_zeros
 from typing import Any
 
+__all__ = [
+    "AbstractRef", "AbstractValue", "AvalMutableQDD", "AvalQDD", "HiPrimitive", "HiPspec", "HiType", "MutableHiType",
+    "ShapedArray", "TransformedRef", "VJPHiPrimitive", "Zero", "aval_method", "aval_property",
+    "control_flow_allowed_effects", "instantiate_zeros", "is_undefined_primal", "register_hitype"
+]
+
 TransformedRef: Any

@@ -3,3 +3,7 @@
 from minijax.partition.layouts import Format as Format
 from minijax.partition.layouts import Layout as Layout
 from minijax.primitives.sharding import with_layout_constraint as with_layout_constraint
+
+__all__ = [
+    "Format", "Layout", "with_layout_constraint"
+]

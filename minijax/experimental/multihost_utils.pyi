@@ -12,5 +12,11 @@ from minijax.api.processes import sync_global_devices as sync_global_devices
 from minijax.primitives.host_local import GlobalToLocal
 from minijax.primitives.host_local import LocalToGlobal
 
+__all__ = [
+    "ProcessFailureError", "assert_equal", "broadcast_one_to_all", "global_array_to_host_local_array",
+    "global_array_to_host_local_array_p", "host_local_array_to_global_array", "host_local_array_to_global_array_p",
+    "live_devices", "process_allgather", "reached_preemption_sync_point", "sync_global_devices"
+]
+
 global_array_to_host_local_array_p: GlobalToLocal
 host_local_array_to_global_array_p: LocalToGlobal

@@ -2,3 +2,7 @@
 
 from minijax.api.serialized import deserialize_and_load as deserialize_and_load
 from minijax.api.serialized import serialize as serialize
+
+__all__ = [
+    "deserialize_and_load", "serialize"
+]

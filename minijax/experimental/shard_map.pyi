@@ -1,2 +1,5 @@
 # The names of this module's table, written by tests/write_stubs.py.
 
+
+__all__ = [
+]

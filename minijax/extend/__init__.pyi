@@ -9,3 +9,7 @@ from minijax.extend import random as random
 from minijax.extend import sharding as sharding
 from minijax.extend import source_info_util as source_info_util
 from minijax.extend import xla as xla
+
+__all__ = [
+    "backend", "core", "linear_util", "lowering", "mlir", "random", "sharding", "source_info_util", "xla"
+]

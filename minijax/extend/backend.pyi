@@ -11,4 +11,9 @@ from minijax.interop.backends import register_backend_cache as register_backend_
 from minijax.interop.backends import register_backend_factory as register_backend_factory
 from minijax.run.client import default_device as get_default_device
 
+__all__ = [
+    "backend_xla_version", "backends", "clear_backends", "clear_in_memory_compilation_cache", "get_backend",
+    "get_compile_options", "get_default_device", "ifrt_proxy", "register_backend_cache", "register_backend_factory"
+]
+
 ifrt_proxy: Deferred

@@ -4,4 +4,8 @@ from minijax.interop.contexts import JaxIrContext as JaxIrContext
 from minijax.interop.lowering import LoweringRuleContext as LoweringRuleContext
 from typing import Any
 
+__all__ = [
+    "JaxIrContext", "LoweringRuleContext", "upstream_dialects"
+]
+
 upstream_dialects: Any

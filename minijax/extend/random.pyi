@@ -8,3 +8,8 @@ from minijax.primitives.random_bits import threefry_2x32 as threefry_2x32
 from minijax.random.keys import define_prng_impl as define_prng_impl
 from minijax.random.keys import random_seed as random_seed
 from minijax.random.keys import seed_with_impl as seed_with_impl
+
+__all__ = [
+    "define_prng_impl", "random_seed", "rbg_prng_impl", "seed_with_impl", "threefry2x32_p", "threefry_2x32",
+    "threefry_prng_impl", "unsafe_rbg_prng_impl"
+]

@@ -12,3 +12,8 @@ from minijax.interop.source_info import summarize as summarize
 from minijax.interop.source_info import user_context as user_context
 from minijax.ir.context import NameStack as NameStack
 from minijax.ir.context import SourceInfo as SourceInfo
+
+__all__ = [
+    "NameStack", "SourceInfo", "current", "current_name_stack", "extend_name_stack", "new_name_stack",
+    "new_source_info", "register_exclusion", "reset_name_stack", "set_name_stack", "summarize", "user_context"
+]

@@ -6,3 +6,7 @@ from minijax.interpreters import mlir as mlir
 from minijax.interpreters import partial_eval as partial_eval
 from minijax.interpreters import pxla as pxla
 from minijax.interpreters import xla as xla
+
+__all__ = [
+    "ad", "batching", "mlir", "partial_eval", "pxla", "xla"
+]

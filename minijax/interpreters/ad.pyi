@@ -18,3 +18,9 @@ from minijax.primitives.zeros import instantiate as instantiate_zeros
 from minijax.primitives.zeros import zeros_like_aval as zeros_like_aval
 from minijax.transforms.jvp import JVPTrace as JVPTrace
 from minijax.transforms.jvp import JVPTracer as JVPTracer
+
+__all__ = [
+    "JVPTrace", "JVPTracer", "UndefinedPrimal", "Zero", "add_jaxvals", "add_jaxvals_p", "add_tangents", "defbilinear",
+    "defjvp", "defjvp2", "deflinear", "deflinear2", "get_primitive_transpose", "instantiate_zeros",
+    "is_undefined_primal", "primitive_jvps", "primitive_transposes", "zeros_like_aval"
+]

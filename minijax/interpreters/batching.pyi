@@ -10,3 +10,8 @@ from minijax.interop.rules import defreducer as defreducer
 from minijax.interop.rules import defvectorized as defvectorized
 from minijax.interop.rules import fancy_primitive_batchers as fancy_primitive_batchers
 from minijax.interop.rules import primitive_batchers as primitive_batchers
+
+__all__ = [
+    "axis_primitive_batchers", "bdim_at_front", "broadcast", "defbroadcasting", "defreducer", "defvectorized",
+    "fancy_primitive_batchers", "primitive_batchers", "register_vmappable", "unregister_vmappable"
+]

@@ -44,6 +44,18 @@ from minijax.partition.meshes import Mesh as Mesh
 from minijax.run.bindings import make_context as make_ir_context
 from typing import Any
 
+__all__ = [
+    "AxisContext", "ConstantHandler", "DEVICE_TO_DEVICE_TYPE", "LoweringParameters", "LoweringResult", "LoweringRule",
+    "LoweringRuleContext", "Mesh", "MeshAxisName", "ModuleContext", "RECV_FROM_HOST_TYPE", "SEND_TO_HOST_TYPE",
+    "SPMDAxisContext", "ShapePolyLoweringState", "ShardingContext", "Token", "TokenSet", "Value", "aval_to_ir_type",
+    "aval_to_ir_types", "core_call_lowering", "dense_int_array", "dense_int_elements", "dtype_to_ir_type",
+    "emit_python_callback", "flatten_ir_types", "flatten_ir_values", "i32_attr", "i64_attr", "ir", "ir_attribute",
+    "ir_constant", "ir_constants", "ir_tree_registry", "jaxpr_subcomp", "lower_fun", "lower_jaxpr_to_fun",
+    "lower_jaxpr_to_module", "lowerable_effects", "make_ir_context", "merge_mlir_modules", "module_to_bytecode",
+    "module_to_string", "register_constant_handler", "register_lowering", "shape_tensor", "token_type",
+    "unflatten_ir_values_like_types"
+]
+
 DEVICE_TO_DEVICE_TYPE: int
 RECV_FROM_HOST_TYPE: int
 SEND_TO_HOST_TYPE: int

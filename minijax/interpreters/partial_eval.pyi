@@ -12,3 +12,9 @@ from minijax.interop.rules import dce_rules as dce_rules
 from minijax.interop.rules import partial_eval_jaxpr_custom_rules as partial_eval_jaxpr_custom_rules
 from minijax.ir.trace import DynamicJaxprTracer as DynamicJaxprTracer
 from minijax.ir.trace import DynamicJaxprTracer as JaxprTracer
+
+__all__ = [
+    "DynamicJaxprTracer", "JaxprTracer", "PartialVal", "Val", "dce_jaxpr", "dce_jaxpr_call_rule",
+    "dce_jaxpr_closed_call_rule", "dce_jaxpr_consts", "dce_rules", "partial_eval_jaxpr_custom_rules",
+    "trace_to_jaxpr_dynamic", "trace_to_jaxpr_nounits"
+]

@@ -35,6 +35,14 @@ from minijax.nn.scaled import scaled_matmul as scaled_matmul
 from minijax.run.array import Array
 from minijax.run.array import ArrayLike
 
+__all__ = [
+    "celu", "dot_product_attention", "elu", "gelu", "get_scaled_dot_general_config", "glu", "hard_sigmoid",
+    "hard_silu", "hard_swish", "hard_tanh", "identity", "initializers", "leaky_relu", "log1mexp", "log_sigmoid",
+    "log_softmax", "logmeanexp", "logsumexp", "mish", "one_hot", "relu", "relu6", "scaled_dot_general",
+    "scaled_matmul", "selu", "sigmoid", "silu", "soft_sign", "softmax", "softplus", "sparse_plus", "sparse_sigmoid",
+    "squareplus", "standardize", "swish", "tanh"
+]
+
 def log1mexp(x: ArrayLike) -> Array: ...
 def relu(x: ArrayLike) -> Array: ...
 def relu6(x: ArrayLike) -> Array: ...

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -455,6 +455,16 @@ def _bound(name: str, x: Any) -> Any:
     return x
 
 
+@overload
+def linspace(
+    start: ArrayLike, stop: ArrayLike, num: int = ..., endpoint: bool = ..., retstep: Literal[False] = ...,
+    dtype: DTypeLike | None = ..., axis: int = ..., *, device: DeviceLike | None = ...,
+) -> Array: ...  # fmt: skip
+@overload
+def linspace(
+    start: ArrayLike, stop: ArrayLike, num: int = ..., endpoint: bool = ..., *, retstep: Literal[True],
+    dtype: DTypeLike | None = ..., axis: int = ..., device: DeviceLike | None = ...,
+) -> tuple[Array, Array]: ...  # fmt: skip
 def linspace(
     start: ArrayLike,
     stop: ArrayLike,
@@ -465,7 +475,7 @@ def linspace(
     axis: int = 0,
     *,
     device: DeviceLike | None = None,
-) -> Array | tuple[Array, Array]:
+) -> Any:
     """As `numpy.linspace`."""
     if type(num) is not int:
         num = as_index(concrete(num, "linspace", "num"))
@@ -648,7 +658,7 @@ def grid_along(x: Any, axis: int, shape: Sequence[int], sparse: bool = True) -> 
     return moving.broadcast_in_dim(x, [n if i == axis or not sparse else 1 for i, n in enumerate(shape)], (axis,))
 
 
-def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list:
+def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list[Array]:
     """As `numpy.meshgrid`; the arguments must be of rank 1, and the results are always copies."""
     args = list(values("meshgrid", *xi))
     if not copy:
@@ -667,9 +677,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     return grids
 
 
-def indices(
-    dimensions: Sequence[int], dtype: DTypeLike | None = None, sparse: bool = False
-) -> Array | tuple[Array, ...]:
+def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None, sparse: bool = False) -> Any:
     """As `numpy.indices`."""
     dtype = dtypes.requested_dtype(dtype, "indices", int)
     shape = dims.canonical_shape(dimensions)

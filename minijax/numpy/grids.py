@@ -101,7 +101,7 @@ c_ = _Joiner("c_", -1, 2, 0)
 # ---- places in flattened arrays ----------------------------------------------------------------------
 
 
-def unravel_index(indices: ArrayLike, shape: Shape) -> tuple:
+def unravel_index(indices: ArrayLike, shape: Shape) -> tuple[Array, ...]:
     """As `numpy.unravel_index`; indices out of bounds become those of the first or the last element."""
     left = value("unravel_index", indices)
     is_listed = isinstance(shape, list | tuple)
@@ -161,7 +161,7 @@ def ravel_multi_index(
 # ---- places on diagonals, in triangles, under masks --------------------------------------------------
 
 
-def diag_indices_from(arr: ArrayLike) -> tuple:
+def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
     """As `numpy.diag_indices_from`."""
     shape = _shape_of("diag_indices_from", arr)
     if len(shape) < 2:
@@ -182,19 +182,19 @@ def _triangle_of(name: str, arr: Any) -> tuple[int, int]:
     return shape
 
 
-def tril_indices_from(arr: Any, k: int = 0) -> tuple:
+def tril_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
     """As `numpy.tril_indices_from`."""
     n, m = _triangle_of("tril_indices_from", arr)
     return taking.tril_indices(n, k, m)
 
 
-def triu_indices_from(arr: Any, k: int = 0) -> tuple:
+def triu_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
     """As `numpy.triu_indices_from`."""
     n, m = _triangle_of("triu_indices_from", arr)
     return taking.triu_indices(n, k, m)
 
 
-def mask_indices(n: int, mask_func: Callable, k: int = 0, *, size: int | None = None) -> tuple:
+def mask_indices(n: int, mask_func: Callable, k: int = 0, *, size: int | None = None) -> tuple[Array, Array]:
     """As `numpy.mask_indices`; traced, it needs `size`."""
     return taking.nonzero(mask_func(creation.ones((n, n)), k), size=size)
 

@@ -7,7 +7,7 @@ import operator
 from collections.abc import Sequence
 from functools import partial, reduce
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 
@@ -115,6 +115,16 @@ def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = T
     return eigh(*_inexact("eigvalsh", a), UPLO, symmetrize_input).eigenvalues
 
 
+@overload
+def svd(
+    a: ArrayLike, full_matrices: bool = ..., compute_uv: Literal[True] = ..., hermitian: bool = ...,
+    subset_by_index: tuple[int, int] | None = ...,
+) -> SVDResult: ...  # fmt: skip
+@overload
+def svd(
+    a: ArrayLike, full_matrices: bool = ..., *, compute_uv: Literal[False], hermitian: bool = ...,
+    subset_by_index: tuple[int, int] | None = ...,
+) -> Array: ...  # fmt: skip
 @jitted("svd", static=("full_matrices", "compute_uv", "hermitian", "subset_by_index"))
 def svd(
     a: ArrayLike,
@@ -158,6 +168,10 @@ def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True
     return adjoint(lower) if upper else lower
 
 
+@overload
+def qr(a: ArrayLike, mode: Literal["reduced", "complete", "full", "raw"] = ...) -> QRResult: ...
+@overload
+def qr(a: ArrayLike, mode: str) -> Any: ...
 @jitted("qr", static=("mode",))
 def qr(a: ArrayLike, mode: str = "reduced") -> Any:
     """As `numpy.linalg.qr`."""
@@ -195,7 +209,9 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
     return mapped(lu.solve, [a, b], [shape[:-2], right[: len(right) - rank]])
 
 
-def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None, *, numpy_resid: bool = False) -> tuple:
+def lstsq(
+    a: ArrayLike, b: ArrayLike, rcond: float | None = None, *, numpy_resid: bool = False
+) -> tuple[Array, Array, Array, Array]:
     """As `numpy.linalg.lstsq`, but that there always are residuals; `numpy_resid`, of concrete arrays alone,
     asks for none where the rank is low or the system is not overdetermined.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -29,6 +29,16 @@ def shifted_sum(a: Any, axis: Axis, keepdims: bool, where: Any = None, factors: 
     return total(powers, axes, keepdims=keepdims, where=where), shift
 
 
+@overload
+def logsumexp(
+    a: ArrayLike, axis: Axis = ..., b: ArrayLike | None = ..., keepdims: bool = ...,
+    return_sign: Literal[False] = ..., where: ArrayLike | None = ...,
+) -> Array: ...  # fmt: skip
+@overload
+def logsumexp(
+    a: ArrayLike, axis: Axis = ..., b: ArrayLike | None = ..., keepdims: bool = ...,
+    *, return_sign: Literal[True], where: ArrayLike | None = ...,
+) -> tuple[Array, Array]: ...  # fmt: skip
 def logsumexp(
     a: ArrayLike,
     axis: Axis = None,

@@ -61,7 +61,7 @@ def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -
     return signal.convolve(*factors)
 
 
-def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> tuple:
+def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> tuple[Array, Array]:
     """As `numpy.polydiv`; the remainder is as long as `u` unless `trim_leading_zeros`, for which values must
     be known.
     """
@@ -200,7 +200,7 @@ def polyfit(
     full: bool = False,
     w: ArrayLike | None = None,
     cov: bool = False,
-) -> Array | tuple[Array, ...]:
+) -> Any:
     """As `numpy.polyfit`."""
     x, y = map(asarray, arrays("polyfit", x, y))
     deg = operator.index(deg)

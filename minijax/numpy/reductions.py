@@ -420,7 +420,7 @@ def _weights_along(weights: Any, shape: tuple, axis: Axis) -> Any:
 
 def average(
     a: ArrayLike, axis: Axis = None, weights: ArrayLike | None = None, returned: bool = False, keepdims: bool = False
-) -> Array | tuple[Array, Array]:
+) -> Any:
     """As `numpy.average`."""
     (a,) = arrays("average", a)
     if weights is not None:

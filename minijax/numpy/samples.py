@@ -26,7 +26,7 @@ from minijax.run.array import Array, ArrayLike
 
 def gradient(
     f: ArrayLike, *varargs: Any, axis: int | Sequence[int] | None = None, edge_order: int | None = None
-) -> Array | list[Array]:
+) -> Any:
     """As `numpy.gradient`, with a list, maybe an empty one, for axes that are not one; `edge_order` is not
     supported.
     """

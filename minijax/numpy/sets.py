@@ -388,7 +388,7 @@ def intersect1d(
     *,
     size: int | None = None,
     fill_value: ArrayLike | None = None,
-) -> Array | tuple[Array, Array, Array]:
+) -> Any:
     """As `numpy.intersect1d`; traced, it needs `size`, up to which the result is filled with `fill_value`,
     its least element by default.
     """

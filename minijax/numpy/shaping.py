@@ -208,7 +208,7 @@ def _check_kept(array: Any, requested: Any, shape: tuple[int, ...]) -> None:
             )
 
 
-def broadcast_arrays(*args: Any) -> list:
+def broadcast_arrays(*args: Any) -> list[Array]:
     """As `numpy.broadcast_arrays`."""
     args = values("broadcast_arrays", *args)
     if not args:
@@ -224,7 +224,7 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
 
 
 def _at_least(name: str, place: Any, calls_itself: bool = False) -> Any:
-    def atleast(*arys) -> Array | list[Array]:
+    def atleast(*arys) -> Any:
         if len(arys) == 1:
             return place(value(name, arys[0]))
         return [jitted_atleast(x) if calls_itself else place(value(name, x)) for x in arys]
@@ -399,33 +399,33 @@ def _split(name: str, ary: Any, sections: Any, axis: int, equal: bool) -> list:
     return list(structural.split(ary, sizes, axis))
 
 
-def split(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike, axis: int = 0) -> list:
+def split(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike, axis: int = 0) -> list[Array]:
     """As `numpy.split`."""
     return _split("split", ary, indices_or_sections, axis, True)
 
 
-def array_split(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike, axis: int = 0) -> list:
+def array_split(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike, axis: int = 0) -> list[Array]:
     """As `numpy.array_split`."""
     return _split("array_split", ary, indices_or_sections, axis, False)
 
 
-def hsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike) -> list:
+def hsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Array]:
     """As `numpy.hsplit`."""
     return _split("hsplit", ary, indices_or_sections, 0 if typeof(ary).ndim == 1 else 1, True)
 
 
-def vsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike) -> list:
+def vsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Array]:
     """As `numpy.vsplit`."""
     return _split("vsplit", ary, indices_or_sections, 0, True)
 
 
-def dsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike) -> list:
+def dsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Array]:
     """As `numpy.dsplit`."""
     return _split("dsplit", ary, indices_or_sections, 2, True)
 
 
 @jitted("unstack", static=("axis",), inline=True)
-def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple:
+def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
     """As `numpy.unstack`."""
     x = value("unstack", x)
     if x.ndim == 0:

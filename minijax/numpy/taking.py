@@ -178,7 +178,7 @@ def put_along_axis(
     return shaping.reshape(updated, shape)
 
 
-def ix_(*args: Any) -> tuple:
+def ix_(*args: Any) -> tuple[Array, ...]:
     """As `numpy.ix_`; masks must be known when the program is traced."""
     places = []
     for i, x in enumerate(values("ix", *args)):
@@ -248,7 +248,7 @@ def diagflat(v: ArrayLike, k: int = 0) -> Array:
     return moving.reshape(square, (n, n))
 
 
-def diag_indices(n: int, ndim: int = 2) -> tuple:
+def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
     """As `numpy.diag_indices`."""
     n = as_index(concrete(n, "diag_indices", "n"))
     if n < 0 or ndim < 0:
@@ -256,13 +256,13 @@ def diag_indices(n: int, ndim: int = 2) -> tuple:
     return (counting.iota(int, n),) * ndim
 
 
-def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple:
+def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """As `numpy.tril_indices`."""
     m = n if m is None else m
     return nonzero(creation.tril(creation.ones((n, m)), k), size=_below(n, m, k))
 
 
-def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple:
+def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """As `numpy.triu_indices`."""
     m = n if m is None else m
     return nonzero(creation.triu(creation.ones((n, m)), k), size=_below(m, n, -k))
@@ -296,7 +296,7 @@ def known(name: str, x: Any) -> np.ndarray:
 
 def nonzero(
     a: ArrayLike, *, size: int | None = None, fill_value: None | ArrayLike | tuple[ArrayLike, ...] = None
-) -> tuple:
+) -> tuple[Array, ...]:
     """As `numpy.nonzero`; traced, it needs the `size` of the results, which it cuts off or fills up."""
     a = value("nonzero", a)
     if a.ndim == 0:

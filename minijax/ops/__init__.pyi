@@ -5,6 +5,10 @@ from minijax.run.array import Array
 from minijax.run.array import ArrayLike
 from minijax.run.array import ShardingLike
 
+__all__ = [
+    "segment_max", "segment_min", "segment_prod", "segment_sum"
+]
+
 def segment_max(
     data: ArrayLike,
     segment_ids: ArrayLike,

@@ -1,5 +1,7 @@
 """Operands made to agree: what counts as an array, one dtype, one rank."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -65,7 +67,7 @@ def promote_dtypes_numeric(*args: Any) -> list:
     return _promote_to(dtypes.to_numeric_dtype, args)
 
 
-def promote_dtypes_inexact(*args: Any) -> list:
+def promote_dtypes_inexact(*args: Any) -> list[Array]:
     """As `promote_dtypes`, with integers and bool becoming floating."""
     return _promote_to(dtypes.to_inexact_dtype, args)
 

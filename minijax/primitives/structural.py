@@ -591,7 +591,7 @@ def concatenate(operands: Array | Sequence[ArrayLike], dimension: int) -> Array:
     return concatenate_p.bind(*operands, dimension=int(dimension))
 
 
-def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list:
+def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> Sequence[Array]:
     """Pieces of the given sizes along an axis. Raises ValueError unless the sizes add up."""
     aval = typeof(operand)
     axis, sizes = dims.canonical_axis(axis, aval.ndim), dims.canonical_shape(sizes)
@@ -613,7 +613,7 @@ def stack(operands: Sequence, axis: int = 0) -> Array:
     return stack_p.bind(*operands, axis=dims.canonical_axis(axis, typeof(operands[0]).ndim + 1))
 
 
-def unstack(x: ArrayLike, axis: int = 0) -> tuple:
+def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
     """The slices along an axis, without it."""
     return tuple(unstack_p.bind(x, axis=dims.canonical_axis(axis, typeof(x).ndim)))
 

@@ -12,3 +12,8 @@ from minijax.scipy import sparse as sparse
 from minijax.scipy import spatial as spatial
 from minijax.scipy import special as special
 from minijax.scipy import stats as stats
+
+__all__ = [
+    "cluster", "fft", "integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "sparse", "spatial",
+    "special", "stats"
+]

@@ -142,7 +142,7 @@ def _push_lu(da: Any, lu: Any, permutation: Any) -> list:
 lu_p, lu_pivots_to_permutation_p = LU(), LUPivotsToPermutation()
 
 
-def lu(x: ArrayLike) -> list:
+def lu(x: ArrayLike) -> tuple[Array, Array, Array]:
     """The LU decomposition with pivots: L and U in one matrix, pivots, permutation of rows."""
     return lu_p.bind(x)
 

@@ -32,7 +32,7 @@ from minijax.primitives.gather_dims import ScatterDimensionNumbers
 from minijax.primitives.gather_scatter import scatter
 from minijax.primitives.structural import slice_in_dim
 from minijax.primitives.zeros import zeros_like_aval
-from minijax.run.array import Array, ArrayLike
+from minijax.run.array import ArrayLike
 
 
 class SvdAlgorithm(enum.Enum):
@@ -220,7 +220,7 @@ def svd(
     compute_uv: bool = True,
     subset_by_index: tuple[int, int] | None = None,
     algorithm: SvdAlgorithm | None = None,
-) -> Array | tuple[Array, Array, Array]:
+) -> Any:
     """The singular value decomposition: (U, falling singular values, Vᴴ), or the values alone."""
     values, *sides = svd_p.bind(
         x, full_matrices=full_matrices, compute_uv=compute_uv, subset_by_index=subset_by_index, algorithm=algorithm

@@ -7,3 +7,7 @@ from minijax.experimental.colocated_python import serialization as serialization
 from minijax.experimental.colocated_python.api import colocated_cpu_devices as colocated_cpu_devices
 from minijax.experimental.colocated_python.api import colocated_python as colocated_python
 from minijax.experimental.colocated_python.api import colocated_python_class as colocated_python_class
+
+__all__ = [
+    "api", "colocated_cpu_devices", "colocated_python", "colocated_python_class", "func", "obj", "serialization"
+]

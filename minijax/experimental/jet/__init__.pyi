@@ -20,6 +20,12 @@ from minijax.experimental.jet.transform import fact as fact
 from minijax.experimental.jet.transform import jet as jet
 from typing import Any
 
+__all__ = [
+    "JetTrace", "JetTracer", "ZeroSeries", "ZeroTerm", "call_param_updaters", "def_comp", "def_deriv", "deflinear",
+    "defzero", "deriv_prop", "fact", "jet", "jet2", "jet_fun", "jet_rules", "jet_subtrace", "linear_prop",
+    "traceable", "zero_prop", "zero_series", "zero_term"
+]
+
 def jet2(fun: Any, primals: Any, series: Any, *, factorial_scaled: bool = False, **_: Any) -> tuple[Any, Any]: ...
 def jet_fun(fun: WrappedFun, *gen_static_args: Any) -> WrappedFun: ...
 def jet_subtrace(fun: WrappedFun, *gen_static_args: Any) -> WrappedFun: ...

@@ -5,6 +5,16 @@ from minijax.experimental.pallas import tpu as tpu
 from minijax.experimental.pallas import triton as triton
 from typing import Any
 
+__all__ = [
+    "BlockDim", "BlockSpec", "Blocked", "BoundedSlice", "Buffered", "CompilerParams", "CostEstimate", "DeviceIdType",
+    "Element", "GridSpec", "Indirect", "MemoryRef", "MemorySpace", "Slice", "Squeezed", "align_to", "broadcast_to",
+    "cdiv", "core_map", "debug_check", "debug_checks_enabled", "debug_print", "delay", "dot", "ds", "dslice", "empty",
+    "empty_like", "empty_ref_like", "estimate_cost", "get_global", "kernel", "loop", "lower_as_mlir", "multiple_of",
+    "next_power_of_2", "num_programs", "ops", "pallas_call", "program_id", "reciprocal", "run_scoped", "run_state",
+    "semaphore_read", "semaphore_signal", "semaphore_wait", "strides_from_shape", "tpu", "triton", "when",
+    "with_scoped"
+]
+
 BlockDim: Any
 BlockSpec: Any
 Blocked: Any

@@ -2,6 +2,15 @@
 
 from typing import Any
 
+__all__ = [
+    "BufferedRef", "CompilerParams", "CoreType", "DeviceIdType", "GridDimensionSemantics", "InterpretParams",
+    "MemorySpace", "PrefetchScalarGridSpec", "SemaphoreType", "SideEffectType", "Tiling", "TpuInfo", "async_copy",
+    "async_remote_copy", "bitcast", "core_barrier", "create_tensorcore_mesh", "einshape", "emit_pipeline",
+    "emit_pipeline_with_allocations", "force_tpu_interpret_mode", "get_barrier_semaphore", "get_tpu_info",
+    "is_tpu_device", "load", "make_async_copy", "make_async_remote_copy", "prng_random_bits", "prng_seed", "roll",
+    "run_on_first_core", "store", "sync_copy"
+]
+
 BufferedRef: Any
 CompilerParams: Any
 CoreType: Any

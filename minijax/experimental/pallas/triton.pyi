@@ -2,6 +2,12 @@
 
 from typing import Any
 
+__all__ = [
+    "CompilerParams", "approx_tanh", "atomic_add", "atomic_and", "atomic_cas", "atomic_max", "atomic_min",
+    "atomic_or", "atomic_xchg", "atomic_xor", "debug_barrier", "dot", "elementwise_inline_asm", "load",
+    "max_contiguous", "store"
+]
+
 CompilerParams: Any
 approx_tanh: Any
 atomic_add: Any

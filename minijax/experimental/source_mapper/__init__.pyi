@@ -15,3 +15,9 @@ from minijax.interop.source_maps import create_mlir_sourcemap as create_mlir_sou
 from minijax.interop.source_maps import filter_passes as filter_passes
 from minijax.interop.source_maps import generate_sourcemaps as generate_sourcemaps
 from minijax.interop.source_maps import register_pass as register_pass
+
+__all__ = [
+    "MappingsGenerator", "Pass", "SourceMap", "SourceMapDump", "all_passes", "canonicalize_filename", "common",
+    "create_mlir_sourcemap", "filter_passes", "generate_map", "generate_sourcemaps", "hlo", "jaxpr", "mlir",
+    "register_pass"
+]

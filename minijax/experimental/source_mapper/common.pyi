@@ -7,3 +7,7 @@ from minijax.interop.source_maps import SourceMapDump as SourceMapDump
 from minijax.interop.source_maps import all_passes as all_passes
 from minijax.interop.source_maps import filter_passes as filter_passes
 from minijax.interop.source_maps import register_pass as register_pass
+
+__all__ = [
+    "CompileFn", "GenerateDumpFn", "Pass", "SourceMapDump", "all_passes", "filter_passes", "register_pass"
+]

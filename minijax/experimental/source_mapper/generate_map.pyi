@@ -2,3 +2,7 @@
 
 from minijax.interop.source_maps import SourceMapGeneratorFn as SourceMapGeneratorFn
 from minijax.interop.source_maps import generate_sourcemaps as generate_sourcemaps
+
+__all__ = [
+    "SourceMapGeneratorFn", "generate_sourcemaps"
+]

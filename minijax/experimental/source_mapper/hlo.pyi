@@ -9,4 +9,9 @@ from minijax.interop.source_maps import stable_hlo_generate_dump as stable_hlo_g
 from minijax.interop.source_maps import trace_and_lower as trace_and_lower
 from typing import Any
 
+__all__ = [
+    "HloPass", "METADATA_REGEX", "optimized_generate_dump", "original_hlo_generate_dump", "parse_hlo_dump",
+    "stable_hlo_generate_dump", "trace_and_lower"
+]
+
 METADATA_REGEX: Any

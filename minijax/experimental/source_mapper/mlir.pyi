@@ -6,6 +6,11 @@ from minijax.interop.source_maps import create_mlir_sourcemap as create_mlir_sou
 from minijax.interop.source_maps import parse_mlir_locations as parse_mlir_locations
 from typing import Any
 
+__all__ = [
+    "CALLSITE_REGEX", "LOC_REGEX", "Location", "Redirect", "SCOPED_REGEX", "SRC_REGEX", "create_mlir_sourcemap",
+    "parse_mlir_locations"
+]
+
 CALLSITE_REGEX: Any
 LOC_REGEX: Any
 SCOPED_REGEX: Any

@@ -8,3 +8,8 @@ from minijax.extend.mlir import dialects as dialects
 from minijax.extend.mlir import ir as ir
 from minijax.extend.mlir import passmanager as passmanager
 from minijax.interop.contexts import lower_with_sharding_in_types as lower_with_sharding_in_types
+
+__all__ = [
+    "deserialize_portable_artifact", "dialects", "hlo_to_stablehlo", "ir", "lower_with_sharding_in_types",
+    "passmanager", "refine_polymorphic_shapes", "serialize_portable_artifact"
+]

@@ -40,3 +40,11 @@ from minijax.scipy.linalg.windows import fiedler_companion as fiedler_companion
 from minijax.scipy.linalg.windows import hankel as hankel
 from minijax.scipy.linalg.windows import leslie as leslie
 from minijax.scipy.linalg.windows import toeplitz as toeplitz
+
+__all__ = [
+    "block_diag", "cho_factor", "cho_solve", "cholesky", "circulant", "companion", "convolution_matrix", "det", "dft",
+    "eigh", "eigh_tridiagonal", "expm", "expm_frechet", "fiedler", "fiedler_companion", "funm", "hadamard", "hankel",
+    "helmert", "hessenberg", "hilbert", "inv", "invhilbert", "invpascal", "leslie", "lu", "lu_factor", "lu_solve",
+    "pascal", "polar", "qr", "qr_multiply", "rsf2csf", "schur", "solve", "solve_sylvester", "solve_triangular",
+    "sqrtm", "svd", "toeplitz"
+]

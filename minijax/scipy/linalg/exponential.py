@@ -103,9 +103,7 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
 
 
 @jitted("expm_frechet", static=("method", "compute_expm"))
-def expm_frechet(
-    A: ArrayLike, E: ArrayLike, *, method: str | None = None, compute_expm: bool = True
-) -> Array | tuple[Array, Array]:
+def expm_frechet(A: ArrayLike, E: ArrayLike, *, method: str | None = None, compute_expm: bool = True) -> Any:
     """As `scipy.linalg.expm_frechet`, by forward differentiation, whatever the `method`."""
     A, E = jnp.asarray(A), jnp.asarray(E)
     _check_square("expm_frechet", "A", A)

@@ -140,7 +140,7 @@ def svd(
     overwrite_a: bool = False,
     check_finite: bool = True,
     lapack_driver: str = "gesdd",
-) -> Array | tuple[Array, Array, Array]:
+) -> Any:
     """As `scipy.linalg.svd`, of matrices in the last two axes."""
     return _svd(a, full_matrices=full_matrices, compute_uv=compute_uv)
 
@@ -165,7 +165,7 @@ def eigh(
     eigvals: None = None,
     type: int = 1,
     check_finite: bool = True,
-) -> Array | tuple[Array, Array]:
+) -> Any:
     """As `scipy.linalg.eigh`, of matrices in the last two axes; `b` and `eigvals` are None and `type` is 1."""
     return _eigh(a, b, lower, eigvals_only, eigvals, type)
 
@@ -174,9 +174,7 @@ def eigh(
 
 
 @jitted("hessenberg", static=("calc_q", "check_finite", "overwrite_a"))
-def hessenberg(
-    a: ArrayLike, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True
-) -> Array | tuple[Array, Array]:
+def hessenberg(a: ArrayLike, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
     """As `scipy.linalg.hessenberg`, of matrices in the last two axes."""
     *batch, n, _ = np.shape(a) if not hasattr(a, "shape") else typeof(a).shape
     if not n:
@@ -199,7 +197,7 @@ def _schur(a: Any, output: str) -> list:
     return lax_linalg.schur(a)
 
 
-def schur(a: ArrayLike, output: str = "real") -> list:
+def schur(a: ArrayLike, output: str = "real") -> tuple[Array, Array]:
     """As `scipy.linalg.schur`, of matrices in the last two axes."""
     if output not in ("real", "complex"):
         raise ValueError(f"schur: Expected 'output' to be either 'real' or 'complex', got output={output!r}.")
@@ -240,7 +238,7 @@ def _rsf2csf_2d(t: Any, z: Any) -> tuple:
 
 
 @jitted("rsf2csf", static=("check_finite",))
-def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple:
+def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Array, Array]:
     """As `scipy.linalg.rsf2csf`, of matrices in the last two axes; leading axes broadcast."""
     T, Z = jnp.asarray(T), jnp.asarray(Z)
     for name, x in (("T", T), ("Z", Z)):
@@ -285,7 +283,7 @@ def polar(
     method: str = "qdwh",
     eps: float | None = None,
     max_iterations: int | None = None,
-) -> tuple:
+) -> tuple[Array, Array]:
     """As `scipy.linalg.polar`, of matrices in the last two axes, by `method` "qdwh" or "svd".
 
     `eps` and `max_iterations` are those of `jax.lax.linalg.qdwh`.

@@ -85,7 +85,7 @@ def _parlett(f: Any, t: Any) -> tuple:
     return fori_loop(1, n, diagonal, (f, jnp.abs(t[0, 0])))
 
 
-def funm(A: ArrayLike, func: Callable, disp: bool = True) -> Array | tuple[Array, Array]:
+def funm(A: ArrayLike, func: Callable, disp: bool = True) -> Any:
     """As `scipy.linalg.funm`, always complex, of a function of vectors; without `disp`, an estimate of the
     relative error too.
     """

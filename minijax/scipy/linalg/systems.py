@@ -90,7 +90,7 @@ def cho_solve(
 
 
 @jitted("lu_factor", static=("overwrite_a", "check_finite"))
-def lu_factor(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> tuple:
+def lu_factor(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Array, Array]:
     """As `scipy.linalg.lu_factor`, of matrices in the last two axes."""
     (a,) = promote_dtypes_inexact(jnp.asarray(a))
     factors, pivots, _ = lax_linalg.lu(a)

@@ -148,7 +148,7 @@ def eigh_tridiagonal(
     select_range: tuple[float, float] | None = None,
     tol: float | None = None,
     key: Array | None = None,
-) -> Array | tuple[Array, Array]:
+) -> Any:
     """As `scipy.linalg.eigh_tridiagonal`, in single or double precision; `select` is "a" (all) or "i" (by index).
 
     `tol` is how wide the last intervals may be; the iteration for vectors begins with those of the `key`.

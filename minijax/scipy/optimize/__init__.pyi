@@ -2,3 +2,7 @@
 
 from minijax.scipy.optimize.minimization import OptimizeResults as OptimizeResults
 from minijax.scipy.optimize.minimization import minimize as minimize
+
+__all__ = [
+    "OptimizeResults", "minimize"
+]

@@ -10,3 +10,7 @@ from minijax.scipy.signal.spectra import istft as istft
 from minijax.scipy.signal.spectra import stft as stft
 from minijax.scipy.signal.spectra import welch as welch
 from minijax.scipy.signal.trends import detrend as detrend
+
+__all__ = [
+    "convolve", "convolve2d", "correlate", "correlate2d", "csd", "detrend", "fftconvolve", "istft", "stft", "welch"
+]

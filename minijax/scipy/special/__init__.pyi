@@ -45,6 +45,14 @@ from minijax.scipy.special.sums import softmax as softmax
 from minijax.scipy.special.zetas import bernoulli as bernoulli
 from typing import Any
 
+__all__ = [
+    "bernoulli", "bessel_jn", "beta", "betainc", "betaln", "boxcox", "boxcox1p", "comb", "dawsn", "digamma", "entr",
+    "erf", "erfc", "erfcx", "erfinv", "exp1", "expi", "expit", "expn", "factorial", "fresnel", "gamma", "gammainc",
+    "gammaincc", "gammaln", "gammasgn", "hyp1f1", "hyp2f1", "i0", "i0e", "i1", "i1e", "kl_div", "log_ndtr",
+    "log_softmax", "loggamma", "logit", "logsumexp", "multigammaln", "ndtr", "ndtri", "owens_t", "poch", "polygamma",
+    "rel_entr", "sici", "softmax", "spence", "sph_harm_y", "wofz", "xlog1py", "xlogy", "zeta"
+]
+
 def fresnel(x: ArrayLike) -> tuple[Any, Any]: ...
 def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array: ...
 def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array: ...

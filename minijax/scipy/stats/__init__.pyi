@@ -30,3 +30,9 @@ from minijax.scipy.stats.kde import gaussian_kde as gaussian_kde
 from minijax.scipy.stats.statistics import mode as mode
 from minijax.scipy.stats.statistics import rankdata as rankdata
 from minijax.scipy.stats.statistics import sem as sem
+
+__all__ = [
+    "bernoulli", "beta", "betabinom", "binom", "cauchy", "chi2", "dirichlet", "expon", "gamma", "gaussian_kde",
+    "gennorm", "geom", "gumbel_l", "gumbel_r", "laplace", "logistic", "mode", "multinomial", "multivariate_normal",
+    "nbinom", "norm", "pareto", "poisson", "rankdata", "sem", "t", "truncnorm", "uniform", "vonmises", "wrapcauchy"
+]

@@ -12,3 +12,7 @@ from minijax.extend.mlir.dialects import sdy as sdy
 from minijax.extend.mlir.dialects import sparse_tensor as sparse_tensor
 from minijax.extend.mlir.dialects import stablehlo as stablehlo
 from minijax.extend.mlir.dialects import vector as vector
+
+__all__ = [
+    "arith", "builtin", "chlo", "func", "math", "memref", "mpmd", "scf", "sdy", "sparse_tensor", "stablehlo", "vector"
+]

@@ -4,6 +4,13 @@ from minijax.experimental.pallas.ops.tpu.splash_attention import splash_attentio
 from minijax.experimental.pallas.ops.tpu.splash_attention import splash_attention_mask as splash_attention_mask
 from typing import Any
 
+__all__ = [
+    "BlockSizes", "CausalMask", "FullMask", "LocalMask", "Mask", "MultiHeadMask", "NumpyMask", "QKVLayout",
+    "SegmentIds", "make_causal_mask", "make_local_attention_mask", "make_masked_mha_reference",
+    "make_masked_mqa_reference", "make_random_mask", "make_splash_mha", "make_splash_mha_single_device",
+    "make_splash_mqa", "make_splash_mqa_single_device", "splash_attention_kernel", "splash_attention_mask"
+]
+
 BlockSizes: Any
 QKVLayout: Any
 SegmentIds: Any

@@ -2,6 +2,11 @@
 
 from typing import Any
 
+__all__ = [
+    "CausalMask", "ChunkedCausalMask", "FullMask", "LocalMask", "LogicalAnd", "LogicalOr", "Mask", "MultiHeadMask",
+    "NumpyMask", "make_causal_mask", "make_chunk_attention_mask", "make_local_attention_mask", "make_random_mask"
+]
+
 CausalMask: Any
 FullMask: Any
 LocalMask: Any
