@@ -658,7 +658,7 @@ def grid_along(x: Any, axis: int, shape: Sequence[int], sparse: bool = True) -> 
     return moving.broadcast_in_dim(x, [n if i == axis or not sparse else 1 for i, n in enumerate(shape)], (axis,))
 
 
-def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list[Array]:
+def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list[Array]:
     """As `numpy.meshgrid`; the arguments must be of rank 1, and the results are always copies."""
     args = list(values("meshgrid", *xi))
     if not copy:

@@ -30,9 +30,8 @@ from minijax.primitives.promote import (
     promote_dtypes_inexact,
     promote_dtypes_numeric,
 )
-from minijax.run.array import Array, ArrayLike
+from minijax.run.array import Array, ArrayLike, Axis
 
-Axis = Any
 _HALVES = (np.dtype(np.float16), dtypes.bfloat16)
 
 

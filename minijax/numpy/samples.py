@@ -25,7 +25,7 @@ from minijax.run.array import Array, ArrayLike
 
 
 def gradient(
-    f: ArrayLike, *varargs: Any, axis: int | Sequence[int] | None = None, edge_order: int | None = None
+    f: ArrayLike, *varargs: ArrayLike, axis: int | Sequence[int] | None = None, edge_order: int | None = None
 ) -> Any:
     """As `numpy.gradient`, with a list, maybe an empty one, for axes that are not one; `edge_order` is not
     supported.

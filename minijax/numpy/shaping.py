@@ -208,7 +208,7 @@ def _check_kept(array: Any, requested: Any, shape: tuple[int, ...]) -> None:
             )
 
 
-def broadcast_arrays(*args: Any) -> list[Array]:
+def broadcast_arrays(*args: ArrayLike) -> list[Array]:
     """As `numpy.broadcast_arrays`."""
     args = values("broadcast_arrays", *args)
     if not args:
@@ -224,7 +224,7 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
 
 
 def _at_least(name: str, place: Any, calls_itself: bool = False) -> Any:
-    def atleast(*arys) -> Any:
+    def atleast(*arys: ArrayLike) -> Any:
         if len(arys) == 1:
             return place(value(name, arys[0]))
         return [jitted_atleast(x) if calls_itself else place(value(name, x)) for x in arys]

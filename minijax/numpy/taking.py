@@ -178,7 +178,7 @@ def put_along_axis(
     return shaping.reshape(updated, shape)
 
 
-def ix_(*args: Any) -> tuple[Array, ...]:
+def ix_(*args: ArrayLike) -> tuple[Array, ...]:
     """As `numpy.ix_`; masks must be known when the program is traced."""
     places = []
     for i, x in enumerate(values("ix", *args)):

@@ -378,7 +378,7 @@ def _is_infinite(x: Any) -> Any:
 
 
 def _signed_infinity(name: str, value: float) -> Callable:
-    def test(x: Any, /, out: None = None) -> Any:
+    def test(x: ArrayLike, /, out: None = None) -> Array:
         (x,) = arrays(name, x)
         check_out(name, out)
         if is_complex(x):

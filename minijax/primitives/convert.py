@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -291,7 +291,10 @@ def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     return bitcast_convert_type_p.bind(operand, new_dtype=new_dtype)
 
 
-def stop_gradient(x: Any) -> Any:
+T = TypeVar("T")
+
+
+def stop_gradient(x: T) -> T:
     """The values of a tree, constants to differentiation.
 
     Raises TypeError for leaves that are no arrays.

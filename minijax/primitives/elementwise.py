@@ -785,7 +785,7 @@ def reciprocal(x: ArrayLike) -> Array:
     return integer_pow(x, -1)
 
 
-def select_n(which: ArrayLike, *cases: Any) -> Array:
+def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
     """The elements of `cases[which]`; `which` is boolean (for two cases) or int32."""
     return select_n_p.bind(which, *cases)
 

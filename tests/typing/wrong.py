@@ -5,7 +5,7 @@ import functools
 import minijax as jax
 import minijax.numpy as jnp
 from minijax import lax
-from minijax.numpy import sinus  # wrong
+from minijax.numpy import sinus  # noqa: F401  # wrong
 from minijax.sharding import NamedSharding, PartitionSpec as P
 
 
@@ -42,7 +42,7 @@ jnp.concatenate(x, x)  # wrong
 x.at[0].sett(1.0)  # wrong
 x.at[0].set()  # wrong
 x + "one"  # wrong
-x["a"].shapes  # wrong
+print(x["a"].shapes)  # wrong
 jax.lax.scan(step)  # wrong
 lax.fori_loop(0, 3, x)  # wrong
 jax.nn.softmax(x, axes=-1)  # wrong

@@ -176,7 +176,7 @@ def _leslie(f: Any, s: Any) -> Any:
 
 
 @jitted("block_diag")
-def block_diag(*arrs: Any) -> Array:
+def block_diag(*arrs: ArrayLike) -> Array:
     """As `scipy.linalg.block_diag`."""
     blocks = [jnp.atleast_2d(x) for x in promote_dtypes(*(arrs or [jnp.zeros((1, 0))]))]
     for i, x in enumerate(blocks):
