@@ -9,31 +9,55 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jaxlib
 import pytest
 import write_stubs
 
 import minijax as jax
 import minijax.numpy as jnp
+from minijax.base import native
+from minijax.run import client
 from minijax.run.array import ArrayImpl
 
 ROOT = Path(__file__).resolve().parents[1]
 PROGRAMS = ROOT / "tests" / "typing"
-METHODS = ROOT / "minijax" / "run" / "array_methods.pyi"
+METHODS, DEVICE = (ROOT / "minijax" / "run" / name for name in ("array_methods.pyi", "device.pyi"))
+NATIVE = ROOT / "minijax" / "base" / "native.pyi"
+# Types of arguments and defaults are printed as the interpreter and jaxlib of the oracle have them.
+as_written = pytest.mark.skipif(jaxlib.__version__ != "0.10.2", reason="stubs are written with jaxlib 0.10.2")
 
 # ---- stubs ------------------------------------------------------------------------------------------
 
 
+@as_written
 def test_stubs_are_those_of_the_tables():
     stubs = write_stubs.stubs()
     assert {path.relative_to(ROOT): path.read_text() for path in stubs if path.exists()} == {
         path.relative_to(ROOT): text for path, text in stubs.items()
     }, "run `python tests/write_stubs.py`"
-    assert set((ROOT / "minijax").rglob("*.pyi")) == {*stubs, METHODS}
+    assert set((ROOT / "minijax").rglob("*.pyi")) == {*stubs, METHODS, NATIVE, DEVICE}
 
 
 def test_the_package_says_that_it_is_typed():
     assert (ROOT / "minijax" / "py.typed").exists()
     assert '"py.typed", "**/*.pyi"' in (ROOT / "pyproject.toml").read_text()
+
+
+def classes(path: Path) -> dict[str, set[str]]:
+    """The public names that a stub gives each class."""
+    found = {n.name: n.body for n in ast.parse(path.read_text()).body if isinstance(n, ast.ClassDef)}
+    names = {
+        c: {getattr(n, "name", "") or getattr(getattr(n, "target", None), "id", "") for n in found[c]} for c in found
+    }
+    return {c: {n for n in names[c] if n and not n.startswith("_")} for c in names}
+
+
+@as_written
+def test_the_stubs_of_classes_of_jaxlib_have_their_names():
+    shown = classes(NATIVE) | classes(DEVICE)
+    values = {name: getattr(native, name, None) or getattr(client, name) for name in shown}
+    del shown["JaxRuntimeError"]
+    assert shown == {name: {n for n in dir(values[name]) if not n.startswith("_")} for name in shown}
 
 
 # ---- the class of arrays ----------------------------------------------------------------------------
