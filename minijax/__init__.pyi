@@ -83,7 +83,6 @@ from minijax.base.config import config as config
 from minijax.base.config import disable_jit as disable_jit
 from minijax.base.config import make_user_context as make_user_context
 from minijax.base.config import transfer_guard as transfer_guard
-from minijax.base.naming import VERSION_INFO as __version_info__
 from minijax.composed.callback import pure_callback as pure_callback
 from minijax.composed.refs import empty_ref as empty_ref
 from minijax.composed.refs import free_ref as free_ref
@@ -113,6 +112,8 @@ from minijax.run.client import process_count as process_count
 from minijax.run.client import process_index as process_index
 from minijax.run.client import process_indices as process_indices
 from minijax.run.tokens import effects_barrier as effects_barrier
+from numpy.dtypes import VoidDType
+from types import SimpleNamespace
 from typing import Any
 
 __all__ = [
@@ -140,7 +141,7 @@ __all__ = [
     "vmap"
 ]
 
-checkpoint_policies: Any
+checkpoint_policies: SimpleNamespace
 allow_f16_reductions: Option
 array_garbage_collection_guard: Option
 auto_pcast: Option
@@ -170,5 +171,6 @@ threefry_partitionable: Option
 transfer_guard_device_to_device: Option
 transfer_guard_device_to_host: Option
 transfer_guard_host_to_device: Option
-float0: Any
+float0: VoidDType
 __version__: str
+__version_info__: tuple

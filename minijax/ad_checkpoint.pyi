@@ -7,13 +7,13 @@ from minijax.higher.remat import checkpoint_name as checkpoint_name
 from minijax.transforms.partial_eval_custom import Offloadable as Offloadable
 from minijax.transforms.partial_eval_custom import RecomputeType
 from minijax.transforms.partial_eval_custom import SaveableType
-from typing import Any
+from types import SimpleNamespace
 
 __all__ = [
     "Offloadable", "Recompute", "Saveable", "checkpoint", "checkpoint_name", "checkpoint_policies",
     "print_saved_residuals", "remat"
 ]
 
-checkpoint_policies: Any
+checkpoint_policies: SimpleNamespace
 Recompute: RecomputeType
 Saveable: SaveableType

@@ -1,5 +1,6 @@
 # The names of this module's table, written by tests/write_stubs.py.
 
+from collections.abc import Callable
 from minijax.api.visualize import visualize_array_sharding as visualize_array_sharding
 from minijax.api.visualize import visualize_sharding as visualize_sharding
 from minijax.composed.debugger import breakpoint as breakpoint
@@ -23,4 +24,4 @@ def log(
     skip_format_check: bool = False,
     _use_logging: bool = True,
     **kwargs: Any,
-) -> Any[..., None] | None: ...
+) -> Callable[..., None] | None: ...

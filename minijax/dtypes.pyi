@@ -9,6 +9,7 @@ from minijax.base.dtypes import prng_key as prng_key
 from minijax.base.dtypes import result_type as result_type
 from minijax.base.dtypes import scalar_type_of as scalar_type_of
 from ml_dtypes import bfloat16 as bfloat16
+from numpy.dtypes import VoidDType
 from typing import Any
 
 __all__ = [
@@ -17,5 +18,5 @@ __all__ = [
 ]
 
 finfo: Any
-float0: Any
+float0: VoidDType
 iinfo: Any

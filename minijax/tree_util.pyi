@@ -1,5 +1,6 @@
 # The names of this module's table, written by tests/write_stubs.py.
 
+from jaxlib._jax.pytree import PyTreeRegistry
 from minijax.base.tree import DictKey as DictKey
 from minijax.base.tree import FlattenedIndexKey as FlattenedIndexKey
 from minijax.base.tree import GetAttrKey as GetAttrKey
@@ -34,7 +35,7 @@ from minijax.base.tree import tree_unflatten as tree_unflatten
 from minijax.base.tree import treedef_children as treedef_children
 from minijax.base.tree import treedef_is_leaf as treedef_is_leaf
 from minijax.base.tree import treedef_tuple as treedef_tuple
-from typing import Any
+from typing import TypeVar
 
 __all__ = [
     "DictKey", "FlattenedIndexKey", "GetAttrKey", "KeyEntry", "KeyPath", "Partial", "PyTreeDef", "SequenceKey",
@@ -46,5 +47,5 @@ __all__ = [
     "treedef_is_leaf", "treedef_tuple"
 ]
 
-KeyEntry: Any
-default_registry: Any
+KeyEntry: TypeVar
+default_registry: PyTreeRegistry

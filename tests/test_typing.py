@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PROGRAMS = ROOT / "tests" / "typing"
 METHODS, DEVICE = (ROOT / "minijax" / "run" / name for name in ("array_methods.pyi", "device.pyi"))
 NATIVE = ROOT / "minijax" / "base" / "native.pyi"
+TRACERS = ROOT / "minijax" / "ir" / "tracer_methods.pyi"
 # Types of arguments and defaults are printed as the interpreter and jaxlib of the oracle have them.
 as_written = pytest.mark.skipif(jaxlib.__version__ != "0.10.2", reason="stubs are written with jaxlib 0.10.2")
 
@@ -35,7 +36,7 @@ def test_stubs_are_those_of_the_tables():
     assert {path.relative_to(ROOT): path.read_text() for path in stubs if path.exists()} == {
         path.relative_to(ROOT): text for path, text in stubs.items()
     }, "run `python tests/write_stubs.py`"
-    assert set((ROOT / "minijax").rglob("*.pyi")) == {*stubs, METHODS, NATIVE, DEVICE}
+    assert set((ROOT / "minijax").rglob("*.pyi")) == {*stubs, METHODS, NATIVE, DEVICE, TRACERS}
 
 
 def test_the_package_says_that_it_is_typed():
@@ -79,7 +80,7 @@ FOR_NUMPY = """
 
 def test_the_stub_of_arrays_has_the_names_of_arrays():
     names = {n for n in dir(ArrayImpl) if not re.match(r"_[^_]", n)} - OF_OBJECTS - set(FOR_NUMPY)
-    assert set(declared()) == names
+    assert set(declared()) | {"aval"} == names
 
 
 @pytest.mark.parametrize("name", [n for n in declared() if not n.startswith("__")])
@@ -118,7 +119,7 @@ def test_methods_of_arrays_have_the_signatures_of_jax():
 
 # ---- checkers ---------------------------------------------------------------------------------------
 
-CHECKED = [str(PROGRAMS / "correct.py"), str(PROGRAMS / "wrong.py")]
+CHECKED = [str(PROGRAMS / f"{name}.py") for name in ("correct", "libraries", "wrong")]
 Found = dict[tuple[str, int], list[str]]  # messages by the name and the line of a program
 
 
@@ -143,7 +144,7 @@ def _mypy(text: str) -> tuple[Found, Found]:
 
 @pytest.fixture(scope="module")
 def findings(tmp_path_factory) -> dict[str, tuple[Found, Found]]:
-    """Errors and notes of both programs: one run of each checker, both at a time."""
+    """Errors and notes of all programs: one run of each checker, both at a time."""
     pytest.importorskip("mypy")
     pytest.importorskip("basedpyright")
     cache = tmp_path_factory.mktemp("mypy")
@@ -194,6 +195,13 @@ def test_the_correct_program_runs(capsys):
     assert module["arrays"]([1.0] * 6).shape == (1, 2)
     assert module["places"](jnp.ones((2, 2))).shape == (2, 2)
     module["stages"](jnp.ones(3))
+
+
+def test_the_program_over_libraries_runs(capsys):
+    module = {"__name__": "libraries"}
+    exec(compile((PROGRAMS / "libraries.py").read_text(), "libraries.py", "exec"), module)
+    for name in ("trees", "libraries", "primitives", "numbers"):
+        module[name]()
 
 
 # ---- editors ----------------------------------------------------------------------------------------

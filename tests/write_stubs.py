@@ -2,6 +2,7 @@
 
 `python tests/write_stubs.py` writes them all; `tests/test_typing.py` compares them with the tables. A name that the source
 defines where checkers see it is re-exported from there; of any other the stub has the signature or the type at run time.
+Deprecated functions say so; names that are no more have no place in a stub.
 """
 
 import ast
@@ -9,6 +10,7 @@ import builtins
 import functools
 import importlib
 import inspect
+import json
 import sys
 import textwrap
 import types
@@ -54,11 +56,13 @@ def is_module(module: str) -> bool:
 
 
 @functools.cache
+def parsed(module: str) -> list[ast.stmt]:
+    return ast.parse(path_of(module).read_text()).body if is_module(module) else []
+
+
+@functools.cache
 def statements(module: str) -> dict[str, ast.stmt | Import]:
     """The statement or the import that gives each name of a module's top level, the last one of several."""
-    path = path_of(module)
-    if not is_module(module):
-        return {}
     found: dict[str, ast.stmt | Import] = {}
 
     def visit(body: list[ast.stmt]) -> None:
@@ -76,7 +80,7 @@ def statements(module: str) -> dict[str, ast.stmt | Import]:
             elif isinstance(node, ast.If | ast.Try):
                 visit(node.body)
 
-    visit(ast.parse(path.read_text()).body)
+    visit(parsed(module))
     return found
 
 
@@ -114,8 +118,8 @@ def parameters_of(node: ast.FunctionDef) -> list[str]:
 class Stub:
     """The text of one module's stub, put together name by name."""
 
-    def __init__(self, module: str, public: list[str]):
-        self.module, self.public = module, set(public)
+    def __init__(self, module: str, public: list[str], deprecated: dict[str, str]):
+        self.module, self.public, self.deprecated = module, {*public, *deprecated}, deprecated
         self.exports: dict[str, Import] = {}
         self.helpers: dict[str, Import] = {}  # what annotations need
         self.lines: list[str] = []
@@ -164,7 +168,8 @@ class Stub:
         if origin is typing.Literal:
             return f"{self.typing('Literal')}[{', '.join(map(repr, args))}]"
         if origin is not None and args:
-            return f"{self.shown(origin)}[{', '.join(map(self.shown, args))}]"
+            outer = self.shown(origin)
+            return outer if outer == "Any" else f"{outer}[{', '.join(map(self.shown, args))}]"
         if isinstance(value, type) and value.__qualname__.isidentifier():
             return self.class_name(value)
         return self.typing("Any")
@@ -173,6 +178,9 @@ class Stub:
         name = cls.__qualname__
         if cls.__module__ == "builtins":
             return name if name not in self.public and hasattr(builtins, name) else self.builtin(name)
+        if not is_module(cls.__module__):
+            found = getattr(sys.modules.get(cls.__module__), name, None)
+            return self.helper(name, Import(cls.__module__, name)) if found is cls else self.typing("Any")
         seen = binding(cls.__module__, name)
         if isinstance(seen, Binding) and not isinstance(seen.node, ast.ClassDef):
             return self.typing("Any")
@@ -185,6 +193,9 @@ class Stub:
 
     def function(self, name: str, value: Any) -> None:
         """Declares a function by its signature at run time."""
+        if name in self.deprecated:
+            mark = self.helper("deprecated", Import("typing_extensions", "deprecated"))
+            self.lines.append(f"@{mark}({json.dumps(self.deprecated[name])})")
         inner = inspect.unwrap(value)
         home = getattr(inner, "__globals__", {}).get("__name__", "")
         home = home or getattr(inspect.unwrap(getattr(inner, "fun", inner)), "__module__", "") or ""
@@ -215,7 +226,8 @@ class Stub:
             f"from {module} import {inner}" + (f" as {name}" if name != inner or name in self.exports else "")
             for module, inner, name in sorted(named)
         ]
-        shown = ", ".join(f'"{n}"' for n in sorted(self.public) if not n.startswith("_"))
+        listed = sorted(n for n in self.public if not n.startswith("_") and n not in self.deprecated)
+        shown = ", ".join(f'"{n}"' for n in listed)
         names = ["", "__all__ = [", *textwrap.wrap(shown, WIDTH, initial_indent="    ", subsequent_indent="    "), "]"]
         return "\n".join([HEAD, *plain, *rows, *names, *([""] if self.lines else []), *self.lines]) + "\n"
 
@@ -267,9 +279,11 @@ def add_name(stub: Stub, name: str, room: str, inner: str) -> None:
     if isinstance(value, types.ModuleType):
         parent, _, last = value.__name__.rpartition(".")
         stub.export(name, parent, last)
+    elif name != inner and (name.startswith("_") or name in stub.deprecated) and not is_function(value):
+        stub.declare(name, stub.shown(type(value)))  # an alias that `__all__` does not list is not public
     elif not room.startswith("minijax"):
         stub.export(name, room, inner)
-    elif not is_seen(value, room, inner):
+    elif not is_seen(value, room, inner) or is_function(value) and name in stub.deprecated:
         if is_function(value) and _has_signature(value):
             stub.function(name, value)
         else:
@@ -304,8 +318,7 @@ def is_seen(value: Any, room: str, inner: str) -> bool:
 @functools.cache
 def overloaded(module: str) -> set[str]:
     """The functions of a module whose source has overloads."""
-    nodes = ast.parse(path_of(module).read_text()).body
-    functions = (n for n in nodes if isinstance(n, ast.FunctionDef))
+    functions = (n for n in parsed(module) if isinstance(n, ast.FunctionDef))
     return {n.name for n in functions if "overload" in map(ast.unparse, n.decorator_list)}
 
 
@@ -327,13 +340,13 @@ def faces() -> Iterator[tuple[str, Any]]:
 
 
 def table(face: Any) -> dict[str, tuple[str, str]]:
-    """The names of a face that are neither deprecated nor missing, each with its room and its name there."""
-    return {n: where for n, where in face._rooms.items() if n not in face._warnings and face._has(n)}
+    """The names of a face that are not missing, each with its room and its name there."""
+    return {n: where for n, where in face._rooms.items() if face._has(n)}
 
 
 def stub_of(module: str, face: Any) -> str:
     names = table(face)
-    stub = Stub(module, [*names, *face._submodules, *face._missing])
+    stub = Stub(module, [*names, *face._submodules, *face._missing], face._warnings)
     for name in sorted(face._submodules):
         if path_of(f"{module}.{name}").exists():
             stub.export(name, module, name)

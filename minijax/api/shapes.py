@@ -155,7 +155,7 @@ def _checked(spec: Any, aval: ShapedArray) -> Sharding | PartitionSpec | None:
     return sharding
 
 
-def typeof(x: Any) -> AbstractValue:
+def typeof(x: Any) -> Any:
     """The type of a value: an array, tracer, key array, NumPy array, Python scalar or `ShapeDtypeStruct`.
 
     Arrays that nobody has placed lie over the mesh that is set. Raises TypeError if `x` is none of these,

@@ -546,7 +546,7 @@ def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
     return (dtype, weak) if return_weak_type_flag else dtype
 
 
-def promote_types(a: DTypeLike, b: DTypeLike) -> np.dtype:
+def promote_types(a: DTypeLike | None, b: DTypeLike | None) -> np.dtype:
     """As `numpy.promote_types`, on the lattice of array dtypes; Python scalar types are weak."""
     nodes = {x if isinstance(x, type) and x in (int, float, complex) else np.dtype(x) for x in (a, b)}
     for node in nodes:

@@ -1,5 +1,7 @@
 # The names of this module's table, written by tests/write_stubs.py.
 
+from collections.abc import Iterable
+from jaxlib._jax.pytree import PyTreeRegistry
 from jaxlib.mlir.ir import Value as Token
 from jaxlib.mlir.ir import Value as Value
 from minijax.base.lazy import Deferred
@@ -42,7 +44,6 @@ from minijax.interop.lowering import unflatten_ir_values_like_types as unflatten
 from minijax.ir.effects import lowerable_effects as lowerable_effects
 from minijax.partition.meshes import Mesh as Mesh
 from minijax.run.bindings import make_context as make_ir_context
-from typing import Any
 
 __all__ = [
     "AxisContext", "ConstantHandler", "DEVICE_TO_DEVICE_TYPE", "LoweringParameters", "LoweringResult", "LoweringRule",
@@ -59,7 +60,7 @@ __all__ = [
 DEVICE_TO_DEVICE_TYPE: int
 RECV_FROM_HOST_TYPE: int
 SEND_TO_HOST_TYPE: int
-def flatten_ir_types(xs: Any) -> list: ...
-def flatten_ir_values(xs: Any) -> list: ...
+def flatten_ir_types(xs: Iterable) -> list: ...
+def flatten_ir_values(xs: Iterable) -> list: ...
 ir: Deferred
-ir_tree_registry: Any
+ir_tree_registry: PyTreeRegistry

@@ -574,7 +574,7 @@ def _euclidean(x: Any, axis: Axis, keepdims: bool) -> Any:
 
 
 @jitted("norm", static=("ord", "axis", "keepdims"))
-def norm(x: ArrayLike, ord: int | str | None = None, axis: Axis = None, keepdims: bool = False) -> Array:
+def norm(x: ArrayLike, ord: int | float | str | None = None, axis: Axis = None, keepdims: bool = False) -> Array:
     """As `numpy.linalg.norm`. Raises ValueError for other than one or two axes with an order, and for other
     orders.
     """

@@ -1,5 +1,7 @@
 # The names of this module's table, written by tests/write_stubs.py.
 
+from collections.abc import Callable
+from collections.abc import Sequence
 from minijax.base.linear_util import WrappedFun
 from minijax.experimental.jet.rules import def_comp as def_comp
 from minijax.experimental.jet.rules import def_deriv as def_deriv
@@ -26,7 +28,14 @@ __all__ = [
     "traceable", "zero_prop", "zero_series", "zero_term"
 ]
 
-def jet2(fun: Any, primals: Any, series: Any, *, factorial_scaled: bool = False, **_: Any) -> tuple[Any, Any]: ...
+def jet2(
+    fun: Callable,
+    primals: Sequence,
+    series: Sequence,
+    *,
+    factorial_scaled: bool = False,
+    **_: Any,
+) -> tuple[Any, Any]: ...
 def jet_fun(fun: WrappedFun, *gen_static_args: Any) -> WrappedFun: ...
 def jet_subtrace(fun: WrappedFun, *gen_static_args: Any) -> WrappedFun: ...
 def traceable(fun: WrappedFun, *gen_static_args: Any, use_eq_store: bool = False, unk_names: bool = False) -> Any: ...

@@ -7,11 +7,11 @@ from minijax.interop.source_maps import original_hlo_generate_dump as original_h
 from minijax.interop.source_maps import parse_hlo_dump as parse_hlo_dump
 from minijax.interop.source_maps import stable_hlo_generate_dump as stable_hlo_generate_dump
 from minijax.interop.source_maps import trace_and_lower as trace_and_lower
-from typing import Any
+from re import Pattern
 
 __all__ = [
     "HloPass", "METADATA_REGEX", "optimized_generate_dump", "original_hlo_generate_dump", "parse_hlo_dump",
     "stable_hlo_generate_dump", "trace_and_lower"
 ]
 
-METADATA_REGEX: Any
+METADATA_REGEX: Pattern
