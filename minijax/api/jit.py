@@ -8,7 +8,7 @@ import inspect
 import operator
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NoReturn, ParamSpec, TypeVar, overload
+from typing import Any, Never, ParamSpec, TypeVar, overload
 
 from minijax.api.shapes import ShapeDtypeStruct, abstract, described
 from minijax.api.stages import PjitFunction
@@ -37,9 +37,9 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-# mypy asks the first overload alone in `partial(jit, ...)`: Any there accepts every use of the result.
+# No call matches the first overload. mypy takes its result in `partial(jit, ...)`, and Any accepts every use of that.
 @overload
-def jit(fun: Callable[..., NoReturn], /, **options: Any) -> Any: ...
+def jit(fun: Callable[..., Any], /, *, in_partial: Never, **options: Any) -> Any: ...
 @overload
 def jit(
     fun: Callable[P, R], /, *, in_shardings: Any = ..., out_shardings: Any = ...,
@@ -192,11 +192,11 @@ def _check_arguments(fun, signature, what: str, nums: tuple, names: tuple) -> No
 
 
 def make_jaxpr(
-    fun: Callable,
+    fun: Callable[P, Any],
     static_argnums: int | Iterable[int] = (),
     axis_env: Sequence | None = None,
     return_shape: bool = False,
-) -> Callable:
+) -> Callable[P, Any]:
     """A function of the same arguments that returns the closed jaxpr of `fun`.
 
     With `return_shape` the result is a pair of it and the results' shapes and dtypes.

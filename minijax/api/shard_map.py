@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Hashable, Sequence
 from math import prod
-from typing import Any, NamedTuple, NoReturn, ParamSpec, TypeVar, overload
+from typing import Any, NamedTuple, Never, NoReturn, ParamSpec, TypeVar, overload
 
 from minijax.base import source, tree
 from minijax.base.mask import Mask
@@ -61,9 +61,9 @@ Args = ParamSpec("Args")
 R = TypeVar("R")
 
 
-# mypy asks the first overload alone in `partial(shard_map, ...)`: Any there accepts every use of the result.
+# As of `jit`, for mypy.
 @overload
-def shard_map(f: Callable[..., NoReturn], /, **options: Any) -> Any: ...
+def shard_map(f: Callable[..., Any], /, *, in_partial: Never, **options: Any) -> Any: ...
 @overload
 def shard_map(
     f: Callable[Args, R], /, *, out_specs: Any, in_specs: Any = ..., mesh: Mesh | AbstractMesh | None = ...,

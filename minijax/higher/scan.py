@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import count, repeat
 from operator import attrgetter, itemgetter
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, overload
 
 import numpy as np
 
@@ -422,6 +422,16 @@ X = TypeVar("X")
 Y = TypeVar("Y")
 
 
+@overload
+def scan(
+    f: Callable[[Carry, X], tuple[Carry, Y]], init: Carry, xs: X | None = ...,
+    length: int | None = ..., reverse: bool = ..., unroll: int | bool = ..., _split_transpose: bool = ...,
+) -> tuple[Carry, Y]: ...  # fmt: skip
+@overload  # a number is a carry of the type that `f` makes of it
+def scan(
+    f: Callable[[Any, Any], tuple[Carry, Y]], init: complex, xs: Any = ...,
+    length: int | None = ..., reverse: bool = ..., unroll: int | bool = ..., _split_transpose: bool = ...,
+) -> tuple[Carry, Y]: ...  # fmt: skip
 @source.boundary
 def scan(
     f: Callable[[Carry, X], tuple[Carry, Y]],

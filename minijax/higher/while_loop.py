@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, overload
 
 import numpy as np
 
@@ -275,6 +275,10 @@ def _over_values(closed: ClosedJaxpr, places: Sequence, types: Sequence) -> Clos
 T = TypeVar("T")
 
 
+@overload
+def while_loop(cond_fun: Callable[[T], Any], body_fun: Callable[[T], T], init_val: T) -> T: ...
+@overload  # a number has the type that `body_fun` makes of it
+def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], T], init_val: complex) -> T: ...
 @source.boundary
 def while_loop(cond_fun: Callable[[T], Any], body_fun: Callable[[T], T], init_val: T) -> T:
     """Repeats `val = body_fun(val)`, from `init_val`, while `cond_fun(val)` is true.

@@ -99,6 +99,8 @@ def cumulative(xs: jax.Array) -> tuple[jax.Array, jax.Array]:
         return carry, carry * 2
 
     last, all_of_them = lax.scan(body, jnp.zeros(()), xs, length=xs.shape[0], unroll=2)
+    total, _ = lax.scan(lambda c, x: (c + x, x), 0.0, xs)
+    last = lax.while_loop(lambda v: v < 3, lambda v: v + jnp.ones(()), 0.0) + last + total - total - 3
     last = lax.fori_loop(0, 3, lambda i, v: v + i, last)
     last = lax.while_loop(lambda v: v < 10, lambda v: v + 1, last)
     return lax.cond(last > 3, lambda v: v, lambda v: -v, last), all_of_them

@@ -31,6 +31,8 @@ jitted(x, 1.0, 2.0)  # wrong
 jitted(x, rates=1.0)  # wrong
 jitted(x, "fast")  # wrong
 jitted.lowered(x)  # wrong
+jax.jit(jax.grad(step))()  # wrong
+lax.scan(lambda c, x: c + x, x, x)  # wrong
 jax.jit(step, static_argnumbers=1)  # wrong
 jax.grad(step, argnum=0)  # wrong
 jax.vmap(step)(x)  # wrong
