@@ -117,6 +117,14 @@ def test_methods_of_arrays_have_the_signatures_of_jax():
     assert len(ours) > 80 and ours == theirs
 
 
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", "add apply divide get max min mul multiply power set subtract".split())
+def test_updates_of_arrays_have_the_signatures_of_jax(name):
+    import jax.numpy as real
+
+    assert shape_of(getattr(jnp.ones(3).at[0], name)) == shape_of(getattr(real.ones(3).at[0], name))
+
+
 # ---- checkers ---------------------------------------------------------------------------------------
 
 CHECKED = [str(PROGRAMS / f"{name}.py") for name in ("correct", "libraries", "wrong")]
