@@ -1,5 +1,7 @@
 """Arrays put together from parts: of single devices, of a callback, of this process."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -7,6 +9,7 @@ import numpy as np
 
 from minijax.api.transfer import device_put, on_mesh_that_is_set
 from minijax.base import dtypes, tree
+from minijax.base.dtypes import DTypeLike
 from minijax.base.errors import UnexpectedTracerError
 from minijax.ir import state
 from minijax.ir.trace import Tracer
@@ -19,7 +22,7 @@ from minijax.run.array import ArrayImpl, joined
 
 
 def make_array_from_single_device_arrays(
-    shape: Sequence[int], sharding: Sharding, arrays: Sequence[Any], *, dtype: Any = None
+    shape: Sequence[int], sharding: Sharding, arrays: Sequence[Any], *, dtype: DTypeLike | None = None
 ) -> ArrayImpl:
     """The array whose parts are `arrays`, one on each device of this process; their memory is shared.
 
@@ -55,7 +58,10 @@ def make_array_from_single_device_arrays(
 
 
 def make_array_from_callback(
-    shape: Sequence[int], sharding: Sharding | Format, data_callback: Callable[[Any], Any], dtype: Any = None
+    shape: Sequence[int],
+    sharding: Sharding | Format,
+    data_callback: Callable[[Any], Any],
+    dtype: DTypeLike | None = None,
 ) -> ArrayImpl:
     """The array whose part at an index, a tuple of slices, is `data_callback(index)`.
 

@@ -1,9 +1,11 @@
 """Differentiation as users call it: grad, jvp, vjp, linearize, Jacobians."""
 
+from __future__ import annotations
+
 import functools
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 import numpy as np
 
@@ -55,6 +57,10 @@ from minijax.transforms.linearize import linearize_flat
 from minijax.transforms.prune import prune_closed
 from minijax.transforms.transpose import backward
 
+Args = ParamSpec("Args")
+R = TypeVar("R")
+Aux = TypeVar("Aux")
+
 
 def _check_value(name: str, x: Any) -> None:
     if not is_value(x):
@@ -103,6 +109,14 @@ class _Differentiable(Flat):
         return leaves, nonzeros, jaxpr, consts
 
 
+@overload
+def jvp(
+    fun: Callable[..., R], primals: Sequence, tangents: Sequence, has_aux: Literal[False] = ...
+) -> tuple[R, Any]: ...
+@overload
+def jvp(
+    fun: Callable[..., tuple[R, Aux]], primals: Sequence, tangents: Sequence, has_aux: Literal[True]
+) -> tuple[R, Any, Aux]: ...
 @source.boundary
 def jvp(fun: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = False) -> tuple[Any, ...]:
     """The value of `fun` at `primals` and its directional derivative along `tangents`.
@@ -152,8 +166,14 @@ def _check_tangent(x: Any, t: Any) -> None:
         )
 
 
+@overload
+def linearize(fun: Callable[..., R], *primals: Any, has_aux: Literal[False] = ...) -> tuple[R, Callable[..., Any]]: ...
+@overload
+def linearize(
+    fun: Callable[..., tuple[R, Aux]], *primals: Any, has_aux: Literal[True]
+) -> tuple[R, Callable[..., Any], Aux]: ...
 @source.boundary
-def linearize(fun: Callable, *primals: Any, has_aux: bool = False) -> Any:
+def linearize(fun: Callable, *primals: Any, has_aux: bool = False) -> tuple[Any, Callable] | tuple[Any, Callable, Any]:
     """The value of `fun` at `primals`, and its derivative there as a linear function of tangents."""
     check_callable(fun)
     xs, in_tree = tree.flatten(primals)
@@ -201,7 +221,7 @@ class VJP:
         rest = self.fun, self.in_tree, self.out_tree, tuple(self.out_avals), tuple(self.nonzeros), self.jaxpr
         return (self.consts, *([self.refs] if self.refs else ())), rest
 
-    def with_refs(self, *maybe_ct_refs: Any) -> "VJP":
+    def with_refs(self, *maybe_ct_refs: Any) -> VJP:
         """A function that adds cotangents to the references that stand where the arguments stand.
 
         Its results have a GradRef in their places; what is no reference has no meaning. Raises ValueError for
@@ -285,8 +305,18 @@ def _is_alike(a: Any, b: Any) -> bool:
 tree.register_pytree_node(VJP, VJP._parts, lambda rest, saved: VJP(*rest, *saved))
 
 
+@overload
+def vjp(
+    fun: Callable[..., R], *primals: Any, has_aux: Literal[False] = ..., reduce_axes: Sequence = ...
+) -> tuple[R, Callable[..., Any]]: ...
+@overload
+def vjp(
+    fun: Callable[..., tuple[R, Aux]], *primals: Any, has_aux: Literal[True], reduce_axes: Sequence = ...
+) -> tuple[R, Callable[..., Any], Aux]: ...
 @source.boundary
-def vjp(fun: Callable, *primals: Any, has_aux: bool = False, reduce_axes: Sequence = ()) -> Any:
+def vjp(
+    fun: Callable, *primals: Any, has_aux: bool = False, reduce_axes: Sequence = ()
+) -> tuple[Any, Callable] | tuple[Any, Callable, Any]:
     """The value of `fun` at `primals`, and the function from its cotangent to those of the arguments."""
     if reduce_axes:
         raise NotImplementedError("reduce_axes argument to vjp is deprecated")
@@ -312,13 +342,13 @@ def _vjp(fun: Callable, primals: Sequence, has_aux: bool) -> Any:
 
 
 def grad(
-    fun: Callable,
+    fun: Callable[Args, Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
     reduce_axes: Sequence = (),
-) -> Callable:
+) -> Callable[Args, Any]:
     """The gradient of a scalar-valued `fun` with respect to the arguments `argnums`.
 
     With `has_aux`, `fun` returns (value, aux) and the result is (gradient, aux). Raises TypeError for a
@@ -339,13 +369,13 @@ def _named(function: Callable, fun: Callable, doc: str) -> Callable:
 
 
 def value_and_grad(
-    fun: Callable,
+    fun: Callable[Args, R],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
     reduce_axes: Sequence = (),
-) -> Callable:
+) -> Callable[Args, tuple[R, Any]]:
     """The value of a scalar-valued `fun` and its gradient, as one function; see `grad`."""
     evaluate = _evaluator(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
     return _named(evaluate, fun, f"Value and gradient of {function_name(fun)} with respect to argument(s) {argnums}.")
@@ -470,30 +500,30 @@ def _check_output(name: str, x: Any, holomorphic: bool) -> None:
 
 
 def jacfwd(
-    fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
-) -> Callable:
+    fun: Callable[Args, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Callable[Args, Any]:
     """The Jacobian of `fun`, column by column, in forward mode."""
     return _jacobian(fun, argnums, has_aux, holomorphic, False, _forward_columns)
 
 
 def jacrev(
-    fun: Callable,
+    fun: Callable[Args, Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
-) -> Callable:
+) -> Callable[Args, Any]:
     """The Jacobian of `fun`, row by row, in reverse mode."""
     return _jacobian(fun, argnums, has_aux, holomorphic, allow_int, _reverse_rows)
 
 
 def jacobian(
-    fun: Callable,
+    fun: Callable[Args, Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
-) -> Callable:
+) -> Callable[Args, Any]:
     """As `jacrev`."""
     return jacrev(fun, argnums, has_aux, holomorphic, allow_int)
 
@@ -585,8 +615,8 @@ def _converted(x: Any, aval: ShapedArray) -> Any:
 
 
 def hessian(
-    fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
-) -> Callable:
+    fun: Callable[Args, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Callable[Args, Any]:
     """The Hessian of `fun`: the forward-mode Jacobian of its reverse-mode one."""
     return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
 

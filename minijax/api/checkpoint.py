@@ -1,9 +1,11 @@
 """`checkpoint` as users call it, and its policies."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from minijax.api.jit import resolve
 from minijax.base import source
@@ -15,6 +17,9 @@ from minijax.ir.body import check_callable, named_after, signature_of
 from minijax.ir.trace import checked_values
 from minijax.primitives.dot import dot_general_p
 from minijax.transforms.partial_eval_custom import Offloadable, Recompute, Saveable
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class _Deprecated:
@@ -28,14 +33,14 @@ _DEPRECATED = _Deprecated()
 
 
 def checkpoint(
-    fun: Callable,
+    fun: Callable[P, R],
     *,
     prevent_cse: bool | Sequence[bool] = True,
     policy: Callable[..., Any] | None = None,
     static_argnums: int | tuple[int, ...] = (),
     static_argnames: str | Iterable[str] = (),
     concrete: Any = _DEPRECATED,
-) -> Callable:
+) -> Callable[P, R]:
     """A function whose intermediate values are computed again in the backward pass instead of being kept.
 
     `policy(primitive, *avals, **params)` says which results may be kept after all, by a bool or by
@@ -66,13 +71,13 @@ def checkpoint(
 
 
 def remat(
-    fun: Callable,
+    fun: Callable[P, R],
     *,
     prevent_cse: bool = True,
     policy: Callable[..., Any] | None = None,
     static_argnums: int | tuple[int, ...] = (),
     concrete: Any = _DEPRECATED,
-) -> Callable:
+) -> Callable[P, R]:
     """As `checkpoint`."""
     return checkpoint(fun, prevent_cse=prevent_cse, policy=policy, static_argnums=static_argnums, concrete=concrete)
 

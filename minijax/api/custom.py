@@ -1,10 +1,12 @@
 """Functions whose derivatives the user gives: `custom_jvp`, `custom_vjp`, `custom_gradient`."""
 
+from __future__ import annotations
+
 import dataclasses
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from minijax.base import config, dtypes, errors, source, tree
 from minijax.base.mask import Mask
@@ -123,10 +125,18 @@ _PAIRS = {
 _SETTERS = frozenset(("defjvp", "defjvps", "defvjp", "def_vmap"))
 
 
-class _Custom:
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class _Custom(Generic[P, R]):
     """A function with rules of the user's: its arguments by position, and which of them are not differentiable."""
 
-    def __init__(self, fun: Callable, nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()):
+    if TYPE_CHECKING:
+
+        def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+
+    def __init__(self, fun: Callable[P, R], nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()):
         functools.update_wrapper(self, fun)
         self.fun = fun
         self.signature = signature_of(fun)
@@ -142,7 +152,7 @@ class _Custom:
             return getattr(inner, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    def __get__(self, instance, owner=None):
+    def __get__(self, instance: Any, owner: Any = None) -> Callable[..., R]:
         return self if instance is None else functools.partial(self, instance)
 
     def _positional(self, args: tuple, kwargs: dict) -> tuple:
@@ -182,14 +192,14 @@ class _Custom:
         return _Primal(self.fun, in_tree, lambda dynamic: (self._merge(fixed, dynamic), {}))
 
 
-class custom_jvp(_Custom):  # noqa: N801
+class custom_jvp(_Custom[P, R]):  # noqa: N801
     """A function whose forward derivative `defjvp` gives.
 
     The rule takes the nondifferentiable arguments, then the primals and the tangents as tuples, and returns
     the results and their tangents.
     """
 
-    def __init__(self, fun: Callable, nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()):
+    def __init__(self, fun: Callable[P, R], nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()):
         super().__init__(fun, nondiff_argnums, nondiff_argnames)
         self.jvp: Callable | None = None
         self.symbolic_zeros = False
@@ -215,7 +225,7 @@ class custom_jvp(_Custom):  # noqa: N801
         self.defjvp(jvp)
 
     @source.boundary
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if self.jvp is None:
             raise AttributeError(f"No JVP defined for custom_jvp function {function_name(self.fun)} using defjvp.")
         args = self._positional(args, kwargs)
@@ -271,14 +281,14 @@ def _check_tangents(results: Sequence, tangents: Sequence) -> None:
             )
 
 
-class custom_vjp(_Custom):  # noqa: N801
+class custom_vjp(_Custom[P, R]):  # noqa: N801
     """A function whose reverse derivative `defvjp` gives by a forward and a backward rule.
 
     `fwd` takes the function's arguments and returns (result, residuals); `bwd` takes the nondifferentiable
     arguments, the residuals and the result's cotangent, and returns a tuple of the arguments' cotangents.
     """
 
-    def __init__(self, fun: Callable, nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()):
+    def __init__(self, fun: Callable[P, R], nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()):
         super().__init__(fun, nondiff_argnums, nondiff_argnames)
         self.fwd: Callable | None = None
         self.bwd: Callable | None = None
@@ -297,7 +307,7 @@ class custom_vjp(_Custom):  # noqa: N801
         self.optimize_remat = optimize_remat
 
     @source.boundary
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if self.fwd is None or self.bwd is None:
             raise AttributeError(f"No VJP defined for custom_vjp function {function_name(self.fun)} using defvjp.")
         args = self._positional(args, kwargs)
@@ -412,7 +422,7 @@ def _matched(where: str, ct: Any, aval: Any) -> Any:
     return ct
 
 
-def custom_gradient(fun: Callable) -> Callable:
+def custom_gradient(fun: Callable[P, Any]) -> Callable[P, Any]:
     """A function that returns its value and its own vjp function, made differentiable by it."""
 
     @custom_vjp

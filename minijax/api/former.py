@@ -6,14 +6,13 @@ from typing import Any
 from minijax.api import shard_map as shards
 from minijax.api.jit import jit
 from minijax.dispatch.jit_shardings import shardings_of
-from minijax.dispatch.jitted import Jitted
 from minijax.partition.shardings import UNSPECIFIED
 
 
 def pjit(fun: Callable, in_shardings: Any = UNSPECIFIED, out_shardings: Any = UNSPECIFIED, static_argnums: Any = None,
          static_argnames: Any = None, donate_argnums: Any = None, donate_argnames: Any = None,
          keep_unused: bool = False, device: Any = None, backend: Any = None, inline: bool = False,
-         compiler_options: Any = None) -> Jitted:  # fmt: skip
+         compiler_options: Any = None) -> Any:  # fmt: skip
     """`jax.jit`, whose programs run on the mesh that was entered with `with mesh:`, and not on that of `set_mesh`.
 
     Specs are on that mesh, and under it None lays a value whole on each of its devices.

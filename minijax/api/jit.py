@@ -1,12 +1,14 @@
 """`jit`, and looking at functions without running them: `make_jaxpr`, `eval_shape`."""
 
+from __future__ import annotations
+
 import contextlib
 import functools
 import inspect
 import operator
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Never, ParamSpec, TypeVar, overload
 
 from minijax.api.shapes import ShapeDtypeStruct, abstract, described
 from minijax.api.stages import PjitFunction
@@ -29,8 +31,31 @@ from minijax.ir.body import (
     trace_flat,
 )
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
+from minijax.run.client import Device
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
+# No call matches the first overload. mypy takes its result in `partial(jit, ...)`, and Any accepts every use of that.
+@overload
+def jit(fun: Callable[..., Any], /, *, in_partial: Never, **options: Any) -> Any: ...
+@overload
+def jit(
+    fun: Callable[P, R], /, *, in_shardings: Any = ..., out_shardings: Any = ...,
+    static_argnums: int | Sequence[int] | None = ..., static_argnames: str | Iterable[str] | None = ...,
+    donate_argnums: int | Sequence[int] | None = ..., donate_argnames: str | Iterable[str] | None = ...,
+    keep_unused: bool = ..., device: Any = ..., backend: str | None = ..., inline: bool = ...,
+    compiler_options: dict[str, Any] | None = ...,
+) -> PjitFunction[P, R]: ...  # fmt: skip
+@overload
+def jit(
+    fun: None = None, /, *, in_shardings: Any = ..., out_shardings: Any = ...,
+    static_argnums: int | Sequence[int] | None = ..., static_argnames: str | Iterable[str] | None = ...,
+    donate_argnums: int | Sequence[int] | None = ..., donate_argnames: str | Iterable[str] | None = ...,
+    keep_unused: bool = ..., device: Any = ..., backend: str | None = ..., inline: bool = ...,
+    compiler_options: dict[str, Any] | None = ...,
+) -> Callable[[Callable[P, R]], PjitFunction[P, R]]: ...  # fmt: skip
 def jit(
     fun: Callable | None = None,
     /,
@@ -42,7 +67,7 @@ def jit(
     donate_argnums: int | Sequence[int] | None = None,
     donate_argnames: str | Iterable[str] | None = None,
     keep_unused: bool = False,
-    device: Any = None,
+    device: Device | None = None,
     backend: str | None = None,
     inline: bool = False,
     compiler_options: dict[str, Any] | None = None,
@@ -167,11 +192,11 @@ def _check_arguments(fun, signature, what: str, nums: tuple, names: tuple) -> No
 
 
 def make_jaxpr(
-    fun: Callable,
+    fun: Callable[P, Any],
     static_argnums: int | Iterable[int] = (),
     axis_env: Sequence | None = None,
     return_shape: bool = False,
-) -> Callable:
+) -> Callable[P, Any]:
     """A function of the same arguments that returns the closed jaxpr of `fun`.
 
     With `return_shape` the result is a pair of it and the results' shapes and dtypes.

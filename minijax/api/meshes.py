@@ -1,5 +1,7 @@
 """Making meshes, and asking for the one that is set."""
 
+from __future__ import annotations
+
 import functools
 import math
 import operator
@@ -138,7 +140,9 @@ def _explicit(sharding: Any) -> NamedSharding:
     return sharding
 
 
-def auto_axes(f: Callable | None = None, /, *, axes: Any = None, out_sharding: Any = None) -> Any:
+def auto_axes(
+    f: Callable | None = None, /, *, axes: str | tuple[str, ...] | None = None, out_sharding: Any = None
+) -> Any:
     """`f`, in which XLA lays values out over the mesh axes `axes` (None: all); its results lie as `out_sharding` says.
 
     Raises TypeError if that is given neither here nor in the call.
@@ -163,7 +167,9 @@ def auto_axes(f: Callable | None = None, /, *, axes: Any = None, out_sharding: A
     return wrapped
 
 
-def explicit_axes(f: Callable | None = None, /, *, axes: Any = None, in_sharding: Any = None) -> Any:
+def explicit_axes(
+    f: Callable | None = None, /, *, axes: str | tuple[str, ...] | None = None, in_sharding: Any = None
+) -> Any:
     """`f`, whose types say how values lie over the mesh axes `axes` (None: all); arguments lie as `in_sharding` says.
 
     Raises TypeError if that is given neither here nor in the call.

@@ -1,8 +1,10 @@
 """`pmap`: a function mapped over an axis, one device for each of its elements."""
 
+from __future__ import annotations
+
 import functools
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, NamedTuple, ParamSpec
 
 from minijax.api.shard_map import mapped_over
 from minijax.api.stages import PjitFunction
@@ -100,18 +102,21 @@ def _lies_elsewhere(x: Any, sharding: NamedSharding) -> bool:
     return client.hlo_sharding(have, ndim) == client.hlo_sharding(sharding, ndim)
 
 
+Args = ParamSpec("Args")
+
+
 def pmap(
-    fun: Callable,
-    axis_name: Any = None,
+    fun: Callable[Args, Any],
+    axis_name: Hashable | None = None,
     *,
-    in_axes: Any = 0,
+    in_axes: int | None | Sequence[Any] = 0,
     out_axes: Any = 0,
     static_broadcasted_argnums: int | Iterable[int] = (),
     devices: Sequence[Any] | None = None,
     backend: str | None = None,
     axis_size: int | None = None,
     donate_argnums: int | Iterable[int] = (),
-) -> Any:
+) -> Callable[Args, Any]:
     """Maps `fun` over axes of its arguments, on as many devices as the axes are long.
 
     `in_axes` and `out_axes`, prefixes of the trees of positional arguments and results, say which axis is

@@ -1,5 +1,7 @@
 """What the processes of a program tell each other."""
 
+from __future__ import annotations
+
 import contextlib
 import zlib
 from collections import Counter
@@ -155,12 +157,12 @@ def live_devices(devices: Any) -> Any:
 # ---- arrays of each process, and of all -------------------------------------------------------------
 
 
-def host_local_array_to_global_array(local_inputs: Any, global_mesh: Any, pspecs: Any) -> Any:
+def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
     """Arrays over a mesh, of each process's part; `pspecs` is a tree prefix of specs."""
     return _each(local_to_global_p, "input pspecs", local_inputs, global_mesh, pspecs)
 
 
-def global_array_to_host_local_array(global_inputs: Any, global_mesh: Any, pspecs: Any) -> Any:
+def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
     """This process's part of arrays over a mesh; `pspecs` is a tree prefix of specs."""
     return _each(global_to_local_p, "output pspecs", global_inputs, global_mesh, pspecs)
 

@@ -5,6 +5,8 @@ import math
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+import numpy as np
+
 from minijax.base.dtypes import canonicalize_dtype
 from minijax.base.naming import known_as
 from minijax.ir.hitypes import full_type
@@ -28,6 +30,10 @@ class ShapeDtypeStruct:
     """
 
     __slots__ = ("shape", "dtype", "_placed", "_layout", "weak_type", "manual_axis_type", "is_ref", "__weakref__")
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    weak_type: bool
+    is_ref: bool
 
     def __init__(self, shape: Sequence[int], dtype: Any, *, sharding: Sharding | PartitionSpec | Format | None = None,
                  weak_type: bool = False, manual_axis_type: ManualAxisType | None = None,
@@ -149,7 +155,7 @@ def _checked(spec: Any, aval: ShapedArray) -> Sharding | PartitionSpec | None:
     return sharding
 
 
-def typeof(x: Any) -> AbstractValue:
+def typeof(x: Any) -> Any:
     """The type of a value: an array, tracer, key array, NumPy array, Python scalar or `ShapeDtypeStruct`.
 
     Arrays that nobody has placed lie over the mesh that is set. Raises TypeError if `x` is none of these,

@@ -1,9 +1,11 @@
 """`shard_map` for users: functions of each device's part, as functions of whole arrays."""
 
+from __future__ import annotations
+
 import functools
 from collections.abc import Callable, Hashable, Sequence
 from math import prod
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, Never, NoReturn, ParamSpec, TypeVar, overload
 
 from minijax.base import source, tree
 from minijax.base.mask import Mask
@@ -55,6 +57,23 @@ class _Call(NamedTuple):
         return f"shard_map applied to the function '{self.name}'"
 
 
+Args = ParamSpec("Args")
+R = TypeVar("R")
+
+
+# As of `jit`, for mypy.
+@overload
+def shard_map(f: Callable[..., Any], /, *, in_partial: Never, **options: Any) -> Any: ...
+@overload
+def shard_map(
+    f: Callable[Args, R], /, *, out_specs: Any, in_specs: Any = ..., mesh: Mesh | AbstractMesh | None = ...,
+    axis_names: set | frozenset = ..., check_vma: bool = ...,
+) -> Callable[Args, R]: ...  # fmt: skip
+@overload
+def shard_map(
+    f: None = None, /, *, out_specs: Any, in_specs: Any = ..., mesh: Mesh | AbstractMesh | None = ...,
+    axis_names: set | frozenset = ..., check_vma: bool = ...,
+) -> Callable[[Callable[Args, R]], Callable[Args, R]]: ...  # fmt: skip
 def shard_map(
     f: Callable | None = None,
     /,
@@ -89,6 +108,14 @@ def shard_map(
     return wrapped
 
 
+@overload
+def smap(
+    f: Callable[Args, R], /, *, in_axes: Any = ..., out_axes: Any, axis_name: Hashable
+) -> Callable[Args, R]: ...  # fmt: skip
+@overload
+def smap(
+    f: None = None, /, *, in_axes: Any = ..., out_axes: Any, axis_name: Hashable
+) -> Callable[[Callable[Args, R]], Callable[Args, R]]: ...  # fmt: skip
 def smap(f: Callable | None = None, /, *, in_axes: Any = INFER, out_axes: Any, axis_name: Hashable) -> Any:
     """Maps `f` over the parts that the devices along one axis of the mesh that is set hold of the arguments.
 

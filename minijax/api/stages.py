@@ -1,12 +1,25 @@
 """The stages of a jitted function: wrapped, traced, lowered, compiled."""
 
+from __future__ import annotations
+
 import dataclasses
 import functools
 import inspect
 import operator
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Generic,
+    ParamSpec,
+    Protocol,
+    Self,
+    TypeVar,
+    overload,
+    runtime_checkable,
+)
 
 from minijax.api.shapes import ShapeDtypeStruct, abstract, described
 from minijax.base import config, source, tree
@@ -68,7 +81,7 @@ class Stage:
     _out_shardings: Sequence = ()
     _left = 0  # how many results come before the function's own
 
-    def _inherit(self, stage: "Stage") -> None:
+    def _inherit(self, stage: Stage) -> None:
         """Takes over what the stage before this one knows."""
         self._name, self.in_tree, self.out_tree = stage._name, stage.in_tree, stage.out_tree
         self._flat_avals, self._donated = stage._flat_avals, stage._donated
@@ -99,7 +112,7 @@ class Traced(Stage):
     """A function with its jaxpr for one kind of arguments."""
 
     def __init__(
-        self, wrapped: "PjitFunction", call: TracedCall, treedef: Any, static: tuple, signatures: Sequence[Signature]
+        self, wrapped: PjitFunction, call: TracedCall, treedef: Any, static: tuple, signatures: Sequence[Signature]
     ):
         self._wrapped, self._call, self._treedef, self._static = wrapped, call, treedef, static
         self._signatures = signatures
@@ -118,14 +131,14 @@ class Traced(Stage):
     jaxpr = property(lambda self: self._call.closed)
 
     @property
-    def lojax(self) -> "Traced":
+    def lojax(self) -> Traced:
         """The function over what stands for values of users' types, as it is lowered."""
         return LoTraced(self) if self.jaxpr.is_high else self
 
     def _program_options(self) -> ProgramOptions:
         return self._wrapped.program_options(self._call, self._treedef, self._static)
 
-    def lower(self, *, lowering_platforms: tuple[str, ...] | None = None) -> "Lowered":
+    def lower(self, *, lowering_platforms: tuple[str, ...] | None = None) -> Lowered:
         """The StableHLO of the function, by default for the default platform."""
         if not all(map(is_ref, self._call.captured)):
             raise ValueError(
@@ -135,7 +148,7 @@ class Traced(Stage):
             return self.lojax.lower(lowering_platforms=lowering_platforms)
         return self._lowered(tuple(lowering_platforms or ()))
 
-    def _lowered(self, platforms: tuple[str, ...], rules: tuple | None = None) -> "Lowered":
+    def _lowered(self, platforms: tuple[str, ...], rules: tuple | None = None) -> Lowered:
         """As `lower`; of a program that is to leave the process, `rules` lower instead of others."""
         options, closed = self._program_options(), self._call.closed
         if rules is not None:
@@ -261,7 +274,7 @@ class Lowered(Stage):
         """XLA's estimate of the costs of one run, before optimization."""
         return module_cost(self._program.module.text)
 
-    def compile(self, compiler_options: dict[str, Any] | None = None, *, device_assignment: Any = None) -> "Compiled":
+    def compile(self, compiler_options: dict[str, Any] | None = None, *, device_assignment: Any = None) -> Compiled:
         """The executable. Raises JaxRuntimeError for an unknown compiler option."""
         options = self._options
         if compiler_options:
@@ -315,7 +328,7 @@ class Compiled(Stage):
         return self._executable.loaded.serialized() or self._again().executable.serialize()
 
     @classmethod
-    def _restored(cls, loaded: Loaded, state: dict[str, Any], in_tree: Any, out_tree: Any) -> "Compiled":
+    def _restored(cls, loaded: Loaded, state: dict[str, Any], in_tree: Any, out_tree: Any) -> Compiled:
         """What another process has compiled, of its state and of the program loaded again."""
         self = cls.__new__(cls)
         for name in _COMPILED:
@@ -513,11 +526,25 @@ def _signature(x: Any, aval: ShapedArray | AbstractRef) -> Signature:
     return x._sig if isinstance(x, ArrayImpl) else single_signature(aval, client.default_device(), False)
 
 
-class PjitFunction(Jitted):
+P = ParamSpec("P")
+Q = ParamSpec("Q")
+R = TypeVar("R")
+
+
+class PjitFunction(Jitted, Generic[P, R]):
     """A function jitted by the user, with its stages."""
 
     __slots__ = ()
     by_user = True
+    if TYPE_CHECKING:
+
+        def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+        @overload
+        def __get__(self, instance: None, owner: Any = None) -> Self: ...
+        @overload
+        def __get__(
+            self: PjitFunction[Concatenate[Any, Q], R], instance: object, owner: Any = None
+        ) -> PjitFunction[Q, R]: ...
 
     @property
     def __signature__(self) -> inspect.Signature:

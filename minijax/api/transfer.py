@@ -1,5 +1,7 @@
 """Moving values, waiting for them, and the scopes that surround operations."""
 
+from __future__ import annotations
+
 import contextlib
 import functools
 from collections.abc import Callable
@@ -8,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes, tree
+from minijax.base.dtypes import DTypeLike
 from minijax.ir import context, state
 from minijax.ir.trace import CompileTimeTrace, Tracer
 from minijax.ir.types import is_value, typeof
@@ -18,7 +21,7 @@ from minijax.partition.meshes import PartitionSpec
 from minijax.partition.shardings import NamedSharding, Sharding, check_fits
 from minijax.primitives.device import ALWAYS_COPY, DONATE_INPUT, REUSE_INPUT, device_put as put_values
 from minijax.run import client, guards, transfer
-from minijax.run.array import ArrayImpl
+from minijax.run.array import ArrayImpl, DeviceLike
 from minijax.run.keys import PRNGKeyArray
 from minijax.run.token import Token
 
@@ -66,7 +69,7 @@ def on_mesh_that_is_set(spec: PartitionSpec) -> NamedSharding:
     return NamedSharding(mesh, spec)
 
 
-def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = None) -> Any:
+def from_dlpack(external_array: Any, device: DeviceLike | None = None, copy: bool | None = None) -> Any:
     """An array of another library's, sharing its memory if that is aligned and `copy` is not True.
 
     Raises TypeError for what does not speak dlpack, ValueError where a copy is needed that `copy` forbids.
@@ -74,7 +77,7 @@ def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = Non
     return transfer.from_dlpack(external_array, device, copy)
 
 
-def is_supported_dtype(dtype: Any) -> bool:
+def is_supported_dtype(dtype: DTypeLike) -> bool:
     """Whether arrays of this dtype can be exchanged by dlpack."""
     if dtype is None:
         raise TypeError("Expected a string or dtype-like object; got dtype=None")

@@ -1,8 +1,10 @@
 """`vmap`: a function over one example as a function over an axis of examples."""
 
+from __future__ import annotations
+
 import functools
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from minijax.base import config, source, tree
 from minijax.base.dims import canonical_axis
@@ -16,6 +18,9 @@ from minijax.partition.explicit import joined_entry
 from minijax.partition.meshes import axes_of
 from minijax.primitives.counting import iota
 from minijax.transforms.batch import BatchTracer, batch_flat, place
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class Vmappable(NamedTuple):
@@ -101,14 +106,14 @@ def _from_element(fun: Callable, axis: Axis, x: Any, spec: Any) -> Any:
 
 
 def vmap(
-    fun: Callable,
+    fun: Callable[P, R],
     in_axes: int | None | Sequence[Any] = 0,
     out_axes: Any = 0,
-    axis_name: Any = None,
+    axis_name: Hashable | None = None,
     axis_size: int | None = None,
-    spmd_axis_name: Any = None,
+    spmd_axis_name: Hashable | tuple[Hashable, ...] | None = None,
     sum_match: bool = False,
-) -> Callable:
+) -> Callable[P, R]:
     """Vectorises `fun` over an axis of its arguments.
 
     `in_axes` says which axis of each argument is mapped (None: none), `out_axes` where the axis goes in the

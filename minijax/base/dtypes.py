@@ -1,5 +1,7 @@
 """Dtypes: the singletons, their names and kinds, and the lattice by which they promote."""
 
+from __future__ import annotations
+
 import abc
 import re
 from math import prod
@@ -198,7 +200,7 @@ def _scalar_class(kind: Any) -> type:
 _subtypes: dict[tuple[Any, Any], bool] = {}
 
 
-def issubdtype(arg1: Any, arg2: Any) -> bool:
+def issubdtype(arg1: DTypeLike | None, arg2: DTypeLike | None) -> bool:
     """As `numpy.issubdtype`, with the narrow types and the extended kinds in their places."""
     try:
         return _subtypes[arg1, arg2]
@@ -544,7 +546,7 @@ def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
     return (dtype, weak) if return_weak_type_flag else dtype
 
 
-def promote_types(a: Any, b: Any) -> Any:
+def promote_types(a: DTypeLike | None, b: DTypeLike | None) -> np.dtype:
     """As `numpy.promote_types`, on the lattice of array dtypes; Python scalar types are weak."""
     nodes = {x if isinstance(x, type) and x in (int, float, complex) else np.dtype(x) for x in (a, b)}
     for node in nodes:

@@ -7,7 +7,7 @@ import re
 import sys
 import types
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from minijax.base import config
 from minijax.base.native import Traceback
@@ -190,7 +190,10 @@ def _mode() -> str:
     return "tracebackhide" if is_hiding else "quiet_remove_frames"
 
 
-def boundary(function: Callable) -> Callable:
+F = TypeVar("F", bound=Callable)
+
+
+def boundary(function: F) -> F:
     """Decorator for what users call: exceptions leave it without the library's frames."""
 
     @functools.wraps(function)
@@ -201,7 +204,7 @@ def boundary(function: Callable) -> Callable:
             hide_frames(error)
             raise
 
-    return call
+    return call  # pyright: ignore[reportReturnType]
 
 
 # Libraries tell what is transformed by this name among a function's globals.

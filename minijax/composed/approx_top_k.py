@@ -1,5 +1,7 @@
 """Approximately the largest or smallest k, as XLA finds them fast on TPUs."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.primitives import moving
 from minijax.primitives.gather_dims import GatherScatterMode
 from minijax.primitives.gather_scatter import gather
+from minijax.run.array import Array
 
 _INDEX = np.dtype(np.int32)
 
@@ -95,8 +98,14 @@ class ApproxTopK(Primitive):
 approx_top_k_p = ApproxTopK()
 
 
-def approx_max_k(operand: Any, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
-                 reduction_input_size_override: int = -1, aggregate_to_topk: bool = True) -> list:  # fmt: skip
+def approx_max_k(
+    operand: Array,
+    k: int,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+) -> tuple[Array, Array]:
     """The `k` largest elements of floats along an axis, and their places; on TPUs some may be missed.
 
     `recall_target` is the share that is found there, by the algorithm of arXiv:2206.14286; elsewhere all are.
@@ -106,8 +115,14 @@ def approx_max_k(operand: Any, k: int, reduction_dimension: int = -1, recall_tar
     return _approx(operand, True, *how)
 
 
-def approx_min_k(operand: Any, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
-                 reduction_input_size_override: int = -1, aggregate_to_topk: bool = True) -> list:  # fmt: skip
+def approx_min_k(
+    operand: Array,
+    k: int,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+) -> tuple[Array, Array]:
     """The `k` smallest elements of floats along an axis, and their places, as `approx_max_k`."""
     how = k, reduction_dimension, recall_target, reduction_input_size_override, aggregate_to_topk
     return _approx(operand, False, *how)

@@ -1,5 +1,7 @@
 """Operations that call the host: pure functions, and those that read or write something there."""
 
+from __future__ import annotations
+
 import dataclasses
 import logging
 from collections.abc import Callable
@@ -14,7 +16,7 @@ from minijax.dispatch.operations import evaluate
 from minijax.hlo.spell import physical
 from minijax.ir.effects import IOEffect, OrderedIOEffect
 from minijax.ir.types import ShapedArray, token_type, typeof
-from minijax.partition.shardings import SingleDeviceSharding
+from minijax.partition.shardings import Sharding, SingleDeviceSharding
 from minijax.run import client, host_calls, tokens, transfer
 from minijax.run.array import ArrayImpl, put_host, signature
 
@@ -169,7 +171,7 @@ def pure_callback(
     callback: Callable,
     result_shape_dtypes: Any,
     *args: Any,
-    sharding: Any = None,
+    sharding: Sharding | None = None,
     vmap_method: str | None = None,
     **kwargs: Any,
 ) -> Any:
@@ -187,7 +189,12 @@ def pure_callback(
 
 @source.boundary
 def io_callback(
-    callback: Callable, result_shape_dtypes: Any, *args: Any, sharding: Any = None, ordered: bool = False, **kwargs: Any
+    callback: Callable,
+    result_shape_dtypes: Any,
+    *args: Any,
+    sharding: Sharding | None = None,
+    ordered: bool = False,
+    **kwargs: Any,
 ) -> Any:
     """As `pure_callback`, for a function with effects: it is called once each time that the program comes to it.
 

@@ -1,5 +1,7 @@
 """Cumulative sums, products, extrema and log-sum-exp."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from math import pi
 from typing import Any
@@ -16,6 +18,7 @@ from minijax.primitives.families import NUMBER, check_kinds, emit, full_of, is_c
 from minijax.primitives.reduce import lowest, reduce_max_p, reduce_min_p, reduce_prod_p
 from minijax.primitives.structural import concatenate, pad, rev, slice_in_dim
 from minijax.primitives.window import start_of_window
+from minijax.run.array import Array
 from minijax.transforms.jvp import jvp_flat
 
 # ---- log-add-exp ------------------------------------------------------------------------------------
@@ -200,26 +203,26 @@ cummin_p = Cumulative("cummin", ops.min, reduce_min_p)
 cumlogsumexp_p = CumLogSumExp("cumlogsumexp", logaddexp)
 
 
-def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+def cumsum(operand: Array, axis: int = 0, reverse: bool = False) -> Array:
     """The sums of the elements up to each one along `axis` (from each one on, if `reverse`)."""
     return _cumulative(cumsum_p, operand, axis, reverse)
 
 
-def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+def cumprod(operand: Array, axis: int = 0, reverse: bool = False) -> Array:
     """The products of the elements up to each one along `axis` (from each one on, if `reverse`)."""
     return _cumulative(cumprod_p, operand, axis, reverse)
 
 
-def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+def cummax(operand: Array, axis: int = 0, reverse: bool = False) -> Array:
     """The largest of the elements up to each one along `axis` (from each one on, if `reverse`)."""
     return _cumulative(cummax_p, operand, axis, reverse)
 
 
-def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+def cummin(operand: Array, axis: int = 0, reverse: bool = False) -> Array:
     """The smallest of the elements up to each one along `axis` (from each one on, if `reverse`)."""
     return _cumulative(cummin_p, operand, axis, reverse)
 
 
-def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+def cumlogsumexp(operand: Array, axis: int = 0, reverse: bool = False) -> Array:
     """The log of the summed exponentials up to each element along `axis` (from it on, if `reverse`)."""
     return _cumulative(cumlogsumexp_p, operand, axis, reverse)

@@ -1,5 +1,7 @@
 """Division rounded down, and its remainder: NumPy's, which rules and samplers use too."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from minijax.composed.selecting import where
@@ -8,10 +10,11 @@ from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like, is_complex
 from minijax.primitives.promote import is_inexact, is_unsigned, promote_args_numeric, promote_dtypes
 from minijax.primitives.structural import full_like
+from minijax.run.array import Array, ArrayLike
 
 
 @jitted()
-def floor_divide(x1: Any, x2: Any, /) -> Any:
+def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """As `numpy.floor_divide`."""
     x1, x2 = promote_args_numeric("floor_divide", x1, x2)
     if is_complex(x1):
@@ -39,7 +42,7 @@ def float_divmod(x1: Any, x2: Any) -> tuple[Any, Any]:
 
 
 @jitted()
-def remainder(x1: Any, x2: Any, /) -> Any:
+def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """As `numpy.remainder`."""
     x1, x2 = promote_args_numeric("remainder", x1, x2)
     zero = const_like(x1, 0)

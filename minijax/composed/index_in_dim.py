@@ -1,5 +1,7 @@
 """Indexing along one axis as jitted functions, which they are to users; and along several at once."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -12,6 +14,7 @@ from minijax.primitives import dynamic_slice, moving
 from minijax.primitives.gather_dims import GatherDimensionNumbers, GatherScatterMode
 from minijax.primitives.gather_scatter import gather
 from minijax.primitives.structural import concatenate, index_in_dim
+from minijax.run.array import Array
 
 _STATIC = ("axis", "keepdims", "allow_negative_indices")
 
@@ -26,7 +29,7 @@ def _rows(idxs: Any) -> Iterator[Any]:
         yield index_in_dim(idxs, i, keepdims=False)
 
 
-def index_take(src: Any, idxs: Any, axes: Sequence[int]) -> Any:
+def index_take(src: Array, idxs: Array, axes: Sequence[int]) -> Array:
     """The slices of `src` at positions along `axes`: row i of `idxs` counts along `axes[i]`, modulo.
 
     `idxs` may be an array or a sequence of rows.

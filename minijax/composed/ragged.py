@@ -1,5 +1,7 @@
 """Products of arrays one of whose axes is divided into groups of given sizes."""
 
+from __future__ import annotations
+
 import dataclasses
 import enum
 from collections.abc import Sequence
@@ -8,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import config, dtypes
+from minijax.base.dtypes import DTypeLike
 from minijax.base.symbolic import max_dim, min_dim
 from minijax.composed.cumulative import cumsum
 from minijax.composed.linalg.matrices import over_batch
@@ -21,6 +24,7 @@ from minijax.primitives.elementwise import add, bitwise_and, le, lt, select
 from minijax.primitives.families import emit, scalar_like
 from minijax.primitives.sharding import with_out_sharding
 from minijax.primitives.structural import concatenate, slice_in_dim
+from minijax.run.array import Array, ShardingLike
 
 _Axes = tuple[int, ...]
 _AS_INSTRUCTION = config.option("ragged_dot_use_ragged_dot_instruction")
@@ -278,15 +282,15 @@ def _split_groups(x: Any, before: _Axes, ragged: int, sizes: Any) -> Any:
 
 
 def ragged_dot_general(
-    lhs: Any,
-    rhs: Any,
-    group_sizes: Any,
+    lhs: Array,
+    rhs: Array,
+    group_sizes: Array,
     ragged_dot_dimension_numbers: RaggedDotDimensionNumbers,
     precision: PrecisionLike = None,
-    preferred_element_type: Any = None,
-    group_offset: Any = None,
-    out_sharding: Any = None,
-) -> Any:
+    preferred_element_type: DTypeLike | None = None,
+    group_offset: Array | None = None,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """The `dot_general` of arrays with a divided axis, whose groups of given sizes are side by side.
 
     The divided axis is an axis of lhs that is kept (each group meets its own part of rhs, along the axis
@@ -300,14 +304,14 @@ def ragged_dot_general(
 
 
 def ragged_dot(
-    lhs: Any,
-    rhs: Any,
-    group_sizes: Any,
+    lhs: Array,
+    rhs: Array,
+    group_sizes: Array,
     precision: PrecisionLike = None,
-    preferred_element_type: Any = None,
-    group_offset: Any = None,
-    out_sharding: Any = None,
-) -> Any:
+    preferred_element_type: DTypeLike | None = None,
+    group_offset: Array | None = None,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """The matrix product of each group of rows of lhs, [m, k], with its own matrix of rhs, [groups, k, n]."""
     numbers = RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
     return ragged_dot_general(

@@ -1,5 +1,7 @@
 """Making, reading and writing references."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from math import prod
 from typing import Any, NamedTuple
@@ -20,7 +22,7 @@ from minijax.primitives.elementwise import add, clamp
 from minijax.primitives.gather_dims import Slice
 from minijax.primitives.moving import full, held, reshape
 from minijax.primitives.zeros import instantiate
-from minijax.run.array import ArrayImpl, copied
+from minijax.run.array import Array, ArrayImpl, copied
 from minijax.transforms.batch import BatchTrace, batch_flat, place
 from minijax.transforms.discharge import mixed_error, stored
 
@@ -357,7 +359,7 @@ def free_ref(ref: Ref) -> None:
     free_ref_p.bind_all([_checked_ref("free_ref", ref)], {})
 
 
-def freeze(ref: Ref) -> Any:
+def freeze(ref: Ref) -> Array:
     """The value of a reference that is neither read nor written after."""
     return freeze_p.bind(_checked_ref("freeze", ref))
 
@@ -528,7 +530,7 @@ class TransformedRef:
         return (self.ref, *self._arrays), self._path
 
     @classmethod
-    def tree_unflatten(cls, path: tuple, leaves: Sequence) -> "TransformedRef":
+    def tree_unflatten(cls, path: tuple, leaves: Sequence) -> TransformedRef:
         return cls(leaves[0], path, leaves[1:])
 
 

@@ -1,5 +1,7 @@
 """Choosing between arrays element by element."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from math import prod
 from typing import Any
@@ -16,6 +18,7 @@ from minijax.primitives.moving import broadcast_together
 from minijax.primitives.promote import arrays, check_arraylike, promote_dtypes
 from minijax.primitives.reduce import argmax
 from minijax.primitives.structural import broadcast_shapes, stack
+from minijax.run.array import Array, ArrayLike
 
 
 def where(condition: Any, x: Any, y: Any) -> Any:
@@ -37,7 +40,7 @@ def chosen(condition: Any, x: Any, y: Any) -> Any:
     return lax.select(condition, x, y) if prod(shape) else x
 
 
-def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Any:
+def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: ArrayLike = 0) -> Array:
     """As `numpy.select`."""
     if len(condlist) != len(choicelist):
         raise ValueError(f"condlist must have length equal to choicelist ({len(condlist)} vs {len(choicelist)})")

@@ -4,6 +4,8 @@ The series and the continued fraction of the incomplete gamma function are those
 their derivatives by the order are carried along, term by term.
 """
 
+from __future__ import annotations
+
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -43,6 +45,7 @@ from minijax.primitives.elementwise import (
 from minijax.primitives.families import Defined, const_like, full_of
 from minijax.primitives.reduce import reduce_or
 from minijax.primitives.structural import broadcast_shapes
+from minijax.run.array import Array, ArrayLike
 
 # What to compute: the function, its derivative by the order, or that of a sample by the order.
 VALUE, SLOPE, SAMPLE = range(3)
@@ -239,17 +242,17 @@ igammac_p = Defined(
 )
 
 
-def igamma(a: Any, x: Any) -> Any:
+def igamma(a: ArrayLike, x: ArrayLike) -> Array:
     """The regularized lower incomplete gamma function P(a, x); NaN for negative arguments."""
     return igamma_p.bind(a, x)
 
 
-def igammac(a: Any, x: Any) -> Any:
+def igammac(a: ArrayLike, x: ArrayLike) -> Array:
     """The regularized upper incomplete gamma function Q(a, x) = 1 - P(a, x)."""
     return igammac_p.bind(a, x)
 
 
-def igamma_grad_a(a: Any, x: Any) -> Any:
+def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
     """The derivative of `igamma` by `a`; it has none of its own."""
     return igamma_grad_a_p.bind(a, x)
 
@@ -356,6 +359,6 @@ regularized_incomplete_beta_p = Defined(
 )
 
 
-def betainc(a: Any, b: Any, x: Any) -> Any:
+def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """The regularized incomplete beta function. Raises ValueError for a derivative by `a` or `b`."""
     return regularized_incomplete_beta_p.bind(a, b, x)

@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from minijax.base import config, dtypes, errors, tree
 from minijax.base.thread import thread
@@ -16,10 +16,12 @@ from minijax.ir.trace import trace_to_jaxpr
 from minijax.run import guards, watch
 from minijax.run.array import ArrayImpl, array_types
 
+P = ParamSpec("P")
+R = TypeVar("R")
 _disable_jit = config.option("disable_jit")
 
 
-def fused(data: int = 1, whole: bool = False) -> Callable[[Callable], Callable]:
+def fused(data: int = 1, whole: bool = False) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Decorator: an eager call runs one program where the function moves, indexes or compares data only.
 
     With `whole` it does so whatever the function computes, which must be one jitted function anyway.

@@ -4,7 +4,7 @@ import functools
 import inspect
 import types
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from minijax.base import cache, config, source, tree
 from minijax.base.thread import thread
@@ -35,6 +35,8 @@ from minijax.partition.shardings import UNSPECIFIED
 from minijax.run import client, profiler, watch
 from minijax.run.array import ArrayImpl
 
+P = ParamSpec("P")
+R = TypeVar("R")
 _disable_jit = config.option("disable_jit")
 _epoch = config.epoch
 
@@ -430,10 +432,10 @@ def _in_range(nums: tuple[int, ...], count: int) -> tuple[int, ...]:
 
 def jitted(
     name: str | None = None, *, static: Sequence[str] = (), inline: bool = False, keep_unused: bool = False
-) -> Callable[[Callable], Jitted]:
-    """Decorator for library functions that jax jits: `static` names the static parameters."""
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Decorator for library functions that jax jits, which gives a `Jitted`: `static` names the static parameters."""
 
-    def wrap(fun: Callable) -> Jitted:
+    def wrap(fun: Callable[P, R]) -> Any:
         signature = inspect.signature(fun)
         nums = tuple(
             i

@@ -1,5 +1,7 @@
 """Reductions by a function of the user's: along axes, and over sliding windows."""
 
+from __future__ import annotations
+
 import operator
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
@@ -22,6 +24,7 @@ from minijax.primitives.moving import axis_to_front, broadcast_to_shape, other_a
 from minijax.primitives.reduce import combined_aval, merged_to_front
 from minijax.primitives.structural import pad, slice_in_dim, squeeze
 from minijax.primitives.zeros import instantiate, nonzero_mask, zeros_like_aval
+from minijax.run.array import ShardingLike
 from minijax.transforms.batch import batch_flat
 from minijax.transforms.jvp import jvp_flat, jvp_jaxpr
 from minijax.transforms.partial_eval import permute_jaxpr
@@ -267,7 +270,7 @@ def reduce(
     init_values: Any,
     computation: Callable[[Any, Any], Any],
     dimensions: Sequence[int],
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Any:
     """Combines the elements of arrays, or of trees of them, along `dimensions`, starting from `init_values`.
 

@@ -1,9 +1,11 @@
 """`scan`: a function run along the leading axis of its arguments, a state carried from step to step."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from itertools import count, repeat
 from operator import attrgetter, itemgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar, overload
 
 import numpy as np
 
@@ -415,16 +417,31 @@ def _returning_constants(closed: ClosedJaxpr, linear: tuple[bool, ...], weak: tu
 # ---- the public function ----------------------------------------------------------------------------
 
 
+Carry = TypeVar("Carry")
+X = TypeVar("X")
+Y = TypeVar("Y")
+
+
+@overload
+def scan(
+    f: Callable[[Carry, X], tuple[Carry, Y]], init: Carry, xs: X | None = ...,
+    length: int | None = ..., reverse: bool = ..., unroll: int | bool = ..., _split_transpose: bool = ...,
+) -> tuple[Carry, Y]: ...  # fmt: skip
+@overload  # a number is a carry of the type that `f` makes of it
+def scan(
+    f: Callable[[Any, Any], tuple[Carry, Y]], init: complex, xs: Any = ...,
+    length: int | None = ..., reverse: bool = ..., unroll: int | bool = ..., _split_transpose: bool = ...,
+) -> tuple[Carry, Y]: ...  # fmt: skip
 @source.boundary
 def scan(
-    f: Callable,
-    init: Any,
-    xs: Any = None,
+    f: Callable[[Carry, X], tuple[Carry, Y]],
+    init: Carry,
+    xs: X | None = None,
     length: int | None = None,
     reverse: bool = False,
     unroll: int | bool = 1,
     _split_transpose: bool = False,
-) -> tuple[Any, Any]:
+) -> tuple[Carry, Y]:
     """Runs `f`, (carry, x) -> (carry, y), over the leading axis of `xs`; the last carry and all y, stacked.
 
     `length` is needed only if there are no `xs`; `reverse` starts at the end; `unroll` steps are made one

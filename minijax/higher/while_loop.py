@@ -1,8 +1,10 @@
 """`while_loop`: a function repeated while a predicate holds."""
 
+from __future__ import annotations
+
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar, overload
 
 import numpy as np
 
@@ -270,8 +272,15 @@ def _over_values(closed: ClosedJaxpr, places: Sequence, types: Sequence) -> Clos
 # ---- the public functions ---------------------------------------------------------------------------
 
 
+T = TypeVar("T")
+
+
+@overload
+def while_loop(cond_fun: Callable[[T], Any], body_fun: Callable[[T], T], init_val: T) -> T: ...
+@overload  # a number has the type that `body_fun` makes of it
+def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], T], init_val: complex) -> T: ...
 @source.boundary
-def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any) -> Any:
+def while_loop(cond_fun: Callable[[T], Any], body_fun: Callable[[T], T], init_val: T) -> T:
     """Repeats `val = body_fun(val)`, from `init_val`, while `cond_fun(val)` is true.
 
     It is compiled as one operation, and has no reverse-mode derivative. Raises TypeError if the body changes

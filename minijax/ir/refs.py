@@ -1,7 +1,7 @@
 """Mutable references: boxes that hold a value of the trace in which they were made."""
 
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from minijax.ir import effects, state
 from minijax.ir.types import AbstractValue, register_value_type, typeof, value_kinds
@@ -98,6 +98,17 @@ class Ref(metaclass=_RefMeta):
     sharding = property(lambda self: self._value.sharding)
     committed = property(lambda self: self._value.committed)
     format = property(lambda self: self._value.format)
+
+    if TYPE_CHECKING:  # set by minijax.composed.refs
+        at: Any
+
+        def __getitem__(self, index: Any) -> Any: ...
+        def __setitem__(self, index: Any, value: Any) -> None: ...
+        def addupdate(self, value: Any, idx: Any = ()) -> None: ...
+        def get(self, idx: Any = ()) -> Any: ...
+        def reshape(self, *shape: Any) -> Any: ...
+        def set(self, value: Any, idx: Any = ()) -> None: ...
+        def swap(self, value: Any, idx: Any = ()) -> Any: ...
 
     def __len__(self):
         if not self.shape:

@@ -4,7 +4,7 @@ import gc
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,6 +30,11 @@ from minijax.ir.types import (
     typeof,
     value_kinds,
 )
+
+if TYPE_CHECKING:
+    from minijax.ir.tracer_methods import ArrayMethods  # pyright: ignore[reportMissingModuleSource]
+else:
+    ArrayMethods = object
 
 
 class Trace:
@@ -101,7 +106,7 @@ class Trace:
         self.alive = False
 
 
-class Tracer:
+class Tracer(ArrayMethods):
     """A value that a trace watches."""
 
     __slots__ = ("_trace", "aval", "__weakref__")

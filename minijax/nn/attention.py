@@ -1,5 +1,7 @@
 """Scaled dot-product attention (Vaswani et al. 2017)."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,7 @@ from minijax.api.vmap import vmap
 from minijax.base import dtypes
 from minijax.primitives.convert import stop_gradient
 from minijax.primitives.dot import DotAlgorithmPreset
+from minijax.run.array import ArrayLike
 from minijax.run.client import default_backend
 from minijax.scipy.special import logsumexp
 
@@ -21,16 +24,16 @@ def _algorithm(dtype: np.dtype) -> DotAlgorithmPreset | None:
 
 
 def dot_product_attention(
-    query: Any,
-    key: Any,
-    value: Any,
-    bias: Any = None,
-    mask: Any = None,
+    query: ArrayLike,
+    key: ArrayLike,
+    value: ArrayLike,
+    bias: ArrayLike | None = None,
+    mask: ArrayLike | None = None,
     *,
     scale: float | None = None,
     is_causal: bool = False,
-    query_seq_lengths: Any = None,
-    key_value_seq_lengths: Any = None,
+    query_seq_lengths: ArrayLike | None = None,
+    key_value_seq_lengths: ArrayLike | None = None,
     local_window_size: int | tuple[int, int] | None = None,
     implementation: str | None = None,
     return_residual: bool = False,

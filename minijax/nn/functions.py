@@ -1,5 +1,7 @@
 """Activation functions and what goes with them."""
 
+from __future__ import annotations
+
 import functools
 from collections.abc import Sequence
 from typing import Any
@@ -20,19 +22,20 @@ from minijax.numpy.ufuncs import tanh  # noqa: F401
 from minijax.primitives import elementwise as lax, structural
 from minijax.primitives.convert import copy, stop_gradient
 from minijax.primitives.promote import promote_args_inexact
+from minijax.run.array import Array, ArrayLike
 
 Axis = int | Sequence[int] | None
 
 
 @jitted(inline=True)
-def sigmoid(x: Any) -> Any:
+def sigmoid(x: ArrayLike) -> Array:
     """1 / (1 + exp(-x))."""
     return lax.logistic(x)
 
 
 @custom_jvp
 @jitted()
-def relu(x: Any) -> Any:
+def relu(x: ArrayLike) -> Array:
     """max(x, 0), with derivative 0 at 0."""
     return jnp.maximum(x, 0)
 
@@ -42,7 +45,7 @@ relu.defjvps(lambda t, ans, x: lax.select(x > 0, t, structural.full_like(t, 0)))
 
 @custom_jvp
 @jitted()
-def relu6(x: Any) -> Any:
+def relu6(x: ArrayLike) -> Array:
     """min(max(x, 0), 6)."""
     return jnp.minimum(jnp.maximum(x, 0), 6.0)
 
@@ -51,7 +54,7 @@ relu6.defjvps(lambda t, ans, x: lax.select((x > 0) & (x < 6), t, structural.full
 
 
 @jitted()
-def softplus(x: Any) -> Any:
+def softplus(x: ArrayLike) -> Array:
     """log(1 + exp(x))."""
     # As in jax, integers become strong floats and bool becomes a weak one.
     is_bool = typeof(x).dtype == np.bool_
@@ -59,26 +62,26 @@ def softplus(x: Any) -> Any:
 
 
 @jitted()
-def sparse_plus(x: Any) -> Any:
+def sparse_plus(x: ArrayLike) -> Array:
     """0 below -1, x above 1, and (x + 1)**2 / 4 between."""
     x = jnp.asarray(x)
     return jnp.where(x <= -1.0, 0.0, jnp.where(x >= 1.0, x, (x + 1.0) ** 2 / 4))
 
 
 @jitted()
-def sparse_sigmoid(x: Any) -> Any:
+def sparse_sigmoid(x: ArrayLike) -> Array:
     """The derivative of `sparse_plus`: (x + 1) / 2 held between 0 and 1."""
     return 0.5 * jnp.clip(x + 1.0, 0.0, 2.0)
 
 
 @jitted()
-def soft_sign(x: Any) -> Any:
+def soft_sign(x: ArrayLike) -> Array:
     """x / (|x| + 1)."""
     return x / (jnp.abs(x) + 1)
 
 
 @jitted()
-def silu(x: Any) -> Any:
+def silu(x: ArrayLike) -> Array:
     """x * sigmoid(x)."""
     return x * sigmoid(x)
 
@@ -87,49 +90,49 @@ swish = silu
 
 
 @jitted()
-def mish(x: Any) -> Any:
+def mish(x: ArrayLike) -> Array:
     """x * tanh(softplus(x))."""
     return x * jnp.tanh(softplus(x))
 
 
 @jitted()
-def log_sigmoid(x: Any) -> Any:
+def log_sigmoid(x: ArrayLike) -> Array:
     """log(sigmoid(x))."""
     return -softplus(-x)
 
 
 @jitted()
-def elu(x: Any, alpha: Any = 1.0) -> Any:
+def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """x above 0, alpha * (exp(x) - 1) below."""
     return jnp.where(x > 0, x, alpha * jnp.expm1(jnp.where(x > 0, 0.0, x)))
 
 
 @jitted()
-def leaky_relu(x: Any, negative_slope: Any = 1e-2) -> Any:
+def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 1e-2) -> Array:
     """x above 0, negative_slope * x below."""
     return jnp.where(x >= 0, x, negative_slope * x)
 
 
 @jitted()
-def hard_tanh(x: Any) -> Any:
+def hard_tanh(x: ArrayLike) -> Array:
     """x held between -1 and 1."""
     return jnp.where(x > 1, 1, jnp.where(x < -1, -1, x))
 
 
 @jitted()
-def celu(x: Any, alpha: Any = 1.0) -> Any:
+def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """max(x, 0) + alpha * (exp(min(x, 0) / alpha) - 1)."""
     return jnp.maximum(x, 0.0) + alpha * jnp.expm1(jnp.minimum(x, 0.0) / alpha)
 
 
 @jitted()
-def selu(x: Any) -> Any:
+def selu(x: ArrayLike) -> Array:
     """The scaled exponential linear unit of Klambauer et al., 2017."""
     alpha, scale = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
     return scale * elu(x, alpha)
 
 
-def gelu(x: Any, approximate: bool = True) -> Any:
+def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     """x times the normal distribution function of x, by default approximated with tanh."""
     return _gelu(x, approximate=approximate)
 
@@ -145,7 +148,7 @@ def _gelu(x, approximate):
 
 
 @jitted(static=("axis",))
-def glu(x: Any, axis: int = -1) -> Any:
+def glu(x: ArrayLike, axis: int = -1) -> Array:
     """The first half along `axis` times the sigmoid of the second."""
     size = x.shape[axis]
     assert size % 2 == 0, "axis size must be divisible by 2"
@@ -154,13 +157,13 @@ def glu(x: Any, axis: int = -1) -> Any:
 
 
 @jitted()
-def hard_sigmoid(x: Any) -> Any:
+def hard_sigmoid(x: ArrayLike) -> Array:
     """relu6(x + 3) / 6."""
     return relu6(x + 3.0) / 6.0
 
 
 @jitted()
-def hard_silu(x: Any) -> Any:
+def hard_silu(x: ArrayLike) -> Array:
     """x * hard_sigmoid(x)."""
     return x * hard_sigmoid(x)
 
@@ -169,18 +172,18 @@ hard_swish = hard_silu
 
 
 @jitted()
-def squareplus(x: Any, b: Any = 4) -> Any:
+def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
     """(x + sqrt(x**2 + b)) / 2."""
     return (x + jnp.sqrt(jnp.square(x) + b)) / 2
 
 
 @jitted()
-def identity(x: Any) -> Any:
+def identity(x: ArrayLike) -> Array:
     """x."""
     return x
 
 
-def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
+def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:
     """exp(x) divided by its sum along `axis`; zero where not `where`."""
     if config.softmax_custom_jvp.value:
         return _softmax(x, axis, where, -jnp.inf)
@@ -208,7 +211,7 @@ def _softmax_jvp(axis, primals, tangents):
 
 
 @jitted(static=("axis", "keepdims"))
-def logmeanexp(x: Any, axis: Axis = None, where: Any = None, keepdims: bool = False) -> Any:
+def logmeanexp(x: ArrayLike, axis: Axis = None, where: ArrayLike | None = None, keepdims: bool = False) -> Array:
     """The logarithm of the mean of exp(x) over the axes; over those elements that `where` names."""
     total = logsumexp(x, axis, where=where, keepdims=keepdims)
     if where is None:
@@ -221,7 +224,7 @@ def logmeanexp(x: Any, axis: Axis = None, where: Any = None, keepdims: bool = Fa
 
 @custom_jvp
 @jitted()
-def log1mexp(x: Any) -> Any:
+def log1mexp(x: ArrayLike) -> Array:
     """log(1 - exp(-x)) of positive numbers, exact near zero too.
 
     By M. Mächler, "Accurately computing log(1 - exp(-|a|))", 2012.
@@ -233,7 +236,7 @@ log1mexp.defjvps(lambda t, _, x: t / jnp.expm1(x))
 
 
 @jitted(static=("axis",))
-def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
+def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:
     """The logarithm of `softmax`; -inf where not `where`."""
     peak = jnp.max(x, axis, where=where, initial=-jnp.inf, keepdims=True)
     shown = x if where is None else jnp.where(where, x, -jnp.inf)
@@ -245,15 +248,15 @@ def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
 
 @jitted(static=("axis", "algorithm"))
 def standardize(
-    x: Any,
+    x: ArrayLike,
     axis: Axis = -1,
-    mean: Any = None,
-    variance: Any = None,
-    epsilon: Any = 1e-5,
-    where: Any = None,
+    mean: ArrayLike | None = None,
+    variance: ArrayLike | None = None,
+    epsilon: ArrayLike = 1e-5,
+    where: ArrayLike | None = None,
     *,
     algorithm: str = "fast",
-) -> Any:
+) -> Array:
     """`x` less its mean, divided by its standard deviation along `axis`.
 
     The "stable" algorithm takes the mean of squared differences, where "fast" takes that of squares, which may
@@ -272,7 +275,7 @@ def standardize(
     return jnp.subtract(x, mean) * lax.rsqrt(variance + epsilon)
 
 
-def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> Any:
+def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> Array:
     """A row of zeros with a one at each index; all zeros for an index out of bounds.
 
     Warns of indices that are no integers. Raises ConcretizationTypeError for a traced number of classes.

@@ -1,5 +1,7 @@
 """jax.nn.initializers: makers of initial parameters, functions of (key, shape, dtype)."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, Protocol, runtime_checkable
@@ -9,6 +11,8 @@ import numpy as np
 import minijax.numpy as jnp
 from minijax import random
 from minijax.base import dtypes
+from minijax.base.dtypes import DTypeLike
+from minijax.run.array import Array, ArrayLike
 
 Axes = int | Sequence[int]
 
@@ -25,17 +29,17 @@ def _dtype(dtype: Any, default: Any = None) -> np.dtype:
     return dtypes.canonicalize_dtype(chosen)
 
 
-def zeros(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
+def zeros(key: Array, shape: Sequence[int], dtype: DTypeLike | None = None, out_sharding: Any = None) -> Array:
     """An array of zeros, whatever the key."""
     return jnp.zeros(shape, _dtype(dtype), out_sharding=out_sharding)
 
 
-def ones(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
+def ones(key: Array, shape: Sequence[int], dtype: DTypeLike | None = None, out_sharding: Any = None) -> Array:
     """An array of ones, whatever the key."""
     return jnp.ones(shape, _dtype(dtype), out_sharding=out_sharding)
 
 
-def constant(value: Any, dtype: Any = None) -> Initializer:
+def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
     """An initializer that fills arrays with `value`."""
 
     def init(key, shape, dtype=dtype, out_sharding=None):
@@ -54,17 +58,19 @@ def _scaled(draw: Callable, scale: Any, dtype: Any) -> Initializer:
     return init
 
 
-def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
+def uniform(scale: Any = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
     """An initializer of numbers uniform between 0 and `scale`."""
     return _scaled(random.uniform, scale, dtype)
 
 
-def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
+def normal(stddev: Any = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
     """An initializer of normal numbers with a standard deviation."""
     return _scaled(random.normal, stddev, dtype)
 
 
-def truncated_normal(stddev: Any = 1e-2, dtype: Any = None, lower: Any = -2.0, upper: Any = 2.0) -> Initializer:
+def truncated_normal(
+    stddev: Any = 1e-2, dtype: DTypeLike | None = None, lower: Any = -2.0, upper: Any = 2.0
+) -> Initializer:
     """An initializer of normal numbers cut off at `lower` and `upper` standard deviations."""
 
     def draw(key, shape, dtype, out_sharding):
@@ -73,7 +79,7 @@ def truncated_normal(stddev: Any = 1e-2, dtype: Any = None, lower: Any = -2.0, u
     return _scaled(draw, stddev, dtype)
 
 
-def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
+def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: DTypeLike | None = None) -> Initializer:
     """An initializer of `scale` times arrays that are orthogonal where the other axes than `column_axis` are one."""
 
     def init(key, shape, dtype=dtype, out_sharding=None):
@@ -90,7 +96,7 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> In
     return init
 
 
-def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
+def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: DTypeLike | None = None) -> Initializer:
     """An initializer of kernels that are zero but in their middle, where they are orthogonal (Xiao et al., 2018).
 
     Kernels have one, two or three spatial axes in front of inputs and outputs, of which there are at least as many.
@@ -144,7 +150,7 @@ def _truncated_radii(draw: Callable, dtype: Any) -> Any:
 
 
 def variance_scaling(scale: Any, mode: str, distribution: str, in_axis: Axes = -2, out_axis: Axes = -1,
-                     batch_axis: Axes = (), dtype: Any = None) -> Initializer:  # fmt: skip
+                     batch_axis: Axes = (), dtype: DTypeLike | None = None) -> Initializer:  # fmt: skip
     """An initializer whose variance is `scale` over the fan that `mode` names (Glorot & Bengio, He et al.).
 
     `distribution` is "truncated_normal", "normal" or "uniform".
@@ -180,32 +186,44 @@ def variance_scaling(scale: Any, mode: str, distribution: str, in_axis: Axes = -
     return init
 
 
-def glorot_uniform(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None) -> Initializer:
+def glorot_uniform(
+    in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: DTypeLike | None = None
+) -> Initializer:
     """The uniform initializer of Glorot & Bengio, 2010."""
     return variance_scaling(1.0, "fan_avg", "uniform", in_axis, out_axis, batch_axis, dtype)
 
 
-def glorot_normal(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None) -> Initializer:
+def glorot_normal(
+    in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: DTypeLike | None = None
+) -> Initializer:
     """The normal initializer of Glorot & Bengio, 2010."""
     return variance_scaling(1.0, "fan_avg", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
 
 
-def lecun_uniform(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None) -> Initializer:
+def lecun_uniform(
+    in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: DTypeLike | None = None
+) -> Initializer:
     """The uniform initializer of LeCun et al., 1998."""
     return variance_scaling(1.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
 
 
-def lecun_normal(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None) -> Initializer:
+def lecun_normal(
+    in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: DTypeLike | None = None
+) -> Initializer:
     """The normal initializer of LeCun et al., 1998."""
     return variance_scaling(1.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
 
 
-def he_uniform(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None) -> Initializer:
+def he_uniform(
+    in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: DTypeLike | None = None
+) -> Initializer:
     """The uniform initializer of He et al., 2015."""
     return variance_scaling(2.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
 
 
-def he_normal(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None) -> Initializer:
+def he_normal(
+    in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: DTypeLike | None = None
+) -> Initializer:
     """The normal initializer of He et al., 2015."""
     return variance_scaling(2.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
 

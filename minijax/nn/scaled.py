@@ -3,6 +3,8 @@
 Rouhani et al., "Microscaling Data Formats for Deep Learning", 2023.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import math
 from collections.abc import Sequence
@@ -14,11 +16,13 @@ import numpy as np
 import minijax.numpy as jnp
 from minijax.api.custom import custom_vjp
 from minijax.base import dtypes
+from minijax.base.dtypes import DTypeLike
 from minijax.dispatch.jitted import jitted
 from minijax.primitives.barriers import optimization_barrier
 from minijax.primitives.convert import bitcast_convert_type
 from minijax.primitives.dot import DotDimensionNumbers, dot_general
 from minijax.primitives.scaled_dot import scaled_matmul_p
+from minijax.run.array import Array
 
 
 @dataclasses.dataclass
@@ -33,7 +37,7 @@ class BlockScaleConfig:
     infer_only: bool
 
 
-def get_scaled_dot_general_config(mode: str, global_scale: Any = None) -> BlockScaleConfig:
+def get_scaled_dot_general_config(mode: str, global_scale: Array | None = None) -> BlockScaleConfig:
     """How "mxfp8" or "nvfp4" quantize; the latter divides by the global scale, [1.0] unless told. Raises ValueError."""
     if mode == "mxfp8":
         return BlockScaleConfig(mode, 32, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e8m0fnu, None, False)
@@ -49,8 +53,8 @@ def _scaled_matmul(lhs: Any, rhs: Any, lhs_scales: Any, rhs_scales: Any, preferr
 
 
 def scaled_matmul(
-    lhs: Any, rhs: Any, lhs_scales: Any, rhs_scales: Any, preferred_element_type: Any = np.float32
-) -> Any:
+    lhs: Array, rhs: Array, lhs_scales: Array, rhs_scales: Array, preferred_element_type: DTypeLike = np.float32
+) -> Array:
     """The products (B, M, N) of operands (B, M, K) and (B, N, K) times their scales (B, M, S) and (B, N, S).
 
     A scale is that of K / S elements. Raises ValueError for shapes that do not fit, and when it is lowered

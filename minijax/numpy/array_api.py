@@ -1,10 +1,13 @@
 """The functions that the array API standard (2024.12) asks of a namespace of arrays."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np
 
 from minijax.base import dtypes
+from minijax.base.dtypes import DTypeLike
 from minijax.run import client
 
 __array_api_version__ = "2024.12"
@@ -22,7 +25,7 @@ _KINDS = {
 }
 
 
-def isdtype(dtype: Any, kind: Any) -> bool:
+def isdtype(dtype: DTypeLike, kind: str | DTypeLike | tuple[str | DTypeLike, ...]) -> bool:
     """As `numpy.isdtype`; a string may also name a dtype."""
     have = _dtype_of(dtype)
     return any(

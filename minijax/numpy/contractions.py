@@ -1,5 +1,7 @@
 """Sums of products over named axes: einsum, and the products that numpy has beside matmul and dot."""
 
+from __future__ import annotations
+
 import functools
 import itertools
 import math
@@ -11,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import cache, dims, dtypes
+from minijax.base.dtypes import DTypeLike
 from minijax.base.symbolic import is_int
 from minijax.composed.selecting import where
 from minijax.dispatch.fused import fused
@@ -24,11 +27,12 @@ from minijax.numpy.ufuncs import multiply, promoting
 from minijax.numpy.vectorizing import vectorize
 from minijax.primitives import counting, elementwise as lax, moving, structural
 from minijax.primitives.convert import as_type
-from minijax.primitives.dot import dot_general
+from minijax.primitives.dot import PrecisionLike, dot_general
 from minijax.primitives.families import is_complex, scalar_like
 from minijax.primitives.promote import arrays, check_no_float0, check_out, promote_dtypes
 from minijax.primitives.reduce import reduce_or, reduce_sum
 from minijax.primitives.sharding import requested_sharding, with_auto_axes
+from minijax.run.array import Array, ArrayLike, ShardingLike
 
 # ---- einsum: the equation ----------------------------------------------------------------------------
 
@@ -175,9 +179,17 @@ def _planned(subscripts: Any, operands: tuple, optimize: Any) -> tuple[list, tup
     return values, inputs, output, _path(inputs, output, shapes, optimize)
 
 
-def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any = "auto",
-           precision: Any = None, preferred_element_type: Any = None, _dot_general: Callable = dot_general,
-           out_sharding: Any = None) -> Any:  # fmt: skip
+def einsum(
+    subscripts: Any,
+    /,
+    *operands: Any,
+    out: None = None,
+    optimize: str | bool | list[tuple[int, ...]] = "auto",
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    _dot_general: Callable = dot_general,
+    out_sharding: Any = None,
+) -> Array:
     """As `numpy.einsum`, made of dot products, with their precision and the dtype of the sums."""
     check_out("einsum", out)
     how = (optimize, precision, preferred_element_type, *(() if _dot_general is dot_general else (_dot_general,)))
@@ -198,7 +210,9 @@ def _contracted(
     return _einsum(tuple(values), inputs, output, path, precision, preferred, dot, requested)
 
 
-def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> tuple[list, str]:
+def einsum_path(
+    subscripts: Any, /, *operands: Any, optimize: bool | str | list[tuple[int, ...]] = "auto"
+) -> tuple[list, str]:
     """As `numpy.einsum_path`; the path bears no name in front."""
     values, inputs, output, path = _planned(subscripts, operands, optimize)
     shapes = tuple(typeof(x).shape for x in values)
@@ -310,14 +324,14 @@ def _diagonal(shape: tuple[int, ...]) -> Any:
 
 
 def tensordot(
-    a: Any,
-    b: Any,
-    axes: Any = 2,
+    a: ArrayLike,
+    b: ArrayLike,
+    axes: int | Sequence[int] | Sequence[Sequence[int]] = 2,
     *,
-    precision: Any = None,
-    preferred_element_type: Any = None,
-    out_sharding: Any = None,
-) -> Any:
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """As `numpy.tensordot`, with the precision and the dtype of the sums."""
     a, b = arrays("tensordot", a, b)
     check_no_float0("tensordot", a, b)
@@ -350,7 +364,9 @@ def _tensordot(a, b, contracted, *, precision, preferred_element_type, out_shard
 
 
 @jitted(static=PRODUCT_STATIC, inline=True)
-def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+def inner(
+    a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None
+) -> Array:
     """As `numpy.inner`, with the precision and the dtype of the sums."""
     a, b = arrays("inner", a, b)
     left, right = typeof(a).ndim, typeof(b).ndim
@@ -366,7 +382,7 @@ def _flat(x: Any) -> Any:
     return moving.reshape_to(x, (typeof(x).size,))
 
 
-def outer(a: Any, b: Any, out: None = None) -> Any:
+def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     """As `numpy.outer`."""
     check_out("outer", out)
     return _outer(a, b)
@@ -379,14 +395,24 @@ def _outer(a, b):
 
 
 @jitted(static=PRODUCT_STATIC, inline=True)
-def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+def vdot(
+    a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None
+) -> Array:
     """As `numpy.vdot`, with the precision and the dtype of the sums."""
     a, b = arrays("vdot", a, b)
     a = lax.conj(a) if is_complex(a) else a
     return typed_product(_flat(a), _flat(b), (((0,), (0,)), ((), ())), precision, preferred_element_type)
 
 
-def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None, preferred_element_type: Any = None) -> Any:
+def vecdot(
+    x1: ArrayLike,
+    x2: ArrayLike,
+    /,
+    *,
+    axis: int = -1,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """As `numpy.vecdot`, with the precision and the dtype of the sums."""
     x1, x2 = arrays("jnp.vecdot", x1, x2)
     shapes = typeof(x1).shape, typeof(x2).shape
@@ -400,13 +426,13 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None, prefer
 
 
 @promoting(arrays)
-def matvec(x1: Any, x2: Any, /) -> Any:
+def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """As `numpy.matvec`."""
     return _MATVEC(x1, x2)
 
 
 @promoting(arrays)
-def vecmat(x1: Any, x2: Any, /) -> Any:
+def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """As `numpy.vecmat`."""
     return _VECMAT(lax.conj(x1) if is_complex(x1) else x1, x2)
 
@@ -416,7 +442,7 @@ _VECMAT = vectorize(lambda a, b: typed_product(a, b, (((0,), (0,)), ((), ())), N
 
 
 @jitted()
-def kron(a: Any, b: Any) -> Any:
+def kron(a: ArrayLike, b: ArrayLike) -> Array:
     """As `numpy.kron`."""
     a, b = promote_dtypes(*arrays("kron", a, b))
     rank = max(typeof(a).ndim, typeof(b).ndim)
@@ -448,7 +474,14 @@ def _components(x: Any) -> list:
 
 
 @jitted(static=("axis1", "axis2", "dtype"))
-def trace(a: Any, offset: Any = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: None = None) -> Any:
+def trace(
+    a: ArrayLike,
+    offset: int | ArrayLike = 0,
+    axis1: int = 0,
+    axis2: int = 1,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+) -> Array:
     """As `numpy.trace`."""
     check_out("trace", out)
     (a,) = arrays("trace", a)

@@ -1,15 +1,18 @@
 """Making arrays: from values, of one value, ranges, and masks of a triangle."""
 
+from __future__ import annotations
+
 import math
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
 from minijax.api.vmap import vmap
 from minijax.base import dims, dtypes, errors, tree
 from minijax.base.dims import as_index
+from minijax.base.dtypes import DTypeLike
 from minijax.base.symbolic import Dim, is_dim, is_int, max_dim
 from minijax.dispatch.fused import fused
 from minijax.dispatch.jitted import jitted
@@ -24,7 +27,7 @@ from minijax.primitives.device import REUSE_INPUT, device_put, placed_like
 from minijax.primitives.promote import arrays, promote_shapes
 from minijax.primitives.values import array_of
 from minijax.run import client, transfer
-from minijax.run.array import Array
+from minijax.run.array import Array, ArrayLike, DeviceLike, DimSize, ShardingLike
 
 
 def arraylike(name: str, *args: Any) -> tuple:
@@ -67,14 +70,14 @@ def host_ints(name: str, xs: Any) -> list[int]:
 
 def array(
     object: Any,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     *args: Any,
     copy: bool = True,
     order: str | None = "K",
     ndmin: int = 0,
-    device: Any = None,
-    out_sharding: Any = None,
-) -> Any:
+    device: DeviceLike | None = None,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """As `numpy.array`; the order can only be "K"."""
     if args:
         copy, order, ndmin = _positional(args, copy, order, ndmin)
@@ -101,13 +104,13 @@ def _positional(args: tuple, *named: Any) -> tuple:
 
 def asarray(
     a: Any,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     order: str | None = None,
     *,
     copy: bool | None = None,
-    device: Any = None,
-    out_sharding: Any = None,
-) -> Any:
+    device: DeviceLike | None = None,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """As `numpy.asarray`; a Python scalar gives an array of a weak type."""
     if order is not None and order != "K":
         raise NotImplementedError("asarray: Only implemented for order='K'")
@@ -154,13 +157,13 @@ def _at_least(x: Any, ndmin: int) -> Any:
     return moving.expand_dims(x, tuple(range(missing))) if missing > 0 else x
 
 
-def copy(a: Any, order: str | None = None) -> Any:
+def copy(a: ArrayLike, order: str | None = None) -> Array:
     """As `numpy.copy`."""
     return array(value("copy", a), copy=True, order=order)
 
 
 @fused()
-def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Any:
+def astype(x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False, device: DeviceLike | None = None) -> Array:
     """The array as another dtype; a lost imaginary part brings a warning."""
     x = value("astype", x)
     target = dtypes.requested_dtype(dtype, "astype", float)
@@ -178,17 +181,17 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
     return _place(lax_convert.copy_p.bind(out) if copy else out, device)
 
 
-def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Any:
+def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: int = 0) -> Array:
     """As `numpy.frombuffer`; the memory is copied."""
     return asarray(np.frombuffer(buffer=buffer, dtype=np.dtype(dtype), count=count, offset=offset))
 
 
-def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
+def from_dlpack(x: Any, /, *, device: DeviceLike | None = None, copy: bool | None = None) -> Array:
     """The array that another library offers by DLPack, without a copy where that can be done."""
     return transfer.from_dlpack(x, device, copy)
 
 
-def fromfunction(function: Callable, shape: Any, *, dtype: Any = float, **kwargs: Any) -> Any:
+def fromfunction(function: Callable, shape: Any, *, dtype: DTypeLike = float, **kwargs: Any) -> Array:
     """As `numpy.fromfunction`, but `function` gets scalars: it is mapped over the indices by `vmap`."""
     shape = dims.shape_of(shape)
 
@@ -241,23 +244,48 @@ def _constant(shape: tuple, fill: Any, dtype: Any, weak: bool = False, split: An
 
 
 @fused(0)
-def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+def zeros(
+    shape: Any,
+    dtype: DTypeLike | None = None,
+    *,
+    device: DeviceLike | None = None,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """As `numpy.zeros`."""
     return _filled("zeros", shape, 0, dtype, device, out_sharding)
 
 
 @fused(0)
-def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+def ones(
+    shape: Any,
+    dtype: DTypeLike | None = None,
+    *,
+    device: DeviceLike | None = None,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """As `numpy.ones`."""
     return _filled("ones", shape, 1, dtype, device, out_sharding)
 
 
-def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+def empty(
+    shape: Any,
+    dtype: DTypeLike | None = None,
+    *,
+    device: DeviceLike | None = None,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """As `numpy.empty`; the array is filled with zeros."""
     return _filled("empty", shape, 0, dtype, device, out_sharding)
 
 
-def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+def full(
+    shape: Any,
+    fill_value: ArrayLike,
+    dtype: DTypeLike | None = None,
+    *,
+    device: DeviceLike | None = None,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """As `numpy.full`; the dtype is that of the value, weak if that is and no device is given."""
     (fill,) = arraylike("full", fill_value)
     dtype = dtypes.requested_dtype(dtype, "full")
@@ -300,25 +328,47 @@ def _like(name: str, a: Any, fill: Any, dtype: Any, shape: Any, device: Any, out
 
 
 @fused()
-def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+def zeros_like(
+    a: Any,
+    dtype: DTypeLike | None = None,
+    shape: Any = None,
+    *,
+    device: DeviceLike | None = None,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """As `numpy.zeros_like`."""
     return _like("jnp.zeros_like", a, 0, dtype, shape, device, out_sharding)
 
 
 @fused()
-def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+def ones_like(
+    a: Any,
+    dtype: DTypeLike | None = None,
+    shape: Any = None,
+    *,
+    device: DeviceLike | None = None,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """As `numpy.ones_like`."""
     return _like("jnp.ones_like", a, 1, dtype, shape, device, out_sharding)
 
 
-def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
+def empty_like(
+    prototype: Any, dtype: DTypeLike | None = None, shape: Any = None, *, device: DeviceLike | None = None
+) -> Array:
     """As `numpy.empty_like`; the array is filled with zeros."""
     return _like("empty_like", prototype, 0, dtype, shape, device)
 
 
 def full_like(
-    a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
-) -> Any:
+    a: Any,
+    fill_value: ArrayLike,
+    dtype: DTypeLike | None = None,
+    shape: Any = None,
+    *,
+    device: DeviceLike | None = None,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """As `numpy.full_like`."""
     (fill,) = arraylike("full_like", fill_value)
     return _like("full_like", a, fill, dtype, shape, device, out_sharding)
@@ -329,8 +379,14 @@ def full_like(
 
 @fused(0)
 def arange(
-    start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *, device: Any = None, out_sharding: Any = None
-) -> Any:
+    start: ArrayLike | DimSize,
+    stop: ArrayLike | DimSize | None = None,
+    step: ArrayLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    device: DeviceLike | None = None,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """As `numpy.arange`; the arguments must be known when the program is traced."""
     only_stop = stop is None and step is None
     names = ("stop", "stop", "step") if only_stop else ("start", "stop", "step")
@@ -399,16 +455,26 @@ def _bound(name: str, x: Any) -> Any:
     return x
 
 
+@overload
 def linspace(
-    start: Any,
-    stop: Any,
+    start: ArrayLike, stop: ArrayLike, num: int = ..., endpoint: bool = ..., retstep: Literal[False] = ...,
+    dtype: DTypeLike | None = ..., axis: int = ..., *, device: DeviceLike | None = ...,
+) -> Array: ...  # fmt: skip
+@overload
+def linspace(
+    start: ArrayLike, stop: ArrayLike, num: int = ..., endpoint: bool = ..., *, retstep: Literal[True],
+    dtype: DTypeLike | None = ..., axis: int = ..., device: DeviceLike | None = ...,
+) -> tuple[Array, Array]: ...  # fmt: skip
+def linspace(
+    start: ArrayLike,
+    stop: ArrayLike,
     num: int = 50,
     endpoint: bool = True,
     retstep: bool = False,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     axis: int = 0,
     *,
-    device: Any = None,
+    device: DeviceLike | None = None,
 ) -> Any:
     """As `numpy.linspace`."""
     if type(num) is not int:
@@ -462,8 +528,14 @@ def _linspace(start, stop, num, endpoint, retstep, dtype, axis):
 
 
 def logspace(
-    start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
-) -> Any:
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int = 50,
+    endpoint: bool = True,
+    base: ArrayLike = 10.0,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+) -> Array:
     """As `numpy.logspace`."""
     num = operator.index(concrete(num, "logspace", "num"))
     start, stop, base = arraylike("logspace", start, stop, base)
@@ -482,7 +554,14 @@ def _logspace(start, stop, base, num, endpoint, dtype, axis):
     return convert(lax.pow(base, moving.broadcast_to_shape(powers, shape)), result)
 
 
-def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
+def geomspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int = 50,
+    endpoint: bool = True,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+) -> Array:
     """As `numpy.geomspace`."""
     num = operator.index(concrete(num, "geomspace", "num"))
     start, stop = arraylike("geomspace", start, stop)
@@ -524,7 +603,14 @@ def _on_diagonal(n: int, m: int, k: Any) -> Any:
 
 
 @fused(0)
-def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = None) -> Any:
+def eye(
+    N: DimSize,
+    M: DimSize | None = None,
+    k: int | ArrayLike = 0,
+    dtype: DTypeLike | None = None,
+    *,
+    device: DeviceLike | None = None,
+) -> Array:
     """As `numpy.eye`."""
     dtype = dtypes.requested_dtype(dtype, "eye", float)
     n, m = (dims.canonical_dim(v) for v in (N, N if M is None else M))
@@ -533,12 +619,12 @@ def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = N
     return _put(convert(_on_diagonal(n, m, k), dtype), device)
 
 
-def identity(n: Any, dtype: Any = None) -> Any:
+def identity(n: DimSize, dtype: DTypeLike | None = None) -> Array:
     """As `numpy.identity`."""
     return eye(n, dtype=dtype)
 
 
-def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Any:
+def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None) -> Array:
     """As `numpy.tri`."""
     dtype = dtypes.requested_dtype(dtype, "tri", np.float32)
     return convert(_below(dims.canonical_dim(N), dims.canonical_dim(N if M is None else M), k), dtype)
@@ -556,13 +642,13 @@ def _triangle(name: str, m: Any, k: int, lower: bool) -> Any:
 
 
 @jitted("tril", static=("k",))
-def tril(m: Any, k: int = 0) -> Any:
+def tril(m: ArrayLike, k: int = 0) -> Array:
     """As `numpy.tril`."""
     return _triangle("tril", m, k, True)
 
 
 @jitted("triu", static=("k",))
-def triu(m: Any, k: int = 0) -> Any:
+def triu(m: ArrayLike, k: int = 0) -> Array:
     """As `numpy.triu`."""
     return _triangle("triu", m, k, False)
 
@@ -572,7 +658,7 @@ def grid_along(x: Any, axis: int, shape: Sequence[int], sparse: bool = True) -> 
     return moving.broadcast_in_dim(x, [n if i == axis or not sparse else 1 for i, n in enumerate(shape)], (axis,))
 
 
-def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list:
+def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list[Array]:
     """As `numpy.meshgrid`; the arguments must be of rank 1, and the results are always copies."""
     args = list(values("meshgrid", *xi))
     if not copy:
@@ -591,7 +677,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     return grids
 
 
-def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) -> Any:
+def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None, sparse: bool = False) -> Any:
     """As `numpy.indices`."""
     dtype = dtypes.requested_dtype(dtype, "indices", int)
     shape = dims.canonical_shape(dimensions)

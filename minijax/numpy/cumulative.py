@@ -1,11 +1,14 @@
 """Cumulative sums and products."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from minijax.base import dims, dtypes
+from minijax.base.dtypes import DTypeLike
 from minijax.base.errors import ShardingTypeError
 from minijax.base.util import named
 from minijax.composed import cumulative
@@ -19,6 +22,7 @@ from minijax.primitives import elementwise as lax, moving, structural
 from minijax.primitives.convert import as_type
 from minijax.primitives.families import scalar_like
 from minijax.primitives.promote import arrays, check_arraylike, check_out
+from minijax.run.array import Array, ArrayLike
 
 
 def _accumulate(name: str, op: Callable, start: int, skips_nan: bool, promotes: bool = False) -> Callable:
@@ -60,7 +64,7 @@ def _dtype_of(have: Any, dtype: Any, promotes: bool) -> Any:
 def _cumulative(name: str, op: Callable, start: int, skips_nan: bool = False) -> Callable:
     core = _accumulate(name, op, start, skips_nan)
 
-    def function(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+    def function(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
         check_out(name, out)
         result_dtype = dtypes.requested_dtype(dtype, name)
         check_arraylike(name, a)
@@ -96,12 +100,16 @@ def _with_initial(name: str, x: Any, axis: int | None, dtype: Any, include: bool
     return structural.concatenate([moving.full(shape, scalar_like(out, start)), out], axis)
 
 
-def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Any:
+def cumulative_sum(
+    x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None, include_initial: bool = False
+) -> Array:
     """As `numpy.cumulative_sum`."""
     return _with_initial("cumulative_sum", x, axis, dtype, include_initial, _cumsum_promoted, 0)
 
 
-def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Any:
+def cumulative_prod(
+    x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None, include_initial: bool = False
+) -> Array:
     """As `numpy.cumulative_prod`."""
 
     def core(x, axis, dtype):

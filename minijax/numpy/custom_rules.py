@@ -1,5 +1,7 @@
 """Elementwise functions with derivative rules of their own: sinc, i0 and the logarithms of sums of powers."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from math import log as math_log, pi
 from typing import Any
@@ -14,6 +16,7 @@ from minijax.numpy.ufuncs import promoting
 from minijax.primitives import bessel, elementwise as lax
 from minijax.primitives.families import const_like, is_complex
 from minijax.primitives.promote import promote_args_inexact
+from minijax.run.array import Array, ArrayLike
 
 
 @promoting(promote_args_inexact, inline=True)
@@ -49,7 +52,7 @@ def _logaddexp2_jvp(x: Any, y: Any, tx: Any, ty: Any) -> list:
 
 
 @promoting(promote_args_inexact)
-def sinc(x: Any, /) -> Any:
+def sinc(x: ArrayLike, /) -> Array:
     """As `numpy.sinc`; all derivatives are right at zero too."""
     at_zero = lax.eq(x, const_like(x, 0))
     angle = lax.mul(const_like(x, pi), x)
@@ -72,7 +75,7 @@ def _series_at_zero(k: int) -> Callable:
 
 
 @jitted()
-def i0(x: Any) -> Any:
+def i0(x: ArrayLike) -> Array:
     """As `numpy.i0`."""
     (x,) = promote_args_inexact("i0", x)
     if is_complex(x):

@@ -1,5 +1,7 @@
 """`jax.numpy.fft`: discrete Fourier transforms, their frequencies, and shifts of the spectrum."""
 
+from __future__ import annotations
+
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -7,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes
+from minijax.base.dtypes import DTypeLike
 from minijax.base.util import named
 from minijax.composed.fft import FftType, fft as lax_fft
 from minijax.numpy import padding, reductions, shaping, subscripts, ufuncs
 from minijax.numpy.creation import arange, array, astype, value
 from minijax.primitives import elementwise as lax
+from minijax.run.array import Array, ArrayLike, DeviceLike, Shape
 
 _FORWARD = FftType.FFT, FftType.RFFT
 _NORMS = (None, "backward", "ortho", "forward")
@@ -86,7 +90,7 @@ def _one_axis(name: str, axis: Any) -> Axes:
 def _of_one_axis(kind: FftType) -> Callable:
     name = kind.name.lower()
 
-    def transform(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+    def transform(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
         sizes = None if n is None else (n,)
         return _transform(name, kind, a, sizes, _one_axis(name, axis), norm, kind in _FORWARD)
 
@@ -96,7 +100,7 @@ def _of_one_axis(kind: FftType) -> Callable:
 def _of_axes(kind: FftType, suffix: str, default: Axes) -> Callable:
     name = kind.name.lower() + suffix
 
-    def transform(a: Any, s: Any = None, axes: Axes = default, norm: str | None = None) -> Any:
+    def transform(a: ArrayLike, s: Shape | None = None, axes: Axes = default, norm: str | None = None) -> Array:
         if suffix == "2" and len(axes) != 2:
             raise ValueError(f"jax.numpy.fft.{name} only supports 2 axes. Got axes = {axes}.")
         axes = None if axes is None else tuple(axes)
@@ -110,7 +114,7 @@ fft2, ifft2, rfft2, irfft2 = (_of_axes(kind, "2", (-2, -1)) for kind in FftType)
 fftn, ifftn, rfftn, irfftn = (_of_axes(kind, "n", None) for kind in FftType)
 
 
-def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """As `numpy.fft.hfft`."""
     axes, a = _one_axis("hfft", axis), value("jax.numpy.fft.hfft", a)
     length = (a.shape[axis] - 1) * 2 if n is None else n
@@ -119,7 +123,7 @@ def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) 
     return ufuncs.multiply(spectrum, length)
 
 
-def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """As `numpy.fft.ihfft`."""
     axes, a = _one_axis("ihfft", axis), value("jax.numpy.fft.ihfft", a)
     length = a.shape[axis] if n is None else n
@@ -135,7 +139,7 @@ def _check_single(name: str, n: Any, d: Any) -> None:
         raise ValueError(f"The d argument of jax.numpy.fft.{name} only takes a single value. Got d = {list(d)}.")
 
 
-def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Any:
+def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> Array:
     """As `numpy.fft.fftfreq`."""
     _check_single("fftfreq", n, d)
     dtype = dtypes.requested_dtype(dtype, "fftfreq", float)
@@ -146,7 +150,7 @@ def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> A
     return astype(ufuncs.divide(places, array(d * n, dtype=computed, device=device)), dtype)
 
 
-def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Any:
+def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> Array:
     """As `numpy.fft.rfftfreq`."""
     _check_single("rfftfreq", n, d)
     dtype = dtypes.requested_dtype(dtype, "rfftfreq", float)
@@ -163,11 +167,11 @@ def _rolled(name: str, x: Any, axes: Any, sign: int) -> Any:
     return shaping.roll(x, [sign * (x.shape[i] // 2) for i in axes], axes)
 
 
-def fftshift(x: Any, axes: int | Sequence[int] | None = None) -> Any:
+def fftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
     """As `numpy.fft.fftshift`."""
     return _rolled("fftshift", x, axes, 1)
 
 
-def ifftshift(x: Any, axes: int | Sequence[int] | None = None) -> Any:
+def ifftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
     """As `numpy.fft.ifftshift`."""
     return _rolled("ifftshift", x, axes, -1)

@@ -1,5 +1,7 @@
 """Arrays of indices: grids, places in flattened arrays, triangles and masks; and packed bits."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -7,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import config, dtypes
+from minijax.base.dtypes import DTypeLike
 from minijax.composed.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
@@ -16,6 +19,7 @@ from minijax.primitives import counting, elementwise as lax, moving, structural
 from minijax.primitives.convert import convert
 from minijax.primitives.families import const_like
 from minijax.primitives.promote import is_unsigned, promote_dtypes
+from minijax.run.array import Array, ArrayLike, Shape
 
 # ---- grids and joined ranges -------------------------------------------------------------------------
 
@@ -97,7 +101,7 @@ c_ = _Joiner("c_", -1, 2, 0)
 # ---- places in flattened arrays ----------------------------------------------------------------------
 
 
-def unravel_index(indices: Any, shape: Any) -> tuple:
+def unravel_index(indices: ArrayLike, shape: Shape) -> tuple[Array, ...]:
     """As `numpy.unravel_index`; indices out of bounds become those of the first or the last element."""
     left = value("unravel_index", indices)
     is_listed = isinstance(shape, list | tuple)
@@ -127,8 +131,8 @@ def _within(index: Any, size: int, mode: str) -> Any:
 
 
 def ravel_multi_index(
-    multi_index: Sequence, dims: Sequence[int], mode: str = "raise", order: str = "C", *, dtype: Any = None
-) -> Any:
+    multi_index: Sequence, dims: Sequence[int], mode: str = "raise", order: str = "C", *, dtype: DTypeLike | None = None
+) -> Array:
     """As `numpy.ravel_multi_index`; traced indices need a mode other than "raise"."""
     if len(multi_index) != len(dims):
         raise AssertionError(f"len(multi_index)={len(multi_index)} != len(dims)={len(dims)}")
@@ -157,7 +161,7 @@ def ravel_multi_index(
 # ---- places on diagonals, in triangles, under masks --------------------------------------------------
 
 
-def diag_indices_from(arr: Any) -> tuple:
+def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
     """As `numpy.diag_indices_from`."""
     shape = _shape_of("diag_indices_from", arr)
     if len(shape) < 2:
@@ -178,19 +182,19 @@ def _triangle_of(name: str, arr: Any) -> tuple[int, int]:
     return shape
 
 
-def tril_indices_from(arr: Any, k: int = 0) -> tuple:
+def tril_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
     """As `numpy.tril_indices_from`."""
     n, m = _triangle_of("tril_indices_from", arr)
     return taking.tril_indices(n, k, m)
 
 
-def triu_indices_from(arr: Any, k: int = 0) -> tuple:
+def triu_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
     """As `numpy.triu_indices_from`."""
     n, m = _triangle_of("triu_indices_from", arr)
     return taking.triu_indices(n, k, m)
 
 
-def mask_indices(n: int, mask_func: Callable, k: int = 0, *, size: int | None = None) -> tuple:
+def mask_indices(n: int, mask_func: Callable, k: int = 0, *, size: int | None = None) -> tuple[Array, Array]:
     """As `numpy.mask_indices`; traced, it needs `size`."""
     return taking.nonzero(mask_func(creation.ones((n, n)), k), size=size)
 
@@ -213,7 +217,7 @@ def _to_back(a: Any, axis: int | None) -> tuple[Any, int]:
 
 
 @jitted(static=("axis", "bitorder"))
-def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Any:
+def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Array:
     """As `numpy.packbits`."""
     a = value("packbits", a)
     if not dtypes.issubdtype(a.dtype, np.integer) and a.dtype != np.bool_:
@@ -231,7 +235,7 @@ def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Any:
 
 
 @jitted(static=("axis", "count", "bitorder"))
-def unpackbits(a: Any, axis: int | None = None, count: int | None = None, bitorder: str = "big") -> Any:
+def unpackbits(a: ArrayLike, axis: int | None = None, count: int | None = None, bitorder: str = "big") -> Array:
     """As `numpy.unpackbits`."""
     a = value("unpackbits", a)
     if a.dtype != np.uint8:

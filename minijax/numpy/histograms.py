@@ -1,7 +1,9 @@
 """Counting: by value and by interval."""
 
+from __future__ import annotations
+
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -18,13 +20,19 @@ from minijax.numpy.creation import asarray, concrete, linspace, ones_like, value
 from minijax.primitives import elementwise as lax, sharding
 from minijax.primitives.convert import as_type, convert
 from minijax.primitives.promote import arrays, promote_dtypes_inexact
+from minijax.run.array import Array, ArrayLike, ShardingLike
 
 _take, _put = subscripts.getitem, subscripts.update
 
 
 def bincount(
-    x: Any, weights: Any = None, minlength: int = 0, *, length: int | None = None, out_sharding: Any = None
-) -> Any:
+    x: ArrayLike,
+    weights: ArrayLike | None = None,
+    minlength: int = 0,
+    *,
+    length: int | None = None,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """As `numpy.bincount`, negative numbers counting as 0; traced, it needs the `length` of the result,
     beyond which numbers are not counted.
     """
@@ -58,7 +66,7 @@ def bincount(
 
 
 @jitted(static=("right", "method"))
-def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = None) -> Any:
+def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str | None = None) -> Array:
     """As `numpy.digitize`; `method` is that of `searchsorted`."""
     x, bins = values("digitize", x, bins)
     if bins.ndim != 1:
@@ -72,7 +80,12 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = Non
     return where(ascends, rising, ufuncs.subtract(bins.size, falling))
 
 
-def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
+def histogram_bin_edges(
+    a: ArrayLike,
+    bins: ArrayLike = 10,
+    range: None | Array | Sequence[ArrayLike] = None,
+    weights: ArrayLike | None = None,
+) -> Array:
     """As `numpy.histogram_bin_edges`, without the strings for `bins`; `weights` have no effect."""
     if isinstance(bins, str):
         raise NotImplementedError("histogram_bin_edges: string values for `bins` are not there.")
@@ -92,7 +105,11 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
 
 
 def histogram(
-    a: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool | None = None
+    a: ArrayLike,
+    bins: ArrayLike = 10,
+    range: Sequence[ArrayLike] | None = None,
+    weights: ArrayLike | None = None,
+    density: bool | None = None,
 ) -> tuple[Any, Any]:
     """As `numpy.histogram`, counting in floating point."""
     if isinstance(bins, str):
@@ -115,7 +132,12 @@ def histogram(
 
 
 def histogram2d(
-    x: Any, y: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool | None = None
+    x: ArrayLike,
+    y: ArrayLike,
+    bins: ArrayLike | list[ArrayLike] = 10,
+    range: Sequence[None | Array | Sequence[ArrayLike]] | None = None,
+    weights: ArrayLike | None = None,
+    density: bool | None = None,
 ) -> tuple[Any, Any, Any]:
     """As `numpy.histogram2d`."""
     x, y = arrays("histogram2d", x, y)
@@ -134,7 +156,11 @@ def _length(x: Any, default: int) -> int:
 
 
 def histogramdd(
-    sample: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool | None = None
+    sample: ArrayLike,
+    bins: ArrayLike | list[ArrayLike] = 10,
+    range: Sequence[None | Array | Sequence[ArrayLike]] | None = None,
+    weights: ArrayLike | None = None,
+    density: bool | None = None,
 ) -> tuple[Any, list]:
     """As `numpy.histogramdd`; the sample is an array, a row a point."""
     sample, *counted = arrays("histogramdd", sample, *(() if weights is None else (weights,)))

@@ -1,5 +1,7 @@
 """Arrays from files and strings, and how arrays print."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -8,10 +10,12 @@ from typing import IO, Any
 import numpy as np
 
 from minijax.base import dtypes
+from minijax.base.dtypes import DTypeLike
 from minijax.numpy.creation import asarray
+from minijax.run.array import Array
 
 
-def load(file: IO[bytes] | str | os.PathLike[Any], *args: Any, **kwargs: Any) -> Any:
+def load(file: IO[bytes] | str | os.PathLike[Any], *args: Any, **kwargs: Any) -> Array:
     """As `numpy.load`, with an array of numbers put on the device; bfloat16 is known by its width."""
     contents = np.load(file, *args, **kwargs)
     if not isinstance(contents, np.ndarray):
@@ -23,7 +27,7 @@ def load(file: IO[bytes] | str | os.PathLike[Any], *args: Any, **kwargs: Any) ->
         return contents
 
 
-def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) -> Any:
+def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: str) -> Array:
     """As `numpy.fromstring`."""
     return asarray(np.fromstring(string=string, dtype=dtype, count=count, sep=sep))
 

@@ -1,16 +1,19 @@
 """`jax.numpy.linalg`: eigenvalues, systems, determinants, norms."""
 
+from __future__ import annotations
+
 import math
 import operator
 from collections.abc import Sequence
 from functools import partial, reduce
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 
 from minijax.api.custom import custom_jvp
 from minijax.base import dtypes
+from minijax.base.dtypes import DTypeLike
 from minijax.composed.linalg import lu
 from minijax.composed.linalg.matrices import adjoint, transposed, typed
 from minijax.composed.linalg.qr import geqrf_p
@@ -25,9 +28,11 @@ from minijax.numpy.products import matmul_highest
 from minijax.numpy.vectorizing import mapped
 from minijax.primitives import counting, elementwise as lax, moving, structural
 from minijax.primitives.convert import convert, stop_gradient
+from minijax.primitives.dot import PrecisionLike
 from minijax.primitives.families import const_like, is_complex, scalar_like
 from minijax.primitives.promote import arrays, check_ranks, promote_dtypes_inexact
 from minijax.primitives.sort import sort
+from minijax.run.array import Array, ArrayLike, ShardingLike
 
 Axis = int | Sequence[int] | None
 
@@ -81,21 +86,21 @@ def _check_square(what: str, a: Any) -> None:
 # ---- eigenvalues and singular values ----------------------------------------------------------------
 
 
-def eig(a: Any) -> EigResult:
+def eig(a: ArrayLike) -> EigResult:
     """As `numpy.linalg.eig`, always complex."""
     (a,) = _inexact("eig", a)
     return EigResult(*lax_linalg.eig(a, compute_left_eigenvectors=False))
 
 
 @jitted("eigvals")
-def eigvals(a: Any) -> Any:
+def eigvals(a: ArrayLike) -> Array:
     """As `numpy.linalg.eigvals`, always complex."""
     (a,) = _inexact("eigvals", a)
     return lax_linalg.eig(a, compute_left_eigenvectors=False, compute_right_eigenvectors=False)[0]
 
 
 @jitted("eigh", static=("UPLO", "symmetrize_input"))
-def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
+def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
     """As `numpy.linalg.eigh`, of the Hermitian part unless `symmetrize_input` is False."""
     (a,) = _inexact("eigh", a)
     if UPLO not in (None, "L", "U"):
@@ -105,14 +110,24 @@ def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> Eigh
 
 
 @jitted("eigvalsh", static=("UPLO", "symmetrize_input"))
-def eigvalsh(a: Any, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Any:
+def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Array:
     """As `numpy.linalg.eigvalsh`, of the Hermitian part unless `symmetrize_input` is False."""
     return eigh(*_inexact("eigvalsh", a), UPLO, symmetrize_input).eigenvalues
 
 
+@overload
+def svd(
+    a: ArrayLike, full_matrices: bool = ..., compute_uv: Literal[True] = ..., hermitian: bool = ...,
+    subset_by_index: tuple[int, int] | None = ...,
+) -> SVDResult: ...  # fmt: skip
+@overload
+def svd(
+    a: ArrayLike, full_matrices: bool = ..., *, compute_uv: Literal[False], hermitian: bool = ...,
+    subset_by_index: tuple[int, int] | None = ...,
+) -> Array: ...  # fmt: skip
 @jitted("svd", static=("full_matrices", "compute_uv", "hermitian", "subset_by_index"))
 def svd(
-    a: Any,
+    a: ArrayLike,
     full_matrices: bool = True,
     compute_uv: bool = True,
     hermitian: bool = False,
@@ -140,21 +155,25 @@ def _svd_hermitian(a: Any, compute_uv: bool, subset_by_index: tuple[int, int] | 
     return SVDResult(u, sizes, adjoint(ufuncs.multiply(u, typed(moving.expand_dims(signs, (axis,)), u))))
 
 
-def svdvals(x: Any, /) -> Any:
+def svdvals(x: ArrayLike, /) -> Array:
     """As `numpy.linalg.svdvals`."""
     return svd(x, compute_uv=False)
 
 
 @jitted("cholesky", static=("upper", "symmetrize_input"))
-def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> Any:
+def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
     """As `numpy.linalg.cholesky`; NaN where a matrix is not positive definite."""
     (a,) = _inexact("cholesky", a)
     lower = lax_linalg.cholesky(a, symmetrize_input=symmetrize_input)
     return adjoint(lower) if upper else lower
 
 
+@overload
+def qr(a: ArrayLike, mode: Literal["reduced", "complete", "full", "raw"] = ...) -> QRResult: ...
+@overload
+def qr(a: ArrayLike, mode: str) -> Any: ...
 @jitted("qr", static=("mode",))
-def qr(a: Any, mode: str = "reduced") -> Any:
+def qr(a: ArrayLike, mode: str = "reduced") -> Any:
     """As `numpy.linalg.qr`."""
     (a,) = _inexact("qr", a)
     if mode == "raw":
@@ -170,7 +189,7 @@ def qr(a: Any, mode: str = "reduced") -> Any:
 
 
 @jitted("solve")
-def solve(a: Any, b: Any) -> Any:
+def solve(a: ArrayLike, b: ArrayLike) -> Array:
     """As `numpy.linalg.solve`; differentiable with respect to both."""
     a, b = _inexact("solve", a, b)
     shape, right = typeof(a).shape, typeof(b).shape
@@ -190,7 +209,9 @@ def solve(a: Any, b: Any) -> Any:
     return mapped(lu.solve, [a, b], [shape[:-2], right[: len(right) - rank]])
 
 
-def lstsq(a: Any, b: Any, rcond: float | None = None, *, numpy_resid: bool = False) -> tuple:
+def lstsq(
+    a: ArrayLike, b: ArrayLike, rcond: float | None = None, *, numpy_resid: bool = False
+) -> tuple[Array, Array, Array, Array]:
     """As `numpy.linalg.lstsq`, but that there always are residuals; `numpy_resid`, of concrete arrays alone,
     asks for none where the rank is low or the system is not overdetermined.
     """
@@ -236,7 +257,9 @@ def _solved_squares(a: Any, b: Any, rcond: Any, numpy_resid: bool = False) -> tu
 _lstsq = jitted("_lstsq", static=("numpy_resid",))(_solved_squares)
 
 
-def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None) -> Any:
+def pinv(
+    a: ArrayLike, rtol: ArrayLike | None = None, hermitian: bool = False, *, rcond: ArrayLike | None = None
+) -> Array:
     """As `numpy.linalg.pinv`; differentiable where the rank is constant. `rcond` is a name of `rtol` too."""
     if rcond is not None:
         if rtol is not None:
@@ -287,7 +310,7 @@ def _pinv_jvp(rtol, hermitian, primals, tangents):
 
 
 @jitted("inv")
-def inv(a: Any) -> Any:
+def inv(a: ArrayLike) -> Array:
     """As `numpy.linalg.inv`; a singular matrix gives infinities or NaN."""
     (a,) = arrays("jnp.linalg.inv", a)
     _check_square("inv", a)
@@ -296,7 +319,7 @@ def inv(a: Any) -> Any:
 
 
 @jitted("matrix_power", static=("n",))
-def matrix_power(a: Any, n: int) -> Any:
+def matrix_power(a: ArrayLike, n: int) -> Array:
     """As `numpy.linalg.matrix_power`."""
     (a,) = creation.arraylike("jnp.linalg.matrix_power", a)
     shape = typeof(a).shape
@@ -350,7 +373,7 @@ def _det_3x3(a: Any) -> Any:
 
 
 @jitted("det")
-def det(a: Any) -> Any:
+def det(a: ArrayLike) -> Array:
     """As `numpy.linalg.det`."""
     (a,) = _inexact("det", a)
     _check_square("_det()", a)
@@ -458,7 +481,7 @@ def _slogdet_small_jvp(primals, tangents):
 
 
 @jitted("slogdet", static=("method",))
-def slogdet(a: Any, *, method: str | None = None) -> SlogdetResult:
+def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
     """As `numpy.linalg.slogdet`; the method is "lu" (also None) or, for real matrices, "qr"."""
     (a,) = _inexact("slogdet", a)
     _check_square("slogdet()", a)
@@ -501,7 +524,9 @@ def _cofactor_solve(a: Any, b: Any) -> tuple:
 
 
 @jitted("matrix_rank", static=("hermitian",))
-def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any = None) -> Any:
+def matrix_rank(
+    M: ArrayLike, rtol: ArrayLike | None = None, *, hermitian: bool = False, tol: ArrayLike | None = None
+) -> Array:
     """As `numpy.linalg.matrix_rank`, but that `tol` is another name of `rtol`, and both are absolute."""
     (a,) = _inexact("matrix_rank", M)
     if tol is not None:
@@ -518,7 +543,7 @@ def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any =
 
 
 @jitted("cond", static=("p",))
-def cond(x: Any, p: int | str | None = None) -> Any:
+def cond(x: ArrayLike, p: int | str | None = None) -> Any:
     """As `numpy.linalg.cond`."""
     (x,) = arrays("jnp.linalg.cond", x)
     shape = typeof(x).shape
@@ -549,7 +574,7 @@ def _euclidean(x: Any, axis: Axis, keepdims: bool) -> Any:
 
 
 @jitted("norm", static=("ord", "axis", "keepdims"))
-def norm(x: Any, ord: int | str | None = None, axis: Axis = None, keepdims: bool = False) -> Any:
+def norm(x: ArrayLike, ord: int | float | str | None = None, axis: Axis = None, keepdims: bool = False) -> Array:
     """As `numpy.linalg.norm`. Raises ValueError for other than one or two axes with an order, and for other
     orders.
     """
@@ -567,7 +592,7 @@ def norm(x: Any, ord: int | str | None = None, axis: Axis = None, keepdims: bool
     )
 
 
-def vector_norm(x: Any, /, *, axis: Axis = None, keepdims: bool = False, ord: int | str = 2) -> Any:
+def vector_norm(x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False, ord: int | str = 2) -> Array:
     """As `numpy.linalg.vector_norm`; norms of integers but the Euclidean one are integers."""
     (x,) = arrays("jnp.linalg.vector_norm", x)
     if isinstance(ord, str):
@@ -589,7 +614,7 @@ def vector_norm(x: Any, /, *, axis: Axis = None, keepdims: bool = False, ord: in
     return ufuncs.power(reductions.sum(ufuncs.power(size, power), **how), scalar_like(size, 1 / power))
 
 
-def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: str | int = "fro") -> Any:
+def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: str | int = "fro") -> Array:
     """As `numpy.linalg.matrix_norm`."""
     return norm(x, ord=ord, keepdims=keepdims, axis=(-2, -1))
 
@@ -615,22 +640,22 @@ def _matrix_norm(x: Any, axes: tuple[int, int], order: Any, keepdims: bool) -> A
 # ---- products and views of matrices -----------------------------------------------------------------
 
 
-def matrix_transpose(x: Any, /) -> Any:
+def matrix_transpose(x: ArrayLike, /) -> Array:
     """As `numpy.linalg.matrix_transpose`."""
     return shaping.matrix_transpose(x)
 
 
-def diagonal(x: Any, /, *, offset: int = 0) -> Any:
+def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
     """As `numpy.linalg.diagonal`."""
     return taking.diagonal(x, offset, -2, -1)
 
 
-def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
+def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Array:
     """As `numpy.linalg.trace`."""
     return contractions.trace(x, offset, -2, -1, dtype)
 
 
-def outer(x1: Any, x2: Any, /) -> Any:
+def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """As `numpy.linalg.outer`, of vectors alone."""
     ranks = [typeof(x).ndim for x in arrays("jnp.linalg.outer", x1, x2)]
     if ranks != [1, 1]:
@@ -638,7 +663,7 @@ def outer(x1: Any, x2: Any, /) -> Any:
     return contractions.outer(x1, x2)
 
 
-def cross(x1: Any, x2: Any, /, *, axis=-1) -> Any:
+def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis=-1) -> Any:
     """As `numpy.linalg.cross`."""
     sizes = [typeof(x).shape[axis] for x in arrays("jnp.linalg.cross", x1, x2)]
     if sizes != [3, 3]:
@@ -649,24 +674,42 @@ def cross(x1: Any, x2: Any, /, *, axis=-1) -> Any:
     return contractions.cross(x1, x2, axis=axis)
 
 
-def matmul(x1: Any, x2: Any, /, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+def matmul(
+    x1: ArrayLike, x2: ArrayLike, /, *, precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None
+) -> Array:
     """As `numpy.linalg.matmul`."""
     return products.matmul(x1, x2, precision=precision, preferred_element_type=preferred_element_type)
 
 
-def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None, preferred_element_type: Any = None) -> Any:
+def vecdot(
+    x1: ArrayLike,
+    x2: ArrayLike,
+    /,
+    *,
+    axis: int = -1,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """As `numpy.linalg.vecdot`."""
     return contractions.vecdot(x1, x2, axis=axis, precision=precision, preferred_element_type=preferred_element_type)
 
 
-def tensordot(x1: Any, x2: Any, /, *, axes: int | tuple = 2, precision: Any = None,
-              preferred_element_type: Any = None, out_sharding: Any = None) -> Any:  # fmt: skip
+def tensordot(
+    x1: ArrayLike,
+    x2: ArrayLike,
+    /,
+    *,
+    axes: int | tuple = 2,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """As `numpy.linalg.tensordot`."""
     how = dict(preferred_element_type=preferred_element_type, out_sharding=out_sharding)
     return contractions.tensordot(x1, x2, axes, precision=precision, **how)
 
 
-def multi_dot(arrays: Sequence, *, precision: Any = None) -> Any:
+def multi_dot(arrays: Sequence, *, precision: PrecisionLike = None) -> Array:
     """As `numpy.linalg.multi_dot`: a product of matrices, made in the order of least work."""
     arrays = creation.values("jnp.linalg.multi_dot", *arrays)
     shapes = [np.shape(x) for x in arrays]
@@ -690,7 +733,7 @@ def multi_dot(arrays: Sequence, *, precision: Any = None) -> Any:
     return contractions.einsum(*operands, ends, optimize="auto", precision=precision)
 
 
-def tensorinv(a: Any, ind: int = 2) -> Any:
+def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
     """As `numpy.linalg.tensorinv`."""
     (a,) = arrays("jnp.linalg.tensorinv", a)
     shape, ind = typeof(a).shape, operator.index(ind)
@@ -705,7 +748,7 @@ def tensorinv(a: Any, ind: int = 2) -> Any:
     return inv(shaping.reshape(a, (math.prod(rows), -1))).reshape(*columns, *rows)
 
 
-def tensorsolve(a: Any, b: Any, axes: tuple[int, ...] | None = None) -> Any:
+def tensorsolve(a: ArrayLike, b: ArrayLike, axes: tuple[int, ...] | None = None) -> Array:
     """As `numpy.linalg.tensorsolve`."""
     a, b = arrays("jnp.linalg.tensorsolve", a, b)
     if axes is not None:

@@ -1,6 +1,8 @@
 """The logarithm of a sum of exponentials, computed so that nothing overflows."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -11,6 +13,7 @@ from minijax.primitives import elementwise as lax, moving, structural
 from minijax.primitives.convert import as_type, stop_gradient
 from minijax.primitives.families import const_like, is_complex, scalar_like
 from minijax.primitives.promote import promote_args_inexact
+from minijax.run.array import Array, ArrayLike
 
 
 def shifted_sum(a: Any, axis: Axis, keepdims: bool, where: Any = None, factors: Any = None) -> tuple[Any, Any]:
@@ -26,9 +29,24 @@ def shifted_sum(a: Any, axis: Axis, keepdims: bool, where: Any = None, factors: 
     return total(powers, axes, keepdims=keepdims, where=where), shift
 
 
+@overload
 def logsumexp(
-    a: Any, axis: Axis = None, b: Any = None, keepdims: bool = False, return_sign: bool = False, where: Any = None
-) -> Any:
+    a: ArrayLike, axis: Axis = ..., b: ArrayLike | None = ..., keepdims: bool = ...,
+    return_sign: Literal[False] = ..., where: ArrayLike | None = ...,
+) -> Array: ...  # fmt: skip
+@overload
+def logsumexp(
+    a: ArrayLike, axis: Axis = ..., b: ArrayLike | None = ..., keepdims: bool = ...,
+    *, return_sign: Literal[True], where: ArrayLike | None = ...,
+) -> tuple[Array, Array]: ...  # fmt: skip
+def logsumexp(
+    a: ArrayLike,
+    axis: Axis = None,
+    b: ArrayLike | None = None,
+    keepdims: bool = False,
+    return_sign: bool = False,
+    where: ArrayLike | None = None,
+) -> Array | tuple[Array, Array]:
     """log(sum(b * exp(a))) over the axes; of a negative sum NaN, or with `return_sign` its sign besides."""
     if where is not None:
         a = choose(where, a, 0)

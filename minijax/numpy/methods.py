@@ -97,26 +97,26 @@ def _operators() -> dict[str, Callable]:
 
 
 def _unary(function: Callable) -> Callable:
-    return lambda self: function(self)
+    return lambda x, /: function(x)
 
 
-def _round(self, ndigits=None):
-    rounded = ufuncs.round(self, ndigits or 0)
+def _round(number, ndigits=None):
+    rounded = ufuncs.round(number, ndigits or 0)
     return convert(rounded, dtypes.default_int_dtype()) if ndigits is None else rounded
 
 
-def _contains(self, item):
+def _contains(self, other):
     if self.ndim != 1:
         raise ValueError(f"Array.__contains__: search array must be one-dimensional, got arr.shape={self.shape}.")
-    if item is None or isinstance(item, str | bytes):
-        raise TypeError(f"Array.__contains__: unsupported operand type {type(item)}.")
-    (item,) = creation.arraylike("Array.__contains__", item)
+    if other is None or isinstance(other, str | bytes):
+        raise TypeError(f"Array.__contains__: unsupported operand type {type(other)}.")
+    (item,) = creation.arraylike("Array.__contains__", other)
     if np.shape(item):
         raise ValueError(f"Array.__contains__: query value must be a scalar, got query.shape={np.shape(item)}")
     return bool(reductions.any(ufuncs.equal(self, item)))
 
 
-def _array_namespace(self, /, *, api_version: str | None = None) -> Any:
+def _array_namespace(self, *, api_version: str | None = None) -> Any:
     if api_version not in (None, "2024.12"):
         raise ValueError(f"{api_version=} is not available; available versions are: ['2024.12']")
     return sys.modules[__package__]
@@ -125,8 +125,8 @@ def _array_namespace(self, /, *, api_version: str | None = None) -> Any:
 # ---- methods ----------------------------------------------------------------------------------------
 
 
-def _method(name: str) -> Callable:
-    """The method that calls the function `name` of the public namespace."""
+def _method(name: str, signature: Callable) -> Callable:
+    """The method that calls the function `name` of the public namespace; it shows the signature of another one."""
 
     loaded: list[Callable] = []
 
@@ -137,13 +137,36 @@ def _method(name: str) -> Callable:
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"As `jax.numpy.{name}`."
+    method.__wrapped__ = signature
     return method
 
 
-_FUNCTIONS = """
-    all any argmax argmin argpartition argsort choose conj conjugate copy cumprod cumsum diagonal max
-    mean min nonzero prod ptp ravel repeat round searchsorted sort squeeze std sum swapaxes take var
-""".split()
+_SIGNATURES: dict[str, Callable] = {
+    "all any": lambda self, axis=None, out=None, keepdims=False, *, where=None: ...,
+    "argmax argmin": lambda self, axis=None, out=None, keepdims=None: ...,
+    "argpartition": lambda self, kth, axis=-1: ...,
+    "argsort sort": lambda self, axis=-1, *, kind=None, order=None, stable=True, descending=False: ...,
+    "choose": lambda self, choices, out=None, mode="raise": ...,
+    "conj conjugate copy": lambda self: ...,
+    "cumprod cumsum": lambda self, axis=None, dtype=None, out=None: ...,
+    "diagonal": lambda self, offset=0, axis1=0, axis2=1: ...,
+    "max min": lambda self, axis=None, out=None, keepdims=False, initial=None, where=None: ...,
+    "mean": lambda self, axis=None, dtype=None, out=None, keepdims=False, *, where=None: ...,
+    "nonzero": lambda self, *, fill_value=None, size=None: ...,
+    "prod sum": lambda self, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None,
+    promote_integers=True: ...,
+    "ptp": lambda self, axis=None, out=None, keepdims=False: ...,
+    "ravel": lambda self, order="C", *, out_sharding=None: ...,
+    "repeat": lambda self, repeats, axis=None, *, total_repeat_length=None, out_sharding=None: ...,
+    "round": lambda self, decimals=0, out=None: ...,
+    "searchsorted": lambda self, v, side="left", sorter=None, *, method="scan": ...,
+    "squeeze": lambda self, axis=None: ...,
+    "std var": lambda self, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=None,
+    correction=None: ...,
+    "swapaxes": lambda self, axis1, axis2: ...,
+    "take": lambda self, indices, axis=None, out=None, mode=None, unique_indices=False, indices_are_sorted=False,
+    fill_value=None: ...,
+}  # fmt: skip
 
 
 def astype(self, dtype: Any, copy: bool = False, device: Any = None) -> Any:
@@ -262,11 +285,11 @@ def _matrix_transposed(self):
 
 def _shared() -> dict[str, Any]:
     """The methods that arrays and tracers have in common."""
-    table = _operators() | {name: _method(name) for name in _FUNCTIONS}
+    table = _operators() | {n: _method(n, like) for names, like in _SIGNATURES.items() for n in names.split()}
     table |= {f.__name__: f for f in (astype, byteswap, clip, compress, dot, flatten, reshape, to_device, trace, view)}
     return table | {
         "transpose": permuted,
-        "__getitem__": lambda self, index: subscripts.getitem(self, index),
+        "__getitem__": lambda self, item: subscripts.getitem(self, item),
         "__iter__": subscripts.iterate,
         "__reversed__": lambda self: iter(structural.rev(self, (0,))),
         "__contains__": _contains,

@@ -1,5 +1,7 @@
 """`pad`, in all its modes."""
 
+from __future__ import annotations
+
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,6 +17,7 @@ from minijax.ir.types import typeof
 from minijax.numpy import creation, quantiles, reductions, shaping, taking, ufuncs
 from minijax.primitives import elementwise as lax, moving, structural
 from minijax.primitives.convert import convert
+from minijax.run.array import Array, ArrayLike
 
 _STATISTICS = {
     "maximum": reductions.max,
@@ -35,7 +38,7 @@ _OPTIONS = {
 Widths = tuple[tuple[int, int], ...]
 
 
-def pad(array: Any, pad_width: Any, mode: str | Callable = "constant", **kwargs: Any) -> Any:
+def pad(array: ArrayLike, pad_width: Any, mode: str | Callable = "constant", **kwargs: Any) -> Array:
     """As `numpy.pad`; a function as mode returns the padded vector instead of changing it."""
     array = creation.value("pad", array)
     widths = _pairs("pad_width", pad_width, array.ndim)

@@ -1,5 +1,7 @@
 """Elements put into copies of arrays or chosen among several, and functions applied along axes."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,6 +20,7 @@ from minijax.numpy.vectorizing import vectorize
 from minijax.primitives import moving
 from minijax.primitives.gather_scatter import PROMISE_IN_BOUNDS
 from minijax.primitives.promote import check_out
+from minijax.run.array import Array, ArrayLike
 
 _DROPPED = Options("drop")
 
@@ -39,7 +42,7 @@ def _cut_to(x: Any, size: int) -> Any:
 # ---- put into ----------------------------------------------------------------------------------------
 
 
-def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = True) -> Any:
+def put(a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *, inplace: bool = True) -> Array:
     """As `numpy.put`, but gives a copy: `inplace` must be False."""
     _check_copies("put", inplace)
     a, ind, v = values("put", a, ind, v)
@@ -57,7 +60,7 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
     return subscripts.update(a, grids.unravel_index(ind, a.shape), v, "set", Options(scattered))
 
 
-def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Any:
+def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = True) -> Array:
     """As `numpy.place`, but gives a copy: `inplace` must be False."""
     _check_copies("place", inplace)
     arr, mask, vals = values("place", arr, mask, vals)
@@ -74,7 +77,7 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Any:
     return shaping.reshape(updated, arr.shape)
 
 
-def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
+def insert(arr: ArrayLike, obj: ArrayLike | slice, values: ArrayLike, axis: int | None = None) -> Array:
     """As `numpy.insert`."""
     a, new_values = creation.values("insert", arr, values)
     a, axis = shaping.flat_unless(a, axis)
@@ -114,7 +117,7 @@ def _places(obj: Any, n: int) -> Any:
     return places
 
 
-def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Any:
+def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: bool = True) -> Array:
     """As `numpy.fill_diagonal`, but gives a copy: `inplace` must be False, and so must `wrap`."""
     _check_copies("fill_diagonal", inplace, NotImplementedError)
     if wrap:
@@ -133,7 +136,9 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True)
 # ---- choose among ------------------------------------------------------------------------------------
 
 
-def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
+def choose(
+    a: ArrayLike, choices: Array | np.ndarray | Sequence[ArrayLike], out: None = None, mode: str = "raise"
+) -> Array:
     """As `numpy.choose`; traced, it needs a mode other than "raise"."""
     check_out("choose", out)
     a, *options = values("choose", a, *choices)
@@ -155,7 +160,7 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
     return subscripts.getitem(joined, (a, *creation.indices(a.shape, sparse=True)))
 
 
-def piecewise(x: Any, condlist: Any, funclist: list, *args: Any, **kw: Any) -> Any:
+def piecewise(x: ArrayLike, condlist: Array | Sequence[ArrayLike], funclist: list, *args: Any, **kw: Any) -> Array:
     """As `numpy.piecewise`, but the functions take one element and run for all of them."""
     (x,) = values("piecewise", x)
     count, functions = len(condlist), list(funclist)
@@ -186,7 +191,7 @@ def _piecewise(x, conditions, constants, fixed, count, *args, **kw):
 # ---- along axes --------------------------------------------------------------------------------------
 
 
-def apply_along_axis(func1d: Callable, axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:
+def apply_along_axis(func1d: Callable, axis: int, arr: ArrayLike, *args: Any, **kwargs: Any) -> Array:
     """As `numpy.apply_along_axis`; the function is mapped by `vmap`."""
     arr = value("apply_along_axis", arr)
     axis = dims.canonical_axis(axis, arr.ndim)
@@ -201,7 +206,7 @@ def apply_along_axis(func1d: Callable, axis: int, arr: Any, *args: Any, **kwargs
     return mapped(arr)
 
 
-def apply_over_axes(func: Callable, a: Any, axes: Sequence[int]) -> Any:
+def apply_over_axes(func: Callable, a: ArrayLike, axes: Sequence[int]) -> Array:
     """As `numpy.apply_over_axes`."""
     a = value("apply_over_axes", a)
     for axis in axes:

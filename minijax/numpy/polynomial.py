@@ -1,5 +1,7 @@
 """Polynomials as vectors of coefficients, from the highest power down."""
 
+from __future__ import annotations
+
 import operator
 from typing import Any
 
@@ -16,6 +18,7 @@ from minijax.numpy.creation import arange, array, asarray, full, ones, zeros
 from minijax.primitives.promote import arrays, promote_dtypes, promote_dtypes_inexact
 from minijax.primitives.sort import sort
 from minijax.primitives.structural import broadcast_shapes, full_like
+from minijax.run.array import Array, ArrayLike
 
 
 def _inexact(name: str, *args: Any) -> list:
@@ -33,7 +36,7 @@ def _length(name: str, p: Any) -> int:
 
 
 @jitted("polyadd")
-def polyadd(a1: Any, a2: Any) -> Any:
+def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
     """As `numpy.polyadd`."""
     a1, a2 = map(asarray, promote_dtypes(*arrays("polyadd", a1, a2)))
     if not a1.ndim or not a2.ndim:
@@ -43,13 +46,13 @@ def polyadd(a1: Any, a2: Any) -> Any:
 
 
 @jitted("polysub")
-def polysub(a1: Any, a2: Any) -> Any:
+def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
     """As `numpy.polysub`."""
     a1, a2 = promote_dtypes(*arrays("polysub", a1, a2))
     return polyadd(a1, ufuncs.negative(a2))
 
 
-def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Any:
+def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -> Array:
     """As `numpy.polymul`; leading zeros stay unless `trim_leading_zeros`, for which values must be known."""
     factors = _inexact("polymul", a1, a2)
     if trim_leading_zeros:
@@ -58,7 +61,7 @@ def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Any:
     return signal.convolve(*factors)
 
 
-def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple:
+def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> tuple[Array, Array]:
     """As `numpy.polydiv`; the remainder is as long as `u` unless `trim_leading_zeros`, for which values must
     be known.
     """
@@ -81,7 +84,7 @@ def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple:
 
 
 @jitted("polyval", static=("unroll",))
-def polyval(p: Any, x: Any, *, unroll: int = 16) -> Any:
+def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
     """As `numpy.polyval`, by Horner's scheme in a scan with that `unroll`."""
     p, x = map(asarray, promote_dtypes(*arrays("polyval", p, x)))
     if not p.ndim:
@@ -96,7 +99,7 @@ def _falling(m: int, *span: int, dtype: Any) -> Any:
 
 
 @jitted("polyder", static=("m",))
-def polyder(p: Any, m: int = 1) -> Any:
+def polyder(p: ArrayLike, m: int = 1) -> Array:
     """As `numpy.polyder`."""
     (p,) = _inexact("polyder", p)
     m = operator.index(m)
@@ -109,7 +112,7 @@ def polyder(p: Any, m: int = 1) -> Any:
 
 
 @jitted("polyint", static=("m",))
-def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
+def polyint(p: ArrayLike, m: int = 1, k: int | ArrayLike | None = None) -> Array:
     """As `numpy.polyint`."""
     p, k = _inexact("polyint", p, 0 if k is None else k)
     m = operator.index(m)
@@ -131,7 +134,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
 
 
 @jitted("poly")
-def poly(seq_of_zeros: Any) -> Any:
+def poly(seq_of_zeros: ArrayLike) -> Array:
     """As `numpy.poly`; that of a matrix is complex."""
     (zs,) = _inexact("poly", seq_of_zeros)
     zs = shaping.atleast_1d(zs)
@@ -147,7 +150,7 @@ def poly(seq_of_zeros: Any) -> Any:
     return coefficients
 
 
-def roots(p: Any, *, strip_zeros: bool = True) -> Any:
+def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     """As `numpy.roots`, always complex; without `strip_zeros` the values need not be known, and nan stands
     for the roots that leading zeros leave out.
     """
@@ -190,7 +193,13 @@ def _roots_with_zeros(p: Any, leading: Any) -> Any:
 
 @jitted("polyfit", static=("deg", "rcond", "full", "cov"))
 def polyfit(
-    x: Any, y: Any, deg: int, rcond: float | None = None, full: bool = False, w: Any = None, cov: bool = False
+    x: ArrayLike,
+    y: ArrayLike,
+    deg: int,
+    rcond: float | None = None,
+    full: bool = False,
+    w: ArrayLike | None = None,
+    cov: bool = False,
 ) -> Any:
     """As `numpy.polyfit`."""
     x, y = map(asarray, arrays("polyfit", x, y))

@@ -1,15 +1,19 @@
 """Products of matrices and vectors."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from minijax.base import dtypes
+from minijax.base.dtypes import DTypeLike
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.primitives.convert import as_type
-from minijax.primitives.dot import Precision, dot_general
+from minijax.primitives.dot import Precision, PrecisionLike, dot_general
 from minijax.primitives.moving import expand_dims, transpose
 from minijax.primitives.promote import arrays, check_no_float0
 from minijax.primitives.structural import broadcast_shapes, squeeze
+from minijax.run.array import Array, ArrayLike, ShardingLike
 
 
 def typed_product(a: Any, b: Any, numbers: tuple, precision: Any, preferred: Any, out_sharding: Any = None) -> Any:
@@ -26,8 +30,13 @@ PRODUCT_STATIC = ("precision", "preferred_element_type", "out_sharding")
 
 @jitted(static=PRODUCT_STATIC, inline=True)
 def matmul(
-    a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None
-) -> Any:
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """As `numpy.matmul`, with the precision and the dtype of the sums."""
     a, b = arrays("matmul", a, b)
     check_no_float0("matmul", a, b)
@@ -68,7 +77,14 @@ def _without_unit_axes(x: Any, shape: tuple, other: tuple, matrix: list, rank: i
 
 
 @jitted(static=PRODUCT_STATIC, inline=True)
-def dot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None) -> Any:
+def dot(
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    out_sharding: Any = None,
+) -> Array:
     """As `numpy.dot`, with the precision and the dtype of the sums."""
     a, b = arrays("dot", a, b)
     check_no_float0("dot", a, b)

@@ -1,5 +1,7 @@
 """Quantiles, percentiles and medians."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from math import prod
 from typing import Any
@@ -26,6 +28,7 @@ from minijax.primitives.convert import as_type, convert
 from minijax.primitives.families import const_like, is_complex, scalar_like
 from minijax.primitives.gather_dims import GatherDimensionNumbers
 from minijax.primitives.promote import arrays, promote_dtypes_inexact
+from minijax.run.array import Array, ArrayLike, ShardingLike
 
 _METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
 _STATIC = ("axis", "overwrite_input", "keepdims", "method")
@@ -184,8 +187,17 @@ def _inverted_cdf(a: Any, weights: Any, q: Any, axis: int, keepdims: bool, skips
 
 
 def _function(name: str, skips: bool) -> Callable:
-    def function(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
-                 method: str = "linear", keepdims: bool = False, *, weights: Any = None) -> Any:  # fmt: skip
+    def function(
+        a: ArrayLike,
+        q: ArrayLike,
+        axis: int | tuple[int, ...] | None = None,
+        out: None = None,
+        overwrite_input: bool = False,
+        method: str = "linear",
+        keepdims: bool = False,
+        *,
+        weights: ArrayLike | None = None,
+    ) -> Array:
         operands = arrays(name, a, q, *(() if weights is None else (weights,)))
         if overwrite_input or out is not None:
             raise ValueError(f"jax.numpy.{name} does not support overwrite_input=True or out != None")
@@ -204,9 +216,18 @@ def _hundredths(q: Any) -> Any:
 
 
 @jitted("percentile", static=(*_STATIC, "out_sharding"))
-def percentile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
-               method: str = "linear", keepdims: bool = False, *, weights: Any = None,
-               out_sharding: Any = None) -> Any:  # fmt: skip
+def percentile(
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: int | tuple[int, ...] | None = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: ArrayLike | None = None,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """As `numpy.percentile`, with the methods of `quantile`."""
     a, q = arrays("percentile", a, q)
     compute = lambda a, q: quantile(a, q, axis, out, overwrite_input, method, keepdims, weights=weights)  # noqa: E731
@@ -217,8 +238,17 @@ def percentile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_inp
 
 
 @jitted("nanpercentile", static=_STATIC)
-def nanpercentile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
-                  method: str = "linear", keepdims: bool = False, *, weights: Any = None) -> Any:  # fmt: skip
+def nanpercentile(
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: int | tuple[int, ...] | None = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: ArrayLike | None = None,
+) -> Array:
     """As `numpy.nanpercentile`, with the methods of `quantile`."""
     a, q = arrays("nanpercentile", a, q)
     return nanquantile(a, _hundredths(q), axis, out, overwrite_input, method, keepdims, weights=weights)
@@ -226,8 +256,12 @@ def nanpercentile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_
 
 def _median(name: str, find: Callable) -> Callable:
     def function(
-        a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False
-    ) -> Any:
+        a: ArrayLike,
+        axis: int | tuple[int, ...] | None = None,
+        out: None = None,
+        overwrite_input: bool = False,
+        keepdims: bool = False,
+    ) -> Array:
         (a,) = arrays(name, a)
         return find(a, 0.5, axis, out, overwrite_input, "midpoint", keepdims)
 

@@ -1,5 +1,7 @@
 """Common divisors and multiples; mantissas, exponents and the spacing of floating-point numbers."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from minijax.primitives.convert import as_type, bitcast_convert_type, convert
 from minijax.primitives.families import const_like, is_complex
 from minijax.primitives.promote import arrays, check_out, is_unsigned, promote_args_inexact, promote_dtypes
 from minijax.primitives.reduce import reduce_or
+from minijax.run.array import Array, ArrayLike
 
 # ---- integers ----------------------------------------------------------------------------------------
 
@@ -28,7 +31,7 @@ def _integers(name: str, x1: Any, x2: Any) -> list:
 
 
 @jitted()
-def gcd(x1: Any, x2: Any) -> Any:
+def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
     """As `numpy.gcd`."""
     x1, x2 = shaping.broadcast_arrays(*_integers("gcd", x1, x2))
     if not is_unsigned(x1):
@@ -50,7 +53,7 @@ def _euclids_step(pair: tuple) -> tuple:
 
 
 @jitted()
-def lcm(x1: Any, x2: Any) -> Any:
+def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
     """As `numpy.lcm`."""
     x1, x2 = _integers("lcm", x1, x2)
     if not is_unsigned(x1):
@@ -64,7 +67,7 @@ def lcm(x1: Any, x2: Any) -> Any:
 
 
 @ufuncs.promoting(promote_args_inexact)
-def frexp(x: Any, /) -> tuple[Any, Any]:
+def frexp(x: ArrayLike, /) -> tuple[Any, Any]:
     """As `numpy.frexp`."""
     if is_complex(x):
         raise TypeError("frexp does not support complex-valued inputs")
@@ -102,7 +105,7 @@ def _frexp_jvp(x: Any, t: Any) -> list:
 
 
 @ufuncs.promoting(arrays)
-def ldexp(x1: Any, x2: Any, /) -> Any:
+def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """As `numpy.ldexp`."""
     kinds = typeof(x1).dtype, typeof(x2).dtype
     exact = dtypes.issubdtype(kinds[1], np.integer) or kinds[1] == np.bool_
@@ -121,7 +124,7 @@ def ldexp(x1: Any, x2: Any, /) -> Any:
 
 
 @jitted()
-def modf(x: Any, /, out: None = None) -> tuple[Any, Any]:
+def modf(x: ArrayLike, /, out: None = None) -> tuple[Any, Any]:
     """As `numpy.modf`."""
     (x,) = promote_args_inexact("modf", x)
     check_out("modf", out)
@@ -130,7 +133,7 @@ def modf(x: Any, /, out: None = None) -> tuple[Any, Any]:
 
 
 @ufuncs.promoting(promote_args_inexact, inline=True)
-def spacing(x: Any, /) -> Any:
+def spacing(x: ArrayLike, /) -> Array:
     """As `numpy.spacing`."""
     if is_complex(x):
         raise ValueError("jnp.spacing is not defined for complex inputs.")

@@ -1,5 +1,7 @@
 """Sums, products, means, extrema and other reductions over axes."""
 
+from __future__ import annotations
+
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dims, dtypes, errors
+from minijax.base.dtypes import DTypeLike
 from minijax.base.util import named
 from minijax.composed.selecting import where as choose
 from minijax.dispatch.fused import fused
@@ -27,8 +30,8 @@ from minijax.primitives.promote import (
     promote_dtypes_inexact,
     promote_dtypes_numeric,
 )
+from minijax.run.array import Array, ArrayLike, Axis
 
-Axis = Any
 _HALVES = (np.dtype(np.float16), dtypes.bfloat16)
 
 
@@ -70,7 +73,7 @@ class Reducer:
     reduce: Callable
     combine: Callable
     start: Any
-    logical: "Reducer | None" = None
+    logical: Reducer | None = None
 
     def operand(self, a: Any) -> Any:
         """`a` as the kind of numbers that this reduction takes."""
@@ -167,8 +170,16 @@ def _reduce(
 def _total(reducer: Reducer, verb: str) -> Callable:
     name = reducer.name
 
-    def function(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False,
-                 initial: Any = None, where: Any = None, promote_integers: bool = True) -> Any:  # fmt: skip
+    def function(
+        a: ArrayLike,
+        axis: Axis = None,
+        dtype: DTypeLike | None = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: ArrayLike | None = None,
+        where: ArrayLike | None = None,
+        promote_integers: bool = True,
+    ) -> Array:
         check_out(name, out)
         dtype = dtypes.requested_dtype(dtype, name)
         return _reduce(a, reducer, static_axis(axis), dtype, keepdims, initial, where, promote_integers)
@@ -184,8 +195,13 @@ def _extremum(reducer: Reducer) -> Callable:
     name = reducer.name
 
     def function(
-        a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
-    ) -> Any:
+        a: ArrayLike,
+        axis: Axis = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: ArrayLike | None = None,
+        where: ArrayLike | None = None,
+    ) -> Array:
         check_out(name, out)
         return _reduce(a, reducer, static_axis(axis), None, keepdims, initial, where, False)
 
@@ -195,7 +211,9 @@ def _extremum(reducer: Reducer) -> Callable:
 def _truth(reducer: Reducer) -> Callable:
     name = reducer.name
 
-    def function(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Any:
+    def function(
+        a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: ArrayLike | None = None
+    ) -> Array:
         check_out(name, out)
         return _reduce(a, reducer, static_axis(axis), None, keepdims, None, where, False)
 
@@ -210,7 +228,7 @@ def _ptp(a: Any, axis: Axis, keepdims: bool) -> Any:
     return ufuncs.subtract(max(a, axis, keepdims=keepdims), min(a, axis, keepdims=keepdims))
 
 
-def ptp(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False) -> Any:
+def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:
     """As `numpy.ptp`."""
     check_out("ptp", out)
     return _ptp(*arrays("ptp", a), axis=static_axis(axis), keepdims=keepdims)
@@ -222,7 +240,7 @@ def ptp(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False) -> 
 def _place(name: str, find: Callable, note: str = "") -> Callable:
     """The public function whose jitted core `find` gives the places of extrema."""
 
-    def place(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
+    def place(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
         check_out(name, out)
         return find(*arrays(name, a), axis=static_axis(axis), keepdims=bool(keepdims))
 
@@ -250,7 +268,7 @@ argmin = _extremal_place("argmin", lax_reduce.argmin)
 
 
 @jitted(static=("axis", "keepdims"))
-def count_nonzero(a: Any, axis: Axis = None, keepdims: bool = False) -> Any:
+def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Array:
     """As `numpy.count_nonzero`."""
     (a,) = arrays("count_nonzero", a)
     return sum(lax.ne(a, const_like(a, 0)), axis, dtypes.default_int_dtype(), keepdims=keepdims)
@@ -279,8 +297,14 @@ def _mean(a: Any, axis: Axis, dtype: Any, keepdims: bool, where: Any) -> Any:
 
 @fused(whole=True)
 def mean(
-    a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None
-) -> Any:
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | None = None,
+) -> Array:
     """As `numpy.mean`."""
     check_out("mean", out)
     return _mean(a, static_axis(axis), dtypes.requested_dtype(dtype, "mean"), keepdims, where)
@@ -335,17 +359,17 @@ def _std(a: Any, axis: Axis, dtype: Any, keepdims: bool, mean_: Any, correction:
 
 def _deviation(name: str, core: Callable) -> Callable:
     def function(
-        a: Any,
+        a: ArrayLike,
         axis: Axis = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         out: None = None,
         ddof: int = 0,
         keepdims: bool = False,
         *,
-        where: Any = None,
-        mean: Any = None,
-        correction: Any = None,
-    ) -> Any:
+        where: ArrayLike | None = None,
+        mean: ArrayLike | None = None,
+        correction: int | float | None = None,
+    ) -> Array:
         check_out(name, out)
         if correction is None:
             correction = ddof
@@ -393,7 +417,9 @@ def _weights_along(weights: Any, shape: tuple, axis: Axis) -> Any:
     return moving.reshape(weights, tuple(n if i in axes else 1 for i, n in enumerate(shape)), order)
 
 
-def average(a: Any, axis: Axis = None, weights: Any = None, returned: bool = False, keepdims: bool = False) -> Any:
+def average(
+    a: ArrayLike, axis: Axis = None, weights: ArrayLike | None = None, returned: bool = False, keepdims: bool = False
+) -> Any:
     """As `numpy.average`."""
     (a,) = arrays("average", a)
     if weights is not None:
@@ -409,8 +435,15 @@ def _without_nan(a: Any, value: Any) -> Any:
 
 
 def _nan_total(name: str, reduce: Callable, unit: int) -> Callable:
-    def function(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False,
-                 initial: Any = None, where: Any = None) -> Any:  # fmt: skip
+    def function(
+        a: ArrayLike,
+        axis: Axis = None,
+        dtype: DTypeLike | None = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: ArrayLike | None = None,
+        where: ArrayLike | None = None,
+    ) -> Array:
         check_out(name, out)
         (a,), where = arrays(name, a), _mask(name, where)
         return reduce(_without_nan(a, unit) if is_inexact(a) else a, axis, dtype, None, keepdims, initial, where)
@@ -423,8 +456,13 @@ nansum, nanprod = _nan_total("nansum", sum, 0), _nan_total("nanprod", prod, 1)
 
 def _nan_extremum(name: str, reduce: Callable, highest: bool) -> Callable:
     def function(
-        a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
-    ) -> Any:
+        a: ArrayLike,
+        axis: Axis = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: ArrayLike | None = None,
+        where: ArrayLike | None = None,
+    ) -> Array:
         check_out(name, out)
         (a,), where = arrays(name, a), _mask(name, where)
         if not is_inexact(a):
@@ -460,8 +498,13 @@ nanargmin = _nan_place("nanargmin", argmin, np.inf)
 
 @jitted(static=("axis", "dtype", "keepdims"))
 def nanmean(
-    a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, where: Any = None
-) -> Any:
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    where: ArrayLike | None = None,
+) -> Array:
     """As `numpy.nanmean`."""
     check_out("nanmean", out)
     (a,), where = arrays("nanmean", a), _mask("nanmean", where)
@@ -473,8 +516,8 @@ def nanmean(
 
 
 @jitted(static=("axis", "dtype", "keepdims"))
-def nanvar(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, ddof: int = 0,
-           keepdims: bool = False, where: Any = None, mean: Any = None) -> Any:  # fmt: skip
+def nanvar(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None, ddof: int = 0,
+           keepdims: bool = False, where: ArrayLike | None = None, mean: ArrayLike | None = None) -> Array:  # fmt: skip
     """As `numpy.nanvar`."""
     check_out("nanvar", out)
     (a,), where = arrays("nanvar", a), _mask("nanvar", where)
@@ -491,8 +534,8 @@ def nanvar(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, ddof:
 
 
 @jitted(static=("axis", "dtype", "keepdims"))
-def nanstd(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, ddof: int = 0,
-           keepdims: bool = False, where: Any = None, mean: Any = None) -> Any:  # fmt: skip
+def nanstd(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None, ddof: int = 0,
+           keepdims: bool = False, where: ArrayLike | None = None, mean: ArrayLike | None = None) -> Array:  # fmt: skip
     """As `numpy.nanstd`."""
     check_out("nanstd", out)
     where = _mask("nanstd", where)
@@ -503,7 +546,9 @@ def nanstd(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, ddof:
 
 
 @jitted(static=("equal_nan",))
-def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
+def allclose(
+    a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike = 1e-08, equal_nan: bool = False
+) -> Array:
     """As `numpy.allclose`."""
     a, b = arrays("allclose", a, b)
     return all(ufuncs.isclose(a, b, rtol, atol, equal_nan))
@@ -533,11 +578,11 @@ def _value(x: Any) -> Any:
     return x if is_value(x) else creation.asarray(x)
 
 
-def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
+def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
     """As `numpy.array_equal`."""
     return _array_equal(_value(a1), _value(a2), equal_nan)
 
 
-def array_equiv(a1: Any, a2: Any) -> Any:
+def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
     """As `numpy.array_equiv`."""
     return _array_equiv(_value(a1), _value(a2))

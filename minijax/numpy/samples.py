@@ -1,5 +1,7 @@
 """Functions of samples: gradients, integrals, interpolation, angles without jumps, covariances."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from math import pi
 from typing import Any
@@ -7,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes
+from minijax.base.dtypes import DTypeLike
 from minijax.composed.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
@@ -18,9 +21,12 @@ from minijax.primitives.families import is_complex
 from minijax.primitives.promote import arrays, promote_args_inexact, promote_dtypes, promote_dtypes_inexact
 from minijax.primitives.sort import sort
 from minijax.primitives.structural import broadcast_to_rank, slice_in_dim
+from minijax.run.array import Array, ArrayLike
 
 
-def gradient(f: Any, *varargs: Any, axis: int | Sequence[int] | None = None, edge_order: int | None = None) -> Any:
+def gradient(
+    f: ArrayLike, *varargs: ArrayLike, axis: int | Sequence[int] | None = None, edge_order: int | None = None
+) -> Any:
     """As `numpy.gradient`, with a list, maybe an empty one, for axes that are not one; `edge_order` is not
     supported.
     """
@@ -84,7 +90,7 @@ def _slope(f: Any, h: Any, axis: int) -> Any:
 
 
 @jitted("trapezoid", static=("axis",))
-def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1) -> Array:
     """As `numpy.trapezoid`."""
     if x is None:
         (y,) = map(asarray, promote_dtypes_inexact(*arrays("trapezoid", y)))
@@ -103,7 +109,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
 
 
 @jitted("unwrap", static=("axis",))
-def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * pi) -> Any:
+def unwrap(p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, period: ArrayLike = 2 * pi) -> Array:
     """As `numpy.unwrap`."""
     p = value("unwrap", p)
     if is_complex(p):
@@ -125,7 +131,14 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * pi) ->
     return shaping.concatenate((first, rest + cumulative.cumsum(corrections, axis)), axis)
 
 
-def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
+def interp(
+    x: ArrayLike,
+    xp: ArrayLike,
+    fp: ArrayLike,
+    left: ArrayLike | str | None = None,
+    right: ArrayLike | str | None = None,
+    period: ArrayLike | None = None,
+) -> Array:
     """As `numpy.interp`; with "extrapolate" for `left` or `right` the end's line goes on."""
     flags = []
     for name, end in (("left", left), ("right", right)):
@@ -207,8 +220,16 @@ def _degrees_of_freedom(total: Any, count: int, ddof: int, w: Any, aweights: Any
 
 
 @jitted("cov", static=("rowvar", "bias", "ddof", "dtype"))
-def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None,
-        fweights: Any = None, aweights: Any = None, dtype: Any = None) -> Any:  # fmt: skip
+def cov(
+    m: ArrayLike,
+    y: ArrayLike | None = None,
+    rowvar: bool = True,
+    bias: bool = False,
+    ddof: int | None = None,
+    fweights: ArrayLike | None = None,
+    aweights: ArrayLike | None = None,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """As `numpy.cov`."""
     if dtype is not None and not dtypes.issubdtype(dtype, np.inexact):
         raise ValueError(f"cov: dtype must be a subclass of float or complex; got {dtype=}")
@@ -236,7 +257,7 @@ def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: in
 
 
 @jitted("corrcoef", static=("rowvar", "dtype"))
-def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> Any:
+def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype: DTypeLike | None = None) -> Array:
     """As `numpy.corrcoef`."""
     c = cov(x, y, rowvar, dtype=dtype)
     if not c.ndim:

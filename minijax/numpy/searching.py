@@ -1,5 +1,7 @@
 """Sorting, and searching in what is sorted."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -8,6 +10,7 @@ import numpy as np
 
 from minijax.api.vmap import vmap
 from minijax.base import dims, dtypes
+from minijax.base.dtypes import DTypeLike
 from minijax.base.symbolic import is_int
 from minijax.dispatch.jitted import jitted
 from minijax.higher.scan import scan
@@ -20,6 +23,7 @@ from minijax.primitives.promote import arrays, is_inexact, is_unsigned, promote_
 from minijax.primitives.reduce import reduce_sum
 from minijax.primitives.sharding import over_mesh
 from minijax.primitives.varying import vary_alike
+from minijax.run.array import Array, ArrayLike
 
 _STATIC = ("axis", "kind", "order", "stable", "descending")
 
@@ -39,14 +43,14 @@ def _along(name: str, a: Any, axis: int | None, kind: None, order: None) -> tupl
 
 @jitted(static=_STATIC)
 def sort(
-    a: Any,
+    a: ArrayLike,
     axis: int | None = -1,
     *,
     kind: None = None,
     order: None = None,
     stable: bool = True,
     descending: bool = False,
-) -> Any:
+) -> Array:
     """As `numpy.sort`, stable unless told otherwise; `descending` turns the order round."""
     a, axis = _along("sort", a, axis, kind, order)
     ascending = lax_sort.sort(a, axis, is_stable=stable)
@@ -54,8 +58,8 @@ def sort(
 
 
 @jitted(static=(*_STATIC, "dtype"))
-def argsort(a: Any, axis: int | None = -1, *, kind: None = None, order: None = None, stable: bool = True,
-            descending: bool = False, dtype: Any = None) -> Any:  # fmt: skip
+def argsort(a: ArrayLike, axis: int | None = -1, *, kind: None = None, order: None = None, stable: bool = True,
+            descending: bool = False, dtype: DTypeLike | None = None) -> Array:  # fmt: skip
     """As `numpy.argsort`, stable unless told otherwise, also if `descending`; `dtype` is the places'."""
     a, axis = _along("argsort", a, axis, kind, order)
     aval = typeof(a)
@@ -72,7 +76,7 @@ def _place_dtype(size: int) -> Any:
 
 
 @jitted()
-def sort_complex(a: Any) -> Any:
+def sort_complex(a: ArrayLike) -> Array:
     """As `numpy.sort_complex`."""
     (a,) = arrays("sort_complex", a)
     ascending = lax_sort.sort(a, -1)
@@ -80,7 +84,7 @@ def sort_complex(a: Any) -> Any:
 
 
 @jitted(static=("axis",))
-def lexsort(keys: Any, axis: int = -1) -> Any:
+def lexsort(keys: Array | np.ndarray | Sequence[ArrayLike], axis: int = -1) -> Array:
     """As `numpy.lexsort`."""
     rows = arrays("lexsort", *keys)
     if not rows:
@@ -115,7 +119,7 @@ def _turned(a: Any) -> Any:
 
 
 @jitted(static=("kth", "axis"))
-def partition(a: Any, kth: int, axis: int = -1) -> Any:
+def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     """As `numpy.partition` for one `kth`; those below it are sorted upwards, those above it downwards."""
     a, kth = _to_partition("partition", a, kth, axis)
     low = lax.neg(lax_sort.top_k(_turned(a), kth + 1)[0])
@@ -125,7 +129,7 @@ def partition(a: Any, kth: int, axis: int = -1) -> Any:
 
 
 @jitted(static=("kth", "axis"))
-def argpartition(a: Any, kth: int, axis: int = -1) -> Any:
+def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     """As `numpy.argpartition` for one `kth`; the places above it keep their order."""
     a, kth = _to_partition("argpartition", a, kth, axis)
     _, low = lax_sort.top_k(_turned(a), kth + 1)
@@ -215,7 +219,9 @@ _METHODS: dict[str, Callable] = {
 
 
 @jitted(static=("side", "method"))
-def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan") -> Any:
+def searchsorted(
+    a: ArrayLike, v: ArrayLike, side: str = "left", sorter: ArrayLike | None = None, *, method: str = "scan"
+) -> Array:
     """As `numpy.searchsorted`; `method` is "scan", "scan_unrolled", "sort" or "compare_all"."""
     a, v, *rest = arrays("searchsorted", a, v, *(() if sorter is None else (sorter,)))
     _check_choice("side", side, ("left", "right"))

@@ -1,5 +1,7 @@
 """Arrays as sets: distinct elements, unions, intersections and differences."""
 
+from __future__ import annotations
+
 import operator
 from math import prod
 from typing import Any, NamedTuple
@@ -16,6 +18,7 @@ from minijax.numpy.taking import known, nonzero
 from minijax.primitives import counting, dynamic_slice, elementwise as lax, moving, sort as lax_sort
 from minijax.primitives.families import const_like, is_complex
 from minijax.primitives.promote import is_inexact, promote_dtypes
+from minijax.run.array import Array, ArrayLike
 
 _HEAD, _TAIL = slice(None, -1), slice(1, None)
 _take, _put = subscripts.getitem, subscripts.update
@@ -116,7 +119,7 @@ def _counts(mask: Any, at: Any, size: int | None) -> Any:
 
 
 def unique(
-    ar: Any,
+    ar: ArrayLike,
     return_index: bool = False,
     return_inverse: bool = False,
     return_counts: bool = False,
@@ -124,7 +127,7 @@ def unique(
     *,
     equal_nan: bool = True,
     size: int | None = None,
-    fill_value: Any = None,
+    fill_value: ArrayLike | None = None,
     sorted: bool = True,
 ) -> Any:
     """As `numpy.unique`, always sorted; traced, it needs the `size` of the results, which it cuts off or
@@ -170,22 +173,26 @@ def _unique(name: str, x: Any, *options: bool, size: int | None, fill_value: Any
     return unique(value(name, x), *options, equal_nan=False, size=size, fill_value=fill_value)
 
 
-def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> _UniqueAllResult:
+def unique_all(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> _UniqueAllResult:
     """As `numpy.unique_all`, with the size of `unique`."""
     return _UniqueAllResult(*_unique("unique_all", x, True, True, True, size=size, fill_value=fill_value))
 
 
-def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> _UniqueCountsResult:
+def unique_counts(
+    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> _UniqueCountsResult:
     """As `numpy.unique_counts`, with the size of `unique`."""
     return _UniqueCountsResult(*_unique("unique_counts", x, False, False, True, size=size, fill_value=fill_value))
 
 
-def unique_inverse(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> _UniqueInverseResult:
+def unique_inverse(
+    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> _UniqueInverseResult:
     """As `numpy.unique_inverse`, with the size of `unique`."""
     return _UniqueInverseResult(*_unique("unique_inverse", x, False, True, size=size, fill_value=fill_value))
 
 
-def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Any:
+def unique_values(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
     """As `numpy.unique_values`, with the size of `unique`."""
     return _unique("unique_values", x, size=size, fill_value=fill_value)
 
@@ -216,8 +223,13 @@ def _in1d(ar1: Any, ar2: Any, method: str, assume_unique: bool, invert: bool) ->
 
 
 def isin(
-    element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, method: Any = "auto"
-) -> Any:
+    element: ArrayLike,
+    test_elements: ArrayLike,
+    assume_unique: bool = False,
+    invert: bool = False,
+    *,
+    method: Any = "auto",
+) -> Array:
     """As `numpy.isin`; `method` is "compare_all", which "auto" stands for, "binary_search" or "sort"."""
     element, test_elements = values("isin", element, test_elements)
     if method not in ("auto", "compare_all", "binary_search", "sort"):
@@ -228,7 +240,7 @@ def isin(
     return shaping.reshape(_in1d(element, test_elements, method, assume_unique, invert), element.shape)
 
 
-def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
+def union1d(ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
     """As `numpy.union1d`, with the size of `unique`."""
     ar1, ar2 = values("union1d", ar1, ar2)
     size = _size("union1d", ar1, ar2, size=size)
@@ -241,8 +253,13 @@ def _filled_up(x: Any, number: Any, fill: Any) -> Any:
 
 
 def setdiff1d(
-    ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None, fill_value: Any = None
-) -> Any:
+    ar1: ArrayLike,
+    ar2: ArrayLike,
+    assume_unique: bool = False,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+) -> Array:
     """As `numpy.setdiff1d`; traced, it needs `size`, up to which the result is filled with `fill_value`, 0 by
     default.
     """
@@ -307,8 +324,13 @@ def _setxor1d_size(ar1: Any, ar2: Any, fill_value: Any, *, assume_unique: bool, 
 
 
 def setxor1d(
-    ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None, fill_value: Any = None
-) -> Any:
+    ar1: ArrayLike,
+    ar2: ArrayLike,
+    assume_unique: bool = False,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+) -> Array:
     """As `numpy.setxor1d`; traced, it needs `size`, up to which the result is filled with `fill_value`, its
     least element by default.
     """
@@ -359,13 +381,13 @@ def _intersect1d_size(ar1: Any, ar2: Any, assume_unique: bool, return_indices: b
 
 
 def intersect1d(
-    ar1: Any,
-    ar2: Any,
+    ar1: ArrayLike,
+    ar2: ArrayLike,
     assume_unique: bool = False,
     return_indices: bool = False,
     *,
     size: int | None = None,
-    fill_value: Any = None,
+    fill_value: ArrayLike | None = None,
 ) -> Any:
     """As `numpy.intersect1d`; traced, it needs `size`, up to which the result is filled with `fill_value`,
     its least element by default.

@@ -1,5 +1,7 @@
 """Functions that change shapes and orders: reshaping, joining, splitting, repeating, padding, differences."""
 
+from __future__ import annotations
+
 import math
 import operator
 from collections.abc import Sequence
@@ -9,6 +11,7 @@ import numpy as np
 
 from minijax.api.vmap import vmap
 from minijax.base import dims, dtypes
+from minijax.base.dtypes import DTypeLike
 from minijax.base.symbolic import inconclusive, is_int
 from minijax.base.util import named
 from minijax.dispatch.fused import fused
@@ -19,7 +22,7 @@ from minijax.numpy.creation import arraylike, asarray, concrete, host_ints, valu
 from minijax.primitives import counting, dynamic_slice, elementwise as lax, moving, sharding, structural
 from minijax.primitives.convert import convert
 from minijax.primitives.promote import check_arraylike, check_out, promote_dtypes
-from minijax.run.array import Array
+from minijax.run.array import Array, ArrayLike, DimSize, Shape, ShardingLike
 
 Axes = int | Sequence[int] | None
 
@@ -41,7 +44,9 @@ def flat_unless(a: Any, axis: int | None) -> tuple[Any, int]:
 
 
 @fused()
-def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, out_sharding: Any = None) -> Any:
+def reshape(
+    a: ArrayLike, shape: DimSize | Shape, order: str = "C", *, copy: bool | None = None, out_sharding: Any = None
+) -> Array:
     """As `numpy.reshape`; the orders are "C" and "F"."""
     a = value("reshape", a)
     if order not in ("C", "F"):
@@ -87,7 +92,7 @@ def _fill_in(have: tuple, shape: Any) -> tuple[int, ...]:
 
 
 @jitted("ravel", static=("order", "out_sharding"), inline=True)
-def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
+def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Array:
     """As `numpy.ravel`; the orders are "C" and "F"."""
     if order == "K":
         raise NotImplementedError("ravel: order='K' is not implemented")
@@ -96,19 +101,19 @@ def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
 
 
 @fused()
-def transpose(a: Any, axes: Sequence[int] | None = None) -> Any:
+def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     """As `numpy.transpose`."""
     a = value("transpose", a)
     order = range(a.ndim)[::-1] if axes is None else [dims.canonical_axis(i, a.ndim) for i in axes]
     return moving.transpose(a, tuple(order))
 
 
-def permute_dims(a: Any, /, axes: Sequence[int]) -> Any:
+def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Array:
     """As `numpy.permute_dims`."""
     return transpose(value("permute_dims", a), axes)
 
 
-def matrix_transpose(x: Any, /) -> Any:
+def matrix_transpose(x: ArrayLike, /) -> Array:
     """As `numpy.matrix_transpose`."""
     x = value("matrix_transpose", x)
     if x.ndim < 2:
@@ -117,7 +122,7 @@ def matrix_transpose(x: Any, /) -> Any:
 
 
 @jitted("swapaxes", static=("axis1", "axis2"), inline=True)
-def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
+def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
     """As `numpy.swapaxes`."""
     a = value("swapaxes", a)
     order = list(range(a.ndim))
@@ -127,7 +132,7 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
 
 
 @fused()
-def moveaxis(a: Any, source: int | Sequence[int], destination: int | Sequence[int]) -> Any:
+def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Sequence[int]) -> Array:
     """As `numpy.moveaxis`."""
     a = value("moveaxis", a)
     froms, tos = axes_from_front(source, a.ndim), axes_from_front(destination, a.ndim)
@@ -142,7 +147,7 @@ def moveaxis(a: Any, source: int | Sequence[int], destination: int | Sequence[in
 
 
 @jitted("rollaxis", static=("axis", "start"))
-def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
+def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     """As `numpy.rollaxis`."""
     a = value("rollaxis", a)
     i, to = dims.canonical_axis(axis, a.ndim), operator.index(start)
@@ -153,7 +158,7 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
 
 
 @fused()
-def squeeze(a: Any, axis: Axes = None) -> Any:
+def squeeze(a: ArrayLike, axis: Axes = None) -> Array:
     """As `numpy.squeeze`."""
     a = value("squeeze", a)
     if axis is None and not all(map(is_int, a.shape)):
@@ -163,14 +168,14 @@ def squeeze(a: Any, axis: Axes = None) -> Any:
 
 
 @fused()
-def expand_dims(a: Any, axis: int | Sequence[int]) -> Any:
+def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
     """As `numpy.expand_dims`."""
     axis = concrete(axis, "expand_dims", "axis")
     return moving.expand_dims(value("expand_dims", a), (axis,) if np.ndim(axis) == 0 else tuple(axis))
 
 
 @fused()
-def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
+def broadcast_to(array: ArrayLike, shape: DimSize | Shape, *, out_sharding: ShardingLike | None = None) -> Array:
     """As `numpy.broadcast_to`."""
     array = value("broadcast_to", array)
     shape = dims.shape_of(shape)
@@ -203,7 +208,7 @@ def _check_kept(array: Any, requested: Any, shape: tuple[int, ...]) -> None:
             )
 
 
-def broadcast_arrays(*args: Any) -> list:
+def broadcast_arrays(*args: ArrayLike) -> list[Array]:
     """As `numpy.broadcast_arrays`."""
     args = values("broadcast_arrays", *args)
     if not args:
@@ -219,7 +224,7 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
 
 
 def _at_least(name: str, place: Any, calls_itself: bool = False) -> Any:
-    def atleast(*arys):
+    def atleast(*arys: ArrayLike) -> Any:
         if len(arys) == 1:
             return place(value(name, arys[0]))
         return [jitted_atleast(x) if calls_itself else place(value(name, x)) for x in arys]
@@ -242,7 +247,9 @@ atleast_3d = _at_least("atleast_3d", _to_3d, calls_itself=True)
 
 
 @fused()
-def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Any:
+def concatenate(
+    arrays: np.ndarray | Array | Sequence[ArrayLike], axis: int | None = 0, dtype: DTypeLike | None = None
+) -> Array:
     """As `numpy.concatenate`."""
     dtype = dtypes.requested_dtype(dtype, "concatenate")
     if isinstance(arrays, np.ndarray | Array):
@@ -284,14 +291,16 @@ def _merge_first(x: Any, axis: int | None, dtype: Any) -> Any:
     return moving.reshape(x, merged, order)
 
 
-def concat(arrays: Any, /, *, axis: int | None = 0) -> Any:
+def concat(arrays: Sequence[ArrayLike], /, *, axis: int | None = 0) -> Array:
     """As `numpy.concat`."""
     check_arraylike("concat", *arrays)
     return concatenate(arrays, axis)
 
 
 @fused()
-def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Any:
+def stack(
+    arrays: np.ndarray | Array | Sequence[ArrayLike], axis: int = 0, out: None = None, dtype: DTypeLike | None = None
+) -> Array:
     """As `numpy.stack`; `out` is not supported."""
     check_out("stack", out)
     dtype = dtypes.requested_dtype(dtype, "stack")
@@ -315,23 +324,23 @@ def _each(at_least: Any, tup: Any) -> tuple[Any, int]:
     return stacked, stacked[0].ndim if stacked else 1
 
 
-def hstack(tup: Any, dtype: Any = None) -> Any:
+def hstack(tup: np.ndarray | Array | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
     """As `numpy.hstack`."""
     arrays, ndim = _each(atleast_1d, tup)
     return concatenate(arrays, 0 if ndim == 1 else 1, dtype)
 
 
-def vstack(tup: Any, dtype: Any = None) -> Any:
+def vstack(tup: np.ndarray | Array | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
     """As `numpy.vstack`."""
     return concatenate(_each(atleast_2d, tup)[0], 0, dtype)
 
 
-def dstack(tup: Any, dtype: Any = None) -> Any:
+def dstack(tup: np.ndarray | Array | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
     """As `numpy.dstack`."""
     return concatenate(_each(atleast_3d, tup)[0], 2, dtype)
 
 
-def column_stack(tup: Any) -> Any:
+def column_stack(tup: np.ndarray | Array | Sequence[ArrayLike]) -> Array:
     """As `numpy.column_stack`."""
     if isinstance(tup, np.ndarray | Array):
         x = asarray(tup)
@@ -340,7 +349,7 @@ def column_stack(tup: Any) -> Any:
 
 
 @jitted("block")
-def block(arrays: Any) -> Any:
+def block(arrays: ArrayLike | list[ArrayLike]) -> Array:
     """As `numpy.block`."""
     joined, _ = _block(arrays)
     return joined
@@ -362,7 +371,7 @@ def _block(arrays: Any) -> tuple[Any, int]:
 
 
 @jitted("append", static=("axis",))
-def append(arr: Any, values: Any, axis: int | None = None) -> Any:
+def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
     """As `numpy.append`."""
     if axis is None:
         return concatenate([ravel(arr), ravel(values)], 0)
@@ -390,33 +399,33 @@ def _split(name: str, ary: Any, sections: Any, axis: int, equal: bool) -> list:
     return list(structural.split(ary, sizes, axis))
 
 
-def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list:
+def split(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike, axis: int = 0) -> list[Array]:
     """As `numpy.split`."""
     return _split("split", ary, indices_or_sections, axis, True)
 
 
-def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list:
+def array_split(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike, axis: int = 0) -> list[Array]:
     """As `numpy.array_split`."""
     return _split("array_split", ary, indices_or_sections, axis, False)
 
 
-def hsplit(ary: Any, indices_or_sections: Any) -> list:
+def hsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Array]:
     """As `numpy.hsplit`."""
     return _split("hsplit", ary, indices_or_sections, 0 if typeof(ary).ndim == 1 else 1, True)
 
 
-def vsplit(ary: Any, indices_or_sections: Any) -> list:
+def vsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Array]:
     """As `numpy.vsplit`."""
     return _split("vsplit", ary, indices_or_sections, 0, True)
 
 
-def dsplit(ary: Any, indices_or_sections: Any) -> list:
+def dsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Array]:
     """As `numpy.dsplit`."""
     return _split("dsplit", ary, indices_or_sections, 2, True)
 
 
 @jitted("unstack", static=("axis",), inline=True)
-def unstack(x: Any, /, *, axis: int = 0) -> tuple:
+def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
     """As `numpy.unstack`."""
     x = value("unstack", x)
     if x.ndim == 0:
@@ -427,7 +436,7 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple:
 # ---- repeating and turning ---------------------------------------------------------------------------
 
 
-def tile(A: Any, reps: Any) -> Any:
+def tile(A: ArrayLike, reps: DimSize | Sequence[DimSize]) -> Array:
     """As `numpy.tile`."""
     a = value("tile", A)
     reps = dims.shape_of_iterable(reps)
@@ -444,7 +453,7 @@ def repeat_all(a: Any, count: int, axis: int) -> Any:
     return moving.reshape(copies, (*a.shape[:axis], a.shape[axis] * count, *a.shape[axis + 1 :]))
 
 
-def roll(a: Any, shift: Any, axis: Axes = None) -> Any:
+def roll(a: ArrayLike, shift: ArrayLike | Sequence[int], axis: Axes = None) -> Array:
     """As `numpy.roll`; `shift` may be traced."""
     a = value("roll", a)
     if axis is None:
@@ -492,7 +501,7 @@ def _roll_dynamic(a, shift, axis):
     return a
 
 
-def flip(m: Any, axis: Axes = None) -> Any:
+def flip(m: ArrayLike, axis: Axes = None) -> Array:
     """As `numpy.flip`."""
     m = value("flip", m)
     return _flip(m, axes_from_front(axis, m.ndim))
@@ -501,18 +510,18 @@ def flip(m: Any, axis: Axes = None) -> Any:
 _flip = jitted("_flip", static=("dimensions",))(structural.rev)
 
 
-def fliplr(m: Any) -> Any:
+def fliplr(m: ArrayLike) -> Array:
     """As `numpy.fliplr`."""
     return flip(m, 1)
 
 
-def flipud(m: Any) -> Any:
+def flipud(m: ArrayLike) -> Array:
     """As `numpy.flipud`."""
     return flip(m, 0)
 
 
 @jitted("rot90", static=("k", "axes"))
-def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
+def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     """As `numpy.rot90`."""
     m = value("rot90", m)
     if m.ndim < 2:
@@ -529,7 +538,7 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
 
 
 @jitted("resize", static=("new_shape",))
-def resize(a: Any, new_shape: Any) -> Any:
+def resize(a: ArrayLike, new_shape: Shape) -> Array:
     """As `numpy.resize`."""
     shape = dims.shape_of(new_shape)
     if any(n < 0 for n in shape):
@@ -551,7 +560,9 @@ def _apart(a: Any, axis: int) -> Any:
 
 
 @jitted("diff", static=("n", "axis"))
-def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
+def diff(
+    a: ArrayLike, n: int = 1, axis: int = -1, prepend: ArrayLike | None = None, append: ArrayLike | None = None
+) -> Array:
     """As `numpy.diff`."""
     a = value("diff", a)
     if n == 0:
@@ -577,7 +588,7 @@ def _edge_of(edge: Any, a: Any, axis: int) -> Any:
 
 
 @jitted("ediff1d")
-def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
+def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike | None = None) -> Array:
     """As `numpy.ediff1d`; `to_end` and `to_begin` are converted to the dtype of `ary`."""
     flat = ravel(ary)
     differences = lax.sub(flat[1:], flat[:-1])
@@ -589,7 +600,7 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
 
 
 @jitted("vander", static=("N", "increasing"))
-def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
+def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Array:
     """As `numpy.vander`."""
     x = value("vander", x)
     if x.ndim != 1:

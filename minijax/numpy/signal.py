@@ -1,16 +1,21 @@
 """Convolution and correlation of vectors, and window functions."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from math import pi
 from typing import Any
 
+from minijax.base.dtypes import DTypeLike
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy import creation, custom_rules, shaping, ufuncs
 from minijax.primitives.conv import conv_general_dilated
+from minijax.primitives.dot import PrecisionLike
 from minijax.primitives.moving import broadcast_in_dim
 from minijax.primitives.promote import arrays, promote_dtypes, promote_dtypes_inexact
 from minijax.primitives.structural import rev, squeeze
+from minijax.run.array import Array, ArrayLike
 
 _STATIC = ("mode", "precision", "preferred_element_type")
 _MODES = ("full", "same", "valid")
@@ -47,13 +52,27 @@ def _checked(name: str, a: Any, v: Any, mode: str) -> list:
 
 
 @jitted("convolve", static=_STATIC)
-def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+def convolve(
+    a: ArrayLike,
+    v: ArrayLike,
+    mode: str = "full",
+    *,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """As `numpy.convolve`, with the precision and the dtype of the sums; always inexact."""
     return _conv(*_checked("convolve", a, v, mode), mode, "convolve", precision, preferred_element_type)
 
 
 @jitted("correlate", static=_STATIC)
-def correlate(a: Any, v: Any, mode: str = "valid", *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+def correlate(
+    a: ArrayLike,
+    v: ArrayLike,
+    mode: str = "valid",
+    *,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """As `numpy.correlate`, with the precision and the dtype of the sums; always inexact."""
     return _conv(*_checked("correlate", a, v, mode), mode, "correlate", precision, preferred_element_type)
 
@@ -71,22 +90,22 @@ def _cosine(turns: float, n: Any, size: int) -> Any:
     return ufuncs.cos(angle)
 
 
-def bartlett(M: int) -> Any:
+def bartlett(M: int) -> Array:
     """As `numpy.bartlett`."""
     return _window("bartlett", lambda n, size: 1 - ufuncs.absolute(2 * n + 1 - size) / (size - 1), M)
 
 
-def blackman(M: int) -> Any:
+def blackman(M: int) -> Array:
     """As `numpy.blackman`."""
     return _window("blackman", lambda *n: 0.42 - 0.5 * _cosine(2, *n) + 0.08 * _cosine(4, *n), M)
 
 
-def hamming(M: int) -> Any:
+def hamming(M: int) -> Array:
     """As `numpy.hamming`."""
     return _window("hamming", lambda *n: 0.54 - 0.46 * _cosine(2, *n), M)
 
 
-def hanning(M: int) -> Any:
+def hanning(M: int) -> Array:
     """As `numpy.hanning`."""
     return _window("hanning", lambda *n: 0.5 * (1 - _cosine(2, *n)), M)
 
@@ -96,6 +115,6 @@ def _kaiser(n: Any, size: int, beta: Any) -> Any:
     return custom_rules.i0(ufuncs.multiply(beta, ufuncs.sqrt(1 - ((n - middle) / middle) ** 2))) / custom_rules.i0(beta)
 
 
-def kaiser(M: int, beta: Any) -> Any:
+def kaiser(M: int, beta: ArrayLike) -> Array:
     """As `numpy.kaiser`."""
     return _window("kaiser", _kaiser, M, beta)

@@ -335,6 +335,8 @@ class _IndexUpdateRef:
         return scatter(self.array, operands, None, ind, options, apply)
 
 
+for _method in (_IndexUpdateRef.divide, _IndexUpdateRef.power):
+    _method.__wrapped__ = _IndexUpdateRef.set  # whose signature they show
 at = property(_IndexUpdateHelper)
 
 

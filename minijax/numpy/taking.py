@@ -1,5 +1,7 @@
 """Elements by position: `take` and its kin, diagonals, and where elements are nonzero."""
 
+from __future__ import annotations
+
 import math
 import operator
 from collections.abc import Sequence
@@ -30,21 +32,21 @@ from minijax.primitives.convert import convert, copy_p, scalar_as
 from minijax.primitives.dot import Precision, dot
 from minijax.primitives.gather_scatter import PROMISE_IN_BOUNDS, GatherDimensionNumbers, GatherScatterMode
 from minijax.primitives.promote import arrays, check_arraylike, check_out
-from minijax.run.array import Array
+from minijax.run.array import Array, ArrayLike, ShardingLike
 
 # ---- take --------------------------------------------------------------------------------------------
 
 
 def take(
-    a: Any,
-    indices: Any,
+    a: ArrayLike,
+    indices: ArrayLike,
     axis: int | None = None,
     out: None = None,
     mode: str | None = None,
     unique_indices: bool = False,
     indices_are_sorted: bool = False,
-    fill_value: Any = None,
-) -> Any:
+    fill_value: ArrayLike | None = None,
+) -> Array:
     """As `numpy.take`; by default an index out of bounds gives NaN, or the lowest number of its kind."""
     check_out("take", out)
     a, indices = values("take", a, indices)
@@ -87,14 +89,14 @@ def _take(a, indices, axis, mode, unique, is_sorted, fill):
 
 @jitted("take_along_axis", static=("axis", "mode", "fill_value", "wrap_negative_indices"))
 def take_along_axis(
-    arr: Any,
-    indices: Any,
+    arr: ArrayLike,
+    indices: ArrayLike,
     axis: int | None = -1,
-    mode: Any = None,
-    fill_value: Any = None,
+    mode: str | GatherScatterMode | None = None,
+    fill_value: ArrayLike | None = None,
     *,
     wrap_negative_indices: bool | None = None,
-) -> Any:
+) -> Array:
     """As `numpy.take_along_axis`; by default an index out of bounds gives NaN, or the lowest number of its
     kind.
     """
@@ -149,8 +151,14 @@ def marked(x: Any, num_classes: int, *, dtype: Any, axis: int) -> Any:
 
 @jitted("put_along_axis", static=("axis", "inplace", "mode"))
 def put_along_axis(
-    arr: Any, indices: Any, values: Any, axis: int | None, inplace: bool = True, *, mode: str | None = None
-) -> Any:
+    arr: ArrayLike,
+    indices: ArrayLike,
+    values: ArrayLike,
+    axis: int | None,
+    inplace: bool = True,
+    *,
+    mode: str | None = None,
+) -> Array:
     """As `numpy.put_along_axis`, but gives a copy: `inplace` must be False."""
     if inplace:
         raise ValueError("jax.numpy.put_along_axis cannot modify arrays in-place: pass inplace=False instead")
@@ -170,7 +178,7 @@ def put_along_axis(
     return shaping.reshape(updated, shape)
 
 
-def ix_(*args: Any) -> tuple:
+def ix_(*args: ArrayLike) -> tuple[Array, ...]:
     """As `numpy.ix_`; masks must be known when the program is traced."""
     places = []
     for i, x in enumerate(values("ix", *args)):
@@ -186,7 +194,7 @@ def ix_(*args: Any) -> tuple:
 
 
 @jitted("diagonal", static=("offset", "axis1", "axis2"))
-def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     """As `numpy.diagonal`."""
     a = value("diagonal", a)
     if a.ndim < 2:
@@ -211,7 +219,7 @@ def _gathered_diagonal(a: Any, offset: int, i: int, j: int) -> Any:
     return subscripts.getitem(a, (..., rows, columns))
 
 
-def diag(v: Any, k: int = 0) -> Any:
+def diag(v: ArrayLike, k: int = 0) -> Array:
     """As `numpy.diag`."""
     return _diag(value("diag", v), operator.index(k))
 
@@ -227,7 +235,7 @@ def _diag(v, k):
     return choose(creation.eye(n, k=k, dtype=bool), moving.expand_dims(v, (1,)), structural.blank((), v.dtype))
 
 
-def diagflat(v: Any, k: int = 0) -> Any:
+def diagflat(v: ArrayLike, k: int = 0) -> Array:
     """As `numpy.diagflat`."""
     v = shaping.ravel(value("diagflat", v))
     size, n = v.size, v.size + abs(k)
@@ -240,7 +248,7 @@ def diagflat(v: Any, k: int = 0) -> Any:
     return moving.reshape(square, (n, n))
 
 
-def diag_indices(n: int, ndim: int = 2) -> tuple:
+def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
     """As `numpy.diag_indices`."""
     n = as_index(concrete(n, "diag_indices", "n"))
     if n < 0 or ndim < 0:
@@ -248,13 +256,13 @@ def diag_indices(n: int, ndim: int = 2) -> tuple:
     return (counting.iota(int, n),) * ndim
 
 
-def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple:
+def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """As `numpy.tril_indices`."""
     m = n if m is None else m
     return nonzero(creation.tril(creation.ones((n, m)), k), size=_below(n, m, k))
 
 
-def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple:
+def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """As `numpy.triu_indices`."""
     m = n if m is None else m
     return nonzero(creation.triu(creation.ones((n, m)), k), size=_below(m, n, -k))
@@ -286,7 +294,9 @@ def known(name: str, x: Any) -> np.ndarray:
     return np.asarray(x.concrete_value() if isinstance(x, Tracer) else x)
 
 
-def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple:
+def nonzero(
+    a: ArrayLike, *, size: int | None = None, fill_value: None | ArrayLike | tuple[ArrayLike, ...] = None
+) -> tuple[Array, ...]:
     """As `numpy.nonzero`; traced, it needs the `size` of the results, which it cuts off or fills up."""
     a = value("nonzero", a)
     if a.ndim == 0:
@@ -316,7 +326,7 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
     return tuple(choose(beyond, fill, x) for fill, x in zip(fills, places_by_axis, strict=True))
 
 
-def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
+def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
     """As `numpy.argwhere`; traced, it needs `size`."""
     a = value("argwhere", a)
     places_by_axis = nonzero(shaping.atleast_1d(a), size=size, fill_value=fill_value)
@@ -326,7 +336,9 @@ def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
     return shaping.reshape(subscripts.getitem(places, slice(0, 0)), (places.shape[0], 0))
 
 
-def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
+def flatnonzero(
+    a: ArrayLike, *, size: int | None = None, fill_value: None | ArrayLike | tuple[ArrayLike, ...] = None
+) -> Array:
     """As `numpy.flatnonzero`; traced, it needs `size`."""
     return nonzero(shaping.ravel(a), size=size, fill_value=fill_value)[0]
 
@@ -334,7 +346,9 @@ def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> A
 # ---- changing by position ----------------------------------------------------------------------------
 
 
-def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False) -> Any:
+def delete(
+    arr: ArrayLike, obj: ArrayLike | slice, axis: int | None = None, *, assume_unique_indices: bool = False
+) -> Array:
     """As `numpy.delete`; traced positions must be `assume_unique_indices`."""
     a = value("delete", arr)
     (obj,) = (obj,) if isinstance(obj, slice) else arraylike("delete", obj)
@@ -368,8 +382,13 @@ def _without(a: Any, places: Any, axis: int) -> Any:
 
 
 def repeat(
-    a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None, out_sharding: Any = None
-) -> Any:
+    a: ArrayLike,
+    repeats: ArrayLike,
+    axis: int | None = None,
+    *,
+    total_repeat_length: int | None = None,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """As `numpy.repeat`; traced `repeats` need `total_repeat_length`, up to which the last element is
     repeated.
     """
@@ -411,7 +430,7 @@ def _repeated(a: Any, repeats: Any, axis: int, total: int | None) -> Any:
     return take(a, passed - 1, axis)
 
 
-def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = None) -> Any:
+def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | None = None) -> Array:
     """As `numpy.trim_zeros`; the values must be known."""
     a = value("trim_zeros", filt)
     nonzeros = np.argwhere(known("trim_zeros", a))
@@ -423,14 +442,20 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = N
     return subscripts.getitem(a, tuple(parts))
 
 
-def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: Any = 0) -> Any:
+def extract(condition: ArrayLike, arr: ArrayLike, *, size: int | None = None, fill_value: ArrayLike = 0) -> Array:
     """As `numpy.extract`; traced, it needs `size`."""
     return compress(shaping.ravel(condition), shaping.ravel(arr), size=size, fill_value=fill_value)
 
 
 def compress(
-    condition: Any, a: Any, axis: int | None = None, *, size: int | None = None, fill_value: Any = 0, out: None = None
-) -> Any:
+    condition: ArrayLike,
+    a: ArrayLike,
+    axis: int | None = None,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike = 0,
+    out: None = None,
+) -> Array:
     """As `numpy.compress`; traced, it needs `size`."""
     check_out("compress", out)
     condition, a = value("compress", condition), value("compress", a)

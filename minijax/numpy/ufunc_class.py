@@ -1,8 +1,10 @@
 """Universal functions: elementwise functions that also reduce, accumulate and update in place of elements."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from math import log as math_log
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +23,7 @@ from minijax.numpy.subscripts import getitem, update
 from minijax.primitives import elementwise as lax, moving, reduce as lax_reduce, structural
 from minijax.primitives.families import scalar_like
 from minijax.primitives.promote import arrays, check_arraylike, promote_args_inexact
+from minijax.run.array import Array, ArrayLike
 
 
 class ufunc:
@@ -285,26 +288,45 @@ def _updating(name: str) -> Callable:
 
 def _ufunc(
     function: Callable, nin: int = 2, identity: Any = None, reducer: reductions.Reducer | None = None, **ways: Any
-) -> ufunc:
+) -> Any:
     if reducer:
         ways["reduce"] = _by(reducer)
     return ufunc(function, nin, 1, name=function.__name__, nargs=nin, identity=identity, call=function, **ways)
 
 
+if TYPE_CHECKING:
+
+    class UnaryUfunc(ufunc):
+        def __call__(self, x: ArrayLike, /, out: None = None, where: None = None) -> Array: ...
+
+    class BinaryUfunc(ufunc):
+        def __call__(self, x: ArrayLike, y: ArrayLike, /, out: None = None, where: None = None) -> Array: ...
+
+
 _AND, _OR = lax_reduce.reduce_and, lax_reduce.reduce_or
 _XOR = lax_reduce.reduce_xor
 
-add = _ufunc(ufuncs.add, 2, 0, reductions.SUM, accumulate=cumulative.cumsum, at=_updating("add"))
-multiply = _ufunc(ufuncs.multiply, 2, 1, reductions.PROD, accumulate=cumulative.cumprod, at=_updating("multiply"))
-subtract = _ufunc(ufuncs.subtract, at=_updating("subtract"))
-negative = _ufunc(ufuncs.negative, 1)
-maximum = _ufunc(ufuncs.maximum, reducer=reductions.MAX)
-minimum = _ufunc(ufuncs.minimum, reducer=reductions.MIN)
-bitwise_and = _ufunc(ufuncs.bitwise_and, 2, -1, _Bits("bitwise_and", _AND, lax.bitwise_and, -1))
-bitwise_or = _ufunc(ufuncs.bitwise_or, 2, 0, _Bits("bitwise_or", _OR, lax.bitwise_or, 0))
-bitwise_xor = _ufunc(ufuncs.bitwise_xor, 2, 0, _Bits("bitwise_xor", _XOR, lax.bitwise_xor, 0))
-logical_and = _ufunc(ufuncs.logical_and, 2, True, reductions.Logical("logical_and", _AND, lax.bitwise_and, True))
-logical_or = _ufunc(ufuncs.logical_or, 2, False, reductions.Logical("logical_or", _OR, lax.bitwise_or, False))
-logical_xor = _ufunc(ufuncs.logical_xor, 2, False, reductions.Logical("logical_xor", _XOR, lax.bitwise_xor, False))
-logaddexp = _ufunc(custom_rules.logaddexp, 2, -np.inf, reduce=_by_logsumexp(custom_rules.logaddexp))
-logaddexp2 = _ufunc(custom_rules.logaddexp2, 2, -np.inf, reduce=_by_logsumexp(custom_rules.logaddexp, math_log(2)))
+add: BinaryUfunc = _ufunc(ufuncs.add, 2, 0, reductions.SUM, accumulate=cumulative.cumsum, at=_updating("add"))
+multiply: BinaryUfunc = _ufunc(
+    ufuncs.multiply, 2, 1, reductions.PROD, accumulate=cumulative.cumprod, at=_updating("multiply")
+)
+subtract: BinaryUfunc = _ufunc(ufuncs.subtract, at=_updating("subtract"))
+negative: UnaryUfunc = _ufunc(ufuncs.negative, 1)
+maximum: BinaryUfunc = _ufunc(ufuncs.maximum, reducer=reductions.MAX)
+minimum: BinaryUfunc = _ufunc(ufuncs.minimum, reducer=reductions.MIN)
+bitwise_and: BinaryUfunc = _ufunc(ufuncs.bitwise_and, 2, -1, _Bits("bitwise_and", _AND, lax.bitwise_and, -1))
+bitwise_or: BinaryUfunc = _ufunc(ufuncs.bitwise_or, 2, 0, _Bits("bitwise_or", _OR, lax.bitwise_or, 0))
+bitwise_xor: BinaryUfunc = _ufunc(ufuncs.bitwise_xor, 2, 0, _Bits("bitwise_xor", _XOR, lax.bitwise_xor, 0))
+logical_and: BinaryUfunc = _ufunc(
+    ufuncs.logical_and, 2, True, reductions.Logical("logical_and", _AND, lax.bitwise_and, True)
+)
+logical_or: BinaryUfunc = _ufunc(
+    ufuncs.logical_or, 2, False, reductions.Logical("logical_or", _OR, lax.bitwise_or, False)
+)
+logical_xor: BinaryUfunc = _ufunc(
+    ufuncs.logical_xor, 2, False, reductions.Logical("logical_xor", _XOR, lax.bitwise_xor, False)
+)
+logaddexp: BinaryUfunc = _ufunc(custom_rules.logaddexp, 2, -np.inf, reduce=_by_logsumexp(custom_rules.logaddexp))
+logaddexp2: BinaryUfunc = _ufunc(
+    custom_rules.logaddexp2, 2, -np.inf, reduce=_by_logsumexp(custom_rules.logaddexp, math_log(2))
+)

@@ -1,9 +1,11 @@
 """Elementwise functions: arithmetic, functions of analysis, comparison, logic and bits."""
 
+from __future__ import annotations
+
 import functools
 from collections.abc import Callable
 from math import e, log10 as math_log10, pi
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -31,15 +33,17 @@ from minijax.primitives.promote import (
     promote_dtypes_numeric,
     promote_shapes,
 )
-from minijax.run.array import ArrayImpl
+from minijax.run.array import Array, ArrayImpl, ArrayLike
 
 Promotion = Callable[..., list]
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
-def promoting(promote: Promotion, inline: bool = False) -> Callable[[Callable], Callable]:
+def promoting(promote: Promotion, inline: bool = False) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Decorator: jits a function of arrays alone; it gets them checked and promoted, under its name."""
 
-    def wrap(function: Callable) -> Callable:
+    def wrap(function: Callable[P, R]) -> Any:
         @functools.wraps(function)
         def promoted(*args):
             return function(*promote(function.__name__, *args))
@@ -54,17 +58,17 @@ def _inlined(function: Callable, name: str) -> Callable:
 
 
 def _unary(name: str, op: Callable, promote: Promotion = promote_args_inexact) -> Callable:
-    def ufunc(x: Any, /) -> Any:
+    def ufunc(x: ArrayLike, /) -> Array:
         return op(*promote(name, x))
 
     return _inlined(ufunc, name)
 
 
 def _binary(name: str, op: Callable, promote: Promotion = promote_args) -> Callable:
-    def ufunc(x: Any, y: Any, /) -> Any:
+    def ufunc(x: ArrayLike, y: ArrayLike, /) -> Array:
         return op(*promote(name, x, y))
 
-    def numbered(x1: Any, x2: Any, /) -> Any:
+    def numbered(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         return op(*promote(name, x1, x2))
 
     return _inlined(numbered if name in _NUMBERED else ufunc, name)
@@ -99,7 +103,7 @@ absolute = _unary("absolute", lambda x: x if is_unsigned(x) or kind_of(x) is boo
 
 
 @promoting(promote_args_inexact, inline=True)
-def fabs(x: Any, /) -> Any:
+def fabs(x: ArrayLike, /) -> Array:
     """As `numpy.fabs`."""
     if is_complex(x):
         raise TypeError("ufunc 'fabs' does not support complex dtypes")
@@ -107,7 +111,7 @@ def fabs(x: Any, /) -> Any:
 
 
 @promoting(arrays)
-def fmod(x1: Any, x2: Any, /) -> Any:
+def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """As `numpy.fmod`."""
     if kind_of(dtypes_of(x1, x2)) is int:
         x2 = where(equal(x2, 0), structural.full_like(x2, 1), x2)
@@ -120,14 +124,14 @@ def dtypes_of(*args: Any) -> np.ndarray:
 
 
 @promoting(promote_args_numeric)
-def divmod(x1: Any, x2: Any, /) -> tuple[Any, Any]:
+def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Any, Any]:
     """As `numpy.divmod`."""
     if is_inexact(x1):
         return float_divmod(x1, x2)
     return floor_divide(x1, x2), remainder(x1, x2)
 
 
-def power(x1: Any, x2: Any, /) -> Any:
+def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """As `numpy.power`; a static integer power is multiplied out.
 
     Raises TypeError for an integer raised to a static negative power.
@@ -175,7 +179,7 @@ def _integer_power(x1: Any, x2: Any) -> Any:
 
 
 def _extremum(name: str, better: Callable) -> Callable:
-    def function(x1: Any, x2: Any) -> Any:
+    def function(x1: ArrayLike, x2: ArrayLike) -> Array:
         return where(logical_or(better(x1, x2), isnan(x2)), x1, x2)
 
     return jitted()(named(function, name, f"As `numpy.{name}`."))
@@ -186,7 +190,7 @@ fmin = _extremum("fmin", lambda x, y: less(x, y))
 
 
 @promoting(promote_args_inexact)
-def hypot(x1: Any, x2: Any, /) -> Any:
+def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """As `numpy.hypot`."""
     if is_complex(x1):
         raise ValueError(
@@ -204,7 +208,7 @@ def hypot(x1: Any, x2: Any, /) -> Any:
 
 
 @jitted()
-def heaviside(x1: Any, x2: Any, /) -> Any:
+def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """As `numpy.heaviside`."""
     x1, x2 = promote_dtypes_inexact(*arrays("heaviside", x1, x2))
     zero = const_like(x1, 0)
@@ -213,7 +217,7 @@ def heaviside(x1: Any, x2: Any, /) -> Any:
 
 
 @promoting(promote_args_inexact)
-def copysign(x1: Any, x2: Any, /) -> Any:
+def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """As `numpy.copysign`."""
     if is_complex(x1):
         raise TypeError("copysign does not support complex-valued inputs")
@@ -245,7 +249,7 @@ rad2deg = _unary("rad2deg", lambda x: lax.mul(x, const_like(x, 180 / pi)))
 
 
 @promoting(promote_args_inexact)
-def arccosh(x: Any, /) -> Any:
+def arccosh(x: ArrayLike, /) -> Array:
     """As `numpy.arccosh`."""
     out = lax.acosh(x)
     if not is_complex(out):
@@ -289,7 +293,7 @@ def _to_even(x: Any) -> Any:
 
 
 @jitted()
-def trunc(x: Any) -> Any:
+def trunc(x: ArrayLike) -> Array:
     """As `numpy.trunc`."""
     (x,) = arrays("trunc", x)
     if _is_whole(x):
@@ -298,7 +302,7 @@ def trunc(x: Any) -> Any:
 
 
 @promoting(arrays)
-def rint(x: Any, /) -> Any:
+def rint(x: ArrayLike, /) -> Array:
     """As `numpy.rint`."""
     if _is_whole(x):
         return convert(x, dtypes.default_float_dtype())
@@ -308,7 +312,7 @@ def rint(x: Any, /) -> Any:
 
 
 @jitted(static=("decimals", "out"))
-def round(a: Any, decimals: int = 0, out: None = None) -> Any:
+def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     """As `numpy.round`; integers cannot be rounded to tens."""
     (a,) = arrays("round", a)
     check_out("round", out)
@@ -336,7 +340,7 @@ def _round_float(x: Any, decimals: int) -> Any:
 
 
 @jitted(static=("decimals", "out"))
-def around(a: Any, decimals: int = 0, out: None = None) -> Any:
+def around(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     """As `numpy.around`."""
     return round(a, decimals, out)
 
@@ -349,7 +353,7 @@ def _all_false(x: Any) -> Any:
 
 
 @promoting(arrays, inline=True)
-def isfinite(x: Any, /) -> Any:
+def isfinite(x: ArrayLike, /) -> Array:
     """As `numpy.isfinite`."""
     if not is_inexact(x):
         return structural.full_like(x, True, np.bool_)
@@ -359,7 +363,7 @@ def isfinite(x: Any, /) -> Any:
 
 
 @promoting(arrays)
-def isinf(x: Any, /) -> Any:
+def isinf(x: ArrayLike, /) -> Array:
     """As `numpy.isinf`."""
     if not is_inexact(x):
         return _all_false(x)
@@ -374,7 +378,7 @@ def _is_infinite(x: Any) -> Any:
 
 
 def _signed_infinity(name: str, value: float) -> Callable:
-    def test(x: Any, /, out: None = None) -> Any:
+    def test(x: ArrayLike, /, out: None = None) -> Array:
         (x,) = arrays(name, x)
         check_out(name, out)
         if is_complex(x):
@@ -389,7 +393,7 @@ isneginf = _signed_infinity("isneginf", -np.inf)
 
 
 @promoting(arrays)
-def signbit(x: Any, /) -> Any:
+def signbit(x: ArrayLike, /) -> Array:
     """As `numpy.signbit`."""
     dtype = typeof(x).dtype
     if kind_of(x) is bool:
@@ -406,7 +410,13 @@ def signbit(x: Any, /) -> Any:
 
 
 @jitted()
-def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
+def nan_to_num(
+    x: ArrayLike,
+    copy: bool = True,
+    nan: ArrayLike = 0.0,
+    posinf: ArrayLike | None = None,
+    neginf: ArrayLike | None = None,
+) -> Array:
     """As `numpy.nan_to_num`; `copy` has no effect."""
     (x,) = arrays("nan_to_num", x)
     dtype = typeof(x).dtype
@@ -424,7 +434,7 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
 
 
 @jitted()
-def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Any:
+def clip(arr: ArrayLike | None = None, /, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array:
     """As `numpy.clip`; where `min` exceeds `max` the result is `max`."""
     if arr is None:
         raise ValueError("No input was provided to the clip function.")
@@ -443,25 +453,25 @@ def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Any:
 
 
 @promoting(arrays, inline=True)
-def real(val: Any, /) -> Any:
+def real(val: ArrayLike, /) -> Array:
     """As `numpy.real`."""
     return lax.real(val) if is_complex(val) else val
 
 
 @promoting(arrays, inline=True)
-def imag(val: Any, /) -> Any:
+def imag(val: ArrayLike, /) -> Array:
     """As `numpy.imag`."""
     return lax.imag(val) if is_complex(val) else structural.full_like(val, 0)
 
 
 @promoting(arrays, inline=True)
-def conjugate(x: Any, /) -> Any:
+def conjugate(x: ArrayLike, /) -> Array:
     """As `numpy.conjugate`."""
     return lax.conj(x) if is_complex(x) else x
 
 
 @jitted(static=("deg",))
-def angle(z: Any, deg: bool = False) -> Any:
+def angle(z: ArrayLike, deg: bool = False) -> Array:
     """As `numpy.angle`; a real scalar gives the default float dtype."""
     (z,) = arrays("angle", z)
     if is_complex(z):
@@ -475,14 +485,14 @@ def angle(z: Any, deg: bool = False) -> Any:
 
 
 @jitted()
-def iscomplex(x: Any) -> Any:
+def iscomplex(x: ArrayLike) -> Array:
     """As `numpy.iscomplex`."""
     part = imag(x)
     return lax.ne(part, const_like(part, 0))
 
 
 @jitted()
-def isreal(x: Any) -> Any:
+def isreal(x: ArrayLike) -> Array:
     """As `numpy.isreal`."""
     part = imag(x)
     return lax.eq(part, const_like(part, 0))
@@ -513,7 +523,9 @@ greater_equal = _binary("greater_equal", _lexical(lax.ge))
 
 
 @jitted(static=("equal_nan",))
-def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
+def isclose(
+    a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike = 1e-08, equal_nan: bool = False
+) -> Array:
     """As `numpy.isclose`."""
     a, b = promote_args("isclose", a, b)
     if dtypes.is_extended(typeof(a).dtype):
@@ -560,6 +572,6 @@ right_shift = _binary(
 
 
 @promoting(promote_args_numeric)
-def bitwise_count(x: Any, /) -> Any:
+def bitwise_count(x: ArrayLike, /) -> Array:
     """As `numpy.bitwise_count`."""
     return convert(lax.population_count(x if is_unsigned(x) else lax.abs(x)), np.dtype(np.uint8))

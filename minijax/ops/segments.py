@@ -1,5 +1,7 @@
 """Reductions of segments of an array, named by the index of their result."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 
@@ -11,23 +13,25 @@ from minijax.indexing.language import Options
 from minijax.ir.types import typeof
 from minijax.numpy import creation, reductions, subscripts, ufuncs
 from minijax.primitives.convert import as_type
+from minijax.primitives.gather_dims import GatherScatterMode
 from minijax.primitives.moving import full
 from minijax.primitives.promote import check_arraylike
 from minijax.primitives.reduce import lowest
 from minijax.primitives.sharding import named_sharding, with_auto_axes
+from minijax.run.array import Array, ArrayLike, ShardingLike
 
 
 def _segment(name: str, method: str, reduce: Callable, start: Callable[[np.dtype], Any], doc: str) -> Callable:
     def function(
-        data: Any,
-        segment_ids: Any,
+        data: ArrayLike,
+        segment_ids: ArrayLike,
         num_segments: int | None = None,
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
         bucket_size: int | None = None,
-        mode: Any = None,
-        out_sharding: Any = None,
-    ) -> Any:
+        mode: GatherScatterMode | str | None = None,
+        out_sharding: ShardingLike | None = None,
+    ) -> Array:
         check_arraylike(name, data, segment_ids)
         data, ids = creation.asarray(data), creation.asarray(segment_ids)
         count = _count(name, ids, num_segments)

@@ -1,5 +1,7 @@
 """What holds computations where they are: barriers, sinks and tokens; and `stage`, which holds a value."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from minijax.base import dtypes, tree
@@ -13,6 +15,7 @@ from minijax.ir.primitive import Primitive
 from minijax.ir.types import Zero, token_type, typeof
 from minijax.primitives.moving import held
 from minijax.primitives.zeros import instantiate
+from minijax.run.array import Array, ArrayLike
 
 
 class NoDCEEffect(Effect):
@@ -150,6 +153,6 @@ def after_all(*operands: Any) -> Any:
     return after_all_p.bind(*operands)
 
 
-def stage(x: Any, /) -> Any:
+def stage(x: ArrayLike, /) -> Array:
     """`x` as an array; while a function is traced, as a value of the trace."""
     return stage_p.bind(x)

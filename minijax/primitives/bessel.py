@@ -1,5 +1,7 @@
 """Special functions without loops: Bessel functions of the first orders, and the zeta function."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +12,7 @@ from minijax.ir.types import typeof
 from minijax.primitives import elementwise as ops
 from minijax.primitives.convert import convert
 from minijax.primitives.families import FLOAT, Defined, Elementwise, const_like, full_of, unary
+from minijax.run.array import Array, ArrayLike
 
 # Coefficients of the Chebyshev series of exp(-|x|) I0(x), on [0, 8] and beyond: S. L. Moshier, Cephes, 1984.
 _NEAR = [
@@ -80,6 +83,6 @@ zeta_p = Elementwise("zeta", "chlo.zeta", FLOAT)
 bessel_i0e, bessel_i1e = map(unary, (bessel_i0e_p, bessel_i1e_p))
 
 
-def zeta(x: Any, q: Any) -> Any:
+def zeta(x: ArrayLike, q: ArrayLike) -> Array:
     """The Hurwitz zeta function: the sum of (n + q) ** -x over n >= 0. It has no derivatives."""
     return zeta_p.bind(x, q)

@@ -3,7 +3,9 @@
 Under `vmap` an axis is a dimension, and the batch rules turn collectives into reductions and shuffles.
 """
 
-from collections.abc import Callable, Sequence
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
 from itertools import chain
 from math import prod
 from typing import Any
@@ -423,7 +425,7 @@ axis_index_p = AxisIndex()
 # ---- functions --------------------------------------------------------------------------------------
 
 
-def axis_size(axis_name: Any, function: str = "axis_size") -> int:
+def axis_size(axis_name: Hashable, function: str = "axis_size") -> int:
     """The size of a named axis, or of several together. Raises NameError if one is not bound."""
     return prod(state.axis_size(name, function) for name in names_of(axis_name))
 
@@ -641,7 +643,7 @@ def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
     return tree.tree_map(one, x)
 
 
-def axis_index(axis_name: Any) -> Any:
+def axis_index(axis_name: Hashable) -> Array:
     """Where in a named axis one is; of several, the place in row-major order."""
     if not isinstance(axis_name, (tuple, list)):
         state.axis_size(axis_name, "axis_index")

@@ -1,5 +1,7 @@
 """Convolution: conv_general_dilated, and the numbers that name the axes of its arrays."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -7,6 +9,7 @@ import numpy as np
 
 from minijax.base import dtypes
 from minijax.base.dims import as_index, stride_dim
+from minijax.base.dtypes import DTypeLike
 from minijax.base.errors import ShardingTypeError
 from minijax.base.naming import known_as
 from minijax.ir.types import ShapedArray, Zero, typeof
@@ -20,6 +23,7 @@ from minijax.primitives.moving import divide_axis
 from minijax.primitives.sharding import requested_sharding, sharding_of_ct
 from minijax.primitives.structural import rev
 from minijax.primitives.window import dilated, padtype_to_pads
+from minijax.run.array import Array, ShardingLike
 
 Shape = tuple[int, ...]
 Padding = str | Sequence[tuple[int, int]]
@@ -352,13 +356,13 @@ def _pairs(padding: Any) -> tuple[tuple[int, int], ...]:
         ) from None
 
 
-def conv_general_dilated(lhs: Any, rhs: Any, window_strides: Sequence[int], padding: Padding,
+def conv_general_dilated(lhs: Array, rhs: Array, window_strides: Sequence[int], padding: Padding,
                          lhs_dilation: Sequence[int] | None = None,
                          rhs_dilation: Sequence[int] | None = None,
                          dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
                          feature_group_count: int = 1, batch_group_count: int = 1,
-                         precision: PrecisionLike = None, preferred_element_type: Any = None,
-                         out_sharding: Any = None) -> Any:  # fmt: skip
+                         precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None,
+                         out_sharding: ShardingLike | None = None) -> Array:  # fmt: skip
     """Wraps XLA's Conv: a convolution (no kernel is flipped) of any number of spatial axes.
 
     `dimension_numbers` says what the axes mean; padding is VALID, SAME, SAME_LOWER or pairs (low, high).

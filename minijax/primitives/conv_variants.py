@@ -1,10 +1,13 @@
 """Functions over conv_general_dilated: simpler and transposed convolutions, patches, and shapes of results."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from minijax.base.dtypes import DTypeLike
 from minijax.base.util import named
 from minijax.ir.types import typeof
 from minijax.primitives import moving
@@ -23,16 +26,17 @@ from minijax.primitives.counting import eye
 from minijax.primitives.dot import Precision, PrecisionLike, canonical_precision, dot_general, permute_axes
 from minijax.primitives.structural import rev
 from minijax.primitives.window import padtype_to_pads
+from minijax.run.array import Array, ArrayLike
 
 
 def conv(
-    lhs: Any,
-    rhs: Any,
+    lhs: Array,
+    rhs: Array,
     window_strides: Sequence[int],
     padding: str,
     precision: PrecisionLike = None,
-    preferred_element_type: Any = None,
-) -> Any:
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """`conv_general_dilated` without dilation, groups or other orders of axes."""
     return conv_general_dilated(
         lhs, rhs, window_strides, padding, precision=precision, preferred_element_type=preferred_element_type
@@ -40,15 +44,15 @@ def conv(
 
 
 def conv_with_general_padding(
-    lhs: Any,
-    rhs: Any,
+    lhs: Array,
+    rhs: Array,
     window_strides: Sequence[int],
     padding: Padding,
     lhs_dilation: Sequence[int] | None,
     rhs_dilation: Sequence[int] | None,
     precision: PrecisionLike = None,
-    preferred_element_type: Any = None,
-) -> Any:
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """`conv_general_dilated` without groups or other orders of axes."""
     return conv_general_dilated(lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation,
                                 precision=precision,
@@ -68,17 +72,17 @@ def _transpose_pads(k: int, s: int, padding: str) -> tuple[int, int]:
 
 
 def conv_transpose(
-    lhs: Any,
-    rhs: Any,
+    lhs: Array,
+    rhs: Array,
     strides: Sequence[int],
     padding: Padding,
     rhs_dilation: Sequence[int] | None = None,
     dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
     transpose_kernel: bool = False,
     precision: PrecisionLike = None,
-    preferred_element_type: Any = None,
+    preferred_element_type: DTypeLike | None = None,
     use_consistent_padding: bool = False,
-) -> Any:
+) -> Array:
     """A fractionally strided convolution: the transpose of one with these strides.
 
     Axes are (batch, *spatial, feature) and (*spatial, in, out) by default. `transpose_kernel` flips the
@@ -108,7 +112,7 @@ def conv_transpose(
 
 
 def conv_general_dilated_patches(
-    lhs: Any,
+    lhs: ArrayLike,
     filter_shape: Sequence[int],
     window_strides: Sequence[int],
     padding: Padding,
@@ -116,8 +120,8 @@ def conv_general_dilated_patches(
     rhs_dilation: Sequence[int] | None = None,
     dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
     precision: Any = None,
-    preferred_element_type: Any = None,
-) -> Any:
+    preferred_element_type: np.dtype | None = None,
+) -> Array:
     """What the window shows of `lhs` in each place, in the feature axis: (feature, *window) flattened."""
     aval, filter_shape = typeof(lhs), tuple(filter_shape)
     numbers = conv_dimension_numbers(aval.shape, (1, 1, *filter_shape), dimension_numbers)
@@ -133,8 +137,8 @@ def conv_general_dilated_patches(
 
 
 def conv_general_dilated_local(
-    lhs: Any,
-    rhs: Any,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
     window_strides: Sequence[int],
     padding: Padding,
     filter_shape: Sequence[int],
@@ -142,7 +146,7 @@ def conv_general_dilated_local(
     rhs_dilation: Sequence[int] | None = None,
     dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
     precision: PrecisionLike = None,
-) -> Any:
+) -> Array:
     """A convolution with a kernel of its own in each place of the window.
 
     The kernels' axis of input features holds (feature, *filter_shape) flattened, and their spatial axes are

@@ -1,10 +1,13 @@
 """Conversion between dtypes, bit casts, copies, and stopping the gradient."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import Any, TypeVar
 
 import numpy as np
 
 from minijax.base import dtypes, errors, tree
+from minijax.base.dtypes import DTypeLike
 from minijax.base.errors import ShardingTypeError
 from minijax.base.symbolic import is_int
 from minijax.ir.primitive import Folding, Linear1, Primitive, fold_as
@@ -14,7 +17,7 @@ from minijax.partition.explicit import sharding_in_type
 from minijax.partition.shardings import NamedSharding
 from minijax.primitives.moving import held, move_axis
 from minijax.run import transfer
-from minijax.run.array import Array
+from minijax.run.array import Array, ArrayLike
 
 _COMPLEX = frozenset((dtypes.complex64, dtypes.complex128))
 
@@ -262,7 +265,7 @@ def scalar_as(x: Any, dtype: Any) -> Any:
     return np.asarray(x).astype(dtype)[()] if is_int(x) else convert(x, dtype)
 
 
-def convert_element_type(operand: Any, new_dtype: Any) -> Any:
+def convert_element_type(operand: ArrayLike, new_dtype: Any) -> Array:
     """`operand` as `new_dtype`, canonicalised, and never with a weak type. Raises ValueError for None."""
     if new_dtype is None:
         raise ValueError("convert_element_type: new_dtype must be specified.")
@@ -279,7 +282,7 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Any:
     return converted if isinstance(converted, Array | np.ndarray) else held(converted)
 
 
-def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
+def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     """The bits of `operand` read as `new_dtype`.
 
     Between widths that differ, the result gains or loses a last axis. Raises ValueError if it does not fit.
@@ -288,7 +291,10 @@ def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
     return bitcast_convert_type_p.bind(operand, new_dtype=new_dtype)
 
 
-def stop_gradient(x: Any) -> Any:
+T = TypeVar("T")
+
+
+def stop_gradient(x: T) -> T:
     """The values of a tree, constants to differentiation.
 
     Raises TypeError for leaves that are no arrays.

@@ -1,5 +1,7 @@
 """Arrays made of a shape alone: numbers along an axis, unit matrices, arrays whose elements nobody reads."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from operator import index
 from typing import Any
@@ -7,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dims, dtypes
+from minijax.base.dtypes import DTypeLike
 from minijax.base.symbolic import is_int
 from minijax.ir.primitive import Folding, Primitive, fold_as
 from minijax.ir.trace import Tracer
@@ -17,6 +20,7 @@ from minijax.primitives.elementwise import add, eq
 from minijax.primitives.families import NUMBER, check_kinds
 from minijax.primitives.sharding import requested_sharding, resharded_as
 from minijax.primitives.varying import cast_to
+from minijax.run.array import Array
 
 _INT32 = np.dtype(np.int32)
 
@@ -74,12 +78,12 @@ iota_p, empty_p, empty2_p = Iota(), Empty(), EmptyScalar()
 fold_as(Folding.PLAIN, iota_p)
 
 
-def iota(dtype: Any, size: int) -> Any:
+def iota(dtype: DTypeLike, size: int) -> Array:
     """The numbers from 0 up to `size`."""
     return broadcasted_iota(dtype, (size,), 0)
 
 
-def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int, *, out_sharding: Any = None) -> Any:
+def broadcasted_iota(dtype: DTypeLike, shape: Sequence[int], dimension: int, *, out_sharding: Any = None) -> Array:
     """The numbers 0, 1, 2, ... along the axis `dimension` of an array."""
     dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "broadcasted_iota")
     shape = dims.canonical_shape(shape)

@@ -1,5 +1,7 @@
 """Products of arrays: dot_general, its precisions and algorithms, and the simpler products over it."""
 
+from __future__ import annotations
+
 import enum
 import operator
 from collections.abc import Sequence
@@ -9,6 +11,7 @@ import ml_dtypes
 import numpy as np
 
 from minijax.base import config, dtypes
+from minijax.base.dtypes import DTypeLike
 from minijax.base.errors import ShardingTypeError
 from minijax.base.naming import known_as
 from minijax.ir.primitive import Folding, Primitive, fold_as, is_linear
@@ -22,6 +25,7 @@ from minijax.primitives.families import ANY, check_kinds
 from minijax.primitives.moving import axes_beside, other_axes
 from minijax.primitives.sharding import requested_sharding, widened
 from minijax.primitives.zeros import add_tangents
+from minijax.run.array import Array, ArrayLike
 
 DotDimensionNumbers = tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]]
 
@@ -434,8 +438,8 @@ dot_general_p = DotGeneral()
 fold_as(Folding.PLAIN, dot_general_p)
 
 
-def dot_general(lhs: Any, rhs: Any, dimension_numbers: DotDimensionNumbers, precision: PrecisionLike = None,
-                preferred_element_type: Any = None, *, out_sharding: Any = None) -> Any:  # fmt: skip
+def dot_general(lhs: ArrayLike, rhs: ArrayLike, dimension_numbers: DotDimensionNumbers, precision: PrecisionLike = None,
+                preferred_element_type: DTypeLike | None = None, *, out_sharding: Any = None) -> Array:  # fmt: skip
     """Contracts axes of `lhs` with axes of `rhs`: `((lhs, rhs) contracting axes, (lhs, rhs) batch axes)`."""
     return _dot("dot_general", lhs, rhs, dimension_numbers, precision, preferred_element_type, out_sharding)
 
@@ -452,14 +456,14 @@ def _dot(name, lhs, rhs, dimension_numbers, precision, preferred, out_sharding):
 
 
 def dot(
-    lhs: Any,
-    rhs: Any,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
     *,
     dimension_numbers: DotDimensionNumbers | None = None,
     precision: PrecisionLike = None,
-    preferred_element_type: Any = None,
+    preferred_element_type: DTypeLike | None = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """The product of vectors or matrices, or `dot_general` with the dimension numbers given.
 
     Raises ValueError for other ranks without dimension numbers.
@@ -475,7 +479,7 @@ def dot(
     return _dot("dot", lhs, rhs, dimension_numbers, precision, preferred_element_type, out_sharding)
 
 
-def batch_matmul(lhs: Any, rhs: Any, precision: PrecisionLike = None) -> Any:
+def batch_matmul(lhs: Array, rhs: Array, precision: PrecisionLike = None) -> Array:
     """The matrix products over the last two axes. Raises ValueError unless the ranks are equal, 2 or more."""
     left, right = typeof(lhs).ndim, typeof(rhs).ndim
     if left < 2 or right < 2:

@@ -1,5 +1,7 @@
 """Slices that start where a value says: reading them, and writing them."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,7 +27,7 @@ from minijax.primitives.structural import (
     operand_type,
     squeeze,
 )
-from minijax.run.array import Array
+from minijax.run.array import Array, ArrayLike
 
 _IN_ORDER = dict(indices_are_sorted=True, unique_indices=True, mode=GatherScatterMode.CLIP)
 
@@ -165,12 +167,12 @@ def _from_symbolic_end(i: Any, size: Dim, allow_negative: bool) -> Any:
 
 
 def dynamic_slice(
-    operand: Any,
-    start_indices: Any,
+    operand: Array | np.ndarray,
+    start_indices: Array | np.ndarray | Sequence[ArrayLike],
     slice_sizes: Sequence[int],
     *,
     allow_negative_indices: bool | Sequence[bool] = True,
-) -> Any:
+) -> Array:
     """Wraps XLA's DynamicSlice: a window of static sizes, moved inside if it would stick out.
 
     Indices below zero count from the end unless `allow_negative_indices` is False.
@@ -183,8 +185,12 @@ def dynamic_slice(
 
 
 def dynamic_update_slice(
-    operand: Any, update: Any, start_indices: Any, *, allow_negative_indices: bool | Sequence[bool] = True
-) -> Any:
+    operand: Array | np.ndarray,
+    update: ArrayLike,
+    start_indices: Array | Sequence[ArrayLike],
+    *,
+    allow_negative_indices: bool | Sequence[bool] = True,
+) -> Array:
     """Wraps XLA's DynamicUpdateSlice: `operand` with a window replaced, moved inside if need be."""
     starts = _starts("dynamic_update_slice", operand, start_indices, allow_negative_indices)
     return dynamic_update_slice_p.bind(operand, update, *starts)
@@ -196,8 +202,13 @@ def _starts_in_dim(operand: Any, start: Any, axis: int) -> list:
 
 
 def dynamic_slice_in_dim(
-    operand: Any, start_index: Any, slice_size: int, axis: int = 0, *, allow_negative_indices: bool = True
-) -> Any:
+    operand: Array | np.ndarray,
+    start_index: ArrayLike,
+    slice_size: int,
+    axis: int = 0,
+    *,
+    allow_negative_indices: bool = True,
+) -> Array:
     """`dynamic_slice` along one axis."""
     shape = typeof(operand).shape
     axis = dims.canonical_axis(axis, len(shape))
@@ -207,24 +218,34 @@ def dynamic_slice_in_dim(
 
 
 def dynamic_index_in_dim(
-    operand: Any, index: Any, axis: int = 0, keepdims: bool = True, *, allow_negative_indices: bool = True
-) -> Any:
+    operand: Array | np.ndarray,
+    index: ArrayLike,
+    axis: int = 0,
+    keepdims: bool = True,
+    *,
+    allow_negative_indices: bool = True,
+) -> Array:
     """One slice along an axis, at an index that may be a traced value."""
     out = dynamic_slice_in_dim(operand, index, 1, axis, allow_negative_indices=allow_negative_indices)
     return out if keepdims else squeeze(out, (axis,))
 
 
 def dynamic_update_slice_in_dim(
-    operand: Any, update: Any, start_index: Any, axis: int, *, allow_negative_indices: bool = True
-) -> Any:
+    operand: Array | np.ndarray,
+    update: ArrayLike,
+    start_index: ArrayLike,
+    axis: int,
+    *,
+    allow_negative_indices: bool = True,
+) -> Array:
     """`dynamic_update_slice` along one axis."""
     starts = _starts_in_dim(operand, start_index, dims.canonical_axis(axis, typeof(operand).ndim))
     return dynamic_update_slice(operand, update, starts, allow_negative_indices=allow_negative_indices)
 
 
 def dynamic_update_index_in_dim(
-    operand: Any, update: Any, index: Any, axis: int, *, allow_negative_indices: bool = True
-) -> Any:
+    operand: Array | np.ndarray, update: ArrayLike, index: ArrayLike, axis: int, *, allow_negative_indices: bool = True
+) -> Array:
     """`operand` with one slice along an axis replaced; `update` may lack that axis."""
     ndim = typeof(operand).ndim
     axis = dims.canonical_axis(axis, ndim)

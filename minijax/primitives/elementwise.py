@@ -1,5 +1,7 @@
 """Elementwise arithmetic, comparison, selection: one line for an op that is only its name and derivative."""
 
+from __future__ import annotations
+
 import enum
 import operator
 from math import log as math_log, pi, sqrt as math_sqrt
@@ -8,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes
+from minijax.base.dtypes import DTypeLike
 from minijax.ir.primitive import Folding, Primitive, fold_as, is_linear
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.partition.explicit import common_layout, merged_entries, sums_of_factors, sums_of_terms
@@ -44,6 +47,7 @@ from minijax.primitives.families import (
     zero_like,
 )
 from minijax.primitives.zeros import add_tangents, zeros_like_aval
+from minijax.run.array import Array, ArrayLike
 
 SIGNED = Kinds((np.floating, np.complexfloating, np.signedinteger))
 
@@ -640,12 +644,11 @@ class Clamp(Primitive):
         return [avals[1].entries]
 
     def lower(self, e, ins, outs, low, x, high):
-        (out,) = outs
         low, high = (
-            n if a.shape == out.shape else emit_broadcast(e, n, a, out.shape)
+            n if a.shape == outs[0].shape else emit_broadcast(e, n, a, outs[0].shape)
             for n, a in ((low, ins[0]), (high, ins[2]))
         )
-        return [e.clamp(low, x, high, out)]
+        return [e.clamp(low, x, high, outs[0])]
 
     def jvp(self, primals, tangents):
         low, x, high = primals
@@ -701,7 +704,6 @@ fold_as(Folding.PLAIN, exp_p, log_p, sin_p, cos_p, tanh_p, sqrt_p, rsqrt_p, not_
 
 # ---- the functions of jax.lax -----------------------------------------------------------------------
 
-
 add, sub, div, rem, pow, max, min = map(binary, (add_p, sub_p, div_p, rem_p, pow_p, max_p, min_p))
 neg, abs, sign, square, floor, ceil = map(unary, (neg_p, abs_p, sign_p, square_p, floor_p, ceil_p))
 exp, exp2, expm1, log, log1p = map(accurate, (exp_p, exp2_p, expm1_p, log_p, log1p_p))
@@ -714,44 +716,43 @@ real, imag, is_finite = map(unary, (real_p, imag_p, is_finite_p))
 population_count, clz, bitwise_not = unary(population_count_p), unary(clz_p), unary(not_p, "bitwise_not")
 atan2, complex = binary(atan2_p), binary(complex_p)
 bitwise_and, bitwise_or, bitwise_xor = (binary(p, f"bitwise_{p.name}") for p in (and_p, or_p, xor_p))
-shift_left, shift_right_logical, shift_right_arithmetic = map(
-    binary, (shift_left_p, shift_right_logical_p, shift_right_arithmetic_p)
-)
+shift_left, shift_right_logical = map(binary, (shift_left_p, shift_right_logical_p))
+shift_right_arithmetic = binary(shift_right_arithmetic_p)
 eq, ne, ge, gt, le, lt = map(binary, (eq_p, ne_p, ge_p, gt_p, le_p, lt_p))
 
 
-def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Any:
+def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Array:
     """x * y; with `out_dtype`, the operands may differ in dtype and are first converted to that."""
     return mul_p.bind(x, y) if out_dtype is None else mul_p.bind(x, y, out_dtype=np.dtype(out_dtype))
 
 
-def polygamma(m: Any, x: Any) -> Any:
+def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
     """The derivative of order `m` of `digamma`, at `x`; `m` is a float. There is no derivative by `m`."""
     return polygamma_p.bind(m, x)
 
 
-def nextafter(x1: Any, x2: Any) -> Any:
+def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The float after `x1` on the way to `x2`."""
     return nextafter_p.bind(x1, x2)
 
 
-def mulhi(x: Any, y: Any, /) -> Any:
+def mulhi(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The upper half of the bits of the product of two integers."""
     check_kinds("mulhi", INT, typeof(x), typeof(y))
     return mulhi_p.bind(x, y)
 
 
-def integer_pow(x: Any, y: int) -> Any:
+def integer_pow(x: ArrayLike, y: int) -> Array:
     """`x` to the constant integer power `y`."""
     return integer_pow_p.bind(x, y=y)
 
 
-def conj(x: Any) -> Any:
+def conj(x: ArrayLike) -> Array:
     """The complex conjugate, complex also for a real `x`."""
     return conj_p.bind(x, input_dtype=typeof(x).dtype)
 
 
-def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Any:
+def reduce_precision(operand: float | ArrayLike, exponent_bits: int, mantissa_bits: int) -> Array:
     """Rounds to a float of fewer bits. Raises ValueError for bits that no float has."""
     exponent_bits, mantissa_bits = operator.index(exponent_bits), operator.index(mantissa_bits)
     if exponent_bits < 1 or mantissa_bits < 0:
@@ -774,26 +775,26 @@ class RoundingMethod(enum.IntEnum):
     __repr__ = __str__
 
 
-def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Any:
+def round(x: ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Array:
     """`x` rounded to an integer, in the same dtype."""
     return round_p.bind(x, rounding_method=RoundingMethod(rounding_method))
 
 
-def reciprocal(x: Any) -> Any:
+def reciprocal(x: ArrayLike) -> Array:
     """1 / x."""
     return integer_pow(x, -1)
 
 
-def select_n(which: Any, *cases: Any) -> Any:
+def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
     """The elements of `cases[which]`; `which` is boolean (for two cases) or int32."""
     return select_n_p.bind(which, *cases)
 
 
-def select(pred: Any, on_true: Any, on_false: Any) -> Any:
+def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
     """`on_true` where `pred`, else `on_false`; no broadcasting but of a scalar `pred`."""
     return select_n_p.bind(pred, on_false, on_true)
 
 
-def clamp(min: Any, x: Any, max: Any) -> Any:
+def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
     """`x` held between `min` and `max`."""
     return clamp_p.bind(min, x, max)

@@ -1,5 +1,7 @@
 """Families of operations: base classes that give an op all its rules from a line or two."""
 
+from __future__ import annotations
+
 import enum
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -21,6 +23,7 @@ from minijax.primitives import moving
 from minijax.primitives.convert import convert_element_type
 from minijax.primitives.sharding import over_mesh, resharded_as, sharding_of_ct
 from minijax.primitives.zeros import add_tangents, instantiate
+from minijax.run.array import Array, ArrayLike
 
 Rule = Callable[..., Any]
 
@@ -28,7 +31,7 @@ Rule = Callable[..., Any]
 class Kinds(tuple):
     """The kinds of dtypes that an operation accepts."""
 
-    def __or__(self, other: "Kinds") -> "Kinds":
+    def __or__(self, other: Kinds) -> Kinds:
         return Kinds((*self, *(k for k in other if k not in self)))
 
     def accepts(self, dtype: Any) -> bool:
@@ -435,7 +438,7 @@ def unary(primitive: Primitive, name: str = "") -> Callable[[Any], Any]:
     """The function of `jax.lax` that binds a primitive to `x`."""
     bind = primitive.bind
 
-    def function(x):
+    def function(x: ArrayLike) -> Array:
         return bind(x)
 
     return _of_each(function, primitive, name)
@@ -445,7 +448,7 @@ def accurate(primitive: Accurate) -> Callable[..., Any]:
     """The function of `jax.lax` that binds a primitive to `x` with an accuracy."""
     bind = primitive.bind
 
-    def function(x, *, accuracy=None):
+    def function(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> Array:
         return bind(x, accuracy=accuracy)
 
     return _of_each(function, primitive)
@@ -455,7 +458,7 @@ def binary(primitive: Primitive, name: str = "") -> Callable[[Any, Any], Any]:
     """The function of `jax.lax` that binds a primitive to `x` and `y`."""
     bind = primitive.bind
 
-    def function(x, y):
+    def function(x: ArrayLike, y: ArrayLike) -> Array:
         return bind(x, y)
 
     return _of_each(function, primitive, name)

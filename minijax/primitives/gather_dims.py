@@ -1,5 +1,7 @@
 """Modes, dimension numbers and checks of gather and scatter."""
 
+from __future__ import annotations
+
 import dataclasses
 import enum
 from collections.abc import Sequence
@@ -11,6 +13,7 @@ from minijax.base import dtypes, tree
 from minijax.base.naming import known_as
 from minijax.ir.types import ShapedArray
 from minijax.primitives.moving import other_axes
+from minijax.run.array import Array
 
 
 class GatherScatterMode(enum.Enum):
@@ -22,7 +25,7 @@ class GatherScatterMode(enum.Enum):
     ONE_HOT = 4
 
     @staticmethod
-    def from_any(s: "str | GatherScatterMode | None") -> "GatherScatterMode":
+    def from_any(s: str | GatherScatterMode | None) -> GatherScatterMode:
         """The mode that a user's word means. Raises ValueError for an unknown one."""
         if isinstance(s, GatherScatterMode):
             return s
@@ -244,7 +247,7 @@ class Slice:
         return not isinstance(self.size, _INT)
 
     @classmethod
-    def from_slice(cls, slc: slice, size: int) -> "Slice":
+    def from_slice(cls, slc: slice, size: int) -> Slice:
         """The elements that a slice names on an axis of `size`."""
         start, stop, step = slc.indices(size)
         return cls(start, len(range(start, stop, step)), step)
@@ -258,14 +261,14 @@ class Slice:
         )
 
     @classmethod
-    def tree_unflatten(cls, aux: tuple, arrays: Sequence) -> "Slice":
+    def tree_unflatten(cls, aux: tuple, arrays: Sequence) -> Slice:
         """What was flattened, with other arrays."""
         leaves = iter(arrays)
         start, size = (next(leaves) if x is None else x for x in aux[:2])
         return cls(start, size, aux[2])
 
 
-def dslice(start: Any, size: Any = None, stride: int | None = None) -> slice | Slice:
+def dslice(start: int | Array | None, size: int | Array | None = None, stride: int | None = None) -> slice | Slice:
     """An index of `size` elements from `start`, which may be an array, by `stride`.
 
     With None for `start` all of them; without `size` those before `start`.

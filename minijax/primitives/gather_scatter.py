@@ -1,5 +1,7 @@
 """Gather and the scatters; each is the other's transpose, so they stand together."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
@@ -42,6 +44,7 @@ from minijax.primitives.gather_dims import (
 )
 from minijax.primitives.structural import JointlyLinear, full, operand_type, shifted
 from minijax.primitives.zeros import add_tangents, instantiate, zeros_like_aval
+from minijax.run.array import Array, ArrayLike
 
 _INT32, _BOOL = np.dtype(np.int32), np.dtype(bool)
 _Mode = str | GatherScatterMode | None
@@ -186,9 +189,9 @@ gather_p = Gather()
 fold_as(Folding.EXACT, gather_p)
 
 
-def gather(operand: Any, start_indices: Any, dimension_numbers: GatherDimensionNumbers,
+def gather(operand: ArrayLike, start_indices: ArrayLike, dimension_numbers: GatherDimensionNumbers,
            slice_sizes: Sequence[int], *, unique_indices: bool = False, indices_are_sorted: bool = False,
-           mode: _Mode = None, fill_value: Any = None) -> Any:  # fmt: skip
+           mode: _Mode = None, fill_value: Any = None) -> Array:  # fmt: skip
     """Wraps XLA's Gather; without a mode the indices are promised to be in bounds.
 
     `fill_value` is for the mode "fill": by default NaN, the lowest signed or highest unsigned integer, True.
@@ -471,9 +474,9 @@ scatter_max_p = ScatterExtremum("scatter-max", elementwise.max_p)
 
 
 def _scatter_function(primitive: Scatter, name: str, does: str) -> Callable:
-    def scatter(operand: Any, scatter_indices: Any, updates: Any,
+    def scatter(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,
                 dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
-                unique_indices: bool = False, mode: _Mode = None) -> Any:  # fmt: skip
+                unique_indices: bool = False, mode: _Mode = None) -> Array:  # fmt: skip
         flags = dict(indices_are_sorted=indices_are_sorted, unique_indices=unique_indices, mode=mode)
         return primitive.write(operand, scatter_indices, updates, dimension_numbers, **flags)
 
@@ -489,10 +492,10 @@ scatter_min = _scatter_function(scatter_min_p, "scatter_min", "put an upper boun
 scatter_max = _scatter_function(scatter_max_p, "scatter_max", "put a lower bound on")
 
 
-def scatter_apply(operand: Any, scatter_indices: Any, func: Callable,
+def scatter_apply(operand: Array, scatter_indices: Array, func: Callable,
                   dimension_numbers: ScatterDimensionNumbers, *, update_shape: Sequence[int] = (),
                   indices_are_sorted: bool = False, unique_indices: bool = False,
-                  mode: _Mode = None) -> Any:  # fmt: skip
+                  mode: _Mode = None) -> Array:  # fmt: skip
     """Applies `func`, a function of a scalar, to windows of the operand that index vectors name.
 
     Raises NotImplementedError for a `func` that closes over traced values, TypeError over arrays.

@@ -1,5 +1,7 @@
 """The operations that every rule needs to move axes about: broadcast, reshape, transpose, sum."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from math import prod
 from typing import Any
@@ -24,7 +26,7 @@ from minijax.primitives.sharding import (
     with_out_sharding,
 )
 from minijax.run import transfer
-from minijax.run.array import Array
+from minijax.run.array import Array, ArrayLike, ShardingLike
 
 
 def check_nonnegative(name: str, values: Sequence[int]) -> None:
@@ -287,8 +289,8 @@ def inverse(permutation: Sequence[int]) -> tuple[int, ...]:
 
 
 def broadcast_in_dim(
-    operand: Any, shape: Sequence[int], broadcast_dimensions: Sequence[int], *, out_sharding: Any = None
-) -> Any:
+    operand: ArrayLike, shape: Sequence[int], broadcast_dimensions: Sequence[int], *, out_sharding: Any = None
+) -> Array:
     """Wraps XLA's BroadcastInDim: operand axis i becomes axis `broadcast_dimensions[i]` of `shape`.
 
     Raises TypeError or ValueError if the sizes do not fit.
@@ -413,8 +415,12 @@ def full(shape: Sequence[int], value: Any, weak_type: bool = False, sharding: An
 
 
 def reshape(
-    operand: Any, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None, *, out_sharding: Any = None
-) -> Any:
+    operand: ArrayLike,
+    new_sizes: Sequence[int],
+    dimensions: Sequence[int] | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """Wraps XLA's Reshape; `dimensions`, if given, permutes the operand's axes first.
 
     Raises TypeError if the number of elements would change.
@@ -447,7 +453,7 @@ def broadcast_as(x: Any, aval: ShapedArray, axes: Sequence[int]) -> Any:
     return broadcast_in_dim_p.bind(x, shape=aval.shape, broadcast_dimensions=tuple(axes), sharding=aval._sharding)
 
 
-def transpose(operand: Any, permutation: Sequence[int]) -> Any:
+def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
     """Wraps XLA's Transpose: result axis i is operand axis `permutation[i]`."""
     perm = tuple(int(p) for p in permutation)
     if perm == tuple(range(typeof(operand).ndim)) and isinstance(operand, Array):
@@ -455,7 +461,7 @@ def transpose(operand: Any, permutation: Sequence[int]) -> Any:
     return transpose_p.bind(operand, permutation=perm)
 
 
-def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
+def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     """Inserts axes of size 1 at `dimensions` of the result."""
     if not dimensions:
         return array

@@ -1,5 +1,7 @@
 """Operands made to agree: what counts as an array, one dtype, one rank."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,7 +11,7 @@ from minijax.base import cache, config, dtypes, errors
 from minijax.ir.types import is_of_users_type, is_value, offers_array, typeof, unwrapped, value_kinds
 from minijax.primitives.convert import as_type, convert
 from minijax.primitives.structural import broadcast_shapes, broadcast_to_rank
-from minijax.run.array import Array
+from minijax.run.array import Array, ArrayLike
 
 GUIDE = "https://docs.jax.dev/en/latest/rank_promotion_warning.html"
 
@@ -65,7 +67,7 @@ def promote_dtypes_numeric(*args: Any) -> list:
     return _promote_to(dtypes.to_numeric_dtype, args)
 
 
-def promote_dtypes_inexact(*args: Any) -> list:
+def promote_dtypes_inexact(*args: ArrayLike) -> list[Array]:
     """As `promote_dtypes`, with integers and bool becoming floating."""
     return _promote_to(dtypes.to_inexact_dtype, args)
 

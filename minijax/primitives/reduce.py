@@ -1,5 +1,7 @@
 """Reductions over axes: sums, products, extrema, logic, and the places of extrema."""
 
+from __future__ import annotations
+
 import operator
 from collections.abc import Callable, Sequence
 from math import prod
@@ -8,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes
+from minijax.base.dtypes import DTypeLike
 from minijax.base.util import named
 from minijax.ir.primitive import Folding, Primitive, fold_as
 from minijax.ir.types import ShapedArray, Zero, typeof
@@ -20,6 +23,7 @@ from minijax.primitives.moving import batched_axes, reduce_sum_p, reduced_aval
 from minijax.primitives.sharding import requested_sharding
 from minijax.primitives.structural import pad, slice_in_dim, squeeze
 from minijax.primitives.zeros import ZeroJvp, add_any, zeros_like_aval
+from minijax.run.array import Array, ArrayLike
 
 
 def lowest(dtype: Any, highest: bool = False) -> Any:
@@ -246,7 +250,7 @@ def _axes(axes: Sequence[int]) -> tuple[int, ...]:
     return tuple(map(operator.index, axes))
 
 
-def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Any:
+def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
     """The sum of the elements along `axes`, which are counted from the front."""
     check_kinds("reduce_sum", NUMBER, typeof(operand))
     requested = requested_sharding("reduce_sum", out_sharding, typeof(operand).ndim - len(axes))
@@ -254,7 +258,7 @@ def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -
 
 
 def _reduction(primitive: Primitive, result: str) -> Callable[[Any, Sequence[int]], Any]:
-    def reduction(operand: Any, axes: Sequence[int]) -> Any:
+    def reduction(operand: ArrayLike, axes: Sequence[int]) -> Array:
         return primitive.bind(operand, axes=_axes(axes))
 
     return named(reduction, primitive.name, f"The {result} along `axes`, which are counted from the front.")
@@ -268,12 +272,12 @@ reduce_or = _reduction(reduce_or_p, "bitwise or of the integers or booleans")
 reduce_xor = _reduction(reduce_xor_p, "bitwise exclusive or of the integers or booleans")
 
 
-def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:
+def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     """The place of the largest element along `axis`, counted from the front; of the first NaN, if any."""
     return _arg(argmax_p, operand, axis, index_dtype)
 
 
-def argmin(operand: Any, axis: int, index_dtype: Any) -> Any:
+def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     """The place of the smallest element along `axis`, counted from the front; of the first NaN, if any."""
     return _arg(argmin_p, operand, axis, index_dtype)
 

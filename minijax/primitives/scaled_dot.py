@@ -1,5 +1,7 @@
 """Products of arrays in narrow numbers, each block of which has a scale."""
 
+from __future__ import annotations
+
 import json
 from typing import Any
 
@@ -7,6 +9,7 @@ import ml_dtypes
 import numpy as np
 
 from minijax.base import cache, dtypes
+from minijax.base.dtypes import DTypeLike
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.primitive import Primitive
 from minijax.ir.trace import trace_to_jaxpr
@@ -15,6 +18,7 @@ from minijax.primitives import moving
 from minijax.primitives.convert import convert
 from minijax.primitives.dot import DotDimensionNumbers, dot_general_p
 from minijax.primitives.elementwise import mul
+from minijax.run.array import Array
 
 _BF16 = np.dtype(ml_dtypes.bfloat16)
 _SCALE = np.dtype(ml_dtypes.float8_e8m0fnu)
@@ -151,13 +155,13 @@ def _repeated(x: Any, axis: int, size: int) -> Any:
 
 
 def scaled_dot(
-    lhs: Any,
-    rhs: Any,
+    lhs: Array,
+    rhs: Array,
     *,
-    lhs_scale: Any = None,
-    rhs_scale: Any = None,
+    lhs_scale: Array | None = None,
+    rhs_scale: Array | None = None,
     dimension_numbers: DotDimensionNumbers | None = None,
-    preferred_element_type: Any = None,
+    preferred_element_type: DTypeLike | None = None,
 ) -> Any:
     """The product of `lhs * lhs_scale` and `rhs * rhs_scale`; without a scale an operand is taken as it is.
 

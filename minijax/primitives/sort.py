@@ -1,5 +1,7 @@
 """Sorting, and the largest k."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +18,7 @@ from minijax.primitives.counting import broadcasted_iota
 from minijax.primitives.dynamic_slice import GatherDimensionNumbers, GatherScatterMode, gather
 from minijax.primitives.elementwise import ORDERED, Compare
 from minijax.primitives.families import check_kinds
+from minijax.run.array import Array, ArrayLike
 
 
 class TotalCompare(Compare):
@@ -192,7 +195,7 @@ fold_as(Folding.EXACT, sort_p)
 top_k_p = TopK()
 
 
-def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
+def sort(operand: Array | Sequence[Array], dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
     """An array, or several by the first `num_keys` of them, in rising order along `dimension`."""
     several = isinstance(operand, (tuple, list))
     operands = tuple(operand) if several else (operand,)
@@ -205,12 +208,12 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
     return tuple(results) if several else results[0]
 
 
-def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = True) -> tuple:
+def sort_key_val(keys: Array, values: ArrayLike, dimension: int = -1, is_stable: bool = True) -> tuple[Array, Array]:
     """`keys` in rising order along `dimension`, and `values` in the same order."""
     return sort((keys, values), dimension, is_stable, num_keys=1)
 
 
-def top_k(operand: Any, k: int, *, axis: int = -1) -> list:
+def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> tuple[Array, Array]:
     """The `k` largest elements along `axis`, in falling order, and their places."""
     axis = dims.canonical_axis(axis, typeof(operand).ndim)
     return top_k_p.bind(operand, k=dims.canonical_dim(k), axis=axis)

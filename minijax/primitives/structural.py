@@ -1,5 +1,7 @@
 """Structural operations: slices, padding, joining and splitting, filled and counted arrays."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from math import prod
@@ -10,13 +12,14 @@ import numpy as np
 
 from minijax.base import dims, dtypes
 from minijax.base.dims import as_index
+from minijax.base.dtypes import DTypeLike
 from minijax.base.errors import ShardingTypeError
 from minijax.base.symbolic import max_dim
 from minijax.ir import state
 from minijax.ir.primitive import Folding, Linear1, Primitive, fold_as, is_linear
 from minijax.ir.types import ShapedArray, Zero, is_value, typeof, value_kinds
 from minijax.partition.explicit import check_divides, common_layout, entries_of, merged_sums, sharding_in_type
-from minijax.partition.shardings import NamedSharding
+from minijax.partition.shardings import NamedSharding, Sharding
 from minijax.primitives import moving
 from minijax.primitives.convert import convert
 from minijax.primitives.device import placed_like
@@ -25,7 +28,7 @@ from minijax.primitives.families import check_same_dtypes, reduced_scalars, scal
 from minijax.primitives.sharding import over_mesh, sharding_of_ct
 from minijax.primitives.zeros import instantiate
 from minijax.run import transfer
-from minijax.run.array import Array
+from minijax.run.array import Array, ArrayLike
 
 _Shape = tuple[int, ...]
 _INT32 = np.dtype(np.int32)
@@ -505,7 +508,7 @@ fold_as(Folding.EXACT, concatenate_p, slice_at_p)
 # ---- slices and padding -----------------------------------------------------------------------------
 
 
-def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
+def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     """Drops the axes `dimensions`; raises ValueError unless they are of size 1."""
     aval = typeof(array)
     axes = tuple(dims.canonical_axis(d, aval.ndim) for d in dimensions)
@@ -522,8 +525,8 @@ def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
 
 
 def slice(
-    operand: Any, start_indices: Sequence[int], limit_indices: Sequence[int], strides: Sequence[int] | None = None
-) -> Any:
+    operand: ArrayLike, start_indices: Sequence[int], limit_indices: Sequence[int], strides: Sequence[int] | None = None
+) -> Array:
     """Wraps XLA's Slice: the elements from starts up to limits, by strides."""
     starts, limits = (tuple(map(dims.canonical_dim, v)) for v in (start_indices, limit_indices))
     steps = None if strides is None else tuple(map(dims.canonical_dim, strides))
@@ -538,7 +541,9 @@ def _size_along(name: str, operand: Any, axis: int) -> tuple[int, int]:
     return axis % len(shape), shape[axis]
 
 
-def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0) -> Any:
+def slice_in_dim(
+    operand: Array | np.ndarray, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0
+) -> Array:
     """A slice along one axis; None and negative numbers as in Python's slices, but nothing is clipped."""
     axis, size = _size_along("slice_in_dim", operand, int(axis))
     start, limit = (
@@ -550,7 +555,7 @@ def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None,
     return slice(operand, starts, limits, tuple(as_index(stride) if i == axis else 1 for i in range(len(shape))))
 
 
-def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Any:
+def index_in_dim(operand: Array | np.ndarray, index: int, axis: int = 0, keepdims: bool = True) -> Array:
     """One slice along an axis. Raises IndexError if `index` is out of bounds."""
     axis, size = _size_along("index_in_dim", operand, int(axis))
     i = dims.canonical_dim(index)
@@ -561,13 +566,13 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
     return out if keepdims else squeeze(out, (axis,))
 
 
-def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]) -> Any:
+def pad(operand: ArrayLike, padding_value: ArrayLike, padding_config: Sequence[tuple[int, int, int]]) -> Array:
     """Wraps XLA's Pad: `padding_config` gives (before, after, between) of each axis; negative: cut off."""
     config = tuple(tuple(map(as_index, edges)) for edges in padding_config)
     return pad_p.bind(operand, padding_value, padding_config=config)
 
 
-def rev(operand: Any, dimensions: Sequence[int]) -> Any:
+def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
     """Wraps XLA's Rev: turns the axes `dimensions` round."""
     return rev_p.bind(operand, dimensions=tuple(map(int, dimensions)))
 
@@ -575,7 +580,7 @@ def rev(operand: Any, dimensions: Sequence[int]) -> Any:
 # ---- joining and splitting --------------------------------------------------------------------------
 
 
-def concatenate(operands: Any, dimension: int) -> Any:
+def concatenate(operands: Array | Sequence[ArrayLike], dimension: int) -> Array:
     """Wraps XLA's Concatenate: arrays one after the other; they must agree in dtype and in the other axes."""
     if isinstance(operands, Array):
         operands = unstack(operands)
@@ -586,7 +591,7 @@ def concatenate(operands: Any, dimension: int) -> Any:
     return concatenate_p.bind(*operands, dimension=int(dimension))
 
 
-def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list:
+def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> Sequence[Array]:
     """Pieces of the given sizes along an axis. Raises ValueError unless the sizes add up."""
     aval = typeof(operand)
     axis, sizes = dims.canonical_axis(axis, aval.ndim), dims.canonical_shape(sizes)
@@ -599,7 +604,7 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list:
     return split_p.bind(operand, sizes=sizes, axis=axis)
 
 
-def stack(operands: Sequence, axis: int = 0) -> Any:
+def stack(operands: Sequence, axis: int = 0) -> Array:
     """Arrays of one shape and dtype, side by side along a new axis."""
     if isinstance(operands, Array):
         operands = unstack(operands)
@@ -608,12 +613,12 @@ def stack(operands: Sequence, axis: int = 0) -> Any:
     return stack_p.bind(*operands, axis=dims.canonical_axis(axis, typeof(operands[0]).ndim + 1))
 
 
-def unstack(x: Any, axis: int = 0) -> tuple:
+def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
     """The slices along an axis, without it."""
     return tuple(unstack_p.bind(x, axis=dims.canonical_axis(axis, typeof(x).ndim)))
 
 
-def tile(operand: Any, reps: Sequence[int]) -> Any:
+def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
     """Copies of `operand` side by side, `reps[i]` along axis i."""
     return tile_p.bind(operand, reps=dims.canonical_shape(reps))
 
@@ -621,7 +626,7 @@ def tile(operand: Any, reps: Sequence[int]) -> Any:
 # ---- broadcasting and collapsing --------------------------------------------------------------------
 
 
-def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -> Any:
+def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: Any = None) -> Array:
     """Puts axes of the given sizes in front."""
     if not sizes and isinstance(operand, Array):
         return operand
@@ -630,7 +635,7 @@ def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -
     return moving.broadcast_in_dim(operand, shape, tuple(range(len(sizes), len(shape))), out_sharding=out_sharding)
 
 
-def broadcast_to_rank(x: Any, rank: int) -> Any:
+def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
     """Puts axes of size 1 in front, up to `rank`."""
     return moving.expand_dims(x, tuple(range(rank - typeof(x).ndim)))
 
@@ -648,7 +653,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> _Shape:
     return tuple(column.pop() for column in sizes)
 
 
-def broadcast_like(arr: Any, like_arr: Any) -> Any:
+def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
     """`arr` broadcast, as NumPy does, to the shape of `like_arr`. Raises ValueError where it does not fit."""
     have, shape = typeof(arr).shape, typeof(like_arr).shape
     if len(have) > len(shape):
@@ -668,7 +673,7 @@ def shape_as_value(shape: Sequence[int]) -> Any:
     return np.array([index(n) for n in shape], np.int32) if len(shape) else moving.full((0,), np.int32(0))
 
 
-def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Any:
+def collapse(operand: Array, start_dimension: int, stop_dimension: int | None = None) -> Array:
     """Makes one axis of the axes from start up to stop. Raises ValueError if they are in the wrong order."""
     shape = typeof(operand).shape
     start, stop, _ = _builtin_slice(start_dimension, stop_dimension).indices(len(shape))
@@ -682,7 +687,9 @@ _builtin_slice = type(np.s_[:])
 # ---- filled arrays ----------------------------------------------------------------------------------
 
 
-def full(shape: Sequence[int], fill_value: Any, dtype: Any = None, *, sharding: Any = None) -> Any:
+def full(
+    shape: Sequence[int], fill_value: ArrayLike, dtype: DTypeLike | None = None, *, sharding: Sharding | None = None
+) -> Array:
     """An array of one scalar value. Raises TypeError for a value that is no scalar."""
     aval = typeof(fill_value)
     if aval.shape:
@@ -745,8 +752,12 @@ def _filled(shape: Any, value: Any, dtype: Any, like: ShapedArray, sharding: Any
 
 
 def full_like(
-    x: Any, fill_value: Any, dtype: Any = None, shape: Sequence[int] | None = None, sharding: Any = None
-) -> Any:
+    x: Any,
+    fill_value: ArrayLike,
+    dtype: DTypeLike | None = None,
+    shape: Sequence[int] | None = None,
+    sharding: Sharding | None = None,
+) -> Array:
     """An array of one value, of the shape, dtype and weak type of `x` unless told otherwise."""
     aval = typeof_like(x)
     if typeof(fill_value).shape:

@@ -1,5 +1,7 @@
 """Zeros, and the sum of tangents: what differentiation needs of arithmetic."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -15,9 +17,10 @@ from minijax.partition.shardings import unsharded
 from minijax.primitives import moving
 from minijax.primitives.sharding import resharded_as
 from minijax.primitives.varying import cast_to
+from minijax.run.array import Array, ArrayLike
 
 
-def zeros_like_aval(aval: ShapedArray) -> Any:
+def zeros_like_aval(aval: ShapedArray) -> Array:
     """An array of zeros of the type `aval`, or the zero of a user's type."""
     if aval.is_high:
         return aval.vspace_zero()
@@ -105,7 +108,7 @@ add_any_p = AddAny()
 fold_as(Folding.PLAIN, add_any_p)
 
 
-def add_any(x: Any, y: Any) -> Any:
+def add_any(x: ArrayLike, y: ArrayLike) -> Array:
     """The sum of two tangents or cotangents; users' dtypes say what it is."""
     aval = typeof(x)
     if aval.is_high:

@@ -1,5 +1,7 @@
 """Draws from what there is: permutations, samples, categories."""
 
+from __future__ import annotations
+
 from math import ceil, log, prod
 from typing import Any
 
@@ -26,7 +28,7 @@ from minijax.random.samplers import (
     takes_out_sharding,
     uniform,
 )
-from minijax.run.array import Array
+from minijax.run.array import Array, ArrayLike, Shape, ShardingLike
 
 
 def _check_array(name: str, x: Any) -> None:
@@ -39,7 +41,14 @@ def _numbers_below(size: int) -> Array:
 
 
 @takes_out_sharding
-def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, out_sharding: Any = None) -> Array:
+def permutation(
+    key: ArrayLike,
+    x: int | ArrayLike,
+    axis: int = 0,
+    independent: bool = False,
+    *,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """The slices of `x` along an axis (or the numbers below the integer `x`) in random order.
 
     With `independent` each vector along the axis gets an order of its own.
@@ -75,7 +84,13 @@ def _shuffle(key, x, axis):
 
 
 def choice(
-    key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = None, axis: int = 0, mode: str | None = None
+    key: ArrayLike,
+    a: int | ArrayLike,
+    shape: Shape = (),
+    replace: bool = True,
+    p: ArrayLike | None = None,
+    axis: int = 0,
+    mode: str | None = None,
 ) -> Array:
     """Elements of `a` along an axis (or numbers below the integer `a`), with probabilities `p` if given."""
     key, _ = single_key("choice", key)
@@ -128,8 +143,8 @@ def _indices(key: Array, inputs: int, shape: tuple, replace: bool, p: Any, mode:
 
 
 @takes_out_sharding
-def categorical(key: Any, logits: Any, axis: int = -1, shape: Any = None, replace: bool = True,
-                mode: str | None = None, *, out_sharding: Any = None) -> Array:  # fmt: skip
+def categorical(key: ArrayLike, logits: ArrayLike, axis: int = -1, shape: Shape | None = None, replace: bool = True,
+                mode: str | None = None, *, out_sharding: ShardingLike | None = None) -> Array:  # fmt: skip
     """Categories whose logarithmic probabilities lie along an axis of `logits`, up to a constant."""
     key = checked_key("categorical", key)
     logits = unwrapped(logits)

@@ -1,11 +1,14 @@
 """Draws from continuous distributions that are made of uniform and normal ones."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np
 
 import minijax.numpy as jnp
 from minijax.base import dtypes
+from minijax.base.dtypes import DTypeLike
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.primitives import elementwise as ops
@@ -24,7 +27,7 @@ from minijax.random.samplers import (
     takes_out_sharding,
     uniform,
 )
-from minijax.run.array import Array
+from minijax.run.array import Array, ArrayLike, Shape, ShardingLike
 
 _STATIC = ("shape", "dtype")
 
@@ -54,8 +57,8 @@ _ONE = np.float32(1.0)
 
 
 @takes_out_sharding
-def lognormal(key: Any, sigma: Any = _ONE, shape: Any = None, dtype: Any = None, *,
-              out_sharding: Any = None) -> Array:  # fmt: skip
+def lognormal(key: ArrayLike, sigma: ArrayLike = _ONE, shape: Shape | None = None, dtype: DTypeLike | None = None, *,
+              out_sharding: ShardingLike | None = None) -> Array:  # fmt: skip
     """exp(sigma * z) of normal numbers z; without `shape` one for each sigma."""
     key = checked_key("lognormal", key)
     dtype = float_dtype("lognormal", dtype)
@@ -70,7 +73,14 @@ def _lognormal(key, sigma, shape, dtype):
 
 
 @takes_out_sharding
-def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def rayleigh(
+    key: ArrayLike,
+    scale: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """Numbers of the Rayleigh distribution; without `shape` one for each scale."""
     key = checked_key("rayleigh", key)
     dtype = float_dtype("rayleigh", dtype)
@@ -87,7 +97,14 @@ def _rayleigh(key, scale, shape, dtype):
 
 
 @takes_out_sharding
-def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def pareto(
+    key: ArrayLike,
+    b: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """Numbers of the Pareto distribution of exponent `b`; without `shape` one for each exponent."""
     key = checked_key("pareto", key)
     return _pareto(key, b, optional_shape(shape), float_dtype("pareto", dtype))
@@ -100,7 +117,9 @@ def _pareto(key, b, shape, dtype):
     return ops.exp(exponential(key, shape, dtype) / _ranked(b, len(shape)))
 
 
-def weibull_min(key: Any, scale: Any, concentration: Any, shape: Any = (), dtype: Any = None) -> Array:
+def weibull_min(
+    key: ArrayLike, scale: ArrayLike, concentration: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None
+) -> Array:
     """Numbers of the Weibull distribution."""
     key = checked_key("weibull_min", key)
     return _weibull_min(key, scale, concentration, drawn_shape(shape), float_dtype("weibull_min", dtype))
@@ -113,7 +132,9 @@ def _weibull_min(key, scale, concentration, shape, dtype):
 
 
 @takes_out_sharding
-def maxwell(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def maxwell(
+    key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: ShardingLike | None = None
+) -> Array:
     """Numbers of the one-sided Maxwell distribution: lengths of normal vectors in space."""
     key = checked_key("maxwell", key)
     return _maxwell(key, drawn_shape(shape), float_dtype("maxwell", dtype))
@@ -124,7 +145,9 @@ def _maxwell(key, shape, dtype):
     return jnp.linalg.norm(normal(key, (*shape, 3), dtype), axis=-1)
 
 
-def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Any = (), dtype: Any = None) -> Array:
+def double_sided_maxwell(
+    key: ArrayLike, loc: ArrayLike, scale: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None
+) -> Array:
     """Numbers of the two-sided Maxwell distribution.
 
     Their shape is `shape`, or that of the parameters, and once more that of the parameters, as in jax.
@@ -149,8 +172,16 @@ def _cast(x: Any, dtype: np.dtype) -> Any:
 
 
 @takes_out_sharding
-def triangular(key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dtype: Any = None, *,
-               out_sharding: Any = None) -> Array:  # fmt: skip
+def triangular(
+    key: ArrayLike,
+    left: ArrayLike,
+    mode: ArrayLike,
+    right: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """Numbers between `left` and `right`, most of them near `mode`; without `shape` one for each of these."""
     key = checked_key("triangular", key)
     return _triangular(key, left, mode, right, optional_shape(shape), float_dtype("triangular", dtype))
@@ -168,7 +199,14 @@ def _triangular(key, left, mode, right, shape, dtype):
 
 
 @takes_out_sharding
-def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def wald(
+    key: ArrayLike,
+    mean: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """Numbers of the Wald distribution of scale 1, by Michael, Schucany & Haas; without `shape` one for each mean."""
     key = checked_key("wald", key)
     return _wald(key, mean, optional_shape(shape), float_dtype("wald", dtype))

@@ -3,6 +3,8 @@
 W. Hörmann's transformed rejection (1993) draws large ones: PTRS for Poisson numbers, BTRS for binomial ones.
 """
 
+from __future__ import annotations
+
 import math
 from typing import Any
 
@@ -10,6 +12,7 @@ import numpy as np
 
 import minijax.numpy as jnp
 from minijax.base import dtypes
+from minijax.base.dtypes import DTypeLike
 from minijax.composed.cumulative import cumsum
 from minijax.dispatch.jitted import jitted
 from minijax.higher.scan import scan
@@ -31,7 +34,7 @@ from minijax.random.samplers import (
     takes_out_sharding,
     uniform,
 )
-from minijax.run.array import Array
+from minijax.run.array import Array, ArrayLike, Shape, ShardingLike
 
 
 def _full(shape: tuple[int, ...], value: Any, dtype: Any) -> Any:
@@ -47,7 +50,14 @@ def _goes_on(i: Any, most: Any) -> Any:
 
 
 @takes_out_sharding
-def poisson(key: Any, lam: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def poisson(
+    key: ArrayLike,
+    lam: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """Poisson numbers of mean `lam`, integers; -1 where that is NaN.
 
     Raises NotImplementedError for keys of another implementation than threefry2x32.
@@ -129,7 +139,9 @@ def _poisson_rejection(key, lam, shape, dtype, most):
 # ---- binomial numbers --------------------------------------------------------------------------------
 
 
-def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> Array:
+def binomial(
+    key: Array, n: ArrayLike, p: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None
+) -> Array:
     """How many of `n` trials of probability `p` succeed, as floats; NaN where either is no number of its kind."""
     key = checked_key("binomial", key)
     check_arraylike("binomial", n, p)
@@ -243,7 +255,15 @@ def _by_rejection(key, count, probability, shape, dtype, most):
     return while_loop(goes_on, attempt, state)[1]
 
 
-def multinomial(key: Any, n: Any, p: Any, *, shape: Any = None, dtype: Any = None, unroll: int | bool = 1) -> Array:
+def multinomial(
+    key: Array,
+    n: ArrayLike,
+    p: ArrayLike,
+    *,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    unroll: int | bool = 1,
+) -> Array:
     """How often each of the outcomes along p's last axis comes in `n` trials; `unroll` is that of the scan over them.
 
     `shape`, if given, holds the outcomes as its last axis; probabilities count in relation to their sum.

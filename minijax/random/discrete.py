@@ -1,20 +1,28 @@
 """Draws from distributions over integers."""
 
-from typing import Any
+from __future__ import annotations
 
 import numpy as np
 
 import minijax.numpy as jnp
 from minijax.base import dtypes
+from minijax.base.dtypes import DTypeLike
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.primitives import elementwise as ops
 from minijax.random.samplers import check_shape, checked_key, drawn_shape, takes_out_sharding, uniform
-from minijax.run.array import Array
+from minijax.run.array import Array, ArrayLike, Shape, ShardingLike
 
 
 @takes_out_sharding
-def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def geometric(
+    key: ArrayLike,
+    p: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """The number of trials until the first success of probability `p`; without `shape` one for each probability.
 
     Raises ValueError for a dtype that is no integer.

@@ -1,5 +1,7 @@
 """Draws from the gamma distribution (Marsaglia and Tsang 2000) and from those that are made of it."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from math import prod
 from typing import Any
@@ -9,6 +11,7 @@ import numpy as np
 import minijax.numpy as jnp
 from minijax.api.vmap import vmap
 from minijax.base import dtypes
+from minijax.base.dtypes import DTypeLike
 from minijax.composed.random import KeyOperation, random_split_p, random_wrap_p
 from minijax.composed.special import random_gamma_grad
 from minijax.dispatch.jitted import jitted
@@ -33,7 +36,7 @@ from minijax.random.samplers import (
     takes_out_sharding,
     uniform,
 )
-from minijax.run.array import Array
+from minijax.run.array import Array, ArrayLike, Shape, ShardingLike
 
 _STATIC = ("shape", "dtype")
 
@@ -139,14 +142,28 @@ random_gamma_p = RandomGamma()
 
 
 @takes_out_sharding
-def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def gamma(
+    key: ArrayLike,
+    a: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """Gamma numbers of shape parameter `a` and scale 1; differentiable by `a` (Figurnov et al. 2018)."""
     key = checked_key("gamma", key)
     return _gamma(key, a, optional_shape(shape), float_dtype("gamma", dtype), False)
 
 
 @takes_out_sharding
-def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def loggamma(
+    key: ArrayLike,
+    a: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """Logarithms of gamma numbers, which do not vanish where the numbers for a small `a` do."""
     key = checked_key("loggamma", key)
     return _gamma(key, a, optional_shape(shape), float_dtype("gamma", dtype), True)
@@ -162,7 +179,15 @@ def _gamma(key, a, shape, dtype, log_space):
 
 
 @takes_out_sharding
-def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def beta(
+    key: ArrayLike,
+    a: ArrayLike,
+    b: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """Numbers of the beta distribution."""
     key = checked_key("beta", key)
     dtype = float_dtype("beta", dtype)
@@ -183,7 +208,14 @@ def _beta(key, a, b, shape, dtype):
 
 
 @takes_out_sharding
-def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def dirichlet(
+    key: ArrayLike,
+    alpha: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """Vectors of the Dirichlet distribution: `shape` is that in front of alpha's last axis."""
     key = checked_key("dirichlet", key)
     return _dirichlet(key, alpha, optional_shape(shape), float_dtype("dirichlet", dtype))
@@ -206,7 +238,14 @@ def _dirichlet(key, alpha, shape, dtype):
 
 
 @takes_out_sharding
-def chisquare(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def chisquare(
+    key: ArrayLike,
+    df: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """Chi-square numbers of `df` degrees of freedom."""
     key = checked_key("chisquare", key)
     dtype = float_dtype("chisquare", dtype)
@@ -224,7 +263,14 @@ def _chisquare(key, df, shape, dtype):
 
 
 @takes_out_sharding
-def t(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def t(
+    key: ArrayLike,
+    df: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """Student's t numbers of `df` degrees of freedom."""
     key = checked_key("t", key)
     dtype = float_dtype("t", dtype)
@@ -244,7 +290,15 @@ def _t(key, df, shape, dtype):
 
 
 @takes_out_sharding
-def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def f(
+    key: ArrayLike,
+    dfnum: ArrayLike,
+    dfden: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """Numbers of the F distribution: quotients of means of `dfnum` and `dfden` squares of normal numbers."""
     key = checked_key("f", key)
     dtype = float_dtype("f", dtype)
@@ -262,7 +316,14 @@ def _f(key, dfnum, dfden, shape, dtype):
 
 
 @takes_out_sharding
-def generalized_normal(key: Any, p: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def generalized_normal(
+    key: ArrayLike,
+    p: float,
+    shape: Shape = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """Numbers of a density that falls as exp(-|x|**p)."""
     key = checked_key("generalized_normal", key)
     return _generalized_normal(key, p, drawn_shape(shape), float_dtype("generalized_normal", dtype))
@@ -277,7 +338,15 @@ def _generalized_normal(key, p, shape, dtype):
 
 
 @takes_out_sharding
-def ball(key: Any, d: int, p: Any = 2, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def ball(
+    key: ArrayLike,
+    d: int,
+    p: float = 2,
+    shape: Shape = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """Points of the unit ball of the p-norm in `d` dimensions, which come last (Barthe et al. 2005)."""
     key = checked_key("ball", key)
     return _ball(key, d, p, drawn_shape(shape), float_dtype("ball", dtype))

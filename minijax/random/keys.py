@@ -1,5 +1,7 @@
 """Making, splitting and taking apart random keys, typed ones and raw ones of the older kind."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -23,7 +25,7 @@ from minijax.ir.types import is_value, typeof
 from minijax.primitives.convert import convert
 from minijax.primitives.elementwise import add
 from minijax.primitives.families import scalar_like
-from minijax.run.array import Array
+from minijax.run.array import Array, ArrayLike
 
 
 @dataclass(frozen=True, repr=False, slots=True)
@@ -100,7 +102,7 @@ def _seeded(name: str, seed: Any, impl: PRNGImpl) -> Any:
     return random_seed(seed, impl)
 
 
-def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Array:
+def key(seed: int | ArrayLike, *, impl: Any = None, dtype: Any = None) -> Array:
     """A typed key made from an integer; `impl` or `dtype` says of which generator.
 
     Raises TypeError unless the seed is a scalar integer.
@@ -114,7 +116,7 @@ def _impl_of(name: str, impl: Any, dtype: Any) -> PRNGImpl:
     return resolve_impl(impl if dtype is None else dtype)
 
 
-def PRNGKey(seed: Any, *, impl: Any = None) -> Array:
+def PRNGKey(seed: int | ArrayLike, *, impl: Any = None) -> Array:
     """A raw key of uint32 words made from an integer; a typed one if `jax_enable_custom_prng` is set."""
     typed = _seeded("PRNGKey", seed, resolve_impl(impl))
     return typed if config.enable_custom_prng.value else random_unwrap_p.bind(typed)
@@ -125,7 +127,7 @@ def key_dtype(impl_spec: Any = None) -> dtypes.KeyType:
     return dtypes.KeyType(resolve_impl(impl_spec))
 
 
-def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -> Array:
+def wrap_key_data(key_bits_array: Array, *, impl: Any = None, dtype: Any = None) -> Array:
     """The typed keys whose words these are. Raises TypeError if they have the wrong dtype or shape."""
     impl = _impl_of("wrap_key_data", impl, dtype)
     check_words(key_bits_array, impl)
@@ -175,14 +177,14 @@ def _like(keys: Array, raw: bool) -> Array:
 # ---- keys from keys ---------------------------------------------------------------------------------
 
 
-def split(key: Any, num: int | tuple[int, ...] = 2) -> Array:
+def split(key: ArrayLike, num: int | tuple[int, ...] = 2) -> Array:
     """An array of `num` new keys (an int, or a shape) made from one key."""
     key, raw = single_key("split", key)
     shape = dims.canonical_shape(num if isinstance(num, tuple | list) else (num,))
     return _like(random_split_p.bind(key, shape=shape), raw)
 
 
-def fold_in(key: Any, data: Any) -> Array:
+def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
     """A new key made from a key and an integer of 32 bits."""
     key, raw = single_key("fold_in", key)
     if isinstance(data, bool | int | float | np.generic):
@@ -195,12 +197,12 @@ def fold_in(key: Any, data: Any) -> Array:
     return _like(random_fold_in_p.bind(key, convert(data, UINT32)), raw)
 
 
-def key_data(keys: Any) -> Array:
+def key_data(keys: ArrayLike) -> Array:
     """The uint32 words of keys."""
     return random_unwrap_p.bind(as_keys(keys)[0])
 
 
-def key_impl(keys: Any) -> str | PRNGSpec:
+def key_impl(keys: ArrayLike) -> str | PRNGSpec:
     """The generator of keys, by its name if that is known to all."""
     impl = typeof(as_keys(keys)[0]).dtype._impl
     return impl.name if NAMED_IMPLS.get(impl.name) == impl else PRNGSpec(impl)

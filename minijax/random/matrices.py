@@ -1,31 +1,32 @@
 """Draws that need linear algebra: correlated normal numbers, and orthogonal matrices."""
 
-from typing import Any
+from __future__ import annotations
 
 import numpy as np
 
 import minijax.numpy as jnp
+from minijax.base.dtypes import DTypeLike
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.primitives import elementwise as ops
 from minijax.primitives.promote import promote_dtypes_inexact
 from minijax.primitives.structural import broadcast_shapes, broadcast_to_rank
 from minijax.random.samplers import check_shape, checked_key, drawn_shape, float_dtype, normal, takes_out_sharding
-from minijax.run.array import Array
+from minijax.run.array import Array, ArrayLike, Shape, ShardingLike
 
 _METHODS = ("cholesky", "eigh", "svd")
 
 
 @takes_out_sharding
 def multivariate_normal(
-    key: Any,
-    mean: Any,
-    cov: Any,
-    shape: Any = None,
-    dtype: Any = None,
+    key: ArrayLike,
+    mean: ArrayLike,
+    cov: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
     method: str = "cholesky",
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Normal vectors of mean (..., n) and covariance (..., n, n), whose leading axes broadcast to `shape`.
 
@@ -70,7 +71,13 @@ def _multivariate_normal(key, mean, cov, shape, dtype, method):
 
 @takes_out_sharding
 def orthogonal(
-    key: Any, n: int, shape: Any = (), dtype: Any = None, m: int | None = None, *, out_sharding: Any = None
+    key: ArrayLike,
+    n: int,
+    shape: Shape = (),
+    dtype: DTypeLike | None = None,
+    m: int | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Matrices of n rows and `m` (n unless told) columns, of which the fewer are orthonormal, for each of `shape`.
 

@@ -1,5 +1,7 @@
 """Draws from distributions over numbers."""
 
+from __future__ import annotations
+
 import functools
 import inspect
 from collections.abc import Callable
@@ -9,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import config, dims, dtypes
+from minijax.base.dtypes import DTypeLike
 from minijax.base.util import named
 from minijax.composed.random import random_bits_p, random_split_p
 from minijax.composed.selecting import where
@@ -19,7 +22,7 @@ from minijax.primitives import elementwise as ops, moving, sharding, structural
 from minijax.primitives.convert import bitcast_convert_type, convert, convert_element_type, stop_gradient
 from minijax.primitives.families import scalar_like
 from minijax.random.keys import single_key
-from minijax.run.array import Array
+from minijax.run.array import Array, ArrayLike, Shape, ShardingLike
 
 _Shape = tuple[int, ...]
 
@@ -103,7 +106,9 @@ def _ranked(x: Any, ndim: int) -> Any:
 
 
 @takes_out_sharding
-def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def bits(
+    key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: ShardingLike | None = None
+) -> Array:
     """Uniform random bits, as unsigned integers. Raises ValueError for another dtype."""
     key = checked_key("bits", key)
     asked = dtypes.default_uint_dtype() if dtype is None else dtype
@@ -115,7 +120,13 @@ def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = No
 
 @takes_out_sharding
 def uniform(
-    key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0, *, out_sharding: Any = None
+    key: ArrayLike,
+    shape: Shape = (),
+    dtype: DTypeLike | None = None,
+    minval: ArrayLike = 0.0,
+    maxval: ArrayLike = 1.0,
+    *,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Numbers spread evenly over [minval, maxval)."""
     key = checked_key("uniform", key)
@@ -139,7 +150,15 @@ def _uniform(key, shape, dtype, minval, maxval):
 
 
 @takes_out_sharding
-def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def randint(
+    key: ArrayLike,
+    shape: Shape,
+    minval: ArrayLike,
+    maxval: ArrayLike,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """Integers spread evenly over [minval, maxval). Raises TypeError for a dtype that is no integer."""
     key = checked_key("randint", key)
     shape = drawn_shape(shape)
@@ -192,7 +211,14 @@ def _randint(key, shape, minval, maxval, dtype):
 
 
 @takes_out_sharding
-def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, out_sharding: Any = None) -> Array:
+def bernoulli(
+    key: ArrayLike,
+    p: ArrayLike = 0.5,
+    shape: Shape | None = None,
+    mode: str = "low",
+    *,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """True with probability `p`; mode "high" tells small probabilities apart.
 
     Raises TypeError unless `p` is floating, ValueError for another mode.
@@ -222,7 +248,9 @@ def _bernoulli(key, p, shape, mode):
 
 
 @takes_out_sharding
-def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def rademacher(
+    key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: ShardingLike | None = None
+) -> Array:
     """1 or -1, each with probability one half."""
     key = checked_key("rademacher", key)
     dtype = dtypes.requested_dtype(dtype, "rademacher", int)
@@ -239,7 +267,9 @@ def _rademacher(key, shape, dtype):
 
 
 @takes_out_sharding
-def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def normal(
+    key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: ShardingLike | None = None
+) -> Array:
     """Numbers of the standard normal distribution; complex ones have unit variance in all."""
     key = checked_key("normal", key)
     return _normal(key, drawn_shape(shape), float_dtype("normal", dtype, np.inexact, "float or complex"))
@@ -266,7 +296,13 @@ def _normal_real(key, shape, dtype):
 
 @takes_out_sharding
 def truncated_normal(
-    key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+    key: ArrayLike,
+    lower: ArrayLike,
+    upper: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Numbers of the standard normal distribution, of those between `lower` and `upper`."""
     key = checked_key("truncated_normal", key)
@@ -294,7 +330,9 @@ def _parameterless(sample: Callable) -> Callable:
     name = sample.__name__
     jitted_sample = jitted(f"_{name}", static=("shape", "dtype"))(sample)
 
-    def draw(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+    def draw(
+        key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: ShardingLike | None = None
+    ) -> Array:
         key = checked_key(name, key)
         return jitted_sample(key, drawn_shape(shape), float_dtype(name, dtype))
 
@@ -308,7 +346,14 @@ def exponential(key, shape, dtype):
 
 
 @takes_out_sharding
-def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None, *, out_sharding: Any = None) -> Array:
+def gumbel(
+    key: ArrayLike,
+    shape: Shape = (),
+    dtype: DTypeLike | None = None,
+    mode: str | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """Numbers of the Gumbel distribution; mode "high" reaches further into its tail, "highest" further yet.
 
     Raises ValueError for another mode than these and "low".

@@ -4,7 +4,7 @@ import copy
 import sys
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 from jaxlib import _jax
@@ -17,10 +17,15 @@ from minijax.ir import types
 from minijax.ir.types import AbstractValue, ShapedArray
 from minijax.partition.explicit import sharding_in_type
 from minijax.partition.layouts import Format, shown
-from minijax.partition.meshes import AbstractMesh
-from minijax.partition.shardings import NamedSharding
+from minijax.partition.meshes import AbstractMesh, PartitionSpec
+from minijax.partition.shardings import NamedSharding, Sharding
 from minijax.run import buffers, client, dlpack, host, host_calls, strings
 from minijax.run.token import Token
+
+if TYPE_CHECKING:
+    from minijax.run.array_methods import ArrayMethods
+else:
+    ArrayMethods = object
 
 collect_garbage = _jax.collect_garbage  # jaxlib keeps a traceback of each launch until it is called
 
@@ -134,7 +139,7 @@ def register_array_like(cls: type, test: Callable[[Any], bool] | bool = True) ->
     _array_like.clear()
 
 
-class Array(metaclass=ArrayMeta):
+class Array(ArrayMethods, metaclass=ArrayMeta):
     """An array, or a tracer that stands for one; `isinstance(x, Array)` holds for both."""
 
     __slots__ = ("__weakref__",)
@@ -147,16 +152,31 @@ class Array(metaclass=ArrayMeta):
         warnings.warn(text, DeprecationWarning, stacklevel=2)
         return self.dtype
 
+    def addressable_data(self, index: int) -> "Array":
+        """The part on one device of this process."""
+        raise _lacking(self, "addressable_data")
+
+    def copy_to_host_async(self):
+        """Starts to copy the value to the host."""
+        raise _lacking(self, "copy_to_host_async")
+
+    def item(self, *args: int) -> Any:
+        """The value of an array of one element, as a Python number."""
+        raise _lacking(self, "item")
+
 
 def _declare(name: str, text: str) -> None:
-    """Gives `Array` an attribute that its kinds have, each in its own way."""
+    """Gives `Array` a property that its kinds have, each in its own way."""
 
-    def declared(self, *args: Any, **kwargs: Any) -> Any:
-        raise NotImplementedError(f"{type(self).__name__} must have {name.rstrip('()')}")
+    def declared(self) -> Any:
+        raise _lacking(self, name)
 
-    declared.__name__ = name.rstrip("()")
-    declared.__doc__ = text
-    setattr(Array, declared.__name__, declared if name.endswith("()") else property(declared))
+    declared.__name__, declared.__doc__ = name, text
+    setattr(Array, name, property(declared))
+
+
+def _lacking(x: Array, name: str) -> NotImplementedError:
+    return NotImplementedError(f"{type(x).__name__} must have {name}")
 
 
 for _line in """
@@ -173,9 +193,6 @@ is_fully_addressable: Whether this process can read all of the array.
 is_fully_replicated: Whether each device holds all of the array.
 addressable_shards: The parts on devices of this process.
 global_shards: The parts on all devices.
-addressable_data(): The part on one device of this process.
-copy_to_host_async(): Starts to copy the value to the host.
-item(): The value of an array of one element, as a Python number.
 """.strip().splitlines():
     _declare(*_line.split(": "))
 
@@ -187,6 +204,11 @@ def install_operators(table: dict[str, Any]) -> None:
 
 
 ArrayLike = Array | np.ndarray | np.bool_ | np.number | bool | int | float | complex
+DeviceLike = client.Device | Sharding
+ShardingLike = NamedSharding | PartitionSpec
+Axis = int | Sequence[int] | None
+DimSize = int | Any  # which may be symbolic
+Shape = Sequence[DimSize]
 
 
 class Shard(NamedTuple):

@@ -5,7 +5,7 @@ import os
 import threading
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jaxlib import _hlo, _jax, utils, xla_client as xc
 
@@ -15,7 +15,11 @@ from minijax.base.mask import Mask
 from minijax.partition.shardings import GSPMDSharding, Sharding, SingleDeviceSharding
 from minijax.run import distributed, plugins
 
-Device, DeviceList = xc.Device, _jax.DeviceList
+if TYPE_CHECKING:
+    from minijax.run.device import Device
+else:
+    Device = xc.Device
+DeviceList = _jax.DeviceList
 ifrt_proxy = defer("jaxlib._ifrt_proxy")
 
 # ---- backends ---------------------------------------------------------------------------------------

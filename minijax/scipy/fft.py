@@ -1,5 +1,7 @@
 """Discrete cosine transforms of the second type, and their inverses."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,6 +15,7 @@ from minijax.numpy import fft
 from minijax.primitives import elementwise as lax, structural
 from minijax.primitives.convert import convert_element_type
 from minijax.primitives.promote import promote_args_inexact
+from minijax.run.array import Array
 
 
 def _check(name: str, type: int, norm: str | None) -> None:
@@ -79,13 +82,13 @@ def _idct(x: Any, axis: int, norm: str | None) -> Any:
     return result.at[(*before, slice(1, None, 2))].set(odd)
 
 
-def dct(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+def dct(x: Array, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """As `scipy.fft.dct`; raises NotImplementedError for other types than 2."""
     _check("dct", type, norm)
     return _in_parts(_dct, x, n, axis, norm)
 
 
-def idct(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+def idct(x: Array, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """As `scipy.fft.idct`; raises NotImplementedError for other types than 2."""
     _check("idct", type, norm)
     return _in_parts(_idct, x, n, axis, norm)
@@ -108,16 +111,16 @@ def _over_axes(transform: Callable, x: Any, s: Any, axes: Any, norm: str | None)
 
 
 def dctn(
-    x: Any, type: int = 2, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
-) -> Any:
+    x: Array, type: int = 2, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
+) -> Array:
     """As `scipy.fft.dctn`; raises NotImplementedError for other types than 2."""
     _check("dctn", type, norm)
     return _over_axes(_dct, x, s, axes, norm)
 
 
 def idctn(
-    x: Any, type: int = 2, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
-) -> Any:
+    x: Array, type: int = 2, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
+) -> Array:
     """As `scipy.fft.idctn`; raises NotImplementedError for other types than 2."""
     _check("idctn", type, norm)
     return _over_axes(_idct, x, s, axes, norm)

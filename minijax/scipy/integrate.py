@@ -1,12 +1,13 @@
 """Integrals of samples."""
 
-from typing import Any
+from __future__ import annotations
 
 import minijax.numpy as jnp
 from minijax.dispatch.jitted import jitted
+from minijax.run.array import Array, ArrayLike
 
 
 @jitted(static=("axis",))
-def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1) -> Array:
     """As `scipy.integrate.trapezoid`."""
     return jnp.trapezoid(y, x, dx, axis)

@@ -1,5 +1,7 @@
 """Arrays at places between their elements."""
 
+from __future__ import annotations
+
 import functools
 import itertools
 import operator
@@ -12,6 +14,7 @@ import minijax.numpy as jnp
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.primitives import elementwise as lax
+from minijax.run.array import ArrayLike
 
 
 def _mirror(index: Any, size: int) -> Any:
@@ -81,7 +84,9 @@ def _map_coordinates(input: Any, coordinates: Sequence[Any], order: int, mode: s
     return (_rounded(result) if jnp.issubdtype(input.dtype, np.integer) else result).astype(input.dtype)
 
 
-def map_coordinates(input: Any, coordinates: Sequence[Any], order: int, mode: str = "constant", cval: Any = 0.0) -> Any:
+def map_coordinates(
+    input: ArrayLike, coordinates: Sequence[Any], order: int, mode: str = "constant", cval: ArrayLike = 0.0
+) -> Any:
     """As `scipy.ndimage.map_coordinates` of order 0, the nearest element, or 1, linear in each dimension.
 
     Raises NotImplementedError for other orders and modes, ValueError unless there is an array of

@@ -12,6 +12,7 @@ from minijax.base import dtypes
 from minijax.hlo import spell
 from minijax.hlo.emitter import Emitter
 from minijax.ir.types import ShapedArray, token_type
+from minijax.run import jaxlib_versions
 
 F, INT, B = np.dtype("float32"), np.dtype("int32"), np.dtype("bool")
 
@@ -73,7 +74,7 @@ def run():
             _jax.batched_device_put(Aval(x), sharding, [x], [device], enable_x64=True) for x in map(np.asarray, arrays)
         ]
         real = [spell.physical(a) for a in outs]
-        handlers = [_jax.array_result_handler(a, sharding, committed=False, _skip_checks=True) for a in real]
+        handlers = [jaxlib_versions.result_handler(a, sharding, committed=False) for a in real]
         results = program.execute_sharded(put).consume_with_handlers(handlers)
         return [np.asarray(r) for r in results]
 

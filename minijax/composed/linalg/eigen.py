@@ -1,5 +1,7 @@
 """Eigenvalues, and the forms of matrices on the way to them: Hessenberg, Schur, tridiagonal."""
 
+from __future__ import annotations
+
 import enum
 import math
 import warnings
@@ -49,6 +51,7 @@ from minijax.primitives.families import emit
 from minijax.primitives.moving import sum_axes, sum_axis
 from minijax.primitives.reduce import argmax
 from minijax.primitives.structural import slice_in_dim
+from minijax.run.array import Array, ArrayLike
 
 # ---- general eigenvalues ----------------------------------------------------------------------------
 
@@ -145,14 +148,14 @@ eig_p = Eig()
 
 
 def eig(
-    x: Any,
+    x: ArrayLike,
     *,
     compute_left_eigenvectors: bool = True,
     compute_right_eigenvectors: bool = True,
     enable_eigvec_derivs: bool = False,
     implementation: EigImplementation | None = None,
     use_magma: bool | None = None,
-) -> list:
+) -> list[Array]:
     """Eigenvalues of general matrices, then left and right eigenvectors as columns, where asked for.
 
     NaN where the computation did not converge.
@@ -283,14 +286,14 @@ eigh_p = Eigh()
 
 
 def eigh(
-    x: Any,
+    x: Array,
     *,
     lower: bool = True,
     symmetrize_input: bool = True,
     sort_eigenvalues: bool = True,
     subset_by_index: tuple[int, int] | None = None,
     implementation: EighImplementation | None = None,
-) -> tuple:
+) -> tuple[Array, Array]:
     """Eigenvectors, as columns, and rising eigenvalues of Hermitian matrices; NaN without convergence."""
     x = symmetrized(x) if symmetrize_input else x
     how = dict(lower=lower, sort_eigenvalues=sort_eigenvalues, subset_by_index=subset_by_index)
@@ -357,7 +360,7 @@ class Tridiagonal(Linalg):
 hessenberg_p, schur_p, tridiagonal_p = Hessenberg(), Schur(), Tridiagonal()
 
 
-def hessenberg(a: Any) -> list:
+def hessenberg(a: ArrayLike) -> tuple[Array, Array]:
     """The Hessenberg form, below whose first subdiagonal stand Householder vectors, and their scales `taus`:
     the unitary factor is 1 and, below on the diagonal, `householder_product(a[1:, :-1], taus)`.
     """
@@ -365,15 +368,19 @@ def hessenberg(a: Any) -> list:
 
 
 def schur(
-    x: Any, *, compute_schur_vectors: bool = True, sort_eig_vals: bool = False, select_callable: Callable | None = None
-) -> list:
+    x: ArrayLike,
+    *,
+    compute_schur_vectors: bool = True,
+    sort_eig_vals: bool = False,
+    select_callable: Callable | None = None,
+) -> tuple[Array, Array]:
     """The Schur form T and, if asked for, the unitary Z with x = Z T Zᴴ; NaN without convergence."""
     return schur_p.bind(
         x, compute_schur_vectors=compute_schur_vectors, sort_eig_vals=sort_eig_vals, select_callable=select_callable
     )
 
 
-def tridiagonal(a: Any, *, lower: bool = True) -> list:
+def tridiagonal(a: ArrayLike, *, lower: bool = True) -> tuple[Array, Array, Array, Array]:
     """The tridiagonal form of Hermitian matrices, of which one triangle is read: Householder vectors below
     (or above) it, its diagonal and off-diagonal, which are real, and the vectors' scales.
     """

@@ -1,5 +1,7 @@
 """The LU decomposition, and solving by it."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np
@@ -27,6 +29,7 @@ from minijax.primitives.gather_dims import ScatterDimensionNumbers
 from minijax.primitives.gather_scatter import scatter
 from minijax.primitives.sort import sort_key_val
 from minijax.primitives.structural import pad, squeeze
+from minijax.run.array import Array, ArrayLike
 from minijax.transforms.batch import batch_flat, place
 
 
@@ -139,12 +142,12 @@ def _push_lu(da: Any, lu: Any, permutation: Any) -> list:
 lu_p, lu_pivots_to_permutation_p = LU(), LUPivotsToPermutation()
 
 
-def lu(x: Any) -> list:
+def lu(x: ArrayLike) -> tuple[Array, Array, Array]:
     """The LU decomposition with pivots: L and U in one matrix, pivots, permutation of rows."""
     return lu_p.bind(x)
 
 
-def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Any:
+def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
     """The permutation of `permutation_size` rows that exchanging row i with row `pivots[i]`, for each i,
     makes.
     """

@@ -1,5 +1,7 @@
 """The QR decomposition, and products of the Householder reflectors that it is made of."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from minijax.base import dtypes
@@ -17,6 +19,7 @@ from minijax.primitives.dynamic_slice import dynamic_index_in_dim
 from minijax.primitives.elementwise import add, conj, mul, real, sub
 from minijax.primitives.families import emit, is_complex, scalar_like
 from minijax.primitives.structural import concatenate, pad
+from minijax.run.array import Array, ArrayLike
 
 # ---- reflectors -------------------------------------------------------------------------------------
 
@@ -100,14 +103,14 @@ def _reflected(a: Any, taus: Any, c: Any, left: bool, transpose: bool) -> list:
 householder_product_p, ormqr_p = HouseholderProduct(), Ormqr()
 
 
-def householder_product(a: Any, taus: Any) -> Any:
+def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
     """The leading columns of the product of the reflectors 1 - tau v vᴴ, whose vectors v stand below the
     diagonal of `a`, with 1 on it.
     """
     return householder_product_p.bind(a, taus)
 
 
-def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = False) -> Any:
+def ormqr(a: ArrayLike, taus: ArrayLike, c: ArrayLike, *, left: bool = True, transpose: bool = False) -> Array:
     """Q c (or c Q unless `left`; Qᴴ for Q if `transpose`) for the whole product Q of the reflectors in `a`,
     whose leading columns `householder_product` gives.
     """
@@ -254,7 +257,7 @@ def _push_full(dx: Any, q: Any, r: Any) -> tuple:
 qr_p = QR()
 
 
-def qr(x: Any, *, pivoting: bool = False, full_matrices: bool = True, use_magma: bool | None = None) -> tuple:
+def qr(x: ArrayLike, *, pivoting: bool = False, full_matrices: bool = True, use_magma: bool | None = None) -> tuple:
     """The QR decomposition: q with orthonormal columns, upper triangular r and, with `pivoting`, the order p
     of columns with x[:, p] = q r, in which the diagonal of r falls.
 

@@ -1,5 +1,7 @@
 """Singular values and vectors."""
 
+from __future__ import annotations
+
 import enum
 from functools import partial
 from typing import Any
@@ -30,6 +32,7 @@ from minijax.primitives.gather_dims import ScatterDimensionNumbers
 from minijax.primitives.gather_scatter import scatter
 from minijax.primitives.structural import slice_in_dim
 from minijax.primitives.zeros import zeros_like_aval
+from minijax.run.array import ArrayLike
 
 
 class SvdAlgorithm(enum.Enum):
@@ -211,7 +214,7 @@ svd_p = SVD()
 
 
 def svd(
-    x: Any,
+    x: ArrayLike,
     *,
     full_matrices: bool = True,
     compute_uv: bool = True,

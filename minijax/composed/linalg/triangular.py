@@ -1,6 +1,6 @@
 """Cholesky's factor, and triangular systems."""
 
-from typing import Any
+from __future__ import annotations
 
 from minijax.base.errors import ShardingTypeError
 from minijax.composed.linalg.matrices import matmul, symmetrized, transposed, tril, triu
@@ -14,6 +14,7 @@ from minijax.primitives.elementwise import add, conj, div, neg
 from minijax.primitives.families import is_complex, scalar_like
 from minijax.primitives.structural import squeeze
 from minijax.primitives.zeros import add_tangents
+from minijax.run.array import Array, ArrayLike
 
 # ---- Cholesky ---------------------------------------------------------------------------------------
 
@@ -129,21 +130,21 @@ def _push_matrix(da, x, a, b, **params):
 cholesky_p, triangular_solve_p = Cholesky(), TriangularSolve()
 
 
-def cholesky(x: Any, *, symmetrize_input: bool = True) -> Any:
+def cholesky(x: Array, *, symmetrize_input: bool = True) -> Array:
     """The lower triangular L with L Lᴴ = x, of positive definite matrices; NaN where x is not."""
     return tril(cholesky_p.bind(symmetrized(x) if symmetrize_input else x))
 
 
 def triangular_solve(
-    a: Any,
-    b: Any,
+    a: ArrayLike,
+    b: ArrayLike,
     *,
     left_side: bool = False,
     lower: bool = False,
     transpose_a: bool = False,
     conjugate_a: bool = False,
     unit_diagonal: bool = False,
-) -> Any:
+) -> Array:
     """Solves op(a) x = b (or x op(a) = b unless `left_side`) for triangular a; b may lack the axis of right
     sides.
     """

@@ -1,5 +1,7 @@
 """Tridiagonal systems."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from minijax.composed.linalg.matrices import along
@@ -14,6 +16,7 @@ from minijax.primitives.gather_dims import ScatterDimensionNumbers
 from minijax.primitives.gather_scatter import scatter_add
 from minijax.primitives.structural import concatenate, slice as slice_, squeeze
 from minijax.primitives.zeros import add_zeros, instantiate
+from minijax.run.array import Array
 
 
 class TridiagonalSolve(Linalg):
@@ -132,7 +135,7 @@ def _eliminated(dl: Any, d: Any, du: Any, b: Any) -> list:
 tridiagonal_solve_p = TridiagonalSolve()
 
 
-def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: bool = False) -> Any:
+def tridiagonal_solve(dl: Array, d: Array, du: Array, b: Array, *, perturb_singular: bool = False) -> Array:
     """Solves tridiagonal systems a x = b, where a[i, i - 1] = dl[i], a[i, i] = d[i] and a[i, i + 1] = du[i];
     dl[0] and du[-1] are not read. b has an axis of right sides more than d.
 

@@ -1,5 +1,7 @@
 """Updates of symmetric matrices by products, and of Cholesky factors."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from minijax.composed.linalg.matrices import matmul, transposed, tril
@@ -12,6 +14,7 @@ from minijax.primitives.elementwise import abs as abs_, add, div, eq, gt, mul, n
 from minijax.primitives.families import FLOAT, emit, scalar_like
 from minijax.primitives.gather_dims import ScatterDimensionNumbers
 from minijax.primitives.gather_scatter import scatter
+from minijax.run.array import Array, ArrayLike
 
 
 class SymmetricProduct(Linalg):
@@ -110,7 +113,7 @@ symmetric_product_p, cholesky_update_p = SymmetricProduct(), CholeskyUpdate()
 
 
 def symmetric_product(
-    a_matrix: Any, c_matrix: Any, *, alpha: float = 1.0, beta: float = 0.0, symmetrize_output: bool = False
+    a_matrix: ArrayLike, c_matrix: ArrayLike, *, alpha: float = 1.0, beta: float = 0.0, symmetrize_output: bool = False
 ) -> Any:
     """alpha a aᵀ + beta c for symmetric c; what stands above the diagonal is undefined unless
     `symmetrize_output`.
@@ -122,6 +125,6 @@ def symmetric_product(
     return add(tril(product), above)
 
 
-def cholesky_update(r_matrix: Any, w_vector: Any) -> Any:
+def cholesky_update(r_matrix: ArrayLike, w_vector: ArrayLike) -> Array:
     """The upper triangular R' with R'ᵀ R' = rᵀ r + w wᵀ, for real upper triangular r."""
     return cholesky_update_p.bind(r_matrix, w_vector)

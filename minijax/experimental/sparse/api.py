@@ -1,5 +1,7 @@
 """Functions of sparse arrays in any format."""
 
+from __future__ import annotations
+
 import operator
 from collections.abc import Sequence
 from typing import Any
@@ -8,6 +10,7 @@ from minijax.api.autodiff import linear_transpose
 from minijax.api.jit import eval_shape
 from minijax.api.vmap import vmap
 from minijax.base import tree
+from minijax.base.dtypes import DTypeLike
 from minijax.experimental.sparse._base import JAXSparse, late
 from minijax.experimental.sparse.composed import Composed
 from minijax.ir.primitive import is_linear
@@ -63,7 +66,11 @@ def _class_of(sparse_format: str) -> Any:
 
 
 def empty(
-    shape: Sequence[int], dtype: Any = None, index_dtype: Any = "int32", sparse_format: str = "bcoo", **kwds: Any
+    shape: Sequence[int],
+    dtype: DTypeLike | None = None,
+    index_dtype: DTypeLike = "int32",
+    sparse_format: str = "bcoo",
+    **kwds: Any,
 ) -> JAXSparse:
     """A sparse array of zeros, in one of the formats bcoo, bcsr, coo, csr and csc; `kwds` are the format's."""
     return _class_of(sparse_format)._empty(tuple(shape), dtype=dtype, index_dtype=index_dtype, **kwds)
@@ -73,8 +80,8 @@ def eye(
     N: int,
     M: int | None = None,
     k: int = 0,
-    dtype: Any = None,
-    index_dtype: Any = "int32",
+    dtype: DTypeLike | None = None,
+    index_dtype: DTypeLike = "int32",
     sparse_format: str = "bcoo",
     **kwds: Any,
 ) -> JAXSparse:

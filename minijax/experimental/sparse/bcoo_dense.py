@@ -1,5 +1,7 @@
 """BCOO from and to arrays that are not sparse."""
 
+from __future__ import annotations
+
 import operator
 from typing import Any
 
@@ -8,6 +10,7 @@ import numpy as np
 import minijax.numpy as jnp
 from minijax import lax
 from minijax.base import dtypes
+from minijax.base.dtypes import DTypeLike
 from minijax.experimental.sparse.bcoo_array import BCOO, validated
 from minijax.experimental.sparse.composed import Composed, batch_axis_in_front, batched_buffers
 from minijax.experimental.sparse.util import Shape, SparseInfo, count_stored, nfold_vmap
@@ -15,7 +18,7 @@ from minijax.interop.introspection import concrete_or_error
 from minijax.ir.primitive import is_linear
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.primitives import moving
-from minijax.run.array import Array
+from minijax.run.array import Array, ArrayLike
 
 _TRACED_NSE = """
 The error arose for the nse argument of bcoo_fromdense: traced code needs a number of stored elements, since how
@@ -134,7 +137,7 @@ bcoo_fromdense_p = FromDense()
 
 
 def bcoo_fromdense(
-    mat: Array, *, nse: int | None = None, n_batch: int = 0, n_dense: int = 0, index_dtype: Any = jnp.int32
+    mat: Array, *, nse: int | None = None, n_batch: int = 0, n_dense: int = 0, index_dtype: DTypeLike = jnp.int32
 ) -> BCOO:
     """The nonzero elements of `mat` as a BCOO, whose first and last axes are batch and dense ones.
 
@@ -220,7 +223,7 @@ def first_of_equals(indices: Any) -> Any:
 bcoo_extract_p = Extract()
 
 
-def bcoo_extract(sparr: BCOO, arr: Any, *, assume_unique: bool | None = None) -> BCOO:
+def bcoo_extract(sparr: BCOO, arr: ArrayLike, *, assume_unique: bool | None = None) -> BCOO:
     """The elements of an array at the indices of `sparr`.
 
     Equal indices give the element once, unless `assume_unique`; that is None for what `sparr` says of itself.

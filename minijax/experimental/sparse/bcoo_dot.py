@@ -1,5 +1,7 @@
 """Products of a BCOO and an array, and elements of a product of arrays at the indices of a BCOO."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -210,7 +212,7 @@ def bcoo_dot_general(
     *,
     dimension_numbers: Any,
     precision: None = None,
-    preferred_element_type: Any = None,
+    preferred_element_type: None = None,
     out_sharding: Any = None,
 ) -> BCOO | Array:
     """`lax.dot_general` of BCOO and arrays: a BCOO for two of them, else an array.

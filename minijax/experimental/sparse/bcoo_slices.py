@@ -1,5 +1,7 @@
 """Parts of a BCOO: slices and gathers."""
 
+from __future__ import annotations
+
 import math
 import operator
 from collections.abc import Sequence
@@ -12,6 +14,7 @@ from minijax.experimental.sparse.bcoo_array import BCOO
 from minijax.experimental.sparse.bcoo_layout import bcoo_sum_duplicates, bcoo_transpose, bcoo_update_layout
 from minijax.experimental.sparse.bcoo_shapes import bcoo_reshape
 from minijax.experimental.sparse.util import row
+from minijax.primitives.gather_dims import GatherScatterMode
 from minijax.run.array import Array
 
 
@@ -111,7 +114,7 @@ def bcoo_gather(
     *,
     unique_indices: bool = False,
     indices_are_sorted: bool = False,
-    mode: Any = None,
+    mode: str | GatherScatterMode | None = None,
     fill_value: Any = None,
 ) -> BCOO:
     """`lax.gather` of slices from anywhere: batch axes of the result if they are its first ones, else sparse ones.

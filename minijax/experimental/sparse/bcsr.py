@@ -3,6 +3,8 @@
 Each operation is that of BCOO on the indices that the pointers stand for.
 """
 
+from __future__ import annotations
+
 import operator as operators
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -13,6 +15,7 @@ import minijax.numpy as jnp
 from minijax import lax
 from minijax.api.vmap import register_vmappable
 from minijax.base import dtypes, tree
+from minijax.base.dtypes import DTypeLike
 from minijax.base.naming import known_as
 from minijax.experimental.sparse._base import JAXSparse, operator
 from minijax.experimental.sparse.bcoo_array import BCOO, Buffer
@@ -26,7 +29,7 @@ from minijax.experimental.sparse.util import Shape, SparseInfo, count_stored, nf
 from minijax.interop.introspection import concrete_or_error
 from minijax.ir.primitive import is_linear
 from minijax.ir.types import ShapedArray, Zero, typeof
-from minijax.run.array import Array
+from minijax.run.array import Array, ArrayLike
 
 
 class BCSRProperties(NamedTuple):
@@ -255,12 +258,12 @@ class BCSR(JAXSparse):
     @classmethod
     def fromdense(
         cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32, n_dense: int = 0, n_batch: int = 0
-    ) -> "BCSR":
+    ) -> BCSR:
         """The nonzero elements of an array: as many as there are, or `nse`, which traced arrays need."""
         return bcsr_fromdense(mat, nse=nse, index_dtype=index_dtype, n_dense=n_dense, n_batch=n_batch)
 
     @classmethod
-    def from_bcoo(cls, arr: BCOO) -> "BCSR":
+    def from_bcoo(cls, arr: BCOO) -> BCSR:
         """A BCOO of two sparse axes, its indices sorted. Raises NotImplementedError for another number."""
         if arr.n_sparse != 2:
             raise NotImplementedError(f"BCSR.from_bcoo requires n_sparse=2; got n_sparse={arr.n_sparse}")
@@ -269,7 +272,7 @@ class BCSR(JAXSparse):
         return cls(buffers, shape=arr.shape, indices_sorted=arr.indices_sorted, unique_indices=arr.unique_indices)
 
     @classmethod
-    def from_scipy_sparse(cls, mat: Any, *, index_dtype: Any = None, n_dense: int = 0, n_batch: int = 0) -> "BCSR":
+    def from_scipy_sparse(cls, mat: Any, *, index_dtype: Any = None, n_dense: int = 0, n_batch: int = 0) -> BCSR:
         """A matrix of scipy.sparse. Raises NotImplementedError for batch and dense axes."""
         if n_dense or n_batch:
             raise NotImplementedError("BCSR.from_scipy_sparse: n_dense and n_batch must be zero")
@@ -287,7 +290,7 @@ class BCSR(JAXSparse):
         n_dense: int = 0,
         n_batch: int = 0,
         nse: int = 0,
-    ) -> "BCSR":
+    ) -> BCSR:
         """All zeros, with `nse` stored ones for each batch."""
         shape = tuple(shape)
         if n_dense < 0 or n_batch < 0 or nse < 0 or len(shape) - n_dense - n_batch != 2:
@@ -298,7 +301,7 @@ class BCSR(JAXSparse):
         return cls((data, indices, jnp.zeros((*batch, shape[n_batch] + 1), index_dtype)), shape=shape)
 
     @classmethod
-    def _eye(cls, N: int, M: int, k: int, *, dtype: Any = None, index_dtype: Any = "int32", **axes: int) -> "BCSR":
+    def _eye(cls, N: int, M: int, k: int, *, dtype: Any = None, index_dtype: Any = "int32", **axes: int) -> BCSR:
         """Ones on the k-th diagonal."""
         return bcsr_fromdense(jnp.eye(N, M, k, dtype=dtype), index_dtype=index_dtype, **axes)
 
@@ -314,7 +317,7 @@ class BCSR(JAXSparse):
     def transpose(self, *args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError("Transpose is not implemented.")
 
-    def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> "BCSR":
+    def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> BCSR:
         """With elements of equal indices added up; `nse`, of the result, must be said under transformations."""
         return (bcsr_eliminate_zeros if remove_zeros else bcsr_sum_duplicates)(self, nse=nse)
 
@@ -358,7 +361,7 @@ def bcsr_todense(mat: BCSR) -> Array:
 
 
 def bcsr_fromdense(
-    mat: Any, *, nse: int | None = None, n_batch: int = 0, n_dense: int = 0, index_dtype: Any = jnp.int32
+    mat: ArrayLike, *, nse: int | None = None, n_batch: int = 0, n_dense: int = 0, index_dtype: DTypeLike = jnp.int32
 ) -> BCSR:
     """The nonzero elements of `mat` as a BCSR, whose first and last axes are batch and dense ones.
 
@@ -373,18 +376,18 @@ def bcsr_fromdense(
     return BCSR(bcsr_fromdense_p.bind(x, **params), shape=x.shape)
 
 
-def bcsr_extract(indices: Any, indptr: Any, mat: Any) -> Array:
+def bcsr_extract(indices: ArrayLike, indptr: ArrayLike, mat: ArrayLike) -> Array:
     """The elements of an array at the indices of a BCSR."""
     return bcsr_extract_p.bind(*map(jnp.asarray, (indices, indptr, mat)))
 
 
 def bcsr_dot_general(
     lhs: BCSR | Array,
-    rhs: Any,
+    rhs: Array,
     *,
     dimension_numbers: Any,
     precision: None = None,
-    preferred_element_type: Any = None,
+    preferred_element_type: None = None,
     out_sharding: Any = None,
 ) -> Array:
     """`lax.dot_general` of a BCSR and an array; `precision` is ignored.

@@ -1,5 +1,7 @@
 """Sparse matrices in coordinate format: the data, row and column of each stored element."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -8,6 +10,7 @@ import numpy as np
 import minijax.numpy as jnp
 from minijax import lax
 from minijax.base import dtypes, tree
+from minijax.base.dtypes import DTypeLike
 from minijax.experimental.sparse.matrices import (
     Multiply,
     SparseMatrix,
@@ -103,21 +106,21 @@ class COO(SparseMatrix):
         return self._info._asdict()
 
     @classmethod
-    def fromdense(cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> "COO":
+    def fromdense(cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> COO:
         """The nonzero elements of a matrix, of which there are `nse`; traced code must say how many."""
         return coo_fromdense(mat, nse=nse, index_dtype=index_dtype)
 
     @classmethod
-    def _empty(cls, shape: Sequence[int], *, dtype: Any = None, index_dtype: Any = "int32") -> "COO":
+    def _empty(cls, shape: Sequence[int], *, dtype: Any = None, index_dtype: Any = "int32") -> COO:
         shape = cls._check_shape(shape)
         index = jnp.empty(0, index_dtype)
         return cls((jnp.empty(0, dtype), index, index), shape=shape, rows_sorted=True, cols_sorted=True)
 
     @classmethod
-    def _eye(cls, N: int, M: int, k: int, *, dtype: Any = None, index_dtype: Any = "int32") -> "COO":
+    def _eye(cls, N: int, M: int, k: int, *, dtype: Any = None, index_dtype: Any = "int32") -> COO:
         return cls(diagonal(N, M, k, dtype, index_dtype), shape=(N, M), rows_sorted=True, cols_sorted=True)
 
-    def _sort_indices(self) -> "COO":
+    def _sort_indices(self) -> COO:
         """The same matrix with its elements by rows, and in these by columns."""
         row, col, data = lax.sort((self.row, self.col, self.data), num_keys=2)
         return COO((data, row, col), shape=self.shape, rows_sorted=True)
@@ -125,7 +128,7 @@ class COO(SparseMatrix):
     def todense(self) -> Array:
         return coo_todense(self)
 
-    def _transposed(self) -> "COO":
+    def _transposed(self) -> COO:
         args = self.data, self.col, self.row
         return COO(args, shape=self.shape[::-1], rows_sorted=self.cols_sorted, cols_sorted=self.rows_sorted)
 
@@ -139,20 +142,20 @@ def coo_todense(mat: COO) -> Array:
     return coo_todense_p.bind(mat.data, mat.row, mat.col, spinfo=mat._info)
 
 
-def coo_fromdense(mat: Any, *, nse: int | None = None, index_dtype: Any = jnp.int32) -> COO:
+def coo_fromdense(mat: Array, *, nse: int | None = None, index_dtype: DTypeLike = jnp.int32) -> COO:
     """The nonzero elements of a matrix as a COO of `nse` elements; traced code must say how many."""
     mat = jnp.asarray(mat)
     nse = count_nonzero("coo_fromdense", mat, nse)
     return COO(coo_fromdense_p.bind(mat, nse=nse, index_dtype=index_dtype), shape=mat.shape, rows_sorted=True)
 
 
-def coo_matvec(mat: COO, v: Any, transpose: bool = False) -> Array:
+def coo_matvec(mat: COO, v: Array, transpose: bool = False) -> Array:
     """The product of a COO, or of its transpose, and a vector."""
     data, v = promote_dtypes(mat.data, v)
     return coo_matvec_p.bind(data, mat.row, mat.col, v, spinfo=mat._info, transpose=transpose)
 
 
-def coo_matmat(mat: COO, B: Any, *, transpose: bool = False) -> Array:
+def coo_matmat(mat: COO, B: Array, *, transpose: bool = False) -> Array:
     """The product of a COO, or of its transpose, and a matrix."""
     data, B = promote_dtypes(mat.data, B)
     return coo_matmat_p.bind(data, mat.row, mat.col, B, spinfo=mat._info, transpose=transpose)

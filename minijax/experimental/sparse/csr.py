@@ -1,5 +1,7 @@
 """Sparse matrices in compressed formats: by rows (CSR), and by columns (CSC), which is the other's transpose."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 
@@ -7,6 +9,7 @@ import numpy as np
 
 import minijax.numpy as jnp
 from minijax.base import dtypes, tree
+from minijax.base.dtypes import DTypeLike
 from minijax.dispatch.jitted import jitted
 from minijax.experimental.sparse.matrices import (
     Multiply,
@@ -116,14 +119,14 @@ class CSR(_Compressed):
     """A sparse matrix of data, columns, and the position where each row starts."""
 
     @classmethod
-    def fromdense(cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> "CSR":
+    def fromdense(cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> CSR:
         """The nonzero elements of a matrix, of which there are `nse`; traced code must say how many."""
         return csr_fromdense(mat, nse=nse, index_dtype=index_dtype)
 
     def todense(self) -> Array:
         return csr_todense(self)
 
-    def _transposed(self) -> "CSC":
+    def _transposed(self) -> CSC:
         return CSC((self.data, self.indices, self.indptr), shape=self.shape[::-1])
 
 
@@ -134,7 +137,7 @@ class CSC(_Compressed):
     _by_columns = True
 
     @classmethod
-    def fromdense(cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> "CSC":
+    def fromdense(cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> CSC:
         """The nonzero elements of a matrix, of which there are `nse`; traced code must say how many."""
         return csr_fromdense(jnp.asarray(mat).T, nse=nse, index_dtype=index_dtype).T
 
@@ -150,7 +153,7 @@ def csr_todense(mat: CSR) -> Array:
     return csr_todense_p.bind(mat.data, mat.indices, mat.indptr, shape=mat.shape)
 
 
-def csr_fromdense(mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> CSR:
+def csr_fromdense(mat: Array, *, nse: int | None = None, index_dtype: DTypeLike = np.int32) -> CSR:
     """The nonzero elements of a matrix as a CSR of `nse` elements; traced code must say how many."""
     mat = jnp.asarray(mat)
     nse = count_nonzero("csr_fromdense", mat, nse)
@@ -158,13 +161,13 @@ def csr_fromdense(mat: Any, *, nse: int | None = None, index_dtype: Any = np.int
     return CSR(buffers, shape=mat.shape)
 
 
-def csr_matvec(mat: CSR, v: Any, transpose: bool = False) -> Array:
+def csr_matvec(mat: CSR, v: Array, transpose: bool = False) -> Array:
     """The product of a CSR, or of its transpose, and a vector."""
     data, v = promote_dtypes(mat.data, v)
     return csr_matvec_p.bind(data, mat.indices, mat.indptr, v, shape=mat.shape, transpose=transpose)
 
 
-def csr_matmat(mat: CSR, B: Any, *, transpose: bool = False) -> Array:
+def csr_matmat(mat: CSR, B: Array, *, transpose: bool = False) -> Array:
     """The product of a CSR, or of its transpose, and a matrix."""
     data, B = promote_dtypes(mat.data, B)
     return csr_matmat_p.bind(data, mat.indices, mat.indptr, B, shape=mat.shape, transpose=transpose)

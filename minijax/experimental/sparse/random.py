@@ -1,5 +1,7 @@
 """Random sparse arrays."""
 
+from __future__ import annotations
+
 import math
 import operator
 from collections.abc import Callable, Sequence
@@ -11,6 +13,7 @@ import minijax.numpy as jnp
 from minijax import random
 from minijax.api.vmap import vmap
 from minijax.base import dtypes
+from minijax.base.dtypes import DTypeLike
 from minijax.experimental.sparse.bcoo_array import BCOO
 from minijax.experimental.sparse.bcoo_layout import bcoo_sort_indices
 from minijax.run.array import Array
@@ -20,8 +23,8 @@ def random_bcoo(
     key: Array,
     shape: Sequence[int],
     *,
-    dtype: Any = np.float64,
-    indices_dtype: Any = None,
+    dtype: DTypeLike = np.float64,
+    indices_dtype: DTypeLike | None = None,
     nse: float | int = 0.2,
     n_batch: int = 0,
     n_dense: int = 0,

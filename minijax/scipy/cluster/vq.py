@@ -1,5 +1,7 @@
 """Vector quantization."""
 
+from __future__ import annotations
+
 import operator
 from typing import Any
 
@@ -7,9 +9,10 @@ import minijax.numpy as jnp
 from minijax.api.vmap import vmap
 from minijax.numpy import linalg
 from minijax.primitives.promote import arrays, promote_dtypes_inexact
+from minijax.run.array import ArrayLike
 
 
-def vq(obs: Any, code_book: Any, check_finite: bool = True) -> tuple[Any, Any]:
+def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple[Any, Any]:
     """The index of the code nearest to each observation, and the distance; codes and observations are rows.
 
     `check_finite` has no effect. Raises ValueError for other ranks than 1 or 2, or for two ranks.

@@ -1,5 +1,7 @@
 """The exponential of matrices, by Padé's approximants and squaring (Higham 2005)."""
 
+from __future__ import annotations
+
 from functools import partial, reduce
 from math import factorial
 from typing import Any
@@ -16,6 +18,7 @@ from minijax.ir.types import typeof
 from minijax.numpy.products import matmul_highest
 from minijax.numpy.vectorizing import vectorize
 from minijax.primitives.promote import promote_dtypes_inexact
+from minijax.run.array import Array, ArrayLike
 from minijax.scipy.linalg.systems import solve_triangular
 
 # For each precision: the norms up to which approximants of the degrees are exact, and the one of the last.
@@ -84,7 +87,7 @@ def _check_square(name: str, what: str, x: Any) -> None:
 
 
 @jitted("expm", static=("upper_triangular", "max_squarings"))
-def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> Any:
+def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:
     """As `scipy.linalg.expm`, in single or double precision; NaN where more than `max_squarings` were needed.
 
     `upper_triangular` says that A is, and how the approximant's fraction is solved.
@@ -100,7 +103,7 @@ def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> 
 
 
 @jitted("expm_frechet", static=("method", "compute_expm"))
-def expm_frechet(A: Any, E: Any, *, method: str | None = None, compute_expm: bool = True) -> Any:
+def expm_frechet(A: ArrayLike, E: ArrayLike, *, method: str | None = None, compute_expm: bool = True) -> Any:
     """As `scipy.linalg.expm_frechet`, by forward differentiation, whatever the `method`."""
     A, E = jnp.asarray(A), jnp.asarray(E)
     _check_square("expm_frechet", "A", A)

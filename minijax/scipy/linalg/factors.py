@@ -1,5 +1,7 @@
 """Factors of matrices: LU, QR, singular values, eigenvalues of Hermitian matrices, Schur, polar."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ from minijax.lax import linalg as lax_linalg
 from minijax.numpy.vectorizing import vectorize
 from minijax.primitives.dynamic_slice import dynamic_slice, dynamic_slice_in_dim, dynamic_update_slice_in_dim
 from minijax.primitives.promote import promote_dtypes_inexact
+from minijax.run.array import Array, ArrayLike
 
 
 def _inexact(*args: Any) -> list:
@@ -40,7 +43,7 @@ def _lu(a: Any, permute_l: bool) -> tuple:
 
 
 @jitted("lu", static=("permute_l", "overwrite_a", "check_finite"))
-def lu(a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> tuple:
+def lu(a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> tuple:
     """As `scipy.linalg.lu`, of one matrix."""
     return _lu(a, permute_l)
 
@@ -54,7 +57,7 @@ def _qr(a: Any, mode: str, pivoting: bool) -> tuple:
 
 
 def qr(
-    a: Any,
+    a: ArrayLike,
     overwrite_a: bool = False,
     lwork: Any = None,
     mode: str = "full",
@@ -87,8 +90,8 @@ def _check_multiply(shape: tuple, right: tuple, mode: str) -> None:
 
 
 def qr_multiply(
-    a: Any,
-    c: Any,
+    a: ArrayLike,
+    c: ArrayLike,
     mode: str = "right",
     pivoting: bool = False,
     conjugate: bool = False,
@@ -131,7 +134,7 @@ def _svd(a: Any, *, full_matrices: bool, compute_uv: bool) -> Any:
 
 
 def svd(
-    a: Any,
+    a: ArrayLike,
     full_matrices: bool = True,
     compute_uv: bool = True,
     overwrite_a: bool = False,
@@ -152,8 +155,8 @@ def _eigh(a: Any, b: Any, lower: bool, eigvals_only: bool, eigvals: Any, type: i
 
 
 def eigh(
-    a: Any,
-    b: Any = None,
+    a: ArrayLike,
+    b: ArrayLike | None = None,
     lower: bool = True,
     eigvals_only: bool = False,
     overwrite_a: bool = False,
@@ -171,7 +174,7 @@ def eigh(
 
 
 @jitted("hessenberg", static=("calc_q", "check_finite", "overwrite_a"))
-def hessenberg(a: Any, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+def hessenberg(a: ArrayLike, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
     """As `scipy.linalg.hessenberg`, of matrices in the last two axes."""
     *batch, n, _ = np.shape(a) if not hasattr(a, "shape") else typeof(a).shape
     if not n:
@@ -194,7 +197,7 @@ def _schur(a: Any, output: str) -> list:
     return lax_linalg.schur(a)
 
 
-def schur(a: Any, output: str = "real") -> list:
+def schur(a: ArrayLike, output: str = "real") -> tuple[Array, Array]:
     """As `scipy.linalg.schur`, of matrices in the last two axes."""
     if output not in ("real", "complex"):
         raise ValueError(f"schur: Expected 'output' to be either 'real' or 'complex', got output={output!r}.")
@@ -235,7 +238,7 @@ def _rsf2csf_2d(t: Any, z: Any) -> tuple:
 
 
 @jitted("rsf2csf", static=("check_finite",))
-def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple:
+def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Array, Array]:
     """As `scipy.linalg.rsf2csf`, of matrices in the last two axes; leading axes broadcast."""
     T, Z = jnp.asarray(T), jnp.asarray(Z)
     for name, x in (("T", T), ("Z", Z)):
@@ -274,8 +277,13 @@ def _polar_2d(a: Any, side: str, method: str, eps: float | None, max_iterations:
 
 @jitted("polar", static=("side", "method", "eps", "max_iterations"))
 def polar(
-    a: Any, side: str = "right", *, method: str = "qdwh", eps: float | None = None, max_iterations: int | None = None
-) -> tuple:
+    a: ArrayLike,
+    side: str = "right",
+    *,
+    method: str = "qdwh",
+    eps: float | None = None,
+    max_iterations: int | None = None,
+) -> tuple[Array, Array]:
     """As `scipy.linalg.polar`, of matrices in the last two axes, by `method` "qdwh" or "svd".
 
     `eps` and `max_iterations` are those of `jax.lax.linalg.qdwh`.

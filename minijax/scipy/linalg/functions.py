@@ -1,5 +1,7 @@
 """Functions of matrices: the square root, any other, and Sylvester's equation."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -13,6 +15,7 @@ from minijax.ir.types import typeof
 from minijax.numpy.vectorizing import vectorize
 from minijax.primitives.families import is_complex
 from minijax.primitives.promote import promote_dtypes_inexact
+from minijax.run.array import Array, ArrayLike
 from minijax.scipy.linalg.factors import rsf2csf, schur
 from minijax.scipy.linalg.systems import inv, solve
 
@@ -46,7 +49,7 @@ def _sqrtm(a: Any) -> Any:
     return product(product(z, _sqrtm_triu(t)), jnp.conj(z.T))
 
 
-def sqrtm(A: Any, blocksize: int = 1) -> Any:
+def sqrtm(A: ArrayLike, blocksize: int = 1) -> Array:
     """As `scipy.linalg.sqrtm`, always complex; `blocksize` is 1."""
     if blocksize > 1:
         raise NotImplementedError("sqrtm: Blocked version is not implemented yet; pass blocksize=1.")
@@ -82,7 +85,7 @@ def _parlett(f: Any, t: Any) -> tuple:
     return fori_loop(1, n, diagonal, (f, jnp.abs(t[0, 0])))
 
 
-def funm(A: Any, func: Callable, disp: bool = True) -> Any:
+def funm(A: ArrayLike, func: Callable, disp: bool = True) -> Any:
     """As `scipy.linalg.funm`, always complex, of a function of vectors; without `disp`, an estimate of the
     relative error too.
     """
@@ -141,7 +144,7 @@ def _solve_sylvester_2d(a: Any, b: Any, c: Any, tol: Any, method: str) -> Any:
 
 
 @jitted("solve_sylvester", static=("method",))
-def solve_sylvester(A: Any, B: Any, C: Any, *, method: str = "schur", tol: float = 1e-8) -> Any:
+def solve_sylvester(A: ArrayLike, B: ArrayLike, C: ArrayLike, *, method: str = "schur", tol: float = 1e-8) -> Array:
     """As `scipy.linalg.solve_sylvester`, of matrices in the last two axes, by `method` "schur" or "eigen".
 
     NaN where a sum of eigenvalues of A and of B is smaller than `tol`.

@@ -1,18 +1,22 @@
 """Matrices that have names and a size."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np
 
 import minijax.numpy as jnp
 from minijax.base import dtypes
+from minijax.base.dtypes import DTypeLike
 from minijax.dispatch.jitted import jitted
 from minijax.primitives.counting import broadcasted_iota
 from minijax.primitives.elementwise import lgamma
+from minijax.run.array import Array
 
 
 @jitted("dft", static=("n", "scale", "dtype"))
-def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Any:
+def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> Array:
     """As `scipy.linalg.dft`."""
     if scale not in (None, "sqrtn", "n"):
         raise ValueError(f"dft: scale must be None, 'sqrtn', or 'n'; got {scale!r}.")
@@ -27,7 +31,7 @@ def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Any:
 
 
 @jitted("hadamard", static=("n", "dtype"))
-def hadamard(n: int, dtype: Any = int) -> Any:
+def hadamard(n: int, dtype: DTypeLike = int) -> Array:
     """As `scipy.linalg.hadamard`; `n` is a power of 2."""
     if n < 1 or n & (n - 1):
         raise ValueError(f"hadamard: n must be a positive power of 2; got {n}.")
@@ -38,7 +42,7 @@ def hadamard(n: int, dtype: Any = int) -> Any:
 
 
 @jitted("helmert", static=("n", "full"))
-def helmert(n: int, full: bool = False) -> Any:
+def helmert(n: int, full: bool = False) -> Array:
     """As `scipy.linalg.helmert`."""
     if n < 1:
         raise ValueError(f"helmert: n must be a positive integer; got {n}.")
@@ -55,7 +59,7 @@ def helmert(n: int, full: bool = False) -> Any:
 
 
 @jitted("hilbert", static=("n",))
-def hilbert(n: int) -> Any:
+def hilbert(n: int) -> Array:
     """As `scipy.linalg.hilbert`."""
     at = broadcasted_iota(dtypes.canonicalize_dtype(float), (n, 1), 0)
     return 1 / (at + at.T + 1)
@@ -70,7 +74,7 @@ def _choose(n: Any, k: Any) -> Any:
 
 
 @jitted("invhilbert", static=("n",))
-def invhilbert(n: int) -> Any:
+def invhilbert(n: int) -> Array:
     """As `scipy.linalg.invhilbert`, in floating-point numbers, whose digits 15 rows exceed."""
     at = jnp.arange(n, dtype=dtypes.canonicalize_dtype(float))
     i, j = at[:, None], at[None, :]
@@ -94,7 +98,7 @@ def _check_kind(name: str, kind: str) -> None:
 
 
 @jitted("pascal", static=("n", "kind"))
-def pascal(n: int, kind: str | None = None) -> Any:
+def pascal(n: int, kind: str | None = None) -> Array:
     """As `scipy.linalg.pascal`, in float32; `kind` is "symmetric" (or None), "lower" or "upper"."""
     kind = "symmetric" if kind is None else kind
     _check_kind("pascal", kind)
@@ -106,7 +110,7 @@ def pascal(n: int, kind: str | None = None) -> Any:
 
 
 @jitted("invpascal", static=("n", "kind"))
-def invpascal(n: int, kind: str | None = None) -> Any:
+def invpascal(n: int, kind: str | None = None) -> Array:
     """As `scipy.linalg.invpascal`, in floating-point numbers."""
     kind = "symmetric" if kind is None else kind
     _check_kind("invpascal", kind)

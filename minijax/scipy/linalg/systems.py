@@ -1,5 +1,7 @@
 """Systems of linear equations, determinants, and the factors that solve systems."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +17,7 @@ from minijax.lax import linalg as lax_linalg
 from minijax.numpy.vectorizing import vectorize
 from minijax.primitives.convert import stop_gradient
 from minijax.primitives.promote import promote_dtypes_inexact
+from minijax.run.array import Array, ArrayLike
 
 _ASSUMPTIONS = ("gen", "sym", "her", "pos")
 _TRANSPOSES = {0: 0, 1: 1, 2: 2, "N": 0, "T": 1, "C": 2}
@@ -30,12 +33,14 @@ def _cholesky(a: Any, lower: bool) -> Any:
     return factor if lower else adjoint(factor)
 
 
-def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+def cholesky(a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     """As `scipy.linalg.cholesky`, of matrices in the last two axes; NaN where one is not positive definite."""
     return _cholesky(a, lower)
 
 
-def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, bool]:
+def cho_factor(
+    a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> tuple[Any, bool]:
     """As `scipy.linalg.cho_factor`, with zeros in the other triangle."""
     return cholesky(a, lower), lower
 
@@ -73,7 +78,9 @@ def _cho_solve(c: Any, b: Any, lower: bool) -> Any:
     return b
 
 
-def cho_solve(c_and_lower: tuple[Any, bool], b: Any, overwrite_b: bool = False, check_finite: bool = True) -> Any:
+def cho_solve(
+    c_and_lower: tuple[Any, bool], b: ArrayLike, overwrite_b: bool = False, check_finite: bool = True
+) -> Array:
     """As `scipy.linalg.cho_solve`."""
     c, lower = c_and_lower
     return _cho_solve(c, b, lower)
@@ -83,7 +90,7 @@ def cho_solve(c_and_lower: tuple[Any, bool], b: Any, overwrite_b: bool = False, 
 
 
 @jitted("lu_factor", static=("overwrite_a", "check_finite"))
-def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple:
+def lu_factor(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Array, Array]:
     """As `scipy.linalg.lu_factor`, of matrices in the last two axes."""
     (a,) = promote_dtypes_inexact(jnp.asarray(a))
     factors, pivots, _ = lax_linalg.lu(a)
@@ -91,7 +98,9 @@ def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> t
 
 
 @jitted("lu_solve", static=("trans", "overwrite_b", "check_finite"))
-def lu_solve(lu_and_piv: tuple, b: Any, trans: int = 0, overwrite_b: bool = False, check_finite: bool = True) -> Any:
+def lu_solve(
+    lu_and_piv: tuple, b: ArrayLike, trans: int = 0, overwrite_b: bool = False, check_finite: bool = True
+) -> Array:
     """As `scipy.linalg.lu_solve`."""
     factors, pivots = lu_and_piv
     if trans not in (0, 1, 2):
@@ -133,15 +142,15 @@ def _solve(a: Any, b: Any, assume_a: str, lower: bool) -> Any:
 
 
 def solve(
-    a: Any,
-    b: Any,
+    a: ArrayLike,
+    b: ArrayLike,
     lower: bool = False,
     overwrite_a: bool = False,
     overwrite_b: bool = False,
     debug: bool = False,
     check_finite: bool = True,
     assume_a: str = "gen",
-) -> Any:
+) -> Array:
     """As `scipy.linalg.solve`: by Cholesky's factor where `assume_a` is "pos", by LU otherwise."""
     if assume_a not in _ASSUMPTIONS:
         raise ValueError(f"solve: Expected assume_a to be one of {list(_ASSUMPTIONS)}; got {assume_a!r}")
@@ -159,24 +168,24 @@ def _solve_triangular(a: Any, b: Any, trans: int | str, lower: bool, unit_diagon
 
 
 def solve_triangular(
-    a: Any,
-    b: Any,
+    a: ArrayLike,
+    b: ArrayLike,
     trans: int | str = 0,
     lower: bool = False,
     unit_diagonal: bool = False,
     overwrite_b: bool = False,
     debug: Any = None,
     check_finite: bool = True,
-) -> Any:
+) -> Array:
     """As `scipy.linalg.solve_triangular`."""
     return _solve_triangular(a, b, trans, lower, unit_diagonal)
 
 
-def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     """As `scipy.linalg.inv`; a singular matrix gives infinities or NaN."""
     return jnp.linalg.inv(a)
 
 
-def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     """As `scipy.linalg.det`."""
     return jnp.linalg.det(a)

@@ -1,5 +1,7 @@
 """Eigenvalues and eigenvectors of Hermitian tridiagonal matrices, by bisection and inverse iteration."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +17,7 @@ from minijax.higher.while_loop import while_loop
 from minijax.ir.types import typeof
 from minijax.primitives.dynamic_slice import dynamic_slice_in_dim, dynamic_update_slice_in_dim
 from minijax.primitives.families import is_complex
+from minijax.run.array import Array, ArrayLike
 
 _UNROLLED = 16
 
@@ -137,14 +140,14 @@ def _eigenvectors(alpha: Any, beta: Any, values: Any, key: Any) -> Any:
 
 @jitted("eigh_tridiagonal", static=("eigvals_only", "select", "select_range"))
 def eigh_tridiagonal(
-    d: Any,
-    e: Any,
+    d: ArrayLike,
+    e: ArrayLike,
     *,
     eigvals_only: bool = False,
     select: str = "a",
     select_range: tuple[float, float] | None = None,
     tol: float | None = None,
-    key: Any = None,
+    key: Array | None = None,
 ) -> Any:
     """As `scipy.linalg.eigh_tridiagonal`, in single or double precision; `select` is "a" (all) or "i" (by index).
 

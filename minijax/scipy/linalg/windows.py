@@ -1,5 +1,7 @@
 """Matrices whose rows are windows into a vector, and matrices made of one or two vectors."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from functools import partial, wraps
 from typing import Any
@@ -13,6 +15,7 @@ from minijax.primitives.dot import Precision
 from minijax.primitives.families import scalar_like
 from minijax.primitives.promote import check_arraylike, promote_dtypes, promote_dtypes_inexact
 from minijax.primitives.structural import concatenate, pad, slice_in_dim
+from minijax.run.array import Array, ArrayLike
 
 
 def _vectorized(signature: str) -> Callable:
@@ -37,14 +40,14 @@ _hankel = vectorize(_windows, signature="(m),(n)->(m,n)")
 _toeplitz = vectorize(partial(_windows, rising=False), signature="(m),(n)->(m,n)")
 
 
-def toeplitz(c: Any, r: Any = None) -> Any:
+def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     """As `scipy.linalg.toeplitz`, for each of the vectors in the last axes."""
     check_arraylike("toeplitz", *([c] if r is None else [c, r]))
     r = jnp.conjugate(jnp.asarray(c)) if r is None else jnp.asarray(r)
     return _toeplitz(jnp.atleast_1d(jnp.asarray(c)), jnp.atleast_1d(r))
 
 
-def hankel(c: Any, r: Any = None) -> Any:
+def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     """As `scipy.linalg.hankel`, for each of the vectors in the last axes."""
     check_arraylike("hankel", *([c] if r is None else [c, r]))
     c = jnp.asarray(c)
@@ -57,7 +60,7 @@ def hankel(c: Any, r: Any = None) -> Any:
 
 
 @jitted("convolution_matrix", static=("n", "mode"))
-def convolution_matrix(a: Any, n: int, mode: str = "full") -> Any:
+def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
     """As `scipy.linalg.convolution_matrix`, for each of the vectors in the last axis."""
     if n <= 0:
         raise ValueError(f"convolution_matrix: n must be a positive integer; got {n}.")
@@ -80,7 +83,7 @@ def convolution_matrix(a: Any, n: int, mode: str = "full") -> Any:
     )
 
 
-def circulant(c: Any) -> Any:
+def circulant(c: ArrayLike) -> Array:
     """As `scipy.linalg.circulant`."""
     check_arraylike("circulant", c)
     return _circulant(jnp.atleast_1d(jnp.asarray(c)))
@@ -92,7 +95,7 @@ def _circulant(c: Any) -> Any:
     return c[(jnp.arange(n)[:, None] - jnp.arange(n)[None, :]) % n]
 
 
-def companion(a: Any) -> Any:
+def companion(a: ArrayLike) -> Array:
     """As `scipy.linalg.companion`, for each of the vectors of two or more coefficients in the last axis."""
     check_arraylike("companion", a)
     (a,) = promote_dtypes_inexact(jnp.asarray(a))
@@ -110,14 +113,14 @@ def _companion(a: Any) -> Any:
     return jnp.eye(typeof(a).size - 1, k=-1, dtype=typeof(a).dtype).at[0].set(row)
 
 
-def fiedler(a: Any) -> Any:
+def fiedler(a: ArrayLike) -> Array:
     """As `scipy.linalg.fiedler`."""
     check_arraylike("fiedler", a)
     a = jnp.atleast_1d(jnp.asarray(a))
     return jnp.abs(a[..., :, None] - a[..., None, :])
 
 
-def fiedler_companion(a: Any) -> Any:
+def fiedler_companion(a: ArrayLike) -> Array:
     """As `scipy.linalg.fiedler_companion`, for each of the vectors in the last axis."""
     check_arraylike("fiedler_companion", a)
     (a,) = promote_dtypes_inexact(jnp.asarray(a))
@@ -150,7 +153,7 @@ def _fiedler_companion(a: Any) -> Any:
     return jnp.select(places, [-a[1], one, second, one, first, one])
 
 
-def leslie(f: Any, s: Any) -> Any:
+def leslie(f: ArrayLike, s: ArrayLike) -> Array:
     """As `scipy.linalg.leslie`, for each pair of vectors in the last axes."""
     check_arraylike("leslie", f, s)
     f, s = jnp.atleast_1d(jnp.asarray(f)), jnp.atleast_1d(jnp.asarray(s))
@@ -173,7 +176,7 @@ def _leslie(f: Any, s: Any) -> Any:
 
 
 @jitted("block_diag")
-def block_diag(*arrs: Any) -> Any:
+def block_diag(*arrs: ArrayLike) -> Array:
     """As `scipy.linalg.block_diag`."""
     blocks = [jnp.atleast_2d(x) for x in promote_dtypes(*(arrs or [jnp.zeros((1, 0))]))]
     for i, x in enumerate(blocks):

@@ -1,8 +1,11 @@
 """Which method minimizes, and what it gives."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from minijax.run.array import Array
 from minijax.scipy.optimize.bfgs import minimize_bfgs
 from minijax.scipy.optimize.lbfgs import minimize_lbfgs
 
@@ -35,7 +38,7 @@ _METHODS = {"bfgs": minimize_bfgs, "l-bfgs-experimental-do-not-rely-on-this": mi
 
 def minimize(
     fun: Callable,
-    x0: Any,
+    x0: Array,
     args: tuple = (),
     *,
     method: str,

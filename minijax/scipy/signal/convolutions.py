@@ -1,5 +1,7 @@
 """Convolutions and correlations of arrays, over all dimensions or some."""
 
+from __future__ import annotations
+
 import functools
 from collections.abc import Sequence
 from typing import Any
@@ -11,9 +13,11 @@ from minijax.api.vmap import vmap
 from minijax.base import dims
 from minijax.numpy import fft
 from minijax.primitives.conv import conv_general_dilated
+from minijax.primitives.dot import PrecisionLike
 from minijax.primitives.dynamic_slice import dynamic_slice
 from minijax.primitives.moving import broadcast_in_dim
 from minijax.primitives.promote import check_arraylike, promote_dtypes_inexact
+from minijax.run.array import Array, ArrayLike
 
 _MODES = ("full", "same", "valid")
 _METHODS = ("auto", "direct", "fft")
@@ -76,7 +80,7 @@ def _fft_whole(in1: Any, in2: Any, mode: str) -> Any:
     return dynamic_slice(back(there(in1, full) * there(in2, full), full), starts, shape)
 
 
-def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: int | Sequence[int] | None = None) -> Any:
+def fftconvolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", axes: int | Sequence[int] | None = None) -> Array:
     """As `scipy.signal.fftconvolve`; the arrays must have equal sizes in the dimensions that are not among `axes`."""
     check_arraylike("fftconvolve", in1, in2)
     in1, in2 = promote_dtypes_inexact(in1, in2)
@@ -106,7 +110,9 @@ def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: int | Sequence[int
     return function(in1, in2)
 
 
-def convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto", precision: Any = None) -> Any:
+def convolve(
+    in1: Array, in2: Array, mode: str = "full", method: str = "auto", precision: PrecisionLike = None
+) -> Array:
     """As `scipy.signal.convolve`; the method "auto" is the direct one."""
     if method not in _METHODS:
         raise ValueError(f"convolve: Got method={method!r}; expected 'auto', 'fft', or 'direct'.")
@@ -115,7 +121,9 @@ def convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto", preci
     return _direct("convolve", in1, in2, mode, precision)
 
 
-def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto", precision: Any = None) -> Any:
+def correlate(
+    in1: Array, in2: Array, mode: str = "full", method: str = "auto", precision: PrecisionLike = None
+) -> Array:
     """As `scipy.signal.correlate`; the method "auto" is the direct one."""
     return convolve(in1, jnp.flip(jnp.conj(in2)), mode, method, precision)
 
@@ -128,16 +136,26 @@ def _check_planes(name: str, in1: Any, in2: Any, boundary: str, fillvalue: float
 
 
 def convolve2d(
-    in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: float = 0, precision: Any = None
-) -> Any:
+    in1: Array,
+    in2: Array,
+    mode: str = "full",
+    boundary: str = "fill",
+    fillvalue: float = 0,
+    precision: PrecisionLike = None,
+) -> Array:
     """As `scipy.signal.convolve2d`. Raises NotImplementedError for boundaries that are not zeros."""
     _check_planes("convolve2d", in1, in2, boundary, fillvalue)
     return _direct("convolve2d", in1, in2, mode, precision)
 
 
 def correlate2d(
-    in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: float = 0, precision: Any = None
-) -> Any:
+    in1: Array,
+    in2: Array,
+    mode: str = "full",
+    boundary: str = "fill",
+    fillvalue: float = 0,
+    precision: PrecisionLike = None,
+) -> Array:
     """As `scipy.signal.correlate2d`. Raises NotImplementedError for boundaries that are not zeros."""
     _check_planes("correlate2d", in1, in2, boundary, fillvalue)
     if (mode == "full" and _is_covered(in1, in2)) or (mode == "valid" and not _is_covered(in2, in1)):

@@ -2,6 +2,8 @@
 spectra", 1967; and the inverse, D. Griffin and J. Lim, "Signal estimation from modified short-time Fourier
 transform", 1984."""
 
+from __future__ import annotations
+
 import dataclasses
 import math
 import warnings
@@ -18,6 +20,7 @@ from minijax.numpy import fft
 from minijax.primitives.dynamic_slice import dynamic_slice_in_dim
 from minijax.primitives.promote import check_arraylike, promote_dtypes_inexact
 from minijax.primitives.structural import slice_in_dim
+from minijax.run.array import Array, ArrayLike
 from minijax.scipy.signal.trends import detrend as without_trend
 
 # Imported when a window is asked for by another name than jax's default.
@@ -79,7 +82,7 @@ class _Segments:
     nfft: int
 
     @classmethod
-    def of(cls, name: str, size: int, noverlap: int | None, nfft: int | None) -> "_Segments":
+    def of(cls, name: str, size: int, noverlap: int | None, nfft: int | None) -> _Segments:
         noverlap = size // 2 if noverlap is None else noverlap
         if nfft is not None and nfft < size:
             raise ValueError(f"{name}: nfft must be greater than or equal to nperseg. Got {nfft} and {size}.")
@@ -200,9 +203,9 @@ def _spectra(name: str, x: Any, y: Any, options: _Options) -> tuple[Any, Any, An
 
 
 def stft(
-    x: Any,
-    fs: Any = 1.0,
-    window: Any = "hann",
+    x: Array,
+    fs: ArrayLike = 1.0,
+    window: str = "hann",
     nperseg: int | None = 256,
     noverlap: int | None = None,
     nfft: int | None = None,
@@ -229,10 +232,10 @@ def _median_bias(count: int) -> Any:
 
 
 def csd(
-    x: Any,
-    y: Any,
-    fs: Any = 1.0,
-    window: Any = "hann",
+    x: Array,
+    y: ArrayLike | None,
+    fs: ArrayLike = 1.0,
+    window: str = "hann",
     nperseg: int | None = None,
     noverlap: int | None = None,
     nfft: int | None = None,
@@ -262,9 +265,9 @@ def csd(
 
 
 def welch(
-    x: Any,
-    fs: Any = 1.0,
-    window: Any = "hann",
+    x: Array,
+    fs: ArrayLike = 1.0,
+    window: str = "hann",
     nperseg: int | None = None,
     noverlap: int | None = None,
     nfft: int | None = None,
@@ -307,9 +310,9 @@ def _inverse_segments(
 
 
 def istft(
-    Zxx: Any,
-    fs: Any = 1.0,
-    window: Any = "hann",
+    Zxx: Array,
+    fs: ArrayLike = 1.0,
+    window: str = "hann",
     nperseg: int | None = None,
     noverlap: int | None = None,
     nfft: int | None = None,

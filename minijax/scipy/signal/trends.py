@@ -1,7 +1,8 @@
 """Signals without their trend."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -9,15 +10,16 @@ import minijax.numpy as jnp
 from minijax.numpy import linalg
 from minijax.primitives.dot import Precision
 from minijax.primitives.promote import promote_dtypes_inexact
+from minijax.run.array import Array, ArrayLike
 
 
 def detrend(
-    data: Any,
+    data: ArrayLike,
     axis: int = -1,
     type: str = "linear",
     bp: int | Sequence[int] | np.ndarray = 0,
     overwrite_data: None = None,
-) -> Any:
+) -> Array:
     """As `scipy.signal.detrend`: less the mean, or less the line that fits best between breakpoints.
 
     Raises NotImplementedError for `overwrite_data`, ValueError for other types and breakpoints outside of the data.

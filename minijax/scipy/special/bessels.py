@@ -1,5 +1,7 @@
 """Bessel functions."""
 
+from __future__ import annotations
+
 import functools
 import operator
 from typing import Any
@@ -15,25 +17,26 @@ from minijax.ir.types import typeof
 from minijax.primitives import bessel, elementwise as lax
 from minijax.primitives.families import scalar_like
 from minijax.primitives.promote import promote_args_inexact
+from minijax.run.array import Array, ArrayLike
 
 
-def i0e(x: Any) -> Any:
+def i0e(x: ArrayLike) -> Array:
     """exp(-abs(x)) * i0(x)."""
     return bessel.bessel_i0e(*promote_args_inexact("i0e", x))
 
 
-def i0(x: Any) -> Any:
+def i0(x: ArrayLike) -> Array:
     """The modified Bessel function of order 0."""
     (x,) = promote_args_inexact("i0", x)
     return lax.mul(lax.exp(lax.abs(x)), bessel.bessel_i0e(x))
 
 
-def i1e(x: Any) -> Any:
+def i1e(x: ArrayLike) -> Array:
     """exp(-abs(x)) * i1(x)."""
     return bessel.bessel_i1e(*promote_args_inexact("i1e", x))
 
 
-def i1(x: Any) -> Any:
+def i1(x: ArrayLike) -> Array:
     """The modified Bessel function of order 1."""
     (x,) = promote_args_inexact("i1", x)
     return lax.mul(lax.exp(lax.abs(x)), bessel.bessel_i1e(x))
@@ -55,7 +58,7 @@ def _by_recurrence(z: Any, v: int, n_iter: int) -> Any:
 
 
 @jitted(static=("v", "n_iter"))
-def bessel_jn(z: Any, *, v: int, n_iter: int = 50) -> Any:
+def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
     """The Bessel functions of the first kind of the orders 0 to `v`, on a leading axis."""
     (z,) = promote_args_inexact("bessel_jn", z)
     if typeof(z).dtype == np.complex128:

@@ -1,5 +1,7 @@
 """The error function and its relatives."""
 
+from __future__ import annotations
+
 import math
 from typing import Any
 
@@ -13,27 +15,28 @@ from minijax.primitives import elementwise as lax
 from minijax.primitives.convert import convert_element_type
 from minijax.primitives.families import const_like, is_complex
 from minijax.primitives.promote import check_arraylike, promote_args_inexact
+from minijax.run.array import Array, ArrayLike
 from minijax.scipy.special.series import in_single, polynomial, safe
 
 _STEEP = 2 / math.sqrt(math.pi)
 
 
-def erf(x: Any) -> Any:
+def erf(x: ArrayLike) -> Array:
     """The error function of real numbers."""
     return lax.erf(*promote_args_inexact("erf", x))
 
 
-def erfc(x: Any) -> Any:
+def erfc(x: ArrayLike) -> Array:
     """1 - erf(x)."""
     return lax.erfc(*promote_args_inexact("erfc", x))
 
 
-def erfinv(x: Any) -> Any:
+def erfinv(x: ArrayLike) -> Array:
     """The inverse of `erf`."""
     return lax.erf_inv(*promote_args_inexact("erfinv", x))
 
 
-def erfcx(x: Any) -> Any:
+def erfcx(x: ArrayLike) -> Array:
     """exp(x ** 2) * erfc(x)."""
     (x,) = promote_args_inexact("erfcx", x)
     if is_complex(x):
@@ -79,7 +82,7 @@ _DAWSN = (
 )  # fmt: skip
 
 
-def dawsn(x: Any) -> Any:
+def dawsn(x: ArrayLike) -> Array:
     """Dawson's integral of real numbers: exp(-x ** 2) times the integral of exp(t ** 2) from 0 to x."""
     (x,) = promote_args_inexact("dawsn", x)
     if is_complex(x):
@@ -126,7 +129,7 @@ _WEIDEMAN = (
 )  # fmt: skip
 
 
-def wofz(z: Any) -> Any:
+def wofz(z: ArrayLike) -> Array:
     """The Faddeeva function exp(-z ** 2) * erfc(-1j * z)."""
     check_arraylike("wofz", z)
     return _wofz(convert_element_type(z, dtypes.to_complex_dtype(dtypes.to_inexact_dtype(typeof(z).dtype))))

@@ -1,5 +1,7 @@
 """The Fresnel integrals."""
 
+from __future__ import annotations
+
 import math
 from typing import Any
 
@@ -13,6 +15,7 @@ from minijax.primitives import elementwise as lax
 from minijax.primitives.convert import convert_element_type
 from minijax.primitives.families import is_complex
 from minijax.primitives.promote import promote_args_inexact
+from minijax.run.array import ArrayLike
 from minijax.scipy.special.series import polynomial
 
 # Rational approximations of the integrals near 0 and of their auxiliary functions, of the highest order first: S. L.
@@ -49,7 +52,7 @@ _FRESNEL_SINGLE = (
 
 
 @custom_jvp
-def fresnel(x: Any) -> tuple[Any, Any]:
+def fresnel(x: ArrayLike) -> tuple[Any, Any]:
     """The integrals from 0 to x of sin(pi * t ** 2 / 2) and of cos. Raises NotImplementedError for complex x."""
     (x,) = promote_args_inexact("fresnel", x)
     if is_complex(x):

@@ -1,5 +1,7 @@
 """The gamma function and those made of it."""
 
+from __future__ import annotations
+
 import math
 from typing import Any
 
@@ -15,14 +17,15 @@ from minijax.ir.types import typeof
 from minijax.primitives import elementwise as lax, structural
 from minijax.primitives.families import const_like, is_complex, scalar_like
 from minijax.primitives.promote import promote_args_inexact
+from minijax.run.array import Array, ArrayLike
 
 
-def gammaln(x: Any) -> Any:
+def gammaln(x: ArrayLike) -> Array:
     """log(abs(gamma(x))) of real numbers."""
     return lax.lgamma(*promote_args_inexact("gammaln", x))
 
 
-def loggamma(x: Any) -> Any:
+def loggamma(x: ArrayLike) -> Array:
     """The principal branch of the logarithm of the gamma function; NaN of real numbers that are not positive."""
     (x,) = promote_args_inexact("loggamma", x)
     if is_complex(x):
@@ -83,7 +86,7 @@ def _lanczos(z: Any) -> Any:
 
 
 @jitted()
-def gammasgn(x: Any) -> Any:
+def gammasgn(x: ArrayLike) -> Array:
     """The sign of the gamma function; NaN at negative integers. Raises ValueError for complex numbers."""
     (x,) = promote_args_inexact("gammasgn", x)
     if is_complex(x):
@@ -95,7 +98,7 @@ def gammasgn(x: Any) -> Any:
     return jnp.select([pole, minus], [scalar_like(x, np.nan), scalar_like(x, -1)], scalar_like(x, 1))
 
 
-def gamma(x: Any) -> Any:
+def gamma(x: ArrayLike) -> Array:
     """The gamma function."""
     (x,) = promote_args_inexact("gamma", x)
     if is_complex(x):
@@ -104,7 +107,7 @@ def gamma(x: Any) -> Any:
     return gammasgn(x) * lax.exp(lax.lgamma(x))
 
 
-def factorial(n: Any, exact: bool = False) -> Any:
+def factorial(n: ArrayLike, exact: bool = False) -> Array:
     """gamma(n + 1), and 0 of negative numbers. There is no exact factorial."""
     if exact:
         raise NotImplementedError("factorial with exact=True")
@@ -112,29 +115,29 @@ def factorial(n: Any, exact: bool = False) -> Any:
     return jnp.where(lax.lt(n, const_like(n, 0)), 0, lax.exp(lax.lgamma(lax.add(n, const_like(n, 1)))))
 
 
-def digamma(x: Any) -> Any:
+def digamma(x: ArrayLike) -> Array:
     """The derivative of `gammaln`."""
     return lax.digamma(*promote_args_inexact("digamma", x))
 
 
-def polygamma(n: Any, x: Any) -> Any:
+def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
     """The derivative of order `n` of `digamma`. Raises ValueError unless `n` is an integer."""
     if not jnp.issubdtype(typeof(n).dtype, np.integer):
         raise ValueError(f"Argument `n` to polygamma must be of integer type. Got dtype {typeof(n).dtype}.")
     return lax.polygamma(*promote_args_inexact("polygamma", n, x))
 
 
-def gammainc(a: Any, x: Any) -> Any:
+def gammainc(a: ArrayLike, x: ArrayLike) -> Array:
     """The regularized lower incomplete gamma function."""
     return special.igamma(*promote_args_inexact("gammainc", a, x))
 
 
-def gammaincc(a: Any, x: Any) -> Any:
+def gammaincc(a: ArrayLike, x: ArrayLike) -> Array:
     """The regularized upper incomplete gamma function."""
     return special.igammac(*promote_args_inexact("gammaincc", a, x))
 
 
-def betainc(a: Any, b: Any, x: Any) -> Any:
+def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """The regularized incomplete beta function."""
     return special.betainc(*promote_args_inexact("betainc", a, b, x))
 
@@ -162,7 +165,7 @@ def _log_gamma_ratio(a: Any, b: Any) -> Any:
     return jnp.where(u <= v, (correction - v) - u, (correction - u) - v)
 
 
-def betaln(a: Any, b: Any) -> Any:
+def betaln(a: ArrayLike, b: ArrayLike) -> Array:
     """log(abs(beta(a, b))) of real numbers."""
     a, b = promote_args_inexact("betaln", a, b)
     a, b = jnp.minimum(a, b), jnp.maximum(a, b)
@@ -171,14 +174,14 @@ def betaln(a: Any, b: Any) -> Any:
     return jnp.where(b < 8, small, large)
 
 
-def beta(a: Any, b: Any) -> Any:
+def beta(a: ArrayLike, b: ArrayLike) -> Array:
     """gamma(a) * gamma(b) / gamma(a + b)."""
     a, b = promote_args_inexact("beta", a, b)
     return gammasgn(a) * gammasgn(b) * gammasgn(jnp.add(a, b)) * lax.exp(betaln(a, b))
 
 
 @custom_jvp
-def poch(z: Any, m: Any) -> Any:
+def poch(z: ArrayLike, m: ArrayLike) -> Array:
     """gamma(z + m) / gamma(z), and 1 where m = 0. Derivatives hold for positive arguments."""
     z, m = promote_args_inexact("poch", z, m)
     return jnp.where(lax.eq(m, const_like(m, 0)), scalar_like(m, 1), gamma(jnp.add(z, m)) / gamma(z))
@@ -190,7 +193,7 @@ poch.defjvps(
 )
 
 
-def multigammaln(a: Any, d: int) -> Any:
+def multigammaln(a: ArrayLike, d: int) -> Array:
     """The logarithm of the gamma function of dimension `d`."""
     (a,) = promote_args_inexact("multigammaln", a)
     d = concrete_or_error(int, d, "d argument of multigammaln")
@@ -202,7 +205,7 @@ def multigammaln(a: Any, d: int) -> Any:
     return jnp.sum(terms, axis=-1) + constant
 
 
-def comb(N: Any, k: Any, *, repetition: bool = False) -> Any:  # noqa: N803
+def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:  # noqa: N803
     """The number of ways to choose `k` of `N` things; with `repetition`, of things that may be chosen again."""
     N, k = promote_args_inexact("comb", N, k)
     if repetition:

@@ -1,5 +1,7 @@
 """Associated Legendre functions and spherical harmonics."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np
@@ -147,7 +149,7 @@ def _harmonic(n: Any, m: Any, theta: Any, phi: Any, n_max: int) -> Any:
     return jnp.where(m < 0, (-1.0) ** abs(m) * lax.conj(positive), positive)
 
 
-def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, diff_n: None = None, n_max: int | None = None) -> Any:
+def sph_harm_y(n: Array, m: Array, theta: Array, phi: Array, diff_n: None = None, n_max: int | None = None) -> Array:
     """The spherical harmonics of vectors of degrees `n`, orders `m`, colatitudes and longitudes.
 
     Degrees above `n_max`, which is the largest of `n` unless told, are clipped to it. Raises

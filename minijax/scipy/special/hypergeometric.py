@@ -1,5 +1,7 @@
 """Kummer's and Gauss's hypergeometric functions."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +18,7 @@ from minijax.numpy.vectorizing import vectorize
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import is_complex, scalar_like
 from minijax.primitives.promote import promote_args_inexact
+from minijax.run.array import Array, ArrayLike
 from minijax.scipy.special.gammas import gamma
 
 _MOST_TERMS = 250
@@ -56,7 +59,7 @@ def _far(a: Any, b: Any, x: Any) -> Any:
 @custom_jvp
 @jitted()
 @vectorize
-def hyp1f1(a: Any, b: Any, x: Any) -> Any:
+def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """Kummer's function of real numbers. Raises ValueError for complex ones."""
     a, b, x = promote_args_inexact("hyp1f1", a, b, x)
     if is_complex(x):
@@ -195,7 +198,7 @@ def _gauss(a: Any, b: Any, c: Any, x: Any) -> Any:
 @custom_jvp
 @jitted()
 @vectorize
-def hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Any:
+def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
     """Gauss's function of real numbers, for x <= 1: Pearson, Olver and Porter, 2017, section 4.
 
     Precision is lost where the value is large. Infinite where x > 1 and where the series has no sum.

@@ -1,5 +1,7 @@
 """Exponential integrals, Spence's function, and the sine and cosine integrals."""
 
+from __future__ import annotations
+
 import functools
 from collections.abc import Sequence
 from typing import Any
@@ -15,6 +17,7 @@ from minijax.numpy.vectorizing import vectorize
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import is_complex, scalar_like
 from minijax.primitives.promote import promote_args_inexact
+from minijax.run.array import Array, ArrayLike
 from minijax.scipy.special.series import polynomial
 
 # Rational approximations up to 2, 4, 8, 16, 32, 64 and beyond, of the highest order first: S. L. Moshier, Cephes,
@@ -77,7 +80,7 @@ def _expi_of_positive(x: Any) -> Any:
 
 @custom_jvp
 @jitted()
-def expi(x: Any) -> Any:
+def expi(x: ArrayLike) -> Array:
     """The exponential integral: the principal value of that of exp(t) / t up to x. Raises ValueError for complex x."""
     (x,) = promote_args_inexact("expi", x)
     if is_complex(x):
@@ -92,7 +95,7 @@ def expi_jvp(primals, tangents):
     return expi(x), lax.exp(x) / x * t
 
 
-def exp1(x: Any) -> Any:
+def exp1(x: ArrayLike) -> Array:
     """The exponential integral of order 1."""
     (x,) = promote_args_inexact("exp1", x)
     return expn(1, x)
@@ -182,7 +185,7 @@ def _expn_of_large_order(x: Any, n: Any) -> Any:
 @functools.partial(custom_jvp, nondiff_argnums=(0,))
 @jitted()
 @vectorize
-def expn(n: Any, x: Any) -> Any:
+def expn(n: ArrayLike, x: ArrayLike) -> Array:
     """The exponential integral of order n: that of exp(-x * t) / t ** n from 1 on."""
     n, x = promote_args_inexact("expn", n, x)
     conditions = [(n < 0) | (x < 0), (x == 0) & (n < 2), (x == 0) & (n >= 2), (n == 0) & (x >= 0), n >= 5000, x > 1]
@@ -218,7 +221,7 @@ def _spence(x: Any) -> Any:
     return jnp.where(is_inverse, -0.5 * lax.log(x) ** 2 - y, y)
 
 
-def spence(x: Any) -> Any:
+def spence(x: Array) -> Array:
     """Spence's function, the dilogarithm of 1 - x. Raises TypeError unless x is float32 or float64."""
     x = jnp.asarray(x)
     if typeof(x).dtype not in (np.float32, np.float64):
@@ -261,7 +264,7 @@ _SICI = (
 
 @custom_jvp
 @jitted()
-def sici(x: Any) -> tuple[Any, Any]:
+def sici(x: ArrayLike) -> tuple[Any, Any]:
     """The sine and cosine integrals of real numbers. Raises ValueError for complex ones."""
     (x,) = promote_args_inexact("sici", x)
     if is_complex(x):

@@ -1,5 +1,7 @@
 """Logistic and power transforms, and the terms that entropies are made of."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 
@@ -10,10 +12,11 @@ from minijax.api.custom import custom_jvp
 from minijax.primitives import elementwise as lax, structural
 from minijax.primitives.families import const_like
 from minijax.primitives.promote import promote_args_inexact
+from minijax.run.array import Array, ArrayLike
 
 
 @custom_jvp
-def logit(x: Any) -> Any:
+def logit(x: ArrayLike) -> Array:
     """log(x / (1 - x))."""
     (x,) = promote_args_inexact("logit", x)
     return lax.log(lax.div(x, lax.sub(const_like(x, 1), x)))
@@ -22,7 +25,7 @@ def logit(x: Any) -> Any:
 logit.defjvps(lambda t, _, x: lax.div(t, lax.mul(x, lax.sub(const_like(x, 1), x))))
 
 
-def expit(x: Any) -> Any:
+def expit(x: ArrayLike) -> Array:
     """1 / (1 + exp(-x))."""
     return lax.logistic(*promote_args_inexact("expit", x))
 
@@ -34,7 +37,7 @@ def _zero_at_zero(x: Any, y: Any, log: Callable) -> Any:
 
 
 @custom_jvp
-def xlogy(x: Any, y: Any) -> Any:
+def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
     """x * log(y), and 0 where x = 0, unless y is NaN."""
     return _zero_at_zero(*promote_args_inexact("xlogy", x, y), lax.log)
 
@@ -47,7 +50,7 @@ def _xlogy_jvp(primals, tangents):
 
 
 @custom_jvp
-def xlog1py(x: Any, y: Any) -> Any:
+def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
     """x * log(1 + y), and 0 where x = 0, unless y is NaN."""
     return _zero_at_zero(*promote_args_inexact("xlog1py", x, y), lax.log1p)
 
@@ -70,7 +73,7 @@ def _xlogx_jvp(primals, tangents):
     return _xlogx(x), t * (lax.log(x) + 1)
 
 
-def entr(x: Any) -> Any:
+def entr(x: ArrayLike) -> Array:
     """-x * log(x), and -inf of negative numbers."""
     (x,) = promote_args_inexact("entr", x)
     return lax.select(lax.lt(x, const_like(x, 0)), structural.full_like(x, -np.inf), lax.neg(_xlogx(x)))
@@ -85,12 +88,12 @@ def _relative_entropy(p: Any, q: Any) -> Any:
     return jnp.where(both, logarithms, jnp.where(zero, const_like(p, 0), np.inf))
 
 
-def rel_entr(p: Any, q: Any) -> Any:
+def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
     """p * log(p / q): the terms of the relative entropy."""
     return _relative_entropy(*promote_args_inexact("rel_entr", p, q))
 
 
-def kl_div(p: Any, q: Any) -> Any:
+def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
     """p * log(p / q) - p + q: the terms of the Kullback-Leibler divergence."""
     p, q = promote_args_inexact("kl_div", p, q)
     return _relative_entropy(p, q) - p + q
@@ -103,11 +106,11 @@ def _power_transform(x: Any, lmbda: Any, log: Callable) -> Any:
     return jnp.where(is_log, logarithm, lax.div(lax.expm1(lax.mul(power, logarithm)), power))
 
 
-def boxcox(x: Any, lmbda: Any) -> Any:
+def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
     """(x ** lmbda - 1) / lmbda, and log(x) where lmbda = 0."""
     return _power_transform(*promote_args_inexact("boxcox", x, lmbda), lax.log)
 
 
-def boxcox1p(x: Any, lmbda: Any) -> Any:
+def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
     """((1 + x) ** lmbda - 1) / lmbda, and log(1 + x) where lmbda = 0."""
     return _power_transform(*promote_args_inexact("boxcox1p", x, lmbda), lax.log1p)

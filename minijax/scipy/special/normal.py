@@ -1,5 +1,7 @@
 """The normal distribution: its probabilities, their logarithms and their inverse."""
 
+from __future__ import annotations
+
 import functools
 import math
 from typing import Any
@@ -13,6 +15,7 @@ from minijax.ir.types import typeof
 from minijax.primitives import elementwise as lax, structural
 from minijax.primitives.families import scalar_like
 from minijax.primitives.promote import promote_args_inexact
+from minijax.run.array import Array, ArrayLike
 from minijax.scipy.special.series import polynomial
 
 # Rational approximations, of the highest order first: S. L. Moshier, Cephes, ndtri.c, 1989.
@@ -45,7 +48,7 @@ def _checked(name: str, x: Any) -> Any:
     return x
 
 
-def ndtr(x: Any) -> Any:
+def ndtr(x: ArrayLike) -> Array:
     """The probability that a normal number is at most x. Raises TypeError unless x is float32 or float64."""
     return _ndtr(_checked("ndtr", x))
 
@@ -59,7 +62,7 @@ def _ndtr(x: Any) -> Any:
     return 0.5 * lax.select(*middle, outer)
 
 
-def ndtri(p: Any) -> Any:
+def ndtri(p: ArrayLike) -> Array:
     """The inverse of `ndtr`. Raises TypeError unless p is float32 or float64."""
     p = _checked("ndtri", p)
     tail = scalar_like(p, math.exp(-2.0))
@@ -85,7 +88,7 @@ def ndtri(p: Any) -> Any:
 
 
 @functools.partial(custom_jvp, nondiff_argnums=(1,))
-def log_ndtr(x: Any, series_order: int = 3) -> Any:
+def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
     """log(ndtr(x)), by an asymptotic series of `series_order` terms, at most 30, far below 0.
 
     Raises TypeError unless x is float32 or float64 and the order is an int, ValueError for orders out of bounds.
@@ -139,7 +142,7 @@ _WEIGHTS = (0.018831438115323503, 0.01856708624397765, 0.018042093461223385, 0.0
             0.001679303108454609)  # fmt: skip
 
 
-def owens_t(h: Any, a: Any) -> Any:
+def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
     """Owen's T function of real numbers."""
     return _owens_t_impl(*promote_args_inexact("owens_t", h, a))
 

@@ -1,15 +1,16 @@
 """Functions of jax.nn with SciPy's defaults."""
 
-from typing import Any
+from __future__ import annotations
 
 from minijax.nn import functions as nn
+from minijax.run.array import Array, ArrayLike
 
 
-def softmax(x: Any, /, *, axis: int | tuple[int, ...] | None = None) -> Any:
+def softmax(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None) -> Array:
     """exp(x) divided by its sum over the axes, all by default."""
     return nn.softmax(x, axis=axis)
 
 
-def log_softmax(x: Any, /, *, axis: int | tuple[int, ...] | None = None) -> Any:
+def log_softmax(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None) -> Array:
     """The logarithm of `softmax`."""
     return nn.log_softmax(x, axis=axis)

@@ -1,5 +1,7 @@
 """The Hurwitz zeta function and Bernoulli's numbers."""
 
+from __future__ import annotations
+
 import functools
 import math
 import operator
@@ -15,6 +17,7 @@ from minijax.interop.introspection import concrete_or_error
 from minijax.ir.types import typeof
 from minijax.primitives import bessel, elementwise as lax
 from minijax.primitives.promote import promote_args_inexact
+from minijax.run.array import Array, ArrayLike
 
 
 def _bernoulli_fractions(count: int) -> list[Fraction]:
@@ -43,7 +46,7 @@ def _summed(x: Any, q: Any) -> Any:
 
 
 @custom_jvp
-def zeta(x: Any, q: Any = None) -> Any:
+def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
     """The Hurwitz zeta function: the sum of (n + q) ** -x over n >= 0. There is no Riemann's: `q` must be given."""
     if q is None:
         raise NotImplementedError(
@@ -55,7 +58,7 @@ def zeta(x: Any, q: Any = None) -> Any:
 zeta.defjvp(functools.partial(jvp, _summed))
 
 
-def bernoulli(n: int) -> Any:
+def bernoulli(n: int) -> Array:
     """The Bernoulli numbers B(0), ..., B(n). Raises ValueError for negative `n`."""
     n = concrete_or_error(operator.index, n, "Argument n of bernoulli")
     if n < 0:

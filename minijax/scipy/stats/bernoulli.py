@@ -1,6 +1,6 @@
 """Bernoulli's distribution."""
 
-from typing import Any
+from __future__ import annotations
 
 import numpy as np
 
@@ -8,10 +8,11 @@ import minijax.numpy as jnp
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
 from minijax.primitives.promote import promote_args_inexact
+from minijax.run.array import Array, ArrayLike
 from minijax.scipy.special.logarithms import xlog1py, xlogy
 
 
-def logpmf(k: Any, p: Any, loc: Any = 0) -> Any:
+def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The logarithm of the probability of k."""
     k, p, loc = promote_args_inexact("bernoulli.logpmf", k, p, loc)
     zero, one = const_like(k, 0), const_like(k, 1)
@@ -20,12 +21,12 @@ def logpmf(k: Any, p: Any, loc: Any = 0) -> Any:
     return jnp.where(jnp.logical_or(lax.lt(x, zero), lax.gt(x, one)), -np.inf, logarithm)
 
 
-def pmf(k: Any, p: Any, loc: Any = 0) -> Any:
+def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The probability of k."""
     return lax.exp(logpmf(k, p, loc))
 
 
-def cdf(k: Any, p: Any) -> Any:
+def cdf(k: ArrayLike, p: ArrayLike) -> Array:
     """The probability of at most k."""
     k, p = promote_args_inexact("bernoulli.cdf", k, p)
     zero, one = const_like(k, 0), const_like(k, 1)
@@ -35,7 +36,7 @@ def cdf(k: Any, p: Any) -> Any:
     return jnp.select([wrong, below, middle, above], [np.nan, zero, lax.sub(one, p), one])
 
 
-def ppf(q: Any, p: Any) -> Any:
+def ppf(q: ArrayLike, p: ArrayLike) -> Array:
     """The inverse of `cdf`."""
     q, p = promote_args_inexact("bernoulli.ppf", q, p)
     zero, one = const_like(q, 0), const_like(q, 1)

@@ -1,6 +1,6 @@
 """The beta distribution."""
 
-from typing import Any
+from __future__ import annotations
 
 import numpy as np
 
@@ -8,11 +8,12 @@ import minijax.numpy as jnp
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
 from minijax.primitives.promote import promote_args_inexact
+from minijax.run.array import Array, ArrayLike
 from minijax.scipy.special.gammas import betainc, betaln
 from minijax.scipy.special.logarithms import xlog1py, xlogy
 
 
-def logpdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def logpdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the density."""
     x, a, b, loc, scale = promote_args_inexact("beta.logpdf", x, a, b, loc, scale)
     one = const_like(x, 1)
@@ -26,29 +27,29 @@ def logpdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return jnp.where(jnp.logical_or(wrong, lax.le(scale, const_like(scale, 0))), np.nan, logarithm)
 
 
-def pdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def pdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The density."""
     return lax.exp(logpdf(x, a, b, loc, scale))
 
 
-def cdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def cdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of at most x."""
     x, a, b, loc, scale = promote_args_inexact("beta.cdf", x, a, b, loc, scale)
     return betainc(a, b, lax.clamp(const_like(x, 0), lax.div(lax.sub(x, loc), scale), const_like(x, 1)))
 
 
-def logcdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def logcdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of `cdf`."""
     return lax.log(cdf(x, a, b, loc, scale))
 
 
-def sf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def sf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of more than x."""
     x, a, b, loc, scale = promote_args_inexact("beta.sf", x, a, b, loc, scale)
     one = const_like(x, 1)
     return betainc(b, a, lax.sub(one, lax.clamp(const_like(x, 0), lax.div(lax.sub(x, loc), scale), one)))
 
 
-def logsf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def logsf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of `sf`."""
     return lax.log(sf(x, a, b, loc, scale))

@@ -1,5 +1,7 @@
 """The chi-square distribution."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np
@@ -8,10 +10,11 @@ import minijax.numpy as jnp
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
 from minijax.primitives.promote import promote_args_inexact
+from minijax.run.array import Array, ArrayLike
 from minijax.scipy.special.gammas import gammainc, gammaincc
 
 
-def logpdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the density."""
     x, df, loc, scale = promote_args_inexact("chi2.logpdf", x, df, loc, scale)
     two = const_like(x, 2)
@@ -23,7 +26,7 @@ def logpdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return jnp.where(lax.lt(x, loc), -np.inf, logarithm)
 
 
-def pdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def pdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The density."""
     return lax.exp(logpdf(x, df, loc, scale))
 
@@ -34,23 +37,23 @@ def _halved(x: Any, df: Any, loc: Any, scale: Any) -> tuple[Any, Any]:
     return half, lax.clamp(const_like(x, 0), lax.div(lax.sub(x, loc), lax.mul(scale, two)), const_like(x, np.inf))
 
 
-def cdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def cdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of at most x."""
     x, df, loc, scale = promote_args_inexact("chi2.cdf", x, df, loc, scale)
     return gammainc(*_halved(x, df, loc, scale))
 
 
-def sf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def sf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of more than x."""
     x, df, loc, scale = promote_args_inexact("chi2.sf", x, df, loc, scale)
     return gammaincc(*_halved(x, df, loc, scale))
 
 
-def logcdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def logcdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of `cdf`."""
     return lax.log(cdf(x, df, loc, scale))
 
 
-def logsf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def logsf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of `sf`."""
     return lax.log(sf(x, df, loc, scale))

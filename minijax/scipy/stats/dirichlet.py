@@ -1,5 +1,7 @@
 """Dirichlet's distribution."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np
@@ -8,11 +10,12 @@ import minijax.numpy as jnp
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
 from minijax.primitives.promote import arrays, promote_dtypes_inexact
+from minijax.run.array import Array, ArrayLike
 from minijax.scipy.special.gammas import gammaln
 from minijax.scipy.special.logarithms import xlogy
 
 
-def logpdf(x: Any, alpha: Any) -> Any:
+def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
     """The logarithm of the density at the shares `x`, on the first axis, of which the last may be left out.
 
     Raises ValueError unless `alpha` is a vector that long.
@@ -41,6 +44,6 @@ def _logpdf(x: Any, alpha: Any) -> Any:
     return jnp.where(inside, logarithm, -np.inf)
 
 
-def pdf(x: Any, alpha: Any) -> Any:
+def pdf(x: ArrayLike, alpha: ArrayLike) -> Array:
     """The density at the shares `x`."""
     return lax.exp(logpdf(x, alpha))

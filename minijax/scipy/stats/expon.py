@@ -1,6 +1,6 @@
 """The exponential distribution."""
 
-from typing import Any
+from __future__ import annotations
 
 import numpy as np
 
@@ -8,9 +8,10 @@ import minijax.numpy as jnp
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
 from minijax.primitives.promote import promote_args_inexact
+from minijax.run.array import Array, ArrayLike
 
 
-def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the density."""
     x, loc, scale = promote_args_inexact("expon.logpdf", x, loc, scale)
     log_scale = lax.log(scale)
@@ -18,12 +19,12 @@ def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return jnp.where(lax.lt(x, loc), -np.inf, logarithm)
 
 
-def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The density."""
     return lax.exp(logpdf(x, loc, scale))
 
 
-def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of at most x."""
     x, loc, scale = promote_args_inexact("expon.cdf", x, loc, scale)
     scaled = lax.div(lax.sub(loc, x), scale)
@@ -31,12 +32,12 @@ def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return jnp.where(below, jnp.zeros_like(scaled), lax.neg(lax.expm1(scaled)))
 
 
-def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of `cdf`."""
     return lax.log1p(lax.neg(sf(x, loc, scale)))
 
 
-def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of `sf`."""
     x, loc, scale = promote_args_inexact("expon.logsf", x, loc, scale)
     scaled = lax.div(lax.sub(loc, x), scale)
@@ -44,12 +45,12 @@ def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return jnp.where(below, jnp.zeros_like(scaled), scaled)
 
 
-def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of more than x."""
     return lax.exp(logsf(x, loc, scale))
 
 
-def ppf(q: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The inverse of `cdf`."""
     q, loc, scale = promote_args_inexact("expon.ppf", q, loc, scale)
     outside = jnp.logical_or(jnp.logical_or(jnp.isnan(q), lax.lt(q, const_like(q, 0))), lax.gt(q, const_like(q, 1)))

@@ -1,6 +1,6 @@
 """The gamma distribution."""
 
-from typing import Any
+from __future__ import annotations
 
 import numpy as np
 
@@ -8,11 +8,12 @@ import minijax.numpy as jnp
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
 from minijax.primitives.promote import promote_args_inexact
+from minijax.run.array import Array, ArrayLike
 from minijax.scipy.special.gammas import gammainc, gammaincc, gammaln
 from minijax.scipy.special.logarithms import xlogy
 
 
-def logpdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def logpdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the density."""
     x, a, loc, scale = promote_args_inexact("gamma.logpdf", x, a, loc, scale)
     inside = lax.ge(x, loc)
@@ -22,30 +23,30 @@ def logpdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return jnp.where(inside, lax.sub(logarithm, norm), -np.inf)
 
 
-def pdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def pdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The density."""
     return lax.exp(logpdf(x, a, loc, scale))
 
 
-def cdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def cdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of at most x."""
     x, a, loc, scale = promote_args_inexact("gamma.cdf", x, a, loc, scale)
     y = lax.clamp(const_like(x, 0), lax.div(lax.sub(x, loc), scale), const_like(x, np.inf))
     return gammainc(a, y)
 
 
-def logcdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def logcdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of `cdf`."""
     return lax.log(cdf(x, a, loc, scale))
 
 
-def sf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def sf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of more than x."""
     x, a, loc, scale = promote_args_inexact("gamma.sf", x, a, loc, scale)
     y = lax.div(lax.sub(x, loc), scale)
     return jnp.where(lax.lt(y, const_like(y, 0)), 1, gammaincc(a, y))
 
 
-def logsf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def logsf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of `sf`."""
     return lax.log(sf(x, a, loc, scale))

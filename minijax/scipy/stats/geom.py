@@ -1,6 +1,6 @@
 """The geometric distribution."""
 
-from typing import Any
+from __future__ import annotations
 
 import numpy as np
 
@@ -8,10 +8,11 @@ import minijax.numpy as jnp
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
 from minijax.primitives.promote import promote_args_inexact
+from minijax.run.array import Array, ArrayLike
 from minijax.scipy.special.logarithms import xlog1py
 
 
-def logpmf(k: Any, p: Any, loc: Any = 0) -> Any:
+def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The logarithm of the probability of k."""
     k, p, loc = promote_args_inexact("geom.logpmf", k, p, loc)
     x = lax.sub(k, loc)
@@ -19,6 +20,6 @@ def logpmf(k: Any, p: Any, loc: Any = 0) -> Any:
     return jnp.where(lax.le(x, const_like(k, 0)), -np.inf, logarithm)
 
 
-def pmf(k: Any, p: Any, loc: Any = 0) -> Any:
+def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The probability of k."""
     return lax.exp(logpmf(k, p, loc))

@@ -1,6 +1,6 @@
 """Gumbel's distribution of the largest values."""
 
-from typing import Any
+from __future__ import annotations
 
 import numpy as np
 
@@ -9,10 +9,11 @@ from minijax.nn.functions import log1mexp
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
 from minijax.primitives.promote import promote_args_inexact
+from minijax.run.array import Array, ArrayLike
 from minijax.scipy.special.logarithms import xlogy
 
 
-def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the density."""
     x, loc, scale = promote_args_inexact("gumbel_r.logpdf", x, loc, scale)
     holds = lax.gt(scale, const_like(scale, 0))
@@ -21,12 +22,12 @@ def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return jnp.where(holds, lax.add(norm, lax.neg(lax.add(scaled, lax.exp(lax.neg(scaled))))), np.nan)
 
 
-def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The density."""
     return lax.exp(logpdf(x, loc, scale))
 
 
-def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of `cdf`."""
     x, loc, scale = promote_args_inexact("gumbel_r.logcdf", x, loc, scale)
     holds = lax.gt(scale, const_like(scale, 0))
@@ -34,12 +35,12 @@ def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return jnp.where(holds, lax.neg(lax.exp(lax.neg(scaled))), np.nan)
 
 
-def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of at most x."""
     return lax.exp(logcdf(x, loc, scale))
 
 
-def ppf(p: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def ppf(p: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The inverse of `cdf`."""
     p, loc, scale = promote_args_inexact("gumbel_r.ppf", p, loc, scale)
     holds = jnp.logical_and(lax.gt(p, const_like(p, 0)), lax.lt(p, const_like(p, 1)))
@@ -47,7 +48,7 @@ def ppf(p: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return jnp.where(holds, lax.sub(loc, lax.mul(scale, logarithm)), np.nan)
 
 
-def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of more than x."""
     x, loc, scale = promote_args_inexact("gumbel_r.sf", x, loc, scale)
     holds = lax.gt(scale, const_like(scale, 0))
@@ -55,7 +56,7 @@ def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return jnp.where(holds, lax.sub(const_like(x, 1), lax.exp(lax.neg(lax.exp(scaled)))), np.nan)
 
 
-def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of `sf`."""
     x, loc, scale = promote_args_inexact("gumbel_r.logsf", x, loc, scale)
     holds = lax.gt(scale, const_like(scale, 0))

@@ -1,25 +1,26 @@
 """Laplace's distribution."""
 
-from typing import Any
+from __future__ import annotations
 
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
 from minijax.primitives.promote import promote_args_inexact
+from minijax.run.array import Array, ArrayLike
 
 
-def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the density."""
     x, loc, scale = promote_args_inexact("laplace.logpdf", x, loc, scale)
     scaled = lax.div(lax.abs(lax.sub(x, loc)), scale)
     return lax.neg(lax.add(scaled, lax.log(lax.mul(const_like(x, 2), scale))))
 
 
-def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The density."""
     return lax.exp(logpdf(x, loc, scale))
 
 
-def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of at most x."""
     x, loc, scale = promote_args_inexact("laplace.cdf", x, loc, scale)
     scaled = lax.div(lax.sub(x, loc), scale)

@@ -1,6 +1,6 @@
 """The multinomial distribution."""
 
-from typing import Any
+from __future__ import annotations
 
 import numpy as np
 
@@ -8,11 +8,12 @@ import minijax.numpy as jnp
 from minijax.ir.types import typeof
 from minijax.primitives import elementwise as lax
 from minijax.primitives.promote import promote_args_inexact, promote_dtypes_numeric
+from minijax.run.array import Array, ArrayLike
 from minijax.scipy.special.gammas import gammaln
 from minijax.scipy.special.logarithms import xlogy
 
 
-def logpmf(x: Any, n: Any, p: Any) -> Any:
+def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     """The logarithm of the probability of the counts `x`, on the last axis, among `n`.
 
     Raises ValueError unless `x` and `n` are integers.
@@ -27,6 +28,6 @@ def logpmf(x: Any, n: Any, p: Any) -> Any:
     return jnp.where(jnp.equal(jnp.sum(x), n), logarithm, -np.inf)
 
 
-def pmf(x: Any, n: Any, p: Any) -> Any:
+def pmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     """The probability of the counts `x` among `n`."""
     return lax.exp(logpmf(x, n, p))

@@ -1,7 +1,8 @@
 """The normal distribution of vectors."""
 
+from __future__ import annotations
+
 import functools
-from typing import Any
 
 import numpy as np
 
@@ -10,9 +11,10 @@ from minijax.lax import linalg
 from minijax.numpy.vectorizing import vectorize
 from minijax.primitives import elementwise as lax
 from minijax.primitives.promote import arrays, promote_dtypes_inexact
+from minijax.run.array import Array, ArrayLike
 
 
-def logpdf(x: Any, mean: Any, cov: Any, allow_singular: None = None) -> Any:
+def logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: None = None) -> ArrayLike:
     """The logarithm of the density at vectors on the last axis; a scalar `cov` stands for its multiple of the identity.
 
     Raises ValueError for shapes that do not fit, NotImplementedError for `allow_singular`.
@@ -36,6 +38,6 @@ def logpdf(x: Any, mean: Any, cov: Any, allow_singular: None = None) -> Any:
     return logarithm - jnp.sum(lax.log(jnp.diagonal(factor, axis1=-1, axis2=-2)), axis=-1)
 
 
-def pdf(x: Any, mean: Any, cov: Any) -> Any:
+def pdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike) -> Array:
     """The density at vectors on the last axis."""
     return lax.exp(logpdf(x, mean, cov))

@@ -1,6 +1,6 @@
 """The negative binomial distribution."""
 
-from typing import Any
+from __future__ import annotations
 
 import numpy as np
 
@@ -8,10 +8,11 @@ import minijax.numpy as jnp
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
 from minijax.primitives.promote import promote_args_inexact
+from minijax.run.array import Array, ArrayLike
 from minijax.scipy.special.logarithms import xlogy
 
 
-def logpmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Any:
+def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The logarithm of the probability of k."""
     k, n, p, loc = promote_args_inexact("nbinom.logpmf", k, n, p, loc)
     one = const_like(k, 1)
@@ -22,6 +23,6 @@ def logpmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Any:
     return jnp.where(lax.lt(k, loc), -np.inf, logarithm)
 
 
-def pmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Any:
+def pmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The probability of k."""
     return lax.exp(logpmf(k, n, p, loc))

@@ -1,6 +1,6 @@
 """Pareto's distribution."""
 
-from typing import Any
+from __future__ import annotations
 
 import numpy as np
 
@@ -8,9 +8,10 @@ import minijax.numpy as jnp
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
 from minijax.primitives.promote import promote_args_inexact
+from minijax.run.array import Array, ArrayLike
 
 
-def logpdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def logpdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the density."""
     x, b, loc, scale = promote_args_inexact("pareto.logpdf", x, b, loc, scale)
     scaled = lax.div(lax.sub(x, loc), scale)
@@ -19,12 +20,12 @@ def logpdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return jnp.where(lax.lt(x, lax.add(loc, scale)), -np.inf, logarithm)
 
 
-def pdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def pdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The density."""
     return lax.exp(logpdf(x, b, loc, scale))
 
 
-def cdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def cdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of at most x."""
     x, b, loc, scale = promote_args_inexact("pareto.cdf", x, b, loc, scale)
     scaled = lax.div(lax.sub(x, loc), scale)
@@ -32,7 +33,7 @@ def cdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return jnp.where(lax.lt(x, lax.add(loc, scale)), const_like(x, 0), probability)
 
 
-def logcdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def logcdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of `cdf`."""
     x, b, loc, scale = promote_args_inexact("pareto.logcdf", x, b, loc, scale)
     scaled = lax.div(lax.sub(x, loc), scale)
@@ -40,7 +41,7 @@ def logcdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return jnp.where(lax.lt(x, lax.add(loc, scale)), -np.inf, logarithm)
 
 
-def logsf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def logsf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of `sf`."""
     x, b, loc, scale = promote_args_inexact("pareto.logsf", x, b, loc, scale)
     scaled = lax.div(lax.sub(x, loc), scale)
@@ -48,12 +49,12 @@ def logsf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return jnp.where(lax.lt(x, lax.add(loc, scale)), const_like(x, 0), logarithm)
 
 
-def sf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def sf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of more than x."""
     return lax.exp(logsf(x, b, loc, scale))
 
 
-def ppf(q: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def ppf(q: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The inverse of `cdf`."""
     q, b, loc, scale = promote_args_inexact("pareto.ppf", q, b, loc, scale)
     one = const_like(q, 1)

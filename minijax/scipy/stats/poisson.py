@@ -1,5 +1,7 @@
 """Poisson's distribution."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 
@@ -10,11 +12,12 @@ from minijax.dispatch.jitted import jitted
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
 from minijax.primitives.promote import promote_args_inexact
+from minijax.run.array import Array, ArrayLike
 from minijax.scipy.special.gammas import gammaincc, gammaln
 from minijax.scipy.special.logarithms import entr, xlogy
 
 
-def logpmf(k: Any, mu: Any, loc: Any = 0) -> Any:
+def logpmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The logarithm of the probability of k."""
     k, mu, loc = promote_args_inexact("poisson.logpmf", k, mu, loc)
     zero = const_like(k, 0)
@@ -24,12 +27,12 @@ def logpmf(k: Any, mu: Any, loc: Any = 0) -> Any:
     return jnp.where(outside, -np.inf, logarithm)
 
 
-def pmf(k: Any, mu: Any, loc: Any = 0) -> Any:
+def pmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The probability of k."""
     return lax.exp(logpmf(k, mu, loc))
 
 
-def cdf(k: Any, mu: Any, loc: Any = 0) -> Any:
+def cdf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The probability of at most k."""
     k, mu, loc = promote_args_inexact("poisson.cdf", k, mu, loc)
     x = lax.sub(k, loc)
@@ -38,7 +41,7 @@ def cdf(k: Any, mu: Any, loc: Any = 0) -> Any:
 
 
 @jitted()
-def entropy(mu: Any, loc: Any = 0) -> Any:
+def entropy(mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The entropy in nats: a sum up to mu = 100, an asymptotic series beyond."""
     mu, loc = promote_args_inexact("poisson.entropy", mu, loc)
     shape = jnp.broadcast_shapes(jnp.shape(mu), jnp.shape(loc))

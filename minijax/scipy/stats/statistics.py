@@ -1,5 +1,7 @@
 """Statistics of samples: modes, ranks and the standard error of the mean."""
 
+from __future__ import annotations
+
 import operator
 from typing import Any, NamedTuple
 
@@ -12,6 +14,7 @@ from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.primitives import elementwise as lax
 from minijax.primitives.promote import check_arraylike, promote_args_inexact
+from minijax.run.array import Array, ArrayLike
 
 _POLICIES = ("propagate", "omit", "raise")
 
@@ -38,7 +41,7 @@ def _most_frequent(x: Any) -> tuple[Any, Any]:
 
 
 @jitted(static=("axis", "nan_policy", "keepdims"))
-def mode(a: Any, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False) -> ModeResult:
+def mode(a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False) -> ModeResult:
     """The smallest of the most frequent values along an axis, or of all, and their counts.
 
     Raises ValueError for an unknown policy, NotImplementedError for those but "propagate".
@@ -60,7 +63,9 @@ def mode(a: Any, axis: int | None = 0, nan_policy: str = "propagate", keepdims: 
 
 
 @jitted(static=("axis", "nan_policy", "keepdims"))
-def sem(a: Any, axis: int | None = 0, ddof: int = 1, nan_policy: str = "propagate", *, keepdims: bool = False) -> Any:
+def sem(
+    a: ArrayLike, axis: int | None = 0, ddof: int = 1, nan_policy: str = "propagate", *, keepdims: bool = False
+) -> Array:
     """The standard error of the mean along an axis, or of all; "omit" leaves NaNs out.
 
     Raises ValueError for other policies.
@@ -97,7 +102,7 @@ def _ranks(x: Any, method: str) -> Any:
     return 0.5 * (count[dense] + count[dense - 1] + 1)
 
 
-def rankdata(a: Any, method: str = "average", *, axis: int | None = None, nan_policy: str = "propagate") -> Any:
+def rankdata(a: ArrayLike, method: str = "average", *, axis: int | None = None, nan_policy: str = "propagate") -> Array:
     """The ranks of the elements, floats from 1 on, along an axis or of all; where there is a NaN, all NaN.
 
     Equal elements get the "average", "min" or "max" of their ranks, "dense" ones, or "ordinal" ones in their order.

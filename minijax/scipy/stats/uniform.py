@@ -1,6 +1,6 @@
 """The uniform distribution."""
 
-from typing import Any
+from __future__ import annotations
 
 import numpy as np
 
@@ -8,9 +8,10 @@ import minijax.numpy as jnp
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like, scalar_like
 from minijax.primitives.promote import promote_args_inexact
+from minijax.run.array import Array, ArrayLike
 
 
-def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the density."""
     x, loc, scale = promote_args_inexact("uniform.logpdf", x, loc, scale)
     logarithm = lax.neg(lax.log(scale))
@@ -18,12 +19,12 @@ def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return jnp.where(outside, -np.inf, logarithm)
 
 
-def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The density."""
     return lax.exp(logpdf(x, loc, scale))
 
 
-def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of at most x."""
     x, loc, scale = promote_args_inexact("uniform.cdf", x, loc, scale)
     zero, one = scalar_like(x, 0), scalar_like(x, 1)
@@ -32,7 +33,7 @@ def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return jnp.select([below, above, inside], [zero, one, lax.div(lax.sub(x, loc), scale)])
 
 
-def ppf(q: Any, loc: Any = 0, scale: Any = 1) -> Any:
+def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The inverse of `cdf`."""
     q, loc, scale = promote_args_inexact("uniform.ppf", q, loc, scale)
     outside = jnp.logical_or(jnp.logical_or(jnp.isnan(q), lax.lt(q, const_like(q, 0))), lax.gt(q, const_like(q, 1)))

@@ -1,6 +1,6 @@
 """Von Mises's distribution on the circle."""
 
-from typing import Any
+from __future__ import annotations
 
 import numpy as np
 
@@ -8,9 +8,10 @@ import minijax.numpy as jnp
 from minijax.primitives import bessel, elementwise as lax
 from minijax.primitives.families import const_like
 from minijax.primitives.promote import promote_args_inexact
+from minijax.run.array import Array, ArrayLike
 
 
-def logpdf(x: Any, kappa: Any) -> Any:
+def logpdf(x: ArrayLike, kappa: ArrayLike) -> Array:
     """The logarithm of the density."""
     x, kappa = promote_args_inexact("vonmises.logpdf", x, kappa)
     holds = lax.gt(kappa, const_like(kappa, 0))
@@ -19,6 +20,6 @@ def logpdf(x: Any, kappa: Any) -> Any:
     return jnp.where(holds, lax.sub(kernel, norm), np.nan)
 
 
-def pdf(x: Any, kappa: Any) -> Any:
+def pdf(x: ArrayLike, kappa: ArrayLike) -> Array:
     """The density."""
     return lax.exp(logpdf(x, kappa))

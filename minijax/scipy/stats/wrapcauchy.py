@@ -1,6 +1,6 @@
 """Cauchy's distribution wrapped around the circle."""
 
-from typing import Any
+from __future__ import annotations
 
 import numpy as np
 
@@ -8,9 +8,10 @@ import minijax.numpy as jnp
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
 from minijax.primitives.promote import promote_args_inexact
+from minijax.run.array import Array, ArrayLike
 
 
-def logpdf(x: Any, c: Any) -> Any:
+def logpdf(x: ArrayLike, c: ArrayLike) -> Array:
     """The logarithm of the density."""
     x, c = promote_args_inexact("wrapcauchy.logpdf", x, c)
     one = const_like(x, 1)
@@ -21,6 +22,6 @@ def logpdf(x: Any, c: Any) -> Any:
     return jnp.where(holds, jnp.where(inside, lax.sub(height, lax.log(width)), -np.inf), np.nan)
 
 
-def pdf(x: Any, c: Any) -> Any:
+def pdf(x: ArrayLike, c: ArrayLike) -> Array:
     """The density."""
     return lax.exp(logpdf(x, c))

@@ -1,0 +1,19 @@
+# The names of this module's table, written by tests/write_stubs.py.
+
+from minijax.api.checkpoint import checkpoint as checkpoint
+from minijax.api.checkpoint import remat as remat
+from minijax.api.residuals import print_saved_residuals as print_saved_residuals
+from minijax.higher.remat import checkpoint_name as checkpoint_name
+from minijax.transforms.partial_eval_custom import Offloadable as Offloadable
+from minijax.transforms.partial_eval_custom import RecomputeType
+from minijax.transforms.partial_eval_custom import SaveableType
+from types import SimpleNamespace
+
+__all__ = [
+    "Offloadable", "Recompute", "Saveable", "checkpoint", "checkpoint_name", "checkpoint_policies",
+    "print_saved_residuals", "remat"
+]
+
+checkpoint_policies: SimpleNamespace
+Recompute: RecomputeType
+Saveable: SaveableType

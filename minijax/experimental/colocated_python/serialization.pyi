@@ -1,0 +1,7 @@
+# The names of this module's table, written by tests/write_stubs.py.
+
+from minijax.run.client import DeviceList as DeviceList
+
+__all__ = [
+    "DeviceList"
+]

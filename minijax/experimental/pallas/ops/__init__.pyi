@@ -1,0 +1,7 @@
+# The names of this module's table, written by tests/write_stubs.py.
+
+from minijax.experimental.pallas.ops import tpu as tpu
+
+__all__ = [
+    "tpu"
+]

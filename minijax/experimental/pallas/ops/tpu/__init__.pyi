@@ -1,0 +1,7 @@
+# The names of this module's table, written by tests/write_stubs.py.
+
+from minijax.experimental.pallas.ops.tpu import splash_attention as splash_attention
+
+__all__ = [
+    "splash_attention"
+]

@@ -1,0 +1,7 @@
+# The names of this module's table, written by tests/write_stubs.py.
+
+from minijax.scipy.cluster import vq as vq
+
+__all__ = [
+    "vq"
+]
