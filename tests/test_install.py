@@ -85,10 +85,13 @@ print(modules[0] is modules[1], sum(name.endswith("base.lazy") for name in sys.m
 
 def test_modules_loaded_under_our_name_have_jaxs_too():
     code = """
-import minijax.base.lazy, jax.base.dims, sys
-print(sys.modules["jax.base.lazy"] is minijax.base.lazy)
+import minijax.tree_util, sys
+minijax.install()
+import jax
+print(sys.modules["jax.tree_util"] is minijax.tree_util, "jax.base" in sys.modules)
+print(jax.scipy.linalg is sys.modules["jax.scipy.linalg"] is minijax.scipy.linalg)
 """
-    assert printed(code) == "True\n"
+    assert python("-c", code).stdout == "True False\nTrue\n"
 
 
 def test_specs_are_found_before_and_after_the_import():

@@ -29,7 +29,13 @@ FACES = ("interpreters", "extend", "lax", "tools")
 LIBRARY_FLOOR, TOP_FLOOR = len(ROOMS), len(ROOMS) + 1
 
 JAXLIB_ROOMS = ("minijax.run", "minijax.base.native")
-LATE_IMPORTERS = ("minijax", "minijax.base.lazy", "minijax.base.faces", "minijax.interop.finder")
+LATE_IMPORTERS = (
+    "minijax",
+    "minijax.base.lazy",
+    "minijax.base.faces",
+    "minijax.interop.finder",
+    "minijax.interop.startup",
+)
 
 # What may be imported late, and why; nothing else of the package may.
 LATE = {

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
+from minijax.base.naming import mirror
 from minijax.base.util import alias
 
 # The names that each room holds: by room, or as a text with a paragraph `room: names` for each, all but its first line
@@ -88,13 +89,15 @@ class Face:
 
     def _submodule(self, path: str) -> Any:
         try:
-            return importlib.import_module(path)
+            module = importlib.import_module(path)
         except ModuleNotFoundError as error:
             # Who goes through all names, as printers do, does not ask for packages that are not installed.
             if str(error.name).partition(".")[0] == __package__.partition(".")[0]:
                 raise
             text = f"module {self._name!r} has no attribute {path.rpartition('.')[2]!r}: it needs {error.name}"
             raise AttributeError(text) from error
+        mirror(path, module)
+        return module
 
     def assign(self, name: str, value: Any) -> bool:
         """Sets a name in the room that holds it; False where none does."""

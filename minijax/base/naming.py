@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any, TypeVar
 
 # The jax whose API this package has; `__version__` and the aliased distribution say so.
@@ -53,9 +54,7 @@ def is_under(name: str, package: str) -> bool:
     return name == package or name.startswith(package + ".")
 
 
-def mirror_loaded_modules() -> None:
-    """Give each loaded module of this package its second name in `sys.modules`."""
-    for name, module in list(sys.modules.items()):
-        # A module that is still running is left to the import lock of its own name.
-        if is_under(name, PACKAGE) and not getattr(module.__spec__, "_initializing", False):
-            sys.modules.setdefault(ALIAS + name.removeprefix(PACKAGE), module)
+def mirror(path: str, module: ModuleType) -> None:
+    """Gives a module that was found as an attribute its name in jax, where that means this package."""
+    if _known is None and is_under(path, PACKAGE):
+        sys.modules.setdefault(ALIAS + path.removeprefix(PACKAGE), module)

@@ -91,19 +91,32 @@ class PrivateModule(ModuleType):
 
     def __init__(self, name: str):
         super().__init__(name)
-        path = name.removeprefix(PRIVATE).removeprefix(".")
-        submodules = [last for parent, _, last in (other.rpartition(".") for other in ROOMS) if parent == path]
-        self.__dict__["_face"] = Face(name, submodules, ROOMS.get(path) or {})
+        del self.__dict__["__spec__"]  # Made when somebody asks, as the face is: `import jax` makes many of these.
+
+    def _names(self) -> Face:
+        face = self.__dict__.get("_face")
+        if face is None:
+            path = self.__name__.removeprefix(PRIVATE).removeprefix(".")
+            submodules = [last for parent, _, last in (other.rpartition(".") for other in ROOMS) if parent == path]
+            face = self.__dict__["_face"] = Face(self.__name__, submodules, ROOMS.get(path) or {})
+        return face
 
     def __getattr__(self, name: str) -> Any:
-        return self._face.attribute(name)
+        if name == "__spec__":
+            self.__dict__[name] = spec = private_spec(self.__name__)
+            return spec
+        if name == "__path__":
+            return []
+        if name.startswith("__") and name != "__all__":
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        return self._names().attribute(name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if not self._face.assign(name, value):
+        if name.startswith("__") or not self._names().assign(name, value):
             super().__setattr__(name, value)
 
     def __dir__(self) -> list[str]:
-        return self._face.names()
+        return self._names().names()
 
 
 class PrivateLoader:
