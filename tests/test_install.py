@@ -360,7 +360,7 @@ print(jax.numpy.ones(2) + 1)
         "import minijax.lax as lax\nx = lax.add(1.0, 2.0)",
         "import minijax.random\nx = minijax.random.normal(minijax.random.key(0))",
         "import minijax.dlpack, numpy\nx = minijax.dlpack.from_dlpack(numpy.ones(2))",
-        "import numpy\nfrom minijax.ad_checkpoint import checkpoint\nx = checkpoint(lambda x: x * 2)(numpy.ones(2))",
+        "import numpy\nfrom minijax import checkpoint\nx = checkpoint(lambda x: x * 2)(numpy.ones(2))",
         "from minijax.flatten_util import ravel_pytree\nx, _ = ravel_pytree([1.0, 2.0])",
         "import minijax\nx = minijax.device_put(3.0)",
     ],

@@ -4,7 +4,7 @@ import importlib
 import re
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -28,7 +28,8 @@ class Face:
     the name, to rooms whose names warn so when they are first asked for; `removed` maps one to names that
     are no more, `missing` one to names that are still to come: functions and classes that raise
     NotImplementedError when they are called. `partial` says that a room may lack some of the names, and then the
-    face does.
+    face does. `later` are public submodules that jax's package does not import: `dir()` has them once they
+    are loaded.
     """
 
     def __init__(
@@ -37,13 +38,15 @@ class Face:
         submodules: Sequence[str],
         rooms: Rooms,
         *,
+        later: Sequence[str] = (),
         deprecated: Mapping[str, Rooms] | None = None,
         removed: Mapping[str, str] | None = None,
         missing: Mapping[str, str] | None = None,
         partial: bool = False,
     ):
         self._name = name
-        self._submodules = frozenset(submodules)
+        self._shown = frozenset(submodules)
+        self._submodules = self._shown.union(later)
         self._partial = partial
         self._rooms: dict[str, tuple[str, str]] = {}
         self._place(rooms)
@@ -117,7 +120,14 @@ class Face:
         """The module's `__dir__`; those that are deprecated are not shown."""
         own = (n for n in vars(sys.modules[self._name]) if n.startswith("__"))
         shown = (n for n in self._rooms if n not in self._warnings and self._has(n))
-        return sorted({*own, *shown, *self._missing, *self._submodules})
+        loaded = (n for n in self._submodules if f"{self._name}.{n}" in sys.modules)
+        return sorted({*own, *shown, *self._missing, *self._shown, *loaded})
+
+
+def listing(module: str, public: str) -> tuple[list[str], Callable[[], list[str]]]:
+    """The `__all__` and `__dir__` of a module that is no face, by its public names."""
+    shown = public.split()
+    return shown, lambda: sorted({*shown, *(n for n in vars(sys.modules[module]) if n.startswith("__"))})
 
 
 def _stand_in(module: str, name: str, text: str) -> Any:

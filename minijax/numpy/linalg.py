@@ -11,6 +11,7 @@ import numpy as np
 
 from minijax.api.custom import custom_jvp
 from minijax.base import dtypes
+from minijax.base.faces import listing
 from minijax.composed.linalg import lu
 from minijax.composed.linalg.matrices import adjoint, transposed, typed
 from minijax.composed.linalg.qr import geqrf_p
@@ -28,6 +29,15 @@ from minijax.primitives.convert import convert, stop_gradient
 from minijax.primitives.families import const_like, is_complex, scalar_like
 from minijax.primitives.promote import arrays, check_ranks, promote_dtypes_inexact
 from minijax.primitives.sort import sort
+
+__all__, __dir__ = listing(
+    __name__,
+    """
+    cholesky cond cross det diagonal eig eigh eigvals eigvalsh inv lstsq matmul matrix_norm matrix_power
+    matrix_rank matrix_transpose multi_dot norm outer pinv qr slogdet solve svd svdvals tensordot tensorinv
+    tensorsolve trace vecdot vector_norm
+""",
+)
 
 Axis = int | Sequence[int] | None
 

@@ -3,7 +3,10 @@
 from typing import Any
 
 import minijax.numpy as jnp
+from minijax.base.faces import listing
 from minijax.dispatch.jitted import jitted
+
+__all__, __dir__ = listing(__name__, "trapezoid")
 
 
 @jitted(static=("axis",))

@@ -5,11 +5,14 @@ from typing import Any
 import numpy as np
 
 import minijax.numpy as jnp
+from minijax.base.faces import listing
 from minijax.dispatch.jitted import jitted
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
 from minijax.primitives.promote import promote_args_inexact
 from minijax.scipy.special.gammas import betaln
+
+__all__, __dir__ = listing(__name__, "logpmf pmf")
 
 
 @jitted()

@@ -5,9 +5,12 @@ from typing import Any
 import numpy as np
 
 import minijax.numpy as jnp
+from minijax.base.faces import listing
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
 from minijax.primitives.promote import promote_args_inexact
+
+__all__, __dir__ = listing(__name__, "cdf logcdf logpdf logsf pdf ppf sf")
 
 
 def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:

@@ -2,10 +2,13 @@
 
 from typing import Any
 
+from minijax.base.faces import listing
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
 from minijax.primitives.promote import promote_args_inexact
 from minijax.scipy.special.gammas import gammainc
+
+__all__, __dir__ = listing(__name__, "cdf logpdf pdf")
 
 
 def logpdf(x: Any, beta: Any) -> Any:

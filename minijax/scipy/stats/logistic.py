@@ -3,10 +3,13 @@
 from typing import Any
 
 import minijax.numpy as jnp
+from minijax.base.faces import listing
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
 from minijax.primitives.promote import promote_args_inexact
 from minijax.scipy.special.logarithms import logit
+
+__all__, __dir__ = listing(__name__, "cdf isf logpdf pdf ppf sf")
 
 
 def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:

@@ -5,11 +5,14 @@ from typing import Any
 import numpy as np
 
 import minijax.numpy as jnp
+from minijax.base.faces import listing
 from minijax.ir.types import typeof
 from minijax.primitives import elementwise as lax
 from minijax.primitives.promote import promote_args_inexact, promote_dtypes_numeric
 from minijax.scipy.special.gammas import gammaln
 from minijax.scipy.special.logarithms import xlogy
+
+__all__, __dir__ = listing(__name__, "logpmf pmf")
 
 
 def logpmf(x: Any, n: Any, p: Any) -> Any:

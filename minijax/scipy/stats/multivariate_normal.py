@@ -6,10 +6,13 @@ from typing import Any
 import numpy as np
 
 import minijax.numpy as jnp
+from minijax.base.faces import listing
 from minijax.lax import linalg
 from minijax.numpy.vectorizing import vectorize
 from minijax.primitives import elementwise as lax
 from minijax.primitives.promote import arrays, promote_dtypes_inexact
+
+__all__, __dir__ = listing(__name__, "logpdf pdf")
 
 
 def logpdf(x: Any, mean: Any, cov: Any, allow_singular: None = None) -> Any:

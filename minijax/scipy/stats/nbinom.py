@@ -5,10 +5,13 @@ from typing import Any
 import numpy as np
 
 import minijax.numpy as jnp
+from minijax.base.faces import listing
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
 from minijax.primitives.promote import promote_args_inexact
 from minijax.scipy.special.logarithms import xlogy
+
+__all__, __dir__ = listing(__name__, "logpmf pmf")
 
 
 def logpmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Any:

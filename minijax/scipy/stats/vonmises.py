@@ -5,9 +5,12 @@ from typing import Any
 import numpy as np
 
 import minijax.numpy as jnp
+from minijax.base.faces import listing
 from minijax.primitives import bessel, elementwise as lax
 from minijax.primitives.families import const_like
 from minijax.primitives.promote import promote_args_inexact
+
+__all__, __dir__ = listing(__name__, "logpdf pdf")
 
 
 def logpdf(x: Any, kappa: Any) -> Any:
