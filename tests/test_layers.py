@@ -34,6 +34,7 @@ LATE_IMPORTERS = (
     "minijax.base.lazy",
     "minijax.base.faces",
     "minijax.interop.finder",
+    "minijax.interop.private",
     "minijax.interop.startup",
 )
 

@@ -48,7 +48,7 @@ class Face:
         self._shown = frozenset(submodules)
         self._submodules = self._shown.union(later)
         self._partial = partial
-        self._rooms: dict[str, tuple[str, str]] = {}
+        self._rooms = self.places = dict[str, tuple[str, str]]()  # for each name, the room and the name there
         self._place(rooms)
         self._warnings: dict[str, str] = {}
         for text, old in (deprecated or {}).items():

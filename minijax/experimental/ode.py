@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import minijax.numpy as jnp
+from minijax import api_util as api_util  # some libraries take it from here
 from minijax.api.autodiff import vjp
 from minijax.api.custom import custom_vjp
 from minijax.api.custom_tools import closure_convert

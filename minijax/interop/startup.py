@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from minijax.base.naming import ALIAS, PACKAGE
-from minijax.interop.private import PRIVATE, ROOMS, PrivateModule
+from minijax.interop.private import PATHS, PRIVATE, PrivateModule
 
 # A package comes before its modules.
 _PUBLIC = """
@@ -19,7 +19,9 @@ lax.linalg lib monitoring nn nn.initializers numpy numpy.fft numpy.linalg ops pr
 tree tree_util typing version
 """
 # jax loads these private modules later.
-_LATER = ("checkify", "flatten_util")
+_LATER = (
+    "checkify flatten_util public_test_util scipy scipy.linalg scipy.signal scipy.special scipy.stats test_util".split()
+)
 
 _pending: dict[str, "PendingModule"] = {}  # by the name in this package
 
@@ -94,7 +96,7 @@ def present() -> None:
             module = _pending[real] = PendingModule(real)
         modules[f"{ALIAS}.{path}"] = module
     modules[PRIVATE] = modules[PACKAGE].__dict__["_src"] = PrivateModule(PRIVATE)
-    for path in ROOMS:
+    for path in PATHS:
         if path not in _LATER:
             name = f"{PRIVATE}.{path}"
             modules[name] = PrivateModule(name)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from minijax.interop.private import ROOMS
+from minijax.interop.private import PATHS
 
 ROOT = Path(__file__).resolve().parents[2]
 LIST = "import json, sys\nimport jax\nprint(json.dumps([n for n in sys.modules if n == 'jax' or n.startswith('jax.')]))"
@@ -28,7 +28,7 @@ def test_the_names_are_those_of_jax():
     theirs = set(json.loads(printed("-c", LIST)))
     ours = set(json.loads(printed("-W", "error", "-m", "minijax", "-c", LIST)))
     assert {n for n in ours if not is_private(n)} == {n for n in theirs if not is_private(n)}
-    served = {"jax._src", *(f"jax._src.{path}" for path in ROOMS)}
+    served = {"jax._src", *(f"jax._src.{path}" for path in PATHS)}
     assert {n for n in ours if is_private(n)} == served & theirs
 
 
