@@ -302,8 +302,8 @@ def test_the_environment_is_left_alone():
 
 
 SUITE = {
-    "conftest.py": "import jax\n\n\ndef pytest_report_header():\n    return f'jax is {jax.__name__}'\n",
-    "test_it.py": "import jax\n\n\ndef test_it():\n    assert jax.__name__ == 'minijax' and (jax.numpy.ones(2) + 1).sum() == 4\n",
+    "conftest.py": "import jax\n\n\ndef pytest_report_header():\n    return f'jax is {jax.__spec__.name}'\n",
+    "test_it.py": "import jax\n\n\ndef test_it():\n    assert jax.__spec__.name == 'minijax' and (jax.numpy.ones(2) + 1).sum() == 4\n",
 }
 
 
@@ -325,7 +325,7 @@ site.addsitedir({str(elsewhere)!r})
 print("minijax" in sys.modules, "numpy" in sys.modules)
 try:
     import jax
-    print(jax.__name__)
+    print(jax.__spec__.name)
 except ImportError:
     pass
 """

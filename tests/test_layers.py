@@ -19,7 +19,8 @@ FILE_LINES, FUNCTION_LINES = 800, 60
 # 4,000 for devices: shardings in types with a rule for each family, shard_map over some axes, layouts, processes.
 # 5,500 for what leaves the process: export, symbolic shapes, FFI, files and exchange of arrays, users' types of values.
 # The core's last 300 are singular values and eigenvalues on TPUs, which their lowering computes.
-PACKAGE_LINES, CORE_LINES = 59_000, 35_800
+# The core's last 100 are jax's names of modules, functions and classes where `jax` is this package, and `dir()`.
+PACKAGE_LINES, CORE_LINES = 59_000, 35_900
 
 ROOMS = (
     "base", "partition", "ir", "hlo", "run", "primitives", "indexing", "transforms", "dispatch", "higher", "composed", "api",

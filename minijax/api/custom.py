@@ -8,6 +8,7 @@ from typing import Any
 
 from minijax.base import config, dtypes, errors, source, tree
 from minijax.base.mask import Mask
+from minijax.base.naming import known_as
 from minijax.higher.custom_derivatives import SymbolicZero, bind_custom_jvp, bind_custom_vjp, symbolic, unsymbolic
 from minijax.higher.remat_opt import optimized_forward
 from minijax.ir import state
@@ -182,6 +183,7 @@ class _Custom:
         return _Primal(self.fun, in_tree, lambda dynamic: (self._merge(fixed, dynamic), {}))
 
 
+@known_as("jax._src.custom_derivatives.custom_jvp")
 class custom_jvp(_Custom):  # noqa: N801
     """A function whose forward derivative `defjvp` gives.
 
@@ -271,6 +273,7 @@ def _check_tangents(results: Sequence, tangents: Sequence) -> None:
             )
 
 
+@known_as("jax._src.custom_derivatives.custom_vjp")
 class custom_vjp(_Custom):  # noqa: N801
     """A function whose reverse derivative `defvjp` gives by a forward and a backward rule.
 

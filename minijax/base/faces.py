@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
-from minijax.base.naming import mirror
+from minijax.base.naming import claim, mirror
 from minijax.base.util import alias
 
 # The names that each room holds: by room, or as a text with a paragraph `room: names` for each, all but its first line
@@ -85,6 +85,7 @@ class Face:
         value = attrgetter(inner)(importlib.import_module(room))
         if inner != name and inner in self._rooms and callable(value) and not isinstance(value, type):
             value = alias(value, name, self._name, f"jax.{self._name.partition('.')[2]}.{inner}")
+        claim(value, name, room, self._name)
         if name in self._warnings:
             warnings.warn(self._warnings[name], DeprecationWarning, stacklevel=2)
         setattr(sys.modules[self._name], name, value)

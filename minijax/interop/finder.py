@@ -8,7 +8,7 @@ from types import CodeType, ModuleType
 from typing import Any
 
 from minijax.base.lazy import defer
-from minijax.base.naming import ALIAS, PACKAGE, is_under
+from minijax.base.naming import ALIAS, PACKAGE, is_under, name_in_jax
 from minijax.interop.private import PRIVATE, private_spec
 
 # The standard library's modules of metadata take longer to import than the rest of this one.
@@ -60,6 +60,7 @@ class AliasLoader:
     def exec_module(self, module: ModuleType) -> None:
         """Undo the import system's naming of the module after its alias; it has run already."""
         module.__spec__ = self._spec
+        name_in_jax(module, public="__dir__" in vars(module))
 
     def get_source(self, fullname: str) -> str | None:
         """The source of the module that the alias stands for."""

@@ -85,7 +85,7 @@ minijax.base.dtypes: DType ExtendedDType TypePromotionError extended finfo suppo
     "flatten_util": "minijax.flatten_util: ravel_pytree",
     "interpreters": "",
     "interpreters.pxla": "",
-    "layout": "minijax.partition.layouts: Layout",
+    "layout": "minijax.partition.layouts: AutoLayout Format Layout",
     "lib": "jaxlib.xla_client: jaxlib_extension_version=_version\njaxlib: xla_client",
     "lib.mlir": "minijax.run.bindings: ir passmanager",
     "lib.mlir.dialects": "minijax.run.bindings: arith chlo func hlo=stablehlo math memref scf sdy vector",
@@ -102,6 +102,7 @@ minijax.base.dtypes: DType ExtendedDType TypePromotionError extended finfo suppo
     "nn": "",
     "numpy": "",
     "numpy.index_tricks": "minijax.numpy.grids: CClass RClass",
+    "numpy.linalg": "minijax.numpy.linalg: EigResult EighResult QRResult SVDResult SlogdetResult",
     "numpy.ufuncs": "minijax.numpy.ufunc_class: ufunc",
     "numpy.util": """
 minijax.primitives.promote: check_arraylike check_no_float0s=check_no_float0 ensure_arraylike=arrays promote_args
@@ -123,6 +124,7 @@ minijax.run.keys: PRNGKeyArray
 """,
     **{f"random.{module}": f"minijax.composed.random: {names}" for module, names in GENERATORS.items()},
     "shard_map": "minijax.api.shard_map: shard_map smap\nminijax.higher.shard_map: shard_map_p",
+    "stages": "minijax.api.stages: ArgInfo Compiled Lowered Traced",
     "state": "",
     "state.types": "minijax.ir.refs: AbstractRef",
     "test_util": """

@@ -7,7 +7,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-from minijax.base.naming import ALIAS, PACKAGE
+from minijax.base.naming import ALIAS, PACKAGE, name_in_jax
 from minijax.interop.private import PATHS, PRIVATE, PrivateModule
 
 # A package comes before its modules.
@@ -77,6 +77,7 @@ class _PendingLoader:
             raise
         del _pending[spec.name]
         module.__class__ = ModuleType
+        name_in_jax(module)
 
 
 def vars_of(module: ModuleType) -> dict[str, Any]:
@@ -89,11 +90,14 @@ def present() -> None:
     sys.meta_path.insert(0, PendingFinder())
     modules = sys.modules
     modules[ALIAS] = modules[PACKAGE]
+    name_in_jax(modules[PACKAGE])
     for path in _PUBLIC.split():
         real = f"{PACKAGE}.{path}"
         module = modules.get(real)
         if module is None:
             module = _pending[real] = PendingModule(real)
+        else:
+            name_in_jax(module)
         modules[f"{ALIAS}.{path}"] = module
     modules[PRIVATE] = modules[PACKAGE].__dict__["_src"] = PrivateModule(PRIVATE)
     for path in PATHS:

@@ -101,6 +101,7 @@ class Trace:
         self.alive = False
 
 
+@known_as("jax._src.core.Tracer")
 class Tracer:
     """A value that a trace watches."""
 

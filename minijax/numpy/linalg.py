@@ -12,6 +12,7 @@ import numpy as np
 from minijax.api.custom import custom_jvp
 from minijax.base import dtypes
 from minijax.base.faces import listing
+from minijax.base.naming import known_as
 from minijax.composed.linalg import lu
 from minijax.composed.linalg.matrices import adjoint, transposed, typed
 from minijax.composed.linalg.qr import geqrf_p
@@ -42,6 +43,7 @@ __all__, __dir__ = listing(
 Axis = int | Sequence[int] | None
 
 
+@known_as("jax._src.numpy.linalg.EigResult")
 class EigResult(NamedTuple):
     """Eigenvalues and right eigenvectors, by `eig`."""
 
@@ -49,6 +51,7 @@ class EigResult(NamedTuple):
     eigenvectors: Any
 
 
+@known_as("jax._src.numpy.linalg.EighResult")
 class EighResult(NamedTuple):
     """Eigenvalues and eigenvectors of a Hermitian matrix, by `eigh`."""
 
@@ -56,6 +59,7 @@ class EighResult(NamedTuple):
     eigenvectors: Any
 
 
+@known_as("jax._src.numpy.linalg.SlogdetResult")
 class SlogdetResult(NamedTuple):
     """The sign of a determinant, and the logarithm of its absolute value, by `slogdet`."""
 
@@ -63,6 +67,7 @@ class SlogdetResult(NamedTuple):
     logabsdet: Any
 
 
+@known_as("jax._src.numpy.linalg.QRResult")
 class QRResult(NamedTuple):
     """An orthonormal and a triangular factor, by `qr`."""
 
@@ -70,6 +75,7 @@ class QRResult(NamedTuple):
     R: Any
 
 
+@known_as("jax._src.numpy.linalg.SVDResult")
 class SVDResult(NamedTuple):
     """Left singular vectors, singular values and right singular vectors, by `svd`."""
 
