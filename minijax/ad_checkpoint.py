@@ -6,10 +6,14 @@ _FACE = Face(
     __name__,
     (),
     """
-minijax.api.checkpoint: checkpoint checkpoint_policies remat
+minijax.api.checkpoint: checkpoint_policies
 minijax.api.residuals: print_saved_residuals
 minijax.higher.remat: checkpoint_name
 minijax.transforms.partial_eval_custom: Offloadable Recompute Saveable
 """,
+    removed={
+        "jax.ad_checkpoint.{0} was deprecated in JAX v0.8.2 and removed in JAX v0.10.0; use "
+        "jax.{0} instead.": "checkpoint remat"
+    },
 )
 __getattr__, __dir__ = _FACE.attribute, _FACE.names

@@ -1,7 +1,5 @@
 # The names of this module's table, written by tests/write_stubs.py.
 
-from minijax.api.checkpoint import checkpoint as checkpoint
-from minijax.api.checkpoint import remat as remat
 from minijax.api.residuals import print_saved_residuals as print_saved_residuals
 from minijax.higher.remat import checkpoint_name as checkpoint_name
 from minijax.transforms.partial_eval_custom import Offloadable as Offloadable
@@ -10,8 +8,7 @@ from minijax.transforms.partial_eval_custom import SaveableType
 from types import SimpleNamespace
 
 __all__ = [
-    "Offloadable", "Recompute", "Saveable", "checkpoint", "checkpoint_name", "checkpoint_policies",
-    "print_saved_residuals", "remat"
+    "Offloadable", "Recompute", "Saveable", "checkpoint_name", "checkpoint_policies", "print_saved_residuals"
 ]
 
 checkpoint_policies: SimpleNamespace

@@ -1,8 +1,8 @@
 """jax.cloud_tpu_init: once set up TPUs; nothing to set up here."""
 
-import warnings
+import warnings as _warnings
 
-warnings.warn(
+_warnings.warn(
     "jax.cloud_tpu_init was deprecated in JAX v0.8.1. You should remove imports of this module.",
     DeprecationWarning,
     stacklevel=2,

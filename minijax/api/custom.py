@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from minijax.base import config, dtypes, errors, source, tree
 from minijax.base.mask import Mask
+from minijax.base.naming import known_as
 from minijax.higher.custom_derivatives import SymbolicZero, bind_custom_jvp, bind_custom_vjp, symbolic, unsymbolic
 from minijax.higher.remat_opt import optimized_forward
 from minijax.ir import state
@@ -192,6 +193,7 @@ class _Custom(Generic[P, R]):
         return _Primal(self.fun, in_tree, lambda dynamic: (self._merge(fixed, dynamic), {}))
 
 
+@known_as("jax._src.custom_derivatives.custom_jvp")
 class custom_jvp(_Custom[P, R]):  # noqa: N801
     """A function whose forward derivative `defjvp` gives.
 
@@ -281,6 +283,7 @@ def _check_tangents(results: Sequence, tangents: Sequence) -> None:
             )
 
 
+@known_as("jax._src.custom_derivatives.custom_vjp")
 class custom_vjp(_Custom[P, R]):  # noqa: N801
     """A function whose reverse derivative `defvjp` gives by a forward and a backward rule.
 

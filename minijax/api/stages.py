@@ -23,6 +23,7 @@ from typing import (
 
 from minijax.api.shapes import ShapeDtypeStruct, abstract, described
 from minijax.base import config, source, tree
+from minijax.base.naming import known_as
 from minijax.base.thread import thread
 from minijax.dispatch.dumps import dump_jaxpr
 from minijax.dispatch.executable import Executable, compile_afresh, compile_lowered
@@ -57,6 +58,7 @@ from minijax.transforms.discharge import discharged, values_of
 from minijax.transforms.lower_types import flat, lower_jaxpr, lowered
 
 
+@known_as("jax.stages.ArgInfo")
 @dataclasses.dataclass(frozen=True)
 class ArgInfo:
     """The type of one argument, and whether it is donated."""
@@ -108,6 +110,7 @@ class Stage:
         return tuple(i for i, d in enumerate(self._donated) if d)
 
 
+@known_as("jax._src.stages.Traced")
 class Traced(Stage):
     """A function with its jaxpr for one kind of arguments."""
 
@@ -222,6 +225,7 @@ def _as_asked(aval: Any, sharding: Any) -> Any:
     return aval.update(sharding=sharding_in_type(sharding, aval.ndim))
 
 
+@known_as("jax._src.stages.Lowered")
 class Lowered(Stage):
     """A function as StableHLO text."""
 
@@ -306,6 +310,7 @@ class Lowered(Stage):
 _COMPILED = "_name _flat_avals _donated _out_avals _out_shardings _is_placed _written".split()
 
 
+@known_as("jax._src.stages.Compiled")
 class Compiled(Stage):
     """An executable: call it with arguments of exactly the types it was compiled for."""
 
@@ -531,6 +536,7 @@ Q = ParamSpec("Q")
 R = TypeVar("R")
 
 
+@known_as("jaxlib._jax.PjitFunction")
 class PjitFunction(Jitted, Generic[P, R]):
     """A function jitted by the user, with its stages."""
 

@@ -4,10 +4,11 @@ import importlib
 import re
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
+from minijax.base.naming import claim, mirror
 from minijax.base.util import alias
 
 # The names that each room holds: by room, or as a text with a paragraph `room: names` for each, all but its first line
@@ -27,7 +28,8 @@ class Face:
     the name, to rooms whose names warn so when they are first asked for; `removed` maps one to names that
     are no more, `missing` one to names that are still to come: functions and classes that raise
     NotImplementedError when they are called. `partial` says that a room may lack some of the names, and then the
-    face does.
+    face does. `later` are public submodules that jax's package does not import: `dir()` has them once they
+    are loaded.
     """
 
     def __init__(
@@ -36,15 +38,17 @@ class Face:
         submodules: Sequence[str],
         rooms: Rooms,
         *,
+        later: Sequence[str] = (),
         deprecated: Mapping[str, Rooms] | None = None,
         removed: Mapping[str, str] | None = None,
         missing: Mapping[str, str] | None = None,
         partial: bool = False,
     ):
         self._name = name
-        self._submodules = frozenset(submodules)
+        self._shown = frozenset(submodules)
+        self._submodules = self._shown.union(later)
         self._partial = partial
-        self._rooms: dict[str, tuple[str, str]] = {}
+        self._rooms = self.places = dict[str, tuple[str, str]]()  # for each name, the room and the name there
         self._place(rooms)
         self._warnings: dict[str, str] = {}
         for text, old in (deprecated or {}).items():
@@ -81,6 +85,7 @@ class Face:
         value = attrgetter(inner)(importlib.import_module(room))
         if inner != name and inner in self._rooms and callable(value) and not isinstance(value, type):
             value = alias(value, name, self._name, f"jax.{self._name.partition('.')[2]}.{inner}")
+        claim(value, name, room, self._name)
         if name in self._warnings:
             warnings.warn(self._warnings[name], DeprecationWarning, stacklevel=2)
         setattr(sys.modules[self._name], name, value)
@@ -88,13 +93,15 @@ class Face:
 
     def _submodule(self, path: str) -> Any:
         try:
-            return importlib.import_module(path)
+            module = importlib.import_module(path)
         except ModuleNotFoundError as error:
             # Who goes through all names, as printers do, does not ask for packages that are not installed.
             if str(error.name).partition(".")[0] == __package__.partition(".")[0]:
                 raise
             text = f"module {self._name!r} has no attribute {path.rpartition('.')[2]!r}: it needs {error.name}"
             raise AttributeError(text) from error
+        mirror(path, module)
+        return module
 
     def assign(self, name: str, value: Any) -> bool:
         """Sets a name in the room that holds it; False where none does."""
@@ -114,7 +121,14 @@ class Face:
         """The module's `__dir__`; those that are deprecated are not shown."""
         own = (n for n in vars(sys.modules[self._name]) if n.startswith("__"))
         shown = (n for n in self._rooms if n not in self._warnings and self._has(n))
-        return sorted({*own, *shown, *self._missing, *self._submodules})
+        loaded = (n for n in self._submodules if f"{self._name}.{n}" in sys.modules)
+        return sorted({*own, *shown, *self._missing, *self._shown, *loaded})
+
+
+def listing(module: str, public: str) -> tuple[list[str], Callable[[], list[str]]]:
+    """The `__all__` and `__dir__` of a module that is no face, by its public names."""
+    shown = public.split()
+    return shown, lambda: sorted({*shown, *(n for n in vars(sys.modules[module]) if n.startswith("__"))})
 
 
 def _stand_in(module: str, name: str, text: str) -> Any:

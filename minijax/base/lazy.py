@@ -19,6 +19,9 @@ class Deferred:
             self._module = importlib.import_module(self._name)
         return getattr(self._module, attribute)
 
+    def __dir__(self) -> list[str]:
+        return dir(importlib.import_module(self._name))
+
 
 def defer(name: str) -> Deferred:
     """The module `name`, imported at the first use of one of its attributes."""

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from types import FunctionType, ModuleType
 from typing import Any, TypeVar
 
 # The jax whose API this package has; `__version__` and the aliased distribution say so.
@@ -43,6 +44,42 @@ def stand_for_jax() -> None:
         _name(x, path)
 
 
+# The parts of the package that a public module's functions are in, where they are no part of that module.
+_OWN = {
+    "": ("api.", "run.array"),
+    "errors": ("base.errors",),
+    "lax": ("primitives.", "higher.", "composed."),
+    "lax.linalg": ("composed.linalg.",),
+    "numpy": ("numpy.", "base.dtypes", "composed.selecting", "composed.division"),
+    "sharding": ("partition.",),
+    "tree_util": ("base.tree",),
+}
+
+
+def claim(x: Any, name: str, room: str, face: str) -> None:
+    """Gives a function or class of a public module jax's module, where this package stands for jax.
+
+    One that other public modules have as well is that module's which has its room.
+    """
+    if _known is not None or getattr(x, "__qualname__", None) != name:
+        return
+    path, inner = face.removeprefix(PACKAGE).removeprefix("."), room.removeprefix(f"{PACKAGE}.")
+    if not inner.startswith(_OWN.get(path, path or ".")) or not is_under(str(x.__module__), PACKAGE):
+        return
+    if isinstance(x, (type, FunctionType)) or "__module__" in getattr(x, "__dict__", ()):
+        x.__module__ = ALIAS + face.removeprefix(PACKAGE)
+
+
+def name_in_jax(module: ModuleType, public: bool = True) -> None:
+    """Gives a public module, and what it defines, their names in jax, where this package stands for jax."""
+    real, own = module.__name__, vars(module)
+    if _known is not None or not public or not is_under(real, PACKAGE):
+        return
+    for name in own.get("__all__", ()):
+        claim(own[name], name, real, real)
+    module.__name__ = ALIAS + real.removeprefix(PACKAGE)
+
+
 def stands_for_jax() -> bool:
     """Whether `jax` means this package."""
     return _known is None
@@ -53,9 +90,8 @@ def is_under(name: str, package: str) -> bool:
     return name == package or name.startswith(package + ".")
 
 
-def mirror_loaded_modules() -> None:
-    """Give each loaded module of this package its second name in `sys.modules`."""
-    for name, module in list(sys.modules.items()):
-        # A module that is still running is left to the import lock of its own name.
-        if is_under(name, PACKAGE) and not getattr(module.__spec__, "_initializing", False):
-            sys.modules.setdefault(ALIAS + name.removeprefix(PACKAGE), module)
+def mirror(path: str, module: ModuleType) -> None:
+    """Gives a module that was found as an attribute its name in jax, where that means this package."""
+    if _known is None and is_under(path, PACKAGE):
+        sys.modules.setdefault(ALIAS + path.removeprefix(PACKAGE), module)
+        name_in_jax(module)

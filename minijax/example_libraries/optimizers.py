@@ -10,7 +10,18 @@ from typing import Any, NamedTuple
 
 import minijax.numpy as jnp
 from minijax.base import tree
+from minijax.base.faces import listing
 from minijax.base.tree import tree_leaves
+
+__all__, __dir__ = listing(
+    __name__,
+    """
+    Array InitFn JoinPoint Optimizer OptimizerState Params ParamsFn Schedule State Step UpdateFn Updates adagrad
+    adam adamax clip_grads constant exponential_decay inverse_time_decay l2_norm make_schedule momentum nesterov
+    optimizer pack_optimizer_state piecewise_constant polynomial_decay rmsprop rmsprop_momentum sgd sm3
+    unpack_optimizer_state
+""",
+)
 
 Array = Params = State = Updates = Any
 Step = int

@@ -11,6 +11,7 @@ from typing import Any
 
 import minijax.numpy as jnp
 from minijax import random
+from minijax.base.faces import listing
 from minijax.base.util import named
 from minijax.higher.reduction import reduce_window
 from minijax.nn import (
@@ -30,6 +31,15 @@ from minijax.primitives import elementwise as ops
 from minijax.primitives.conv import conv_general_dilated
 from minijax.primitives.conv_variants import conv_general_shape_tuple, conv_transpose, conv_transpose_shape_tuple
 from minijax.primitives.window import padtype_to_pads, reduce_window_shape_tuple
+
+__all__, __dir__ = listing(
+    __name__,
+    """
+    AvgPool BatchNorm Conv Conv1DTranspose ConvTranspose Dense Dropout Elu Exp FanInConcat FanInSum FanOut
+    Flatten Gelu GeneralConv GeneralConvTranspose Identity LeakyRelu LogSoftmax MaxPool Relu Selu Sigmoid
+    Softmax Softplus SumPool Tanh elementwise glorot logsoftmax parallel randn serial shape_dependent
+""",
+)
 
 glorot, randn = glorot_normal, normal
 logsoftmax = log_softmax

@@ -4,18 +4,18 @@ from minijax.base.faces import Face
 
 _FACE = Face(
     __name__,
-    """
-    array_serialization buffer_callback checkify colocated_python compilation_cache compute_on control_deps
-    custom_partitioning fused hijax jet key_reuse layout mesh_utils multihost_utils ode pallas pjit profiler random rnn
-    roofline scheduling_groups serialize_executable shard_alike shard_map source_mapper sparse topologies transfer
-    xla_metadata
-    """.split(),
+    ("compilation_cache",),
     """
 minijax.composed.callback: io_callback
 minijax.interop.primal_tangent: primal_tangent_dtype
 minijax.ir.hitypes: cur_qdd
 minijax.run.array: EArray
 """,
+    later="""
+    array_serialization buffer_callback checkify colocated_python compute_on control_deps custom_partitioning fused
+    hijax jet key_reuse layout mesh_utils multihost_utils ode pallas pjit profiler random rnn roofline scheduling_groups
+    serialize_executable shard_alike shard_map source_mapper sparse topologies transfer xla_metadata
+    """.split(),
     removed={
         "module 'jax.experimental' has no attribute '{0}'; use jax.pure_callback, jax.experimental.io_callback or "
         "jax.debug.callback.": "host_callback",

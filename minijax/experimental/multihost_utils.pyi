@@ -9,11 +9,12 @@ from minijax.api.processes import live_devices as live_devices
 from minijax.api.processes import process_allgather as process_allgather
 from minijax.api.processes import reached_preemption_sync_point as reached_preemption_sync_point
 from minijax.api.processes import sync_global_devices as sync_global_devices
+from minijax.partition.shardings import PartitionSpec as P
 from minijax.primitives.host_local import GlobalToLocal
 from minijax.primitives.host_local import LocalToGlobal
 
 __all__ = [
-    "ProcessFailureError", "assert_equal", "broadcast_one_to_all", "global_array_to_host_local_array",
+    "P", "ProcessFailureError", "assert_equal", "broadcast_one_to_all", "global_array_to_host_local_array",
     "global_array_to_host_local_array_p", "host_local_array_to_global_array", "host_local_array_to_global_array_p",
     "live_devices", "process_allgather", "reached_preemption_sync_point", "sync_global_devices"
 ]

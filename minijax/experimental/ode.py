@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 
 import minijax.numpy as jnp
+from minijax import api_util as api_util  # some libraries take it from here
 from minijax.api.autodiff import vjp
 from minijax.api.custom import custom_vjp
 from minijax.api.custom_tools import closure_convert
 from minijax.api.vmap import vmap
 from minijax.base import dtypes
+from minijax.base.faces import listing
 from minijax.base.linear_util import wrap_init
 from minijax.base.tree import tree_leaves, tree_map
 from minijax.dispatch.jitted import jitted
@@ -29,6 +31,14 @@ from minijax.ir.jaxpr import DebugInfo
 from minijax.ir.types import is_value
 from minijax.numpy.raveling import ravel_pytree
 from minijax.primitives.promote import promote_dtypes_inexact
+
+__all__, __dir__ = listing(
+    __name__,
+    """
+    abs2 fit_4th_order_polynomial initial_step_size interp_fit_dopri mean_error_ratio odeint optimal_step_size
+    ravel_first_arg ravel_first_arg_ runge_kutta_step
+""",
+)
 
 # The tableau: times, stages, the solution, its error, and the solution in the middle of the step.
 _TIMES = (1 / 5, 3 / 10, 4 / 5, 8 / 9, 1.0, 1.0, 0)

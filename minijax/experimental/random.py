@@ -7,6 +7,7 @@ from typing import Any
 
 import minijax.numpy as jnp
 from minijax import random
+from minijax.base.faces import listing
 from minijax.base.tree import register_dataclass
 from minijax.composed.refs import addupdate, new_ref
 from minijax.ir import state
@@ -14,6 +15,8 @@ from minijax.ir.refs import Ref
 from minijax.ir.types import typeof
 from minijax.primitives.structural import broadcast_shapes
 from minijax.random.keys import is_key
+
+__all__, __dir__ = listing(__name__, "StatefulPRNG stateful_rng")
 
 Size = int | Sequence[int] | None
 

@@ -14,6 +14,7 @@ import minijax.numpy as jnp
 from minijax import lax, random
 from minijax.api.custom import custom_vjp
 from minijax.api.vmap import vmap
+from minijax.base.faces import listing
 from minijax.dispatch.jitted import jitted
 from minijax.interop.lowering import register_lowering
 from minijax.nn import sigmoid
@@ -27,6 +28,14 @@ from minijax.primitives.rnn import (
 )
 from minijax.run.array import Array
 from minijax.run.bindings import gpu_rnn
+
+__all__, __dir__ = listing(
+    __name__,
+    """
+    PRNGKeyArray get_num_params_in_lstm init_lstm_weight lstm lstm_bwd lstm_fwd lstm_ref rnn_abstract_eval
+    rnn_bwd_abstract_eval rnn_bwd_p rnn_fwd_p sigmoid swap_lstm_gates tanh unpack_lstm_weights
+""",
+)
 
 PRNGKeyArray = Any
 ByLayer = dict[int, Array]

@@ -20,6 +20,7 @@ from minijax.api.jit import make_jaxpr
 from minijax.api.shapes import ShapeDtypeStruct
 from minijax.api.shard_map import shard_map
 from minijax.base import dtypes, tree
+from minijax.base.faces import listing
 from minijax.higher.shard_map import shard_map_p
 from minijax.ir.context import NameStack
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
@@ -28,6 +29,14 @@ from minijax.partition.meshes import PartitionSpec as P, axes_of
 from minijax.partition.shardings import NamedSharding
 from minijax.primitives.gather_dims import GatherScatterMode
 from minijax.transforms.prune import prune_jaxpr
+
+__all__, __dir__ = listing(
+    __name__,
+    """
+    RooflineResult RooflineRuleContext RooflineShape register_roofline register_standard_roofline roofline
+    roofline_and_grad
+""",
+)
 
 _log = logging.getLogger(__name__)
 

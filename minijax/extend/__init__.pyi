@@ -2,6 +2,7 @@
 
 from minijax.extend import backend as backend
 from minijax.extend import core as core
+from minijax.extend import ifrt_programs as ifrt_programs
 from minijax.extend import linear_util as linear_util
 from minijax.extend import lowering as lowering
 from minijax.extend import mlir as mlir
@@ -11,5 +12,6 @@ from minijax.extend import source_info_util as source_info_util
 from minijax.extend import xla as xla
 
 __all__ = [
-    "backend", "core", "linear_util", "lowering", "mlir", "random", "sharding", "source_info_util", "xla"
+    "backend", "core", "ifrt_programs", "linear_util", "lowering", "mlir", "random", "sharding", "source_info_util",
+    "xla"
 ]

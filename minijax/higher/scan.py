@@ -470,7 +470,7 @@ def scan(
             raise ValueError(f"scan: 0th dimension of all xs should be replicated. Got {a.sharding.spec}")
     rows = [a.without_axis(0) if a.is_high else resized(a) for a in avals[len(carry) :]]
     body, carry = trace_loop(f, carry, rows, treedef, "scan", init_tree, _carry_tree)
-    return _bind(body, carry, slices, length=length, reverse=bool(reverse), unroll=int(unroll))
+    return _bind(body, carry, slices, reverse=bool(reverse), length=length, unroll=int(unroll))
 
 
 def _length(slices: Sequence, length: int | None) -> int:
@@ -519,9 +519,8 @@ def _bind(body: Body, carry: Sequence, slices: Sequence, **loop: Any) -> Any:
     closed, stays, copies = _forwarded(body.jaxpr, Slots(len(body.captured), len(carry)))
     moving, still = stays.partition(carry)
     consts = [*still, *body.captured]
-    results = scan_p.bind(
-        *consts, *moving, *slices, jaxpr=closed, num_consts=len(consts), num_carry=len(moving), **loop
-    )
+    counts = {"num_consts": len(consts), "num_carry": len(moving), "unroll": loop.pop("unroll")}
+    results = scan_p.bind(*consts, *moving, *slices, **loop, jaxpr=closed, **counts)
     carried, ys = Slots(0, len(moving)).results(results)
     rest = iter(ys)
     ys = [next(rest) if i is None else _as_result(slices[i]) for i in copies]

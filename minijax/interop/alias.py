@@ -2,8 +2,9 @@
 
 import sys
 
-from minijax.base.naming import ALIAS, is_under, mirror_loaded_modules, stand_for_jax
-from minijax.interop.finder import AliasFinder, show_private_names
+from minijax.base.naming import ALIAS, is_under, stand_for_jax
+from minijax.interop.finder import AliasFinder
+from minijax.interop.startup import present
 
 
 def install() -> None:
@@ -18,6 +19,5 @@ def install() -> None:
         )
     # First in line: the path finder would run minijax/numpy.py once more under the name jax.numpy.
     sys.meta_path.insert(0, AliasFinder())
-    mirror_loaded_modules()
     stand_for_jax()
-    show_private_names()
+    present()

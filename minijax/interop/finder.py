@@ -8,7 +8,7 @@ from types import CodeType, ModuleType
 from typing import Any
 
 from minijax.base.lazy import defer
-from minijax.base.naming import ALIAS, PACKAGE, is_under, mirror_loaded_modules
+from minijax.base.naming import ALIAS, PACKAGE, is_under, name_in_jax
 from minijax.interop.private import PRIVATE, private_spec
 
 # The standard library's modules of metadata take longer to import than the rest of this one.
@@ -44,11 +44,6 @@ class AliasFinder:
             yield _distribution.AliasDistribution()
 
 
-def show_private_names() -> None:
-    """Let `jax._src` be there for who imports jax alone."""
-    importlib.import_module(PRIVATE)
-
-
 class AliasLoader:
     """Loads an alias by importing the module that it stands for."""
 
@@ -65,7 +60,7 @@ class AliasLoader:
     def exec_module(self, module: ModuleType) -> None:
         """Undo the import system's naming of the module after its alias; it has run already."""
         module.__spec__ = self._spec
-        mirror_loaded_modules()
+        name_in_jax(module, public="__dir__" in vars(module))
 
     def get_source(self, fullname: str) -> str | None:
         """The source of the module that the alias stands for."""

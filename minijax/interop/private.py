@@ -1,15 +1,17 @@
 """Undocumented names of jax that libraries reach for: what each name under `jax._src` is here.
 
-The import hook alone serves them. A name stands here for a library that uses it, or for pickles of jax; any other is
-absent.
+The import hook alone serves them. A name stands here for a library or document that uses it, for pickles of jax, or
+since jax keeps a public name there (`PUBLIC`); any other is absent.
 """
 
+import importlib
+import sys
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
 from minijax.base.faces import Face
-from minijax.base.naming import ALIAS
+from minijax.base.naming import ALIAS, PACKAGE
 
 PRIVATE = f"{ALIAS}._src"
 
@@ -27,21 +29,51 @@ GENERATORS["rbg"] += " " + " ".join(f"_unsafe_rbg_{f}=unsafe_rbg_prng_impl.{f}" 
 
 ROOMS: dict[str, str] = {
     "ad_util": "minijax.primitives.convert: stop_gradient_p",
+    "ad_checkpoint": "minijax.api.checkpoint: checkpoint remat",
+    "api": """
+minijax.api.autodiff: VJP fwd_and_bwd grad hessian jacfwd jacobian jacrev jvp linear_transpose linearize value_and_grad
+    vjp
+minijax.api.jit: eval_shape jit make_jaxpr
+minijax.api.pmap: pmap
+minijax.api.shapes: ShapeDtypeStruct
+minijax.api.transfer: block_until_ready copy_to_host_async device_get device_put named_call named_scope
+minijax.api.vmap: vmap
+minijax.base.cache: clear_caches
+minijax.base.config: disable_jit
+minijax.base.dtypes: float0
+minijax.interop.backends: clear_backends
+minijax.run.array: live_arrays
+minijax.run.tokens: effects_barrier
+""",
     "api_util": "minijax.interop.arguments: infer_argnums_and_argnames",
-    "array": "minijax.run.array: _reconstruct_array=reconstruct_array",
+    "array": "minijax.run.array: ArrayImpl _reconstruct_array=reconstruct_array",
+    "basearray": "minijax.run.array: Array\nminijax.typing: ArrayLike",
     "checkify": """
 minijax.api.checkify: checkify user_checks
 minijax.api.checks: Error JaxException=CheckError
 typing: Out=Any
 """,
     "compiler": "minijax.run.compile: backend_compile_and_load",
+    "config": """
+minijax.base.config: Config Flag NumpyDtypePromotion State=Option allow_f16_reductions array_garbage_collection_guard
+    auto_pcast check_tracer_leaks checking_leaks config debug_infs debug_key_reuse debug_nans default_device
+    default_matmul_precision default_prng_impl disable_jit enable_checks enable_custom_prng enable_x64
+    explain_cache_misses include_full_tracebacks_in_locations jax2tf_associative_scan_reductions legacy_prng_key
+    log_compiles make_user_context no_execution no_tracing numpy_dtype_promotion numpy_rank_promotion
+    remove_size_one_mesh_axis_from_type softmax_custom_jvp thread_guard threefry_partitionable traceback_filtering
+    transfer_guard transfer_guard_device_to_device transfer_guard_device_to_host transfer_guard_host_to_device
+    update=config.update
+""",
     "core": """
-minijax.ir.trace: Trace Tracer jaxpr_as_fun
-minijax.ir.types: AbstractValue ManualAxisType ShapedArray
+minijax.ir.trace: EvalTrace Trace Tracer jaxpr_as_fun
+minijax.ir.types: AbstractValue ManualAxisType ShapedArray typeof
+minijax.ir.jaxpr: DropVar Jaxpr ClosedJaxpr JaxprEqn Literal Var
+minijax.ir.refs: Ref
 minijax.partition.memory: MemorySpace
 minijax.hlo.spell: physical_aval=physical
-minijax.interop.introspection: TraceTag concrete_or_error full_lower set_current_trace take_current_trace
-    trace_state_clean
+minijax.interop.introspection: TraceTag concrete_or_error full_lower is_constant_dim is_constant_shape
+    primal_dtype_to_tangent_dtype set_current_trace take_current_trace to_concrete_value trace_ctx trace_state_clean
+minijax.interop.calls: call call_p closed_call_p
 minijax.ir.primitive: Primitive
 """,
     "dispatch": "minijax.run.tokens: wait_for_tokens=effects_barrier",
@@ -53,8 +85,10 @@ minijax.base.dtypes: DType ExtendedDType TypePromotionError extended finfo suppo
     "flatten_util": "minijax.flatten_util: ravel_pytree",
     "interpreters": "",
     "interpreters.pxla": "",
-    "layout": "minijax.partition.layouts: Layout",
+    "layout": "minijax.partition.layouts: AutoLayout Format Layout",
     "lib": "jaxlib.xla_client: jaxlib_extension_version=_version\njaxlib: xla_client",
+    "lib.mlir": "minijax.run.bindings: ir passmanager",
+    "lib.mlir.dialects": "minijax.run.bindings: arith chlo func hlo=stablehlo math memref scf sdy vector",
     "lax": "",
     "lax.control_flow": "minijax.higher.scan: scan",
     "lax.convolution": "minijax.primitives.conv: ConvDimensionNumbers",
@@ -64,10 +98,24 @@ minijax.base.dtypes: DType ExtendedDType TypePromotionError extended finfo suppo
     "literals": "builtins: TypedComplex=complex TypedFloat=float TypedInt=int",
     "mesh": "minijax.partition.meshes: AbstractDevice AbstractMesh AxisType Mesh",
     "named_sharding": "minijax.partition.shardings: _unpickle_named_sharding=named_sharding_of",
+    "linear_util": "minijax.interop.arguments: debug_info\nminijax.ir.jaxpr: DebugInfo",
+    "nn": "",
     "numpy": "",
+    "numpy.index_tricks": "minijax.numpy.grids: CClass RClass",
+    "numpy.linalg": "minijax.numpy.linalg: EigResult EighResult QRResult SVDResult SlogdetResult",
     "numpy.ufuncs": "minijax.numpy.ufunc_class: ufunc",
+    "numpy.util": """
+minijax.primitives.promote: check_arraylike check_no_float0s=check_no_float0 ensure_arraylike=arrays promote_args
+    promote_args_inexact promote_args_numeric promote_dtypes promote_dtypes_complex promote_dtypes_inexact
+    promote_dtypes_numeric promote_shapes
+""",
+    "numpy.vectorize": """
+minijax.interop.gufuncs: _apply_excluded=without_excluded _check_output_dims=checked
+    _parse_gufunc_signature=signature_of _parse_input_dimensions=sizes_of
+""",
     "partition_spec": "minijax.partition.meshes: _get_default_unconstrained=default_unconstrained",
-    "pjit": "minijax.dispatch.jit: jit_p",
+    "pjit": "minijax.dispatch.jit: jit_p\nminijax.api.jit: jit",
+    "public_test_util": "minijax.api.derivative_checks: check_grads check_jvp check_vjp",
     "random": "",
     "random.prng": """
 minijax.base.dtypes: KeyTy=KeyType
@@ -75,15 +123,62 @@ minijax.composed.random: PRNGImpl
 minijax.run.keys: PRNGKeyArray
 """,
     **{f"random.{module}": f"minijax.composed.random: {names}" for module, names in GENERATORS.items()},
+    "shard_map": "minijax.api.shard_map: shard_map smap\nminijax.higher.shard_map: shard_map_p",
+    "stages": "minijax.api.stages: ArgInfo Compiled Lowered Traced",
     "state": "",
     "state.types": "minijax.ir.refs: AbstractRef",
+    "test_util": """
+minijax.api.derivative_checks: check_grads check_jvp check_vjp
+minijax.run.client: device_under_test=default_backend
+""",
     "traceback_util": """
 minijax.base.source: UnfilteredStackTrace _exclude_paths=excluded_paths
     api_boundary include_frame register_exclusion
 """,
     "tree_util": "minijax.base.tree: default_registry _registry=registered_types flatten_one_level prefix_errors",
-    "xla_bridge": "minijax.run.client: _backends=_clients get_backend=get_client",
+    "util": """
+jaxlib.utils: foreach safe_map safe_zip
+minijax.base.util: curry unzip2
+minijax.base.dims: canonicalize_axis=canonical_axis
+minijax.interop.utilities: HashableFunction HashablePartial OrderedSet cache ceil_of_ratio concatenate
+    flatten=concatenate fun_name memoize merge_lists partition_list set_module split_list split_list_checked
+    stable_unique subs_list subvals tuple_delete tuple_insert tuple_update unflatten unzip3 weakref_lru_cache wrap_name
+    wraps
+""",
+    "xla_bridge": """
+minijax.run.client: _backends=_clients default_backend device_count devices get_backend=get_client host_count host_id
+    host_ids local_device_count local_devices process_count process_index process_indices
+""",
 }
+
+# The public modules whose names jax keeps in a private one: after `=` where their paths differ.
+PUBLIC = """
+ad_checkpoint ad_util=interpreters.ad api_util checkify=experimental.checkify core=extend.core,core custom_batching
+custom_derivatives custom_partitioning=experimental.custom_partitioning debugging=debug distributed dlpack dtypes
+errors export export._export=export export.shape_poly=export ffi flatten_util hijax=experimental.hijax image
+image.scale=image interpreters.ad interpreters.batching interpreters.mlir interpreters.partial_eval interpreters.pxla
+lax lax.control_flow=lax lax.convolution=lax lax.fft=lax lax.lax=lax lax.linalg lax.parallel=lax lax.slicing=lax
+lax.special=lax layout=experimental.layout linear_util=extend.linear_util mesh=sharding
+mesh_utils=experimental.mesh_utils monitoring named_sharding=sharding nn nn.functions=nn nn.initializers numpy
+numpy.array_creation=numpy numpy.einsum=numpy numpy.fft numpy.index_tricks=numpy numpy.indexing=numpy
+numpy.lax_numpy=numpy numpy.linalg numpy.reductions=numpy numpy.setops=numpy numpy.sorting=numpy
+numpy.tensor_contractions=numpy numpy.ufuncs=numpy numpy.vectorize=numpy ops ops.scatter=ops partition_spec=sharding
+pjit=experimental.pjit profiler random random.core=random random.prng=extend.random ref scipy scipy.linalg
+scipy.signal scipy.special scipy.stats sharding sharding_impls=sharding source_info_util=extend.source_info_util
+stages tree tree_util typing xla_bridge=extend.backend
+"""
+PUBLIC_OF = {path: public or path for path, _, public in (entry.partition("=") for entry in PUBLIC.split())}
+PATHS = sorted({*ROOMS, *PUBLIC_OF})
+
+
+def _public_names(path: str) -> dict[str, tuple[str, str]]:
+    """The names of a public module, its submodules aside: for each the room, and the name there."""
+    module = importlib.import_module(path)
+    face = getattr(vars(module).get("__getattr__"), "__self__", None)
+    if isinstance(face, Face):
+        return face.places
+    shown = getattr(module, "__all__", None) or [n for n in vars(module) if not n.startswith("_")]
+    return {n: (module.__name__, n) for n in shown if not isinstance(getattr(module, n), ModuleType)}
 
 
 class PrivateModule(ModuleType):
@@ -91,19 +186,38 @@ class PrivateModule(ModuleType):
 
     def __init__(self, name: str):
         super().__init__(name)
-        path = name.removeprefix(PRIVATE).removeprefix(".")
-        submodules = [last for parent, _, last in (other.rpartition(".") for other in ROOMS) if parent == path]
-        self.__dict__["_face"] = Face(name, submodules, ROOMS.get(path) or {})
+        del self.__dict__["__spec__"]  # Made when somebody asks, as the face is: `import jax` makes many of these.
+
+    def _names(self) -> Face:
+        face = self.__dict__.get("_face")
+        if face is None:
+            path = self.__name__.removeprefix(PRIVATE).removeprefix(".")
+            submodules = [last for parent, _, last in (other.rpartition(".") for other in PATHS) if parent == path]
+            face = Face(self.__name__, submodules, ROOMS.get(path) or {})
+            for public in PUBLIC_OF.get(path, "").split(",") if path in PUBLIC_OF else ():
+                face.places |= _public_names(f"{PACKAGE}.{public}") | face.places
+            self.__dict__["_face"] = face
+        return face
 
     def __getattr__(self, name: str) -> Any:
-        return self._face.attribute(name)
+        if name == "__spec__":
+            self.__dict__[name] = spec = private_spec(self.__name__)
+            return spec
+        if name == "__path__":
+            return []
+        if name.startswith("__") and name != "__all__":
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        try:
+            return self._names().attribute(name)
+        except AttributeError as error:
+            raise AttributeError(f"{error}: {absence(f'{self.__name__}.{name}')}") from None
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if not self._face.assign(name, value):
+        if name.startswith("__") or not self._names().assign(name, value):
             super().__setattr__(name, value)
 
     def __dir__(self) -> list[str]:
-        return self._face.names()
+        return self._names().names()
 
 
 class PrivateLoader:
@@ -120,4 +234,26 @@ class PrivateLoader:
 def private_spec(fullname: str) -> ModuleSpec | None:
     """A spec of the module under `jax._src`, if names are listed for it."""
     path = fullname.removeprefix(PRIVATE).removeprefix(".")
-    return ModuleSpec(fullname, PrivateLoader(), is_package=True) if not path or path in ROOMS else None
+    if not path or path in PATHS:
+        return ModuleSpec(fullname, PrivateLoader(), is_package=True)
+    _refuse(fullname)
+    return None
+
+
+def absence(name: str) -> str:
+    """What an error says of a name that is not there."""
+    return f"minijax has no private name {name}"
+
+
+def _refuse(fullname: str) -> None:
+    """Has an import statement that looks for the module fail with a plain text, and none that only asks for it."""
+    frame, steps = sys._getframe(2), []
+    while frame is not None and (not steps or "importlib" in frame.f_code.co_filename):
+        if "importlib" in frame.f_code.co_filename:
+            steps.append(frame.f_code.co_name)
+        frame = frame.f_back
+    if "_handle_fromlist" in steps:  # `from module import name`, where the name is no attribute either
+        parent, _, name = fullname.rpartition(".")
+        raise ImportError(f"cannot import name {name!r} from {parent!r}: {absence(fullname)}", name=parent)
+    if "_find_and_load_unlocked" in steps:
+        raise ModuleNotFoundError(f"No module named {fullname!r}: {absence(fullname)}", name=fullname)

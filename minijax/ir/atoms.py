@@ -2,9 +2,11 @@
 
 from typing import Any, final
 
+from minijax.base.naming import known_as
 from minijax.ir.types import Aval
 
 
+@known_as("jax._src.core.Var")
 class Var:
     """A variable of a jaxpr; it has a type and no name."""
 
@@ -17,6 +19,7 @@ class Var:
         return f"Var(id={id(self)}):{self.aval.str_short()}"
 
 
+@known_as("jax._src.core.DropVar")
 class DropVar(Var):
     """Stands for a result that nobody reads."""
 
@@ -26,6 +29,7 @@ class DropVar(Var):
         return "_"
 
 
+@known_as("jax._src.core.Literal")
 @final
 class Literal:
     """A constant written in place of a variable."""

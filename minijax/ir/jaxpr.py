@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
+from minijax.base.naming import known_as
 from minijax.ir.atoms import Atom as Atom, DropVar as DropVar, Literal as Literal, Var as Var
 from minijax.ir.context import EqnContext, NameStack, SourceInfo, entered
 from minijax.ir.show import Printed, eqn_text
@@ -23,6 +24,7 @@ class DebugInfo(NamedTuple):
         return self.func_src_info.split(" ")[0]
 
 
+@known_as("jax._src.core.JaxprEqn")
 class JaxprEqn:
     """One operation: `outvars = primitive[params](invars)`."""
 
@@ -80,6 +82,7 @@ def substituted(atoms: Sequence[Any], names: Mapping[Any, Atom]) -> list[Any]:
 NO_EFFECTS: frozenset = frozenset()
 
 
+@known_as("jax._src.core.Jaxpr")
 class Jaxpr(Printed):
     """A program: typed inputs, constants, a list of equations, outputs."""
 
@@ -116,6 +119,7 @@ class Jaxpr(Printed):
         return Jaxpr(**{**{name: getattr(self, name) for name in names}, **fields})
 
 
+@known_as("jax._src.core.ClosedJaxpr")
 class ClosedJaxpr(Printed):
     """A jaxpr with the values of its constants."""
 

@@ -3,6 +3,7 @@
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from minijax.base.naming import known_as
 from minijax.ir import effects, state
 from minijax.ir.types import AbstractValue, register_value_type, typeof, value_kinds
 
@@ -81,6 +82,7 @@ class _RefMeta(type):
         return type(getattr(x, "aval", None)) is AbstractRef and any(c in value_kinds for c in type(x).__mro__)
 
 
+@known_as("jax._src.core.Ref")
 class Ref(metaclass=_RefMeta):
     """A mutable array: `ref[...]` reads it, `ref[...] = x` writes it; made by `jax.new_ref`."""
 

@@ -106,6 +106,7 @@ class Trace:
         self.alive = False
 
 
+@known_as("jax._src.core.Tracer")
 class Tracer(ArrayMethods):
     """A value that a trace watches."""
 

@@ -12,7 +12,17 @@ import minijax.numpy as jnp
 from minijax import random
 from minijax.base import dtypes
 from minijax.base.dtypes import DTypeLike
+from minijax.base.faces import listing
 from minijax.run.array import Array, ArrayLike
+
+__all__, __dir__ = listing(
+    __name__,
+    """
+    Initializer constant delta_orthogonal glorot_normal glorot_uniform he_normal he_uniform kaiming_normal
+    kaiming_uniform lecun_normal lecun_uniform normal ones orthogonal truncated_normal uniform variance_scaling
+    xavier_normal xavier_uniform zeros
+""",
+)
 
 Axes = int | Sequence[int]
 

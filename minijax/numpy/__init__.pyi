@@ -59,13 +59,13 @@ from minijax.numpy.cumulative import cumulative_prod as cumulative_prod
 from minijax.numpy.cumulative import cumulative_sum as cumulative_sum
 from minijax.numpy.custom_rules import i0 as i0
 from minijax.numpy.custom_rules import sinc as sinc
-from minijax.numpy.grids import c_ as c_
+from minijax.numpy.grids import CClass
+from minijax.numpy.grids import RClass
 from minijax.numpy.grids import diag_indices_from as diag_indices_from
 from minijax.numpy.grids import mask_indices as mask_indices
 from minijax.numpy.grids import mgrid as mgrid
 from minijax.numpy.grids import ogrid as ogrid
 from minijax.numpy.grids import packbits as packbits
-from minijax.numpy.grids import r_ as r_
 from minijax.numpy.grids import ravel_multi_index as ravel_multi_index
 from minijax.numpy.grids import tril_indices_from as tril_indices_from
 from minijax.numpy.grids import triu_indices_from as triu_indices_from
@@ -346,6 +346,8 @@ def cumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = Non
 def cumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array: ...
 def nancumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array: ...
 def nancumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array: ...
+c_: CClass
+r_: RClass
 def median(
     a: ArrayLike,
     axis: int | tuple[int, ...] | None = None,

@@ -10,12 +10,21 @@ import numpy as np
 
 from minijax.base import dtypes
 from minijax.base.dtypes import DTypeLike
+from minijax.base.faces import listing
 from minijax.base.util import named
 from minijax.composed.fft import FftType, fft as lax_fft
 from minijax.numpy import padding, reductions, shaping, subscripts, ufuncs
 from minijax.numpy.creation import arange, array, astype, value
 from minijax.primitives import elementwise as lax
 from minijax.run.array import Array, ArrayLike, DeviceLike, Shape
+
+__all__, __dir__ = listing(
+    __name__,
+    """
+    fft fft2 fftfreq fftn fftshift hfft ifft ifft2 ifftn ifftshift ihfft irfft irfft2 irfftn rfft rfft2 rfftfreq
+    rfftn
+""",
+)
 
 _FORWARD = FftType.FFT, FftType.RFFT
 _NORMS = (None, "backward", "ortho", "forward")

@@ -56,13 +56,13 @@ mgrid = _Grid("jnp.mgrid", False)
 ogrid = _Grid("jnp.ogrid", True)
 
 
-class _Joiner:
+class Joiner:
     """`numpy.r_` and `numpy.c_`: arrays, numbers and ranges joined along an axis; a first string may say
     "axis,ndmin,trans1d", or "r" or "c" for a matrix of one row or column.
     """
 
-    def __init__(self, name: str, *how: int):
-        self._name, self._how = name, how
+    _name: str
+    _how: tuple[int, ...]  # the axis, ndmin and trans1d where no string says them
 
     def __getitem__(self, key: Any) -> Any:
         items = key if isinstance(key, tuple) else (key,)
@@ -95,8 +95,19 @@ class _Joiner:
         return moving.transpose(wide, tuple((i - place - 1) % ndmin for i in range(ndmin)))
 
 
-r_ = _Joiner("r_", 0, 1, -1)
-c_ = _Joiner("c_", -1, 2, 0)
+class RClass(Joiner):
+    """`numpy.r_`."""
+
+    _name, _how = "r_", (0, 1, -1)
+
+
+class CClass(Joiner):
+    """`numpy.c_`."""
+
+    _name, _how = "c_", (-1, 2, 0)
+
+
+r_, c_ = RClass(), CClass()
 
 # ---- places in flattened arrays ----------------------------------------------------------------------
 

@@ -14,6 +14,8 @@ import numpy as np
 from minijax.api.custom import custom_jvp
 from minijax.base import dtypes
 from minijax.base.dtypes import DTypeLike
+from minijax.base.faces import listing
+from minijax.base.naming import known_as
 from minijax.composed.linalg import lu
 from minijax.composed.linalg.matrices import adjoint, transposed, typed
 from minijax.composed.linalg.qr import geqrf_p
@@ -34,9 +36,19 @@ from minijax.primitives.promote import arrays, check_ranks, promote_dtypes_inexa
 from minijax.primitives.sort import sort
 from minijax.run.array import Array, ArrayLike, ShardingLike
 
+__all__, __dir__ = listing(
+    __name__,
+    """
+    cholesky cond cross det diagonal eig eigh eigvals eigvalsh inv lstsq matmul matrix_norm matrix_power
+    matrix_rank matrix_transpose multi_dot norm outer pinv qr slogdet solve svd svdvals tensordot tensorinv
+    tensorsolve trace vecdot vector_norm
+""",
+)
+
 Axis = int | Sequence[int] | None
 
 
+@known_as("jax._src.numpy.linalg.EigResult")
 class EigResult(NamedTuple):
     """Eigenvalues and right eigenvectors, by `eig`."""
 
@@ -44,6 +56,7 @@ class EigResult(NamedTuple):
     eigenvectors: Any
 
 
+@known_as("jax._src.numpy.linalg.EighResult")
 class EighResult(NamedTuple):
     """Eigenvalues and eigenvectors of a Hermitian matrix, by `eigh`."""
 
@@ -51,6 +64,7 @@ class EighResult(NamedTuple):
     eigenvectors: Any
 
 
+@known_as("jax._src.numpy.linalg.SlogdetResult")
 class SlogdetResult(NamedTuple):
     """The sign of a determinant, and the logarithm of its absolute value, by `slogdet`."""
 
@@ -58,6 +72,7 @@ class SlogdetResult(NamedTuple):
     logabsdet: Any
 
 
+@known_as("jax._src.numpy.linalg.QRResult")
 class QRResult(NamedTuple):
     """An orthonormal and a triangular factor, by `qr`."""
 
@@ -65,6 +80,7 @@ class QRResult(NamedTuple):
     R: Any
 
 
+@known_as("jax._src.numpy.linalg.SVDResult")
 class SVDResult(NamedTuple):
     """Left singular vectors, singular values and right singular vectors, by `svd`."""
 

@@ -11,6 +11,7 @@ import numpy as np
 from minijax.api.jit import eval_shape
 from minijax.api.vmap import vmap
 from minijax.base import dims, dtypes
+from minijax.base.naming import known_as
 from minijax.composed.selecting import where as choose
 from minijax.dispatch.jitted import jitted
 from minijax.higher.fori_loop import fori_loop
@@ -26,6 +27,7 @@ from minijax.primitives.promote import arrays, check_arraylike, promote_args_ine
 from minijax.run.array import Array, ArrayLike
 
 
+@known_as("jax.numpy.ufunc")
 class ufunc:
     """A function of scalars as one of arrays, as `numpy.ufunc`; `at` gives the updated array.
 

@@ -17,7 +17,7 @@ _CORE = r"\((?:\w+(?:,\w+)*)?\)"
 _SIGNATURE = re.compile(f"{_CORE}(?:,{_CORE})*->{_CORE}(?:,{_CORE})*")
 
 
-def _parse(signature: str) -> list[list[tuple[str, ...]]]:
+def parse_signature(signature: str) -> list[list[tuple[str, ...]]]:
     """The names of the core axes of each argument, and of each result."""
     text = re.sub(r"\s+", "", signature)
     if not _SIGNATURE.fullmatch(text):
@@ -25,14 +25,15 @@ def _parse(signature: str) -> list[list[tuple[str, ...]]]:
     return [[tuple(re.findall(r"\w+", c)) for c in re.findall(_CORE, s)] for s in text.split("->")]
 
 
-def _check_core(shape: tuple, names: tuple[str, ...], sizes: dict[str, int], where: str) -> None:
+def check_core(shape: tuple, names: tuple[str, ...], sizes: dict[str, int], where: str) -> None:
+    """Adds the sizes of core axes to those known. Raises ValueError for another size of a name."""
     for name, size in zip(names, shape, strict=True):
         if sizes.setdefault(name, size) != size:
             mismatch = f"{name!r}: {size} vs {sizes[name]}"
             raise ValueError(f"inconsistent size for core dimension {mismatch} {where}")
 
 
-def _checked(f: Callable, signatures: list[tuple[str, ...]], sizes: dict[str, int], where: str) -> Callable:
+def checked_results(f: Callable, signatures: list[tuple[str, ...]], sizes: dict[str, int], where: str) -> Callable:
     """`f`, with the number and the core shapes of its results held to the signature."""
 
     def checked(*args):
@@ -46,7 +47,7 @@ def _checked(f: Callable, signatures: list[tuple[str, ...]], sizes: dict[str, in
         for names, shape in zip(signatures, (typeof(x).shape for x in outs), strict=True):
             if len(shape) != len(names):
                 raise ValueError(f"output shape {shape} does not match core dimensions {names} {where}")
-            _check_core(shape, names, sizes, where)
+            check_core(shape, names, sizes, where)
         return out
 
     return checked
@@ -103,7 +104,7 @@ def vectorize(
         name = f"jnp.vectorize with {signature=}, where operands with shapes {shapes} require rank promotion,"
         if signature is None:
             return mapped(f, values, shapes, name)
-        inner, outer = _parse(signature)
+        inner, outer = parse_signature(signature)
         places = [i for i in range(len(args)) if i not in excluded]
         if len(places) != len(inner):
             expected = f"expected {len(inner)}, got {len(places)}"
@@ -120,8 +121,8 @@ def vectorize(
                 )
             split = len(shape) - len(names)
             leads.append(shape[:split])
-            _check_core(shape[split:], names, sizes, where)
+            check_core(shape[split:], names, sizes, where)
         check_ranks(name, shapes, [len(names) for names in inner])
-        return mapped(_checked(f, outer, sizes, where), values, leads)
+        return mapped(checked_results(f, outer, sizes, where), values, leads)
 
     return vectorized

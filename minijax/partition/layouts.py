@@ -46,14 +46,14 @@ class Layout:
             )
 
 
-@dataclasses.dataclass(unsafe_hash=True, slots=True)
+@known_as("jax._src.layout.Format")
 class Format:
     """A layout and a sharding. Raises TypeError for what is neither, ValueError for a layout without a sharding."""
 
-    layout: Any = None
-    sharding: Any = None
+    __slots__ = ("layout", "sharding")
 
-    def __post_init__(self):
+    def __init__(self, layout: Any = None, sharding: Any = None):
+        self.layout, self.sharding = layout, sharding
         if not isinstance(self.layout, Layout | AutoLayout | None):
             raise TypeError(
                 f"Format: layout is a Layout, Layout.AUTO or None, got {self.layout!r} of type {type(self.layout)}"
@@ -70,6 +70,15 @@ class Format:
                 f"Format: Sharding has to be concrete when layout is of type {type(self.layout)}: the devices must be "
                 f"known, got {self.sharding}"
             )
+
+    def __eq__(self, other):
+        return type(other) is Format and (self.layout, self.sharding) == (other.layout, other.sharding)
+
+    def __hash__(self):
+        return hash((self.layout, self.sharding))
+
+    def __repr__(self):
+        return f"Format(layout={self.layout}, sharding={self.sharding})"
 
 
 def check_layout(layout: Any, aval: Any, what: str) -> None:

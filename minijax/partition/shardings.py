@@ -161,6 +161,7 @@ def _indices(sharding: Sharding, shape: tuple[int, ...]) -> list[tuple[Any, tupl
     ]
 
 
+@known_as("jax.sharding.SingleDeviceSharding")
 class SingleDeviceSharding(ByKey, Sharding):
     """The whole array on one device."""
 
@@ -194,6 +195,7 @@ class SingleDeviceSharding(ByKey, Sharding):
 _ABSTRACT_KINDS = ("device", "pinned_host", "unpinned_host")
 
 
+@known_as("jax.sharding.NamedSharding")
 class NamedSharding(ByKey, Sharding):
     """Array axes split over the named axes of a mesh."""
 

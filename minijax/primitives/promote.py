@@ -72,6 +72,11 @@ def promote_dtypes_inexact(*args: ArrayLike) -> list[Array]:
     return _promote_to(dtypes.to_inexact_dtype, args)
 
 
+def promote_dtypes_complex(*args: Any) -> list:
+    """As `promote_dtypes`, with real ones becoming complex."""
+    return _promote_to(dtypes.to_complex_dtype, args)
+
+
 def promote_shapes(name: str, *args: Any) -> list:
     """The arguments with one rank, those of rank 0 left alone; the operation broadcasts sizes of 1."""
     shapes = [typeof(x).shape for x in args]

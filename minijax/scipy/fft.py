@@ -10,12 +10,15 @@ import numpy as np
 
 import minijax.numpy as jnp
 from minijax.base import dims
+from minijax.base.faces import listing
 from minijax.ir.types import typeof
 from minijax.numpy import fft
 from minijax.primitives import elementwise as lax, structural
 from minijax.primitives.convert import convert_element_type
 from minijax.primitives.promote import promote_args_inexact
 from minijax.run.array import Array
+
+__all__, __dir__ = listing(__name__, "dct dctn idct idctn")
 
 
 def _check(name: str, type: int, norm: str | None) -> None:

@@ -7,7 +7,10 @@ from typing import Any
 import numpy as np
 
 import minijax.numpy as jnp
+from minijax.base.faces import listing
 from minijax.primitives.promote import check_arraylike
+
+__all__, __dir__ = listing(__name__, "RegularGridInterpolator")
 
 _METHODS = ("linear", "nearest")
 

@@ -11,10 +11,13 @@ from typing import Any
 import numpy as np
 
 import minijax.numpy as jnp
+from minijax.base.faces import listing
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.primitives import elementwise as lax
 from minijax.run.array import ArrayLike
+
+__all__, __dir__ = listing(__name__, "map_coordinates")
 
 
 def _mirror(index: Any, size: int) -> Any:

@@ -16,7 +16,7 @@ flax.linen flax.nnx optax equinox chex jaxtyping lineax optimistix jaxopt orbax.
 tensorflow_probability.substrates.jax brax.envs mujoco.mjx jax_md jraph e3nn_jax gpjax tinygp ott evosax gymnax keras
 dynamax kfac_jax mctx pgx jumanji netket quax qwix pennylane
 pytensor.link.jax.dispatch clu.metrics grain coreax interpax quadax flowjax tree_math distrax haiku
-blackjax numpyro diffrax
+blackjax numpyro diffrax treescope jpviz jaxviz bijx quaxed.numpy s2fft aqt.jax.v2.aqt_dot_general
 """.split()
 # Where warnings are errors, libraries that were written for an older NumPy or jax do not import.
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore", "KERAS_BACKEND": "jax"}

@@ -1,4 +1,4 @@
-"""`jax._src`: the undocumented names that libraries reach for, and no others."""
+"""`jax._src`: the undocumented names that libraries and documents reach for, and no others."""
 
 import subprocess
 import sys
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from minijax.interop.private import ROOMS
+from minijax.interop.private import PATHS, ROOMS
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -23,7 +23,7 @@ def printed(code):
 def test_each_name_is_there_in_its_module():
     code = f"""
 import importlib, sys
-for path in {sorted(ROOMS)}:
+for path in {PATHS}:
     module = importlib.import_module("jax._src." + path)
     for name in dir(module):
         if not name.startswith("__"):
@@ -46,17 +46,23 @@ for name in ("absent", "core.absent", "pallas"):
         importlib.import_module("jax._src." + name)
     except ModuleNotFoundError as error:
         print(error.name)
-try:
-    jax._src.core.absent
-except AttributeError as error:
-    print(error)
+for code in ("jax._src.core.absent", "from jax._src.core import absent", "from jax._src import core, absent", "import jax._src.absent"):
+    try:
+        exec(code)
+    except (AttributeError, ImportError) as error:
+        print(type(error).__name__, error)
+print(importlib.util.find_spec("jax._src.absent"))
 """
     assert printed(code).splitlines() == [
         "False False False",
         "jax._src.absent",
         "jax._src.core.absent",
         "jax._src.pallas",
-        "module 'jax._src.core' has no attribute 'absent'",
+        "AttributeError module 'jax._src.core' has no attribute 'absent': minijax has no private name jax._src.core.absent",
+        "ImportError cannot import name 'absent' from 'jax._src.core': minijax has no private name jax._src.core.absent",
+        "ImportError cannot import name 'absent' from 'jax._src': minijax has no private name jax._src.absent",
+        "ModuleNotFoundError No module named 'jax._src.absent': minijax has no private name jax._src.absent",
+        "None",
     ]
 
 
@@ -127,3 +133,77 @@ show(x), show(jax.random.key(0)), jax.jit(show)(x), jax.vmap(show)(x), jax.grad(
     real = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, cwd=ROOT)
     assert real.returncode == 0, real.stderr
     assert printed(code) == real.stdout
+
+
+SAME = """
+[util.safe_map(lambda *a: a, [1, 2], (3, 4)), list(util.safe_zip([1], [2]))]
+[util.unzip2([(1, 2), (3, 4)]), util.unzip2([]), util.unzip3([(1, 2, 3)]), util.unzip3([])]
+[util.split_list([1, 2, 3, 4], [1, 2]), util.split_list([1], [3]), util.split_list_checked((1, 2, 3), [1, 2])]
+[util.partition_list([True, False, True], [1, 2, 3]), util.merge_lists([True, False, True], [2], [1, 3])]
+[util.concatenate([(1,), [2, 3]]), util.flatten([[1], [2]]), util.unflatten([1, 2, 3], [1, 0, 2])]
+[util.subvals([1, 2], [(0, 5)]), util.subs_list([0, None, 1], ["a", "b"], [9])]
+[util.tuple_insert((1, 2), 1, 9), util.tuple_delete((1, 2), 0), util.tuple_update((1, 2), 1, 9)]
+[util.canonicalize_axis(-1, 2), util.ceil_of_ratio(5, 2), util.wrap_name("jit", "f"), list(util.stable_unique([2, 1, 2]))]
+[util.fun_name(len), util.fun_name(partial(len)), util.fun_name(3), util.curry(max)(1)(2)]
+[util.wraps(len, namestr="my_{fun}", docstr="{fun}: {extra}", extra="!")(lambda x: x).__name__]
+[util.HashablePartial(f, 1) == util.HashablePartial(f, 1), util.HashablePartial(f, 1)(2), util.HashableFunction(f, 1) == util.HashableFunction(f, 2)]
+[cached(3), cached(3), weakly(f, 2), weakly(f, 2), calls]
+util.safe_map(lambda *a: a, [1], [2, 3])
+util.safe_zip([1], [2, 3])
+util.split_list_checked([1, 2], [1])
+util.unflatten([1, 2], [1])
+util.merge_lists([True], [1], [])
+util.tuple_delete((1,), 1)
+util.canonicalize_axis(2, 2)
+[[(x.dtype.name, x.shape) for x in promotion.promote_dtypes_complex(*a)] for a in ((jnp.ones(2), 1), (jnp.ones(2, int), True), (jnp.ones(1, jnp.complex64), jnp.float16(1)))]
+[x.dtype.name for x in promotion.promote_dtypes_inexact(jnp.ones(2, int), jnp.float16(1))]
+[tricks.RClass()[1:3, 7].tolist(), tricks.CClass()[jnp.arange(2), jnp.arange(2)].tolist(), tricks.RClass.__mro__[0].__name__]
+vectorize._parse_gufunc_signature("(n,m),(m)->(n),()")
+vectorize._parse_gufunc_signature("(n")
+vectorize._parse_input_dimensions((jnp.ones((3, 2, 4)), jnp.ones(4)), [("n", "m"), ("m",)], "here")
+vectorize._parse_input_dimensions((jnp.ones((3, 2, 4)), jnp.ones(5)), [("n", "m"), ("m",)], "here")
+vectorize._parse_input_dimensions((jnp.ones(2),), [("n", "m")], "here")
+[f(*a, **k) for f, a, k in [vectorize._apply_excluded(lambda a, b, c=1, **k: (a, b, c, k), frozenset({1, "c"}), [1, 2], {"c": 5, "d": 6})]]
+vectorize._check_output_dims(lambda x: x, {"n": 2}, [("n",)], "here")(jnp.ones(3))
+[isinstance(v, core.Var) for v in jax.make_jaxpr(lambda x: x + 1)(1.0).jaxpr.outvars], issubclass(core.DropVar, core.Var)
+[type(a) is core.Literal for a in jax.make_jaxpr(lambda x: x + 1)(1.0).eqns[0].invars]
+[repr(v) for eqn in partial_eval.dce_jaxpr(jaxpr.jaxpr, [True])[0].eqns for v in eqn.outvars if isinstance(v, core.DropVar)]
+[api.jit is jax.jit, api.grad is jax.grad, config.config is jax.config, lax_numpy.where is jnp.where, core.jaxpr_as_fun(jaxpr)(2.0)]
+[config.enable_x64.value, test_util.device_under_test(), core.typeof(1).str_short()]
+ode.ravel_first_arg, ode.api_util.debug_info
+"""
+PROGRAM = """
+import json, sys
+from functools import partial
+import jax, jax.numpy as jnp
+from jax._src import api, config, core, test_util, util
+from jax._src.interpreters import partial_eval
+from jax._src.numpy import index_tricks as tricks, lax_numpy, util as promotion, vectorize
+from jax.experimental import ode
+calls = []
+def f(a, b=0): return a + b
+cached = util.cache()(lambda x: calls.append(x) or x + 1)
+weakly = util.weakref_lru_cache(lambda g, x: calls.append("weak") or g(x))
+jaxpr = jax.make_jaxpr(lambda x: jax.lax.fori_loop(0, 3, lambda i, c: (c[0] + 1, c[1] * 2), (x, x))[0])(1.0)
+for line in sys.stdin.read().strip().splitlines():
+    try:
+        print(eval(line))
+    except Exception as error:
+        print(type(error).__name__)
+"""
+
+
+def shown(*start):
+    run = subprocess.run([sys.executable, *start, "-c", PROGRAM], input=SAME, capture_output=True, text=True, timeout=120, cwd=ROOT)  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    return [line.split(" at 0x")[0] for line in run.stdout.splitlines()]
+
+
+@pytest.mark.oracle
+def test_what_names_give_is_what_jax_gives():
+    ours, theirs = shown("-m", "minijax"), shown()
+    assert len(ours) == len(SAME.strip().splitlines())
+    assert [
+        pair for pair in zip(ours[:-1], theirs[:-1], SAME.strip().splitlines(), strict=False) if pair[0] != pair[1]
+    ] == []
+    assert "Error" not in ours[-1]

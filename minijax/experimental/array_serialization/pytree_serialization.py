@@ -14,9 +14,12 @@ from typing import Any
 from minijax.api.processes import sync_global_devices
 from minijax.api.shapes import ShapeDtypeStruct
 from minijax.base import dtypes, tree
+from minijax.base.faces import listing
 from minijax.experimental.array_serialization import pytree_serialization_utils as utils, tensorstore_impl
 from minijax.experimental.array_serialization.pytree_serialization_utils import PyTreeFuture
 from minijax.run import client
+
+__all__, __dir__ = listing(__name__, "load load_pytreedef nonblocking_load nonblocking_save save")
 
 _TREE, _ARRAYS = "pytreedef.json", "array_store"  # the names in jax's directories
 _ARRAY = re.compile(r"Array\((\w+)\[(.*)\]\)")

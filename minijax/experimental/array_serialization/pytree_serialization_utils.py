@@ -13,7 +13,10 @@ from minijax.api.export.trees import (
 )
 from minijax.api.export.wire import decoded, encoded
 from minijax.base import tree
+from minijax.base.faces import listing
 from minijax.base.native import PyTreeDef
+
+__all__, __dir__ = listing(__name__, "deserialize_pytreedef register_pytree_node_serialization serialize_pytreedef")
 
 _STRUCTURE, _LEAVES = "__jax_pytreedef_repr", "__jax_leaf_ids"  # the names in jax's files
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from minijax.base import tree
 from minijax.base.errors import JaxRuntimeError
+from minijax.base.faces import listing
 from minijax.experimental.array_serialization import tensorstore_impl
 from minijax.experimental.array_serialization.tensorstore_impl import (
     TS_CONTEXT as TS_CONTEXT,
@@ -21,6 +22,14 @@ from minijax.experimental.array_serialization.tensorstore_impl import (
     is_remote_storage as is_remote_storage,
 )
 from minijax.run import client, distributed
+
+__all__, __dir__ = listing(
+    __name__,
+    """
+    AsyncManager BarrierTimeoutError GlobalAsyncCheckpointManager GlobalAsyncCheckpointManagerBase TS_CONTEXT
+    get_tensorstore_spec is_remote_storage logger run_deserialization run_serialization
+""",
+)
 
 logger = logging.getLogger("jax.experimental.array_serialization.serialization")
 

@@ -13,11 +13,20 @@ import tensorstore as ts
 
 from minijax.api.shapes import ShapeDtypeStruct
 from minijax.base import dtypes
+from minijax.base.faces import listing
 from minijax.ir.types import ShapedArray
 from minijax.partition.layouts import Format
 from minijax.partition.shardings import NamedSharding, Sharding
 from minijax.run import client, transfer
 from minijax.run.array import ArrayImpl, joined
+
+__all__, __dir__ = listing(
+    __name__,
+    """
+    async_deserialize async_serialize combine_kvstores estimate_read_memory_footprint get_tensorstore_spec
+    is_tensorstore_spec_leaf merge_nested_ts_specs
+""",
+)
 
 _GB = 10**9
 TS_CONTEXT = ts.Context(

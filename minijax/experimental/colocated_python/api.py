@@ -6,11 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from minijax.base.faces import listing
 from minijax.experimental.colocated_python.func import make_callable
 from minijax.experimental.colocated_python.obj import wrap_class
 from minijax.ir.body import source_of
 from minijax.partition.meshes import Mesh
 from minijax.run import client
+
+__all__, __dir__ = listing(__name__, "colocated_cpu_devices colocated_python colocated_python_class")
 
 
 def colocated_cpu_devices(devices_or_mesh: Sequence[Any] | Mesh) -> Any:

@@ -3,7 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
+from minijax.base.faces import listing
 from minijax.experimental.colocated_python.func import make_callable
+
+__all__, __dir__ = listing(__name__, "wrap_class")
 
 
 def wrap_class(cls: type, cls_sourceinfo: str | None) -> type:

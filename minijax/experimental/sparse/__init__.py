@@ -5,7 +5,7 @@ from minijax.experimental.sparse import bcoo_array, bcsr as _bcsr  # noqa: F401 
 
 _FACE = Face(
     __name__,
-    "ad api bcoo bcsr coo csr linalg random test_util transform util".split(),
+    "ad api bcoo bcsr coo csr linalg random transform util".split(),
     """
 minijax.experimental.sparse._base: JAXSparse
 minijax.experimental.sparse.util: CuSparseEfficiencyWarning SparseEfficiencyError SparseEfficiencyWarning
@@ -31,5 +31,6 @@ minijax.experimental.sparse.bcoo_shapes: bcoo_broadcast_in_dim bcoo_concatenate 
 minijax.experimental.sparse.bcoo_slices: bcoo_dynamic_slice bcoo_gather bcoo_slice
 minijax.experimental.sparse.bcoo_multiply: bcoo_conv_general_dilated bcoo_multiply_dense bcoo_multiply_sparse
 """,
+    later=("test_util",),
 )
 __getattr__, __dir__ = _FACE.attribute, _FACE.names

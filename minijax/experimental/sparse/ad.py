@@ -7,8 +7,11 @@ from typing import Any
 import minijax.numpy as jnp
 from minijax.api import autodiff
 from minijax.base import tree
+from minijax.base.faces import listing
 from minijax.experimental.sparse._base import JAXSparse
 from minijax.ir.types import typeof
+
+__all__, __dir__ = listing(__name__, "flatten_fun_for_sparse_ad grad is_sparse jacfwd jacobian jacrev value_and_grad")
 
 
 def is_sparse(x: Any) -> bool:

@@ -11,12 +11,15 @@ from minijax.api.jit import eval_shape
 from minijax.api.vmap import vmap
 from minijax.base import tree
 from minijax.base.dtypes import DTypeLike
+from minijax.base.faces import listing
 from minijax.experimental.sparse._base import JAXSparse, late
 from minijax.experimental.sparse.composed import Composed
 from minijax.ir.primitive import is_linear
 from minijax.ir.types import ShapedArray
 from minijax.primitives.zeros import instantiate
 from minijax.run.array import Array
+
+__all__, __dir__ = listing(__name__, "empty eye todense todense_p")
 
 _FORMATS = {"bcsr": "BCSR", "bcoo": "BCOO", "coo": "COO", "csr": "CSR", "csc": "CSC"}
 

@@ -1,17 +1,12 @@
 """BCOO: sparse arrays in batched coordinate format."""
 
-import numpy as np
-
 from minijax.base.faces import Face
-
-CUSPARSE_DATA_DTYPES = [np.float32, np.float64, np.complex64, np.complex128]
-CUSPARSE_INDEX_DTYPES = [np.int32]
 
 _FACE = Face(
     __name__,
     (),
     """
-minijax.experimental.sparse.bcoo_array: BCOO BCOOProperties Buffer
+minijax.experimental.sparse.bcoo_array: BCOO BCOOProperties Buffer CUSPARSE_DATA_DTYPES CUSPARSE_INDEX_DTYPES
 minijax.experimental.sparse.bcoo_dense: bcoo_extract bcoo_extract_p bcoo_fromdense bcoo_fromdense_p bcoo_todense
     bcoo_todense_p
 minijax.experimental.sparse.bcoo_layout: bcoo_eliminate_zeros bcoo_sort_indices bcoo_sort_indices_p bcoo_sum_duplicates

@@ -3,6 +3,8 @@
 from minijax.experimental.sparse.bcoo_array import BCOO as BCOO
 from minijax.experimental.sparse.bcoo_array import BCOOProperties as BCOOProperties
 from minijax.experimental.sparse.bcoo_array import Buffer as Buffer
+from minijax.experimental.sparse.bcoo_array import CUSPARSE_DATA_DTYPES as CUSPARSE_DATA_DTYPES
+from minijax.experimental.sparse.bcoo_array import CUSPARSE_INDEX_DTYPES as CUSPARSE_INDEX_DTYPES
 from minijax.experimental.sparse.bcoo_dense import bcoo_extract as bcoo_extract
 from minijax.experimental.sparse.bcoo_dense import bcoo_extract_p as bcoo_extract_p
 from minijax.experimental.sparse.bcoo_dense import bcoo_fromdense as bcoo_fromdense
@@ -36,14 +38,11 @@ from minijax.experimental.sparse.bcoo_slices import bcoo_gather as bcoo_gather
 from minijax.experimental.sparse.bcoo_slices import bcoo_slice as bcoo_slice
 
 __all__ = [
-    "BCOO", "BCOOProperties", "Buffer", "bcoo_broadcast_in_dim", "bcoo_concatenate", "bcoo_conv_general_dilated",
-    "bcoo_dot_general", "bcoo_dot_general_p", "bcoo_dot_general_sampled", "bcoo_dot_general_sampled_p",
-    "bcoo_dynamic_slice", "bcoo_eliminate_zeros", "bcoo_extract", "bcoo_extract_p", "bcoo_fromdense",
-    "bcoo_fromdense_p", "bcoo_gather", "bcoo_multiply_dense", "bcoo_multiply_sparse", "bcoo_reduce_sum",
-    "bcoo_reshape", "bcoo_rev", "bcoo_slice", "bcoo_sort_indices", "bcoo_sort_indices_p", "bcoo_spdot_general_p",
-    "bcoo_squeeze", "bcoo_sum_duplicates", "bcoo_sum_duplicates_p", "bcoo_todense", "bcoo_todense_p",
-    "bcoo_transpose", "bcoo_transpose_p", "bcoo_update_layout"
+    "BCOO", "BCOOProperties", "Buffer", "CUSPARSE_DATA_DTYPES", "CUSPARSE_INDEX_DTYPES", "bcoo_broadcast_in_dim",
+    "bcoo_concatenate", "bcoo_conv_general_dilated", "bcoo_dot_general", "bcoo_dot_general_p",
+    "bcoo_dot_general_sampled", "bcoo_dot_general_sampled_p", "bcoo_dynamic_slice", "bcoo_eliminate_zeros",
+    "bcoo_extract", "bcoo_extract_p", "bcoo_fromdense", "bcoo_fromdense_p", "bcoo_gather", "bcoo_multiply_dense",
+    "bcoo_multiply_sparse", "bcoo_reduce_sum", "bcoo_reshape", "bcoo_rev", "bcoo_slice", "bcoo_sort_indices",
+    "bcoo_sort_indices_p", "bcoo_spdot_general_p", "bcoo_squeeze", "bcoo_sum_duplicates", "bcoo_sum_duplicates_p",
+    "bcoo_todense", "bcoo_todense_p", "bcoo_transpose", "bcoo_transpose_p", "bcoo_update_layout"
 ]
-
-CUSPARSE_DATA_DTYPES: list
-CUSPARSE_INDEX_DTYPES: list

@@ -15,6 +15,10 @@ from minijax.experimental.sparse.util import Shape, SparseInfo
 from minijax.higher.cond import cond
 from minijax.run.array import Array
 
+# What cuSPARSE multiplies.
+CUSPARSE_DATA_DTYPES = [np.float32, np.float64, np.complex64, np.complex128]
+CUSPARSE_INDEX_DTYPES = [np.int32]
+
 
 class Buffer(Protocol):
     """What has a shape and a dtype."""

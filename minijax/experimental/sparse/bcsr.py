@@ -16,6 +16,7 @@ from minijax import lax
 from minijax.api.vmap import register_vmappable
 from minijax.base import dtypes, tree
 from minijax.base.dtypes import DTypeLike
+from minijax.base.faces import listing
 from minijax.base.naming import known_as
 from minijax.experimental.sparse._base import JAXSparse, operator
 from minijax.experimental.sparse.bcoo_array import BCOO, Buffer
@@ -30,6 +31,15 @@ from minijax.interop.introspection import concrete_or_error
 from minijax.ir.primitive import is_linear
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.run.array import Array, ArrayLike
+
+__all__, __dir__ = listing(
+    __name__,
+    """
+    BCSR BCSRProperties bcsr_broadcast_in_dim bcsr_concatenate bcsr_dot_general bcsr_dot_general_p
+    bcsr_eliminate_zeros bcsr_extract bcsr_extract_p bcsr_fromdense bcsr_fromdense_p bcsr_sum_duplicates
+    bcsr_todense bcsr_todense_p
+""",
+)
 
 
 class BCSRProperties(NamedTuple):

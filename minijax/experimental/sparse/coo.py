@@ -11,6 +11,7 @@ import minijax.numpy as jnp
 from minijax import lax
 from minijax.base import dtypes, tree
 from minijax.base.dtypes import DTypeLike
+from minijax.base.faces import listing
 from minijax.experimental.sparse.matrices import (
     Multiply,
     SparseMatrix,
@@ -24,6 +25,14 @@ from minijax.experimental.sparse.util import Shape
 from minijax.ir.types import ShapedArray, Zero
 from minijax.primitives.promote import promote_dtypes
 from minijax.run.array import Array
+
+__all__, __dir__ = listing(
+    __name__,
+    """
+    COO COOInfo Dtype Shape coo_fromdense coo_fromdense_p coo_matmat coo_matmat_p coo_matvec coo_matvec_p
+    coo_todense coo_todense_p
+""",
+)
 
 Dtype = Any
 

@@ -10,6 +10,7 @@ import numpy as np
 import minijax.numpy as jnp
 from minijax.base import dtypes, tree
 from minijax.base.dtypes import DTypeLike
+from minijax.base.faces import listing
 from minijax.dispatch.jitted import jitted
 from minijax.experimental.sparse.matrices import (
     Multiply,
@@ -24,6 +25,14 @@ from minijax.experimental.sparse.util import Shape  # noqa: F401
 from minijax.ir.types import ShapedArray, Zero
 from minijax.primitives.promote import promote_dtypes
 from minijax.run.array import Array
+
+__all__, __dir__ = listing(
+    __name__,
+    """
+    CSC CSR Shape csr_fromdense csr_fromdense_p csr_matmat csr_matmat_p csr_matvec csr_matvec_p csr_todense
+    csr_todense_p
+""",
+)
 
 
 def rows_of(indices: Any, indptr: Any) -> Any:

@@ -12,10 +12,19 @@ from minijax.api import autodiff
 from minijax.api.jit import jit
 from minijax.api.vmap import vmap
 from minijax.base import tree
+from minijax.base.faces import listing
 from minijax.experimental.sparse import ad
 from minijax.experimental.sparse._base import JAXSparse, late
 from minijax.experimental.sparse.bcoo_array import BCOO
 from minijax.ir.types import typeof
+
+__all__, __dir__ = listing(
+    __name__,
+    """
+    BatchedDotGeneralProperties MATMUL_TOL SparseLayout SparseTestCase is_sparse iter_bcsr_layouts
+    iter_sparse_layouts iter_subsets rand_bcoo rand_bcsr rand_sparse
+""",
+)
 
 try:
     from absl.testing.parameterized import TestCase as _TestCase

@@ -8,6 +8,7 @@ import minijax.numpy as jnp
 from minijax import lax
 from minijax.api.jit import trace_function
 from minijax.base import tree
+from minijax.base.faces import listing
 from minijax.base.linear_util import Store, WrappedFun, wrap_init
 from minijax.experimental.sparse import sparsify_rules
 from minijax.experimental.sparse._base import JAXSparse
@@ -29,6 +30,15 @@ from minijax.interop.transformations import transformation_with_aux2
 from minijax.ir import state
 from minijax.ir.trace import Trace, Tracer
 from minijax.run.array import Array
+
+__all__, __dir__ = listing(
+    __name__,
+    """
+    Array ArrayOrSparse SparseTrace SparseTracer SparsifyEnv SparsifyValue arrays_to_spvalues eval_sparse
+    sparse_rules_bcoo sparse_rules_bcsr sparsify sparsify_fun sparsify_raw sparsify_subtrace spvalues_to_arrays
+    spvalues_to_avals
+""",
+)
 
 ArrayOrSparse = Array | BCOO
 sparsify_rules  # its rules are in the tables  # noqa: B018

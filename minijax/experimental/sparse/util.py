@@ -8,7 +8,16 @@ import minijax.numpy as jnp
 from minijax import lax
 from minijax.api.vmap import vmap
 from minijax.base import tree
+from minijax.base.faces import listing
 from minijax.ir.types import typeof
+
+__all__, __dir__ = listing(
+    __name__,
+    """
+    CuSparseEfficiencyWarning Shape SparseEfficiencyError SparseEfficiencyWarning SparseInfo broadcasting_vmap
+    nfold_vmap
+""",
+)
 
 Shape = tuple[int, ...]
 

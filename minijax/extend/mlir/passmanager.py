@@ -2,4 +2,4 @@
 
 from minijax.run.bindings import passmanager as _bindings
 
-__getattr__ = _bindings.__getattr__
+__getattr__, __dir__ = _bindings.__getattr__, _bindings.__dir__

@@ -7,9 +7,12 @@ from typing import Any
 
 import minijax.numpy as jnp
 from minijax.api.vmap import vmap
+from minijax.base.faces import listing
 from minijax.numpy import linalg
 from minijax.primitives.promote import arrays, promote_dtypes_inexact
 from minijax.run.array import ArrayLike
+
+__all__, __dir__ = listing(__name__, "vq")
 
 
 def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple[Any, Any]:

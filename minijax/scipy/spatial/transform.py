@@ -7,6 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import minijax.numpy as jnp
+from minijax.base.faces import listing
+
+__all__, __dir__ = listing(__name__, "Rotation Slerp")
 
 _SMALL_ANGLE = 1e-3
 

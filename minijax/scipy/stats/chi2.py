@@ -7,11 +7,14 @@ from typing import Any
 import numpy as np
 
 import minijax.numpy as jnp
+from minijax.base.faces import listing
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
 from minijax.primitives.promote import promote_args_inexact
 from minijax.run.array import Array, ArrayLike
 from minijax.scipy.special.gammas import gammainc, gammaincc
+
+__all__, __dir__ = listing(__name__, "cdf logcdf logpdf logsf pdf sf")
 
 
 def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:

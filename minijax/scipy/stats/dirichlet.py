@@ -7,12 +7,15 @@ from typing import Any
 import numpy as np
 
 import minijax.numpy as jnp
+from minijax.base.faces import listing
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
 from minijax.primitives.promote import arrays, promote_dtypes_inexact
 from minijax.run.array import Array, ArrayLike
 from minijax.scipy.special.gammas import gammaln
 from minijax.scipy.special.logarithms import xlogy
+
+__all__, __dir__ = listing(__name__, "logpdf pdf")
 
 
 def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:

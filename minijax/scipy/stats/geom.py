@@ -5,11 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 import minijax.numpy as jnp
+from minijax.base.faces import listing
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
 from minijax.primitives.promote import promote_args_inexact
 from minijax.run.array import Array, ArrayLike
 from minijax.scipy.special.logarithms import xlog1py
+
+__all__, __dir__ = listing(__name__, "logpmf pmf")
 
 
 def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:

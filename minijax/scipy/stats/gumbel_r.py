@@ -5,12 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 import minijax.numpy as jnp
+from minijax.base.faces import listing
 from minijax.nn.functions import log1mexp
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
 from minijax.primitives.promote import promote_args_inexact
 from minijax.run.array import Array, ArrayLike
 from minijax.scipy.special.logarithms import xlogy
+
+__all__, __dir__ = listing(__name__, "cdf logcdf logpdf logsf pdf ppf sf")
 
 
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from minijax.base.faces import listing
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
 from minijax.primitives.promote import promote_args_inexact
 from minijax.run.array import Array, ArrayLike
+
+__all__, __dir__ = listing(__name__, "cdf logpdf pdf")
 
 
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:

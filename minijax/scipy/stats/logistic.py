@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import minijax.numpy as jnp
+from minijax.base.faces import listing
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
 from minijax.primitives.promote import promote_args_inexact
 from minijax.run.array import Array, ArrayLike
 from minijax.scipy.special.logarithms import logit
+
+__all__, __dir__ = listing(__name__, "cdf isf logpdf pdf ppf sf")
 
 
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:

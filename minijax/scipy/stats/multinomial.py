@@ -5,12 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 import minijax.numpy as jnp
+from minijax.base.faces import listing
 from minijax.ir.types import typeof
 from minijax.primitives import elementwise as lax
 from minijax.primitives.promote import promote_args_inexact, promote_dtypes_numeric
 from minijax.run.array import Array, ArrayLike
 from minijax.scipy.special.gammas import gammaln
 from minijax.scipy.special.logarithms import xlogy
+
+__all__, __dir__ = listing(__name__, "logpmf pmf")
 
 
 def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:

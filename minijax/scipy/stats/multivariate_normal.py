@@ -7,11 +7,14 @@ import functools
 import numpy as np
 
 import minijax.numpy as jnp
+from minijax.base.faces import listing
 from minijax.lax import linalg
 from minijax.numpy.vectorizing import vectorize
 from minijax.primitives import elementwise as lax
 from minijax.primitives.promote import arrays, promote_dtypes_inexact
 from minijax.run.array import Array, ArrayLike
+
+__all__, __dir__ = listing(__name__, "logpdf pdf")
 
 
 def logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: None = None) -> ArrayLike:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import minijax.numpy as jnp
+from minijax.base.faces import listing
 from minijax.dispatch.jitted import jitted
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
@@ -15,6 +16,8 @@ from minijax.primitives.promote import promote_args_inexact
 from minijax.run.array import Array, ArrayLike
 from minijax.scipy.special.gammas import gammaincc, gammaln
 from minijax.scipy.special.logarithms import entr, xlogy
+
+__all__, __dir__ = listing(__name__, "cdf entropy logpmf pmf")
 
 
 def logpmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:

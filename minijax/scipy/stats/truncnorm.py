@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 import minijax.numpy as jnp
+from minijax.base.faces import listing
 from minijax.dispatch.jitted import jitted
 from minijax.numpy.logsumexp import logsumexp
 from minijax.primitives import elementwise as lax
@@ -12,6 +13,8 @@ from minijax.primitives.families import const_like
 from minijax.primitives.promote import promote_args_inexact
 from minijax.scipy.special.normal import log_ndtr, ndtr
 from minijax.scipy.stats import norm
+
+__all__, __dir__ = listing(__name__, "cdf logcdf logpdf logsf pdf sf")
 
 
 def _log_mass(a: Any, b: Any) -> Any:

@@ -1,0 +1,244 @@
+"""Small functions for sequences and caches, which documents and libraries take from `jax._src.util`."""
+
+import functools
+import itertools
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from typing import Any, Generic, TypeVar
+
+from minijax.base import config
+from minijax.base.cache import cache as bounded_cache, weak_cache
+
+_T = TypeVar("_T")
+
+
+def unzip3(xyzs: Iterable[tuple[Any, Any, Any]]) -> tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...]]:
+    """The firsts, seconds and thirds of triples."""
+    x, y, z = zip(*triples, strict=True) if (triples := list(xyzs)) else ((), (), ())
+    return x, y, z
+
+
+def concatenate(xs: Iterable[Sequence[_T]]) -> list[_T]:
+    """The elements of all sequences, as one list."""
+    return [x for sequence in xs for x in sequence]
+
+
+def unflatten(xs: Iterable[_T], ns: Sequence[int]) -> list[list[_T]]:
+    """Lists of these lengths, which take all elements. Raises AssertionError where some are left."""
+    left = iter(xs)
+    parts = [list(itertools.islice(left, n)) for n in ns]
+    assert next(left, left) is left, "unflatten: the lengths do not add up to that of the sequence"
+    return parts
+
+
+def split_list(args: Sequence[_T], ns: Sequence[int]) -> list[list[_T]]:
+    """Lists of these lengths, and one of the rest."""
+    args, parts = list(args), []
+    for n in ns:
+        parts.append(args[:n])
+        args = args[n:]
+    return [*parts, args]
+
+
+def split_list_checked(args: Sequence[_T], ns: Sequence[int]) -> list[list[_T]]:
+    """Lists of these lengths, which add up to that of the sequence. Raises AssertionError where they do not."""
+    assert sum(ns) == len(args), f"split_list_checked: {list(ns)} do not add up to {len(args)}"
+    return split_list(args, ns[:-1])
+
+
+def partition_list(bs: Sequence[bool], l: Sequence[_T]) -> tuple[list[_T], list[_T]]:  # noqa: E741  # jax's name
+    """The elements whose flag is off, and those whose flag is on."""
+    assert len(bs) == len(l), f"partition_list: {len(bs)} flags for {len(l)} elements"
+    return [x for b, x in zip(bs, l, strict=True) if not b], [x for b, x in zip(bs, l, strict=True) if b]
+
+
+def merge_lists(bs: Sequence[bool], l0: Sequence[Any], l1: Sequence[Any]) -> list[Any]:
+    """The list that `partition_list` made these two of."""
+    assert len(bs) == len(l0) + len(l1) and sum(bs) == len(l1), "merge_lists: the flags do not fit the lists"
+    off, on = iter(l0), iter(l1)
+    return [next(on if b else off) for b in bs]
+
+
+def subs_list(subs: Sequence[int | None], src: Sequence[_T], base: Sequence[_T]) -> list[_T]:
+    """The elements of `src` at these positions, and those of `base`, in order, where there is None."""
+    left = iter(base)
+    merged = [next(left) if s is None else src[s] for s in subs]
+    assert next(left, left) is left, "subs_list: elements are left"
+    return merged
+
+
+def subvals(lst: Sequence[_T], replace: Iterable[tuple[int, _T]]) -> tuple[_T, ...]:
+    """The elements, those at some positions replaced."""
+    elements = list(lst)
+    for i, x in replace:
+        elements[i] = x
+    return tuple(elements)
+
+
+def tuple_insert(t: tuple[_T, ...], idx: int, val: _T) -> tuple[_T, ...]:
+    """The tuple with one element more, at that position."""
+    assert 0 <= idx <= len(t), (idx, len(t))
+    return (*t[:idx], val, *t[idx:])
+
+
+def tuple_delete(t: tuple[_T, ...], idx: int) -> tuple[_T, ...]:
+    """The tuple without the element at that position."""
+    assert 0 <= idx < len(t), (idx, len(t))
+    return t[:idx] + t[idx + 1 :]
+
+
+def tuple_update(t: tuple[_T, ...], idx: int, val: _T) -> tuple[_T, ...]:
+    """The tuple with another element at that position."""
+    assert 0 <= idx < len(t), (idx, len(t))
+    return (*t[:idx], val, *t[idx + 1 :])
+
+
+def stable_unique(it: Iterable[_T]) -> Iterable[_T]:
+    """The elements, each at its first place only."""
+    return dict.fromkeys(it).keys()
+
+
+class OrderedSet(Generic[_T]):
+    """A set in the order in which its elements came."""
+
+    def __init__(self):
+        self._elements: dict[_T, None] = {}
+
+    def add(self, elt: _T) -> None:
+        """Adds an element."""
+        self._elements[elt] = None
+
+    def update(self, elts: Iterable[_T]) -> None:
+        """Adds elements."""
+        self._elements.update(dict.fromkeys(elts))
+
+    def __iter__(self) -> Iterator[_T]:
+        return iter(self._elements)
+
+    def __len__(self) -> int:
+        return len(self._elements)
+
+    def __contains__(self, elt: _T) -> bool:
+        return elt in self._elements
+
+
+def ceil_of_ratio(x: int, y: int) -> int:
+    """The quotient, rounded up."""
+    return -(-x // y)
+
+
+def wrap_name(transform_name: str, name: str) -> str:
+    """The name of a transformed function."""
+    return f"{transform_name}({name})"
+
+
+def fun_name(fun: Callable, default_name: str = "<unnamed function>") -> str:
+    """The name of a function, of the function in a partial one, or the default."""
+    if (name := getattr(fun, "__name__", None)) is not None:
+        return name
+    return fun_name(fun.func, default_name) if isinstance(fun, functools.partial) else default_name
+
+
+def wraps(wrapped: Callable, namestr: str | None = None, docstr: str | None = None, **kwargs: Any) -> Callable:
+    """Decorator that gives a function the name, docstring and signature of another, as these texts say."""
+
+    def decorate(fun: Callable) -> Callable:
+        name, doc = fun_name(wrapped), getattr(wrapped, "__doc__", "") or ""
+        functools.update_wrapper(fun, wrapped)
+        fun.__name__ = name if namestr is None else namestr.format(fun=name)
+        fun.__qualname__ = getattr(wrapped, "__qualname__", fun.__name__)
+        fun.__doc__ = doc if docstr is None else docstr.format(fun=name, doc=doc, **kwargs)
+        return fun
+
+    return decorate
+
+
+def set_module(module: str) -> Callable[[_T], _T]:
+    """Decorator that sets the module of a function or class."""
+
+    def decorate(x: _T) -> _T:
+        x.__module__ = module
+        return x
+
+    return decorate
+
+
+def cache(max_size: int = 4096, trace_context_in_key: bool | Callable = True) -> Callable[[Callable], Callable]:
+    """Decorator that remembers results by the arguments, and by the options that traces depend on."""
+    return lambda f: _cached(f, lambda g: bounded_cache(g, maxsize=max_size), trace_context_in_key)
+
+
+def memoize(f: Callable) -> Callable:
+    """The function, which remembers its results by the arguments and by the options that traces depend on."""
+    return _cached(f, bounded_cache, True)
+
+
+def weakref_lru_cache(
+    f: Callable | None = None, *, maxsize: int | None = 2048, trace_context_in_key: bool = True, explain: Any = None
+) -> Callable:
+    """The function, which remembers its results as long as its first argument lives."""
+    if f is None:
+        return lambda g: weakref_lru_cache(g, maxsize=maxsize, trace_context_in_key=trace_context_in_key)
+    return _cached_by_first(f, trace_context_in_key)
+
+
+def _context(wanted: bool | Callable) -> Hashable:
+    if callable(wanted):
+        return wanted()
+    return config.state().traced if wanted else None
+
+
+def _cached(f: Callable, remember: Callable, wanted: bool | Callable) -> Callable:
+    by_context = remember(lambda context, *args, **kwargs: f(*args, **kwargs))
+
+    @functools.wraps(f)
+    def cached(*args: Any, **kwargs: Any) -> Any:
+        return by_context(_context(wanted), *args, **kwargs)
+
+    cached.cache_clear = by_context.cache_clear
+    return cached
+
+
+def _cached_by_first(f: Callable, wanted: bool) -> Callable:
+    by_context = weak_cache(lambda first, context, *args, **kwargs: f(first, *args, **kwargs))
+
+    @functools.wraps(f)
+    def cached(first: Any, *args: Any, **kwargs: Any) -> Any:
+        return by_context(first, _context(wanted), *args, **kwargs)
+
+    cached.cache_clear = by_context.cache_clear
+    return cached
+
+
+class HashableFunction:
+    """A function that equals another with the same code and values closed over."""
+
+    def __init__(self, f: Callable, closure: Hashable):
+        self.f, self.closure = f, closure
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.f(*args, **kwargs)
+
+    def __eq__(self, other):
+        return type(other) is HashableFunction and (self.f.__code__, self.closure) == (other.f.__code__, other.closure)
+
+    def __hash__(self):
+        return hash((self.f.__code__, self.closure))
+
+
+class HashablePartial:
+    """A function with fixed arguments that equals another with the same code and arguments."""
+
+    def __init__(self, f: Callable, *args: Any, **kwargs: Any):
+        self.f, self.args, self.kwargs = f, args, kwargs
+
+    def _key(self) -> tuple:
+        return self.f.__code__, self.args, tuple(sorted(self.kwargs.items()))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.f(*self.args, *args, **self.kwargs, **kwargs)
+
+    def __eq__(self, other):
+        return type(other) is HashablePartial and self._key() == other._key()
+
+    def __hash__(self):
+        return hash(self._key())
