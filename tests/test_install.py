@@ -377,10 +377,10 @@ def test_whatever_a_child_imports_first_jax_is_minijax():
     code = """
 import jax, sys, jax.tree_util, minijax.tree_util
 pairs = [(name, "mini" + name) for name in sys.modules if name.startswith("jax.") and "mini" + name in sys.modules]
-others = [name for name, ours in pairs if sys.modules[name] is not sys.modules[ours]] or len(pairs) < 30
+others = [name for name, ours in pairs if sys.modules[name] is not sys.modules[ours]]
 print(jax is sys.modules["jax"] is sys.modules["minijax"], jax.tree_util is minijax.tree_util, others)
 """
-    assert of_children(*(first + code for first in FIRST_IMPORTS)) == [["True True False"]] * len(FIRST_IMPORTS)
+    assert of_children(*(first + code for first in FIRST_IMPORTS)) == [["True True []"]] * len(FIRST_IMPORTS)
 
 
 def test_a_child_learns_the_version_of_jax_before_and_after_its_import():
