@@ -27,6 +27,7 @@ class _Deprecated:
 _DEPRECATED = _Deprecated()
 
 
+@source.boundary
 def checkpoint(
     fun: Callable,
     *,

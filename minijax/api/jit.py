@@ -31,6 +31,7 @@ from minijax.ir.body import (
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 
 
+@source.boundary
 def jit(
     fun: Callable | None = None,
     /,
@@ -166,6 +167,7 @@ def _check_arguments(fun, signature, what: str, nums: tuple, names: tuple) -> No
             )
 
 
+@source.boundary
 def make_jaxpr(
     fun: Callable,
     static_argnums: int | Iterable[int] = (),

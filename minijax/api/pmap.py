@@ -100,6 +100,7 @@ def _lies_elsewhere(x: Any, sharding: NamedSharding) -> bool:
     return client.hlo_sharding(have, ndim) == client.hlo_sharding(sharding, ndim)
 
 
+@api_boundary
 def pmap(
     fun: Callable,
     axis_name: Any = None,

@@ -100,6 +100,7 @@ def _from_element(fun: Callable, axis: Axis, x: Any, spec: Any) -> Any:
     return whole(axis.size, x, spec)
 
 
+@source.boundary
 def vmap(
     fun: Callable,
     in_axes: int | None | Sequence[Any] = 0,

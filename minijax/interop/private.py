@@ -31,11 +31,13 @@ ROOMS: dict[str, str] = {
     "array": "minijax.run.array: _reconstruct_array=reconstruct_array",
     "checkify": """
 minijax.api.checkify: checkify user_checks
-minijax.api.checks: Error JaxException=CheckError
+minijax.api.checks: BatchedError DivisionByZeroError Error FailedCheckError JaxException=CheckError JaxRuntimeError
+    NaNError OOBError
 typing: Out=Any
 """,
     "compiler": "minijax.run.compile: backend_compile_and_load",
     "core": """
+minijax.base.errors: ShardingTypeError
 minijax.ir.trace: Trace Tracer jaxpr_as_fun
 minijax.ir.types: AbstractValue ManualAxisType ShapedArray
 minijax.partition.memory: MemorySpace
@@ -63,7 +65,7 @@ minijax.base.dtypes: DType ExtendedDType TypePromotionError extended finfo suppo
     # What jax wraps stays a number of Python's here.
     "literals": "builtins: TypedComplex=complex TypedFloat=float TypedInt=int",
     "mesh": "minijax.partition.meshes: AbstractDevice AbstractMesh AxisType Mesh",
-    "named_sharding": "minijax.partition.shardings: _unpickle_named_sharding=named_sharding_of",
+    "named_sharding": "minijax.partition.shardings: DuplicateSpecError _unpickle_named_sharding=named_sharding_of",
     "numpy": "",
     "numpy.ufuncs": "minijax.numpy.ufunc_class: ufunc",
     "partition_spec": "minijax.partition.meshes: _get_default_unconstrained=default_unconstrained",

@@ -12,6 +12,7 @@ import numpy as np
 
 from minijax.base import config, dtypes, tree
 from minijax.base.dims import canonical_axis
+from minijax.base.source import hide_frames
 from minijax.ir import state
 from minijax.ir.primitive import Linear1, Primitive
 from minijax.ir.trace import Tracer
@@ -425,7 +426,11 @@ axis_index_p = AxisIndex()
 
 def axis_size(axis_name: Any, function: str = "axis_size") -> int:
     """The size of a named axis, or of several together. Raises NameError if one is not bound."""
-    return prod(state.axis_size(name, function) for name in names_of(axis_name))
+    try:
+        return prod(state.axis_size(name, function) for name in names_of(axis_name))
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 def _check_groups(groups: Any) -> Groups:
