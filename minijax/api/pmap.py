@@ -223,7 +223,7 @@ def _leaf_axes(
     if isinstance(prefix, tuple):
         prefix = tuple([a for i, a in enumerate(prefix) if i not in static] if len(prefix) == count else prefix)
     try:
-        axes = tree.flatten_axes("pmap in_axes", treedef, prefix, of_args=True)
+        axes = tree.flatten_axes("pmap in_axes", treedef, (prefix, 0))
     except ValueError as error:
         if not by_name.num_leaves:
             raise
