@@ -2,8 +2,9 @@
 
     python tests/mistakes.py [NAME ...]
 
-runs each program as a file in a process of its own, with jax and under `python -m minijax`, and prints a line for each;
-with names also what was shown. The tests run them in one process, and with -m full in processes of their own too.
+runs the programs as files in two processes, with jax and under `python -m minijax`, and prints a line for each; those
+that are named in processes of their own, with what was shown. The tests run them in one process, and with -m full in
+the two.
 """
 
 import importlib.util
@@ -14,7 +15,6 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -103,57 +103,82 @@ def _name(kind: type) -> str:
     return f"{module}.{kind.__qualname__}" if module in ("jax.errors", "jax.dtypes") else kind.__qualname__
 
 
-# In processes of their own
+# In other processes
+
+_EACH = """
+import sys, traceback, warnings
+warnings.simplefilter("ignore")
+for path in sys.argv[1:]:
+    print("\\f", end="", file=sys.stderr)
+    with open(path) as file:
+        source = file.read()
+    try:
+        exec(compile(source, path, "exec", dont_inherit=True), {"__name__": "__main__"})
+    except Exception:
+        traceback.print_exc()
+"""
 
 
-def printed(name: str, source: str, *options: str, cwd: str) -> str:
-    """What a process writes to stderr that runs the program as a file."""
-    path = Path(cwd, "program.py")
-    path.write_text(f"{PRELUDE}\n\ndef main():\n{re.sub('^(?=.)', '    ', source, flags=re.M)}\n\nmain()\n")
+def shown_apart(programs: dict[str, str], apart: bool = False) -> Iterator[tuple[str, Shown, Shown, str]]:
+    """What jax, and minijax in its place, show of each program, and the texts; with `apart` each has its own process."""
+    batches = [{name: source} for name, source in programs.items()] if apart else [programs]
+    for batch in batches:
+        with tempfile.TemporaryDirectory() as folder:
+            paths = []
+            for i, source in enumerate(batch.values()):
+                paths.append(Path(folder, f"program{i}.py"))
+                body = re.sub("^(?=.)", "    ", source, flags=re.M)
+                paths[-1].write_text(f"{PRELUDE}\n\ndef main():\n{body}\n\nmain()\n")
+            files = paths
+            if not apart:
+                files = [Path(folder, "each.py"), *paths]
+                files[0].write_text(_EACH)
+            texts = [_printed(*options, *files).split("\f")[not apart :] for options in ((), ("-m", "minijax"))]
+            for name, theirs, ours in zip(batch, *texts, strict=True):
+                yield name, parsed(theirs, "jax"), parsed(ours, "minijax"), f"{theirs}\n{'-' * 80}\n{ours}"
+
+
+def _printed(*arguments: Any) -> str:
+    """What a process of Python writes to stderr."""
     environment = {**os.environ, "JAX_PLATFORMS": "cpu", "TF_CPP_MIN_LOG_LEVEL": "3"}
     environment.pop("XLA_FLAGS", None)
-    run = subprocess.run([sys.executable, *options, str(path)], capture_output=True, text=True, env=environment)
-    return run.stderr
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, env=environment).stderr
 
 
 def parsed(text: str, package: str) -> Shown:
-    """What a process has shown."""
+    """What a process has shown of one program."""
     root = os.path.dirname(importlib.util.find_spec(package).origin)
     blocks = re.split(r"^Traceback \(most recent call last\):\n", text, flags=re.M)
-    errors = [_last(block) for block in blocks[1:]]
-    if not errors:
+    # What callbacks raise is logged as well.
+    blocks = [
+        b for i, b in enumerate(blocks) if i and not re.search(r"^jax\.\w+ failed\n\Z", blocks[i - 1], flags=re.M)
+    ]
+    if not blocks:
         return Shown("nothing", text, 0, ())
-    kinds = [kind.split("\n")[0] for kind, _, _ in errors]
-    frames = re.findall(r'^  File "(.*?)"(.*\n(?:    .*\n)*)', blocks[-1], flags=re.M)
+    errors = [_last(block) for block in blocks]
+    stack = re.match(r"(?: .*\n)*", blocks[-1])[0]  # messages may have frames too
+    frames = re.findall(r'^  File "(.*?)"(.*\n(?:    .*\n)*)', stack, flags=re.M)
     inner = sum(file.startswith(root + os.sep) for file, _ in frames)
-    places = tuple(text for file, text in frames if file.endswith("program.py"))
-    return Shown(kinds[-1], errors[-1][2], inner, tuple(kinds[:-1]), places)
+    places = tuple(text for file, text in frames if re.search(r"program\d+\.py$", file))
+    return Shown(errors[-1][0], errors[-1][1], inner, tuple(kind for kind, _ in errors[:-1]), places)
 
 
-def _last(block: str) -> tuple[str, str, str]:
+def _last(block: str) -> tuple[str, str]:
     """The class and the message at the end of a traceback."""
     lines = block.splitlines()
     first = next((i for i, line in enumerate(lines) if not line.startswith(" ")), 0)
-    return "\n".join(lines[first:]).partition(": ")
-
-
-def measured(name: str, source: str) -> tuple[Shown, Shown, str]:
-    """What a process of jax and one of minijax have shown, and the texts."""
-    with tempfile.TemporaryDirectory() as folder:
-        texts = printed(name, source, cwd=folder), printed(name, source, "-m", "minijax", cwd=folder)
-    return parsed(texts[0], "jax"), parsed(texts[1], "minijax"), f"\n{'-' * 80}\n".join(texts)
+    kind, _, message = "\n".join(lines[first:]).partition(": ")
+    return kind.split("\n")[0], message
 
 
 def main(names: list[str]) -> None:
     programs = {name: source for name, source in table().items() if not names or name in names}
-    with ThreadPoolExecutor(2) as pool:
-        for name, (theirs, ours, text) in zip(programs, pool.map(measured, programs, programs.values()), strict=True):
-            print("!!" if list(differences(theirs, ours)) else "  ", name, theirs.kind, ours.kind, sep="; ", end="; ")
-            print(
-                f"frames {theirs.frames} {ours.frames}; chained {len(theirs.chained)} {len(ours.chained)}", flush=True
-            )
-            if names:
-                print(text)
+    for name, theirs, ours, text in shown_apart(programs, apart=bool(names)):
+        found = list(differences(theirs, ours))
+        print("!!" if found else "  ", name, theirs.kind, ours.kind, sep="; ", end="; ")
+        print(f"frames {theirs.frames} {ours.frames}; chained {len(theirs.chained)} {len(ours.chained)}", *found[:1])
+        if names:
+            print(text)
 
 
 if __name__ == "__main__":
