@@ -13,6 +13,7 @@ from minijax.base.util import named
 from minijax.composed.selecting import where as choose
 from minijax.dispatch.fused import fused
 from minijax.dispatch.jitted import jitted
+from minijax.ir.state import axis_size
 from minijax.ir.trace import Tracer
 from minijax.ir.types import is_value, typeof
 from minijax.numpy import creation, ufuncs
@@ -41,7 +42,18 @@ def static_axis(axis: Axis) -> Any:
     try:
         return operator.index(axis)
     except TypeError:
-        return tuple(static_axis(a) for a in axis)
+        if isinstance(axis, str):
+            raise
+    return tuple(static_axis(a) for a in axis)
+
+
+def _reduced_axis(name: str, axis: Axis) -> Any:
+    """As `static_axis`; for the name of an axis that is not bound it raises NameError, as collectives do."""
+    if isinstance(axis, str):
+        if name in ("all", "any", "prod"):
+            raise NotImplementedError(f"Named reductions not implemented for jnp.{name}()")
+        axis_size(axis, "psum")
+    return static_axis(axis)
 
 
 def canonical_axes(axis: Axis, ndim: int) -> tuple[int, ...]:
@@ -171,7 +183,7 @@ def _total(reducer: Reducer, verb: str) -> Callable:
                  initial: Any = None, where: Any = None, promote_integers: bool = True) -> Any:  # fmt: skip
         check_out(name, out)
         dtype = dtypes.requested_dtype(dtype, name)
-        return _reduce(a, reducer, static_axis(axis), dtype, keepdims, initial, where, promote_integers)
+        return _reduce(a, reducer, _reduced_axis(name, axis), dtype, keepdims, initial, where, promote_integers)
 
     doc = f"As `numpy.{name}`; without `promote_integers`, narrow integers are {verb} in their own dtype."
     return fused(whole=True)(named(function, name, doc))
@@ -187,7 +199,7 @@ def _extremum(reducer: Reducer) -> Callable:
         a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
     ) -> Any:
         check_out(name, out)
-        return _reduce(a, reducer, static_axis(axis), None, keepdims, initial, where, False)
+        return _reduce(a, reducer, _reduced_axis(name, axis), None, keepdims, initial, where, False)
 
     return fused(whole=True)(named(function, name, f"As `numpy.{name}`."))
 
@@ -197,7 +209,7 @@ def _truth(reducer: Reducer) -> Callable:
 
     def function(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Any:
         check_out(name, out)
-        return _reduce(a, reducer, static_axis(axis), None, keepdims, None, where, False)
+        return _reduce(a, reducer, _reduced_axis(name, axis), None, keepdims, None, where, False)
 
     return fused(whole=True)(named(function, name, f"As `numpy.{name}`."))
 
@@ -283,7 +295,7 @@ def mean(
 ) -> Any:
     """As `numpy.mean`."""
     check_out("mean", out)
-    return _mean(a, static_axis(axis), dtypes.requested_dtype(dtype, "mean"), keepdims, where)
+    return _mean(a, _reduced_axis("mean", axis), dtypes.requested_dtype(dtype, "mean"), keepdims, where)
 
 
 def _variance_types(name: str, have: Any, dtype: Any) -> tuple[Any, Any]:
@@ -355,7 +367,7 @@ def _deviation(name: str, core: Callable) -> Callable:
         result_dtype = dtypes.requested_dtype(dtype, name)
         if name == "std" and result_dtype is not None and not dtypes.is_inexact(result_dtype):
             raise ValueError(f"dtype argument to jnp.{name} must be inexact; got {dtype}")
-        return core(a, static_axis(axis), result_dtype, keepdims, mean, correction, where)
+        return core(a, _reduced_axis(name, axis), result_dtype, keepdims, mean, correction, where)
 
     return named(function, name, f"As `numpy.{name}`.")
 
