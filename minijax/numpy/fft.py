@@ -160,12 +160,16 @@ def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> 
 
 
 def _rolled(name: str, x: Any, axes: Any, sign: int) -> Any:
-    x = value(name, x)
-    if axes is None:
-        axes = tuple(range(x.ndim))
-    if isinstance(axes, int):
-        return shaping.roll(x, sign * (x.shape[axes] // 2), axes)
-    return shaping.roll(x, [sign * (x.shape[i] // 2) for i in axes], axes)
+    try:
+        x = value(name, x)
+        if axes is None:
+            axes = tuple(range(x.ndim))
+        if isinstance(axes, int):
+            return shaping.roll(x, sign * (x.shape[axes] // 2), axes)
+        return shaping.roll(x, [sign * (x.shape[i] // 2) for i in axes], axes)
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 def fftshift(x: Any, axes: int | Sequence[int] | None = None) -> Any:

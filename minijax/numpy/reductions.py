@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dims, dtypes, errors
+from minijax.base.source import hide_frames
 from minijax.base.util import named
 from minijax.composed.selecting import where as choose
 from minijax.dispatch.fused import fused
@@ -35,16 +36,20 @@ _HALVES = (np.dtype(np.float16), dtypes.bfloat16)
 
 def static_axis(axis: Axis) -> Any:
     """An axis or tuple of axes as plain ints. Raises ConcretizationTypeError for traced ones."""
-    if axis is None or type(axis) is int:
-        return axis
-    if isinstance(axis, Tracer):
-        raise errors.ConcretizationTypeError(axis, "The axis argument must be known statically.")
     try:
-        return operator.index(axis)
-    except TypeError:
-        if isinstance(axis, str):
-            raise
-    return tuple(static_axis(a) for a in axis)
+        if axis is None or type(axis) is int:
+            return axis
+        if isinstance(axis, Tracer):
+            raise errors.ConcretizationTypeError(axis, "The axis argument must be known statically.")
+        try:
+            return operator.index(axis)
+        except TypeError:
+            if isinstance(axis, str):
+                raise
+        return tuple(static_axis(a) for a in axis)
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 def _reduced_axis(name: str, axis: Axis) -> Any:

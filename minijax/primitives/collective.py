@@ -445,19 +445,27 @@ def _check_groups(groups: Any) -> Groups:
 
 def _group_size(axis_name: Any, groups: Groups, function: str, alike: bool = True) -> int:
     """The size of each group, which must be `alike`; else of the first."""
-    size = axis_size(axis_name, function)
-    if groups is None:
-        return size
-    if alike and len({len(group) for group in groups}) > 1:
-        raise ValueError(f"axis_index_groups must all be the same size, got {groups}")
-    return len(groups[0])
+    try:
+        size = axis_size(axis_name, function)
+        if groups is None:
+            return size
+        if alike and len({len(group) for group in groups}) > 1:
+            raise ValueError(f"axis_index_groups must all be the same size, got {groups}")
+        return len(groups[0])
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 def _in_groups(function: str, axis_name: Any, groups: Any, tiled: bool) -> dict:
     """The parameters that gathers and scatters have alike."""
-    groups = _check_groups(groups)
-    size = _group_size(axis_name, groups, function)
-    return dict(axis_index_groups=groups, axis_name=names_of(axis_name), axis_size=size, tiled=tiled)
+    try:
+        groups = _check_groups(groups)
+        size = _group_size(axis_name, groups, function)
+        return dict(axis_index_groups=groups, axis_name=names_of(axis_name), axis_size=size, tiled=tiled)
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 def _reduce_all(primitive: AllReduce, x: Any, axis_name: Any, groups: Any) -> Any:
