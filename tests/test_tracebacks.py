@@ -191,6 +191,55 @@ def test_filtering_can_be_turned_off_and_made_quiet():
         assert all(marked == file.startswith(ROOT) for file, marked in marks.items())
 
 
+EAGER = {
+    "an operation": lambda: lax.add(1, 1.0),
+    "an operator": lambda: jnp.ones(3) + jnp.ones(4),
+    "a function that moves data": lambda: jnp.concatenate([jnp.ones(3), jnp.ones((2, 2))]),
+    "an index": lambda: jnp.ones(3)["a"],
+    "a jitted function over others": lambda: jax.jit(lambda x: lax.scan(lambda c, y: (c + jnp.ones(7), y), x, XX))(X),
+}
+
+
+@pytest.mark.parametrize("name", EAGER)
+def test_every_way_of_filtering_holds_for_functions_called_one_in_the_other(name):
+    def ours(error):
+        return [file.startswith(ROOT) for file in names(error)]
+
+    call = lambda f: EAGER[name]()  # noqa: E731
+    with _updated("off"):
+        whole = ours(raised(call, None))
+    assert sum(whole) > 2
+    with _updated("quiet_remove_frames"):
+        error = raised(call, None)
+        assert sum(ours(error)) <= 2 and error.__notes__ == [error.__notes__[0]] and error.__context__ is None
+    with _updated("remove_frames"):
+        error = raised(call, None)
+        cause = error.__cause__
+        assert sum(ours(error)) <= 2 and type(cause).__name__ == "UnfilteredStackTrace" and cause.__cause__ is None
+        # Together they have every frame once: those above the last that filtered are the exception's own.
+        above = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+        below = [frame for frame, _ in traceback.walk_tb(cause.__traceback__)]
+        assert sum(f.f_code.co_filename.startswith(ROOT) for f in {*above, *below}) == sum(whole)
+        assert len({*below}) == len(below)
+    with _updated("tracebackhide"):
+        frames = [frame for frame, _ in traceback.walk_tb(raised(call, None).__traceback__)]
+        assert all(f.f_locals.get("__tracebackhide__", False) == f.f_code.co_filename.startswith(ROOT) for f in frames)
+
+
+def test_an_error_that_is_handled_within_the_library_is_not_shown():
+    leaked = []
+    jax.jit(lambda x: leaked.append(x))(1.0)
+    with pytest.raises(jax.errors.UnexpectedTracerError) as found:
+        leaked[0] + 1
+    assert found.value.__context__ is None
+    try:
+        raise KeyError("of the user's")
+    except KeyError:
+        with pytest.raises(jax.errors.UnexpectedTracerError) as found:
+            leaked[0] + 1
+    assert type(found.value.__context__) is KeyError and found.value.__context__.__context__ is None
+
+
 def test_causes_and_contexts_are_kept():
     def chained(x):
         try:

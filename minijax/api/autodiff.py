@@ -341,6 +341,7 @@ def _vjp(fun: Callable, primals: Sequence, has_aux: bool) -> Any:
     return (out, VJP(fun, in_tree, flat.out_tree, out_avals, nonzeros, jaxpr, consts), *aux)
 
 
+@source.boundary
 def grad(
     fun: Callable[Args, Any],
     argnums: int | Sequence[int] = 0,
@@ -368,6 +369,7 @@ def _named(function: Callable, fun: Callable, doc: str) -> Callable:
     return named_after(source.boundary(function), fun, doc)
 
 
+@source.boundary
 def value_and_grad(
     fun: Callable[Args, R],
     argnums: int | Sequence[int] = 0,
@@ -499,6 +501,7 @@ def _check_output(name: str, x: Any, holomorphic: bool) -> None:
         _check_real(name, "output", dtype, "differentiation of functions with integer outputs, use jax.vjp")
 
 
+@source.boundary
 def jacfwd(
     fun: Callable[Args, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
 ) -> Callable[Args, Any]:
@@ -506,6 +509,7 @@ def jacfwd(
     return _jacobian(fun, argnums, has_aux, holomorphic, False, _forward_columns)
 
 
+@source.boundary
 def jacrev(
     fun: Callable[Args, Any],
     argnums: int | Sequence[int] = 0,
@@ -614,6 +618,7 @@ def _converted(x: Any, aval: ShapedArray) -> Any:
     return convert_element_type_p.bind(x, new_dtype=aval.dtype, weak_type=aval.weak_type, sharding=over)
 
 
+@source.boundary
 def hessian(
     fun: Callable[Args, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
 ) -> Callable[Args, Any]:
@@ -642,6 +647,7 @@ def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Sequence = ()) -
             f"functions, but got {ins} -> {outs}."
         )
 
+    @source.boundary
     def transposed_fun(consts, out_cotangent):
         cts, ct_tree = tree.flatten(out_cotangent)
         if ct_tree != out_tree:
@@ -655,6 +661,7 @@ def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Sequence = ()) -
     return tree.Partial(transposed_fun, consts)
 
 
+@source.boundary
 def fwd_and_bwd(
     fun: Callable, argnums: int | Sequence[int], has_aux: bool = False, jitted: bool = True
 ) -> tuple[Callable, Callable]:

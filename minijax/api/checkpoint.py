@@ -32,6 +32,7 @@ class _Deprecated:
 _DEPRECATED = _Deprecated()
 
 
+@source.boundary
 def checkpoint(
     fun: Callable[P, R],
     *,

@@ -56,6 +56,7 @@ def jit(
     keep_unused: bool = ..., device: Any = ..., backend: str | None = ..., inline: bool = ...,
     compiler_options: dict[str, Any] | None = ...,
 ) -> Callable[[Callable[P, R]], PjitFunction[P, R]]: ...  # fmt: skip
+@source.boundary
 def jit(
     fun: Callable | None = None,
     /,
@@ -191,6 +192,7 @@ def _check_arguments(fun, signature, what: str, nums: tuple, names: tuple) -> No
             )
 
 
+@source.boundary
 def make_jaxpr(
     fun: Callable[P, Any],
     static_argnums: int | Iterable[int] = (),

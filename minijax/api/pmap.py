@@ -10,7 +10,7 @@ from minijax.api.shard_map import mapped_over
 from minijax.api.stages import PjitFunction
 from minijax.base import tree
 from minijax.base.dims import canonical_axis
-from minijax.base.source import api_boundary
+from minijax.base.source import boundary
 from minijax.dispatch.jit import JitOptions
 from minijax.dispatch.jitted import Resolved, Traced
 from minijax.higher.shard_map import shard_map_p
@@ -105,6 +105,7 @@ def _lies_elsewhere(x: Any, sharding: NamedSharding) -> bool:
 Args = ParamSpec("Args")
 
 
+@boundary
 def pmap(
     fun: Callable[Args, Any],
     axis_name: Hashable | None = None,
@@ -134,7 +135,7 @@ def pmap(
         raise ValueError("'devices' argument to pmap must be non-empty, or None.")
     mapped = Pmapped(_Mapping(fun, name, in_axes, out_axes, static, chosen, backend, axis_size), donated)
 
-    @api_boundary
+    @boundary
     @functools.wraps(fun)
     def call(*args, **kwargs):
         if distributed.state.num_processes > 1 and len(_devices(mapped.mapping)) > 1:

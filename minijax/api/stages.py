@@ -278,6 +278,7 @@ class Lowered(Stage):
         """XLA's estimate of the costs of one run, before optimization."""
         return module_cost(self._program.module.text)
 
+    @source.boundary
     def compile(self, compiler_options: dict[str, Any] | None = None, *, device_assignment: Any = None) -> Compiled:
         """The executable. Raises JaxRuntimeError for an unknown compiler option."""
         options = self._options

@@ -105,6 +105,7 @@ def _from_element(fun: Callable, axis: Axis, x: Any, spec: Any) -> Any:
     return whole(axis.size, x, spec)
 
 
+@source.boundary
 def vmap(
     fun: Callable[P, R],
     in_axes: int | None | Sequence[Any] = 0,
@@ -130,7 +131,7 @@ def vmap(
         _check_count(in_axes, args)
         is_leaf = _is_vmappable if _vmappables else None
         leaves, treedef = tree.flatten((args, kwargs), is_leaf)
-        axes = tree.flatten_axes("vmap in_axes", treedef, (in_axes, 0))
+        axes = tree.flatten_axes("vmap in_axes", treedef, in_axes, of_args=True)
         elements = _take(leaves, axes) if is_leaf else {}
         axes = [None if a is None else _canonical(a, x) for a, x in zip(axes, leaves, strict=True)]
         sizes = {x.shape[spec] for x, spec in elements.values() if type(spec) is int}
@@ -295,12 +296,13 @@ def _mapped_size(
     if len(sizes) == 1:
         return sizes.pop()
     if not leaves and not sizes:
+        args, kwargs = treedef.unflatten(leaves)
         raise ValueError(
-            "vmap wrapped function must be passed at least one argument containing an array, got "
-            "empty *args and **kwargs"
+            "vmap wrapped function must be passed at least one argument containing an array or axis_size must be "
+            f"specified, got empty *{args=} and **{kwargs=}"
         )
     if not sizes:
-        raise ValueError("vmap must have at least one non-None value in in_axes")
+        raise ValueError("vmap must have at least one non-None value in in_axes or axis_size must be specified")
     by_size: dict[int, list[str]] = {}
     for name, x, a in zip(argument_names(signature_of(fun), treedef, ()), leaves, axes, strict=True):
         if a is not None:

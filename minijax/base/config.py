@@ -217,7 +217,11 @@ class Option:
 
     def set(self, value: Any) -> None:
         """Set the global value, for all threads without an override."""
-        value = self.check(value)
+        try:
+            value = self.check(value)
+        except (TypeError, ValueError) as error:
+            error.__traceback__ = None
+            raise
         for callback in self._callbacks:
             callback(value, False)
         with _lock:
@@ -361,10 +365,14 @@ class Config:
     """`jax.config`: update and read options by name, or read them as attributes."""
 
     def __getattr__(self, name: str) -> Any:
-        option = _options.get(name)
-        if option is None or isinstance(option, Flag):
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        return option.value
+        try:
+            option = _options.get(name)
+            if option is None or isinstance(option, Flag):
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            return option.value
+        except AttributeError as error:
+            error.__traceback__ = None  # shown at the user's line
+            raise
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in _options or name == "x64_enabled":
@@ -422,9 +430,13 @@ class Config:
 
 
 def _named(name: str) -> Option:
-    if name not in _options:
-        raise AttributeError(f"Unrecognized config option: {name}")
-    return _options[name]
+    try:
+        if name not in _options:
+            raise AttributeError(f"Unrecognized config option: {name}")
+        return _options[name]
+    except AttributeError as error:
+        error.__traceback__ = None
+        raise
 
 
 config = Config()

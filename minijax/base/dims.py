@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from minijax.base.source import hide_frames
 from minijax.base.symbolic import Dim, SymbolicDim, max_dim
 
 
@@ -31,17 +32,25 @@ def as_index(size: Any) -> Any:
 def canonical_shape(shape: Sequence) -> tuple[Any, ...]:
     """`shape` as a tuple of ints and symbolic dimensions. Raises TypeError for anything else."""
     try:
-        return tuple(d if type(d) is int else canonical_dim(d) for d in shape)
-    except TypeError as error:
-        if "Shapes must be" in str(error):
-            raise
-        raise TypeError(f"Shapes must be 1D sequences of concrete values of integer type, got {shape!r}.") from None
+        try:
+            return tuple(d if type(d) is int else canonical_dim(d) for d in shape)
+        except TypeError as error:
+            if "Shapes must be" in str(error):
+                raise
+            raise TypeError(f"Shapes must be 1D sequences of concrete values of integer type, got {shape!r}.") from None
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 def shape_of(shape: Any) -> tuple[Any, ...]:
     """The shape that a sequence of sizes, or a single size, means; NumPy says what a sequence is."""
-    has_many = type(shape) in (tuple, list) or (not isinstance(shape, SymbolicDim) and np.ndim(shape) > 0)
-    return canonical_shape(shape if has_many else (shape,))
+    try:
+        has_many = type(shape) in (tuple, list) or (not isinstance(shape, SymbolicDim) and np.ndim(shape) > 0)
+        return canonical_shape(shape if has_many else (shape,))
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 def shape_of_iterable(shape: Any) -> tuple[Any, ...]:
@@ -51,10 +60,14 @@ def shape_of_iterable(shape: Any) -> tuple[Any, ...]:
 
 def canonical_axis(axis: Any, ndim: int) -> int:
     """`axis` counted from the front. Raises ValueError if it is out of bounds."""
-    i = operator.index(axis)
-    if not -ndim <= i < ndim:
-        raise ValueError(f"axis {i} is out of bounds for array of dimension {ndim}")
-    return i + ndim if i < 0 else i
+    try:
+        i = operator.index(axis)
+        if not -ndim <= i < ndim:
+            raise ValueError(f"axis {i} is out of bounds for array of dimension {ndim}")
+        return i + ndim if i < 0 else i
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 def stride_dim(d: Dim, window: Dim, stride: Dim) -> Dim:

@@ -11,7 +11,8 @@ import ml_dtypes
 import numpy as np
 
 from minijax.base import config, errors
-from minijax.base.naming import known_as
+from minijax.base.naming import known_as, public_in
+from minijax.base.source import hide_frames
 from minijax.base.symbolic import SymbolicDim
 
 
@@ -28,6 +29,7 @@ DType = np.dtype
 Typed = tuple[Any, bool]  # a dtype (or extended dtype) and whether it is weak
 
 
+@public_in("dtypes")
 class TypePromotionError(ValueError):
     """Raised for dtypes that do not promote to a common one."""
 
@@ -349,32 +351,40 @@ def check_and_canonicalize_user_dtype(dtype: Any, fun_name: str | None = None) -
 
     Raises TypeError for what is no dtype of arrays.
     """
-    asked = dtype_from_user(dtype)
-    if is_extended(asked):
-        return asked
-    if asked not in _known and asked not in (float0, string):
-        raise TypeError(
-            f"JAX only supports number, bool, and string dtypes, got dtype {asked} in {fun_name or 'dtype'}"
-        )
-    state = config.state()
-    if state.enable_x64 or asked not in _narrowed or isinstance(dtype, type) and dtype in python_scalar_dtypes:
-        return canonicalize_dtype(asked)
-    if state.explicit_x64_dtypes is config.ExplicitX64Mode.ALLOW:
-        return asked
-    where = f" requested in {fun_name}" if fun_name else ""
-    message = f"Explicitly requested dtype {asked}{where} is not available"
-    advice = "set the jax_enable_x64 configuration option or the JAX_ENABLE_X64 shell environment variable"
-    if state.explicit_x64_dtypes is config.ExplicitX64Mode.ERROR:
-        raise ValueError(f"{message}. To enable more dtypes, {advice}.")
-    narrowed = _narrowed[asked]
-    errors.warn(f"{message}, and will be truncated to dtype {narrowed}. To enable more dtypes, {advice}.")
-    return narrowed
+    try:
+        asked = dtype_from_user(dtype)
+        if is_extended(asked):
+            return asked
+        if asked not in _known and asked not in (float0, string):
+            raise TypeError(
+                f"JAX only supports number, bool, and string dtypes, got dtype {asked} in {fun_name or 'dtype'}"
+            )
+        state = config.state()
+        if state.enable_x64 or asked not in _narrowed or isinstance(dtype, type) and dtype in python_scalar_dtypes:
+            return canonicalize_dtype(asked)
+        if state.explicit_x64_dtypes is config.ExplicitX64Mode.ALLOW:
+            return asked
+        where = f" requested in {fun_name}" if fun_name else ""
+        message = f"Explicitly requested dtype {asked}{where} is not available"
+        advice = "set the jax_enable_x64 configuration option or the JAX_ENABLE_X64 shell environment variable"
+        if state.explicit_x64_dtypes is config.ExplicitX64Mode.ERROR:
+            raise ValueError(f"{message}. To enable more dtypes, {advice}.")
+        narrowed = _narrowed[asked]
+        errors.warn(f"{message}, and will be truncated to dtype {narrowed}. To enable more dtypes, {advice}.")
+        return narrowed
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 def requested_dtype(dtype: Any, fun_name: str, default: Any = None) -> Any:
     """The dtype of arrays for an argument `dtype`, or for `default` if that is None; None if both are."""
-    dtype = default if dtype is None else dtype
-    return None if dtype is None else check_and_canonicalize_user_dtype(dtype, fun_name)
+    try:
+        dtype = default if dtype is None else dtype
+        return None if dtype is None else check_and_canonicalize_user_dtype(dtype, fun_name)
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 # ---- the lattice -------------------------------------------------------------------------------------

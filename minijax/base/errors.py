@@ -8,7 +8,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from minijax.base import source
+from minijax.base.naming import known_as, public_in
 from minijax.base.native import JaxRuntimeError as JaxRuntimeError
+
+if JaxRuntimeError.__module__.startswith("jaxlib"):  # jax, which may be there too, names it as well
+    public_in("errors")(JaxRuntimeError)
 
 GUIDE = "https://docs.jax.dev/en/latest/errors.html#jax.errors"
 
@@ -28,14 +32,17 @@ def _restore(cls: type[BaseException], args: tuple) -> BaseException:
     return cls.__new__(cls, *args)
 
 
+@public_in("errors")
 class JAXTypeError(_Explained, TypeError):
     """A TypeError that comes from how values are traced."""
 
 
+@public_in("errors")
 class JAXIndexError(_Explained, IndexError):
     """An IndexError that comes from how values are traced."""
 
 
+@public_in("errors")
 class ConcretizationTypeError(JAXTypeError):
     """Raised where the value of a traced array is needed, but only its type is known."""
 
@@ -46,6 +53,7 @@ class ConcretizationTypeError(JAXTypeError):
         )
 
 
+@public_in("errors")
 class TracerBoolConversionError(ConcretizationTypeError):
     """Raised where Python asks whether a traced array is true."""
 
@@ -58,6 +66,7 @@ class TracerBoolConversionError(ConcretizationTypeError):
         )
 
 
+@public_in("errors")
 class TracerArrayConversionError(JAXTypeError):
     """Raised where a traced array is handed to numpy."""
 
@@ -68,6 +77,7 @@ class TracerArrayConversionError(JAXTypeError):
         )
 
 
+@public_in("errors")
 class TracerIntegerConversionError(JAXTypeError):
     """Raised where a traced array is used as a Python index, a length or a size."""
 
@@ -75,6 +85,7 @@ class TracerIntegerConversionError(JAXTypeError):
         super().__init__(f"The __index__() method was called on {tracer._error_repr()}{tracer._origin_msg()}")
 
 
+@public_in("errors")
 class NonConcreteBooleanIndexError(JAXIndexError):
     """Raised where a traced boolean array selects elements, so that the result's shape depends on values."""
 
@@ -85,6 +96,7 @@ class NonConcreteBooleanIndexError(JAXIndexError):
         )
 
 
+@public_in("errors")
 class UnexpectedTracerError(JAXTypeError):
     """Raised where a traced value is used after its transformation ended."""
 
@@ -92,18 +104,22 @@ class UnexpectedTracerError(JAXTypeError):
         super().__init__(msg)
 
 
+@public_in("errors")
 class KeyReuseError(JAXTypeError):
     """Raised under jax_debug_key_reuse where a random key is consumed twice."""
 
 
+@known_as("jax._src.core.ShardingTypeError")
 class ShardingTypeError(Exception):
     """Raised where the types of operands do not say how the result of an operation lies over Explicit axes."""
 
 
+@public_in("errors")
 class JaxprTypeError(TypeError):
     """Raised for a jaxpr that breaks its own typing rules."""
 
 
+@public_in("errors")
 class InconclusiveDimensionOperation(Exception):
     """Raised where the answer to a question about symbolic dimensions depends on their values."""
 

@@ -29,6 +29,17 @@ def known_as(path: str) -> Callable[[_T], _T]:
     return name
 
 
+def public_in(module: str) -> Callable[[_T], _T]:
+    """Names a class or function by the module of this package where users find it, or by jax's of that name."""
+
+    def name(x: _T) -> _T:
+        path = f"{module}.{x.__name__}"  # pyright: ignore[reportAttributeAccessIssue]
+        _name(x, f"{PACKAGE}.{path}")
+        return known_as(f"{ALIAS}.{path}")(x)
+
+    return name
+
+
 def _name(x: Any, path: str) -> None:
     module, _, name = path.rpartition(".")
     x.__module__, x.__qualname__ = module, name

@@ -123,7 +123,7 @@ def _position(code: types.CodeType, lasti: int) -> Position:
     return Position(code.co_qualname, file, line or code.co_firstlineno, column, end_line, end_column)
 
 
-_NOTE = (
+NOTE = (
     "--------------------\nFor simplicity, JAX has removed its internal frames from the traceback of the "
     "following exception. Set JAX_TRACEBACK_FILTERING=off to include these."
 )
@@ -138,7 +138,7 @@ def filtered(traceback: types.TracebackType | None) -> types.TracebackType | Non
     """A traceback without the library's frames; None if there are no others."""
     result = None
     for entry in reversed(list(_entries(traceback, of_user=True))):
-        result = types.TracebackType(result, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+        result = _on_top(entry, result)
     return result
 
 
@@ -153,31 +153,81 @@ def _entries(traceback: types.TracebackType | None, of_user: bool) -> Iterator[t
 class UnfilteredStackTrace(Exception):
     """The cause of an exception whose traceback lost the library's frames: it has them."""
 
+    shown: types.TracebackType | None = None  # what was left of the traceback
+
 
 def hide_frames(error: BaseException) -> None:
-    """Drops the library's frames from an exception on its way to the user, as the configuration says."""
+    """Drops what is of the library from an exception on its way to the user, as the configuration says.
+
+    That is its frames, and the exceptions that the library had caught when it raised this one. Functions may call
+    each other and each do it; where calls are many they have a `try` for it, which costs nothing, and no decorator.
+    """
     mode = _mode()
     if mode == "off":
         return
+    _drop_inner_context(error)
     if mode == "tracebackhide":
-        for entry in _entries(error.__traceback__, of_user=False):  # for tools that leave out marked frames
-            entry.tb_frame.f_locals["__tracebackhide__"] = True
+        _mark(error)
         return
     short = filtered(error.__traceback__)
     if mode == "remove_frames":
-        if type(error.__cause__) is not UnfilteredStackTrace:
-            whole = UnfilteredStackTrace(f"{type(error).__name__}: {error}\n\n{_BELOW}")
-            whole.__cause__, whole.__context__ = error.__cause__, error.__context__
-            whole.__suppress_context__ = error.__suppress_context__
-            error.__cause__, error.__context__ = whole.with_traceback(error.__traceback__), None
-    elif _NOTE not in getattr(error, "__notes__", ()):
-        error.add_note(_NOTE)
+        _keep_whole(error, short)
+    elif NOTE not in getattr(error, "__notes__", ()):
+        error.add_note(NOTE)
     error.__traceback__ = short
 
 
 def hides_frames() -> bool:
     """Whether the configuration wants the library's frames hidden."""
     return _mode() != "off"
+
+
+def has_passed(error: BaseException, function: Callable) -> bool:
+    """Whether an exception, whose frames are not hidden yet, came through a function."""
+    trace, code = error.__traceback__, function.__code__
+    while trace is not None and trace.tb_frame.f_code is not code:
+        trace = trace.tb_next
+    return trace is not None
+
+
+def _drop_inner_context(error: BaseException) -> None:
+    """Forgets exceptions that were raised and caught by the library alone, and shown as what happened before."""
+    context = error.__context__
+    while context is not None and next(_entries(context.__traceback__, of_user=True), None) is None:
+        context = context.__context__
+    error.__context__ = context
+
+
+def _mark(error: BaseException) -> None:
+    """Marks the library's frames for tools that leave out marked ones: those passed, and those still to be passed."""
+    frames = [entry.tb_frame for entry in _entries(error.__traceback__, of_user=False)]
+    frame = sys._getframe(2)
+    while frame is not None and not include_frame(frame):
+        frames.append(frame)
+        frame = frame.f_back
+    for frame in frames:
+        frame.f_locals["__tracebackhide__"] = True
+
+
+def _keep_whole(error: BaseException, short: types.TracebackType | None) -> None:
+    """Gives an exception, or extends, the cause that has all frames."""
+    whole, entries = error.__cause__, [error.__traceback__]
+    if type(whole) is not UnfilteredStackTrace:
+        whole = UnfilteredStackTrace(f"{type(error).__name__}: {error}\n\n{_BELOW}")
+        whole.__cause__, whole.__context__ = error.__cause__, error.__context__
+        whole.__suppress_context__ = error.__suppress_context__
+        error.__cause__, error.__context__ = whole.with_traceback(error.__traceback__), None
+    else:
+        # Below what was shown before are the frames that were left out then.
+        while entries[-1] is not whole.shown and entries[-1] is not None:
+            entries.append(entries[-1].tb_next)
+        for entry in reversed(entries[:-1]):
+            whole.__traceback__ = _on_top(entry, whole.__traceback__)
+    whole.shown = short
+
+
+def _on_top(entry: types.TracebackType, below: types.TracebackType | None) -> types.TracebackType:
+    return types.TracebackType(below, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
 
 
 def _mode() -> str:

@@ -275,12 +275,16 @@ def broadcast_leaves(leaves: Sequence[Any], prefix: PyTreeDef, full: PyTreeDef) 
     return broadcast
 
 
-def flatten_axes(name: str, treedef: PyTreeDef, axis_tree: Any) -> list[Any]:
-    """One axis for each leaf of `treedef`, from a tree prefix of axes in which None is a leaf."""
-    axes, axes_treedef = flatten(axis_tree, _is_none)
+def flatten_axes(name: str, treedef: PyTreeDef, axis_tree: Any, of_args: bool = False) -> list[Any]:
+    """One axis for each leaf of `treedef`, from a tree prefix of axes in which None is a leaf.
+
+    With `of_args` the tree is of positional and keyword arguments, and of the latter axis 0 is mapped.
+    """
+    axes, axes_treedef = flatten((axis_tree, 0) if of_args else axis_tree, _is_none)
     try:
         return broadcast_leaves(axes, axes_treedef, treedef)
     except ValueError:
+        treedef = treedef.children()[0] if of_args else treedef
         full = treedef.unflatten([_PLACEHOLDER] * treedef.num_leaves)
         reasons = [str(make_error(name)) for make_error in prefix_errors(axis_tree, full, _is_none)]
         raise ValueError(

@@ -127,7 +127,7 @@ class Callback(HostFunction):
             with thread.outside_traces(), host_calls.logged_failure(_log, self.name):
                 results = host_calls.checked_results(params["callback"], values, avals)
         except Exception as error:
-            raise host_calls.as_runtime_error(error) from error.__cause__
+            raise host_calls.as_runtime_error(error) from None
         committed = next((x._sig.device for x in operands if x._sig.committed), None)
         return [transfer.to_device(x, committed) for x in results]
 

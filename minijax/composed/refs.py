@@ -11,7 +11,7 @@ import numpy as np
 from minijax.base import dims, dtypes, tree
 from minijax.indexing.language import Index, Slot, Span, Window, parse
 from minijax.indexing.reading import from_front
-from minijax.ir import state
+from minijax.ir import show, state
 from minijax.ir.jaxpr import DebugInfo, JaxprEqn, Literal
 from minijax.ir.primitive import Axis, Primitive
 from minijax.ir.refs import REF_EFFECT, AbstractRef, Ref, is_ref
@@ -205,7 +205,8 @@ class Indexed(OfRefs):
         ref, arrays, path = eqn.invars[0], eqn.invars[first:], eqn.params["path"]
         names = [str(a.val) if isinstance(a, Literal) else name(a, False) for a in arrays]
         is_dots = len(path) == 1 and _is_dots(path[0])
-        return name(ref, False) + ("[...]" if is_dots else "".join(_index_text(index, names) for index in path))
+        indices = "[...]" if is_dots else "".join(_index_text(index, names) for index in path)
+        return show.place(name(ref, False) + indices)
 
     def batch(self, axis, operands, dims, *, path):
         raise mixed_error(self.name, "vmapped", "an unbatched", typeof(operands[0]))

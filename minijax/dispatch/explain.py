@@ -146,7 +146,7 @@ def note(fun: Callable, definition: str, call: Call, by_user: bool, is_trace: bo
     """
     place = _place(definition, call.function)
     history = _histories.get(place) or _histories.once(place, lambda: deque(maxlen=_REMEMBERED))
-    if is_trace and config.explain_cache_misses.value:
+    if is_trace and by_user and config.explain_cache_misses.value:
         _log(fun, definition, call, list(history))
     history.append(call)
     for budget in thread.budgets if is_trace and by_user else ():
@@ -226,6 +226,8 @@ def _of_options(before: Call, now: Call) -> list[Difference]:
 
 # ---- the log ----------------------------------------------------------------------------------------
 
+_WEAK_TYPES = "https://docs.jax.dev/en/latest/type_promotion.html#weak-types"
+
 
 def _log(fun: Callable, definition: str, call: Call, history: Sequence[Call]) -> None:
     name, _, place = definition.partition(" at ")
@@ -233,7 +235,10 @@ def _log(fun: Callable, definition: str, call: Call, history: Sequence[Call]) ->
     known = [_logged(other, call) for other in reversed(history) if other.function == call.function]
     if not known or [] in known:  # by `clear_cache` it is as new
         lines += ["  never seen function:", f"    {name} id={id(fun)}{place and f' defined at {place}'}"]
-        if not known and history:
+        options = [] if known or not history else _of_functions(history[-1], call)
+        if [d.what for d in options] == ["jit option"] * len(options):
+            lines += [f"    * its jit option {d.where} differs: now {d.now} and before {d.before}" for d in options]
+        else:
             lines += ["  but seen another function defined on the same line; maybe the function is"]
             lines += ["  being re-defined repeatedly, preventing caching?"]
     else:
@@ -250,7 +255,7 @@ def _logged(before: Call, now: Call) -> list[str]:
     elif before.avals != now.avals:
         lines.append("different input types:")
         triples = zip(now.names, now.avals, before.avals, strict=True)
-        lines += [f"* at {n}, now {a.str_short(True)} and before {b.str_short(True)}" for n, a, b in triples if a != b]
+        lines += [f"* at {name}, {_logged_types(a, b)}" for name, a, b in triples if a != b]
     if static := _of_statics(before, now):
         lines += [
             "different static arguments:",
@@ -260,3 +265,10 @@ def _logged(before: Call, now: Call) -> list[str]:
         lines.append("Tracing context doesn't match, e.g. due to config or context manager.")
         lines += [f"* {d.where} differs: now {d.now} and before {d.before}" for d in context]
     return lines
+
+
+def _logged_types(now: Any, before: Any) -> str:
+    texts, end = [a.str_short(True) for a in (now, before)], ""
+    if texts[0] == texts[1] and getattr(now, "weak_type", None) != getattr(before, "weak_type", None):
+        texts, end = [f"{texts[0]}{{weak_type={a.weak_type}}}" for a in (now, before)], f": {_WEAK_TYPES}"
+    return f"now {texts[0]} and before {texts[1]}{end}"

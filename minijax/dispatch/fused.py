@@ -4,11 +4,11 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
-from minijax.base import config, dtypes, errors, tree
+from minijax.base import config, dtypes, errors, source, tree
 from minijax.base.thread import thread
 from minijax.dispatch import key_reuse
 from minijax.dispatch.executable import executable_for
-from minijax.dispatch.operands import plain_key
+from minijax.dispatch.operands import plain_key, refuse_donated
 from minijax.dispatch.operations import programs
 from minijax.dispatch.placement import ProgramOptions
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Var
@@ -34,25 +34,36 @@ def fused(data: int = 1, whole: bool = False) -> Callable[[Callable[P, R]], Call
 
         @functools.wraps(function)
         def call(*args, **kwargs):
-            options, since = thread.ready
-            if since is not epoch[0]:
-                if thread.trace is not None:
-                    return function(*args, **kwargs)
-                options = config.make_ready()
-            if data and not kwargs and len(args) == 1 and type(args[0]) is ArrayImpl:
-                arrays: Sequence = args
-                key = (options, function, args[0]._sig)
-                run = recall(key)
-            else:
-                arrays = []
-                try:
-                    key = (options, function, *_key(args, kwargs, data, arrays))
+            try:
+                options, since = thread.ready
+                if since is not epoch[0]:
+                    if thread.trace is not None:
+                        return function(*args, **kwargs)
+                    options = config.make_ready()
+                if data and not kwargs and len(args) == 1 and type(args[0]) is ArrayImpl:
+                    arrays: Sequence = args
+                    key = (options, function, args[0]._sig)
                     run = recall(key)
-                except (KeyError, TypeError, AttributeError):
-                    run = _DIRECT
-            if run is None:
-                run = programs.once(key, _program, function, args, kwargs, data, arrays, whole)
-            return function(*args, **kwargs) if run is _DIRECT else run(arrays)
+                else:
+                    arrays = []
+                    try:
+                        key = (options, function, *_key(args, kwargs, data, arrays))
+                        run = recall(key)
+                    except (KeyError, TypeError, AttributeError):
+                        run = _DIRECT
+                if run is None:
+                    run = programs.once(key, _program, function, args, kwargs, data, arrays, whole)
+                    return function(*args, **kwargs) if run is _DIRECT else run(arrays)
+                if run is _DIRECT:
+                    return function(*args, **kwargs)
+                try:
+                    return run(arrays)
+                except RuntimeError as error:
+                    refuse_donated(error, arrays)
+                    raise
+            except Exception as error:
+                source.hide_frames(error)
+                raise
 
         return call
 

@@ -180,3 +180,15 @@ def plain_key(x: Any) -> Any:
     if kind is float and isinf(x) or issubclass(kind, type | np.dtype):  # a bound that is none, not one number of many
         return kind, x
     raise KeyError
+
+
+def refuse_donated(error: RuntimeError, values: Sequence) -> None:
+    """Raises ValueError if a known program failed for a donated array among the values: jax leaves that to jaxlib."""
+    if "Array has been deleted" not in str(error):
+        return
+    for i, x in enumerate(values):
+        if isinstance(x, ArrayImpl) and x._raw.is_deleted() and "_was_freed" not in x.__dict__:
+            raise ValueError(
+                f"INVALID_ARGUMENT: Invalid buffer passed to Execute() as argument {i} to replica 0: "
+                f"INVALID_ARGUMENT: Buffer has been deleted or donated. {error}"
+            ) from None

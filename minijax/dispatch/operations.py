@@ -7,7 +7,7 @@ from typing import Any
 from minijax.base import cache, config, errors, monitoring
 from minijax.dispatch import key_reuse
 from minijax.dispatch.executable import Executable, Programs, executable_for
-from minijax.dispatch.operands import operand, operands_of
+from minijax.dispatch.operands import operand, operands_of, refuse_donated
 from minijax.dispatch.placement import ProgramOptions
 from minijax.ir import context, effects, state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Var
@@ -100,7 +100,12 @@ def evaluate(primitive: Any, operands: Sequence, params: dict, compiled: bool = 
     else:
         key = (config.state(), primitive, *[x._sig for x in operands])
     run = programs.get(key)
-    return run(operands) if run is not None else _first_run(primitive, operands, params, key)
+    try:
+        return run(operands) if run is not None else _first_run(primitive, operands, params, key)
+    except RuntimeError as error:
+        if run is not None:
+            refuse_donated(error, operands)
+        raise
 
 
 def apply_primitive(prim: Any, *args: Any, **params: Any) -> Any:

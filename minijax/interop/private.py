@@ -50,7 +50,8 @@ minijax.run.tokens: effects_barrier
     "basearray": "minijax.run.array: Array\nminijax.typing: ArrayLike",
     "checkify": """
 minijax.api.checkify: checkify user_checks
-minijax.api.checks: Error JaxException=CheckError
+minijax.api.checks: BatchedError DivisionByZeroError Error FailedCheckError JaxException=CheckError JaxRuntimeError
+    NaNError OOBError
 typing: Out=Any
 """,
     "compiler": "minijax.run.compile: backend_compile_and_load",
@@ -65,6 +66,7 @@ minijax.base.config: Config Flag NumpyDtypePromotion State=Option allow_f16_redu
     update=config.update
 """,
     "core": """
+minijax.base.errors: ShardingTypeError
 minijax.ir.trace: EvalTrace Trace Tracer jaxpr_as_fun
 minijax.ir.types: AbstractValue ManualAxisType ShapedArray typeof
 minijax.ir.jaxpr: DropVar Jaxpr ClosedJaxpr JaxprEqn Literal Var
@@ -97,7 +99,7 @@ minijax.base.dtypes: DType ExtendedDType TypePromotionError extended finfo suppo
     # What jax wraps stays a number of Python's here.
     "literals": "builtins: TypedComplex=complex TypedFloat=float TypedInt=int",
     "mesh": "minijax.partition.meshes: AbstractDevice AbstractMesh AxisType Mesh",
-    "named_sharding": "minijax.partition.shardings: _unpickle_named_sharding=named_sharding_of",
+    "named_sharding": "minijax.partition.shardings: DuplicateSpecError _unpickle_named_sharding=named_sharding_of",
     "linear_util": "minijax.interop.arguments: debug_info\nminijax.ir.jaxpr: DebugInfo",
     "nn": "",
     "numpy": "",

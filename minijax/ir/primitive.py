@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
 from minijax.base.errors import ShardingTypeError
+from minijax.base.source import hide_frames
 from minijax.ir import state
 from minijax.ir.context import path
 from minijax.ir.jaxpr import NO_EFFECTS, ClosedJaxpr, Jaxpr, JaxprEqn
@@ -239,9 +240,13 @@ class Primitive:
         if state.thread.manual and self.unites:
             operands = state.thread.manual.unite(operands)
         try:
-            results = (state.thread.trace or state.eval_trace[0]).process(self, operands, params)
-        except TypeError:
-            self._refuse(operands)
+            try:
+                results = (state.thread.trace or state.eval_trace[0]).process(self, operands, params)
+            except TypeError:
+                self._refuse(operands)
+                raise
+        except Exception as error:
+            hide_frames(error)
             raise
         return results if self.multiple_results else results[0]
 

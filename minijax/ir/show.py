@@ -4,12 +4,13 @@ A program becomes a flat list of tokens, which one loop lays out, so that neithe
 A primitive may say how its equations look, by attributes that all have defaults:
 `show_params(eqn)` gives the parameters to print, as pairs (None: all, sorted);
 `names_alike` is the parameter whose jaxpr takes over the names of the operands and results;
-`show_eqn(eqn, name)` gives the whole text, where `name(atom, typed)` names operands and results.
+`show_eqn(eqn, name)` gives the whole text, where `name(atom, typed)` names operands and results, and `place(text)` is
+for what is read or written in a reference.
 """
 
 import re
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import GeneratorType
 from typing import Any, NamedTuple
 
@@ -34,6 +35,24 @@ class _Note(NamedTuple):
     text: str
 
 
+class _Styled(str):
+    """Text in a colour."""
+
+    __slots__ = ("style",)
+    style: str
+
+
+# Marks within texts: what follows is in that colour, as codes for terminals, up to the next mark.
+_PLAIN, _KEYWORD, _TYPE, _PLACE = "\0\1\2\3"
+_CODES = {_PLAIN: ("39", "22"), _KEYWORD: ("34", "1"), _TYPE: ("35", "22"), _PLACE: ("32", "22")}
+_MARKS, _ESCAPES = re.compile(f"([{_PLAIN}{_KEYWORD}{_TYPE}{_PLACE}])"), re.compile("\x1b\\[[0-9;]*m")
+
+
+def place(text: str) -> str:
+    """The text of what is read or written in a reference, which has a colour."""
+    return f"{_PLACE}{text}{_PLAIN}"
+
+
 _OPEN, _CLOSE, _INDENT, _DEDENT = object(), object(), object(), object()
 _SPACE, _EMPTY, _SEMICOLON = _Break(" "), _Break(""), _Break("; ")
 _FILL = (_OPEN, _SPACE, _CLOSE)
@@ -47,7 +66,7 @@ class Options(NamedTuple):
     custom_pp_eqn_rules: bool = True
     name_stack: bool = False
     print_effects: bool = False
-    columns: bool = False  # in what `source_info` adds
+    use_color: bool = False
 
 
 class Printed:
@@ -64,7 +83,7 @@ class Printed:
         return jaxpr_text(self, **options)
 
     def _repr_pretty_(self, printer, cycle):
-        printer.text(str(self))
+        printer.text(jaxpr_text(self, use_color=True))
 
 
 def jaxpr_text(
@@ -75,16 +94,25 @@ def jaxpr_text(
     custom_pp_eqn_rules: bool = True,
     name_stack: bool = False,
     print_effects: bool = False,
+    use_color: bool = False,
+    width: int | None = None,
     **unused: Any,
 ) -> str:
-    """The program as text; inner programs that are long or used twice stand in front, by name."""
-    options = Options(source_info, print_shapes, custom_pp_eqn_rules, name_stack, print_effects)
-    return _text(_lines(_tokens(jaxpr, options)))
+    """The program as text; inner programs that are long or used twice stand in front, by name.
+
+    With `use_color` it has the codes by which terminals colour keywords, types and references.
+    """
+    options = Options(source_info, print_shapes, custom_pp_eqn_rules, name_stack, print_effects, use_color)
+    tokens, width = _tokens(jaxpr, options), _WIDTH if width is None else width
+    if not use_color:
+        return _text(_lines(tokens, width))
+    tokens = [piece for token in tokens for piece in (_pieces(token) if type(token) is str else (token,))]
+    return _text(_lines(tokens, width, _Colours().line), "\x1b[2m", "\x1b[22m")
 
 
 def lines_with_places(jaxpr: Printed) -> list[tuple[str, list[str]]]:
     """The lines of the program's text, each with the places in the source of equations that begin there."""
-    return _lines(_tokens(jaxpr, Options(source_info=True, columns=True)))
+    return _lines(_tokens(jaxpr, Options(source_info=True)))
 
 
 def _tokens(jaxpr: Printed, options: Options) -> list:
@@ -180,7 +208,12 @@ class _Printer:
         if isinstance(atom, Literal):
             return f"{_literal_text(atom.val)}:{_type_text(atom.aval)}"
         text = self.names.get(atom) or self._new_name(atom)
-        return f"{text}:{_type_text(atom.aval)}" if typed and self.options.print_shapes else text
+        if not (typed and self.options.print_shapes):
+            return text
+        return text + self.styled(_TYPE, f":{_type_text(atom.aval)}")
+
+    def styled(self, mark: str, text: str) -> str:
+        return f"{mark}{text}{_PLAIN}" if self.options.use_color else text
 
     def _new_name(self, var: Var) -> str:
         if isinstance(var, DropVar):
@@ -209,16 +242,16 @@ class _Printer:
         yield from (_CLOSE, _DEDENT)
 
     def jaxpr(self, jaxpr: Any) -> Iterator:
-        yield from (_OPEN, _INDENT, "{ lambda ")
+        yield from (_OPEN, _INDENT, "{ " + self.styled(_KEYWORD, "lambda "))
         yield from self.atoms(jaxpr.constvars, True)
         yield "; "
         yield from self.atoms(jaxpr.invars, True)
-        yield from (". let", _INDENT, _SPACE)
+        yield from (". " + self.styled(_KEYWORD, "let"), _INDENT, _SPACE)
         for i, eqn in enumerate(jaxpr.eqns):
             if i:
                 yield _SEMICOLON
             yield from self.eqn(eqn)
-        yield from (_DEDENT, _SPACE, "in (")
+        yield from (_DEDENT, _SPACE, self.styled(_KEYWORD, "in ") + "(")
         yield from self.atoms(jaxpr.outvars, separator=",")
         yield ",)" if len(jaxpr.outvars) == 1 else ")"
         if self.options.print_effects:
@@ -229,7 +262,8 @@ class _Printer:
         var = getattr(effect, "input", None)
         if var is None:
             return str(effect)
-        return f"{type(effect).__name__.removesuffix('Effect')}<{self.name(var)}>"
+        kind = self.styled(_PLACE, type(effect).__name__.removesuffix("Effect"))
+        return f"{kind}<{self.name(var)}>"
 
     def drop_unused(self, jaxpr: Any) -> None:
         """Names results that nobody reads `_`; as in jax, in the outermost program only."""
@@ -243,7 +277,8 @@ class _Printer:
     def eqn(self, eqn: Any) -> Iterator:
         custom = self.options.custom_pp_eqn_rules
         if custom and (show := getattr(eqn.primitive, "show_eqn", None)) is not None:
-            yield show(eqn, self.name)
+            text = show(eqn, self.name)
+            yield text if self.options.use_color else _MARKS.sub("", text)
             yield from self.source_note(eqn)
             return
         if custom and (param := getattr(eqn.primitive, "names_alike", None)) is not None:
@@ -264,7 +299,7 @@ class _Printer:
 
     def source_note(self, eqn: Any) -> Iterator:
         if self.options.source_info:
-            yield _Note(source.summary(eqn.traceback, columns=self.options.columns))
+            yield _Note(source.summary(eqn.traceback, columns=True))
 
     def params(self, pairs: list[tuple[str, Any]]) -> Iterator:
         if not pairs:
@@ -326,13 +361,16 @@ def _flatten(walk: Iterator) -> list:
     return tokens
 
 
+_TEXTS = frozenset({str, _Styled})
+
+
 def _fits(tokens: list, start: int, room: int) -> bool:
     """Whether the group whose tokens begin at `start` fits into `room` columns."""
     depth = 1
     while room >= 0:
         token = tokens[start]
         start += 1
-        if type(token) is str:
+        if type(token) in _TEXTS:
             room -= len(token)
         elif type(token) is _Break:
             room -= len(token.flat)
@@ -345,38 +383,81 @@ def _fits(tokens: list, start: int, room: int) -> bool:
     return False
 
 
-def _lines(tokens: list) -> list[tuple[str, list[str]]]:
-    """Lays the tokens out over lines, each with its remarks: a group stays on its line if it alone fits there."""
+def _joined(parts: list[str], notes: list[str]) -> str:
+    return "".join(parts)
+
+
+def _lines(
+    tokens: list, width: int = _WIDTH, line: Callable[[list[str], list[str]], str] = _joined
+) -> list[tuple[str, list[str]]]:
+    """Lays the tokens out over lines, each with its remarks: a group stays on its line if it alone fits there.
+
+    `line` makes a line of its parts, the first of which is the indentation.
+    """
     lines: list[tuple[str, list[str]]] = []
-    parts: list[str] = []
+    parts: list[str] = [""]
     notes: list[str] = []
     column = indent = 0
     flat = [False]
     for i, token in enumerate(tokens):
         if type(token) is _Break and not flat[-1]:
-            lines.append(("".join(parts), notes))
+            lines.append((line(parts, notes), notes))
             parts, notes, column = [" " * indent], [], indent
-        elif type(token) is str or type(token) is _Break:
+        elif type(token) in _TEXTS or type(token) is _Break:
             text = token.flat if isinstance(token, _Break) else token
             parts.append(text)
             column += len(text)
         elif token is _OPEN:
-            flat.append(flat[-1] or _fits(tokens, i + 1, _WIDTH - column))
+            flat.append(flat[-1] or _fits(tokens, i + 1, width - column))
         elif token is _CLOSE:
             flat.pop()
         elif type(token) is _Note:
             notes.append(token.text)
         else:
             indent += 2 if token is _INDENT else -2
-    lines.append(("".join(parts), notes))
+    lines.append((line(parts, notes), notes))
     return lines
 
 
-def _text(lines: list[tuple[str, list[str]]]) -> str:
-    """The lines with their remarks in one column, to the right of the longest line."""
-    width = max(len(text) for text, _ in lines)
+def _text(lines: list[tuple[str, list[str]]], before: str = "", after: str = "") -> str:
+    """The lines with their remarks in one column, to the right of the longest line, between `before` and `after`."""
+    widths = [len(_ESCAPES.sub("", text) if before else text) for text, _ in lines]
+    width = max(widths)
     shown = []
-    for text, notes in lines:
-        shown.append(f"{text:<{width}} # {notes[0]}" if notes else text)
-        shown += [f"{'':<{width}} # {note}" for note in notes[1:]]
+    for (text, notes), used in zip(lines, widths, strict=True):
+        shown.append(f"{text}{before}{' ' * (width - used)} # {notes[0]}{after}" if notes else text)
+        shown += [f"{before}{' ' * width} # {note}{after}" for note in notes[1:]]
     return "\n".join(shown)
+
+
+# ---- colours ----------------------------------------------------------------------------------------
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """The parts of a text in one colour each."""
+    plain, *rest = _MARKS.split(text)
+    if plain or not rest:
+        yield plain
+    for mark, part in zip(rest[::2], rest[1::2], strict=True):
+        if part:
+            piece = _Styled(part)
+            piece.style = mark
+            yield piece
+
+
+class _Colours:
+    """Writes lines with codes for colours; one is left where the next text begins, which may be on another line."""
+
+    def __init__(self):
+        self._style = _PLAIN
+
+    def line(self, parts: list[str], notes: list[str]) -> str:
+        indentation, *texts = parts
+        coloured = "".join([self._change(getattr(text, "style", _PLAIN)) + text for text in texts])
+        return indentation + coloured + (self._change(_PLAIN) if notes else "")
+
+    def _change(self, style: str) -> str:
+        pairs = zip(_CODES[self._style], _CODES[style], strict=True)
+        codes = ";".join([new for old, new in pairs if old != new])
+        self._style = style
+        return f"\x1b[{codes}m" if codes else ""

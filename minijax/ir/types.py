@@ -11,6 +11,7 @@ import numpy as np
 
 from minijax.base import dims, dtypes
 from minijax.base.naming import known_as
+from minijax.base.source import hide_frames
 from minijax.partition.explicit import Entries, check_even, sharding_in_type, typed_sharding
 from minijax.partition.memory import Device, MemorySpace
 from minijax.partition.meshes import abstract_context, axes_of
@@ -450,8 +451,12 @@ def typeof(x: Val) -> Aval:
 
     Raises TypeError if `x` is none of these.
     """
-    kind = value_kinds.get(type(x))
-    return kind[0](x) if kind is not None else _typeof_by_base(x)
+    try:
+        kind = value_kinds.get(type(x))
+        return kind[0](x) if kind is not None else _typeof_by_base(x)
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 hi_classes: set[type] = set()  # of values whose types users define, and of operations; empty in most programs

@@ -14,6 +14,7 @@ import numpy as np
 
 from minijax.base import cache, dims, dtypes
 from minijax.base.dtypes import DTypeLike
+from minijax.base.source import hide_frames
 from minijax.base.symbolic import is_int
 from minijax.composed.selecting import where
 from minijax.dispatch.fused import fused
@@ -169,14 +170,18 @@ def _best_path(inputs: tuple[str, ...], output: str, shapes: tuple) -> tuple:
 
 
 def _planned(subscripts: Any, operands: tuple, optimize: Any) -> tuple[list, tuple[str, ...], str, tuple]:
-    equation, operands = _equation(subscripts, operands)
-    values = arrays("einsum", *operands)
-    check_no_float0("einsum", *values)
-    shapes = tuple(typeof(x).shape for x in values)
-    inputs, output = _parse(equation, tuple(map(len, shapes)))
-    if isinstance(optimize, (list, tuple)):
-        optimize = tuple(map(tuple, optimize))
-    return values, inputs, output, _path(inputs, output, shapes, optimize)
+    try:
+        equation, operands = _equation(subscripts, operands)
+        values = arrays("einsum", *operands)
+        check_no_float0("einsum", *values)
+        shapes = tuple(typeof(x).shape for x in values)
+        inputs, output = _parse(equation, tuple(map(len, shapes)))
+        if isinstance(optimize, (list, tuple)):
+            optimize = tuple(map(tuple, optimize))
+        return values, inputs, output, _path(inputs, output, shapes, optimize)
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 def einsum(

@@ -13,6 +13,7 @@ from minijax.api.vmap import vmap
 from minijax.base import dims, dtypes, errors, tree
 from minijax.base.dims import as_index
 from minijax.base.dtypes import DTypeLike
+from minijax.base.source import hide_frames
 from minijax.base.symbolic import Dim, is_dim, is_int, max_dim
 from minijax.dispatch.fused import fused
 from minijax.dispatch.jitted import jitted
@@ -32,12 +33,20 @@ from minijax.run.array import Array, ArrayLike, DeviceLike, DimSize, ShardingLik
 
 def arraylike(name: str, *args: Any) -> tuple:
     """The arguments as values. Raises TypeError, naming the function, for what is none."""
-    return tuple(arrays(name, *args))
+    try:
+        return tuple(arrays(name, *args))
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 def values(name: str, *args: Any) -> tuple:
     """As `arraylike`, and what is no array yet is made one."""
-    return tuple(x if isinstance(x, Array) else asarray(x) for x in arrays(name, *args))
+    try:
+        return tuple(x if isinstance(x, Array) else asarray(x) for x in arrays(name, *args))
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 def value(name: str, x: Any) -> Any:
@@ -57,12 +66,16 @@ def concrete(x: Any, name: str, argument: str) -> Any:
 
 def host_ints(name: str, xs: Any) -> list[int]:
     """A sequence of ints known now."""
-    ints = np.asarray(
-        [concrete(x, name, "indices") for x in xs] if isinstance(xs, Sequence) else concrete(xs, name, "")
-    )
-    if ints.size and ints.dtype.kind not in "iu" and not all(map(is_dim, ints.flat)):
-        raise TypeError(f"{name}: expected integers, got {ints.dtype}")
-    return [as_index(i) for i in ints.reshape(-1)]
+    try:
+        ints = np.asarray(
+            [concrete(x, name, "indices") for x in xs] if isinstance(xs, Sequence) else concrete(xs, name, "")
+        )
+        if ints.size and ints.dtype.kind not in "iu" and not all(map(is_dim, ints.flat)):
+            raise TypeError(f"{name}: expected integers, got {ints.dtype}")
+        return [as_index(i) for i in ints.reshape(-1)]
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 # ---- from values -------------------------------------------------------------------------------------
@@ -79,12 +92,16 @@ def array(
     out_sharding: ShardingLike | None = None,
 ) -> Array:
     """As `numpy.array`; the order can only be "K"."""
-    if args:
-        copy, order, ndmin = _positional(args, copy, order, ndmin)
-    if order is not None and order != "K":
-        raise NotImplementedError("array: Only implemented for order='K'")
-    dtype = dtypes.requested_dtype(dtype, "array")
-    return _from_value(_at_least(array_of(object, dtype, bool(copy)), ndmin), device, out_sharding)
+    try:
+        if args:
+            copy, order, ndmin = _positional(args, copy, order, ndmin)
+        if order is not None and order != "K":
+            raise NotImplementedError("array: Only implemented for order='K'")
+        dtype = dtypes.requested_dtype(dtype, "array")
+        return _from_value(_at_least(array_of(object, dtype, bool(copy)), ndmin), device, out_sharding)
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 def _positional(args: tuple, *named: Any) -> tuple:
@@ -112,10 +129,14 @@ def asarray(
     out_sharding: ShardingLike | None = None,
 ) -> Array:
     """As `numpy.asarray`; a Python scalar gives an array of a weak type."""
-    if order is not None and order != "K":
-        raise NotImplementedError("asarray: Only implemented for order='K'")
-    dtype = dtypes.requested_dtype(dtype, "asarray")
-    return _from_value(array_of(a, dtype, bool(copy)), device, out_sharding)
+    try:
+        if order is not None and order != "K":
+            raise NotImplementedError("asarray: Only implemented for order='K'")
+        dtype = dtypes.requested_dtype(dtype, "asarray")
+        return _from_value(array_of(a, dtype, bool(copy)), device, out_sharding)
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 def _from_value(x: Any, device: Any, out_sharding: Any) -> Any:

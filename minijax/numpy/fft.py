@@ -11,6 +11,7 @@ import numpy as np
 from minijax.base import dtypes
 from minijax.base.dtypes import DTypeLike
 from minijax.base.faces import listing
+from minijax.base.source import hide_frames
 from minijax.base.util import named
 from minijax.composed.fft import FftType, fft as lax_fft
 from minijax.numpy import padding, reductions, shaping, subscripts, ufuncs
@@ -58,34 +59,38 @@ def _resized(x: Any, sizes: tuple[int, ...]) -> Any:
 
 def _transform(name: str, kind: FftType, a: Any, s: Any, axes: Axes, norm: str | None, forward: bool) -> Any:
     """The transform, scaled as a forward or an inverse one is under that norm."""
-    if norm not in _NORMS:
-        raise ValueError(f'{name}: Invalid norm value {norm}; should be "backward","ortho" or "forward".')
-    a = value(f"jax.numpy.fft.{name}", a)
-    if s is not None:
-        s = tuple(map(operator.index, s))
-        if any(n < 1 for n in s):
-            raise ValueError(f"{name}: Shape should be positive, got {s}.")
-        if axes is not None and len(s) != len(axes):
-            raise ValueError(f"{name}: Shape and axes have different lengths: {s} and {axes}.")
-        if len(s) > a.ndim:
-            raise ValueError(f"{name}: an input of shape {a.shape} must have at least {len(s)} axes")
-    if axes is not None and len(set(axes)) != len(axes):
-        raise ValueError(f"jax.numpy.fft.{name} does not support repeated axes. Got axes {list(axes)}.")
-    last = None if axes is None else tuple(range(-len(axes), 0))
-    x = a if axes is None else shaping.moveaxis(a, axes, last)
-    count = len(s) if s is not None else a.ndim if axes is None else len(axes)
-    halved = kind == FftType.IRFFT and count
-    if s is None:
-        s = x.shape[a.ndim - count :]
-        s = (*s[:-1], max(0, 2 * (s[-1] - 1))) if halved else s
-    else:
-        x = _resized(x, (*s[:-1], s[-1] // 2 + 1) if halved else s)
-    spectrum = _in_parts(x, kind, s)
-    if norm not in _NORMS[:2]:
-        scale = reductions.prod(array(np.array(s), dtype=spectrum.dtype))
-        scale = ufuncs.sqrt(scale) if norm == "ortho" else scale
-        spectrum = ufuncs.multiply(spectrum, ufuncs.divide(1, scale) if forward else scale)
-    return spectrum if axes is None else shaping.moveaxis(spectrum, last, axes)
+    try:
+        if norm not in _NORMS:
+            raise ValueError(f'{name}: Invalid norm value {norm}; should be "backward","ortho" or "forward".')
+        a = value(f"jax.numpy.fft.{name}", a)
+        if s is not None:
+            s = tuple(map(operator.index, s))
+            if any(n < 1 for n in s):
+                raise ValueError(f"{name}: Shape should be positive, got {s}.")
+            if axes is not None and len(s) != len(axes):
+                raise ValueError(f"{name}: Shape and axes have different lengths: {s} and {axes}.")
+            if len(s) > a.ndim:
+                raise ValueError(f"{name}: an input of shape {a.shape} must have at least {len(s)} axes")
+        if axes is not None and len(set(axes)) != len(axes):
+            raise ValueError(f"jax.numpy.fft.{name} does not support repeated axes. Got axes {list(axes)}.")
+        last = None if axes is None else tuple(range(-len(axes), 0))
+        x = a if axes is None else shaping.moveaxis(a, axes, last)
+        count = len(s) if s is not None else a.ndim if axes is None else len(axes)
+        halved = kind == FftType.IRFFT and count
+        if s is None:
+            s = x.shape[a.ndim - count :]
+            s = (*s[:-1], max(0, 2 * (s[-1] - 1))) if halved else s
+        else:
+            x = _resized(x, (*s[:-1], s[-1] // 2 + 1) if halved else s)
+        spectrum = _in_parts(x, kind, s)
+        if norm not in _NORMS[:2]:
+            scale = reductions.prod(array(np.array(s), dtype=spectrum.dtype))
+            scale = ufuncs.sqrt(scale) if norm == "ortho" else scale
+            spectrum = ufuncs.multiply(spectrum, ufuncs.divide(1, scale) if forward else scale)
+        return spectrum if axes is None else shaping.moveaxis(spectrum, last, axes)
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 def _one_axis(name: str, axis: Any) -> Axes:
@@ -168,12 +173,16 @@ def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, devi
 
 
 def _rolled(name: str, x: Any, axes: Any, sign: int) -> Any:
-    x = value(name, x)
-    if axes is None:
-        axes = tuple(range(x.ndim))
-    if isinstance(axes, int):
-        return shaping.roll(x, sign * (x.shape[axes] // 2), axes)
-    return shaping.roll(x, [sign * (x.shape[i] // 2) for i in axes], axes)
+    try:
+        x = value(name, x)
+        if axes is None:
+            axes = tuple(range(x.ndim))
+        if isinstance(axes, int):
+            return shaping.roll(x, sign * (x.shape[axes] // 2), axes)
+        return shaping.roll(x, [sign * (x.shape[i] // 2) for i in axes], axes)
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 def fftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:

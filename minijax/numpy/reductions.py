@@ -12,10 +12,12 @@ import numpy as np
 
 from minijax.base import dims, dtypes, errors
 from minijax.base.dtypes import DTypeLike
+from minijax.base.source import hide_frames
 from minijax.base.util import named
 from minijax.composed.selecting import where as choose
 from minijax.dispatch.fused import fused
 from minijax.dispatch.jitted import jitted
+from minijax.ir.state import axis_size
 from minijax.ir.trace import Tracer
 from minijax.ir.types import is_value, typeof
 from minijax.numpy import creation, ufuncs
@@ -37,14 +39,29 @@ _HALVES = (np.dtype(np.float16), dtypes.bfloat16)
 
 def static_axis(axis: Axis) -> Any:
     """An axis or tuple of axes as plain ints. Raises ConcretizationTypeError for traced ones."""
-    if axis is None or type(axis) is int:
-        return axis
-    if isinstance(axis, Tracer):
-        raise errors.ConcretizationTypeError(axis, "The axis argument must be known statically.")
     try:
-        return operator.index(axis)
-    except TypeError:
+        if axis is None or type(axis) is int:
+            return axis
+        if isinstance(axis, Tracer):
+            raise errors.ConcretizationTypeError(axis, "The axis argument must be known statically.")
+        try:
+            return operator.index(axis)
+        except TypeError:
+            if isinstance(axis, str):
+                raise
         return tuple(static_axis(a) for a in axis)
+    except Exception as error:
+        hide_frames(error)
+        raise
+
+
+def _reduced_axis(name: str, axis: Axis) -> Any:
+    """As `static_axis`; for the name of an axis that is not bound it raises NameError, as collectives do."""
+    if isinstance(axis, str):
+        if name in ("all", "any", "prod"):
+            raise NotImplementedError(f"Named reductions not implemented for jnp.{name}()")
+        axis_size(axis, "psum")
+    return static_axis(axis)
 
 
 def canonical_axes(axis: Axis, ndim: int) -> tuple[int, ...]:
@@ -182,7 +199,7 @@ def _total(reducer: Reducer, verb: str) -> Callable:
     ) -> Array:
         check_out(name, out)
         dtype = dtypes.requested_dtype(dtype, name)
-        return _reduce(a, reducer, static_axis(axis), dtype, keepdims, initial, where, promote_integers)
+        return _reduce(a, reducer, _reduced_axis(name, axis), dtype, keepdims, initial, where, promote_integers)
 
     doc = f"As `numpy.{name}`; without `promote_integers`, narrow integers are {verb} in their own dtype."
     return fused(whole=True)(named(function, name, doc))
@@ -203,7 +220,7 @@ def _extremum(reducer: Reducer) -> Callable:
         where: ArrayLike | None = None,
     ) -> Array:
         check_out(name, out)
-        return _reduce(a, reducer, static_axis(axis), None, keepdims, initial, where, False)
+        return _reduce(a, reducer, _reduced_axis(name, axis), None, keepdims, initial, where, False)
 
     return fused(whole=True)(named(function, name, f"As `numpy.{name}`."))
 
@@ -215,7 +232,7 @@ def _truth(reducer: Reducer) -> Callable:
         a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: ArrayLike | None = None
     ) -> Array:
         check_out(name, out)
-        return _reduce(a, reducer, static_axis(axis), None, keepdims, None, where, False)
+        return _reduce(a, reducer, _reduced_axis(name, axis), None, keepdims, None, where, False)
 
     return fused(whole=True)(named(function, name, f"As `numpy.{name}`."))
 
@@ -307,7 +324,7 @@ def mean(
 ) -> Array:
     """As `numpy.mean`."""
     check_out("mean", out)
-    return _mean(a, static_axis(axis), dtypes.requested_dtype(dtype, "mean"), keepdims, where)
+    return _mean(a, _reduced_axis("mean", axis), dtypes.requested_dtype(dtype, "mean"), keepdims, where)
 
 
 def _variance_types(name: str, have: Any, dtype: Any) -> tuple[Any, Any]:
@@ -379,7 +396,7 @@ def _deviation(name: str, core: Callable) -> Callable:
         result_dtype = dtypes.requested_dtype(dtype, name)
         if name == "std" and result_dtype is not None and not dtypes.is_inexact(result_dtype):
             raise ValueError(f"dtype argument to jnp.{name} must be inexact; got {dtype}")
-        return core(a, static_axis(axis), result_dtype, keepdims, mean, correction, where)
+        return core(a, _reduced_axis(name, axis), result_dtype, keepdims, mean, correction, where)
 
     return named(function, name, f"As `numpy.{name}`.")
 

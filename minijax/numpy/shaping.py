@@ -125,10 +125,9 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
 def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
     """As `numpy.swapaxes`."""
     a = value("swapaxes", a)
-    order = list(range(a.ndim))
-    i, j = dims.canonical_axis(axis1, a.ndim), dims.canonical_axis(axis2, a.ndim)
-    order[i], order[j] = order[j], order[i]
-    return moving.transpose(a, order)
+    order = np.arange(a.ndim)  # which says what is out of bounds
+    order[axis1], order[axis2] = order[axis2], order[axis1]
+    return moving.transpose(a, order.tolist())
 
 
 @fused()

@@ -7,6 +7,7 @@ import numpy as np
 
 from minijax.base import cache, config, dtypes, errors
 from minijax.base.mask import Mask
+from minijax.base.source import hide_frames
 from minijax.dispatch.jitted import jitted
 from minijax.dispatch.operands import operand
 from minijax.dispatch.operations import compile_function, programs
@@ -36,17 +37,21 @@ _UPDATES = {
 
 def getitem(x: Any, index: Any, options: Options = PLAIN) -> Any:
     """`x[index]`: by a slice, a dynamic slice or a gather, as the index allows."""
-    if options.fill_value is not None:
-        options = options._replace(fill_value=_fill_value(options.fill_value))
-    is_eager = type(x) is ArrayImpl and state.is_eager()
-    if is_eager:
-        items = _at_once(x, index, options, None, ())
-        if items is not None:
-            return items
-    ind, operands = parse(index, typeof(x).shape)
-    if _checks_ints.value and options.mode is None:
-        check_ints(ind, options.wrap_negative_indices)
-    return read(x, operands, ind, options, is_eager and x._sig.device is None)
+    try:
+        if options.fill_value is not None:
+            options = options._replace(fill_value=_fill_value(options.fill_value))
+        is_eager = type(x) is ArrayImpl and state.is_eager()
+        if is_eager:
+            items = _at_once(x, index, options, None, ())
+            if items is not None:
+                return items
+        ind, operands = parse(index, typeof(x).shape)
+        if _checks_ints.value and options.mode is None:
+            check_ints(ind, options.wrap_negative_indices)
+        return read(x, operands, ind, options, is_eager and x._sig.device is None)
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 def _fill_value(value: Any) -> Any:
@@ -57,20 +62,24 @@ def _fill_value(value: Any) -> Any:
 
 def update(x: Any, index: Any, values: Any, name: str, options: Options = PLAIN) -> Any:
     """`x` with what an index names set, added to, ... (`name` is that of the method of `x.at[index]`)."""
-    x = x if isinstance(x, Array) else creation.asarray(x)
-    values = unwrapped(values)
-    if not is_value(values):
-        values = creation.asarray(values)
-    elif type(values) is int and values > _LARGEST_INT32:
-        dtype = typeof(x).dtype
-        if dtype.kind == "u" and values <= dtypes.iinfo(dtype).max:
-            values = creation.asarray(values, dtype)
-    if type(x) is ArrayImpl and state.is_eager() and not isinstance(values, Tracer):
-        updated = _at_once(x, index, options, name, (operand(values),))
-        if updated is not None:
-            return updated
-    ind, operands = parse(index, typeof(x).shape)
-    return scatter(x, operands, values, ind, options, _UPDATES[name])
+    try:
+        x = x if isinstance(x, Array) else creation.asarray(x)
+        values = unwrapped(values)
+        if not is_value(values):
+            values = creation.asarray(values)
+        elif type(values) is int and values > _LARGEST_INT32:
+            dtype = typeof(x).dtype
+            if dtype.kind == "u" and values <= dtypes.iinfo(dtype).max:
+                values = creation.asarray(values, dtype)
+        if type(x) is ArrayImpl and state.is_eager() and not isinstance(values, Tracer):
+            updated = _at_once(x, index, options, name, (operand(values),))
+            if updated is not None:
+                return updated
+        ind, operands = parse(index, typeof(x).shape)
+        return scatter(x, operands, values, ind, options, _UPDATES[name])
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 # ---- eager calls -------------------------------------------------------------------------------------

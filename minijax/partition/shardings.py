@@ -41,6 +41,7 @@ class IndivisibleError(ValueError):
     """A dimension does not divide evenly over the devices it is laid out on."""
 
 
+@known_as("jax._src.named_sharding.DuplicateSpecError")
 class DuplicateSpecError(Exception):
     """A partition spec uses a mesh axis twice."""
 

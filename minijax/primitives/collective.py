@@ -14,6 +14,7 @@ import numpy as np
 
 from minijax.base import config, dtypes, tree
 from minijax.base.dims import canonical_axis
+from minijax.base.source import hide_frames
 from minijax.ir import state
 from minijax.ir.primitive import Linear1, Primitive
 from minijax.ir.trace import Tracer
@@ -427,7 +428,11 @@ axis_index_p = AxisIndex()
 
 def axis_size(axis_name: Hashable, function: str = "axis_size") -> int:
     """The size of a named axis, or of several together. Raises NameError if one is not bound."""
-    return prod(state.axis_size(name, function) for name in names_of(axis_name))
+    try:
+        return prod(state.axis_size(name, function) for name in names_of(axis_name))
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 def _check_groups(groups: Any) -> Groups:
@@ -442,19 +447,27 @@ def _check_groups(groups: Any) -> Groups:
 
 def _group_size(axis_name: Any, groups: Groups, function: str, alike: bool = True) -> int:
     """The size of each group, which must be `alike`; else of the first."""
-    size = axis_size(axis_name, function)
-    if groups is None:
-        return size
-    if alike and len({len(group) for group in groups}) > 1:
-        raise ValueError(f"axis_index_groups must all be the same size, got {groups}")
-    return len(groups[0])
+    try:
+        size = axis_size(axis_name, function)
+        if groups is None:
+            return size
+        if alike and len({len(group) for group in groups}) > 1:
+            raise ValueError(f"axis_index_groups must all be the same size, got {groups}")
+        return len(groups[0])
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 def _in_groups(function: str, axis_name: Any, groups: Any, tiled: bool) -> dict:
     """The parameters that gathers and scatters have alike."""
-    groups = _check_groups(groups)
-    size = _group_size(axis_name, groups, function)
-    return dict(axis_index_groups=groups, axis_name=names_of(axis_name), axis_size=size, tiled=tiled)
+    try:
+        groups = _check_groups(groups)
+        size = _group_size(axis_name, groups, function)
+        return dict(axis_index_groups=groups, axis_name=names_of(axis_name), axis_size=size, tiled=tiled)
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 def _reduce_all(primitive: AllReduce, x: Any, axis_name: Any, groups: Any) -> Any:

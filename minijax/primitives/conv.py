@@ -12,6 +12,7 @@ from minijax.base.dims import as_index, stride_dim
 from minijax.base.dtypes import DTypeLike
 from minijax.base.errors import ShardingTypeError
 from minijax.base.naming import known_as
+from minijax.base.source import hide_frames
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.partition.explicit import check_divides, joined_entry
 from minijax.partition.meshes import axes_of
@@ -369,30 +370,34 @@ def conv_general_dilated(lhs: Array, rhs: Array, window_strides: Sequence[int], 
     `lhs_dilation` puts zeros between the elements of `lhs`. Groups of features, or of batch elements,
     have kernels of their own. Raises TypeError or ValueError for what does not fit.
     """
-    name = "conv_general_dilated"
-    left, right = typeof(lhs).shape, typeof(rhs).shape
-    numbers = conv_dimension_numbers(left, right, dimension_numbers)
-    spatial = len(numbers.lhs_spec) - 2
-    lhs_dilation = (1,) * spatial if lhs_dilation is None else tuple(lhs_dilation)
-    rhs_dilation = (1,) * spatial if rhs_dilation is None else tuple(rhs_dilation)
-    window_strides = tuple(window_strides)
-    if isinstance(padding, str):
-        if any(d != 1 for d in lhs_dilation):
-            raise ValueError(
-                f"{name}: String padding is not implemented for transposed convolution using this op "
-                f"(lhs_dilation={lhs_dilation}). Specify the padding as pairs, or use conv_transpose."
-            )
-        window = gapped(permuted(right, numbers.rhs_spec), rhs_dilation)[2:]
-        padding = padtype_to_pads(permuted(left, numbers.lhs_spec)[2:], window, window_strides, padding)
-    if preferred_element_type is not None:
-        preferred_element_type = dtypes.check_and_canonicalize_user_dtype(preferred_element_type, name)
-    strides, lhs_dilation, rhs_dilation = (
-        tuple(map(as_index, sizes)) for sizes in (window_strides, lhs_dilation, rhs_dilation)
-    )
-    return conv_general_dilated_p.bind(
-        lhs, rhs, window_strides=strides, padding=_pairs(padding), lhs_dilation=lhs_dilation,
-        rhs_dilation=rhs_dilation, dimension_numbers=numbers, feature_group_count=feature_group_count,
-        batch_group_count=batch_group_count, precision=canonical_precision(precision),
-        preferred_element_type=preferred_element_type,
-        out_sharding=requested_sharding("dot_general", out_sharding, len(left)),
-    )  # fmt: skip
+    try:
+        name = "conv_general_dilated"
+        left, right = typeof(lhs).shape, typeof(rhs).shape
+        numbers = conv_dimension_numbers(left, right, dimension_numbers)
+        spatial = len(numbers.lhs_spec) - 2
+        lhs_dilation = (1,) * spatial if lhs_dilation is None else tuple(lhs_dilation)
+        rhs_dilation = (1,) * spatial if rhs_dilation is None else tuple(rhs_dilation)
+        window_strides = tuple(window_strides)
+        if isinstance(padding, str):
+            if any(d != 1 for d in lhs_dilation):
+                raise ValueError(
+                    f"{name}: String padding is not implemented for transposed convolution using this op "
+                    f"(lhs_dilation={lhs_dilation}). Specify the padding as pairs, or use conv_transpose."
+                )
+            window = gapped(permuted(right, numbers.rhs_spec), rhs_dilation)[2:]
+            padding = padtype_to_pads(permuted(left, numbers.lhs_spec)[2:], window, window_strides, padding)
+        if preferred_element_type is not None:
+            preferred_element_type = dtypes.check_and_canonicalize_user_dtype(preferred_element_type, name)
+        strides, lhs_dilation, rhs_dilation = (
+            tuple(map(as_index, sizes)) for sizes in (window_strides, lhs_dilation, rhs_dilation)
+        )
+        return conv_general_dilated_p.bind(
+            lhs, rhs, window_strides=strides, padding=_pairs(padding), lhs_dilation=lhs_dilation,
+            rhs_dilation=rhs_dilation, dimension_numbers=numbers, feature_group_count=feature_group_count,
+            batch_group_count=batch_group_count, precision=canonical_precision(precision),
+            preferred_element_type=preferred_element_type,
+            out_sharding=requested_sharding("dot_general", out_sharding, len(left)),
+        )  # fmt: skip
+    except Exception as error:
+        hide_frames(error)
+        raise

@@ -10,6 +10,7 @@ import numpy as np
 
 from minijax.base import dtypes
 from minijax.base.errors import ShardingTypeError
+from minijax.base.source import hide_frames
 from minijax.base.symbolic import is_int
 from minijax.base.util import named
 from minijax.hlo.spell import accuracy_attribute
@@ -163,12 +164,16 @@ class SameShape(Primitive):
             # jax's primitives take these; who binds them by hand passes the None that they have.
             params = {k: v for k, v in params.items() if v is not None or k not in ("accuracy", "out_dtype")}
         try:
-            return Primitive.bind(self, *operands, **params)
-        except ShardingTypeError:
-            ready = reduced_scalars(operands)
-            if ready is None:
-                raise
-        return Primitive.bind(self, *ready, **params)
+            try:
+                return Primitive.bind(self, *operands, **params)
+            except ShardingTypeError:
+                ready = reduced_scalars(operands)
+                if ready is None:
+                    raise
+            return Primitive.bind(self, *ready, **params)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     def _over_set_mesh(self, avals, outs):
         return outs if len(avals) == 1 else super()._over_set_mesh(avals, outs)

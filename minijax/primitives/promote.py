@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import cache, config, dtypes, errors
+from minijax.base.source import hide_frames
 from minijax.ir.types import is_of_users_type, is_value, offers_array, typeof, unwrapped, value_kinds
 from minijax.primitives.convert import as_type, convert
 from minijax.primitives.structural import broadcast_shapes, broadcast_to_rank
@@ -31,11 +32,15 @@ def check_out(name: str, out: None) -> None:
 
 def arrays(name: str, *args: Any) -> list:
     """The arguments, checked, those with `__jax_array__` turned into what it gives."""
-    for x in args:
-        if type(x) not in value_kinds or is_of_users_type(x):
-            check_arraylike(name, *args)
-            return [unwrapped(x) for x in args]
-    return list(args)
+    try:
+        for x in args:
+            if type(x) not in value_kinds or is_of_users_type(x):
+                check_arraylike(name, *args)
+                return [unwrapped(x) for x in args]
+        return list(args)
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 def check_no_float0(name: str, *args: Any) -> None:
@@ -129,19 +134,23 @@ def _plan_key(promote: Callable, args: Sequence) -> tuple | None:
 
 
 def _agreeing(name: str, promote: Callable[..., list], args: Sequence) -> list:
-    key = _plan_key(promote, args)
-    plan = _plans.get(key)
-    if plan is not None:
-        return [x if to is None else convert(x, *to) for x, to in zip(args, plan, strict=True)]
-    if key is None:
-        return _made_to_agree(name, promote, args)
-    operands = _made_to_agree(name, promote, args)
-    avals = [typeof(x) for x in operands]
-    one_rank = len({a.ndim for a in avals if a.ndim} | {typeof(x).ndim for x in args if typeof(x).ndim}) < 2
-    if one_rank and config.state() is key[0]:
-        pairs = zip(args, operands, avals, strict=True)
-        _plans[key] = [None if new is x else (a.dtype, a.weak_type) for x, new, a in pairs]
-    return operands
+    try:
+        key = _plan_key(promote, args)
+        plan = _plans.get(key)
+        if plan is not None:
+            return [x if to is None else convert(x, *to) for x, to in zip(args, plan, strict=True)]
+        if key is None:
+            return _made_to_agree(name, promote, args)
+        operands = _made_to_agree(name, promote, args)
+        avals = [typeof(x) for x in operands]
+        one_rank = len({a.ndim for a in avals if a.ndim} | {typeof(x).ndim for x in args if typeof(x).ndim}) < 2
+        if one_rank and config.state() is key[0]:
+            pairs = zip(args, operands, avals, strict=True)
+            _plans[key] = [None if new is x else (a.dtype, a.weak_type) for x, new, a in pairs]
+        return operands
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 def _made_to_agree(name, promote, args):

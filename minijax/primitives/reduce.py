@@ -11,6 +11,7 @@ import numpy as np
 
 from minijax.base import dtypes
 from minijax.base.dtypes import DTypeLike
+from minijax.base.source import hide_frames
 from minijax.base.util import named
 from minijax.ir.primitive import Folding, Primitive, fold_as
 from minijax.ir.types import ShapedArray, Zero, typeof
@@ -247,7 +248,11 @@ fold_as(Folding.PLAIN, reduce_and_p, reduce_or_p)
 
 
 def _axes(axes: Sequence[int]) -> tuple[int, ...]:
-    return tuple(map(operator.index, axes))
+    try:
+        return tuple(map(operator.index, axes))
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = None) -> Array:

@@ -6,6 +6,7 @@ import numpy as np
 
 from minijax.base import dtypes, tree
 from minijax.base.dtypes import PYTHON_SCALARS
+from minijax.base.source import hide_frames
 from minijax.ir.trace import Tracer
 from minijax.ir.types import typeof, unwrapped
 from minijax.primitives import moving
@@ -23,29 +24,33 @@ def array_of(x: Any, dtype: Any = None, copy: bool = False) -> Any:
 
     Raises TypeError for what has no numbers.
     """
-    if dtype is dtypes.string:
-        return _of_strings(x)
-    if type(x) is list or type(x) is tuple:
-        return _of_list(x, dtype)
-    x = unwrapped(x)
-    if isinstance(x, Array):
-        # A value known to a derivative may be a number still.
-        known = x.concrete_value() if isinstance(x, Tracer) else x
-        x = copy_p.bind(x) if copy or not (known is None or isinstance(known, Array)) else x
-        return x if dtype is None else convert(x, dtype)
-    if isinstance(x, (*PYTHON_SCALARS, np.generic)) and not isinstance(x, np.character):
-        return _of_scalar(x, dtype)
-    if isinstance(x, np.ndarray):
-        return _of_numpy(x, dtype)
-    if isinstance(x, list | tuple | dict | range) or x is None:
-        return _of_list(x, dtype)
-    if dtype is None and hasattr(x, "weak_type"):
-        return held(x)
-    if hasattr(x, "__array__") or isinstance(x, memoryview):
-        return _of_numpy(np.asarray(x), dtype)
-    if hasattr(x, "__cuda_array_interface__") or hasattr(x, "__dlpack__"):
-        return array_of(transfer.from_dlpack(x), dtype, copy)
-    return _of_numpy(np.asarray(x), dtype, x)
+    try:
+        if dtype is dtypes.string:
+            return _of_strings(x)
+        if type(x) is list or type(x) is tuple:
+            return _of_list(x, dtype)
+        x = unwrapped(x)
+        if isinstance(x, Array):
+            # A value known to a derivative may be a number still.
+            known = x.concrete_value() if isinstance(x, Tracer) else x
+            x = copy_p.bind(x) if copy or not (known is None or isinstance(known, Array)) else x
+            return x if dtype is None else convert(x, dtype)
+        if isinstance(x, (*PYTHON_SCALARS, np.generic)) and not isinstance(x, np.character):
+            return _of_scalar(x, dtype)
+        if isinstance(x, np.ndarray):
+            return _of_numpy(x, dtype)
+        if isinstance(x, list | tuple | dict | range) or x is None:
+            return _of_list(x, dtype)
+        if dtype is None and hasattr(x, "weak_type"):
+            return held(x)
+        if hasattr(x, "__array__") or isinstance(x, memoryview):
+            return _of_numpy(np.asarray(x), dtype)
+        if hasattr(x, "__cuda_array_interface__") or hasattr(x, "__dlpack__"):
+            return array_of(transfer.from_dlpack(x), dtype, copy)
+        return _of_numpy(np.asarray(x), dtype, x)
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 def _of_scalar(x: Any, dtype: Any) -> Any:

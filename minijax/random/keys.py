@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import config, dims, dtypes, errors
+from minijax.base.source import hide_frames
 from minijax.composed.random import (
     NAMED_IMPLS,
     UINT32,
@@ -111,9 +112,13 @@ def key(seed: int | ArrayLike, *, impl: Any = None, dtype: Any = None) -> Array:
 
 
 def _impl_of(name: str, impl: Any, dtype: Any) -> PRNGImpl:
-    if impl is not None and dtype is not None:
-        raise ValueError(f"{name}: Cannot specify both `impl` and `dtype`")
-    return resolve_impl(impl if dtype is None else dtype)
+    try:
+        if impl is not None and dtype is not None:
+            raise ValueError(f"{name}: Cannot specify both `impl` and `dtype`")
+        return resolve_impl(impl if dtype is None else dtype)
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 def PRNGKey(seed: int | ArrayLike, *, impl: Any = None) -> Array:
@@ -146,28 +151,36 @@ _LegacyState = config.LegacyPrngKeyState
 
 def as_keys(keys: Any, warn: bool = False) -> tuple[Array, bool]:
     """Typed keys, and whether they were raw words before. Raises TypeError for what are no keys."""
-    if is_key(keys):
-        return keys, False
-    if not is_value(keys):
-        raise TypeError(f"unexpected PRNG key type {type(keys)}")
-    impl = resolve_impl(None)
-    check_words(keys, impl)
-    if warn and config.legacy_prng_key.value is not _LegacyState.ALLOW:
-        if config.legacy_prng_key.value is _LegacyState.ERROR:
-            raise ValueError(_LEGACY)
-        errors.warn(_LEGACY)
-    return random_wrap_p.bind(keys, impl=impl), True
+    try:
+        if is_key(keys):
+            return keys, False
+        if not is_value(keys):
+            raise TypeError(f"unexpected PRNG key type {type(keys)}")
+        impl = resolve_impl(None)
+        check_words(keys, impl)
+        if warn and config.legacy_prng_key.value is not _LegacyState.ALLOW:
+            if config.legacy_prng_key.value is _LegacyState.ERROR:
+                raise ValueError(_LEGACY)
+            errors.warn(_LEGACY)
+        return random_wrap_p.bind(keys, impl=impl), True
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 def single_key(name: str, key: Any) -> tuple[Array, bool]:
     """One typed key, and whether it was raw words before. Raises ValueError for an array of keys."""
-    typed, raw = as_keys(key, warn=True)
-    if typeof(typed).shape:
-        raise ValueError(
-            f"{name} accepts a single key, but was given a key array of shape {typeof(key).shape} != (). "
-            "Use jax.vmap for batching."
-        )
-    return typed, raw
+    try:
+        typed, raw = as_keys(key, warn=True)
+        if typeof(typed).shape:
+            raise ValueError(
+                f"{name} accepts a single key, but was given a key array of shape {typeof(key).shape} != (). "
+                "Use jax.vmap for batching."
+            )
+        return typed, raw
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 def _like(keys: Array, raw: bool) -> Array:

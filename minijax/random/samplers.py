@@ -12,6 +12,7 @@ import numpy as np
 
 from minijax.base import config, dims, dtypes
 from minijax.base.dtypes import DTypeLike
+from minijax.base.source import hide_frames
 from minijax.base.util import named
 from minijax.composed.random import random_bits_p, random_split_p
 from minijax.composed.selecting import where
@@ -57,16 +58,20 @@ def takes_out_sharding(draw: Callable) -> Callable:
 
     @functools.wraps(draw)
     def call(*args, out_sharding=None, **options):
-        if out_sharding is None:
-            return draw(*args, **options)
-        bound = signature.bind(*args, **options)
-        bound.apply_defaults()
-        known = bound.arguments
-        is_static = lambda n, x: n in _STATIC or x is None or type(x) is str or n == "x" and type(x) is int  # noqa: E731
-        values = {n: x for n, x in known.items() if not is_static(n, x)}
-        values["key"] = checked_key(name, known["key"])
-        compute = lambda *xs: draw(**known | dict(zip(values, xs, strict=True)))  # noqa: E731
-        return sharding.with_auto_axes(name, compute, tuple(values.values()), out_sharding)
+        try:
+            if out_sharding is None:
+                return draw(*args, **options)
+            bound = signature.bind(*args, **options)
+            bound.apply_defaults()
+            known = bound.arguments
+            is_static = lambda n, x: n in _STATIC or x is None or type(x) is str or n == "x" and type(x) is int  # noqa: E731
+            values = {n: x for n, x in known.items() if not is_static(n, x)}
+            values["key"] = checked_key(name, known["key"])
+            compute = lambda *xs: draw(**known | dict(zip(values, xs, strict=True)))  # noqa: E731
+            return sharding.with_auto_axes(name, compute, tuple(values.values()), out_sharding)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     return call
 

@@ -12,6 +12,7 @@ from jaxlib import _jax
 from minijax.base import dtypes, errors
 from minijax.base.cache import cache
 from minijax.base.naming import known_as
+from minijax.base.source import hide_frames
 from minijax.hlo.spell import physical
 from minijax.ir import types
 from minijax.ir.types import AbstractValue, ShapedArray
@@ -309,6 +310,7 @@ class ArrayImpl(Array):
     def delete(self) -> None:
         """Frees the memory now."""
         self._raw.delete()
+        self.__dict__["_was_freed"] = True  # and not donated
 
     def is_ready(self) -> bool:
         """Whether the value has been computed."""
@@ -392,18 +394,22 @@ class ArrayImpl(Array):
 
     def _numbers(self) -> np.ndarray:
         """The value, or the numbers that represent it."""
-        self._check_alive()
-        sig = self._sig
         try:
-            if sig.device is None:
-                return self._gathered()
-            if sig.layout is not None:
-                laid = host.read_laid(self._raw, sig.shape, sig.dtype, sig.device, sig.layout.major_to_minor)
-                if laid is not None:
-                    return laid
-            return host.read_single(self._row_major, sig.shape, sig.dtype, sig.device)
-        except _jax.JaxRuntimeError as failure:
-            host_calls.raise_host_error(failure)
+            self._check_alive()
+            sig = self._sig
+            try:
+                if sig.device is None:
+                    return self._gathered()
+                if sig.layout is not None:
+                    laid = host.read_laid(self._raw, sig.shape, sig.dtype, sig.device, sig.layout.major_to_minor)
+                    if laid is not None:
+                        return laid
+                return host.read_single(self._row_major, sig.shape, sig.dtype, sig.device)
+            except _jax.JaxRuntimeError as failure:
+                host_calls.raise_host_error(failure)
+                raise
+        except Exception as error:
+            hide_frames(error)
             raise
 
     _value = property(_numbers)

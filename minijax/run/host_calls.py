@@ -6,12 +6,14 @@ import itertools
 import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from traceback import format_exception
 from typing import Any
 
 import numpy as np
 from jaxlib import _jax
 
 from minijax.base import cache, dtypes, thread
+from minijax.base.source import NOTE, filtered
 from minijax.ir.types import ShapedArray
 
 JaxRuntimeError = _jax.JaxRuntimeError
@@ -45,7 +47,7 @@ class Inspection:
 
     def raise_error(self) -> None:
         if self.error is not None:
-            raise as_runtime_error(self.error) from self.error
+            raise as_runtime_error(self.error, "Error calling inspect_sharding") from None
 
 
 # ---- calls ------------------------------------------------------------------------------------------
@@ -153,32 +155,13 @@ def _remember(error: BaseException) -> str:
     return f"{type(error).__name__}: {error} [host call {number}]"
 
 
-def as_runtime_error(error: BaseException) -> BaseException:
-    """The error of a host function as one of its own class and of JaxRuntimeError, which is what jax raises."""
-    if not isinstance(error, Exception) or isinstance(error, JaxRuntimeError):
+def as_runtime_error(error: BaseException, when: str = "CpuCallback error calling callback") -> BaseException:
+    """The error of a host function as the JaxRuntimeError that jax raises: its text is the traceback of that error."""
+    if not isinstance(error, Exception):
         return error
-    both = _both(type(error))
-    try:
-        twin = both.__new__(both, *error.args)
-        # The user's class may take other arguments; the built-in one keeps them beside the instance's dict.
-        builtin = next(cls for cls in type(error).__mro__ if cls.__module__ == "builtins")
-        builtin.__init__(twin, *error.args)
-    except Exception:
-        return error
-    twin.__dict__.update(error.__dict__)
-    twin.__cause__, twin.__context__ = error.__cause__, error.__context__
-    twin.__suppress_context__ = error.__suppress_context__
-    return twin.with_traceback(error.__traceback__)
-
-
-@cache.weak_cache
-def _both(cls: type) -> type:
-    bases = (JaxRuntimeError,) if issubclass(JaxRuntimeError, cls) else (cls, JaxRuntimeError)
-    try:
-        names = {"__module__": cls.__module__, "__doc__": cls.__doc__, "__str__": cls.__str__}
-        return type(cls.__name__, bases, names)
-    except TypeError:  # a class that allows no other beside it
-        return cls
+    trace = filtered(error.__traceback__)
+    text = "".join(format_exception(type(error), error, trace)).replace(f"\n{NOTE}", "").rstrip()
+    return JaxRuntimeError(f"INTERNAL: {when}: {text}").with_traceback(trace)
 
 
 _FFI_STAGE = re.compile(r"\[(prepare|initialize|instantiate|execute)\] ")
@@ -206,5 +189,5 @@ def raise_host_error(failure: JaxRuntimeError) -> None:
     mark = _MARK.search(str(failure))
     error = _raised.get(int(mark[1])) if mark else None
     if error is not None:
-        raise as_runtime_error(error) from error.__cause__
+        raise as_runtime_error(error) from None
     _raise_with_targets(failure)

@@ -183,9 +183,10 @@ ERRORS = {
     ),
     "no axis": (
         lambda jax: jax.vmap(lambda x: x, in_axes=None)(A),
-        "vmap must have at least one non-None value in in_axes",
+        "vmap must have at least one non-None value in in_axes or axis_size must be specified",
     ),
-    "no argument": (lambda jax: jax.vmap(lambda: 1)(), "vmap"),
+    "no argument": (lambda jax: jax.vmap(lambda: 1)(), "or axis_size must be specified, got empty *args=() and **kw"),
+    "empty arguments": (lambda jax: jax.vmap(lambda x: x)([]), "got empty *args=([],) and **kwargs={}"),
     "number of axes": (
         lambda jax: jax.vmap(lambda x, y: x, in_axes=(0, 0, 0))(A, A),
         "vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional arguments",
@@ -202,10 +203,20 @@ ERRORS = {
     "in_axes is no prefix": (
         lambda jax: jax.vmap(lambda x, y: x, in_axes=(0, (0, 0)))(A, A),
         "vmap in_axes specification must be a tree prefix of the corresponding value",
+        "different types at key path\n    vmap in_axes[1]\n",
+    ),
+    "in_axes as a list is no prefix": (
+        lambda jax: jax.vmap(lambda x, y: x, in_axes=[(0, 0, 0), 0])((A, A), A),
+        "different lengths of tuple at key path\n    vmap in_axes[0]\n",
+    ),
+    "nested in_axes are no prefix": (
+        lambda jax: jax.vmap(lambda x, y: x, in_axes=(0, {"a": (0, [0])}))(A, {"a": (A, (A,))}),
+        "different types at key path\n    vmap in_axes[1]['a'][1]\n",
     ),
     "in_axes of other keys": (
         lambda jax: jax.vmap(lambda x: x["a"], in_axes=({"b": 0},))({"a": A}),
         "vmap in_axes specification must be a tree prefix of the corresponding value",
+        "different pytree metadata at key path\n    vmap in_axes[0]\n",
     ),
     "out_axes is no prefix": (
         lambda jax: jax.vmap(lambda x: x, out_axes=(0, 0))(A),

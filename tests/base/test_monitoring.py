@@ -141,9 +141,13 @@ def test_cache_misses_are_explained():
             f(x, n=4)
             with jax.numpy_rank_promotion("warn"):
                 f(x)
+            jnp.sinh(x), jnp.einsum("i,i->", x, x)  # of functions that are not the user's nothing is said
+            g = jax.jit(lambda x: x * 30.5)
+            g(jnp.float32(1))
+            g(1.0)
 
     first, second = ([r for r in records if "MISS" in r[2]] for records in both(_logged(program)))
-    assert [r[:2] for r in first] == [r[:2] for r in second] and len(first) == 6
+    assert [r[:2] for r in first] == [r[:2] for r in second] and len(first) == 8
     phrases = [
         "never seen function",
         "different input types:\n  * at x, now f32[2] and before f32[3]",
@@ -151,11 +155,26 @@ def test_cache_misses_are_explained():
         "",
         "",
         "* jax_numpy_rank_promotion differs: now warn and before allow",
+        "never seen function",
+        "* at x, now f32[]{weak_type=True} and before f32[]{weak_type=False}",
     ]
     for (_, _, our), (_, _, their), phrase in zip(first, second, phrases, strict=True):
         for text in (our.replace("float32", "f32"), their):
             assert text.startswith("TRACING CACHE MISS at ") and phrase in text
     assert "different static arguments:\n  * at n, now 4 and before 3" in first[4][2]
+
+
+def test_options_of_jit_are_no_redefinition():
+    def f(x):
+        return x * 31.5
+
+    def program(jax, jnp, x):
+        with jax.explain_cache_misses(True):
+            jax.jit(f)(x)
+            jax.jit(f, keep_unused=True)(x)
+
+    _, (_, _, text) = [r for r in _logged(program)(minijax, jnp) if "MISS" in r[2]]
+    assert "its jit option keep_unused differs: now True and before False" in text and "re-defined" not in text
 
 
 def test_without_listeners_and_logs_nothing_is_told(caplog):

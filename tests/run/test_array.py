@@ -366,14 +366,27 @@ def test_nothing_looks_for_jax_on_several_devices():
 
 
 def test_donated_arguments_are_refused():
-    """In jax too, but where its C++ part knows the call: that is a ValueError."""
-    twice = minijax.jit(lambda x: 2 * x)
-    twice(minijax.numpy.ones(3))
-    x = minijax.numpy.ones(3) + 1
+    """jax itself refuses them where a call is new, and jaxlib where it is known; a deleted array jax always."""
+    lax, jnp = minijax.lax, minijax.numpy
+    known = {
+        "a jitted function": minijax.jit(lambda x: 2 * x),
+        "an operation": lax.sin,
+        "a function that moves data": lambda x: jnp.concatenate([x, x]),
+        "an operator": lambda x: x + 1,
+    }
+    x, y = jnp.ones(3) + 1, jnp.ones(3)
+    for call in known.values():
+        call(x)
     minijax.jit(lambda x: x + 1, donate_argnums=0)(x)
-    for call in (twice, minijax.numpy.sin, lambda x: x + 1, minijax.jit(lambda x: 3 * x)):
-        with pytest.raises(RuntimeError, match=r"Array has been deleted with shape=float32\[3\]"):
+    y.delete()
+    for call in known.values():
+        with pytest.raises(ValueError, match="Invalid buffer passed.* Buffer has been deleted or donated"):
             call(x)
+        with pytest.raises(RuntimeError, match=r"Array has been deleted with shape=float32\[3\]"):
+            call(y)
+    for new in (minijax.jit(lambda x: 3 * x), lax.tan, lambda x: jnp.concatenate([x, x, x])):
+        with pytest.raises(RuntimeError, match=r"Array has been deleted with shape=float32\[3\]"):
+            new(x)
     with pytest.raises(minijax.errors.JaxRuntimeError, match="called on deleted or donated buffer"):
         x.unsafe_buffer_pointer()
 

@@ -1,0 +1,49 @@
+"""Typical mistakes are shown as jax shows them: the class, the user's line, at most two frames of the library."""
+
+import logging
+import warnings
+
+import compare
+import mistakes
+import pytest
+
+pytestmark = pytest.mark.oracle
+
+PROGRAMS = mistakes.table()
+
+
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if compare.sampled(name, one_in=3)])
+def test_a_mistake_is_shown_as_by_jax(name, monkeypatch):
+    # What callbacks raise and what donation and truncation warn of comes to the log and to stderr besides.
+    monkeypatch.setattr(logging.root, "disabled", True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        theirs, ours = (mistakes.raised(package, name, PROGRAMS[name]) for package in ("jax", "minijax"))
+    found = mistakes.differences(mistakes.shown(theirs, compare.theirs()), mistakes.shown(ours, compare.ours()))
+    assert not list(found), str(ours)
+
+
+@pytest.mark.full
+@pytest.mark.slow
+def test_mistakes_are_printed_under_the_alias_as_by_jax():
+    shown = mistakes.shown_apart(PROGRAMS)
+    found = {name: list(mistakes.differences(theirs, ours)) for name, theirs, ours, _ in shown}
+    assert {name: rows for name, rows in found.items() if rows} == {}
+
+
+def test_the_table_has_all_errors_of_jaxs_documentation():
+    errors = compare.ours().errors
+    kinds = {type(mistakes.raised("minijax", name, PROGRAMS[name])) for name in DOCUMENTED}
+    assert kinds == {getattr(errors, name) for name in DOCUMENTED.values()}
+
+
+DOCUMENTED = {
+    "int of a traced value": "ConcretizationTypeError",
+    "a key that is used twice": "KeyReuseError",
+    "an error in a callback": "JaxRuntimeError",
+    "a mask under jit": "NonConcreteBooleanIndexError",
+    "np.array of a traced value": "TracerArrayConversionError",
+    "if on a traced value": "TracerBoolConversionError",
+    "list index of a traced value": "TracerIntegerConversionError",
+    "a tracer that left scan": "UnexpectedTracerError",
+}
