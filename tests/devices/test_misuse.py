@@ -149,7 +149,8 @@ def test_arrays_that_are_gone_raise_and_programs_live_on(gone):
             use(s, alive)
         x = s.put(numbers(8, 8), "i", mesh=s.m8)
         GONE[gone](s, x)
-        with pytest.raises(RuntimeError, match="deleted"):
+        # A ValueError where a single operation that ran before gets a donated array, as in jax on one device.
+        with pytest.raises((RuntimeError, ValueError), match="deleted"):
             use(s, x)
         use(s, alive)
 
