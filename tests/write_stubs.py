@@ -23,7 +23,16 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 HEAD = "# The names of this module's table, written by tests/write_stubs.py.\n"
 # Decorators that say by their types that they keep the signature.
-KEEPING = ("source.boundary", "boundary", "fused", "jitted", "promoting", "ufuncs.promoting", "functools.cache", "known_as")
+KEEPING = (
+    "source.boundary",
+    "boundary",
+    "fused",
+    "jitted",
+    "promoting",
+    "ufuncs.promoting",
+    "functools.cache",
+    "known_as",
+)
 WIDTH = 118
 
 
