@@ -156,9 +156,12 @@ def findings(tmp_path_factory) -> dict[str, tuple[Found, Found]]:
     pytest.importorskip("mypy")
     pytest.importorskip("basedpyright")
     cache = tmp_path_factory.mktemp("mypy")
+    # As for users, who have the package in site-packages: errors of its own files are not shown, those of stubs neither.
+    settings = cache / "mypy.ini"
+    settings.write_text("[mypy]\nfollow_imports = silent\nfollow_imports_for_stubs = True\n")
     commands = {
         "basedpyright": ["basedpyright", "--outputjson", "--pythonpath", sys.executable],
-        "mypy": ["mypy", "--cache-dir", str(cache), "--follow-imports=silent", "--no-error-summary"],
+        "mypy": ["mypy", "--cache-dir", str(cache), "--config-file", str(settings), "--no-error-summary"],
     }
     environment = os.environ | {"MYPYPATH": str(ROOT)}
     runs = {
