@@ -114,7 +114,10 @@ def test_names_are_those_of_jax():
         if counterparts[path] is not None:
             shown = {n for n in dir(counterparts[path]) if not n.startswith("_")}
             expected = public(module) | said(DOCUMENTED, path) | said(OURS, path)
-            if shown != (expected := expected - said(INNER, path)):
+            # Submodules that are not compared show where another test has loaded them, here or in jax.
+            skipped = {name for name in shown | expected if f"{path}.{name}" in SKIPPED}
+            shown, expected = shown - skipped, expected - said(INNER, path) - skipped
+            if shown != expected:
                 differing[path] = sorted(expected - shown), sorted(shown - expected)
     assert differing == {}
 
