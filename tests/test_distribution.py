@@ -51,6 +51,9 @@ class Environment:
         self.python = self.scripts / "python"
         code = "import sysconfig; print(sysconfig.get_path('purelib'))"
         self.packages = Path(printed(self.python, "-c", code).strip())
+
+    def add_packages_around(self):
+        """After its own package is installed: pip would take that of the packages around for it."""
         others = [path for path in map(Path, sys.path) if path.name in ("site-packages", "dist-packages")]
         (self.packages / "others.pth").write_text("".join(f"{path}\n" for path in others))
 
@@ -82,6 +85,7 @@ def environment(archives, tmp_path_factory):
     made = Environment(tmp_path_factory.mktemp("installed"))
     flags = ["-q", "--no-deps", "--no-index", "--no-compile", "--disable-pip-version-check"]
     printed(sys.executable, "-m", "pip", "--python", made.python, "install", *flags, archives[1])
+    made.add_packages_around()
     return made
 
 

@@ -11,6 +11,10 @@ os.environ.setdefault("JAX_CPU_COLLECTIVES_IMPLEMENTATION", "gloo")
 import ml_dtypes
 import numpy as np
 
+# Gloo's threads write to descriptor 1 in pieces, between the pieces of other lines.
+sys.stdout = os.fdopen(os.dup(1), "w")
+os.dup2(2, 1)
+
 LIBRARY, PROCESS, COUNT, ADDRESS = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
 jax = importlib.import_module(LIBRARY)
 jnp = importlib.import_module(f"{LIBRARY}.numpy")

@@ -1,7 +1,6 @@
 """Programs of several processes on the loopback interface, beside jax's, and what goes wrong among them."""
 
 import os
-import re
 import signal
 import socket
 import subprocess
@@ -45,25 +44,14 @@ def started(commands: Sequence[Sequence[str]]) -> Iterator[list[subprocess.Popen
             process.communicate()
 
 
-# Gloo's threads write these pieces between other lines, and between each other's.
-GLOO = re.compile(
-    r"\[Gloo\] Rank \d+ is connected to \d+ peer ranks\. ?|Expected number of connected peer ranks is : \d+"
-)
-
-
-def lines_of(printed: str) -> list[str]:
-    """The lines of a program's own."""
-    return [line for line in GLOO.sub("", printed).splitlines() if line.strip()]
-
-
 def outputs(commands: Sequence[Sequence[str]]) -> list[list[str]]:
-    """The lines that each of the programs prints, but gloo's; all of them must end well."""
+    """The lines that each of the programs prints; all of them must end well."""
     end = time.monotonic() + SECONDS
     with started(commands) as processes:
         ended = [(p, *p.communicate(timeout=max(1, end - time.monotonic()))) for p in processes]
     for process, _, errors in ended:
         assert process.returncode == 0, errors
-    return [lines_of(printed) for _, printed, _ in ended]
+    return [[line for line in printed.splitlines() if line.strip()] for _, printed, _ in ended]
 
 
 def program(library: str, count: int, *cases: str) -> list[list[str]]:
@@ -147,6 +135,9 @@ import os, signal, sys, time
 import numpy as np
 import minijax as jax
 
+# Gloo's threads write to descriptor 1 in pieces, between the pieces of other lines.
+sys.stdout = os.fdopen(os.dup(1), "w")
+os.dup2(2, 1)
 P = jax.sharding.PartitionSpec
 index = int(sys.argv[1])
 jax.distributed.initialize("ADDRESS", 2, index, initialization_timeout=60, heartbeat_timeout_seconds=HEARTBEAT,
@@ -184,9 +175,9 @@ def test_a_process_killed_in_a_collective_is_an_error_in_the_others():
         start = time.monotonic()
         printed, errors = survivor.communicate(timeout=SECONDS)
     assert time.monotonic() - start < 30
-    lines = lines_of(printed)
+    lines = printed.splitlines()
     assert lines[0] == "together" and lines[1].startswith("JaxRuntimeError"), (printed, errors)
-    assert "Gloo" in printed
+    assert "Gloo" in errors
     # It leaves in vain: jaxlib ends who waits for a process that is dead.
     assert survivor.returncode == -signal.SIGABRT or survivor.returncode == 0, errors
 
