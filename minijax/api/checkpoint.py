@@ -58,12 +58,12 @@ def checkpoint(
 
     @source.boundary
     def checkpointed(*args, **kwargs):
-        leaves, treedef, static = engine.flatten(args, kwargs)
-        traced = engine.traced(leaves, treedef, static)
-        checked_values(leaves)
+        call = engine.flatten(args, kwargs)
+        traced = engine.traced(call)
+        checked_values(call.leaves)
         jaxpr, consts = opened(traced.closed)
         results = remat_p.bind_all(
-            [*consts, *traced.captured, *leaves],
+            [*consts, *traced.captured, *call.leaves],
             dict(jaxpr=jaxpr, prevent_cse=prevent_cse, differentiated=False, policy=policy),
         )
         return traced.out_tree.unflatten(results)

@@ -141,14 +141,14 @@ def _called(
 
     @source.boundary
     def wrapped(*args, **kwargs):
-        leaves, treedef, static = engine.flatten(args, kwargs)
+        call = engine.flatten(args, kwargs)
         with within():
             if space is None:
-                traced = engine.traced(leaves, treedef, static)
+                traced = engine.traced(call)
             else:
-                avals = tuple([checked_type(x).in_space(space) for x in leaves])
-                traced = engine.traced_for(avals, treedef, static, leaves)
-        operands = [*traced.captured, *checked_values(leaves)]
+                avals = tuple([checked_type(x).in_space(space) for x in call.leaves])
+                traced = engine.traced_for(avals, call)
+        operands = [*traced.captured, *checked_values(call.leaves)]
         return traced.out_tree.unflatten(primitive.bind(*operands, jaxpr=traced.closed, **params(traced)))
 
     return wrapped

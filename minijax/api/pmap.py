@@ -12,7 +12,7 @@ from minijax.base import tree
 from minijax.base.dims import canonical_axis
 from minijax.base.source import boundary
 from minijax.dispatch.jit import JitOptions
-from minijax.dispatch.jitted import Resolved, Traced
+from minijax.dispatch.jitted import Call, Resolved, Traced
 from minijax.higher.shard_map import shard_map_p
 from minijax.ir.body import function_name, signature_of
 from minijax.ir.types import typeof
@@ -66,28 +66,28 @@ class Pmapped(PjitFunction):
                 f"positional argument{'s' * (n != 1)}. All static broadcasted arguments must be passed positionally. "
                 f"The function is {self.mapping.name}."
             )
-        leaves, treedef, static_values = super().flatten(args, kwargs)
-        if not any(getattr(x, "shape", ()) for x in leaves):
+        call = super().flatten(args, kwargs)
+        if not any(getattr(x, "shape", ()) for x in call.leaves):
             raise ValueError("pmap requires at least one argument with a mapped axis.")
-        return leaves, treedef, static_values
+        return call
 
-    def _compile(self, operands, treedef, static):
-        shardings, _ = self.shardings(self.traced(operands, treedef, static), treedef)
+    def _compile(self, operands, call):
+        shardings, _ = self.shardings(self.traced(call._replace(leaves=operands)), call)
         elsewhere = [_lies_elsewhere(x, s) for x, s in zip(operands, shardings, strict=True)]
         if not any(elsewhere):
-            return super()._compile(operands, treedef, static)
+            return super()._compile(operands, call)
 
         def moved(operands):
             rows = zip(operands, shardings, elsewhere, strict=True)
             return [transfer.to_device(x, s) if is_elsewhere else x for x, s, is_elsewhere in rows]
 
-        run = super()._compile(moved(operands), treedef, static)
+        run = super()._compile(moved(operands), call)
         return None if run is None else lambda operands: run(moved(operands))
 
-    def shardings(self, traced: Traced, treedef: Any) -> tuple[tuple, tuple]:
+    def shardings(self, traced: Traced, call: Call) -> tuple[tuple, tuple]:
         """As the one `shard_map` that the function is cuts its operands and joins its results."""
         (eqn,) = (eqn for eqn in traced.closed.eqns if eqn.primitive is shard_map_p)
-        mesh, count = eqn.params["mesh"], treedef.num_leaves
+        mesh, count = eqn.params["mesh"], call.treedef.num_leaves
         ins = eqn.params["in_specs"][len(eqn.invars) - count :]
         return tuple([NamedSharding(mesh, s) for s in ins]), tuple(
             [NamedSharding(mesh, s) for s in eqn.params["out_specs"]]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
-import operator
 import sys
 from collections.abc import Callable, Sequence
 from typing import (
@@ -29,18 +28,19 @@ from minijax.dispatch.dumps import dump_jaxpr
 from minijax.dispatch.executable import Executable, compile_afresh, compile_lowered
 from minijax.dispatch.explain import CacheInfo, Explanation, why
 from minijax.dispatch.jit import specified
-from minijax.dispatch.jitted import Jitted, Memory, Traced as TracedCall
+from minijax.dispatch.jitted import Call, Jitted, Memory, Traced as TracedCall
 from minijax.dispatch.lowering import Lowered as Program, lower_program, lowering_logged
 from minijax.dispatch.operands import argument_type, operands_of, parse
 from minijax.dispatch.placement import (
-    Leaving,
     Placement,
     ProgramOptions,
+    Request,
     choose_placement,
     on_devices,
     over_abstract_context,
 )
-from minijax.ir.body import argument_names, argument_paths, check_aliases, leaf_types
+from minijax.hlo.program import Port
+from minijax.ir.body import argument_paths, check_aliases, leaf_types
 from minijax.ir.hitypes import full_type
 from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.refs import AbstractRef, is_ref
@@ -114,24 +114,22 @@ class Stage:
 class Traced(Stage):
     """A function with its jaxpr for one kind of arguments."""
 
-    def __init__(
-        self, wrapped: PjitFunction, call: TracedCall, treedef: Any, static: tuple, signatures: Sequence[Signature]
-    ):
-        self._wrapped, self._call, self._treedef, self._static = wrapped, call, treedef, static
+    def __init__(self, wrapped: PjitFunction, traced: TracedCall, call: Call, signatures: Sequence[Signature]):
+        self._wrapped, self._of, self._call = wrapped, traced, call
         self._signatures = signatures
-        self._name, self.in_tree, self.out_tree = wrapped.name, treedef, call.out_tree
-        self._donated = wrapped.donated(treedef, static)
-        self._flat_avals = call.closed.in_avals[len(call.captured) :]
-        self._arg_names = (call.closed.debug_info.arg_names or ())[len(call.captured) :]
-        self._out_avals = call.closed.out_avals
-        self._out_shardings = specified(wrapped.shardings(call, treedef)[1])
-        if layouts := wrapped.layouts(call, treedef)[1]:
+        self._name, self.in_tree, self.out_tree = wrapped.name, call.treedef, traced.out_tree
+        self._donated = wrapped.donated(call)
+        self._flat_avals = traced.closed.in_avals[len(traced.captured) :]
+        self._arg_names = (traced.closed.debug_info.arg_names or ())[len(traced.captured) :]
+        self._out_avals = traced.closed.out_avals
+        self._out_shardings = specified(wrapped.shardings(traced, call)[1])
+        if layouts := wrapped.layouts(traced, call)[1]:
             pairs = zip(self._out_shardings or (None,) * len(layouts), layouts, strict=True)
             self._out_shardings = [Format(layout, s) if isinstance(layout, Layout) else s for s, layout in pairs]
 
     fun_name = property(lambda self: self._name)
     out_avals = property(lambda self: self.out_tree.unflatten(self._out_avals))
-    jaxpr = property(lambda self: self._call.closed)
+    jaxpr = property(lambda self: self._of.closed)
 
     @property
     def lojax(self) -> Traced:
@@ -139,11 +137,11 @@ class Traced(Stage):
         return LoTraced(self) if self.jaxpr.is_high else self
 
     def _program_options(self) -> ProgramOptions:
-        return self._wrapped.program_options(self._call, self._treedef, self._static)
+        return self._wrapped.program_options(self._of, self._call)
 
     def lower(self, *, lowering_platforms: tuple[str, ...] | None = None) -> Lowered:
         """The StableHLO of the function, by default for the default platform."""
-        if not all(map(is_ref, self._call.captured)):
+        if not all(map(is_ref, self._of.captured)):
             raise ValueError(
                 f"{self._name} captures values of an outer trace, or that change, and cannot be lowered by itself"
             )
@@ -153,16 +151,17 @@ class Traced(Stage):
 
     def _lowered(self, platforms: tuple[str, ...], rules: tuple | None = None) -> Lowered:
         """As `lower`; of a program that is to leave the process, `rules` lower instead of others."""
-        options, closed = self._program_options(), self._call.closed
+        options, closed = self._program_options(), self._of.closed
         if rules is not None:
-            captured = ("",) * len(self._call.captured)
-            options = options._replace(export=Leaving(rules, (*captured, *argument_paths(self.in_tree))))
+            paths = argument_paths(self.in_tree)
+            rows = zip(options.of_arguments(len(paths)), paths, strict=True)
+            options = options._replace(export=rules, ins=tuple([r._replace(path=path) for r, path in rows]))
         if any(written := [type(a) is AbstractRef for a in closed.in_avals]):
             options, closed = _over_values(options, written), discharged(closed)
-        signatures = [*[_signature(x, x.aval) for x in self._call.captured], *self._signatures]
+        signatures = [*[_signature(x, x.aval) for x in self._of.captured], *self._signatures]
         placement = choose_placement(signatures, options, closed)
         if platforms:
-            placement = over_abstract_context(placement, closed)
+            placement = over_abstract_context(placement)
         if not (platforms or placement.devices):
             raise ValueError(
                 "lower: Passing lowering_platforms, to jit(f).trace(*args).lower, is required when only AbstractMesh "
@@ -176,7 +175,7 @@ class LoTraced(Traced):
 
     def __init__(self, traced: Traced):
         self.high, self.low = traced, lower_jaxpr(traced.jaxpr)
-        self._wrapped, self._call = traced._wrapped, traced._call._replace(closed=self.low.closed)
+        self._wrapped, self._of, self._call = traced._wrapped, traced._of._replace(closed=self.low.closed), traced._call
         self._signatures, self._name = traced._signatures, traced._name
         ins = list(self.low.places(self.low.in_types))
         self._donated = [traced._donated[i] for i in ins]
@@ -190,11 +189,9 @@ class LoTraced(Traced):
 
     def _program_options(self):
         options, low = self.high._program_options(), self.low
-        ins, outs, left = list(low.places(low.in_types)), list(low.places(low.out_types)), (None,) * self._left
-        fields = {name: (ins, ()) for name in ("donated", "in_shardings", "in_layouts")}
-        fields |= {name: (outs, left) for name in ("out_shardings", "out_layouts")}
-        asked = {name: getattr(options, name) for name in fields}
-        return options._replace(**{n: (*fields[n][1], *[x[i] for i in fields[n][0]]) for n, x in asked.items() if x})
+        ins = [options.ins[i] for i in low.places(low.in_types)] if options.ins else ()
+        outs = [options.outs[i] for i in low.places(low.out_types)] if options.outs else ()
+        return options._replace(ins=tuple(ins), outs=(*(Request(),) * self._left, *outs) if outs else ())
 
 
 def _with_lists(treedef: Any, types: Sequence[Any]) -> Any:
@@ -203,13 +200,13 @@ def _with_lists(treedef: Any, types: Sequence[Any]) -> Any:
 
 
 def _over_values(options: ProgramOptions, written: list[bool]) -> ProgramOptions:
-    """How a function of references is compiled: their values, which it may overwrite, are results after its own."""
-    donated = tuple(map(operator.or_, options.donated or written, written))
-    more = (None,) * sum(written)
-    out_shardings, out_layouts = (
-        (*outs, *more) if outs else () for outs in (options.out_shardings, options.out_layouts)
-    )
-    return options._replace(donated=donated, out_shardings=out_shardings, out_layouts=out_layouts)
+    """The options of a function of references: it takes their values, and returns those it may overwrite last."""
+    ins = [
+        request._replace(donated=request.donated or is_written)
+        for request, is_written in zip(options.of_arguments(len(written)), written, strict=True)
+    ]
+    outs = (*options.outs, *(Request(),) * sum(written)) if options.outs else ()
+    return options._replace(ins=tuple(ins), outs=outs)
 
 
 def _checked_dialect(dialect: str | None) -> str | None:
@@ -218,8 +215,9 @@ def _checked_dialect(dialect: str | None) -> str | None:
     raise ValueError(f"unknown dialect: {dialect}. Programs are there as 'stablehlo' and as 'hlo'.")
 
 
-def _as_asked(aval: Any, sharding: Any) -> Any:
-    """The type of an argument that is to lie so."""
+def _with_requested_sharding(aval: Any, request: Request) -> Any:
+    """The type of an argument with the sharding that is requested of it."""
+    sharding = request.sharding
     if type(aval) is not ShapedArray or sharding is None:
         return aval
     return aval.update(sharding=sharding_in_type(sharding, aval.ndim))
@@ -242,8 +240,8 @@ class Lowered(Stage):
             self._program = lower_program(closed, options, placement, platforms)
         dump_jaxpr(self._program)
         self._inherit(traced)
-        if options.in_shardings:
-            self._flat_avals = list(map(_as_asked, self._flat_avals, options.in_shardings))
+        requests = options.of_arguments(len(self._flat_avals))[-len(self._flat_avals) :]
+        self._flat_avals = list(map(_with_requested_sharding, self._flat_avals, requests))
 
     @property
     def out_info(self) -> Any:
@@ -319,7 +317,7 @@ class Compiled(Stage):
         self._executable, self._again = executable, again
         self._inherit(lowered)
         self._is_placed = lowered._options.device is None  # else arguments are moved to the device
-        self._captured = lowered._traced._call.captured  # references, the leading inputs
+        self._captured = lowered._traced._of.captured  # references, the leading inputs
         inputs = [*map(typeof, self._captured), *self._flat_avals]
         self._written = [i for i, a in enumerate(inputs) if type(a) is AbstractRef]
         self._flat_avals = [a.inner_aval if type(a) is AbstractRef else a for a in self._flat_avals]
@@ -362,45 +360,37 @@ class Compiled(Stage):
     @property
     def out_info(self) -> Any:
         """The results' tree of shapes, dtypes, shardings and layouts."""
-        rows = zip(self._out_avals, self._out_formats(), strict=True)
-        return self.out_tree.unflatten([ShapeDtypeStruct(a.shape, a.dtype, sharding=f) for a, f in rows])
+        rows = zip(self._out_avals, self._out_ports(), strict=True)
+        return self.out_tree.unflatten([ShapeDtypeStruct(a.shape, a.dtype, sharding=_format(p)) for a, p in rows])
 
-    def _out_formats(self) -> list[Format]:
-        laid = map(self._out_laid, (self._executable.out_layouts, self._executable.out_shardings))
-        rows = zip(self._out_avals, *laid, strict=True)
-        return [Format(shown(layout, a.ndim), s) for a, layout, s in rows]
-
-    def _out_laid(self, laid: Sequence) -> Sequence:
-        """Of what is known of all results, that of the function's own."""
-        return laid[self._left : self._left + len(self._out_avals)]
+    def _out_ports(self) -> Sequence[Port]:
+        """The results that are the function's own."""
+        return self._executable.outs[self._left : self._left + len(self._out_avals)]
 
     @property
     def input_shardings(self) -> Any:
         """The shardings of the arguments, as (positional, by keyword); None for one that nothing reads."""
-        return self._of_arguments(self._executable.in_shardings)
+        return self._of_arguments(lambda port: port.sharding)
 
     @property
     def output_shardings(self) -> Any:
-        return self.out_tree.unflatten(self._out_laid(self._executable.out_shardings))
+        return self.out_tree.unflatten([port.sharding for port in self._out_ports()])
 
     @property
     def input_formats(self) -> Any:
         """The layouts and shardings of the arguments, as `input_shardings`."""
-        e = self._executable
-        ranks = [*[x.ndim for x in self._captured], *[a.ndim for a in self._flat_avals]]
-        rows = zip(e.used, e.in_layouts, e.in_shardings, strict=True)
-        return self._of_arguments([Format(shown(layout, ranks[i]), s) for i, layout, s in rows])
+        return self._of_arguments(_format)
 
-    def _of_arguments(self, of_used: Sequence) -> Any:
-        """The arguments' tree of what is known of the inputs that are read."""
-        known = dict(zip(self._executable.used, of_used, strict=True))
+    def _of_arguments(self, of_port: Callable[[Port], Any]) -> Any:
+        """The arguments' tree of a property of the inputs; None for one that nothing reads."""
+        known = dict(zip(self._executable.used, map(of_port, self._executable.ins), strict=True))
         first = len(self._captured)
         return self.in_tree.unflatten([known.get(first + i) for i in range(self.in_tree.num_leaves)])
 
     @property
     def output_formats(self) -> Any:
         """The layouts and shardings of the results."""
-        return self.out_tree.unflatten(self._out_formats())
+        return self.out_tree.unflatten(list(map(_format, self._out_ports())))
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the executable. Raises TypeError for arguments of another tree or of other types."""
@@ -472,11 +462,15 @@ class Compiled(Stage):
             )
 
     def _check_shardings(self, arrays: Sequence[Any]) -> None:
+        rows = [
+            (f"Argument {i} of {self._name} with shape {arrays[i].aval.str_short()}:\n", arrays[i], port)
+            for i, port in zip(self._executable.used, self._executable.ins, strict=True)
+            if arrays[i]._sig.committed
+        ]
         wrong = [
-            f"Argument {i} of {self._name} with shape {arrays[i].aval.str_short()}:\n"
-            f"  Passed sharding: {arrays[i].sharding}\n  Required sharding: {required}"
-            for i, required in zip(self._executable.used, self._executable.in_shardings, strict=True)
-            if arrays[i]._sig.committed and not has_sharding(arrays[i]._sig, required)
+            f"{argument}  Passed sharding: {x.sharding}\n  Required sharding: {port.sharding}"
+            for argument, x, port in rows
+            if not has_sharding(x._sig, port.sharding)
         ]
         if wrong:
             raise ValueError(
@@ -484,10 +478,9 @@ class Compiled(Stage):
                 f"passed to it. Here are the {len(wrong)} mismatches:\n" + "\n".join(wrong)
             )
         wrong = [
-            f"Argument {i} of {self._name} with shape {arrays[i].aval.str_short()}:\n"
-            f"  Passed layout: {arrays[i].format.layout}\n  Required layout: {shown(required, arrays[i].ndim)}"
-            for i, required in zip(self._executable.used, self._executable.in_layouts, strict=True)
-            if arrays[i]._sig.committed and arrays[i]._sig.layout != required
+            f"{argument}  Passed layout: {x.format.layout}\n  Required layout: {shown(port.layout, x.ndim)}"
+            for argument, x, port in rows
+            if x._sig.layout != port.layout
         ]
         if wrong:
             raise ValueError(
@@ -496,21 +489,26 @@ class Compiled(Stage):
             )
 
 
+def _format(port: Port) -> Format:
+    """The layout and sharding of an argument or a result."""
+    return Format(shown(port.layout, port.aval.ndim), port.sharding)
+
+
 class HighCompiled(Compiled):
     """An executable of a function of values of users' types, or with such results."""
 
     def __init__(self, lowered: Lowered, executable: Executable, again: Callable[[], Loaded] | None = None):
         super().__init__(lowered, executable, again)
-        self._of: LoTraced = lowered._traced  # pyright: ignore
+        self._lo: LoTraced = lowered._traced  # pyright: ignore
 
     def __call__(self, *args, **kwargs):
         leaves, treedef = tree.flatten((args, kwargs))
-        types, low = [full_type(x) for x in leaves], self._of.low
+        types, low = [full_type(x) for x in leaves], self._lo.low
         values = flat(lowered(types, leaves))
         self._check(values, _with_lists(treedef, types))
         operands, _ = operands_of(values)
         self._check_shardings(operands)
-        return self._of.high.out_tree.unflatten(low.raised(leaves, self._executable(operands)))
+        return self._lo.high.out_tree.unflatten(low.raised(leaves, self._executable(operands)))
 
 
 def _signatures(x: Any, aval: Any) -> list[Signature]:
@@ -567,11 +565,12 @@ class PjitFunction(Jitted, Generic[P, R]):
     @source.boundary
     def trace(self, *args: Any, **kwargs: Any) -> Traced:
         """The function's jaxpr for these arguments, or for `ShapeDtypeStruct`s in their place."""
-        leaves, treedef, static = self.flatten(args, kwargs)
-        avals = leaf_types(self.fun, leaves, abstract, lambda: argument_names(self.signature, treedef, static))
-        check_aliases(self.fun, self.purpose, leaves, lambda: argument_names(self.signature, treedef, static))
-        signatures = [s for x, aval in zip(leaves, avals, strict=True) for s in _signatures(x, aval)]
-        return Traced(self, self.traced_for(avals, treedef, static), treedef, static, signatures)
+        call = self.flatten(args, kwargs)
+        names = functools.partial(self.argument_names, call)
+        avals = leaf_types(self.fun, call.leaves, abstract, names)
+        check_aliases(self.fun, self.purpose, call.leaves, names)
+        signatures = [s for x, aval in zip(call.leaves, avals, strict=True) for s in _signatures(x, aval)]
+        return Traced(self, self.traced_for(avals, call._replace(leaves=())), call, signatures)
 
     @source.boundary
     def lower(self, *args: Any, lowering_platforms: tuple[str, ...] | None = None, **kwargs: Any) -> Lowered:

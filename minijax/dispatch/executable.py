@@ -11,7 +11,7 @@ from minijax.base import cache, dtypes, errors, monitoring, tree
 from minijax.dispatch.dumps import dump_jaxpr, dump_program
 from minijax.dispatch.lowering import Lowered, lower_to_share, lowering_logged
 from minijax.dispatch.placement import Placement, ProgramOptions, check_argument_layouts, choose_placement, mesh_of_type
-from minijax.hlo import module
+from minijax.hlo.program import Port
 from minijax.ir.effects import FfiEffect
 from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.types import ShapedArray, token_type
@@ -32,42 +32,33 @@ class Executable:
     """A loaded program with its placement: call it with arrays, in the order of the jaxpr's inputs."""
 
     __slots__ = (
-        *"loaded device used hidden in_shardings out_shardings in_layouts out_layouts aliased donated".split(),
-        *"_signatures _run _placed has_effects _constants _label needs_process".split(),
+        *"loaded device used hidden ins outs aliased donated".split(),
+        *"_signatures _run _seen has_effects _constants _label needs_process".split(),
     )
 
     # It keeps no jaxpr: what is remembered of a jaxpr must not keep it.
     def __init__(self, lowered: Lowered, loaded: compile.Loaded):
-        placement, avals = lowered.placement, lowered.closed.out_avals
+        placement, text = lowered.placement, lowered.module
         self.loaded, self.used = loaded, lowered.used
         self.device = None if placement.is_sharded else loaded.devices[0]
-        if placement.is_sharded:
-            self.in_shardings, self.out_shardings = _settled_shardings(lowered, loaded)
-        else:
-            self.in_shardings = placement.argument_shardings(self.used)
-            asked = [placement.in_shardings[i] for i in self.used] if placement.in_shardings else ()
-            laid = placement.result_shardings(len(avals))
-            self.out_shardings = _named_as_argument(laid, avals, placement, asked, lowered.closed.in_avals)
+        self.ins, self.outs = settled_ports(lowered, loaded)
         # The user may donate or delete an array that a function captured: the program has its own.
         self._keep_constants([_copied_constant(c, self.device) for c in lowered.hidden])
         is_committed = placement.committed or placement.is_sharded
-        self.in_layouts, self.out_layouts = _settled_layouts(lowered, loaded)
-        laid = zip(avals, self.out_shardings, self.out_layouts, strict=True)
-        self._signatures = [signature(aval, s, is_committed, layout) for aval, s, layout in laid]
-        ordered, calls = lowered.module.ordered, lowered.module.callbacks
+        self._signatures = [signature(port.aval, port.sharding, is_committed, port.layout) for port in self.outs]
         effects = lowered.closed.effects
-        self.has_effects = bool(ordered or calls or FfiEffect() in effects)
-        if ordered or calls and effects:
-            self._bind(_effects(ordered, placement), lowered.label)
+        self.has_effects = bool(text.ordered or text.callbacks or FfiEffect() in effects)
+        if text.ordered or text.callbacks and effects:
+            self._bind(_effects(text.ordered, placement), lowered.label)
         else:
-            self._bind(self._noted(calls), lowered.label)
-        self.needs_process = bool(ordered or calls or lowered.module.watchers)
-        self.aliased = lowered.module.aliases  # of the inputs, by number, those whose memory a result takes
-        self.donated = [*self.aliased, *lowered.module.donors]
+            self._bind(self._noted(text.callbacks), lowered.label)
+        self.needs_process = bool(text.ordered or text.callbacks or text.watchers)
+        self.aliased = text.aliases  # of the inputs, by number, those whose memory a result takes
+        self.donated = [*self.aliased, *text.donors]
         _warn_of_unused_donations(lowered)
 
     def _noted(self, calls: Sequence = ()) -> launch.Effects | None:
-        """How a program without ordered effects is waited for."""
+        """The effects of a program without ordered ones, by which it is waited for."""
         return launch.Effects(note=tokens.note_calling if calls else tokens.note) if self.has_effects else None
 
     def _keep_constants(self, constants: Sequence[ArrayImpl]) -> None:
@@ -77,8 +68,8 @@ class Executable:
     def _bind(self, effects: launch.Effects | None, label: str) -> None:
         self._label = label
         self._run = watch.watched(launch.bind(self.loaded, self._signatures, effects), label)
-        # For each input, the signatures of arrays that need not be moved.
-        self._placed: list[set] = [set() for _ in self.used]
+        # For each input, the signatures of arrays that need not be transferred.
+        self._seen: list[set] = [set() for _ in self.used]
 
     def state(self) -> dict[str, Any]:
         """All but the loaded program, for another process; see `restored`."""
@@ -103,10 +94,10 @@ class Executable:
 
     def __call__(self, operands: Sequence[ArrayImpl]) -> list[ArrayImpl]:
         raws = []
-        for n, (i, placed) in enumerate(zip(self.used, self._placed, strict=True)):
+        for n, (i, seen) in enumerate(zip(self.used, self._seen, strict=True)):
             x = operands[i]
-            if x._sig not in placed:
-                x = self._as_placed(x, n)
+            if x._sig not in seen:
+                x = self._placed(x, n)
             raws.append(x._raw)
         if self.donated and self.device is None:
             launch.check_donated(raws, self.donated)
@@ -114,43 +105,46 @@ class Executable:
         for n in self.donated:
             x = operands[self.used[n]]
             is_taken = n in self.aliased and x._raw is raws[n]
-            if (is_taken or self._is_spread(x, n)) and not x.is_deleted():
+            if (is_taken or self._is_replicated_from(x, n)) and not x.is_deleted():
                 x.delete()
         return results
 
-    def _is_spread(self, x: ArrayImpl, n: int) -> bool:
-        """Whether an array of one device is handed whole to that device and others."""
-        asked, here = self.in_shardings[n], x._sig.device
-        return self.device is None and here is not None and asked.is_fully_replicated and here in asked.device_set
+    def _is_replicated_from(self, x: ArrayImpl, n: int) -> bool:
+        """Returns whether input `n` is a replicated copy of `x`, on the device of `x` and others."""
+        sharding, here = self.ins[n].sharding, x._sig.device
+        return self.device is None and here is not None and sharding.is_fully_replicated and here in sharding.device_set
 
-    def _as_placed(self, x: Any, n: int) -> Any:
-        if not self._lies(x, n):
+    def _placed(self, x: Any, n: int) -> Any:
+        """An operand with the sharding and layout of input `n`."""
+        if not self._is_placed(x, n):
+            port = self.ins[n]
             if x._sig.aval is token_type:
-                return transfer.moved_token(x, self.device or self.in_shardings[n])
-            if (layout := self.in_layouts[n]) is not None:
-                return transfer.to_device(x, Format(layout, self.in_shardings[n]))
-            return transfer.to_device(x, self.device or self.in_shardings[n])
-        self._placed[n].add(x._sig)
+                return transfer.moved_token(x, self.device or port.sharding)
+            if port.layout is not None:
+                return transfer.to_device(x, Format(port.layout, port.sharding))
+            return transfer.to_device(x, self.device or port.sharding)
+        self._seen[n].add(x._sig)
         return x
 
-    def _lies(self, x: ArrayImpl, n: int) -> bool:
-        """Whether an array lies as the program expects its input `n`."""
-        if x._sig.layout != self.in_layouts[n]:
+    def _is_placed(self, x: ArrayImpl, n: int) -> bool:
+        """Returns whether an array has the sharding and layout of input `n`."""
+        port = self.ins[n]
+        if x._sig.layout != port.layout:
             return False
         if x._sig.aval is token_type:
             return x._sig.sharding._device_assignment == tuple(self.loaded.devices)
         if self.device is not None:
             return x._sig.device is self.device
-        return has_sharding(x._sig, self.in_shardings[n])
+        return has_sharding(x._sig, port.sharding)
 
     def takes(self, operands: Sequence[ArrayImpl]) -> bool:
-        """Whether operands with these signatures are run as they lie."""
-        return all(self._lies(operands[i], n) for n, i in enumerate(self.used))
+        """Returns whether operands with these signatures need no transfer."""
+        return all(self._is_placed(operands[i], n) for n, i in enumerate(self.used))
 
     def caller(self, operands: Sequence[ArrayImpl], finish: Callable | None = None) -> Callable[[Sequence], Any]:
-        """The shortest way from operands with the signatures of these to what `finish` makes of the results.
+        """A function specialised to the signatures of these operands: operands -> `finish(results)`.
 
-        Without `finish` there is one result, which is given.
+        Without `finish` it returns the only result.
         """
         donates_shards = self.donated and self.device is None
         if donates_shards or not self.takes(operands):
@@ -165,7 +159,7 @@ class Executable:
         return self._donating(call) if self.aliased else call
 
     def tree_caller(self, operands: Sequence[ArrayImpl], out_tree: Any) -> Callable[[Sequence], Any]:
-        """As `caller`, to the results as a tree."""
+        """As `caller`; the function returns the results as a tree."""
         return self.caller(operands, None if tree.treedef_is_strict_leaf(out_tree) else out_tree.unflatten)
 
     def _donating(self, call: Callable[[Sequence], Any]) -> Callable[[Sequence], Any]:
@@ -181,7 +175,7 @@ class Executable:
         return call_and_delete
 
 
-_STATE = "device used in_shardings out_shardings in_layouts out_layouts aliased donated has_effects _label".split()
+_STATE = "device used ins outs aliased donated has_effects _label".split()
 
 
 def _effects(ordered: Sequence, placement: Placement) -> launch.Effects:
@@ -191,14 +185,11 @@ def _effects(ordered: Sequence, placement: Placement) -> launch.Effects:
 
 def _warn_of_unused_donations(lowered: Lowered) -> None:
     text = lowered.module
-    unused = [n for n, d in enumerate(lowered.donated) if d and n not in text.aliases and n not in text.donors]
+    ports = lowered.program.ins
+    unused = [port for n, port in enumerate(ports) if port.donated and n not in text.aliases and n not in text.donors]
     if not unused:
         return
-    parts: Sequence = lowered.closed.in_avals
-    if lowered.placement.is_sharded:
-        shardings = [lowered.placement.in_shardings[i] for i in lowered.used]
-        parts = list(map(module.on_one_device, parts, shardings))
-    kinds = ", ".join(parts[n].str_short() for n in unused)
+    kinds = ", ".join(port.local_aval.str_short() for port in unused)
     errors.warn(f"Some donated buffers were not usable: {kinds}.")
 
 
@@ -216,75 +207,85 @@ def _copied_constant(constant: Any, device: Any) -> ArrayImpl:
     return transfer.to_device(constant, device, copy=True)
 
 
-def _settled_shardings(lowered: Lowered, loaded: compile.Loaded) -> tuple[list, list]:
-    """Those of the arguments that are read and of the results: as asked for, or as XLA chose."""
-    placement, ins, outs = lowered.placement, lowered.closed.in_avals, lowered.closed.out_avals
-    ordered = len(lowered.module.ordered)
-    chosen_ins, chosen_outs = chosen_shardings(loaded, len(ins), len(outs), ordered)
-    in_shardings = [placement.in_shardings[i] for i in lowered.used]
-    out_shardings = _settled(placement.out_shardings, chosen_outs, outs, placement)
-    out_shardings = _named_as_argument(out_shardings, outs, placement, in_shardings, ins)
-    if kinds := placement.memory_kinds(outs):
-        out_shardings = [s.with_memory_kind(kind) for s, kind in zip(out_shardings, kinds, strict=True)]
-    return _settled(in_shardings, chosen_ins, ins, placement), out_shardings
+def settled_ports(lowered: Lowered, loaded: compile.Loaded) -> tuple[list[Port], list[Port]]:
+    """The arguments that are read and the results, with the shardings and layouts that XLA chose where it did."""
+    placement, ordered = lowered.placement, len(lowered.module.ordered)
+    ins, outs = [placement.ins[i] for i in lowered.used], list(placement.outs)
+    chosen = (), ()
+    if len(placement.devices) > 1:
+        chosen = chosen_shardings(loaded, len(ins), len(outs), ordered)
+    first = next((port for port in ins if isinstance(port.sharding, NamedSharding)), None)
+    ins, settled_outs = (
+        _settled(ports, *side) for ports, *side in ((ins, chosen[0], placement), (outs, chosen[1], placement))
+    )
+    if first is not None and not first.sharding.mesh.explicit_axes:
+        settled_outs = [
+            port if asked.sharding is not None else _named_as(first, port)
+            for port, asked in zip(settled_outs, outs, strict=True)
+        ]
+    if placement.names_memory:
+        settled_outs = [p._replace(sharding=p.sharding.with_memory_kind(p.memory_kind)) for p in settled_outs]
+    return _with_chosen_layouts(ins, settled_outs, loaded, ordered)
 
 
-def _settled_layouts(lowered: Lowered, loaded: compile.Loaded) -> tuple[list, list]:
-    """Those of the arguments that are read and of the results."""
-    placement, outs = lowered.placement, len(lowered.closed.out_avals)
-    ins = [placement.in_layouts[i] for i in lowered.used] if placement.in_layouts else [None] * len(lowered.used)
-    results = placement.out_layouts or (None,) * outs
-    if Layout.AUTO not in (*ins, *results):
-        return ins, list(results)
-    first = len(lowered.module.ordered)
-    executable = loaded.executable
-    chosen_ins, chosen = executable.get_parameter_layouts()[first:], executable.get_output_layouts()[first:]
-    return settled(ins, chosen_ins), settled(results, chosen)
-
-
-def _settled(shardings: Sequence, chosen: Sequence, avals: Sequence, placement: Placement) -> list:
+def _settled(ports: Sequence[Port], chosen: Sequence, placement: Placement) -> list[Port]:
+    """The ports with the shardings that are requested, or that XLA chose."""
     if len(placement.devices) == 1:
-        return [placement.replicated() if s is None else s for s in shardings]
-    rows = zip(shardings, chosen, avals, strict=False)
-    return [s if isinstance(s, NamedSharding | GSPMDSharding) else _read(placement, *row) for s, *row in rows]
+        alone = placement.replicated()
+        return [port if port.sharding is not None else port._replace(sharding=alone) for port in ports]
+    return [
+        port
+        if isinstance(port.sharding, NamedSharding | GSPMDSharding)
+        else port._replace(sharding=_read(placement, hlo, port.aval))
+        for port, hlo in zip(ports, chosen, strict=False)
+    ]
 
 
 def _read(placement: Placement, hlo: Any, aval: Any) -> Any:
+    """The sharding that XLA chose."""
     if aval is token_type:
         return placement.replicated()
     return sharding_of_result(mesh_of_type(placement.mesh, aval), hlo, aval)
 
 
-def _are_alike(a: Any, b: Any) -> bool:
-    """Whether arrays of both types, none of keys, have as many axes."""
+def _named_as(first: Port, port: Port) -> Port:
+    """A result under the sharding of the first argument over a mesh, if it is sharded equally."""
+    is_equal = _have_equal_ranks(first.aval, port.aval) and port.sharding.is_equivalent_to(
+        first.sharding, port.aval.ndim
+    )
+    return port._replace(sharding=first.sharding) if is_equal else port
+
+
+def _have_equal_ranks(a: Any, b: Any) -> bool:
+    """Returns whether both are types of arrays, not of keys, with as many axes."""
     if not type(a) is type(b) is ShapedArray or a.ndim != b.ndim:
         return False
     return not (dtypes.is_extended(a.dtype) or dtypes.is_extended(b.dtype))
 
 
-def _named_as_argument(
-    shardings: Sequence, avals: Sequence, placement: Placement, ins: Sequence, taken: Sequence
-) -> list:
-    """What was left open, under the name that the first argument over a mesh has where both lie alike."""
-    named = ((s, aval) for s, aval in zip(ins, taken, strict=False) if isinstance(s, NamedSharding))
-    model, first = next(named, (None, None))
-    if model is None or model.mesh.explicit_axes:
-        return list(shardings)
-    asked = placement.out_shardings or (None,) * len(avals)
-    return [
-        model if a is None and _are_alike(first, aval) and s.is_equivalent_to(model, aval.ndim) else s
-        for s, a, aval in zip(shardings, asked, avals, strict=True)
-    ]
+def _with_chosen_layouts(
+    ins: list[Port], outs: list[Port], loaded: compile.Loaded, first: int
+) -> tuple[list[Port], list[Port]]:
+    """The ports with the layouts that XLA chose where `Layout.AUTO` is requested; `first`: the number of tokens."""
+    if Layout.AUTO not in [port.layout for port in (*ins, *outs)]:
+        return ins, outs
+    executable = loaded.executable
+    sides = (ins, executable.get_parameter_layouts()), (outs, executable.get_output_layouts())
+    laid = []
+    for ports, chosen in sides:
+        layouts = settled([port.layout for port in ports], chosen[first:])
+        laid.append([port._replace(layout=layout) for port, layout in zip(ports, layouts, strict=True)])
+    return laid[0], laid[1]
 
 
 def compile_lowered(lowered: Lowered, options: ProgramOptions) -> Executable:
-    """The executable of a program's text, with its own names."""
+    """Compiles a lowered program; its profiles show its own names."""
     dump_program(lowered)
     return _executable_of(lowered, _compiled(lowered, options, True))
 
 
 def compile_afresh(lowered: Lowered, options: ProgramOptions) -> compile.Loaded:
-    """A program as XLA compiles it, though an equal one is at hand or stored."""
+    """Compiles a program again, although an equal one is loaded or stored."""
     text = lowered.module
     devices, compiler_options = lowered.placement.devices, dict(options.compiler_options)
     return compile.compile_afresh(text.located().text, text.name, devices, compiler_options)
@@ -314,9 +315,10 @@ def _compiled(lowered: Lowered, options: ProgramOptions, own_names: bool) -> com
 def executable_for(
     closed: ClosedJaxpr, options: ProgramOptions, operands: Sequence[ArrayImpl], lift: bool = False
 ) -> Executable:
-    """A jaxpr, lowered and compiled for operands that lie as these do; `lift`: see `lower_to_share`."""
-    if options.donated and watch.is_checking():
-        options = options._replace(donated=())  # what gave a NaN is run again
+    """A jaxpr, lowered and compiled for operands with the signatures of these; `lift`: see `lower_to_share`."""
+    if watch.is_checking():
+        # A program that gave a NaN is run again, on the same operands.
+        options = options._replace(ins=tuple([request._replace(donated=False) for request in options.ins]))
     signatures = [x._sig for x in operands]
     placement = choose_placement(signatures, options, closed)
     if not placement.devices:

@@ -8,7 +8,7 @@ from minijax.base.errors import JaxprTypeError
 from minijax.base.mask import Mask
 from minijax.dispatch.call import Call, forwarded
 from minijax.dispatch.operations import run_closed
-from minijax.dispatch.placement import ProgramOptions
+from minijax.dispatch.placement import ProgramOptions, requests
 from minijax.ir import state
 from minijax.ir.check import alike
 from minijax.ir.context import path
@@ -204,10 +204,8 @@ def program_options(
     out_layouts: Sequence = (),
 ) -> ProgramOptions:
     """The options of a program, from the parameters of a `jit` equation."""
-    donated = tuple(donated) if any(donated) else ()
-    in_layouts, out_layouts = (tuple(kinds) if any(kinds) else () for kinds in (in_layouts, out_layouts))
-    shardings = specified(ins), specified(outs)
-    return ProgramOptions(name, donated, keep_unused, None, compiler_options, *shardings, in_layouts, out_layouts)
+    asked = requests(ins, in_layouts, donated), requests(outs, out_layouts)
+    return ProgramOptions(name, *asked, keep_unused, compiler_options=compiler_options)
 
 
 def _widened(shardings: Sequence, axis: Axis, dims: Sequence) -> list:

@@ -81,6 +81,14 @@ class Unhashable(Static):
         return id(self)
 
 
+class Call(NamedTuple):
+    """The arguments of one call: the leaves of the dynamic ones, their tree, and the static ones as a key."""
+
+    leaves: Sequence
+    treedef: Any
+    static: tuple
+
+
 class Traced(NamedTuple):
     """A function's jaxpr for one kind of arguments."""
 
@@ -229,7 +237,7 @@ class Jitted:
             thread.trace.capture(args)
         if inlined or _disable_jit.value:
             return self.fun(*args, **kwargs)
-        return self._call_traced(*self.flatten(args, kwargs))
+        return self._call_traced(self.flatten(args, kwargs))
 
     def _parse_static(self, options: config.State, args: tuple, kwargs: dict) -> tuple[tuple, Sequence]:
         """The key and operands of a call with static arguments of any kind."""
@@ -243,50 +251,46 @@ class Jitted:
         return (options, treedef, static, *sigs), operands
 
     def _parse_refs(self, args: tuple, kwargs: dict) -> tuple[tuple, Sequence]:
-        """No key for a call with references or values of users' types; the error being handled for any other."""
-        leaves, treedef, static = self.flatten(args, kwargs)
-        if not any(isinstance(x, Ref) or type(x) in hi_classes for x in leaves):
-            self.traced(leaves, treedef, static)  # which complains of what is no value
+        """No key for a call with references or hi values; raises the error being handled for any other."""
+        call = self.flatten(args, kwargs)
+        if not any(isinstance(x, Ref) or type(x) in hi_classes for x in call.leaves):
+            self.traced(call)  # raises for what is not a value
             raise
         return _NO_KEY, ()
 
     def _first_call(self, key: tuple, operands: Sequence, args: tuple, kwargs: dict) -> Any:
-        leaves, treedef, static = self.flatten(args, kwargs)
+        call = self.flatten(args, kwargs)
         if key is _NO_KEY:
-            return self._call_traced(leaves, treedef, static)
-        run = self.memory.programs.once(key, self._compile, operands, treedef, static)
-        return self._call_traced(leaves, treedef, static) if run is None else run(operands)
+            return self._call_traced(call)
+        run = self.memory.programs.once(key, self._compile, operands, call)
+        return self._call_traced(call) if run is None else run(operands)
 
-    # What it gives is remembered with the function, and must not hold it.
-    def _compile(self, operands: Sequence, treedef: Any, static: tuple) -> Callable[[Sequence], Any] | None:
-        """The function of operands that runs calls with such arguments; None if each is to be looked at."""
-        count = self.memory.count
-        traced = self.traced(operands, treedef, static)
+    # The result is remembered with the function, and must not hold it.
+    def _compile(self, operands: Sequence, call: Call) -> Callable[[Sequence], Any] | None:
+        """A function of operands that runs calls with such arguments; None if each call must be traced anew."""
+        count, call = self.memory.count, call._replace(leaves=operands)
+        traced = self.traced(call)
         if count == self.memory.count:
-            avals = tuple([x._sig.aval for x in operands])
-            self._note((*state.trace_key(), avals, treedef, static), operands, traced.info, is_trace=False)
+            self._note(self._trace_key(tuple([x._sig.aval for x in operands]), call), call, traced.info, is_trace=False)
         if traced.captured:
             return None
         if traced.closed.effects or traced.closed.is_high:
-            params, unflatten = self.params(traced, treedef, static), traced.out_tree.unflatten
+            params, unflatten = self.params(traced, call), traced.out_tree.unflatten
             return lambda operands: unflatten(jit_p.bind_all(operands, params))
-        options = self.program_options(traced, treedef, static)
+        options = self.program_options(traced, call)
         executable = executable_for(traced.closed, options, operands)
         run = executable.tree_caller(operands, traced.out_tree)
         return key_reuse.watched(run, traced.closed, "jit-compiled function")
 
-    def flatten(self, args: tuple, kwargs: dict) -> tuple[list, Any, tuple]:
-        """The leaves of the dynamic arguments, their tree, and the static arguments as a key."""
+    def flatten(self, args: tuple, kwargs: dict) -> Call:
         nums, names = self.resolved.static_nums, self.resolved.static_names
         if not nums and not (names and kwargs):
-            leaves, treedef = tree.flatten((args, kwargs))
-            return leaves, treedef, ()
+            return Call(*tree.flatten((args, kwargs)), ())
         at = _in_range(nums, len(args))
         static = [(i, self._static(args[i], i)) for i in at]
         static += [(k, self._static(kwargs[k], k)) for k in sorted(names) if k in kwargs]
         dynamic = tuple(a for i, a in enumerate(args) if i not in at)
-        leaves, treedef = tree.flatten((dynamic, {k: v for k, v in kwargs.items() if k not in names}))
-        return leaves, treedef, tuple(static)
+        return Call(*tree.flatten((dynamic, {k: v for k, v in kwargs.items() if k not in names})), tuple(static))
 
     def _static(self, value: Any, where: int | str) -> Static:
         try:
@@ -300,37 +304,37 @@ class Jitted:
                 "tuple or a frozen value, or make the argument dynamic."
             ) from None
 
-    def _call_traced(self, leaves: Sequence, treedef: Any, static: tuple) -> Any:
-        """The call as an operation."""
+    def _call_traced(self, call: Call) -> Any:
+        """Binds the call as a `jit` equation."""
         if self.options.compiler_options and type(state.thread.trace) is JaxprTrace:
             raise ValueError(
                 "`compiler_options` can only be passed to top-level `jax.jit`, whose program they are for. "
                 f"{self.name} is called inside another, with compiler_options={dict(self.options.compiler_options)}"
             )
-        check_aliases(self.fun, self.purpose, leaves, lambda: argument_names(self.signature, treedef, static))
-        traced = self.traced(leaves, treedef, static)
+        check_aliases(self.fun, self.purpose, call.leaves, lambda: self.argument_names(call))
+        traced = self.traced(call)
         if not traced.params:
-            traced.params.update(self.params(traced, treedef, static))
-        operands = [*traced.captured, *map(as_value, leaves)]
+            traced.params.update(self.params(traced, call))
+        operands = [*traced.captured, *map(as_value, call.leaves)]
         return traced.out_tree.unflatten(jit_p.bind_all(operands, traced.params))
 
-    def params(self, traced: Traced, treedef: Any, static: tuple) -> dict:
-        """The parameters of the equation that a call makes."""
-        donated = [False] * len(traced.captured) + self.donated(treedef, static)
+    def params(self, traced: Traced, call: Call) -> dict:
+        """The parameters of the equation that a call becomes."""
+        donated = [False] * len(traced.captured) + self.donated(call)
         o = self.options
         if o.in_shardings is None and o.out_shardings is None:
             return call_params(traced.closed, self.name, donated, o.keep_unused, o.inline, o.compiler_options)
-        ins, outs = self.shardings(traced, treedef)
+        ins, outs = self.shardings(traced, call)
         ins = (*(UNSPECIFIED,) * (len(traced.captured) if ins else 0), *ins)
-        in_layouts, out_layouts = self.layouts(traced, treedef)
-        laid = (ins, outs, (*(None,) * (len(traced.captured) if in_layouts else 0), *in_layouts), out_layouts)
+        in_layouts, out_layouts = self.layouts(traced, call)
+        in_layouts = (*(None,) * (len(traced.captured) if in_layouts else 0), *in_layouts)
         kept = o.keep_unused, o.inline, o.compiler_options
-        return call_params(traced.closed, self.name, donated, *kept, *laid)
+        return call_params(traced.closed, self.name, donated, *kept, ins, outs, in_layouts, out_layouts)
 
-    def shardings(self, traced: Traced, treedef: Any) -> tuple[tuple, tuple]:
-        """How the leaves of the dynamic arguments and of the results are to lie; () where all is open."""
+    def shardings(self, traced: Traced, call: Call) -> tuple[tuple, tuple]:
+        """The shardings of the leaves of the dynamic arguments and of the results; () where all are unspecified."""
         options = self.options
-        args, kwargs = treedef.children()
+        args, kwargs = call.treedef.children()
         if options.in_shardings is not None and kwargs.num_leaves:
             raise ValueError("pjit does not support kwargs when in_shardings is specified.")
         return (
@@ -338,15 +342,15 @@ class Jitted:
             leaf_shardings(options.caller, "out_shardings", options.out_shardings, traced.out_tree),
         )
 
-    def layouts(self, traced: Traced, treedef: Any) -> tuple[tuple, tuple]:
-        """The layouts of the leaves of the dynamic arguments and of the results; () where all are open."""
+    def layouts(self, traced: Traced, call: Call) -> tuple[tuple, tuple]:
+        """The layouts of the leaves of the dynamic arguments and of the results; () where all are unspecified."""
         o = self.options
         return (
-            leaf_layouts("in_shardings", o.in_shardings, treedef.children()[0]),
+            leaf_layouts("in_shardings", o.in_shardings, call.treedef.children()[0]),
             leaf_layouts("out_shardings", o.out_shardings, traced.out_tree),
         )
 
-    def program_options(self, traced: Traced, treedef: Any, static: tuple) -> ProgramOptions:
+    def program_options(self, traced: Traced, call: Call) -> ProgramOptions:
         o = self.options
         device, is_pjit = o.device, o.caller == "pjit"
         if (device or o.backend) and (entered_mesh() if is_pjit else context_mesh()) is not None:
@@ -356,21 +360,19 @@ class Jitted:
             )
         if device is None and o.backend is not None:
             device = client.local_devices(backend=o.backend)[0]
-        donated, shardings = self.donated(treedef, static), self.shardings(traced, treedef)
-        options = program_options(
-            self.name, donated, o.keep_unused, o.compiler_options, *shardings, *self.layouts(traced, treedef)
-        )
+        requested = *self.shardings(traced, call), *self.layouts(traced, call)
+        options = program_options(self.name, self.donated(call), o.keep_unused, o.compiler_options, *requested)
         return options._replace(device=device, is_pjit=is_pjit)
 
     # ---- tracing ------------------------------------------------------------------------------------
 
-    def donated(self, treedef: Any, static: tuple) -> list[bool]:
-        """Which leaves of the dynamic arguments are donated."""
+    def donated(self, call: Call) -> list[bool]:
+        """For each leaf of the dynamic arguments, whether it is donated."""
         nums, names = self.resolved.donate_nums, self.resolved.donate_names
         if not nums and not names:
-            return [False] * treedef.num_leaves
-        args, kwargs = treedef.children()
-        fixed = {i for i, _ in static if isinstance(i, int)}
+            return [False] * call.treedef.num_leaves
+        args, kwargs = call.treedef.children()
+        fixed = {i for i, _ in call.static if isinstance(i, int)}
         count = args.num_nodes and len(args.children()) + len(fixed)
         places = [i for i in range(count) if i not in fixed]
         flags = []
@@ -380,38 +382,45 @@ class Jitted:
             flags += [k in names] * child.num_leaves
         return flags
 
-    def traced(self, leaves: Sequence, treedef: Any, static: tuple) -> Traced:
-        """The function's jaxpr for these arguments; traced at the first call."""
-        names = functools.partial(argument_names, self.signature, treedef, static)
-        avals = leaf_types(self.fun, leaves, argument_type, names)
-        return self.traced_for(avals, treedef, static, leaves)
+    def argument_names(self, call: Call) -> tuple[str, ...]:
+        """A name for each leaf of the dynamic arguments."""
+        return argument_names(self.signature, call.treedef, call.static)
 
-    def traced_for(self, avals: tuple, treedef: Any, static: tuple, leaves: Sequence = ()) -> Traced:
-        key = (*state.trace_key(), avals, treedef, static)
+    def traced(self, call: Call) -> Traced:
+        """The function's jaxpr for these arguments; traced at the first call."""
+        avals = leaf_types(self.fun, call.leaves, argument_type, functools.partial(self.argument_names, call))
+        return self.traced_for(avals, call)
+
+    def traced_for(self, avals: tuple, call: Call) -> Traced:
+        """As `traced`, for arguments of these types."""
+        key = self._trace_key(avals, call)
         traces = self.memory.traces
         traced = traces.get(key)
         if traced is not None and is_alive(traced):
             return traced
         traces.pop(key)
-        info = self.debug_info(treedef, static)
-        self._note(key, leaves, info, is_trace=True)
-        return traces.once(key, self._trace, avals, treedef, static, info)
+        info = DebugInfo(self.purpose, source_of(self.fun), self.argument_names(call))
+        self._note(key, call, info, is_trace=True)
+        return traces.once(key, self._trace, avals, call.treedef, call.static, info)
 
-    def _note(self, key: tuple, leaves: Sequence, info: DebugInfo, is_trace: bool) -> None:
-        """Remembers what this trace, or this program of a known trace, is for."""
+    def _trace_key(self, avals: tuple, call: Call) -> tuple:
+        return (*state.trace_key(), avals, call.treedef, call.static)
+
+    def _note(self, key: tuple, call: Call, info: DebugInfo, is_trace: bool) -> None:
+        """Records what this trace is for, or this program of a cached trace."""
         self.memory.count += is_trace
         names = info.arg_names or ()
-        placed = [x._sig for x in leaves if type(x) is ArrayImpl]
+        placed = [x._sig for x in call.leaves if type(x) is ArrayImpl]
         placed = placed if len(placed) == len(names) else ()
-        call = explain.describe(self.memory.number, (self.options, self.resolved), names, key, placed)
-        explain.note(self.fun, info.func_src_info, call, self.by_user, is_trace)
+        described = explain.describe(self.memory.number, (self.options, self.resolved), names, key, placed)
+        explain.note(self.fun, info.func_src_info, described, self.by_user, is_trace)
 
     def _trace(self, avals: tuple, treedef: Any, static: tuple, info: DebugInfo) -> Traced:
         forbid_tracing(info.func_src_info)
         flat = Flat(self.fun, treedef, lambda dynamic: self.rebuild(dynamic, static))
         body = trace_flat(flat, avals, info, as_inputs_if_live, self.name)
         if key_reuse.is_on():
-            key_reuse.signature(body.closed.jaxpr)  # which complains of a key that is used twice
+            key_reuse.signature(body.closed.jaxpr)  # raises for a key that is used twice
         return Traced(body.closed, body.captured, body.out_tree, info, {})
 
     def rebuild(self, dynamic: tuple, static: tuple) -> tuple[list, dict]:
@@ -423,9 +432,6 @@ class Jitted:
             else:
                 kwargs = {**kwargs, where: s.value}
         return args, kwargs
-
-    def debug_info(self, treedef: Any, static: tuple) -> DebugInfo:
-        return DebugInfo(self.purpose, source_of(self.fun), argument_names(self.signature, treedef, static))
 
 
 @cache.cache

@@ -1,4 +1,4 @@
-"""Jaxprs as programs' texts; those that differ in constants alone share one."""
+"""Lowers jaxprs to modules; programs that differ in constants only share one."""
 
 from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager
@@ -11,8 +11,9 @@ from minijax.dispatch.lift import lift_constants
 from minijax.dispatch.operands import operand
 from minijax.dispatch.placement import Placement, ProgramOptions
 from minijax.hlo import module
+from minijax.hlo.program import Port, Program
 from minijax.ir.effects import ordered_effects, shardable_ordered_effects
-from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Var
+from minijax.ir.jaxpr import ClosedJaxpr, Var
 from minijax.ir.types import ShapedArray, of_type
 from minijax.partition.shardings import UNSPECIFIED
 from minijax.run import client, compile, guards, profiler, transfer
@@ -23,17 +24,17 @@ _SMALL_CONSTANT = 32
 
 
 class Lowered(NamedTuple):
-    """A program's text, which arguments it takes, and the constants that follow them."""
+    """A lowered program: its module, which arguments it reads, and the constants that follow them."""
 
     module: module.Module
-    closed: ClosedJaxpr
-    used: tuple[int, ...]
+    program: Program
+    used: tuple[int, ...]  # the numbers of the arguments that are read
     hidden: list
-    donated: tuple[bool, ...]
     placement: Placement
     name: str
 
     label = property(lambda self: f"jit({self.name})")
+    closed = property(lambda self: self.program.closed)
 
 
 @stack.deep
@@ -44,62 +45,74 @@ def lower_program(
     platforms: Sequence[str] = (),
     lifted: Collection[Var] = (),
 ) -> Lowered:
-    """The StableHLO of a jaxpr, without what nothing reads unless `keep_unused`.
+    """Lowers a jaxpr to StableHLO, without unread arguments and equations unless `keep_unused`.
 
-    Large constants, and those that are `lifted`, are arguments, but not where programs are exported.
+    Large constants, and those that are `lifted`, become arguments unless the program is exported.
     """
     closed = discharged(closed)
-    on_one = ordered_effects.filter_in(closed.effects) if placement.num_devices > 1 else []
-    if unshardable := shardable_ordered_effects.filter_not_in(on_one):
-        raise ValueError(f"The following ordered effects are not supported for more than 1 device: {unshardable}")
+    _check_effects(closed, placement)
     variables = variables_of([a.shape for a in closed.in_avals if isinstance(a, ShapedArray)])
-    keeps = options.keep_unused or bool(variables)  # for all sizes are to be checked
+    keeps = options.keep_unused or bool(variables)  # all sizes are to be checked
     pruned, reads = prune_closed(closed, (True,) * len(closed.outvars), keeps)
     used = tuple(i for i, is_read in enumerate(reads) if is_read)
-    donated = tuple(options.donated[i] for i in used) if options.donated else ()
     constants = zip(pruned.jaxpr.constvars, pruned.consts, strict=True)
     as_arguments = {v: of_type(c, v.aval) for v, c in constants if v in lifted or _is_large(v.aval)}
     if options.export is not None:
         as_arguments.clear()
-    hidden, laid = _laid(list(as_arguments.values()), pruned, used, options, placement)
-    platforms = platforms or (client.lowering_platform(placement.devices[0]),)
-    if options.donated:
+    platforms = tuple(platforms) or (client.lowering_platform(placement.devices[0]),)
+    if any(port.donated for port in placement.ins):
         _check_donation(platforms)
-    info = pruned.debug_info
-    names: dict[str, Any] = dict(
-        name=f"jit_{options.name}", arg_names=info.arg_names, result_names=_result_names(info, pruned)
+    hidden, ports = _constant_ports(as_arguments, placement)
+    program = Program(
+        name=f"jit_{options.name}",
+        closed=pruned,
+        ins=tuple([placement.ins[i] for i in used]),
+        outs=placement.outs,
+        constants=ports,
+        platforms=platforms,
+        devices=placement.devices,
+        scope=f"jit({options.name})",
+        variables=variables,
+        for_export=options.export is not None,
+        overrides=dict(options.export or ()),
     )
-    names["scope"] = f"jit({options.name})"
-    exporting: dict[str, Any] = {}
-    if (leaving := options.export) is not None:
-        paths = [leaving.paths[i] for i in used]
-        exporting = dict(for_export=True, overrides=dict(leaving.rules), arg_paths=paths)
-    arguments: dict[str, Any] = dict(donated=donated, hoisted=list(as_arguments), devices=placement.devices)
-    arguments["variables"] = variables
+    if placement.is_sharded or options.export is not None:
+        program = program._replace(num_partitions=placement.num_devices, mesh=placement.mesh)
+    else:
+        program = program._replace(ins=_without_sharding(program.ins), outs=_without_sharding(program.outs))
     with profiler.TraceAnnotation("lower_sharding_computation"):
-        text = module.lower_jaxpr(pruned, platforms=platforms, **names, **arguments, **laid, **exporting)
-    return Lowered(text, pruned, used, hidden, donated, placement, options.name)
+        lowered = module.lower_jaxpr(program)
+    return Lowered(lowered, program, used, hidden, placement, options.name)
 
 
-def _laid(
-    hidden: list, closed: ClosedJaxpr, used: Sequence[int], options: ProgramOptions, placement: Placement
-) -> tuple[list, dict[str, Any]]:
-    """The hidden arguments where the program wants them, and what its text says of how arguments and results lie."""
-    laid: dict[str, Any] = {}
-    if placement.is_sharded or options.export is not None and placement.in_shardings:
-        ins: list = [placement.in_shardings[i] for i in used]
-        if placement.devices:
-            hidden = on_mesh(hidden, placement)
-            ins += [c._sig.sharding for c in hidden]
-        else:
-            ins += [placement.replicated()] * len(hidden)
-        laid = dict(in_shardings=ins, out_shardings=placement.out_shardings, num_partitions=placement.num_devices)
-        laid["mesh"] = placement.mesh
-        laid["memory_kinds"] = placement.memory_kinds(closed.out_avals)
-    if placement.in_layouts or placement.out_layouts:
-        laid["arg_attrs"] = module.layout_attributes([placement.in_layouts[i] for i in used])
-        laid["result_attrs"] = module.layout_attributes(placement.out_layouts)
-    return hidden, laid
+def _check_effects(closed: ClosedJaxpr, placement: Placement) -> None:
+    if placement.num_devices > 1:
+        ordered = ordered_effects.filter_in(closed.effects)
+        if unshardable := shardable_ordered_effects.filter_not_in(ordered):
+            raise ValueError(f"The following ordered effects are not supported for more than 1 device: {unshardable}")
+
+
+def _without_sharding(ports: Sequence[Port]) -> tuple[Port, ...]:
+    if not any(port.sharding for port in ports):
+        return tuple(ports)
+    return tuple([port._replace(sharding=None) for port in ports])
+
+
+def _constant_ports(constants: dict[Var, Any], placement: Placement) -> tuple[list, dict[Var, Port]]:
+    """The values of constants that become arguments, on the program's devices, and their ports."""
+    values = list(constants.values())
+    if not placement.is_sharded:
+        return values, {v: Port(v.aval) for v in constants}
+    if placement.devices:
+        values = on_mesh(values, placement)
+        shardings = [c._sig.sharding for c in values]
+    else:
+        shardings = [placement.replicated()] * len(values)
+    kinds = [s.memory_kind if placement.names_memory else None for s in shardings]
+    ports = {
+        v: Port(v.aval, sharding=s, memory_kind=kind) for v, s, kind in zip(constants, shardings, kinds, strict=True)
+    }
+    return values, ports
 
 
 _DONATING = ("cpu", "cuda", "rocm", "tpu", "neuron")
@@ -117,13 +130,8 @@ def _is_large(aval: Any) -> bool:
     return isinstance(aval, ShapedArray) and aval.ndim > 0 and aval.size * aval.dtype.itemsize > _SMALL_CONSTANT
 
 
-def _result_names(info: DebugInfo, closed: ClosedJaxpr) -> Sequence[str] | None:
-    paths = info.result_paths
-    return paths if paths is not None and len(paths) == len(closed.outvars) else None
-
-
 def on_mesh(constants: Sequence, placement: Placement) -> list:
-    """Captured values on the devices of a program; a sharded array that is there stays as it lies."""
+    """Captured values on the devices of a program; a sharded array that is there already keeps its sharding."""
     everywhere = placement.replicated()
     with guards.asked_for(free=True):
         arrays = [operand(c) for c in constants]
@@ -136,25 +144,27 @@ def on_mesh(constants: Sequence, placement: Placement) -> list:
 
 
 def lowering_logged(closed: ClosedJaxpr, options: ProgramOptions, placement: Placement) -> AbstractContextManager:
-    """What a program is lowered in: the log says what is compiled, listeners hear how long it took."""
+    """Logs what is compiled; the context manager that it returns tells listeners how long lowering took."""
     name = f"jit({options.name})"
     warn_of_constants(closed)
-    laid = placement.in_shardings or [placement.replicated() if placement.committed else None] * len(closed.in_avals)
-    laid = [UNSPECIFIED if s is None else s for s in laid]
-    monitoring.log_program(name, closed.in_avals, laid)
+    shardings = [port.sharding for port in placement.ins]
+    if not any(shardings) and placement.committed and placement.devices and not placement.is_sharded:
+        shardings = [placement.replicated()] * len(shardings)
+    shardings = [UNSPECIFIED if s is None else s for s in shardings]
+    monitoring.log_program(name, closed.in_avals, shardings)
     return monitoring.timed(monitoring.LOWERING, name)
 
 
-# ---- texts that several programs share --------------------------------------------------------------
+# ---- modules that several programs share --------------------------------------------------------------
 
 _LARGEST_SHARED = 1 << 16  # the length of a text that is cheap to write twice
 _shared_texts = cache.BoundedDict(8192)
 
 
 def lower_to_share(closed: ClosedJaxpr, options: ProgramOptions, placement: Placement, lift: bool) -> Lowered:
-    """The program as it is to be compiled.
+    """Lowers a program to be compiled.
 
-    Constants are operands if `lift`, or if an earlier program differs from this one in constants alone.
+    Constants become operands if `lift`, or if an earlier program differs from this one in constants only.
     """
     if lift:
         constants = lift_constants(closed, False)
@@ -168,7 +178,7 @@ def lower_to_share(closed: ClosedJaxpr, options: ProgramOptions, placement: Plac
     if not constants.values:
         return plain
     lowered = lower_program(constants.closed, options, placement, lifted=constants.values)
-    key = compile.digest(lowered.module.text), placement, config.state()
+    key = compile.digest(lowered.module.text), placement.devices, placement.committed, config.state()
     if key in _shared_texts:
         return lowered
     _shared_texts[key] = None

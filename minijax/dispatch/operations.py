@@ -57,7 +57,7 @@ def _compile_closed(closed: ClosedJaxpr, arrays: Sequence, options: ProgramOptio
 
 def _to_list(executable: Executable, arrays: Sequence) -> Callable[[Sequence[ArrayImpl]], list]:
     """The shortest way from arrays with these signatures to all results."""
-    if len(executable.out_shardings) != 1:
+    if len(executable.outs) != 1:
         return executable.caller(arrays, list)
     run = executable.caller(arrays)
     return lambda arrays: [run(arrays)]

@@ -1,43 +1,54 @@
-"""On which devices a program runs, and how its arguments and results lie on them."""
+"""The devices on which a program runs, and the sharding and layout of each argument and result."""
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from minijax.base import cache, dtypes
+from minijax.hlo.program import Port
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, jaxprs_in_params
-from minijax.ir.types import AbstractValue, ShapedArray, space_of, token_type
+from minijax.ir.types import ShapedArray, space_of
 from minijax.partition import meshes
-from minijax.partition.layouts import Layout, check_layout, shown, stored
+from minijax.partition.layouts import AutoLayout, Layout, check_layout, shown, stored
 from minijax.partition.memory import Device, Host, MemorySpace
 from minijax.partition.meshes import Mesh, P
-from minijax.partition.shardings import MEMORY_KINDS, NamedSharding, Sharding, check_fits
+from minijax.partition.shardings import MEMORY_KINDS, UNSPECIFIED, NamedSharding, Sharding, check_fits
 from minijax.run import client
 from minijax.run.array import Signature
 
 
-class Leaving(NamedTuple):
-    """How a program is lowered that is to leave the process."""
+class Request(NamedTuple):
+    """What is requested of an argument or a result of a program."""
 
-    rules: tuple[tuple[Any, Any], ...]  # primitives, and what lowers them instead of them
-    paths: tuple[str, ...]  # where its arguments are among those of a call, as messages say
+    sharding: Sharding | None = None  # None: that of the argument; of a result, XLA chooses
+    layout: Layout | AutoLayout | None = None  # None: that of the argument; of a result, the default one
+    donated: bool = False
+    path: str | None = None  # of an argument of an exported program, for messages
+
+
+def requests(shardings: Sequence = (), layouts: Sequence = (), donated: Sequence[bool] = ()) -> tuple[Request, ...]:
+    """A request for each argument or result; () if nothing is requested of any."""
+    rows = zip_longest(shardings, layouts, donated)
+    made = [Request(None if s is UNSPECIFIED else s, layout, bool(d)) for s, layout, d in rows]
+    return tuple(made) if any(request != _NOTHING for request in made) else ()
+
+
+_NOTHING = Request()
 
 
 class ProgramOptions(NamedTuple):
     """How a jaxpr is compiled, besides what it computes."""
 
     name: str
-    donated: tuple[bool, ...] = ()
+    ins: tuple[Request, ...] = ()  # of the last arguments; of leading ones, and of all if empty, nothing is requested
+    outs: tuple[Request, ...] = ()
     keep_unused: bool = False
     device: Any = None
     compiler_options: tuple[tuple[str, Any], ...] = ()
-    in_shardings: tuple[Sharding | None, ...] = ()  # None: as the argument lies
-    out_shardings: tuple[Sharding | None, ...] = ()  # None: as XLA likes
-    in_layouts: tuple = ()  # None: as the argument's
-    out_layouts: tuple = ()  # None: the default one
-    export: Leaving | None = None
-    is_pjit: bool = False  # then the mesh that it runs on is that of `with mesh:`
+    export: tuple[tuple[Any, Any], ...] | None = None  # of an exported program: (primitive, its lowering rule) pairs
+    is_pjit: bool = False  # the context mesh is that of `with mesh:`
 
     @property
     def context_mesh(self) -> Mesh | None:
@@ -47,58 +58,46 @@ class ProgramOptions(NamedTuple):
         mesh = meshes.mesh_of_specs()
         return mesh if isinstance(mesh, Mesh) else meshes.context_mesh()
 
+    def of_arguments(self, count: int) -> tuple[Request, ...]:
+        """A request for each of `count` arguments."""
+        return (*(_NOTHING,) * (count - len(self.ins)), *self.ins)
+
+    @property
+    def requests_shardings(self) -> bool:
+        """True if a sharding is requested of any argument or result."""
+        return any(request.sharding is not None for request in (*self.ins, *self.outs))
+
 
 class Placement(NamedTuple):
-    """The devices of a program; for several, each argument's and result's sharding or None: XLA chooses."""
+    """The devices of a program and the ports of its arguments and results, whose shardings XLA chooses where None."""
 
     devices: tuple  # () of an abstract mesh
     committed: bool
-    in_shardings: tuple[Sharding | None, ...] = ()
-    out_shardings: tuple[Sharding | None, ...] = ()
-    mesh: Mesh | None = None  # names the axes of what XLA chooses
-    names_memory: bool = False  # it uses other memories than that of the devices
-    in_layouts: tuple = ()  # None: the default one; () where all are
-    out_layouts: tuple = ()
+    ins: tuple[Port, ...]
+    outs: tuple[Port, ...]
+    mesh: Mesh | None = None  # names the axes of the shardings that XLA chooses
+    names_memory: bool = False  # the program uses other memories than that of the devices
 
     @property
     def num_devices(self) -> int:
-        """How many devices the program runs on; those of an abstract mesh are not there yet."""
+        """The number of devices, also of an abstract mesh."""
         return len(self.devices) if self.devices or self.mesh is None else self.mesh.size
 
     @property
     def is_sharded(self) -> bool:
-        """Whether the text says how arguments and results lie."""
+        """True if the module states shardings."""
         return not self.devices or len(self.devices) > 1 or self.names_memory
 
     def replicated(self) -> Sharding:
-        """The sharding that has the whole array on each device."""
+        """The sharding that replicates an array over the devices."""
         if self.mesh is not None:
             return NamedSharding(self.mesh, P())
         return client.single_device_sharding(self.devices[0])
 
-    def argument_shardings(self, used: Sequence[int]) -> list[Sharding]:
-        """The shardings of the arguments of a program on one device."""
-        asked = self.in_shardings or (None,) * (1 + max(used, default=0))
-        return [asked[i] or self.replicated() for i in used]
-
-    def result_shardings(self, count: int) -> list[Sharding]:
-        """The shardings of the results of a program on one device."""
-        return [self.replicated() if s is None else s for s in self.out_shardings or (None,) * count]
-
-    def memory_kinds(self, avals: Sequence[AbstractValue]) -> list[str] | None:
-        """The memory of each result; None if all are in that of the devices."""
-        if not self.names_memory:
-            return None
-        outs = self.out_shardings or (None,) * len(avals)
-        return [
-            s.memory_kind if s is not None else MEMORY_KINDS.get(space_of(aval), MEMORY_KINDS[Device])
-            for s, aval in zip(outs, avals, strict=True)
-        ]
-
 
 @cache.weak_cache
 def shardings_in(jaxpr: Jaxpr) -> tuple[Any, ...]:
-    """What the equations of a jaxpr, and of those inside it, say of placement: (whose, sharding)."""
+    """The shardings that equations of a jaxpr, and of those inside it, name: (name of the primitive, sharding)."""
     named_by: dict[Any, None] = {}
     seen, waiting = set(), [jaxpr]
     while waiting:
@@ -116,36 +115,57 @@ def choose_placement(operands: Sequence[Signature], options: ProgramOptions, clo
     """Where to run a program on operands with these signatures.
 
     Raises ValueError if operands, the options and the program do not agree on the devices, or if an operand
-    does not lie, or cannot be laid, as the options say.
+    does not have, or cannot have, the sharding or layout that is requested.
     """
-    placement = _choose_devices(operands, options, closed)
-    layouts = _layouts_of(operands, options, closed)
-    return placement if layouts is None else placement._replace(in_layouts=layouts[0], out_layouts=layouts[1])
+    ins, outs = _ports(operands, options, closed)
+    placement = _choose_devices(operands, options, closed, ins, outs)
+    return _with_layouts(placement, operands, options, closed)
 
 
-def _layouts_of(operands: Sequence[Signature], options: ProgramOptions, closed: ClosedJaxpr) -> tuple | None:
-    """The layouts of arguments and results; None where all are the default one."""
+def _ports(operands: Sequence[Signature], options: ProgramOptions, closed: ClosedJaxpr) -> tuple[list, list]:
+    """The arguments and results with their names, donations and requested shardings."""
+    info, wanted = closed.debug_info, options.of_arguments(len(operands))
+    names = info.arg_names or (None,) * len(operands)
+    ins = [
+        Port(sig.aval, name, request.path, request.sharding, donated=request.donated)
+        for sig, name, request in zip(operands, names, wanted, strict=False)
+    ]
+    avals, paths = closed.out_avals, info.result_paths
+    paths = paths if paths is not None and len(paths) == len(avals) else (None,) * len(avals)
+    outs = [Port(aval, path) for aval, path in zip(avals, paths, strict=True)]
+    if options.outs:
+        outs = [port._replace(sharding=r.sharding) for port, r in zip(outs, options.outs, strict=True)]
+    return ins, outs
+
+
+def _with_layouts(
+    placement: Placement, operands: Sequence[Signature], options: ProgramOptions, closed: ClosedJaxpr
+) -> Placement:
+    """The placement with the layouts of arguments and results."""
     fixed = {
         v for eqn in closed.eqns if eqn.primitive.name in _CONSTRAINTS and eqn.params["layout"] for v in eqn.outvars
     }
-    laid = any(sig.layout is not None for sig in operands)
-    if not (laid or fixed or options.in_layouts or options.out_layouts):
-        return None
-    names = closed.debug_info.arg_names or [f"args[{i}]" for i in range(len(operands))]
-    asked = (*(None,) * (len(operands) - len(options.in_layouts)), *options.in_layouts)
-    ins = []
-    for sig, layout, name in zip(operands, asked, names, strict=False):
-        check_layout(layout, sig.aval, f"jit arguments with pytree key path {name}")
-        ins.append(sig.layout if layout is None else _stored(layout, sig.aval.ndim))
-    outs = []
-    wanted = options.out_layouts or (None,) * len(closed.outvars)
-    for v, aval, layout in zip(closed.outvars, closed.out_avals, wanted, strict=True):
-        check_layout(layout, aval, "jit outputs with pytree key path result")
-        outs.append(Layout.AUTO if layout is None and v in fixed else layout and _stored(layout, aval.ndim))
-    return tuple(ins), tuple(outs)
+    asks = any(request.layout for request in (*options.ins, *options.outs))
+    if not (asks or fixed or any(sig.layout is not None for sig in operands)):
+        return placement
+    ins, outs = [], []
+    for i, (port, sig, r) in enumerate(zip(placement.ins, operands, options.of_arguments(len(operands)), strict=True)):
+        check_layout(r.layout, sig.aval, f"jit arguments with pytree key path {_name(port, i)}")
+        ins.append(port._replace(layout=sig.layout if r.layout is None else _stored(r.layout, sig.aval.ndim)))
+    wanted = options.outs or (_NOTHING,) * len(placement.outs)
+    for v, port, request in zip(closed.outvars, placement.outs, wanted, strict=True):
+        check_layout(layout := request.layout, port.aval, "jit outputs with pytree key path result")
+        chosen = Layout.AUTO if layout is None and v in fixed else layout and _stored(layout, port.aval.ndim)
+        outs.append(port._replace(layout=chosen))
+    return placement._replace(ins=tuple(ins), outs=tuple(outs))
 
 
 _CONSTRAINTS = ("layout_constraint", "sharding_constraint")
+
+
+def _name(port: Port, i: int) -> str:
+    """What messages call argument `i`."""
+    return port.name or f"args[{i}]"
 
 
 def _stored(layout, ndim):
@@ -153,8 +173,9 @@ def _stored(layout, ndim):
 
 
 def check_argument_layouts(operands: Sequence[Signature], options: ProgramOptions) -> None:
-    """Raises ValueError for a committed operand that has another layout than was asked for."""
-    for sig, layout in zip(operands, options.in_layouts, strict=False):
+    """Raises ValueError for a committed operand that has another layout than is requested."""
+    for sig, request in zip(operands, options.of_arguments(len(operands)), strict=True) if options.ins else ():
+        layout = request.layout
         if isinstance(layout, Layout) and sig.committed and stored(layout, sig.aval.ndim) != sig.layout:
             raise ValueError(
                 f"Layout passed to jit does not match the layout on the respective arg. Got jit layout: {layout},\n"
@@ -162,80 +183,103 @@ def check_argument_layouts(operands: Sequence[Signature], options: ProgramOption
             )
 
 
-def _choose_devices(operands: Sequence[Signature], options: ProgramOptions, closed: ClosedJaxpr) -> Placement:
+def _choose_devices(
+    operands: Sequence[Signature], options: ProgramOptions, closed: ClosedJaxpr, ins: list[Port], outs: list[Port]
+) -> Placement:
     inside = shardings_in(closed.jaxpr)
     if options.device is not None:
-        alone = [(_RESULTS, client.single_device_sharding(options.device))]
-        _check_devices(alone + _with_devices(inside), operands, (), options)
-        return Placement((options.device,), True)
-    device, alike = None, not options.in_shardings and not options.out_shardings
+        required = [(_RESULTS, client.single_device_sharding(options.device))]
+        _check_devices(required + _with_concrete_devices(inside), ins, options)
+        return Placement((options.device,), True, *_without_shardings(ins, outs))
+    device, is_plain = None, not options.requests_shardings
     for sig in operands:
         if sig.committed:
-            alone = sig.device is not None and sig.sharding == client.single_device_sharding(sig.device)
-            alike = alike and alone and device in (None, sig.device)
+            is_single = sig.device is not None and sig.sharding == client.single_device_sharding(sig.device)
+            is_plain = is_plain and is_single and device in (None, sig.device)
             device = sig.device
         elif sig.device is None:
             raise NotImplementedError(
                 f"Having uncommitted Array sharded on multiple devices is not supported. {options.name} is called with "
-                f"one that lies as {sig.sharding}"
+                f"one sharded as {sig.sharding}"
             )
-    if not alike or inside or options.context_mesh is not None or options.export is not None:
-        return _sharded(operands, options, closed, inside)
-    return Placement((client.default_device() if device is None else device,), device is not None)
+    if not is_plain or inside or options.context_mesh is not None or options.export is not None:
+        return _placement_by_shardings(operands, options, closed, ins, outs)
+    return Placement(
+        (client.default_device() if device is None else device,), device is not None, tuple(ins), tuple(outs)
+    )
 
 
-def _sharded(
-    operands: Sequence[Signature], options: ProgramOptions, closed: ClosedJaxpr, inside: Sequence[tuple[str, Any]]
+def _without_shardings(ins: Sequence[Port], outs: Sequence[Port]) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
+    return tuple([p._replace(sharding=None) for p in ins]), tuple([p._replace(sharding=None) for p in outs])
+
+
+def _placement_by_shardings(
+    operands: Sequence[Signature], options: ProgramOptions, closed: ClosedJaxpr, ins: list[Port], outs: list[Port]
 ) -> Placement:
-    """The placement that operands, options and the program itself ask for."""
-    requested = options.in_shardings or (None,) * len(operands)
-    requested = (*(None,) * (len(operands) - len(requested)), *requested)
-    names = closed.debug_info.arg_names or [f"args[{i}]" for i in range(len(operands))]
-    ins = [_argument_sharding(x, s, n, options) for x, s, n in zip(operands, requested, names, strict=False)]
-    outs = options.out_shardings or (None,) * len(closed.outvars)
-    outs = _result_shardings(outs, closed.out_avals, closed.debug_info.result_paths)
-    claims, mesh = _claims(ins, outs, inside), options.context_mesh
-    concrete = _with_devices(claims)
+    """The placement that operands, options and the program itself require."""
+    inside = shardings_in(closed.jaxpr)
+    ins = [_of_argument(i, sig, port, options) for i, (sig, port) in enumerate(zip(operands, ins, strict=True))]
+    _check_results(outs)
+    required, mesh = _requirements(ins, outs, inside), options.context_mesh
+    concrete = _with_concrete_devices(required)
     spaces = [s for _, s in inside if isinstance(s, MemorySpace)]
-    names_memory = Host in spaces or not all(s._in_default_memory for _, s in claims)
-    if not concrete:
-        if mesh is None and (named := [s for s in (*ins, *outs) if s is not None]):
-            return _abstract(named, ins, outs, names_memory)
-        if mesh is None:
-            _check_abstract(claims)
-            whole = Placement((client.default_device(),), bool(spaces), names_memory=names_memory)
-            if not names_memory:
-                return whole
-            return whole._replace(in_shardings=(None,) * len(ins), out_shardings=(None,) * len(outs))
+    if concrete or mesh is not None:
+        placement = _over_devices(concrete, mesh, ins, outs, options)
+    elif named := [port.sharding for port in (*ins, *outs) if port.sharding is not None]:
+        placement = _abstract(named, ins, outs)
+    else:
+        _check_abstract(required)
+        placement = Placement((client.default_device(),), bool(spaces), tuple(ins), tuple(outs))
+    names_memory = Host in spaces or not all(s._in_default_memory for _, s in required)
+    return _naming_memories(placement) if names_memory else placement
+
+
+def _over_devices(
+    concrete: list, mesh: Mesh | None, ins: list[Port], outs: list[Port], options: ProgramOptions
+) -> Placement:
+    """The placement over the devices of concrete requirements and of the context mesh."""
     if mesh is not None:
-        concrete.append((_CONTEXT, NamedSharding(mesh, P())))
-    devices = _check_devices(concrete, operands, names, options)
-    ins, outs = ([_on_devices(s, devices) for s in shardings] for shardings in (ins, outs))
+        concrete = [*concrete, (_CONTEXT, NamedSharding(mesh, P()))]
+    devices = _check_devices(concrete, ins, options)
+    ins, outs = ([_on_devices(port, devices) for port in ports] for ports in (ins, outs))
     mesh = next((s.mesh for _, s in concrete if isinstance(s, NamedSharding)), None)
     if mesh is not None and mesh.are_all_axes_explicit:
-        rows = zip(outs, closed.out_avals, strict=True)
-        outs = [_sharding_of_type(mesh, aval) if s is None else s for s, aval in rows]
+        outs = [p if p.sharding else p._replace(sharding=_sharding_of_type(mesh, p.aval)) for p in outs]
     if len(devices) > 1:
-        ins = [_replicated_if_whole(x, devices) if s is None else s for x, s in zip(operands, ins, strict=True)]
-    return Placement(devices, True, tuple(ins), tuple(outs), mesh, names_memory)
+        ins = [p if p.sharding else p._replace(sharding=_replicated_if_scalar(p.aval, devices)) for p in ins]
+    return Placement(devices, True, tuple(ins), tuple(outs), mesh)
+
+
+def _naming_memories(placement: Placement) -> Placement:
+    """The placement with the memory kind of each sharding, and of each result."""
+
+    def kind(port):
+        return None if port.sharding is None else port.sharding.memory_kind
+
+    def kind_of_type(port):
+        return MEMORY_KINDS.get(space_of(port.aval), MEMORY_KINDS[Device])
+
+    ins = tuple([port._replace(memory_kind=kind(port)) for port in placement.ins])
+    outs = tuple([p._replace(memory_kind=kind_of_type(p) if p.sharding is None else kind(p)) for p in placement.outs])
+    return placement._replace(ins=ins, outs=outs, names_memory=True)
 
 
 def _is_abstract(sharding: Any) -> bool:
     return isinstance(getattr(sharding, "mesh", None), meshes.AbstractMesh)
 
 
-def _abstract(named: Sequence, ins: list, outs: list, names_memory: bool) -> Placement:
+def _abstract(named: Sequence, ins: list[Port], outs: list[Port]) -> Placement:
     """The placement over a mesh without devices, of a program that can be lowered but not run."""
     mesh = named[0].mesh
     for s in named:
         if s.mesh.size != mesh.size:
             raise ValueError(f"AbstractMesh should be of the same size across all shardings. Got {mesh} and {s.mesh}")
-    return Placement((), True, tuple(ins), tuple(outs), mesh, names_memory)
+    return Placement((), True, tuple(ins), tuple(outs), mesh)
 
 
-def _check_abstract(claims: Sequence) -> None:
-    """Raises ValueError if equations speak of a mesh of several devices where the program runs on one."""
-    for whose, s in claims if meshes.abstract_context() is None else ():
+def _check_abstract(required: Sequence) -> None:
+    """Raises ValueError if equations name a mesh of several devices and the program runs on one."""
+    for whose, s in required if meshes.abstract_context() is None else ():
         if s.mesh.size > 1:
             raise ValueError(
                 f"Length of device assignment 1 is not equal to the size of the mesh {s.mesh.size} of {whose}, {s}. "
@@ -243,62 +287,68 @@ def _check_abstract(claims: Sequence) -> None:
             )
 
 
-def over_abstract_context(placement: Placement, closed: ClosedJaxpr) -> Placement:
+def over_abstract_context(placement: Placement) -> Placement:
     """The placement of a program that is lowered without devices, over the mesh without devices that is set, if any."""
     mesh: Any = meshes.abstract_context()
     if mesh is None or meshes.context_mesh() is not None or placement.num_devices != 1 or placement.committed:
         return placement
-    ins, outs = ((None,) * len(side) for side in (closed.in_avals, closed.out_avals))
-    return Placement((), True, ins, outs, mesh)
+    ins, outs = ([p._replace(memory_kind=None) for p in side] for side in (placement.ins, placement.outs))
+    return Placement((), True, *_without_shardings(ins, outs), mesh)
 
 
-def _with_devices(claims: Sequence) -> list[tuple[Any, Any]]:
-    """Those of the claims that say on which devices."""
-    return [claim for claim in claims if not (isinstance(claim[1], MemorySpace) or _is_abstract(claim[1]))]
+def _with_concrete_devices(required: Sequence) -> list[tuple[Any, Any]]:
+    """The requirements that name devices."""
+    return [pair for pair in required if not (isinstance(pair[1], MemorySpace) or _is_abstract(pair[1]))]
 
 
-def _check_devices(claims: Sequence, operands: Sequence[Signature], names: Sequence[str], options: Any) -> tuple:
-    """The devices that all claims are for. Raises ValueError if they are for different ones."""
-    devices = claims[0][1]._device_assignment
-    for other in claims[1:]:
+def _check_devices(required: Sequence, ins: Sequence[Port], options: ProgramOptions) -> tuple:
+    """The devices of all requirements. Raises ValueError if these differ."""
+    devices = required[0][1]._device_assignment
+    for other in required[1:]:
         if other[1]._device_assignment != devices:
-            _incompatible(claims[0], other, operands, names, options)
+            _incompatible(required[0], other, ins, options)
     return devices
 
 
-def _on_devices(sharding: Sharding | None, devices: tuple) -> Sharding | None:
-    """A sharding, if over an abstract mesh on these devices instead. Raises ValueError for another number of them."""
+def _on_devices(port: Port, devices: tuple) -> Port:
+    """The port with its sharding over these devices if it is over an abstract mesh. Raises ValueError for another number
+    of them.
+    """
+    sharding = port.sharding
     if not isinstance(sharding, NamedSharding) or not _is_abstract(sharding):
-        return sharding
-    mesh = sharding.mesh
+        return port
+    return port._replace(sharding=sharding.update(mesh=_concrete_mesh(sharding.mesh, devices)))
+
+
+def _concrete_mesh(mesh: Any, devices: tuple) -> Mesh:
+    """An abstract mesh over these devices. Raises ValueError for another number of them."""
     if mesh.size != len(devices):
         raise ValueError(f"AbstractMesh size: {mesh.size} does not match the device assignment size: {len(devices)}")
-    return sharding.update(mesh=Mesh(np.reshape(devices, mesh.axis_sizes), mesh.axis_names, mesh.axis_types))
+    return Mesh(np.reshape(devices, mesh.axis_sizes), mesh.axis_names, mesh.axis_types)
 
 
 def on_devices(placement: Placement, devices: tuple) -> Placement:
-    """A placement over an abstract mesh on these devices. Raises ValueError for another number of them."""
+    """A placement over an abstract mesh on these devices instead. Raises ValueError for another number of them."""
     if (size := placement.num_devices) != len(devices):
         raise ValueError(
             f"The size of abstract mesh {size}, {placement.mesh}, must match the length of device assignment: "
             f"{len(devices)}"
         )
-    ins, outs = ([_on_devices(s, devices) for s in side] for side in (placement.in_shardings, placement.out_shardings))
-    whole: Any = _on_devices(NamedSharding(placement.mesh, P()), devices)
-    return placement._replace(devices=devices, in_shardings=tuple(ins), out_shardings=tuple(outs), mesh=whole.mesh)
+    ins, outs = (tuple([_on_devices(port, devices) for port in side]) for side in (placement.ins, placement.outs))
+    return placement._replace(devices=devices, ins=ins, outs=outs, mesh=_concrete_mesh(placement.mesh, devices))
 
 
 def mesh_of_type(mesh: Any, aval: Any) -> Any:
-    """The devices of `mesh`, under the axes that a type names if it does."""
-    split = aval._sharding if type(aval) is ShapedArray else None
-    if split is None or mesh.has_axes_of(split.mesh):
+    """The devices of `mesh`, under the axes of the mesh in a type if there is one."""
+    sharding = aval._sharding if type(aval) is ShapedArray else None
+    if sharding is None or mesh.has_axes_of(sharding.mesh):
         return mesh
-    named = split.mesh
+    named = sharding.mesh
     return Mesh(np.reshape(mesh._flat_devices_tuple, named.axis_sizes), named.axis_names, named.axis_types)
 
 
 def _sharding_of_type(mesh: Any, aval: Any) -> Sharding | None:
-    """How a result lies over a mesh of Explicit axes alone; None if its type is of another with Auto ones, or none."""
+    """The sharding of a result over a mesh with Explicit axes only; None if its type has a mesh with Auto axes."""
     if type(aval) is not ShapedArray or (mesh := mesh_of_type(mesh, aval)).auto_axes:
         return None
     if aval._sharding is not None:
@@ -310,57 +360,60 @@ def _sharding_of_type(mesh: Any, aval: Any) -> Sharding | None:
 _RESULTS, _CONTEXT = "explicit output sharding", "jit's context mesh"
 
 
-def _claims(ins: Sequence, outs: Sequence, inside: Sequence[tuple[str, Any]]) -> list[tuple[Any, Any]]:
-    """Who asks for which sharding: the number of an operand, the results, or the name of a primitive."""
-    claims: list[tuple[Any, Any]] = [(i, s) for i, s in enumerate(ins) if s is not None]
-    claims += [(_RESULTS, s) for s in outs if s is not None]
-    return claims + [claim for claim in inside if not isinstance(claim[1], MemorySpace)]
+def _requirements(ins: Sequence[Port], outs: Sequence[Port], inside: Sequence) -> list[tuple[Any, Any]]:
+    """The shardings, each with what requires it: the number of an operand, the results, or the name of a primitive."""
+    required: list[tuple[Any, Any]] = [(i, port.sharding) for i, port in enumerate(ins) if port.sharding is not None]
+    required += [(_RESULTS, port.sharding) for port in outs if port.sharding is not None]
+    return required + [pair for pair in inside if not isinstance(pair[1], MemorySpace)]
 
 
-def _replicated_if_whole(sig: Signature, devices: tuple) -> Sharding | None:
-    """Scalars and keys go to every device; of an uncommitted array XLA may take what it wants."""
-    if sig.aval is token_type:
+def _replicated_if_scalar(aval: Any, devices: tuple) -> Sharding | None:
+    """Scalars and keys are replicated; XLA chooses the sharding of other uncommitted arrays."""
+    if not isinstance(aval, ShapedArray):
         return None
-    whole = not sig.aval.shape or dtypes.is_extended(sig.aval.dtype)
-    return client.single_device_sharding(devices[0]) if whole else None
+    is_scalar = not aval.shape or dtypes.is_extended(aval.dtype)
+    return client.single_device_sharding(devices[0]) if is_scalar else None
 
 
-def _argument_sharding(sig: Signature, asked: Sharding | None, name: str, options) -> Sharding | None:
-    if asked is None:
-        return sig.sharding if sig.committed else None
-    check_fits(asked, sig.aval, f"pjit arguments with pytree key path {name}")
-    if sig.committed and sig.sharding.memory_kind != asked.memory_kind:
+def _of_argument(i: int, sig: Signature, port: Port, options: ProgramOptions) -> Port:
+    """The port with its operand's sharding if that is committed. Raises ValueError if another one is requested."""
+    requested = port.sharding
+    if requested is None:
+        return port._replace(sharding=sig.sharding) if sig.committed else port
+    name = _name(port, i)
+    check_fits(requested, sig.aval, f"pjit arguments with pytree key path {name}")
+    if sig.committed and sig.sharding.memory_kind != requested.memory_kind:
         raise ValueError(
             "Memory kinds passed to jax.jit does not match memory kind on the respective arg. Got jit memory "
-            f"kind: {asked.memory_kind}, arg memory kind: {sig.sharding.memory_kind} for arg type: "
+            f"kind: {requested.memory_kind}, arg memory kind: {sig.sharding.memory_kind} for arg type: "
             f"{sig.aval.str_short()}, argument {name} of {options.name}"
         )
-    if sig.committed and not sig.sharding.is_equivalent_to(asked, sig.aval.ndim):
+    if sig.committed and not sig.sharding.is_equivalent_to(requested, sig.aval.ndim):
         raise ValueError(
             "Sharding passed to jit does not match the sharding on the respective arg. "
-            f"Got jit sharding: {asked},\narg sharding: {sig.sharding} for arg type: "
+            f"Got jit sharding: {requested},\narg sharding: {sig.sharding} for arg type: "
             f"{sig.aval.str_short()}, argument {name} of {options.name}"
         )
-    return asked
+    return port
 
 
-def _result_shardings(outs: Sequence, avals: Sequence, paths: Sequence[str] | None) -> list:
-    paths = paths if paths and len(paths) == len(avals) else ["result"] * len(avals)
-    for s, aval, path in zip(outs, avals, paths, strict=True):
-        if s is not None:
-            check_fits(s, aval, f"pjit outputs with pytree key path {path}")
-    return list(outs)
+def _check_results(outs: Sequence[Port]) -> None:
+    for port in outs:
+        if port.sharding is not None:
+            path = "result" if port.name is None else port.name
+            check_fits(port.sharding, port.aval, f"pjit outputs with pytree key path {path}")
 
 
-def _incompatible(first, second, operands, names, options) -> NoReturn:
-    def told(claim):
-        whose, sharding = claim
+def _incompatible(first: tuple, second: tuple, ins: Sequence[Port], options: ProgramOptions) -> NoReturn:
+    def described(requirement):
+        source, sharding = requirement
         devices = sharding._device_assignment
         where = f"with device ids {[d.id for d in devices]} on platform {devices[0].platform.upper()}"
-        if isinstance(whose, int):
-            return (
-                f"argument {names[whose]} of {options.name} with shape {operands[whose].aval.str_short()} and {where}"
-            )
-        return f"{whose}{'' if whose in (_RESULTS, _CONTEXT) else ' inside jit'} {where}"
+        if isinstance(source, int):
+            port = ins[source]
+            return f"argument {_name(port, source)} of {options.name} with shape {port.aval.str_short()} and {where}"
+        return f"{source}{'' if source in (_RESULTS, _CONTEXT) else ' inside jit'} {where}"
 
-    raise ValueError(f"Received incompatible devices for jitted computation. Got {told(first)} and {told(second)}")
+    raise ValueError(
+        f"Received incompatible devices for jitted computation. Got {described(first)} and {described(second)}"
+    )

@@ -5,6 +5,7 @@ from typing import Any
 
 from minijax.dispatch.call import Inlined
 from minijax.hlo.module import lower_jaxpr
+from minijax.hlo.program import plain_program
 from minijax.hlo.shardy import rule_text
 from minijax.hlo.spell import physical, type_of
 from minijax.ir import state
@@ -121,10 +122,9 @@ def _lowered(e: Any, fun: Callable, mesh: Any, in_tree: Any, ins: list[ShapedArr
         results = [ShapedArray(a.shape, a.dtype) for a in closed.out_avals]
         if results != outs:
             raise ValueError(f"custom_partitioning: Mismatch in result shapes: a device computes {results}, not {outs}")
-        module = lower_jaxpr(
-            closed, name="custom_partitioning", platforms=e.platforms, num_partitions=e.num_partitions,
-            devices=e.devices, mesh=mesh, manual=(mesh, frozenset(mesh.axis_names)),
-        )  # fmt: skip
+        program = plain_program("custom_partitioning", closed, platforms=e.platforms)
+        where = dict(num_partitions=e.num_partitions, devices=e.devices, mesh=mesh)
+        module = lower_jaxpr(program._replace(**where, manual=(mesh, frozenset(mesh.axis_names))))
     if module.callbacks or module.ordered or module.watchers:
         raise NotImplementedError("custom_partitioning: what one device computes cannot call functions of the host")
     return module.text

@@ -8,7 +8,7 @@ from minijax.base import cache, config
 from minijax.base.mask import Mask
 from minijax.dispatch.call import OpenCall, closed_of, forwarded, names_in, opened
 from minijax.dispatch.operations import one_equation, run_closed
-from minijax.dispatch.placement import ProgramOptions
+from minijax.dispatch.placement import ProgramOptions, requests
 from minijax.hlo.emitter import jaxpr_body, ordered_in
 from minijax.hlo.writer import Region
 from minijax.ir import state
@@ -372,7 +372,7 @@ def devices_of(mesh: Any, operands: Sequence) -> Mesh:
 
 
 def _options(name: str, mesh: Any, out_specs: Sequence) -> ProgramOptions:
-    return ProgramOptions(name, out_shardings=tuple([NamedSharding(mesh, s) for s in out_specs]))
+    return ProgramOptions(name, outs=requests([NamedSharding(mesh, s) for s in out_specs]))
 
 
 @cache.weak_cache

@@ -1,5 +1,6 @@
 """From a jaxpr to the text of a module."""
 
+import functools
 import itertools
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -11,17 +12,18 @@ from minijax.hlo import spell
 from minijax.hlo.emitter import Emitter, jaxpr_body, ordered_in
 from minijax.hlo.locations import Located, Surroundings
 from minijax.hlo.portable import rules_of
+from minijax.hlo.program import Port, Program
 from minijax.hlo.shardy import constraining
 from minijax.hlo.sizes import SizesOfArguments
 from minijax.hlo.spell import type_of
 from minijax.hlo.writer import PLATFORM_INDEX, global_attributes
-from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, Var
+from minijax.ir.jaxpr import ClosedJaxpr, Var
 from minijax.ir.types import Aval, token_type
 from minijax.partition.layouts import Layout
 
 
 class Module(NamedTuple):
-    """The text of a program, and the callbacks, effects and donations of its executable."""
+    """The text of a lowered program, and the callbacks, effects and donations of its executable."""
 
     name: str
     text: str
@@ -49,75 +51,74 @@ def match_donated(donated: Sequence[bool], ins: Sequence[Aval], outs: Sequence[A
 
 
 @stack.deep
-def lower_jaxpr(closed: ClosedJaxpr, *, name: str, platforms: Sequence[str] = ("cpu",), donated: Sequence[bool] = (),
-                arg_names: Sequence[str] | None = None, result_names: Sequence[str] | None = None,
-                arg_attrs: Sequence[Mapping[str, str]] | None = None,
-                result_attrs: Sequence[Mapping[str, str]] | None = None, hoisted: Sequence[Var] = (),
-                in_shardings: Sequence = (), out_shardings: Sequence = (), num_partitions: int = 1,
-                memory_kinds: Sequence[str] | None = None,
-                devices: Sequence[Any] = (), attributes: Mapping[str, str] | None = None,
-                mesh: Any = None, preamble: Sequence[str] = (), scope: str = "", manual: Any = None,
-                variables: Sequence[str] = (), for_export: bool = False, arg_paths: Sequence[str] | None = None,
-                overrides: Mapping[Any, Callable] = {}) -> Module:  # fmt: skip
-    """The module of a program whose unread arguments and dead equations the caller has dropped.
+def lower_jaxpr(program: Program) -> Module:
+    """Lowers a program to the text of a module.
 
-    The constants `hoisted` become arguments after the user's; the others are written into the text.
-    Attributes are texts by name; shardings, for several partitions, may be None: then XLA chooses.
-    `memory_kinds` are those of the results, where a program uses several: then the shardings' are written
-    too. `scope` goes before the names of operations in locations. `manual` are the mesh and its axes if the
-    program is that of one device. `variables` are the dimension variables of its arguments. A program for several
-    platforms takes the index of the present one first. What is written `for_export` has jax's calling convention;
-    `arg_paths` are what its messages call arguments. `overrides` lower equations of primitives instead of these.
+    The program's `constants` become arguments after the user's; the jaxpr's other constants are written into the text.
+    A program for several platforms takes the index of the present one first, then come the tokens of ordered effects.
     """
-    e = Emitter(*platforms)
-    e.for_export, e.rule_of = for_export, rules_of(e, overrides)
-    e.around = e.around_function = Surroundings(scope, (), source.here())
-    e.num_partitions, e.devices, e.mesh, e.manual = num_partitions, devices, mesh, manual
-    is_split = num_partitions > 1 and manual is None
-    e.explicit = constraining(mesh) if is_split and mesh is not None else None
-    e.preamble += preamble
-    jaxpr, ordered = closed.jaxpr, ordered_in(closed.jaxpr)
-    attrs = arg_attrs or (), result_attrs or ()
-    aliases, donors = donations(donated, jaxpr, in_shardings, out_shardings, num_partitions == 1, *attrs)
-    arg_attrs = _with_shardings(e, arg_attrs, jaxpr.in_avals, in_shardings, names_memory := memory_kinds is not None)
-    result_attrs = _with_shardings(e, result_attrs, jaxpr.out_avals, out_shardings)
-    tokens, hoisted_avals = [token_type] * len(ordered), [v.aval for v in hoisted]
-    index = [PLATFORM_INDEX] * (len(platforms) > 1)
-    leading = [*index, *variables]
-    e.is_polymorphic |= bool(variables)
-    ins = [*map(e.global_type, index), *tokens, *jaxpr.in_avals, *hoisted_avals]
-    outs = [*tokens, *jaxpr.out_avals]
-    in_attrs = [*map(global_attributes, index), *[{"jax.token": "true"}] * len(ordered)] + [
-        _arg_attrs(i, arg_attrs, aliases, donors, len(ordered)) for i in range(len(jaxpr.invars))
-    ]
-    hoisted_shardings = in_shardings[len(jaxpr.invars) :]
-    in_attrs += _with_shardings(e, None, hoisted_avals, hoisted_shardings, names_memory) or [{}] * len(hoisted)
-    out_attrs = [{"jax.token": "true"}] * len(ordered) + [
-        _result_attrs(i, result_attrs, result_names, memory_kinds) for i in range(len(jaxpr.outvars))
-    ]
-    main = _Main(ins, outs, in_attrs, out_attrs)
+    e = _emitter(program)
+    closed, jaxpr, ordered = program.closed, program.closed.jaxpr, ordered_in(program.closed.jaxpr)
+    aliases, donors = donations(program)
+    index = [PLATFORM_INDEX] * (len(program.platforms) > 1)
+    leading = [*index, *program.variables]
+    before, end = len(index) + len(ordered), len(ordered) + len(program.ins)
+    main = _main(e, program, index, len(ordered), aliases, donors)
 
     def located_head():
-        locations = [""] * (len(index) + len(ordered)) + [f" loc({spell.string(n)})" for n in arg_names or ()]
-        return e.meshes.on_a_mesh(main.head([f"%arg{i}" for i in range(len(ins))], locations))
+        names = [f" loc({spell.string(port.name)})" for port in program.ins if port.name is not None]
+        return e.meshes.on_a_mesh(main.head([f"%arg{i}" for i in range(len(main.ins))], [""] * before + names))
 
     def body(args):
         e.globals, args = dict(zip(leading, args, strict=False)), args[len(leading) :]
         e.tokens = dict(zip(ordered, args, strict=False))
-        end = len(ordered) + len(jaxpr.invars)
-        constants = _constants(e, closed, dict(zip(hoisted, args[end:], strict=True)))
+        constants = _constants(e, closed, dict(zip(program.constants, args[end:], strict=True)))
         results = jaxpr_body(e, jaxpr, constants, args[len(ordered) : end])
-        return [*e.tokens.values(), *_annotated(e, results, jaxpr.out_avals, out_shardings, memory_kinds)]
+        return [*e.tokens.values(), *map(functools.partial(_in_memory, e), results, program.outs)]
 
-    before = len(index) + len(ordered)
-    sizes = lambda args: _sizes(e, jaxpr.in_avals, args[before:], arg_paths or arg_names)  # noqa: E731
-    is_wrapped = variables or (for_export and ordered)
-    e.function(main.head, len(ins), main.wrapped(e, body, len(index), variables, sizes) if is_wrapped else body, outs)
+    sizes = lambda args: _sizes(e, program.ins, args[before:])  # noqa: E731
+    is_wrapped = program.variables or (program.for_export and ordered)
+    body = main.wrapped(e, body, len(index), program.variables, sizes) if is_wrapped else body
+    e.function(main.head, len(main.ins), body, main.outs)
     e.functions[0][0] = e.meshes.on_a_mesh(e.functions[0][0])
     e.marks.append((e.functions[0], 1, len(e.functions[0]) - 1, e.around_function, None))
-    written = e.written(name := spell.module_name(name), {**_attributes(e), **(attributes or {})}, located_head)
-    told = e.watchers, written.located, e.is_polymorphic
-    return Module(name, written.text(), e.callbacks, ordered, aliases, donors, *told)
+    written = e.written(name := spell.module_name(program.name), _attributes(e), located_head)
+    seen = e.watchers, written.located, e.is_polymorphic
+    return Module(name, written.text(), e.callbacks, ordered, aliases, donors, *seen)
+
+
+def _emitter(program: Program) -> Emitter:
+    """The emitter of a program's module, before the first operation."""
+    e = Emitter(*program.platforms)
+    e.for_export, e.rule_of = program.for_export, rules_of(e, program.overrides)
+    e.around = e.around_function = Surroundings(program.scope, (), source.here())
+    e.num_partitions, e.devices, e.mesh, e.manual = (
+        program.num_partitions, program.devices, program.mesh, program.manual
+    )  # fmt: skip
+    is_partitioned = program.num_partitions > 1 and program.manual is None
+    e.explicit = constraining(program.mesh) if is_partitioned and program.mesh is not None else None
+    e.is_polymorphic |= bool(program.variables)
+    return e
+
+
+def _main(
+    e: Emitter, program: Program, index: Sequence[str], tokens: int, aliases: Mapping[int, int], donors: Sequence[int]
+) -> "_Main":
+    """The types and attributes of `main`: (platform index, tokens, arguments, constants) -> (tokens, results)."""
+    constants = list(program.constants.values())
+    token_attributes = [{"jax.token": "true"}] * tokens
+    ins = [*map(e.global_type, index), *[token_type] * tokens, *[p.aval for p in (*program.ins, *constants)]]
+    outs = [*[token_type] * tokens, *[p.aval for p in program.outs]]
+    in_attrs = [*map(global_attributes, index), *token_attributes]
+    for i, port in enumerate((*program.ins, *constants)):
+        attributes = _port_attributes(e, port)
+        if i in aliases:
+            attributes["tf.aliasing_output"] = f"{aliases[i] + tokens} : i32"
+        if i in donors:
+            attributes["jax.buffer_donor"] = "true"
+        in_attrs.append(attributes)
+    out_attrs = token_attributes + [_result_attributes(e, port) for port in program.outs]
+    return _Main(ins, outs, in_attrs, out_attrs)
 
 
 def _constants(e: Emitter, closed: ClosedJaxpr, names: dict[Var, str]) -> list[str]:
@@ -126,14 +127,15 @@ def _constants(e: Emitter, closed: ClosedJaxpr, names: dict[Var, str]) -> list[s
     return [names[v] if v in names else e.constant_of(value, v.aval) for v, value in rows]
 
 
-def _sizes(e: Emitter, avals: Sequence[Aval], args: Sequence[str], names: Sequence[str] | None) -> dict[str, str]:
+def _sizes(e: Emitter, ins: Sequence[Port], args: Sequence[str]) -> dict[str, str]:
     """The values of the dimension variables in the types of arguments."""
-    names = names or [f"args[{i}]" for i in range(len(avals))]
+    names = [port.path or port.name or f"args[{i}]" for i, port in enumerate(ins)]
+    avals = [port.aval for port in ins]
     return solved([getattr(a, "shape", ()) for a in avals], names, SizesOfArguments(e, args, avals))
 
 
 def _attributes(e: Emitter) -> dict[str, str]:
-    """What the text says of a program as a whole."""
+    """The attributes of the module."""
     sizes = {"mhlo.num_partitions": f"{e.num_partitions} : i32", "mhlo.num_replicas": "1 : i32"}
     if not e.for_export:
         return sizes
@@ -174,68 +176,55 @@ class _Main(NamedTuple):
         return call
 
 
-def donations(
-    donated: Sequence[bool],
-    jaxpr: Jaxpr,
-    in_shardings: Sequence,
-    out_shardings: Sequence,
-    whole: bool,
-    arg_attrs: Sequence[Mapping[str, str]] = (),
-    result_attrs: Sequence[Mapping[str, str]] = (),
-) -> tuple[dict[int, int], tuple[int, ...]]:
+def donations(program: Program) -> tuple[dict[int, int], tuple[int, ...]]:
     """The donated arguments that alias a result, with the result, and those whose buffer XLA may give to any.
 
-    What counts is each device's part. A result that XLA lays out may take any buffer, others one of their
-    size. `whole`: there is one device.
+    The sizes of each device's parts are compared. A result whose sharding XLA chooses may take any buffer, others one
+    of their size.
     """
-    if not any(donated):
+    if not any(port.donated for port in program.ins):
         return {}, ()
-    # The results whose layouts are known before XLA chooses.
-    fixed = [i for i, s in enumerate(out_shardings) if s is not None]
-    if whole or not in_shardings:
-        fixed = list(range(len(jaxpr.outvars)))
-        in_shardings = in_shardings or (None,) * len(donated)
-        out_shardings = out_shardings or (None,) * len(fixed)
-    is_open = len(fixed) < len(jaxpr.outvars)
-    # Tokens have no memory.
-    fixed = [i for i in fixed if jaxpr.out_avals[i] is not token_type]
-    donated = [d and aval is not token_type for d, aval in zip(donated, jaxpr.in_avals, strict=True)]
-    outs = [on_one_device(jaxpr.out_avals[i], out_shardings[i]) for i in fixed]
-    ins = [on_one_device(a, s) for a, s in zip(jaxpr.in_avals, in_shardings, strict=False)]
-    aliases = match_donated(donated, ins, outs)
-    aliases = {i: n for i, n in aliases.items() if _same_layout(i, fixed[n], arg_attrs, result_attrs)}
+    is_whole = program.num_partitions == 1
+    fixed = [i for i, port in enumerate(program.outs) if is_whole or port.sharding is not None]
+    is_open = len(fixed) < len(program.outs)
+    fixed = [i for i in fixed if not program.outs[i].is_token]
+    donated = [port.donated and not port.is_token for port in program.ins]
+    ins, outs = [port.local_aval for port in program.ins], [program.outs[i].local_aval for i in fixed]
+    aliases = {
+        i: fixed[n]
+        for i, n in match_donated(donated, ins, outs).items()
+        if _have_same_layout(i, program.ins[i], program.outs[fixed[n]])
+    }
     taken = set(aliases.values())
-    sizes = Counter((out.size, out.memory_space) for n, out in enumerate(outs) if n not in taken)
+    free = Counter(_size(out) for i, out in zip(fixed, outs, strict=True) if i not in taken)
     donors = []
-    for i, is_donated in enumerate(donated):
-        if is_donated and i not in aliases:
-            size = ins[i].size, ins[i].memory_space
-            fits = sizes[size] > 0
-            sizes[size] -= fits
-            if fits or is_open:
+    for i, aval in enumerate(ins):
+        if donated[i] and i not in aliases:
+            has_size = free[_size(aval)] > 0
+            free[_size(aval)] -= has_size
+            if has_size or is_open:
                 donors.append(i)
-    return {i: fixed[n] for i, n in aliases.items()}, tuple(donors)
+    return aliases, tuple(donors)
 
 
-_LAYOUT = "mhlo.layout_mode"
+def _size(aval: Any) -> tuple:
+    return aval.size, aval.memory_space
 
 
-def layout_attributes(layouts: Sequence) -> list[dict[str, str]]:
-    """What a program's text says of the layouts of its arguments or results, of which None is the default one."""
-    return [{} if layout is None else {_LAYOUT: f'"{_mode(layout)}"'} for layout in layouts]
-
-
-def _mode(layout):
+def _mode(layout: Any) -> str:
+    """A layout as the attribute `mhlo.layout_mode` has it."""
     return "auto" if layout is Layout.AUTO else "{" + ",".join(map(str, reversed(layout.major_to_minor))) + "}"
 
 
-def _same_layout(i, out, arg_attrs, result_attrs):
-    """Whether a donated argument may be a result's memory. Raises ValueError if XLA chooses the layout of one alone."""
-    have = arg_attrs[i].get(_LAYOUT) if arg_attrs else None
-    want = result_attrs[out].get(_LAYOUT) if result_attrs else None
-    if have != want and '"auto"' in (have, want):
-        texts = ["AUTO" if mode == '"auto"' else f"{mode or 'the default'}" for mode in (have, want)]
-        side = "output" if have == '"auto"' else "input"
+def _have_same_layout(i: int, donated: Port, result: Port) -> bool:
+    """Returns whether donated argument `i` may be the memory of a result.
+
+    Raises ValueError if XLA chooses the layout of one of them only.
+    """
+    have, want = (None if port.layout is None else _mode(port.layout) for port in (donated, result))
+    if have != want and "auto" in (have, want):
+        texts = ["AUTO" if mode == "auto" else f'"{mode}"' if mode else "the default" for mode in (have, want)]
+        side = "output" if have == "auto" else "input"
         raise ValueError(
             f"jit: donated argument {i} has layout {texts[0]}, the result in its memory {texts[1]}. Did you mean to "
             f"set the **{side} layout** to **Layout.AUTO**? Then XLA chooses both"
@@ -243,50 +232,30 @@ def _same_layout(i, out, arg_attrs, result_attrs):
     return have == want
 
 
-def on_one_device(aval: Aval, sharding: Any) -> Aval:
-    """The type of each device's part."""
-    if sharding is None:
-        return aval
-    shape = sharding.shard_shape(aval.shape)
-    return aval.update(shape=shape, sharding=None, memory_space=sharding._memory_space)
+def _in_memory(e: Emitter, result: str, port: Port) -> str:
+    """A result, moved to the memory that is requested for it."""
+    if port.memory_kind is None or port.sharding is None:
+        return result
+    return e.annotate_placement(result, port.aval, port.memory_kind)
 
 
-def _annotated(e, results, avals, shardings, memory_kinds):
-    """Results that are asked for in some memory, brought there."""
-    if memory_kinds is None:
-        return results
-    rows = zip(results, avals, shardings, memory_kinds, strict=True)
-    return [x if s is None else e.annotate_placement(x, aval, kind) for x, aval, s, kind in rows]
+def _port_attributes(e: Emitter, port: Port) -> dict[str, str]:
+    """The attributes of an argument or a result: layout, sharding, memory."""
+    attributes = {}
+    if port.layout is not None:
+        attributes["mhlo.layout_mode"] = f'"{_mode(port.layout)}"'
+    if port.sharding is not None:
+        attributes["sdy.sharding"] = e.meshes.attribute(port.sharding, port.aval)
+    if port.memory_kind is not None:
+        attributes["mhlo.memory_kind"] = spell.string(port.memory_kind)
+    return attributes
 
 
-def _with_shardings(e, attrs, avals, shardings, names_memory=False):
-    if not any(s is not None for s in shardings):
-        return attrs
-    attrs = [dict(a) for a in attrs] if attrs else [{} for _ in avals]
-    for own, aval, sharding in zip(attrs, avals, shardings, strict=False):
-        if sharding is not None:
-            own["sdy.sharding"] = e.meshes.attribute(sharding, aval)
-            if names_memory:
-                own["mhlo.memory_kind"] = spell.string(sharding.memory_kind)
-    return attrs
-
-
-def _arg_attrs(i, arg_attrs, aliases, donors, shift):
-    attrs = dict(arg_attrs[i]) if arg_attrs else {}
-    if i in aliases:
-        attrs["tf.aliasing_output"] = f"{aliases[i] + shift} : i32"
-    if i in donors:
-        attrs["jax.buffer_donor"] = "true"
-    return attrs
-
-
-def _result_attrs(i, result_attrs, names, memory_kinds):
-    attrs = dict(result_attrs[i]) if result_attrs else {}
-    if memory_kinds is not None:
-        attrs["mhlo.memory_kind"] = spell.string(memory_kinds[i])
-    if names is not None:
-        attrs["jax.result_info"] = spell.string(names[i])
-    return attrs
+def _result_attributes(e: Emitter, port: Port) -> dict[str, str]:
+    attributes = _port_attributes(e, port)
+    if port.name is not None:
+        attributes["jax.result_info"] = spell.string(port.name)
+    return attributes
 
 
 def _with(aval, attrs):

@@ -17,6 +17,7 @@ from minijax.composed.callback import HostFunction
 from minijax.hlo import spell
 from minijax.hlo.emitter import Emitter, constant_writers, ordered_in
 from minijax.hlo.module import lower_jaxpr
+from minijax.hlo.program import plain_program
 from minijax.hlo.splice import splice
 from minijax.ir import context
 from minijax.ir.effects import ordered_effects
@@ -281,19 +282,20 @@ def lower_jaxpr_to_module(
         propagated_out_mem_kinds=any(propagated_out_mem_kinds or ()),
         override_lowering_rules=lowering_parameters.override_lowering_rules,
     )
-    program = lower_jaxpr(
-        discharged(jaxpr),
-        name=module_name,
-        platforms=platforms,
-        donated=donated_args,
-        arg_names=arg_names,
-        result_names=result_names,
-        in_shardings=arg_shardings or (),
-        out_shardings=result_shardings or (),
-        num_partitions=num_partitions,
-        variables=variables_of([a.shape for a in jaxpr.in_avals if isinstance(a, ShapedArray)]),
-    )
-    module = ir.Module.parse(program.text, mlir_context())
+    closed = discharged(jaxpr)
+    program = plain_program(module_name, closed, platforms=platforms, arg_names=arg_names, result_names=result_names)
+    donated, unspecified = donated_args or (False,) * len(program.ins), (None,) * len(program.ins)
+    ins = [
+        port._replace(sharding=sharding, donated=is_donated)
+        for port, sharding, is_donated in zip(program.ins, arg_shardings or unspecified, donated, strict=True)
+    ]
+    shardings = result_shardings or (None,) * len(program.outs)
+    outs = [port._replace(sharding=sharding) for port, sharding in zip(program.outs, shardings, strict=True)]
+    variables = variables_of([a.shape for a in jaxpr.in_avals if isinstance(a, ShapedArray)])
+    text = lower_jaxpr(
+        program._replace(ins=tuple(ins), outs=tuple(outs), num_partitions=num_partitions, variables=variables)
+    ).text
+    module = ir.Module.parse(text, mlir_context())
     return LoweringResult(module, [], [], ShapePolyLoweringState((), tuple(platforms)))
 
 
@@ -321,7 +323,8 @@ def lower_jaxpr_to_fun(
             result_memory_kinds=result_memory_kinds, propagated_out_mem_kinds=propagated_out_mem_kinds,
         ).items()},
     )  # fmt: skip
-    text = lower_jaxpr(discharged(jaxpr), name=name, platforms=ctx.platforms, result_names=result_names).text
+    program = plain_program(name, discharged(jaxpr), platforms=ctx.platforms, result_names=result_names)
+    text = lower_jaxpr(program).text
     symbol = merge_mlir_modules(ctx.module, name, ir.Module.parse(text, ctx.context))
     (function,) = [op for op in ctx.module.body.operations if op.attributes["sym_name"].value == symbol]
     if main_function:

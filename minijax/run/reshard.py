@@ -10,7 +10,8 @@ from jaxlib import _hlo, _jax
 from minijax.base import dtypes
 from minijax.base.cache import cache
 from minijax.hlo.emitter import Emitter
-from minijax.hlo.module import layout_attributes, lower_jaxpr
+from minijax.hlo.module import lower_jaxpr
+from minijax.hlo.program import Port, Program
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, Var
 from minijax.ir.types import ShapedArray
 from minijax.partition.shardings import GSPMDSharding
@@ -162,9 +163,10 @@ def check_parts(have: ShapedArray, want: ShapedArray) -> None:
 def _resharder(old: Signature, new: Signature) -> Callable[[Any], Any]:
     check_parts(old.aval, new.aval)
     v, devices = Var(old.aval), new.sharding._device_assignment
-    laid: dict[str, Any] = dict(arg_attrs=layout_attributes([old.layout]), result_attrs=layout_attributes([new.layout]))
-    if len(devices) > 1:
-        laid |= dict(in_shardings=[old.sharding], out_shardings=[new.sharding], num_partitions=len(devices))
-    module = lower_jaxpr(ClosedJaxpr(Jaxpr([], [v], [v], [])), name="jit__identity", **laid)
+    ports = [
+        Port(old.aval, layout=sig.layout, sharding=sig.sharding if len(devices) > 1 else None) for sig in (old, new)
+    ]
+    closed = ClosedJaxpr(Jaxpr([], [v], [v], []))
+    module = lower_jaxpr(Program("jit__identity", closed, (ports[0],), (ports[1],), num_partitions=len(devices)))
     launch = launcher(compile_text(module.text, name=module.name, devices=devices), [new])
     return lambda raw: launch([raw])[0]

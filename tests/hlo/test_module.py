@@ -2,6 +2,7 @@
 
 import importlib
 import re
+from itertools import zip_longest
 
 import numpy as np
 import pytest
@@ -11,11 +12,14 @@ from minijax.base import dtypes
 from minijax.base.source import Position
 from minijax.hlo.emitter import MAX_CALL_DEPTH
 from minijax.hlo.module import lower_jaxpr, match_donated
+from minijax.hlo.program import Port, plain_program
 from minijax.ir.context import EMPTY, path
 from minijax.ir.effects import Effect, ordered_effects
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from minijax.ir.primitive import Primitive
 from minijax.ir.types import ShapedArray, token_type
+from minijax.partition.meshes import AbstractMesh, PartitionSpec
+from minijax.partition.shardings import NamedSharding
 
 F = ShapedArray((4,), dtypes.float32)
 S = ShapedArray((), dtypes.float32)
@@ -97,9 +101,12 @@ def inner(name_of_op=sin):
     return p.close(p(name_of_op, [F], p.invars[0]))
 
 
-def text_of(closed, locate=None, **options):
-    options = {"name": "jit_f", "result_names": ["result"] * len(closed.outvars), **options}
-    module = lower_jaxpr(closed, **options)
+def text_of(closed, locate=None, result_names=None, arg_names=None, donated=(), memory_kinds=(), **fields):
+    names = result_names or ["result"] * len(closed.outvars)
+    program = plain_program("jit_f", closed, arg_names=arg_names, result_names=names)
+    rows = zip_longest(program.ins, donated, memory_kinds)
+    ins = [port._replace(donated=bool(d), memory_kind=kind) for port, d, kind in rows]
+    module = lower_jaxpr(program._replace(ins=tuple(ins), **fields))
     return module.text if locate is None else module.located(locate).text
 
 
@@ -219,7 +226,7 @@ def test_constants_are_written_or_become_hidden_arguments():
     small, large = np.array([1, 2, 3, 4], np.float32), np.arange(100, dtype=np.float32)
     p = Program(F, consts=(small, large))
     closed = p.close(p(add, [F], p.invars[0], p.constvars[0]), p.constvars[1])
-    text = text_of(closed, hoisted=p.constvars[1:])
+    text = text_of(closed, constants={v: Port(v.aval) for v in p.constvars[1:]})
     assert "@main(%arg0: tensor<4xf32>, %arg1: tensor<100xf32>) ->" in text
     assert "dense<[1.000000e+00, 2.000000e+00, 3.000000e+00, 4.000000e+00]>" in text
     assert "return %0, %arg1 :" in text
@@ -234,7 +241,7 @@ def test_donated_arguments_give_their_buffers_to_results_of_their_type():
     assert match_donated([True, False, True, True], [F, F, S, F], [S, F, F, F]) == {2: 0, 0: 1, 3: 2}
     p = Program(S, F)
     closed = p.close(p(add, [F], p.invars[1], 1.0))
-    text = text_of(closed, donated=(True, True), arg_attrs=[{"mhlo.memory_kind": '"device"'}, {}])
+    text = text_of(closed, donated=(True, True), memory_kinds=["device", None])
     assert '%arg0: tensor<f32> {mhlo.memory_kind = "device"}' in text
     assert "%arg1: tensor<4xf32> {tf.aliasing_output = 0 : i32}" in text
 
@@ -246,7 +253,7 @@ def test_ordered_effects_thread_tokens_through_calls():
     p = Program(F)
     y = p(jit, [F], p.invars[0], jaxpr=g.close(g.invars[0]), name="g", effects=effects)
     p(show, [], y, effects=effects)
-    module = lower_jaxpr(p.close(y), name="jit_f")
+    module = lower_jaxpr(plain_program("jit_f", p.close(y)))
     assert module.ordered == [TICK] and len(module.callbacks) == 2
     assert "%0:2 = call @g(%arg0, %arg1) : (!stablehlo.token, tensor<4xf32>) -> (!sta" in module.text
     assert "custom_call @cb(%0#0, %0#1)" in module.text
@@ -315,17 +322,17 @@ def test_metadata_and_compute_type_become_frontend_attributes():
     canonical(plain)
 
 
-def test_partitions_attributes_and_preamble_go_into_the_header():
-    text = text_of(
-        inner(),
-        num_partitions=4,
-        attributes={"jax.uses_shape_polymorphism": "true"},
-        preamble=['sdy.mesh @mesh = <["i"=4]>'],
-    )
+def test_partitions_and_meshes_go_into_the_header():
+    program = plain_program("jit_f", inner())
+    mesh = AbstractMesh((4,), ("i",))
+    (port,) = program.ins
+    spread = port._replace(sharding=NamedSharding(mesh, PartitionSpec("i")))
+    text = lower_jaxpr(program._replace(ins=(spread,), num_partitions=4)).text
     assert text.startswith(
-        "module @jit_f attributes {jax.uses_shape_polymorphism = true, mhlo.num_partitions = 4 : i32, "
-        'mhlo.num_replicas = 1 : i32} {\n  sdy.mesh @mesh = <["i"=4]>\n  func.func public @main('
+        "module @jit_f attributes {mhlo.num_partitions = 4 : i32, mhlo.num_replicas = 1 : i32} {\n"
+        '  sdy.mesh @mesh = <["i"=4]>'
     )
+    assert '@main(%arg0: tensor<4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"i"}]>})' in text
     canonical(text)
 
 

@@ -62,8 +62,8 @@ def exported_of(
     program = lowered._program
     _check_calls(program, disabled_checks)
     placement, out_avals = program.placement, tuple(traced._out_avals)
-    ins, outs = placement.in_shardings or (None,) * len(traced._flat_avals), placement.out_shardings
-    outs = outs or (None,) * len(out_avals)
+    ins = [port.sharding for port in placement.ins]
+    outs = [port.sharding for port in placement.outs]
     effects = sorted(program.closed.effects, key=str)
     ordered = tuple(ordered_effects.filter_in(effects))
     taken = [s if i in program.used else None for i, s in enumerate(ins)]
