@@ -215,9 +215,7 @@ def settled_ports(lowered: Lowered, loaded: compile.Loaded) -> tuple[list[Port],
     if len(placement.devices) > 1:
         chosen = chosen_shardings(loaded, len(ins), len(outs), ordered)
     first = next((port for port in ins if isinstance(port.sharding, NamedSharding)), None)
-    ins, settled_outs = (
-        _settled(ports, *side) for ports, *side in ((ins, chosen[0], placement), (outs, chosen[1], placement))
-    )
+    ins, settled_outs = _settled(ins, chosen[0], placement), _settled(outs, chosen[1], placement)
     if first is not None and not first.sharding.mesh.explicit_axes:
         settled_outs = [
             port if asked.sharding is not None else _named_as(first, port)

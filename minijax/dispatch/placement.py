@@ -311,9 +311,7 @@ def _check_devices(required: Sequence, ins: Sequence[Port], options: ProgramOpti
 
 
 def _on_devices(port: Port, devices: tuple) -> Port:
-    """The port with its sharding over these devices if it is over an abstract mesh. Raises ValueError for another number
-    of them.
-    """
+    """The port with its sharding over these devices if it is over an abstract mesh, which must have as many."""
     sharding = port.sharding
     if not isinstance(sharding, NamedSharding) or not _is_abstract(sharding):
         return port
