@@ -159,7 +159,7 @@ class Control(Sizes):
         In other programs only the device with the number `device` calls it, on global arrays.
         """
         if self.platform not in _HOST_CALLS:
-            raise NotImplementedError(f"calls of the host from programs for the platform {self.platform}")
+            raise NotImplementedError(f"host callbacks in programs for the platform {self.platform}")
         index, sharding = len(self.callbacks), None
         self.callbacks.append(function)
         if not (partitioned or self.num_partitions == 1 or self.manual):

@@ -26,7 +26,7 @@ class Elementwise(Reduction, Shape):
         return self.result(f"stablehlo.complex {real}, {imag}", (part, part), out)
 
     def compare(self, direction: str, x: Name, y: Name, aval: ShapedArray, kind: str | None = None) -> Name:
-        """`direction` is EQ, NE, LT, ...; `kind` is FLOAT, TOTALORDER, SIGNED or UNSIGNED, by default as for the dtype."""
+        """`direction`: EQ, NE, LT, ...; `kind`: FLOAT, TOTALORDER, SIGNED or UNSIGNED, by default as for the dtype."""
         real = physical(aval)
         out = ShapedArray(real.shape, dtypes.bool_)
         kind = kind or spell.comparison_of(real.dtype)
