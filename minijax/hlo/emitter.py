@@ -1,4 +1,4 @@
-"""The verbs that lowering rules speak: one per StableHLO operation, and calls of nested jaxprs.
+"""The methods ("verbs") that lowering rules call: one per StableHLO operation, and calls of nested jaxprs.
 
 Each verb appends a line and returns the name of its result; types come from avals. Verbs that move data
 (broadcast, slice, gather, ...) add the trailing dimensions of extended dtypes themselves.
@@ -23,23 +23,23 @@ from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
 from minijax.ir.types import Name, ShapedArray, token_type
 
 MAX_CALL_DEPTH = 64  # XLA crashes near 200 nested calls
-constant_writers: dict[type, Callable[[Any, Any, ShapedArray], str]] = {}  # of users' types
+constant_writers: dict[type, Callable[[Any, Any, ShapedArray], str]] = {}  # for constants of user-defined types
 
 
 class Emitter(Index, Linalg, Collective):
-    """Writes one module: all the verbs, and the jaxprs within."""
+    """Emits one module: has all the verbs, and lowers jaxprs."""
 
     def __init__(self, *platforms: str):
         super().__init__(*platforms)
         self.rule_of: Callable[[JaxprEqn], Callable] | None = None  # lowers an equation instead of its primitive
         self.for_export = False
-        self.is_polymorphic = len(self.platforms) > 1  # what is not known before it runs decides what it does
+        self.is_polymorphic = len(self.platforms) > 1  # the platform, or a size, is known only at run time
         self.num_partitions = 1
-        self.devices: Sequence[Any] = ()  # that the program is for, where that is known
+        self.devices: Sequence[Any] = ()  # of the program, if they are known
         self.callbacks: list[Any] = []  # host functions that the executable needs
-        self.watchers: list[Any] = []  # functions that XLA calls while it compiles
-        self.mesh: Any = None  # that of the program's shardings
-        self.explicit: Any = None  # the same, where types say how values lie over its Explicit axes
+        self.watchers: list[Any] = []  # functions that XLA calls during compilation
+        self.mesh: Any = None  # the mesh of the program's shardings
+        self.explicit: Any = None  # the same, if results are constrained to the shardings in their types
         self.tokens: dict[Any, str] = {}  # ordered effect -> its current token
         self.meshes = Meshes(self.preamble, self.unique_symbol)
         self.manual: Any = None  # inside `manual_computation`: its mesh, and the axes that are manual so far
@@ -47,13 +47,13 @@ class Emitter(Index, Linalg, Collective):
         self._depth = self._height = 0
 
     def number_of(self, device: Any) -> int:
-        """Which of the program's devices it is. Raises ValueError if it is none of them."""
+        """The position of a device among the program's. Raises ValueError if it is not one of them."""
         if device not in self.devices:
             raise ValueError(f"{device} is not among the devices of the program: {list(self.devices)}")
         return list(self.devices).index(device)
 
     def place_in(self, mesh: Any, axis: Any, aval: ShapedArray) -> Name:
-        """Which of the devices along a mesh axis one is, where all axes are manual."""
+        """The position of the running device along a mesh axis, in a region in which all axes are manual."""
         at, unsigned = mesh.axis_names.index(axis), ShapedArray((), dtypes.uint32)
         inner = self.constant(prod(mesh.axis_sizes[at + 1 :]), unsigned)
         size = self.constant(mesh.axis_sizes[at], unsigned)
@@ -65,10 +65,10 @@ class Emitter(Index, Linalg, Collective):
     def call_jaxpr(
         self, closed: ClosedJaxpr, name: str, operands: Names, in_shardings: tuple = (), out_shardings: tuple = ()
     ) -> list[Name]:
-        """Calls a private function that holds `closed`, written at the first call; beyond 64 calls, in place.
+        """Calls a private function with the body `closed`, emitted once; inlines it beyond 64 nested calls.
 
-        Shardings (None: any) constrain its arguments and results. Recurses once per nested jaxpr: who lowers
-        a program has raised Python's recursion limit.
+        Shardings (None: any) constrain its arguments and results. Recurses once per nested jaxpr: the caller of the
+        lowering has raised Python's recursion limit.
         """
         shardings = in_shardings, out_shardings
         key = closed, name, self.platforms, self.manual, self.explicit, shardings
@@ -87,31 +87,31 @@ class Emitter(Index, Linalg, Collective):
         return results[len(ordered) :]
 
     def constrained_by_type(self, names: Names, avals: Sequence[Any]) -> list[Name]:
-        """Values, constrained to lie over Explicit axes as their types say, if those know a mesh."""
+        """Constrains values to the shardings in their types, if the types have a mesh."""
         return [
             self.constrained(x, a, self.meshes.text_in_type(self.explicit, a)) if self.constrains_type(a) else x
             for x, a in zip(names, avals, strict=True)
         ]
 
     def constrains_type(self, aval: Any) -> bool:
-        """Whether values of this type are constrained: they know a mesh, or no type does."""
+        """Returns whether values of this type are constrained: it has a mesh, or no type has one."""
         return type(aval) is ShapedArray and (aval._sharding is not None or not self.explicit.explicit_axes)
 
     def with_whole_keys(self, names: Names, avals: Sequence[Any]) -> list[Name]:
-        """Values, of which arrays of keys may lie in any way, but for the words of each that lie together."""
+        """Constrains key arrays so that the words of one key stay on one device; other dimensions stay open."""
         return [
             self.constrained(x, a, self.meshes.open_text(a)) if type(a) is ShapedArray and suffix_of(a) else x
             for x, a in zip(names, avals, strict=True)
         ]
 
     def private(self, closed: ClosedJaxpr, name: str) -> str:
-        """The symbol of a private function that holds `closed`, which is not called here."""
+        """The symbol of a private function with the body `closed`, without calling it."""
         return self._private(closed, name)[0]
 
     def composite_jaxpr(
         self, closed: ClosedJaxpr, name: str, operands: Names, attributes: Mapping[str, Any]
     ) -> list[Name]:
-        """A named operation with a private function that holds `closed`, written at the first one."""
+        """A composite operation, whose decomposition `closed` is emitted once, as a private function."""
         callee, height = self._private(closed, name)
         self._height = max(self._height, height)
         return self.composite(name, callee, operands, closed.in_avals, closed.out_avals, attributes)
@@ -125,11 +125,11 @@ class Emitter(Index, Linalg, Collective):
         return self._called[key]
 
     def constants(self, closed: ClosedJaxpr) -> list[Name]:
-        """Writes the constants of a jaxpr into the program."""
+        """Emits the constants of a jaxpr."""
         return [self.constant_of(c, v.aval) for c, v in zip(closed.consts, closed.constvars, strict=True)]
 
     def constant_of(self, value: Any, aval: ShapedArray) -> Name:
-        """Writes a value of the program; of a key array, its physical value."""
+        """Emits a constant; for a key array, its physical value."""
         if aval is token_type:
             value.block_until_ready()
             return self.create_token()
@@ -138,7 +138,7 @@ class Emitter(Index, Linalg, Collective):
         return self.constant(getattr(value, "_base_array", value), aval)
 
     def inside(self, name: str) -> Surroundings:
-        """What is around operations inside of the equation that is being written, or in a part with that name."""
+        """The location context of operations inside the equation that is being lowered, or in its scope `name`."""
         scope, callers, base = self.around
         if self.eqn is None:
             return Surroundings("/".join(filter(None, (scope, name))), callers, base)
@@ -146,9 +146,9 @@ class Emitter(Index, Linalg, Collective):
         return Surroundings("/".join(names), (self.eqn.traceback, *callers), base)
 
     def inlined(self, jaxpr: Jaxpr, const_names: Names, arg_names: Names, scope: str = "") -> list[Name]:
-        """Writes a jaxpr in place of an equation, whose scopes, and `scope`, go before the names within.
+        """Lowers a jaxpr in place of an equation; the names of its operations get the equation's scopes and `scope`.
 
-        Without `scope` literals have the name of the equation.
+        Without `scope`, literals have the name of the equation.
         """
         outer, self.around = self.around, self.inside(scope)
         results = jaxpr_body(self, jaxpr, const_names, arg_names, bool(scope))
@@ -158,7 +158,7 @@ class Emitter(Index, Linalg, Collective):
     def region(
         self, name: str | None, ordered: Sequence, build: Callable[..., Sequence[Name]]
     ) -> Callable[..., list[Name]]:
-        """A region (tokens of ordered effects, *args) -> (tokens, *results), in a scope of its own; None: in none."""
+        """A region (tokens of ordered effects, *args) -> (tokens, *results), in the scope `name` if it is not None."""
         around, tokens = Surroundings() if name is None else self.inside(name), dict(self.tokens)
 
         def threaded(*args):
@@ -210,7 +210,7 @@ _aval_of = attrgetter("aval")
 def jaxpr_body(
     e: Emitter, jaxpr: Jaxpr, const_names: Names, arg_names: Names, names_literals: bool = True
 ) -> list[Name]:
-    """Writes the equations of a jaxpr where the emitter stands; the names of its results."""
+    """Lowers the equations of a jaxpr at the emitter's position. Returns the names of its results."""
     env: dict[Any, Name] = dict(zip(jaxpr.constvars, const_names, strict=True))
     env.update(zip(jaxpr.invars, arg_names, strict=True))
     find, mark, lines, outer, around, rule_of = env.get, e.marks.append, e.lines, e.eqn, e.around, e.rule_of
@@ -244,7 +244,7 @@ def jaxpr_body(
 
 
 def _lowered_in_context(e: Emitter, eqn: JaxprEqn, lower: Callable, ins: list, outs: list, operands: Sequence) -> list:
-    """As `lower`; leaves the emitter with the mesh that is set where the equation stands."""
+    """As `lower`, under the equation's context; leaves `e.explicit` set to the equation's mesh."""
     start, context = len(e.lines), eqn.ctx
     mesh = context.cur_abstract_mesh
     if mesh is not None and e.num_partitions > 1:
@@ -257,14 +257,14 @@ def _lowered_in_context(e: Emitter, eqn: JaxprEqn, lower: Callable, ins: list, o
 
 
 def _with_constraints(e: Emitter, names: list[Name], avals: Sequence[Any]) -> list[Name]:
-    """The results of an equation of a program for several devices, which lie as their types say."""
+    """Constrains an equation's results to the shardings in their types, in a program for several devices."""
     if e.explicit is not None:
         return e.constrained_by_type(names, avals)
     return names if e.manual is not None else e.with_whole_keys(names, avals)
 
 
 def _with_literals(e: Emitter, atoms: Sequence[Any], names: Sequence[Name | None], is_marked: bool) -> list[Name]:
-    """Literals are written where they are read, as jax does."""
+    """Emits literals where they are read, as jax does."""
     start = len(e.lines)
     names = [e.constant_of(v.val, v.aval) if n is None else n for v, n in zip(atoms, names, strict=True)]
     if is_marked:
@@ -276,7 +276,7 @@ COMPUTE_TYPES = {"device_host": "host", "device": "dense", "tpu_sparsecore": "sp
 
 
 def compute_attributes(compute_type: str | None) -> dict[str, str]:
-    """The frontend attributes that say where an operation is computed."""
+    """The frontend attributes for the compute type of an operation."""
     if compute_type is None:
         return {}
     kind, _, stream = compute_type.partition(":")

@@ -1,4 +1,4 @@
-"""Texts of programs that leave the process: what they may call, and how one becomes part of another."""
+"""Exported modules: checks their custom calls, and merges one module into another."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -7,7 +7,7 @@ from minijax.hlo.emitter import Emitter
 
 _CUSTOM_CALL = re.compile(r'stablehlo\.custom_call @(?:"([^"]*)"|([\w$.\-]+))|call_target_name = "([^"]*)"')
 
-# Targets that later versions of XLA and of jaxlib will have too.
+# Targets that are guaranteed to remain in later versions of XLA and jaxlib.
 _LAPACK = "gees geev gehrd geqrf gesdd getrf gtsv potrf trsm"
 _OF_REAL, _OF_COMPLEX = "orgqr syevd sytrd", "heevd hetrd ungqr"
 _ON_GPU = "geqrf gesvd gesvdj getrf orgqr potrf syevd sytrd"
@@ -25,7 +25,7 @@ _GUARANTEED = frozenset(
 
 
 def unguaranteed_calls(text: str, allowed: Iterable[str]) -> list[str]:
-    """The lines that call targets that are neither guaranteed to last nor `allowed`."""
+    """The lines with custom calls whose targets are neither guaranteed nor `allowed`."""
     targets = _GUARANTEED.union(allowed)
     lines = [(match, text.count("\n", 0, match.start())) for match in _CUSTOM_CALL.finditer(text)]
     split = text.splitlines() if lines else []
@@ -33,11 +33,11 @@ def unguaranteed_calls(text: str, allowed: Iterable[str]) -> list[str]:
 
 
 def merged(e: Emitter, meshes: Iterable[str], functions: Sequence[list[str]]) -> None:
-    """Adds the meshes and functions of another program, whose symbols are free in this one."""
+    """Adds the meshes and functions of another module, whose symbols must not clash with those of this one."""
     e.preamble += meshes
     e.functions += functions
 
 
 def symbols_of(e: Emitter, main: str) -> Callable[[str], str]:
-    """Names that are free in a program, for those of another, whose function `main` is to be called `main`."""
+    """A function that maps the symbols of another module to unused ones of this; its `main` is renamed to `main`."""
     return lambda name: e.unique_symbol(main if name == "main" else name)[1:].strip('"')

@@ -1,4 +1,4 @@
-"""Locations: which lines of a program were written for which operation, its name and where it was called."""
+"""Locations: for each line of a module, the name of its operation and the source lines that called it."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -12,9 +12,9 @@ hashlib = defer("hashlib")
 
 
 class Surroundings(NamedTuple):
-    """What is around equations where they are written.
+    """The location context in which equations are lowered.
 
-    Names, the tracebacks of the equations that they are part of, innermost first, and that of the lowering.
+    The scope, the tracebacks of enclosing equations, innermost first, and that of the call that lowers.
     """
 
     scope: str = ""
@@ -22,21 +22,22 @@ class Surroundings(NamedTuple):
     base: Any = None
 
 
-# Lines of a function, from where to where they were written for an equation, or (None) literals, and what is around.
+# (lines of a function, start, end, context, equation): the lines from start to end belong to the equation; None: to
+# literals.
 Mark = tuple[list[str], int, int, Surroundings, JaxprEqn | None]
-_UNMARKED = ("{", "):")  # ends of lines that are the beginning of an operation
+_UNMARKED = ("{", "):")  # ends of lines that only begin an operation
 Locate = Callable[..., Sequence[source.Position]]
 
 
 class Located(NamedTuple):
-    """The text of a module with locations, and a hash of these but for who had it lowered."""
+    """The text of a module with locations, and a hash of the locations without the call that lowers."""
 
     text: str
     names: bytes
 
 
 class Written(NamedTuple):
-    """The lines of a module, with marks from which locations are made when somebody asks for them."""
+    """The lines of a module, with marks from which locations are computed on demand."""
 
     header: list[str]
     functions: list[list[str]]
@@ -48,9 +49,9 @@ class Written(NamedTuple):
         return _joined(self.header, self.functions, [])
 
     def located(self, locate: Locate | None = None) -> Located:
-        """The module with a location for each operation: its name, and the expressions that called for it.
+        """The module with a location for each operation: its name, and the source positions that called it.
 
-        `locate` gives these for tracebacks, innermost first.
+        `locate` returns these for tracebacks, innermost first.
         """
         locate, locations, names = locate or source.Positions(), _Locations(), hashlib.sha256()
         functions = {id(lines): list(lines) for lines in self.functions}
@@ -76,7 +77,7 @@ def _joined(header, functions, footer):
 
 
 class _Locations:
-    """The locations of a module, each once, as aliases."""
+    """The locations of a module, each printed once, as an alias."""
 
     def __init__(self):
         self.lines: list[str] = []
@@ -91,7 +92,7 @@ class _Locations:
         return alias
 
     def named(self, name: str, stack: tuple[source.Position, ...]) -> str:
-        """An operation's: its name and the expressions, innermost first, that called for it."""
+        """The location of an operation: its name and the source positions, innermost first, that called it."""
         where = lambda: f"({self._called(stack)})" if stack else ""  # noqa: E731
         return self._once((name, stack), lambda: f"{string(name)}{where()}")
 

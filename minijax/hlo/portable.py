@@ -1,4 +1,4 @@
-"""Programs for several platforms: what differs between them is chosen by an argument, the platform's index."""
+"""Modules for several platforms: an argument, the platform index, selects the code that differs between them."""
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +14,7 @@ Lower = Callable[..., Sequence[str]]
 
 
 def rules_of(e: Emitter, overrides: Mapping[Primitive, Lower]) -> Callable[[JaxprEqn], Lower] | None:
-    """What lowers equations where the program is for several platforms, or some rules are not the primitives'."""
+    """The lowering rule of an equation, for several platforms or with `overrides`; None if the primitives' apply."""
     if len(e.platforms) == 1 and not overrides:
         return None
 
@@ -26,7 +26,7 @@ def rules_of(e: Emitter, overrides: Mapping[Primitive, Lower]) -> Callable[[Jaxp
 
 
 class _State(NamedTuple):
-    """Where an emitter stands."""
+    """A state of an emitter, to which it can be reset."""
 
     lines: int
     functions: int
@@ -43,14 +43,14 @@ class _State(NamedTuple):
         return cls._make([*sizes, e.names_taken(), dict(e.tokens)])
 
     def restore(self, e: Emitter) -> None:
-        """Forgets what was written since."""
+        """Discards the lines that were emitted since."""
         del e.lines[self.lines :]
         del e.marks[self.marks :]
         e.take_names(self.names)
         e.tokens = dict(self.tokens)
 
     def restore_module(self, e: Emitter) -> None:
-        """As `restore`, and the functions that were written since."""
+        """As `restore`, and discards the functions that were emitted since."""
         self.restore(e)
         del e.functions[self.functions :]
         del e.callbacks[self.callbacks :]
@@ -60,7 +60,7 @@ class _State(NamedTuple):
 
 
 class _Draft(NamedTuple):
-    """An operation as it is written for one platform."""
+    """The code of an operation for one platform."""
 
     lines: tuple[str, ...]
     results: tuple[str, ...]
@@ -70,7 +70,7 @@ class _Draft(NamedTuple):
 def _for_all_platforms(
     rule: Lower, e: Emitter, ins: Sequence[Aval], outs: Sequence[Aval], *operands: str, **params: Any
 ) -> Names:
-    """Writes an operation once where its rule does not ask for the platform, else as it is on each of them."""
+    """Lowers an operation once if its rule does not read the platform, else once for each platform."""
     if len(e.platforms) == 1:
         return rule(e, ins, outs, *operands, **params)
     outer, e.has_asked = e.has_asked, False
@@ -106,7 +106,7 @@ def _by_platform(e: Emitter, outs: Sequence[Aval], build: Callable[[], Names]) -
 
 
 def _chosen(e: Emitter, outs: Sequence[Aval], drafts: Sequence[_Draft], places: Sequence[int], tokens: dict) -> Names:
-    """The operation on the present platform; `places` says which draft is whose."""
+    """Selects the draft of the running platform; `places` has the number of each platform's draft."""
     if PLATFORM_INDEX not in e.globals:
         raise NotImplementedError(f"programs for several platforms, {e.platforms}, with this operation in a comparator")
     at = [i for i, old in enumerate(tokens.values()) if any(d.tokens[i] != old for d in drafts)]

@@ -1,21 +1,21 @@
-"""Exported programs over meshes, as jax writes them, made such that XLA can refine their shapes.
+"""Rewrites modules that jax exported over meshes: without regions, XLA can refine their shapes.
 
-`mlir` are the bindings of jaxlib, as a module.
+`mlir` is the module of jaxlib's MLIR bindings.
 """
 
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-REGION_BODY = "xla.sdy.manual_computation_body"  # by this name Shardy knows such a function
+REGION_BODY = "xla.sdy.manual_computation_body"  # Shardy recognises the function by this name
 _QUOTED = re.compile(r'"([^"]*)"')
 
 
 def make_refinable(mlir: Any, module: Any, rename: Callable[[str], str]) -> None:
-    """Makes functions of the regions in which axes are manual, since XLA refines no shapes inside of a region.
+    """Outlines regions with manual axes to functions, since XLA does not refine shapes inside a region.
 
-    Of scalars, which sizes are computed of, it is not said how they lie: XLA would take none for a constant.
-    `rename` gives names that are free.
+    Removes sharding constraints on integer scalars, from which sizes are computed: XLA would not see that they are
+    constant. `rename` returns unused names.
     """
     regions, scalars, ir = [], [], mlir.ir
 
@@ -43,7 +43,7 @@ def _is_integer(mlir: Any, value: Any) -> bool:
 
 
 def _is_global(mlir: Any, value: Any) -> bool:
-    """Whether a value is a platform's index or a dimension variable, which all functions of a program take."""
+    """Returns whether a value is the platform index or a dimension variable, which all functions take."""
     ir = mlir.ir
     if not isinstance(value.owner, ir.Block):
         return False
@@ -65,7 +65,7 @@ class _Region:
         self._symbols = mlir.ir.SymbolTable(module.operation)
 
     def outline(self, name: str) -> None:
-        """Has a function of this name in its place, between operations that cut its operands and join its results."""
+        """Replaces the region by a function of this name, which takes shards of the operands and returns shards."""
         ir, func, op, count = self._mlir.ir, self._mlir.func, self._op, self._count
         block = op.regions[0].blocks[0]
         (*_, end) = block.operations
@@ -87,7 +87,7 @@ class _Region:
         op.erase()
 
     def _reshaped(self, name: str, values: Sequence, types: Sequence, side: str, skipped: int) -> Sequence:
-        """Parts of whole values, or whole values of parts: each has its sizes as an operand more."""
+        """Converts global values to shards, or shards to global values; their new sizes are additional operands."""
         ir, sdy = self._mlir.ir, self._mlir.sdy
         attr = sdy.TensorShardingPerValueAttr(self._op.attributes[f"{side}_shardings"])
         shardings = list(map(sdy.TensorShardingAttr, attr.shardings))[skipped:]
@@ -108,7 +108,7 @@ class _Region:
         return ir.Operation.create("stablehlo.custom_call", list(types), [*values, *lists], attrs).results
 
     def _place(self, sharding: Any) -> str:
-        """A sharding that says its mesh, whose symbol other programs may change."""
+        """A sharding with its mesh inline, because merging modules may rename the mesh symbol."""
         mesh = str(self._mesh(sharding)).removeprefix("#sdy.")
         return str(sharding).removeprefix("#sdy.sharding").replace(str(sharding.mesh_or_ref), mesh, 1)
 
@@ -119,7 +119,7 @@ class _Region:
         return self._mlir.sdy.MeshAttr(named)
 
     def _sizes(self, value: Any, sharding: Any, resize: Callable) -> Any:
-        """The sizes of a value, divided by or multiplied with how many parts there are, as a list."""
+        """The sizes of a value, divided or multiplied by the number of shards, as an array."""
         sdy, stablehlo = self._mlir.sdy, self._mlir.stablehlo
         counts = {a.name: a.size for a in map(sdy.MeshAxisAttr, self._mesh(sharding).axes)}
         parts = []

@@ -1,4 +1,4 @@
-"""How Shardy spells meshes and shardings."""
+"""Prints meshes and shardings in the syntax of Shardy."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,7 +12,7 @@ Axes = tuple[tuple[Any, int], ...]
 
 
 def constraining(mesh: Any) -> Any:
-    """The mesh, if results are to be constrained to lie over its axes as their types say; None otherwise."""
+    """The mesh if results must be constrained to the shardings in their types, else None."""
     return mesh if mesh.explicit_axes or (mesh.manual_axes and mesh.auto_axes) else None
 
 
@@ -29,7 +29,7 @@ class Meshes:
         self._unreduced: Axes | None = None  # the mesh over which a value is unreduced
 
     def symbol(self, axes: Axes, order: tuple[int, ...] | None = None) -> str:
-        """The symbol of the mesh with these names and sizes; `order`: of its devices, if not 0, 1, 2, …"""
+        """The symbol of the mesh with these names and sizes; `order`: that of its devices, if not 0, 1, 2, …"""
         symbol = self._symbols.get((axes, order))
         if symbol is None:
             symbol = self._symbols[axes, order] = self._unique_symbol("mesh" if axes else "empty_mesh")
@@ -40,7 +40,7 @@ class Meshes:
         return symbol
 
     def sharding_text(self, sharding: Any, aval: Aval) -> str:
-        """`@mesh, [{"x"}, {}]`: the sharding of a value of this type; replicated if it is over no mesh."""
+        """`@mesh, [{"x"}, {}]`: prints the sharding of a value of type `aval`; one without a mesh is replicated."""
         ndim, closed = (0, []) if aval is token_type else (aval.ndim, [()] * len(suffix_of(aval)))
         if isinstance(sharding, NamedSharding):
             entries = [e if e is UNCONSTRAINED else axes_of(e) for e in sharding.spec.padded(ndim)[:ndim]]
@@ -56,7 +56,7 @@ class Meshes:
         return f"{self.symbol(())}, {_dims([()] * (ndim + len(closed)))}"
 
     def text_in_type(self, mesh: Any, aval: Any) -> str:
-        """As `sharding_text`, of what a type says; over Auto axes the value may lie in any way."""
+        """As `sharding_text`, for the sharding in a type; sharding over Auto axes stays open."""
         mesh = mesh if aval._sharding is None else aval._sharding.mesh
         spec, free = aval.sharding.spec, bool(mesh.auto_axes)
         entries = [", ".join([*(string(str(a)) for a in axes_of(e)), *["?"] * free]) for e in spec]
@@ -67,11 +67,11 @@ class Meshes:
         return f"{self.symbol(mesh.shape_tuple)}, [{', '.join([f'{{{e}}}' for e in entries])}]{sets}"
 
     def open_text(self, aval: Aval) -> str:
-        """As `sharding_text`, of a value that may lie in any way but for what an element of it has in memory."""
+        """As `sharding_text`, with all dimensions open except the physical ones of an extended dtype."""
         return f"{self.symbol(())}, [{', '.join(['{?}'] * aval.ndim + ['{}'] * len(suffix_of(aval)))}]"
 
     def part_text(self, mesh: Any, spec: Any, aval: Aval) -> str:
-        """How an operand or result of a region lies, where `mesh` says which axes are manual in it."""
+        """The sharding of an operand or result of a region with the manual axes of `mesh`."""
         ndim, closed = (0, []) if aval is token_type else (aval.ndim, [()] * len(suffix_of(aval)))
         entries = [*map(axes_of, spec.padded(ndim)), *closed]
         if not mesh.auto_axes:
@@ -80,11 +80,11 @@ class Meshes:
         return f"{self.symbol(mesh.shape_tuple)}, [{', '.join(texts)}]{_axis_set('replicated', mesh.explicit_axes)}"
 
     def inlined(self, mesh: Any, places: str) -> str:
-        """Places over a mesh, of which they say the axes instead of the symbol, which other programs may change."""
+        """Shardings with their mesh inline, because merging modules may rename the mesh symbol."""
         return places.replace(self.symbol(mesh.shape_tuple), f"mesh<[{_axes_text(mesh.shape_tuple)}]>")
 
     def on_one_device(self, device: int, count: int) -> str:
-        """The attribute of an operation that one device has whole, with so many results."""
+        """The sharding attribute of an operation with `count` results that runs on one device only."""
         symbol = self._symbols.get(device)
         if symbol is None:
             symbol = self._symbols[device] = self._unique_symbol(f"maximal_mesh_{device}")
@@ -98,22 +98,22 @@ class Meshes:
         return _axis_set("unreduced", sorted(spec.unreduced, key=mesh.axis_names.index))
 
     def on_a_mesh(self, head: str) -> str:
-        """A function's line, with arguments on a mesh where a value is unreduced: else Shardy ends the process."""
+        """A function's first line, with arguments on the mesh of an unreduced value: else Shardy ends the process."""
         if self._unreduced is None:
             return head
         return head.replace(f"<{self.symbol(())},", f"<{self.symbol(self._unreduced)},")
 
     def attribute(self, sharding: Any, aval: Aval) -> str:
-        """The attribute that an argument or result bears."""
+        """The sharding attribute of an argument or result."""
         return f"#sdy.sharding<{self.sharding_text(sharding, aval)}>"
 
 
 def rule_text(
     ins: Sequence[Sequence], outs: Sequence[Sequence], sizes: Mapping[Any, int], special: Mapping[str, Sequence] = {}
 ) -> str:
-    """How an operation may be split: the factors of each dimension of its operands and results, and their sizes.
+    """Prints a sharding rule: the factors of each dimension of operands and results, and the sizes of factors.
 
-    `special` names factors by what is done to values that are split along them.
+    `special` has the special factors by kind, such as reduction.
     """
     numbers = {factor: i for i, factor in enumerate(sizes)}
 
@@ -133,7 +133,7 @@ def rule_text(
 
 
 def batched_rule(ins: Sequence[Aval], outs: Sequence[Aval], batch: int) -> str:
-    """How an operation may be split: along its first `batch` axes alone. Each axis has a factor of its own."""
+    """The sharding rule of a batched operation: only its first `batch` axes are sharded, each with its own factor."""
     sizes = dict(enumerate(ins[0].shape[:batch]))
 
     def dims(aval: Aval) -> list[tuple[int]]:

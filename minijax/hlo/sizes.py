@@ -1,4 +1,4 @@
-"""Sizes that are known when a program runs: expressions of dimension variables, as scalars of the program."""
+"""Symbolic dimensions in modules: expressions of dimension variables, computed as scalars at run time."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -14,17 +14,17 @@ from minijax.ir.types import Aval, Name, ShapedArray
 
 
 def has_sizes(aval: Aval) -> bool:
-    """Whether some size of an array of this type is known when the program runs, and not before."""
+    """Returns whether a dimension of this type is symbolic: its size is known only at run time."""
     return "?" in type_of(aval)
 
 
 def reads_sizes(text: str) -> bool:
-    """Whether a program reads the sizes of values, which is to say that the shapes of some are not known before."""
+    """Returns whether a module reads sizes of values at run time: it has symbolic dimensions."""
     return "stablehlo.get_dimension_size" in text
 
 
 def are_known(sizes: Sequence) -> bool:
-    """Whether all sizes are ints."""
+    """Returns whether all sizes are ints."""
     return all(isinstance(d, int | np.integer) for d in sizes)
 
 
@@ -37,20 +37,20 @@ class Expression(Protocol):
     def evaluate(self, env: Mapping[str, Any], operations: Mapping[str, Callable[[Any, Any], Any]]) -> Any: ...
 
 
-Size = int | Name | Expression  # a name is that of a scalar
+Size = int | Name | Expression  # a Name is that of a scalar
 
 
 class Sizes(Writer):
-    """Sizes as scalars and as lists, computed of the dimension variables among the program's globals."""
+    """Sizes as scalars and as arrays, computed from the dimension variables among the module's globals."""
 
     @property
     def operations(self) -> dict[str, Callable[[Any, Any], Any]]:
-        """What expressions are evaluated by."""
+        """The operations for `Expression.evaluate`, which emit code."""
         binary = {name: partial(self._with, operation) for name, operation in _BINARY.items()}
         return {**binary, "floordiv": self._floordiv, "mod": self._mod}
 
     def list_type(self, count: int) -> ShapedArray:
-        """The type of a list of so many sizes."""
+        """The type of an array of `count` sizes."""
         return ShapedArray((count,), self.size_type.dtype)
 
     def size(self, size: Size) -> Name:
@@ -75,7 +75,7 @@ class Sizes(Writer):
         return self._chosen(is_off, self._with("add", remainder, y), remainder)
 
     def _divided(self, x: Size, y: Size) -> tuple[Name, Name, Name]:
-        """The scalars, and whether XLA's quotient, which is rounded toward zero, is above theirs."""
+        """The scalars, and a flag: XLA's quotient, which is rounded toward zero, exceeds the floor."""
         x, y, aval = self.size(x), self.size(y), self.size_type
         remainder = self.binary("remainder", x, y, aval)
         signs = [self.unary("sign", v, aval) for v in (remainder, y)]
@@ -88,7 +88,7 @@ class Sizes(Writer):
         return self.assign(f"stablehlo.select {flag}, {x}, {y} : {type_of(FLAG)}, {type_of(self.size_type)}")
 
     def size_list(self, sizes: Sequence) -> Name:
-        """Sizes as an array of one axis."""
+        """Sizes as a one-dimensional array."""
         kind, whole = self.size_type, self.list_type(len(sizes))
         if are_known(sizes):
             return self.constant(np.array([int(d) for d in sizes], kind.dtype), whole)
@@ -106,28 +106,28 @@ class Sizes(Writer):
         return name if aval.dtype == self.size_type.dtype else self.map_to("convert", name, self.size_type, aval)
 
     def sizes_as(self, sizes: Sequence[Size], aval: ShapedArray) -> Name:
-        """Sizes as an array of one axis, of any dtype."""
+        """Sizes as a one-dimensional array of any dtype."""
         if are_known(sizes):
             return self.constant(np.asarray(sizes, aval.dtype), aval)
         have, listed = self.list_type(len(sizes)), self.size_list(sizes)
         return listed if have.dtype == aval.dtype else self.map_to("convert", listed, have, aval)
 
     def size_pairs(self, pairs: Sequence[Sequence]) -> tuple[Name, ShapedArray]:
-        """Pairs of sizes as an array of two axes, and its type."""
+        """Pairs of sizes as a two-dimensional array, and its type."""
         flat, out = self.list_type(2 * len(pairs)), ShapedArray((len(pairs), 2), self.size_type.dtype)
         return self.map_to("reshape", self.size_list([d for pair in pairs for d in pair]), flat, out), out
 
     def resized(self, x: Name, aval: Aval, out: Aval) -> Name:
-        """A value whose type says more, or less, of its sizes."""
+        """Converts a value to a type in which more, or fewer, sizes are static."""
         return x if type_of(aval) == type_of(out) else self.map_to("convert", x, aval, out)
 
     def size_of_axis(self, x: Name, aval: ShapedArray, axis: int) -> Name:
-        """How long an axis is."""
+        """The size of an axis."""
         size = self.map_to("get_dimension_size", x, aval, INDEX, f", dim = {axis}")
         return size if self.size_type is INDEX else self.map_to("convert", size, INDEX, self.size_type)
 
     def assert_size(self, relation: str, x: Size, y: Size, message: str, values: Sequence[Size]) -> None:
-        """Ends the program with `message`, whose numbers in braces are the values, unless `x >= y`, or `x == y`."""
+        """Aborts the program with `message` unless `x >= y`, or `x == y`; `{0}`, … in the message refer to `values`."""
         kind, direction = self.size_type, {">=": "GE", "==": "EQ"}[relation]
         text = f"stablehlo.compare {direction}, {self.size(x)}, {self.size(y)}, SIGNED"
         flag = self.result(text, (kind, kind), FLAG)
@@ -138,13 +138,13 @@ class Sizes(Writer):
 
     def sized(self, text: str, operands: Names, ins: Sequence[Aval], lists: Sequence[Sequence], out: Aval,
               attrs: str = "") -> Name:  # fmt: skip
-        """An operation `text` on operands and lists of sizes, with attributes behind them."""
+        """An operation `text` on operands and arrays of sizes, followed by attributes."""
         names, types = [*operands, *map(self.size_list, lists)], [self.list_type(len(s)) for s in lists]
         return self.result(f"stablehlo.{text} {', '.join(names)}{attrs}", (*ins, *types), out)
 
 
 class SizesOfArguments:
-    """Computes, in the text of a program, on the sizes of its arguments."""
+    """Emits computations on the sizes of a function's arguments."""
 
     def __init__(self, e: Sizes, names: Names, avals: Sequence[ShapedArray]):
         self._e, self._names, self._avals = e, names, avals

@@ -1,4 +1,4 @@
-"""How StableHLO text is spelled: types, literals, attributes, symbols, locations."""
+"""Prints StableHLO types, literals, attributes and symbols."""
 
 import math
 import re
@@ -12,7 +12,7 @@ from minijax.base.cache import BoundedDict
 from minijax.base.errors import JaxRuntimeError
 from minijax.ir.types import AbstractToken, Aval, ShapedArray
 
-_ELEMENTS = {"bool": "i1", "float0": "i1", "c64": "complex<f32>", "c128": "complex<f64>"}  # by their short names
+_ELEMENTS = {"bool": "i1", "float0": "i1", "c64": "complex<f32>", "c128": "complex<f64>"}  # by the dtype's short name
 _element_of: dict[Any, str] = {"tf32": "tf32"}  # a precision of products, not a dtype
 
 
@@ -41,7 +41,7 @@ def suffix_of(aval: Aval) -> tuple[int, ...]:
 
 
 def physical(aval: ShapedArray) -> ShapedArray:
-    """The type in memory of an array: that of its physical dtype, with the suffix dimensions."""
+    """The physical type of an array: that of its physical dtype, with the suffix dimensions."""
     dtype: Any = getattr(aval, "dtype", None)  # tokens have none
     if not hasattr(dtype, "physical_dtype"):
         return aval
@@ -49,7 +49,7 @@ def physical(aval: ShapedArray) -> ShapedArray:
 
 
 def type_of(aval: Aval) -> str:
-    """The type text of a value, `tensor<3xf32>`; remembered on array types."""
+    """Prints the type of a value, `tensor<3xf32>`; cached on array types."""
     try:
         text = aval._hlo
     except AttributeError:
@@ -65,12 +65,12 @@ def type_of(aval: Aval) -> str:
     return text
 
 
-# XLA ends the process where bytes overflow 64 bits, also those of an array that it makes of another of wider elements.
+# XLA ends the process if a number of bytes overflows 64 bits, also of an intermediate array with wider elements.
 _MOST_BYTES = 2**56
 
 
 def _check_bytes(aval: ShapedArray, text: str) -> None:
-    # XLA multiplies sizes in any order, so that a 0 among them does not help.
+    # XLA multiplies sizes in any order: a size of 0 does not prevent the overflow.
     bytes_ = math.prod([d for d in aval.shape if type(d) is int and d]) * aval.dtype.itemsize
     if bytes_ > _MOST_BYTES:
         raise JaxRuntimeError(f"RESOURCE_EXHAUSTED: Out of memory: {bytes_} bytes for an array of type {text}.")
@@ -87,7 +87,7 @@ def results_of(avals: Sequence[Aval]) -> str:
 
 
 class _IntLists(dict):
-    """Tuples of ints to `[0, 1]`, each spelled once."""
+    """Maps tuples of ints to `[0, 1]`, each printed once."""
 
     def __missing__(self, items):
         if len(self) >= 4096:
@@ -100,7 +100,7 @@ int_list = _IntLists().__getitem__
 
 
 def int_array(items: Sequence[int]) -> str:
-    """`array<i64: 1, 2>`, which generic ops want."""
+    """`array<i64: 1, 2>`, the form in generic operations."""
     return f"array<i64: {', '.join(map(str, items))}>" if len(items) else "array<i64>"
 
 
@@ -110,7 +110,7 @@ def int_matrix(rows: Any) -> str:
 
 
 def int_pairs(pairs: Any) -> str:
-    """As `int_matrix`, for pairs of which there may be none."""
+    """As `int_matrix`, for a possibly empty sequence of pairs."""
     return int_matrix(np.asarray(pairs, np.int64).reshape(-1, 2))
 
 
@@ -122,7 +122,7 @@ _scalars = BoundedDict(1 << 14)
 
 
 def constant(value: Any, aval: ShapedArray) -> tuple[str, str]:
-    """The stem of a constant's name as MLIR prints it (`c`, `cst`), and its text with the type."""
+    """The stem of a constant's name in MLIR (`c`, `cst`), and the printed value with its type."""
     cls = type(value)
     if cls is int or cls is bool or (cls is float and value):
         key = (value, aval)
@@ -185,11 +185,11 @@ def scalar(value: np.generic) -> str:
 
 
 def _float(value: np.generic) -> str:
-    """Six digits if they are exact, else as many as tell the value, else its bits; as MLIR prints."""
+    """Prints a float as MLIR does: with six digits if exact, else with as many as determine it, else its bits."""
     number = float(value)
     if number - number != 0:
         return _bits(value)
-    if abs(number) < 512 and number * 16 == int(number * 16):  # the common ones, of too few digits to be rounded
+    if abs(number) < 512 and number * 16 == int(number * 16):  # common values with too few digits to be rounded
         mantissa, exponent = f"{number:.5e}".split("e")
         if float(text := f"{mantissa}0e{exponent}") == number:
             return text
@@ -203,9 +203,9 @@ def _float(value: np.generic) -> str:
 
 
 def _decimal(number: float, precision: int) -> tuple[str, int]:
-    """The digits, at most `precision`, and the power of ten of the last, as LLVM's APFloat::toString has them.
+    """The digits, at most `precision`, and the power of ten of the last one, as LLVM's APFloat::toString computes them.
 
-    It drops digits by an estimate before it rounds, so that now and then none is left to round by.
+    It drops an estimated number of digits before it rounds: sometimes no digit is left to round by.
     """
     numerator, denominator = number.as_integer_ratio()
     exponent = 1 - denominator.bit_length()
@@ -222,7 +222,7 @@ def _decimal(number: float, precision: int) -> tuple[str, int]:
 
 
 def _long(digits: str, exponent: int, precision: int) -> str:
-    """`1234.5`, `0.0012345`, or where more than three zeros would stand `1.2345E-5`; without a point if whole."""
+    """`1234.5`, `0.0012345`, or `1.2345E-5` if there would be more than three zeros; no point if it is an integer."""
     whole = len(digits) + exponent
     if exponent > 3 or whole < -2 or (exponent > 0 and whole > precision):
         return f"{digits[0]}.{digits[1:] or 0}E{whole - 1:+d}"
@@ -239,13 +239,13 @@ def _bits(value):
     return f"0x{int.from_bytes(value.tobytes(), 'little'):0{2 * value.dtype.itemsize}X}"
 
 
-# ---- attributes, symbols, locations -------------------------------------------------------------------
+# ---- attributes and symbols ---------------------------------------------------------------------------
 
-TYPED_CONFIG = "mhlo.backend_config"  # the attributes of a call whose target has the typed interface
+TYPED_CONFIG = "mhlo.backend_config"  # the attributes of a call of a target with the typed FFI
 
 
 def string(text: str | bytes) -> str:
-    """A quoted string; what is not plain ASCII is escaped by its bytes."""
+    """A quoted string; bytes that are not printable ASCII are escaped."""
     if isinstance(text, bytes):
         raw = text.replace(b"\\", b"\\\\")
     else:
@@ -285,7 +285,7 @@ def attribute(value: Any) -> str:
 
 
 def dictionary(texts: Mapping[str, str]) -> str:
-    """Attribute texts by name as `{a = 1 : i64, b = true}`, in the order of the names."""
+    """Printed attributes by name as `{a = 1 : i64, b = true}`, sorted by name."""
     return "{" + ", ".join(f"{_key(name)} = {texts[name]}" for name in sorted(texts)) + "}"
 
 
@@ -295,9 +295,9 @@ _PAIR = re.compile(r"(\"(?:[^\"\\]|\\.)*\"|[^\s=,]+) = (\"(?:[^\"\\]|\\.)*\")")
 
 
 def with_frontend(line: str, attrs: Mapping[str, str], constants: bool = False) -> str:
-    """The line of an operation with frontend attributes, where it has none of these names yet.
+    """Adds frontend attributes to the line of an operation; it keeps those that it already has.
 
-    Lines that can take none stay, and those of constants, unless these are meant too.
+    Lines that cannot have attributes are unchanged, as are constants unless `constants` is set.
     """
     new = {_key(name): string(value) for name, value in attrs.items()}
     if present := _FRONTEND.search(line):
@@ -319,7 +319,7 @@ def _frontend(spelled):
 
 
 def accuracy_attribute(mode: str, **tolerance: float) -> str:
-    """The attribute `result_accuracy`, which stands after the operand; tolerances of 0 are left out."""
+    """The attribute `result_accuracy`, printed after the operand; tolerances of 0 are omitted."""
     parts = [f"{name} = {v if name == 'ulps' else f'{float(v):.17e}'}" for name, v in tolerance.items() if v]
     parts.append(f"mode = #stablehlo.result_accuracy_mode<{mode}>")
     return f" {{result_accuracy = #stablehlo.result_accuracy<{', '.join(parts)}>}}"
@@ -333,12 +333,12 @@ def _key(name):
 
 
 def symbol(name: str) -> str:
-    """`@name`, quoted where it has to be."""
+    """`@name`, quoted if necessary."""
     return "@" + _key(name)
 
 
 def module_name(name: str) -> str:
-    """The name of the module of a program, which XLA shows: what is not a word becomes `_`."""
+    """The name of a module, which XLA shows: characters outside words become `_`."""
     return re.sub(r"[^\w.-]", "_", name).rstrip("_") or "_"
 
 
@@ -346,7 +346,7 @@ _COMPARISONS = {"f": "FLOAT", "b": "FLOAT", "c": "FLOAT", "i": "SIGNED", "u": "U
 
 
 def comparison_of(dtype: Any) -> str:
-    """How values of a dtype are compared: FLOAT, SIGNED or UNSIGNED."""
+    """The comparison type of a dtype: FLOAT, SIGNED or UNSIGNED."""
     kind = element(dtype)
     return "UNSIGNED" if kind == "i1" else _COMPARISONS[kind[0]]
 

@@ -1,4 +1,4 @@
-"""Modules that were written elsewhere, put into the one that an Emitter writes."""
+"""Splices foreign modules into the one that an Emitter emits."""
 
 import re
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ _DEFINED = re.compile(rf"^  func\.func (?:\w+ )?({_SYMBOL})")
 
 
 def splice(e: Writer, text: str, operands: Sequence[str]) -> list[str]:
-    """Writes the body of a module's function `rule`, and the other functions beside; its results' names."""
+    """Inlines the function `rule` of a module and adds its other functions. Returns the names of the results."""
     functions = _functions(text)
     body = functions.pop("@rule")
     symbols = {name: e.unique_symbol(name[1:].strip('"')) for name in functions}

@@ -1,4 +1,4 @@
-"""The text of one StableHLO module under construction: names, functions, blocks, and the general forms."""
+"""A StableHLO module under construction: names, functions, blocks, and the general forms of operations."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -13,17 +13,17 @@ Names = Sequence[Name]
 Avals = Sequence[Aval]
 FLAG = ShapedArray((), dtypes.bool_)
 INDEX = ShapedArray((), dtypes.int32)
-PLATFORM_INDEX = "_platform_index"  # which of its platforms a program runs on
+PLATFORM_INDEX = "_platform_index"  # the number of the platform on which a module runs, among its platforms
 Build = Callable[..., Names]  # names of block arguments -> names of the block's results
 
 
 def global_attributes(name: str) -> dict[str, str]:
-    """What a function's text says of an argument that all functions of the program take."""
+    """The attributes of an argument that all functions of the module take."""
     return {"jax.global_constant": spell.string(name)}
 
 
 class Region(NamedTuple):
-    """A block of an operation: the types of its arguments and results, and a function that writes its body."""
+    """A region of an operation: the types of its arguments and results, and a function that emits its body."""
 
     args: Avals
     outs: Avals
@@ -31,7 +31,7 @@ class Region(NamedTuple):
 
 
 class _Function:
-    """The text of a function being written, and its names."""
+    """The lines of a function under construction, and its names."""
 
     __slots__ = ("lines", "values", "args", "clashes", "used", "indent")
 
@@ -53,7 +53,7 @@ class _Symbols:
         self._taken, self._clashes = {"main"}, -1
 
     def unique(self, name: str) -> str:
-        """`name` or `name_0`, ...: a symbol that the module does not have yet."""
+        """`name` or `name_0`, ...: an unused symbol."""
         unique = name
         while unique in self._taken:
             self._clashes += 1
@@ -70,14 +70,14 @@ class Writer:
 
     def __init__(self, *platforms: str):
         self.platforms = platforms or ("cpu",)
-        self.has_asked = False  # for the platform: what is written depends on it
-        self.size_type = _SIZE_TYPES[dtypes.scalar_dtype(int)]  # in which the program computes sizes
-        self.globals: dict[str, Name] = {}  # what all functions of a program take first, by jax's names
+        self.has_asked = False  # True if the platform was read: the code depends on it
+        self.size_type = _SIZE_TYPES[dtypes.scalar_dtype(int)]  # the type of sizes computed at run time
+        self.globals: dict[str, Name] = {}  # the leading arguments of all functions, by jax's names
         self.functions: list[list[str]] = []
-        self.preamble: list[str] = []  # lines before the functions, such as meshes
-        self.around = self.around_function = Surroundings()  # of what is written now, and of its function
-        self.eqn: Any = None  # the equation that is being written
-        self.reduction: str | None = None  # the operation that joins elements by what is written now
+        self.preamble: list[str] = []  # lines before the functions, e.g. meshes
+        self.around = self.around_function = Surroundings()  # of the current operation and function
+        self.eqn: Any = None  # the equation that is being lowered
+        self.reduction: str | None = None  # the operation whose reducer is being lowered
         self.unique_symbol = _Symbols().unique
         self.marks: list[Mark] = []
         self.lines: list[str] = []
@@ -85,7 +85,7 @@ class Writer:
 
     @property
     def platform(self) -> str:
-        """The platform that is written for; of several the first, and what asks is written for each of them."""
+        """The platform to lower for. If there are several, an operation that reads it is lowered for each."""
         self.has_asked = True
         return self.platforms[0]
 
@@ -100,7 +100,7 @@ class Writer:
         self._function.values, self._function.indent = self._n, self._in
 
     def fresh(self, count: int = 1) -> tuple[str, list[str]]:
-        """The beginning of the line of an operation, `%0 = `, and the names of its results."""
+        """The start of an operation's line, `%0 = `, and the names of its results."""
         if not count:
             return "", []
         n = self._n = self._n + 1
@@ -109,7 +109,7 @@ class Writer:
         return f"%{n}:{count} = ", [f"%{n}#{i}" for i in range(count)]
 
     def _stemmed(self, stem: str) -> Name:
-        """`%cst`, `%cst_0`, ...: names of constants and loop variables, as MLIR makes them."""
+        """`%cst`, `%cst_0`, ...: names of constants and loop variables, as in MLIR."""
         function = self._function
         if stem not in function.used:
             function.used.add(stem)
@@ -118,30 +118,30 @@ class Writer:
         return f"%{stem}_{function.clashes}"
 
     def block_args(self, count: int) -> list[Name]:
-        """Names of the arguments of a function or block."""
+        """New names for the arguments of a function or block."""
         start = self._function.args + 1
         self._function.args += count
         return [f"%arg{i}" for i in range(start, start + count)]
 
     def names_taken(self) -> tuple:
-        """Which names the function that is written has."""
+        """The names that are used in the current function."""
         f = self._function
         return self._n, f.args, f.clashes, frozenset(f.used)
 
     def take_names(self, names: tuple) -> None:
-        """Goes back to an earlier state of `names_taken`."""
+        """Restores an earlier state of `names_taken`."""
         f = self._function
         self._n, f.args, f.clashes, f.used = *names[:3], set(names[3])
 
     def indented(self, build: Callable[[], Names]) -> Names:
-        """What `build` gives, which writes operations as in a region."""
+        """Returns `build()`, whose operations are indented as in a region."""
         outer, self._in = self._in, self._in + "  "
         results = build()
         self._in = outer
         return results
 
     def function(self, head: Callable[[list[str]], str], count: int, body: Callable, outs: Avals) -> None:
-        """Writes a function: `head(argument names)` is its first line, `body` its results' names."""
+        """Emits a function: `head(argument names)` is its first line, `body(argument names)` its results' names."""
         lines: list[str] = []
         self.functions.append(lines)
         outer = self._function
@@ -160,11 +160,11 @@ class Writer:
         self.function(first, len(ins), body, outs)
 
     def global_type(self, name: str) -> ShapedArray:
-        """The type of an argument that all functions of the program take: a platform's index, or a size."""
+        """The type of an argument that all functions of the module take: the platform index, or a size."""
         return INDEX if name == PLATFORM_INDEX else self.size_type
 
     def program_function(self, head: str, ins: Avals, outs: Avals, body: Callable) -> None:
-        """As `typed_function`, of a function that takes the program's globals first."""
+        """As `typed_function`, for a function that takes the module's globals first."""
 
         def first(names):
             attrs = [spell.dictionary(global_attributes(g)) for g in self.globals]
@@ -177,7 +177,7 @@ class Writer:
         self.function(first, len(self.globals) + len(ins), self.taking_globals(body), outs)
 
     def taking_globals(self, body: Callable) -> Callable:
-        """`body` as what takes the program's globals first."""
+        """`body` with the module's globals as additional leading arguments."""
 
         def with_globals(args):
             outer, self.globals = self.globals, dict(zip(self.globals, args, strict=False))
@@ -188,11 +188,11 @@ class Writer:
         return with_globals
 
     def main(self, ins: Avals, outs: Avals, body: Callable) -> None:
-        """Writes the function that runs: `body(argument names)` names its results."""
+        """Emits the main function: `body(argument names)` returns its results' names."""
         self.typed_function("public @main", ins, outs, body)
 
     def line(self, text: str) -> None:
-        """Appends an operation written by hand; `fresh` names its results."""
+        """Appends an operation's line; `fresh` names its results."""
         self.lines.append(self._in + text)
 
     def _block(self, region: Region) -> None:
@@ -217,12 +217,12 @@ class Writer:
         return ", ".join([f"{n}: {type_of(a)}" for n, a in zip(names, avals, strict=True)])
 
     def annotate(self, start: int, attrs: Mapping[str, str]) -> None:
-        """Gives the operations written since line `start` frontend attributes."""
+        """Adds frontend attributes to the operations emitted since line `start`."""
         if attrs:
             self.lines[start:] = [spell.with_frontend(line, attrs) for line in self.lines[start:]]
 
     def tag(self, names: Names, attrs: Mapping[str, str], constants: bool = False) -> None:
-        """Gives the operations of this block whose results these are frontend attributes."""
+        """Adds frontend attributes to the operations in this block that have these results."""
         for base in {name.partition("#")[0] for name in names} if attrs else ():
             heads = f"{self._in}{base} = ", f"{self._in}{base}:"
             at = next((i for i in reversed(range(len(self.lines))) if self.lines[i].startswith(heads)), None)
@@ -233,21 +233,21 @@ class Writer:
             self.lines[at] = spell.with_frontend(self.lines[at], attrs, constants)
 
     def written(self, name: str, attributes: Mapping[str, str], main: Callable[[], str] | None = None) -> Written:
-        """The whole module; `main()` is the first line of its first function with locations of the arguments."""
+        """The complete module; `main()` is the first line of its first function with locations of the arguments."""
         head = f"module {symbol(name)} attributes {spell.dictionary(attributes)} {{"
         return Written([head, *[f"  {line}" for line in self.preamble]], self.functions, self.marks, main)
 
     # ---- the general forms ------------------------------------------------------------------------
 
-    # Those that write most of a program append the lines themselves, which saves a call for each.
+    # The forms of most operations append lines themselves, which saves a call for each.
     def assign(self, text: str) -> Name:
-        """An operation written as `text`, with its types, that has one result."""
+        """An operation with one result, given by `text` including its types."""
         n = self._n = self._n + 1
         self.lines.append(f"{self._in}%{n} = {text}")
         return f"%{n}"
 
     def unary(self, name: str, x: Name, aval: ShapedArray, attrs: str = "") -> Name:
-        """An elementwise operation whose operand and result have one type."""
+        """An elementwise operation whose operand and result have the same type."""
         n = self._n = self._n + 1
         self.lines.append(f"{self._in}%{n} = stablehlo.{name} {x}{attrs} : {aval._hlo or type_of(aval)}")
         return f"%{n}"
@@ -274,7 +274,7 @@ class Writer:
     def op(
         self, name: str, operands: Names, ins: Avals, outs: Avals, attrs: str = "", regions: Sequence[Region] = ()
     ) -> list[Name]:
-        """Any operation in the generic form; a name without a dialect is StableHLO's."""
+        """Any operation in the generic form; the default dialect is StableHLO."""
         full = name if "." in name else f"stablehlo.{name}"
         left, results = self.fresh(len(outs))
         head = f'{self._in}{left}"{full}"({", ".join(operands)})' + (f" <{{{attrs}}}>" if attrs else "")
@@ -291,7 +291,7 @@ class Writer:
         return results
 
     def result(self, text: str, ins: Avals, out: Aval) -> Name:
-        """An operation written as `text`, without its types, that has one result."""
+        """An operation with one result, given by `text` without its types."""
         n = self._n = self._n + 1
         self.lines.append(f"{self._in}%{n} = {text} : ({types_of(ins)}) -> {type_of(out)}")
         return f"%{n}"
@@ -305,7 +305,7 @@ class Writer:
     # ---- constants --------------------------------------------------------------------------------
 
     def constant(self, value: Any, aval: ShapedArray) -> Name:
-        """A value written into the program; of an extended dtype, its physical value."""
+        """Emits a constant; for an extended dtype, its physical value."""
         stem, text = constant(value, aval)
         name = self._stemmed(stem)
         self.lines.append(f"{self._in}{name} = stablehlo.constant {text}")

@@ -1,4 +1,4 @@
-"""What an index says: its parts, and how what a user writes is read as them."""
+"""The internal representation of an index, and the parser of a user's index."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ LARGEST_INT32 = np.iinfo(np.int32).max
 
 
 class Span(NamedTuple):
-    """A slice resolved against its axis: `size` elements from `start`, by `step`."""
+    """A slice resolved against its axis: `size` elements from `start`, with stride `step`."""
 
     start: int
     size: int
@@ -28,53 +28,53 @@ class Span(NamedTuple):
     ready = True
 
     def is_whole(self, size: int) -> bool:
-        """Whether it leaves out nothing of an axis of `size`."""
+        """Returns whether it selects all of an axis of `size`."""
         return self[:3] == (0, size, 1)
 
     def positive(self, size: int) -> tuple[int, int, int]:
-        """Start, limit and stride of the same elements in ascending order, on an axis of `size`."""
+        """(start, limit, stride) of the same elements in ascending order, on an axis of `size`."""
         if self.step > 0:
             return self.start, max(self.start, self.limit), self.step
         low = min(self.limit + 1 + (self.start - self.limit - 1) % -self.step, size)
         return low, max(self.start + 1, low), -self.step
 
     def item(self, operands: Sequence) -> slice:
-        """The item of a user's index that it stands for."""
+        """The corresponding item of a user's index."""
         return slice(self.start, self.limit if self.limit >= 0 else None, self.step)
 
 
 class Slot(NamedTuple):
-    """An operand of the index; a `ready` one is known to lie in bounds."""
+    """An index that is operand number `place`; `ready` means that it is known to be in bounds."""
 
     place: int
     shape: tuple[int, ...]
     ready: bool = False
 
     def item(self, operands: Sequence) -> Any:
-        """The item of a user's index that it stands for."""
+        """The corresponding item of a user's index."""
         return operands[self.place]
 
 
 class Window(NamedTuple):
-    """`size` elements from where an operand says, by `step`; a `ready` one is known to lie in bounds."""
+    """`size` elements from the start in operand `place`, with stride `step`; `ready` means known to be in bounds."""
 
     place: int
     size: int
     ready: bool = True
     step: int = 1
-    apart: None = None  # by its length no Window equals a Span, as keys of caches
+    apart: None = None  # a fifth field, by which a Window never equals a Span as a cache key
 
     def is_whole(self, size: int) -> bool:
-        """Whether it is known to leave out nothing of an axis of `size`."""
+        """Returns whether it is known to select all of an axis of `size`."""
         return False
 
     def item(self, operands: Sequence) -> Slice:
-        """The item of a user's index that it stands for."""
+        """The corresponding item of a user's index."""
         return Slice(operands[self.place], self.size, self.step)
 
 
 def keeps_axis(entry: Any) -> bool:
-    """Whether an entry of an index leaves its axis in the result."""
+    """Returns whether an entry of an index keeps its axis in the result."""
     return type(entry) is Span or type(entry) is Window
 
 
@@ -92,7 +92,7 @@ PLAIN = Options()
 
 
 class Index(NamedTuple):
-    """The static part of an index on an array of `shape`, with axes of size 1 put in at `expanded`.
+    """The static part of an index on an array of `shape`, in which axes of size 1 were inserted at `expanded`.
 
     Its entries are ints, `Span`, `Slot`, `Window`, None and Ellipsis.
     """
@@ -102,16 +102,16 @@ class Index(NamedTuple):
     expanded: tuple[int, ...] = ()
 
     def on_axes(self) -> list[tuple[int, Any]]:
-        """The entries that stand for an axis each, with its number."""
+        """The entries that index an axis, each with its axis."""
         return list(enumerate(e for e in self.entries if e is not None and e is not Ellipsis))
 
     def after(self, count: int) -> "Index":
-        """The same index with its operands behind `count` others."""
+        """The same index, whose operands come after `count` others."""
         entries = [e._replace(place=e.place + count) if type(e) in (Slot, Window) else e for e in self.entries]
         return self._replace(entries=tuple(entries))
 
     def places(self) -> list[tuple[int, Any]]:
-        """All entries, each with the number of the axis that it stands for, or of the one before it."""
+        """All entries, each with the axis that it indexes; for None and Ellipsis, the axis before it."""
         places, axis = [], -1
         for e in self.entries:
             axis += e is not None and e is not Ellipsis
@@ -119,11 +119,11 @@ class Index(NamedTuple):
         return places
 
     def has_arrays(self) -> bool:
-        """Whether an operand of rank above 0 is among the entries, which makes a gather of it."""
+        """Returns whether an entry is an operand of rank above 0, which requires a gather."""
         return any(type(e) is Slot and e.shape for e in self.entries)
 
     def is_whole(self) -> bool:
-        """Whether the index leaves nothing out."""
+        """Returns whether the index selects all elements."""
         return all(keeps_axis(e) and e.is_whole(self.shape[a]) for a, e in self.on_axes())
 
 
@@ -150,9 +150,9 @@ def _listed_items(index: Any) -> tuple:
 
 
 def parse(index: Any, shape: tuple[int, ...]) -> tuple[Index, list]:
-    """An index on an array of `shape` as its static part and its array operands.
+    """Parses an index on an array of `shape` to its static part and its array operands.
 
-    Raises IndexError or TypeError for what is no index, or does not fit the shape.
+    Raises IndexError or TypeError for an object that is not an index, or that does not fit the shape.
     """
     items, truths, operands = [], [], []
     for i, item in enumerate(_listed_items(index)):
@@ -176,14 +176,14 @@ def parse(index: Any, shape: tuple[int, ...]) -> tuple[Index, list]:
 
 
 def _expanded(items: list, truths: list[int], ndim: int) -> tuple[int, ...]:
-    """The axes that truth values stand for, items that an array of rank `ndim` has none for."""
+    """The positions of the axes that boolean scalars among the items add to an array of rank `ndim`."""
     takes_axis = [x is not None and x is not Ellipsis for x in items]
     left_out = ndim + len(truths) - sum(takes_axis)
     return tuple(sum(takes_axis[:i]) + left_out * any(x is Ellipsis for x in items[:i]) for i in truths)
 
 
 def _for_all_axes(items: list, shape: tuple[int, ...], expanded: int) -> list:
-    """The items with slices put in for the axes that they leave out."""
+    """The items, with full slices for the axes that they do not index."""
     used = sum(x is not None and x is not Ellipsis for x in items)
     if used > len(shape):
         raise IndexError(
@@ -197,7 +197,7 @@ def _for_all_axes(items: list, shape: tuple[int, ...], expanded: int) -> list:
 
 
 def _check_scalars(index: Index) -> None:
-    # Beside an array of indices, a scalar is one of them, and may lie out of bounds.
+    # Next to an index array, a scalar is broadcast to an index array, and may be out of bounds.
     if not index.has_arrays():
         for axis, entry in index.on_axes():
             if index.shape[axis] == 0 and type(entry) is not Span:
@@ -205,9 +205,7 @@ def _check_scalars(index: Index) -> None:
 
 
 class _MaskAxis(NamedTuple):
-    """Where a mask is true along one of its axes; the axis is number `k` of the mask, item `at` of the
-    index.
-    """
+    """The indices of a mask's true elements along its axis `k`; the mask is item `at` of the index."""
 
     indices: np.ndarray
     mask_shape: tuple
@@ -220,7 +218,7 @@ def _nonzero(mask: np.ndarray, at: int) -> list:
 
 
 def _read(item: Any) -> Any:
-    """One item of an index: None, Ellipsis, a slice, an int, a bool, a mask or an array of integers."""
+    """Canonicalises an index item to None, Ellipsis, a slice, an int, a bool, a mask or an array of integers."""
     if type(item) is int and item.bit_length() > 31:
         dtypes.check_int_fits(item, dtypes.default_int_dtype())
     if item is None or item is Ellipsis or type(item) in (int, bool, slice, Slice):
@@ -236,7 +234,7 @@ def _read(item: Any) -> Any:
     if isinstance(item, Array | np.ndarray | float | complex | np.generic):
         return _array(item)
     if is_value(item) and is_int(item):
-        typeof(item)  # raises for what says by `__jax_array__` that it is an array
+        typeof(item)  # raises for an object with `__jax_array__`
         return _array(array_of(item))
     if hasattr(item, "__index__"):
         return item.__index__()
@@ -247,7 +245,7 @@ def _read(item: Any) -> Any:
 
 
 def _listed(item: Any) -> Any:
-    """A list inside an index as an array; a mask stays on the host."""
+    """A list inside an index as an array; a mask becomes a NumPy array."""
     leaves = tree.tree_leaves(item)
     if leaves and not all(type(x) in (bool, np.bool_) for x in leaves):
         return array_of(item)
@@ -296,13 +294,13 @@ def _entry(item: Any, axis: int, shape: tuple, operands: list) -> Any:
         if item.bit_length() <= 31:
             return item
         bounds = dtypes.iinfo(index_dtype(shape))
-        return min(max(item, bounds.min), bounds.max)  # out of bounds, as it was
+        return min(max(item, bounds.min), bounds.max)  # still out of bounds
     operands.append(item)
     return Slot(len(operands) - 1, typeof(item).shape)
 
 
 def index_dtype(shape: tuple[int, ...]) -> np.dtype:
-    """The dtype that counts the elements of any axis."""
+    """An integer dtype that holds the indices of all axes."""
     return np.dtype(np.int64 if any(is_int(n) and n > LARGEST_INT32 for n in shape) else np.int32)
 
 
@@ -326,7 +324,7 @@ def _span(s: slice, size: int, axis: int) -> Span:
 
 
 def _symbolic_span(start: Any, stop: Any, step: Any, size: Dim) -> Span:
-    """As Python resolves a slice, of dimensions."""
+    """Resolves a slice as Python does, for symbolic dimensions."""
     step = 1 if step is None else step
     if step == 0:
         raise ValueError("slice step cannot be zero")

@@ -1,4 +1,4 @@
-"""How an index is written as one gather or scatter."""
+"""Plans an index as one gather or scatter."""
 
 from typing import Any, NamedTuple
 
@@ -9,7 +9,7 @@ from minijax.primitives.structural import broadcast_shapes
 
 
 class Part(NamedTuple):
-    """One column of the index vectors: the axis it is for, the entry its values come from, and their axes."""
+    """One column of the index vectors: the axis that it indexes, the entry with its values, and their dimensions."""
 
     axis: int
     entry: Any
@@ -17,7 +17,7 @@ class Part(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """The parameters of one gather for an index; the `group` are the entries that broadcast together."""
+    """The parameters of the gather for an index; `group` has the entries that are broadcast together."""
 
     group: tuple[tuple[int, Any], ...]
     group_shape: tuple[int, ...]
@@ -32,7 +32,7 @@ class Plan(NamedTuple):
 
     @property
     def members(self) -> tuple[tuple[int, Any], ...]:
-        """The ints and operands that count elements, with their axes."""
+        """The entries that are ints or operands, with their axes."""
         return self.group or tuple((p.axis, p.entry) for p in self.parts if not keeps_axis(p.entry))
 
     @property
@@ -41,13 +41,13 @@ class Plan(NamedTuple):
 
     @property
     def result(self) -> tuple[int, ...]:
-        """The shape of what the index names, axes of None included."""
+        """The shape of the selected elements, including the axes added by None."""
         sizes = iter(self.gathered)
         return tuple(1 if i in self.added else next(sizes) for i in range(len(self.gathered) + len(self.added)))
 
 
 class _Layout:
-    """A plan in the making: the axes of the result, in order, each as its kind and size."""
+    """A plan under construction; `out` has the kind and size of each axis of the result, in order."""
 
     def __init__(self, shape: tuple[int, ...], group: tuple):
         self.shape, self.group = shape, group
@@ -61,7 +61,7 @@ class _Layout:
         return sum(kind == "index" for kind, _ in self.out)
 
     def put_group(self) -> None:
-        """The axes that the group broadcasts to."""
+        """Appends the axes that the group is broadcast to."""
         first = self.index_axes()
         dims = tuple(range(first, first + len(self.group_shape)))
         self.parts += [Part(axis, e, dims) for axis, e in self.group]
@@ -98,9 +98,9 @@ class _Layout:
 
 @cache.cache
 def plan(index: Index) -> Plan:
-    """The gather that an index means; arrays, with the ints beside them, broadcast together.
+    """The gather for an index; index arrays, and ints next to them, are broadcast together.
 
-    Their axes come first in the result where slices or new axes part them, as in NumPy.
+    As in NumPy, their axes come first in the result if slices or new axes separate them.
     """
     places = index.places()
     members = [i for i, (_, e) in enumerate(places) if type(e) in (int, Slot)]

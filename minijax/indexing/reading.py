@@ -1,4 +1,4 @@
-"""The operations that read an array, and update it, by an index."""
+"""Reads and updates arrays at an index by slice, gather and scatter operations."""
 
 from collections.abc import Callable, Sequence
 from math import prod
@@ -26,7 +26,7 @@ from minijax.run.array import Array
 
 
 def read(x: Any, operands: Sequence, index: Index, options: Options, steps_gather: bool = False) -> Any:
-    """The elements of `x` that a parsed index names; with `steps_gather` no slice takes every other one."""
+    """The elements of `x` at a parsed index; `steps_gather` uses a gather for slices with a step."""
     gathers = options.mode is not None and GatherScatterMode.from_any(options.mode) in (FILL_OR_DROP, ONE_HOT)
     if index.is_whole():
         return _with_axes_of(x if isinstance(x, Array) else array_of(x), index)
@@ -83,7 +83,7 @@ def _start(e: Any, size: int, operands: Sequence, dtype: np.dtype) -> Any:
 
 
 def _with_axes_of(x: Any, index: Index) -> Any:
-    """A slice with the axes that the index says: some reversed, those of ints dropped, those of None added."""
+    """Adapts the axes of a slice to the index: reverses some, drops those of ints, adds those of None."""
     on_axes = index.on_axes()
     turned = tuple(a for a, e in on_axes if type(e) is Span and e.step < 0)
     dropped = tuple(a for a, e in on_axes if not keeps_axis(e))
@@ -94,7 +94,7 @@ def _with_axes_of(x: Any, index: Index) -> Any:
 
 
 def from_front(i: Any, size: int) -> Any:
-    """An index counted from the front, by operations; a numpy value is compared at once."""
+    """A nonnegative index for one that may count from the end; a NumPy value is compared eagerly."""
     dtype = typeof(i).dtype
     if dtypes.issubdtype(dtype, np.unsignedinteger):
         return i
@@ -109,7 +109,7 @@ def from_front(i: Any, size: int) -> Any:
 
 
 def _index_vectors(p: Plan, shape: tuple, operands: Sequence, wraps: bool) -> Any:
-    """The index vectors of a plan, along the last axis of one array."""
+    """The index vectors of a plan, as the last axis of one array."""
     dtype = index_dtype(shape)
     members = {axis: _member(e, shape[axis], operands, wraps) for axis, e in p.members}
     columns = []
@@ -140,12 +140,12 @@ def _broadcast_together(members: dict[int, Any], shape: tuple, dtype: np.dtype) 
 
 
 def _as_index(x: Any, dtype: Any, rank: int) -> Any:
-    """`x` with this dtype; what was of a rank above 0 may stay weak."""
+    """`x` with this dtype; an array whose `rank` was above 0 may stay weakly typed."""
     return x if rank and isinstance(x, Array) and typeof(x).dtype == dtype else as_type(x, dtype)
 
 
 def _column(e: Span | Window, operands: Sequence, dtype: np.dtype) -> Any:
-    """The start of a slice, a scalar; of one by another step than 1 the vector of its indices, ascending."""
+    """The start of a slice, a scalar; if its step is not 1, the ascending vector of its indices."""
     start = scalar_as(e.start, dtype) if type(e) is Span else as_type(operands[e.place], dtype)
     if e.step == 1:
         return start
@@ -157,7 +157,7 @@ def _column(e: Span | Window, operands: Sequence, dtype: np.dtype) -> Any:
 
 
 def _flags(p: Plan, options: Options) -> dict:
-    """Index vectors made of scalars and slices alone are sorted and unique."""
+    """The flags of the gather: index vectors made only of scalars and slices are sorted and unique."""
     return dict(
         indices_are_sorted=not p.group or options.indices_are_sorted,
         unique_indices=not p.group or options.unique_indices,
@@ -180,7 +180,7 @@ def _gathered(x: Any, operands: Sequence, index: Index, options: Options) -> Any
 
 
 def scatter(x: Any, operands: Sequence, values: Any, index: Index, options: Options, update: Callable) -> Any:
-    """`x` with what an index names updated by `update`, a scatter of lax."""
+    """Updates the elements of `x` at an index by `update`, a scatter of lax."""
     aval, p = typeof(x), plan(index)
     vectors = _index_vectors(p, index.shape, operands, options.wrap_negative_indices)
     if prod(p.gathered) == 0:
@@ -219,7 +219,7 @@ def _promoted(x: Any, values: Any) -> Sequence:
 
 
 def _type_of_elements(aval: ShapedArray, p: Plan, index: Index) -> ShapedArray:
-    """The type of what an index names in a value of type `aval`, where it lies over Explicit axes as that does."""
+    """The type of the elements at an index of a value of type `aval`; axes selected entirely keep their sharding."""
     if aval._sharding is None or any(aval.sums):
         return ShapedArray(p.result, aval.dtype)
     entries = list(aval.entries)

@@ -1,4 +1,4 @@
-"""Atoms, which equations read and write: variables and literals."""
+"""Atoms, the operands and results of equations: variables and literals."""
 
 from typing import Any, final
 
@@ -8,7 +8,7 @@ from minijax.ir.types import Aval
 
 @known_as("jax._src.core.Var")
 class Var:
-    """A variable of a jaxpr; it has a type and no name."""
+    """A variable of a jaxpr, with a type but no name: names are assigned when it is printed."""
 
     __slots__ = ("aval", "__weakref__")
 
@@ -21,7 +21,7 @@ class Var:
 
 @known_as("jax._src.core.DropVar")
 class DropVar(Var):
-    """Stands for a result that nobody reads."""
+    """The variable of a result that is not used."""
 
     __slots__ = ()
 
@@ -32,7 +32,7 @@ class DropVar(Var):
 @known_as("jax._src.core.Literal")
 @final
 class Literal:
-    """A constant written in place of a variable."""
+    """A constant in place of a variable."""
 
     __slots__ = ("val", "aval")
 
@@ -53,7 +53,7 @@ class Literal:
         return f"Literal({kind}({self.val}, dtype={self.aval.dtype}))" if kind else f"Literal({self.val})"
 
 
-_TYPED = {"i": "TypedInt", "c": "TypedComplex"}  # what jax has for the weak constants that it prints with their types
+_TYPED = {"i": "TypedInt", "c": "TypedComplex"}  # jax's names for weakly typed constants
 
 
 Atom = Var | Literal

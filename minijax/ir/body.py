@@ -1,4 +1,4 @@
-"""Functions of trees as jaxprs: traced, with what they captured, and remembered; what their parts are called."""
+"""Traces functions of pytrees to cached jaxprs with their captured values; names arguments and results."""
 
 import contextlib
 import functools
@@ -20,9 +20,9 @@ from minijax.ir.types import AbstractValue, hi_classes, is_value
 
 
 class Flat:
-    """A function of trees as a function of their leaves; `out_tree` is the tree of its latest results.
+    """A function of pytrees as a function of their leaves; `out_tree` is the tree of its latest results.
 
-    `arguments` makes (positional, by keyword) of the tree of the leaves, which are all positional without it.
+    `arguments` maps the unflattened leaves to (args, kwargs). Without it they are all positional.
     """
 
     def __init__(
@@ -44,32 +44,32 @@ class Flat:
         return self.flattened(self.fun(*args, **kwargs))
 
     def flattened(self, result: Any) -> list:
-        """The leaves of a result, its tree noted."""
+        """The leaves of a result, whose tree is stored."""
         leaves, self.out_tree = tree.flatten(result, self.is_leaf)
         return leaves
 
 
 def as_inputs(jaxpr: Jaxpr, consts: list) -> tuple[ClosedJaxpr, list]:
-    """The jaxpr with all that it captured as leading inputs, and their values."""
+    """The jaxpr with all captured values as leading inputs, and those values."""
     return ClosedJaxpr(constants_to_inputs(jaxpr)), consts
 
 
 def as_consts(jaxpr: Jaxpr, consts: list) -> tuple[ClosedJaxpr, list]:
-    """The jaxpr closed over all that it captured, tracers too."""
+    """The jaxpr closed over all captured values, including tracers."""
     return ClosedJaxpr(jaxpr, consts), []
 
 
 def as_inputs_if_live(jaxpr: Jaxpr, consts: list) -> tuple[ClosedJaxpr, list]:
-    """As `as_inputs` if a tracer or a reference was captured, as `as_consts` otherwise."""
+    """As `as_inputs` if a tracer or a reference was captured, else as `as_consts`."""
     return (as_inputs if any(map(is_live, consts)) else as_consts)(jaxpr, consts)
 
 
-# What becomes of the constants of a jaxpr: the closed jaxpr, and the values of its leading inputs.
+# How captured values are bound: (jaxpr, their values) -> (closed jaxpr, values of its leading inputs).
 Capture = Callable[[Jaxpr, list], tuple[ClosedJaxpr, list]]
 
 
 class Body(NamedTuple):
-    """A function of trees as a jaxpr; `captured` are the values of its leading inputs."""
+    """A function of pytrees as a jaxpr; `captured` has the values of its leading inputs."""
 
     closed: ClosedJaxpr
     captured: list
@@ -91,7 +91,7 @@ class Body(NamedTuple):
 
 
 def is_alive(body: Any) -> bool:
-    """Whether the traces of what a body captured still run, and its states have the types that they had."""
+    """Returns whether the traces of all captured tracers still run, and captured states have their former types."""
     if not body.captured:
         return True
     if not all(x._trace.alive for x in body.captured if isinstance(x, Tracer)):
@@ -107,10 +107,10 @@ def _bodies_of(fun: Callable) -> cache.Keyed:
 def trace_body(
     fun: Callable, avals: Sequence[AbstractValue], treedef: Any, purpose: str, capture: Capture = as_inputs
 ) -> Body:
-    """The body that control flow makes of a function of positional arguments, whose tree is `treedef`.
+    """Traces a function of positional arguments, with the tree `treedef`, as a body of control flow.
 
-    Remembered with the function while what it captured is alive. Raises TypeError for a result that is no
-    value, NotImplementedError for effects that control flow cannot have.
+    The body is cached on the function while the values that it captured are alive. Raises TypeError for a result
+    that is not a value, NotImplementedError for effects that control flow does not support.
     """
     try:
         bodies = _bodies_of(fun)
@@ -140,11 +140,11 @@ def trace_flat(
     name: str | None = None,
     trace: JaxprTrace | None = None,
 ) -> Body:
-    """The body of a function of leaves, recorded by `trace` if given.
+    """Traces a function of leaves to a body, by `trace` if given.
 
-    With a `name` listeners hear how long it took, if no trace is on.
+    If a `name` is given and no other trace is running, monitoring listeners receive the duration.
 
-    Raises TypeError for a result that is no value, ValueError for a reference.
+    Raises TypeError for a result that is not a value, ValueError for a reference.
     """
 
     def checked(*leaves):
@@ -152,7 +152,7 @@ def trace_flat(
         check_results(info.func_src_info, results, flat.out_tree, info.traced_for)
         return results
 
-    # What is traced inside another trace is a part of it.
+    # The duration of a nested trace is already part of the outer one's.
     with monitoring.timed(monitoring.TRACING, name) if name and thread.trace is None else contextlib.nullcontext():
         jaxpr, consts = trace_to_jaxpr(checked, avals, info, trace)
     jaxpr.debug_info = info._replace(result_paths=result_paths(flat.out_tree))
@@ -160,7 +160,7 @@ def trace_flat(
 
 
 def debug_info(fun: Callable, purpose: str, treedef: Any) -> DebugInfo:
-    """Where a function of positional arguments comes from, and what their leaves are called."""
+    """The source of a function of positional arguments, and the names of their leaves."""
     both = tree.treedef_tuple((treedef, _NO_KEYWORDS))
     return DebugInfo(purpose, source_of(fun), argument_names(signature_of(fun), both, ()))
 
@@ -172,7 +172,7 @@ _NO_KEYWORDS = tree.tree_structure({})
 
 
 def merge_captured(bodies: Sequence[Body]) -> tuple[list[ClosedJaxpr], list]:
-    """The jaxprs of bodies over the union of what they captured, and its values in order of first use."""
+    """The bodies' jaxprs with the union of their captured values as leading inputs, and these in order of first use."""
     keys = [_identities(body.captured) for body in bodies]
     values: dict[Any, Any] = {}
     for body, own in zip(bodies, keys, strict=True):
@@ -188,7 +188,7 @@ def merge_captured(bodies: Sequence[Body]) -> tuple[list[ClosedJaxpr], list]:
 
 
 def _identities(captured: Sequence) -> list:
-    """Keys that tell the captured values of one trace apart; each trace has its own copy of a NumPy array."""
+    """Keys by which captured values are compared across bodies: each trace has its own copy of a NumPy array."""
     seen: Counter = Counter()
     keys = []
     for x in captured:
@@ -200,7 +200,7 @@ def _identities(captured: Sequence) -> list:
 
 @cache.weak_cache
 def with_leading(closed: ClosedJaxpr, places: tuple[int, ...], types: tuple) -> ClosedJaxpr:
-    """The jaxpr whose leading inputs are taken from `places` among inputs of these types."""
+    """The jaxpr with leading inputs of `types`, in which its own leading inputs have the positions `places`."""
     jaxpr, n = closed.jaxpr, len(places)
     leading = [Var(aval) for aval in types]
     for place, v in zip(places, jaxpr.invars[:n], strict=True):
@@ -211,7 +211,7 @@ def with_leading(closed: ClosedJaxpr, places: tuple[int, ...], types: tuple) -> 
     return ClosedJaxpr(jaxpr.replace(invars=[*leading, *jaxpr.invars[n:]], debug_info=info), closed.consts)
 
 
-# ---- what messages and programs call it -------------------------------------------------------------
+# ---- names in messages and modules ------------------------------------------------------------------
 
 
 def signature_of(fun: Callable) -> inspect.Signature | None:
@@ -222,26 +222,26 @@ def signature_of(fun: Callable) -> inspect.Signature | None:
 
 
 def check_callable(fun: Any) -> None:
-    """Raises TypeError for what a transformation cannot call."""
+    """Raises TypeError if `fun` is not callable."""
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun}")
 
 
 def function_name(fun: Callable) -> str:
-    """The name that a function's programs and equations bear."""
+    """The name of a function in equations and modules."""
     if isinstance(fun, functools.partial):
         return function_name(fun.func)
     return getattr(fun, "__name__", None) or "<unnamed function>"
 
 
 def standing_for(inner: Callable, fun: Callable) -> Callable:
-    """`inner`, which messages call by the name and the line of the user's `fun` that it calls."""
+    """`inner` with the name and source line of the user's `fun` that it calls, for messages."""
     inner.__signature__ = inspect.signature(inner)  # pyright: ignore[reportFunctionMemberAccess]
     return functools.update_wrapper(inner, fun, updated=())
 
 
 def named_after(function: Callable, fun: Callable, doc: str | None = None) -> Callable:
-    """`function` as users see it: under the name of the `fun` that it was made of, also of a partial one."""
+    """`function` with the name and documentation of the `fun` that it wraps, which may be a partial."""
     wrapper = functools.update_wrapper(function, fun)
     if isinstance(fun, functools.partial):
         wrapper.__name__ = wrapper.__qualname__ = function_name(fun)
@@ -261,7 +261,7 @@ def source_of(fun: Callable) -> str:
 
 
 def check_aliases(fun: Callable, purpose: str, leaves: Sequence, names: Callable[[], Sequence[str]]) -> None:
-    """Raises ValueError if a reference is among the arguments twice."""
+    """Raises ValueError if the same reference is passed twice."""
     seen: dict[int, int] = {}
     for i, x in enumerate(leaves):
         if isinstance(x, Ref) and (first := seen.setdefault(id(getattr(x, "val", x)), i)) != i:
@@ -273,13 +273,13 @@ def check_aliases(fun: Callable, purpose: str, leaves: Sequence, names: Callable
 
 
 def check_positional_aliases(fun: Callable, purpose: str, args: tuple, leaves: Sequence) -> None:
-    """As `check_aliases`, of a function that is called with `args`, whose leaves these are."""
+    """As `check_aliases`, for a function called with positional `args`, which have these leaves."""
     check_aliases(fun, purpose, leaves, lambda: argument_names(signature_of(fun), tree.flatten((args, {}))[1], ()))
 
 
 def leaf_types(fun: Callable, leaves: Sequence, type_of: Callable, names: Callable[[], Sequence[str]]) -> tuple:
-    """The types of a function's arguments, by `type_of`. Raises TypeError for one that is no value, OverflowError for
-    an int that its type cannot hold.
+    """The types of a function's arguments, given by `type_of`. Raises TypeError for one that is not a value,
+    OverflowError for an int that its type cannot hold.
     """
     avals: list[Any] = []
     try:
@@ -303,7 +303,7 @@ def leaf_types(fun: Callable, leaves: Sequence, type_of: Callable, names: Callab
 
 
 def argument_names(signature: inspect.Signature | None, treedef: Any, static: tuple) -> tuple[str, ...]:
-    """A name for each leaf: the parameter's, and the path inside the argument."""
+    """A name for each leaf: the name of the parameter, then the path inside the argument."""
     args, kwargs = treedef.children()
     fixed = {i for i, _ in static if isinstance(i, int)}
     count = len(args.children()) + len(fixed)
@@ -315,13 +315,13 @@ def argument_names(signature: inspect.Signature | None, treedef: Any, static: tu
 
 
 def argument_paths(in_tree: Any) -> list[str]:
-    """`args[0]`, `kwargs['b']`, ...: the leaves of a call's arguments."""
+    """The paths of the leaves of a call's arguments: `args[0]`, `kwargs['b']`, ..."""
     owners = zip(("args", "kwargs"), in_tree.children(), strict=True)
     return [owner + path for owner, child in owners for path in _leaf_paths(child)]
 
 
 def _leaf_paths(treedef: Any) -> list[str]:
-    """How each leaf is reached; its number where the user's class cannot be made of placeholders."""
+    """The path of each leaf; its number if a user's class cannot be unflattened with placeholders."""
     count = treedef.num_leaves
     if count == treedef.num_nodes:
         return [""]
@@ -346,12 +346,12 @@ def _positional_names(signature: inspect.Signature | None, count: int) -> list[s
 
 @cache.cache
 def result_paths(out_tree: Any) -> tuple[str, ...]:
-    """How the text of a program names each result."""
+    """The name of each result in a module."""
     return tuple(["result" + path for path in _leaf_paths(out_tree)])
 
 
 def check_results(name: str, leaves: Sequence, out_tree: Any, purpose: str = "jit") -> None:
-    """Raises TypeError for a result that is no value, ValueError for a reference."""
+    """Raises TypeError for a result that is not a value, ValueError for a reference."""
     for i, x in enumerate(leaves):
         if isinstance(x, Ref):
             raise ValueError(

@@ -1,4 +1,4 @@
-"""The checker: what must hold of every jaxpr."""
+"""Checks the invariants of jaxprs."""
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -14,8 +14,8 @@ from minijax.ir.types import Aval, ShapedArray, typeof
 
 
 def check_jaxpr(jaxpr: Jaxpr) -> None:
-    """Raises JaxprTypeError unless variables are bound once and before they are read, and types are those
-    that the primitives infer; inner jaxprs are checked too.
+    """Raises JaxprTypeError unless variables are bound once and before they are read, and have the types that the
+    primitives infer. Inner jaxprs are checked too.
     """
     _check_all(jaxpr, set())
 
@@ -52,7 +52,7 @@ def _check_one(jaxpr: Jaxpr) -> None:
         _check_atom(bound, a, None)
     missing = {e for eqn in jaxpr.eqns for e in eqn.effects} - set(jaxpr.effects)
     if missing:
-        raise JaxprTypeError(f"a jaxpr does not name the effects {missing} of its equations")
+        raise JaxprTypeError(f"a jaxpr lacks the effects {missing} of its equations")
 
 
 def _bind(bound: set[Var], v: Var, what: str) -> None:
@@ -69,7 +69,7 @@ def _check_atom(bound: set[Var], a: Var | Literal, eqn: JaxprEqn | None) -> None
         return
     have = typeof(a.val)
     if have.shape != a.aval.shape or dtypes.narrow(have.dtype) != dtypes.narrow(a.aval.dtype):
-        raise JaxprTypeError(f"the literal {a.val!r} of type {have} stands for a value of type {a.aval} {where}")
+        raise JaxprTypeError(f"the literal {a.val!r} of type {have} is used for a value of type {a.aval} {where}")
 
 
 def _check_types(eqn: JaxprEqn, jaxpr: Jaxpr) -> None:
@@ -98,7 +98,7 @@ def _check_eqn(eqn: JaxprEqn, jaxpr: Jaxpr) -> None:
 
 
 def alike(ours: Sequence[Aval], theirs: Sequence[Aval]) -> bool:
-    """Whether types are equal, weak types and mesh axes apart."""
+    """Returns whether types are equal, ignoring the weak types and mesh axes of arrays."""
     return [_plain(a) for a in ours] == [_plain(a) for a in theirs]
 
 
@@ -107,7 +107,7 @@ def _plain(aval: Aval) -> Any:
 
 
 def check_params(name: str, params: dict, kinds: dict[str, tuple[str, Callable[[Any], bool]]]) -> None:
-    """Raises JaxprTypeError for a parameter that is not of its kind, which has a name and a test."""
+    """Raises JaxprTypeError for a parameter that fails its test. `kinds`: parameter -> (description, test)."""
     for key, (kind, test) in kinds.items():
         value = params[key]
         if not test(value):
@@ -119,10 +119,10 @@ def types_text(avals: Sequence[Aval]) -> str:
 
 
 def is_closed(x: Any) -> bool:
-    """Whether this is a jaxpr with its constants."""
+    """Returns whether `x` is a ClosedJaxpr."""
     return isinstance(x, ClosedJaxpr)
 
 
 def is_count(x: Any) -> bool:
-    """Whether this is a number of things."""
+    """Returns whether `x` is a nonnegative integer."""
     return isinstance(x, int | np.integer) and int(x) >= 0

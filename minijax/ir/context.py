@@ -1,4 +1,4 @@
-"""The thread state that equations carry: the name stack and what surrounds an operation."""
+"""The thread state that equations carry: the name stack, compute type and XLA metadata."""
 
 from collections.abc import Callable
 from contextlib import ContextDecorator
@@ -9,7 +9,7 @@ from minijax.base.thread import EMPTY as EMPTY, EqnContext, entered, run_under a
 
 
 class Transform(NamedTuple):
-    """A transformation in a name stack: it is shown around the scope that follows, `jvp(scope)`."""
+    """A transformation in a name stack: it is printed around the scope that follows, `jvp(scope)`."""
 
     name: str
 
@@ -18,7 +18,7 @@ JVP, TRANSPOSE, VMAP = Transform("jvp"), Transform("transpose"), Transform("vmap
 
 
 def path(stack: tuple, *names: str) -> str:
-    """A name stack and names after it, as profiles show them."""
+    """A name stack with further names appended, in the form that profiles show."""
     parts: list[str] = []
     for element in reversed(stack):
         if type(element) is not Transform:
@@ -56,7 +56,7 @@ class NameStack(tuple):
 
 
 class SourceInfo(NamedTuple):
-    """Where an operation was called, and under which names."""
+    """Where an operation was called, and its name stack."""
 
     traceback: Any
     name_stack: NameStack
@@ -66,12 +66,12 @@ class SourceInfo(NamedTuple):
 
 
 def current_context() -> EqnContext:
-    """The context that an equation recorded now gets."""
+    """The context of equations that are recorded now."""
     return thread.context
 
 
 def extended_name_stack(*names: str | Transform) -> entered:
-    """Appends scopes and transformations to the name stack for a while."""
+    """Context manager: appends scopes and transformations to the name stack."""
     now = thread.context
     return entered(EqnContext((*now.name_stack, *names), *now[1:]))
 
@@ -83,14 +83,14 @@ def under(transform: Transform, function: Callable[..., Any], *args: Any) -> Any
 
 
 def surroundings_key(context: EqnContext) -> tuple | None:
-    """The compute type and the XLA metadata of a context, for keys; None if there are none."""
+    """A cache key for the compute type and the XLA metadata of a context; None if it has neither."""
     _, compute_type, metadata, *_ = context
     if compute_type is None and not metadata:
         return None
     return compute_type, cache.key(tuple(sorted((metadata or {}).items())))
 
 
-# What the equations of a trace carry is part of the options' state, and with it of every key.
+# The context of recorded equations is part of the options' state, and thereby of every cache key.
 _surroundings = config.UserContext(None)
 
 

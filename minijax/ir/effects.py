@@ -1,8 +1,8 @@
-"""Effects: what a program does besides computing results, and which of it is allowed where."""
+"""Effects: what a program does besides computing results, and where each is allowed."""
 
 
 class Effect:
-    """A kind of side effect; instances compare by class unless they say otherwise."""
+    """A kind of side effect; instances are compared by class unless a subclass overrides `__eq__`."""
 
     def __eq__(self, other):
         return type(self) is type(other)
@@ -49,7 +49,7 @@ lowerable_effects = EffectSet()
 control_flow_allowed_effects = EffectSet()
 custom_derivatives_allowed_effects = EffectSet()
 remat_allowed_effects = EffectSet()
-shardable_ordered_effects = EffectSet()  # programs on several devices may have them
+shardable_ordered_effects = EffectSet()  # ordered effects allowed on several devices
 io_effects = EffectSet()
 
 
@@ -84,7 +84,7 @@ class OrderedIOEffect(Effect):
 
 
 class DebugEffect(Effect):
-    """Shows values to somebody who watches: it may take place as often as what it shows is computed."""
+    """Shows values to the user; it may happen each time that these values are computed."""
 
     def __repr__(self):
         return "Debug"
@@ -98,14 +98,14 @@ class OrderedDebugEffect(Effect):
 
 
 class BufferCallbackEffect(Effect):
-    """Hands memory of the program to a function that reads or writes something outside of it."""
+    """Passes buffers of the program to a function that reads or writes something outside of it."""
 
     def __repr__(self):
         return "BufferCallback"
 
 
 class FfiEffect(Effect):
-    """Whatever a function that is registered with XLA does."""
+    """Calls a function registered with XLA, which may have any side effect."""
 
     def __str__(self):
         return "FFI"

@@ -1,7 +1,7 @@
-"""Types of values that users define in terms of others, and operations on them.
+"""User-defined (hijax) types, and primitives on their values.
 
-Where programs are lowered, values of such a *high* type have those of its `lo_ty` in their place. The values of a
-mutable type have a state, whose type ("quasi-dynamic data", QDD) a trace follows as it records.
+Lowering replaces a value of a *hi* type by values of its `lo_ty`. The values of a mutable type have a state. A trace
+follows the type of that state ("quasi-dynamic data", QDD) while it records.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ from minijax.ir.types import AbstractValue, Aval, checked_type, hi_classes, is_v
 
 
 def _to_define(name: str, what: str = "") -> Callable:
-    """A method that users' types must have where it is needed."""
+    """A method that a user-defined type must override if it is called."""
 
     def method(self, *args, **kwargs):
         raise AssertionError(what or f"must override: {type(self).__name__} has no `{name}`, which is needed here")
@@ -24,7 +24,7 @@ def _to_define(name: str, what: str = "") -> Callable:
 
 
 class _Defined(AbstractValue):
-    """What both kinds of users' types have in common."""
+    """The base of user-defined types, immutable and mutable."""
 
     is_high = True
 
@@ -50,7 +50,7 @@ class _Defined(AbstractValue):
 
 
 class HiType(_Defined):
-    """A type of values that users define, in terms of types that XLA has."""
+    """A user-defined type of immutable values, which are lowered to values of `lo_ty`."""
 
     lo_ty: Callable = _to_define("lo_ty")
     lower_val: Callable = _to_define("lower_val")
@@ -61,11 +61,11 @@ class HiType(_Defined):
 
 
 class MutableHiType(_Defined):
-    """A type of values that change in place; how their state lies in arrays depends on the state's type."""
+    """A user-defined type of mutable values; the lo types depend on the type of the state (`lo_ty_qdd`)."""
 
     has_qdd = True
     lo_ty: Callable = _to_define("lo_ty", "mutable hitypes should use lo_ty_qdd instead")
-    lower_val: Callable = _to_define("lower_val", "a value that changes in place cannot be handed on or returned")
+    lower_val: Callable = _to_define("lower_val", "a mutable value cannot be passed on or returned")
     lo_ty_qdd: Callable = _to_define("lo_ty_qdd")
     new_from_loval: Callable = _to_define("new_from_loval")
     read_loval: Callable = _to_define("read_loval")
@@ -81,12 +81,12 @@ class MutableQDD:
         self.init_val = self.cur_val = init_val
 
     def update(self, val: Any) -> None:
-        """Notes that the state is of this type now."""
+        """Records that the state has this type now."""
         self.cur_val = val
 
 
 class AvalQDD(AbstractValue):
-    """A mutable type with the type `qdd` of the state that a value begins with."""
+    """A mutable type with the initial type `qdd` of a value's state."""
 
     __slots__ = ("aval", "qdd", "mutable_qdd")
     is_high = has_qdd = True
@@ -104,7 +104,7 @@ class AvalQDD(AbstractValue):
         return f"AvalQDD(aval={self.aval}, qdd={self.qdd})"
 
     def last(self) -> "AvalQDD":
-        """The type after what was recorded; alone, it is one that nothing was done to."""
+        """A new AvalQDD whose initial state type is the last one recorded here."""
         return AvalQDD(self.aval, self.mutable_qdd.cur_val)
 
     def lo_ty(self) -> list[AbstractValue]:
@@ -125,26 +125,26 @@ class AvalQDD(AbstractValue):
 
 @dataclass(frozen=True)
 class AvalMutableQDD:
-    """What a typing rule is told of an operand with a state: its type, and the state's, which it may change."""
+    """The argument of `abstract_eval` for a mutable operand: its type, and its state's, which the rule may update."""
 
     aval: AbstractValue
     mutable_qdd: MutableQDD
 
 
 class aval_method(NamedTuple):
-    """A method of the values of a type, an attribute of the type."""
+    """A method of values, defined as an attribute of their type."""
 
     fun: Callable
 
 
 class aval_property(NamedTuple):
-    """A property of the values of a type, an attribute of the type."""
+    """A property of values, defined as an attribute of their type."""
 
     fget: Callable
 
 
 class HiPspec:
-    """How values of a user's type are cut over a mesh."""
+    """How values of a user-defined type are sharded over a mesh, in place of a PartitionSpec."""
 
     to_lo: Callable = _to_define("to_lo")
     to_tangent_spec: Callable = _to_define("to_tangent_spec")
@@ -152,27 +152,27 @@ class HiPspec:
 
 
 def register_hitype(val_cls: type, typeof_fn: Callable[[Any], AbstractValue]) -> None:
-    """Says what type the values of a class have."""
+    """Registers a class of values: `typeof_fn` gives the user-defined type of an instance."""
     hi_classes.add(val_cls)
     register_value_type(val_cls, typeof_fn)
 
 
 def full_type(x: Any) -> Aval:
-    """The type of a value, with that of its state if it has one."""
+    """The type of a value, with the type of its state if it is mutable."""
     aval = checked_type(x)
     return AvalQDD(aval, cur_qdd(x)) if aval.has_qdd else aval
 
 
 def cur_qdd(x: Any) -> Any:
-    """The type of the state of a value that changes in place. Raises AttributeError for another value."""
+    """The current type of a mutable value's state. Raises AttributeError for other values."""
     return state.current_trace().qdd_of(x) if typeof(x).has_qdd else x.cur_qdd()
 
 
 class HiPrimitive(Primitive):
-    """An operation on values of users' types, in terms of others.
+    """A user-defined (hijax) primitive, implemented by other operations.
 
-    Subclasses have `abstract_eval`, (*types, **params) -> the result's type, or types, and a set of effects;
-    `to_lojax`, (*values, **params) -> the result, or results, by other operations; and, where they are needed,
+    Subclasses define `abstract_eval`, (*types, **params) -> the result's type, or types, and a set of effects;
+    `to_lojax`, (*values, **params) -> the result, or results, by other operations; and, where needed,
     `jvp`, (primals, tangents, **params) -> results and tangents, and `transpose`, (cotangents, *operands,
     **params) -> the operands' cotangents.
     """
@@ -198,7 +198,7 @@ class HiPrimitive(Primitive):
 
     def evaluate(self, operands, params):
         for x in operands:
-            if not (is_value(x) or hasattr(x, "dtype")):  # descriptions of arrays may be parts of users' values
+            if not (is_value(x) or hasattr(x, "dtype")):  # a user-defined value may hold ShapeDtypeStructs
                 self._refuse(operands)
         return self.to_lo(operands, params)
 

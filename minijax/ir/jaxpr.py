@@ -12,7 +12,7 @@ from minijax.ir.types import hi_classes
 
 
 class DebugInfo(NamedTuple):
-    """Where a traced function came from and what its arguments and results are called."""
+    """The source of a traced function, and the names of its arguments and results."""
 
     traced_for: str
     func_src_info: str
@@ -56,16 +56,16 @@ class JaxprEqn:
         return JaxprEqn(*[mine if new is None else new for new, mine in zip(new_values, own, strict=True)])
 
     def renamed(self, names: Mapping[Any, Atom]) -> "JaxprEqn":
-        """The equation with other variables, or literals, for its own."""
+        """The equation with variables replaced by others, or by literals."""
         return self.replace(substituted(self.invars, names), substituted(self.outvars, names))
 
     @property
     def source_info(self) -> SourceInfo:
-        """Where the operation was called, and under which names."""
+        """Where the operation was called, and its name stack."""
         return SourceInfo(getattr(self.traceback, "traceback", self.traceback), NameStack(self.ctx.name_stack))
 
     def context(self) -> AbstractContextManager:
-        """Re-enters the thread state that the equation was recorded under."""
+        """Context manager: re-enters the thread state that the equation was recorded under."""
         return entered(self.ctx)
 
     def __str__(self):
@@ -75,7 +75,7 @@ class JaxprEqn:
 
 
 def substituted(atoms: Sequence[Any], names: Mapping[Any, Atom]) -> list[Any]:
-    """The variables and literals, with others in place of those that `names` has."""
+    """The atoms, those that are keys of `names` replaced."""
     return [names.get(a, a) for a in atoms]
 
 
@@ -103,8 +103,8 @@ class Jaxpr(Printed):
         self.eqns = list(eqns)
         self.effects = effects
         self.debug_info = debug_info or DebugInfo("unknown", "<unknown>")
-        # With values of users' types, or operations in terms of others, which lowering replaces.
-        # Known at once, of inner jaxprs first: nests are too deep for recursion.
+        # True if it has hi types or hi primitives, which lowering replaces.
+        # Computed on construction, for inner jaxprs first: they may be nested too deeply for recursion.
         self.is_high = bool(hi_classes) and self._has_high_parts()
 
     in_avals = property(lambda self: [v.aval for v in self.invars])
@@ -153,7 +153,7 @@ _PROGRAMS = (Jaxpr, ClosedJaxpr)
 
 
 def jaxprs_in_params(params: dict) -> Iterator[Jaxpr]:
-    """The jaxprs among an equation's parameters, closed ones opened."""
+    """The jaxprs among an equation's parameters; of a closed one, its `jaxpr`."""
     for value in params.values():
         if isinstance(value, (tuple, list)):
             for item in value:
@@ -164,7 +164,7 @@ def jaxprs_in_params(params: dict) -> Iterator[Jaxpr]:
 
 
 def is_high_eqn(eqn: JaxprEqn) -> bool:
-    """Whether an equation is of an operation in terms of others, or has jaxprs with such."""
+    """Returns whether an equation has a hi primitive, or a parameter that is a hi jaxpr."""
     return eqn.primitive.is_hi or any(j.is_high for j in jaxprs_in_params(eqn.params))
 
 

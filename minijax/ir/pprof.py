@@ -1,4 +1,4 @@
-"""How many equations a jaxpr has, by primitive and by where the user's program made them, as a profile for pprof."""
+"""Counts the equations of a jaxpr by primitive and by the user's source line, as a profile for pprof."""
 
 import gzip
 import os
@@ -12,7 +12,7 @@ from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, subjaxprs
 
 
 def equation_profile(closed: ClosedJaxpr) -> bytes:
-    """The profile: stacks of the user's functions, of which each sample says a primitive and a number of equations."""
+    """The profile: each sample has a stack of the user's functions, a primitive and a number of equations."""
     made = closed.debug_info.func_src_info
     counts = Counter((eqn.primitive.name, _frames(eqn, made)) for eqn in _eqns(closed.jaxpr))
     strings, functions, locations, samples = _Table([""]), _Table(), _Table(), []
@@ -44,7 +44,7 @@ class _Frame(NamedTuple):
 
 
 def _frames(eqn: JaxprEqn, made: str) -> tuple[_Frame, ...]:
-    """The frames of the user's program, innermost first, without those around the function that was traced."""
+    """The frames of the user's program, innermost first, up to that of the traced function."""
     frames = source.user_frames(eqn.traceback)
     outermost = [n for n, f in enumerate(frames) if made.endswith(f" at {f.file_name}:{f.function_start_line}")]
     frames = frames[: outermost[-1] + 1] if outermost else frames
@@ -57,7 +57,7 @@ def _function(frame: _Frame, strings: "_Table") -> tuple[int, int, int]:
 
 
 class _Table(dict):
-    """Numbers for keys, in the order in which they are asked for."""
+    """Numbers keys in the order in which they are first looked up."""
 
     def __init__(self, keys: Iterable = ()):
         super().__init__({key: n for n, key in enumerate(keys)})

@@ -1,4 +1,4 @@
-"""Mutable references: boxes that hold a value of the trace in which they were made."""
+"""Mutable references (Ref): each holds a value of the trace in which it was created."""
 
 import weakref
 from typing import TYPE_CHECKING, Any
@@ -33,7 +33,7 @@ class AbstractRef(AbstractValue):
         return AbstractRef(self.inner_aval.to_tangent_aval())
 
     def update(self, **changes: Any) -> "AbstractRef":
-        """A reference to values of another type: the attributes as of a ShapedArray."""
+        """The type of references to an inner type with some attributes changed, as `ShapedArray.update`."""
         return AbstractRef(self.inner_aval.update(**changes))
 
     def without_axis(self, axis: int) -> "AbstractRef":
@@ -78,13 +78,13 @@ class _RefMeta(type):
     def __instancecheck__(cls, x):
         if type(x) is cls:
             return True
-        # Users' objects that pass their attributes on are none.
+        # Users' objects that forward attributes are not references.
         return type(getattr(x, "aval", None)) is AbstractRef and any(c in value_kinds for c in type(x).__mro__)
 
 
 @known_as("jax._src.core.Ref")
 class Ref(metaclass=_RefMeta):
-    """A mutable array: `ref[...]` reads it, `ref[...] = x` writes it; made by `jax.new_ref`."""
+    """A mutable array: `ref[...]` reads it, `ref[...] = x` writes it; `jax.new_ref` creates it."""
 
     __slots__ = ("_value", "_trace", "aval", "kind", "freed", "__weakref__")
     __hash__ = object.__hash__
@@ -118,7 +118,7 @@ class Ref(metaclass=_RefMeta):
         return self.shape[0]
 
     def unsafe_buffer_pointer(self) -> int:
-        """The address of the memory, which is only good until the next write."""
+        """The address of the buffer, which is valid only until the next write."""
         return self._value.unsafe_buffer_pointer()
 
     def __repr__(self):
@@ -126,7 +126,7 @@ class Ref(metaclass=_RefMeta):
 
 
 def is_ref(x: Any) -> bool:
-    """Whether `x` is a reference itself, and not a tracer of one."""
+    """Returns whether `x` is a reference itself, not a tracer of one."""
     return type(x) is Ref
 
 

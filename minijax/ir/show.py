@@ -1,11 +1,11 @@
-"""The text of programs: names for variables, layout over lines.
+"""Prints jaxprs: names variables and breaks lines.
 
-A program becomes a flat list of tokens, which one loop lays out, so that neither depth nor length matters.
-A primitive may say how its equations look, by attributes that all have defaults:
-`show_params(eqn)` gives the parameters to print, as pairs (None: all, sorted);
-`names_alike` is the parameter whose jaxpr takes over the names of the operands and results;
-`show_eqn(eqn, name)` gives the whole text, where `name(atom, typed)` names operands and results, and `place(text)` is
-for what is read or written in a reference.
+A jaxpr becomes a flat list of tokens, which one loop breaks into lines: nested jaxprs need no recursion.
+A primitive may define how its equations are printed, by attributes that all have defaults:
+`show_params(eqn)` returns the parameters to print, as pairs (None: all, sorted);
+`names_alike` is the parameter whose jaxpr is printed with the names of the operands and results;
+`show_eqn(eqn, name)` returns the whole text, where `name(atom, typed)` gives the names of operands and results, and
+`place(text)` marks the part of a reference that is read or written.
 """
 
 import re
@@ -24,7 +24,7 @@ _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
 class _Break(NamedTuple):
-    """A line break, or `flat` where its group fits on the line."""
+    """A line break, or the text `flat` if its group fits on the line."""
 
     flat: str
 
@@ -42,14 +42,14 @@ class _Styled(str):
     style: str
 
 
-# Marks within texts: what follows is in that colour, as codes for terminals, up to the next mark.
+# Marks within texts: each sets the colour, a terminal code, of the text up to the next mark.
 _PLAIN, _KEYWORD, _TYPE, _PLACE = "\0\1\2\3"
 _CODES = {_PLAIN: ("39", "22"), _KEYWORD: ("34", "1"), _TYPE: ("35", "22"), _PLACE: ("32", "22")}
 _MARKS, _ESCAPES = re.compile(f"([{_PLAIN}{_KEYWORD}{_TYPE}{_PLACE}])"), re.compile("\x1b\\[[0-9;]*m")
 
 
 def place(text: str) -> str:
-    """The text of what is read or written in a reference, which has a colour."""
+    """Marks the text of the part of a reference that is read or written, which is coloured."""
     return f"{_PLACE}{text}{_PLAIN}"
 
 
@@ -70,7 +70,7 @@ class Options(NamedTuple):
 
 
 class Printed:
-    """A jaxpr, open or closed, as what can be printed."""
+    """The base of open and closed jaxprs: the methods that print them."""
 
     __slots__ = ()
 
@@ -98,9 +98,9 @@ def jaxpr_text(
     width: int | None = None,
     **unused: Any,
 ) -> str:
-    """The program as text; inner programs that are long or used twice stand in front, by name.
+    """Prints a jaxpr; inner jaxprs that are long or used twice are printed first, with a name.
 
-    With `use_color` it has the codes by which terminals colour keywords, types and references.
+    With `use_color`, terminal codes colour keywords, types and references.
     """
     options = Options(source_info, print_shapes, custom_pp_eqn_rules, name_stack, print_effects, use_color)
     tokens, width = _tokens(jaxpr, options), _WIDTH if width is None else width
@@ -111,7 +111,7 @@ def jaxpr_text(
 
 
 def lines_with_places(jaxpr: Printed) -> list[tuple[str, list[str]]]:
-    """The lines of the program's text, each with the places in the source of equations that begin there."""
+    """The lines of a printed jaxpr, each with the source locations of the equations that begin there."""
     return _lines(_tokens(jaxpr, Options(source_info=True)))
 
 
@@ -129,7 +129,7 @@ def _tokens(jaxpr: Printed, options: Options) -> list:
 
 
 def eqn_text(eqn: Any, names: dict[Var, str] | None = None) -> str:
-    """One equation as text, with its inner programs in place, and with these names for variables."""
+    """Prints one equation with its inner jaxprs inline, and with these names for variables."""
     printer = _Printer(Options(), {})
     printer.names |= names or {}
     printer.taken |= set(printer.names.values())
@@ -137,7 +137,7 @@ def eqn_text(eqn: Any, names: dict[Var, str] | None = None) -> str:
 
 
 def names_of(jaxpr: Any) -> dict[Var, str]:
-    """The names that the variables of a jaxpr, but for those of its inner ones, are printed with."""
+    """The names with which the variables of a jaxpr are printed, except those of inner jaxprs."""
     variables = [*jaxpr.constvars, *jaxpr.invars, *(v for eqn in jaxpr.eqns for v in eqn.outvars)]
     return {v: _letters(i) for i, v in enumerate(dict.fromkeys(variables)) if not isinstance(v, DropVar)}
 
@@ -156,7 +156,7 @@ def _inner(eqn: Any) -> Iterator:
 
 
 def _shared_jaxprs(root: Any) -> dict[Any, str]:
-    """The inner programs that get a name: those reached twice, and the long ones; breadth first."""
+    """The inner jaxprs that get a name, breadth first: those that are used twice or are long."""
     uses: dict[Any, int] = {root: 1}
     titles: dict[Any, str] = {}
     queue = deque([root])
@@ -173,7 +173,7 @@ def _shared_jaxprs(root: Any) -> dict[Any, str]:
 
 
 def _numbered(titles: dict[Any, str]) -> dict[Any, str]:
-    """The titles with a number after those given before; as in jax, clashes of numbered ones may remain."""
+    """The titles, with a number after repeated ones; as in jax, numbered ones may still clash."""
     seen: dict[str, int] = {}
     names = {}
     for jaxpr, title in titles.items():
@@ -195,7 +195,7 @@ def _letters(n: int) -> str:
 
 
 class _Printer:
-    """Names variables and yields tokens; a generator among the tokens stands for the tokens it yields."""
+    """Names variables and yields tokens; a generator among the tokens is replaced by the tokens it yields."""
 
     def __init__(self, options: Options, shared: dict[Any, str]):
         self.options = options
@@ -266,7 +266,7 @@ class _Printer:
         return f"{kind}<{self.name(var)}>"
 
     def drop_unused(self, jaxpr: Any) -> None:
-        """Names results that nobody reads `_`; as in jax, in the outermost program only."""
+        """Names unused results `_`; as in jax, only in the outermost jaxpr."""
         used = {v for eqn in jaxpr.eqns for v in eqn.invars if isinstance(v, Var)}
         used.update(v for v in jaxpr.outvars if isinstance(v, Var))
         for eqn in jaxpr.eqns:
@@ -347,7 +347,7 @@ def _shown_params(eqn: Any, custom: bool) -> list[tuple[str, Any]]:
 
 
 def _flatten(walk: Iterator) -> list:
-    """The tokens of a walk and of the walks among them, without recursion."""
+    """The tokens of a generator and of the generators among them, without recursion."""
     tokens = []
     walks = [walk]
     while walks:
@@ -365,7 +365,7 @@ _TEXTS = frozenset({str, _Styled})
 
 
 def _fits(tokens: list, start: int, room: int) -> bool:
-    """Whether the group whose tokens begin at `start` fits into `room` columns."""
+    """Returns whether the group whose tokens begin at `start` fits into `room` columns."""
     depth = 1
     while room >= 0:
         token = tokens[start]
@@ -390,9 +390,9 @@ def _joined(parts: list[str], notes: list[str]) -> str:
 def _lines(
     tokens: list, width: int = _WIDTH, line: Callable[[list[str], list[str]], str] = _joined
 ) -> list[tuple[str, list[str]]]:
-    """Lays the tokens out over lines, each with its remarks: a group stays on its line if it alone fits there.
+    """Breaks the tokens into lines, each with its remarks: a group stays on one line if it fits there.
 
-    `line` makes a line of its parts, the first of which is the indentation.
+    `line` joins the parts of a line; the first part is the indentation.
     """
     lines: list[tuple[str, list[str]]] = []
     parts: list[str] = [""]
@@ -434,7 +434,7 @@ def _text(lines: list[tuple[str, list[str]]], before: str = "", after: str = "")
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """The parts of a text in one colour each."""
+    """Splits a text into parts that each have one colour."""
     plain, *rest = _MARKS.split(text)
     if plain or not rest:
         yield plain
@@ -446,7 +446,7 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 class _Colours:
-    """Writes lines with codes for colours; one is left where the next text begins, which may be on another line."""
+    """Joins lines with colour codes; a colour ends where the next text begins, which may be on another line."""
 
     def __init__(self):
         self._style = _PLAIN

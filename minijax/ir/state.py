@@ -11,12 +11,12 @@ eval_trace: list[Any] = [None]
 
 
 def current_trace() -> Any:
-    """The trace that operations are handed to."""
+    """The trace that processes operations in this thread."""
     return thread.trace or eval_trace[0]
 
 
 class set_current_trace(under_trace):
-    """Hands operations to `trace` for a while."""
+    """Context manager: makes `trace` the current trace."""
 
     __slots__ = ()
 
@@ -25,12 +25,12 @@ class set_current_trace(under_trace):
 
 
 def is_eager() -> bool:
-    """Whether operations are run at once."""
+    """Returns whether operations run eagerly."""
     return thread.trace is None
 
 
 def axis_size(name: Any, function: str = "it") -> int:
-    """The size of a named axis, of which `function` speaks. Raises NameError if it is not bound."""
+    """The size of a named axis. Raises NameError, with the name of the calling `function`, if it is not bound."""
     for known, size, *_ in reversed(thread.axes):
         if known == name:
             return size
@@ -41,7 +41,7 @@ def axis_size(name: Any, function: str = "it") -> int:
 
 
 def axis_names() -> list:
-    """The names bound now, innermost last."""
+    """The names of the bound axes, innermost last."""
     return [name for name, *_ in thread.axes if name is not None]
 
 
@@ -51,5 +51,5 @@ def trace_key() -> tuple:
 
 
 def traced_cache(function: Callable) -> Callable:
-    """Decorator: remembers results by arguments and thread state, as long as the first argument lives."""
+    """Decorator: caches results by arguments and thread state, as long as the first argument is alive."""
     return cache.weak_cache(function, under=trace_key)

@@ -1,4 +1,4 @@
-"""Traces and tracers; recording a function as a jaxpr, and running a jaxpr."""
+"""Traces and tracers; tracing a function to a jaxpr, and evaluating a jaxpr."""
 
 import gc
 import weakref
@@ -38,14 +38,15 @@ else:
 
 
 class Trace:
-    """An interpreter of operations; it runs its rules in `parent`.
+    """An interpreter of operations; its rules run under `parent`.
 
-    Those of the library define `process` and its kin. A user's defines `process_primitive` and its kin, which
-    return one value, or several if `multiple_results`, and get functions as `WrappedFun`.
+    The library's traces define `process`, `process_custom_jvp` and `process_custom_vjp`. A user's trace defines
+    `process_primitive`, `process_custom_jvp_call` and `process_custom_vjp_call`. These return one value, or several
+    if `multiple_results`, and receive functions as `WrappedFun`.
     """
 
     __slots__ = ("parent", "alive", "__weakref__")
-    keeps_refs = False  # calls of functions whose backward rules are given references are run with these
+    keeps_refs = False  # True if calls whose backward rules take references are recorded with them
 
     def __init__(self, parent: "Trace | None" = None):
         self.parent: Any = parent  # None for a trace that runs operations itself
@@ -55,7 +56,7 @@ class Trace:
         return primitive.listed(self.process_primitive(primitive, operands, params))
 
     def process_custom_jvp(self, primitive, fun: Callable, jvp: Callable, operands: Sequence, params: dict) -> list:
-        """`fun` and `jvp` are flat functions; a trace that knows nothing of derivatives calls `fun`."""
+        """`fun` and `jvp` are flat functions; a trace that does not differentiate calls `fun`."""
         return list(self.process_custom_jvp_call(primitive, wrap_init(fun), wrap_init(jvp), operands, **params))
 
     def process_custom_vjp(
@@ -81,7 +82,7 @@ class Trace:
 
     @property
     def main(self) -> Any:
-        """What tells the transformation from others; None where operations are recorded."""
+        """An object that identifies the transformation; None for a trace that records a jaxpr."""
         return None if isinstance(self, JaxprTrace) else self
 
     def full_raise(self, x: Any) -> Any:
@@ -94,11 +95,11 @@ class Trace:
         return self.alive
 
     def qdd_of(self, x: Any) -> Any:
-        """The type of the state of a value that changes in place."""
+        """The current type of a mutable value's state."""
         return x.cur_qdd() if self.parent is None else self.parent.qdd_of(x)
 
     def admit(self, x: "Tracer") -> None:
-        """Checks a tracer that is not this trace's own before it is used as a constant."""
+        """Checks a tracer of another trace before it is used as a constant."""
         if not x._trace.alive:
             raise errors.UnexpectedTracerError(escaped_message(x))
 
@@ -108,7 +109,7 @@ class Trace:
 
 @known_as("jax._src.core.Tracer")
 class Tracer(ArrayMethods):
-    """A value that a trace watches."""
+    """A traced value."""
 
     __slots__ = ("_trace", "aval", "__weakref__")
     __hash__: Any = None
@@ -122,7 +123,7 @@ class Tracer(ArrayMethods):
         return self
 
     def get_referent(self) -> Any:
-        """What stands behind the tracer in transformations that keep a value's identity."""
+        """The value that the tracer wraps, in transformations that preserve a value's identity."""
         return self
 
     def to_concrete_value(self) -> Any:
@@ -132,7 +133,7 @@ class Tracer(ArrayMethods):
         return False
 
     def concrete_value(self) -> Any:
-        """The value, where the trace knows it; None otherwise."""
+        """The value if the trace knows it, else None."""
         return None
 
     def _contents(self) -> list[tuple[str, Any]]:
@@ -202,7 +203,7 @@ class DynamicJaxprTracer(Tracer):
 
     @property
     def parent(self) -> "TracingEqn | None":
-        """The equation that made the value; None for arguments and constants."""
+        """The equation that computed the value; None for arguments and constants."""
         trace = self._trace
         eqn = next((e for e in reversed(trace.eqns) if any(v is self.val for v in e.outvars)), None)
         if eqn is None:
@@ -242,7 +243,7 @@ def origin_message(x: DynamicJaxprTracer) -> str:
 
 
 def made_at(x: Tracer) -> str:
-    """The user's line that made a tracer, or the argument that it is."""
+    """The user's line that made a tracer, or the name of the argument."""
     origin = getattr(x, "origin", None)
     return f"argument {origin}" if isinstance(origin, str) else source.summary(origin)
 
@@ -262,11 +263,11 @@ class JaxprTrace(Trace):
         self.debug_info = debug_info
 
     def shown(self, x: DynamicJaxprTracer) -> str:
-        """How a value of this trace prints."""
+        """The representation of a tracer of this trace."""
         return f"JitTracer({x.aval})"
 
     def known(self, x: DynamicJaxprTracer) -> Any:
-        """The value, where it is known; None otherwise."""
+        """The value if it is known, else None."""
         return None
 
     def qdd_of(self, x):
@@ -279,19 +280,19 @@ class JaxprTrace(Trace):
         return _tracer_of(self, var, name)
 
     def atom(self, x: Any) -> Atom:
-        """The variable or literal that stands for `x` in this jaxpr."""
+        """The variable or literal that represents `x` in this jaxpr."""
         if type(x) is DynamicJaxprTracer and x._trace is self:
             return x.val
         return self._constant(x)
 
     def capture(self, operands: Sequence) -> None:
-        """Takes in what outer traces made, in the order of the operands and whatever becomes of it."""
+        """Captures the tracers of outer traces, in the order of the operands and even if nothing reads them."""
         for x in operands:
             if isinstance(x, Tracer) and x._trace is not self:
                 self._constant(x)
 
     def _constant(self, x: Any) -> Atom:
-        # Several tracers may stand for one variable of an outer trace.
+        # Several tracers may represent one variable of an outer trace.
         known = x.val if type(x) is DynamicJaxprTracer else x
         var = self.const_vars.get(id(known))
         if var is not None:
@@ -317,7 +318,7 @@ class JaxprTrace(Trace):
         return var
 
     def _snapshot(self, x: Any) -> Any:
-        """A captured value as a constant, the same one that an outer trace made of it."""
+        """A captured value as a constant; a NumPy array is not copied again if an outer trace captured it."""
         if type(x) is not np.ndarray:
             return x
         trace = self.parent
@@ -329,7 +330,7 @@ class JaxprTrace(Trace):
         return value_kinds[np.ndarray].canonicalise(x)
 
     def constvars(self) -> dict[Var, None]:
-        """The variables of the constants, in their order; several values may stand for one."""
+        """The variables of the constants, in their order; one variable may represent several values."""
         return dict.fromkeys(self.const_vars.values())
 
     def process(self, primitive, operands, params):
@@ -381,7 +382,7 @@ class JaxprTrace(Trace):
             outvars = [Var(v.aval) for v in eqn.outvars]
             env.update(zip(eqn.outvars, outvars, strict=True))
             if outer:
-                if ctx is not last:  # contexts of neighbours are one object
+                if ctx is not last:  # neighbouring equations often share a context
                     last, joined = ctx, ctx._replace(name_stack=outer + ctx.name_stack)
                 ctx = joined
             self.eqns.append(JaxprEqn(invars, outvars, primitive, eqn.params, eqn.effects, origin, ctx))
@@ -396,7 +397,7 @@ class JaxprTrace(Trace):
         return jaxpr, self.consts
 
     def behind(self, atom: Atom, order: Mapping[Atom, Sequence[Atom]] | None = None) -> set[Atom]:
-        """What `atom` was computed from, and itself; `order` has further atoms that come before others."""
+        """`atom` and all atoms that it was computed from; `order` adds dependencies (atom -> earlier atoms)."""
         makers = {v: e for e in self.eqns for v in e.outvars}
         seen, stack = set(), [atom]
         while stack:
@@ -422,12 +423,12 @@ class JaxprTrace(Trace):
 
 
 def _variable(aval: Aval) -> Var:
-    """A new variable; of a type with a state, one of its own, since the trace notes how that changes."""
+    """A new variable. An AvalQDD is copied, since the trace records in it how the state's type changes."""
     return Var(AvalQDD(aval.aval, aval.qdd) if type(aval) is AvalQDD else aval)
 
 
 def _tracer_of(trace: JaxprTrace, var: Var, origin: Any) -> DynamicJaxprTracer:
-    """The tracer of a variable; its type does not say of which type its state is."""
+    """The tracer of a variable; its type omits the type of the state."""
     tracer = DynamicJaxprTracer(trace, var, origin)
     if type(var.aval) is AvalQDD:
         tracer.aval = var.aval.aval
@@ -456,7 +457,7 @@ def checked_values(values: Sequence) -> Sequence:
 
 
 class EvalTrace(Trace):
-    """Runs operations at once; `dispatch.operations` fills in `process`, and `compute`, which makes each a program."""
+    """Runs operations eagerly; `dispatch.operations` sets `process`, and `compute`, which compiles an operation."""
 
     __slots__ = ()
     process: Callable[[Any, Sequence, dict], list]
@@ -470,7 +471,7 @@ class EvalTrace(Trace):
 
 
 class CompileTimeTrace(Trace):
-    """Runs operations on known values at once, and hands those on tracers to its parent."""
+    """Runs operations on known values eagerly, and forwards those on tracers to its parent."""
 
     __slots__ = ()
 
@@ -501,9 +502,9 @@ state.eval_trace[0] = the_eval_trace
 
 
 def checked_for_leaks(watched: "weakref.ref[Any]", outcome: Any) -> Any:
-    """`outcome`; raises Exception if something outside still holds a tracer of the finished trace.
+    """Returns `outcome`. Raises Exception if a tracer of the finished trace is still referenced elsewhere.
 
-    Looks only under `jax.checking_leaks()`.
+    Checks only under `jax.checking_leaks()`.
     """
     if not config.check_tracer_leaks.value:
         return outcome
@@ -518,7 +519,7 @@ def checked_for_leaks(watched: "weakref.ref[Any]", outcome: Any) -> Any:
 
 
 def forbid_tracing(function: str) -> None:
-    """Raises RuntimeError where `jax_no_tracing` says that nothing may be traced anew."""
+    """Raises RuntimeError if `jax_no_tracing` is set."""
     if config.no_tracing.value:
         raise RuntimeError(f"re-tracing function {function} for `jit`, but 'no_tracing' is set")
 
@@ -526,7 +527,7 @@ def forbid_tracing(function: str) -> None:
 def trace_to_jaxpr(
     fun: Callable[..., Iterable], avals: Sequence[Aval], debug_info: DebugInfo, trace: "JaxprTrace | None" = None
 ) -> tuple[Jaxpr, list]:
-    """Records a flat function, by `trace` if given; the jaxpr and the values of its constvars, tracers among them."""
+    """Traces a flat function, by `trace` if given. Returns the jaxpr and the values of its constvars, maybe tracers."""
     return checked_for_leaks(*_record(fun, avals, debug_info, trace))
 
 
@@ -550,7 +551,7 @@ _deeply_traced = stack.deep(_traced)
 
 
 def is_live(x: Any) -> bool:
-    """Whether a captured value is none to be written into a program: a tracer, what holds one, or what may change."""
+    """Returns whether a captured value cannot be a constant: it is a tracer, contains one, or is mutable."""
     if type(x) in hi_classes:
         aval = typeof(x)
         return aval.has_qdd or any(map(is_live, aval.lower_val(x)))
@@ -558,12 +559,12 @@ def is_live(x: Any) -> bool:
 
 
 def close_over(jaxpr: Jaxpr, consts: Sequence) -> tuple[ClosedJaxpr, list]:
-    """Makes captured tracers leading inputs; the closed jaxpr and those tracers."""
+    """Makes captured tracers and references leading inputs. Returns the closed jaxpr, and those values."""
     return open_at(jaxpr, consts, Mask(map(is_live, consts)))
 
 
 def open_at(jaxpr: Jaxpr, consts: Sequence, opened: Mask) -> tuple[ClosedJaxpr, list]:
-    """Makes the constants that the mask marks leading inputs; the closed jaxpr, and their values."""
+    """Makes the constants that the mask marks leading inputs. Returns the closed jaxpr, and their values."""
     if not any(opened):
         return ClosedJaxpr(jaxpr, consts), []
     closed_vars, open_vars = opened.partition(jaxpr.constvars)
@@ -583,7 +584,7 @@ def constants_to_inputs(jaxpr: Jaxpr) -> Jaxpr:
 
 
 def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence, *args: Any, propagate_source_info: bool = True) -> list:
-    """Runs a jaxpr's equations under the current trace; with `propagate_source_info` as from their lines."""
+    """Evaluates a jaxpr under the current trace; `propagate_source_info` keeps the equations' source lines."""
     env = environment(jaxpr, consts)
     env.update(zip(jaxpr.invars, args, strict=True))
     trace, last = state.current_trace(), last_uses(jaxpr)
@@ -599,17 +600,17 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence, *args: Any, propagate_source_info
 
 
 def environment(jaxpr: Jaxpr, consts: Sequence) -> dict[Var, Any]:
-    """The values of a jaxpr's constvars, by these."""
+    """Maps a jaxpr's constvars to their values."""
     return {v: of_type(c, v.aval) for v, c in zip(jaxpr.constvars, consts, strict=True)}
 
 
 def values_of(atoms: Sequence[Atom], env: dict[Var, Any]) -> list:
-    """The values of literals, each of its type, and of variables."""
+    """The values of literals, each with its type, and of variables."""
     return [of_type(a.val, a.aval) if type(a) is Literal else env[a] for a in atoms]
 
 
 def last_uses(jaxpr: Jaxpr) -> dict[int, list[Var]]:
-    """For each equation, the variables that nothing reads after it."""
+    """For each equation, the variables that are not read after it."""
     last: dict[Var, int] = {}
     for i, eqn in enumerate(jaxpr.eqns):
         for v in (*eqn.outvars, *eqn.invars):
@@ -626,7 +627,7 @@ def last_uses(jaxpr: Jaxpr) -> dict[int, list[Var]]:
 
 @curry
 def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr, *args: Any) -> list:
-    """Runs a closed jaxpr; without arguments, a flat function that does."""
+    """Evaluates a closed jaxpr; without arguments, returns a flat function that does."""
     return eval_jaxpr(closed_jaxpr.jaxpr, closed_jaxpr.consts, *args)
 
 

@@ -19,12 +19,12 @@ from minijax.partition.shardings import NamedSharding, unsharded
 
 
 class AbstractValue:
-    """An abstract value: what a trace knows about a value. Arrays, tokens, references and users' types are kinds."""
+    """An abstract value: what a trace knows about a value, here an array, token, reference or user-defined value."""
 
     __slots__ = ()
     weak_type = False
-    is_high = False  # whether programs that XLA gets have others in its place
-    has_qdd = False  # whether values have a state that changes in place
+    is_high = False  # True if lowering replaces it by its lo types
+    has_qdd = False  # True if values are mutable: a trace follows the type of their state
 
     def to_tangent_aval(self) -> "AbstractValue":
         raise NotImplementedError(f"{type(self).__name__} has no tangent type")
@@ -36,16 +36,16 @@ class AbstractValue:
         return self
 
     def normalize(self) -> "AbstractValue":
-        """The type that stands for those that differ in weak types alone, or in the mesh of what is not split."""
+        """The common form of the types that differ only in weak type, or in the mesh of an unsharded type."""
         return self.strip_weak_type()
 
     def fits(self, other: "AbstractValue") -> bool:
-        """Whether values of both types may stand in one place: they differ in weak types or the mesh of what is not
-        split, or one of them knows no mesh."""
+        """Returns whether a carry or branch result of one type may be replaced by one of the other: they are equal up
+        to weak type, and up to sharding if only one has a mesh in its type or both are unsharded."""
         return self.normalize() == other.normalize()
 
     def lo_ty(self) -> list["AbstractValue"]:
-        """The types that programs have in its place; `lower_val` and `raise_val` take values there and back."""
+        """The lo types that it is lowered to; `lower_val` and `raise_val` convert values to these and back."""
         return [self]
 
     def lower_val(self, hi_val: Any) -> list:
@@ -55,11 +55,11 @@ class AbstractValue:
         return lo_vals[0]
 
     def dec_rank(self, size: int | None, spec: Any) -> "AbstractValue":
-        """The type of what lies along the axis that `spec` says, of this size."""
+        """The type of one element of a value mapped over the axis `spec`, of this size."""
         return self if spec is None else self.without_axis(spec)
 
     def inc_rank(self, size: int, spec: Any) -> "AbstractValue":
-        """The type of such values along a new axis."""
+        """The type of values of this type stacked along a new axis `spec`."""
         return self if spec is None else self.with_axis(spec, size)
 
     def leading_axis_spec(self) -> Any:
@@ -70,11 +70,11 @@ class AbstractValue:
         return str(self)
 
     def without_axis(self, axis: int) -> "AbstractValue":
-        """The type of what lies along one axis."""
+        """The type of one element along an axis."""
         raise TypeError(f"a value of type {self} has no axes")
 
     def with_axis(self, axis: int, size: int, entry: Any = None, mesh: Any = None) -> "AbstractValue":
-        """The type of such values along a new axis, which may be sharded."""
+        """The type of values of this type stacked along a new axis, which may be sharded."""
         raise TypeError(f"values of type {self} cannot be stacked")
 
 
@@ -86,7 +86,7 @@ class _ManualAxes(NamedTuple):
 
 @known_as("jax._src.core.ManualAxisType")
 class ManualAxisType(_ManualAxes):
-    """The mesh axes over which a value inside `shard_map` varies, or is yet to be reduced."""
+    """The manual mesh axes over which a value inside `shard_map` is varying, unreduced or reduced."""
 
     __slots__ = ()
 
@@ -94,7 +94,7 @@ class ManualAxisType(_ManualAxes):
         return super().__new__(cls, frozenset(varying), frozenset(unreduced), frozenset(reduced))
 
     def moved(self, axes: Iterable, source: str | None, target: str | None) -> "ManualAxisType":
-        """This type where the value is no longer `source` over the axes, but `target`; None: invarying."""
+        """This type with `axes` taken out of the field `source` and added to `target`; None means invarying."""
         fields = self._asdict()
         if source is not None:
             fields[source] = fields[source].difference(axes)
@@ -106,7 +106,7 @@ class ManualAxisType(_ManualAxes):
         return functools.partial(ManualAxisType, **self._asdict()), ()
 
     def invarying(self, mesh: Any) -> frozenset:
-        """The manual axes of a mesh over which the value does not vary."""
+        """The manual axes of a mesh over which the value is neither varying, unreduced nor reduced."""
         return frozenset(mesh.manual_axes).difference(*self)
 
 
@@ -165,21 +165,21 @@ class ShapedArray(AbstractValue):
     def sharding(self) -> NamedSharding:
         if self._sharding is not None:
             return self._sharding
-        mesh = abstract_context()  # of axes that types say nothing of
+        mesh = abstract_context()  # types record only meshes with Explicit axes
         return unsharded(self.ndim, None if mesh is None or mesh.explicit_axes else mesh)
 
     @property
     def entries(self) -> Entries:
-        """For each axis the mesh axes that it is split over, as its type says."""
+        """For each dimension the mesh axes that it is sharded over, according to the type."""
         return self._sharding.spec.partitions if self._sharding is not None else (None,) * self.ndim
 
     def sharded_text(self, entries: Entries) -> str:
-        """The type as jaxprs print it, if its axes were split so."""
+        """The type as jaxprs print it, with dimensions sharded over `entries`."""
         return f"{dtypes.short_name(self.dtype)}[{','.join(map(_split_size, self.shape, entries))}]"
 
     @property
     def sums(self) -> tuple[frozenset, frozenset]:
-        """The Explicit and manual axes over which values are unreduced, and reduced, as their type says."""
+        """(unreduced, reduced): the Explicit and manual axes of the reduction state in the type."""
         if self._sharding is None:
             return self.manual_axis_type[1:]
         _, unreduced, reduced = self.manual_axis_type
@@ -189,7 +189,7 @@ class ShapedArray(AbstractValue):
     def sharded_over(
         self, mesh: Any, entries: Entries, unreduced: frozenset = _NONE, reduced: frozenset = _NONE
     ) -> "ShapedArray":
-        """This type of a value that lies so over the Explicit axes of a mesh."""
+        """This type with the given sharding over the Explicit axes of a mesh."""
         sharding = typed_sharding(mesh, tuple(entries), unreduced, reduced)
         return self if sharding is self._sharding else self.update(sharding=sharding)
 
@@ -238,7 +238,7 @@ class ShapedArray(AbstractValue):
 
     @property
     def is_split(self) -> bool:
-        """Whether the type says more of how values lie over a mesh than that all devices have them."""
+        """Returns whether the type has a sharding other than fully replicated."""
         return self._sharding is not None and (any(self.entries) or any(self.sums))
 
     def normalize(self) -> "ShapedArray":
@@ -262,7 +262,7 @@ class ShapedArray(AbstractValue):
         return self._tangent
 
     def to_ct_aval(self) -> "ShapedArray":
-        # What each device adds to the cotangent of a value that all have (reduced) is a part of a sum (unreduced).
+        # The cotangent of a replicated value (reduced) is a partial sum on each device (unreduced), and vice versa.
         tangent = self.to_tangent_aval()
         if self._sharding is None and self.manual_axis_type is NOT_MANUAL or not any(self.sums):
             return tangent
@@ -276,7 +276,7 @@ class ShapedArray(AbstractValue):
         return tangent.sharded_over(mesh, self.entries, spec.reduced, spec.unreduced)
 
     def str_short(self, short_dtypes: bool = False, mesh_axis_types: bool = False) -> str:
-        is_short = short_dtypes or self.dtype == dtypes.float0  # which NumPy calls void
+        is_short = short_dtypes or self.dtype == dtypes.float0  # NumPy calls it void
         name = dtypes.short_name(self.dtype) if is_short else self.dtype.name
         space = "" if self.memory_space is Device else f"<{self.memory_space.name.lower()}>"
         sizes = self.shape if self._sharding is None else map(_split_size, self.shape, self.entries)
@@ -296,13 +296,13 @@ class ShapedArray(AbstractValue):
         return f"{{{', '.join(texts)}}}" if texts else ""
 
     def varying_over(self, axes: frozenset) -> "ShapedArray":
-        """This type of a value that varies over these mesh axes and no others."""
+        """This type, varying over exactly these mesh axes."""
         if self.manual_axis_type.varying == axes:
             return self
         return self.update(manual_axis_type=self.manual_axis_type._replace(varying=axes))
 
     def in_space(self, space: MemorySpace) -> "ShapedArray":
-        """This type of a value in that memory."""
+        """This type in another memory space."""
         return self if self.memory_space is space else self.update(memory_space=space)
 
     @property
@@ -393,15 +393,15 @@ class Zero:
         return Zero(typeof(value).to_tangent_aval())
 
 
-# The words of rules' signatures.
-Val = Any  # a value: an array, a tracer, a number of Python's or NumPy's
-Name = str  # of a value in the text of a module: `%3`
-Aval = ShapedArray | Any  # a type: of an array, but for those of tokens, references and users' values
+# Aliases for the signatures of rules.
+Val = Any  # a value: an array, a tracer, a Python or NumPy scalar
+Name = str  # the name of a value in a StableHLO module: `%3`
+Aval = ShapedArray | Any  # an abstract value: of an array, or of a token, reference or user-defined value
 Ct = Zero | Any  # a tangent or cotangent: a value, or Zero where it is known to be zero
 
 
 def is_float0(aval: Aval) -> bool:
-    """Whether the type is that of tangents of values that do not move continuously."""
+    """Returns whether the dtype is float0, that of the tangents of integers and booleans."""
     return type(aval) is ShapedArray and aval.dtype.names == ("float0",)
 
 
@@ -411,7 +411,7 @@ def varying_axes(aval: Aval) -> frozenset:
 
 
 def space_of(aval: Aval) -> MemorySpace:
-    """In which memory a value lies."""
+    """The memory space of values of this type."""
     return aval.memory_space if type(aval) is ShapedArray else Device
 
 
@@ -420,17 +420,17 @@ def is_zero(x: Any) -> bool:
 
 
 class ValueKind(NamedTuple):
-    """How the core reads a Python type of values: its type, and its canonical form."""
+    """For a Python class of values: functions that give an instance's abstract value and its canonical form."""
 
     typeof: Callable[[Val], Aval]
     canonicalise: Callable[[Val], Val]
 
 
 class SymbolKind(NamedTuple):
-    """How the core reads a Python type of symbols, which have values only where a program runs."""
+    """For a Python class of symbolic dimensions, whose values are known only when a program runs."""
 
     typeof: Callable[[Any], Aval]
-    operation: Callable[[Any], tuple[Any, dict]]  # that gives the value: a primitive without operands, its parameters
+    operation: Callable[[Any], tuple[Any, dict]]  # -> (primitive without operands that computes it, its parameters)
 
 
 value_kinds: dict[type, ValueKind] = {}
@@ -442,14 +442,14 @@ def _identity(x):
 
 
 def register_value_type(cls: type, typeof: Callable, canonicalise: Callable = _identity) -> None:
-    """Make instances of `cls` values that can be operands."""
+    """Registers `cls`: its instances can be operands of primitives."""
     value_kinds[cls] = ValueKind(typeof, canonicalise)
 
 
 def typeof(x: Val) -> Aval:
     """The type of a value: an array, tracer, key array, NumPy array or Python scalar.
 
-    Raises TypeError if `x` is none of these.
+    Raises TypeError for any other object.
     """
     try:
         kind = value_kinds.get(type(x))
@@ -459,11 +459,11 @@ def typeof(x: Val) -> Aval:
         raise
 
 
-hi_classes: set[type] = set()  # of values whose types users define, and of operations; empty in most programs
+hi_classes: set[type] = set()  # classes of user-defined (hijax) values and primitives; empty in most programs
 
 
 def checked_type(x: Val) -> Aval:
-    """As `typeof`, and raises OverflowError for an int that its type cannot hold."""
+    """As `typeof`, but raises OverflowError for an int that its type cannot hold."""
     aval = typeof(x)
     if type(x) is int and x.bit_length() > 31:
         dtypes.check_int_fits(x, aval.dtype)
@@ -489,23 +489,23 @@ def _typeof_by_base(x):
 
 
 def offers_array(x: Any) -> bool:
-    """Whether `x` says by `__jax_array__` which array it stands for."""
+    """Returns whether `x` can be converted to an array by its method `__jax_array__`."""
     return callable(getattr(x, "__jax_array__", None))
 
 
 def is_of_users_type(x: Any) -> bool:
-    """Whether `x` is a value of a type that a user defined."""
+    """Returns whether the type of `x` is user-defined (hijax)."""
     return bool(hi_classes) and (type(x) in hi_classes or getattr(getattr(x, "aval", None), "is_high", False))
 
 
 def unwrapped(x: Any) -> Any:
-    """The array that `x` stands for, if it is no array itself and says so; otherwise `x`."""
+    """`x.__jax_array__()` if `x` has that method and is not a value itself; else `x`."""
     is_value = type(x) in value_kinds or any(c in value_kinds for c in type(x).__mro__)
     return x if is_value and not is_of_users_type(x) or not offers_array(x) else x.__jax_array__()
 
 
 def is_value(x: Any) -> bool:
-    """Whether `x` can be an operand; for what says by `__jax_array__` that it could, `typeof` raises."""
+    """Returns whether `x` can be an operand, or has a `__jax_array__`; for the latter, `typeof` raises."""
     cls = type(x)
     known = cls in value_kinds or any(c in value_kinds for c in cls.__mro__)
     return known or _is_foreign_array(cls) or offers_array(x)
@@ -530,7 +530,7 @@ for _kind in dtypes.PYTHON_SCALARS:
 
 
 class Typed:
-    """A host value that keeps its type, whatever `enable_x64` says of its kind."""
+    """A host value whose type does not depend on `enable_x64`."""
 
     __slots__ = ("value", "aval")
 
@@ -546,7 +546,7 @@ class Typed:
 
 
 def of_type(value: Any, aval: Aval) -> Any:
-    """A host value that is read as one of type `aval`: `value` itself where it is; other values stay."""
+    """`value`, wrapped as `Typed` if it is a host value whose own type is not `aval`."""
     if type(aval) is not ShapedArray or not isinstance(value, _HOST_VALUES):
         return value
     have = typeof(value)
@@ -587,7 +587,7 @@ for _scalar in (*np.sctypeDict.values(), *dtypes.ml_scalar_types):
 
 
 def _is_foreign_array(cls: type) -> bool:
-    """Whether instances are arrays of another library, to be copied when they are used."""
+    """Returns whether instances are arrays of another library, which are copied when they are used."""
     return all(hasattr(cls, name) for name in ("shape", "dtype", "__array__")) and not hasattr(cls, "_trace")
 
 

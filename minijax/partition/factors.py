@@ -1,5 +1,5 @@
-"""Rules of how an operation may be partitioned: each dimension of an operand or result has a factor, those that are
-split together the same one.
+"""Sharding rules of operations: each dimension of an operand or result has a factor. Dimensions with the same factor
+are sharded over the same mesh axes.
 """
 
 import math
@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-BATCHING = "…"  # stands for the leading dimensions; digits may follow
+BATCHING = "…"  # represents the leading dimensions; digits may follow
 
 Dims = list[tuple[str, ...]]  # the factors of each dimension of a value
 
@@ -25,7 +25,7 @@ def _check_name(name: str) -> None:
 
 
 class CompoundFactor(tuple):
-    """A dimension of two factors or more, from the major to the minor one."""
+    """A dimension with two or more factors, from major to minor."""
 
     def __new__(cls, *factors: str) -> "CompoundFactor":
         if len(factors) < 2:
@@ -40,7 +40,7 @@ class CompoundFactor(tuple):
 
 
 class ArrayMapping(tuple):
-    """The factors of an operand or result, one a dimension; the first may stand for several (`BATCHING`)."""
+    """The factors of an operand or result, one per dimension; the first may represent several (`BATCHING`)."""
 
     def __new__(cls, *dim_mappings: str | CompoundFactor) -> "ArrayMapping":
         for i, dim in enumerate(dim_mappings):
@@ -57,8 +57,8 @@ class ArrayMapping(tuple):
 class SdyShardingRule:
     """The factors of all operands and results.
 
-    Sizes are those of factors that are no whole dimension anywhere. Operands split along a factor are summed
-    (`reduction_factors`), gathered (`need_replication_factors`) or exchanged (`permutation_factors`).
+    `factor_sizes` has the sizes of factors that occur only in compound factors. Values sharded along a factor are
+    summed (`reduction_factors`), gathered (`need_replication_factors`) or permuted (`permutation_factors`).
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class SdyShardingRule:
 
     @property
     def special(self) -> dict[str, tuple[str, ...]]:
-        """The factors by what is done to values that are split along them."""
+        """The special factors by kind: the collective that values sharded along them need."""
         kinds = ("reduction", "need_replication", "permutation")
         return {kind: getattr(self, f"{kind}_factors") for kind in kinds}
 
@@ -119,7 +119,7 @@ class SdyShardingRule:
     def applied(self, ins: Sequence[tuple], outs: Sequence[tuple]) -> tuple[list[Dims], list[Dims], dict[str, int]]:
         """For values of these shapes: the factors of operands and of results, and the sizes of all factors in order.
 
-        Raises ValueError if the rule is not one of such values.
+        Raises ValueError if the rule does not apply to values of these shapes.
         """
         sizes, ranks = dict[str, int](), dict[str, int]()
         sides = []
@@ -151,7 +151,7 @@ class SdyShardingRule:
 
 
 def _dims(mapping: Sequence, shape: tuple, where: str, ranks: dict[str, int]) -> Dims:
-    """The factors of each dimension, with one for each that the leading mapping stands for."""
+    """The factors of each dimension; a leading ellipsis is expanded to one factor per dimension."""
     leading = mapping[:1] if mapping and _is_batching(mapping[0]) else ()
     rest, count = mapping[len(leading) :], len(shape) - len(mapping) + len(leading)
     if count < 0 or count and not leading:
@@ -179,13 +179,13 @@ def _check_compounds(dims: Dims, shape: tuple, where: str, sizes: dict[str, int]
             raise ValueError(f"{where}: dim mapping can't have a factor of size 1 if there are multiple factors")
 
 
-# ---- rules as texts ---------------------------------------------------------------------------------
+# ---- rules as strings -------------------------------------------------------------------------------
 
 
 def parse_rule(rule: str, **how: Any) -> SdyShardingRule:
-    """The rule of a text such as `... i (j k), k -> ... j`.
+    """Parses a rule such as `... i (j k), k -> ... j`.
 
-    Raises TypeError for what is no text, ValueError for a text that is no rule.
+    Raises TypeError if `rule` is not a string, ValueError if it is malformed.
     """
     if not isinstance(rule, str):
         raise TypeError(f"rule must be a str, but got {type(rule)}")

@@ -9,7 +9,7 @@ from minijax.partition.shardings import NamedSharding, Sharding
 
 
 class AutoLayout:
-    """Stands for the layout that XLA likes."""
+    """Requests the layout that XLA chooses."""
 
     def __repr__(self):
         return "AUTO"
@@ -42,13 +42,13 @@ class Layout:
         if len(self.major_to_minor) != len(aval_shape):
             raise ValueError(
                 "Length of major_to_minor and the rank of the value should match, but the shape "
-                f"{tuple(aval_shape)} has not the axes {self.major_to_minor}"
+                f"{tuple(aval_shape)} does not have the axes {self.major_to_minor}"
             )
 
 
 @known_as("jax._src.layout.Format")
 class Format:
-    """A layout and a sharding. Raises TypeError for what is neither, ValueError for a layout without a sharding."""
+    """A layout and a sharding. Raises TypeError for other objects, ValueError for a layout without a sharding."""
 
     __slots__ = ("layout", "sharding")
 
@@ -82,7 +82,7 @@ class Format:
 
 
 def check_layout(layout: Any, aval: Any, what: str) -> None:
-    """Raises ValueError if a value of this type cannot be laid out so; `what` says which values are looked at."""
+    """Raises ValueError if a value of this type cannot have the layout; `what` describes the values in the error."""
     if not isinstance(layout, Layout):
         return
     try:
@@ -92,25 +92,25 @@ def check_layout(layout: Any, aval: Any, what: str) -> None:
 
 
 def check_not_auto(form: Any, what: str) -> None:
-    """Raises TypeError for a format whose layout XLA is to choose, where no program runs."""
+    """Raises TypeError for `Layout.AUTO` in a call that runs no program, in which XLA could choose."""
     if isinstance(form, Format) and form.layout is Layout.AUTO:
         raise TypeError(f"`Layout.AUTO` cannot be used in place of a device-local layout in {what}: no program runs")
 
 
 def stored(layout: Any, ndim: int) -> Layout | None:
-    """A layout as arrays know it: None for the order of the axes themselves."""
+    """A layout as arrays store it: None for the default, row-major order."""
     if layout is None or layout.major_to_minor == tuple(range(ndim)):
         return None
     return Layout(layout.major_to_minor, ())
 
 
 def shown(layout: Layout | None, ndim: int) -> Layout:
-    """The layout that users see of an array, of what is `stored`."""
+    """The layout that users see, for one as `stored`."""
     return layout or Layout(tuple(range(ndim)), ())
 
 
 def settled(layouts: Sequence, chosen: Sequence) -> list[Layout | None]:
-    """Layouts as stored, with those that XLA has chosen (jaxlib's objects) for AUTO."""
+    """Layouts as stored; AUTO is replaced by the layout that XLA has chosen (a jaxlib object)."""
     return [
         _of_native(native) if layout is Layout.AUTO else layout for layout, native in zip(layouts, chosen, strict=False)
     ]

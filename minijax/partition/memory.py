@@ -1,4 +1,4 @@
-"""The memories that values lie in."""
+"""Memory spaces of values."""
 
 import enum
 
@@ -7,13 +7,13 @@ from minijax.base.naming import known_as
 
 @known_as("jax._src.core.MemorySpace")
 class MemorySpace(enum.Enum):
-    """Where the memory of a value is: with its device, or with the host."""
+    """The memory space of a value: that of its device, or of the host."""
 
     Device = 1
     Host = 2
     Any = 3
 
-    __hash__ = object.__hash__  # members are compared by identity, and types are looked up by them
+    __hash__ = object.__hash__  # by identity, as members are compared: types are looked up by them
 
     def __repr__(self):
         return f"MemorySpace.{self.name}"

@@ -23,7 +23,7 @@ from minijax.base.util import ByKey, Immutable
 
 @known_as("jax._src.mesh.AxisType")
 class AxisType(enum.Enum):
-    """Who decides how values are laid out along a mesh axis."""
+    """How sharding over a mesh axis is decided: by XLA (Auto), in types (Explicit), or per device (Manual)."""
 
     Auto = 1
     Explicit = 2
@@ -51,7 +51,7 @@ UNCONSTRAINED = _Unconstrained()
 
 @known_as("jax._src.partition_spec._get_default_unconstrained")
 def default_unconstrained() -> _Unconstrained:
-    """`UNCONSTRAINED`, for its pickles."""
+    """Returns `UNCONSTRAINED`; its pickles call this."""
     return UNCONSTRAINED
 
 
@@ -83,7 +83,7 @@ _specs: weakref.WeakValueDictionary[tuple, "PartitionSpec"] = weakref.WeakValueD
 
 @known_as("jax.P")
 class PartitionSpec(ByKey, Immutable):
-    """For each array axis the mesh axis, or axes, that it is split over."""
+    """For each array dimension, the mesh axis or axes that it is sharded over."""
 
     __slots__ = ("_partitions", "unreduced", "reduced", "__weakref__")
     UNCONSTRAINED = UNCONSTRAINED
@@ -119,7 +119,7 @@ class PartitionSpec(ByKey, Immutable):
 
     @property
     def mesh_axes(self) -> tuple:
-        """The mesh axes that the entries name, in order."""
+        """The mesh axes in the entries, in order."""
         return tuple([axis for entry in self._partitions for axis in axes_of(entry)])
 
     def __iter__(self):
@@ -174,7 +174,7 @@ class PartitionSpec(ByKey, Immutable):
         )
 
     def padded(self, ndim: int) -> "PartitionSpec":
-        """This spec with None for the axes, up to `ndim`, that it does not name."""
+        """This spec padded with None up to `ndim` entries."""
         missing = ndim - len(self)
         return self if missing <= 0 else self.update(partitions=(*self._partitions, *[None] * missing))
 
@@ -186,7 +186,7 @@ PartitionSpec.__name__ = "P"
 
 
 def axes_of(partition: Any) -> tuple:
-    """The mesh axes that one entry of a spec names."""
+    """The mesh axes in one entry of a spec."""
     if partition is None or partition is UNCONSTRAINED:
         return ()
     return partition if isinstance(partition, tuple) else (partition,)
@@ -198,7 +198,7 @@ def axes_of(partition: Any) -> tuple:
 @known_as("jax._src.mesh.AbstractDevice")
 @dataclasses.dataclass(frozen=True, slots=True)
 class AbstractDevice:
-    """The kind of devices that an abstract mesh stands for."""
+    """The kind of the devices of an abstract mesh."""
 
     device_kind: str
     num_cores: int | None
@@ -219,7 +219,7 @@ def _axis_names(names: Any) -> tuple:
     return names
 
 
-explicit_meshes: list[bool] = []  # empty until there is a mesh with Explicit axes: till then nobody looks for one
+explicit_meshes: list[bool] = []  # empty until a mesh with Explicit axes is made: until then no mesh is looked up
 
 
 def _axis_types(axis_types: Any, axis_names: tuple, what: str) -> tuple[AxisType, ...]:
@@ -261,7 +261,7 @@ class _AxesOfMesh(Immutable, contextlib.ContextDecorator):
         return tuple(zip(self.axis_names, self.axis_sizes, strict=True))
 
     def has_axes_of(self, other: Any) -> bool:
-        """Whether the axes of both have the same names, sizes and types."""
+        """Returns whether the axes of both have the same names, sizes and types."""
         return self.shape_tuple == other.shape_tuple and self.axis_types == other.axis_types
 
     def _axes_of_type(self, kind: AxisType) -> tuple:
@@ -301,18 +301,18 @@ class _AxesOfMesh(Immutable, contextlib.ContextDecorator):
 
 
 def context_mesh() -> "Mesh | None":
-    """The mesh that `set_mesh` made this thread's, or None."""
+    """This thread's mesh, set by `set_mesh`, or None."""
     return _context_mesh.value
 
 
 def abstract_context() -> "AbstractMesh | None":
-    """The mesh without devices of the equation at hand, or that `use_abstract_mesh` or `set_mesh` made the thread's."""
+    """The abstract mesh of the equation that is replayed, or the thread's, set by `use_abstract_mesh` or `set_mesh`."""
     abstract, mesh = thread.context.cur_abstract_mesh or _abstract_context.value, _context_mesh.value
     return abstract if abstract is not None else None if mesh is None else mesh.abstract_mesh
 
 
 def mesh_of_specs() -> "Mesh | AbstractMesh | None":
-    """The mesh that specs without one are on: the one that is set, its axes of the types that they have now."""
+    """The mesh of specs without a mesh: the context mesh, with the current types of its axes."""
     abstract, mesh = thread.context.cur_abstract_mesh or _abstract_context.value, _context_mesh.value
     if abstract is None or mesh is not None and mesh.abstract_mesh == abstract:
         return mesh
@@ -322,7 +322,7 @@ def mesh_of_specs() -> "Mesh | AbstractMesh | None":
 
 
 class use_abstract_mesh:  # noqa: N801
-    """Makes `mesh`, without devices, this thread's for a while: so types of axes change in a part of a program."""
+    """Context manager: sets this thread's abstract mesh, to change the types of axes in a part of a program."""
 
     def __init__(self, mesh: "AbstractMesh"):
         if not isinstance(mesh, AbstractMesh):
@@ -353,15 +353,13 @@ def empty_mesh() -> "Mesh":
 
 
 class set_mesh(contextlib.ContextDecorator):  # noqa: N801
-    """Makes `mesh` this thread's mesh: until the end of a `with` block, or called plainly, from now on."""
+    """Sets this thread's mesh: in a `with` statement until the end of the block, as a plain call permanently."""
 
     def __init__(self, mesh: "Mesh | None"):
         if mesh is not None and not isinstance(mesh, Mesh):
             raise ValueError(f"Expected mesh of type `jax.sharding.Mesh`. Got {type(mesh)}")
         if mesh is not None and mesh.manual_axes:
-            raise ValueError(
-                f"set_mesh: mesh {mesh} contains manual axes, which `jax.shard_map` enters, but no context of a mesh"
-            )
+            raise ValueError(f"set_mesh: mesh {mesh} contains manual axes, which only `jax.shard_map` can introduce")
         if thread.trace is not None:
             raise ValueError("`set_mesh` can only be used outside of `jax.jit`, and not while something else is traced")
         self._saved = _context_mesh.value
@@ -376,7 +374,7 @@ class set_mesh(contextlib.ContextDecorator):  # noqa: N801
 
 
 def entered_mesh() -> Any:
-    """The mesh that `with mesh:` entered last in this thread, or None."""
+    """The mesh that this thread entered last by `with mesh:`, or None."""
     return _entered_meshes.value[-1] if _entered_meshes.value else None
 
 
@@ -384,7 +382,7 @@ def entered_mesh() -> Any:
 class AbstractMesh(ByKey, _AxesOfMesh):
     """A mesh without devices: names, sizes and types of axes."""
 
-    # Pickles of jax make one without a call of the class.
+    # Pickles of jax call only `__new__`, without arguments.
     def __new__(cls, *args, **kwargs):
         new = object.__new__(cls)
         if args:
@@ -442,7 +440,7 @@ class AbstractMesh(ByKey, _AxesOfMesh):
         )
 
     def update_axis_types(self, name_to_type: dict) -> "AbstractMesh":
-        """This mesh with other types for some axes."""
+        """This mesh with the types of some axes changed."""
         new = [name_to_type.get(n, k) for n, k in zip(self.axis_names, self.axis_types, strict=True)]
         return self.update(axis_types=tuple(new))
 
@@ -502,7 +500,7 @@ class Mesh(_AxesOfMesh):
 
     @property
     def local_mesh(self) -> "Mesh":
-        """The part of this mesh that belongs to this process."""
+        """The part of this mesh with the devices of this process."""
         if not self.is_multi_process:
             return self
         mine = np.vectorize(lambda d: d.process_index == d.client.process_index(), otypes=[bool])(self.devices)

@@ -1,6 +1,6 @@
-"""How arrays lie on devices, in plain Python without jaxlib.
+"""Shardings of arrays over devices, in plain Python without jaxlib.
 
-Devices are whatever objects the client hands out; here only their attributes are read.
+Devices are objects of the client; only their attributes are read here.
 """
 
 import functools
@@ -28,7 +28,7 @@ from minijax.partition.meshes import (
 
 
 class Unspecified:
-    """Stands for a sharding that the user left open."""
+    """Represents a sharding that the user did not specify."""
 
     def __repr__(self):
         return "UnspecifiedValue"
@@ -38,7 +38,7 @@ UNSPECIFIED = Unspecified()
 
 
 class IndivisibleError(ValueError):
-    """A dimension does not divide evenly over the devices it is laid out on."""
+    """A dimension is not divisible by the number of shards."""
 
 
 @known_as("jax._src.named_sharding.DuplicateSpecError")
@@ -47,9 +47,9 @@ class DuplicateSpecError(Exception):
 
 
 def _check_memory_kind(device: Any, kind: str | None) -> str | None:
-    """`kind`, or the default one of `device`. Raises ValueError if the device lacks it.
+    """Returns `kind`, or the default memory kind of `device`. Raises ValueError if the device lacks it.
 
-    It is None for a device that programs are only compiled for.
+    The default is None for a device that programs are only compiled for.
     """
     memories = getattr(device, "addressable_memories", None)
     if memories is None:
@@ -73,18 +73,18 @@ MEMORY_KINDS = {MemorySpace.Device: "device", MemorySpace.Host: "pinned_host"}
 
 
 class Sharding:
-    """How an array is laid out over devices."""
+    """How an array is sharded over devices."""
 
-    # Subclasses give `_device_assignment` (devices in order), `memory_kind` and `_positions`.
+    # Subclasses define `_device_assignment` (devices in order), `memory_kind` and `_positions`.
     is_fully_replicated: Any  # a property
 
     def _positions(self, ndim: int) -> Iterator[tuple[Any, tuple[tuple[int, int], ...]]]:
-        """For each device in order: for each axis, (which part, of how many)."""
-        raise NotImplementedError(f"{type(self).__name__} does not say where shards lie")
+        """For each device in order: for each dimension, (index of its shard, number of shards)."""
+        raise NotImplementedError(f"{type(self).__name__} does not define the positions of shards")
 
     def tiling(self, ndim: int) -> tuple[int, ...]:
-        """Into how many parts each axis is split."""
-        raise NotImplementedError(f"{type(self).__name__} does not say how axes are split")
+        """The number of shards along each dimension."""
+        raise NotImplementedError(f"{type(self).__name__} does not define the number of shards")
 
     @property
     def _device_assignment(self) -> tuple:
@@ -110,11 +110,11 @@ class Sharding:
         """Raises ValueError if an array of this shape cannot have this sharding."""
 
     def shard_shape(self, global_shape: tuple[int, ...]) -> tuple[int, ...]:
-        """The shape of one device's part."""
+        """The shape of one device's shard."""
         return _shard_shape(self, tuple(global_shape))
 
     def devices_indices_map(self, global_shape: tuple[int, ...]) -> dict:
-        """For each device the index, a tuple of slices, of its part."""
+        """For each device the index, a tuple of slices, of its shard."""
         return dict(_indices(self, tuple(global_shape)))
 
     def addressable_devices_indices_map(self, global_shape: tuple[int, ...]) -> dict:
@@ -123,7 +123,7 @@ class Sharding:
         return {d: index for d, index in self.devices_indices_map(global_shape).items() if d in mine}
 
     def is_equivalent_to(self, other: "Sharding", ndim: int) -> bool:
-        """Whether both give each device the same part of arrays of rank `ndim`."""
+        """Returns whether each device has the same shard of an array of rank `ndim` under both."""
         return self is other or (
             self.memory_kind == other.memory_kind and list(self._positions(ndim)) == list(other._positions(ndim))
         )
@@ -150,7 +150,7 @@ def _shard_shape(sharding: Sharding, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 @cache.cache(maxsize=4096)
 def _indices(sharding: Sharding, shape: tuple[int, ...]) -> list[tuple[Any, tuple[slice, ...]]]:
-    """Each device, with the index of its part of an array of this shape."""
+    """Each device, with the index of its shard of an array of this shape."""
     part = sharding.shard_shape(shape)
 
     def along(size: int, k: int, count: int) -> slice:
@@ -198,7 +198,7 @@ _ABSTRACT_KINDS = ("device", "pinned_host", "unpinned_host")
 
 @known_as("jax.sharding.NamedSharding")
 class NamedSharding(ByKey, Sharding):
-    """Array axes split over the named axes of a mesh."""
+    """Array dimensions sharded over the named axes of a mesh."""
 
     __slots__ = ("mesh", "spec", "_memory_kind", "_logical_device_ids")
 
@@ -261,7 +261,7 @@ class NamedSharding(ByKey, Sharding):
         return tuple(counts[:ndim])
 
     def axis_numbers(self, ndim: int) -> list[list[int]]:
-        """For each array axis, the numbers of the mesh axes that it is split over."""
+        """For each array dimension, the positions in the mesh of the axes that it is sharded over."""
         return [[self.mesh.axis_names.index(a) for a in axes_of(entry)] for entry in self.spec.padded(ndim)[:ndim]]
 
     def _positions(self, ndim):
@@ -307,7 +307,7 @@ class NamedSharding(ByKey, Sharding):
 
 @known_as("jax._src.named_sharding._unpickle_named_sharding")
 def named_sharding_of(mesh: Any, spec: PartitionSpec, memory_kind: Any, logical_device_ids: Any) -> NamedSharding:
-    """The sharding that was pickled."""
+    """Unpickles a sharding."""
     return NamedSharding(mesh, spec, memory_kind=memory_kind, _logical_device_ids=logical_device_ids)
 
 
@@ -341,7 +341,7 @@ def _check_spec(mesh: Any, spec: PartitionSpec) -> None:
 
 
 class GSPMDSharding(ByKey, Sharding):
-    """A layout that the compiler chose and no spec of the mesh can express; jaxlib describes its `tiles`."""
+    """A sharding that XLA chose and no spec can express; `tiles` is jaxlib's description of it."""
 
     __slots__ = ("_devices", "tiles", "_memory_kind")
 
@@ -372,7 +372,7 @@ class GSPMDSharding(ByKey, Sharding):
 
     @property
     def grid(self) -> np.ndarray:
-        """Which device, by its position, holds which tile: an axis per array axis, then the copies."""
+        """The positions of devices in a grid of tiles: one axis per array dimension, then one for replicas."""
         return np.asarray(self.tiles.tile_assignment_devices()).reshape(self.tiles.tile_assignment_dimensions())
 
     def _positions(self, ndim):
@@ -394,7 +394,7 @@ def _with_tiles_of(devices: tuple, proto: Any, memory_kind: str | None) -> GSPMD
 
 
 def check_fits(sharding: Sharding, aval: Any, what: str, evenly: bool = True) -> None:
-    """Raises ValueError if a value of this type cannot lie so; `what` says which values are looked at."""
+    """Raises ValueError if a value of this type cannot have this sharding; `what` describes the values in the error."""
     try:
         sharding.check_compatible_aval(aval.shape)
         if evenly:
@@ -406,7 +406,7 @@ def check_fits(sharding: Sharding, aval: Any, what: str, evenly: bool = True) ->
 
 
 def sharding_of_rank(sharding: Any, ndim: int) -> Any:
-    """A sharding without what its spec says, as None, of more axes than there are."""
+    """A sharding whose spec has no trailing None entries beyond `ndim`."""
     spec = getattr(sharding, "spec", ())
     if len(spec) <= ndim or any(entry is not None for entry in spec[ndim:]):
         return sharding
@@ -418,5 +418,5 @@ empty_abstract_mesh = AbstractMesh((), ())
 
 @cache.cache(maxsize=1024)
 def unsharded(ndim: int, mesh: AbstractMesh | None = None) -> NamedSharding:
-    """The sharding that the type of an array reports if it is split over no axis of the mesh, if any, that is set."""
+    """The replicated sharding that the type of an array reports if it has none; `mesh` is the context mesh, if any."""
     return NamedSharding(mesh or empty_abstract_mesh, PartitionSpec(*[None] * ndim))

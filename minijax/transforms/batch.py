@@ -23,13 +23,13 @@ def _without_axis(aval: Aval, dim: int) -> Aval:
 
 
 def with_axis(aval: Aval, dim: int, axis: Axis) -> Aval:
-    """The type of values with the axis that `vmap` adds."""
+    """The type of batched values: with the axis that `vmap` adds."""
     return aval.with_axis(dim, axis.size, axis.entry, axis.mesh)
 
 
 @known_as("jax._src.interpreters.batching.BatchTracer")
 class BatchTracer(Tracer):
-    """A value with one more axis, `dim`, than the function sees."""
+    """A batched value: `val` has a batch axis `dim`, which the function does not see."""
 
     __slots__ = ("val", "dim", "origin")
 
@@ -59,7 +59,7 @@ class BatchTrace(Trace):
     def __init__(self, parent: Trace, axis: Axis, tag: object = None):
         super().__init__(parent)
         self.axis = axis
-        self.tag = tag or object()  # traces of one vmap share it: functions with rules may capture its tracers
+        self.tag = tag or object()  # traces of one vmap share it: functions with custom rules may capture its tracers
 
     def split(self, operands: Sequence) -> tuple[list, list]:
         values, dims = [], []
@@ -106,7 +106,7 @@ def batched(fun: Callable, axis: Axis, dims: Sequence, tag: object) -> tuple[Cal
 
     def run(*values):
         inner, flags = fun, [x[1] for x in values if type(x) is tuple]
-        if flags:  # a forward rule that is told which of its arguments are perturbed
+        if flags:  # a forward rule with symbolic zeros: its arguments are pairs (value, perturbed)
             inner, values = lambda *xs: fun(*zip(xs, flags, strict=True)), [x[0] for x in values]
         results, out_dims[:] = batch_flat(inner, axis, values, dims, tag)
         return results
@@ -116,7 +116,7 @@ def batched(fun: Callable, axis: Axis, dims: Sequence, tag: object) -> tuple[Cal
 
 
 def _zeros_within(values: Sequence, dims: Sequence) -> tuple[list, list]:
-    """The values and their dims, symbolic zeros as the function within sees them: without the axis."""
+    """The values and their dims, symbolic zeros with the unbatched type that the inner function sees."""
     pairs = list(zip(values, dims, strict=True))
     within = [Zero(_without_axis(x.aval, d)) if type(x) is Zero and d is not None else x for x, d in pairs]
     return within, [None if type(x) is Zero else d for x, d in pairs]
@@ -140,7 +140,7 @@ def batched_jvp(jvp: Callable, axis: Axis, dims: Sequence, tag: object) -> tuple
 
 
 def batched_backward(bwd: Callable, axis: Axis, fwd_dims: list, dims: Sequence, tag: object) -> Callable:
-    """A flat backward rule over batched residuals and cotangents; unbatched operands get a sum."""
+    """A flat backward rule over batched residuals and cotangents; cotangents of unbatched operands are summed."""
 
     def run(*residuals_and_cts):
         results, result_dims = batch_flat(bwd, axis, *_zeros_within(residuals_and_cts, fwd_dims), tag)
@@ -151,7 +151,7 @@ def batched_backward(bwd: Callable, axis: Axis, fwd_dims: list, dims: Sequence, 
 
 
 def fit_cotangent(x: Any, dim: int | None, want: int | None, axis: Axis) -> Any:
-    """A cotangent with its batch axis where the operand has it; summed where it has none."""
+    """A cotangent with its batch axis at `want`, that of the operand; summed over it if the operand is unbatched."""
     if x is None or type(x) is Zero:
         return None
     if want is None and dim is not None:
@@ -189,9 +189,9 @@ def _batch(fun, axis, values, dims, tag):
 def batch_jaxpr(
     closed: ClosedJaxpr, axis: Axis, dims: tuple, instantiate: bool | tuple[bool, ...] = False
 ) -> tuple[ClosedJaxpr, Mask]:
-    """The jaxpr over inputs batched at `dims`, whose batched results have the axis in front; and which those are.
+    """The jaxpr over inputs batched at `dims`, with batched results at axis 0; and a mask of the batched results.
 
-    Results that `instantiate` marks (one flag for all, or one for each) are batched in any case.
+    Results that `instantiate` marks (one flag for all, or one for each) are always batched.
     """
 
     def destinations(result_dims):
@@ -208,7 +208,7 @@ def batch_jaxpr_axes(
 ) -> tuple[ClosedJaxpr, tuple]:
     """The jaxpr over inputs batched at `dims`, and its results' dims.
 
-    A result is batched where `out_dims` has an int; where it has None, or is None, as the operations left it.
+    `out_dims` gives the dims of results. If it is None, or has a None, the operations determine the dim.
     """
 
     def destinations(result_dims):

@@ -1,4 +1,4 @@
-"""Discharge: jaxprs without references, whose values are inputs and results instead."""
+"""Discharge: replaces references in jaxprs by inputs and results that carry their values."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,13 +11,13 @@ from minijax.ir.trace import JaxprTrace, Trace, Tracer, close_over, eval_jaxpr, 
 
 
 def uses_refs(jaxpr: Any) -> bool:
-    """Whether a jaxpr makes, reads or writes references."""
+    """Returns whether a jaxpr creates, reads or writes references."""
     return not REF_EFFECT.isdisjoint(jaxpr.effects)
 
 
 @state.traced_cache
 def discharge_jaxpr(closed: ClosedJaxpr) -> ClosedJaxpr:
-    """The jaxpr over the values of its references; their last values are further results."""
+    """The jaxpr over the values of its references; their final values are additional results."""
     are_refs = [type(a) is AbstractRef for a in closed.in_avals]
 
     def run(*args):
@@ -34,12 +34,12 @@ def discharge_jaxpr(closed: ClosedJaxpr) -> ClosedJaxpr:
 
 
 def discharged(closed: ClosedJaxpr) -> ClosedJaxpr:
-    """The jaxpr without references of its own."""
+    """The jaxpr, discharged if it uses references."""
     return discharge_jaxpr(closed) if uses_refs(closed.jaxpr) else closed
 
 
 class TakesRefs(Primitive):
-    """A higher-order operation that takes references; where they are not recorded, it runs without them."""
+    """A higher-order operation that takes references; it is discharged unless the trace records them."""
 
     multiple_results = True
 
@@ -68,7 +68,7 @@ class TakesRefs(Primitive):
         return list(results)
 
     def discharge(self, operands: Sequence, refs: Sequence[Ref], **params: Any) -> tuple[list, dict, Callable]:
-        """Operands and parameters without references; what takes the results to (results, last values)."""
+        """Discharged operands and parameters, and a function: results -> (results, final values of `refs`)."""
         raise NotImplementedError(f"{self.name} does not take references")
 
 
@@ -83,9 +83,9 @@ _VERBS = {"swap": "a set/swap", "addupdate": "an addupdate", "get": "a get", "fr
 
 
 def stored(name: str, ref: Ref, value: Any) -> Any:
-    """What the operation `name` leaves in a reference: of one that has no gradients, the primal value.
+    """The value to store by the operation `name`: for a reference without gradients, the primal value.
 
-    Raises Exception for a value of a transformation that began after the reference was made: it would outlive it.
+    Raises Exception for a tracer of a transformation that began after the reference was created: it would leak.
     """
     while isinstance(value, Tracer):
         trace = ref._trace
@@ -104,7 +104,7 @@ def stored(name: str, ref: Ref, value: Any) -> Any:
 
 
 def values_of(operands: Sequence) -> list:
-    """The operands, with their values for references. Raises ValueError if one is there twice."""
+    """The operands, references replaced by their values. Raises ValueError if a reference occurs twice."""
     refs = list(filter(is_ref, operands))
     if len(set(refs)) < len(refs):
         raise ValueError(
@@ -115,7 +115,7 @@ def values_of(operands: Sequence) -> list:
 
 
 def _is_kept(operands: Sequence, params: dict) -> bool:
-    """Whether the references are recorded with the linear program, since its transpose reads or writes them."""
+    """Returns whether the call is recorded with its references, because its transpose reads or writes them."""
     trace = state.thread.trace
     if trace is None or not trace.keeps_refs or not any(map(_goes_back, jaxprs_in_params(params))):
         return False
@@ -123,12 +123,12 @@ def _is_kept(operands: Sequence, params: dict) -> bool:
 
 
 def is_fixed(x: Any, trace: Trace) -> bool:
-    """Whether `x` is no reference to a value that the trace differentiates."""
+    """Returns False if `x` is a reference to a value that the trace differentiates."""
     return not is_ref(x) or getattr(x._value, "_trace", None) is not trace
 
 
 def _goes_back(jaxpr: Jaxpr) -> bool:
-    """Whether a backward rule in the jaxpr is given references."""
+    """Returns whether a backward rule in the jaxpr takes references."""
     return any(
         eqn.primitive.has_backward_rule
         and any(type(a.aval) is AbstractRef for a in eqn.invars)
@@ -138,6 +138,6 @@ def _goes_back(jaxpr: Jaxpr) -> bool:
 
 
 def _is_open(operands):
-    """Whether references among the operands are not to be recorded in the current trace."""
+    """Returns whether references among the operands must be discharged: the current trace does not record them."""
     trace = state.thread.trace
     return type(trace) is not JaxprTrace or any(is_ref(x) and x._trace is trace for x in operands)

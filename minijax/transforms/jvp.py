@@ -1,4 +1,4 @@
-"""Forward-mode differentiation: each operation runs with its tangent beside it."""
+"""Forward-mode differentiation: computes the tangent of each operation along with its result."""
 
 from collections.abc import Callable, Sequence
 from itertools import repeat
@@ -52,7 +52,7 @@ class DualTrace(Trace):
         return self.parent.qdd_of(x.primal if isinstance(x, JVPTracer) and x._trace is self else x)
 
     def split(self, operands: Sequence) -> tuple[list, list]:
-        """Primals and tangents of operands; what is not this trace's has None for a tangent."""
+        """Primals and tangents of operands; the tangent is None if an operand is not a tracer of this trace."""
         primals, tangents = [], []
         for x in operands:
             if isinstance(x, JVPTracer) and x._trace is self:
@@ -66,7 +66,7 @@ class DualTrace(Trace):
         return primals, tangents
 
     def join(self, primals: Sequence, tangents: Sequence) -> list:
-        """Tracers of primals and tangents; the primal alone where the tangent is zero."""
+        """Tracers of primals and tangents; the primal alone if the tangent is zero."""
         raise NotImplementedError(type(self).__name__)
 
     def process_custom_jvp(self, primitive, fun, jvp, operands, params):
@@ -112,14 +112,14 @@ class JVPTrace(DualTrace):
 
 
 def zero_if_float0(t: Any) -> Any:
-    """A tangent of an integer is no number: it counts as zero."""
+    """Replaces a tangent of dtype float0 by a symbolic zero."""
     if type(t) is Zero:
         return t
     return Zero(typeof(t)) if is_float0(typeof(t)) else t
 
 
 def with_zeros(primals: Sequence, tangents: Sequence) -> list:
-    """The tangents with symbolic zeros where there is None."""
+    """The tangents, None replaced by symbolic zeros."""
     return [Zero.from_primal_value(p) if t is None else t for p, t in zip(primals, tangents, strict=True)]
 
 
@@ -136,7 +136,7 @@ def jvp_flat(fun: Callable, primals: Sequence, tangents: Sequence) -> tuple[list
 def jvp_jaxpr(
     closed: ClosedJaxpr, nonzeros: tuple[bool, ...], instantiate_out: tuple[bool, ...]
 ) -> tuple[ClosedJaxpr, Mask]:
-    """The jaxpr (primals, nonzero tangents) -> (results, nonzero tangents), and which results have one."""
+    """The jaxpr (primals, nonzero tangents) -> (results, nonzero tangents), and a mask of the nonzero tangents."""
     nonzeros, out_nonzeros = Mask(nonzeros), Mask()
 
     def pushed(*args):

@@ -1,4 +1,4 @@
-"""Linearisation: run the function, and write the linear program of its tangents as it runs."""
+"""Linearisation: runs a function and records the linear jaxpr of its tangents as it runs."""
 
 from collections.abc import Callable, Sequence
 from operator import attrgetter
@@ -20,7 +20,7 @@ from minijax.transforms.prune import prune_closed, prune_fresh
 
 @known_as("jax._src.interpreters.ad.LinearizeTracer")
 class LinearizeTracer(JVPTracer):
-    """A value, and the variable of its tangent in the linear program."""
+    """A value, and the variable of its tangent in the linear jaxpr."""
 
     __slots__ = ()
 
@@ -29,7 +29,7 @@ class LinearizeTracer(JVPTracer):
 
 
 class RuleTrace(Trace):
-    """Current while a jvp rule runs: what touches a tangent is written down, the rest runs in the parent."""
+    """Current while a jvp rule runs: records operations on tangents, and runs all others in the parent."""
 
     __slots__ = ("tangent_trace",)
 
@@ -49,7 +49,7 @@ class RuleTrace(Trace):
             touched = [self._touches(x) for x in operands]
             inlined = primitive.inlinable and params["inline"] and not (hi_classes and params["jaxpr"].is_high)
             if not inlined or not all(_depends(params["jaxpr"], touched)):
-                # A call may compute primals too, which the parent must know.
+                # A call may also compute primals, which must run in the parent.
                 with state.set_current_trace(self.parent):
                     return primitive.partial_eval(self.tangent_trace, operands, touched, **params)
         with state.set_current_trace(home):
@@ -69,7 +69,7 @@ class RuleTrace(Trace):
 
 
 def _depends(closed: ClosedJaxpr, touched: Sequence[bool]) -> tuple[bool, ...]:
-    """Which results depend on the inputs that are touched."""
+    """For each result, whether it depends on an input that `touched` marks."""
     return partial_eval_jaxpr(closed, tuple(touched), (False,) * len(closed.outvars)).out_unknown
 
 
@@ -87,7 +87,7 @@ class LinearizeTrace(DualTrace):
     def join(self, primals, tangents):
         joined = []
         for p, t in zip(primals, tangents, strict=True):
-            # A tangent that does not depend on those of the inputs counts as zero.
+            # A tangent that does not depend on input tangents is a zero.
             moves = type(t) is DynamicJaxprTracer and t._trace is self.tangent_trace
             joined.append(LinearizeTracer(self, p, t) if moves else p)
         return joined
@@ -124,7 +124,7 @@ def linearize_flat(
 ) -> tuple[list, list[bool], Jaxpr, list]:
     """Runs a flat function at `primals`.
 
-    Returns its results, which of them depend on the inputs, the linear jaxpr (nonzero input tangents ->
+    Returns its results, for each whether it depends on the inputs, the linear jaxpr (nonzero input tangents ->
     nonzero result tangents) with residuals as constvars, and the residuals.
     """
     parent = state.current_trace()
@@ -149,16 +149,16 @@ def linearize_flat(
 
 
 def _drop_names(eqns: Sequence[JaxprEqn], count: int) -> None:
-    """Drops the first names of the equations' name stacks: equations run under such names again."""
+    """Drops the `count` outer names of the equations' name stacks, which are added when the equations are evaluated."""
     last, inner = None, context.EMPTY
     for eqn in eqns:
-        if eqn.ctx is not last:  # contexts of neighbours are one object
+        if eqn.ctx is not last:  # neighbouring equations often share a context
             last, inner = eqn.ctx, eqn.ctx._replace(name_stack=eqn.ctx.name_stack[count:])
         eqn.ctx = inner
 
 
 def prune_residuals(jaxpr: Jaxpr, consts: Sequence) -> tuple[Jaxpr, list]:
-    """Drops what does not reach the results, and the residuals that only it read; orders by first use."""
+    """Drops dead equations and the residuals that only they read; orders residuals by first use."""
     jaxpr, _ = prune_fresh(jaxpr, (True,) * len(jaxpr.outvars), True)
     values = dict(zip(jaxpr.constvars, consts, strict=True))
     order: dict[Var, None] = {}
@@ -169,7 +169,7 @@ def prune_residuals(jaxpr: Jaxpr, consts: Sequence) -> tuple[Jaxpr, list]:
 
 
 class Linearized(NamedTuple):
-    """A jaxpr in a primal and a linear part, and which of its results have a tangent."""
+    """The primal and the linear part of a jaxpr, and a mask of the results with a nonzero tangent."""
 
     primal: ClosedJaxpr  # inputs -> (results, residuals)
     tangent: ClosedJaxpr  # (residuals, nonzero tangents) -> nonzero result tangents
@@ -180,7 +180,7 @@ class Linearized(NamedTuple):
 def linearize_jaxpr(
     closed: ClosedJaxpr, nonzeros: tuple[bool, ...], instantiate_out: tuple[bool, ...] | None = None
 ) -> Linearized:
-    """Splits a jaxpr for the tangents of its `nonzeros` inputs."""
+    """Linearizes a jaxpr with respect to the inputs that `nonzeros` marks."""
     linear_part: list[Any] = []
 
     def primal(*args):
@@ -200,7 +200,7 @@ def linearize_jaxpr(
 
 
 def _instantiated(jaxpr: Jaxpr, results: Sequence, nonzeros: Mask, instantiated: Mask) -> tuple[Jaxpr, list, Mask]:
-    """The linear jaxpr that reads from new constvars the zeros of results that must have a tangent."""
+    """The linear jaxpr with instantiated zero tangents, read from new constvars, for results that must have one."""
     missing = Mask([want and not nz for nz, want in zip(nonzeros, instantiated, strict=True)])
     zeros = [instantiate(Zero.from_primal_value(r)) for r in missing.marked(results)]
     constvars = [Var(typeof(r).to_tangent_aval()) for r in missing.marked(results)]

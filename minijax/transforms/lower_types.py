@@ -1,4 +1,4 @@
-"""Lowering of users' types: jaxprs, and operations, over the values that programs have in their place."""
+"""Lowering of user-defined (hijax) types: replaces hi values in jaxprs and operations by their lo values."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -16,13 +16,13 @@ from minijax.transforms.discharge import TakesRefs, values_of
 
 
 def takes_high(primitive: Primitive, operands: Sequence, params: dict) -> bool:
-    """Whether an operation is on values of users' types, or in terms of others."""
+    """Returns whether an operation has hi operands, is a hi primitive, or has a hi jaxpr as a parameter."""
     is_high = primitive.is_hi or any(j.is_high for j in jaxprs_in_params(params))
     return is_high or any(typeof(x).is_high for x in operands)
 
 
 class LoTrace(Trace):
-    """Hands operations on; those on users' types are done at once, by others."""
+    """Forwards operations to its parent, and lowers those on hi values."""
 
     __slots__ = ()
 
@@ -43,13 +43,13 @@ class LoTrace(Trace):
 
 
 def lowered(types: Sequence[Aval], values: Sequence) -> list[list]:
-    """What stands for each value of these types; for one that changes in place, what it holds."""
+    """The lo values of each hi value; for a mutable one, those of its state."""
     pairs = zip(types, values, strict=True)
     return [a.read_loval(x) if type(a) is AvalQDD else list(a.lower_val(x)) for a, x in pairs]
 
 
 def raised(types: Sequence[Aval], lo_values: Sequence) -> list:
-    """The values of these types that others stand for; those that change in place are new ones."""
+    """The hi values of these types with the given lo values; mutable ones are new objects."""
     parts, values = iter(lo_values), []
     for a in types:
         own = islice(parts, len(a.lo_ty()))
@@ -62,19 +62,19 @@ def flat(groups: Sequence[Sequence]) -> list:
 
 
 class LoweredJaxpr(NamedTuple):
-    """A jaxpr over lo values, which gives what is left in those that change in place, then the results."""
+    """A jaxpr over lo values; it returns the final states of mutable inputs, then the results."""
 
     closed: ClosedJaxpr
     in_types: tuple[Aval, ...]
-    last_types: tuple[AvalQDD, ...]  # of the inputs that change in place
+    last_types: tuple[AvalQDD, ...]  # of the mutable inputs
     out_types: tuple[Aval, ...]
 
     def places(self, types: Sequence[Aval]) -> Iterator[int]:
-        """For each lo value, the number of the value that it stands for."""
+        """For each lo value, the index of its hi value."""
         return (i for i, a in enumerate(types) for _ in a.lo_ty())
 
     def raised(self, operands: Sequence, results: Sequence) -> list:
-        """The results as they are; what the call left in its operands is put there."""
+        """The hi results; stores the final states in the mutable operands."""
         rest = iter(results)
         changed = [x for a, x in zip(self.in_types, operands, strict=True) if type(a) is AvalQDD]
         for a, x in zip(self.last_types, changed, strict=True):
@@ -84,11 +84,11 @@ class LoweredJaxpr(NamedTuple):
 
 @state.traced_cache
 def lower_jaxpr(closed: ClosedJaxpr) -> LoweredJaxpr:
-    """The jaxpr without values of users' types and operations on them."""
+    """Lowers the hi values and hi primitives of a jaxpr."""
     in_types, out_types = closed.in_avals, closed.out_avals
     if returned := [a for a in out_types if type(a) is AvalQDD]:
         name = closed.debug_info.func_name
-        raise TypeError(f"{name} returns a value of type {returned[0].aval}, which changes in place: it cannot leave")
+        raise TypeError(f"{name} returns a value of type {returned[0].aval}, but mutable values cannot be returned")
     last_types = [a.last() for a in in_types if type(a) is AvalQDD]
 
     def run(*lo_values):
@@ -106,7 +106,7 @@ def lower_jaxpr(closed: ClosedJaxpr) -> LoweredJaxpr:
 
 
 def _replicated(info: DebugInfo, ins: Sequence[Aval], last: Sequence[Aval], outs: Sequence[Aval]) -> DebugInfo:
-    """The names of arguments and results, for each value that stands for them."""
+    """The names of arguments and results, repeated for each of their lo values."""
     names, paths = info.arg_names, info.result_paths
     if names is not None:
         names = tuple([n for n, a in zip(names, ins, strict=True) for _ in a.lo_ty()])
@@ -116,11 +116,11 @@ def _replicated(info: DebugInfo, ins: Sequence[Aval], last: Sequence[Aval], outs
     return info._replace(arg_names=names, result_paths=paths)
 
 
-# ---- operations with several bodies, or with loops --------------------------------------------------
+# ---- control flow, whose bodies take references to mutable states -----------------------------------
 
 
 class OnBoxes(Primitive):
-    """Runs a jaxpr on values and on what references hold; its first results are what these hold then."""
+    """Calls a jaxpr on operands and on the values of references, and stores its first results in the references."""
 
     name = "on_boxes"
     multiple_results = True
@@ -145,9 +145,9 @@ on_boxes_p = OnBoxes()
 
 
 def _over_boxes(name: str, closed: ClosedJaxpr) -> ClosedJaxpr:
-    """The jaxpr over lo values, which takes references in place of values that change in place.
+    """The jaxpr over lo values, with references to the states of mutable inputs.
 
-    Raises TypeError where those would be of another type afterwards.
+    Raises TypeError if the type of a state changes.
     """
     low = lower_jaxpr(closed)
     for a in low.in_types:
@@ -169,10 +169,10 @@ _over_boxes_of = state.traced_cache(lambda closed, name: _over_boxes(name, close
 
 
 class LowersTypes(TakesRefs):
-    """A higher-order operation on values of users' types too, of which it is handed what stands for them."""
+    """A higher-order operation that accepts hi operands: it is bound to their lo values."""
 
     def regrouped(self, counts: Sequence[int], params: dict) -> dict:
-        """The parameters where for each operand there are as many as `counts` says."""
+        """The parameters after each operand is replaced by as many as `counts` gives."""
         return params
 
     def to_lo(self, operands: Sequence, params: dict) -> list:

@@ -1,4 +1,4 @@
-"""Partial evaluation: what a jaxpr computes from known inputs, and what is left for the unknown ones."""
+"""Partial evaluation: splits a jaxpr into what depends on known inputs only, and the rest."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ from minijax.transforms.discharge import discharged
 
 
 class PartialEval(NamedTuple):
-    """A jaxpr in two parts, and which of its results are unknown."""
+    """The known and the unknown part of a jaxpr, and a mask of the unknown results."""
 
     known: ClosedJaxpr  # known inputs -> (known results, residuals)
     unknown: ClosedJaxpr  # (residuals, unknown inputs) -> unknown results
@@ -23,7 +23,7 @@ class PartialEval(NamedTuple):
 
 @state.traced_cache
 def partial_eval_jaxpr(closed: ClosedJaxpr, unknown_in: tuple[bool, ...], instantiate: tuple[bool, ...]) -> PartialEval:
-    """Splits a jaxpr for its unknown inputs; the results that `instantiate` marks are unknown in any case."""
+    """Splits a jaxpr for its unknown inputs; results that `instantiate` marks are always unknown."""
     closed = discharged(closed)
     known_avals, unknown_avals = Mask(unknown_in).partition(closed.in_avals)
     unknown_part: list[Any] = []
@@ -44,7 +44,7 @@ def partial_eval_jaxpr(closed: ClosedJaxpr, unknown_in: tuple[bool, ...], instan
 
 
 def partial_eval_into(staging: JaxprTrace, closed: ClosedJaxpr, operands: Sequence) -> list:
-    """Runs a jaxpr under the current trace, but records in `staging` what depends on values of that trace."""
+    """Evaluates a jaxpr under the current trace, but records in `staging` what depends on tracers of `staging`."""
     jaxpr = closed.jaxpr
     env = environment(jaxpr, closed.consts)
     env.update(zip(jaxpr.invars, operands, strict=True))
@@ -61,7 +61,7 @@ def _is_unknown(x: Any, staging: JaxprTrace) -> bool:
 
 def _process(staging: JaxprTrace, eqn: JaxprEqn, operands: Sequence) -> list:
     unknown_in = [_is_unknown(x, staging) for x in operands]
-    # What is done to references keeps its order among what is unknown.
+    # Operations on references are all unknown, which keeps their order.
     touches_refs = not REF_EFFECT.isdisjoint(eqn.effects)
     if not any(unknown_in) and not touches_refs:
         return eqn.primitive.rebind(state.current_trace(), operands, eqn.params)
@@ -71,7 +71,7 @@ def _process(staging: JaxprTrace, eqn: JaxprEqn, operands: Sequence) -> list:
 
 
 def _unknown_part(staging: JaxprTrace, results: Sequence) -> tuple[ClosedJaxpr, list]:
-    """The jaxpr (residuals, unknown inputs) -> results, and the residuals: the known values that it reads."""
+    """The jaxpr (residuals, unknown inputs) -> results, and the residuals, the known values that it reads."""
     jaxpr, consts = staging.to_jaxpr(results)
     staging.finish()
     values = dict(zip(jaxpr.constvars, consts, strict=True))
@@ -81,7 +81,7 @@ def _unknown_part(staging: JaxprTrace, results: Sequence) -> tuple[ClosedJaxpr, 
 
 
 def _constvars_in_order_of_jax(jaxpr: Jaxpr) -> list[Var]:
-    """The constvars in jax's order, to which residuals are held: a topological order of the graph from the results.
+    """The constvars in jax's order of residuals: a topological order of the graph from the results.
 
     Constvars that no result depends on come last.
     """
@@ -101,7 +101,7 @@ def _constvars_in_order_of_jax(jaxpr: Jaxpr) -> list[Var]:
 
 
 def _reads_of_each(ends: Sequence[Var], parents: dict[Var, list[Var]]) -> dict[Var, int]:
-    """How often each variable that the `ends` depend on is read on the way to them."""
+    """For each variable that the `ends` depend on, the number of its reads on paths to them."""
     reads: dict[Var, int] = dict.fromkeys(ends, 0)
     seen, stack = set(ends), list(ends)
     while stack:
@@ -115,7 +115,7 @@ def _reads_of_each(ends: Sequence[Var], parents: dict[Var, list[Var]]) -> dict[V
 
 @cache.weak_cache
 def permute_jaxpr(closed: ClosedJaxpr, ins: tuple[int, ...], outs: tuple[int, ...] | None = None) -> ClosedJaxpr:
-    """The jaxpr whose inputs (and results) are those of `closed` that the numbers name, in that order."""
+    """The jaxpr with the inputs (and results) of `closed` at the given indices, in that order."""
     jaxpr = closed.jaxpr
     info = jaxpr.debug_info._replace(arg_names=None, result_paths=None)
     outvars = jaxpr.outvars if outs is None else [jaxpr.outvars[i] for i in outs]

@@ -1,4 +1,4 @@
-"""Partial evaluation with a policy: it says which known values are residuals, and the others are computed again."""
+"""Partial evaluation with a remat policy, which decides which known values are saved and which are recomputed."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ Policy = Callable[..., Any]
 
 
 class PartialEvalCustom(NamedTuple):
-    """The two parts of a jaxpr, of which the staged one rematerializes what it reads and is no residual.
+    """The two parts of a jaxpr: the staged part rematerializes what it reads except residuals.
 
     `input_residuals` are the numbers of the known inputs that the staged part reads.
     """
@@ -33,10 +33,10 @@ class PartialEvalCustom(NamedTuple):
 
 
 class EqnParts(NamedTuple):
-    """An equation's share of each part, its unknown results, and the values that may be residuals.
+    """The known and staged equations for one equation, its unknown results, and the values that may be residuals.
 
-    `to_round`: these are rounded where known equations read them too, as are the `passed` known results, which the
-    staged equation does not make again.
+    `to_round`: insert reduce_precision on residuals that known equations also read. It is always inserted on `passed`:
+    known results that the staged equation does not recompute.
     """
 
     known: Sequence[JaxprEqn]
@@ -48,15 +48,15 @@ class EqnParts(NamedTuple):
 
 
 class RecomputeType:
-    """A policy's answer for results that are computed again."""
+    """Returned by a policy for results that are rematerialized."""
 
 
 class SaveableType:
-    """A policy's answer for results that may be kept."""
+    """Returned by a policy for results that may be saved."""
 
 
 class Offloadable(NamedTuple):
-    """A policy's answer for results that may be kept in another memory: its name, and theirs."""
+    """Returned by a policy for results that may be offloaded from the memory kind `src` to `dst`."""
 
     src: Any
     dst: Any
@@ -66,7 +66,7 @@ Recompute, Saveable = RecomputeType(), SaveableType()
 
 
 def may_save(policy: Policy, eqn: JaxprEqn) -> bool | Offloadable:
-    """The policy's answer for the results of an equation. Raises TypeError if it is none that policies give."""
+    """Applies the policy to an equation. Raises TypeError if a policy cannot return what it returned."""
     said = policy(eqn.primitive, *(v.aval for v in eqn.invars), **eqn.params)
     if isinstance(said, bool | Offloadable):
         return said
@@ -82,9 +82,9 @@ def may_save(policy: Policy, eqn: JaxprEqn) -> bool | Offloadable:
 def partial_eval_jaxpr_custom(
     closed: ClosedJaxpr, unknown_in: tuple[bool, ...], policy: Policy | None, instantiate: tuple[bool, ...] = ()
 ) -> PartialEvalCustom:
-    """Splits a jaxpr for unknown inputs; what `policy` does not let be saved is computed twice.
+    """Splits a jaxpr for unknown inputs; known values that `policy` does not save are rematerialized.
 
-    `instantiate` marks results that the staged part computes although they are known.
+    `instantiate` marks known results that the staged part returns too.
     """
     closed = discharged(closed)
     jaxpr, unknown_in = closed.jaxpr, Mask(unknown_in)
@@ -118,12 +118,12 @@ def _rewired(jaxpr: Jaxpr, invars: Sequence, eqns: Sequence, outvars: Sequence) 
 
 
 def _which(atoms: Sequence, variables: set[Var]) -> Mask:
-    """Which of the variables and literals are among `variables`."""
+    """A mask of the atoms that are among `variables`."""
     return Mask([type(a) is not Literal and a in variables for a in atoms])
 
 
 def partial_eval_eqn(eqn: JaxprEqn, unknown_in: Mask, policy: Policy | None) -> EqnParts:
-    """An equation's share of each part, by its primitive's rule unless that gives None."""
+    """Splits an equation, by its primitive's rule unless that returns None."""
     rule = eqn.primitive.partial_eval_custom
     if rule is not None and (policy is not None or any(unknown_in) or hasattr(rule, "rule")):
         parts = rule(eqn, unknown_in, policy)
@@ -145,7 +145,7 @@ def partial_eval_eqn(eqn: JaxprEqn, unknown_in: Mask, policy: Policy | None) -> 
 
 
 def _offloaded(eqn: JaxprEqn, places: Offloadable) -> EqnParts:
-    """An equation whose results are brought to another memory, and back."""
+    """Splits an equation whose results are offloaded to another memory and fetched back."""
 
     def put(x: Var, y: Var, kind: Any) -> JaxprEqn:
         params = dict(copy_semantics=(ALWAYS_COPY,), devices=(_space_named(kind),), srcs=(None,))
@@ -162,7 +162,7 @@ def _space_named(kind: Any) -> MemorySpace:
 
 
 def _depends(eqn: JaxprEqn, result: int, unknown_in: Mask) -> bool:
-    """Whether a result depends on an operand that is unknown."""
+    """Returns whether a result depends on an unknown operand."""
     used_in, _ = eqn.primitive.dce([i == result for i in range(len(eqn.outvars))], eqn)
     return any(unknown_in.marked(used_in))
 
@@ -170,7 +170,7 @@ def _depends(eqn: JaxprEqn, result: int, unknown_in: Mask) -> bool:
 def _staged_part(
     jaxpr: Jaxpr, eqns: Sequence[JaxprEqn], outs: Mask, unknown_in: Mask, saveable: dict[Var, bool]
 ) -> tuple[Jaxpr, list[Var], tuple[int, ...]]:
-    """The staged jaxpr without dead equations, its residuals in the order of use, and the known inputs it reads."""
+    """The staged jaxpr without dead equations, its residuals in order of use, and the numbers of known inputs read."""
     known_inputs, unknown_inputs = unknown_in.partition(jaxpr.invars)
     candidates = [v for v in saveable if v not in unknown_inputs]
     whole = _rewired(jaxpr, [*candidates, *known_inputs, *unknown_inputs], eqns, outs.marked(jaxpr.outvars))
@@ -185,7 +185,10 @@ def _staged_part(
 
 
 def _rounded(eqns: Sequence[JaxprEqn], residuals: Sequence[Var]) -> tuple[list[JaxprEqn], dict[Var, Var]]:
-    """Known equations in which residuals that are floats are rounded, so that XLA keeps no more bits of them."""
+    """Inserts reduce_precision on float residuals: XLA must not keep more bits of them for the known equations.
+
+    Returns the equations, and new names of the residuals.
+    """
     floats = {v for v in residuals if dtypes.issubdtype(v.aval.dtype, np.floating)}
     renamed: dict[Var, Var] = {}
     result: list[JaxprEqn] = []

@@ -1,4 +1,4 @@
-"""Dead code elimination: a jaxpr without the equations that nothing reads."""
+"""Dead code elimination: drops the equations of a jaxpr whose results are not used."""
 
 from collections.abc import Sequence
 
@@ -11,9 +11,9 @@ from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, Var
 def prune_jaxpr(
     jaxpr: Jaxpr, used_outputs: tuple[bool, ...], instantiate: bool | tuple[bool, ...] = False
 ) -> tuple[Jaxpr, Mask]:
-    """The jaxpr of the outputs that are used, and which inputs it reads; `instantiate` keeps inputs regardless.
+    """The jaxpr that computes the used outputs, and a mask of its inputs; `instantiate` keeps unused inputs.
 
-    The jaxpr itself if there is nothing to drop.
+    Returns the jaxpr itself if there is nothing to drop.
     """
     pruned, used_inputs = _prune_jaxpr(jaxpr, used_outputs, instantiate)
     return pruned or jaxpr, used_inputs
@@ -22,12 +22,12 @@ def prune_jaxpr(
 def prune_fresh(
     jaxpr: Jaxpr, used_outputs: tuple[bool, ...], instantiate: bool | tuple[bool, ...] = False
 ) -> tuple[Jaxpr, Mask]:
-    """As `prune_jaxpr`, for a jaxpr that nobody will ask about again."""
+    """As `prune_jaxpr`, without a cache: for a jaxpr that is pruned only once."""
     pruned, used_inputs = _pruned(jaxpr, used_outputs, instantiate)
     return pruned or jaxpr, used_inputs
 
 
-# The caches hold None for a jaxpr that stays as it is: holding it would keep it alive.
+# The caches hold None for a jaxpr that does not change: holding it would keep it alive.
 
 
 @cache.weak_cache
@@ -38,7 +38,7 @@ def _prune_jaxpr(jaxpr, used_outputs, instantiate):
 def _pruned(jaxpr, used_outputs, instantiate):
     keep = (instantiate,) * len(jaxpr.invars) if isinstance(instantiate, bool) else instantiate
     outvars = Mask(used_outputs).marked(jaxpr.outvars)
-    live = set(outvars)  # literals too, which are nobody's results
+    live = set(outvars)  # includes literals, which are never results
     eqns = []
     for eqn in reversed(jaxpr.eqns):
         if len(eqn.outvars) == 1 and eqn.outvars[0] in live and not eqn.primitive.dce_inside:
@@ -83,7 +83,7 @@ def read_variables(jaxpr: Jaxpr) -> set[Var]:
 def prune_closed(
     closed: ClosedJaxpr, used_outputs: Sequence[bool], instantiate: bool | Sequence[bool] = False
 ) -> tuple[ClosedJaxpr, Mask]:
-    """As `prune_jaxpr`; constants that nothing reads go too. The same jaxpr gives the same one again."""
+    """As `prune_jaxpr`, and drops unused constants. Cached: for equal arguments it returns the same object."""
     instantiate = instantiate if isinstance(instantiate, bool) else tuple(instantiate)
     pruned, used_inputs = _prune_closed(closed, tuple(used_outputs), instantiate)
     return pruned or closed, used_inputs

@@ -1,4 +1,4 @@
-"""Transposition: the linear program, run backwards on cotangents."""
+"""Transposition: evaluates a linear jaxpr backwards on cotangents."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -30,9 +30,9 @@ def _rebind(eqn: JaxprEqn, operands: Sequence) -> list:
 
 @stack.deep
 def backward(jaxpr: Jaxpr, consts: Sequence, args: Sequence, cts_out: Sequence) -> list:
-    """Cotangents of the inputs that are `Linear` (None for the others), given those of the results.
+    """Returns the cotangents of the inputs that are `Linear` (None for others), given those of the results.
 
-    `Zero` stands for cotangents known to be zero, on both sides.
+    `Zero` represents cotangents that are known to be zero, of results and of inputs.
     """
     linear_inputs = Mask([type(a) is Linear for a in args])
     linear = linear_variables(jaxpr, linear_inputs)
@@ -68,7 +68,7 @@ def _accumulate(cts: dict[Var, Any], v: Var, ct: Any) -> None:
 
 
 def _sum(x: Any, y: Any) -> Any:
-    """The sum of two cotangents under the mesh that they lie over: the equation's may have axes of other types."""
+    """Adds two cotangents under their own mesh: the context mesh of the equation may have other axis types."""
     sharding, mesh = getattr(typeof(x), "_sharding", None), abstract_context()
     if sharding is None or mesh is None or mesh.has_axes_of(sharding.mesh):
         return add_any(x, y)
@@ -77,9 +77,9 @@ def _sum(x: Any, y: Any) -> Any:
 
 
 def _of_type(ct: Any, aval: Aval) -> Any:
-    """A cotangent laid out as the type `aval` says, where both know a mesh.
+    """Reshards a cotangent to the sharding of `aval` if both types have a mesh.
 
-    Raises ValueError where it is unreduced or reduced over others.
+    Raises ValueError if it is unreduced or reduced over other manual axes.
     """
     have = typeof(ct)
     if type(have) is type(aval) is ShapedArray and have.manual_axis_type[1:] != aval.manual_axis_type[1:]:
@@ -89,7 +89,7 @@ def _of_type(ct: Any, aval: Aval) -> Any:
 
 def _transpose_eqn(eqn: JaxprEqn, env: dict, linear: set[Var], cts: dict[Var, Any]) -> None:
     results = [cts.pop(v, None) for v in eqn.outvars]
-    # Users' backward rules may give cotangents whatever they get.
+    # Users' backward rules may return nonzero cotangents even if all of theirs are zero.
     if all(ct is None for ct in results) and not eqn.effects and not eqn.primitive.has_backward_rule:
         return
     results = [Zero(v.aval.to_ct_aval()) if ct is None else ct for v, ct in zip(eqn.outvars, results, strict=True)]
@@ -110,7 +110,7 @@ def transpose_jaxpr(
 ) -> tuple[ClosedJaxpr, Mask]:
     """The jaxpr (nonlinear inputs, nonzero cotangents) -> nonzero cotangents of linear inputs, and which are nonzero.
 
-    `ct_avals` are the types of the cotangents, where they are not what the results' types say.
+    `ct_avals` are the types of the cotangents, if they are not the cotangent types of the results.
     """
     linear, nonzero_cts, nonzero_in = Mask(linear), Mask(nonzero_cts), Mask()
     ct_avals = tuple(a.to_ct_aval() for a in closed.out_avals) if ct_avals is None else ct_avals

@@ -1,4 +1,4 @@
-"""Verbs of collectives, point-to-point communication, and shardings."""
+"""Verbs for collectives, point-to-point communication, and shardings."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,12 +16,12 @@ Pairs = Sequence[tuple[int, int]]  # (source, target)
 
 
 class Collective(Reduction):
-    """Exchanges between devices, whose `groups` are a row of positions a group; and shardings."""
+    """Communication between devices, in `groups` that are rows of device positions; and shardings."""
 
     manual: Any  # inside `manual_computation`: its mesh, and the axes that are manual so far
-    explicit: Any  # the mesh, where results are constrained to lie as their types say
+    explicit: Any  # the mesh, if results are constrained to the shardings in their types
     meshes: Meshes
-    groups = 0  # of values that are laid out alike
+    groups = 0  # the number of sharding groups
 
     def all_reduce(self, x: Name, aval: ShapedArray, groups: Any, reducer: Build | str) -> Name:
         attrs = f"{_collective(groups)}, use_global_device_ids"
@@ -58,11 +58,11 @@ class Collective(Reduction):
         return self.op("collective_permute", (x,), (aval,), (aval,), _from_to(pairs))[0]
 
     def send(self, x: Name, token: Name, aval: ShapedArray, pairs: Pairs) -> Name:
-        """Sends a value to the other members of its pairs; a token."""
+        """Sends a value to the targets of the pairs. Returns a token."""
         return self.op("send", (x, token), (aval, token_type), (token_type,), _from_to(pairs))[0]
 
     def recv(self, token: Name, out: ShapedArray, pairs: Pairs) -> list[Name]:
-        """The value sent to this member, and a token."""
+        """Receives the value that a pair's source sends. Returns the value and a token."""
         return self.op("recv", (token,), (token_type,), (out, token_type), _from_to(pairs))
 
     def partition_id(self) -> Name:
@@ -74,17 +74,17 @@ class Collective(Reduction):
         return self.constrained(x, aval, self.meshes.sharding_text(sharding, aval))
 
     def constrained(self, x: Name, aval: ShapedArray, sharding: str) -> Name:
-        """As `sharding_constraint`, with the sharding as Shardy spells it."""
+        """As `sharding_constraint`, with the sharding in the syntax of Shardy."""
         return self.assign(f"sdy.sharding_constraint {x} <{sharding}> : {type_of(aval)}")
 
     def sharding_group(self, operands: Names, avals: Avals) -> None:
-        """Values that are laid out alike; each group of a module has its number."""
+        """Requires the same sharding for all operands; each group of a module has a number."""
         for x, aval in zip(operands, avals, strict=True):
             self.line(f"sdy.sharding_group {x} group_id={self.groups} : {type_of(aval)}")
         self.groups += 1
 
     def fully_manual(self, operands: Names, ins: Avals, outs: Avals, build: Build) -> list[Name]:
-        """What `build` writes, on whole operands where all axes of the mesh of this region are manual."""
+        """Emits `build` in a region in which all axes of the mesh are manual, with replicated operands."""
         mesh = self.manual[0]
         rest = [n for n in mesh.axis_names if n not in self.manual[1]]
         if not rest:
@@ -96,11 +96,11 @@ class Collective(Reduction):
 
     def manual_computation(self, operands: Names, ins: Avals, outs: Avals, in_specs: Sequence, out_specs: Sequence,
                            mesh: Any, axes: Sequence, body: Region) -> list[Name]:  # fmt: skip
-        """Runs `body` on each device's part of the operands, along the axes `axes` of a mesh that are manual in it."""
+        """Runs `body` on each device's shards of the operands; the mesh axes `axes` become manual in it."""
         outer = self.manual, self.explicit
         self.manual = mesh, frozenset(mesh.manual_axes)
         self.explicit = None if mesh.size == 1 else constraining(mesh)
-        if mesh.size == 1:  # one device has all of it, and its programs are not partitioned
+        if mesh.size == 1:  # the shard is the global value, and the module is not partitioned
             results = list(body.build(*operands))
             self.manual, self.explicit = outer
             return results
@@ -127,7 +127,7 @@ class Collective(Reduction):
         return results
 
     def _sized_region(self, operands, ins, outs, in_specs, out_specs, mesh, axes, body):
-        """A region as Shardy has it in HLO, a function: XLA does not see into others when it refines shapes."""
+        """A region in the form that Shardy has in HLO, a function: XLA refines shapes only there."""
         callee = self.unique_symbol(REGION_BODY)
         self.program_function(f"private {callee}", body.args, body.outs, lambda args: body.build(*args))
         places = {"in": self._places(mesh, in_specs, ins), "out": self._places(mesh, out_specs, outs)}

@@ -1,4 +1,4 @@
-"""Verbs of control flow, calls of functions and custom calls, and order."""
+"""Verbs for control flow, calls of functions and custom calls, and ordering."""
 
 import functools
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from minijax.hlo.spell import attribute, types_of
 from minijax.hlo.writer import FLAG, INDEX, Avals, Build, Names, Region
 from minijax.ir.types import Name, ShapedArray
 
-_HOST_CALLS = {"cpu": "cpu", "cuda": "gpu", "rocm": "gpu"}  # in the names of XLA's targets
+_HOST_CALLS = {"cpu": "cpu", "cuda": "gpu", "rocm": "gpu"}  # part of the names of XLA's targets
 
 
 class Control(Sizes):
@@ -43,17 +43,17 @@ class Control(Sizes):
         return results
 
     def case_(self, index: Name, branches: Sequence[Build], outs: Avals) -> list[Name]:
-        """Runs the branch that an int32 index names; branches take no arguments and may capture."""
+        """Runs the branch with an int32 index; branches take no arguments and may capture values."""
         regions = [Region((), outs, branch) for branch in branches]
         return self.op("case", (index,), (ShapedArray((), dtypes.int32),), outs, "", regions)
 
     def looked_up(self, index: Name, items: Sequence[int]) -> Name:
-        """The item, of a fixed sequence of them, that an int32 index numbers."""
+        """The item at an int32 index of a fixed sequence."""
         branches = [lambda i=i: [self.constant(i, INDEX)] for i in items]
         return self.case_(index, branches, [INDEX])[0]
 
     def written_case(self, index: Name, branches: Sequence[tuple[Sequence[str], Names]], outs: Avals) -> list[Name]:
-        """As `case_`, of branches that are given as lines, indented as in a region here, and the names of results."""
+        """As `case_`, for branches given as (lines, names of results); lines are indented as in a region here."""
 
         def build(lines, results):
             self.lines += lines
@@ -67,14 +67,14 @@ class Control(Sizes):
         return self.results(f"{call} {callee}({', '.join(operands)})", ins, outs)
 
     def call_program(self, callee: str, operands: Names, ins: Avals, outs: Avals) -> list[Name]:
-        """As `call`, of a function that takes the program's globals first."""
+        """As `call`, for a function that takes the module's globals first."""
         return self.call(
             callee, [*self.globals.values(), *operands], [*map(self.global_type, self.globals), *ins], outs
         )
 
     def composite(self, name: str, decomposition: str, operands: Names, ins: Avals, outs: Avals,
                   attributes: Mapping[str, Any], version: int = 0) -> list[Name]:  # fmt: skip
-        """A named operation with a function, the symbol `decomposition`, that says what it means."""
+        """A composite operation; the function with the symbol `decomposition` defines its semantics."""
         attrs = {"decomposition": decomposition}
         if attributes:
             attrs["composite_attributes"] = attribute(attributes)
@@ -84,12 +84,12 @@ class Control(Sizes):
         return self.results(text, ins, outs)
 
     def call_shared(self, name: str, key: Any, operands: Names, ins: Avals, outs: Avals, build: Build) -> list[Name]:
-        """Calls a private function, which `build` writes at the first call with this key and these types."""
+        """Calls a private function, which `build` emits at the first call with this key and these types."""
         self._height = max(self._height, 1)
         return self.call_program(self._shared(name, key, ins, outs, build), operands, ins, outs)
 
     def shared(self, name: str, key: Any, ins: Avals, outs: Avals, build: Build, visibility: str = "private ") -> str:
-        """The symbol of a function, which `build` writes the first time with this key and these types."""
+        """The symbol of a function, which `build` emits the first time with this key and these types."""
         outer, self.globals = self.globals, {}
         callee = self._shared(name, key, ins, outs, build, visibility)
         self.globals = outer
@@ -114,8 +114,8 @@ class Control(Sizes):
                     sharding_rule: str | None = None, shaped: bool = True) -> list[Name]:  # fmt: skip
         """Calls the function that is registered with XLA as `target`.
 
-        `aliases` maps operands to results; `called` are symbols; `frontend` are attributes that XLA hands on. Shapes of
-        results that the program computes are operands too, if `shaped`.
+        `aliases` maps operands to results; `called` are symbols; `frontend` are attributes that XLA forwards. If
+        `shaped`, the shapes of results with symbolic dimensions are additional operands.
         """
         if self.reduction is not None:  # XLA would end the process
             raise NotImplementedError(f"Cannot lower effectful `{self.reduction}`: its function calls `{target}`")
@@ -154,12 +154,12 @@ class Control(Sizes):
 
     def host_call(self, function: Any, operands: Names, ins: Avals, outs: Avals, *, has_side_effect: bool = False,
                   partitioned: bool = False, device: int | None = 0) -> list[Name]:  # fmt: skip
-        """Calls a function of the host, once per device in a manual region or if `partitioned`.
+        """Calls a host function, once per device in a manual region or if `partitioned`.
 
-        Otherwise the device of that number calls it, on whole arrays.
+        In other programs only the device with the number `device` calls it, on global arrays.
         """
         if self.platform not in _HOST_CALLS:
-            raise NotImplementedError(f"calls of the host from programs for the platform {self.platform}")
+            raise NotImplementedError(f"host callbacks in programs for the platform {self.platform}")
         index, sharding = len(self.callbacks), None
         self.callbacks.append(function)
         if not (partitioned or self.num_partitions == 1 or self.manual):
@@ -173,13 +173,13 @@ class Control(Sizes):
         )  # fmt: skip
         if sharding is None:
             return results
-        # What one device has, the others would be taken to have too.
+        # Without the constraint the results would be taken to be on all devices.
         rows = zip(results, outs, strict=True)
         return [self.sharding_constraint(x, a, None) if isinstance(a, ShapedArray) else x for x, a in rows]
 
     def buffer_call(self, function: Any, operands: Names, ins: Avals, outs: Avals, *, has_side_effect: bool,
                     aliases: Mapping[int, int], in_graphs: bool) -> list[Name]:  # fmt: skip
-        """Calls a function of the host with the memory of operands and results; on GPUs a graph may hold the call."""
+        """Calls a host function with the buffers of operands and results; `in_graphs` allows GPU command buffers."""
         if self.platform not in _HOST_CALLS:
             raise ValueError(f"`buffer_callback` not supported on {self.platform} backend.")
         self.callbacks.append(function)
@@ -193,21 +193,21 @@ class Control(Sizes):
         )  # fmt: skip
 
     def inspect_sharding(self, function: Any, config: bytes, x: Name, aval: ShapedArray) -> None:
-        """Has XLA call a function with the sharding of a value as it compiles; `config` says where the function is."""
+        """Makes XLA call a function with the sharding of a value when it compiles; `config` identifies the function."""
         self.watchers.append(function)
         self.custom_call(
             "InspectSharding", [x], [aval], [aval], api_version=1, backend_config=config, has_side_effect=True
         )
 
     def annotate_placement(self, x: Name, aval: ShapedArray, memory_kind: str) -> Name:
-        """The value, in a memory of that kind."""
+        """Places a value in a memory of this kind."""
         frontend = {"_xla_buffer_placement": memory_kind}
         return self.custom_call(
             "annotate_device_placement", [x], [aval], [aval], api_version=1, has_side_effect=True, frontend=frontend
         )[0]
 
     def top_k_comparator(self, direction: str, dtype: Any) -> str:
-        """The symbol of a function of (x, y, place of x, place of y): does x go before y, by GT or LT."""
+        """The symbol of a function (x, y, index of x, index of y) -> whether x precedes y, compared by GT or LT."""
         unit, index = ShapedArray((), dtype), ShapedArray((), dtypes.int32)
 
         def before(x, y, *places):

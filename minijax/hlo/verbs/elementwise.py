@@ -1,4 +1,4 @@
-"""Verbs of elementwise operations whose operands and results differ in type."""
+"""Verbs for elementwise operations whose operands and results differ in type."""
 
 from minijax.base import dtypes
 from minijax.hlo import spell
@@ -10,7 +10,7 @@ from minijax.ir.types import Name, ShapedArray
 
 
 class Elementwise(Reduction, Shape):
-    """Conversions, comparisons and choices; `Writer.unary` and its like write all others."""
+    """Conversions, comparisons and selects; `Writer.unary` and `Writer.binary` emit all others."""
 
     def convert(self, x: Name, aval: ShapedArray, out: ShapedArray) -> Name:
         return self.map_to("convert", x, aval, out)
@@ -22,11 +22,11 @@ class Elementwise(Reduction, Shape):
         return self.unary("reduce_precision", x, aval, f", format = e{exponent_bits}m{mantissa_bits}")
 
     def complex(self, real: Name, imag: Name, part: ShapedArray, out: ShapedArray) -> Name:
-        """Complex numbers of their parts, which are of type `part`."""
+        """Complex numbers from their parts, which have the type `part`."""
         return self.result(f"stablehlo.complex {real}, {imag}", (part, part), out)
 
     def compare(self, direction: str, x: Name, y: Name, aval: ShapedArray, kind: str | None = None) -> Name:
-        """`direction` is EQ, NE, LT, ...; `kind` FLOAT, TOTALORDER, SIGNED, UNSIGNED, or by dtype."""
+        """`direction`: EQ, NE, LT, ...; `kind`: FLOAT, TOTALORDER, SIGNED or UNSIGNED, by default as for the dtype."""
         real = physical(aval)
         out = ShapedArray(real.shape, dtypes.bool_)
         kind = kind or spell.comparison_of(real.dtype)
@@ -39,7 +39,7 @@ class Elementwise(Reduction, Shape):
         return self.reduce([flags], [start], [out], [whole], tuple(axes), "and" if both else "or")[0]
 
     def select(self, pred: Name, on_true: Name, on_false: Name, pred_aval: ShapedArray, aval: ShapedArray) -> Name:
-        """`pred` has the shape of the cases, or none."""
+        """`pred` has the shape of the cases, or is a scalar."""
         if suffix_of(aval):
             wide = ShapedArray(physical(aval).shape, dtypes.bool_)
             pred = self.broadcast_in_dim(pred, pred_aval, wide, tuple(range(pred_aval.ndim)))

@@ -1,4 +1,4 @@
-"""Verbs that read and write at computed places, and padding."""
+"""Verbs that read and write at dynamic indices, and padding."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from minijax.ir.types import Name, ShapedArray
 
 
 class Index(Elementwise):
-    """Slices, gathers and scatters; and padding, whose filler may be an array in memory."""
+    """Dynamic slices, gathers, scatters and padding."""
 
     def pad(self, x: Name, value: Name, aval: ShapedArray, out: ShapedArray, low: Sequence[int],
             high: Sequence[int], interior: Sequence[int]) -> Name:  # fmt: skip
@@ -26,7 +26,7 @@ class Index(Elementwise):
         return self.result(text, (aval, single), out)
 
     def _pad_extended(self, x, value, aval, out, low, high, interior):
-        """The padding value is an array in memory: pads with zeros, then fills in where a mask says."""
+        """For an extended dtype, whose padding value is a physical array: pads with zeros, then selects by a mask."""
         nothing = (0,) * len(suffix_of(aval))
         edges = [(*e, *nothing) for e in (low, high, interior)]
         real, real_out = physical(aval), physical(out)
@@ -55,7 +55,7 @@ class Index(Elementwise):
         )
 
     def _sized_dynamic_slice(self, x, starts, aval, index_avals, out):
-        # XLA knows the result's shape if the limits are the starts and constants, added as lists.
+        # XLA infers the result's shape if the limits are an array of starts plus an array of constants.
         rows = zip(starts, index_avals, strict=True)
         names = [s if a.dtype == self.size_type.dtype else self.convert(s, a, self.size_type) for s, a in rows]
         listed, sizes = self.list_type(out.ndim), self.size_list(out.shape)
@@ -78,7 +78,7 @@ class Index(Elementwise):
                start_index_map: Sequence[int], slice_sizes: Sequence[int],
                operand_batching_dims: Sequence[int] = (), start_indices_batching_dims: Sequence[int] = (),
                indices_are_sorted: bool = False) -> Name:  # fmt: skip
-        """The last axis of `indices` holds the index vectors."""
+        """The index vectors are the last axis of `indices`."""
         if suffix := suffix_of(aval):
             offset_dims = (*offset_dims, *range(out.ndim, out.ndim + len(suffix)))
             slice_sizes = (*slice_sizes, *suffix)
@@ -103,7 +103,7 @@ class Index(Elementwise):
                 inserted_window_dims: Sequence[int], scatter_dims_to_operand_dims: Sequence[int],
                 operand_batching_dims: Sequence[int] = (), scatter_indices_batching_dims: Sequence[int] = (),
                 indices_are_sorted: bool = False, unique_indices: bool = False) -> list[Name]:  # fmt: skip
-        """`reducer(*old, *updates)` names the new elements; None keeps the updates."""
+        """`reducer(*old, *updates)` returns the new elements; None stores the updates."""
         if suffix := suffix_of(avals[0]):
             rank = update_avals[0].ndim
             update_window_dims = (*update_window_dims, *range(rank, rank + len(suffix)))

@@ -1,4 +1,4 @@
-"""Verbs of linear algebra: products, convolutions, transforms and triangular systems."""
+"""Verbs for linear algebra: products, convolutions, FFTs and triangular systems."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from minijax.ir.types import Name, ShapedArray
 
 
 class Linalg(Control):
-    """Products, convolutions, transforms, and calls of LAPACK and of the libraries for GPUs."""
+    """Products, convolutions, FFTs, and calls of LAPACK and of GPU libraries."""
 
     def dot_general(
         self,
@@ -45,7 +45,7 @@ class Linalg(Control):
         axes: Mapping[str, Sequence[int]],
         precision: tuple[str, str],
     ) -> Name:
-        """`axes` are those of the attribute `chlo.ragged_dot`, by name; of lhs, rhs and group sizes."""
+        """`axes` has the axes of lhs, rhs and group sizes by their names in the attribute `chlo.ragged_dot`."""
         named = ", ".join([f"{name} = {int_list(tuple(numbers))}" for name, numbers in axes.items() if numbers])
         how = ", ".join([f"#chlo<precision {p}>" for p in precision])
         attrs = f"precision_config = [{how}], ragged_dot_dimension_numbers = #chlo.ragged_dot<{named}>"
@@ -104,7 +104,7 @@ class Linalg(Control):
     def batched_call(self, target: str, operands: Names, ins: Avals, outs: Avals, config: Mapping[str, Any],
                      aliases: Mapping[int, int] | None = None, batch: int | None = None,
                      by_column: bool = True) -> list[Name]:  # fmt: skip
-        """Calls a target on batches of matrices, which lie column by column or row by row."""
+        """Calls a target on batches of matrices, in column-major or row-major layout."""
         n = ins[0].ndim - 2 if batch is None else batch
         layouts = [[_layout(a, n if by_column else a.ndim) for a in side] for side in (ins, outs)]
         return self.custom_call(
@@ -116,7 +116,7 @@ class Linalg(Control):
 
 
 def _layout(aval: ShapedArray, batch: int) -> list[int]:
-    """Matrices column by column, all else row by row."""
+    """Column-major for matrices after `batch` axes, row-major for other ranks."""
     axes = list(range(aval.ndim))[::-1]
     return [axes[1], axes[0], *axes[2:]] if aval.ndim - batch == 2 else axes
 

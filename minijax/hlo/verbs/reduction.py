@@ -1,4 +1,4 @@
-"""Verbs that fold arrays: reductions, windows, sorting."""
+"""Verbs for reductions, windows and sorting."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,12 +10,12 @@ from minijax.ir.types import Name, ShapedArray
 
 
 class Reduction(Sizes):
-    """Operations with a region that joins two elements, and the search for the largest."""
+    """Operations with a region that combines two elements, and top-k."""
 
     custom_call: Any
 
     def _reducer(self, reducer: Build | str, avals: Avals, operation: str) -> Region:
-        """A region over two scalars of each type, of an operation; a string names a binary operation."""
+        """The region of `operation` over two scalars of each type; a string is the name of a binary operation."""
         units = [ShapedArray((), physical(a).dtype) for a in avals]
         if isinstance(reducer, str):
             name = reducer
@@ -32,7 +32,7 @@ class Reduction(Sizes):
     def reduce(
         self, operands: Names, inits: Names, avals: Avals, outs: Avals, axes: Sequence[int], reducer: Build | str
     ) -> list[Name]:
-        """`reducer` names a binary operation, or is called with (*accumulated, *values)."""
+        """`reducer` is the name of a binary operation, or is called with (*accumulated, *values)."""
         units = [ShapedArray((), a.dtype) for a in avals]
         if isinstance(reducer, str) and len(operands) == 1:
             text = (
@@ -87,7 +87,7 @@ class Reduction(Sizes):
         return self.op("select_and_scatter", (x, source, init), ins, (aval,), attrs, regions)[0]
 
     def sort(self, operands: Names, avals: Avals, dim: int, comparator: Build, stable: bool = True) -> list[Name]:
-        """`comparator(x0, y0, x1, y1, ...)` names whether element x goes before y."""
+        """`comparator(x0, y0, x1, y1, ...)` returns the flag that element x precedes y."""
         both = [ShapedArray((), a.dtype) for a in avals for _ in range(2)]
         attrs = f"dimension = {dim} : i64, is_stable = {attribute(stable)}"
         regions = (Region(both, (FLAG,), comparator),)
@@ -95,7 +95,7 @@ class Reduction(Sizes):
 
     def approx_top_k(self, operands: Names, ins: Avals, outs: Avals, k: Any, config: Mapping[str, Any],
                      comparator: str) -> list[Name]:  # fmt: skip
-        """The `k` elements that go first by a private function; `config` says how they are looked for."""
+        """The `k` elements that come first by the function `comparator`; `config` configures the search."""
         target, config = "ApproxTopK", dict(config)
         if are_known((k,)):
             config["top_k"] = k

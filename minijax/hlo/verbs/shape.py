@@ -1,4 +1,4 @@
-"""Verbs that fill arrays and that rearrange them by fixed places."""
+"""Verbs that create arrays and that rearrange them at static indices."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +15,7 @@ _TWO_BITS = frozenset((dtypes.int2, dtypes.uint2))
 
 
 class Shape(Sizes):
-    """Filled arrays, random bits, and moves of whole axes."""
+    """Filled arrays, random bits, and operations on axes."""
 
     # ---- filled arrays ----------------------------------------------------------------------------
 
@@ -38,7 +38,7 @@ class Shape(Sizes):
     def rng_bit_generator(
         self, key: Name, key_aval: ShapedArray, out: ShapedArray, algorithm: str = "DEFAULT"
     ) -> list[Name]:
-        """The new key and the bits; `algorithm` is DEFAULT, THREE_FRY or PHILOX."""
+        """Returns the new state and the bits; `algorithm` is DEFAULT, THREE_FRY or PHILOX."""
         if has_sizes(out):
             text = (
                 f"stablehlo.custom_call @stablehlo.dynamic_rng_bit_generator({key}, {self.size_list(out.shape)}) "
@@ -53,7 +53,7 @@ class Shape(Sizes):
         return [left, right]
 
     def rng_uniform(self, low: Name, high: Name, aval: ShapedArray, out: ShapedArray) -> Name:
-        """Numbers of XLA's stateful generator, from `low` up to `high`, which are scalars."""
+        """Numbers from XLA's stateful generator in the interval from `low` to `high`, which are scalars."""
         sizes = ShapedArray((out.ndim,), dtypes.int64)
         dims = self.constant(np.array(out.shape, np.int64), sizes)
         return self.result(f"stablehlo.rng {low}, {high}, {dims}, distribution = UNIFORM", (aval, aval, sizes), out)
@@ -70,7 +70,7 @@ class Shape(Sizes):
         return self.map_to("broadcast_in_dim", x, aval, out, how)
 
     def broadcast_to(self, x: Name, aval: ShapedArray, shape: tuple[int, ...]) -> Name:
-        """As NumPy broadcasts: the axes of `x` are the last ones, those of size 1 grow."""
+        """Broadcasts as NumPy: the axes of `x` are the trailing ones, and axes of size 1 are repeated."""
         out = ShapedArray(shape, aval.dtype)
         return self.broadcast_in_dim(x, aval, out, range(len(shape) - aval.ndim, len(shape)))
 
@@ -99,7 +99,7 @@ class Shape(Sizes):
         return self.sized("real_dynamic_slice", (x,), (aval,), lists, out)
 
     def concatenate(self, operands: Names, ins: Avals, out: ShapedArray, dim: int) -> Name:
-        if out.dtype in _TWO_BITS and self.platform == "cpu":  # which XLA crashes on
+        if out.dtype in _TWO_BITS and self.platform == "cpu":  # XLA crashes on it
             wide = [ShapedArray(a.shape, dtypes.int8) for a in (*ins, out)]
             operands = [self.map_to("convert", x, a, w) for x, a, w in zip(operands, ins, wide, strict=False)]
             return self.map_to("convert", self.concatenate(operands, wide[:-1], wide[-1], dim), wide[-1], out)
