@@ -1,4 +1,4 @@
-"""jax.cloud_tpu_init: once set up TPUs; nothing to set up here."""
+"""jax.cloud_tpu_init: formerly set up TPUs; does nothing."""
 
 import warnings as _warnings
 

@@ -1,4 +1,4 @@
-"""jax.collect_profile: `python -m` this profiles a program that has started the profiler's server."""
+"""jax.collect_profile: run by `python -m`, profiles a program that has started the profiler's server."""
 
 import importlib.util
 

@@ -1,4 +1,4 @@
-"""jax.core: types, tracers, and running a jaxpr."""
+"""jax.core: types, tracers, and evaluation of jaxprs."""
 
 from minijax.base.faces import Face
 

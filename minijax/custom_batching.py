@@ -1,4 +1,4 @@
-"""jax.custom_batching: functions with batching rules of their own."""
+"""jax.custom_batching: functions with custom batching rules."""
 
 from minijax.base.faces import Face
 

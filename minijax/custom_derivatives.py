@@ -1,4 +1,4 @@
-"""jax.custom_derivatives: functions with derivatives of their own."""
+"""jax.custom_derivatives: functions with custom derivative rules."""
 
 from minijax.base.faces import Face
 

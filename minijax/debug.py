@@ -1,4 +1,4 @@
-"""jax.debug: what shows values while programs run, and pictures of shardings."""
+"""jax.debug: callbacks and prints in programs, and visualization of shardings."""
 
 from minijax.base.faces import Face
 

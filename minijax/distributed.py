@@ -1,4 +1,4 @@
-"""jax.distributed: programs of several processes."""
+"""jax.distributed: multi-process programs."""
 
 from minijax.base.faces import Face
 

@@ -1,4 +1,4 @@
-"""jax.export: programs as portable bytes."""
+"""jax.export: functions, lowered and serialized."""
 
 from minijax.base.faces import Face
 

@@ -1,3 +1,3 @@
-"""jax.flatten_util: trees of arrays as vectors."""
+"""jax.flatten_util: flattens pytrees of arrays to vectors."""
 
 from minijax.numpy.raveling import ravel_pytree as ravel_pytree

@@ -1,3 +1,3 @@
-"""jax.memory: where the memory of a value is."""
+"""jax.memory: memory spaces."""
 
 from minijax.partition.memory import MemorySpace as Space  # noqa: F401

@@ -1,4 +1,4 @@
-"""jax.monitoring: events, and who listens to them."""
+"""jax.monitoring: events and their listeners."""
 
 from minijax.base.monitoring import (
     clear_event_listeners as clear_event_listeners,

@@ -1,4 +1,4 @@
-"""jax.stages: a jitted function on its way to an executable."""
+"""jax.stages: the stages of compiling a jitted function."""
 
 from minijax.base.faces import Face
 

@@ -1,4 +1,4 @@
-"""jax.test_util: derivatives checked against central differences."""
+"""jax.test_util: checks derivatives against central differences."""
 
 from minijax.base.faces import Face
 

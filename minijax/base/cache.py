@@ -38,7 +38,7 @@ class BoundedDict:
             self._items[name] = value
 
     def once(self, name: Any, compute: Callable[..., Any], *args: Any) -> Any:
-        """The value of that name, `compute(*args)` if there is none; in one thread, if several miss together."""
+        """Returns the value of that name, or stores `compute(*args)`; if several threads miss at once, one computes."""
 
         def compute_and_store():
             self[name] = value = compute(*args)
@@ -48,7 +48,7 @@ class BoundedDict:
 
     @staticmethod
     def _options_of(name: Any) -> Any:
-        """The state of the options under which the value of that name is computed; None: the thread's."""
+        """Returns the option state under which that name's value is computed; None means the thread's own."""
         return None
 
     def __contains__(self, name: Hashable) -> bool:
@@ -72,7 +72,7 @@ class BoundedDict:
 
 
 class Keyed(BoundedDict):
-    """A cache whose keys begin with a state of the options, under which what is missing is computed."""
+    """A cache whose keys begin with an option state; missing values are computed under that state."""
 
     __slots__ = ()
     _options_of = staticmethod(operator.itemgetter(0))
@@ -109,8 +109,8 @@ def weak_cache(
 ) -> Any:
     """Decorator: as `cache`, with the first argument held weakly; its results die with it.
 
-    The first argument is compared by `==`; one that takes no weak reference is held strongly. `under` says what
-    else results depend on, first of all the state of the options, under which they are computed.
+    The first argument is compared by `==`; it is held strongly if it does not support weak references. `under()`
+    returns what else results depend on; its first item is the option state under which they are computed.
     """
     if function is None:
         return functools.partial(weak_cache, maxsize=maxsize, under=under)
@@ -142,7 +142,7 @@ def weak_cache(
 
 
 class _WithoutOwner:
-    """A result that holds the owner, with a gap in its place: the whole would keep the owner alive."""
+    """A result that contains the owner, stored with a gap in the owner's place: the full result would keep it alive."""
 
     __slots__ = ("kind", "parts")
 
@@ -163,7 +163,7 @@ def _without(owner, result):
 
 
 class WeakValues:
-    """A registered mapping whose values live as long as something else holds them, the last ones anyway."""
+    """A registered mapping of weakly held values; the last `keep` values that were used are held strongly."""
 
     def __init__(self, keep: int):
         self._items: weakref.WeakValueDictionary = weakref.WeakValueDictionary()
@@ -174,7 +174,7 @@ class WeakValues:
         _registry.add(self)
 
     def once(self, name: Hashable, compute: Callable[[], Any]) -> Any:
-        """The value of that name, computed if there is none; in one thread, if several miss together."""
+        """Returns the value of that name, or stores `compute()`; if several threads miss together, one computes."""
         value = self._pending.once(name, lambda: self._items.get(name, _MISS), compute)
         with self._lock:
             self._items[name] = self._last[name] = value
@@ -204,7 +204,7 @@ def _finish(cached, function, store):
 
 
 class _Running:
-    """A thread's computation; its lock is held until it is over."""
+    """A computation that a thread is running; its lock is held until the computation ends."""
 
     __slots__ = ("thread", "lock", "depth")
 
@@ -219,7 +219,7 @@ _waiting_lock = threading.Lock()
 
 
 def _waited(other: _Running) -> bool:
-    """Waits until `other` is over; False at once if it waits for this thread, or is of this thread."""
+    """Waits until `other` ends; returns False immediately if `other` is run by, or waits for, this thread."""
     me = threading.get_ident()
     try:
         with _waiting_lock:
@@ -239,15 +239,15 @@ _MAX_DEPTH = 200
 
 
 class _Pending:
-    """The keys being computed now: one thread computes, others wait, and nobody waits in a circle."""
+    """The keys that are being computed: one thread computes, others wait, and waiting never forms a cycle."""
 
-    # An interrupt may come anywhere: the locks are held by `with` alone, and a mark whose lock is free is
-    # stale, which the next computation removes.
+    # An interrupt may come anywhere, hence locks are held only by `with`. An entry whose lock is free is stale;
+    # the next computation removes it.
     def __init__(self):
         self._running: dict[Hashable, _Running] = {}
 
     def once(self, name: Hashable, find: Callable[[], Any], compute: Callable[[], Any], options: Any = None) -> Any:
-        """The result of `find`, or if that is `_MISS` of `compute`, which stores it; under `options` if given."""
+        """Returns `find()`; if that is `_MISS`, the result of `compute`, which stores it and runs under `options`."""
         if options is not None:
             compute = functools.partial(config.run_as_of, options, compute)
         mine = _Running()
@@ -276,7 +276,7 @@ class _Pending:
                 self._running.pop(name, None)
 
     def _again(self, other, compute):
-        """Calls `compute` although `other` computes the same: it is of this thread, or of one that waits for it."""
+        """Calls `compute` although `other` computes the same key: its thread is this one, or waits for this one."""
         other.depth += 1
         try:
             if other.depth > _MAX_DEPTH:
@@ -299,10 +299,10 @@ class _WeakOwners:
         _registry.add(self)
 
     def of(self, owner: Any) -> dict:
-        """The results for an owner, by name."""
+        """Returns the results stored for an owner, by name."""
         try:
             results = self._owners.get(owner)
-        except TypeError:  # it takes no weak reference
+        except TypeError:  # the owner does not support weak references
             results = self._strong.get(owner)
             return results if results is not None else self._strong.once(owner, dict)
         if results is not None:
@@ -330,7 +330,7 @@ class _WeakOwners:
 
 
 def on_clear(clear: Callable[[], None]) -> Callable[[], None]:
-    """Registers a function for `clear_caches` to call, for stores that are not of this file."""
+    """Registers a function that `clear_caches` calls, for stores that are not defined in this file."""
     _extra_clearers.append(clear)
     return clear
 
@@ -350,9 +350,9 @@ _pack_double = struct.Struct("<d").pack
 
 
 def key(value: Any) -> Hashable:
-    """A hashable stand-in for `value` that keeps 1, 1.0 and True apart, and 0.0 and -0.0.
+    """Returns a hashable key for `value` that distinguishes 1, 1.0 and True, and 0.0 and -0.0.
 
-    Works through tuples, lists, dicts, sets and slices; NaNs with the same bits are equal.
+    Recurses into tuples, lists, dicts, sets and slices; NaNs with the same bits have equal keys.
     """
     cls = type(value)
     if cls in _PLAIN:
@@ -368,7 +368,7 @@ def key(value: Any) -> Hashable:
         return cls, _pack_double(value), value
     if isinstance(value, complex):
         return cls, _key_of_complex(value), value
-    # With its class, for values of different classes may be equal: Fraction(1) == 1.
+    # The key includes the class, since values of different classes may be equal: Fraction(1) == 1.
     return cls, value
 
 

@@ -1,4 +1,4 @@
-"""Options: global values, thread-local overrides, and the interned state that stands in cache keys."""
+"""Options: global values, thread-local overrides, and the interned state that is part of cache keys."""
 
 import contextlib
 import enum
@@ -63,9 +63,9 @@ FALSEHOODS = {"n", "no", "f", "false", "off", "0"}
 
 
 class State:
-    """The effective values of the options that cache keys hold, one object a combination: compare with `is`.
+    """The effective values of the options that are part of cache keys; equal values are one object, compared by `is`.
 
-    `traced` is the state of those alone that change a trace; the others change how programs are run.
+    `traced` is the state of only those options that change a trace; the others change how programs are run.
     """
 
     def __init__(self, values: dict[str, Any], traced: "State | None" = None):
@@ -90,18 +90,18 @@ _numbers = itertools.count()
 epoch = [object()]  # replaced by every global change, so that each thread notices
 _options: dict[str, "Option"] = {}
 _traced: list["Option"] = []
-_keyed: list["Option"] = []  # those that are not traced but change how programs are run
+_keyed: list["Option"] = []  # options that do not change traces but change how programs are run
 _states: weakref.WeakValueDictionary[tuple, State] = weakref.WeakValueDictionary()
 
 
 def state() -> State:
-    """The calling thread's values of the traced options: same values, same object."""
+    """Returns the calling thread's values of the traced and keyed options; equal values are one object."""
     current, since = _thread.current
     return current if since is epoch[0] else _refresh()  # pyright: ignore[reportReturnType]
 
 
 def make_ready() -> State:
-    """As `state`; calls are looked up by it from now on, unless jit is disabled. For a thread with no trace on."""
+    """As `state`, for a thread without a current trace: its next calls are looked up by it, if jit is enabled."""
     options = state()
     if not options.disable_jit:
         _thread.ready = _thread.current
@@ -109,12 +109,12 @@ def make_ready() -> State:
 
 
 def unready() -> None:
-    """Has this thread's next call look up the options."""
+    """Makes this thread's next call look up the options."""
     _thread.ready = NEVER
 
 
 def forget_ready() -> None:
-    """Has each thread look up its options, and what its next call runs, anew."""
+    """Makes each thread look up its options, and the program of its next call, again."""
     epoch[0] = object()
 
 
@@ -137,7 +137,7 @@ def _interned(options: list["Option"], traced: State | None) -> State:
 
 
 def run_as_of(state: State, fun: Callable[..., Any], *args: Any) -> Any:
-    """Calls `fun` with the options of a cache key, whatever other threads set meanwhile."""
+    """Calls `fun` under the options of a cache key, regardless of what other threads set meanwhile."""
     thread = _thread
     if thread.pinned is not None:
         return fun(*args)
@@ -155,7 +155,7 @@ def run_as_of(state: State, fun: Callable[..., Any], *args: Any) -> Any:
 
 @functools.lru_cache(maxsize=16)
 def _values_of(state: State, count: int) -> dict["Option", Any]:
-    """The values of those options, of the first `count` traced ones and the others, that the state knows."""
+    """The values in `state` of the first `count` traced options and of the keyed ones, where the state has them."""
     options = [*_traced[:count], *_keyed]
     return {o: getattr(state, o.attribute) for o in options if hasattr(state, o.attribute)}
 
@@ -166,10 +166,10 @@ def _values_of(state: State, count: int) -> dict["Option", Any]:
 class Option:
     """One named setting; `option.value` reads it, `with option(value):` overrides it in this thread."""
 
-    # `default` is the global value: what a thread without an override sees.
+    # `default` is the global value, which a thread without an override reads.
     __slots__ = ("name", "attribute", "default", "help", "kind", "optional", "states", "_callbacks", "_is_chosen")
 
-    # `states`: the list of the options that make up the thread's state, if it is one of them.
+    # `states`: the list of options (traced or keyed) that this one joins; None if it is not part of the thread's state.
     def __init__(
         self, name: str, default: str, help: str, kind: Any, optional: bool, states: "list[Option] | None" = None
     ):
@@ -191,7 +191,7 @@ class Option:
 
     @property
     def is_set(self) -> bool:
-        """Whether somebody chose the value, be it that of the table."""
+        """True if the value was set explicitly, even to the default of the table."""
         return self._is_chosen or self in _thread.overrides
 
     def __bool__(self) -> bool:
@@ -216,7 +216,7 @@ class Option:
         return Override(((self, self.check(new_val)),))
 
     def set(self, value: Any) -> None:
-        """Set the global value, for all threads without an override."""
+        """Sets the global value, for all threads without an override."""
         try:
             value = self.check(value)
         except (TypeError, ValueError) as error:
@@ -234,12 +234,12 @@ class Option:
             pinned[self] = value
 
     def on_change(self, callback: Callable[[Any, bool], None]) -> Callable[[Any, bool], None]:
-        """Have `callback(value, thread_only)` called before each change; raising there forbids the change."""
+        """Calls `callback(value, thread_only)` before each change; the change is rejected if the callback raises."""
         self._callbacks.append(callback)
         return callback
 
     def override(self, value: Any) -> None:
-        """Set (or with UNSET drop) this thread's own value."""
+        """Sets this thread's own value, or drops it for UNSET."""
         for callback in self._callbacks:
             callback(self.default if value is UNSET else value, True)
         if value is UNSET and self in (_thread.pinned or ()):
@@ -252,7 +252,7 @@ class Option:
             _thread.current = _thread.ready = NEVER
 
     def check(self, value: Any) -> Any:
-        """The value in its normal form; ValueError or TypeError where it does not fit."""
+        """Returns the value in its normal form. Raises ValueError or TypeError for an invalid value."""
         kind, got = self.kind, f"got {value} of type {type(value)} for {self.name}"
         if kind is bool:
             return bool(value)
@@ -289,7 +289,7 @@ class Option:
 
 
 class Flag(Option):
-    """An option that has no thread-local value and takes whatever it is given."""
+    """An option without thread-local values; it accepts any value."""
 
     __slots__ = ()
 
@@ -301,14 +301,14 @@ class Flag(Option):
 
 
 class Override(contextlib.ContextDecorator):
-    """Context manager and decorator: options with other values in this thread; may be nested in itself."""
+    """Context manager and decorator that sets options in this thread; one object may be entered again while active."""
 
     __slots__ = ("_changes",)
 
     def __init__(self, changes: tuple[tuple[Option, Any], ...]):
         self._changes = changes
 
-    # What to go back to is kept per thread, since threads may share this object.
+    # The previous values are kept per thread, since threads may share this object.
     def __enter__(self) -> None:
         pinned = _thread.pinned or {}
         before = [UNSET if option in pinned else _thread.overrides.get(option, UNSET) for option, _ in self._changes]
@@ -328,7 +328,7 @@ class Override(contextlib.ContextDecorator):
 
 
 class UserContext(Option):
-    """A thread-local value made by a user, part of every trace-cache key."""
+    """A user-defined thread-local value that is part of every trace-cache key."""
 
     __slots__ = ()
 
@@ -345,16 +345,16 @@ class UserContext(Option):
         return value
 
     def get_global(self) -> Any:
-        """The value in threads that have none of their own."""
+        """Returns the value in threads without a value of their own."""
         return self.default
 
     def set_global(self, value: Any) -> None:
-        """Set the value in threads that have none of their own."""
+        """Sets the value in threads without a value of their own."""
         self.set(value)
 
 
 def make_user_context(default_value: Any = None) -> UserContext:
-    """A new thread-local value that is part of every trace-cache key: `with context(value): ...`."""
+    """Returns a new thread-local value that is part of every trace-cache key: `with context(value): ...`."""
     return UserContext(default_value)
 
 
@@ -362,7 +362,7 @@ def make_user_context(default_value: Any = None) -> UserContext:
 
 
 class Config:
-    """`jax.config`: update and read options by name, or read them as attributes."""
+    """`jax.config`: updates and reads options by name, or reads them as attributes."""
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -371,7 +371,7 @@ class Config:
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
             return option.value
         except AttributeError as error:
-            error.__traceback__ = None  # shown at the user's line
+            error.__traceback__ = None  # the error is shown at the user's line
             raise
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -391,21 +391,21 @@ class Config:
         return {name: option.value for name, option in _options.items()}
 
     def update(self, name: str, val: Any) -> None:
-        """Set an option for all threads."""
+        """Sets an option for all threads."""
         _named(name).set(val)
 
     def read(self, name: str) -> Any:
-        """The value of an option or flag."""
+        """Returns the value of an option or flag."""
         return _named(name).value
 
     def add_option(self, name: str, holder: Option, opt_type: Any, meta_args: Any, meta_kwargs: Any) -> None:
-        """Make a holder of a value known under a name."""
+        """Registers a holder of a value under a name."""
         if name in _options:
             raise Exception(f"Config option {name} already defined")
         _options[name] = holder
 
     def config_with_absl(self) -> None:
-        """Declare every option as an absl flag and take over what the command line says."""
+        """Declares every option as an absl flag and takes over the values given on the command line."""
         flags = absl_flags
         define = {bool: flags.DEFINE_bool, int: flags.DEFINE_integer, float: flags.DEFINE_float}
         for name, option in _options.items():
@@ -416,13 +416,13 @@ class Config:
         absl_app.call_after_init(lambda: self.complete_absl_config(absl_flags))
 
     def complete_absl_config(self, absl_flags: Any) -> None:
-        """Take over the values of the absl flags that were given."""
+        """Takes over the values of the absl flags that were given."""
         for name in _options:
             if name in absl_flags.FLAGS and absl_flags.FLAGS[name].present:
                 self.update(name, absl_flags.FLAGS[name].value)
 
     def parse_flags_with_absl(self) -> None:
-        """Parse the command line with absl, for programs that do not run under absl.app."""
+        """Parses the command line with absl, for programs that do not run under absl.app."""
         if "jax_enable_x64" not in absl_flags.FLAGS:
             self.config_with_absl()
             absl_flags.FLAGS(sys.argv, known_only=True)
@@ -447,7 +447,7 @@ PLATFORMS = ("cpu", "gpu", "tpu")
 
 
 def check_device(value: Any) -> Any:
-    """A device, a platform's name, or None."""
+    """Returns `value` if it is a device, the name of a platform or None; raises ValueError otherwise."""
     if value in PLATFORMS if isinstance(value, str) else value is None or hasattr(value, "platform"):
         return value
     raise ValueError(
@@ -455,7 +455,7 @@ def check_device(value: Any) -> Any:
     )
 
 
-# A word that ends in "?" also takes None; "a|b" are choices, and a leading "-" among them is None.
+# A kind that ends in "?" also accepts None; "a|b" lists choices, in which "-" is None.
 KINDS: dict[str, Any] = {
     "bool": bool, "int": int, "float": float, "str": str, "int?": int, "str?": str, "device": check_device,
     "explicit_x64": ExplicitX64Mode, "legacy_key": LegacyPrngKeyState, "promotion": NumpyDtypePromotion,
@@ -482,22 +482,22 @@ jax_auto_pcast  bool  True  Cast values to varying types where an operation need
 jax_check_static_indices  bool  False  Check static indices against array bounds.
 jax_custom_vjp3  bool  False  Use the other custom_vjp implementation.
 jax_debug_key_reuse  bool  False  Raise when a random key is used twice.
-jax_default_device  device  -  Device, or platform name, for what is not committed elsewhere.
+jax_default_device  device  -  Device, or platform name, of uncommitted values.
 jax_default_matmul_precision  matmul  -  Precision of matrix products and convolutions.
 jax_disable_jit  bool  False  Run jitted functions operation by operation.
 jax_embedded_constants_max_bytes  int  32  Largest captured constant that is printed into a module.
 jax_enable_pgle  bool  False  Profile, then compile again with the profile.
 jax_enable_x64  bool  False  Keep 64-bit types.
-jax_error_checking_behavior_divide  reaction  ignore  What a division by zero does under error checking.
-jax_error_checking_behavior_nan  reaction  ignore  What a NaN does under error checking.
-jax_error_checking_behavior_oob  reaction  ignore  What an index out of bounds does under error checking.
-jax_explicit_x64_dtypes  explicit_x64  warn  What an explicitly requested 64-bit type does when x64 is off.
+jax_error_checking_behavior_divide  reaction  ignore  Effect of a division by zero under error checking.
+jax_error_checking_behavior_nan  reaction  ignore  Effect of a NaN under error checking.
+jax_error_checking_behavior_oob  reaction  ignore  Effect of an index out of bounds under error checking.
+jax_explicit_x64_dtypes  explicit_x64  warn  Effect of an explicitly requested 64-bit type when x64 is off.
 jax_high_dynamic_range_gumbel  bool  False  Draw Gumbel variates with more range.
 jax_hlo_source_file_canonicalization_regex  str?  -  Pattern that is cut from source file names.
 jax_mutable_array_checks  bool  True  Forbid aliased and escaping refs.
 jax_no_execution  bool  False  Raise when something runs.
 jax_numpy_dtype_promotion  promotion  standard  Promotion of mixed dtypes: standard or strict.
-jax_numpy_rank_promotion  allow|warn|raise  allow  What adding leading axes implicitly does.
+jax_numpy_rank_promotion  allow|warn|raise  allow  Effect of adding leading axes implicitly.
 jax_pallas_enable_debug_checks  bool  False  Run debug checks in Pallas kernels.
 jax_pallas_use_mosaic_gpu  bool  True  Compile GPU kernels with Mosaic.
 jax_pgle_profiling_runs  int  3  Number of profiled runs.
@@ -513,21 +513,21 @@ jax_use_direct_linearize  bool  True  Linearize directly rather than through jvp
 jax_use_emit_pipeline_primitive  bool  False  Emit Pallas pipelines as a primitive.
 jax_use_shardy_partitioner  bool  True  Partition with Shardy.
 jax_use_simplified_jaxpr_constants  bool  False  Keep constants inside jaxprs.
-jax_xla_profile_version  int  0  Changes the key of profile-guided compilation.
+jax_xla_profile_version  int  0  Changes the cache key of profile-guided compilation.
 """
 
 KEYED = """
 jax_debug_infs  bool  False  Raise when a computation yields an infinity.
 jax_debug_nans  bool  False  Raise when a computation yields a NaN.
-jax_transfer_guard_device_to_device  guard  -  What transfers between devices do.
-jax_transfer_guard_device_to_host  guard  -  What transfers to the host do.
-jax_transfer_guard_host_to_device  guard  -  What transfers from the host do.
+jax_transfer_guard_device_to_device  guard  -  Guard for transfers between devices.
+jax_transfer_guard_device_to_host  guard  -  Guard for transfers to the host.
+jax_transfer_guard_host_to_device  guard  -  Guard for transfers from the host.
 """
 
 UNTRACED = """
 jax2tf_associative_scan_reductions  bool  False  Lower cumulative reductions as associative scans.
 jax2tf_default_native_serialization  bool  True  Serialize as StableHLO.
-jax_array_garbage_collection_guard  -|allow|log|fatal  -  What an array in a reference cycle does.
+jax_array_garbage_collection_guard  -|allow|log|fatal  -  Guard for arrays in reference cycles.
 jax_bcoo_cusparse_lowering  bool  False  Use cuSPARSE for BCOO operations.
 jax_captured_constants_report_frames  int  0  Frames shown with each large captured constant.
 jax_captured_constants_warn_bytes  int  2000000000  Warn about larger captured constants; -1: never.
@@ -536,7 +536,7 @@ jax_compilation_cache_check_contents  bool  False  Compare a cached executable w
 jax_compilation_cache_dir  str?  -  Directory of the on-disk compilation cache.
 jax_compilation_cache_expect_pgle  bool  False  Warn when a profile-guided executable is not cached.
 jax_compilation_cache_include_metadata_in_key  bool  False  Let source locations take part in the cache key.
-jax_compilation_cache_max_size  int  -1  Bound of the on-disk cache in bytes; -1 is none.
+jax_compilation_cache_max_size  int  -1  Maximum size of the on-disk cache in bytes; -1: unbounded.
 jax_compiler_enable_remat_pass  bool  True  Let XLA rematerialize.
 jax_cpu_collectives_implementation  -|gloo|mpi|megascale  gloo  Library for collectives between CPU processes.
 jax_cpu_get_global_topology_timeout_minutes  int  5  How long to wait for the global CPU topology.
@@ -555,18 +555,18 @@ jax_enable_preemption_service  bool  True  Watch for preemption notices.
 jax_enable_recoverability  bool  False  Survive the loss of other processes.
 jax_exec_time_optimization_effort  float  0.0  Compiler effort for run time, -1 to 1.
 jax_experimental_unsafe_xla_runtime_errors  bool  False  Raise XLA errors from inside programs.
-jax_explain_cache_misses  bool  False  Log why a function is traced anew.
+jax_explain_cache_misses  bool  False  Log why a function is traced again.
 jax_export_calling_convention_version  int  10  Calling convention of exported programs.
 jax_export_ignore_forward_compatibility  bool  False  Export with the newest features.
 jax_include_full_tracebacks_in_locations  bool  True  Put whole tracebacks into locations.
-jax_legacy_prng_key  legacy_key  allow  What a raw uint32 key does.
+jax_legacy_prng_key  legacy_key  allow  Effect of using a raw uint32 key.
 jax_log_checkpoint_residuals  bool  False  Log what checkpoint saves.
 jax_log_compiles  bool  False  Log every compilation.
 jax_logging_level  logging  NOTSET  Level of the library's loggers.
 jax_memory_fitting_effort  float  0.0  Compiler effort for memory, -1 to 1.
 jax_memory_fitting_level  level  O2  Compiler effort for memory, as a level.
 jax_mosaic_allow_hlo  bool  False  Allow HLO inside Mosaic kernels.
-jax_no_tracing  bool  False  Raise when something is traced anew.
+jax_no_tracing  bool  False  Raise when a function is traced.
 jax_num_cpu_devices  int  -1  Number of CPU devices; -1 leaves it to XLA.
 jax_optimization_level  level  UNKNOWN  Compiler effort, as a level.
 jax_pallas_poison_buffers  bool  False  Fill Pallas buffers with NaN.
@@ -589,7 +589,7 @@ jax_source_url_schema  str?  -  Pattern that turns source positions into links.
 jax_thread_guard  bool  False  Forbid use of devices by other threads.
 jax_traceback_filtering  filtering  auto  Hide the library's frames in tracebacks.
 jax_traceback_in_locations_limit  int  100  Frames in a location.
-jax_transfer_guard  guard  -  What transfers between host and devices do.
+jax_transfer_guard  guard  -  Guard for transfers between host and devices.
 jax_use_magma  off|on|auto  auto  Use MAGMA on GPUs.
 """
 
@@ -634,12 +634,12 @@ _define(FLAGS, Flag)
 
 
 def option(name: str) -> Option:
-    """The option of that name, with or without its prefix `jax_`."""
+    """Returns the option of that name, with or without its prefix `jax_`."""
     return _options[f"jax_{name}"] if f"jax_{name}" in _options else _named(name)
 
 
 def __getattr__(name: str) -> Option:
-    """Options are attributes of this module; each is looked up at its first use."""
+    """Makes options attributes of this module; each is looked up at its first use."""
     return globals().setdefault(name, option(name))
 
 

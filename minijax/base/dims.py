@@ -1,4 +1,4 @@
-"""Arithmetic of dimension sizes: ints, and symbolic ones, which pass through as they are."""
+"""Arithmetic of dimension sizes: ints, and symbolic dimensions, which are returned unchanged."""
 
 import operator
 from collections.abc import Iterable, Sequence
@@ -11,7 +11,7 @@ from minijax.base.symbolic import Dim, SymbolicDim, max_dim
 
 
 def canonical_dim(size: Any) -> Any:
-    """`size` as an int, or the symbolic dimension that it is. Raises TypeError for anything else."""
+    """Returns `size` as an int, or unchanged if it is a symbolic dimension. Raises TypeError for anything else."""
     if isinstance(size, SymbolicDim):
         return size
     try:
@@ -25,12 +25,12 @@ def canonical_dim(size: Any) -> Any:
 
 
 def as_index(size: Any) -> Any:
-    """`size` as `operator.index` has it; a symbolic one as it is."""
+    """Returns `operator.index(size)`; a symbolic dimension is returned unchanged."""
     return size if isinstance(size, SymbolicDim) else operator.index(size)
 
 
 def canonical_shape(shape: Sequence) -> tuple[Any, ...]:
-    """`shape` as a tuple of ints and symbolic dimensions. Raises TypeError for anything else."""
+    """Returns `shape` as a tuple of ints and symbolic dimensions. Raises TypeError for anything else."""
     try:
         try:
             return tuple(d if type(d) is int else canonical_dim(d) for d in shape)
@@ -44,7 +44,7 @@ def canonical_shape(shape: Sequence) -> tuple[Any, ...]:
 
 
 def shape_of(shape: Any) -> tuple[Any, ...]:
-    """The shape that a sequence of sizes, or a single size, means; NumPy says what a sequence is."""
+    """Returns the shape given as a sequence of sizes or as a single size; anything with `np.ndim > 0` is a sequence."""
     try:
         has_many = type(shape) in (tuple, list) or (not isinstance(shape, SymbolicDim) and np.ndim(shape) > 0)
         return canonical_shape(shape if has_many else (shape,))
@@ -54,12 +54,12 @@ def shape_of(shape: Any) -> tuple[Any, ...]:
 
 
 def shape_of_iterable(shape: Any) -> tuple[Any, ...]:
-    """As `shape_of`, of anything that can be iterated over."""
+    """As `shape_of`, for any iterable."""
     return shape_of(tuple(shape) if isinstance(shape, Iterable) and getattr(shape, "ndim", 1) else shape)
 
 
 def canonical_axis(axis: Any, ndim: int) -> int:
-    """`axis` counted from the front. Raises ValueError if it is out of bounds."""
+    """Returns `axis` as a nonnegative index. Raises ValueError if it is out of bounds."""
     try:
         i = operator.index(axis)
         if not -ndim <= i < ndim:
@@ -71,5 +71,5 @@ def canonical_axis(axis: Any, ndim: int) -> int:
 
 
 def stride_dim(d: Dim, window: Dim, stride: Dim) -> Dim:
-    """How many windows that lie `stride` apart fit into an axis."""
+    """The number of windows that fit into an axis of size `d`, at starts that are `stride` apart."""
     return max_dim((d - window) // stride + 1, 0)

@@ -1,4 +1,4 @@
-"""Dtypes: the singletons, their names and kinds, and the lattice by which they promote."""
+"""Dtypes: the singletons, their names and kinds, and the type promotion lattice."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class TypePromotionError(ValueError):
 
 
 class extended(np.generic):
-    """The kind of all dtypes that stand for more than one physical value."""
+    """The kind of all extended dtypes: an element is represented by one or more physical values."""
 
 
 class prng_key(extended):
@@ -43,10 +43,10 @@ class prng_key(extended):
 
 
 class ExtendedDType(abc.ABC):
-    """A dtype unknown to numpy: `type` is its kind, `_rules` says how it is laid out and lowered."""
+    """A dtype unknown to numpy: `type` is its kind, `_rules` defines its physical representation and lowering."""
 
     __slots__ = ()
-    names = None  # as numpy's dtypes of numbers have it
+    names = None  # as for numpy's number dtypes
     _rules: Any
 
     @property
@@ -94,7 +94,7 @@ class KeyType(ExtendedDType):
     def __reduce__(self):
         return KeyType, (self._impl,)
 
-    # Pickles of jax make a dtype without a generator first.
+    # jax's pickles first create a dtype without a generator.
     def __setstate__(self, state):
         self._impl = state["_impl"]
 
@@ -108,7 +108,7 @@ ML_FLOATS = (
 )  # fmt: skip
 INTS = tuple(f"{sign}int{bits}" for bits in (8, 16, 32, 64) for sign in ("", "u"))
 NAMES = ("bool", *INTS, *ML_INTS, *ML_FLOATS, "float16", "float32", "float64", "complex64", "complex128")
-# Older ml_dtypes lack a few of the narrow types; then they are no dtypes here.
+# Older versions of ml_dtypes lack a few of the narrow types; these are then left out here as well.
 BY_NAME: dict[str, DType] = {
     name: np.dtype(getattr(ml_dtypes, name, name))
     for name in NAMES
@@ -120,7 +120,7 @@ float16, float32, float64, complex64, complex128 = (BY_NAME[name] for name in NA
 int8, uint8, int16, uint16, int32, uint32, int64, uint64 = (BY_NAME[name] for name in INTS)
 int2, int4, uint2, uint4 = (BY_NAME[name] for name in ("int2", "int4", "uint2", "uint4"))
 float0 = np.dtype([("float0", np.void, 0)])
-string = np.dtypes.StringDType()  # of arrays that no program takes
+string = np.dtypes.StringDType()  # for arrays that no program takes
 
 finfo, iinfo = ml_dtypes.finfo, ml_dtypes.iinfo
 
@@ -133,7 +133,7 @@ def check_int_fits(x: int, dtype: np.dtype) -> None:
 
 
 def check_unmasked(x: Any) -> None:
-    """Raises ValueError for a masked array of NumPy's, whose mask would be lost."""
+    """Raises ValueError for a NumPy masked array, since its mask would be lost."""
     if isinstance(x, np.ma.MaskedArray):
         raise ValueError(
             "numpy masked arrays are not supported as direct inputs to JAX functions: `x.filled()` is an array "
@@ -168,12 +168,12 @@ _singletons: dict[Any, Any] = {dtype: dtype for dtype in (*BY_NAME.values(), flo
 
 
 def is_extended(dtype: Any) -> bool:
-    """Whether this is a dtype that numpy does not know, such as that of random keys."""
+    """Returns whether this is a dtype that numpy does not know, such as that of random keys."""
     return isinstance(dtype, ExtendedDType) or isinstance(dtype, type) and issubclass(dtype, extended)
 
 
 def canonical(dtype: Any) -> Any:
-    """The one object for this dtype, of the width it has; extended dtypes are their own."""
+    """Returns the singleton of this dtype, without changing its width; extended dtypes are returned unchanged."""
     if is_extended(dtype):
         return dtype
     dtype = np.dtype(dtype)
@@ -181,7 +181,7 @@ def canonical(dtype: Any) -> Any:
 
 
 def tangent_dtype(dtype: Any) -> Any:
-    """The dtype of tangents of values of this dtype; float0 where there are none."""
+    """The tangent dtype of this dtype; float0 if values of it have no tangents."""
     if is_inexact(dtype):
         return dtype
     rules = getattr(dtype, "_rules", None)
@@ -203,7 +203,7 @@ _subtypes: dict[tuple[Any, Any], bool] = {}
 
 
 def issubdtype(arg1: DTypeLike | None, arg2: DTypeLike | None) -> bool:
-    """As `numpy.issubdtype`, with the narrow types and the extended kinds in their places."""
+    """As `numpy.issubdtype`, but also handles the narrow types and the extended kinds."""
     try:
         return _subtypes[arg1, arg2]
     except KeyError:
@@ -221,21 +221,21 @@ def _is_subtype(arg1: Any, arg2: Any) -> bool:
 
 
 def is_inexact(dtype: Any) -> bool:
-    """Whether values of this dtype are floating or complex numbers."""
+    """Returns whether values of this dtype are floating or complex numbers."""
     return issubdtype(dtype, np.inexact)
 
 
 def is_complex(dtype: Any) -> bool:
-    """Whether values of this dtype are complex numbers."""
+    """Returns whether values of this dtype are complex numbers."""
     return issubdtype(dtype, np.complexfloating)
 
 
-# As in jax the narrowest floats count as having an infinity, though their arithmetic saturates.
+# As in jax, floats of fewer than 8 bits count as having an infinity, although their arithmetic saturates.
 FINITE = ("float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2fnuz")
 
 
 def supports_inf(dtype: Any) -> bool:
-    """Whether reductions over this dtype may start from an infinity."""
+    """Returns whether reductions over this dtype may start from an infinity."""
     return is_inexact(dtype) and np.dtype(dtype).name not in FINITE
 
 
@@ -250,7 +250,7 @@ def scalar_type_of(x: Any) -> type:
     raise TypeError(f"Invalid scalar value {x}")
 
 
-# Types of less than a byte are stored in one; their names tell their bits: int4, float6_e2m3fn.
+# Types narrower than a byte are stored in one byte each; their names give the number of bits: int4, float6_e2m3fn.
 _bits: dict[type, int] = {
     dtype.type: int(re.search(r"\d+", name)[0]) if name in ML_INTS + ML_FLOATS else 8 * dtype.itemsize
     for name, dtype in BY_NAME.items()
@@ -258,7 +258,7 @@ _bits: dict[type, int] = {
 
 
 def itemsize_bits(dtype: Any) -> int:
-    """The number of bits of one element, less than 8 for the narrow types. Raises ValueError for no number."""
+    """The number of bits of one element, less than 8 for the narrow types. Raises ValueError for non-numeric dtypes."""
     if dtype is None:
         raise ValueError("itemsize_bits: dtype cannot be None")
     bits = None if is_extended(dtype) else _bits.get(np.dtype(dtype).type)
@@ -297,7 +297,7 @@ _narrow: dict[Any, Any] = {}
 
 
 def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
-    """The dtype that arrays get for this one: 64-bit types are halved unless jax_enable_x64 is set."""
+    """The dtype that arrays get for this one: 64-bit types become 32-bit unless jax_enable_x64 is set."""
     memo = _wide if config.state().enable_x64 else _narrow
     canonicalized = memo.get(dtype)
     if canonicalized is not None:
@@ -314,7 +314,7 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
 
 
 def narrow(dtype: Any) -> Any:
-    """The dtype without 64-bit numbers that stands for this one."""
+    """The 32-bit counterpart of a 64-bit dtype; other dtypes are returned unchanged."""
     return _narrowed.get(dtype, dtype)
 
 
@@ -336,7 +336,7 @@ def default_float_dtype() -> DType:
 
 
 def dtype_from_user(dtype: Any) -> Any:
-    """The dtype that an argument names: a dtype, a type, a name, or an object with `.dtype`."""
+    """The dtype that an argument specifies as a dtype, a type, a name, or an object with `.dtype`."""
     if isinstance(dtype, (DType, ExtendedDType)) or is_extended(dtype):
         return dtype
     if hasattr(dtype, "shape") and not isinstance(dtype, type):
@@ -347,9 +347,9 @@ def dtype_from_user(dtype: Any) -> Any:
 
 
 def check_and_canonicalize_user_dtype(dtype: Any, fun_name: str | None = None) -> Any:
-    """The dtype that a user's explicit request gets; warns, or raises, where 64 bits are not available.
+    """The dtype used for one that a user requests explicitly; warns, or raises, if 64-bit types are not available.
 
-    Raises TypeError for what is no dtype of arrays.
+    Raises TypeError for a dtype that arrays cannot have.
     """
     try:
         asked = dtype_from_user(dtype)
@@ -378,7 +378,7 @@ def check_and_canonicalize_user_dtype(dtype: Any, fun_name: str | None = None) -
 
 
 def requested_dtype(dtype: Any, fun_name: str, default: Any = None) -> Any:
-    """The dtype of arrays for an argument `dtype`, or for `default` if that is None; None if both are."""
+    """The array dtype for an argument `dtype`, or for `default` if `dtype` is None; None if both are None."""
     try:
         dtype = default if dtype is None else dtype
         return None if dtype is None else check_and_canonicalize_user_dtype(dtype, fun_name)
@@ -391,7 +391,7 @@ def requested_dtype(dtype: Any, fun_name: str, default: Any = None) -> Any:
 
 
 def _lattice(x64: bool) -> dict[Any, frozenset]:
-    """For each node (a dtype, or a Python scalar type for the weak ones) all nodes it promotes to."""
+    """Maps each node (a dtype, or a Python scalar type for weak types) to all nodes it promotes to."""
     edges: dict[Any, list[Any]] = {node: [] for node in (*BY_NAME.values(), int, float, complex)}
     edges[bool_] = [int]
     edges[int] = [uint8, int8, *_ml_ints]
@@ -409,7 +409,7 @@ def _lattice(x64: bool) -> dict[Any, frozenset]:
 
 
 def _strict_lattice() -> dict[Any, frozenset]:
-    """Python scalars promote to every dtype of their kind or a higher one; dtypes to nothing."""
+    """The lattice where Python scalars promote to every dtype of their kind or a higher one; dtypes do not promote."""
     edges: dict[Any, list[Any]] = {dtype: [] for dtype in BY_NAME.values()}
     edges[complex] = [complex64, complex128]
     edges[float] = [complex] + [dtype for dtype in BY_NAME.values() if issubdtype(dtype, np.floating)]
@@ -432,7 +432,7 @@ def _closure(edges: dict[Any, list[Any]]) -> dict[Any, frozenset]:
 
 STRICT_MODE = config.NumpyDtypePromotion.STRICT
 WIDE, NARROW, STRICT = _lattice(x64=True), _lattice(x64=False), _strict_lattice()
-# By strictness and by the x64 switch.
+# Indexed by strictness and by the x64 switch.
 _promoted: tuple[tuple[dict[tuple, Typed], ...], ...] = ({}, {}), ({}, {})
 
 
@@ -467,7 +467,7 @@ def _least_upper_bound(nodes: set[Any], state: config.State) -> Any:
 
 
 def promote(*operands: Typed) -> Typed:
-    """The dtype and weakness of a result computed from operands of these dtypes and weaknesses."""
+    """The dtype and weak type of a result computed from operands with these dtypes and weak types."""
     state = config.state()
     memo = _promoted[state.numpy_dtype_promotion is STRICT_MODE][state.enable_x64]
     result = memo.get(operands)
@@ -479,7 +479,7 @@ def promote(*operands: Typed) -> Typed:
 def _promote(operands: tuple[Typed, ...], state: config.State) -> Typed:
     dtypes = {dtype for dtype, _ in operands}
     all_weak = all(weak for _, weak in operands)
-    # Weak operands among themselves keep their dtypes while they promote.
+    # If all operands are weak, they keep their dtypes during promotion.
     strict = state.numpy_dtype_promotion is STRICT_MODE
     by_dtype = all_weak and (not strict or len(operands) == 1)
     if len(dtypes) == 1 and (by_dtype or not all_weak):
@@ -506,7 +506,7 @@ _typed_scalars: tuple[dict[type, Typed], ...] = tuple(
 
 
 def typed(x: Any) -> Typed:
-    """The dtype and weakness of a value, or of a dtype given as one; arrays keep 64 bits, others may not."""
+    """The dtype and weak type of a value or dtype. Arrays keep 64 bits; for others that depends on the x64 switch."""
     if x is None:
         raise ValueError("Invalid argument to dtype: None.")
     kind = type(x)
@@ -526,7 +526,7 @@ def typed(x: Any) -> Typed:
 
 
 def dtype(x: Any) -> Any:
-    """The dtype of a value, or of a dtype given as one, as arrays would have it."""
+    """The dtype that an array of the given value or dtype has."""
     return typed(x)[0]
 
 
@@ -548,7 +548,7 @@ def _array_dtype(dtype: Any, x: Any) -> Any:
 
 
 def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
-    """The dtype of a result computed from these values or dtypes, and if asked whether it is weak."""
+    """The dtype of a result computed from these values or dtypes; with the flag, also whether it is weakly typed."""
     if not args:
         raise ValueError("result_type: at least one array or dtype is required")
     dtype, weak = promote(*[typed(default_float_dtype() if x is None else x) for x in args])
@@ -566,16 +566,16 @@ def promote_types(a: DTypeLike | None, b: DTypeLike | None) -> np.dtype:
     return python_scalar_dtypes.get(node, node)
 
 
-# ---- neighbours of a dtype ---------------------------------------------------------------------------
+# ---- related dtypes ----------------------------------------------------------------------------------
 
 
 def to_numeric_dtype(dtype: Any) -> DType:
-    """The dtype that bool becomes in arithmetic; others stay."""
+    """The dtype used in arithmetic: int32 for bool, others unchanged."""
     return int32 if dtype == bool_ else dtype
 
 
 def to_inexact_dtype(dtype: Any) -> DType:
-    """The floating dtype that integers and bool are computed in; inexact ones stay."""
+    """The floating dtype in which integers and bool are computed; inexact dtypes are unchanged."""
     if issubdtype(dtype, np.inexact):
         return dtype
     return float64 if np.dtype(dtype) in (int64, uint64) else float32

@@ -11,19 +11,19 @@ from minijax.base import source
 from minijax.base.naming import known_as, public_in
 from minijax.base.native import JaxRuntimeError as JaxRuntimeError
 
-if JaxRuntimeError.__module__.startswith("jaxlib"):  # jax, which may be there too, names it as well
+if JaxRuntimeError.__module__.startswith("jaxlib"):  # jax, which may be imported too, renames this class as well
     public_in("errors")(JaxRuntimeError)
 
 GUIDE = "https://docs.jax.dev/en/latest/errors.html#jax.errors"
 
 
 class _Explained(Exception):
-    """Ends the message with the page that explains the error."""
+    """An exception whose message ends with a link to the page that explains the error."""
 
     def __init__(self, message: str):
         super().__init__(f"{message}\nSee {GUIDE}.{type(self).__name__}")
 
-    # Subclasses are made from tracers, which are gone when the exception is copied or unpickled.
+    # Subclasses are constructed from tracers, which no longer exist when the exception is copied or unpickled.
     def __reduce__(self):
         return _restore, (type(self), self.args)
 
@@ -34,17 +34,17 @@ def _restore(cls: type[BaseException], args: tuple) -> BaseException:
 
 @public_in("errors")
 class JAXTypeError(_Explained, TypeError):
-    """A TypeError that comes from how values are traced."""
+    """A TypeError caused by tracing."""
 
 
 @public_in("errors")
 class JAXIndexError(_Explained, IndexError):
-    """An IndexError that comes from how values are traced."""
+    """An IndexError caused by tracing."""
 
 
 @public_in("errors")
 class ConcretizationTypeError(JAXTypeError):
-    """Raised where the value of a traced array is needed, but only its type is known."""
+    """Raised if a concrete value is needed, but the array is traced and only its abstract value is known."""
 
     def __init__(self, tracer: Any, context: str = ""):
         super().__init__(
@@ -55,7 +55,7 @@ class ConcretizationTypeError(JAXTypeError):
 
 @public_in("errors")
 class TracerBoolConversionError(ConcretizationTypeError):
-    """Raised where Python asks whether a traced array is true."""
+    """Raised if a traced array is converted to a Python bool."""
 
     def __init__(self, tracer: Any):
         JAXTypeError.__init__(
@@ -68,7 +68,7 @@ class TracerBoolConversionError(ConcretizationTypeError):
 
 @public_in("errors")
 class TracerArrayConversionError(JAXTypeError):
-    """Raised where a traced array is handed to numpy."""
+    """Raised if a traced array is passed to numpy."""
 
     def __init__(self, tracer: Any):
         super().__init__(
@@ -79,7 +79,7 @@ class TracerArrayConversionError(JAXTypeError):
 
 @public_in("errors")
 class TracerIntegerConversionError(JAXTypeError):
-    """Raised where a traced array is used as a Python index, a length or a size."""
+    """Raised if a traced array is used as a Python index, a length or a size."""
 
     def __init__(self, tracer: Any):
         super().__init__(f"The __index__() method was called on {tracer._error_repr()}{tracer._origin_msg()}")
@@ -87,7 +87,7 @@ class TracerIntegerConversionError(JAXTypeError):
 
 @public_in("errors")
 class NonConcreteBooleanIndexError(JAXIndexError):
-    """Raised where a traced boolean array selects elements, so that the result's shape depends on values."""
+    """Raised if a traced boolean array is used as an index: the result's shape would depend on its values."""
 
     def __init__(self, tracer: Any):
         super().__init__(
@@ -98,7 +98,7 @@ class NonConcreteBooleanIndexError(JAXIndexError):
 
 @public_in("errors")
 class UnexpectedTracerError(JAXTypeError):
-    """Raised where a traced value is used after its transformation ended."""
+    """Raised if a tracer is used after its transformation ended."""
 
     def __init__(self, msg: str):
         super().__init__(msg)
@@ -106,12 +106,12 @@ class UnexpectedTracerError(JAXTypeError):
 
 @public_in("errors")
 class KeyReuseError(JAXTypeError):
-    """Raised under jax_debug_key_reuse where a random key is consumed twice."""
+    """Raised under jax_debug_key_reuse if a random key is consumed twice."""
 
 
 @known_as("jax._src.core.ShardingTypeError")
 class ShardingTypeError(Exception):
-    """Raised where the types of operands do not say how the result of an operation lies over Explicit axes."""
+    """Raised if the operands' types do not determine the result's sharding over Explicit mesh axes."""
 
 
 @public_in("errors")
@@ -121,10 +121,10 @@ class JaxprTypeError(TypeError):
 
 @public_in("errors")
 class InconclusiveDimensionOperation(Exception):
-    """Raised where the answer to a question about symbolic dimensions depends on their values."""
+    """Raised if the outcome of an operation on symbolic dimensions depends on the values of their variables."""
 
 
-# What arrays and tracers say alike.
+# Error texts that arrays and tracers share.
 AMBIGUOUS = "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
 AMBIGUOUS_EMPTY = (
     "The truth value of an empty array is ambiguous. Use `array.size > 0` to check that an array is not empty."
@@ -147,7 +147,7 @@ _local = _Local()
 
 @contextmanager
 def warnings_raised() -> Iterator[None]:
-    """Context manager under which `warn` raises, for callers who may run the same again and let it warn."""
+    """Context manager under which `warn` raises, for callers that may run the same code again and let it warn."""
     saved, _local.raises = _local.raises, True
     try:
         yield
@@ -156,7 +156,7 @@ def warnings_raised() -> Iterator[None]:
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the user's line, however deep in the library this is called."""
+    """Warns at the user's line, however deep in the library this is called."""
     if _local.raises:
         raise category(message)
     frame, level = sys._getframe(1), 2

@@ -1,4 +1,4 @@
-"""Faces: modules of names that live elsewhere, each looked up when it is first asked for."""
+"""Faces: modules that re-export names defined elsewhere, each looked up at its first use."""
 
 import importlib
 import re
@@ -11,25 +11,24 @@ from typing import Any
 from minijax.base.naming import claim, mirror
 from minijax.base.util import alias
 
-# The names that each room holds: by room, or as a text with a paragraph `room: names` for each, all but its first line
-# indented.
+# The names defined in each room (a module): a mapping, or a text with one paragraph `room: names` a room whose
+# further lines are indented.
 Rooms = Mapping[str, str] | str
 
 
-# What these rooms hold needs no arrays: `install` costs a program little.
+# These rooms do not need arrays, hence numpy is not imported for them: `install` stays cheap.
 _WITHOUT_ARRAYS = "minijax.base.", "minijax.interop.alias"
 
 
 class Face:
-    """The names of a module `name`: for each room, the names that it holds; and the public submodules.
+    """The public names of a module `name`: for each room, the names defined there, and the public submodules.
 
-    `abs=absolute` gives the room's `absolute` under the name `abs`; a function that the face has under both names
-    is an object of its own under each. `deprecated` maps a text, with `{0}` for
-    the name, to rooms whose names warn so when they are first asked for; `removed` maps one to names that
-    are no more, `missing` one to names that are still to come: functions and classes that raise
-    NotImplementedError when they are called. `partial` says that a room may lack some of the names, and then the
-    face does. `later` are public submodules that jax's package does not import: `dir()` has them once they
-    are loaded.
+    `abs=absolute` exports the room's `absolute` as `abs`; a function that is exported under both names is a separate
+    object under each. `deprecated` maps a text, with `{0}` for the name, to rooms whose names give this warning at
+    their first use. `removed` maps a text to names that no longer exist. `missing` maps a text to names that do not
+    exist yet: functions and classes that raise NotImplementedError when called. If `partial` is set, a name that its
+    room lacks is left out of the face. `later` are public submodules that jax's package does not import: `dir()` lists
+    them once they are loaded.
     """
 
     def __init__(
@@ -67,10 +66,10 @@ class Face:
         return placed
 
     def attribute(self, name: str) -> Any:
-        """The module's `__getattr__`: finds a name and leaves it in the module."""
+        """The module's `__getattr__`: looks a name up and stores it in the module."""
         if name in self._submodules:
             return self._submodule(f"{self._name}.{name}")
-        if name == "__all__":  # what `from module import *` asks for
+        if name == "__all__":  # read by `from module import *`
             return [n for n in self.names() if not n.startswith("_")]
         if name in self._missing:
             value = _stand_in(self._name, name, self._missing[name])
@@ -81,7 +80,7 @@ class Face:
             raise AttributeError(self._removed.get(name, absent))
         room, inner = self._rooms[name]
         if not room.startswith(_WITHOUT_ARRAYS):
-            importlib.import_module("minijax.numpy")  # which gives arrays their operators
+            importlib.import_module("minijax.numpy")  # it sets the operators of arrays
         value = attrgetter(inner)(importlib.import_module(room))
         if inner != name and inner in self._rooms and callable(value) and not isinstance(value, type):
             value = alias(value, name, self._name, f"jax.{self._name.partition('.')[2]}.{inner}")
@@ -95,7 +94,7 @@ class Face:
         try:
             module = importlib.import_module(path)
         except ModuleNotFoundError as error:
-            # Who goes through all names, as printers do, does not ask for packages that are not installed.
+            # Code that reads all names, such as a pretty printer, must not fail for packages that are not installed.
             if str(error.name).partition(".")[0] == __package__.partition(".")[0]:
                 raise
             text = f"module {self._name!r} has no attribute {path.rpartition('.')[2]!r}: it needs {error.name}"
@@ -104,7 +103,7 @@ class Face:
         return module
 
     def assign(self, name: str, value: Any) -> bool:
-        """Sets a name in the room that holds it; False where none does."""
+        """Sets a name in the room that defines it; returns False if no room does."""
         if name not in self._rooms:
             return False
         room, inner = self._rooms[name]
@@ -118,7 +117,7 @@ class Face:
         return not self._partial or hasattr(importlib.import_module(room), inner)
 
     def names(self) -> list[str]:
-        """The module's `__dir__`; those that are deprecated are not shown."""
+        """The module's `__dir__`; deprecated names are not listed."""
         own = (n for n in vars(sys.modules[self._name]) if n.startswith("__"))
         shown = (n for n in self._rooms if n not in self._warnings and self._has(n))
         loaded = (n for n in self._submodules if f"{self._name}.{n}" in sys.modules)
@@ -126,13 +125,13 @@ class Face:
 
 
 def listing(module: str, public: str) -> tuple[list[str], Callable[[], list[str]]]:
-    """The `__all__` and `__dir__` of a module that is no face, by its public names."""
+    """The `__all__` and `__dir__` of a module that is not a face, for its public names."""
     shown = public.split()
     return shown, lambda: sorted({*shown, *(n for n in vars(sys.modules[module]) if n.startswith("__"))})
 
 
 def _stand_in(module: str, name: str, text: str) -> Any:
-    """What may be imported, subclassed and asked about, and raises NotImplementedError when it is called."""
+    """Returns an object that can be imported, subclassed and inspected, but raises NotImplementedError when called."""
 
     def missing(*args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError(text)

@@ -1,4 +1,4 @@
-"""The one way to import something late: by name, when an attribute is first asked for."""
+"""Deferred imports: by name, when an attribute is first read."""
 
 import importlib
 from types import ModuleType
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class Deferred:
-    """Stands for a module until one of its attributes is read."""
+    """A module that is imported when one of its attributes is first read."""
 
     __slots__ = ("_name", "_module")
 
@@ -24,5 +24,5 @@ class Deferred:
 
 
 def defer(name: str) -> Deferred:
-    """The module `name`, imported at the first use of one of its attributes."""
+    """Returns the module `name`, imported at the first use of one of its attributes."""
     return Deferred(name)

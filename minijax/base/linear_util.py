@@ -1,4 +1,4 @@
-"""Functions with transformations around them, which may hand out a second result when they have run."""
+"""Functions wrapped in transformations, which may return an auxiliary result after they have run."""
 
 import functools
 from collections.abc import Callable, Iterable
@@ -6,16 +6,16 @@ from typing import Any
 
 
 class StoreException(Exception):
-    """Raised where an auxiliary result is read before it is there, or comes a second time."""
+    """Raised if an auxiliary result is read before it is stored, or is stored twice."""
 
 
 class Store:
-    """Receives the auxiliary result of one run; an equal one may come `again`."""
+    """Holds the auxiliary result of one run; with `again`, an equal result may be stored again."""
 
     __slots__ = ("_result", "_again")
 
     def __init__(self, again: bool = False):
-        self._result: list = []  # none or one
+        self._result: list = []  # at most one item
         self._again = again
 
     def store(self, val: Any) -> None:
@@ -96,7 +96,7 @@ class WrappedFun:
     def wrap(
         self, gen: Callable, gen_static_args: tuple, out_store: Store | None, drive: Callable | None = None
     ) -> "WrappedFun":
-        """With one more transformation, outside of the others."""
+        """Returns the function with one more transformation around the others."""
         layers = (Layer(gen, gen_static_args, out_store, drive), *self.layers)
         return WrappedFun(self.f, layers, self.params, None, self.debug_info)
 
@@ -119,5 +119,5 @@ class WrappedFun:
 
 
 def wrap_init(f: Callable, params: dict | None = None, *, debug_info: Any = None) -> WrappedFun:
-    """A function without transformations; `params` are keyword arguments that it always gets."""
+    """Wraps a function without transformations; `params` are keyword arguments that are always passed to it."""
     return WrappedFun(f, params=tuple(sorted((params or {}).items())), debug_info=debug_info)

@@ -5,9 +5,9 @@ from typing import Any
 
 
 class Mask(tuple[bool, ...]):
-    """A flag for each item of a list; it partitions such lists and merges the parts again.
+    """A flag for each item of a list; it partitions such lists and merges the two parts again.
 
-    As everywhere, the items that are not marked come first: (known, unknown), (zero, nonzero).
+    As everywhere, unmarked items come first: (known, unknown), (zero, nonzero).
     """
 
     __slots__ = ()
@@ -21,16 +21,16 @@ class Mask(tuple[bool, ...]):
         return [x for x, flag in zip(items, self, strict=True) if not flag]
 
     def partition(self, items: Sequence[Any]) -> tuple[list, list]:
-        """The items whose flag is not set, and those whose flag is."""
+        """The items whose flag is not set, and the items whose flag is set."""
         return self.unmarked(items), self.marked(items)
 
     def merge(self, unmarked: Iterable[Any], marked: Iterable[Any]) -> list:
-        """The list whose partition this is."""
+        """The inverse of `partition`."""
         unmarked, marked = iter(unmarked), iter(marked)
         return [next(marked) if flag else next(unmarked) for flag in self]
 
     def order(self) -> list[int]:
-        """The permutation that partitions: the positions that are not marked, then those that are."""
+        """The permutation that partitions: the unmarked positions, then the marked ones."""
         return [*self.unmarked(range(len(self))), *self.marked(range(len(self)))]
 
     def __invert__(self) -> "Mask":

@@ -27,12 +27,12 @@ def record_event(event: str, **kwargs: str | int) -> None:
 
 
 def record_event_duration_secs(event: str, duration: float, **kwargs: str | int) -> None:
-    """Reports to the listeners how many seconds something took."""
+    """Reports the duration of an event in seconds to the listeners."""
     _notify(_durations, event, duration, **kwargs)
 
 
 def record_event_time_span(event: str, start_time: float, end_time: float, **kwargs: str | int) -> None:
-    """Reports to the listeners when something began and ended."""
+    """Reports the start and the end of an event to the listeners."""
     _notify(_spans, event, start_time, end_time, **kwargs)
 
 
@@ -42,22 +42,22 @@ def record_scalar(event: str, value: float | int, **kwargs: str | int) -> None:
 
 
 def register_event_listener(callback: Callable[..., None]) -> None:
-    """Has `callback(event, **kwargs)` called for each event."""
+    """Registers `callback(event, **kwargs)` for each event."""
     _events.append(callback)
 
 
 def register_event_duration_secs_listener(callback: Callable[..., None]) -> None:
-    """Has `callback(event, seconds, **kwargs)` called for each duration."""
+    """Registers `callback(event, seconds, **kwargs)` for each duration."""
     _durations.append(callback)
 
 
 def register_event_time_span_listener(callback: Callable[..., None]) -> None:
-    """Has `callback(event, start, end, **kwargs)` called for each time span, with times of `time.time`."""
+    """Registers `callback(event, start, end, **kwargs)` for each time span; times are those of `time.time`."""
     _spans.append(callback)
 
 
 def register_scalar_listener(callback: Callable[..., None]) -> None:
-    """Has `callback(event, value, **kwargs)` called for each scalar."""
+    """Registers `callback(event, value, **kwargs)` for each scalar."""
     _scalars.append(callback)
 
 
@@ -68,34 +68,34 @@ def _unregister(listeners: list, callback: Callable[..., None]) -> None:
 
 
 def unregister_event_listener(callback: Callable[..., None]) -> None:
-    """Undoes `register_event_listener`. Raises AssertionError for what is not registered."""
+    """Undoes `register_event_listener`. Raises AssertionError if the callback is not registered."""
     _unregister(_events, callback)
 
 
 def unregister_event_duration_listener(callback: Callable[..., None]) -> None:
-    """Undoes `register_event_duration_secs_listener`. Raises AssertionError for what is not registered."""
+    """Undoes `register_event_duration_secs_listener`. Raises AssertionError if the callback is not registered."""
     _unregister(_durations, callback)
 
 
 def unregister_event_time_span_listener(callback: Callable[..., None]) -> None:
-    """Undoes `register_event_time_span_listener`. Raises AssertionError for what is not registered."""
+    """Undoes `register_event_time_span_listener`. Raises AssertionError if the callback is not registered."""
     _unregister(_spans, callback)
 
 
 def unregister_scalar_listener(callback: Callable[..., None]) -> None:
-    """Undoes `register_scalar_listener`. Raises AssertionError for what is not registered."""
+    """Undoes `register_scalar_listener`. Raises AssertionError if the callback is not registered."""
     _unregister(_scalars, callback)
 
 
 def clear_event_listeners() -> None:
-    """Forgets all listeners."""
+    """Removes all listeners."""
     for listeners in _KINDS:
         listeners.clear()
 
 
 # ---- the log -----------------------------------------------------------------------------------------
 
-# Programs ask for the loggers by the names that they have in jax.
+# The loggers have the same names as in jax, since programs look them up by name.
 _dispatch = logging.getLogger("jax._src.dispatch")
 _programs = logging.getLogger("jax._src.interpreters.pxla")
 _tracing = logging.getLogger("jax._src.interpreters.partial_eval")
@@ -118,7 +118,7 @@ def _write_to_stderr(logger: logging.Logger, level: int = logging.NOTSET) -> log
 
 @config.logging_level.on_change
 def _log_from(level: str | None, thread_only: bool) -> None:
-    """Has what the library logs from a level on written to stderr, for all threads."""
+    """Writes the library's log messages of at least this level to stderr, for all threads."""
     if thread_only:
         return
     while _handlers:
@@ -133,7 +133,7 @@ def _log_from(level: str | None, thread_only: bool) -> None:
 
 @config.debug_log_modules.on_change
 def _debug(modules: str | None, thread_only: bool) -> None:
-    """Has all that some modules log written to stderr, for all threads."""
+    """Writes all log messages of the given modules to stderr, for all threads."""
     if thread_only:
         return
     while _debugged:
@@ -151,7 +151,7 @@ _debug(config.debug_log_modules.default, False)
 
 
 def log_program(name: str, avals: Any, mapping: Any) -> None:
-    """Says that a program is being compiled."""
+    """Logs that a program is being compiled."""
     text = "Compiling %s with global shapes and types %s. Argument mapping: %s."
     _programs.log(_level(), text, name, tuple(avals), tuple(mapping))
 
@@ -161,17 +161,17 @@ def _level() -> int:
 
 
 def log_cache_miss(message: str) -> None:
-    """Says why a function is traced."""
+    """Logs why a function is traced."""
     _tracing.log(logging.WARNING, message)
 
 
 def log_saved_values(message: str) -> None:
-    """Says what a checkpointed function saves."""
+    """Logs which values a checkpointed function saves."""
     _checkpoints.log(_level_of_saved(), message)
 
 
 def logs_saved_values() -> bool:
-    """Whether somebody hears what `log_saved_values` says."""
+    """True if the messages of `log_saved_values` are logged."""
     return _checkpoints.isEnabledFor(_level_of_saved())
 
 
@@ -180,17 +180,17 @@ def _level_of_saved() -> int:
 
 
 def log_jaxpr_dump(name: str, folder: str) -> None:
-    """Says that a jaxpr is written to a file."""
+    """Logs that a jaxpr is written to a file."""
     logging.getLogger().info("Dumping jaxpr for %s to %s.", name, folder)
 
 
 def log_program_dump(file: str) -> None:
-    """Says that a program has been written to a file."""
+    """Logs that a module has been written to a file."""
     _compiler.info("Dumped the module to %s.", file)
 
 
 class timed:
-    """A step of making a program, of which listeners and the log hear how long it took."""
+    """Context manager for one step of compilation: reports its duration to listeners and the log."""
 
     __slots__ = ("_step", "_name", "_started")
 
@@ -228,7 +228,7 @@ CACHE_MISS = "/jax/compilation_cache/cache_misses"  # reported when an entry is 
 
 
 def log_disk_cache_hit(name: str, key: str, compiled: float, retrieved: float) -> None:
-    """Says that a program was loaded from disk in `retrieved` seconds; to compile it took `compiled` seconds."""
+    """Logs that a program was loaded from disk in `retrieved` seconds; compiling it took `compiled` seconds."""
     record_event("/jax/compilation_cache/cache_hits")
     record_event_duration_secs("/jax/compilation_cache/compile_time_saved_sec", compiled - retrieved)
     record_event_duration_secs("/jax/compilation_cache/cache_retrieval_time_sec", retrieved)
@@ -236,7 +236,7 @@ def log_disk_cache_hit(name: str, key: str, compiled: float, retrieved: float) -
 
 
 def log_disk_cache_miss(name: str, key: str) -> None:
-    """Says that no program of that key was on disk: as a warning if misses in the user's folder are explained."""
+    """Logs that no program with that key was on disk: a warning if misses are explained and the user set a folder."""
     is_explained = config.explain_cache_misses.value and config.compilation_cache_dir.value is not None
     level = logging.WARNING if is_explained else _level()
     _compiler.log(level, "PERSISTENT COMPILATION CACHE MISS for '%s' with key '%s'", name, key)

@@ -1,11 +1,11 @@
-"""The names of this package, and of the jax that it stands for."""
+"""The names of this package, and their names in jax if it is imported as `jax`."""
 
 import sys
 from collections.abc import Callable
 from types import FunctionType, ModuleType
 from typing import Any, TypeVar
 
-# The jax whose API this package has; `__version__` and the aliased distribution say so.
+# The version of jax whose API this package has; `__version__` and the aliased distribution report it.
 VERSION_INFO = (0, 10, 2)
 VERSION = ".".join(map(str, VERSION_INFO))
 
@@ -13,11 +13,11 @@ ALIAS, PACKAGE = "jax", __name__.partition(".")[0]
 
 
 _T = TypeVar("_T")
-_known: list[tuple[Any, str]] | None = []  # None once this package stands for jax
+_known: list[tuple[Any, str]] | None = []  # None once this package is imported as jax
 
 
 def known_as(path: str) -> Callable[[_T], _T]:
-    """Names a class or function by its path in jax where this package stands for it: so its pickles name it."""
+    """Gives a class or function its path in jax if this package is imported as jax: its pickles then use that path."""
 
     def name(x: _T) -> _T:
         if _known is None:
@@ -30,7 +30,7 @@ def known_as(path: str) -> Callable[[_T], _T]:
 
 
 def public_in(module: str) -> Callable[[_T], _T]:
-    """Names a class or function by the module of this package where users find it, or by jax's of that name."""
+    """Gives a class or function the path of the public module that exports it, in this package or in jax."""
 
     def name(x: _T) -> _T:
         path = f"{module}.{x.__name__}"  # pyright: ignore[reportAttributeAccessIssue]
@@ -48,14 +48,14 @@ def _name(x: Any, path: str) -> None:
 
 
 def stand_for_jax() -> None:
-    """Gives what `known_as` has named, and will name, the names of jax."""
+    """Gives the objects that `known_as` was or will be called for their names in jax."""
     global _known
     known, _known = _known or [], None
     for x, path in known:
         _name(x, path)
 
 
-# The parts of the package that a public module's functions are in, where they are no part of that module.
+# The parts of the package that define a public module's functions, if they are not below that module.
 _OWN = {
     "": ("api.", "run.array"),
     "errors": ("base.errors",),
@@ -68,9 +68,9 @@ _OWN = {
 
 
 def claim(x: Any, name: str, room: str, face: str) -> None:
-    """Gives a function or class of a public module jax's module, where this package stands for jax.
+    """Sets the `__module__` of a public function or class to jax's, if this package is imported as jax.
 
-    One that other public modules have as well is that module's which has its room.
+    If several public modules export it, it gets the name of the one to which its room belongs (see `_OWN`).
     """
     if _known is not None or getattr(x, "__qualname__", None) != name:
         return
@@ -82,7 +82,7 @@ def claim(x: Any, name: str, room: str, face: str) -> None:
 
 
 def name_in_jax(module: ModuleType, public: bool = True) -> None:
-    """Gives a public module, and what it defines, their names in jax, where this package stands for jax."""
+    """Gives a public module, and the objects it defines, their names in jax, if this package is imported as jax."""
     real, own = module.__name__, vars(module)
     if _known is not None or not public or not is_under(real, PACKAGE):
         return
@@ -92,17 +92,17 @@ def name_in_jax(module: ModuleType, public: bool = True) -> None:
 
 
 def stands_for_jax() -> bool:
-    """Whether `jax` means this package."""
+    """True if `import jax` imports this package."""
     return _known is None
 
 
 def is_under(name: str, package: str) -> bool:
-    """Whether a dotted name is the package or something in it."""
+    """Returns whether a dotted name is the package or something in it."""
     return name == package or name.startswith(package + ".")
 
 
 def mirror(path: str, module: ModuleType) -> None:
-    """Gives a module that was found as an attribute its name in jax, where that means this package."""
+    """Registers a module that was loaded as an attribute under its name in jax, if this package is imported as jax."""
     if _known is None and is_under(path, PACKAGE):
         sys.modules.setdefault(ALIAS + path.removeprefix(PACKAGE), module)
         name_in_jax(module)

@@ -1,4 +1,4 @@
-"""What is taken from jaxlib as it is: our own pytree registry, tracebacks, weak caches, XLA's estimates."""
+"""Names used from jaxlib unchanged, and our own pytree registry: trees, tracebacks, weak caches, HLO shardings."""
 
 from jaxlib import _hlo, _jax
 from jaxlib.version import __version__

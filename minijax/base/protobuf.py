@@ -1,10 +1,10 @@
-"""Messages of protocol buffers as bytes: fields with their numbers, without a schema."""
+"""Encodes and reads protocol buffer messages without a schema: fields with their numbers."""
 
 from collections.abc import Iterable, Iterator
 
 
 def varint(value: int) -> bytes:
-    """A number as a message has it."""
+    """The varint encoding of a number."""
     groups = bytearray()
     while value > 127:
         groups.append(value & 127 | 128)
@@ -13,12 +13,12 @@ def varint(value: int) -> bytes:
 
 
 def packed(values: Iterable[int]) -> bytes:
-    """A list of numbers as one field has it."""
+    """The packed encoding of a list of numbers, the contents of one field."""
     return b"".join(map(varint, values))
 
 
 def message(*fields: tuple[int, int | bytes]) -> bytes:
-    """A message of these fields."""
+    """The encoding of a message with these (number, value) fields."""
     parts = []
     for number, value in fields:
         if isinstance(value, int):
@@ -29,7 +29,7 @@ def message(*fields: tuple[int, int | bytes]) -> bytes:
 
 
 def read(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """The fields of a message, as `message` takes them. Raises ValueError for fields of four or eight bytes."""
+    """Yields the fields of a message, as `message` takes them. Raises ValueError for fields of four or eight bytes."""
     at, end = 0, len(data)
     while at < end:
         key, at = _number(data, at)
@@ -42,7 +42,7 @@ def read(data: bytes) -> Iterator[tuple[int, int | bytes]]:
 
 
 def _number(data: bytes, at: int) -> tuple[int, int]:
-    """The number that begins at a place, and the place after it."""
+    """The varint at offset `at`, and the offset after it."""
     value, shift = data[at], 7
     if value < 128:
         return value, at + 1

@@ -1,4 +1,4 @@
-"""Where in the user's program something happened; resolved only when shown."""
+"""Source locations in the user's program, resolved only when shown."""
 
 import functools
 import itertools
@@ -19,7 +19,7 @@ here = Traceback.get_traceback
 
 
 def register_exclusion(path: str) -> None:
-    """Counts the frames of files under `path` as library frames."""
+    """Treats the frames of files under `path` as library frames."""
     excluded_paths.append(path)
 
 
@@ -28,7 +28,7 @@ def is_user_file(name: str) -> bool:
 
 
 def include_frame(frame: types.FrameType) -> bool:
-    """Whether a frame is of the user's program."""
+    """Returns whether a frame belongs to the user's program."""
     return is_user_file(frame.f_code.co_filename)
 
 
@@ -49,12 +49,12 @@ def summary(traceback: Any, num_frames: int | None = 1, columns: bool = False) -
 
 
 def _column(traceback: Any) -> int:
-    """Where in its line the innermost user expression starts."""
+    """The column at which the innermost user expression starts."""
     return next((p.column for p in Positions()(traceback)), 0)
 
 
 class Position(NamedTuple):
-    """The part of a file that holds an expression, and the function that it is of."""
+    """The position of an expression in a file, and the function that contains it."""
 
     function: str
     file: str
@@ -68,9 +68,9 @@ _TRACER, _TRACING = f"{_LIBRARY}ir{os.sep}trace.py", "_traced"
 
 
 class Positions:
-    """The user's expressions behind tracebacks, innermost first, as many as the options want in a program's locations.
+    """The positions of the user's expressions in tracebacks, innermost first; options limit their number.
 
-    It remembers what it looked up, for the tracebacks of one program have most of their frames in common.
+    Lookups are cached, since the tracebacks of one program have most of their frames in common.
     """
 
     def __init__(self):
@@ -78,7 +78,7 @@ class Positions:
         limit = config.traceback_in_locations_limit.value if full else 1
         self._limit = None if limit < 0 else limit
         self._of_user = _OfUser()
-        # By addresses, for code compares slowly; what lies there is kept, so that it is the only one.
+        # Keyed by id, since comparing code objects is slow. The values hold the objects, which keeps their ids unique.
         self._known: dict[Any, tuple[Any, Any]] = {}
 
     def __call__(self, *tracebacks: Any) -> tuple[Position, ...]:
@@ -97,7 +97,7 @@ class Positions:
             if of_user[code.co_filename]:
                 yield self._at(code, lasti)
             elif code.co_name == _TRACING and code.co_filename == _TRACER:
-                return  # who had a jaxpr traced is not who runs it
+                return  # the frames that called for the trace are not those that run the jaxpr
 
     def _at(self, code, lasti):
         known = self._known.get((id(code), lasti))
@@ -107,7 +107,7 @@ class Positions:
 
 
 class _OfUser(dict):
-    """Which files belong to the user's program."""
+    """Maps file names to whether they belong to the user's program."""
 
     def __missing__(self, file: str) -> bool:
         self[file] = answer = is_user_file(file)
@@ -116,7 +116,7 @@ class _OfUser(dict):
 
 def _position(code: types.CodeType, lasti: int) -> Position:
     hidden = config.hlo_source_file_canonicalization_regex.value
-    # Lines and columns are None where Python was told to forget them.
+    # Lines and columns are None if Python was started with positions disabled (-X no_debug_ranges).
     lines = next(itertools.islice(code.co_positions(), lasti // 2, None))
     line, end_line, column, end_column = [n or 0 for n in lines]
     file = re.sub(hidden, "", code.co_filename) if hidden else code.co_filename
@@ -135,7 +135,7 @@ _filtering = config.option("traceback_filtering")
 
 
 def filtered(traceback: types.TracebackType | None) -> types.TracebackType | None:
-    """A traceback without the library's frames; None if there are no others."""
+    """A traceback without the library's frames; None if no frames remain."""
     result = None
     for entry in reversed(list(_entries(traceback, of_user=True))):
         result = _on_top(entry, result)
@@ -143,7 +143,7 @@ def filtered(traceback: types.TracebackType | None) -> types.TracebackType | Non
 
 
 def _entries(traceback: types.TracebackType | None, of_user: bool) -> Iterator[types.TracebackType]:
-    """The entries of a traceback whose frames are of the user's program, or those whose frames are not."""
+    """Yields the entries of a traceback whose frames belong to the user's program, or those whose frames do not."""
     while traceback is not None:
         if is_user_file(traceback.tb_frame.f_code.co_filename) is of_user:
             yield traceback
@@ -151,16 +151,16 @@ def _entries(traceback: types.TracebackType | None, of_user: bool) -> Iterator[t
 
 
 class UnfilteredStackTrace(Exception):
-    """The cause of an exception whose traceback lost the library's frames: it has them."""
+    """The cause of an exception from whose traceback the library's frames were removed; its own traceback has them."""
 
-    shown: types.TracebackType | None = None  # what was left of the traceback
+    shown: types.TracebackType | None = None  # the shortened traceback
 
 
 def hide_frames(error: BaseException) -> None:
-    """Drops what is of the library from an exception on its way to the user, as the configuration says.
+    """Removes the library's frames from an exception that is about to reach the user, as configured.
 
-    That is its frames, and the exceptions that the library had caught when it raised this one. Functions may call
-    each other and each do it; where calls are many they have a `try` for it, which costs nothing, and no decorator.
+    Also removes the context exceptions that the library had caught when it raised this one. Nested functions may each
+    do this. Functions on hot paths use a `try` statement, which costs nothing, rather than the decorator.
     """
     mode = _mode()
     if mode == "off":
@@ -178,12 +178,12 @@ def hide_frames(error: BaseException) -> None:
 
 
 def hides_frames() -> bool:
-    """Whether the configuration wants the library's frames hidden."""
+    """True if the configuration hides the library's frames."""
     return _mode() != "off"
 
 
 def has_passed(error: BaseException, function: Callable) -> bool:
-    """Whether an exception, whose frames are not hidden yet, came through a function."""
+    """Returns whether an exception was raised within a call of `function`; its frames must not be hidden yet."""
     trace, code = error.__traceback__, function.__code__
     while trace is not None and trace.tb_frame.f_code is not code:
         trace = trace.tb_next
@@ -191,7 +191,7 @@ def has_passed(error: BaseException, function: Callable) -> bool:
 
 
 def _drop_inner_context(error: BaseException) -> None:
-    """Forgets exceptions that were raised and caught by the library alone, and shown as what happened before."""
+    """Drops the context exceptions that were raised and caught inside the library."""
     context = error.__context__
     while context is not None and next(_entries(context.__traceback__, of_user=True), None) is None:
         context = context.__context__
@@ -199,7 +199,7 @@ def _drop_inner_context(error: BaseException) -> None:
 
 
 def _mark(error: BaseException) -> None:
-    """Marks the library's frames for tools that leave out marked ones: those passed, and those still to be passed."""
+    """Marks the library's frames with `__tracebackhide__`: those unwound already and those above them on the stack."""
     frames = [entry.tb_frame for entry in _entries(error.__traceback__, of_user=False)]
     frame = sys._getframe(2)
     while frame is not None and not include_frame(frame):
@@ -210,7 +210,7 @@ def _mark(error: BaseException) -> None:
 
 
 def _keep_whole(error: BaseException, short: types.TracebackType | None) -> None:
-    """Gives an exception, or extends, the cause that has all frames."""
+    """Sets, or extends, the cause of an exception that has all frames."""
     whole, entries = error.__cause__, [error.__traceback__]
     if type(whole) is not UnfilteredStackTrace:
         whole = UnfilteredStackTrace(f"{type(error).__name__}: {error}\n\n{_BELOW}")
@@ -218,7 +218,7 @@ def _keep_whole(error: BaseException, short: types.TracebackType | None) -> None
         whole.__suppress_context__ = error.__suppress_context__
         error.__cause__, error.__context__ = whole.with_traceback(error.__traceback__), None
     else:
-        # Below what was shown before are the frames that were left out then.
+        # The entries down to `whole.shown` are new; those below it were kept when it was shortened before.
         while entries[-1] is not whole.shown and entries[-1] is not None:
             entries.append(entries[-1].tb_next)
         for entry in reversed(entries[:-1]):
@@ -244,7 +244,7 @@ F = TypeVar("F", bound=Callable)
 
 
 def boundary(function: F) -> F:
-    """Decorator for what users call: exceptions leave it without the library's frames."""
+    """Decorator for public functions: removes the library's frames from exceptions that leave it."""
 
     @functools.wraps(function)
     def call(*args, **kwargs):
@@ -257,5 +257,5 @@ def boundary(function: F) -> F:
     return call  # pyright: ignore[reportReturnType]
 
 
-# Libraries tell what is transformed by this name among a function's globals.
+# Other libraries recognise transformed functions by this name among a function's globals.
 api_boundary = boundary

@@ -1,4 +1,4 @@
-"""Room for deep programs: Python's recursion limit, raised for a while as far as the C stack allows."""
+"""Raises Python's recursion limit temporarily, as far as the C stack allows, for deeply nested programs."""
 
 import functools
 import sys
@@ -11,7 +11,7 @@ try:
 except ImportError:  # not on Windows
     resource = None
 
-_BYTES_PER_CALL = 800  # of C stack, for a Python function called from C, such as `__add__`
+_BYTES_PER_CALL = 800  # C stack used by a Python function called from C, such as `__add__`
 _DEFAULT_STACK = 8 << 20
 
 _lock = threading.Lock()
@@ -19,13 +19,13 @@ _limits = {"before": 0, "raised": 0}
 
 
 def _stack_size() -> int:
-    """The smaller of the stacks of the main thread and of threads started now, in bytes."""
+    """The smaller of the stack sizes of the main thread and of newly started threads, in bytes."""
     limit = resource.getrlimit(resource.RLIMIT_STACK)[0] if resource is not None else -1
     return min(size for size in (limit, threading.stack_size(), _DEFAULT_STACK) if size > 0)
 
 
 class _Room:
-    """Lets Python recurse as deep as the stack holds; then RecursionError is raised as ever."""
+    """Lets Python recurse as deep as the stack allows; beyond that, RecursionError is raised as usual."""
 
     __slots__ = ("entry", "__weakref__")
 
@@ -39,7 +39,7 @@ class _Room:
             _rooms[self.entry] = None
 
 
-_rooms: dict["weakref.ref[_Room]", None] = {}  # weak, so that an interrupted one cannot stay
+_rooms: dict["weakref.ref[_Room]", None] = {}  # weak, so that an interrupted call leaves no entry
 
 
 def _forget(entry: "weakref.ref[_Room]") -> None:
@@ -47,26 +47,26 @@ def _forget(entry: "weakref.ref[_Room]") -> None:
 
 
 def _leave() -> None:
-    """Puts the limit back where nobody needs room any more."""
+    """Restores the limit if no call needs the raised one any more."""
     with _lock:
         if not _rooms and sys.getrecursionlimit() == _limits["raised"]:
             sys.setrecursionlimit(_limits["before"])
 
 
 def deep(function: Callable) -> Callable:
-    """Decorator for what may recurse over nested programs: runs it with room."""
+    """Decorator for functions that may recurse over nested programs: runs them with a raised recursion limit."""
 
     @functools.wraps(function)
     def call(*args, **kwargs):
         mine = _Room()
         try:
             return function(*args, **kwargs)
-        except SystemError as error:  # jaxlib's trees return a result although Python has run out of frames
+        except SystemError as error:  # jaxlib's tree functions return a result despite a RecursionError
             if isinstance(error.__cause__, RecursionError):
                 raise error.__cause__ from None
             raise
         finally:
-            del _rooms[mine.entry]  # without a call, for which there may be no frame left
+            del _rooms[mine.entry]  # not a function call, which might exceed the limit
             if not _rooms:
                 _leave()
 

@@ -17,7 +17,7 @@ Terms: TypeAlias = "tuple[tuple[Term, int], ...]"
 
 
 class Scope(Protocol):
-    """What a dimension asks of the scope in which its variables have their meaning."""
+    """The interface of the scope in which a dimension's variables are defined."""
 
     rules: dict["Term", tuple[int, Terms]]
 
@@ -26,7 +26,7 @@ class Scope(Protocol):
 
 
 class UnexpectedDimVar(Exception):
-    """Raised where a dimension variable has no value."""
+    """Raised if a dimension variable has no value."""
 
 
 @functools.total_ordering
@@ -89,7 +89,7 @@ class Term(_Ordered):
         return Term(powers.items())
 
     def divided(self, other: "Term") -> "Term | None":
-        """What `other` must be multiplied with, None where it is no divisor."""
+        """The quotient of this term and `other`; None if `other` does not divide it."""
         powers = dict(self.powers)
         for factor, power in other.powers:
             powers[factor] = powers.get(factor, 0) - power
@@ -117,7 +117,7 @@ def text(terms: Terms) -> str:
 
 
 def total(scope: Scope, terms: Iterable[tuple[Term, int]]) -> Dim:
-    """The sum of terms, as the equalities of the scope rewrite it; an int where no variable is left."""
+    """The sum of terms, rewritten by the scope's equality constraints; an int if no variable is left."""
     sums: dict[Term, int] = {}
     for term, k in terms:
         sums[term] = sums.get(term, 0) + k
@@ -134,7 +134,7 @@ def total(scope: Scope, terms: Iterable[tuple[Term, int]]) -> Dim:
 
 
 def _rewritten(scope: Scope, term: Term, k: int) -> Terms:
-    """A term by the rule that is for it, or for one of its powers."""
+    """`k * term` rewritten by the rule for the term, or for one of its powers; unchanged if no rule applies."""
     for part in (term, *(Term((power,)) for power in term.powers)):
         n, result = scope.rules.get(part, (0, ()))
         if n and k % n == 0 and (rest := term.divided(part)) is not None:
@@ -143,17 +143,17 @@ def _rewritten(scope: Scope, term: Term, k: int) -> Terms:
 
 
 def as_dim(x: Any) -> "Dim | None":
-    """`x` as a dimension: an int, or a symbolic one; None for what is none."""
+    """Returns `x` as a dimension, an int or a symbolic one; None if `x` is not a dimension."""
     if type(x) is int or isinstance(x, SymbolicDim):
         return x
     try:
         return operator.index(x)
-    except Exception:  # of whatever class: tracers, and users' types, have their own
+    except Exception:  # of any class: tracers and user-defined types raise their own
         return None
 
 
 def _arithmetic(function: Callable[[Any, Any], Any], by_value: Callable[[Any, Any], Any]) -> tuple[Callable, Callable]:
-    """The two methods of an operator: `function` of dimensions, `by_value` with anything else."""
+    """The two methods of an operator: they call `function` on two dimensions, and `by_value` on anything else."""
 
     def forward(self: "SymbolicDim", other: Any) -> Any:
         d = as_dim(other)
@@ -175,7 +175,7 @@ def _scope(*ds: Dim, when: str) -> Scope:
 
 
 def linear(*scaled: tuple[Dim, int], when: str = "for linear combination") -> Dim:
-    """The sum of dimensions times ints, one of them symbolic."""
+    """The sum of dimensions multiplied by ints; at least one dimension is symbolic."""
     scope = _scope(*(d for d, _ in scaled), when=when)
     return total(scope, ((term, k * n) for d, n in scaled for term, k in terms_of(d)))
 
@@ -198,16 +198,16 @@ def mul(x: Dim, y: Dim) -> Dim:
 
 
 def operation(name: str, x: Dim, y: Dim, scope: Scope) -> Dim:
-    """The operation `name` of two dimensions, left as it is."""
+    """The operation `name` on two dimensions, unevaluated."""
     return total(scope, ((Term(((Factor(name, x, y), 1),)), 1),))
 
 
-# The order of terms is none in which each step must leave a smaller rest.
+# The order of terms does not guarantee that each step of a long division leaves a smaller remainder.
 _MOST_STEPS = 100
 
 
 def _divided(x: Dim, y: Dim) -> tuple[Dim, Dim] | None:
-    """Quotient and remainder by long division, None where that leaves a variable in either's remainder."""
+    """Quotient and remainder by long division; None if the division leaves a remainder that contains variables."""
     (divisor, n), *_ = terms_of(y)
     quotient: Dim = 0
     steps = 0
@@ -240,7 +240,7 @@ def mod(x: Dim, y: Dim) -> Dim:
 
 
 def _at_least(x: Dim, y: Dim, shown: str) -> bool:
-    """Whether x >= y whatever the variables are."""
+    """Returns whether x >= y for all values of the variables; raises an error if that depends on them."""
     scope = _scope(x, y, when=f"when comparing {shown}")
     difference = sub(x, y)
     if isinstance(difference, int):
@@ -252,7 +252,7 @@ def _at_least(x: Dim, y: Dim, shown: str) -> bool:
 
 
 def inconclusive(message: str, scope: Any = None) -> errors.InconclusiveDimensionOperation:
-    """The error of a question that has different answers for different values of the variables."""
+    """The error for a comparison whose result depends on the values of the variables."""
     if scope is not None and scope.constraints:
         message += f"\nUsing symbolic scope {scope}"
     return errors.InconclusiveDimensionOperation(
@@ -274,10 +274,10 @@ def _comparison(sign: str, function: Callable[[Any, Any, str], bool]) -> Callabl
 
 
 class SymbolicDim:
-    """A dimension of an array whose size is an expression over variables, which are integers of at least 1."""
+    """A dimension whose size is an expression over dimension variables, which are integers of at least 1."""
 
     __slots__ = ("_hash", "key", "scope", "terms")
-    __array_priority__ = 1000  # so that NumPy leaves its operators to this class
+    __array_priority__ = 1000  # NumPy defers to the operators of this class
 
     def __init__(self, terms: Terms, scope: Any):
         self.terms, self.scope = terms, scope
@@ -342,14 +342,14 @@ class SymbolicDim:
         raise inconclusive(f"Symbolic dimension '{self}' used in a context that requires a constant")
 
     def dimension_as_value(self) -> Any:
-        """The dimension as an integer array, whose value is known where the program runs."""
+        """The dimension as an integer array, whose value is known only when the program runs."""
         return type(self).as_value(self)
 
     __jax_array__ = dimension_as_value
 
     @staticmethod
     def as_value(d: "SymbolicDim") -> Any:
-        """Set by the operation that makes an array of a dimension."""
+        """Replaced by the primitive that converts a dimension to an array."""
         raise NotImplementedError(f"The symbolic dimension '{d}' has no value: it is used outside of jax.export.")
 
     def variables(self) -> set[str]:
@@ -359,9 +359,9 @@ class SymbolicDim:
     def evaluate(
         self, env: Mapping[str, Any], operations: "Mapping[str, Callable[[Any, Any], Any]] | None" = None
     ) -> Any:
-        """The value where each variable has that of `env`: an int, a dimension, or what `operations` computes on.
+        """The value if variables have the values in `env`: ints, dimensions, or other values that `operations` accepts.
 
-        An operation may have an int as either operand.
+        Either operand of an operation may be an int.
         """
         operations = operations or PYTHON
         parts = [_term_value(term, k, env, operations) for term, k in self.terms]
@@ -397,22 +397,22 @@ def _factor_value(factor: Factor, env: Mapping[str, Any], operations: Operations
 
 
 def variable(name: str, scope: Scope) -> Dim:
-    """The dimension that is one variable."""
+    """The dimension that consists of one variable."""
     return total(scope, ((Term(((Factor(name), 1),)), 1),))
 
 
 def is_int(d: Any) -> bool:
-    """Whether a dimension is known while a program is traced."""
+    """True if a dimension is a known int while a program is traced."""
     return not isinstance(d, SymbolicDim)
 
 
 def is_dim(d: Any) -> bool:
-    """Whether it is a dimension: an int, or a symbolic one."""
+    """True for a dimension: an int, or a symbolic one."""
     return type(d) is int or isinstance(d, SymbolicDim)
 
 
 def is_symbolic_dim(p: Any) -> bool:
-    """Whether a dimension is an expression over variables rather than a number."""
+    """True if a dimension is an expression over variables rather than a number."""
     return isinstance(p, SymbolicDim)
 
 
@@ -425,13 +425,13 @@ def _whole(d: Any, argument: str, function: str) -> Dim:
 
 
 def max_dim(d1: Any, d2: Any) -> Dim:
-    """The greater of two dimensions; an operation where that is not known."""
+    """The greater of two dimensions; a symbolic `max` if the comparison is inconclusive."""
     x, y = _whole(d1, "d1", "max_dim"), _whole(d2, "d2", "max_dim")
     return max(x, y) if isinstance(x, int) and isinstance(y, int) else _extreme(MAX, x, y, x, y)
 
 
 def min_dim(d1: Any, d2: Any) -> Dim:
-    """The smaller of two dimensions; an operation where that is not known."""
+    """The smaller of two dimensions; a symbolic `min` if the comparison is inconclusive."""
     x, y = _whole(d1, "d1", "min_dim"), _whole(d2, "d2", "min_dim")
     return min(x, y) if isinstance(x, int) and isinstance(y, int) else _extreme(MIN, x, y, y, x)
 
@@ -445,7 +445,7 @@ def _extreme(name: str, x: Dim, y: Dim, if_first_greater: Dim, if_second_greater
     return if_second_greater if high <= 0 else operation(name, x, y, scope)
 
 
-# What the operations are on ints and on dimensions.
+# The operations on ints and on dimensions.
 PYTHON: Operations = {
     "add": operator.add,
     "mul": operator.mul,

@@ -1,7 +1,7 @@
-"""What is known of the values of symbolic dimensions: least and greatest ones, by elimination of terms.
+"""Bounds of the values of symbolic dimensions, computed by elimination of terms.
 
-A term is eliminated from an expression by adding a multiple of a constraint in which it is the largest term: the
-bounds of what is left, which has smaller terms only, bound the expression.
+A term is eliminated from an expression by adding a multiple of a constraint in which it is the largest term. The
+bounds of the result, which has smaller terms only, bound the expression.
 """
 
 import itertools
@@ -16,7 +16,7 @@ INF = math.inf
 
 
 class Decision:
-    """The constraints of a scope with what follows from them at one step, and the ranges of terms."""
+    """The constraints of a scope, those derived from them in one step, and the ranges of terms."""
 
     def __init__(self, scope: Any, constraints: Iterable[Any] = ()):
         self.scope = scope
@@ -28,7 +28,7 @@ class Decision:
             self.assume(constraint.equal, constraint.difference)
 
     def bounds(self, d: Dim) -> Bounds:
-        """The bounds of `d`, in a copy of what is known, which learns of the terms of `d`."""
+        """The bounds of `d`; the constraints implied by its terms are added to a copy of this decision."""
         known = Decision(self.scope)
         known.limits, known.mixed = dict(self.limits), {term: dict(found) for term, found in self.mixed.items()}
         known.learned = set(self.learned)
@@ -43,7 +43,7 @@ class Decision:
             return k, k
         low, high = -INF, INF
         for equal, others, n, m in self.eliminating(first, k):
-            # m * terms == rest - n * others, where others are at least, or equal to, zero.
+            # m * terms == rest - n * others, where `others` is at least zero, or equal to zero.
             least, greatest = self.range(_sum(terms, m, others, n))
             if m > 0:
                 high = min(high, _floor(greatest, m))
@@ -56,16 +56,16 @@ class Decision:
         return low, high
 
     def _cases(self, terms: Terms) -> Iterator[Bounds]:
-        """Where the first term is the greater or the smaller of two dimensions, what it being each of them allows."""
+        """If the first term is max(a, b) or min(a, b), yields the union of the bounds of both cases."""
         (first, k), *rest = terms
         (factor, power), *others = first.powers
         if not others and power == 1 and factor.name in (symbolic.MAX, symbolic.MIN) and factor.operands:
             yield _hull(bound for d in factor.operands for bound in self.range(_sum(tuple(rest), 1, terms_of(d), k)))
 
     def eliminating(self, term: Term, k: int, smaller: bool = True) -> Iterator[tuple[bool, Terms, int, int]]:
-        """Constraints with which `k * term` is eliminated, and what they and it are to be multiplied with.
+        """Yields constraints that eliminate `k * term`, with the factors of the constraint and of the expression.
 
-        With `smaller`, those whose other terms are smaller.
+        With `smaller`, yields only those whose other terms are smaller.
         """
         if term == ONE:
             return
@@ -83,7 +83,7 @@ class Decision:
                 yield equal, terms, abs(k), -n if k > 0 else n
 
     def assume(self, equal: bool, d: Dim) -> None:
-        """Adds that `d` is at least, or equal to, zero, and what follows from that and one known constraint."""
+        """Adds the constraint `d >= 0`, or `d == 0`, and those that follow from it and one known constraint."""
         terms = terms_of(d)
         combined = [
             (equal and known, terms_of(symbolic.total(self.scope, _sum(terms, m, others, n))))
@@ -96,7 +96,7 @@ class Decision:
             self.add(both, found)
 
     def add(self, equal: bool, terms: Terms) -> None:
-        """Keeps a constraint: as a range if it has one term, beside its largest term otherwise."""
+        """Stores a constraint: as a range if it has one term, else under its largest term."""
         (first, k), *others = terms
         if first == ONE:
             if k < 0 or equal and k:
@@ -116,7 +116,7 @@ class Decision:
         self.limits[first] = low, high
 
     def learn(self, d: Dim) -> None:
-        """Adds what the variables and the operations in `d` imply."""
+        """Adds the constraints implied by the variables and the operations in `d`."""
         for term, _ in terms_of(d):
             if term == ONE or term in self.learned:
                 continue
@@ -178,7 +178,7 @@ class Decision:
         return (y[0] + 1, 0) if y[1] < 0 else (-INF, INF)
 
     def _relations(self, factor: Factor, divisor: Bounds, result: Dim) -> Iterator[tuple[bool, Dim]]:
-        """What is zero, or at least zero, because of how the result of an operation lies to its operands."""
+        """Yields constraints (is equality, expression) between the result of an operation and its operands."""
         x, y = factor.operands
         match factor.name:
             case symbolic.MAX:

@@ -1,4 +1,4 @@
-"""Scopes: where the variables of symbolic dimensions have their meaning, and what is assumed of them."""
+"""Scopes: they define the variables of symbolic dimensions and the constraints on them."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ from minijax.base.symbolic_text import parse_constraint, parse_shape
 
 
 class Constraint(NamedTuple):
-    """An assumption that a difference is zero (`equal`) or at least zero, and the user's words for it."""
+    """An assumption that a difference is zero (`equal`) or at least zero, and its text as the user wrote it."""
 
     equal: bool
     difference: SymbolicDim
@@ -18,7 +18,7 @@ class Constraint(NamedTuple):
 
 
 class SymbolicScope:
-    """Where the variables of symbolic dimensions have their meaning, with constraints like `"a >= 2*b"`.
+    """The scope of the variables of symbolic dimensions, with constraints like `"a >= 2*b"`.
 
     Dimensions of two scopes cannot be mixed. A constraint `term == expression` also rewrites the term.
     """
@@ -73,7 +73,7 @@ class SymbolicScope:
             )
         factor = term.powers[0][0]
         if k == 1 and right == 0 and len(term.powers) == 1 and factor.name == MOD:
-            # What is divisible is its quotient times the divisor.
+            # A dimension that is divisible by n equals n times its quotient.
             x, n = factor.operands
             if isinstance(n, int) and term.powers[0][1] == 1:
                 whole = n * operation(FLOORDIV, x, n, self)
@@ -83,7 +83,7 @@ class SymbolicScope:
         self.rules[term] = (abs(k), terms_of(right if k > 0 else -right))
 
     def require_same(self, other: "SymbolicScope", d: SymbolicDim, when: str) -> None:
-        """Raises ValueError where `other`, the scope of `d`, is another scope."""
+        """Raises ValueError if `other`, the scope of `d`, is a different scope."""
         if self is not other:
             raise ValueError(
                 f"Invalid mixing of symbolic scopes {when}.\nExpected {self}\nand found for '{d}' {other}\n"
@@ -91,7 +91,7 @@ class SymbolicScope:
             )
 
     def bounds(self, d: SymbolicDim) -> Bounds:
-        """The least and the greatest value that the decision procedure finds for a dimension."""
+        """The lower and upper bound that the decision procedure finds for a dimension."""
         known = self._bounds.get(d)
         if known is None:
             if self._decision is None:
@@ -113,10 +113,10 @@ def symbolic_shape(
     scope: SymbolicScope | None = None,
     like: Sequence[int | None] | None = None,
 ) -> tuple[Any, ...]:
-    """The shape that a text like `"b, 2*c + 1"` names.
+    """Parses a shape specification like `"b, 2*c + 1"`.
 
-    `_` and `...` stand for one and for all further dimensions of `like`. Variables are of `scope`, or of a new one
-    with `constraints`.
+    `_` is replaced by one dimension of `like` and `...` by all remaining ones. Variables belong to `scope`, or to a new
+    scope with `constraints`.
     """
     if not (shape_spec is None or isinstance(shape_spec, str)):
         raise ValueError(f"polymorphic shape spec should be None or a string. Found {shape_spec}.")

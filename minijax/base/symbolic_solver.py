@@ -1,4 +1,4 @@
-"""The values of dimension variables, of the sizes of the arguments whose shapes name them."""
+"""Solves for dimension variables, given the sizes of the arguments whose shapes contain them."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -22,11 +22,11 @@ from minijax.base.symbolic import (
 OPERATIONS: Mapping[str, Callable] = {**PYTHON, "max": max_dim, "min": min_dim}
 
 
-_PLACE = re.compile(r"\{(\d+)\}")  # other braces, of keys in paths, stay
+_PLACE = re.compile(r"\{(\d+)\}")  # other braces, from keys in paths, are kept
 
 
 class Place(NamedTuple):
-    """An axis of an argument, the dimension that its shape names there, and the text of both."""
+    """An axis of an argument, the dimension of that axis in the argument's shape, and a text such as `x.shape[0]`."""
 
     argument: int
     axis: int
@@ -35,24 +35,24 @@ class Place(NamedTuple):
 
 
 class Machine(Protocol):
-    """What computes: on ints at a call, on scalars in the text of a program."""
+    """The interface of the arithmetic: on ints when a function is called, on scalars inside a program."""
 
     @property
     def operations(self) -> Mapping[str, Callable[[Any, Any], Any]]:
-        """What each operation of dimensions is on its values."""
+        """The implementation of each operation on dimensions, by name."""
         ...
 
     def size(self, place: Place) -> Any:
-        """The size that the argument has there."""
+        """The size of the argument along that axis."""
         ...
 
     def require(self, relation: str, x: Any, y: Any, message: str, values: Sequence) -> None:
-        """Requires `x >= y`, or `x == y`. `message` has a number in braces for each of the values."""
+        """Checks `x >= y`, or `x == y`. In `message`, a number in braces refers to one of the values."""
         ...
 
 
 class AtOnce:
-    """Computes on the sizes of arguments: ints, or dimensions of another scope."""
+    """Computes eagerly on the sizes of arguments: ints, or dimensions of another scope."""
 
     operations = OPERATIONS
 
@@ -66,7 +66,7 @@ class AtOnce:
         try:
             holds = x >= y if relation == ">=" else x == y
         except errors.InconclusiveDimensionOperation:
-            holds = False  # not for all values of the variables
+            holds = False  # it does not hold for all values of the variables
         if not holds:
             raise ValueError(_PLACE.sub(lambda place: str(values[int(place[1])]), message))
 
@@ -77,10 +77,10 @@ def variables_of(shapes: Sequence[Sequence]) -> list[str]:
 
 
 def solved(shapes: Sequence[Sequence], names: Sequence[str], machine: Machine) -> dict[str, Any]:
-    """The values of the dimension variables in the shapes of arguments, with these names.
+    """Solves for the dimension variables in the shapes of arguments; `names` are the arguments' names.
 
-    Raises ValueError where they do not follow from equations that are linear in one variable; requires of the
-    machine that they are positive, and that all sizes and the constraints of the scope agree with them.
+    Raises ValueError if they do not follow from equations that are linear in one variable. Has the machine check that
+    they are positive, and that all sizes and the constraints of the scope are consistent with them.
     """
     solver = _Solver(shapes, names, machine)
     solver.solve()
@@ -89,7 +89,7 @@ def solved(shapes: Sequence[Sequence], names: Sequence[str], machine: Machine) -
 
 
 class _Solver:
-    """The equations that are left, and the variables that have a value."""
+    """The equations that are not solved yet, and the variables that are."""
 
     def __init__(self, shapes: Sequence[Sequence], names: Sequence[str], machine: Machine):
         self.machine, self.values = machine, {}
@@ -112,7 +112,7 @@ class _Solver:
                 raise self._unsolved()
 
     def _take(self, place: Place) -> bool:
-        """Uses an equation; False where more than one of its variables has no value."""
+        """Solves or checks an equation; returns False if it cannot be solved for exactly one unknown variable."""
         unknown = place.dim.variables() - self.values.keys()
         if not unknown:
             self._agree(place)
@@ -161,7 +161,7 @@ class _Solver:
             return d
         values = dict(self.values)
         for name in d.variables() - values.keys():
-            # A variable that an equality has replaced is in no shape.
+            # A variable that an equality constraint has replaced does not appear in any shape.
             replaced = variable(name, d.scope)
             if not isinstance(replaced, SymbolicDim) or name not in replaced.variables():
                 values[name] = self._value(replaced)
@@ -203,7 +203,7 @@ def _shape_text(shape: Sequence) -> str:
 
 
 def _linear(d: SymbolicDim, name: str) -> tuple[int, Dim] | None:
-    """The coefficient of a variable, and what else is added; None where it stands in another term."""
+    """The coefficient of a variable and the sum of the other terms; None if these contain the variable too."""
     alone, coefficient, rest = Term(((Factor(name), 1),)), 0, []
     for term, k in terms_of(d):
         if term == alone:

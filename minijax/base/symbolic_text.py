@@ -1,4 +1,4 @@
-"""What a text says of symbolic dimensions: shapes, and constraints between expressions."""
+"""Parses symbolic shapes, and constraints between symbolic expressions."""
 
 import operator
 import re
@@ -16,7 +16,7 @@ _END = ("end", "", -1)
 
 
 class _Parser:
-    """Reads a shape of dimensions; `like` says what placeholders stand for."""
+    """Parses a shape; placeholders are replaced by dimensions of `like`."""
 
     def __init__(self, spec: str | None, like: Sequence[Any] | None, scope: Scope):
         self.spec, self.like, self.scope = spec, like, scope
@@ -37,7 +37,7 @@ class _Parser:
         )
 
     def take(self, *expected: str) -> str | None:
-        """The next token if it is one of those, which is then read."""
+        """Consumes and returns the next token if it is one of the expected ones; else returns None."""
         kind, shown, _ = self.token
         if not (kind if kind in ("name", "number") else shown) or (kind not in expected and shown not in expected):
             return None
@@ -72,7 +72,7 @@ class _Parser:
                 return
 
     def placeholder(self) -> bool:
-        """Reads one dimension, or all that follow, of `like`; whether it is all."""
+        """Parses `_` or `...`, which take one or all remaining dimensions of `like`; returns True for `...`."""
         at, shown = len(self.dims), self.token[1]
         if self.like is None:
             self.fail("spec contains ... but no 'like' shape was given")
@@ -153,13 +153,13 @@ class _Parser:
 
 
 def parse_shape(spec: str | None, like: Sequence[Any] | None, scope: Scope) -> tuple[Any, ...]:
-    """The dimensions that a text names. Raises ValueError where it does not read as a shape."""
+    """Parses a shape. Raises ValueError for a syntax error."""
     parser = _Parser(spec, like, scope)
     return parser.whole(parser.shape)
 
 
 def parse_constraint(source: str, scope: Scope) -> tuple[Dim, str, Dim]:
-    """The sides and the sign of a constraint. Raises ValueError where a text is none."""
+    """Parses a constraint into left side, sign and right side. Raises ValueError for a syntax error."""
     sign = next((s for s in _COMPARISONS if s in source), None)
     if sign is None:
         raise ValueError(f"Constraint parsing error: must contain one of '==' or '>=' or '<=', but found {source!r}.")

@@ -1,4 +1,4 @@
-"""What a thread is doing: the trace that its operations are handed to, the axes that have names, its options."""
+"""Thread-local state: the current trace, which receives operations, the named axes, and the options."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -6,30 +6,30 @@ from typing import Any, NamedTuple
 
 
 class EqnContext(NamedTuple):
-    """Thread state that an equation was recorded under and is replayed under."""
+    """The thread state under which an equation was recorded and is evaluated again."""
 
-    name_stack: tuple[Any, ...] = ()  # scopes, and transformations
+    name_stack: tuple[Any, ...] = ()  # named scopes and transformations
     compute_type: str | None = None
     xla_metadata: Any = None
     cur_abstract_mesh: Any = None
-    threefry_partitionable: bool | None = None  # of an equation that draws bits or splits keys
+    threefry_partitionable: bool | None = None  # for equations that draw bits or split keys
 
 
 EMPTY = EqnContext()
-NEVER: tuple[Any, object] = (None, None)  # options with an epoch that is not now
+NEVER: tuple[Any, object] = (None, None)  # options with an epoch that is never the current one
 
 
 class _Thread(threading.local):
-    trace: Any = None  # None: operations are run at once
-    axes: tuple = ()  # of each named axis (name, size, *mesh axes that it is spread over), the innermost last
+    trace: Any = None  # None: operations run eagerly
+    axes: tuple = ()  # for each named axis (name, size, *mesh axes it is sharded over), the innermost last
     manual: Any = ()  # inside `shard_map` with check_vma: the `primitives.varying.ManualAxes` of its mesh
-    origin: Any = None  # where the operations are from that a jaxpr's equations make again
+    origin: Any = None  # the source position of the equation that is being evaluated
     context: EqnContext = EMPTY
-    budgets: tuple = ()  # the `dispatch.explain.recompile_budget`s that count traces
+    budgets: tuple = ()  # the active `dispatch.explain.recompile_budget`s, which count traces
 
-    # Of the options, which base/config.py alone sets.
-    current: tuple[Any, object] = NEVER  # their interned values, and the epoch that these are of
-    ready: tuple[Any, object] = NEVER  # `current` where no trace is on, for calls to be looked up by
+    # The state of the options, which only base/config.py sets.
+    current: tuple[Any, object] = NEVER  # their interned values, and the epoch in which these were read
+    ready: tuple[Any, object] = NEVER  # equals `current` if there is no current trace; calls are looked up by it
     pinned: dict | None = None  # see `config.run_as_of`
 
     def __init__(self):
@@ -41,26 +41,26 @@ thread = _Thread()
 
 
 def set_trace(trace: Any) -> None:
-    """Hands this thread's operations to `trace`; None: they are run at once."""
+    """Sets this thread's current trace; with None, operations run eagerly."""
     thread.trace, thread.ready = trace, NEVER
 
 
 def run_under(trace: Any, fun: Callable[..., Any], *args: Any) -> Any:
-    """Calls `fun` with `trace` as the current trace, which ends with it, and puts the thread's state back."""
+    """Calls `fun` with `trace` as the current trace, then ends the trace and restores the thread's state."""
     saved = thread.trace, thread.axes, thread.manual, thread.origin, thread.context
     try:
         thread.trace, thread.ready = trace, NEVER
         return fun(*args)
     finally:
-        # Without calls, for an interrupt may come at any call.
+        # No function calls here: an interrupt may come at any call.
         thread.trace, thread.axes, thread.manual, thread.origin, thread.context = saved
         thread.ready = NEVER
         trace.alive = False
 
 
-# These are classes since an interrupt may leave a generator half-way, to go on when it is collected.
+# These are classes, since an interrupt may suspend a generator half-way, which then resumes when it is collected.
 class under_trace:
-    """Hands operations to `trace` for a while."""
+    """Context manager that makes `trace` the current trace."""
 
     __slots__ = ("_trace", "_saved")
 
@@ -76,7 +76,7 @@ class under_trace:
 
 
 class outside_traces:
-    """Runs operations at once for a while, as if nothing was being traced."""
+    """Context manager under which operations run eagerly, as if nothing were being traced."""
 
     __slots__ = ("_saved",)
 
@@ -91,7 +91,7 @@ class outside_traces:
 
 
 class named_axis:
-    """Makes a named axis known for a while."""
+    """Context manager that defines a named axis."""
 
     __slots__ = ("_axis", "_saved")
 
@@ -100,7 +100,7 @@ class named_axis:
 
     def __enter__(self) -> None:
         self._saved = thread.axes
-        # Programs nested in a batched one share what is remembered of them, as jax's do.
+        # A third equal axis in a row is left out, so that nested batched programs share cache entries, as in jax.
         if self._saved[-2:] != (self._axis, self._axis):
             thread.axes = (*self._saved, self._axis)
 
@@ -109,7 +109,7 @@ class named_axis:
 
 
 class manual_axes:
-    """Makes the axes of a mesh known for a while; types say over which of those of these `names` a value varies."""
+    """Context manager that defines the manual axes of a mesh; types record over which of `names` a value varies."""
 
     __slots__ = ("_sizes", "_names", "_saved")
 
@@ -126,7 +126,7 @@ class manual_axes:
 
 
 class entered:
-    """Makes `context` the thread's for a while."""
+    """Context manager that sets the thread's equation context."""
 
     __slots__ = ("_context", "_saved")
 
@@ -142,9 +142,9 @@ class entered:
 
 
 class within:
-    """Makes contexts and origins of a jaxpr's equations the thread's, one after the other, within the present ones.
+    """Sets the thread's context and origin for each equation of a jaxpr in turn, nested in the current ones.
 
-    The names around the jaxpr go before theirs; an equation without a context, or an origin, has the present one.
+    Enclosing names precede those of an equation; one without a context, or an origin, uses the current one.
     """
 
     __slots__ = ("_outer", "_inner", "_joined", "_origin")
@@ -155,7 +155,7 @@ class within:
         return self._go
 
     def _go(self, inner: EqnContext, origin: Any) -> None:
-        if inner is not self._inner:  # those of neighbours are one object
+        if inner is not self._inner:  # consecutive equations often share one context object
             outer, self._inner = self._outer, inner
             if inner == EMPTY:
                 self._joined = outer

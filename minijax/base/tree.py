@@ -1,4 +1,4 @@
-"""Pytrees: all of `jax.tree` and `jax.tree_util`, over our own registry of node types in jaxlib."""
+"""Pytrees: all of `jax.tree` and `jax.tree_util`, based on our own jaxlib registry of node types."""
 
 import dataclasses
 import functools
@@ -25,17 +25,17 @@ KeyEntry = TypeVar("KeyEntry", bound=Hashable)
 KeyPath = tuple[KeyEntry, ...]
 IsLeaf = Callable[[Any], bool]
 
-# jaxlib pickles a registry, and with it every treedef, by the names it finds on the object.
+# jaxlib pickles a registry, and with it every treedef, by the object's `__module__` and `__name__`.
 registry.__module__, registry.__name__ = __name__, "registry"
 known_as("jax._src.tree_util.default_registry")(registry)
 default_registry = registry
 
-# The fast way in for the rooms below: `flatten(tree, is_leaf=None) -> (leaves, treedef)`, positional.
+# The fast form for internal use: `flatten(tree, is_leaf=None) -> (leaves, treedef)`, positional only.
 flatten = registry.flatten
 
 
 class Unspecified:
-    """Stands for an argument that was not given, where None is a value."""
+    """The default of an argument for which None is a valid value."""
 
 
 UNSPECIFIED = Unspecified()
@@ -65,13 +65,13 @@ def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
 
 
 def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | None = None) -> Any:
-    """A tree of `f` over the leaves of `tree` and the subtrees of `rest` in their places."""
+    """Maps `f` over the leaves of `tree` and the corresponding subtrees of `rest`."""
     leaves, treedef = flatten(tree, is_leaf)
-    # Generators, for then a StopIteration out of `f` cannot pass for the end of the leaves.
+    # Generators, since in them a StopIteration raised by `f` is not mistaken for the end of the leaves.
     if not rest:
         return treedef.unflatten(f(leaf) for leaf in leaves)
     try:
-        # All of one length, as flatten_up_to has it; a strict zip would cost 3 % of a small map.
+        # flatten_up_to guarantees equal lengths; a strict zip would cost 3 % of a small map.
         rows = zip(leaves, *map(treedef.flatten_up_to, rest))  # noqa: B905
     except ValueError as error:
         _raise_explained("tree_map tree", tree, rest, is_leaf, error)
@@ -79,7 +79,7 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | Non
 
 
 def tree_all(tree: Any, *, is_leaf: IsLeaf | None = None) -> bool:
-    """Whether all leaves are true."""
+    """Returns whether all leaves are true."""
     return all(flatten(tree, is_leaf)[0])
 
 
@@ -99,7 +99,7 @@ def tree_reduce(
 def tree_reduce_associative(
     operation: Callable[[T, T], T], tree: Any, *, identity: T | Unspecified = UNSPECIFIED, is_leaf: IsLeaf | None = None
 ) -> T:
-    """Combines the leaves by halves; `identity` is the result for a tree without leaves."""
+    """Combines the leaves by recursive halving; `identity` is the result for a tree without leaves."""
     leaves = flatten(tree, is_leaf)[0]
     if leaves:
         return _reduce_by_halves(operation, leaves)
@@ -116,7 +116,7 @@ def _reduce_by_halves(operation: Callable[[T, T], T], items: list[T]) -> T:
 
 
 def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Any) -> Any:
-    """Turns an outer tree of inner trees into an inner tree of outer trees."""
+    """Converts an outer tree of inner trees to an inner tree of outer trees."""
     leaves, treedef = flatten(pytree_to_transpose)
     if inner_treedef is None:
         inner_treedef = flatten(outer_treedef.flatten_up_to(pytree_to_transpose)[0])[1]
@@ -128,7 +128,7 @@ def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, py
 
 
 def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf | None = None) -> bool:
-    """Whether every element is a leaf."""
+    """Returns whether every element is a leaf."""
     if is_leaf is None:
         return registry_all_leaves(registry, iterable)
     items = list(iterable)
@@ -142,7 +142,7 @@ def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf | None = None) -> bool:
 def tree_flatten_with_path(
     tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> tuple[list[tuple[KeyPath, Any]], PyTreeDef]:
-    """The pairs (key path, leaf) of a tree, in order, and its structure."""
+    """The (key path, leaf) pairs of a tree, in order, and its structure."""
     if is_leaf is None or is_leaf_takes_path:
         return registry.flatten_with_path(tree, is_leaf)
     return registry.flatten_with_path(tree, lambda _, subtree: is_leaf(subtree))
@@ -151,7 +151,7 @@ def tree_flatten_with_path(
 def tree_leaves_with_path(
     tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> list[tuple[KeyPath, Any]]:
-    """The pairs (key path, leaf) of a tree, in order."""
+    """The (key path, leaf) pairs of a tree, in order."""
     return tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
 
 
@@ -162,7 +162,7 @@ def tree_map_with_path(
     is_leaf: Callable[..., bool] | None = None,
     is_leaf_takes_path: bool = False,
 ) -> Any:
-    """As `tree_map`, with the key path as the first argument of `f`."""
+    """As `tree_map`, but passes the key path as the first argument of `f`."""
     pairs, treedef = tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)
     if not rest:
         return treedef.unflatten(f(path, leaf) for path, leaf in pairs)
@@ -176,7 +176,7 @@ def tree_map_with_path(
 
 
 def keystr(keys: KeyPath, *, simple: bool = False, separator: str = "") -> str:
-    """A key path as text: `['a'][0].b`, or `a/0/b` when simple and separated by a slash."""
+    """A key path as text: `['a'][0].b`, or `a/0/b` with `simple` and a slash as separator."""
     return separator.join(map(_simple_key if simple else str, keys))
 
 
@@ -195,12 +195,12 @@ def _simple_key(key: Any) -> str:
 
 
 def is_tree_node(typ: type) -> bool:
-    """Whether values of this type are nodes: a container jax knows, a registered type or a namedtuple."""
+    """Returns whether values of this type are nodes: built-in containers, registered types and namedtuples."""
     return registry.is_node(typ)
 
 
 def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
-    """The children and the metadata of a node; ValueError for a leaf."""
+    """The children and the metadata of a node. Raises ValueError for a leaf."""
     level = registry.flatten_one_level(tree)
     if level is None:
         raise ValueError(f"flatten_one_level: can't tree-flatten type: {type(tree)}")
@@ -208,7 +208,7 @@ def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
 
 
 def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[KeyEntry, Any]], Hashable]:
-    """The pairs (key, child) and the metadata of a node; ValueError for a leaf."""
+    """The (key, child) pairs and the metadata of a node. Raises ValueError for a leaf."""
     level = registry.flatten_one_level_with_keys(tree)
     if level is None:
         raise ValueError(f"flatten_one_level_with_keys: can't tree-flatten type: {type(tree)}")
@@ -216,12 +216,12 @@ def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[KeyEntry, Any
 
 
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:
-    """Whether the structure is a single node: a leaf, None or an empty container."""
+    """Returns whether the structure is a single node: a leaf, None or an empty container."""
     return treedef.num_nodes == 1
 
 
 def treedef_is_strict_leaf(treedef: PyTreeDef) -> bool:
-    """Whether the structure is a leaf, and no empty node."""
+    """Returns whether the structure is a leaf, and not an empty node."""
     return treedef.node_data() is None
 
 
@@ -239,12 +239,12 @@ def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
 
 
 def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = None) -> Any:
-    """A tree of full_tree's structure; each leaf of the prefix fills the subtree in its place."""
+    """A tree with full_tree's structure, in which each leaf of the prefix fills the corresponding subtree."""
     return flatten(full_tree)[1].unflatten(broadcast_prefix(prefix_tree, full_tree, is_leaf))
 
 
 def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = None) -> list[Any]:
-    """Each leaf of the prefix, as often as the subtree in its place has leaves."""
+    """Each leaf of the prefix, repeated once for each leaf of the corresponding subtree."""
     leaves, treedef = flatten(prefix_tree, is_leaf)
     try:
         subtrees = treedef.flatten_up_to(full_tree)
@@ -257,7 +257,7 @@ def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = 
 
 
 def broadcast_leaves(leaves: Sequence[Any], prefix: PyTreeDef, full: PyTreeDef) -> list[Any]:
-    """As `broadcast_prefix`, on structures; no code of the user's node types runs."""
+    """As `broadcast_prefix`, for structures; does not call the functions of user-defined node types."""
     if prefix == full:
         return list(leaves)
     source, pairs = iter(leaves), [(prefix, full)]
@@ -278,7 +278,7 @@ def broadcast_leaves(leaves: Sequence[Any], prefix: PyTreeDef, full: PyTreeDef) 
 def flatten_axes(name: str, treedef: PyTreeDef, axis_tree: Any, of_args: bool = False) -> list[Any]:
     """One axis for each leaf of `treedef`, from a tree prefix of axes in which None is a leaf.
 
-    With `of_args` the tree is of positional and keyword arguments, and of the latter axis 0 is mapped.
+    With `of_args` the tree is one of (args, kwargs), and keyword arguments are mapped over axis 0.
     """
     axes, axes_treedef = flatten((axis_tree, 0) if of_args else axis_tree, _is_none)
     try:
@@ -297,18 +297,18 @@ def _is_none(tree: Any) -> bool:
     return tree is None
 
 
-# What differs between two trees.
+# Differences between two trees.
 
 
 class _Placeholder:
-    """A leaf of a tree that was made from a structure alone."""
+    """A leaf of a tree that was built from a structure only."""
 
 
 _PLACEHOLDER = _Placeholder()
 
 
 class Mismatch(NamedTuple):
-    """The key path at which two trees differ, the kind of difference, a text of each side, and a reason."""
+    """The key path at which two trees differ, the kind of difference, a text for each tree, and a reason."""
 
     path: KeyPath
     kind: str
@@ -320,7 +320,7 @@ class Mismatch(NamedTuple):
 def mismatches(
     one: Any, two: Any, is_leaf: IsLeaf | None = None, prefix: bool = False, path: KeyPath = ()
 ) -> Iterator[Mismatch]:
-    """Where two trees differ in structure; with `prefix`, where the first is no prefix of the second."""
+    """Yields the structural differences of two trees; with `prefix`, those by which `one` is not a prefix of `two`."""
     left = _level(one, is_leaf)
     if prefix and left is None:
         return
@@ -349,7 +349,7 @@ def _level(tree: Any, is_leaf: IsLeaf | None) -> tuple[Iterable[Any], Any] | Non
     if is_leaf is not None and is_leaf(tree):
         return None
     level = registry.flatten_one_level_with_keys(tree)
-    # The metadata of a namedtuple is its type; jaxlib's keys for it all bear the first field's name.
+    # The metadata of a namedtuple is its type; jaxlib's keys for it all have the first field's name.
     if level is not None and level[1] is type(tree) and type(tree) not in registered_types:
         return [(GetAttrKey(name), child) for name, child in zip(tree._fields, tree, strict=True)], level[1]
     return level
@@ -371,18 +371,18 @@ def _count_mismatch(path: KeyPath, node: Any, keys: tuple, other_keys: tuple) ->
 
 
 def equality_errors(tree1: Any, tree2: Any, is_leaf: IsLeaf | None = None) -> Iterator[tuple[KeyPath, str, str, str]]:
-    """For each place where two trees differ: the key path, a text of each side, and the reason."""
+    """Yields the key path, a text for each tree and the reason for each difference between two trees."""
     for mismatch in mismatches(tree1, tree2, is_leaf):
         yield mismatch.path, mismatch.one, mismatch.two, mismatch.reason
 
 
 def equality_errors_pytreedef(tree1: PyTreeDef, tree2: PyTreeDef) -> Iterator[tuple[KeyPath, str, str, str]]:
-    """As `equality_errors`, on structures."""
+    """As `equality_errors`, for structures."""
     return equality_errors(*(tree.unflatten([_PLACEHOLDER] * tree.num_leaves) for tree in (tree1, tree2)))
 
 
 def prefix_errors(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = None) -> list[Callable[[str], ValueError]]:
-    """For each place where a tree is no prefix of another, a function from the tree's name to the error."""
+    """For each mismatch of a tree prefix with a full tree, a function from the tree's name to the error."""
     different = mismatches(prefix_tree, full_tree, is_leaf, prefix=True)
     return [functools.partial(_prefix_error, mismatch) for mismatch in different]
 
@@ -407,7 +407,7 @@ def _raise_explained(name: str, tree: Any, fulls: Iterable[Any], is_leaf: IsLeaf
 
 
 class NodeType(NamedTuple):
-    """How nodes of a type are flattened to (children, metadata), and made of (metadata, children)."""
+    """The functions of a node type: node -> (children, metadata), and (metadata, children) -> node."""
 
     to_iter: Callable[[Any], tuple[Iterable[Any], Any]]
     from_iter: Callable[[Any, Iterable[Any]], Any]
@@ -427,13 +427,13 @@ def register_pytree_node(
     unflatten_func: Callable[[Any, Iterable[Any]], T],
     flatten_with_keys_func: Callable[[T], tuple[Iterable[tuple[Any, Any]], Any]] | None = None,
 ) -> None:
-    """Makes a type a node: flatten to (children, metadata), unflatten from (metadata, children)."""
+    """Registers a node type, flattened to (children, metadata) and unflattened from (metadata, children)."""
     registry.register_node(nodetype, flatten_func, unflatten_func, flatten_with_keys_func)
     registered_types[nodetype] = NodeType(flatten_func, unflatten_func)
 
 
 def register_pytree_node_class(cls: type[T]) -> type[T]:
-    """Makes a class with methods `tree_flatten` and `tree_unflatten` a node; a decorator."""
+    """Decorator that registers a class with methods `tree_flatten` and `tree_unflatten` as a node type."""
     register_pytree_node(cls, operator.methodcaller("tree_flatten"), cls.tree_unflatten)
     return cls
 
@@ -444,7 +444,7 @@ def register_pytree_with_keys(
     unflatten_func: Callable[[Any, Iterable[Any]], T],
     flatten_func: Callable[[T], tuple[Iterable[Any], Any]] | None = None,
 ) -> None:
-    """As `register_pytree_node`, with (key, child) for each child; `flatten_func` is a faster way without."""
+    """As `register_pytree_node`, with (key, child) for each child; `flatten_func` is a faster variant without keys."""
 
     def flatten_without_keys(node):
         pairs, metadata = flatten_with_keys(node)
@@ -454,7 +454,7 @@ def register_pytree_with_keys(
 
 
 def register_pytree_with_keys_class(cls: type[T]) -> type[T]:
-    """Makes a class with methods `tree_flatten_with_keys` and `tree_unflatten` a node; a decorator."""
+    """Decorator that registers a class with methods `tree_flatten_with_keys` and `tree_unflatten` as a node type."""
     flatten_func = operator.methodcaller("tree_flatten") if hasattr(cls, "tree_flatten") else None
     with_keys = operator.methodcaller("tree_flatten_with_keys")
     register_pytree_with_keys(cls, with_keys, cls.tree_unflatten, flatten_func)
@@ -462,7 +462,7 @@ def register_pytree_with_keys_class(cls: type[T]) -> type[T]:
 
 
 def register_static(cls: type[T]) -> type[T]:
-    """Makes a hashable class a node without leaves, static under `jit`; a decorator."""
+    """Decorator that registers a hashable class as a node type without leaves, static under `jit`."""
     register_pytree_node(cls, lambda node: ((), node), lambda node, _: node, lambda node: ((), node))
     return cls
 
@@ -473,7 +473,7 @@ def register_dataclass(
     meta_fields: Sequence[str] | None = None,
     drop_fields: Sequence[str] = (),
 ) -> type[T]:
-    """Makes a dataclass, or a class made like one, a node; fields marked `static` are metadata."""
+    """Registers a dataclass, or a class with a similar constructor, as a node type; `static` fields are metadata."""
     data, meta = _dataclass_fields(nodetype, data_fields, meta_fields)
     if both := set(data) & set(meta):
         raise ValueError(
@@ -526,11 +526,11 @@ def _check_dataclass_fields(nodetype: type, named: set[str], drop_fields: Sequen
 
 
 def static(**kwargs: Any) -> Any:
-    """As `dataclasses.field`, and marks the field as metadata for `register_dataclass`."""
+    """As `dataclasses.field`, but marks the field as metadata for `register_dataclass`."""
     return dataclasses.field(**{**kwargs, "metadata": {"static": True, **(kwargs.get("metadata") or {})}})
 
 
-# Node types that are always registered; a bare registry takes these two for leaves.
+# Node types that are always registered; a new registry treats these two as leaves.
 
 
 def _flatten_defaultdict(node):
@@ -558,7 +558,7 @@ register_pytree_node(defaultdict, _flatten_defaultdict, _unflatten_defaultdict, 
 
 
 class _HashableCallableShim:
-    """A partial in a Partial: kept whole, for functools.partial would merge the two."""
+    """Wraps a partial inside a Partial, since functools.partial would merge the two."""
 
     __slots__ = ("fun",)
 
@@ -584,7 +584,7 @@ class _HashableCallableShim:
 
 @known_as("jax.tree_util.Partial")
 class Partial(functools.partial):
-    """A `functools.partial` that is a node: its bound arguments are children, its function is metadata."""
+    """A `functools.partial` that is a pytree node: its bound arguments are children, its function is metadata."""
 
     __module__ = "minijax.tree_util"
 

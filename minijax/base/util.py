@@ -8,15 +8,15 @@ from typing import Any
 
 
 def unzip2(pairs: Iterable[tuple[Any, Any]]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """The firsts and the seconds of pairs, also when there are none."""
+    """The first and the second items of pairs; two empty tuples for no pairs."""
     firsts, seconds = zip(*pairs, strict=True) if (pairs := list(pairs)) else ((), ())
     return firsts, seconds
 
 
 class ByKey:
-    """Values that are equal if their types and keys are; the constructor sets the key, by `identify`.
+    """Values that are equal if their types and keys are equal; the constructor sets the key by `identify`.
 
-    Those that can be pickled say how they are made again: a hash is good in one process only.
+    Subclasses that can be pickled define how they are constructed again: a hash is valid in one process only.
     """
 
     __slots__ = ("_key", "_hash")
@@ -34,7 +34,7 @@ class ByKey:
 
 
 class Immutable:
-    """Values that are their own copies."""
+    """A base class of values that need not be copied: a copy is the object itself."""
 
     __slots__ = ()
 
@@ -46,19 +46,19 @@ class Immutable:
 
 
 def named(function: Callable, name: str, doc: str) -> Callable:
-    """The function, which from now on has this name and docstring."""
+    """Sets the name and docstring of a function, and returns it."""
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
     return function
 
 
 def curry(function: Callable) -> Callable:
-    """A function that, given the first arguments, waits for the others."""
+    """A function that takes the first arguments and returns a function of the remaining ones."""
     return functools.wraps(function)(functools.partial(functools.partial, function))
 
 
 def alias(function: Callable, name: str, module: str, of: str) -> Callable:
-    """The function under another name, in another module: an object of its own that runs the same code."""
+    """A copy of a function that has another name and module and runs the same code."""
     if isinstance(function, types.FunctionType):
         f = function
         twin = types.FunctionType(f.__code__, f.__globals__, name, f.__defaults__, f.__closure__)

@@ -1,4 +1,4 @@
-"""Families of operations that call one jaxpr, which is most that their rules need to know."""
+"""Base classes of primitives that call one jaxpr; their rules are derived from those of the jaxpr."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -19,11 +19,11 @@ from minijax.transforms.lower_types import flat, lower_jaxpr, lowered
 from minijax.transforms.partial_eval_custom import EqnParts, Policy, partial_eval_jaxpr_custom
 from minijax.transforms.prune import prune_closed
 
-Places = Sequence[int | None]  # numbers of inputs or results; None for one that is new
+Places = Sequence[int | None]  # indices of inputs or results; None for a new one
 
 
 class Inlined(Primitive):
-    """Runs the jaxpr that is the parameter `body_name`; its text stands in place of the operation's."""
+    """Evaluates the jaxpr in the parameter `body_name`; it is lowered inline."""
 
     multiple_results = True
     unites = False
@@ -53,7 +53,7 @@ class Inlined(Primitive):
         return super().typed(avals, params)
 
     def _note_changes(self, avals: Sequence, params: dict) -> None:
-        """Notes of which types the states of operands are after the call."""
+        """Records the types that the states of operands have after the call."""
         for have, a in zip(avals, self.body(params).in_avals, strict=False):
             if type(have) is type(a) is AvalQDD:
                 have.mutable_qdd.update(a.last().qdd)
@@ -66,21 +66,21 @@ class Inlined(Primitive):
 
 
 class Call(Inlined):
-    """Computes what its body does: its rules are those of the body, called in the same way."""
+    """A call of a jaxpr: each rule transforms the body and calls the result in the same way."""
 
     dce_inside = True
 
     def calling(
         self, params: dict, closed: ClosedJaxpr, operands: Sequence, ins: Places, outs: Places
     ) -> tuple[list, dict]:
-        """Operands and parameters of a call of `closed` instead.
+        """Operands and parameters of a call of `closed` instead of the body.
 
-        Its inputs and results are like those of the present body that `ins` and `outs` number.
+        Its inputs and results correspond to the inputs and results of the current body with indices `ins` and `outs`.
         """
         return list(operands), {**params, self.body_name: closed}
 
     def parts(self, params: dict) -> tuple[dict, dict]:
-        """The parameters that the known and the staged part of a call start from."""
+        """The parameters from which those of the known and the staged call are derived."""
         return params, params
 
     def jvp(self, primals, tangents, **params):
@@ -131,7 +131,7 @@ class Call(Inlined):
         known_outs = pe.out_unknown.unmarked(range(len(eqn.outvars)))
         known_in = unknown.unmarked(eqn.invars)
         known_out, unknown_out = pe.out_unknown.partition(eqn.outvars)
-        # Inside and outside of the call, a residual may be an input or a result.
+        # A residual may be an input or a result, both of the known jaxpr and of the call.
         results, saved = pe.known.jaxpr.outvars[: len(known_out)], pe.known.jaxpr.outvars[len(known_out) :]
         outside = dict(zip(results, known_out, strict=True)) | dict(zip(pe.known.jaxpr.invars, known_in, strict=True))
         fresh = {v: Var(v.aval) for v in saved if v not in outside}
@@ -140,7 +140,7 @@ class Call(Inlined):
         known_params, staged_params = self.parts(eqn.params)
         ins, known_params = self.calling(known_params, closed, known_in, known_ins, known_outs)
         known = eqn.replace(params=known_params, invars=ins, outvars=[*known_out, *fresh.values()])
-        # The staged part makes the results again, but for those that are residuals.
+        # The staged part recomputes the results, except for those that are residuals.
         passed = {outside[v] for v in saved if v in results}
         remade = Mask([v not in passed for v in eqn.outvars])
         closed, _ = prune_closed(pe.staged, remade, True)
@@ -152,7 +152,7 @@ class Call(Inlined):
 
 
 class ClosedCall(Call):
-    """Calls a jaxpr, which is a function of its own in the text."""
+    """Calls a jaxpr, which is lowered to a separate function of the module."""
 
     name = "closed_call"
     body_name = "call_jaxpr"
@@ -168,7 +168,7 @@ closed_call_p = ClosedCall()
 
 
 class OpenCall(Call):
-    """A call of a jaxpr without constants, which are its leading operands."""
+    """A call of an open jaxpr: its constants are leading operands."""
 
     def body(self, params):
         return closed_of(params[self.body_name])
@@ -180,12 +180,12 @@ class OpenCall(Call):
 
 @cache.weak_cache
 def closed_of(jaxpr: Jaxpr) -> ClosedJaxpr:
-    """The jaxpr, which has no constants, as a closed one; the same each time."""
+    """The closed jaxpr of a jaxpr without constants; the same object each time."""
     return ClosedJaxpr(jaxpr, [])
 
 
 def opened(closed: ClosedJaxpr) -> tuple[Jaxpr, list]:
-    """The jaxpr with its constants as leading inputs, and those constants."""
+    """closed -> (jaxpr with constants as leading inputs, constants)"""
     return _opened(closed.jaxpr), closed.consts
 
 
@@ -195,7 +195,7 @@ def _opened(jaxpr: Jaxpr) -> Jaxpr:
 
 
 def split_tangents(results: Sequence, tangents: Sequence, nonzeros: Sequence[bool]) -> tuple[list, list]:
-    """Results and their tangents, with `Zero` where there is none."""
+    """Results and their tangents, with `Zero` for the results without a nonzero tangent."""
     zeros = (Zero.from_primal_value(r) for r, nz in zip(results, nonzeros, strict=True) if not nz)
     return list(results), Mask(nonzeros).merge(zeros, tangents)
 
@@ -204,10 +204,10 @@ def split_tangents(results: Sequence, tangents: Sequence, nonzeros: Sequence[boo
 def forwarded(
     primal: ClosedJaxpr, results: int, held: tuple[bool, ...], repeats: bool = False
 ) -> tuple[ClosedJaxpr, tuple]:
-    """The jaxpr without outputs that are its inputs or repeat earlier ones, and where each one is: its kind and number.
+    """The jaxpr without forwarded outputs (inputs or repeated outputs), and the source of each output: kind and index.
 
-    Of the first `results` outputs, which are the function's own, only those that are inputs go, and not
-    the ones that are `held`; with `repeats` the others that repeat earlier ones stay.
+    Among the first `results` outputs, those of the function itself, only inputs are forwarded, except for outputs that
+    are `held`. With `repeats`, other outputs that repeat earlier ones are kept as well.
     """
     inputs = {v: i for i, v in enumerate(primal.jaxpr.invars)}
     outvars: list[Any] = []
@@ -228,7 +228,7 @@ def forwarded(
 
 @cache.weak_cache
 def names_in(closed: ClosedJaxpr) -> tuple:
-    """The axis names that the equations of a jaxpr speak of."""
+    """The axis names to which the equations of a jaxpr refer."""
     names: dict[Any, None] = {}
     for eqn in closed.jaxpr.eqns:
         names.update(dict.fromkeys(eqn.primitive.names_axis(eqn.params)))

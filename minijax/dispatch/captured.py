@@ -1,4 +1,4 @@
-"""The warning of large values that a program captures, which take memory in it beside the user's."""
+"""The warning about large captured constants: a program keeps its own copy of them."""
 
 import warnings
 
@@ -12,7 +12,7 @@ _REPORTED = 5
 
 
 def warn_of_constants(closed: ClosedJaxpr) -> None:
-    """Warns if a program and what it calls capture as much as `jax_captured_constants_warn_bytes` says."""
+    """Warns if a jaxpr and its subjaxprs capture at least `jax_captured_constants_warn_bytes` bytes of constants."""
     limit = _warn_bytes.value
     jaxprs = _within(closed.jaxpr) if limit >= 0 else []
     sizes = {v: _size(v) for jaxpr in jaxprs for v in jaxpr.constvars}
@@ -34,7 +34,7 @@ def warn_of_constants(closed: ClosedJaxpr) -> None:
 
 
 def _within(jaxpr: Jaxpr) -> list[Jaxpr]:
-    """The jaxpr and those inside of it, each once."""
+    """The jaxpr and its nested jaxprs, each once."""
     jaxprs, seen = [jaxpr], {jaxpr}
     for outer in jaxprs:
         inner = [j for j in dict.fromkeys(subjaxprs(outer)) if j not in seen]

@@ -1,4 +1,4 @@
-"""Dumps: what programs look like, written to the directory `jax_dump_ir_to` in the forms `jax_dump_ir_modes`."""
+"""Dumps of programs, written to the directory `jax_dump_ir_to` in the forms `jax_dump_ir_modes`."""
 
 import itertools
 import os
@@ -26,7 +26,7 @@ def dump_jaxpr(lowered: Lowered) -> None:
 
 
 def dump_program(lowered: Lowered) -> bool:
-    """Writes the StableHLO that is being compiled, in the mode "stablehlo"; whether anything is dumped."""
+    """Writes the module that is being compiled, in the mode "stablehlo"; returns whether dumps are enabled."""
     if _wants("stablehlo"):
         text = lowered.module.located().text if config.include_debug_info_in_dumps.value else lowered.module.text
         file = _write(f"jax_ir{next(_compilations):04d}_{lowered.module.name}", "_compile.mlir", text.encode())
@@ -42,7 +42,7 @@ _LONGEST_NAME = 200
 
 
 def _write(name: str, ending: str, content: bytes) -> str:
-    """Writes a file, whose name it gives: of a function's name it has what names of files may be."""
+    """Writes a file and returns its name: the given name, without characters that file names cannot have."""
     folder = config.dump_ir_to.value
     if folder == "sponge":
         folder = os.environ.get("TEST_UNDECLARED_OUTPUTS_DIR")

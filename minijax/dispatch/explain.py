@@ -1,4 +1,4 @@
-"""Why jitted functions are traced: what differs from the nearest earlier call, for users, budgets and the log."""
+"""Explains why jitted functions are traced: the differences from the nearest earlier call, also for the log."""
 
 import functools
 import itertools
@@ -12,12 +12,12 @@ from minijax.base.thread import thread
 from minijax.ir.body import source_of
 
 _REMEMBERED = 64  # calls of each definition
-_histories = cache.BoundedDict(1024)  # by definition: its calls, the latest last
-numbers = itertools.count(1)  # of the memories of jitted functions
+_histories = cache.BoundedDict(1024)  # by definition of a function: its calls, the latest last
+numbers = itertools.count(1)  # for the caches of jitted functions
 
 
 class Difference(NamedTuple):
-    """One thing in which two calls differ: what it is, of which argument or option, before and now."""
+    """One difference between two calls: its kind, the argument or option, and the values before and now."""
 
     what: str
     where: str
@@ -26,14 +26,14 @@ class Difference(NamedTuple):
 
 
 class Call(NamedTuple):
-    """What a trace depends on, as types and texts: neither arrays nor the user's objects are kept."""
+    """The data on which a trace depends, as types and texts: keeps neither arrays nor the user's objects alive."""
 
     traceback: Any
-    function: int  # the number of the function's memory
-    jit: Sequence[Any]  # the options of `jit`, which are named tuples
+    function: int  # the number of the function's cache
+    jit: Sequence[Any]  # the options of `jit`, as named tuples
     names: Sequence[str]
     avals: Sequence[Any]
-    placed: Sequence[Any]  # the signatures of the arguments, where all are arrays
+    placed: Sequence[Any]  # the signatures of the arguments, if all are arrays
     tree: str
     static: tuple[tuple[int | str, str, str], ...]  # position or name, type, value
     options: config.State
@@ -41,7 +41,7 @@ class Call(NamedTuple):
 
 
 class CacheInfo(NamedTuple):
-    """How often a function was traced, and what is remembered of it."""
+    """How often a function was traced, and how many traces and programs are cached."""
 
     traces: int
     cached_traces: int
@@ -49,10 +49,10 @@ class CacheInfo(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """Why a function was traced. As a text it is a table of what differs from the nearest earlier call."""
+    """Why a function was traced. Its `str` is a table of the differences from the nearest earlier call."""
 
     function: str
-    traces: int  # of this definition, among the calls that are remembered
+    traces: int  # of this definition, among the stored calls
     line: str
     earlier: str | None  # the line of the nearest earlier call
     differences: tuple[Difference, ...]
@@ -62,8 +62,8 @@ class Explanation(NamedTuple):
         if self.earlier is None:
             return f"{first}\n  no earlier call is known"
         first += f", call {self.traces} that is known; the nearest earlier one is at {self.earlier}"
-        if not self.differences:  # after `clear_cache`, where captured values are of a trace that is over, ...
-            return f"{first}\n  nothing differs: what was remembered of it is gone, or it was not compiled yet"
+        if not self.differences:  # after `clear_cache`, or if captured values belong to a finished trace, ...
+            return f"{first}\n  nothing differs: its cache entry is gone, or it was not compiled yet"
         rows = [Difference._fields, *self.differences]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = ("  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) for row in rows)
@@ -71,7 +71,7 @@ class Explanation(NamedTuple):
 
 
 class RecompileError(RuntimeError):
-    """Raised where a function is traced more often than a `recompile_budget` allows; `explanation` says why."""
+    """Raised if a function is traced more often than a `recompile_budget` allows; `explanation` has the reason."""
 
     def __init__(self, message: str, explanation: Explanation | None = None):
         super().__init__(message)
@@ -79,10 +79,10 @@ class RecompileError(RuntimeError):
 
 
 class recompile_budget:
-    """Raises RecompileError where a jitted function is traced more than `n` times within, in this thread.
+    """Raises RecompileError if a jitted function is traced more than `n` times within this context, in this thread.
 
-    A context manager and a decorator, for which each call has a budget of its own. Functions that are defined on
-    one line count as one, since functions made in a loop are the commonest cause of recompilation.
+    Also a decorator, in which case each call has its own budget. Functions that are defined on one line count as one,
+    since functions defined in a loop are the most common cause of recompilation.
     """
 
     def __init__(self, n: int):
@@ -109,7 +109,7 @@ class recompile_budget:
         return within
 
     def spend(self, definition: str, history: Sequence[Call]) -> None:
-        """Counts a trace, the last of the history."""
+        """Counts a trace, whose call is the last in the history."""
         counts, place = self._counts[-1], _place(definition, history[-1].function)
         counts[place] = count = counts.get(place, 0) + 1
         if count > self._n:
@@ -119,7 +119,7 @@ class recompile_budget:
 
 
 def describe(function: int, options: tuple, names: Sequence[str], key: tuple, placed: Sequence[Any]) -> Call:
-    """The call with that key: thread state, types, tree and static arguments."""
+    """The call with that key, which consists of thread state, types, tree and static arguments."""
     state, axes, manual, _, avals, treedef, static = key
     values = [(where, type(s.value).__qualname__, _text(s.value)) for where, s in static]
     texts = str(axes), str(manual)
@@ -130,19 +130,19 @@ def _text(value: Any) -> str:
     try:
         text = repr(value)
     except Exception:
-        return f"<{type(value).__qualname__} without a text>"
+        return f"<{type(value).__qualname__} without a repr>"
     return text if len(text) <= 200 else f"{text[:150]}... ({len(text)} characters, hash {hash(value)})"
 
 
 def _place(definition: str, function: int) -> Any:
-    """What functions of one definition have in common; a callable without a line is one by itself."""
+    """The key that all functions of one definition share; a callable without a source line has its own."""
     return definition if " at " in definition else (definition, function)
 
 
 def note(fun: Callable, definition: str, call: Call, by_user: bool, is_trace: bool) -> None:
-    """Remembers a call for which something is traced or compiled. Raises RecompileError past a budget.
+    """Stores a call that caused tracing or compilation. Raises RecompileError if a budget is exceeded.
 
-    `definition`: what `source_of` says of `fun`.
+    `definition`: `source_of(fun)`.
     """
     place = _place(definition, call.function)
     history = _histories.get(place) or _histories.once(place, lambda: deque(maxlen=_REMEMBERED))
@@ -154,7 +154,7 @@ def note(fun: Callable, definition: str, call: Call, by_user: bool, is_trace: bo
 
 
 def why(fun: Callable, function: int) -> Explanation | None:
-    """Why the function with that number was last traced or compiled; None if no such call is known."""
+    """Explains why the function with that number was last traced or compiled; None if no call of it is stored."""
     definition = source_of(fun)
     history = list(_histories.get(_place(definition, function), ()))
     calls = [call for call in history if call.function == function]
@@ -164,7 +164,7 @@ def why(fun: Callable, function: int) -> Explanation | None:
 def _explained(definition: str, history: Sequence[Call], call: Call) -> Explanation:
     line = source.summary(call.traceback)
     at = next(i for i in reversed(range(len(history))) if history[i] is call)
-    earlier = [history[i] for i in reversed(range(at))]  # of those that are as near the latest
+    earlier = [history[i] for i in reversed(range(at))]  # among equally near ones, `min` takes the latest
     pairs = [(differences(other, call), other) for other in earlier]
     if not pairs:
         return Explanation(definition, 1, line, None, ())
@@ -173,7 +173,7 @@ def _explained(definition: str, history: Sequence[Call], call: Call) -> Explanat
 
 
 def differences(before: Call, now: Call) -> list[Difference]:
-    """In what two calls of a definition differ."""
+    """The differences between two calls of a definition."""
     rows = _of_functions(before, now) + _of_statics(before, now) + _of_options(before, now)
     if before.tree != now.tree:
         return [*rows, Difference("tree", "arguments", before.tree, now.tree)]
@@ -233,7 +233,7 @@ def _log(fun: Callable, definition: str, call: Call, history: Sequence[Call]) ->
     name, _, place = definition.partition(" at ")
     lines = [f"TRACING CACHE MISS at {source.summary(call.traceback, columns=True)}:"]
     known = [_logged(other, call) for other in reversed(history) if other.function == call.function]
-    if not known or [] in known:  # by `clear_cache` it is as new
+    if not known or [] in known:  # a function after `clear_cache` counts as new
         lines += ["  never seen function:", f"    {name} id={id(fun)}{place and f' defined at {place}'}"]
         options = [] if known or not history else _of_functions(history[-1], call)
         if [d.what for d in options] == ["jit option"] * len(options):

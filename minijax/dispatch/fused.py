@@ -1,4 +1,4 @@
-"""Eager calls that are one program each, found by the arguments alone."""
+"""Eager calls that run as one program each, which is looked up by the arguments."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -22,11 +22,11 @@ _disable_jit = config.option("disable_jit")
 
 
 def fused(data: int = 1, whole: bool = False) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Decorator: an eager call runs one program where the function moves, indexes or compares data only.
+    """Decorator: an eager call runs one program if the function only moves, indexes or compares data.
 
-    With `whole` it does so whatever the function computes, which must be one jitted function anyway.
-    The first `data` arguments are arrays or sequences of arrays, the others plain values and tuples of
-    them; other calls run operation by operation, and so do calls that warn, raise or give back an argument.
+    With `whole` it runs one program for any computation; the function must then call a single jitted function. The
+    first `data` arguments are arrays or sequences of arrays, the others plain values and tuples of them. Other calls
+    run operation by operation, as do calls that warn, raise or return an argument.
     """
 
     def wrap(function: Callable) -> Callable:
@@ -70,13 +70,13 @@ def fused(data: int = 1, whole: bool = False) -> Callable[[Callable[P, R]], Call
     return wrap
 
 
-_DIRECT: Any = object()  # in place of a program: the function is to be called
+_DIRECT: Any = object()  # in place of a program: call the function itself
 
 
 def _key(args: tuple, kwargs: dict, data: int, arrays: list) -> list:
-    """The key of a call; fills `arrays` with its data.
+    """The key of a call; appends its data to `arrays`.
 
-    Raises KeyError, TypeError or AttributeError for a call that only the function itself can make.
+    Raises KeyError, TypeError or AttributeError for a call without such a key.
     """
     parts: list[Any] = []
     for x in args[:data]:
@@ -96,7 +96,7 @@ def _key(args: tuple, kwargs: dict, data: int, arrays: list) -> list:
 
 
 def _program(function: Callable, args: tuple, kwargs: dict, data: int, arrays: Sequence, whole: bool) -> Callable:
-    """The function as a program of its arrays; `_DIRECT` where it must be called itself."""
+    """Compiles the function to a program of its arrays; returns `_DIRECT` if it must be called itself."""
     is_watched = guards.is_guarded() or watch.is_on() or key_reuse.is_on()
     if is_watched or whole and _disable_jit.value or any(x._sig.device is None for x in arrays):
         return _DIRECT
@@ -114,10 +114,10 @@ def _program(function: Callable, args: tuple, kwargs: dict, data: int, arrays: S
             avals = [x._sig.aval for x in arrays]
             jaxpr, consts = trace_to_jaxpr(flat, avals, DebugInfo("jit", function.__name__))
     except Exception:
-        return _DIRECT  # called again, it raises or warns for the user
+        return _DIRECT  # the direct call raises or warns again, for the user
     if consts or not (whole or _is_movement(jaxpr)):
         return _DIRECT
-    # A single operation is the program that it is by itself.
+    # A single operation gets the same program as when it is called by itself.
     name = jaxpr.eqns[0].primitive.name if len(jaxpr.eqns) == 1 else function.__name__
     executable = executable_for(ClosedJaxpr(jaxpr, consts), ProgramOptions(name), arrays)
     if not executable.takes(arrays):
@@ -126,7 +126,7 @@ def _program(function: Callable, args: tuple, kwargs: dict, data: int, arrays: S
 
 
 def _is_movement(jaxpr: Jaxpr) -> bool:
-    """Whether there is a result to compute, and one program gives the bits of one for each operation."""
+    """Returns whether the jaxpr computes all results, and one program gives the same bits as one per operation."""
     inputs = set(jaxpr.invars)
     if jaxpr.effects or any(type(v) is not Var or v in inputs for v in jaxpr.outvars):
         return False

@@ -1,4 +1,4 @@
-"""Random keys that are used twice: what `jax_debug_key_reuse` refuses, in programs and between them."""
+"""The check `jax_debug_key_reuse`: detects random keys that are used twice, within and across programs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -10,15 +10,15 @@ from minijax.base.dtypes import KeyType
 from minijax.base.errors import KeyReuseError
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
 
-Mask = Any  # booleans in the shape of an array of keys, or one for all
+Mask = Any  # booleans with the shape of an array of keys, or one boolean for all keys
 
 
 class Signature(NamedTuple):
-    """What is done to keys: which inputs are consumed, which results are new, and which are inputs."""
+    """The effect on keys: consumed inputs, results that are new keys, and inputs forwarded to results."""
 
     sinks: Mapping[int, Mask] = {}
     sources: Mapping[int, Mask] = {}
-    forwards: Sequence[tuple[int, int]] = ()  # (number of the input, of the result)
+    forwards: Sequence[tuple[int, int]] = ()  # (index of the input, index of the result)
 
     def __repr__(self):
         parts = [_shown(kind, masks) for kind, masks in (("Sink", self.sinks), ("Source", self.sources)) if masks]
@@ -30,7 +30,7 @@ def _shown(kind: str, masks: Mapping[int, Mask]) -> str:
     return ", ".join(f"{kind}({i})" if np.all(m) else f"{kind}({i}, {m})" for i, m in sorted(masks.items()))
 
 
-AT_ONCE = frozenset(("slice", "device_put", "random_clone"))  # what has rules and is run without a program
+AT_ONCE = frozenset(("slice", "device_put", "random_clone"))  # operations with a rule that run without a program
 _FORWARD = Signature(forwards=((0, 0),))
 _NEW, _USE = Signature(sources={0: True}), Signature(sinks={0: True})
 _RULES: dict[str, Signature | Callable[[JaxprEqn], Signature]] = {
@@ -56,7 +56,7 @@ def _rule(function: Callable[[JaxprEqn], Signature]) -> Callable[[JaxprEqn], Sig
 
 
 class _Keys:
-    """An array of keys, under whatever names, and which of them are consumed."""
+    """An array of keys, shared by all variables that refer to it, and the mask of consumed keys."""
 
     __slots__ = ("used",)
 
@@ -64,7 +64,7 @@ class _Keys:
         self.used = used
 
     def seen(self, shape: tuple[int, ...]) -> np.ndarray:
-        """What is consumed of them in another shape, where one stands for all."""
+        """The mask of consumed keys for another shape, in which all keys count as consumed if one is."""
         return self.used if self.used.shape == shape else np.full(shape, self.used.any())
 
     def consume(self, mask: Mask, shape: tuple[int, ...]) -> None:
@@ -74,9 +74,9 @@ class _Keys:
 
 @cache.weak_cache
 def signature(jaxpr: Jaxpr) -> Signature:
-    """What a jaxpr does to keys. Raises KeyReuseError if it consumes one twice."""
+    """The effect of a jaxpr on keys. Raises KeyReuseError if it consumes a key twice."""
     inputs = [*jaxpr.constvars, *jaxpr.invars]
-    first = len(jaxpr.constvars)  # constants have negative numbers
+    first = len(jaxpr.constvars)  # constants have negative indices
     keys = {v: _Keys(np.zeros(v.aval.shape, bool)) for v in inputs if _is_key(v)}
     mine = {keys[v]: i - first for i, v in enumerate(inputs) if v in keys}
     for eqn in jaxpr.eqns:
@@ -114,7 +114,7 @@ def _apply(eqn: JaxprEqn, effect: Signature, keys: dict[Any, _Keys]) -> None:
 
 
 def signature_of(eqn: JaxprEqn) -> Signature:
-    """What an equation does to keys; what is not known consumes those that it reads."""
+    """The effect of an equation on keys; an operation without a rule consumes all keys that it reads."""
     rule = _RULES.get(eqn.primitive.name)
     if callable(rule):
         return rule(eqn)
@@ -123,7 +123,7 @@ def signature_of(eqn: JaxprEqn) -> Signature:
     return Signature({i: True for i, v in enumerate(eqn.invars) if _is_key(v)})
 
 
-# ---- rules that look at parameters ------------------------------------------------------------------
+# ---- rules that depend on parameters ----------------------------------------------------------------
 
 
 @_rule
@@ -155,11 +155,11 @@ _RULES |= dict.fromkeys(("shard_map", "xla_metadata_call", "compute_on"), _jit)
 @_rule
 def _remat2(eqn: JaxprEqn) -> Signature:
     inner = _inside(eqn.params["jaxpr"])
-    return inner._replace(sinks={}) if eqn.params["differentiated"] else inner  # it computes again
+    return inner._replace(sinks={}) if eqn.params["differentiated"] else inner  # a recomputation uses the same keys
 
 
 def _inside(program: Jaxpr | ClosedJaxpr) -> Signature:
-    """The signature of a nested jaxpr, without what it does to its constants."""
+    """The signature of a nested jaxpr, without its effect on its constants."""
     whole = signature(getattr(program, "jaxpr", program))
     sinks = {i: mask for i, mask in whole.sinks.items() if i >= 0}
     return whole._replace(sinks=sinks, forwards=tuple([pair for pair in whole.forwards if pair[0] >= 0]))
@@ -211,16 +211,16 @@ def _while(eqn: JaxprEqn) -> Signature:
     )
 
 
-# ---- between programs -------------------------------------------------------------------------------
+# ---- across programs --------------------------------------------------------------------------------
 
 
 def is_on() -> bool:
-    """Whether programs that use a key twice are refused."""
+    """Returns whether the check is enabled."""
     return config.state().debug_key_reuse
 
 
 def watched(run: Callable[[Sequence], Any], closed: ClosedJaxpr, name: str) -> Callable[[Sequence], Any]:
-    """`run`, the call of a program, so wrapped that it refuses keys that are consumed, and marks those it consumes."""
+    """Wraps `run`, the call of a program: raises KeyReuseError for consumed keys, and marks those it consumes."""
     if not is_on():
         return run
     effect, consts = signature(closed.jaxpr), list(closed.consts)

@@ -1,7 +1,7 @@
-"""Constants as operands, so that programs that differ only in constants share an executable.
+"""Turns constants into operands, so that programs that differ only in constants share an executable.
 
-XLA folds neighbouring constants, which rounds differently: `x * a * b` is `x * (a * b)`. So only those are
-lifted that stand alone.
+XLA folds neighbouring constants, which changes the rounding: `x * a * b` becomes `x * (a * b)`. Therefore only
+constants without such neighbours are lifted.
 """
 
 from collections.abc import Sequence
@@ -21,21 +21,21 @@ _CHOICES = (Folding.CHOICE, Folding.SELECTION)
 _SCALING = (Folding.SUM, Folding.PRODUCT)
 _SUMLESS = (*_PRODUCTS, *_CHOICES, Folding.EXACT)
 _LARGEST = 32
-_SPECIAL = (-1, 0, 1)  # with which an operation is another one, or none
+_SPECIAL = (-1, 0, 1)  # XLA simplifies operations with these constants
 
 
 class Lifted(NamedTuple):
-    """A jaxpr, and the values of new variables that stand in it for what were constants."""
+    """A jaxpr, and the values of the new variables that replace constants in it."""
 
     closed: ClosedJaxpr
     values: dict[Var, Any]
 
 
 def lift_constants(closed: ClosedJaxpr, exactly: bool) -> Lifted:
-    """The jaxpr with those constants in variables, which are constvars, that may as well be operands.
+    """Replaces the constants that may be operands by variables, which become constvars.
 
-    If `exactly`, those stay that meet both a product and a sum: whether the two are rounded as one is up to
-    the compiler, and may depend on what it knows of the constant.
+    If `exactly`, constants are kept whose value reaches both a product and a sum: the compiler may contract the two to
+    a fused multiply-add with a single rounding, and whether it does may depend on the constant.
     """
     lifted = _lift(closed, (False,) * len(closed.invars), exactly)
     jaxpr, consts = lifted.closed.jaxpr, lifted.closed.consts
@@ -44,7 +44,7 @@ def lift_constants(closed: ClosedJaxpr, exactly: bool) -> Lifted:
 
 
 def _lift(closed: ClosedJaxpr, fixed: Sequence[bool], exactly: bool) -> Lifted:
-    """Of the inputs, those that are `fixed` are constants already; the new variables are left free."""
+    """Inputs that are `fixed` count as constants; the new variables are left free in the jaxpr."""
     if not _has_constants(closed):
         return Lifted(closed, {})
     flat = _without_moved_literals(inlined(closed))
@@ -59,7 +59,7 @@ def _lift(closed: ClosedJaxpr, fixed: Sequence[bool], exactly: bool) -> Lifted:
 
 
 def _without_moved_literals(closed: ClosedJaxpr) -> ClosedJaxpr:
-    """The jaxpr with constvars for the literals that are moved before they are read."""
+    """Replaces literals that are operands of data movement by constvars."""
     consts = dict(zip(closed.constvars, closed.consts, strict=True))
     eqns = []
     for eqn in closed.eqns:
@@ -73,13 +73,13 @@ def _without_moved_literals(closed: ClosedJaxpr) -> ClosedJaxpr:
 
 
 class _Lifter:
-    """The constants of one jaxpr, and what XLA may do with them."""
+    """The constants of one jaxpr, and how XLA may fold them."""
 
     def __init__(self, closed: ClosedJaxpr, fixed: Sequence[bool], exactly: bool):
         self.exactly = exactly
         self.lifted: dict[Var, Any] = {}
-        self.roots: dict[Var, Atom] = {}  # of what was only moved
-        self.folders: dict[Var, list[JaxprEqn]] = {}  # that a value comes from
+        self.roots: dict[Var, Atom] = {}  # for results of data movement: the value that was moved
+        self.folders: dict[Var, list[JaxprEqn]] = {}  # the equations with foldable constants that produce a value
         self.makers: dict[Atom, JaxprEqn] = {}
         self.consts = dict(zip(closed.constvars, closed.consts, strict=True))
         self.fixed = {v for v, f in zip(closed.invars, fixed, strict=True) if f}
@@ -97,7 +97,7 @@ class _Lifter:
         return type(r) is Literal or r in self.consts or r in self.fixed
 
     def _follow(self, eqn: JaxprEqn) -> None:
-        """Notes what the results come from, and marks equations whose constants XLA may put together."""
+        """Records the origins of the results, and marks equations whose constants XLA may fold with each other."""
         folding = eqn.primitive.folding
         before = [e for a in eqn.invars if type(a) is Var for e in self.folders.get(a, ())]
         if folding is Folding.MOVE:
@@ -110,19 +110,19 @@ class _Lifter:
             self.folders.update((v, [eqn]) for v in eqn.outvars)
 
     def _folds(self, eqn: JaxprEqn) -> bool:
-        """Whether XLA may move a constant into, or out of, the operation."""
+        """Returns whether XLA may move a constant into, or out of, the operation."""
         folding = eqn.primitive.folding
         if folding is Folding.SUM or folding in _PRODUCTS:
             return any(map(self.is_constant, eqn.invars)) or folding is Folding.PRODUCT and self._broadcasts(eqn)
         return eqn.primitive.has_own_constants(eqn.params)
 
     def _broadcasts(self, eqn: JaxprEqn) -> bool:
-        """Whether an operand is smaller than the result: XLA prefers to scale that one."""
+        """Returns whether an operand is smaller than the result: XLA moves scaling to the smaller operand."""
         size = eqn.outvars[0].aval.size
         return any(a.aval.size < size or self.root(a).aval.size < size for a in eqn.invars)
 
     def _note_sum_of_product(self, eqn: JaxprEqn) -> None:
-        """Marks what may be contracted: products and what may end with one, and the sums that read them."""
+        """Marks pairs that may be contracted: a sum, and the product (or operation ending with one) that it reads."""
         self.makers.update(dict.fromkeys(eqn.outvars, eqn))
         folding = eqn.primitive.folding
         if not self.exactly or folding is Folding.MOVE or folding in _SUMLESS:
@@ -133,7 +133,7 @@ class _Lifter:
                 self.chained |= {id(maker), id(eqn)}
 
     def _find_free(self, jaxpr: Jaxpr) -> set[Var]:
-        """The constants in variables that may be lifted at each of their uses."""
+        """The constvars that may be lifted at each of their uses."""
         bound = {self.root(v) for v in jaxpr.outvars if type(v) is Var}
         for eqn in jaxpr.eqns:
             if eqn.primitive.folding is not Folding.MOVE and not self._allows(eqn):
@@ -141,7 +141,7 @@ class _Lifter:
         return {v for v, c in self.consts.items() if v not in bound and _is_small(v.aval) and _is_plain(c)}
 
     def _allows(self, eqn: JaxprEqn) -> bool:
-        """Whether the result has the same bits when the constants that the equation reads are operands."""
+        """Returns whether the result has the same bits if the equation's constants are operands."""
         folding = eqn.primitive.folding
         constant = list(map(self.is_constant, eqn.invars))
         if all(constant) or folding not in _CHOICES and (folding not in _SCALING or sum(constant) != 1):
@@ -149,7 +149,7 @@ class _Lifter:
         return not dtypes.is_inexact(eqn.outvars[0].aval.dtype) or id(eqn) not in self.chained
 
     def rewritten(self, eqn: JaxprEqn) -> JaxprEqn:
-        """The equation, with variables for the constants that are lifted."""
+        """The equation, with variables in place of the lifted constants."""
         if eqn.primitive.lift is not None:
             return eqn.primitive.lift(eqn, list(map(self.is_constant, eqn.invars)), self.lift_inside)
         for a in eqn.invars:
@@ -171,7 +171,7 @@ class _Lifter:
         return new
 
     def lift_inside(self, closed: ClosedJaxpr, fixed: Sequence[bool]) -> tuple[ClosedJaxpr, list[Var]]:
-        """A jaxpr in an equation with constants as leading inputs, and the variables to pass for them."""
+        """(nested jaxpr, which inputs are constants) -> (jaxpr with lifted constants as leading inputs, operands)"""
         lifted = _lift(closed, fixed, self.exactly)
         if not lifted.values:
             return closed, []
@@ -183,7 +183,7 @@ class _Lifter:
 
 
 def _is_other_kind(a: Folding, b: Folding) -> bool:
-    """Whether one is of a sum and the other of a product, between which constants are not moved."""
+    """Returns whether one is a sum and the other a product, between which XLA does not move constants."""
     return a is Folding.SUM and b in _PRODUCTS or a in _PRODUCTS and b is Folding.SUM
 
 
@@ -194,14 +194,14 @@ def _is_small(aval: AbstractValue) -> bool:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether no element is a number that XLA treats as a case of its own."""
+    """Returns whether no element is a number that XLA treats specially."""
     value = np.asarray(value)
     elements = value.ravel().tolist() if value.dtype.kind in "fiu" else [0]
     return all(isfinite(v) and v not in _SPECIAL for v in elements)
 
 
 def _has_constants(closed: ClosedJaxpr) -> bool:
-    """Whether there is a constant that could be lifted, were it for its value alone."""
+    """Returns whether there is a constant whose value, at least, permits lifting."""
     return bool(closed.consts) or any(
         any(type(a) is Literal and _is_plain(a.val) for a in eqn.invars)
         if eqn.primitive.lift is None and not eqn.primitive.inlinable
@@ -211,7 +211,7 @@ def _has_constants(closed: ClosedJaxpr) -> bool:
 
 
 def inlined(closed: ClosedJaxpr) -> ClosedJaxpr:
-    """The jaxpr with the equations of nested jitted functions in place of the calls."""
+    """Inlines the calls of nested jitted functions."""
     if not any(map(_is_call, closed.eqns)):
         return closed
     consts = dict(zip(closed.constvars, closed.consts, strict=True))

@@ -1,4 +1,4 @@
-"""From the arguments of a call to the arrays that a program takes, by a table over their types."""
+"""Converts the arguments of a call to the arrays that a program takes, by a table over their types."""
 
 from collections.abc import Callable, Sequence
 from math import isinf
@@ -13,7 +13,7 @@ from minijax.ir.types import Aval, hi_classes, register_value_type, value_kinds
 from minijax.run import transfer
 from minijax.run.array import ArrayImpl, array_types
 
-# With their type, these tell a value from others.
+# Values of these types, together with the type, are their own keys.
 KEYS_OF_THEMSELVES = frozenset((bool, int, str, type, type(None), *map(type, dtypes.BY_NAME.values())))
 
 
@@ -27,7 +27,7 @@ def _of_tracer(x: Tracer) -> ArrayImpl:
 
 
 class Unread:
-    """The value, in a trace, of an argument that only says of which type it is."""
+    """In a trace, the value of an argument that only describes a type, such as a ShapeDtypeStruct."""
 
     __slots__ = ("_sig", "_described")
     _raw = property(lambda self: self._described._raw)  # which raises TypeError
@@ -40,17 +40,17 @@ register_value_type(Unread, lambda x: x._sig.aval)
 
 
 def as_value(x: Any) -> Any:
-    """A leaf as an operand of the equation that a call makes."""
+    """A leaf as an operand of the equation that records a call."""
     return x if type(x) in value_kinds or not hasattr(type(x), "_sig") else Unread(x)
 
 
 def argument_type(x: Any) -> Aval:
-    """The type of a leaf. Raises TypeError for what has none."""
+    """The type of a leaf. Raises TypeError for a leaf without one."""
     return x._sig.aval if type(x) not in value_kinds and hasattr(type(x), "_sig") else full_type(x)
 
 
 def _of_users_type(x: Any) -> ArrayImpl:
-    raise TypeError(f"a value of type {type(x)} is no array, but one of a type that a user defined")
+    raise TypeError(f"a value of type {type(x)} is not an array: it has a user-defined type")
 
 
 def _unchanged(x: ArrayImpl) -> ArrayImpl:
@@ -58,10 +58,10 @@ def _unchanged(x: ArrayImpl) -> ArrayImpl:
 
 
 class _Operands(dict):
-    """By the type of a leaf, what makes an array of it."""
+    """Maps the type of a leaf to the function that converts it to an array."""
 
     def __missing__(self, kind: type) -> Callable[[Any], ArrayImpl]:
-        if hasattr(kind, "_sig"):  # arrays, tokens, and what only says of which type it is
+        if hasattr(kind, "_sig"):  # arrays, tokens, and objects that only describe a type
             make = _unchanged
         elif kind in hi_classes:
             make = _of_users_type
@@ -78,7 +78,7 @@ _OPERANDS |= dict.fromkeys(dtypes.PYTHON_SCALARS, transfer.scalar_operand)
 
 
 class _Leaves(dict):
-    """The types of leaves that stand in place of arrays everywhere; all others may be trees."""
+    """As `_Operands`, for the types that are always leaves; all other types may be trees."""
 
     def __missing__(self, kind: type) -> Callable[[Any], ArrayImpl]:
         if kind not in array_types:
@@ -92,12 +92,12 @@ _LEAVES |= {kind: transfer.scalar_operand for kind in np.sctypeDict.values() if 
 
 
 def operand(x: Any) -> ArrayImpl:
-    """`x` as an array on a device. Raises TypeError for what is no value."""
+    """`x` as an array on a device. Raises TypeError for an invalid value."""
     return x if type(x) is ArrayImpl else _OPERANDS[type(x)](x)
 
 
 def operands_of(leaves: Sequence) -> tuple[Sequence, list]:
-    """The leaves as arrays, and the signatures of these."""
+    """The leaves as arrays, and the arrays' signatures."""
     try:
         return leaves, [x._sig for x in leaves]
     except AttributeError:
@@ -106,9 +106,9 @@ def operands_of(leaves: Sequence) -> tuple[Sequence, list]:
 
 
 def parse(options: Any, args: tuple, kwargs: dict) -> tuple[tuple, Sequence[ArrayImpl]]:
-    """The key that a call's program is remembered by, and its operands: the leaves as arrays.
+    """The cache key of a call's program, and its operands: the leaves as arrays.
 
-    Raises TypeError for what is no value.
+    Raises TypeError for an invalid value.
     """
     if kwargs and len(kwargs) > 1 or args and type(args[0]) in _CONTAINERS:
         return _parse_trees(options, args, kwargs)
@@ -140,7 +140,7 @@ def _parse_trees(options: Any, args: tuple, kwargs: dict) -> tuple[tuple, Sequen
 def parse_static(
     options: Any, args: tuple, kwargs: dict, static: Sequence[int | str]
 ) -> tuple[tuple, Sequence[ArrayImpl]]:
-    """As `parse`, where `static` arguments, by position and by name, are plain values and the others are no trees.
+    """As `parse`, if `static` arguments, by position and name, are plain values, and the others are not trees.
 
     Raises KeyError for other calls.
     """
@@ -161,7 +161,7 @@ def parse_static(
             key.append(x if type(x) is int else plain_key(x))
         elif x is None:
             key.append(None)
-        elif type(x) is ArrayImpl and name > last:  # operands are in the order of their names
+        elif type(x) is ArrayImpl and name > last:  # operands are sorted by name
             key.append(x._sig)
             operands.append(x)
             last = name
@@ -171,19 +171,19 @@ def parse_static(
 
 
 def plain_key(x: Any) -> Any:
-    """The key of a plain value, or of a tuple or list of them. Raises KeyError for what may hold data."""
+    """The key of a plain value, or of a tuple or list of plain values. Raises KeyError for anything else."""
     kind = type(x)
     if kind in KEYS_OF_THEMSELVES:
         return x if kind is int else (kind, x)
     if kind is tuple or kind is list:
         return (kind, *map(plain_key, x))
-    if kind is float and isinf(x) or issubclass(kind, type | np.dtype):  # a bound that is none, not one number of many
+    if kind is float and isinf(x) or issubclass(kind, type | np.dtype):  # an infinite bound, not an arbitrary number
         return kind, x
     raise KeyError
 
 
 def refuse_donated(error: RuntimeError, values: Sequence) -> None:
-    """Raises ValueError if a known program failed for a donated array among the values: jax leaves that to jaxlib."""
+    """Raises ValueError if a cached program failed because of a donated array; in jax the error is jaxlib's."""
     if "Array has been deleted" not in str(error):
         return
     for i, x in enumerate(values):

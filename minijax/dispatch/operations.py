@@ -1,4 +1,4 @@
-"""Jaxprs and single operations run at once, each as a program that is remembered."""
+"""Runs jaxprs and single operations eagerly, each as a cached program."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ programs = Programs(1 << 15)  # of operations and of fused functions
 
 @cache.weak_cache
 def _programs_of(owner: Any) -> Programs:
-    """The programs of a jaxpr, and of operations whose parameters hold it, or a function; they die with it."""
+    """The programs of a jaxpr (or function), and of operations with it as a parameter; they die with it."""
     return Programs(256)
 
 
@@ -34,7 +34,7 @@ def run_closed(
     options_of: Callable[..., ProgramOptions] = ProgramOptions,
     operation: str = "",
 ) -> list[ArrayImpl]:
-    """Compiles a jaxpr, with the options of `how`, once per kind of operands, and runs it.
+    """Runs a jaxpr; compiles it, with the options of `how`, once for each combination of operand signatures.
 
     `operation`: the primitive that the jaxpr consists of, if it is one.
     """
@@ -56,7 +56,7 @@ def _compile_closed(closed: ClosedJaxpr, arrays: Sequence, options: ProgramOptio
 
 
 def _to_list(executable: Executable, arrays: Sequence) -> Callable[[Sequence[ArrayImpl]], list]:
-    """The shortest way from arrays with these signatures to all results."""
+    """A closure specialised to these signatures that returns the list of all results."""
     if len(executable.outs) != 1:
         return executable.caller(arrays, list)
     run = executable.caller(arrays)
@@ -67,7 +67,7 @@ def _to_list(executable: Executable, arrays: Sequence) -> Callable[[Sequence[Arr
 
 
 def one_equation(primitive: Any, avals: Sequence, params: dict) -> ClosedJaxpr:
-    """The jaxpr of a single operation."""
+    """The closed jaxpr of a single operation."""
     invars: list[Any] = [Var(a) for a in avals]
     out_avals, effs = primitive.typed(avals, params)
     outvars = [Var(a) for a in out_avals]
@@ -76,7 +76,7 @@ def one_equation(primitive: Any, avals: Sequence, params: dict) -> ClosedJaxpr:
 
 
 def evaluate(primitive: Any, operands: Sequence, params: dict, compiled: bool = False) -> list:
-    """Runs one operation at once, as a program of its own if `compiled`."""
+    """Runs one operation eagerly; with `compiled`, always as a program."""
     if hi_classes and primitive.to_lo is not None and not primitive.is_hi and takes_high(primitive, operands, params):
         return primitive.to_lo(operands, params)
     if primitive.at_once is not None and not compiled:
@@ -94,7 +94,7 @@ def evaluate(primitive: Any, operands: Sequence, params: dict, compiled: bool = 
             operands = [operand(x) for x in operands]
             break
     if params:
-        # With the names: rules bind the same parameters in other orders.
+        # The key includes the names, since rules bind the same parameters in different orders.
         values = cache.key(tuple(params.values()))
         key = (config.state(), primitive, *params, values, *[x._sig for x in operands])
     else:
@@ -109,7 +109,7 @@ def evaluate(primitive: Any, operands: Sequence, params: dict, compiled: bool = 
 
 
 def apply_primitive(prim: Any, *args: Any, **params: Any) -> Any:
-    """Compiles and runs one operation, whatever its own way to be run."""
+    """Compiles and runs one operation, even if it has its own way to run eagerly."""
     results = evaluate(prim, args, params, compiled=True)
     return results if prim.multiple_results else results[0]
 
@@ -138,7 +138,7 @@ def _compile_operation(primitive: Any, arrays: Sequence, params: dict) -> Callab
 
 
 def compile_function(fun: Callable, arrays: Sequence[ArrayImpl], name: str) -> Callable[[Sequence], Any]:
-    """The program of a flat function of one result, for arrays with the signatures of these."""
+    """Compiles a flat function of one result for arrays with these signatures."""
     jaxpr, consts = trace_to_jaxpr(fun, [x._sig.aval for x in arrays], DebugInfo("jit", name))
     executable = executable_for(ClosedJaxpr(jaxpr, consts), ProgramOptions(name, keep_unused=True), arrays)
     return watch.named(executable.caller(arrays), name)

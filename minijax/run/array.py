@@ -1,4 +1,4 @@
-"""`Array`: our own class around a raw jaxlib array, which never leaves this room."""
+"""`Array`: our own class that wraps a raw jaxlib array; raw arrays are used only in this room."""
 
 import copy
 import sys
@@ -34,10 +34,10 @@ collect_garbage = _jax.collect_garbage  # jaxlib keeps a traceback of each launc
 
 
 class Signature:
-    """The type, sharding, commitment and layout of an array, as programs are keyed by; equal ones are one object."""
+    """An array's abstract value, sharding, commitment and layout, part of program keys; equal ones are one object."""
 
-    # `shape`, `dtype` and `weak_type` are what jaxlib reads when it is handed a signature as an aval; those
-    # of an extended dtype are the physical ones. `wrap` makes an array of a raw one and this signature.
+    # jaxlib takes signatures as avals and reads `shape`, `dtype` and `weak_type`; for an extended dtype these are the
+    # physical ones. `wrap` makes an array of a raw array and this signature.
     __slots__ = ("aval", "sharding", "committed", "layout", "shape", "dtype", "weak_type", "native",
                  "device", "wrap", "hidden", "__weakref__")  # fmt: skip
 
@@ -46,7 +46,7 @@ class Signature:
 
 
 class Hidden(NamedTuple):
-    """What jaxlib has in place of a signature for arrays of the library's own, which `live_arrays` leaves out."""
+    """Replaces the signature as jaxlib's aval for the library's internal arrays, which `live_arrays` leaves out."""
 
     shape: tuple[int, ...]
     dtype: np.dtype
@@ -61,7 +61,7 @@ _SMALL_PART = 1 << 16  # bytes
 
 
 def signature(aval: AbstractValue, sharding: Any, committed: bool, layout: Any = None) -> Signature:
-    """The interned signature with these fields; `aval` is the type of an array or of a token."""
+    """Returns the interned signature with these fields; `aval` is the type of an array or of a token."""
     key = (aval, sharding, committed, layout)
     sig = _signatures.get(key)
     return sig if sig is not None else _new_signature(key)
@@ -82,12 +82,12 @@ def _new_signature(key):
     real = physical(aval)
     sig.shape, sig.dtype, sig.weak_type = sig.hidden = Hidden(real.shape, real.dtype, aval.weak_type)
     sig.wrap = _wrapper(aval) if real is aval else extended_arrays.get(aval.dtype.type, _earray)
-    is_abstract = isinstance(getattr(sharding, "mesh", None), AbstractMesh)  # no array lies so
+    is_abstract = isinstance(getattr(sharding, "mesh", None), AbstractMesh)  # arrays never have such a sharding
     sig.native = None if is_abstract else client.native_sharding(sharding, real.ndim)
     devices = () if is_abstract else sharding._device_assignment
-    if len(devices) > 1 and sig.dtype.name in ("int1", "uint1"):  # with such arguments jaxlib ends the process
+    if len(devices) > 1 and sig.dtype.name in ("int1", "uint1"):  # jaxlib would end the process
         raise _jax.JaxRuntimeError(f"UNIMPLEMENTED: arrays of {sig.dtype.name} on several devices")
-    # Of what another process has nothing can be read: it is handled as if it lay on several devices.
+    # An array on a device of another process cannot be read: it is handled as if it were on several devices.
     sig.device = devices[0] if len(devices) == 1 and sharding.has_addressable_devices else None
     if len(_signatures) >= _MAX_SIGNATURES:
         _signatures.clear()
@@ -95,14 +95,14 @@ def _new_signature(key):
 
 
 def _token_signature(sharding):
-    """That of a token: jaxlib takes it for an array without elements, and it goes wherever it is needed."""
+    """The signature of a token: to jaxlib it is an uncommitted array without elements."""
     sig = copy.copy(signature(ShapedArray((0,), np.bool_), sharding, False))
     sig.aval, sig.wrap, sig.device = types.token_type, Token, sharding._device_assignment[0]
     return sig
 
 
 def _wrapper(aval):
-    """Users get zeros of no numbers from NumPy."""
+    """The function that wraps a raw array: float0 results become NumPy arrays of zeros."""
     no_numbers = aval.dtype.names == ("float0",)
     return (lambda raw, sig: np.zeros(aval.shape, aval.dtype)) if no_numbers else ArrayImpl
 
@@ -115,7 +115,7 @@ def single_signature(aval: ShapedArray, device: Any, committed: bool) -> Signatu
 # ---- the public class -------------------------------------------------------------------------------
 
 _registered: dict[type, Any] = {}
-_array_like: dict[type, Any] = {}  # for each class that was asked about: whether its instances are, or a test
+_array_like: dict[type, Any] = {}  # by class: whether its instances are instances of `Array`, or a predicate on them
 
 
 class ArrayMeta(type):
@@ -135,13 +135,13 @@ class ArrayMeta(type):
 
 
 def register_array_like(cls: type, test: Callable[[Any], bool] | bool = True) -> None:
-    """Makes instances of `cls` (those that pass `test`) instances of `Array`."""
+    """Makes instances of `cls` that pass `test` count as instances of `Array`."""
     _registered[cls] = test
     _array_like.clear()
 
 
 class Array(ArrayMethods, metaclass=ArrayMeta):
-    """An array, or a tracer that stands for one; `isinstance(x, Array)` holds for both."""
+    """An array or a tracer; `isinstance(x, Array)` is true for both."""
 
     __slots__ = ("__weakref__",)
     __hash__ = None  # pyright: ignore[reportAssignmentType]
@@ -154,7 +154,7 @@ class Array(ArrayMethods, metaclass=ArrayMeta):
         return self.dtype
 
     def addressable_data(self, index: int) -> "Array":
-        """The part on one device of this process."""
+        """The shard on one device of this process."""
         raise _lacking(self, "addressable_data")
 
     def copy_to_host_async(self):
@@ -167,7 +167,7 @@ class Array(ArrayMethods, metaclass=ArrayMeta):
 
 
 def _declare(name: str, text: str) -> None:
-    """Gives `Array` a property that its kinds have, each in its own way."""
+    """Declares a property of `Array` that its subclasses implement."""
 
     def declared(self) -> Any:
         raise _lacking(self, name)
@@ -187,19 +187,19 @@ ndim: The number of axes.
 size: The number of elements.
 itemsize: The size of an element in bytes.
 nbytes: The size of all elements in bytes.
-sharding: How the array is cut over its devices.
-committed: Whether the array must stay on its devices.
-device: The device that holds the array, or the sharding of one on several.
+sharding: The sharding of the array over its devices.
+committed: Whether the array is committed to its devices.
+device: The device that holds the array, or the sharding of an array on several devices.
 is_fully_addressable: Whether this process can read all of the array.
 is_fully_replicated: Whether each device holds all of the array.
-addressable_shards: The parts on devices of this process.
-global_shards: The parts on all devices.
+addressable_shards: The shards on devices of this process.
+global_shards: The shards on all devices.
 """.strip().splitlines():
     _declare(*_line.split(": "))
 
 
 def install_operators(table: dict[str, Any]) -> None:
-    """Sets operators and methods on `Array`; the numpy room calls this once."""
+    """Sets operators and methods on `Array`; called once, by the numpy room."""
     for name, value in table.items():
         setattr(Array, name, value)
 
@@ -213,7 +213,7 @@ Shape = Sequence[DimSize]
 
 
 class Shard(NamedTuple):
-    """One device's part of an array."""
+    """The shard of an array on one device."""
 
     device: Any
     index: tuple
@@ -239,15 +239,15 @@ def _conversion(convert: Callable) -> Callable:
 
 @known_as("jaxlib._jax.ArrayImpl")
 class ArrayImpl(Array):
-    """The one concrete kind of `Array`."""
+    """The concrete class of arrays."""
 
     __slots__ = ("__dict__", "_raw", "_sig", "_whole", "_small_parts")  # users may set attributes
 
     def __init_subclass__(cls):
         array_types.add(cls)
-        buffers.lend_nothing(cls)  # the numbers behind an extended dtype are not its elements
+        buffers.lend_nothing(cls)  # the physical values of an extended dtype are not its elements
 
-    # Of a raw array and its signature; or, as in jax, of a type, a sharding and the parts on its devices.
+    # Takes a raw array and its signature; or, as in jax, an aval, a sharding and the shards on its devices.
     def __init__(self, raw, sig, arrays=None, committed=True, _skip_checks=False):
         if arrays is not None:
             whole = joined(raw, sig, arrays, committed)
@@ -255,7 +255,7 @@ class ArrayImpl(Array):
         self._raw = raw
         self._sig = sig
 
-    # -- what it is
+    # -- its type
 
     aval = property(lambda self: self._sig.aval)
     shape = property(lambda self: self._sig.shape)
@@ -304,18 +304,18 @@ class ArrayImpl(Array):
             raise RuntimeError(f"Array has been deleted with shape={self._sig.aval.str_short()}.")
 
     def is_deleted(self) -> bool:
-        """Whether the memory was freed or donated."""
+        """Returns whether the memory was freed or donated."""
         return self._raw.is_deleted()
 
     def delete(self) -> None:
         """Frees the memory now."""
         self._raw.delete()
-        self.__dict__["_was_freed"] = True  # and not donated
+        self.__dict__["_was_freed"] = True  # as opposed to donated
 
     def is_ready(self) -> bool:
-        """Whether the value has been computed."""
+        """Returns whether the value has been computed."""
         self._check_alive()
-        collect_garbage()  # who asks again and again does not launch programs meanwhile
+        collect_garbage()  # a caller that polls launches no programs meanwhile, which would call it
         return self._raw.is_ready()
 
     def block_until_ready(self):
@@ -332,11 +332,11 @@ class ArrayImpl(Array):
         self._check_alive()
 
     def on_device_size_in_bytes(self) -> int:
-        """The size of the memory, padding included."""
+        """The size of the memory in bytes, including padding."""
         return self._raw.on_device_size_in_bytes()
 
     def unsafe_buffer_pointer(self) -> int:
-        """The address of the memory, which is only good as long as the array lives."""
+        """The address of the memory, valid only while the array is alive."""
         if self.is_deleted():
             raise _jax.JaxRuntimeError("INVALID_ARGUMENT: UnsafeBufferPointer() called on deleted or donated buffer")
         if self._sig.device is None:
@@ -358,7 +358,7 @@ class ArrayImpl(Array):
         value = read(self._raw if sig.layout is None else self._row_major)
         if sig.dtype is dtypes.string:
             return ArrayImpl(strings.put(value, part), part)
-        # A view of the memory makes freeing the whole array slow: what is small is copied, once.
+        # A view of the memory makes freeing the whole array slow: a small shard is copied, once.
         is_small = value.nbytes <= _SMALL_PART
         how = DURING_CALL if is_small else _jax.HostBufferSemantics.ZERO_COPY
         raw = _jax.batched_device_put(part, part.native, [value], [part.device], True, False, how, True)
@@ -381,7 +381,7 @@ class ArrayImpl(Array):
         return [Shard(*place, None if k is None else self._shard(k)) for k, place in _places(self._sig)]
 
     def addressable_data(self, index: int):
-        """The part of the array on device number `index` of this process."""
+        """The shard on device number `index` of this process."""
         self._check_alive()
         return self._shard(0 if self.is_fully_replicated else index)
 
@@ -393,7 +393,7 @@ class ArrayImpl(Array):
         return self._raw if sig.layout is None else copied_raw(self._raw, sig, _jax.ArrayCopySemantics.ALWAYS_COPY)
 
     def _numbers(self) -> np.ndarray:
-        """The value, or the numbers that represent it."""
+        """The value as a NumPy array; the physical values for an extended dtype."""
         try:
             self._check_alive()
             sig = self._sig
@@ -420,10 +420,10 @@ class ArrayImpl(Array):
             return value
         if _is_unreduced(sig.sharding):
             raise NotImplementedError(
-                f"{self!r} cannot be read: each device has a part of a sum. `jax.sharding.reshard` reduces it"
+                f"{self!r} cannot be read: each device has a partial sum. `jax.sharding.reshard` reduces it"
             )
         value = host.read_sharded(self._row_major, sig.sharding, sig.shape, sig.dtype)
-        if value.flags.owndata:  # a view would keep memory that is to be deleted or donated
+        if value.flags.owndata:  # a view would keep memory alive that may be deleted or donated
             self._whole = value
         return value
 
@@ -435,7 +435,7 @@ class ArrayImpl(Array):
 
     @property
     def __jax_array__(self):
-        """Hands the value to the real jax, where that is loaded beside this library."""
+        """Converts the value for the real jax, if that is imported beside this library."""
         real = sys.modules.get("jax.numpy")
         if getattr(real, "__name__", "") != "jax.numpy" or type(self) is not ArrayImpl:
             raise AttributeError(f"{type(self).__name__} has no __jax_array__: no other jax is loaded")
@@ -501,7 +501,7 @@ class ArrayImpl(Array):
             return f"Array([], shape={self.shape}, {ending}"
         text = np.array2string(self._value, prefix="Array(", suffix=",", separator=", ")
         last = len(text) - (text.rfind("\n") + 1)
-        # Unlike NumPy's, a dtype that is too long for the last line stays on it.
+        # Unlike in NumPy, a dtype that is too long for the last line is not moved to a line of its own.
         gap = " " * (6 if last + len(ending) + 3 > np.get_printoptions()["linewidth"] else 1)
         return f"Array({text},{gap}{ending}"
 
@@ -539,7 +539,7 @@ class ArrayImpl(Array):
     # -- copies
 
     def clone(self):
-        """Another array on the same memory, or where that is on several devices on a copy of it."""
+        """Another array that shares the memory; a copy if the array is on several devices."""
         self._check_alive()
         if self._sig.device is None or self._sig.dtype is dtypes.string:
             return copied(self)
@@ -562,13 +562,13 @@ buffers.lend_raw(ArrayImpl, "_raw")
 
 @cache(maxsize=1024)
 def _places(sig: Signature) -> list[tuple[int | None, tuple]]:
-    """Of each part its number among those of this process or None, and where it is: all of a `Shard` but its data."""
+    """For each shard: its number among those of this process or None, and the fields of `Shard` without its data."""
     return [(k, tuple(place)) for k, *place in host.places(sig.sharding, sig.shape)]
 
 
 @cache(maxsize=1024)
 def _parts(sig: Signature) -> list[tuple[Signature, Callable[[Any], np.ndarray]]]:
-    """Of the parts on the devices of this process, the signatures, and what reads them from the whole."""
+    """For each shard on this process's devices: its signature, and a function from the raw array to its value."""
     aval = ShapedArray(sig.sharding.shard_shape(sig.shape), sig.dtype, sig.weak_type)
     devices, kind = sig.sharding._addressable_device_assignment, sig.sharding.memory_kind
     signatures = [signature(aval, client.single_device_sharding(device, kind), True) for device in devices]
@@ -576,22 +576,22 @@ def _parts(sig: Signature) -> list[tuple[Signature, Callable[[Any], np.ndarray]]
 
 
 def copied(x: ArrayImpl) -> ArrayImpl:
-    """The same values in memory of their own."""
+    """Copies an array."""
     sig = row_major(x._sig)
     if sig.dtype is dtypes.string:
         return sig.wrap(strings.put(x._value, sig), sig)
-    if not sig.sharding.is_fully_addressable:  # which jaxlib would not copy
+    if not sig.sharding.is_fully_addressable:  # jaxlib would not copy it
         return joined(sig.aval, sig.sharding, [shard.data for shard in x.addressable_shards], sig.committed)
     return sig.wrap(copied_raw(x._raw, sig, _jax.ArrayCopySemantics.ALWAYS_COPY), sig)
 
 
 def row_major(sig: Signature) -> Signature:
-    """The signature of arrays that lie so but for their layout, which is the default one."""
+    """The same signature with the default layout."""
     return sig if sig.layout is None else signature(sig.aval, sig.sharding, sig.committed)
 
 
 def of_host(sig: Signature) -> Signature:
-    """As `row_major`, with the whole value where devices would have parts of a sum: what the host can fill."""
+    """As `row_major`, with unreduced mesh axes replicated, since the host cannot provide partial sums."""
     if not _is_unreduced(sig.sharding):
         return row_major(sig)
     whole = sig.sharding.update(spec=sig.sharding.spec.update(unreduced=frozenset()))
@@ -599,16 +599,16 @@ def of_host(sig: Signature) -> Signature:
 
 
 def copied_raw(raw: Any, sig: Signature, semantics: Any) -> Any:
-    """The same shards on the devices, and in the memory, of `sig`; `semantics` say when memory is shared.
+    """Copies the shards to the devices and memory kind of `sig`; `semantics` define when memory is shared.
 
-    What is copied has the default layout.
+    A copy has the default layout.
     """
     devices = client.device_list(sig.sharding._device_assignment)
     return _jax.batched_copy_array_to_devices_with_sharding([raw], [devices], [sig.native], [semantics])[0]
 
 
 def reconstruct_array(make: Any, args: tuple, state: tuple, aval_state: dict[str, bool]) -> ArrayImpl:
-    """The array that was pickled as NumPy pickles its value, and with whether its type is weak."""
+    """Unpickles an array from NumPy's pickle of its value and its weak type."""
     value = make(*args)
     value.__setstate__(state)
     value = value.astype(dtypes.canonicalize_dtype(value.dtype), copy=False)
@@ -617,25 +617,25 @@ def reconstruct_array(make: Any, args: tuple, state: tuple, aval_state: dict[str
     return ArrayImpl(put_host(value, sig), sig)
 
 
-# Pickles name the module that gives arrays their operators, so that whoever reads one loads it.
+# Pickles refer to the module that sets the operators of arrays, so that unpickling imports it.
 reconstruct_array.__module__ = "minijax.numpy.methods"
 known_as("jax._src.array._reconstruct_array")(reconstruct_array)
 
 
 def put_host(value: np.ndarray, sig: Signature) -> Any:
-    """The raw array of a host value, whose dtype must be the signature's; never aliases `value`."""
+    """Puts a host value, whose dtype must be the signature's, on devices; the raw array never aliases `value`."""
     if sig.dtype is dtypes.string:
         return strings.put(value, sig)
     if sig.device is not None:
         return _jax.batched_device_put(sig, sig.native, [value], [sig.device], sig.committed, False, DURING_CALL, True)
     parts = sig.sharding.addressable_devices_indices_map(sig.shape)
-    # jaxlib takes several buffers only without a copy of its own, so each gets memory that nobody else has.
+    # jaxlib does not copy the host buffers of several devices, hence each gets a private copy here.
     values = [np.array(value[index], order="C", copy=True) for index in parts.values()]
     return _jax.batched_device_put(sig, sig.native, values, list(parts), sig.committed, enable_x64=True)
 
 
 def assembled(sig: Signature, raws: Sequence[Any]) -> ArrayImpl:
-    """The array whose parts are these raw arrays, one on each of its devices in order."""
+    """The array with these raw arrays as shards, one on each of its addressable devices in order."""
     if sig.dtype is dtypes.string:
         return sig.wrap(strings.joined(raws, sig), sig)
     devices = list(sig.sharding._addressable_device_assignment)
@@ -644,12 +644,12 @@ def assembled(sig: Signature, raws: Sequence[Any]) -> ArrayImpl:
 
 
 def joined(aval: ShapedArray, sharding: Any, parts: Sequence[ArrayImpl], committed: bool) -> ArrayImpl:
-    """The array whose parts are these, one on each device of this process, in any order.
+    """The array with these shards, one on each device of this process, in any order.
 
-    Raises TypeError or ValueError if they are not the parts of such an array.
+    Raises TypeError or ValueError if their types or devices do not match the sharding.
     """
     if wrong := [x for x in parts if not isinstance(x, ArrayImpl)]:
-        raise TypeError(f"the parts of an array are arrays of one device, got one of type {type(wrong[0])}")
+        raise TypeError(f"the shards of an array must be arrays on one device, got one of type {type(wrong[0])}")
     devices = sharding._addressable_device_assignment
     part_shape = sharding.shard_shape(aval.shape)
     if len(parts) != len(devices):
@@ -671,28 +671,28 @@ def joined(aval: ShapedArray, sharding: Any, parts: Sequence[ArrayImpl], committ
             )
         if x.shape != part_shape:
             raise ValueError(
-                f"Expected shard shape {part_shape} doesn't match the single device array shape {x.shape}: so "
-                f"{sharding} divides {aval.str_short()}"
+                f"Expected shard shape {part_shape} doesn't match the single device array shape {x.shape} for "
+                f"{sharding} of {aval.str_short()}"
             )
     if len(by_device) != len(parts):
         ids = [x._sig.device.id for x in parts]
         raise ValueError(
             "When making an array from single-device arrays, the input arrays must be from distinct devices: "
-            f"their numbers are {ids}"
+            f"their ids are {ids}"
         )
     return assembled(signature(aval, sharding, committed), [by_device[d]._raw for d in devices])
 
 
-DURING_CALL = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL  # then NumPy may write into its memory again
+DURING_CALL = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL  # afterwards NumPy may write into its memory
 
 
 def hidden(x: ArrayImpl) -> ArrayImpl:
-    """The same array as one of the library's own."""
+    """Marks an array as internal to the library, see `Hidden`."""
     return x._sig.wrap(x._raw._rewrap_with_aval_and_sharding(x._sig.hidden, x._sig.native), x._sig)
 
 
 def live_arrays(platform: str | None = None) -> list[Array]:
-    """The arrays of a backend that live now."""
+    """The arrays of a backend that are alive and not deleted."""
     raws = [raw for raw in client.get_client(platform).live_arrays() if type(raw.aval) is Signature]
     return [raw.aval.wrap(raw, raw.aval) for raw in raws if not raw.is_deleted()]
 
@@ -701,7 +701,7 @@ def live_arrays(platform: str | None = None) -> list[Array]:
 
 
 class _Refused:
-    """A method or, with the error at once, a property of arrays that those of extended dtypes do not have."""
+    """A method of arrays that arrays of extended dtypes lack: calling it raises, or, with `error`, reading it does."""
 
     def __init__(self, name: str, text: str, error: type[Exception] | None = None):
         self.name, self.text, self.error = name, text, error
@@ -731,13 +731,13 @@ _PROPERTIES = {
 
 
 def refuse_numbers(cls: type[ArrayImpl], text: str) -> None:
-    """Takes from a class what arrays of numbers have; `text` says so, with the name in `{0}`."""
+    """Removes methods and properties of numeric arrays from a class; `text` is the error, with the name as `{0}`."""
     for name in (*_METHODS.split(), *_PROPERTIES):
         setattr(cls, name, _Refused(name, text, _PROPERTIES.get(name)))
 
 
 class ExtendedArray(ArrayImpl):
-    """An array of an extended dtype, stored as the numbers that represent its elements."""
+    """An array of an extended dtype, stored as the physical values of its elements."""
 
     __slots__ = ()
     shape = property(lambda self: self._sig.aval.shape)
@@ -745,7 +745,7 @@ class ExtendedArray(ArrayImpl):
 
     @property
     def _base_array(self) -> ArrayImpl:
-        """The numbers, in the same memory."""
+        """The array of physical values, in the same memory."""
         sharding, ndim = self._sig.sharding, self.ndim
         if isinstance(sharding, NamedSharding) and len(sharding.spec) == ndim:
             sharding = sharding.update(spec=sharding.spec.padded(ndim + 1))
@@ -758,7 +758,7 @@ class ExtendedArray(ArrayImpl):
 
 
 class EArray(ExtendedArray):
-    """An array of type `aval`, of an extended dtype that users define, in the memory of `data`."""
+    """An array of a user-defined extended dtype, with type `aval`, in the memory of `data`."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""jaxlib's MLIR bindings, for rules that build operations and for parsing; imported when first used."""
+"""jaxlib's MLIR bindings, for lowering rules that build operations and for parsing; imported at first use."""
 
 from typing import Any
 
@@ -11,13 +11,13 @@ extension = defer("jaxlib.mlir._mlir_libs._jax_mlir_ext")
 gpu_rnn = defer("jaxlib.gpu_rnn")
 _dialects = [defer(f"jaxlib.mlir._mlir_libs.{name}") for name in ("_stablehlo", "_chlo", "_sdy")]
 
-# The modules that build the operations of a dialect, by its name.
+# The modules with a dialect's operations, by the dialect's name.
 for _name in "arith builtin chlo func math memref mpmd scf sdy sparse_tensor stablehlo vector".split():
     globals()[_name] = defer(f"jaxlib.mlir.dialects.{_name}")
 
 
 def make_context() -> Any:
-    """A new MLIR context that knows the dialects of programs."""
+    """A new MLIR context with the dialects that programs use."""
     context = _context()
     context.load_all_available_dialects()
     return context
@@ -35,22 +35,22 @@ def _context():
 
 @cache
 def context() -> Any:
-    """The context that all rules build in: making one takes milliseconds."""
+    """The context shared by all lowering rules, since making one takes milliseconds."""
     return make_context()
 
 
 # ---- parsing ----------------------------------------------------------------------------------------
 
-_PROGRAMS_PER_CONTEXT = 64  # a context keeps the constants of all that it parsed
+_PROGRAMS_PER_CONTEXT = 64  # a context keeps the constants of all programs it has parsed
 
 
-# Free ones. No thread has its own: XLA's threads, which functions of the host run in, end without the interpreter
-# that such an object needs to be freed.
+# Contexts not in use. They are not thread-local: XLA's threads, in which host callbacks run, end without holding
+# the interpreter, which is needed to free such an object.
 _contexts: list[tuple[Any, int]] = []
 
 
 class parsed:
-    """A program as a module, so that XLA need not make a context for it; the text if it does not parse."""
+    """Parses a program, so that XLA need not make a context for it; gives the text itself if it does not parse."""
 
     __slots__ = ("_text", "_context", "_left")
 

@@ -1,4 +1,4 @@
-"""Finding, creating and asking the XLA clients; devices, and the native form of shardings."""
+"""Finds, creates and queries the XLA clients; devices, and shardings as jaxlib objects."""
 
 import math
 import os
@@ -34,7 +34,7 @@ def _make_cpu_client() -> Any:
     )
 
 
-# Platform -> (priority, factory); the highest priority that starts is the default backend.
+# Platform -> (priority, factory); the default backend is the one with the highest priority that starts.
 _factories: dict[str, tuple[int, Callable[[], Any]]] = {"cpu": (0, _make_cpu_client)}
 _aliases = {"gpu": ("cuda", "rocm", "oneapi"), "cuda": ("cuda",), "rocm": ("rocm",)}
 _lock = threading.RLock()
@@ -46,21 +46,21 @@ _default: list[Any] = []
 def register_platform(
     name: str, make: Callable[[], Any], priority: int = 100, make_topology: Callable[..., Any] | None = None
 ) -> None:
-    """Adds a platform whose client `make` creates; for accelerator plugins."""
+    """Adds a platform whose client is `make()`; for accelerator plugins."""
     with _lock:
         _factories[name] = (priority, make)
         if make_topology is not None:
             _topologies[name] = make_topology
 
 
-# Platform -> what makes a description of machines, of a name and options.
+# Platform -> function (name, **options) that returns a topology description.
 _topologies: dict[str, Callable[..., Any]] = {"tpu": plugins.tpu_topology}
 
 
 def topology_of(platform: str, name: str, options: dict[str, Any]) -> Any:
-    """The machine of a platform with that name.
+    """The topology description of a platform with that name.
 
-    Raises NotImplementedError where the platform describes none, and RuntimeError where its plugin is not installed.
+    Raises NotImplementedError if the platform has no topologies, and RuntimeError if its plugin is not installed.
     """
     if platform in _aliases and len(_aliases[platform]) > 1:
         platform = get_client(platform).platform
@@ -72,7 +72,7 @@ def topology_of(platform: str, name: str, options: dict[str, Any]) -> Any:
 def clients() -> dict[str, Any]:
     """The clients by platform, created at the first call.
 
-    Raises RuntimeError if a platform that was asked for does not start.
+    Raises RuntimeError if a requested platform does not start.
     """
     if not _default:
         with _lock:
@@ -82,7 +82,7 @@ def clients() -> dict[str, Any]:
 
 
 def quieten() -> None:
-    """Has jaxlib log no more than warnings, unless the environment says otherwise."""
+    """Makes jaxlib log only warnings and errors, unless the environment sets a level."""
     if "TF_CPP_MIN_LOG_LEVEL" not in os.environ:
         os.environ["TF_CPP_MIN_LOG_LEVEL"] = "1"
         utils.absl_set_min_log_level(1)
@@ -134,12 +134,12 @@ def _concrete_names(platforms: str) -> list[str]:
 
 
 def known_platforms() -> set[str]:
-    """The names of all platforms, be they there or not, and of what stands for several."""
+    """The names of all platforms, available or not, and the aliases for several platforms."""
     return {*_factories, *_aliases, *sum(_aliases.values(), ()), "tpu"}
 
 
 def is_started() -> bool:
-    """Whether the clients exist already."""
+    """Returns whether the clients have been created."""
     return bool(_default)
 
 
@@ -164,9 +164,9 @@ def default_client() -> Any:
 
 
 def get_client(backend: Any = None) -> Any:
-    """The client of a platform by name; the default one for None.
+    """The client of a platform, by name; the default client for None.
 
-    Raises RuntimeError if there is none.
+    Raises RuntimeError if the platform is unknown or did not start.
     """
     if backend is None:
         return default_client()
@@ -191,7 +191,7 @@ def get_client(backend: Any = None) -> Any:
 
 
 def clear_backends() -> None:
-    """Forgets the clients; arrays and programs made before are unusable afterwards."""
+    """Drops the clients; existing arrays and programs are unusable afterwards."""
     with _lock:
         for store in (_clients, _failures, _default, _device_lists, _natives, _single):
             store.clear()
@@ -209,7 +209,7 @@ def _check_not_started(value: Any, thread_only: bool) -> None:
 config.num_cpu_devices.on_change(_check_not_started)
 
 
-# ---- questions users ask ----------------------------------------------------------------------------
+# ---- public queries ---------------------------------------------------------------------------------
 
 
 def devices(backend: Any = None) -> list[Device]:
@@ -218,7 +218,7 @@ def devices(backend: Any = None) -> list[Device]:
 
 
 def local_devices(process_index: int | None = None, backend: Any = None, host_id: int | None = None) -> list[Device]:
-    """The devices of one process, by default of this one."""
+    """The devices of one process, by default this one."""
     if host_id is not None:
         _warn_renamed("The argument `host_id` of jax.local_devices", "process_index")
         process_index = host_id
@@ -246,7 +246,7 @@ def default_backend() -> str:
 
 
 def lowering_platform(device: Device) -> str:
-    """The platform that programs for a device are written for: `cuda` and `rocm` are both called `gpu`."""
+    """The platform for which programs are lowered: `cuda` or `rocm`, where the client's platform is `gpu`."""
     client = device.client
     if client.platform != "gpu":
         return client.platform
@@ -291,7 +291,7 @@ def host_ids(backend: Any = None) -> list[int]:
 
 
 def default_device() -> Device:
-    """Where uncommitted values go: `jax_default_device`, or the first device of the default backend."""
+    """The device of uncommitted values: `jax_default_device`, or the first device of the default backend."""
     chosen = config.state().default_device
     if chosen is None:
         return default_client().local_devices()[0]
@@ -299,11 +299,11 @@ def default_device() -> Device:
 
 
 def cpu_device() -> Device:
-    """The device that arrays of the host lie on."""
+    """The device of arrays in host memory: the first CPU device."""
     return get_client("cpu").local_devices()[0]
 
 
-# ---- shardings as jaxlib wants them -----------------------------------------------------------------
+# ---- shardings as jaxlib objects --------------------------------------------------------------------
 
 _device_lists: dict[tuple, Any] = {}
 _natives: dict[tuple, Any] = {}
@@ -311,7 +311,7 @@ _single: dict[tuple, SingleDeviceSharding] = {}
 
 
 def single_device_sharding(device: Device, memory_kind: str | None = None) -> SingleDeviceSharding:
-    """The one sharding object for a device and memory kind."""
+    """Returns the interned sharding for a device and memory kind."""
     sharding = _single.get((device, memory_kind))
     if sharding is None:
         sharding = SingleDeviceSharding(device, memory_kind=memory_kind)
@@ -320,13 +320,13 @@ def single_device_sharding(device: Device, memory_kind: str | None = None) -> Si
 
 
 def device_list(devices: tuple[Device, ...]) -> Any:
-    """The one native list of these devices."""
+    """Returns jaxlib's interned list of these devices."""
     native = _device_lists.get(devices)
     return native if native is not None else _device_lists.setdefault(devices, _jax.DeviceList(devices))
 
 
 def native_sharding(sharding: Sharding, ndim: int) -> Any:
-    """jaxlib's object for a sharding of arrays of rank `ndim`; equal ones are one object."""
+    """Returns jaxlib's interned object for a sharding of arrays of rank `ndim`."""
     native = _natives.get((sharding, ndim))
     if native is None:
         native = native_layout(sharding._device_assignment, hlo_sharding(sharding, ndim), sharding.memory_kind)
@@ -335,7 +335,7 @@ def native_sharding(sharding: Sharding, ndim: int) -> Any:
 
 
 def native_layout(devices: tuple[Device, ...], hlo: Any, memory_kind: str | None) -> Any:
-    """The one native sharding of these devices and HLO sharding; jaxlib compares by identity."""
+    """Returns jaxlib's interned sharding for devices and an HLO sharding; jaxlib compares by identity."""
     key = (devices, hlo, memory_kind)
     native = _natives.get(key)
     if native is None:
@@ -344,7 +344,7 @@ def native_layout(devices: tuple[Device, ...], hlo: Any, memory_kind: str | None
 
 
 def hlo_sharding(sharding: Sharding, ndim: int) -> Any:
-    """How an array of rank `ndim` is split, in HLO's terms."""
+    """The HLO sharding for arrays of rank `ndim`."""
     if sharding.num_devices == 1:
         return _hlo.HloSharding.replicate()
     if isinstance(sharding, GSPMDSharding):

@@ -1,4 +1,4 @@
-"""What schedulers of clusters tell a process of its place among others."""
+"""Detects the cluster scheduler that started this process, and reads the number of processes and its index."""
 
 import contextlib
 import importlib.util
@@ -17,30 +17,30 @@ kubernetes = defer("kubernetes")
 mpi = defer("mpi4py")
 request = defer("urllib.request")
 
-# Ports that the system does not hand out; jobs are spread over them by their number.
+# Ports outside the system's ephemeral range; jobs are distributed over them by job number.
 _FIRST_PORT, _PORTS = 61440, 4096
 
 
 class Cluster:
-    """A scheduler, by its `name`; with `only_by_name` it is asked only where the user names it."""
+    """A scheduler called `name`; with `only_by_name` it is used only if the user requests it by name."""
 
     name = ""
     only_by_name = False
 
     def is_present(self) -> bool:
-        """Whether this process was started by it."""
+        """Returns whether this process was started by the scheduler."""
         raise NotImplementedError
 
     def coordinator_host(self) -> str:
-        """Where the first process runs."""
+        """The host of the first process."""
         raise NotImplementedError
 
     def port(self) -> int:
-        """A port that all processes agree on."""
+        """A port that is the same in all processes."""
         raise NotImplementedError
 
     def coordinator_address(self, port: str | None) -> str:
-        """Where the first process listens; at `port`, if that is not None."""
+        """The address at which the first process listens; at `port`, if that is not None."""
         return f"{self.coordinator_host()}:{port or self.port()}"
 
     def process_count(self) -> int:
@@ -48,16 +48,16 @@ class Cluster:
         raise NotImplementedError
 
     def process_id(self) -> int:
-        """The number of this process."""
+        """The index of this process."""
         raise NotImplementedError
 
     def local_process_id(self) -> int | None:
-        """The number of this process among those of its machine; None if it has the machine alone."""
+        """The index of this process on its machine; None if it is the only process there."""
         return None
 
 
 class OpenMpi(Cluster):
-    """Open MPI: `mpirun` tells by environment variables."""
+    """Open MPI: `mpirun` sets environment variables."""
 
     name = "ompi"
 
@@ -84,7 +84,7 @@ class OpenMpi(Cluster):
 
 
 class Slurm(Cluster):
-    """Slurm: `srun` tells by environment variables."""
+    """Slurm: `srun` sets environment variables."""
 
     name = "slurm"
 
@@ -110,7 +110,7 @@ class Slurm(Cluster):
 
 
 class Mpi4py(Cluster):
-    """Any MPI, by way of mpi4py."""
+    """Any MPI, through mpi4py."""
 
     name = "mpi4py"
     only_by_name = True
@@ -137,18 +137,18 @@ class Mpi4py(Cluster):
 
 
 class _Tpu(Cluster):
-    """The machines of a slice of TPUs, and of several slices together."""
+    """The machines of one TPU slice, or of several slices."""
 
     def is_in_kubernetes(self) -> bool:
-        """Whether environment variables name the machines."""
+        """Returns whether environment variables list the machines."""
         return "TPU_PROCESS_ADDRESSES" in os.environ or "TPU_WORKER_HOSTNAMES" in os.environ
 
     def workers(self) -> list[str]:
-        """The machines of this slice."""
+        """The host names of this slice."""
         raise NotImplementedError
 
     def worker(self) -> int:
-        """The number of this machine in its slice."""
+        """The index of this machine in its slice."""
         raise NotImplementedError
 
     def coordinator_host(self) -> str:
@@ -169,7 +169,7 @@ class _Tpu(Cluster):
 
 
 class GceTpu(_Tpu):
-    """Cloud TPU machines, which ask the metadata server."""
+    """Cloud TPU machines, which query the metadata server."""
 
     name = "gcetpu"
 
@@ -184,7 +184,7 @@ class GceTpu(_Tpu):
 
 
 class GkeTpu(_Tpu):
-    """Cloud TPU machines of a Kubernetes cluster, which are told by environment variables."""
+    """Cloud TPU machines in a Kubernetes cluster, which sets environment variables."""
 
     name = "gketpu"
 
@@ -203,7 +203,7 @@ _METADATA_SECONDS = 60
 
 
 def _metadata(key: str) -> str:
-    """What the metadata server of a Google machine says of it. Raises RuntimeError if that does not answer."""
+    """An attribute of a Google machine from its metadata server. Raises RuntimeError if that does not answer."""
     server = os.environ.get("GCE_METADATA_IP", "metadata.google.internal")
     url = f"http://{server}/computeMetadata/v1/instance/attributes/{key}"
     try:
@@ -215,7 +215,7 @@ def _metadata(key: str) -> str:
 
 
 def _tpu_setting(name: str) -> str | None:
-    """A line `NAME: 'value'` of the machine's settings; None where there is none, or nobody to ask."""
+    """The value in a line `NAME: 'value'` of the machine's settings; None without such a line or metadata server."""
     if os.environ.get("TPU_SKIP_MDS_QUERY"):
         return None
     with contextlib.suppress(RuntimeError):
@@ -225,7 +225,7 @@ def _tpu_setting(name: str) -> str | None:
 
 
 class Kubernetes(Cluster):
-    """An indexed job of Kubernetes, whose pods know each other by a headless service."""
+    """An indexed Kubernetes job, whose pods find each other through a headless service."""
 
     name = "k8s"
     _ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
@@ -288,5 +288,5 @@ CLUSTERS: tuple[Cluster, ...] = (OpenMpi(), Slurm(), Mpi4py(), GceTpu(), GkeTpu(
 
 
 def present() -> Cluster | None:
-    """The cluster that started this process, if one did that tells without being asked for by name."""
+    """The scheduler that started this process, except for those used only by name; None if none did."""
     return next((c for c in CLUSTERS if not c.only_by_name and c.is_present()), None)

@@ -1,4 +1,4 @@
-"""Profiles of another process, collected from the server that it has started."""
+"""Collects profiles of another process from its profiler server."""
 
 import argparse
 import gzip
@@ -18,14 +18,14 @@ _LEVELS = {"host_tracer_level": 2, "device_tracer_level": 1, "python_tracer_leve
 
 parser = argparse.ArgumentParser(
     formatter_class=argparse.RawDescriptionHelpFormatter,
-    description="Profiles a program that has called `jax.profiler.start_server(<port>)`, for some time. Unless it is\n"
-    "told not to, it then prints a link that shows the profile.",
+    description="Profiles a program that has called `jax.profiler.start_server(<port>)`, for some time. It then\n"
+    "prints a link that shows the profile, unless that is disabled.",
     epilog="Further options are the profiler's:\n" + "\n".join([f"  --{k}={v}" for k, v in _LEVELS.items()]),
 )
 parser.add_argument("port", type=int, help="the port of the program's server")
 parser.add_argument("duration_in_ms", type=int, help="for how long to profile, in milliseconds")
 parser.add_argument("--log_dir", type=str, help="the directory of the profile, by default a temporary one")
-parser.add_argument("--no_perfetto_link", action="store_true", help="print no link to Perfetto")
+parser.add_argument("--no_perfetto_link", action="store_true", help="do not print a link to Perfetto")
 parser.add_argument("--host", type=str, default="127.0.0.1", help="where the program runs, by default on this machine")
 
 
@@ -37,9 +37,9 @@ def collect_profile(
     no_perfetto_link: bool,
     xprof_options: dict[str, Any] | None = None,
 ) -> None:
-    """Profiles the process whose server listens at a port, and writes what `jax.profiler.stop_trace` writes.
+    """Profiles the process whose server listens at a port, and writes the files that `jax.profiler.stop_trace` writes.
 
-    Without `log_dir` that is in a temporary directory. Raises RuntimeError if no server answers.
+    Without `log_dir` they are in a temporary directory. Raises RuntimeError if no server answers.
     """
     folder = tempfile.mkdtemp() if log_dir is None else str(log_dir)
     options = {**_LEVELS, **(xprof_options or {})}
@@ -54,9 +54,9 @@ def collect_profile(
 
 
 def main(known_args: argparse.Namespace, unknown_flags: Iterable[str]) -> None:
-    """Profiles as a command line says; flags that are not known are the profiler's options.
+    """Profiles with the arguments of a command line; unknown flags are options of the profiler.
 
-    Raises ValueError for an argument that is no flag's.
+    Raises ValueError for a positional argument among them.
     """
     options: dict[str, Any] = {}
     flags = list(unknown_flags)

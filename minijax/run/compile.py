@@ -1,4 +1,4 @@
-"""StableHLO text to loaded programs: each is compiled once, and can be asked about."""
+"""Compiles StableHLO modules to loaded programs, each once; loaded programs can be queried."""
 
 import contextlib
 import functools
@@ -33,13 +33,13 @@ _count_lock = threading.Lock()
 
 
 def compile_count() -> int:
-    """How many times XLA has compiled a program in this process."""
+    """The number of programs that XLA has compiled in this process."""
     return _compile_total[0]
 
 
 # ---- options ----------------------------------------------------------------------------------------
 
-# Options of jax's that are not fields of XLA's debug options, and what XLA takes where they are not set.
+# Options of jax that are not fields of XLA's debug options, and XLA's defaults for them.
 _BUILD_OPTIONS = {
     "exec_time_optimization_effort": 0.0,
     "memory_fitting_effort": 0.0,
@@ -51,7 +51,7 @@ _UNOPTIMIZED = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive
 
 
 def base_options(replicas: int, partitions: int, ids: np.ndarray | None) -> xc.CompileOptions:
-    """XLA's options as `jax.config` has them; `ids` are the devices' numbers, a row a replica."""
+    """XLA's compile options from `jax.config`; `ids` are the devices' ids, one row for each replica."""
     compile_options = xc.CompileOptions()
     build = compile_options.executable_build_options
     compile_options.num_replicas = build.num_replicas = replicas
@@ -68,7 +68,7 @@ def base_options(replicas: int, partitions: int, ids: np.ndarray | None) -> xc.C
 
 
 def make_options(devices: Sequence[Any], options: dict[str, Any] | None = None) -> xc.CompileOptions:
-    """XLA's options for a program on these devices; `options` are jax's `compiler_options`."""
+    """XLA's compile options for a program on these devices; `options` are jax's `compiler_options`."""
     compile_options = base_options(1, len(devices), np.array([[device.id for device in devices]]))
     build = compile_options.executable_build_options
     overrides = dict(_UNOPTIMIZED) if config.disable_most_optimizations.value else {}
@@ -85,7 +85,7 @@ def make_options(devices: Sequence[Any], options: dict[str, Any] | None = None) 
 
 # ---- custom calls -----------------------------------------------------------------------------------
 
-# By name: a library, and the targets that are its.
+# By name: a library, and a pattern for its targets.
 _LIBRARIES = {
     "lapack": (lapack, re.compile(r"lapack_\w+_ffi|tridiagonal_solve_perturbed_ffi")),
     "sparse": (sparse, re.compile("cpu_csr_sparse_dense_ffi")),
@@ -95,7 +95,7 @@ _register_lock = threading.Lock()
 
 
 def ensure_custom_calls(text: str) -> None:
-    """Registers the CPU libraries whose targets a program names; without it a call ends the process."""
+    """Registers the CPU libraries whose targets a program contains; without this, a call would end the process."""
     for name, (library, targets) in _LIBRARIES.items():
         if name not in _registered and targets.search(text):
             with _register_lock:
@@ -109,14 +109,14 @@ def ensure_custom_calls(text: str) -> None:
 
 
 def _check_types(text: str) -> None:
-    # XLA has no arrays of these, and ends the process instead of saying so.
+    # XLA does not support arrays of these types, and would end the process instead of raising an error.
     if "f6E2M3FN>" in text or "f6E3M2FN>" in text:
-        raise JaxRuntimeError("INVALID_ARGUMENT: XLA computes nothing with float6_e2m3fn and float6_e3m2fn")
+        raise JaxRuntimeError("INVALID_ARGUMENT: XLA does not support float6_e2m3fn and float6_e3m2fn")
 
 
 # ---- compiling --------------------------------------------------------------------------------------
 
-_UNPARSED = 12  # so many programs go to XLA as text
+_UNPARSED = 12  # this many programs are passed to XLA as text
 
 _STRINGS_AND_LOCATIONS = re.compile(
     r'("(?:[^"\\]|\\.)*")|\s*\bloc\((?:[^()"]|"(?:[^"\\]|\\.)*"|\((?:[^()"]|"(?:[^"\\]|\\.)*"|'
@@ -126,7 +126,7 @@ _LOCATION_ALIAS = re.compile(r"^#loc\w*\s*=.*$\n?", re.MULTILINE)
 
 
 def strip_locations(text: str) -> str:
-    """A program's text without source positions: equal for programs that compute the same."""
+    """A module without source locations: equal for modules with the same operations."""
     if "loc(" in text:
         text = _STRINGS_AND_LOCATIONS.sub(lambda m: m.group(1) or "", _LOCATION_ALIAS.sub("", text))
     return text.strip()
@@ -138,15 +138,15 @@ def hash_of(text: str) -> bytes:
 
 
 def digest(text: str) -> bytes:
-    """The hash of a program's text without source positions."""
+    """The hash of a module without source locations."""
     return hash_of(strip_locations(text))
 
 
 @cache(maxsize=256)
 def _prepared_options(devices, options, key, state, unoptimized, xla_caches=()) -> tuple[Any, bytes]:
-    """The options of a compilation and their bytes; `key` tells equal values of different kinds apart.
+    """Compile options and their serialization; `key` distinguishes equal values of different types.
 
-    Where XLA keeps caches of its own is not in the bytes, since programs do not depend on it.
+    The paths of XLA's own caches are not in the serialization, since programs do not depend on them.
     """
     prepared = make_options(devices, dict(options))
     serialized = prepared.SerializeAsString()
@@ -156,9 +156,9 @@ def _prepared_options(devices, options, key, state, unoptimized, xla_caches=()) 
 
 
 class _Source(ByKey):
-    """A program to compile: equal if the text without locations, the devices and the options are.
+    """A program to compile; two are equal if their modules without locations, devices and options are equal.
 
-    `names`, the hash of the text with locations, tells apart programs that are to have their own names too.
+    `names`, the hash of the module with locations, distinguishes programs that must also keep their own names.
     """
 
     __slots__ = ("devices", "options", "name", "hashes")
@@ -174,16 +174,16 @@ class _Source(ByKey):
         self.devices, self.name = devices, name
 
 
-# Weak, since an executable takes 200 KB or more; some dead ones are kept, for programs that make functions
-# anew again and again.
+# Weak, since an executable takes 200 KB or more. Some unused ones are kept, for programs that define the same
+# functions again and again.
 _loaded = WeakValues(keep=64)
 
 
 def backend_compile_and_load(
     backend: Any, module: Any, executable_devices: Any, options: Any, host_callbacks: Sequence[Any] = ()
 ) -> Any:
-    """Has XLA compile a module; libraries put functions of their own in the place of this one."""
-    if isinstance(backend, _jax.CompileOnlyPyClient):  # of devices that need not be there
+    """Compiles a module with XLA; other libraries replace this function by their own."""
+    if isinstance(backend, _jax.CompileOnlyPyClient):  # a client for devices that need not exist
         return backend.compile(module, executable_devices, options)
     functions = [list(host_callbacks)] if host_callbacks else []
     with TraceAnnotation("backend_compile_and_load"):
@@ -191,7 +191,7 @@ def backend_compile_and_load(
 
 
 def _refined(text: str) -> bytes:
-    """A program in which shapes that follow from those of its arguments are constants."""
+    """A module in which shapes that follow from the arguments' shapes are replaced by constants."""
     return _jax.mlir.refine_polymorphic_shapes(
         text.encode(), enable_shape_assertions=True, validate_static_shapes=True, enable_shardy=True
     )
@@ -200,7 +200,7 @@ def _refined(text: str) -> bytes:
 def _build(source: _Source, text: str, host_calls: Sequence[Any] = ()) -> Any:
     _check_types(text)
     ensure_custom_calls(text)
-    # To import what parses takes as long as is saved with a dozen programs.
+    # Importing the parser takes as long as parsing saves in a dozen programs.
     backend = source.devices[0].client
     is_parsed = host_calls or _compile_total[0] >= _UNPARSED or isinstance(backend, _jax.CompileOnlyPyClient)
     if reads_sizes(text):
@@ -216,7 +216,7 @@ def _build(source: _Source, text: str, host_calls: Sequence[Any] = ()) -> Any:
 
 
 def compile_afresh(text: str, name: str, devices: tuple, options: dict[str, Any]) -> "Loaded":
-    """The executable of a module of its own, which no other program shares and no file holds."""
+    """Compiles a module without caches: the executable is neither shared with other programs nor stored on disk."""
     return Loaded(_build(_Source(text, devices, options, name), text), devices, name)
 
 
@@ -230,7 +230,7 @@ def _load(
         built.append(_build(source, located().text, host_calls))
         return built[-1]
 
-    if host_calls or watchers or hlo_transforms.is_any():  # which end with the process
+    if host_calls or watchers or hlo_transforms.is_any():  # host functions do not outlive the process
         loaded = Loaded(build(), devices, source.name)
         for watcher in watchers:
             watcher.raise_error()
@@ -251,13 +251,13 @@ def compile_text(
     located: Callable[[], Located] | None = None,
     own_names: bool = False,
 ) -> "Loaded":
-    """Compiles a module, or finds the executable of an equal one; one that calls functions of the host is its own.
+    """Compiles a module, or returns the executable of an equal one; modules with host callbacks share none.
 
-    `watchers` are functions that XLA calls while it compiles (`host_calls.Inspection`).
+    `watchers` are functions that XLA calls during compilation (`host_calls.Inspection`).
 
-    `located()` is the text with locations, which XLA gets: in profiles an executable has the names of the first
-    program that it was compiled for, with `own_names` those of this one. Raises JaxRuntimeError if XLA rejects the
-    program or an option.
+    `located()` is the module with locations, which XLA compiles: in profiles an executable has the operation names of
+    the first program it was compiled for, or, with `own_names`, those of this one. Raises JaxRuntimeError if XLA
+    rejects the program or an option.
     """
     devices = (client.default_device(),) if devices is None else tuple(devices)
     source = _Source(text, devices, options, name)
@@ -266,7 +266,7 @@ def compile_text(
         return _load(source, written, host_calls, watchers)
     loaded = _loaded.once(source, lambda: _load(source, written))
     loaded.users += 1
-    # One that was stored on disk may have names of an earlier version, as in jax.
+    # A program loaded from disk may have the operation names of an earlier version, as in jax.
     if not own_names or loaded.users == 1 or loaded.names == (names := written().names):
         return loaded
     source = _Source(text, devices, options, name, names)
@@ -274,22 +274,22 @@ def compile_text(
 
 
 def load_serialized(data: bytes, devices: tuple, name: str) -> "Loaded":
-    """A program that jaxlib has serialized. Raises JaxRuntimeError for one that calls what is not registered."""
+    """Loads a program that jaxlib has serialized. Raises JaxRuntimeError if it calls unregistered functions."""
     ensure_custom_calls(data.decode("latin-1"))
     options, where = make_options(devices), client.device_list(devices)
     return Loaded(devices[0].client.deserialize_executable(data, where, options, []), devices, name, stored=data)
 
 
 def is_compiled(text: str, devices: tuple) -> bool:
-    """Whether the executable of an equal module is at hand."""
+    """Returns whether the executable of an equal module is in the cache."""
     return _Source(text, devices) in _loaded
 
 
 class Loaded:
-    """A program that XLA has compiled and loaded, the devices that it runs on, and its name.
+    """A program that XLA has compiled and loaded, the devices on which it runs, and its name.
 
-    `names` is a hash of the names of its operations, `users` how many equal programs it was compiled or found for,
-    `stored` what it was loaded from, which jaxlib does not write again: bytes, or b"" if they were not kept.
+    `names` is a hash of the names of its operations, and `users` the number of equal programs that use it. `stored` are
+    the bytes from which it was loaded (b"" if not kept), since jaxlib cannot serialize a loaded program again.
     """
 
     __slots__ = ("executable", "devices", "name", "names", "users", "stored", "__weakref__")
@@ -301,7 +301,7 @@ class Loaded:
         self.users = 0
 
     def serialized(self) -> bytes | None:
-        """The program for another process; None where it was stored and its bytes were not kept."""
+        """The serialized program; None if it was loaded from disk and its bytes were not kept."""
         return self.executable.serialize() if self.stored is None else self.stored or None
 
     def __repr__(self):
@@ -318,7 +318,7 @@ class Loaded:
         return "\n\n".join(module.to_string() for module in self.executable.hlo_modules())
 
     def cost_analysis(self) -> dict[str, float]:
-        """XLA's estimate of what one run costs."""
+        """XLA's estimate of the cost of one run."""
         return self.executable.cost_analysis()
 
     def memory_analysis(self) -> Any:
@@ -331,18 +331,18 @@ def _short_type(kind: Any) -> str:
 
 
 def hlo_computation(text: str) -> Any:
-    """A module as HLO, before optimization."""
+    """A module as unoptimized HLO."""
     return _jax.mlir.mlir_module_to_xla_computation(text)
 
 
 def hlo_text(computation: Any, metadata: bool = False) -> str:
-    """HLO as text with the whole of its constants; `metadata`: with the names and positions of operations."""
+    """HLO as text with complete constants; with `metadata`, includes the names and locations of operations."""
     options = _hlo.HloPrintOptions.short_parsable()
     options.print_metadata = metadata
     return computation.get_hlo_module().to_string(options)
 
 
 def module_cost(text: str) -> dict[str, float]:
-    """XLA's estimate of what one run of a module costs, before optimization."""
+    """XLA's estimate of the cost of one run of an unoptimized module."""
     backend = client.default_device().client
     return _jax.hlo_module_cost_analysis(backend, hlo_computation(text).get_hlo_module())

@@ -1,4 +1,4 @@
-"""How the arguments and results of a program on several devices lie: as the compiler chose, and as it expects."""
+"""The shardings of a compiled program's arguments and results, as the compiler chose them and as it expects them."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from minijax.run.compile import Loaded
 
 
 def chosen_shardings(loaded: Loaded, ins: int, outs: int, tokens: int) -> tuple[list, list]:
-    """The HLO shardings of arguments and results, behind so many tokens, as the compiler has settled them."""
+    """The HLO shardings that the compiler chose for arguments and results, without those of the leading `tokens`."""
 
     def parsed(protos, count):
         shardings = list(map(_hlo.HloSharding.from_proto, protos or ()))
@@ -25,24 +25,24 @@ def chosen_shardings(loaded: Loaded, ins: int, outs: int, tokens: int) -> tuple[
 
 
 def get_op_sharding_from_serialized_proto(sharding: bytes) -> Any:
-    """XLA's description of a sharding, of its bytes."""
+    """The OpSharding message from its bytes."""
     proto = _hlo.OpSharding()
     proto.ParseFromString(sharding)
     return proto
 
 
 def get_hlo_sharding_from_serialized_proto(sharding: bytes) -> Any:
-    """The HLO sharding of the bytes of its description."""
+    """The HLO sharding from the bytes of its OpSharding message."""
     return _hlo.HloSharding.from_proto(get_op_sharding_from_serialized_proto(sharding))
 
 
 def get_serialized_proto_from_hlo_sharding(sharding: Any) -> bytes:
-    """The bytes of the description of an HLO sharding."""
+    """The bytes of the OpSharding message of an HLO sharding."""
     return sharding.to_proto().SerializeToString()
 
 
 def sharding_of_result(mesh: Any, hlo: Any, aval: Any) -> Sharding:
-    """As `named_sharding`, of a value whose type says how it lies over the Explicit axes, of size 1 too."""
+    """As `named_sharding`, for a result with type `aval`: uses the type's spec over Explicit axes, also of size 1."""
     sharding = named_sharding(mesh, hlo, aval.ndim)
     if not mesh.explicit_axes or not isinstance(sharding, NamedSharding):
         return sharding
@@ -51,18 +51,18 @@ def sharding_of_result(mesh: Any, hlo: Any, aval: Any) -> Sharding:
     split = aval._sharding if type(aval) is ShapedArray else None
     if split is None:
         return sharding.update(spec=sharding.spec.padded(aval.ndim)) if mesh.auto_axes else sharding
-    # XLA may have laid out otherwise what no constraint says.
+    # XLA may have chosen another sharding for a value without a sharding constraint.
     alike = _cut_over(mesh, split.spec, aval.ndim) == _cut_over(mesh, sharding.spec, aval.ndim)
     return sharding.update(spec=split.spec) if alike else sharding
 
 
 def _cut_over(mesh: Any, spec: PartitionSpec, ndim: int) -> list:
-    """Over which mesh axes of more than one device each axis of an array is cut."""
+    """For each array axis, the mesh axes of size greater than 1 over which it is sharded."""
     return [[axis for axis in axes_of(e) if mesh.shape[axis] > 1] for e in spec.padded(ndim)[:ndim]]
 
 
 def named_sharding(mesh: Any, hlo: Any, ndim: int) -> Sharding:
-    """The sharding over `mesh` that places parts as the HLO sharding does; axes of size 1 are not named."""
+    """The sharding over `mesh` that is equivalent to an HLO sharding; its spec omits mesh axes of size 1."""
     if hlo.is_replicated() or not hlo.is_tiled():
         return NamedSharding(mesh, PartitionSpec())
     dims = list(hlo.tile_assignment_dimensions())
@@ -85,7 +85,7 @@ def named_sharding(mesh: Any, hlo: Any, ndim: int) -> Sharding:
 
 
 def _axes_along(mesh, tiles):
-    """The mesh axes whose coordinates, read as digits, give each device's tile; None if no axes do."""
+    """The mesh axes whose coordinates, read as digits, are each device's tile number; None if no axes are."""
     total, steps = np.zeros_like(tiles), []
     origin = (0,) * tiles.ndim
     for k, (name, size) in enumerate(mesh.shape_tuple):
@@ -99,7 +99,7 @@ def _axes_along(mesh, tiles):
 
 
 def has_sharding(sig: Signature, sharding: Sharding) -> bool:
-    """Whether each device holds the part of an array that `sharding` puts there."""
+    """Returns whether an array has a sharding equivalent to `sharding`: each device holds the same shard."""
     return sig.sharding is sharding or (
         sig.sharding._device_assignment == sharding._device_assignment
         and sig.sharding.memory_kind == sharding.memory_kind

@@ -1,4 +1,4 @@
-"""Compiled programs on disk: they outlive the process, and are loaded only if they are whole and the user's own."""
+"""The on-disk cache of compiled programs; entries are loaded only if they are intact and owned by the user."""
 
 import contextlib
 import itertools
@@ -20,18 +20,18 @@ from minijax.run import client, compile, disk_files, disk_trail
 
 hashlib = defer("hashlib")
 
-# ---- what the options say ---------------------------------------------------------------------------
+# ---- options ----------------------------------------------------------------------------------------
 
-_OWN_SIZE = 1 << 30  # the bound of the user's own folder
+_OWN_SIZE = 1 << 30  # the size limit of the default folder
 _OWN_THRESHOLD = 0.1  # in seconds
-_told: set[Any] = set()  # what was warned of, and whether listeners know of the task
-_closed: set[str] = set()  # folders that did not take an entry
+_told: set[Any] = set()  # warnings already given, and whether the task event was reported
+_closed: set[str] = set()  # folders to which writing failed
 _trails: dict[tuple[str, Any], disk_trail.Trail] = {}  # by folder and client
 _lock = threading.Lock()
 
 
 def reset_cache() -> None:
-    """Forgets which folders failed, so that they are tried and warned of anew; the entries stay."""
+    """Forgets which folders failed, so that they are tried, and warned of, again; keeps the entries."""
     _told.clear()
     _closed.clear()
     while _trails:
@@ -39,7 +39,7 @@ def reset_cache() -> None:
 
 
 def set_cache_dir(path: str | None) -> None:
-    """Sets the folder of compiled programs, `jax_compilation_cache_dir`; None is the user's own.
+    """Sets the folder of compiled programs, `jax_compilation_cache_dir`; None means the default folder.
 
     Raises ValueError if it is neither a string nor None.
     """
@@ -47,7 +47,7 @@ def set_cache_dir(path: str | None) -> None:
 
 
 class CacheVerificationError(RuntimeError):
-    """A stored program is another than the one that its text compiles to."""
+    """Raised if a stored program differs from the one its module compiles to."""
 
 
 def _own_folder() -> str | None:
@@ -57,7 +57,7 @@ def _own_folder() -> str | None:
 
 
 def _folder() -> str | None:
-    """The folder of the entries; None if there are to be none."""
+    """The folder of the entries; None if the cache is disabled."""
     folder = config.compilation_cache_dir.value
     if folder is None:
         return _own_folder() if _limit() != 0 else None
@@ -68,7 +68,7 @@ def _folder() -> str | None:
 
 
 def _limit() -> int:
-    """How many bytes the entries may take; negative if that is not bounded."""
+    """The maximum total size of the entries in bytes; negative if unbounded."""
     size = config.compilation_cache_max_size
     return _OWN_SIZE if config.compilation_cache_dir.value is None and not size.is_set else size.value
 
@@ -79,7 +79,7 @@ def _threshold() -> float:
 
 
 def note_request() -> None:
-    """Tells listeners that a program is asked for, and once whether this task looks for programs on disk."""
+    """Reports that a program is requested, and once whether this process uses the on-disk cache."""
     enabled = config.enable_compilation_cache.value
     if "task" not in _told:
         _told.add("task")
@@ -88,7 +88,7 @@ def note_request() -> None:
         monitoring.record_event(monitoring.CACHE_REQUEST)
 
 
-# XLA's own caches, on GPUs alone: by name in the option, what XLA calls the path and what else it is told.
+# XLA's own caches, only on GPUs: the name in jax's option, also XLA's option for the path -> further XLA options.
 _XLA_CACHES = {
     "xla_gpu_kernel_cache_file": (("xla_gpu_enable_llvm_module_compilation_parallelism", True),),
     "xla_gpu_per_fusion_autotune_cache_dir": (),
@@ -96,7 +96,7 @@ _XLA_CACHES = {
 
 
 def xla_caches() -> tuple[tuple[str, Any], ...]:
-    """XLA's options for caches of its own in the folder that the user chose; none in the user's own."""
+    """XLA's options for its own caches in the folder that the user chose; empty for the default folder."""
     names = config.persistent_cache_enable_xla_caches.value or "none"
     if config.compilation_cache_dir.value is None or not config.enable_compilation_cache.value:
         return ()
@@ -109,12 +109,12 @@ def xla_caches() -> tuple[tuple[str, Any], ...]:
 
 # ---- keys -------------------------------------------------------------------------------------------
 
-# What /proc/cpuinfo says of a processor and is another each time.
+# Lines of /proc/cpuinfo that differ between processors or over time.
 _VOLATILE = ("processor", "cpu MHz", "bogomips", "BogoMIPS", "apicid", "initial apicid", "core id", "physical id")
 
 
 def _processor() -> str:
-    """What programs for this machine's processor are compiled for: its features, and how many threads there are."""
+    """The properties of this machine's processor that compiled programs depend on: features and thread count."""
     threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     try:
         with open("/proc/cpuinfo") as file:
@@ -126,7 +126,7 @@ def _processor() -> str:
 
 @cache(maxsize=64)
 def _surroundings(devices: tuple) -> bytes:
-    """All but the program and its options that its code depends on."""
+    """The hash of everything that compiled code depends on, besides the program and its options."""
     backend = devices[0].client
     parts = [
         disk_files.FORMAT, version.__version__, backend.platform, backend.platform_version, backend.process_index(),
@@ -141,11 +141,11 @@ def _surroundings(devices: tuple) -> bytes:
 _UNUSUAL = re.compile(r"[^\w-]", re.ASCII)
 
 
-_NAMES = 32  # the length of the hash that goes before an executable
+_NAMES = 32  # the length of the hash that precedes an executable
 
 
 def _load(folder: str, label: str, key: bytes, devices: tuple, options: Any) -> tuple[float, bytes, Any]:
-    """How long a stored program took to compile, the hash of its text with names, and its executable."""
+    """The compile time of a stored program, the hash of its module with names, and its executable."""
     seconds, data = disk_files.read(os.path.join(folder, label + disk_files.SUFFIX), key)
     names, data = data[:_NAMES], data[_NAMES:]
     compile.ensure_custom_calls(data.decode("latin-1"))
@@ -153,7 +153,7 @@ def _load(folder: str, label: str, key: bytes, devices: tuple, options: Any) -> 
 
 
 def _trail(folder: str, backend: Any) -> disk_trail.Trail | None:
-    """The trail of this command; None where what comes next is not known, or no processor is free to load it."""
+    """The trail of this command; None for an interactive session, or if no second processor can load ahead."""
     trail = _trails.get((folder, backend))
     if trail is None and len(sys.orig_argv) > 1 and not hasattr(sys, "ps1") and (os.cpu_count() or 1) > 1:
         with _lock:
@@ -173,10 +173,10 @@ def _trail(folder: str, backend: Any) -> disk_trail.Trail | None:
 def load_or_compile(
     name: str, names: Callable[[], bytes], key: Sequence[bytes], devices: tuple, options: Any, build: Callable[[], Any]
 ) -> tuple[bytes, Any]:
-    """The executable of a program, stored or else of `build()`, which is stored if that took long; and its names' hash.
+    """The hash of names and the executable, either stored or built, then stored if building took long.
 
-    `key` tells programs and options apart; `names()`, the hash of the text with the operations' names and source
-    positions, does only where these are to.
+    `key` identifies the program and its options. `names()`, the hash of the module with the operations' names and
+    source locations, is part of the key only if an option requests it.
     """
     folder = _folder() if config.enable_compilation_cache.value else None
     if folder is None:
@@ -196,14 +196,14 @@ def load_or_compile(
 
 
 def _contents(executable: Any) -> list[str]:
-    """The optimized program without the names of its operations."""
+    """The optimized HLO without the names of its operations."""
     options = _hlo.HloPrintOptions.short_parsable()
     options.print_metadata = False
     return [module.to_string(options) for module in executable.hlo_modules()]
 
 
 class _Entry:
-    """The place of a program in a folder."""
+    """The entry of a program in a folder."""
 
     __slots__ = ("folder", "name", "key", "label", "devices", "step", "trail")
 
@@ -222,14 +222,14 @@ class _Entry:
         return os.path.join(self.folder, self.label + disk_files.SUFFIX)
 
     def load(self, options: Any) -> tuple[bytes, Any] | None:
-        """The hash of names and the stored executable; None if there is none to be trusted, which may be a warning."""
+        """The hash of names and the stored executable; None if it is missing, or (with a warning) cannot be trusted."""
         started = time.perf_counter()
         try:
             ahead = self.trail and self.trail.take(self.label)
             seconds, names, executable = ahead or _load(self.folder, self.label, self.key, self.devices, options)
         except Exception as error:
             monitoring.log_disk_cache_miss(self.name, self.label)
-            # A folder that is missing or closed holds no entry; to write one will say what is wrong.
+            # A missing or inaccessible folder is just a miss here; writing an entry to it will report the problem.
             if os.access(self.folder, os.X_OK) and not isinstance(error, FileNotFoundError | NotADirectoryError):
                 with contextlib.suppress(OSError):
                     os.unlink(self.path)
@@ -241,7 +241,7 @@ class _Entry:
         return names, executable
 
     def store(self, names: bytes, executable: Any, seconds: float) -> None:
-        """Writes the executable if it is worth it; a folder that takes none is warned of once."""
+        """Writes the executable if it took long to compile; warns once of a folder that cannot be written."""
         if seconds < _threshold() or self.folder in _closed:
             return
         try:

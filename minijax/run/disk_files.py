@@ -1,4 +1,4 @@
-"""Files of the disk cache: written whole or not at all, read only if they are whole and the user's own."""
+"""Files of the disk cache: written atomically, read only if they are intact and owned by the user."""
 
 import contextlib
 import os
@@ -11,25 +11,25 @@ from minijax.base.lazy import defer
 
 hashlib = defer("hashlib")
 
-# A file: its format, its key, a checksum of all that follows the format but itself, seconds, the executable.
+# A file: its format, its key, a checksum of the other fields but the format, the compile time, the executable.
 FORMAT = b"minijax program 3\n"
 HEADER = struct.Struct(f"<{len(FORMAT)}s32s32sd")
 SUFFIX = "-minijax"
 _TEMPORARY = ".tmp"
-_ABANDONED = 3600.0  # the age in seconds of a temporary file that nobody writes any more
+_ABANDONED = 3600.0  # the age in seconds at which a temporary file counts as abandoned
 
 
 def checksum(key: bytes, seconds: float, data: Any) -> bytes:
-    """The checksum of a file of that key with these contents."""
+    """The checksum of a file with that key and these contents."""
     whole = hashlib.sha256(key + struct.pack("<d", seconds))
     whole.update(data)
     return whole.digest()
 
 
 def read(path: str, key: bytes) -> tuple[float, bytes]:
-    """How long a program took to compile, and its executable, serialized.
+    """The compile time of a program in seconds, and its serialized executable.
 
-    Raises FileNotFoundError if there is none, PermissionError or ValueError if it is not to be trusted.
+    Raises FileNotFoundError if the file is missing, PermissionError or ValueError if it cannot be trusted.
     """
     file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
@@ -43,7 +43,7 @@ def read(path: str, key: bytes) -> tuple[float, bytes]:
         with open(file, "rb", closefd=False) as stream:
             content = stream.read()
         with contextlib.suppress(OSError):
-            os.utime(file)  # the least recently used ones go first
+            os.utime(file)  # `shrink` deletes the least recently used files first
     finally:
         os.close(file)
     if len(content) < HEADER.size:
@@ -51,20 +51,20 @@ def read(path: str, key: bytes) -> tuple[float, bytes]:
     form, stored_key, stored_sum, seconds = HEADER.unpack_from(content)
     data = content[HEADER.size :]
     if form != FORMAT or stored_key != key:
-        raise ValueError("another program's, or of another version")
+        raise ValueError("it belongs to another program or version")
     if stored_sum != checksum(key, seconds, data):
         raise ValueError("the checksum is not that of the content")
     return seconds, data
 
 
 def write(path: str, key: bytes, seconds: float, data: bytes) -> None:
-    """Makes a file, all of it or none: who reads meanwhile sees the one before."""
+    """Writes a file atomically: concurrent readers see the previous file."""
     folder = os.path.dirname(path)
     os.makedirs(os.path.dirname(folder) or ".", exist_ok=True)
     with contextlib.suppress(FileExistsError):
         os.mkdir(folder, 0o700)
     temporary = os.path.join(folder, f".{os.urandom(8).hex()}{SUFFIX}{_TEMPORARY}")
-    # Without fsync: what a crash of the machine cuts off, the checksum shows.
+    # No fsync: the checksum detects a file that was truncated by a crash of the machine.
     file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         with open(file, "wb") as stream:
@@ -77,7 +77,7 @@ def write(path: str, key: bytes, seconds: float, data: bytes) -> None:
 
 
 def shrink(folder: str, limit: int) -> None:
-    """Deletes the entries that were not used for longest until the others fit, and what killed writers left."""
+    """Deletes the least recently used entries until the others fit, and temporary files of killed writers."""
     entries, now = [], time.time()
     with os.scandir(folder) as files:
         for file in files:

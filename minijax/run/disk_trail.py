@@ -1,4 +1,4 @@
-"""What a command loaded from disk when it ran last, loaded again ahead of need, while Python traces."""
+"""Prefetches programs from disk: those that the same command loaded in its last run, while Python traces."""
 
 import atexit
 import contextlib
@@ -15,11 +15,11 @@ from minijax.run import disk_files
 
 hashlib = defer("hashlib")
 
-_LONGEST = 256  # in programs
+_LONGEST = 256  # programs in a trail
 
 
 class Step(NamedTuple):
-    """A program that was loaded: its file, the ids of its devices, and its options as XLA writes them."""
+    """A program that was loaded: its file, the ids of its devices, and its serialized XLA options."""
 
     label: str
     devices: tuple[int, ...]
@@ -41,9 +41,10 @@ def _step(line: str) -> Step:
 
 
 class Trail:
-    """The programs of a command in a folder, by the command line that the interpreter was started with.
+    """The programs that a command loaded from a folder, identified by the interpreter's command line.
 
-    `load` makes a program of a step, in a thread of its own; what it raises is left to who asks for the program.
+    `load(step, options)` loads a program in a separate thread. Its errors are dropped, since the program is then
+    loaded again when it is needed.
     """
 
     def __init__(self, folder: str, surroundings: bytes, load: Callable[[Step, Any], Any]):
@@ -55,16 +56,16 @@ class Trail:
         self._loaded: dict[str, Any] = {}
         self._before: list[Step] = []
         self._now: dict[str, Step] = {}
-        with contextlib.suppress(Exception):  # without one, nothing is loaded ahead
+        with contextlib.suppress(Exception):  # without a trail, nothing is prefetched
             self._before = [_step(line) for line in disk_files.read(self.path, self.key)[1].decode().splitlines()]
         self._ahead = {step.label: step for step in self._before}
         atexit.register(self._save)
         if self._ahead:
-            with contextlib.suppress(RuntimeError):  # no thread starts while the interpreter ends
+            with contextlib.suppress(RuntimeError):  # threads cannot start while the interpreter shuts down
                 threading.Thread(target=self._run, name="minijax-disk").start()
 
     def take(self, label: str) -> Any:
-        """What `load` made of that program, once it is there; None if it did not begin, or failed."""
+        """Waits for and returns the prefetched program; None if loading did not begin, or failed."""
         if self._is_elsewhere():
             return None
         with self._changed:
@@ -73,12 +74,12 @@ class Trail:
             return self._loaded.pop(label, None)
 
     def note(self, step: Step) -> None:
-        """Remembers a program for the next time."""
+        """Adds a program to the trail of the next run."""
         if len(self._now) < _LONGEST:
             self._now[step.label] = step
 
     def leave(self) -> None:
-        """Drops what is ahead: this time the command goes another way."""
+        """Stops prefetching, since this run differs from the last one."""
         if self._is_elsewhere():
             return
         with self._changed:
@@ -86,11 +87,11 @@ class Trail:
             self._loaded.clear()
 
     def _is_elsewhere(self) -> bool:
-        """Whether this is a fork, which has no thread that loads, and the lock as it was at that moment."""
+        """Returns whether this process is a fork: it has no loading thread, and the state of the lock is unknown."""
         return self._process != os.getpid()
 
     def close(self) -> None:
-        """Forgets all, for the next time too."""
+        """Stops prefetching, and does not save the trail of this run."""
         self.leave()
         atexit.unregister(self._save)
 

@@ -1,4 +1,4 @@
-"""This process among those of a program: jaxlib's service, which the first one runs, and its client in each."""
+"""Connects the processes of a program: jaxlib's service, run by the first process, and a client in each."""
 
 import atexit
 import logging
@@ -12,14 +12,14 @@ from jaxlib import _jax
 
 from minijax.base import config
 
-logger = logging.getLogger("jax._src.distributed")  # the name under which programs silence it
+logger = logging.getLogger("jax._src.distributed")  # the same name as in jax, by which programs silence it
 
 _PROBE_SECONDS, _PAUSE_SECONDS = 5, 0.1
 
 
 @dataclass
 class State:
-    """What this process knows of the others; `client` is None in a program of one process."""
+    """The connection of this process to the others; `client` is None in a single-process program."""
 
     process_id: int = 0
     num_processes: int = 1
@@ -46,8 +46,8 @@ def connect(
 ) -> None:
     """Makes this process number `index` of `count`, and waits for the others.
 
-    Raises JaxRuntimeError if the service does not start, or nobody answers at its address within `init_timeout`
-    seconds. Where a process does not come within them, jaxlib ends all that wait.
+    Raises JaxRuntimeError if the service does not start, or does not answer at its address within `init_timeout`
+    seconds. If a process does not connect within that time, jaxlib ends all processes that wait.
     """
     host, _, port = address.rpartition(":")
     if not host or not port.isdecimal():
@@ -86,7 +86,7 @@ def connect(
 
 
 def _check_own(bind_address: str) -> None:
-    """Raises JaxRuntimeError for an address that this machine does not have: jaxlib would crash."""
+    """Raises JaxRuntimeError for an address that this machine does not have, since jaxlib would crash."""
     host = bind_address.rpartition(":")[0].strip("[]")
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0]
@@ -99,7 +99,7 @@ def _check_own(bind_address: str) -> None:
 
 
 def _await_coordinator(host: str, port: int, index: int, timeout: float) -> None:
-    """Waits for somebody to listen there: jaxlib would end the process if nobody does."""
+    """Waits until the coordinator listens at an address: jaxlib would end the process if it does not."""
     end = time.monotonic() + timeout
     while True:
         try:
@@ -115,7 +115,7 @@ def _await_coordinator(host: str, port: int, index: int, timeout: float) -> None
 
 
 def disconnect() -> None:
-    """Waits for the other processes to leave, and leaves."""
+    """Waits for the other processes to disconnect, and disconnects."""
     manager, client, service = state.preemption_sync_manager, state.client, state.service
     state.preemption_sync_manager = state.client = state.service = None
     for part in (manager, client, service):  # the service last: clients that lose it end their process
@@ -123,18 +123,18 @@ def disconnect() -> None:
             part.shutdown()
 
 
-# Registered before `run.tokens` registers its own, which waits for the programs that still run: that goes first.
+# Registered before the handler of `run.tokens`, which waits for running programs and therefore runs first.
 atexit.register(disconnect)
 
 
 # ---- clients of several processes -------------------------------------------------------------------
 
-# A library that MPI's collectives are loaded from; without one MPI ends the process.
+# The variable names the library with MPI's collectives; without a library, MPI ends the process.
 _MPI_LIBRARY = "MPITRAMPOLINE_LIB"
 
 
 def cpu_options() -> dict[str, Any]:
-    """What the CPU client must know of the processes. Raises RuntimeError for collectives that are not there."""
+    """The options of the CPU client for several processes. Raises RuntimeError if the collectives are unavailable."""
     options: dict[str, Any] = dict(
         get_local_topology_timeout_minutes=config.cpu_get_local_topology_timeout_minutes.value,
         get_global_topology_timeout_minutes=config.cpu_get_global_topology_timeout_minutes.value,

@@ -1,4 +1,4 @@
-"""DLPack: how memory is described to other libraries, and which devices its numbers mean."""
+"""DLPack: exchange of memory with other libraries, and the mapping of its device numbers."""
 
 import ctypes
 import enum
@@ -11,11 +11,11 @@ import numpy as np
 from minijax.base import dtypes
 from minijax.run import client, host
 
-ALIGNMENT = 64  # of memory that XLA's programs may read on CPU
+ALIGNMENT = 64  # bytes; required of memory that XLA's programs read on CPU
 
 
 class DLDeviceType(enum.IntEnum):
-    """The kinds of devices, by dlpack's numbers."""
+    """The kinds of devices, with dlpack's numbers."""
 
     kDLCPU = 1
     kDLCUDA = 2
@@ -27,7 +27,7 @@ PLATFORMS = {DLDeviceType.kDLCPU: "cpu", DLDeviceType.kDLCUDA: "cuda", DLDeviceT
 
 
 def device_at(place: Sequence[int]) -> client.Device:
-    """The device of a kind and a number. Raises BufferError, RuntimeError or JaxRuntimeError where there is none."""
+    """The device of a kind and a number. Raises BufferError, RuntimeError or JaxRuntimeError if it does not exist."""
     kind, number = place
     if int(kind) not in PLATFORMS:
         raise BufferError(f"__dlpack__: dl_device is of an unsupported device type (DLDeviceType: {int(kind)})")
@@ -35,9 +35,9 @@ def device_at(place: Sequence[int]) -> client.Device:
 
 
 def place_of(device: client.Device) -> tuple[DLDeviceType, int]:
-    """The kind and number by which other libraries know a device; those of a CPU are one to them.
+    """The dlpack kind and number of a device; all CPU devices have number 0.
 
-    Raises BufferError for devices that dlpack does not know.
+    Raises BufferError for devices that dlpack does not support.
     """
     if device.platform == "cpu":
         return DLDeviceType.kDLCPU, 0
@@ -49,7 +49,7 @@ def place_of(device: client.Device) -> tuple[DLDeviceType, int]:
 
 
 def needs_copy(source: client.Device, target: client.Device) -> ValueError:
-    """The error where memory is asked for on another device, and a copy is forbidden."""
+    """The error for a transfer to another device if copies are forbidden."""
     return ValueError(
         f"Specified device={target!r} which requires a copy since the source device is {source!r}, however copy=False. "
         "Set copy=True or copy=None to perform the requested operation."
@@ -71,13 +71,13 @@ class _DLTensor(ctypes.Structure):
     ]
 
 
-# Type codes of dlpack that NumPy does not read: 4 is bfloat16, and those of 8-bit floats begin at 7.
+# dlpack type codes that NumPy does not support: 4 is bfloat16, and the 8-bit floats start at 7.
 _ML_FLOATS = "e3m4 e4m3 e4m3b11fnuz e4m3fn e4m3fnuz e5m2 e5m2fnuz e8m0fnu".split()
 _ML_CODES = {4: "bfloat16", **{code: f"float8_{name}" for code, name in enumerate(_ML_FLOATS, 7)}}
 
 
 def numpy_of(x: Any) -> np.ndarray:
-    """The memory that an object offers, viewed. Raises TypeError for dtypes that NumPy and ml_dtypes lack."""
+    """A NumPy view of an object's memory. Raises TypeError for dtypes that NumPy and ml_dtypes lack."""
     try:
         return np.from_dlpack(x)
     except (BufferError, RuntimeError, TypeError):

@@ -1,4 +1,4 @@
-"""Registering functions and types with XLA, which programs call by name."""
+"""Registers functions and types with XLA, which programs refer to by name."""
 
 import ctypes
 import os
@@ -14,17 +14,17 @@ _capsule = _new(("PyCapsule_New", ctypes.pythonapi))
 
 
 def register_ffi_target(name: str, fn: Any, platform: str = "cpu", api_version: int = 1, **kwargs: Any) -> None:
-    """Registers a function of a platform under a name: a capsule of its address, or one for each stage by name.
+    """Registers a function for a platform under a name: a capsule of its address, or a dict with one for each stage.
 
-    `api_version` is 1 for functions of the typed interface, and 0 for older ones. Raises JaxRuntimeError for what is
-    no function, or if another one has the name.
+    `api_version` is 1 for functions of the typed FFI, and 0 for older ones. Raises JaxRuntimeError if `fn` is not a
+    function, or if the name is registered for another one.
     """
     _check_name("register_ffi_target", name)
     xc.register_custom_call_target(name, fn, platform, api_version, **kwargs)
 
 
 def register_ffi_type(name: str, type_registration: dict[str, Any], platform: str = "cpu") -> None:
-    """Registers the type of a target's state: capsules of its `type_id` and, as it may be, of its `type_info`.
+    """Registers the type of a target's state: capsules `type_id` and, optionally, `type_info`.
 
     Raises JaxRuntimeError for anything else.
     """
@@ -38,7 +38,7 @@ def register_ffi_type_id(name: str, obj: Any, platform: str = "cpu") -> None:
 
 
 def register_ffi_target_as_batch_partitionable(name: str) -> None:
-    """Has XLA split calls of a target along their batch axes, which the frontend attribute `num_batch_dims` counts."""
+    """Lets XLA partition a target's calls along their batch axes, counted by the attribute `num_batch_dims`."""
     _check_name("register_ffi_target_as_batch_partitionable", name)
     plugins.register_batch_partitionable(name)
 
@@ -49,10 +49,10 @@ def _check_name(function: str, name: Any) -> None:
 
 
 def pycapsule(funcptr: Any) -> Any:
-    """A function pointer of ctypes in a capsule, as `register_ffi_target` takes it."""
+    """Wraps a ctypes function pointer in a capsule for `register_ffi_target`."""
     return _capsule(funcptr, None, None)
 
 
 def include_dir() -> str:
-    """The folder of the header files that come with jaxlib."""
+    """The folder of jaxlib's header files."""
     return os.path.join(os.path.dirname(os.path.abspath(jaxlib.__file__)), "include")

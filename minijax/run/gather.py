@@ -1,4 +1,4 @@
-"""What the processes of a program have each, brought together on all of them."""
+"""Gathers the values of all processes of a program in each process."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ from minijax.run.array import ArrayImpl, put_host, signature
 
 @cache(maxsize=64)
 def mesh_of_processes(devices: tuple) -> Mesh:
-    """A mesh whose first axis has a row for each process; devices that fill no rectangle are left out."""
+    """A mesh with one row of devices for each process; surplus devices of a process are left out."""
     rows: dict[int, list] = {}
     for device in devices:
         rows.setdefault(device.process_index, []).append(device)
@@ -23,16 +23,16 @@ def mesh_of_processes(devices: tuple) -> Mesh:
 
 
 def of_each_process(value: np.ndarray, mesh: Mesh) -> ArrayImpl:
-    """The array of a row for each process of the mesh, of which `value` is this one's."""
+    """An array with one row for each process of the mesh; `value` is the row of this process."""
     rows = len(mesh.devices)
     aval = types.ShapedArray((rows, *value.shape), value.dtype)
     sig = signature(aval, NamedSharding(mesh, P("processes")), True)
-    # A view in which every row is the value: each process puts its own row alone on its devices.
+    # In this view every row is the value, since each process puts only its own row on its devices.
     return ArrayImpl(put_host(np.broadcast_to(value, aval.shape), sig), sig)
 
 
 def on_all(x: ArrayImpl) -> np.ndarray:
-    """All of an array, some of which other processes have; they must ask for it too."""
+    """The global value of an array whose shards are on several processes; all of them must call this."""
     if x.is_fully_replicated:
         return np.asarray(x)
     new = signature(x.aval, GSPMDSharding.get_replicated(x.sharding._device_assignment), True)
@@ -41,19 +41,19 @@ def on_all(x: ArrayImpl) -> np.ndarray:
 
 
 def gathered(value: np.ndarray, devices: Sequence | None = None) -> np.ndarray:
-    """The values of all processes of the devices, by default of all there are, in rows."""
+    """The values of all processes that have the devices (by default all devices), as rows."""
     return on_all(of_each_process(value, mesh_of_processes(tuple(devices or client.devices()))))
 
 
 def check_equal(value: np.ndarray, devices: Sequence, message: str) -> None:
-    """Raises AssertionError, in all processes of the devices, if their values differ."""
+    """Raises AssertionError, in all processes that have the devices, if their values differ."""
     rows = gathered(value, devices)
     if not all(np.array_equal(row, value) for row in rows):
         raise AssertionError(f"{message} Expected: {rows.tolist()}; got: {value.tolist()}.")
 
 
 def check_same_everywhere(value: np.ndarray, sharding: Sharding) -> None:
-    """Raises AssertionError if the processes that a sharding spans put different values there."""
+    """Raises AssertionError if the processes of a sharding pass different values."""
     if sharding.has_addressable_devices and not sharding.is_fully_addressable:
         what = f"device_put: the value, {value.dtype.name}{list(value.shape)}, is not the same on each process."
         check_equal(value, sharding._device_assignment, what)

@@ -1,4 +1,4 @@
-"""Transfer guards: transfers between host and devices are allowed, logged or refused."""
+"""Transfer guards: transfers between host and devices are allowed, logged or disallowed."""
 
 import logging
 import threading
@@ -28,7 +28,7 @@ for _option in _OPTIONS.values():
 
 
 def _guard_garbage(level: str | None, thread_only: bool) -> None:
-    """jaxlib says of its arrays, and so of ours, that they were in a cycle."""
+    """Sets the guard for arrays in reference cycles in jaxlib, which reports its raw arrays and hence ours."""
     state = guard_lib.thread_local_state() if thread_only else guard_lib.global_state()
     state.garbage_collect_array = level and getattr(guard_lib.GarbageCollectionGuardLevel, level.upper())
 
@@ -46,7 +46,7 @@ _local = _Local()
 
 
 class asked_for:
-    """The transfers inside were asked for by the user; or, if `free`, are the library's own."""
+    """Context manager that marks transfers as explicitly requested by the user or, if `free`, as internal."""
 
     __slots__ = ("_free", "_saved")
 
@@ -62,12 +62,12 @@ class asked_for:
 
 
 def is_guarded() -> bool:
-    """Whether transfers from the host are watched in this thread."""
+    """Returns whether transfers from the host are guarded in this thread."""
     return _armed[0] and _OPTIONS["host-to-device"].value not in _OPEN
 
 
 def check(direction: str, aval: Any, sharding: Any) -> None:
-    """Logs a transfer, or raises JaxRuntimeError, as its guard says."""
+    """Logs a transfer, or raises JaxRuntimeError, if its guard requires that."""
     if not _armed[0] or _local.are_free:
         return
     mode = _OPTIONS[direction].value

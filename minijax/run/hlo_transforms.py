@@ -1,4 +1,4 @@
-"""Functions of users that rewrite programs while XLA compiles them."""
+"""User-defined functions that rewrite modules while XLA compiles them."""
 
 import enum
 from collections.abc import Callable, Sequence
@@ -9,20 +9,20 @@ from jaxlib import _xla
 from minijax.base import thread
 from minijax.run import client, jaxlib_versions
 
-# (name, stage, platform) -> how many functions are registered so.
+# (name, stage, platform) -> the number of registered functions.
 _registered: dict[tuple[str, int, str], int] = {}
 _changes = [0]
 
 
 class PipelineStage(enum.Enum):
-    """Where in the compilation a function is called."""
+    """The stage of the compilation at which a function is called."""
 
     PRE_SCHEDULER = 0
     POST_SCHEDULER = 1
 
 
 def state() -> int:
-    """A number that tells apart what programs are compiled to; 0 where nothing was ever registered."""
+    """A number that changes with each registration, part of cache keys; 0 if nothing was ever registered."""
     return _changes[0]
 
 
@@ -44,14 +44,14 @@ def register_hlo_module_transformation(
     stage: PipelineStage = PipelineStage.PRE_SCHEDULER,
     platforms: Sequence[str] | str | None = None,
 ) -> None:
-    """Has XLA call a function with each module that it compiles, serialized, for the module to go on with, or None.
+    """Registers a function from each serialized module that XLA compiles to the module to continue with, or None.
 
-    Those of one stage are called in the order in which they were registered; by default on all platforms. Programs
-    compiled before stay. Raises TypeError for what is no function, name or stage.
+    Functions of one stage are called in the order of registration, by default on all platforms. Programs compiled
+    before are kept. Raises TypeError for an invalid function, name or stage.
     """
     _check_stage(stage)
     if not callable(callback) or not isinstance(name, str):
-        raise TypeError(f"register_hlo_module_transformation: {callback!r} named {name!r} is no function with a name")
+        raise TypeError(f"register_hlo_module_transformation: {callback!r}, {name!r} is not a function with a name")
 
     def transform(module: bytes) -> bytes | None:
         with thread.outside_traces():
@@ -76,9 +76,9 @@ def register_hlo_module_transformation(
 def clear_hlo_module_transformation(
     name: str, stage: PipelineStage = PipelineStage.PRE_SCHEDULER, platforms: Sequence[str] | str | None = None
 ) -> bool:
-    """Takes back the first function that was registered under a name; whether there was one.
+    """Unregisters the first function that was registered under a name; returns whether there was one.
 
-    Raises TypeError for what is no stage.
+    Raises TypeError for an invalid stage.
     """
     _check_stage(stage)
     found = False
@@ -98,5 +98,5 @@ def clear_hlo_module_transformation(
 
 
 def is_any() -> bool:
-    """Whether a function is registered, so that what is compiled is not to be stored."""
+    """Returns whether a function is registered; then compiled programs must not be stored on disk."""
     return any(_registered.values())

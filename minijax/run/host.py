@@ -1,4 +1,4 @@
-"""Reading device memory as NumPy arrays; never looks for jax."""
+"""Reads device memory as NumPy arrays; never imports jax."""
 
 import ctypes
 import math
@@ -15,14 +15,14 @@ from minijax.hlo.emitter import Emitter
 from minijax.ir.types import ShapedArray
 from minijax.run import client, guards, jaxlib_versions
 
-# dtypes of less than a byte, and those that they are converted to.
+# dtypes narrower than a byte, and the dtypes they are converted to.
 _PACKED = {
     dtypes.BY_NAME[name]: dtypes.BY_NAME[wide]
     for wide, names in (("int8", "int1 int2 int4"), ("uint8", "uint1 uint2 uint4"), ("float32", "float4_e2m1fn"))
     for name in names.split()
     if name in dtypes.BY_NAME
 }
-_BUILT_IN = 1  # what `dtype.isbuiltin` is for NumPy's own dtypes, which alone the buffer protocol knows
+_BUILT_IN = 1  # `dtype.isbuiltin` of NumPy's own dtypes, the only ones that the buffer protocol supports
 
 _REUSE = xc.ArrayCopySemantics.REUSE_INPUT
 
@@ -32,7 +32,7 @@ capsule_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_
 
 
 def read_single(raw: Any, shape: tuple[int, ...], dtype: np.dtype, device: Any) -> np.ndarray:
-    """The value of an array on one device, as a read-only view where its memory allows one."""
+    """The value of an array on one device, as a read-only view if its memory allows one."""
     if device.platform != "cpu":
         return _fetched(raw, shape, dtype)
     if dtype.isbuiltin == _BUILT_IN:
@@ -48,11 +48,11 @@ def read_single(raw: Any, shape: tuple[int, ...], dtype: np.dtype, device: Any) 
 def read_laid(
     raw: Any, shape: tuple[int, ...], dtype: np.dtype, device: Any, order: Sequence[int]
 ) -> np.ndarray | None:
-    """As `read_single` of an array whose axes lie in this order; None where its memory cannot be viewed so."""
+    """As `read_single` for an array with this major-to-minor order; None if the memory cannot be viewed that way."""
     if device.platform != "cpu":
         return None
     stored = tuple([shape[axis] for axis in order])
-    # CPU programs look at the bytes alone: to the one that unpacks, these are of that shape.
+    # CPU programs only read bytes: the program that unpacks treats them as an array of shape `stored`.
     read = read_single(raw, stored, dtype, device) if dtype in _PACKED else _read_opaque(raw.clone(), stored, dtype)
     return read.transpose(np.argsort(order))
 
@@ -63,7 +63,7 @@ def _fetched(raw, shape, dtype):
 
 
 def _read_opaque(raw, shape, dtype):
-    # The buffer protocol lacks bfloat16 and float8. A capsule keeps `raw` from being deleted: it is to be a clone.
+    # The buffer protocol lacks bfloat16 and float8. A capsule keeps `raw` from being deleted: pass a clone.
     raw.block_until_ready()
     size = math.prod(shape) * dtype.itemsize
     if not size:
@@ -81,18 +81,18 @@ def _exported(raw):
 
 
 def address(raw: Any) -> int:
-    """Where the memory of an array on one device begins."""
+    """The address of the memory of an array on one device."""
     raw.block_until_ready()
     return _exported(raw.clone())[1] or 0
 
 
 def can_read(dtype: np.dtype) -> bool:
-    """Whether parts of arrays of this dtype are read where they are."""
+    """Returns whether shards of arrays of this dtype can be read without unpacking them on the device."""
     return dtype not in _PACKED
 
 
 def _unpacked(raw, sharding, shape, dtype):
-    """A raw array that lies as `raw` does, of elements of whole bytes."""
+    """A raw array with the same sharding and values, whose elements are whole bytes."""
     unpack, handler = _unpacker(sharding, shape, dtype)
     return unpack.execute_sharded([raw]).consume_with_handlers([handler])[0]
 
@@ -104,7 +104,7 @@ def _read_only(value):
 
 @cache(maxsize=1024)
 def _unpacker(sharding, shape, dtype):
-    """A program that each device runs on its part alone, and what makes an array of its results."""
+    """A program that each device runs on its own shard, and a handler that makes an array of its results."""
     devices, part = sharding._device_assignment, sharding.shard_shape(shape)
     packed, wide = ShapedArray(part, dtype), ShapedArray(part, _PACKED[dtype])
     e = Emitter()
@@ -119,7 +119,7 @@ def _unpacker(sharding, shape, dtype):
 
 
 class _FirstShard:
-    """NumPy's view of a sharded array is dlpack's: its first shard."""
+    """Exports a sharded array by dlpack, through which NumPy sees its first shard."""
 
     __slots__ = ("raw",)
 
@@ -134,7 +134,7 @@ class _FirstShard:
 
 
 def shard_raw(raw: Any, k: int, sharding: Any, ndim: int) -> Any:
-    """The same buffers, relabelled so that shard `k` comes first."""
+    """The same buffers, reordered so that shard `k` comes first."""
     if k == 0 and sharding.is_fully_addressable:
         return raw
     return _jax.reorder_shards(raw, _fronts(sharding, ndim)[k], _REUSE)
@@ -142,20 +142,20 @@ def shard_raw(raw: Any, k: int, sharding: Any, ndim: int) -> Any:
 
 @cache(maxsize=1024)
 def _fronts(sharding, ndim):
-    """For each device of this process jaxlib's sharding of the same buffers with its one first."""
+    """For each device of this process, jaxlib's sharding of the same buffers with that device first."""
     order, tiles = sharding._device_assignment, client.hlo_sharding(sharding, ndim)
     fronts = [(first, *[d for d in order if d is not first]) for first in sharding._addressable_device_assignment]
     return [client.native_layout(front, tiles, sharding.memory_kind) for front in fronts]
 
 
 def read_shard(raw: Any, k: int, sharding: Any, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    """The value of the part of a sharded array that lies on its device `k`."""
+    """The value of shard `k` of a sharded array."""
     return shard_readers(sharding, shape, dtype)[k](raw)
 
 
 @cache(maxsize=1024)
 def shard_readers(sharding: Any, shape: tuple[int, ...], dtype: np.dtype) -> list[Callable[[Any], np.ndarray]]:
-    """For each device of this process what gives the value of the part that lies there, of a sharded array."""
+    """For each device of this process, a function from a sharded raw array to the value of its shard there."""
     devices, part = sharding._addressable_device_assignment, sharding.shard_shape(shape)
     numbers = range(len(devices))
     if dtype is dtypes.string or dtype.isbuiltin != _BUILT_IN or sharding._device_assignment[0].platform != "cpu":
@@ -183,14 +183,14 @@ def _read_shard(raw: Any, k: int, sharding: Any, shape: tuple[int, ...], dtype: 
         return _fetched(first, part, dtype)
     if dtype in _PACKED:
         raise NotImplementedError(
-            f"a part of an array of {dtype.name} that lies on devices of several processes cannot be read here"
+            f"a shard of an array of {dtype.name} on devices of several processes cannot be read here"
         )
-    # jaxlib cannot clone what other processes have a part of.
+    # jaxlib cannot clone an array that has shards on other processes.
     return _read_opaque(first.clone() if sharding.is_fully_addressable else first, part, dtype)
 
 
 def read_sharded(raw: Any, sharding: Any, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    """The value of an array that lies on several devices."""
+    """The value of an array on several devices."""
     if dtype is dtypes.string:
         return raw._npy_value
     if sharding.is_fully_replicated and sharding.has_addressable_devices:
@@ -198,8 +198,8 @@ def read_sharded(raw: Any, sharding: Any, shape: tuple[int, ...], dtype: np.dtyp
     if not sharding.is_fully_addressable:
         raise RuntimeError(
             "Fetching value for an array that spans non-addressable (non process local) devices is not possible. "
-            "jax.experimental.multihost_utils.process_allgather brings all of it here; `.addressable_shards` are "
-            "what is here already."
+            "jax.experimental.multihost_utils.process_allgather gathers all of it; `.addressable_shards` are the "
+            "shards of this process."
         )
     if dtype in _PACKED:
         wide = _unpacked(raw, sharding, shape, dtype)
@@ -218,7 +218,7 @@ def shard_key(index: tuple[slice, ...]) -> tuple:
 
 @cache(maxsize=1024)
 def places(sharding: Any, shape: tuple[int, ...]) -> list[tuple]:
-    """Of each part: its number among those of this process or None, its device, its index, which of equals it is."""
+    """For each shard: its number among those of this process or None, its device, its index, its replica id."""
     mine = {device: k for k, device in enumerate(sharding._addressable_device_assignment)}
     seen: dict[tuple, int] = {}
     parts = []

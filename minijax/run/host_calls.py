@@ -1,4 +1,4 @@
-"""Functions of the host that programs call: what XLA hands them, what it is given back, and the errors they raise."""
+"""Host callbacks: the functions that XLA calls from programs, their arguments, results and errors."""
 
 import collections
 import contextlib
@@ -23,9 +23,9 @@ Buffer, ExecutionContext, ExecutionStage = _jax.ffi.Buffer, _jax.ffi.ExecutionCo
 
 
 class Inspection:
-    """A function of an operand's sharding as XLA chose it, which XLA calls while it compiles a program.
+    """A function that XLA calls during compilation with the sharding it chose for an operand.
 
-    It lives until the program is compiled; what it raised is raised then.
+    It is kept alive until the program is compiled; an error that it raised is raised then.
     """
 
     __slots__ = ("function", "error")
@@ -42,7 +42,7 @@ class Inspection:
             self.error = error
 
     def address(self) -> bytes:
-        """Where XLA finds it, as a program's text says."""
+        """Its address as encoded in a module, where XLA reads it."""
         return _jax.encode_inspect_sharding_callback(self)
 
     def raise_error(self) -> None:
@@ -54,7 +54,7 @@ class Inspection:
 
 
 class _Calling(threading.local):
-    """Whether this thread runs a function for a program."""
+    """The number of host callbacks that this thread is running, one inside the other."""
 
     depth = 0
 
@@ -63,16 +63,16 @@ _calling = _Calling()
 
 
 def is_calling() -> bool:
-    """Whether the caller was itself called by a program, which waits for it."""
+    """Returns whether this thread runs a host callback, for which a program waits."""
     return _calling.depth > 0
 
 
 @contextlib.contextmanager
 def called_by_program() -> Iterator[None]:
-    """What a program calls runs in this: outside of traces, and what it raises is put by for the program's caller."""
+    """Context manager for host callbacks: they run outside of traces, and their errors are stored for the caller."""
     _calling.depth += 1
     try:
-        # The thread may be in the middle of a trace, which is none of the function's.
+        # The thread may be in the middle of a trace, which must not record the callback's operations.
         with thread.outside_traces():
             yield
     except BaseException as error:
@@ -82,10 +82,10 @@ def called_by_program() -> Iterator[None]:
 
 
 class HostCall:
-    """A function of values as XLA calls it: arrays of the host in, a tuple of them out.
+    """A host callback as XLA calls it: it takes host arrays and returns a tuple of host arrays.
 
-    `function` takes arrays, which live as long as the call, and gives a list of values. Empty arrays do not
-    pass through XLA; with `ordered` a token is the first operand and result.
+    `function` takes arrays, which are valid only during the call, and returns a list of values. Empty arrays are not
+    passed through XLA; with `ordered` the first operand and result is a token.
     """
 
     __slots__ = ("function", "ins", "outs", "ordered")
@@ -103,7 +103,7 @@ class HostCall:
 
 
 def checked_results(function: Callable, values: Sequence, outs: Sequence[ShapedArray]) -> list[np.ndarray]:
-    """What a function returns for the values, as arrays of these types. Raises RuntimeError if it is something else."""
+    """Calls a function and returns its results as arrays. Raises RuntimeError if their types are not `outs`."""
     results = function(*values)
     if len(results) != len(outs):
         raise RuntimeError(f"Mismatched number of outputs from callback. Expected: {len(outs)}, Actual: {len(results)}")
@@ -111,7 +111,7 @@ def checked_results(function: Callable, values: Sequence, outs: Sequence[ShapedA
     for i, (result, aval) in enumerate(zip(results, outs, strict=True)):
         array = np.asarray(result)
         dtypes.check_array_dtype(array.dtype)
-        # XLA may call from a thread of its own, whose options are others.
+        # XLA may call from its own threads, in which thread-local options may differ.
         dtype = aval.dtype if array.dtype == aval.dtype else dtypes.canonicalize_dtype(array.dtype)
         for what, expected, actual in (("shape", aval.shape, array.shape), ("dtype", aval.dtype, dtype)):
             if expected != actual:
@@ -126,11 +126,11 @@ def checked_results(function: Callable, values: Sequence, outs: Sequence[ShapedA
 
 _MARK = re.compile(r"\[host call (\d+)\]")
 _numbers = itertools.count()
-_raised: cache.BoundedDict = cache.BoundedDict(8)  # they hold what the frames of their tracebacks hold
+_raised: cache.BoundedDict = cache.BoundedDict(8)  # few, since tracebacks keep the locals of their frames alive
 
 
 class logged_failure:
-    """Logs what a function of the host raises, since its caller may never see it."""
+    """Context manager that logs the error of a host callback, since its caller may never see it."""
 
     __slots__ = ("_log", "_name")
 
@@ -146,7 +146,7 @@ class logged_failure:
 
 
 class HostCallError(Exception):
-    """Raised into XLA, which keeps no more than the text of the error that a function of the host has raised."""
+    """Raised to XLA in place of a host callback's error: XLA keeps only its text, which contains a number."""
 
 
 def _remember(error: BaseException) -> str:
@@ -156,7 +156,7 @@ def _remember(error: BaseException) -> str:
 
 
 def as_runtime_error(error: BaseException, when: str = "CpuCallback error calling callback") -> BaseException:
-    """The error of a host function as the JaxRuntimeError that jax raises: its text is the traceback of that error."""
+    """The JaxRuntimeError that jax raises for the error of a host callback: its text is that error's traceback."""
     if not isinstance(error, Exception):
         return error
     trace = filtered(error.__traceback__)
@@ -169,13 +169,13 @@ _targets: collections.deque[str] = collections.deque(maxlen=8)
 
 
 def note_target(name: str) -> None:
-    """Keeps the name of a function registered with XLA that programs call, for what is said when one fails."""
+    """Stores the name of an FFI target that programs call, for the error text if a call fails."""
     if name not in _targets:
         _targets.append(name)
 
 
 def _raise_with_targets(failure: JaxRuntimeError) -> None:
-    """Raises a failure of a call as one that says which functions may have been meant, which XLA does not tell."""
+    """Raises the failure of an FFI call with the names of the possible targets, which XLA's error lacks."""
     text = str(failure)
     if _targets and _FFI_STAGE.search(text):
         names = ", ".join(f"`{name}`" for name in _targets)
@@ -185,7 +185,7 @@ def _raise_with_targets(failure: JaxRuntimeError) -> None:
 
 
 def raise_host_error(failure: JaxRuntimeError) -> None:
-    """Raises the error of the host function that made a program fail, or names the FFI target that did."""
+    """Raises the error of the host callback that made a program fail, or names the FFI target that failed."""
     mark = _MARK.search(str(failure))
     error = _raised.get(int(mark[1])) if mark else None
     if error is not None:

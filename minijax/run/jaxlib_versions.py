@@ -1,4 +1,4 @@
-"""The differences between jaxlib's versions, each asked of jaxlib itself, with the versions that have it."""
+"""The differences between versions of jaxlib, each detected by feature and listed with its versions."""
 
 import functools
 import warnings
@@ -9,20 +9,20 @@ from jaxlib import _jax
 
 from minijax.base.native import JAXLIB_VERSION
 
-# Up to 0.11.1 a handler checks its buffers unless it is told not to; later ones never do.
+# Up to 0.11.1 a handler checks its buffers by default; in later versions it never does.
 _handler_checks = "_skip_checks" in _jax.array_result_handler.__doc__
 result_handler: Callable[..., Any] = (
     functools.partial(_jax.array_result_handler, _skip_checks=True) if _handler_checks else _jax.array_result_handler
 )
 
 
-# Options that later versions lack: the first from 0.11.0 on, which do without it, the others from 0.11.1 on.
+# Options that later versions lack: the first from 0.11.0 on, where it is unnecessary, the others from 0.11.1 on.
 _NEEDLESS = "xla_gpu_enable_llvm_module_compilation_parallelism"
 _REMOVED = (_NEEDLESS, "exec_time_optimization_effort", "memory_fitting_effort")
 
 
 def set_option(options: Any, name: str, value: object) -> None:
-    """Sets an option of XLA's, or warns that this version does not have it any more."""
+    """Sets an XLA option, or warns that this version no longer has it."""
     if name not in _REMOVED or hasattr(options, name):
         setattr(options, name, value)
     elif name != _NEEDLESS:
@@ -30,5 +30,5 @@ def set_option(options: Any, name: str, value: object) -> None:
 
 
 def plugin_interface(client: Any, platform: str) -> Any:
-    """The argument by which jaxlib finds a plugin's HLO transformations: its C interface from 0.11.0 on."""
+    """The argument that identifies a plugin for HLO transformations: its client, or from 0.11.0 on its C interface."""
     return _jax.get_pjrt_plugin(platform) if hasattr(_jax, "get_pjrt_plugin") else client

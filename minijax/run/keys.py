@@ -13,7 +13,7 @@ from minijax.run.array import ArrayImpl, ExtendedArray, extended_arrays, refuse_
 
 @known_as("jax._src.random.prng.PRNGKeyArray")
 class PRNGKeyArray(ExtendedArray):
-    """An array of random keys; its words are `jax.random.key_data` of it."""
+    """An array of random keys; its words are `jax.random.key_data(keys)`."""
 
     __slots__ = ("_used",)
 
@@ -23,7 +23,7 @@ class PRNGKeyArray(ExtendedArray):
 
     @property
     def _consumed(self) -> Any:
-        """Which of the keys programs have used, as far as `jax_debug_key_reuse` was on."""
+        """A mask of the keys that programs have consumed; recorded only under `jax_debug_key_reuse`."""
         return getattr(self, "_used", False)
 
     @_consumed.setter
@@ -71,7 +71,7 @@ refuse_numbers(PRNGKeyArray, "random keys have no {0}; jax.random.key_data gives
 
 
 def key_array(impl: Any, words: ArrayImpl) -> PRNGKeyArray:
-    """The keys of a generator whose words these are, in the same memory."""
+    """The key array of a generator that has these words, in the same memory."""
     sig, suffix = words._sig, len(impl.key_shape)
     aval = ShapedArray(sig.shape[: len(sig.shape) - suffix], dtypes.KeyType(impl))
     sharding = sig.sharding

@@ -1,4 +1,4 @@
-"""Launching loaded programs: raw arrays in, arrays out."""
+"""Launches loaded programs: from raw arrays to arrays."""
 
 import functools
 import threading
@@ -16,13 +16,13 @@ _turn = threading.Lock()
 
 
 class _Done:
-    """The token of no program."""
+    """A token that is ready."""
 
     def block_until_ready(self) -> None:
         pass
 
 
-_last: list[Any] = [_Done()]  # the token of the collective program that ran last
+_last: list[Any] = [_Done()]  # the token of the latest program with collectives
 
 
 def result_handler(sig: Signature) -> Any:
@@ -31,10 +31,10 @@ def result_handler(sig: Signature) -> Any:
 
 
 class Effects(NamedTuple):
-    """The effects of a program that others have to be ordered with or waited for.
+    """The effects of a program that require ordering with other programs, or waiting.
 
-    `ordered` ones have a token each, raw arrays with the signature `token`, the first of which `fresh()` makes.
-    A program without them that has to be waited for is one that is noted, and else like any other.
+    Each effect in `ordered` has a token, a raw array with the signature `token`; `fresh()` makes the first one. For a
+    program without ordered effects that must be waited for, `note` is called with the token of each run.
     """
 
     ordered: Sequence[Any] = ()
@@ -46,13 +46,13 @@ class Effects(NamedTuple):
 def launcher(
     loaded: Loaded, signatures: Sequence[Signature], effects: Effects | None = None
 ) -> Callable[[Sequence], list]:
-    """A function from raw inputs, which lie as the program expects them, to raw outputs with these signatures."""
+    """A function from raw inputs, sharded as the program expects, to raw outputs with these signatures."""
     note = effects.note if effects is not None else None
     if effects is not None and note is None:
         return _launcher_with_effects(loaded, signatures, effects)
     execute, handlers, checks = _executor(loaded, note), [result_handler(sig) for sig in signatures], _checks(loaded)
 
-    # It holds the program, which the cache finds as long as somebody can run it.
+    # This closure keeps the program alive, which the weak cache finds as long as it can be run.
     def launch(raws):
         collect_garbage()
         try:
@@ -67,12 +67,12 @@ def launcher(
 
 
 def _checks(loaded: Loaded) -> bool:
-    """Whether inputs are looked at before a launch: on several devices jaxlib ends the process for one that is gone."""
+    """Returns whether to check inputs before a launch: on several devices jaxlib ends the process for a deleted one."""
     return len(loaded.devices) > 1
 
 
 def _executor(loaded: Loaded, note: Callable[[Any], None] | None = None) -> Callable[[Sequence], Any]:
-    """What runs a program on raw inputs, which are there, and gives jaxlib's results; `note` gets each run's token."""
+    """A function from raw inputs, which must not be deleted, to jaxlib's results; `note` gets each run's token."""
     execute = loaded.executable.execute_sharded
 
     def execute_and_note(raws):
@@ -81,15 +81,15 @@ def _executor(loaded: Loaded, note: Callable[[Any], None] | None = None) -> Call
         return results
 
     def execute_in_turn(raws):
-        # On CPU the members of two collective programs can starve each other of threads, and XLA then aborts
-        # the process: one such program runs at a time.
-        if is_calling():  # by a program that has the turn, perhaps
+        # On CPU the partitions of two programs with collectives can starve each other of threads, and XLA then aborts
+        # the process. Therefore only one program with collectives runs at a time.
+        if is_calling():  # the program that waits for this callback may hold the lock
             return execute(raws) if note is None else execute_and_note(raws)
         with _turn:
             try:
                 _last[0].block_until_ready()
             except JaxRuntimeError:
-                pass  # it is raised where that program's results are read
+                pass  # the error is raised when that program's results are read
             results = execute(raws, with_tokens=True)
             _last[0] = token = results.consume_token()
         if note is not None:
@@ -128,7 +128,7 @@ def _launcher_with_effects(
 
 
 def _explain(error: JaxRuntimeError, loaded: Loaded, raws: Sequence[Any]) -> None:
-    """Raises in place of a program's failure what has caused it, if that is known."""
+    """Raises the cause of a program's failure, if it is known."""
     loaded.check_alive(raws)
     host_calls.raise_host_error(error)
 
@@ -136,7 +136,7 @@ def _explain(error: JaxRuntimeError, loaded: Loaded, raws: Sequence[Any]) -> Non
 def bind(
     loaded: Loaded, signatures: Sequence[Signature], effects: Effects | None = None
 ) -> Callable[[Sequence], list[ArrayImpl]]:
-    """A function from raw inputs to arrays of these signatures."""
+    """A function from raw inputs to arrays with these signatures."""
     launch, wrap = launcher(loaded, signatures, effects), _wrapper(signatures)
     return lambda raws: list(map(wrap, launch(raws), signatures))
 
@@ -144,14 +144,14 @@ def bind(
 def bind_call(
     loaded: Loaded, signatures: Sequence[Signature], raws_of: Callable[[Sequence], list], finish: Callable | None
 ) -> Callable[[Sequence], Any]:
-    """A function of arrays that runs a program on what `raws_of` gives for them; `finish` gets the results.
+    """A function of arrays that runs a program on `raws_of(arrays)` and applies `finish` to the results.
 
-    Without `finish` there is one result, which is given.
+    Without `finish` there is one result, which is returned.
     """
     execute, handlers, checks = _executor(loaded), [result_handler(sig) for sig in signatures], _checks(loaded)
     wrap, sig = _wrapper(signatures), signatures[0] if signatures else None
 
-    # One array in and one out is most of what eager programs do: to call a function takes 1 % of such a call.
+    # Most eager programs have one operand and one result. A function call takes 1 % of the time of such a call.
     def of_one(arrays):
         collect_garbage()
         raw = arrays[0]._raw
@@ -195,7 +195,7 @@ def _raws_of_first(arrays):
 
 
 def raws_at(places: Sequence[int], count: int, hidden: Sequence = ()) -> Callable[[Sequence], list]:
-    """A function of `count` arrays that gives the raw arrays of those at `places`, and the `hidden` ones after them."""
+    """A function from `count` arrays to the raw arrays of those at `places`, followed by the raw arrays `hidden`."""
     if hidden and len(places) == 1:
         (i,) = places
         return lambda arrays: [arrays[i]._raw, *hidden]
@@ -221,9 +221,9 @@ def _wrapper(signatures: Sequence[Signature]) -> Callable[[Any, Signature], Any]
 
 
 class Borrowed(Loaded):
-    """A program that was compiled for another with the same text; while a profile is recorded, one with its own names.
+    """An executable compiled for an equal module; while a profile is recorded, one with its own operation names.
 
-    `own()` compiles that one.
+    `own()` compiles the latter.
     """
 
     __slots__ = ()
@@ -233,7 +233,7 @@ class Borrowed(Loaded):
 
 
 class _Switch:
-    """jaxlib's executable of one of two programs, the second while a profile is recorded."""
+    """Delegates to the shared jaxlib executable, or to the program's own while a profile is recorded."""
 
     __slots__ = ("_shared", "_own", "_execute")
 
@@ -250,7 +250,7 @@ class _Switch:
 
 
 def check_donated(raws: Sequence[Any], donated: Sequence[int]) -> None:
-    """Raises JaxRuntimeError if a program is given an array twice and may take its memory."""
+    """Raises JaxRuntimeError if a donated input is passed to a program twice."""
     ids = [id(raw) for raw in raws]
     if len(set(ids)) == len(ids):
         return

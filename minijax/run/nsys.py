@@ -1,4 +1,4 @@
-"""What a profile of nsys says of instructions, as XLA's latency hiding scheduler reads it."""
+"""Converts the costs of instructions in an nsys profile to the format of XLA's latency hiding scheduler."""
 
 import argparse
 import csv
@@ -7,17 +7,17 @@ import shutil
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 
-_REPORTS = "nvtx_kern_sum", "nvtxkernsum"  # of newer versions and of older ones
+_REPORTS = "nvtx_kern_sum", "nvtxkernsum"  # in newer and in older versions
 _INSTRUCTION = re.compile(r":#hlo_op=([^,#]+)#")
 
 parser = argparse.ArgumentParser(description="Tool to convert NVIDIA Nsys Profiles to the .pbtxt format")
 parser.add_argument("--profile_path", required=True, help="path to nsys profile")
-parser.add_argument("--post_process", action="store_true", help="keep the largest costs, which is done anyhow")
+parser.add_argument("--post_process", action="store_true", help="keep only the largest costs; this is always done")
 parser.add_argument("--pgle_output_path", required=True, help="the file to write")
 
 
 def costs(rows: Iterable[Mapping[str, str]]) -> dict[str, float]:
-    """The largest of the average times, in microseconds, that a report's rows have for each instruction."""
+    """The largest average time of each instruction among a report's rows, in microseconds."""
     longest: dict[str, float] = {}
     for row in rows:
         if match := _INSTRUCTION.search(row["NVTX Range"]):
@@ -26,13 +26,13 @@ def costs(rows: Iterable[Mapping[str, str]]) -> dict[str, float]:
 
 
 def _report(nsys: str) -> str:
-    """The name of the report, which the installed version gives it."""
+    """The name of the report in the installed version."""
     listed = subprocess.run([nsys, "stats", "--help-reports"], capture_output=True, text=True).stdout
     return _REPORTS[0] if _REPORTS[0] in listed else _REPORTS[1]
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Converts the profile that the command line names. Raises FileNotFoundError where there is no nsys."""
+    """Converts the profile given on the command line. Raises FileNotFoundError if nsys is not installed."""
     options = parser.parse_args(argv)
     nsys = shutil.which("nsys")
     if nsys is None:

@@ -1,4 +1,4 @@
-"""Functions that partition calls, which XLA calls while it compiles a program."""
+"""Custom partitioners: functions that XLA calls during compilation to partition calls."""
 
 import itertools
 import weakref
@@ -9,19 +9,19 @@ from jaxlib import _hlo, xla_client as xc
 from minijax.base import cache, config, thread
 from minijax.run import compile, plugins
 
-# jaxlib keeps the first function of a name, and that may be jax's.
+# jaxlib keeps the first function registered under a name, which may be jax's: hence a name of our own.
 TARGET = "MinijaxSPMDPartitioning"
 _numbers = itertools.count(1)
 _partitioners: weakref.WeakValueDictionary[int, "Partitioner"] = weakref.WeakValueDictionary()
 
-# HLO shardings of operands and of results -> the program of one device, and the shardings that it takes and gives.
+# HLO shardings of operands and results -> the per-device module, and the shardings of its operands and results.
 Function = Callable[[Sequence, Sequence], tuple[str, list, list]]
 
 
 class Partitioner:
-    """A function that partitions a call, under the options that are set now, whatever thread of XLA's calls it.
+    """A function that partitions a call, run under the options of the thread that created this, not of XLA's threads.
 
-    A program names it by its `number`, and holds it until it is compiled.
+    A program refers to it by its `number`, and keeps it alive until it is compiled.
     """
 
     __slots__ = ("function", "number", "state", "__weakref__")
@@ -32,7 +32,7 @@ class Partitioner:
         _partitioners[self.number] = self
 
     def raise_error(self) -> None:
-        """What the function raises, XLA has raised."""
+        """Does nothing, since XLA raises the function's errors itself."""
 
 
 @cache.cache

@@ -1,4 +1,4 @@
-"""Accelerator plugins: where they are installed, and the clients they make.
+"""Finds installed accelerator plugins, and creates their clients.
 
 A plugin's own `__init__` imports jax, so it is never imported: its library is found by its path.
 """
@@ -27,21 +27,21 @@ _EXTENSIONS = {
 }
 _libtpu = defer("libtpu")
 _visible = config.option("cuda_visible_devices")
-_logger = logging.getLogger("jax._src.xla_bridge")  # the name under which programs silence it
+_logger = logging.getLogger("jax._src.xla_bridge")  # the same name as in jax, by which programs silence it
 
-# In the order in which one needs the other; {v} is the version of CUDA, {s} that of its solvers.
+# In order of dependence; {v} is the version of CUDA, {s} that of its solvers.
 _CUDA_LIBRARIES = (
     "cudart.so.{v}", "nvrtc.so.{v}", "cublas.so.{v}", "cublasLt.so.{v}", "nccl.so.2", "cupti.so.{v}",
     "cusparse.so.12", "cusolver.so.{s}", "cufft.so.{s}", "nvshmem_host.so.3", "cudnn.so.9",
 )  # fmt: skip
-loaded: list[Any] = []  # the plugins' interfaces in C
+loaded: list[Any] = []  # the plugins' C interfaces
 _split_by_users: list[str] = []
 _GPU_PRIORITY, _TPU_PRIORITY = 200, 300
 _GOOGLE = "0x1ae0"  # the PCI vendor of TPU chips
 
 
 def discover() -> dict[str, tuple[int, Callable[[], Any]]]:
-    """For each platform whose plugin is installed: its priority, and a function that makes a client."""
+    """For each platform with an installed plugin: its priority, and a function that creates a client."""
     platforms: dict[str, tuple[int, Callable[[], Any]]] = {}
     cuda = find_cuda()
     if cuda is not None:
@@ -66,7 +66,7 @@ def _folders(package: str) -> Iterator[pathlib.Path]:
 
 
 def find_cuda() -> tuple[int, str] | None:
-    """The version of the installed CUDA plugin and its library; the newest, where there are several."""
+    """The version and the library of the newest installed CUDA plugin."""
     for version in _EXTENSIONS:
         for folder in _folders("jax_plugins"):
             library = folder / f"xla_cuda{version}" / "xla_cuda_plugin.so"
@@ -76,7 +76,7 @@ def find_cuda() -> tuple[int, str] | None:
 
 
 def _load_cuda_libraries(version: int) -> None:
-    """Loads NVIDIA's libraries from where pip puts them; those not there the system's loader finds."""
+    """Loads NVIDIA's libraries from pip's folders; the system's loader finds the ones that are not there."""
     for pattern in _CUDA_LIBRARIES:
         name = "lib" + pattern.format(v=version, s="12" if version == 13 else "11")
         for folder in _folders("nvidia"):
@@ -107,7 +107,7 @@ def _make_cuda_client(version: int, library: str) -> Any:
 
 def _register_cuda_calls(version: int, plugin: Any) -> None:
     extension = _EXTENSIONS[version]
-    # The handlers come first: what was registered before waits for them.
+    # The handlers come first, since they also receive earlier registrations.
     xc.register_custom_type_handler("CUDA", functools.partial(extension.register_custom_type, plugin))
     xc.register_custom_call_handler("CUDA", functools.partial(extension.register_custom_call_target, plugin))
     for name, value in extension.ffi_types().items():
@@ -125,7 +125,7 @@ def _register_cuda_calls(version: int, plugin: Any) -> None:
 
 
 def register_batch_partitionable(name: str) -> None:
-    """Has XLA, and plugins loaded before or after, split calls of a target along their batch axes."""
+    """Lets XLA, and plugins loaded before or after, partition a target's calls along their batch axes."""
     _split_by_users.append(name)
     for plugin in (None, *loaded):
         xc.register_custom_call_as_batch_partitionable(name, c_api=plugin)
@@ -135,7 +135,7 @@ def register_batch_partitionable(name: str) -> None:
 
 
 def find_tpu() -> str | None:
-    """The TPU library, if it is installed and there is a TPU or one was asked for."""
+    """The TPU library, if it is installed and a TPU is present or requested."""
     path = os.environ.get("TPU_LIBRARY_PATH")
     if path is None and importlib.util.find_spec("libtpu") is not None:
         path = _libtpu.get_library_path()
@@ -153,7 +153,7 @@ def _has_tpu() -> bool:
 
 
 def tpu_topology(name: str, **options: Any) -> Any:
-    """The machine with TPUs of that name. Raises RuntimeError where the TPU library is not installed."""
+    """The TPU topology of that name. Raises RuntimeError if the TPU library is not installed."""
     if importlib.util.find_spec("libtpu") is None:
         raise RuntimeError("JAX TPU support not installed; cannot generate TPU topology: there is no `libtpu`.")
     _load_tpu(_libtpu.get_library_path())

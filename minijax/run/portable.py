@@ -1,4 +1,4 @@
-"""Programs as portable artifacts: bytes that other versions of XLA read."""
+"""Modules as portable artifacts: bytes that other versions of XLA can read."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -14,17 +14,17 @@ _MAGIC = b"ML\xefR"
 
 
 def serialized(text: str, newest: bool = False) -> bytes:
-    """A module as bytes that the XLA of four weeks ago reads, or, if `newest`, only that of today."""
+    """Serializes a module for the XLA of four weeks ago, or, if `newest`, for the current version only."""
     weeks = _versions.StablehloCompatibilityRequirement.WEEK_4
     old = _versions.get_version_from_compatibility_requirement(weeks)
-    # Mixed: Shardy's operations stand as they are, which else would become attributes of the old partitioner.
+    # True: Shardy's operations are kept; otherwise they would become attributes of the old partitioner.
     return _jax.mlir.serialize_portable_artifact(text, _versions.get_current_version() if newest else old, True)
 
 
 def module_of(artifact: bytes) -> Any:
-    """The MLIR module, in a context of its own. Raises ValueError for bytes that hold none."""
+    """The MLIR module of an artifact, in a new context. Raises ValueError for bytes that are not a module."""
     if not artifact.startswith(_MAGIC):
-        raise ValueError("the exported module is no MLIR bytecode")
+        raise ValueError("the exported module is not MLIR bytecode")
     context = bindings.make_context()
     context.enable_multithreading(False)
     try:
@@ -34,12 +34,12 @@ def module_of(artifact: bytes) -> Any:
 
 
 def text_of(artifact: bytes) -> str:
-    """The module's text, with locations."""
+    """The module as text, with locations."""
     return module_of(artifact).operation.get_asm(enable_debug_info=True)
 
 
 class Parts(NamedTuple):
-    """What a module holds, as texts: its meshes by symbol, its functions' lines, and the symbol of `main`."""
+    """The contents of a module as text: its meshes by symbol, the lines of its functions, and the symbol of `main`."""
 
     meshes: dict[str, str]
     functions: list[list[str]]
@@ -47,9 +47,9 @@ class Parts(NamedTuple):
 
 
 def parts_of(artifact: bytes, rename: Callable[[str], str], is_polymorphic: bool = False) -> Parts:
-    """A module as texts, where its functions and meshes have the names that `rename` gives to theirs.
+    """The contents of a module as text, with functions and meshes renamed by `rename`.
 
-    Functions are private ones. Of an `is_polymorphic` module XLA can refine the shapes.
+    Functions are private. If `is_polymorphic`, the shapes of the module can be refined by XLA.
     """
     ir, module = bindings.ir, module_of(artifact)
     operations = list(module.body.operations)

@@ -1,7 +1,7 @@
-"""Takes the library's own Python frames out of a profile, so that it shows what the user's program calls.
+"""Removes the library's own Python frames from a profile, so that it shows the calls of the user's program.
 
-A profile is an `XSpace`: planes of lines of events. An event refers to its name by a number. The Python tracer calls
-a function `$file.py:line name`, and one in C `$module name`.
+A profile is an `XSpace`: planes of lines of events. An event refers to its name by a number. The Python tracer names
+a function `$file.py:line name`, and a C function `$module name`.
 """
 
 import math
@@ -27,7 +27,7 @@ _BELOW = frozenset({"numpy", "jaxlib", "ml_dtypes", *sys.stdlib_module_names})
 
 
 def without_own_frames(space: bytes) -> bytes:
-    """The profile without the library's frames, and without what they call up to the next function of the user's."""
+    """The profile without the library's frames, and without the functions they call up to the next user function."""
     fields = [(n, _without_frames(value) if n == _PLANES else value) for n, value in read(space)]
     return message(*fields)
 
@@ -51,21 +51,21 @@ def _without_frames(plane: bytes) -> bytes:
 
 
 def _is_own(name: str, own: set[str], below: set[str]) -> bool | None:
-    """Whether a function is the library's; None where that is up to who calls it."""
+    """Returns whether a function is the library's; None if that depends on its caller."""
     if name in own:
         return True
-    has_file = _POSITION.match(name)  # functions in C and generated code have none
+    has_file = _POSITION.match(name)  # C functions and generated code have no file
     return False if has_file and name not in below else None
 
 
 def _named(entry: bytes) -> tuple[int, str]:
-    """A number of events, and the name that it is for."""
+    """A number by which events refer to a name, and that name."""
     fields = dict(read(entry))
     return fields.get(_KEY, 0), dict(read(fields[_VALUE])).get(_NAME, b"").decode(errors="replace")
 
 
 def _line(line: bytes, is_own: dict[int, bool | None]) -> bytes:
-    """A thread's events without those that are hidden."""
+    """The events of a thread without the hidden ones."""
     fields, calls = list(read(line)), []
     for place, (number, event) in enumerate(fields):
         if number == _EVENTS and next(read(event), (0, 0))[1] in is_own:
@@ -73,7 +73,7 @@ def _line(line: bytes, is_own: dict[int, bool | None]) -> bytes:
             calls.append((parts.get(_START, 0), -parts.get(_DURATION, 0), place, is_own[parts[_NUMBER]]))
     if not calls:
         return line
-    calls.sort()  # who calls is before what it calls
+    calls.sort()  # callers precede the functions they call
     hidden: set[int] = set()
     running = [(math.inf, False)]  # when the calls end, and whether they are hidden
     for start, minus_duration, place, own in calls:
@@ -87,7 +87,7 @@ def _line(line: bytes, is_own: dict[int, bool | None]) -> bytes:
 
 
 def _functions(packages: Set[str], files: set[str]) -> set[str]:
-    """The names, in profiles, of all functions in files of these names that belong to the packages."""
+    """The names in profiles of all functions of the packages that are defined in files with these names."""
     found: set[str] = set()
     for name, module in list(sys.modules.items()):
         file = os.path.basename(getattr(module, "__file__", None) or "")

@@ -1,4 +1,4 @@
-"""Profiles: what the process and its devices do over time, and what their memory holds."""
+"""Profiles of the process and its devices over time, and of device memory."""
 
 import contextlib
 import functools
@@ -25,14 +25,14 @@ ProfilePlane = _profile_data.ProfilePlane
 
 
 class ProfileOptions(_profiler.ProfileOptions):
-    """What a profile records: `python_tracer_level`, `host_tracer_level`, `session_id` and the other attributes."""
+    """Options of a profile: `python_tracer_level`, `host_tracer_level`, `session_id` and the other attributes."""
 
 
 # ---- traces ------------------------------------------------------------------------------------------
 
 
 class _Running:
-    """The one profile that may run in a process, and what its files are to be."""
+    """The profile being recorded, at most one in a process, and the options of its files."""
 
     session: Any = None
     folder = ""
@@ -51,16 +51,16 @@ def start_trace(
     create_perfetto_trace: bool = False,
     profiler_options: ProfileOptions | None = None,
 ) -> None:
-    """Starts to record what the process and its devices do.
+    """Starts to record a profile of the process and its devices.
 
-    `stop_trace` writes it to `log_dir/plugins/profile/<time>/`, where XProf and TensorBoard find it; with
-    `create_perfetto_trace` there is a `perfetto_trace.json.gz` too, and with `create_perfetto_link` a link shows it
-    in a browser. `profiler_options`: a `ProfileOptions`. Raises RuntimeError if a profile is being recorded.
+    `stop_trace` writes it to `log_dir/plugins/profile/<time>/`, where XProf and TensorBoard find it. With
+    `create_perfetto_trace` it also writes `perfetto_trace.json.gz`, and with `create_perfetto_link` prints a link that
+    shows it in a browser. `profiler_options`: a `ProfileOptions`. Raises RuntimeError if a profile is being recorded.
     """
     with _lock:
         if _running.session is not None:
             raise RuntimeError("Profile has already been started. Only one profile may be run at a time.")
-        client.clients()  # they bring the profilers of their devices
+        client.clients()  # creating the clients registers the profilers of their devices
         options = [] if profiler_options is None else [profiler_options]
         _running.session = _profiler.ProfilerSession(*options)
         _running.folder = str(log_dir)
@@ -71,7 +71,7 @@ def start_trace(
 
 
 def stop_trace() -> None:
-    """Ends the recording that `start_trace` began, and writes it.
+    """Stops the recording that `start_trace` began, and writes the profile.
 
     With `create_perfetto_link` it waits until a browser has fetched the trace. Raises RuntimeError if no profile is
     being recorded, and JaxRuntimeError if the files cannot be written.
@@ -99,7 +99,7 @@ def trace(
     create_perfetto_trace: bool = False,
     profiler_options: ProfileOptions | None = None,
 ) -> Iterator[None]:
-    """Context manager that records what happens inside; its arguments and errors are those of `start_trace`."""
+    """Context manager that records a profile; its arguments and errors are those of `start_trace`."""
     start_trace(log_dir, create_perfetto_link, create_perfetto_trace, profiler_options)
     try:
         yield
@@ -108,17 +108,17 @@ def trace(
 
 
 def is_watching() -> bool:
-    """Whether a profile is being recorded, or a server waits for somebody to record one."""
+    """Returns whether a profile is being recorded, or a server is running from which one may be recorded."""
     return _running.session is not None or bool(_servers)
 
 
 def newest_profile(folder: str) -> Path:
-    """Where the latest profile of those in `log_dir` was written."""
+    """The folder of the latest profile in `log_dir`."""
     return max(Path(folder, "plugins", "profile").iterdir(), key=os.path.getmtime)
 
 
 def write_perfetto_trace(profile: Path) -> Path:
-    """A profile's trace, of which Perfetto understands these two entries."""
+    """Writes a profile's trace for Perfetto, with the two entries that Perfetto understands."""
     (source,) = profile.glob("*.trace.json.gz")
     with gzip.open(source, "rt", encoding="utf-8") as file:
         content = json.load(file)
@@ -133,7 +133,7 @@ _PORT = 9001  # the only one from which that page fetches traces
 
 
 def offer(path: Path) -> None:
-    """Prints a link that shows a trace, and serves the trace until somebody has fetched it."""
+    """Prints a link that shows a trace, and serves the trace until it has been fetched."""
     content = path.read_bytes()
     fetched = threading.Event()
 
@@ -159,22 +159,22 @@ def offer(path: Path) -> None:
             server.handle_request()
 
 
-# ---- names for stretches of time ---------------------------------------------------------------------
+# ---- annotations -------------------------------------------------------------------------------------
 
 
 class TraceAnnotation(_profiler.TraceMe):
-    """Context manager that gives what happens inside a name in profiles: `TraceAnnotation(name, **metadata)`."""
+    """Context manager that names a span of time in profiles: `TraceAnnotation(name, **metadata)`."""
 
 
 class StepTraceAnnotation(TraceAnnotation):
-    """Context manager that marks a step of a program; `step_num`, its number, lets tools compare steps."""
+    """Context manager that marks a step of a program; with its number `step_num`, tools can compare steps."""
 
     def __init__(self, name: str, **kwargs: Any):
         super().__init__(name, _r=1, **kwargs)
 
 
 def annotate_function(func: Callable, name: str | None = None, **decorator_kwargs: Any) -> Callable:
-    """The function, whose calls have a name in profiles: by default its own; keywords are metadata."""
+    """Wraps a function to name its calls in profiles, by default by its own name; keywords are metadata."""
     name = name or func.__name__
 
     @functools.wraps(func)
@@ -186,12 +186,12 @@ def annotate_function(func: Callable, name: str | None = None, **decorator_kwarg
 
 
 def call_annotated(name: str, call: Callable, args: tuple, kwargs: dict) -> Any:
-    """A call of a jitted function, under the name that profiles know such calls by."""
+    """Calls a jitted function under the name that profiles use for such calls."""
     try:
         with TraceAnnotation(f"PjitFunction({name})"):
             return call(*args, **kwargs)
     finally:
-        config.unready()  # so that the next call comes this way too
+        config.unready()  # so that the next call is annotated too
 
 
 # ---- the server, and other processes -----------------------------------------------------------------
@@ -200,7 +200,7 @@ def call_annotated(name: str, call: Callable, args: tuple, kwargs: dict) -> Any:
 def start_server(port: int, requires_backend: bool = True) -> Any:
     """Starts a server from which XProf and TensorBoard can record profiles of this process.
 
-    `requires_backend=False` lets it start before the devices do. Raises ValueError if one runs already.
+    `requires_backend=False` starts it before the devices. Raises ValueError if a server is running already.
     """
     with _lock:
         if _servers:
@@ -213,7 +213,7 @@ def start_server(port: int, requires_backend: bool = True) -> Any:
 
 
 def stop_server() -> None:
-    """Stops the server. Raises ValueError if there is none."""
+    """Stops the server. Raises ValueError if no server is running."""
     with _lock:
         if not _servers:
             raise ValueError("No active profiler server.")
@@ -221,17 +221,17 @@ def stop_server() -> None:
 
 
 def register_subprocess(pid: int, port: int) -> Callable[[], None]:
-    """Has profiles of this process contain those of a subprocess, whose profiler server listens at `port`.
+    """Includes profiles of a subprocess, whose profiler server listens at `port`, in profiles of this process.
 
-    What it gives ends that. Raises JaxRuntimeError for the process itself.
+    Returns a function that undoes this. Raises JaxRuntimeError for the process itself.
     """
     return _profiler.register_subprocess(pid, port)
 
 
 def get_profiled_instructions_proto(tensorboard_dir: str) -> bytes:
-    """What the profiles in a directory say of instructions, serialized as XLA's scheduler reads it.
+    """The costs of instructions in a directory's profiles, serialized for XLA's scheduler.
 
-    Raises JaxRuntimeError if there are none.
+    Raises JaxRuntimeError if the directory contains no profiles.
     """
     return _profiler.get_profiled_instructions_proto(tensorboard_dir)
 
@@ -240,7 +240,7 @@ def get_profiled_instructions_proto(tensorboard_dir: str) -> bytes:
 
 
 def device_memory_profile(backend: str | None = None) -> bytes:
-    """What the memory of a backend's devices holds, and where it was made, in the format of pprof, compressed."""
+    """The allocations in the memory of a backend's devices with their call stacks, in compressed pprof format."""
     return gzip.compress(client.get_client(backend).heap_profile())
 
 

@@ -1,4 +1,4 @@
-"""Moving arrays between layouts on the devices of one client, without the host."""
+"""Reshards arrays, or changes their layouts, on the devices of one client, without the host."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -21,12 +21,12 @@ from minijax.run.compile import compile_text
 from minijax.run.launch import launcher
 
 _BY_THE_HOST = frozenset((dtypes.int2, dtypes.uint2))  # XLA's collectives on CPU mix up elements of two bits
-# To start a program with collectives takes longer than to copy so many bytes in one thread.
+# Starting a program with collectives takes longer than copying this many bytes in one thread.
 _SMALL = 1 << 20
 
 
 def moved(raw: Any, old: Signature, new: Signature) -> Any:
-    """A raw array of the same value, laid out as `new` says; None where the host can do it better, or alone."""
+    """Reshards a raw array to the sharding of `new`; None if a transfer through the host is faster or the only way."""
     way = _way(old, new)
     return way and way(raw)
 
@@ -64,19 +64,19 @@ def _way(old: Signature, new: Signature) -> Callable[[Any], Any] | None:
 
 
 def _is_small(old: Signature, new: Signature) -> bool:
-    """Whether arrays on CPU devices are moved fastest by copies of their memory."""
+    """Returns whether an array on CPU devices is resharded fastest by copies of its memory."""
     devices, size = new.sharding._device_assignment, math.prod(new.shape) * new.dtype.itemsize
     sums = any(old.aval.sums) or any(new.aval.sums) if type(old.aval) is ShapedArray else False
     return devices[0].platform == "cpu" and size * len(devices) <= _SMALL and not sums and host.can_read(new.dtype)
 
 
 def _by_way_of_one(raw, old, new):
-    """From several devices to another number of them, by way of the first that both have."""
+    """Reshards from several devices to another number of devices, through the first device that both have."""
     devices = old.sharding._device_assignment
     k = next((k for k, d in enumerate(devices) if d in new.sharding.device_set), 0)
     whole = signature(old.aval, GSPMDSharding.get_replicated(devices), True)
     raw, alone = _resharder(old, whole)(raw), signature(old.aval, client.single_device_sharding(devices[k]), True)
-    if devices[k].platform == "cpu":  # where the other way would have jaxlib import jax
+    if devices[k].platform == "cpu":  # with the other branch, jaxlib would import jax
         raw = put_host(host.read_shard(raw, k, whole.sharding, whole.shape, whole.dtype), alone)
     else:
         part = host.shard_raw(raw, k, whole.sharding, len(whole.shape))._fully_replicated_shard()
@@ -86,7 +86,7 @@ def _by_way_of_one(raw, old, new):
 
 @cache(maxsize=1024)
 def _in_order_of(devices: tuple, sig: Signature) -> Signature:
-    """The signature of an array whose parts lie as `sig` says, by a sharding that numbers the devices in this order."""
+    """The signature of the same shards, with an equivalent sharding that lists the devices in this order."""
     hlo, targets = client.hlo_sharding(sig.sharding, len(sig.shape)), sig.sharding._device_assignment
     if not hlo.is_replicated():
         places = [devices.index(targets[k]) for k in hlo.tile_assignment_devices()]
@@ -96,19 +96,19 @@ def _in_order_of(devices: tuple, sig: Signature) -> Signature:
 
 
 def relocated(raw: Any, sig: Signature) -> Any:
-    """The same shards on the devices, and in the memory, of `sig`; those that lie there already are not copied."""
+    """Moves the shards to the devices and memory kind of `sig`; shards that are there already are not copied."""
     return copied_raw(raw, sig, _jax.ArrayCopySemantics.REUSE_INPUT)._rewrap_with_aval_and_sharding(sig, sig.native)
 
 
 def _cut_up(raw, old, new):
-    """From one device to several."""
+    """Reshards from one device to several."""
     whole = of_host(new)
     raw = _distributed(raw, old, whole)
     return raw if whole is new else _resharder(whole, new)(raw)
 
 
 def _distributed(raw, old, new):
-    """From one device to several: cut up where it is, then sent."""
+    """Reshards from one device to several, without partial sums: slices the array, then sends the shards."""
     cut, order, devices = _distribution(old, new)
     pieces = [raw] if cut is None else cut([raw])
     parts = [pieces[k] for k in order]
@@ -117,7 +117,7 @@ def _distributed(raw, old, new):
 
 @cache(maxsize=1024)
 def _distribution(old: Signature, new: Signature) -> tuple[Callable | None, list[int], list]:
-    """A program that cuts the array into pieces (None: it stays whole), the piece of each device, the devices."""
+    """A program that slices the array into distinct shards (None if replicated), each device's shard, the devices."""
     parts = new.sharding.devices_indices_map(new.shape)
     places = list(map(host.shard_key, parts.values()))
     distinct = tuple(dict.fromkeys(places))
@@ -146,12 +146,12 @@ def _cutter(aval: ShapedArray, device: Any, places: Sequence) -> Callable[[list]
 
 
 def laid_out(raw: Any, old: Signature, new: Signature) -> Any:
-    """A raw array of the same value with the layout of `new`, on the same devices."""
+    """Changes the layout of a raw array to that of `new`, on the same devices."""
     return _resharder(old, new)(raw)
 
 
 def check_parts(have: ShapedArray, want: ShapedArray) -> None:
-    """Raises NotImplementedError where complex numbers would become parts of a sum, where XLA ends the process."""
+    """Raises NotImplementedError if complex values would become unreduced, since XLA would end the process."""
     if dtypes.is_complex(want.dtype) and not want.sums[0] <= have.sums[0]:
         raise NotImplementedError(
             f"reshard: XLA cannot make complex values unreduced, as {have.text} to {want.text}; their real and "

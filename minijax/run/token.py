@@ -1,4 +1,4 @@
-"""Tokens outside of programs, which programs take and give."""
+"""Token values outside of programs: operands and results of programs."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from minijax.ir.types import register_value_type, token_type
 
 @known_as("jax._src.core.Token")
 class Token:
-    """What is waited for by who takes it: the program that gave it, if one did."""
+    """A token: a program that takes it runs after the program that returned it."""
 
     __slots__ = ("_raw", "_sig")
     _buf = property(lambda self: self._raw)

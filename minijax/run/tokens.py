@@ -1,4 +1,4 @@
-"""Tokens of running programs: those that order effects over several programs, and those to wait for at a barrier."""
+"""The tokens of running programs: they order effects across programs, or are waited for at a barrier."""
 
 import atexit
 import collections
@@ -14,16 +14,16 @@ from minijax.run.host_calls import raise_host_error
 JaxRuntimeError = _jax.JaxRuntimeError
 
 _MOST_WAITING = 64
-_calling: collections.deque[Any] = collections.deque(maxlen=_MOST_WAITING)  # the latest programs that call the host
+_calling: collections.deque[Any] = collections.deque(maxlen=_MOST_WAITING)  # the latest programs with host callbacks
 
 
 class _Tokens:
     def __init__(self):
-        self.current: dict[Hashable, tuple[Any, Any]] = {}  # ordered effect -> its latest token, and on what devices
-        self.waiting: list[Any] = []  # of programs with other effects
+        self.current: dict[Hashable, tuple[Any, Any]] = {}  # ordered effect -> its latest token and the devices
+        self.waiting: list[Any] = []  # the tokens of programs with other effects
 
 
-# By thread, but not the threads' own: see `bindings.parsed`.
+# Keyed by thread but not thread-local: see `bindings.parsed`.
 _by_thread: dict[int, _Tokens] = {}
 
 
@@ -33,7 +33,7 @@ def _mine() -> _Tokens:
 
 
 def take(effects: Sequence[Hashable], devices: Any, fresh: Callable[[], Any]) -> list:
-    """The tokens, as raw arrays, of a program on these devices; `fresh()` is one that nothing has to be waited for."""
+    """The input tokens, as raw arrays, of a program on these devices; `fresh()` makes one that is ready."""
     current, raws = _mine().current, []
     for effect in effects:
         raw, there = current.get(effect, (None, None))
@@ -45,28 +45,28 @@ def take(effects: Sequence[Hashable], devices: Any, fresh: Callable[[], Any]) ->
 
 
 def wait_for(effect: Hashable) -> None:
-    """Waits until an ordered effect has taken place in all programs before."""
+    """Waits until an ordered effect of all earlier programs has taken place."""
     raw, _ = _mine().current.pop(effect, (None, None))
     if raw is not None:
         raw.block_until_ready()
 
 
 def put(effects: Sequence[Hashable], devices: Any, raws: Sequence) -> None:
-    """Notes the tokens that a program gives for the next one with these effects."""
+    """Stores a program's output tokens for the next program with these effects."""
     _mine().current.update((effect, (raw, devices)) for effect, raw in zip(effects, raws, strict=True))
 
 
 def forget(effects: Sequence[Hashable]) -> None:
-    """Lets later programs not wait for those before, one of which has failed."""
+    """Drops the tokens of these effects, so that later programs do not depend on a program that failed."""
     for effect in effects:
         _mine().current.pop(effect, None)
 
 
 def note(token: Any) -> None:
-    """Has the next barrier wait for a program."""
+    """Makes the next barrier wait for a program."""
     waiting = _mine().waiting
     if len(waiting) >= _MOST_WAITING:
-        # Programs end in about the order that they begin in: the older half has mostly ended.
+        # Programs end in about the order in which they start, hence the older half has mostly ended.
         older, waiting[:] = waiting[: _MOST_WAITING // 2], waiting[_MOST_WAITING // 2 :]
         waiting[:0] = list(filter(_has_failed, older))[:1]
     waiting.append(token)
@@ -83,7 +83,7 @@ def _has_failed(token: Any) -> bool:
 def effects_barrier() -> None:
     """Waits until the effects of all programs that this thread has started have taken place.
 
-    Raises the error of a host function that was called, if one has raised.
+    Raises the error of a host callback, if one has failed.
     """
     mine = _by_thread.pop(threading.get_ident(), None) or _Tokens()
     failure = None
@@ -98,12 +98,12 @@ def effects_barrier() -> None:
 
 
 def note_calling(token: Any) -> None:
-    """Has the end of the process wait for a program that calls functions of the host, if for nothing else."""
+    """Makes the exit of the process wait for a program with host callbacks."""
     _calling.append(token)
 
 
 def _wait_for_calls() -> None:
-    """Waits for programs that call the host: where the interpreter ends under them, the process aborts."""
+    """Waits for programs with host callbacks: the process would abort if the interpreter ended before them."""
     for token in _calling:
         with contextlib.suppress(JaxRuntimeError):
             token.block_until_ready()

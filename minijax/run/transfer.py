@@ -1,4 +1,4 @@
-"""Moving values: host to device, device to device, device to host, and dlpack."""
+"""Transfers: host to device, device to device, device to host, and dlpack."""
 
 import struct
 from typing import Any
@@ -32,10 +32,10 @@ _WIDE = frozenset((dtypes.int64, dtypes.float64, dtypes.complex128))
 
 
 def to_device(x: Any, device: Any = None, *, committed: bool | None = None, copy: bool = False) -> ArrayImpl:
-    """A value as an array on a device, or where a sharding or format says; by default on the default device.
+    """Puts a value on a device, or as a sharding or format specifies; by default on the default device.
 
-    The array never shares memory with a NumPy value, nor with `copy` with another array.
-    Raises TypeError for what is no array, OverflowError for an int that its type cannot hold.
+    The array never shares memory with a NumPy value, nor, with `copy`, with another array. Raises TypeError for a
+    value that cannot be an array, OverflowError for an int that its dtype cannot hold.
     """
     kind, aval = type(x), None
     if kind is np.ndarray and device is committed is None:
@@ -69,7 +69,7 @@ def _put_laid_out(value, sig):
 
 
 def as_host(x: Any) -> np.ndarray:
-    """A value of the host as the NumPy array, of a dtype that arrays have, that `to_device` takes it for."""
+    """The NumPy array, with a valid array dtype, as which `to_device` treats a host value."""
     aval = types.typeof(x)
     value = x.value if type(x) is types.Typed else x
     return _as_dtype(value, aval)
@@ -98,20 +98,20 @@ def from_numpy(x: np.ndarray) -> ArrayImpl:
 
 
 def fresh_token(place: Any = None) -> Token:
-    """A token that waits for nothing, on a device or devices."""
+    """A token that is ready, on a device or devices."""
     with guards.asked_for(free=True):
         x = hidden(to_device(np.zeros((0,), np.bool_), place))
     return Token(x._raw, signature(types.token_type, x._sig.sharding, False))
 
 
 def moved_token(x: Token, place: Any) -> Token:
-    """A token on a device or devices, which waits for what the given one waits for."""
+    """A token on a device or devices; waits for the given token."""
     x.block_until_ready()
     return fresh_token(place)
 
 
 def no_numbers(x: np.ndarray) -> ArrayImpl:
-    """An array of float0 for a program to take, where it stands for bytes that nothing reads."""
+    """A float0 operand for a program, stored as bools that the program does not read."""
     return ArrayImpl(to_device(np.zeros(x.shape, bool))._raw, _target(types.typeof(x), None, False))
 
 
@@ -120,14 +120,14 @@ def _from_scalar(x, aval, device, committed, hides=False):
     guards.check("host-to-device", aval, sig.sharding)
     if type(x) is int:
         dtypes.check_int_fits(x, aval.dtype)
-    wide = aval.dtype in _WIDE  # and not as the switch is: another thread may have moved it
+    wide = aval.dtype in _WIDE  # not `enable_x64`, which another thread may have changed
     told = sig.hidden if hides else sig
     raw = _jax.batched_device_put(told, sig.native, [x], [sig.device], sig.committed, False, DURING_CALL, wide)
     return ArrayImpl(raw, sig)
 
 
 def _target(aval, device, committed):
-    """The signature of a value of this type on a device, or where a sharding or format says."""
+    """The signature of a value of this type on a device, or with a sharding or format."""
     layout = None
     if aval.dtype is dtypes.string:
         strings.check_place(device)
@@ -149,7 +149,7 @@ def _target(aval, device, committed):
 
 
 def filled_at(x: Any, sharding: Any) -> ArrayImpl:
-    """An array of one value where it is asked for; a spec may have more Nones than there are axes, and keeps them."""
+    """Puts a filled array as `sharding` specifies; a spec may have more Nones than array axes, and keeps them."""
     array = to_device(x, sharding_of_rank(sharding, types.typeof(x).ndim))
     sig = array._sig
     if not isinstance(sharding, NamedSharding) or sig.sharding == sharding:
@@ -168,14 +168,14 @@ def _as_dtype(x, aval):
 
 
 def _to_numpy(x):
-    """`x` as a NumPy value, or as (value, weak type) for arrays of other libraries that have one."""
+    """`x` as a NumPy value, or as (value, weak type) for arrays of other libraries."""
     if isinstance(x, np.generic | np.ndarray):
         dtypes.check_unmasked(x)
         return np.asarray(x)
     if isinstance(x, dtypes.PYTHON_SCALARS):
         return next(kind(x) for kind in dtypes.PYTHON_SCALARS if isinstance(x, kind))
     if types.offers_array(x):
-        types.typeof(x)  # raises: such objects are converted by `asarray` alone
+        types.typeof(x)  # raises an error: such objects are converted only by `asarray`
     if isinstance(x, str | bytes):
         raise TypeError(f"Argument {x!r} of type {type(x)} is not a valid JAX type")
     if not hasattr(x, "dtype"):
@@ -200,30 +200,30 @@ def _from_array(x, device, committed):
 
 
 def copy_raw(x: ArrayImpl, new: Signature) -> Any:
-    """A raw array of the same value where `new` wants it; shares memory if it is there already."""
+    """Transfers an array to the devices and sharding of `new`; shares memory if it is there already."""
     raw, old = x._raw, x._sig
     if old.dtype is dtypes.string:
         return strings.put(x._value, new)
     if old.layout != new.layout or old.layout is not None and old.native is not new.native:
         return _relaid(raw, old, new)
     if old.native is new.native:
-        # One raw array for what lies on several devices: so a program sees that it is given one buffer twice.
+        # An array on several devices keeps its raw array, so that a buffer passed twice to a program is detected.
         same = old is new or old.device is None
         return raw if same else raw._rewrap_with_aval_and_sharding(new, new.native)
     if old.device is not None or old.sharding.device_set != new.sharding.device_set:
-        guards.check("device-to-device", new.aval, new.sharding)  # programs that lay out anew are not guarded
+        guards.check("device-to-device", new.aval, new.sharding)  # resharding on the same devices is not guarded
     moved = reshard.moved(raw, old, new)
     if moved is None and not old.sharding.is_fully_addressable:
         raise ValueError(
-            f"device_put: an array that lies on devices of several processes, {old.sharding}, cannot be moved to "
-            f"others: {new.sharding}. jaxlib's {new.sharding._device_assignment[0].platform} client does not support "
+            f"device_put: an array on devices of several processes, {old.sharding}, cannot be transferred to other "
+            f"devices: {new.sharding}. jaxlib's {new.sharding._device_assignment[0].platform} client does not support "
             "cross-host device transfers."
         )
     return put_host(x._numbers(), new) if moved is None else moved
 
 
 def _relaid(raw, old, new):
-    """As `copy_raw` between layouts, by way of the default one."""
+    """As `copy_raw`, between layouts, through the default layout."""
     plain = row_major(old)
     if old.layout is not None:
         raw = copied_raw(raw, plain, _jax.ArrayCopySemantics.ALWAYS_COPY)
@@ -239,7 +239,7 @@ _bits = struct.Struct("<d").pack
 
 
 def scalar_operand(x: Any) -> ArrayImpl:
-    """A Python or NumPy number as an uncommitted array; cached, so not for users, who could delete it."""
+    """A Python or NumPy number as an uncommitted array; cached, hence never given to users, who could delete it."""
     kind = type(x)
     if kind is float:
         key = _bits(x)
@@ -280,7 +280,7 @@ def _importing_device(device, source):
 
 
 def from_dlpack(x: Any, device: Any = None, copy: bool | None = None) -> ArrayImpl:
-    """An array of another library's, sharing its memory if that is aligned and `copy` is not True."""
+    """Imports another library's array; shares its memory if that is aligned and `copy` is not True."""
     if not (hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__")):
         raise TypeError("The array passed to from_dlpack must have __dlpack__ and __dlpack_device__ methods.")
     place = x.__dlpack_device__()

@@ -1,4 +1,4 @@
-"""Arrays sent from one process to another on request, by jaxlib's servers; which look for jax while they receive."""
+"""Sends arrays from one process to another on request, by jaxlib's servers; these import jax when they receive."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -13,7 +13,7 @@ from minijax.run.array import ArrayImpl, Signature, signature
 
 
 class _Wanted:
-    """What jaxlib reads of the type of an array that is to be made."""
+    """The type of an array to create, with the attributes that jaxlib reads."""
 
     def __init__(self, sig: Signature):
         self.shape, self.dtype, self.weak_type, self.sharding = sig.shape, sig.dtype, sig.weak_type, sig.native
@@ -21,7 +21,7 @@ class _Wanted:
 
 def _signature(name: str, x: Any) -> Signature:
     if not isinstance(getattr(x, "sharding", None), Sharding):
-        raise AttributeError(f"{name}: what is wanted must say by its sharding where it is to lie, got {x}")
+        raise AttributeError(f"{name}: the description of an array must have a sharding, got {x}")
     return signature(ShapedArray(x.shape, x.dtype), x.sharding, True)
 
 
@@ -36,7 +36,7 @@ class TransferConnection:
         self._raw = raw
 
     def pull(self, uuid: int, xs: Any, timeout: datetime | None = None) -> Any:
-        """The tree of arrays that the server offers by this number, which `xs` describes with their shardings."""
+        """Fetches the arrays that the server offers under this number; `xs` has their types and shardings."""
         leaves, treedef = tree.flatten(xs)
         sigs = [_signature("pull", x) for x in leaves]
         if not sigs:
@@ -47,21 +47,21 @@ class TransferConnection:
 
 
 class TransferServer:
-    """What other processes pull arrays from."""
+    """A server from which other processes pull arrays."""
 
     def __init__(self, raw: Any):
         self._raw = raw
 
     def address(self) -> str:
-        """Where the server listens."""
+        """The address at which the server listens."""
         return self._raw.address()
 
     def connect(self, address: str) -> TransferConnection:
-        """A connection to the server that listens there. Raises JaxRuntimeError for what is no address."""
+        """Connects to the server at an address. Raises JaxRuntimeError for an invalid address."""
         return TransferConnection(self._raw.connect(address))
 
     def await_pull(self, uuid: int, arrays: Any, timeout: datetime | None = None) -> None:
-        """Offers a tree of arrays by a number, to be pulled once. Raises TypeError for what is no array."""
+        """Offers a tree of arrays under a number, to be pulled once. Raises TypeError for other leaves than arrays."""
         leaves = tree.tree_leaves(arrays)
         for x in leaves:
             if not isinstance(x, ArrayImpl):
@@ -74,12 +74,12 @@ def start_transfer_server(
     client: Any, address: str = "[::]:0", transport_addresses: Sequence[str] = (), max_num_parallel_copies: int = 8,
     transfer_size: int = 256 * 1024 * 1024, supports_pinned_allocator: bool = False, use_raw_buffers: bool = False,
 ) -> TransferServer:  # fmt: skip
-    """A server of the arrays of a client (`device.client`)."""
+    """Starts a server for the arrays of a client (`device.client`)."""
     options = max_num_parallel_copies, transfer_size, supports_pinned_allocator, use_raw_buffers
     return TransferServer(_jax.start_transfer_server(client, address, list(transport_addresses), *options))
 
 
 def make_error_array(aval: Any, message: str) -> ArrayImpl:
-    """An array as `aval` describes it with its sharding, whose computation has failed with this message."""
+    """An array with the type and sharding of `aval` whose computation has failed with this message."""
     sig = _signature("make_error_array", aval)
     return _array(_jax._make_error_array(sig.sharding._device_assignment[0].client, _Wanted(sig), message), sig)

@@ -1,4 +1,4 @@
-"""Modes that watch programs run: `jax_no_execution`, `jax_debug_nans` and `jax_debug_infs`."""
+"""Debugging modes that check or forbid program runs: `jax_no_execution`, `jax_debug_nans`, `jax_debug_infs`."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
@@ -9,7 +9,7 @@ from minijax.base import config, dtypes
 
 
 class InvalidResult(FloatingPointError):
-    """Raised for a program whose result has a NaN or an infinity; its caller finds the operation."""
+    """Raised for a program whose result contains a NaN or an infinity; the caller finds the operation."""
 
     def __init__(self, name: str, kind: str):
         super().__init__(f"invalid value ({kind}) encountered in {name}")
@@ -17,18 +17,18 @@ class InvalidResult(FloatingPointError):
 
 
 def is_checking() -> bool:
-    """Whether results are looked at."""
+    """Returns whether results are checked."""
     options = config.state()
     return options.debug_nans or options.debug_infs
 
 
 def is_on() -> bool:
-    """Whether launches of programs have to be wrapped by `watched`."""
+    """Returns whether launches of programs must be wrapped by `watched`."""
     return is_checking() or config.state().no_execution
 
 
 def watched(run: Callable[[Sequence], Any], name: str) -> Callable[[Sequence], Any]:
-    """`run`, the launch of a program, so wrapped that it is refused or its results checked, as the options say."""
+    """Wraps `run`, the launch of a program, to raise an error or to check its results, depending on the options."""
     options = config.state()
     if options.no_execution:
 
@@ -48,7 +48,7 @@ def watched(run: Callable[[Sequence], Any], name: str) -> Callable[[Sequence], A
 
 
 def check_values(name: str, arrays: Sequence) -> None:
-    """Raises InvalidResult for an array with a NaN or an infinity, where the options forbid it."""
+    """Raises InvalidResult for an array with a NaN or an infinity, if the options forbid that."""
     options = config.state()
     tests = [("nan", np.isnan)] * options.debug_nans + [("inf", np.isinf)] * options.debug_infs
     for x in arrays:
@@ -60,7 +60,7 @@ def check_values(name: str, arrays: Sequence) -> None:
 
 
 def named(run: Callable, name: str) -> Callable:
-    """`run`, so wrapped that the error for an invalid result names the operation `name`."""
+    """Wraps `run` so that the error for an invalid result names the operation `name`."""
     if not is_checking():
         return run
 
@@ -78,7 +78,7 @@ def named(run: Callable, name: str) -> Callable:
 
 
 def explained(run: Callable, again: Callable) -> Callable:
-    """`run`; where its result is invalid, `again` with the same arguments is to find the operation."""
+    """Wraps `run` so that after an invalid result `again` is called with the same arguments to find the operation."""
     if not is_checking():
         return run
 
@@ -92,7 +92,7 @@ def explained(run: Callable, again: Callable) -> Callable:
 
 
 def explain(invalid: InvalidResult, again: Callable[[], object]) -> NoReturn:
-    """Raises what `again`, the function without `jit`, raises for the operation; FloatingPointError if nothing."""
+    """Calls `again`, the function without `jit`, which raises for the operation; else raises FloatingPointError."""
     print(
         f"Invalid {invalid.kind} value encountered in the output of a jax.jit function. "
         "Calling the de-optimized version."

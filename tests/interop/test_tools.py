@@ -146,7 +146,7 @@ def test_what_a_rewriter_does_wrong_ends_the_compilation(result):
             minijax.jit(lambda x: x * 3 + len(str(result)))(np.ones(3))
     finally:
         assert xla.clear_hlo_module_transformation("bad")
-    with pytest.raises(TypeError, match="is no function with a name"):
+    with pytest.raises(TypeError, match="is not a function with a name"):
         xla.register_hlo_module_transformation(5, name="bad")
 
 
