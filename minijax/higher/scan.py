@@ -386,7 +386,7 @@ def _rematerialized(eqn: JaxprEqn, policy: Any) -> tuple[JaxprEqn, JaxprEqn, lis
 
 @cache.weak_cache
 def _pruned(closed: ClosedJaxpr, slots: Slots, used: tuple[bool, ...]) -> tuple[ClosedJaxpr, Mask]:
-    """Prunes the body. Returns it and the mask of inputs that it reads. The input and output carry are kept together."""
+    """Prunes the body. Returns it and the mask of its inputs. A carry is kept, or dropped, as both input and result."""
     carry, ys = slots.results(used)
     consts, xs = (False,) * slots.consts, (False,) * (len(closed.invars) - slots.consts - slots.carry)
 
