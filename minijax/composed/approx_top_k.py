@@ -1,4 +1,4 @@
-"""Approximately the largest or smallest k, as XLA finds them fast on TPUs."""
+"""The approximate largest or smallest k elements, which XLA computes fast on TPUs."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _INDEX = np.dtype(np.int32)
 
 @jitted("take_along_axis", static=("axis",))
 def _elements(x: Any, places: Any, axis: int) -> Any:
-    """The elements at places along an axis."""
+    """The elements at the indices `places` along an axis."""
     plan = along(typeof(x).shape, typeof(places).shape, axis)
     vectors = moving.reshape_to(from_front(places, typeof(x).shape[axis]), (*plan.index_shape, 1))
     return gather(x, vectors, plan.numbers, plan.slice_sizes, mode=GatherScatterMode.FILL_OR_DROP)
 
 
 class ApproxTopK(Primitive):
-    """The `k` largest (smallest, unless `is_max_k`) elements along an axis, and their places."""
+    """The `k` largest (smallest, unless `is_max_k`) elements along an axis, and their indices."""
 
     name = "approx_top_k"
     multiple_results = True
@@ -106,10 +106,10 @@ def approx_max_k(
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
 ) -> tuple[Array, Array]:
-    """The `k` largest elements of floats along an axis, and their places; on TPUs some may be missed.
+    """The `k` largest elements of floats along an axis, and their indices; on TPUs some may be missed.
 
-    `recall_target` is the share that is found there, by the algorithm of arXiv:2206.14286; elsewhere all are.
-    Without `aggregate_to_topk` there may be more than `k`, not in order.
+    `recall_target` is the share that is found on TPUs, by the algorithm of arXiv:2206.14286. Other platforms find all.
+    Without `aggregate_to_topk`, the results may have more than `k` elements, not in order.
     """
     how = k, reduction_dimension, recall_target, reduction_input_size_override, aggregate_to_topk
     return _approx(operand, True, *how)
@@ -123,7 +123,7 @@ def approx_min_k(
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
 ) -> tuple[Array, Array]:
-    """The `k` smallest elements of floats along an axis, and their places, as `approx_max_k`."""
+    """The `k` smallest elements of floats along an axis, and their indices; see `approx_max_k`."""
     how = k, reduction_dimension, recall_target, reduction_input_size_override, aggregate_to_topk
     return _approx(operand, False, *how)
 

@@ -1,4 +1,4 @@
-"""Operations that hand the memory of a program's arrays to functions of the host."""
+"""`buffer_callback`: passes the memory of a program's arrays to functions on the host."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +16,7 @@ Buffer, ExecutionContext, ExecutionStage = host_calls.Buffer, host_calls.Executi
 
 
 class BufferCallback(Callback):
-    """Calls a user's function of buffers, of which it fills those of the results."""
+    """Calls a user's function of buffers, which fills the buffers of the results."""
 
     name = "buffer_callback"
     constrains = False
@@ -68,10 +68,10 @@ def buffer_callback(
 ) -> Callable[..., Any]:
     """A function of arrays that calls `callback(context, results, *args, **kwargs)` with their memory, as `Buffer`s.
 
-    The callback fills the results, a tree like `result_shape_dtypes`, whose leaves have a shape and a dtype; those of
-    `input_output_aliases` share the memory of an argument, by numbers of leaves. `vmap_method` is that of
-    `pure_callback`. On GPUs `command_buffer_compatible` lets the call be part of a graph, which is recorded once.
-    The function raises ValueError for aliases of leaves that are not there, or of other types.
+    The callback fills the results, a tree like `result_shape_dtypes`, whose leaves have a shape and a dtype.
+    `input_output_aliases` maps the numbers of argument leaves to those of the result leaves that share their memory.
+    `vmap_method` is as in `pure_callback`. On GPUs, `command_buffer_compatible` allows the call in a graph, which is
+    recorded once. The function raises ValueError for aliases of leaves that do not exist or have different types.
     """
     leaves, out_tree = tree.flatten(result_shape_dtypes)
     results = tuple([ShapedArray(tuple(x.shape), dtype_of(x)) for x in leaves])

@@ -1,4 +1,4 @@
-"""Operations that call the host: pure functions, and those that read or write something there."""
+"""Callbacks on the host: of pure functions, and of functions with side effects."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _log = logging.getLogger("jax._src.callback")
 
 @dataclasses.dataclass(frozen=True)
 class _FlatCallback:
-    """A user's function of trees as one of leaves."""
+    """A user's function of trees as a function of leaves."""
 
     callback_func: Callable
     in_tree: Any
@@ -36,22 +36,22 @@ class _FlatCallback:
 
 
 def on_host(x: np.ndarray) -> ArrayImpl:
-    """An array of a program as users' functions get it, on a device of the CPU."""
+    """Converts a program's array to the array on a CPU device that users' functions take."""
     sig = signature(ShapedArray(x.shape, x.dtype), client.single_device_sharding(client.cpu_device()), True)
     return ArrayImpl(put_host(x, sig), sig)
 
 
 class HostFunction(Foreign):
-    """Calls a function of the host; its parameters say which, and in what order with others."""
+    """Calls a function on the host. Its parameters specify the function and whether the call is ordered."""
 
-    ordered_effect: Any  # of those that the parameters call ordered
+    ordered_effect: Any  # of calls that are ordered
     unordered_effect: Any = None
 
     def is_ordered(self, params: dict) -> bool:
         return params.get("ordered", False)
 
     def function(self, params: dict) -> Callable[..., list]:
-        """The function of arrays, as XLA hands them over, that returns a list of values."""
+        """The function of arrays, as XLA passes them, that returns a list of values."""
         raise NotImplementedError
 
     def effects(self, *avals, **params):
@@ -59,7 +59,7 @@ class HostFunction(Foreign):
         return frozenset() if effect is None else frozenset({effect})
 
     def typed(self, avals, params):
-        return self._typed(avals, params)  # not remembered, for that would hold the function
+        return self._typed(avals, params)  # not cached: a cache would keep the function alive
 
     def infer(self, *avals, result_avals=(), **params):
         return list(result_avals)
@@ -104,7 +104,7 @@ class HostFunction(Foreign):
 
 
 class Callback(HostFunction):
-    """Calls a user's function, of arrays, for arrays of the types `result_avals`."""
+    """Calls a user's function of arrays, which returns arrays of the types `result_avals`."""
 
     def function(self, params):
         callback = params["callback"]
@@ -141,7 +141,7 @@ class Callback(HostFunction):
 
 
 class PureCallback(Callback):
-    """Calls a function that does nothing but compute: it may be called several times, or not at all."""
+    """Calls a function without side effects, which may be called several times or not at all."""
 
     name = "pure_callback"
     plural = "Pure callbacks"
@@ -149,7 +149,7 @@ class PureCallback(Callback):
 
 
 class IOCallback(Callback):
-    """Calls a function exactly once for each time that the program comes to it."""
+    """Calls a function exactly once each time that the program executes the call."""
 
     name = "io_callback"
     plural = "IO callbacks"
@@ -178,8 +178,8 @@ def pure_callback(
     """`callback(*args, **kwargs)`, called on the host with arrays, as an operation of the program.
 
     `result_shape_dtypes` is a tree of objects with a shape and a dtype, which the results must have. The call may
-    be left out or made again. `vmap_method` says how it is mapped: "sequential", "sequential_unrolled",
-    "expand_dims", "broadcast_all" or "legacy_vectorized". On several devices the one of `sharding` calls.
+    be left out or repeated. `vmap_method` specifies how it is batched: "sequential", "sequential_unrolled",
+    "expand_dims", "broadcast_all" or "legacy_vectorized". On several devices, the device of `sharding` makes the call.
     """
     check_method(vmap_method)
     return _bind(
@@ -196,9 +196,9 @@ def io_callback(
     ordered: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """As `pure_callback`, for a function with effects: it is called once each time that the program comes to it.
+    """As `pure_callback`, for a function with side effects: it is called once each time the program executes the call.
 
-    With `ordered` in the order of the program, and of the programs that run after it.
+    With `ordered`, calls are made in the order of the program, and before those of programs that run after it.
     """
     return _bind(io_callback_p, callback, result_shape_dtypes, args, kwargs, sharding=sharding, ordered=ordered)
 

@@ -25,7 +25,7 @@ from minijax.transforms.jvp import jvp_flat
 
 
 def logaddexp(x: Any, y: Any) -> Any:
-    """log(exp(x) + exp(y)) of two arrays of one inexact dtype, without overflow."""
+    """log(exp(x) + exp(y)) of two arrays of the same inexact dtype, without overflow."""
     return bind_custom_jvp(_logaddexp_flat, _logaddexp_jvp, (x, y), False)[0]
 
 
@@ -57,7 +57,7 @@ def log_of_sum(x: Any, y: Any, exp: Callable, log1p: Callable, half_turn: float,
 
 
 def _wrapped(angle: Any, half_turn: float, scalar: Callable) -> Any:
-    """An angle brought into one turn around zero."""
+    """Wraps an angle into one turn around zero."""
     turn = scalar(angle, 2 * half_turn)
     left = ops.rem(ops.add(angle, scalar(angle, half_turn)), turn)
     left = ops.select(ops.lt(left, scalar_like(left, 0)), ops.add(left, turn), left)
@@ -72,7 +72,7 @@ def log_of_sum_jvp(function: Callable, exp: Callable, x: Any, y: Any, tx: Any, t
 
 
 def finite(x: Any) -> Any:
-    """`x` with infinity replaced by 0, lest two infinities be subtracted."""
+    """`x` with infinity replaced by 0, to avoid inf - inf."""
     real = ops.real(x) if is_complex(x) else x
     return ops.select(ops.eq(real, scalar_like(real, np.inf)), full_of(x, 0), x)
 
@@ -101,11 +101,11 @@ class Cumulative(Primitive):
         return None
 
     def start(self, e: Any, unit: ShapedArray) -> str:
-        """The name of the value that changes nothing."""
+        """The name of the neutral element."""
         return start_of_window(e, self.reduction.start(unit.dtype), unit)
 
     def reducer(self, e: Any, dtype: Any) -> Any:
-        """The function of two scalars, or the name of an operation, that the Emitter's `reduce_window` combines by."""
+        """The function of two scalars, or the name of an operation, that the Emitter's `reduce_window` takes."""
         return self.reduction.reducer(e, dtype)
 
     def lower(self, e, ins, outs, x, *, axis, reverse):
@@ -157,7 +157,7 @@ class CumProd(Cumulative):
 class CumLogSumExp(Cumulative):
     def start(self, e, unit):
         if not dtypes.is_inexact(unit.dtype):
-            raise OverflowError(f"{self.name}: no {unit.dtype.name} is the logarithm of zero.")
+            raise OverflowError(f"{self.name}: {unit.dtype.name} cannot represent the logarithm of zero.")
         return e.constant(lowest(unit.dtype), unit)
 
     def reducer(self, e, dtype):
@@ -172,7 +172,7 @@ def scanned(combine: Callable, x: Any, axis: int, reverse: bool) -> Any:
     size = typeof(x).shape[axis]
     if size < 2:
         return x
-    # Pairs are combined, their results are the odd ones, and give the even ones with one more element each.
+    # The results for pairs are the odd results. Each even one combines the odd one before with one more element.
     pairs = combine(slice_in_dim(x, 0, size - 1, 2, axis), slice_in_dim(x, 1, size, 2, axis))
     odd = scanned(combine, pairs, axis, False)
     before = odd if size % 2 else slice_in_dim(odd, 0, size // 2 - 1, 1, axis)

@@ -1,4 +1,4 @@
-"""`jax.debug.breakpoint`: a prompt in the middle of a running program, over the frames that traced it."""
+"""`jax.debug.breakpoint`: a prompt in a running program, over the Python frames that traced it."""
 
 import cmd
 import contextlib
@@ -18,8 +18,8 @@ from minijax.composed.debugging import debug_callback
 from minijax.ir.trace import Tracer
 from minijax.run.array import ArrayImpl
 
-_MARGIN = 3  # lines shown before the present one, where a frame is entered
-_one_prompt = threading.Lock()  # devices that come to a breakpoint wait for each other
+_MARGIN = 3  # lines shown before the current one when a frame is entered
+_one_prompt = threading.Lock()  # devices at a breakpoint prompt one after the other
 
 
 class Frame(NamedTuple):
@@ -32,7 +32,7 @@ class Frame(NamedTuple):
     lines: tuple[str, ...]  # the function's, or the file's
 
     def shown(self, margin: int | None = None) -> str:
-        """The lines around the present one, or with no margin all of the function's."""
+        """Formats the lines around the current one; without a margin, all lines of the function."""
         at = self.line - self.first_line
         first = 0 if margin is None else max(at - margin, 0)
         last = len(self.lines) if margin is None else at + margin
@@ -87,7 +87,7 @@ class _Prompt(cmd.Cmd):
         self._evaluate(arg, repr)
 
     def do_pp(self, arg: str) -> None:
-        """pp expression: as p, with a value of many parts on several lines"""
+        """pp expression: as p, but pretty-prints the value"""
         self._evaluate(arg, pprint.pformat)
 
     def do_a(self, arg: str) -> None:
@@ -96,7 +96,7 @@ class _Prompt(cmd.Cmd):
             self._say(f"{name} = {value!r}")
 
     def do_l(self, arg: str) -> None:
-        """l(ist): shows the lines around the present one"""
+        """l(ist): shows the lines around the current one"""
         self._say(f"{self._frame.shown(2 * _MARGIN)}\n")
 
     def do_ll(self, arg: str) -> None:
@@ -127,7 +127,7 @@ class _Prompt(cmd.Cmd):
             self._say(f"    {frame.lines[at].strip() if 0 <= at < len(frame.lines) else ''}")
 
     def do_c(self, arg: str) -> bool:
-        """c(ont(inue)): lets the program go on"""
+        """c(ont(inue)): continues the program"""
         return True
 
     def do_q(self, arg: str) -> None:
@@ -152,18 +152,18 @@ def breakpoint(  # noqa: A001
     token: Any = None,
     **kwargs: Any,
 ) -> Any:
-    """Stops the program when it comes here, with a prompt over the frames that traced it, with their variables' values.
+    """Stops the program at this point. Opens a prompt over the frames that traced it and their variables' values.
 
     `help` lists the commands. `filter_frames` leaves the library's own frames out, `num_frames` limits their
-    number; `stdin` and `stdout` are files for the prompt. With a `token` the prompt comes after what computed it,
-    and a token is returned. Raises ValueError for another `backend` than "cli".
+    number; `stdin` and `stdout` are files for the prompt. With a `token`, the prompt opens after the operation that
+    computed it, and a token is returned. Raises ValueError for another `backend` than "cli".
     """
     if backend not in (None, "cli"):
-        raise ValueError(f"jax.debug.breakpoint: there is no debugger of the name {backend!r}, only 'cli'")
+        raise ValueError(f"jax.debug.breakpoint: unknown debugger backend {backend!r}; only 'cli' is supported")
     if unknown := kwargs.keys() - {"stdin", "stdout"}:
         raise TypeError(f"jax.debug.breakpoint: unexpected keyword arguments {sorted(unknown)}")
     frames = list(_frames(sys._getframe(1), filter_frames))[:num_frames]
-    # The arrays that variables hold, traced or not, are passed through the program.
+    # The arrays in variables, traced or not, are operands of the callback.
     leaves, trees = [], []
     for frame in frames:
         for value in frame.local.values():
@@ -187,12 +187,12 @@ def breakpoint(  # noqa: A001
 def _flattened(value: Any) -> tuple[list, Any]:
     try:
         return tree.flatten(value)
-    except Exception:  # of a user's class, or a dict whose keys have no order
+    except Exception:  # of a user-defined class, or a dict whose keys cannot be sorted
         return [_Unflattenable()], _LEAF
 
 
 class _Unflattenable:
-    """Stands for a variable whose arrays, if it has any, cannot be found."""
+    """Replaces a variable that cannot be flattened."""
 
     def __repr__(self):
         return "<cant_flatten>"

@@ -21,7 +21,7 @@ _log = logging.getLogger("jax._src.debugging")
 
 
 class Debugging(HostFunction):
-    """Shows values on the host; of a mapped operation each row, one after the other."""
+    """Shows values on the host. A batched operation shows each row, one after the other."""
 
     ordered_effect, unordered_effect = OrderedDebugEffect(), DebugEffect()
 
@@ -96,7 +96,7 @@ class DebugCallback(Debugging):
 
 
 class DebugPrint(Debugging):
-    """Prints, or logs, what a format makes of arrays."""
+    """Prints or logs arrays by a format string."""
 
     name = "debug_print"
 
@@ -106,7 +106,7 @@ class DebugPrint(Debugging):
             text = params["fmt"].format(*args, **kwargs) if params["has_placeholders"] else params["fmt"]
         record = params["logging_record"]
         if record is None:
-            print(f"{text}\n", end="")  # at once, for other devices print too
+            print(f"{text}\n", end="")  # in one write, because other devices print too
         else:
             _log.handle(logging.makeLogRecord({**vars(record), "msg": text}))
 
@@ -115,7 +115,7 @@ debug_callback_p, debug_print_p = DebugCallback(), DebugPrint()
 
 
 def _split_static(args: tuple, kwargs: dict) -> tuple[list, tuple, Any]:
-    """The leaves that are values, the others with their places, and the tree of all."""
+    """The leaves that are values, the other leaves with their positions, and the structure of all."""
     leaves, in_tree = tree.flatten((args, kwargs))
     static = tuple((i, x) for i, x in enumerate(leaves) if not is_value(x))
     return [x for x in leaves if is_value(x)], static, in_tree
@@ -141,8 +141,8 @@ def debug_callback(
 ) -> Callable[..., None] | None:
     """Calls `callback(*args, **kwargs)` on the host, with arrays, each time that the values are computed.
 
-    With `ordered` the calls come in the order of the program; with `partitioned` each device calls, with its part
-    of the arrays. Without a `callback`, a function that takes the rest.
+    With `ordered`, calls are made in the order of the program. With `partitioned`, each device makes a call with its
+    shards of the arrays. Without a `callback`, returns a function that takes the other arguments.
     """
 
     def call(callback: Callable[..., None], *args: Any, **kwargs: Any) -> None:
@@ -175,9 +175,9 @@ def debug_print(
 ) -> Callable[..., None] | None:
     """Prints `fmt.format(*args, **kwargs)` on the host, each time that the traced values are computed.
 
-    `ordered` and `partitioned` are those of `debug.callback`. Raises, unless `skip_format_check`, what `str.format`
-    does for fields without arguments, and ValueError for arguments without a field. Without a `fmt`, a function
-    that takes the rest.
+    `ordered` and `partitioned` are as in `debug.callback`. Unless `skip_format_check`, raises the errors of
+    `str.format` for fields without arguments, and ValueError for arguments without a field. Without a `fmt`, returns
+    a function that takes the other arguments.
     """
 
     def call(fmt: str, *args: Any, **kwargs: Any) -> None:
@@ -207,11 +207,11 @@ def debug_print(
 
 
 debug_log = functools.partial(debug_print, _use_logging=True)
-debug_log.__doc__ = "As `debug.print`, but hands the text to the logger of level INFO."
+debug_log.__doc__ = "As `debug.print`, but logs the text at level INFO."
 
 
 def _in_one_or_two_calls(name: str, call: Callable, first: Any, args: tuple, kwargs: dict) -> Callable | None:
-    """Calls, if there is a first argument; without one, options have been given, and the rest is yet to come."""
+    """Calls `call` if the first argument is given; otherwise returns `call`, for the second call of the form."""
     if first is not None:
         return call(first, *args, **kwargs)
     if args or kwargs:
@@ -225,7 +225,7 @@ def _check_partitioned(name: str, ordered: bool, partitioned: bool) -> None:
 
 
 class _Checker(string.Formatter):
-    """Goes through a format as `str.format` does, without formatting values."""
+    """Checks the fields of a format as `str.format` does, without formatting values."""
 
     def format_field(self, value: Any, format_spec: str) -> str:
         return ""
@@ -246,5 +246,5 @@ class _Checker(string.Formatter):
         return self.get_value(first, args, kwargs), first
 
     def check(self, fmt: str, args: tuple, kwargs: dict) -> None:
-        """Raises what `str.format` would for missing arguments, ValueError for superfluous ones."""
+        """Raises the errors of `str.format` for missing arguments, ValueError for unused ones."""
         self.vformat(fmt, args, kwargs)

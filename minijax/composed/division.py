@@ -1,4 +1,4 @@
-"""Division rounded down, and its remainder: NumPy's, which rules and samplers use too."""
+"""NumPy's floor division and remainder, which rules and samplers also use."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 
 def float_divmod(x1: Any, x2: Any) -> tuple[Any, Any]:
-    """Quotient, rounded down, and remainder of floats of one dtype."""
+    """Quotient, rounded down, and remainder of floats of the same dtype."""
     rest = lax.rem(x1, x2)
     quotient = lax.div(where(lax.eq(x2, const_like(x2, 0)), x1, lax.sub(x1, rest)), x2)
     inexact = lax.ne(rest, const_like(rest, 0))

@@ -1,4 +1,4 @@
-"""Exchanges over a named axis: of parts that are not of one size, and from one member to another."""
+"""Exchanges over a named axis: of slices of different sizes, and point to point."""
 
 from collections.abc import Sequence
 from math import prod
@@ -22,7 +22,7 @@ _RAGGED = ("input_offsets", "send_sizes", "output_offsets", "recv_sizes")
 
 
 class RaggedAllToAll(Named):
-    """Every member sends slices of its operand to places in the outputs of the others."""
+    """Every member sends slices of its operand, which are written into the outputs of the others."""
 
     name = "ragged_all_to_all"
     unites = False
@@ -55,7 +55,7 @@ class RaggedAllToAll(Named):
         (ct,) = cts
         if is_zero(ct):
             return cotangents((operand, output, starts, sent, there, received), (), (False, False))
-        # What was received from a member lies where that member said, and goes where it came from.
+        # The cotangent of received rows is sent back: from the sender's output offset to its input offset.
         zeros = zeros_like_aval(operand.aval if is_linear(operand) else typeof(operand))
         here, back = (
             all_to_all(x, axis_name, 0, 0, tiled=True, axis_index_groups=axis_index_groups) for x in (there, starts)
@@ -66,7 +66,7 @@ class RaggedAllToAll(Named):
 
     def batch(self, axis, operands, dims, **params):
         if axis.name in names_of(params["axis_name"]):
-            raise NotImplementedError(f"{self.name} over the axis of vmap is not there")
+            raise NotImplementedError(f"{self.name} over the axis of vmap is not implemented")
         if None in dims[2:]:
             raise AssertionError(f"{self.name} under vmap takes only offsets and sizes that are all mapped")
         operand, output = (moving.axis_to_front(x, d, axis) for x, d in zip(operands[:2], dims[:2], strict=True))
@@ -81,7 +81,7 @@ class RaggedAllToAll(Named):
 
 
 def _without_received(ct: Any, starts: Any, sizes: Any) -> Any:
-    """`ct` without the rows that were overwritten: `sizes` of them from `starts`."""
+    """`ct` with zeros in the rows that were overwritten: `sizes[i]` rows from `starts[i]` on."""
     aval = typeof(ct)
     mask = moving.full((aval.shape[0],), _INT32.type(0))
     mask = cumsum(mask.at[starts].set(1).at[add(starts, sizes)].add(-1))
@@ -90,7 +90,7 @@ def _without_received(ct: Any, starts: Any, sizes: Any) -> Any:
 
 
 class _PointToPoint(Named):
-    """An operation on the token of what is sent by the (source, target) pairs of `perm`; on GPUs only."""
+    """A transfer between the (source, target) pairs of `perm`, ordered by a token; only on GPUs."""
 
     at_once = Named._no_evaluation
 
@@ -104,7 +104,7 @@ class _PointToPoint(Named):
 
 
 class PSend(_PointToPoint):
-    """Sends a value; a token that it is on its way."""
+    """Sends a value and returns a token."""
 
     name = "psend"
 
@@ -117,7 +117,7 @@ class PSend(_PointToPoint):
 
 
 class PRecv(_PointToPoint):
-    """Receives a value, zeros where none is sent, after a token."""
+    """Receives a value after a token; zeros if none is sent to the device."""
 
     name = "precv"
 
@@ -134,11 +134,11 @@ ragged_all_to_all_p, psend_p, precv_p = RaggedAllToAll(), PSend(), PRecv()
 
 def ragged_all_to_all(operand: Any, output: Any, input_offsets: Any, send_sizes: Any, output_offsets: Any,
                       recv_sizes: Any, *, axis_name: Any, axis_index_groups: Any = None) -> Any:  # fmt: skip
-    """Exchanges rows of `operand` over a named axis; `output` with the rows that came in.
+    """Exchanges rows of `operand` over a named axis. Returns `output` with the received rows.
 
-    To member i go `send_sizes[i]` rows from `input_offsets[i]`; they are put from `output_offsets[i]` in its
-    output, and it expects them by its `recv_sizes`. Raises ValueError for offsets or sizes that are no
-    vectors of integers. XLA runs it on GPU and TPU.
+    `send_sizes[i]` rows from `input_offsets[i]` on are sent to member i, which writes them from `output_offsets[i]` on.
+    `recv_sizes[i]` is the number of rows from member i. Raises ValueError for offsets or sizes that are not vectors of
+    integers. XLA runs it on GPU and TPU.
     """
     groups = axis_index_groups and tuple(map(tuple, axis_index_groups))
     return ragged_all_to_all_p.bind(operand, output, input_offsets, send_sizes, output_offsets, recv_sizes,
@@ -146,9 +146,9 @@ def ragged_all_to_all(operand: Any, output: Any, input_offsets: Any, send_sizes:
 
 
 def psend(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
-    """Sends values along a named axis by (source, target) pairs; the token of each leaf.
+    """Sends values along a named axis by (source, target) pairs. Returns a token for each leaf.
 
-    On GPUs only. Raises ValueError when lowered, for sources or targets that are there twice.
+    Only on GPUs. Raises ValueError when lowered, for repeated sources or targets.
     """
     axis_size(axis_name)
     how = dict(axis_name=names_of(axis_name), perm=tuple(map(tuple, perm)))

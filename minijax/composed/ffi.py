@@ -1,4 +1,4 @@
-"""Calls of functions that are registered with XLA (`jax.ffi`); the order in which values are computed."""
+"""`jax.ffi`: calls of functions registered with XLA, and control dependencies between values."""
 
 import itertools
 import operator
@@ -27,7 +27,7 @@ _EFFECTS = frozenset({FfiEffect()})
 
 
 class FfiCall(Foreign):
-    """Calls the function that XLA knows as `target_name`; layouts are of the operands and results in memory."""
+    """Calls the function registered with XLA as `target_name`. Layouts are memory orders of operands and results."""
 
     name = "ffi_call"
     constrains = False
@@ -65,7 +65,7 @@ class FfiCall(Foreign):
     def _refuse_derivative(self, target_name):
         raise ValueError(
             f"The FFI call to `{target_name}` cannot be differentiated. You can use `jax.custom_jvp` or "
-            "`jax.custom_vjp` to say how."
+            "`jax.custom_vjp` to add support."
         )
 
     def mapped_params(self, params, has_axis):
@@ -82,8 +82,8 @@ _OF_CALLBACKS = re.compile("xla_(ffi|buffer)_.*python_.*_callback.*")
 
 def _check_lowered(target_name: str, version: int, config: Any) -> None:
     if _OF_CALLBACKS.fullmatch(target_name):
-        # XLA would call a function by a number that nobody gave it.
-        raise ValueError(f"ffi_call: `{target_name}` is called by `pure_callback` and its like only")
+        # XLA would call a callback by a number that was never registered.
+        raise ValueError(f"ffi_call: only `pure_callback` and similar functions can call `{target_name}`")
     if version < 0:
         raise ValueError(f"ffi_call: custom_call_api_version of `{target_name}` must not be negative, got {version}")
     if not isinstance(config, str | bytes | None):
@@ -94,7 +94,7 @@ def _check_lowered(target_name: str, version: int, config: Any) -> None:
 
 
 class FrozenDict:
-    """A dict among the parameters of an equation."""
+    """A hashable dict, for parameters of equations."""
 
     def __init__(self, items: Mapping):
         self.items = dict(items)
@@ -112,7 +112,7 @@ class FrozenDict:
 
 
 class HashableArray:
-    """A NumPy array among the parameters of an equation."""
+    """A hashable NumPy array, for parameters of equations."""
 
     def __init__(self, array: np.ndarray):
         self.array = np.array(array)
@@ -144,7 +144,7 @@ _LEAVES = bool | int | float | str | bytes | np.generic | np.ndarray | np.dtype
 
 
 def attribute(name: str, value: Any) -> Any:
-    """The value of an attribute as `spell.attribute` takes it. Raises TypeError for what XLA has no attributes of."""
+    """Converts an attribute for `spell.attribute`. Raises TypeError for types that XLA has no attributes for."""
     if isinstance(value, HashableArray):
         return value.array
     if isinstance(value, FrozenDict | Mapping):
@@ -169,14 +169,14 @@ def _checked_key(name: str, key: Any) -> str:
 
 
 def _with_leading(layout: tuple[int, ...]) -> tuple[int, ...]:
-    """A layout, minor to major, with one more axis in front of the others."""
+    """A minor-to-major layout with a new leading axis."""
     return (*[i + 1 for i in layout], 0)
 
 
 def minor_to_major(layout: Any, aval: AbstractValue, what: str) -> tuple[int, ...]:
-    """A layout as XLA has it; None: the last axis is the innermost. Raises ValueError if it does not fit the type.
+    """Converts a layout to minor-to-major order. Raises ValueError if it does not match the type.
 
-    Other layouts are a `Layout` or the axes, the outermost first.
+    `layout` is a `Layout`, the axes from major to minor, or None for row-major order.
     """
     ndim = physical(aval).ndim if isinstance(aval, ShapedArray) else 0
     if layout is None:
@@ -230,16 +230,17 @@ def ffi_call(
     input_output_aliases: dict[int, int] | None = None, custom_call_api_version: int = 4,
     legacy_backend_config: str | None = None,
 ) -> Callable[..., Any]:  # fmt: skip
-    """A function of arrays that calls what is registered with XLA as `target_name`; keywords are its attributes.
+    """A function of arrays that calls the target registered with XLA as `target_name`; keywords are its attributes.
 
-    `result_shape_dtypes` is an object with a shape and a dtype, or a sequence of them. Layouts, each a `Layout`, the
-    axes with the outermost first, or None, say how the memory is laid out that the target is handed; results of
-    `input_output_aliases` share that of an argument, by numbers. `vmap_method` is that of `pure_callback`. A target
-    with side effects is called although nobody uses its results. Targets older than version 4 of the interface
-    are configured by `legacy_backend_config` instead of attributes.
+    `result_shape_dtypes` is an object with a shape and a dtype, or a sequence of them. Layouts specify the memory order
+    of the buffers that the target takes: each is a `Layout`, the axes from major to minor, or None.
+    `input_output_aliases` maps the numbers of arguments to those of the results that share their memory.
+    `vmap_method` is as in `pure_callback`. A target with side effects is called even if its results are not used.
+    Targets older than API version 4 are configured by `legacy_backend_config` instead of attributes.
 
-    Raises ValueError for options that do not fit and TypeError for attributes that XLA has no type for; JaxRuntimeError
-    when the program is compiled, if the target is not registered, or run, if it takes other arguments or fails.
+    Raises ValueError for inconsistent options and TypeError for attributes that XLA has no type for. Raises
+    JaxRuntimeError when the program is compiled if the target is not registered, and when it runs if the target takes
+    other arguments or fails.
     """
     check_method(vmap_method)
     if not isinstance(target_name, str):
@@ -290,7 +291,7 @@ _NO_RESULTS = dict(result_avals=(), output_layouts=(), input_output_aliases=(), 
 
 
 def control_dep(src: Any, dst: Any) -> tuple:
-    """Has XLA compute the array `dst` after `src`. Raises ValueError in derivatives, NotImplementedError under `vmap`.
+    """Makes XLA compute `dst` after `src`. Raises ValueError in derivatives, NotImplementedError under `vmap`.
 
     Raises JaxRuntimeError for a cycle, here or when the program is compiled.
     """
@@ -301,7 +302,7 @@ def control_dep(src: Any, dst: Any) -> tuple:
 
 
 def _check_acyclic(trace: JaxprTrace, src: Any, dst: Any) -> None:
-    """Refuses an order that XLA may not survive, where it is one of a single jaxpr."""
+    """Raises JaxRuntimeError for a cycle within one jaxpr, for which XLA may end the process."""
     order = defaultdict(list)
     for eqn in trace.eqns:
         if eqn.primitive is ffi_call_p and eqn.params["target_name"] == "control_dep":
@@ -311,6 +312,6 @@ def _check_acyclic(trace: JaxprTrace, src: Any, dst: Any) -> None:
 
 
 def schedule(ops: Sequence[Any]) -> None:
-    """Has XLA compute these arrays one after the other; see `control_dep`."""
+    """Makes XLA compute these arrays one after the other; see `control_dep`."""
     for src, dst in itertools.pairwise(ops[i] for i in range(len(ops))):
         control_dep(src, dst)

@@ -21,7 +21,7 @@ _MOST_AXES = 3
 
 
 class FftType(enum.IntEnum):
-    """The transforms: of complex numbers, or of real ones, of whose spectrum only half is written."""
+    """The kinds of transforms. Those of real numbers (RFFT, IRFFT) keep only half of the spectrum."""
 
     FFT = 0
     IFFT = 1
@@ -33,7 +33,7 @@ class FFT(Linear1):
     """A Fourier transform of the last axes, of the sizes `fft_lengths`."""
 
     name = "fft"
-    constrains = False  # XLA may lay out the operand of one whose result is constrained as it cannot read it
+    constrains = False  # with a constrained result, XLA may shard the operand in a way that it cannot read
 
     def infer(self, x, *, fft_type, fft_lengths):
         kind, count, is_real = fft_type.name, len(fft_lengths), fft_type == FftType.RFFT
@@ -46,7 +46,7 @@ class FFT(Linear1):
             accepted = "float32 or float64" if is_real else "complex64 or complex128"
             raise ValueError(f"fft: {kind} input must be {accepted}, got {x.dtype.name}")
         if count > _MOST_AXES:
-            raise ValueError(f"fft: fft_lengths {fft_lengths} are of more than {_MOST_AXES} axes")
+            raise ValueError(f"fft: fft_lengths {fft_lengths} must not have more than {_MOST_AXES} axes")
         *outer, last = x.shape[x.ndim - count :]
         if fft_type == FftType.IRFFT:
             self._check_spectrum(x, outer, last, fft_lengths)
@@ -76,7 +76,7 @@ class FFT(Linear1):
 
     def lower(self, e, ins, outs, x, *, fft_type, fft_lengths):
         if fft_type == FftType.RFFT and not fft_lengths[-1]:
-            raise ValueError(f"fft: there is no RFFT of no points, got fft_lengths={fft_lengths}")
+            raise ValueError(f"fft: RFFT needs at least one point, got fft_lengths={fft_lengths}")
         if not outs[0].size:
             return [e.full(0, outs[0])]
         return [e.fft(x, ins[0], outs[0], fft_type.name, fft_lengths)]
@@ -100,7 +100,7 @@ fft_p = FFT()
 
 
 def _weights(spectrum: Any, length: int) -> Any:
-    """1 or 2 for each element of a half spectrum: how often it, or its conjugate, is in the whole one."""
+    """1 or 2 for each element of a half spectrum: how often it, or its conjugate, occurs in the full spectrum."""
     aval = typeof(spectrum)
     size, rank = aval.shape[-1], aval.ndim
     one = lambda: moving.full((1,), scalar_like(spectrum, 1))  # noqa: E731
@@ -119,7 +119,7 @@ def _rfft_transpose(t: Any, fft_lengths: Sequence[int]) -> Any:
 
 @jitted("fft", static=("fft_type", "fft_lengths"))
 def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Any:
-    """The Fourier transform over the last axes, whose sizes `fft_lengths` tells: for IRFFT, the result's.
+    """The Fourier transform over the last axes. `fft_lengths` are their sizes; for IRFFT, those of the result.
 
     Raises ValueError for sizes that `x` does not have, and for RFFT of complex numbers.
     """

@@ -1,4 +1,4 @@
-"""What calls of functions outside of a program have in common: how `vmap` maps them, and what shares memory."""
+"""The base of calls to functions outside of a program: their batching by `vmap_method`, and aliases."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,25 +15,25 @@ _METHODS = ["sequential", "sequential_unrolled", "expand_dims", "broadcast_all",
 
 
 def check_method(vmap_method: str | None) -> None:
-    """Raises ValueError for what is no way to map a call."""
+    """Raises ValueError for an unknown `vmap_method`."""
     if vmap_method not in _METHODS:
         raise ValueError(f"vmap_method must be on of the allowed methods {_METHODS}, but got: {vmap_method}")
 
 
 class Foreign(Primitive):
-    """Calls a function outside of the program, for results of the types `result_avals`."""
+    """Calls a function outside of the program, which returns results of the types `result_avals`."""
 
     multiple_results = True
 
     def types_as_told(self, avals: Sequence, params: dict) -> tuple[list, frozenset]:
-        """The types and effects where users say over which axes results vary, and how they lie."""
+        """The result types, whose varying axes and shardings users specify, and the effects."""
         return list(params["result_avals"]), self.effects(*avals, **params)
 
     def batch(self, axis, operands, dims, **params):
         return self.by_method(axis, operands, dims, params)
 
     def by_rows(self, axis: Axis, operands: Sequence, dims: Sequence, params: dict, unroll: int = 1) -> tuple:
-        """The calls for each row, one after the other."""
+        """Calls the function for each row, one after the other."""
         rows = [axis_to_front(x, d, axis) for x, d in zip(operands, dims, strict=True) if d is not None]
 
         def row(_, xs):
@@ -45,7 +45,7 @@ class Foreign(Primitive):
         return list(results), [0] * len(results)
 
     def by_method(self, axis: Axis, operands: Sequence, dims: Sequence, params: dict) -> tuple:
-        """The calls for all rows, as `vmap_method` says. Raises NotImplementedError if it says nothing."""
+        """Batches the call as `vmap_method` specifies. Raises NotImplementedError if it is None."""
         method = params["vmap_method"]
         if method not in _METHODS[:-1]:
             raise NotImplementedError(
@@ -68,22 +68,22 @@ class Foreign(Primitive):
         return self.bind(*moved, **params), [0] * len(avals)
 
     def mapped_params(self, params: dict, has_axis: Sequence[bool]) -> dict:
-        """The parameters that change where the results, and those operands that are marked, get an axis in front."""
+        """The parameters that change if the results and the marked operands get a leading axis."""
         return {}
 
 
 def dtype_of(x: Any) -> Any:
-    """The dtype that an object in place of an array has."""
+    """The dtype of an object like an array, e.g. a `ShapeDtypeStruct`."""
     return x.dtype if is_extended(x.dtype) else np.dtype(x.dtype)
 
 
 def aliases_of(given: Mapping | None) -> dict[int, int]:
-    """The pairs of numbers of operands and results that share memory. Raises ValueError for what is no number."""
+    """The numbers of results by those of the operands whose memory they share. Raises ValueError if not numbers."""
     return {int(i): int(o) for i, o in (given or {}).items()}
 
 
 def check_aliases(aliases: Mapping[int, int], ins: Sequence, outs: Sequence) -> None:
-    """Raises ValueError for an alias of values that are not there or of other types."""
+    """Raises ValueError for an alias of values that do not exist or have different types."""
     for i, o in aliases.items():
         for what, k, count in (("input", i, len(ins)), ("output", o, len(outs))):
             if not 0 <= k < count:

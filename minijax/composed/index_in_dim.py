@@ -1,4 +1,4 @@
-"""Indexing along one axis as jitted functions, which they are to users; and along several at once."""
+"""Indexing along one axis, by the jitted functions that users call, and along several axes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _rows(idxs: Any) -> Iterator[Any]:
 
 
 def index_take(src: Array, idxs: Array, axes: Sequence[int]) -> Array:
-    """The slices of `src` at positions along `axes`: row i of `idxs` counts along `axes[i]`, modulo.
+    """The slices of `src` at positions along `axes`: row i of `idxs` has those along `axes[i]`, modulo its size.
 
     `idxs` may be an array or a sequence of rows.
     """

@@ -1,4 +1,4 @@
-"""`debug.inspect_array_sharding`: how a value lies over devices, told as its program is compiled."""
+"""`debug.inspect_array_sharding`: reports the sharding of a value when its program is compiled."""
 
 from collections.abc import Callable
 from typing import Any
@@ -20,7 +20,7 @@ class InspectSharding(Primitive):
     multiple_results = True
 
     def typed(self, avals, params):
-        return [], frozenset({DebugEffect()})  # not remembered, for that would hold the function
+        return [], frozenset({DebugEffect()})  # not cached: a cache would keep the function alive
 
     def at_once(self, x, *, callback):
         callback(operand(x).sharding)
@@ -56,8 +56,8 @@ inspect_sharding_p = InspectSharding()
 def inspect_array_sharding(value: Any, *, callback: Callable[[Sharding], None]) -> None:
     """Calls `callback` with the sharding of each array in a tree.
 
-    Of a traced value it is told while XLA compiles the program, each time that it does. What `callback` raises comes
-    out of the call that has the program compiled.
+    For a traced value, it is called each time that XLA compiles the program. Its exceptions are raised by the call that
+    compiles the program.
     """
     for x in tree.tree_leaves(value):
         inspect_sharding_p.bind(x, callback=callback)

@@ -1,4 +1,4 @@
-"""Products of arrays one of whose axes is divided into groups of given sizes."""
+"""Ragged products: one axis of lhs is divided into groups of given sizes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _AS_INSTRUCTION = config.option("ragged_dot_use_ragged_dot_instruction")
 
 @dataclasses.dataclass(frozen=True)
 class RaggedDotDimensionNumbers:
-    """The axes of a ragged product: as of `dot_general`, the divided one of lhs, that of groups in rhs."""
+    """The axes of a ragged product: those of `dot_general`, the ragged axis of lhs, the group axis of rhs."""
 
     dot_dimension_numbers: Any
     lhs_ragged_dimensions: Sequence[int]
@@ -55,7 +55,7 @@ class _Mode(enum.Enum):
 
 @dataclasses.dataclass(frozen=True)
 class _Plan:
-    """The axes of a ragged product of operands of these ranks, by role."""
+    """The axes of a ragged product, by role."""
 
     contract: tuple[_Axes, _Axes]
     batch: tuple[_Axes, _Axes]
@@ -126,7 +126,7 @@ def _check_group_sizes(plan: _Plan, lhs: ShapedArray, rhs: ShapedArray, sizes: S
 
 
 class RaggedDotGeneral(Primitive):
-    """A product of each group of `lhs` with what belongs to it in `rhs`."""
+    """The product of each group of `lhs` with the same group of `rhs`."""
 
     name = "ragged_dot_general"
 
@@ -210,7 +210,7 @@ def _dtype(preferred: Any) -> Any:
 
 
 def _numbers_of_lhs(plan: _Plan) -> tuple[RaggedDotDimensionNumbers, _Axes]:
-    """The gradient of lhs as a product of the cotangent and rhs, and which axes of lhs its axes are."""
+    """The gradient of lhs as a product of the cotangent and rhs, and the axis of lhs for each axis of the product."""
     (left, right), (_, batch), (free, rhs_free) = plan.contract, plan.batch, plan.free
     first = len(batch) + len(free)
     dot = (range(first, first + len(rhs_free)), rhs_free), (range(len(batch)), batch)
@@ -220,7 +220,7 @@ def _numbers_of_lhs(plan: _Plan) -> tuple[RaggedDotDimensionNumbers, _Axes]:
 
 
 def _numbers_of_rhs(plan: _Plan) -> tuple[RaggedDotDimensionNumbers, _Axes]:
-    """The gradient of rhs as a product of lhs and the cotangent, and which axes of rhs its axes are."""
+    """The gradient of rhs as a product of lhs and the cotangent, and the axis of rhs for each axis of the product."""
     (left, right), (batch, rhs_batch), (free, rhs_free) = plan.contract, plan.batch, plan.free
     dot = (free, range(len(batch), len(batch) + len(free))), (batch, range(len(batch)))
     ordered = (right[i] for i in sorted(range(len(left)), key=left.__getitem__))
@@ -230,7 +230,7 @@ def _numbers_of_rhs(plan: _Plan) -> tuple[RaggedDotDimensionNumbers, _Axes]:
 def _with_masks(
     lhs: Any, rhs: Any, sizes: Any, numbers: RaggedDotDimensionNumbers, precision: Any, preferred: Any
 ) -> list:
-    """The product as one of arrays that hold each group by itself, with zeros for what is not of it."""
+    """The product as a `dot_general` with an axis of groups, where the elements of other groups are zero."""
     plan = _planned(numbers, lhs.ndim, rhs.ndim)
     how = dict(precision=precision, preferred_element_type=preferred, out_sharding=None)
     if plan.mode is _Mode.BATCH:
@@ -258,7 +258,7 @@ def _shifted(axes: _Axes) -> _Axes:
 
 
 def _split_groups(x: Any, before: _Axes, ragged: int, sizes: Any) -> Any:
-    """[groups, *x]: the elements of each group, which lie side by side along an axis, among zeros."""
+    """[groups, *x]: for each group, `x` with zeros in place of other groups. Groups are contiguous along `ragged`."""
     others = moving.other_axes(typeof(x).ndim, before)
     at = others.index(ragged)
 
@@ -291,11 +291,11 @@ def ragged_dot_general(
     group_offset: Array | None = None,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """The `dot_general` of arrays with a divided axis, whose groups of given sizes are side by side.
+    """The `dot_general` of arrays with a ragged axis, which is divided into contiguous groups of given sizes.
 
-    The divided axis is an axis of lhs that is kept (each group meets its own part of rhs, along the axis
-    of groups), or contracted in both (the result has an axis of groups in front), or a batch axis in both.
-    Group sizes have the axes of lhs before the divided one, of its kind, in front, or one axis.
+    The ragged axis is a free axis of lhs (each group is multiplied by its own slice along the group axis of rhs),
+    or contracted in both (the result has a leading axis of groups), or a batch axis in both. `group_sizes` has one
+    axis, or also the batch axes of lhs and the axes of the same kind before the ragged one.
     """
     numbers = dict(ragged_dot_dimension_numbers=ragged_dot_dimension_numbers, group_offset=group_offset)
     types = dict(precision=canonical_precision(precision), preferred_element_type=preferred_element_type)

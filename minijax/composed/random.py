@@ -57,7 +57,7 @@ class PRNGImpl:
     name: str = "<unnamed>"
     tag: str = "?"
 
-    # Pickles of jax make one without a call of the class.
+    # jax's pickles create an instance without a call of the class.
     def __new__(cls, *args, **kwargs):
         new = object.__new__(cls)
         if args:
@@ -68,7 +68,7 @@ class PRNGImpl:
         return self.tag
 
     def wrapped(self, words: Any) -> Any:
-        """The keys of these words."""
+        """The keys with these words."""
         return random_wrap_p.bind(words, impl=self)
 
     def unwrapped(self, keys: Any) -> Any:
@@ -95,7 +95,7 @@ def _named(name: str) -> PRNGImpl:
 @state.traced_cache
 def _defined(primitive: Any, ins: tuple, params: tuple) -> ClosedJaxpr:
     """The definition of an operation on words of these types, as a jaxpr."""
-    # Positions in arrays are counted in 64 bits, whatever the switch says.
+    # Positions in arrays are counted in 64 bits, whether or not jax_enable_x64 is set.
     wide = config.enable_x64(primitive.counts or config.enable_x64.value)
     with state.set_current_trace(None), wide, config.numpy_dtype_promotion("standard"):
         fun = primitive.definition(*ins, **dict(params))
@@ -106,7 +106,7 @@ def _defined(primitive: Any, ins: tuple, params: tuple) -> ClosedJaxpr:
 
 
 def _words_of(keys: ShapedArray) -> ShapedArray:
-    """The type of the words of keys, which lie as the keys do."""
+    """The type of the words of keys, with the sharding of the keys."""
     words = physical(keys)
     if keys._sharding is None or words is keys:
         return words
@@ -114,7 +114,7 @@ def _words_of(keys: ShapedArray) -> ShapedArray:
 
 
 def _over(fun: Callable, shape: Sequence[int], dims: Sequence[int | None]) -> Callable:
-    """`fun` over the leading axes `shape` of the operands whose dim is 0."""
+    """Maps `fun` over the leading axes `shape` of the operands whose dim is 0."""
     batched = over_batch(lambda *xs: [fun(*xs)], shape, dims)
     return lambda *xs: batched(*xs)[0]
 
@@ -125,7 +125,7 @@ class KeyOperation(ZeroJvp):
     counts = True
 
     def shard(self, mesh, avals, outs, **params):
-        """The axes of keys, or of seeds, lead; those of an element's words and of what is drawn are whole."""
+        """The leading axes are sharded as the keys or seeds are. The axes of words and drawn values are not sharded."""
         return [(*avals[0].entries[: out.ndim], *[None] * (out.ndim - avals[0].ndim)) for out in outs]
 
     def definition(self, *avals: ShapedArray, **params: Any) -> Callable:
@@ -142,7 +142,7 @@ class KeyOperation(ZeroJvp):
 
 
 class Words(KeyOperation):
-    """Keys and their words, which are one array in memory: nothing is computed."""
+    """Converts keys and words, which are the same array in memory: nothing is computed."""
 
     def lower(self, e, ins, outs, x, **params):
         return [x]
@@ -168,7 +168,7 @@ class RandomWrap(Words):
 
     def shard(self, mesh, avals, outs, *, impl):
         if any(avals[0].entries[outs[0].ndim :]):
-            raise AssertionError(f"random_wrap: the words of a key are to be replicated, but lie as {avals[0].text}")
+            raise AssertionError(f"random_wrap: the words of a key must be replicated, but have type {avals[0].text}")
         return super().shard(mesh, avals, outs)
 
     def infer(self, words, *, impl):
@@ -197,7 +197,7 @@ class RandomUnwrap(Words):
 
 
 class RandomClone(Words):
-    """Keys that count as not used yet."""
+    """The same keys, which count as unused."""
 
     name = "random_clone"
 
@@ -210,7 +210,7 @@ class RandomClone(Words):
 
 
 class Drawn(KeyOperation):
-    """An operation of which the option threefry_partitionable, as it is where the equation is recorded, says how."""
+    """An operation that depends on threefry_partitionable. The option's value when the equation is recorded is used."""
 
     def bind(self, *operands, **params):
         return self._as_recorded(super().bind, *operands, **params)
@@ -318,7 +318,7 @@ def _seed_halves(seed: Any) -> Iterator[Any]:
 
 
 def _side_by_side(parts: Iterable[Any]) -> Any:
-    """Arrays of words as one with a last axis more."""
+    """Stacks arrays of words along a new last axis."""
     parts = [moving.append_axes(part, 1) for part in parts]
     return structural.concatenate(parts, typeof(parts[0]).ndim - 1)
 
@@ -333,7 +333,7 @@ def threefry_split(words: Any, shape: tuple[int, ...]) -> Any:
 
 @jitted("_threefry_fold_in")
 def threefry_fold_in(words: Any, data: Any) -> Any:
-    """The words of the key that belongs to a number."""
+    """The words of the key for a number."""
     return threefry_2x32(words, threefry_seed(data))
 
 
@@ -357,12 +357,12 @@ def _each(words: Any) -> list[Any]:
 
 
 def _encrypt_positions(words: Any, shape: tuple[int, ...]) -> Sequence:
-    """Two words for each position in an array, whatever else it holds: so shards need not communicate."""
+    """Two words for each position in an array, which depend only on the position: shards need not communicate."""
     return threefry2x32_p.bind(*_each(words), *_positions(shape))
 
 
 def _positions(shape: tuple[int, ...]) -> tuple[Any, Any]:
-    """The high and the low words of the numbers of an array's elements."""
+    """The high and the low words of the row-major positions of an array's elements."""
     if not shape:
         return np.uint32(0), np.uint32(0)
     axes = range(len(shape))
@@ -387,7 +387,7 @@ def _iota(dtype: np.dtype, shape: tuple[int, ...], dimension: int) -> Any:
 
 
 def _bits_in_order(words: Any, bit_width: int, size: int) -> Any:
-    """Bits of a flat array, cut one after the other from a sequence of words."""
+    """Bits of a flat array, taken one after the other from a sequence of words."""
     bits = threefry_2x32(words, _count(-(-bit_width * size // _WORD)))
     if bit_width == _WORD:
         return bits
@@ -412,11 +412,11 @@ threefry_prng_impl = PRNGImpl(
     (2,), threefry_seed, threefry_split, threefry_random_bits, threefry_fold_in, "threefry2x32", "fry"
 )
 
-# ---- generators that hash the position alone --------------------------------------------------------
+# ---- generators that hash only the position ---------------------------------------------------------
 
 
 def _counter_based(hash_p: WordHash, tag: str, key_size: int) -> PRNGImpl:
-    """The generator that hashes positions by keys of `key_size` words, in Philox fewer than are hashed."""
+    """The generator that hashes positions by keys of `key_size` words. Philox has fewer of them than are hashed."""
     none, is_philox = np.uint32(0), key_size < hash_p.words
     rest = (none,) * (hash_p.words - 2)
 
@@ -431,7 +431,7 @@ def _counter_based(hash_p: WordHash, tag: str, key_size: int) -> PRNGImpl:
         return moving.reshape(structural.stack(hashed), (key_size,))
 
     def hashed(words: Any, shape: tuple[int, ...], is_split: bool) -> Sequence:
-        # In the order of jax's text, where a single word comes last.
+        # In the order of jax's module, where a single word comes last.
         key = _each(words) if rest else None
         halves = _positions(shape)
         zeros = [moving.full(shape, none)] * len(rest) if shape else rest
@@ -459,7 +459,7 @@ def _counter_based(hash_p: WordHash, tag: str, key_size: int) -> PRNGImpl:
 
 
 def _doubled(by_half: Callable) -> Callable:
-    """A function of two words and another operand, over both halves of four words."""
+    """Applies a function of two words and another operand to both halves of four words."""
 
     def over_both(words: Any, operand: Any) -> Any:
         halves = moving.reshape(words, (2, 2))
@@ -501,7 +501,7 @@ threefry4x32_prng_impl = _counter_based(threefry4x32_p, "fry4", 4)
 
 
 def _register(impl: PRNGImpl, module: str, names: str) -> None:
-    """Lets a generator be named, and its functions bear those names in that module of jax's."""
+    """Registers a generator by name, and names its functions as in that module of jax's."""
     NAMED_IMPLS[impl.name] = impl
     for function, name in zip((impl.seed, impl.split, impl.random_bits, impl.fold_in), names.split(), strict=True):
         known_as(f"jax._src.random.{module}.{name}")(function)

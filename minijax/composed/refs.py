@@ -32,7 +32,7 @@ def _records() -> bool:
 
 
 class OfRefs(Primitive):
-    """An operation on a reference. Recorded in a jaxpr; elsewhere done at once on the reference's value."""
+    """An operation on a reference. It is recorded in a jaxpr, or else performed eagerly on the reference's value."""
 
     unites = False
     writes = False
@@ -57,11 +57,11 @@ class OfRefs(Primitive):
         return REF_EFFECT
 
     def perform(self, ref: Ref, *operands: Any, **params: Any) -> list:
-        """The results; the value of the reference is changed."""
+        """Changes the value of the reference and returns the results."""
         raise NotImplementedError(self.name)
 
     def jvp(self, primals, tangents, **params):
-        """The same is done to the tangents, which a reference to them holds."""
+        """Applies the operation to the reference of tangents as well."""
         if type(tangents[0]) is Zero and any(type(t) is not Zero for t in tangents):
             raise mixed_error(self.name, "a differentiated", "a non-differentiated", typeof(primals[0]))
         results = self.bind_all(primals, params)
@@ -71,7 +71,7 @@ class OfRefs(Primitive):
         return results, self.bind_all(self.tangents_of(primals, tangents), params)
 
     def tangents_of(self, primals: Sequence, tangents: Sequence) -> list:
-        """The operands of what is done to the tangents: arrays of the index have none."""
+        """The operands of the operation on tangents. The arrays of the index have no tangents."""
         return [tangents[0], *primals[1:]]
 
 
@@ -110,7 +110,7 @@ class EmptyRef(OfRefs):
 
 
 class FreeRef(OfRefs):
-    """The end of a reference."""
+    """Ends the use of a reference."""
 
     name = "free_ref"
     multiple_results = True
@@ -124,7 +124,7 @@ class FreeRef(OfRefs):
 
 
 class Freeze(OfRefs):
-    """The value of a reference that is not written any more."""
+    """The value of a reference that is not used any more."""
 
     name = "freeze"
 
@@ -139,10 +139,10 @@ class Freeze(OfRefs):
 
 
 def _user_index(index: Index, arrays: Sequence, clamps: bool = False) -> tuple:
-    """The index as a user writes it; ints beyond an axis, which traces let pass, mean its nearest element.
+    """The index as a user writes it. Integers out of bounds, which are allowed under a trace, are clamped.
 
-    With `clamps` so do dynamic slices and scalars, as they do anyhow where they are read; beside arrays of
-    positions and strided slices, scalars beyond an axis write nothing.
+    With `clamps`, dynamic slices and scalars are clamped too, as reads do anyway. In an index with arrays or strided
+    slices, scalars out of bounds write nothing.
     """
     is_plain = Ellipsis not in index.entries
     items = [e for _, e in index.places()]
@@ -166,13 +166,13 @@ def _user_index(index: Index, arrays: Sequence, clamps: bool = False) -> tuple:
 
 
 class Reshaped(NamedTuple):
-    """In the path of a view: what is named so far, in another shape."""
+    """A reshape in the path of a view."""
 
     shape: tuple[int, ...]
 
 
 def _index_text(index: Index | Reshaped, names: Sequence[str]) -> str:
-    """An index as jaxprs print it."""
+    """The index as jaxprs print it."""
     if type(index) is Reshaped:
         return f"{{reshape({[*index.shape]})}}"
 
@@ -190,7 +190,7 @@ def _index_text(index: Index | Reshaped, names: Sequence[str]) -> str:
 
 
 def _is_dots(index: Index | Reshaped) -> bool:
-    """Whether the index is `...` alone."""
+    """True if the index is only `...`."""
     return type(index) is Index and index.entries == (Ellipsis,)
 
 
@@ -199,7 +199,7 @@ def _is_whole(index: Index | Reshaped) -> bool:
 
 
 class Indexed(OfRefs):
-    """An operation on the elements that indices name, each of what the one before it names."""
+    """An operation on elements of a reference. Each index of the path applies to the view of the one before it."""
 
     def text_of(self, eqn: JaxprEqn, name: Any, first: int) -> str:
         ref, arrays, path = eqn.invars[0], eqn.invars[first:], eqn.params["path"]
@@ -232,7 +232,7 @@ class Get(Indexed):
 
     def perform(self, ref, *arrays, path):
         value = _read(ref._value, path, arrays)
-        # The user may donate or delete what was read.
+        # The user may donate or delete the result.
         return [copied(value) if value is ref._value and type(value) is ArrayImpl else value]
 
     def batch(self, axis, operands, dims, *, path):
@@ -256,7 +256,7 @@ def _read(x, path, arrays):
 
 
 def _updated(x, path, arrays, value, name):
-    """`x` with what the indices name set, or added to."""
+    """`x` with its indexed elements set to `value`, or with `value` added to them."""
     index, *rest = path
     if type(index) is Reshaped:
         value = _updated(reshape(held(x), index.shape), rest, arrays, value, name) if rest else value
@@ -271,12 +271,12 @@ def _updated(x, path, arrays, value, name):
 
 
 def _shape_of(ref, path, arrays):
-    """The shape of what the indices name of a reference, by types."""
+    """The shape of the indexed elements of a reference, from types."""
     return get_p.typed([ref, *arrays], dict(path=path))[0][0].shape
 
 
 class Swap(Writing):
-    """Reads and writes."""
+    """Writes elements and returns the old ones."""
 
     name = "swap"
 
@@ -314,7 +314,7 @@ class AddUpdate(Writing):
 
 
 def _check_mapped(name: str, ref: Ref) -> None:
-    """Raises Exception for a write under vmap to a reference that was made outside: each element would make it."""
+    """Raises Exception for a write under vmap to a reference that was made outside: every row would write to it."""
     trace = state.thread.trace
     while trace is not None and trace is not ref._trace:
         if isinstance(trace, BatchTrace):
@@ -333,10 +333,7 @@ empty_ref_p, free_ref_p = EmptyRef(), FreeRef()
 
 
 def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None) -> Ref:
-    """A mutable reference to a copy of `init_val`.
-
-    Raises TypeError for what is no array.
-    """
+    """A mutable reference to a copy of `init_val`. Raises TypeError if this is not an array."""
     if not is_value(init_val) or isinstance(init_val, Ref):
         raise TypeError(
             f"Error interpreting argument to new_ref as a JAX value. The problematic value is of type "
@@ -361,12 +358,12 @@ def free_ref(ref: Ref) -> None:
 
 
 def freeze(ref: Ref) -> Array:
-    """The value of a reference that is neither read nor written after."""
+    """The value of a reference that is neither read nor written afterwards."""
     return freeze_p.bind(_checked_ref("freeze", ref))
 
 
 def get(ref: Ref, idx: Any = None) -> Any:
-    """The elements of a reference that an index names; None: all.
+    """The elements of a reference selected by an index; None selects all.
 
     Raises ValueError for an index that does not fit the shape.
     """
@@ -375,7 +372,7 @@ def get(ref: Ref, idx: Any = None) -> Any:
 
 
 def swap(ref: Ref, idx: Any, value: Any, _function_name: str = "ref_swap") -> Any:
-    """Writes the elements that an index names, and gives those that were there.
+    """Writes the elements selected by an index, and returns the old ones.
 
     Raises ValueError for a value of another dtype or shape than theirs.
     """
@@ -385,12 +382,12 @@ def swap(ref: Ref, idx: Any, value: Any, _function_name: str = "ref_swap") -> An
 
 
 def set(ref: Ref, idx: Any, value: Any) -> None:  # noqa: A001
-    """Writes the elements that an index names."""
+    """Writes the elements selected by an index."""
     swap(ref, idx, value, "ref_set")
 
 
 def addupdate(ref: Ref, idx: Any, x: Any) -> None:
-    """Adds `x` to the elements that an index names."""
+    """Adds `x` to the elements selected by an index."""
     ref, path, arrays = _resolved("ref_addupdate", ref, idx)
     x = _checked_value("addupdate", ref, x, path, arrays)
     addupdate_p.bind(ref, x, *arrays, path=path)
@@ -403,7 +400,7 @@ def _checked_ref(name: str, ref: Any) -> Ref:
 
 
 def _resolved(name: str, ref: Any, idx: Any) -> tuple[Ref, tuple, list]:
-    """A reference, the indices of a view of it and `idx`, and their arrays."""
+    """The reference, the path of indices (those of the view, and `idx`), and the arrays of the path."""
     before, arrays = (ref._path, [*ref._arrays]) if type(ref) is TransformedRef else ((), [])
     if not before and _checked_ref(name, ref).aval.inner_aval.is_high:
         return ref, (_whole_of_type(name, ref.aval.inner_aval, idx),), []
@@ -421,11 +418,11 @@ def _resolved(name: str, ref: Any, idx: Any) -> tuple[Ref, tuple, list]:
 
 
 def _whole_of_type(name: str, aval: AbstractValue, idx: Any) -> Index:
-    """The index of all of a value of a user's type. Raises NotImplementedError for another."""
+    """The index of all of a value of a user-defined type. Raises NotImplementedError for another index."""
     items, shape = idx if isinstance(idx, tuple) else (... if idx is None else idx,), getattr(aval, "shape", None)
     named = [i for i in items if i is not Ellipsis]
     if named and (shape is None or len(named) != len(shape) or not all(map(_is_all, named, shape))):
-        raise NotImplementedError(f"{name}: a reference to a value of type {aval} is read and written as a whole")
+        raise NotImplementedError(f"{name}: a reference to a value of type {aval} must be read and written as a whole")
     return Index((), (Ellipsis,))
 
 
@@ -434,7 +431,7 @@ def _is_all(item: Any, size: int) -> bool:
 
 
 def _plain(item: Any) -> Any:
-    """An item of an index on a reference as on an array, where True is a new axis and no slice is an object."""
+    """Converts an item of a reference's index to one of an array's index, where True is a new axis."""
     if isinstance(item, bool | np.bool_):
         return int(item)
     if type(item) is Slice and not item.is_dynamic_start and item.stride:
@@ -447,7 +444,7 @@ def _check_bounds(items: tuple, shape: Sequence[int], eager: bool) -> None:
     if sum(axes) > len(shape):
         raise ValueError(f"`indices` must not be longer than `shape`: indices={items}, {shape=}")
     if any(item is None for item in items):
-        raise ValueError(f"None adds no axis to a reference: indices={items}, {shape=}")
+        raise ValueError(f"None cannot add an axis to a reference: indices={items}, {shape=}")
     is_plain = not any(item is Ellipsis for item in items)
     axis = 0
     for item, count in zip(items, axes, strict=True):
@@ -464,12 +461,12 @@ def _check_bounds(items: tuple, shape: Sequence[int], eager: bool) -> None:
 
 
 def _start_of(item: slice, size: int) -> int:
-    """Where a slice begins; those with a traced start are refused where they are parsed."""
+    """The start of a slice; 0 for a traced start, which the parser rejects."""
     return item.indices(size)[0] if isinstance(item.start, int | np.integer | type(None)) else 0
 
 
 def _axes_of(item: Any) -> int:
-    """How many axes an item of an index stands for."""
+    """The number of axes that an item of an index consumes."""
     is_mask = isinstance(item, np.ndarray | ArrayImpl) and item.dtype == np.bool_ and item.ndim > 0
     return item.ndim if is_mask else int(item is not None and item is not Ellipsis)
 
@@ -504,9 +501,9 @@ def _checked_value(name: str, ref: Ref, value: Any, path: tuple, arrays: Sequenc
 
 @tree.register_pytree_node_class
 class TransformedRef:
-    """A view of what indices name of a reference, `ref.at[...]`: read and written through, viewed again.
+    """A view of indexed elements of a reference, `ref.at[...]`, which can be read, written and viewed again.
 
-    As an argument it is the reference, and the arrays in the indices.
+    Its leaves are the reference and the arrays of the indices.
     """
 
     def __init__(self, ref: Ref, path: tuple, arrays: Sequence):
@@ -536,7 +533,7 @@ class TransformedRef:
 
 
 class RefIndexer:
-    """`ref.at`: indexed, it gives a view."""
+    """`ref.at`, whose items are views."""
 
     def __init__(self, ref: Any):
         self.ref = ref

@@ -1,4 +1,4 @@
-"""Choosing between arrays element by element."""
+"""Elementwise selection between arrays."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def where(condition: Any, x: Any, y: Any) -> Any:
 
 @jitted("_where")
 def chosen(condition: Any, x: Any, y: Any) -> Any:
-    """As `where`, of values."""
+    """As `where`, for arguments that are arrays already."""
     if typeof(condition).dtype != np.bool_:
         condition = lax.ne(condition, const_like(condition, 0))
     x, y = promote_dtypes(x, y)
@@ -55,7 +55,7 @@ def _select(conditions: tuple, choices: tuple) -> Any:
     *choices, default = choices
     default, *choices = promote_dtypes(default, *choices)
     shape = broadcast_shapes(*(typeof(v).shape for v in (*conditions, *choices, default)))
-    # A leading test that is never true stands for the default: argmax finds it where no other is.
+    # A leading test that is never true selects the default: argmax returns 0 where no other test is true.
     tested = broadcast_shapes(*(typeof(v).shape for v in conditions))
     tests = promote_dtypes(*broadcast_together(tested, np.bool_(False), *conditions))
     tests = stack(tests)

@@ -47,7 +47,7 @@ from minijax.primitives.reduce import reduce_or
 from minijax.primitives.structural import broadcast_shapes
 from minijax.run.array import Array, ArrayLike
 
-# What to compute: the function, its derivative by the order, or that of a sample by the order.
+# The quantity to compute: the function, its derivative by the order, or the derivative of a sample by the order.
 VALUE, SLOPE, SAMPLE = range(3)
 _MOST_TERMS = 2000.0
 _F32 = np.dtype(np.float32)
@@ -66,7 +66,7 @@ def _where(flags: Any, new: Sequence, old: Sequence) -> list:
 
 
 def _either(*flags: Any) -> Any:
-    """The disjunction of arrays of flags, from the first on."""
+    """The elementwise `or` of arrays of flags, from first to last."""
     return functools.reduce(bitwise_or, flags)
 
 
@@ -75,7 +75,7 @@ def _is_nan(x: Any) -> Any:
 
 
 def _in_single(function: Callable) -> Callable:
-    """The function, computed on half precision as on float32."""
+    """The function, which computes half-precision arguments in float32."""
 
     def computed(*args):
         dtype = typeof(args[0]).dtype
@@ -115,7 +115,7 @@ def _series(ax: Any, x: Any, a: Any, enabled: Any, want: int) -> Any:
 
 
 def _fraction_step(want: int) -> Callable[[Any], Any]:
-    """One term more of the continued fraction, in arrays where it has not converged."""
+    """The loop body that adds a term of the continued fraction to the elements that have not converged."""
 
     def body(carry):
         enabled, ans, t, y, z, c, pk1, qk1, pk2, qk2, dpk2, dqk2, dpk1, dqk1, dans = carry
@@ -167,13 +167,13 @@ def _fraction(ax: Any, x: Any, a: Any, enabled: Any, want: int) -> Any:
 
 
 def _log_ax(a: Any, x: Any) -> tuple[Any, Any]:
-    """The logarithm of x**a exp(-x) / Gamma(a), and where that underflows."""
+    """The logarithm of x**a exp(-x) / Gamma(a), and the mask of where its exponential underflows."""
     log_ax = sub(sub(mul(a, log(x)), x), lgamma(a))
     return log_ax, lt(log_ax, neg(log(const_like(x, dtypes.finfo(typeof(x).dtype).max))))
 
 
 def _outside(a: Any, x: Any, a_is_zero: Any, x_is_zero: Any, is_nan: Any) -> Any:
-    """Where the functions are undefined: for negative arguments, two zeros and NaN."""
+    """The mask of where the functions are undefined: negative arguments, two zeros and NaN."""
     negative = lt(x, full_of(x, 0)), lt(a, full_of(a, 0))
     return _either(*negative, bitwise_and(a_is_zero, x_is_zero), is_nan)
 
@@ -253,12 +253,12 @@ def igammac(a: ArrayLike, x: ArrayLike) -> Array:
 
 
 def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
-    """The derivative of `igamma` by `a`; it has none of its own."""
+    """The derivative of `igamma` by `a`, which is not differentiable itself."""
     return igamma_grad_a_p.bind(a, x)
 
 
 def random_gamma_grad(*args: Any) -> Any:
-    """The derivative of a sample of a gamma distribution by its shape: of (shape, sample), as loops."""
+    """The derivative of a sample of a gamma distribution by its shape; `args` are (shape, sample)."""
     shape = broadcast_shapes(*(typeof(x).shape for x in args))
     args = tuple(moving.broadcast_to_shape(x, shape) for x in args)
     return _in_single(lambda a, x: _by_order(a, x, SAMPLE))(*args)

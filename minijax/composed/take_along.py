@@ -1,4 +1,4 @@
-"""Which elements one index per row names, along an axis."""
+"""The gather of `take_along_axis`: one index for each row along an axis."""
 
 from typing import NamedTuple
 
@@ -7,7 +7,7 @@ from minijax.primitives.gather_dims import GatherDimensionNumbers
 
 
 class Along(NamedTuple):
-    """A gather's or scatter's numbers, its slice sizes, and the shape of the indices without what is broadcast."""
+    """A gather's or scatter's numbers, its slice sizes, and the shape of the indices without broadcast axes."""
 
     numbers: GatherDimensionNumbers
     slice_sizes: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""Bodies that must agree in structure and types: a loop's with the carry that it takes, branches with each other."""
+"""Checks that a loop body returns a carry of the type that it takes, and that branches return equal types."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -22,10 +22,10 @@ def trace_loop(
     init_tree: Any,
     carry_tree: Callable[[Body], Any],
 ) -> tuple[Body, Sequence]:
-    """The body of a loop over (carry, slices), and the carry, where weak types give way to those of the results.
+    """Traces the body of a loop over (carry, slices). Returns it and the carry, weak types promoted to the results'.
 
-    `carry_tree` says which of a body's results are the new carry. Raises TypeError if that has another structure
-    or other types than the carry that the body takes.
+    `carry_tree(body)` is the structure of the new carry. Raises TypeError if its structure or types differ from those
+    of the carry that the body takes.
     """
     body = trace_body(fun, (*map(full_type, carry), *slices), treedef, purpose)
     if carry_tree(body).num_leaves == len(carry):
@@ -38,7 +38,7 @@ def trace_loop(
 
 
 def _promoted(carry: Sequence, body: Body) -> list:
-    """The carry with the dtypes that the body's results ask of its weakly typed values."""
+    """The carry, its weakly typed values promoted to the dtypes of the body's results."""
     promoted = []
     for x, aval, out in zip(carry, body.in_avals, body.closed.out_avals, strict=False):
         if aval.weak_type and not out.is_high and aval.dtype != out.dtype:
@@ -84,7 +84,7 @@ def _what_differs(aval: ShapedArray, out: ShapedArray) -> str:
 
 
 def _advice(pairs: Sequence[tuple[AbstractValue, AbstractValue, str]]) -> str:
-    """What to do about types that vary over fewer mesh axes than others: (type, other type, of what value)."""
+    """Advises a cast for each (type, other type, name of the value) that varies over fewer mesh axes than the other."""
     missing = [(tuple(sorted(map(str, varying_axes(b) - varying_axes(a)))), what) for a, b, what in pairs]
     casts = [f"applying `jax.lax.pcast(..., {axes}, to='varying')` to {what}" for axes, what in missing if axes]
     if not casts:
@@ -94,7 +94,7 @@ def _advice(pairs: Sequence[tuple[AbstractValue, AbstractValue, str]]) -> str:
 
 
 def fixpoint(step: Callable, flags: Sequence[bool]) -> tuple[Any, Mask]:
-    """Grows a carry's flags until `step(flags) -> (result, flags)` adds none; that result, and the flags."""
+    """Grows a carry's flags until `step(flags) -> (result, flags)` adds none. Returns that result and the flags."""
     flags = Mask(flags)
     while True:
         result, out = step(flags)
@@ -108,7 +108,7 @@ def fixpoint(step: Callable, flags: Sequence[bool]) -> tuple[Any, Mask]:
 
 
 def check_branches(purpose: str, functions: dict[str, Callable], bodies: Sequence[Body]) -> None:
-    """Raises TypeError if a branch, by its name, returns another structure or other types than the first."""
+    """Raises TypeError if a branch returns another structure or other types than the first; `functions` by name."""
     one, *others = functions
     for two, body in zip(others, bodies[1:], strict=True):
         who = "".join(f"\n{f} is {source_of(functions[f])}" for f in (one, two))
@@ -148,7 +148,7 @@ def _at(path: tuple) -> str:
 
 
 def _differences(a: Any, b: Any) -> list[str]:
-    """How two types differ, weak types apart."""
+    """The differences between two types, apart from weak types."""
     if isinstance(a, AbstractValue) and isinstance(b, AbstractValue):
         if a.fits(b):
             return []
@@ -161,7 +161,7 @@ def _differences(a: Any, b: Any) -> list[str]:
 
 
 def _listed(reasons: Sequence[str], capital: bool = True) -> str:
-    """Reasons as a sentence, or as a list of them."""
+    """Formats one reason as a sentence, several as a list."""
     if len(reasons) == 1:
         return f"{reasons[0][0].upper() if capital else reasons[0][0]}{reasons[0][1:]}."
     return ";\n".join(f"  * {reason}" for reason in reasons) + "."

@@ -19,7 +19,7 @@ _uses_shardy = config.option("use_shardy_partitioner")
 
 
 class CallExported(Primitive):
-    """Calls a program that was exported; its functions become part of the text."""
+    """Calls an exported program. Its functions are merged into the module."""
 
     name = "call_exported"
     multiple_results = True
@@ -35,7 +35,7 @@ class CallExported(Primitive):
         return frozenset((*exported.ordered_effects, *exported.unordered_effects))
 
     def shardings(self, params):
-        return (Device,)  # by which results are committed, as jax's are
+        return (Device,)  # makes results committed, as jax's are
 
     def lower(self, e, ins, outs, *operands, exported):
         _check_place(e, exported)
@@ -58,7 +58,7 @@ call_exported_p = CallExported()
 
 
 def check_types(exported: Any, avals: Sequence[Aval]) -> dict[str, Any]:
-    """The values of the program's dimension variables. Raises ValueError for arguments that do not fit it."""
+    """The values of the program's dimension variables. Raises ValueError if the argument types do not match."""
     for i, (have, want) in enumerate(zip(avals, exported.in_avals, strict=True)):
         if have.ndim == want.ndim and have.dtype == want.dtype and all(map(_may_be, have.shape, want.shape)):
             continue
@@ -81,7 +81,7 @@ def _may_be(have: Any, want: Any) -> bool:
 
 
 def _with_sizes(aval: Aval, sizes: Mapping[str, Any]) -> Aval:
-    """A type in whose shape dimension variables have values."""
+    """The type, with dimension variables in its shape replaced by their values."""
     if not sizes:
         return aval
     shape = [d.evaluate(sizes, OPERATIONS) if isinstance(d, SymbolicDim) else d for d in aval.shape]
@@ -89,7 +89,7 @@ def _with_sizes(aval: Aval, sizes: Mapping[str, Any]) -> Aval:
 
 
 def _check_place(e, exported):
-    """Raises ValueError where the program cannot run."""
+    """Raises ValueError if the program cannot run on this number of devices or on these platforms."""
     name = exported.fun_name
     if exported.nr_devices not in (1, e.num_partitions):
         raise ValueError(
@@ -97,11 +97,11 @@ def _check_place(e, exported):
             f"{e.num_partitions} devices, which is not allowed."
         )
     if exported.nr_devices > 1 and not exported._has_named_shardings:
-        raise NotImplementedError(f"Function {name} was exported with shardings of GSPMD, which are not there")
+        raise NotImplementedError(f"Function {name} was exported with GSPMD shardings, which are not supported")
     if exported.nr_devices > 1 and not _uses_shardy.value:
         raise ValueError(
             "The function was exported with shardy enabled but you are calling it with Shardy disabled. Please enable "
-            f"Shardy using `--jax_use_shardy_partitioner=True`. It is {name}"
+            f"Shardy using `--jax_use_shardy_partitioner=True`. Function: {name}"
         )
     unchecked = any(check.is_platform() for check in exported.disabled_safety_checks)
     if not unchecked and not set(e.platforms).issubset(exported.platforms):
@@ -111,7 +111,7 @@ def _check_place(e, exported):
 
 
 def _platform_index(e, platforms) -> tuple[list, list]:
-    """Which of the exported program's platforms the present one is, as its first operand; none if it has but one."""
+    """The leading operand: the index of the current platform among the exported ones; empty if there is only one."""
     if len(platforms) == 1:
         return [], []
     places = [platforms.index(p) if p in platforms else 0 for p in e.platforms]
@@ -121,7 +121,7 @@ def _platform_index(e, platforms) -> tuple[list, list]:
 
 
 def _laid(e, names: Names, avals: Sequence[Aval], shardings: Sequence) -> Names:
-    """Values where the program expects them to lie."""
+    """Constrains values to the shardings that the program expects."""
     if e.num_partitions == 1 or e.manual is not None:
         return names
     rows = zip(names, avals, shardings, strict=True)
@@ -129,7 +129,7 @@ def _laid(e, names: Names, avals: Sequence[Aval], shardings: Sequence) -> Names:
 
 
 def _function(e, exported) -> str:
-    """The symbol of the exported program's function, which is written at the first call."""
+    """The symbol of the exported program's function, which is emitted at the first call."""
     key = call_exported_p, exported
     if key not in e._called:
         rename = symbols_of(e, f"call_exported_{exported.fun_name}")

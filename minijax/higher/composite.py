@@ -1,4 +1,4 @@
-"""`composite`: operations with a name, which compilers may know, and a meaning in terms of others."""
+"""`composite`: named operations that a compiler may recognize, decomposed into others if it does not."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -34,10 +34,10 @@ composite_p = Composite()
 
 
 def composite(decomposition: Callable, name: str, version: int = 0) -> Callable:
-    """A function that computes what `decomposition` does, lowered to `stablehlo.composite`.
+    """Wraps `decomposition` in a function that is lowered to `stablehlo.composite`.
 
-    Keyword arguments of a call are attributes of the operation. It has no derivatives; give it a custom one.
-    Raises UnexpectedTracerError where `decomposition` closes over a traced value, or an attribute is one.
+    Keyword arguments of a call are attributes of the operation. It has no derivatives; add a custom one.
+    Raises UnexpectedTracerError if `decomposition` closes over a tracer, or an attribute is one.
     """
 
     @functools.wraps(decomposition)

@@ -1,4 +1,4 @@
-"""`cond` and `switch`: one of several functions, chosen by a number."""
+"""`cond` and `switch`: run one of several branches, chosen by an index."""
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate, repeat
@@ -46,7 +46,7 @@ _PARAMS = {"branches": ("tuple of ClosedJaxpr", lambda x: isinstance(x, tuple) a
 
 
 def _check_branch(number: int, first: ClosedJaxpr, branch: ClosedJaxpr) -> None:
-    """Raises JaxprTypeError unless a branch takes and gives what the first one does."""
+    """Raises JaxprTypeError unless a branch has the input and output types of the first one."""
     takes = "takes", "input", first.in_avals, branch.in_avals
     gives = "outputs", "output", first.out_avals, branch.out_avals
     for verb, what, ours, theirs in (takes, gives):
@@ -177,7 +177,7 @@ class Cond(LowersTypes):
         return self.bind_all(moved, dict(branches=closed, **how)), [0 if b else None for b in batched]
 
     def _select(self, axis, operands, dims, branches):
-        """Runs every branch on all rows of the operands, with derivatives for its own rows only."""
+        """Runs every branch on the whole batch and selects results. Only a branch's own rows have derivatives."""
         if any(effects.io_effects.filter_in(b.effects) for b in branches):
             raise NotImplementedError("IO effect not supported in vmap-of-cond.")
         index, *operands = (axis_to_front(x, d, axis) for x, d in zip(operands, dims, strict=True))
@@ -214,7 +214,7 @@ class Cond(LowersTypes):
 
 
 def group_of(platform: str, groups: Sequence) -> int:
-    """Which of the groups of platforms holds this one; a group None holds any."""
+    """The index of the first group of platforms that includes `platform`. A group None includes every platform."""
     holding = [i for i, names in enumerate(groups) if names is None or platform in names]
     if not holding:
         raise NotImplementedError(
@@ -228,7 +228,7 @@ cond_p = Cond()
 
 
 def either(flags: Iterable[Sequence[bool]]) -> Mask:
-    """For each place, whether any of the sequences of flags is set there."""
+    """The elementwise `or` of sequences of flags."""
     return Mask(any(column) for column in zip(*flags, strict=True))
 
 
@@ -243,7 +243,7 @@ def _with_branches(eqn: JaxprEqn, branches: Branches, invars: list, outvars: lis
 
 
 def _partial_eval(branches: Branches, unknown_in: Mask) -> tuple[Branches, Branches, Mask]:
-    """The known and the unknown part of each branch, and which results are unknown in any of them."""
+    """The known and the unknown jaxpr of each branch, and the mask of results that are unknown in any branch."""
     unknown_out = either(partial_eval_jaxpr(b, unknown_in, _none(branches)).out_unknown for b in branches)
     parts = [partial_eval_jaxpr(b, unknown_in, unknown_out) for b in branches]
     return tuple(p.known for p in parts), tuple(p.unknown for p in parts), unknown_out
@@ -252,9 +252,9 @@ def _partial_eval(branches: Branches, unknown_in: Mask) -> tuple[Branches, Branc
 def _partial_eval_custom(
     branches: Branches, unknown_in: Mask, policy: Policy | None
 ) -> tuple[Branches, Branches, Mask]:
-    """As `_partial_eval`, with residuals as `policy` says.
+    """As `_partial_eval`, with the residuals that `policy` allows.
 
-    The second parts take residuals, all known and the unknown inputs, and give all results.
+    The staged jaxprs are (residuals, known inputs, unknown inputs) -> all results.
     """
     every = (True,) * len(branches[0].outvars)
     parts = [partial_eval_jaxpr_custom(b, unknown_in, policy, every) for b in branches]
@@ -283,7 +283,7 @@ def first_results(closed: ClosedJaxpr, count: int) -> ClosedJaxpr:
 
 
 def _as_wide(index: Any, x: Any) -> Any:
-    """A number for each row, with the shape of `x`."""
+    """Broadcasts the value of each row to the shape of `x`."""
     rank, shape = typeof(index).ndim, typeof(x).shape
     return index if rank == len(shape) else broadcast_in_dim(index, shape, tuple(range(rank)))
 
@@ -298,7 +298,7 @@ def _own_rows(here: Any, x: Any) -> Any:
 
 
 def share_residuals(known: Branches, unknown: Branches, count: int) -> tuple[Branches, Branches]:
-    """Known parts that return, after `count` results, residuals of the same types, and parts that take them."""
+    """Makes known branches return residuals of the same types after `count` results, and unknown ones take them."""
     return _share_residuals(known[0], known[1:], unknown, count)
 
 
@@ -320,13 +320,13 @@ def _share_residuals(first: ClosedJaxpr, others: Branches, unknown: Branches, co
 
 
 def _with_residuals(closed: ClosedJaxpr, count: int, places: Sequence[int], types: Sequence) -> ClosedJaxpr:
-    """The results after the first `count` at their places among residuals; the others are arrays nobody reads."""
+    """Puts the results after the first `count` at `places` among the residuals; the others are arrays never read."""
     jaxpr = closed.jaxpr
     trace = JaxprTrace(None, jaxpr.debug_info)
     with state.set_current_trace(trace), context.entered(context.EMPTY):
         residuals = [trace.atom(empty_of(aval)) for aval in types]
     for eqn in trace.eqns:
-        eqn.traceback = None  # they are where the branch is
+        eqn.traceback = None  # the branch has their source position
     for place, v in zip(places, jaxpr.outvars[count:], strict=True):
         residuals[place] = v
     outvars, info = [*jaxpr.outvars[:count], *residuals], jaxpr.debug_info._replace(result_paths=None)
@@ -380,7 +380,7 @@ def _cond(pred: Any, true_fun: Callable, false_fun: Callable, operands: tuple) -
 
 
 def _scalar_type(x: Any, scalar: str, kind: str) -> Any:
-    """The type of a number that chooses a branch. Raises TypeError if it is no scalar."""
+    """The type of a predicate or a branch index. Raises TypeError if it is not a scalar."""
     try:
         aval = typeof(x)
     except TypeError:
@@ -391,7 +391,7 @@ def _scalar_type(x: Any, scalar: str, kind: str) -> Any:
 
 
 def concrete(x: Any) -> Any:
-    """The value of `x`, None if it is being traced."""
+    """The concrete value of `x`, None if it is a tracer without one."""
     return x.concrete_value() if isinstance(x, Tracer) else x
 
 
@@ -399,7 +399,7 @@ def concrete(x: Any) -> Any:
 def switch(index: Any, branches: Sequence[Callable], *operands: Any, operand: Any = _NO_OPERAND) -> Any:
     """`branches[index](*operands)`, with an index out of bounds clamped; only that branch runs.
 
-    Raises TypeError if the branches return different structures or types, ValueError if there are none.
+    Raises TypeError if the branches return different structures or types, ValueError if `branches` is empty.
     """
     operands, branches = _operands("switch", operands, operand), tuple(branches)
     if not all(map(callable, branches)):
@@ -426,7 +426,7 @@ def switch(index: Any, branches: Sequence[Callable], *operands: Any, operand: An
 def bind_branches(
     name: str, index: Any, functions: dict[str, Callable], operands: tuple, backwards: bool = False, **how: Any
 ) -> Any:
-    """Traces the functions and binds `cond` to them, without the results that all take from one input."""
+    """Traces the functions and binds `cond`. A result that every branch forwards from the same input bypasses it."""
     leaves, treedef = tree.flatten(operands)
     avals = [full_type(x) for x in leaves]
     check_positional_aliases(next(iter(functions.values())), name, operands, leaves)
@@ -443,7 +443,7 @@ def bind_branches(
 
 
 def _forwarded(column: Sequence, closed: Branches) -> int | None:
-    """The number of the input that is a result of every branch."""
+    """The index of the input that every branch returns as this result, or None."""
     if column[0] not in closed[0].invars:
         return None
     i = closed[0].invars.index(column[0])
@@ -452,7 +452,7 @@ def _forwarded(column: Sequence, closed: Branches) -> int | None:
 
 @cache.weak_cache
 def _without(closed: ClosedJaxpr, computed: Mask) -> ClosedJaxpr:
-    """The jaxpr with the results that are computed only."""
+    """The jaxpr with only the results that are computed."""
     if all(computed):
         return closed
     info = closed.debug_info

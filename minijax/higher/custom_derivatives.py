@@ -1,4 +1,4 @@
-"""Functions with derivative rules of their own: custom_jvp and custom_vjp."""
+"""Functions with user-defined derivative rules: custom_jvp and custom_vjp."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -18,7 +18,7 @@ from minijax.transforms.prune import prune_closed
 
 
 class CustomCall(Inlined):
-    """The base of both kinds: a call of the function's jaxpr, which is all that evaluation and lowering need."""
+    """The base of both primitives: a call of the function's jaxpr. Evaluation and lowering ignore the rules."""
 
     body_name = "call_jaxpr"
 
@@ -39,7 +39,7 @@ class CustomCall(Inlined):
         return [True] * len(eqn.invars), new
 
     def rules_of(self, params: dict, used: Mask) -> dict:
-        """The rules, as parameters, of the function that gives only those results."""
+        """The rules, as parameters, of the function that returns only the `used` results."""
         raise NotImplementedError(self.name)
 
     def _record(self, trace: JaxprTrace, fun: Callable, operands: Sequence, params: Callable) -> list:
@@ -58,7 +58,7 @@ class CustomJVPCall(CustomCall):
     name = "custom_jvp_call"
 
     def record(self, trace: JaxprTrace, fun: Callable, jvp: Callable, operands: Sequence, params: dict) -> list:
-        """Writes the call into a jaxpr."""
+        """Records the call in a jaxpr."""
 
         def params_of(closed: ClosedJaxpr, n: int) -> dict:
             def lifted(*xs):
@@ -95,7 +95,7 @@ class CustomJVPCall(CustomCall):
 
 
 def _is_discharged(trace: Trace, operands: Sequence) -> bool:
-    """Whether the trace records operations without their references, and so the function without its rules."""
+    """True if an operand is a reference that the trace discharges. The function is then recorded without its rules."""
     return type(trace) is JaxprTrace and any(is_ref(x) and x._trace is trace for x in operands)
 
 
@@ -108,7 +108,7 @@ def _function(closed: ClosedJaxpr) -> Callable:
 
 
 def _lifted(rule: Callable, consts: int, lifted: Callable) -> Callable:
-    """`lifted`, under the name of `rule`, if the function has captured values as first operands; the rule otherwise."""
+    """`rule`, or `lifted` under its name if the function's first operands are captured values."""
     return _named_as(rule, lifted) if consts else rule
 
 
@@ -164,7 +164,7 @@ class CustomVJPCall(CustomCall):
     def push(
         self, fwd: Callable, bwd: Callable, primals: Sequence, tangents: Sequence, params: dict
     ) -> tuple[list, list]:
-        """Results, and tangents through the operation that only the transpose can make sense of."""
+        """The results, and their tangents by `custom_lin`, which has only a transpose rule."""
         nonzeros = nonzero_mask(tangents)
         symbolic_zeros = params["symbolic_zeros"]
         results = fwd(*(zip(primals, nonzeros, strict=True) if symbolic_zeros else primals))
@@ -186,14 +186,14 @@ class CustomVJPCall(CustomCall):
 
 
 class _Flags(list):
-    """A list of flags that can stand in a cache key."""
+    """A hashable list of flags, for cache keys."""
 
     def __hash__(self):
         return hash(tuple(self))
 
 
 class CustomLin(Primitive):
-    """The derivative of a custom_vjp function: linear, but known only backwards."""
+    """The derivative of a custom_vjp function: a linear operation that has only a transpose rule."""
 
     name = "custom_lin"
     multiple_results = True
@@ -224,7 +224,7 @@ class CustomLin(Primitive):
 
 
 class SymbolicZero:
-    """A tangent or cotangent known to be zero, as rules defined with `symbolic_zeros=True` get it."""
+    """A tangent or cotangent known to be zero, passed to rules defined with `symbolic_zeros=True`."""
 
     __slots__ = ("aval",)
 
@@ -245,7 +245,7 @@ class SymbolicZero:
 
 
 def symbolic(t: Any) -> Any:
-    """A tangent as a rule with symbolic zeros sees it."""
+    """The tangent as passed to a rule with symbolic zeros."""
     return SymbolicZero(t.aval) if type(t) is Zero else t
 
 

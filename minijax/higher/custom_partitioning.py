@@ -1,4 +1,4 @@
-"""Functions that users partition: what each device computes, and by which rule shardings propagate."""
+"""Functions that users partition: they define the program of each device and how shardings propagate."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -22,9 +22,9 @@ from minijax.transforms.discharge import discharged
 
 
 class CustomPartitioning(Inlined):
-    """Runs a jaxpr, which on several devices the user's function partitions.
+    """Runs a jaxpr. On several devices, a function of the user partitions it.
 
-    `partition`: that function, and what makes the descriptions of arrays that it is given.
+    `partition`: that function, and the constructor of the array descriptions that are its arguments.
     """
 
     name = "custom_partitioning"
@@ -40,7 +40,7 @@ class CustomPartitioning(Inlined):
                 "provided. Need to provide sharding_rule to migrate to Shardy."
             )
         if e.mesh is None:
-            raise NotImplementedError("custom_partitioning: the shardings of the program name no mesh")
+            raise NotImplementedError("custom_partitioning: the shardings of the program have no mesh")
         mesh = e.mesh.update(axis_types=(AxisType.Auto,) * len(e.mesh.axis_names))
         rule = _written_rule(sharding_rule, static_args, mesh, ins, outs)
         function = lambda *chosen: _partitioned(e, mesh, call, static_args, chosen, **params)  # noqa: E731
@@ -77,7 +77,7 @@ def _partitioned(
     e: Any, mesh: Any, call: Any, static_args: tuple, chosen: tuple[Sequence, Sequence], *,
     partition: tuple[Callable, Callable], decode_shardings: bool, in_tree: Any, out_tree: Any, **params: Any,
 ) -> tuple[str, list, list]:  # fmt: skip
-    """What the user makes of the shardings that the compiler has chosen, in HLO's terms."""
+    """Calls the user's function with the shardings chosen by the compiler. Returns the module and HLO shardings."""
     rule, description = partition
     sides = (in_tree, call.in_avals), (out_tree, call.out_avals)
     described = [
@@ -95,7 +95,7 @@ def _partitioned(
 
 
 def _check_devices(mesh: Any, shardings: Sequence, count: int) -> None:
-    """Raises where XLA would end the process: for another number of devices than the program runs on."""
+    """Raises ValueError for another number of devices than the program's, for which XLA would end the process."""
     if not isinstance(mesh, Mesh | AbstractMesh):
         raise TypeError(f"custom_partitioning: a rule returns a mesh first, got {mesh!r}")
     if not all(isinstance(s, Sharding) for s in shardings):
@@ -115,7 +115,7 @@ def _sharding(mesh: Any, hlo: Any, aval: ShapedArray, decodes: bool) -> Sharding
 
 
 def _lowered(e: Any, fun: Callable, mesh: Any, in_tree: Any, ins: list[ShapedArray], outs: list[ShapedArray]) -> str:
-    """The program of one device, which may speak of the axes of the mesh."""
+    """The module of one device. The function may refer to the axes of the mesh."""
     with state.manual_axes(mesh.shape_tuple, ()):
         info = DebugInfo("custom_partitioning", source_of(fun))
         closed = discharged(trace_flat(Flat(fun, in_tree), ins, info, as_consts).closed)
@@ -126,5 +126,5 @@ def _lowered(e: Any, fun: Callable, mesh: Any, in_tree: Any, ins: list[ShapedArr
         where = dict(num_partitions=e.num_partitions, devices=e.devices, mesh=mesh)
         module = lower_jaxpr(program._replace(**where, manual=(mesh, frozenset(mesh.axis_names))))
     if module.callbacks or module.ordered or module.watchers:
-        raise NotImplementedError("custom_partitioning: what one device computes cannot call functions of the host")
+        raise NotImplementedError("custom_partitioning: the program of one device cannot call functions on the host")
     return module.text

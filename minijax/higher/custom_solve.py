@@ -1,6 +1,4 @@
-"""`custom_linear_solve`: a solver of linear systems, differentiated as the mathematics says and not as it
-computes.
-"""
+"""`custom_linear_solve`: a user-defined linear solver, differentiated implicitly and not through its steps."""
 
 from collections.abc import Callable, Sequence
 from itertools import chain
@@ -24,7 +22,7 @@ from minijax.transforms.transpose import backward
 
 
 class _LinearSolveTuple(NamedTuple):
-    """Something for each of the four functions; the name is what equations print."""
+    """One item for each of the four functions. Printed equations show the class name."""
 
     matvec: Any
     vecmat: Any
@@ -36,16 +34,14 @@ class _LinearSolveTuple(NamedTuple):
 
 
 def _grouped(items: Sequence, lengths: _LinearSolveTuple) -> tuple[_LinearSolveTuple, list]:
-    """Operands as the constants of each function, and the right-hand side."""
+    """Splits operands into the constants of each function and the right-hand side."""
     rest = iter(items)
     groups = [[next(rest) for _ in range(n)] for n in lengths]
     return _LinearSolveTuple(*groups), list(rest)
 
 
 class CustomLinearSolve(Primitive):
-    """Solves for x in matvec(x) = b; the jaxprs are (constants, vector) -> vector, the solvers' with more
-    results.
-    """
+    """Solves matvec(x) = b for x. The jaxprs are (constants, vector) -> vector; a solver's may have more results."""
 
     name = "custom_linear_solve"
     multiple_results = True
@@ -101,7 +97,7 @@ class CustomLinearSolve(Primitive):
         n = len(flags)
 
         def batched(name: str, inputs: Sequence[bool], outputs: Sequence[bool]) -> tuple[ClosedJaxpr | None, Mask]:
-            """A function's jaxpr, its results batched at least as `outputs` says, and how they are."""
+            """The batched jaxpr of a function, and the mask of its batched results, which includes `outputs`."""
             closed = getattr(jaxprs, name)
             if closed is None:
                 return None, Mask(outputs)
@@ -134,7 +130,7 @@ custom_linear_solve_p = CustomLinearSolve()
 
 
 class _LikeOperand(Flat):
-    """A function of a tree like b as a flat one, its result checked to be such a tree; or that and `aux`."""
+    """A flat function of b's leaves. Checks that its result, apart from `aux`, has the structure and shapes of b."""
 
     def __init__(self, name: str, fun: Callable, treedef: Any, shapes: Sequence, has_aux: bool = False):
         super().__init__(fun, tree.treedef_tuple((treedef,)))
@@ -154,7 +150,7 @@ class _LikeOperand(Flat):
         return leaves
 
     def of_trees(self, x: Any) -> Any:
-        """The function of trees, checked as well."""
+        """Calls the checked function on a tree and returns a tree."""
         return self.treedef.unflatten(self(*tree.flatten(x)[0]))
 
 
@@ -167,10 +163,10 @@ def custom_linear_solve(
     symmetric: bool = False,
     has_aux: bool = False,
 ) -> Any:
-    """Solves matvec(x) = b by `solve(matvec, b)`, with derivatives that solve such systems again.
+    """Solves matvec(x) = b by `solve(matvec, b)`. Its derivatives are linear solves, too.
 
     Reverse mode needs `transpose_solve(vecmat, b)`, unless `symmetric`. With `has_aux` solvers return (x,
-    aux). Raises ValueError or TypeError where a function's result does not fit b.
+    aux). Raises ValueError or TypeError if a function's result differs from b in shapes or structure.
     """
     return linear_solve(matvec, b, solve, transpose_solve, symmetric, has_aux)
 
@@ -184,7 +180,7 @@ def linear_solve(
     has_aux: bool = False,
     vecmat: Callable | None = None,
 ) -> Any:
-    """As `custom_linear_solve`; `vecmat` is the transpose of `matvec` where the caller knows it better."""
+    """As `custom_linear_solve`. `vecmat`, if given, is the transpose of `matvec`, which need not be derived then."""
     if transpose_solve is None and symmetric:
         transpose_solve = solve
     leaves, treedef = tree.flatten(b)
@@ -212,7 +208,7 @@ def linear_solve(
 
 
 def _transposed(flat: Flat, treedef: Any, avals: Sequence) -> Callable:
-    """The transpose of a linear function from one tree to one like it."""
+    """The transpose of a linear function whose argument and result have the same structure."""
 
     def transposed(ct):
         body = trace_flat(flat, avals, DebugInfo("linear_transpose", source_of(flat.fun)), as_consts)

@@ -1,4 +1,4 @@
-"""The operation of functions whose batching rule the user gives."""
+"""The primitive of functions with a user-defined batching rule."""
 
 from collections.abc import Callable, Sequence
 from itertools import repeat
@@ -20,12 +20,12 @@ from minijax.primitives.zeros import instantiate
 from minijax.transforms.batch import batch_flat
 from minijax.transforms.jvp import jvp_flat, jvp_jaxpr
 
-# Axis size, which operands have a leading batch axis, operands -> results, which of them have one.
+# (axis size, mask of operands with a leading batch axis, operands) -> (results, mask of batched results)
 FlatRule = Callable[[int, Sequence[bool], Sequence], tuple[list, list[bool]]]
 
 
 class CustomVmapCall(Inlined):
-    """Calls a jaxpr whose batching is `rule`: what equations print of it, and the flat rule."""
+    """Calls a jaxpr with a user-defined batching rule. `rule`: the function that equations print, the flat rule."""
 
     name = "custom_vmap_call"
     body_name = "call"
@@ -37,7 +37,7 @@ class CustomVmapCall(Inlined):
         for x, is_batched in zip(results, batched, strict=True):
             if is_batched and not typeof(x).shape:
                 raise IndexError(
-                    f"custom_vmap: the rule calls a result batched that has no axis, of type {typeof(x).str_short()}"
+                    f"custom_vmap: the rule marks a result without axes as batched, of type {typeof(x).str_short()}"
                 )
         return results, [0 if b else None for b in batched]
 
@@ -62,22 +62,22 @@ custom_vmap_call_p = CustomVmapCall()
 
 
 def _with_tangents(treedef: Any, moves: Mask) -> Any:
-    """The tree of a value and its tangents, None where they are no numbers."""
+    """The structure of (values, tangents), with None in place of float0 tangents."""
     return tree.tree_structure((treedef.unflatten(moves), treedef.unflatten([m or None for m in moves])))
 
 
 def _jvp_rule(rule: FlatRule, moves: Mask, out_moves: Mask, ranks: Sequence[int]) -> tuple[Callable, FlatRule]:
     """The batching rule of the derivative: the derivative of the rule.
 
-    The rule is told of arguments that are batched with their tangents; over those of which one part alone is,
-    the derivative is mapped.
+    The rule gets an argument as batched if both its primal and its tangent are. If only one of the two is, the
+    derivative is mapped over it.
     """
 
     def jvp_of_rule_rule(size, flags, operands):
         n = len(moves)
         primals, primal_flags = operands[:n], Mask(flags[:n])
         tangents = moves.merge([Zero.from_primal_value(x) for x in moves.unmarked(primals)], operands[n:])
-        # An argument without a tangent is batched as its primal is.
+        # An argument without a tangent has the batching of its primal.
         beside = moves.merge(moves.unmarked(primal_flags), flags[n:])
         mutual = [f and t for f, t in zip(primal_flags, beside, strict=True)]
         batched: list[bool] = []
@@ -111,13 +111,13 @@ def _jvp_rule(rule: FlatRule, moves: Mask, out_moves: Mask, ranks: Sequence[int]
 
 
 def user_rule(rule: Callable, name: str, in_tree: Any, out_tree: Any) -> tuple[Callable, FlatRule]:
-    """A rule as the user wrote it, (axis size, trees of flags, *arguments) -> (result, tree of flags)."""
+    """The user's rule, (axis size, trees of flags, *arguments) -> (result, tree of flags), and its flat form."""
 
     def flat(size, flags, operands):
         captured, in_batched = in_tree.unflatten(flags)
         if any(captured):
             raise AssertionError(
-                f"custom_vmap: the function {name} captures a value that is batched; such values must be its arguments"
+                f"custom_vmap: the function {name} captures a batched value; batched values must be its arguments"
             )
         out, out_batched = rule(size, list(in_batched), *in_tree.unflatten(operands)[1])
         leaves, result_tree = tree.flatten(out)

@@ -1,4 +1,4 @@
-"""An eager `shard_map`: its body is recorded, and run as far as it goes where somebody looks at a value."""
+"""Eager `shard_map`: records its body, and runs the recorded equations when a value is inspected."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,9 +18,9 @@ from minijax.primitives.structural import squeeze
 
 
 class EagerBody(JaxprTrace):
-    """Records a body, whose values can be looked at: then what is recorded is run, once, and goes on from there.
+    """Records a body whose values can be inspected. An inspection runs the equations recorded since the last one.
 
-    A body that nobody looks into is one program.
+    A body without inspections is compiled as one program.
     """
 
     __slots__ = ("region", "operands", "specs", "_values", "_first")
@@ -29,14 +29,14 @@ class EagerBody(JaxprTrace):
         super().__init__(None, info)
         self.region = region
         self.operands, self.specs = list(operands), list(specs)  # of the inputs recorded so far
-        self._values: dict[Var, tuple[Any, P]] = {}  # the parts of the devices, one behind the other
-        self._first: list[JaxprEqn] = []  # those of values that have been computed, each a part of an input
+        self._values: dict[Var, tuple[Any, P]] = {}  # the stacked per-device values
+        self._first: list[JaxprEqn] = []  # for each computed value, the equation that slices it from an input
 
     def process(self, primitive, operands, params):
         if primitive.name == "new_ref":
             raise ValueError("Eager shard_map cannot return a `jax.Ref`: make it in a function under `jax.jit`")
         if primitive.name == "device_put" and (there := [d for d in params["devices"] if d is not None]):
-            raise ValueError(f"device_put in an eager shard_map: a part stays on its device, but got device {there[0]}")
+            raise ValueError(f"device_put in an eager shard_map cannot move a shard, but got device {there[0]}")
         results = super().process(primitive, operands, params)
         if self.eqns and self.eqns[-1].effects:
             self._run([])
@@ -49,7 +49,7 @@ class EagerBody(JaxprTrace):
         return checked_values(fun(*checked_values(operands)))
 
     def shown(self, x: DynamicJaxprTracer) -> str:
-        """What each device has."""
+        """Formats the value of each device."""
         if not self.alive:
             return super().shown(x)
         mesh, (parts, spec) = devices_of(self.region.mesh, self.operands), self._parts(x)
@@ -65,7 +65,7 @@ class EagerBody(JaxprTrace):
         return "\n".join(blocks)
 
     def known(self, x: DynamicJaxprTracer) -> Any:
-        """A value that all devices have; None if they may have different ones."""
+        """The concrete value if it is replicated; None if it may vary over devices."""
         if not self.alive or not self.region.check_vma or type(x.aval) is not ShapedArray:
             return None
         if any(x.aval.manual_axis_type):
@@ -75,7 +75,7 @@ class EagerBody(JaxprTrace):
             return parts[0]
 
     def _parts(self, x: DynamicJaxprTracer) -> tuple[Any, P]:
-        """The parts of a value, along a new first axis that lies as the spec says; keys are an array of keys."""
+        """The per-device values, stacked along a new first axis, and their spec. Keys remain an array of keys."""
         if type(x.val) is Literal:
             return np.asarray(x.val.val, x.aval.dtype)[None], P()
         if x.val not in self._values:
@@ -84,7 +84,7 @@ class EagerBody(JaxprTrace):
         return (parts if dtypes.is_extended(x.aval.dtype) else np.asarray(parts)), spec
 
     def _run(self, others: Sequence[Var]) -> None:
-        """Runs what is recorded; its values, and the inputs `others`, become inputs of what follows."""
+        """Runs the recorded equations. Their results, and the inputs `others`, become inputs of later equations."""
         made = [v for eqn in self.eqns for v in eqn.outvars if type(v.aval) is ShapedArray and v not in self._values]
         made += [v for v in others if v not in made]
         with state.set_current_trace(self):
@@ -103,7 +103,7 @@ class EagerBody(JaxprTrace):
             self._replace(v, aval, parts, spec)
 
     def _replace(self, var: Var, aval: ShapedArray, parts: Any, spec: P) -> None:
-        """Records that a value is its part of an input."""
+        """Records that a computed value is the device's slice of a new input."""
         if var in self.invars:
             return
         part = self.new_arg(aval)

@@ -1,4 +1,4 @@
-"""`fori_loop`: a function of a counter, repeated; a `scan` where the bounds are known, a `while_loop` otherwise."""
+"""`fori_loop`: repeats a function of a counter. It is a `scan` if the bounds are known, otherwise a `while_loop`."""
 
 from collections.abc import Callable
 from typing import Any
@@ -23,8 +23,8 @@ _disable_jit = config.option("disable_jit")
 def fori_loop(lower: Any, upper: Any, body_fun: Callable, init_val: Any, *, unroll: int | bool | None = None) -> Any:
     """Repeats `val = body_fun(i, val)`, from `init_val`, for i from `lower` up to `upper`.
 
-    With bounds known when it is traced it is a `scan`, which has a reverse-mode derivative and can be
-    unrolled; otherwise a `while_loop`. Raises TypeError if the bounds have different types.
+    If the bounds are known when it is traced, it is a `scan`, which has a reverse-mode derivative and can be
+    unrolled; otherwise it is a `while_loop`. Raises TypeError if the bounds have different types.
     """
     if not callable(body_fun):
         raise TypeError("lax.fori_loop: body_fun argument should be callable.")
@@ -52,7 +52,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable, init_val: Any, *, unro
 
 
 def _bounds_dtype(lower: Any, upper: Any) -> np.dtype:
-    """The dtype of the counter: that of both bounds, or of the one that is no Python integer."""
+    """The dtype of the counter: that of both bounds, or of the one that is not weakly typed."""
     if lower.dtype == upper.dtype:
         return lower.dtype
     signed = all(np.issubdtype(b.dtype, np.signedinteger) for b in (lower, upper))

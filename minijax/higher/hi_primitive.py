@@ -1,4 +1,4 @@
-"""Operations that users define by an expansion and by rules, on arrays or on values of their own types."""
+"""User-defined operations, with an expansion and rules, on arrays or on values of user-defined types."""
 
 from collections.abc import Callable, Sequence
 from itertools import repeat
@@ -15,7 +15,7 @@ from minijax.transforms.jvp import with_zeros
 
 
 class GradAccum:
-    """Takes up cotangents of one operand of type `aval`."""
+    """Accumulates cotangents of one operand of type `aval`."""
 
     def __init__(self, aval: Aval):
         self.aval = aval
@@ -30,7 +30,7 @@ class GradAccum:
 
 
 class ValAccum(GradAccum):
-    """Holds the sum of the cotangents that it was given."""
+    """Holds the sum of the accumulated cotangents."""
 
     def accum(self, ct):
         if type(ct) is not Zero and ct is not None:
@@ -38,14 +38,14 @@ class ValAccum(GradAccum):
 
 
 class NullAccum(GradAccum):
-    """Stands for an operand of which no cotangent is wanted."""
+    """Discards the cotangents of an operand that is not differentiated."""
 
     def accum(self, ct):
         pass
 
 
 def _needs(what: str, *names: str) -> Callable:
-    """A rule that subclasses must have where it is needed."""
+    """A rule that raises NotImplementedError unless a subclass overrides it."""
     wanted = " or ".join([f"`{name}`" for name in names])
 
     def rule(self, *args):
@@ -58,12 +58,16 @@ class VJPHiPrimitive:
     """An operation with the types and parameters of one call.
 
     A subclass's `__init__` sets `in_avals`, a tuple of types or trees of them, `out_aval` and the dict `params`, whose
-    items become attributes, and then calls this one. It has `expand`, (*arguments) -> the result. For `grad` it has
-    `vjp_fwd`, (which arguments are differentiated, *arguments) -> (result, residuals), and either `vjp_bwd_retval`,
-    (residuals, cotangent) -> a tuple of cotangents, or `vjp_bwd`, (residuals, cotangent, *accumulators), which calls
-    their `accum`; for `linearize`, `lin` and `linearized`; for `jvp`, a `jvp` of tuples, and where that calls linear
-    operations their `transpose`, (cotangent, *accumulators); for `vmap`, `batch`, (axis, arguments, their dims) ->
-    (result, its dims), or `batch_dim_rule`, (axis, dims of the arguments) -> the result's.
+    items become attributes, and then calls this `__init__`. A subclass defines:
+
+    - for evaluation, `expand`, (*arguments) -> result
+    - for `grad`, `vjp_fwd`, (flags of the differentiated arguments, *arguments) -> (result, residuals), and either
+      `vjp_bwd_retval`, (residuals, cotangent) -> tuple of cotangents, or `vjp_bwd`, (residuals, cotangent,
+      *accumulators), which calls their `accum`
+    - for `linearize`, `lin` and `linearized`
+    - for `jvp`, a `jvp` of tuples; linear operations that it calls need `transpose`, (cotangent, *accumulators)
+    - for `vmap`, `batch`, (axis, arguments, their dims) -> (result, its dims), or `batch_dim_rule`, (axis, dims of the
+      arguments) -> dims of the result
     """
 
     in_avals: tuple
@@ -86,7 +90,7 @@ class VJPHiPrimitive:
         hi_classes.add(cls)
 
     def overrides(self, name: str) -> bool:
-        """Whether the class has a rule of its own."""
+        """Returns whether the subclass defines the rule `name`."""
         return getattr(type(self), name) is not getattr(VJPHiPrimitive, name)
 
     def __call__(self, *args):
@@ -122,13 +126,13 @@ class VJPHiPrimitive:
     batch_dim_rule: Callable = _needs("vmap", "batch", "batch_dim_rule")
 
     def batch(self, axis_data: Axis, args: tuple, dims: tuple) -> tuple[Any, Any]:
-        """The result for all rows, and where it has them."""
+        """The batched result, and its batch dims."""
         out_dims = self.batch_dim_rule(axis_data, dims)
         return VmapOf(self, axis_data, dims, out_dims)(*args), out_dims
 
 
 class VmapOf(VJPHiPrimitive):
-    """An operation over a mapped axis, whose rules are those of the operation, mapped."""
+    """An operation mapped over an axis. Its rules are the mapped rules of the operation."""
 
     prim: VJPHiPrimitive
     axis_data: Axis
@@ -141,7 +145,7 @@ class VmapOf(VJPHiPrimitive):
         super().__init__()
 
     def _mapped(self, fun: Callable, leaves: Sequence, dims: Sequence, out_dims: Sequence) -> list:
-        """Results of a flat function, with the axis where `out_dims` says; in front of those behind these."""
+        """Maps a flat function. Its first results have the axis at `out_dims`, the remaining ones in front."""
         results, at = batch_flat(fun, self.axis_data, leaves, dims)
         out_dims = [*out_dims, *repeat(0, len(results) - len(out_dims))]
         return [place(x, d, to, self.axis_data) for x, d, to in zip(results, at, out_dims, strict=True)]
@@ -193,7 +197,7 @@ class VmapOf(VJPHiPrimitive):
 
 
 def _spread(dims: Any, prim: VJPHiPrimitive) -> list:
-    """For each result of an operation the dim that a prefix of their tree says."""
+    """Broadcasts a tree prefix of dims to the results of an operation."""
     return tree.flatten_axes("vmap out_dims", prim.out_tree, dims)
 
 
@@ -202,7 +206,7 @@ def _with_axis(avals: Sequence[Aval], dims: Sequence, axis: Axis) -> list[Aval]:
 
 
 def _backward(prim: VJPHiPrimitive, residuals: Any, cts: Sequence, wanted: Mask) -> list[Ct]:
-    """The cotangents of the operands, by the rule that the operation has; `Zero` for those not `wanted`."""
+    """The cotangents of the operands, by `vjp_bwd_retval` or by `vjp_bwd`, which skips those not `wanted`."""
     avals = [a.to_ct_aval() for a in prim.in_avals_flat]
     outgrad = prim.out_tree.unflatten(map(instantiate, cts))
     if not prim.overrides("vjp_bwd"):
@@ -214,7 +218,7 @@ def _backward(prim: VJPHiPrimitive, residuals: Any, cts: Sequence, wanted: Mask)
 
 
 class CallHiPrimitive(Primitive):
-    """A call of a `VJPHiPrimitive`, which has the rules."""
+    """A call of a `VJPHiPrimitive`, which defines the rules."""
 
     name = "call_hi_primitive"
     multiple_results = True
@@ -278,12 +282,12 @@ call_hi_primitive_p = CallHiPrimitive()
 
 
 def _zero_types(results: Sequence[Val], moves: Mask) -> list[Aval]:
-    """The types of the tangents of results that do not move."""
+    """The tangent types of the results that are not differentiable."""
     return [typeof(x).to_tangent_aval() for x in moves.unmarked(results)]
 
 
 def _by_vjp(prim: VJPHiPrimitive, nonzeros: Mask, primals: Sequence) -> tuple[list, Mask, Callable]:
-    """Results, which of them have a tangent, and what pushes tangents: known only backwards."""
+    """Results, the mask of differentiable ones, and a push of tangents, which has only a transpose rule."""
     out, residuals = prim.vjp_fwd(prim.in_tree.unflatten(nonzeros), *prim.in_tree.unflatten(primals))
     leaves, residual_tree = tree.flatten(residuals)
     results = prim.out_tree.flatten_up_to(out)
@@ -294,7 +298,7 @@ def _by_vjp(prim: VJPHiPrimitive, nonzeros: Mask, primals: Sequence) -> tuple[li
 
 
 class HiLin(Primitive):
-    """The derivative of a call whose rule is for cotangents: (residuals, tangents) -> tangents."""
+    """The derivative of a call that has only vjp rules: (residuals, tangents) -> tangents."""
 
     name = "hi_lin"
     multiple_results = True

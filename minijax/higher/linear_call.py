@@ -1,4 +1,4 @@
-"""`linear_call`: a linear function whose transpose the user gives."""
+"""`linear_call`: a linear function with a user-defined transpose."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,8 +13,9 @@ from minijax.primitives.zeros import instantiate
 
 
 class LinearCall(Inlined):
-    """Calls `callee`, a jaxpr of (captured values, residuals, linear operands); `transpose_thunk()` is the
-    jaxpr of its transpose, and what that captures.
+    """Calls `callee`, a jaxpr of (captured values, residuals, linear operands).
+
+    `transpose_thunk()` returns the jaxpr of its transpose and the values that this captures.
     """
 
     name = "linear_call"
@@ -25,7 +26,7 @@ class LinearCall(Inlined):
         if not all(type(t) is Zero for t in tangents[:n]):
             raise AssertionError(
                 "linear_call: the function is differentiated with respect to its residuals or to values that "
-                "it captures, of which nothing is known but that it is linear in the other operands."
+                "it captures, but it is only known to be linear in its other operands."
             )
         pushed = [*primals[:n], *map(instantiate, tangents[n:])]
         return self.bind(*primals, **params), self.bind(*pushed, **params)
@@ -50,8 +51,9 @@ linear_call_p = LinearCall()
 
 @source.boundary
 def linear_call(fun: Callable, fun_transpose: Callable, residual_args: Any, linear_args: Any) -> Any:
-    """Calls `fun(residual_args, linear_args)`, linear in the second; `fun_transpose(residual_args, ct)` is
-    its transpose.
+    """Calls `fun(residual_args, linear_args)`, which is linear in the second argument.
+
+    `fun_transpose(residual_args, ct)` is its transpose.
 
     Raises AssertionError if differentiated with respect to the residuals.
     """

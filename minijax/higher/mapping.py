@@ -1,4 +1,4 @@
-"""`map`, a function run on slices one after the other, and `associative_scan`, all prefixes at once."""
+"""`map` runs a function on slices one after the other; `associative_scan` computes all prefixes in parallel."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -22,7 +22,7 @@ from minijax.transforms.batch import batch_flat, place
 def map(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:
     """Applies `f` to the slices of `xs` along the leading axis, one after the other, and stacks the results.
 
-    With `batch_size`, so many slices at once, as `vmap` does. Raises ValueError as `scan` does.
+    With `batch_size`, each step applies `vmap(f)` to that many slices. Raises ValueError as `scan` does.
     """
     if batch_size is None:
         return scan(standing_for(lambda _, x: ((), f(x)), f), (), xs)[1]
@@ -49,7 +49,7 @@ def map(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:
 
 
 def _part(x: Any, start: int, end: int, sizes: tuple[int, ...]) -> Any:
-    """The rows from `start` to `end`, reshaped to leading axes of those sizes; XLA lays them out until then."""
+    """The rows from `start` to `end`, reshaped to leading axes of `sizes`. XLA shards the intermediate values."""
     aval = typeof(x)
     tail, zeros = aval.shape[1:], (0,) * (aval.ndim - 1)
 
@@ -81,7 +81,7 @@ def _all_at_once(f: Callable, xs: Any, size: int) -> Any:
 
 @source.boundary
 def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int = 0) -> Any:
-    """The prefixes of `elems` along `axis` under the associative `fn`, which combines whole trees of slices.
+    """Combines all prefixes of `elems` along `axis` by the associative `fn`, which takes two trees of slices.
 
     `reverse` combines from the end. Raises ValueError for an axis out of bounds and for sizes that differ.
     """
@@ -110,7 +110,7 @@ def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int 
 
 
 def _prefixes(combine: Callable, elems: Sequence, axis: int) -> list:
-    """Combines neighbours, takes the prefixes of those, and fills in every second one."""
+    """Combines pairs of neighbours, computes the prefixes of the pairs, then the prefixes in between."""
     size = typeof(elems[0]).shape[axis]
     if size < 2:
         return list(elems)
@@ -126,7 +126,7 @@ def _prefixes(combine: Callable, elems: Sequence, axis: int) -> list:
 
 
 def _interleaved(even: Any, odd: Any, axis: int) -> Any:
-    """Elements in turn: the sum of both, with zeros between their elements."""
+    """Interleaves the elements of both, as the sum of both padded with zeros."""
     have, other = typeof(even), typeof(odd)
     more = have.shape[axis] - other.shape[axis]
     zero = np.zeros((), have.dtype)[()]

@@ -1,4 +1,4 @@
-"""Calls that are functions of their own in a program, and tell XLA something of it: metadata, where to compute it."""
+"""Calls lowered to separate functions with attributes for XLA: metadata, or where to compute."""
 
 from collections.abc import Sequence
 
@@ -18,9 +18,9 @@ from minijax.transforms.transpose import transpose_jaxpr
 
 
 class MarkedCall(Call, TakesRefs):
-    """A call that says in the other parameters what is special about it; its derivatives are calls like it."""
+    """A call whose other parameters are attributes for XLA. Its derivatives are calls with the same parameters."""
 
-    at_once = None  # a program of its own
+    at_once = None  # compiled as a program when run eagerly
 
     def linearize(self, nonzeros, primals, **params):
         parts, nonzeros, every = linearize_jaxpr(self.body(params), Mask(nonzeros)), Mask(nonzeros), range(len(primals))
@@ -37,7 +37,7 @@ class MarkedCall(Call, TakesRefs):
     def _known(
         self, params: dict, closed: ClosedJaxpr, operands: Sequence, ins: Places, outs: Places
     ) -> tuple[list, list]:
-        """What a body, (operands) -> (results, residuals), gives; residuals that are operands are not returned."""
+        """Runs a body, (operands) -> (results, residuals). Residuals that are operands are not returned by the call."""
         n = len(outs)
         closed, sources = forwarded(closed, n, (True,) * n, True)
         results = self.bind_all(*self.calling(params, closed, operands, ins, outs))
@@ -54,14 +54,14 @@ class MarkedCall(Call, TakesRefs):
 
 
 class XlaMetadataCall(MarkedCall):
-    """A call with frontend attributes, which are its other parameters."""
+    """A call whose other parameters are frontend attributes."""
 
     name = "xla_metadata_call"
 
     def lower(self, e, ins, outs, *operands, jaxpr, **metadata):
         for name, value in metadata.items():
             if not isinstance(value, str):
-                raise NotImplementedError(f"xla_metadata_call: {name}={value!r} is a {type(value)}; only str is there")
+                raise NotImplementedError(f"xla_metadata_call: {name}={value!r} is a {type(value)}; it must be a str")
         start = len(e.lines)
         results = e.call_jaxpr(jaxpr, self.name, operands)
         e.annotate(start, metadata)
@@ -69,7 +69,7 @@ class XlaMetadataCall(MarkedCall):
 
 
 class PlacedCall(MarkedCall):
-    """A call whose results lie where the parameter `spaces` says."""
+    """A call with a parameter, named by `spaces`, that holds the memory spaces of its results."""
 
     spaces: str
 
@@ -86,7 +86,7 @@ class PlacedCall(MarkedCall):
         return list(operands), {**params, "jaxpr": closed, self.spaces: tuple(spaces)}
 
     def own_space(self, aval: Aval) -> MemorySpace:
-        """Where a result lies that is none of the function's."""
+        """The memory space of a result that a transformation adds, e.g. a residual."""
         return aval.memory_space
 
     def partial_eval(self, staging, operands, unknown_in, **params):
@@ -101,7 +101,7 @@ class PlacedCall(MarkedCall):
 
 
 class ComputeOn(PlacedCall):
-    """A call that is computed elsewhere."""
+    """A call computed on another unit, as `compute_type` specifies."""
 
     name = "compute_on"
     spaces = "out_memory_spaces"
@@ -122,7 +122,7 @@ class ComputeOn(PlacedCall):
 
 
 class Fused(PlacedCall):
-    """A call that XLA must fuse, whatever memory operands lie in; within, types say that it may be any."""
+    """A call that XLA must fuse, for operands in any memory space. In its body, types have the space `Any`."""
 
     name = "fused_call"
     spaces = "out_spaces"

@@ -12,7 +12,7 @@ from minijax.ir.types import ShapedArray
 
 
 class PlatformIndex(Primitive):
-    """The number of the group of platforms that a program is lowered for."""
+    """The index of the group that includes the platform a program is lowered for."""
 
     name = "platform_index"
 
@@ -33,16 +33,16 @@ platform_index_p = PlatformIndex()
 
 @source.boundary
 def platform_dependent(*args: Any, default: Callable | None = None, **per_platform: Callable) -> Any:
-    """The results of the function for the platform that the program is lowered for, named by it: `cpu=f`.
+    """Calls the function given for the platform that the program is lowered for, e.g. as `cpu=f`, or `default`.
 
-    Raises ValueError for `gpu`, TypeError where there is no function or their results differ in type, and
-    NotImplementedError when lowered for a platform that has none.
+    Raises ValueError for `gpu`, TypeError if no function is given or their results differ in type, and
+    NotImplementedError when lowered for a platform without a function.
     """
     if "gpu" in per_platform:
         raise ValueError("platform_dependent: Use 'cuda' or 'rocm' for lax.platform_dependent.")
     functions = [*per_platform.values(), *([] if default is None else [default])]
     if not functions:
-        raise TypeError("platform_dependent: there is no function; give one for a platform, or a default")
+        raise TypeError("platform_dependent: no function was given; give one for a platform, or a default")
     # Platforms that share a function share a branch.
     places: dict[Any, tuple | None] = {}
     for platform, function in per_platform.items():

@@ -1,4 +1,4 @@
-"""Reductions by a function of the user's: along axes, and over sliding windows."""
+"""Reductions by a user-defined function: along axes, and over sliding windows."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from minijax.transforms.batch import batch_flat
 from minijax.transforms.jvp import jvp_flat, jvp_jaxpr
 from minijax.transforms.partial_eval import permute_jaxpr
 
-# ---- what the two have in common --------------------------------------------------------------------
+# ---- shared by both ---------------------------------------------------------------------------------
 
 
 def _halves(items: Sequence) -> tuple[Sequence, Sequence]:
-    """Operands, and the values that their reductions start from."""
+    """The operands and their initial values."""
     return items[: len(items) // 2], items[len(items) // 2 :]
 
 
@@ -46,7 +46,7 @@ def _check_results(name: str, avals: Sequence[ShapedArray], closed: ClosedJaxpr)
         ", ".join(a.str_short() for a in part) for part in ([ShapedArray((), a.dtype) for a in avals], closed.out_avals)
     )
     if required != computed:
-        raise ValueError(f"{name}: the computation must make {required}, as the operands hold, not {computed}")
+        raise ValueError(f"{name}: the computation must return {required} like the operands, not {computed}")
 
 
 class Reducing(Primitive):
@@ -55,7 +55,7 @@ class Reducing(Primitive):
     multiple_results = True
 
     def batched(self, axis: Axis, operands: Sequence, dims: Sequence) -> list:
-        """The operands with the batch axis in front; initial values must have none: NotImplementedError."""
+        """The operands with the batch axis in front. Raises NotImplementedError if an initial value is batched."""
         (xs, inits), (x_dims, init_dims) = _halves(operands), _halves(dims)
         if any(d is not None for d in init_dims):
             raise NotImplementedError(f"{self.name} batching is not implemented for initial values")
@@ -117,7 +117,7 @@ class Reduce(Reducing):
 
 
 def _by_halves(closed: ClosedJaxpr, xs: Sequence, inits: Sequence) -> list:
-    """Reduces the first axis in a logarithmic number of steps on whole arrays, which have derivatives."""
+    """Reduces the first axis by combining its halves repeatedly. These elementwise steps are differentiable."""
     while (size := typeof(xs[0]).shape[0]) > 1:
         half = (size + 1) // 2
         first, second = ([slice_in_dim(x, a, b) for x in xs] for a, b in ((0, half), (half, size)))
@@ -131,7 +131,7 @@ def _by_halves(closed: ClosedJaxpr, xs: Sequence, inits: Sequence) -> list:
 
 
 def _elementwise(closed: ClosedJaxpr, xs: Sequence) -> list:
-    """The results of a jaxpr over scalars for each element of arrays of one shape."""
+    """Applies a jaxpr of scalars to each element of arrays of the same shape."""
     shape = typeof(xs[0]).shape
     run = lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs)  # noqa: E731
     for size in reversed(shape):
@@ -202,7 +202,7 @@ class ReduceWindow(Reducing):
         self.check_still(_halves(nonzeros)[1])
         raise ValueError(
             "Linearization failed to produce known values for all output primals: reduce_window has a "
-            "reverse-mode derivative only by lax.add, lax.max and lax.min, from their neutral values."
+            "reverse-mode derivative only for lax.add, lax.max and lax.min with their neutral initial values."
         )
 
     def batch(self, axis, operands, dims, *, jaxpr, consts, **window):
@@ -238,7 +238,7 @@ _WINDOWS = {
 
 
 def _is_neutral(computation: Any, init: Any) -> bool:
-    """Whether the function has a reduction of its own, from this value, which changes nothing."""
+    """True if the function has a reduction primitive and `init` is its neutral element."""
     if not isinstance(computation, Hashable) or computation not in _REDUCTIONS:
         return False
     aval, (_, neutral) = typeof(init), _REDUCTIONS[computation]
@@ -255,7 +255,7 @@ def _flattened(operands: Any, init_values: Any) -> tuple[list, list, Any]:
 
 
 def _traced(name: str, computation: Callable, inits: Sequence, treedef: Any) -> tuple[ClosedJaxpr, Any]:
-    """The computation on scalars, and the tree of its results."""
+    """Traces the computation on scalars. Returns its jaxpr and the structure of its results."""
     units = [typeof(x).update(shape=()) for x in inits]
     trees = tree.treedef_tuple((treedef, treedef))
     body = trace_body(computation, (*units, *units), trees, name, as_inputs_if_live)
@@ -274,8 +274,8 @@ def reduce(
 ) -> Any:
     """Combines the elements of arrays, or of trees of them, along `dimensions`, starting from `init_values`.
 
-    `computation` takes two scalars (trees of them) and is associative, the initial value changes nothing. It
-    may close over arrays, but not over traced ones: NotImplementedError.
+    `computation` takes two scalars (or trees of them) and must be associative. The initial value must be its neutral
+    element. It may close over arrays. Raises NotImplementedError if it closes over tracers.
     """
     xs, inits, treedef = _flattened(operands, init_values)
     if not xs:
@@ -284,7 +284,7 @@ def reduce(
         if out_sharding is None:
             return _REDUCTIONS[computation][0](xs[0], tuple(dimensions))
         if computation is not ops.add:
-            raise NotImplementedError("reduce: out_sharding is for sums alone.")
+            raise NotImplementedError("reduce: out_sharding is only supported for lax.add.")
         return reductions.reduce_sum(xs[0], tuple(dimensions), out_sharding=out_sharding)
     closed, out_tree = _traced("reduce", computation, inits, treedef)
     results = reduce_p.bind(
@@ -307,8 +307,8 @@ def reduce_window(
     """Combines the elements of an array, or of a tree of them, in windows that slide over all axes.
 
     Dilations put gaps between the elements of the operand and of the window; `padding` is "VALID", "SAME",
-    "SAME_LOWER" or pairs, and holds `init_value`. Sums and extrema have derivatives, other computations in
-    forward mode. Raises TypeError for windows that do not fit.
+    "SAME_LOWER" or pairs, and holds `init_value`. Sums and extrema have derivatives, other computations only in
+    forward mode. Raises TypeError for windows that do not fit the shape.
     """
     xs, inits, treedef = _flattened(operand, init_value)
     if not xs:

@@ -1,4 +1,4 @@
-"""`checkpoint`: forget intermediate values going forward, compute them again going back."""
+"""`checkpoint`: discards intermediate values in the forward pass and recomputes them in the backward pass."""
 
 from collections.abc import Sequence
 from itertools import repeat
@@ -25,7 +25,7 @@ from minijax.transforms.transpose import transpose_jaxpr
 
 
 class Remat(OpenCall, TakesRefs):
-    """A jaxpr whose intermediate values are not kept for the backward pass but as `policy` says."""
+    """A jaxpr whose intermediate values are recomputed in the backward pass, unless `policy` saves them."""
 
     name = "remat2"
 
@@ -41,7 +41,7 @@ class Remat(OpenCall, TakesRefs):
 
     def _on_values(self, operands, params):
         refs = [x for x in operands if is_ref(x)]
-        if len(set(refs)) < len(refs):  # whose values could not tell what was written first
+        if len(set(refs)) < len(refs):  # separate values of one reference would lose the order of its writes
             return eval_jaxpr(params["jaxpr"], [], *operands)
         return super()._on_values(operands, params)
 
@@ -53,7 +53,7 @@ class Remat(OpenCall, TakesRefs):
         log_saved(parts, pushed.in_avals)
         results = eval_jaxpr(parts.known.jaxpr, parts.known.consts, *primals)
         n, known = len(out_nonzeros), parts.out_unknown.count(False)
-        # What is linear in the tangents and does not depend on them is zero.
+        # A result that is linear in the tangents and does not depend on them is zero.
         out_nonzeros = out_nonzeros.merge(repeat(False), parts.out_unknown[n:])
         residuals = [*results[known:], *(primals[i] for i in parts.input_residuals)]
 
@@ -88,7 +88,7 @@ class Remat(OpenCall, TakesRefs):
 
 
 def _recomputable(jaxpr: Jaxpr) -> ClosedJaxpr:
-    """The jaxpr. Raises NotImplementedError if it has effects that must not take place twice."""
+    """The closed jaxpr. Raises NotImplementedError if it has effects that must not be repeated."""
     banned = effects.remat_allowed_effects.filter_not_in(jaxpr.effects)
     if banned:
         raise NotImplementedError(f"Effects not supported in partial-eval of `checkpoint`/`remat`: {banned}")
@@ -97,9 +97,9 @@ def _recomputable(jaxpr: Jaxpr) -> ClosedJaxpr:
 
 @state.traced_cache
 def _transposed(closed: ClosedJaxpr, linear: Mask, nonzero: Mask) -> tuple[ClosedJaxpr, Mask]:
-    """The jaxpr (nonlinear operands, nonzero cotangents) -> nonzero cotangents of linear operands, and which those are.
+    """The jaxpr (nonlinear operands, nonzero cotangents) -> nonzero cotangents of linear operands, and their mask.
 
-    It computes what is not linear first.
+    It recomputes the nonlinear part first.
     """
     parts = partial_eval_jaxpr(closed, linear, (False,) * len(closed.outvars))
     linear_in = (False,) * parts.num_residuals + (True,) * sum(linear)
@@ -120,7 +120,7 @@ def _transposed(closed: ClosedJaxpr, linear: Mask, nonzero: Mask) -> tuple[Close
 
 
 class Name(Copy):
-    """The value itself, under a name that policies can speak of."""
+    """The identity. Names a value for the policies of `checkpoint`."""
 
     def infer(self, x, *, name):
         return [x]
@@ -143,5 +143,5 @@ name_p = Name("name")
 
 
 def checkpoint_name(x: Any, name: str) -> Any:
-    """The leaves of `x`, named for the policies of `checkpoint`."""
+    """Names the leaves of `x` for the policies of `checkpoint`."""
     return tree.tree_map(lambda leaf: name_p.bind(leaf, name=name), x)

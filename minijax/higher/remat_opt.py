@@ -1,5 +1,7 @@
-"""The forward rule of a `custom_vjp` function as one operation, which becomes the function itself where no
-residual is read: so `checkpoint` runs the rule only going back.
+"""The forward rule of a `custom_vjp` function as one operation.
+
+Dead code elimination replaces it by a call of the function if no residual is read. Under `checkpoint`, the rule
+therefore runs only in the backward pass.
 """
 
 from collections.abc import Callable
@@ -28,7 +30,7 @@ def no_reverse_mode(primitive: Primitive) -> ValueError:
 class RematOpt(Inlined):
     """Calls `fwd_jaxpr`: (captured values, arguments) -> (residuals, results).
 
-    `fun_jaxpr_thunk()` gives the results alone, from the same operands.
+    `fun_jaxpr_thunk()` is the jaxpr of the results alone, with the same operands.
     """
 
     name = "remat_opt"
@@ -77,7 +79,7 @@ class RematOpt(Inlined):
             call = dict(call_jaxpr=params["fun_jaxpr_thunk"]())
             whole = eqn.replace(primitive=closed_call_p, params=call, outvars=eqn.outvars[n:])
             return closed_call_p.dce(used[n:], whole)
-        # The captured values stay as long as the equation may become a call of the function.
+        # The captured values are kept as long as the equation may become a call of the function.
         keep = (any(used[n:]),) * consts + (True,) * (len(eqn.invars) - consts)
         closed, used_inputs = prune_closed(params["fwd_jaxpr"], used, keep)
         params = dict(params, fwd_jaxpr=closed, num_res=sum(used[:n]), num_consts=sum(used_inputs[:consts]))
@@ -104,7 +106,7 @@ def optimized_forward(fun: Callable, fwd: Callable, out_count: Callable[[], int]
         avals = [typeof(x) for x in primals]
         rule, consts = trace_to_jaxpr(fwd, avals, DebugInfo("custom_vjp fwd", source_of(fwd)))
         plain, captured = trace_to_jaxpr(fun, avals, DebugInfo("custom_vjp fun", source_of(fun)))
-        # Both jaxprs get what either captures.
+        # Both jaxprs take the values that either captures.
         places = {id(c): v for c, v in zip(consts, rule.constvars, strict=True)}
         more = [(c, v) for c, v in zip(captured, plain.constvars, strict=True) if id(c) not in places]
         mine = {id(c): v for c, v in zip(captured, plain.constvars, strict=True)}

@@ -1,4 +1,4 @@
-"""What a checkpointed function saves: where its values come from, and the log of them."""
+"""Describes and logs the residuals that a checkpointed function saves."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,10 +10,10 @@ from minijax.transforms.partial_eval_custom import PartialEvalCustom
 
 
 def origin(eqn: JaxprEqn, makers: dict[Var, JaxprEqn]) -> str:
-    """What made a value that is saved, and where in the user's program; `makers` are the equations around."""
+    """Describes the operation that computed a saved value, and its source line. `makers`: equations by result."""
     place = source.summary(eqn.traceback, columns=True)
     if eqn.primitive is reduce_precision_p and eqn.invars[0] in makers:
-        # Saved values are rounded, which is no operation of the user's.
+        # Saved values are rounded by an operation that is not the user's.
         eqn = makers[eqn.invars[0]]
         place = source.summary(eqn.traceback, columns=True)
     if eqn.primitive.name == "name":
@@ -24,7 +24,7 @@ def origin(eqn: JaxprEqn, makers: dict[Var, JaxprEqn]) -> str:
 
 
 def log_saved(parts: PartialEvalCustom, known: Sequence[Any]) -> None:
-    """Logs what a checkpointed function with inputs `known` saves: as a warning if `jax_log_checkpoint_residuals`."""
+    """Logs the residuals of a checkpointed function of inputs `known`, as warning if `jax_log_checkpoint_residuals`."""
     if not monitoring.logs_saved_values():
         return
     jaxpr = parts.known.jaxpr

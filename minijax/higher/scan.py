@@ -1,4 +1,4 @@
-"""`scan`: a function run along the leading axis of its arguments, a state carried from step to step."""
+"""`scan`: runs a function along the leading axis of its arguments and carries a state from step to step."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ _disable_jit = config.option("disable_jit")
 
 
 class Residuals(NamedTuple):
-    """The residuals that one scan leaves for another: some for each step (`stacked`), or the same one for all steps."""
+    """The residuals of a scan. Those marked in `stacked` have a value for each step; the others are loop-invariant."""
 
     values: list
     stacked: Mask
 
 
 def interleaved(groups: Sequence[Sequence], others: Sequence[Sequence]) -> tuple:
-    """The items of the first group, of the first of the others, of the second group, and so on."""
+    """Concatenates groups[0], others[0], groups[1], others[1], and so on."""
     return tuple([x for pair in zip(groups, others, strict=True) for group in pair for x in group])
 
 
@@ -66,7 +66,7 @@ def _check_groups(taken: Sequence[Sequence], given: Sequence[Sequence], length: 
         raise JaxprTypeError(f"scan of length {length} called with sequences of types {types_text(sequences)}")
     slices = [a.without_axis(0) if type(a) is ShapedArray else a for a in sequences]
     for what, ours, theirs in zip(("consts", "initial carry", "sequence"), taken, (*rest, slices), strict=True):
-        # A reference is sliced as it is read.
+        # References are not compared: the body slices them when it reads them.
         pairs = [(a, b) for a, b in zip(ours, theirs, strict=False) if type(b) is ShapedArray]
         if len(ours) != len(theirs) or any(not alike([a], [b]) for a, b in pairs):
             raise JaxprTypeError(
@@ -157,9 +157,9 @@ class Scan(LowersTypes):
         return outs, out_nonzeros, push
 
     def _run_known(self, closed: ClosedJaxpr, count: int, operands: Sequence, params: dict) -> tuple[list, Residuals]:
-        """Runs a body, (operands) -> (`count` results, residuals); its results, and the residuals.
+        """Runs a body, (operands) -> (`count` results, residuals). Returns its results and the residuals.
 
-        What depends on the constants alone is run once, before the loop; slices are not copied.
+        Equations that depend only on constants run once, before the loop. Residuals that are slices are not copied.
         """
         _, slots = _body(params)
         invariant, body, sources = _invariants_apart(closed, slots, count)
@@ -256,7 +256,7 @@ class Scan(LowersTypes):
         return self.bind_all(moved, _with(params, body, slots)), _batch_dims(out_batched, slots.carry)
 
     def has_own_constants(self, params):
-        return params["length"] < 2 or params["unroll"] != 1  # XLA sees several steps at once, or none
+        return params["length"] < 2 or params["unroll"] != 1  # XLA sees several steps together, or none
 
     def names_axis(self, params):
         return names_in(params["jaxpr"])
@@ -291,7 +291,7 @@ def _with(params: dict, closed: ClosedJaxpr, slots: Slots) -> dict:
 
 
 def _batch_dims(batched: Sequence[bool], unstacked: int | None = None) -> tuple:
-    """Where the batch axis is: in front, but, in the values behind `unstacked` ones, behind the axis of the steps."""
+    """The batch dims: 0 for the first `unstacked` values; 1, after the axis of the steps, for the others."""
     unstacked = len(batched) if unstacked is None else unstacked
     return tuple([int(i >= unstacked) if b else None for i, b in enumerate(batched)])
 
@@ -299,10 +299,10 @@ def _batch_dims(batched: Sequence[bool], unstacked: int | None = None) -> tuple:
 def _carry_fixpoint(
     params: dict, flags: Sequence[bool], transform: Callable, flags_of: Callable = itemgetter(1)
 ) -> tuple[Any, Mask, Mask]:
-    """The body transformed, with the same flags (nonzero, unknown, batched) for the carry that goes in and comes out.
+    """Transforms the body with flags (nonzero, unknown, batched) that are equal for the input and the output carry.
 
-    `flags_of(transform(body, flags of inputs, flags that results have in any case))` are the flags of the results.
-    Returns what `transform` gives, the flags of the inputs, and those of the results.
+    `flags_of(transform(body, flags of inputs, minimal flags of results))` are the flags of the results.
+    Returns the result of `transform`, the flags of the inputs, and those of the results.
     """
     closed, slots = _body(params)
     consts, carry, xs = slots.operands(flags)
@@ -318,14 +318,14 @@ def _carry_fixpoint(
 
 
 def _partial_eval_body(params: dict, unknown_in: Sequence[bool]) -> tuple[PartialEval, Mask, Mask]:
-    """The body's known and unknown parts, and which of its inputs and results are unknown."""
+    """The body's known and unknown jaxprs, and the masks of its unknown inputs and results."""
     return _carry_fixpoint(params, unknown_in, partial_eval_jaxpr, attrgetter("out_unknown"))
 
 
 def _taking(
     residuals: Residuals, closed: ClosedJaxpr, slots: Slots, operands: Sequence, params: dict
 ) -> tuple[list, dict]:
-    """Operands and parameters for a body that takes residuals in front: as constants, or as slices."""
+    """Operands and parameters for a body whose first inputs are residuals, which become constants or slices."""
     n = len(residuals.values)
     invariant, varying = residuals.stacked.partition(range(n))
     # (residuals, constants, carry, slices) -> (invariant residuals, constants, carry, slices, stacked residuals)
@@ -337,10 +337,10 @@ def _taking(
 
 @cache.weak_cache
 def _invariants_apart(closed: ClosedJaxpr, slots: Slots, results: int) -> tuple[ClosedJaxpr, ClosedJaxpr, tuple]:
-    """A body, (operands) -> (`results` results, residuals), without what depends on the constants alone.
+    """Hoists equations that depend only on constants out of a body, (operands) -> (`results` results, residuals).
 
-    Returns what runs before the loop, (constants) -> (invariant residuals, constants of the body), the body,
-    (constants, carry, slices) -> (results, stacked residuals), and where each residual is: its kind and number.
+    Returns the jaxpr to run before the loop, (constants) -> (invariant residuals, constants of the body), the body,
+    (constants, carry, slices) -> (results, stacked residuals), and the source of each residual: its kind and index.
     """
     pruned, _ = prune_closed(closed, (True,) * len(closed.outvars), True)
     varying_in = (False,) * slots.consts + (True,) * (len(closed.invars) - slots.consts)
@@ -358,7 +358,7 @@ def _invariants_apart(closed: ClosedJaxpr, slots: Slots, results: int) -> tuple[
 def _spliced(
     jaxpr: Jaxpr, consts: Sequence, invars: Sequence, outvars: Sequence[Var]
 ) -> tuple[list[JaxprEqn], list[Any]]:
-    """The equations of a jaxpr, and its results behind `outvars`, in terms of variables of another jaxpr."""
+    """The equations of a jaxpr, and its results after `outvars`, with the variables of another jaxpr substituted."""
     names: dict[Any, Any] = dict(zip(jaxpr.invars, invars, strict=True))
     names.update((v, Literal(c, v.aval)) for v, c in zip(jaxpr.constvars, consts, strict=True))
     names.update(zip(jaxpr.outvars, outvars, strict=False))
@@ -366,7 +366,7 @@ def _spliced(
 
 
 def _rematerialized(eqn: JaxprEqn, policy: Any) -> tuple[JaxprEqn, JaxprEqn, list[Var]]:
-    """A scan that also returns the residuals that a policy lets be saved, one that starts from them, the residuals."""
+    """A scan that also returns the residuals that `policy` saves, one that recomputes from them, the residuals."""
     closed, slots = _body(eqn.params)
     n, outs = len(closed.invars), len(closed.outvars)
     parts = partial_eval_jaxpr_custom(closed, (False,) * n, policy, (True,) * outs)
@@ -386,7 +386,7 @@ def _rematerialized(eqn: JaxprEqn, policy: Any) -> tuple[JaxprEqn, JaxprEqn, lis
 
 @cache.weak_cache
 def _pruned(closed: ClosedJaxpr, slots: Slots, used: tuple[bool, ...]) -> tuple[ClosedJaxpr, Mask]:
-    """The body of the results that are used, and the inputs that it reads; of the carry, both are the same."""
+    """Prunes the body. Returns it and the mask of its inputs. A carry is kept, or dropped, as both input and result."""
     carry, ys = slots.results(used)
     consts, xs = (False,) * slots.consts, (False,) * (len(closed.invars) - slots.consts - slots.carry)
 
@@ -399,9 +399,9 @@ def _pruned(closed: ClosedJaxpr, slots: Slots, used: tuple[bool, ...]) -> tuple[
 
 @cache.weak_cache
 def _returning_constants(closed: ClosedJaxpr, linear: tuple[bool, ...], weak: tuple[bool, ...]) -> ClosedJaxpr:
-    """The body with its linear constants as first results: transposed, it adds to their cotangents.
+    """The body with its linear constants as leading results. Its transpose accumulates their cotangents.
 
-    Its carry is as weakly typed as the cotangents that go in.
+    Its carry has the weak types of the incoming cotangents.
     """
     jaxpr = closed.jaxpr
     names = {}
@@ -427,7 +427,7 @@ def scan(
     f: Callable[[Carry, X], tuple[Carry, Y]], init: Carry, xs: X | None = ...,
     length: int | None = ..., reverse: bool = ..., unroll: int | bool = ..., _split_transpose: bool = ...,
 ) -> tuple[Carry, Y]: ...  # fmt: skip
-@overload  # a number is a carry of the type that `f` makes of it
+@overload  # a Python number is promoted to the type that `f` returns
 def scan(
     f: Callable[[Any, Any], tuple[Carry, Y]], init: complex, xs: Any = ...,
     length: int | None = ..., reverse: bool = ..., unroll: int | bool = ..., _split_transpose: bool = ...,
@@ -442,10 +442,10 @@ def scan(
     unroll: int | bool = 1,
     _split_transpose: bool = False,
 ) -> tuple[Carry, Y]:
-    """Runs `f`, (carry, x) -> (carry, y), over the leading axis of `xs`; the last carry and all y, stacked.
+    """Runs `f`, (carry, x) -> (carry, y), over the leading axis of `xs`. Returns the last carry and the stacked y.
 
-    `length` is needed only if there are no `xs`; `reverse` starts at the end; `unroll` steps are made one
-    trip of the loop. Raises TypeError if the carry changes its type, ValueError for lengths that differ.
+    `length` is needed only without `xs`; `reverse` starts at the end; each iteration of the loop runs `unroll`
+    steps. Raises TypeError if the carry changes its type, ValueError for lengths that differ.
     """
     if not callable(f):
         raise TypeError(f"lax.scan: f argument should be a callable. Got {f!r}.")
@@ -515,7 +515,7 @@ def _carry_tree(body: Body) -> Any:
 
 
 def _bind(body: Body, carry: Sequence, slices: Sequence, **loop: Any) -> Any:
-    """Binds the loop without what it only hands on: carry that stays is a constant, a slice is a result."""
+    """Binds the loop. A carry that the body forwards becomes a constant; a slice that it returns is not computed."""
     closed, stays, copies = _forwarded(body.jaxpr, Slots(len(body.captured), len(carry)))
     moving, still = stays.partition(carry)
     consts = [*still, *body.captured]
@@ -533,7 +533,7 @@ def _as_result(x: Any) -> Any:
 
 @cache.weak_cache
 def _forwarded(jaxpr: Jaxpr, slots: Slots) -> tuple[ClosedJaxpr, Mask, tuple]:
-    """The body without carry and results that are inputs; which carry stays, which slice each result is."""
+    """Removes forwarded inputs from the results. Returns the body, the mask of constant carry, the slice of each y."""
     consts, carry, xs = slots.operands(jaxpr.invars)
     carry_out, ys = slots.results(jaxpr.outvars)
     stays = Mask([a is b for a, b in zip(carry, carry_out, strict=True)])

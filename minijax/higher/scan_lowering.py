@@ -1,4 +1,4 @@
-"""A `scan` in terms of other operations, as which it is written: a while loop over blocks of steps, and the rest."""
+"""Lowers `scan` to a while loop over blocks of steps, and the remaining steps."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ from minijax.primitives.structural import concatenate, index_in_dim, slice_in_di
 
 
 class Slots(NamedTuple):
-    """How operands are grouped (constants, carry, slices), and results (carry, stacked ones)."""
+    """The grouping of operands into (constants, carry, slices), and of results into (carry, stacked results)."""
 
     consts: int
     carry: int
@@ -32,7 +32,7 @@ class Slots(NamedTuple):
         return items[: self.carry], items[self.carry :]
 
     def pick(self, mask: Sequence[bool]) -> "Slots":
-        """How those of the operands are grouped that are marked."""
+        """The grouping of the marked operands."""
         consts, carry, _ = self.operands(mask)
         return Slots(sum(consts), sum(carry))
 
@@ -44,12 +44,12 @@ def _wider(aval: Aval, lead: tuple[int, ...]) -> Aval:
 
 
 def resized(aval: Aval, *sizes: int) -> Aval:
-    """The type with other sizes in place of its leading one."""
+    """The type with its leading axis replaced by axes of `sizes`."""
     return _wider(aval.without_axis(0), sizes)
 
 
 def unrolled(body: ClosedJaxpr, slots: Slots, length: int, reverse: bool, unroll: int) -> ClosedJaxpr:
-    """The jaxpr of a scan's operands that loops over blocks of `unroll` steps; those that are left stand behind it."""
+    """The jaxpr that a scan is lowered to: a loop over blocks of `unroll` steps, and then the remaining steps."""
     trips, rest = divmod(length, unroll) if unroll else (0, length)
     if unroll > 1 and trips == 1 and not rest:
         trips, rest = 0, length
@@ -86,7 +86,7 @@ def _cut(x: Any, at: int) -> tuple[Any, Any]:
 
 
 def _loop(body: ClosedJaxpr, slots: Slots, operands: tuple, trips: int, reverse: bool, unroll: int) -> tuple:
-    """The carry after the trips, and the stacked results."""
+    """Loops over `trips` blocks of `unroll` steps. Returns the carry and the stacked results."""
     consts, carry, xs = operands
     lead = (trips,) if unroll == 1 else (trips, unroll)
     if unroll > 1:
@@ -120,7 +120,7 @@ def _loop(body: ClosedJaxpr, slots: Slots, operands: tuple, trips: int, reverse:
 
 
 def _steps(body: ClosedJaxpr, slots: Slots, operands: tuple, count: int, reverse: bool) -> tuple:
-    """Steps one after the other."""
+    """Unrolls `count` steps. Returns the carry and the stacked results."""
     consts, carry, xs = operands
     rows: list[Any] = [None] * count
     for i in reversed(range(count)) if reverse else range(count):

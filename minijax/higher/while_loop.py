@@ -1,4 +1,4 @@
-"""`while_loop`: a function repeated while a predicate holds."""
+"""`while_loop`: repeats a function while a predicate holds."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _FLAG = ShapedArray((), np.dtype(np.bool_))
 
 
 class Loop(NamedTuple):
-    """The parameters of a while loop: its body and predicate, each with a number of constants before the carry."""
+    """The parameters of a while loop: predicate and body, each with the number of constants before its carry."""
 
     cond_nconsts: int
     cond_jaxpr: ClosedJaxpr
@@ -44,20 +44,20 @@ class Loop(NamedTuple):
     body_jaxpr: ClosedJaxpr
 
     def split(self, items: Sequence) -> tuple[Sequence, Sequence, Sequence]:
-        """Operands, or what belongs to them: the constants of the predicate, those of the body, the carry."""
+        """Splits one item for each operand into (predicate's constants, body's constants, carry)."""
         n = self.cond_nconsts + self.body_nconsts
         return items[: self.cond_nconsts], items[self.cond_nconsts : n], items[n:]
 
 
 def _remembered(function: Callable) -> Callable:
-    """Decorator: remembers what becomes of a loop, by thread state too, as long as its body lives."""
+    """Decorator: caches a function of a loop, by thread state too, for the lifetime of the loop's body."""
 
     from_body = state.traced_cache(lambda body, loop, args: function(Loop(*loop, body), *args))
     return functools.wraps(function)(lambda loop, *args: from_body(loop.body_jaxpr, loop[:-1], args))
 
 
 class While(LowersTypes):
-    """Repeats a body on a carry while a predicate of the carry holds; it may be one flag for each row."""
+    """Repeats a body on a carry while a predicate of the carry holds. The predicate may be batched."""
 
     folding = Folding.EXACT
     name = "while"
@@ -164,9 +164,9 @@ while_p = While()
 
 
 def _lower(e: Any, ins: Sequence, operands: Sequence[str], loop: Loop) -> list[str]:
-    """All operands are the state of the loop; rows whose flag is down keep theirs.
+    """The state of the loop is all operands. Rows whose flag is False keep their values.
 
-    The flag is part of the state if the predicate has ordered effects, which a predicate in the text cannot have.
+    If the predicate has ordered effects, its flag is part of the state: a cond region of StableHLO returns no tokens.
     """
     predicate, flags = loop.cond_jaxpr, loop.cond_jaxpr.out_avals[0]
     ordered = sorted({*ordered_in(loop.body_jaxpr.jaxpr), *ordered_in(predicate.jaxpr)}, key=str)
@@ -195,7 +195,7 @@ def _lower(e: Any, ins: Sequence, operands: Sequence[str], loop: Loop) -> list[s
             new = [_kept_rows(e, flag, flags, *row) for row in rows]
         state = [*names[: len(names) - len(carry)], *new]
         if ordered and _are_one_operation_s([*(e.tokens[effect] for effect in ordered), *state]):
-            # XLA takes the state of such a loop for constant if it begins as a constant.
+            # XLA takes the state of a loop whose body is one operation for constant if it starts as a constant.
             e.tokens[ordered[0]] = e.after_all([e.tokens[ordered[0]]])
         return [*evaluate(*state), *state] if k else state
 
@@ -219,7 +219,7 @@ def _kept_rows(e: Any, flag: str, flags: ShapedArray, new: str, old: str, aval: 
 
 @_remembered
 def _pushed(loop: Loop, nonzeros: Mask) -> tuple[Loop, Mask]:
-    """The loop with tangents behind the body's constants and behind the carry; which operands have one."""
+    """The loop with tangents after the body's constants and after the carry; the mask of operands with tangents."""
     _, consts, carry = loop.split(nonzeros)
     pushed, carry = fixpoint(lambda carry: jvp_jaxpr(loop.body_jaxpr, (*consts, *carry), carry), carry)
     n, m, k = len(consts), len(carry), sum(consts)
@@ -234,7 +234,7 @@ def _pushed(loop: Loop, nonzeros: Mask) -> tuple[Loop, Mask]:
 
 @_remembered
 def _known(loop: Loop, unknown: Mask) -> tuple[Loop | None, Mask]:
-    """The loop of what no unknown operand reaches, None if one reaches the predicate; which are unknown."""
+    """The loop over the known carry, None if the predicate is unknown, and the mask of unknown operands."""
     of_cond, of_body, carry = loop.split(unknown)
 
     def step(carry):
@@ -251,7 +251,7 @@ def _known(loop: Loop, unknown: Mask) -> tuple[Loop | None, Mask]:
 
 @_remembered
 def _without_refs(loop: Loop, places: tuple, refs: tuple) -> Loop:
-    """The loop that carries the values of references; `places` number them among the operands."""
+    """The loop that carries the values of references. `places`: the index of each operand's reference, or None."""
     of_cond, of_body, _ = loop.split(places)
     body, n = _over_values(loop.body_jaxpr, of_body, refs), len(loop.body_jaxpr.outvars)
     # (results, values of references) -> (values of references, results)
@@ -277,14 +277,14 @@ T = TypeVar("T")
 
 @overload
 def while_loop(cond_fun: Callable[[T], Any], body_fun: Callable[[T], T], init_val: T) -> T: ...
-@overload  # a number has the type that `body_fun` makes of it
+@overload  # a Python number is promoted to the type that `body_fun` returns
 def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], T], init_val: complex) -> T: ...
 @source.boundary
 def while_loop(cond_fun: Callable[[T], Any], body_fun: Callable[[T], T], init_val: T) -> T:
     """Repeats `val = body_fun(val)`, from `init_val`, while `cond_fun(val)` is true.
 
     It is compiled as one operation, and has no reverse-mode derivative. Raises TypeError if the body changes
-    the structure or a type of the value, or if the predicate is no boolean scalar.
+    the structure or a type of the value, or if the predicate is not a boolean scalar.
     """
     if not (callable(body_fun) and callable(cond_fun)):
         raise TypeError("lax.while_loop: body_fun and cond_fun arguments should be callable.")
@@ -311,7 +311,7 @@ def _check_predicate(test: Body) -> None:
 
 
 def _bind(test: Body, body: Body, leaves: Sequence) -> list:
-    """Binds the loop; what the body hands on, and the predicate does not read, are constants of the body."""
+    """Binds the loop. A carry that the body forwards and the predicate does not read becomes a constant of the body."""
     loop, stays = _hoisted(Loop(len(test.captured), test.closed, len(body.captured), body.closed))
     moving, still = stays.partition(leaves)
     results = while_p.bind(*test.captured, *still, *body.captured, *moving, **loop._asdict())
@@ -320,7 +320,10 @@ def _bind(test: Body, body: Body, leaves: Sequence) -> list:
 
 @_remembered
 def _hoisted(loop: Loop) -> tuple[Loop, Mask]:
-    """The loop whose body has as leading constants the carry that it hands on and the predicate does not read."""
+    """Makes the carry that the body forwards and the predicate does not read leading constants of the body.
+
+    Returns the loop and the mask of that carry.
+    """
     body, n, m = loop.body_jaxpr, loop.cond_nconsts, loop.body_nconsts
     reads = prune_closed(loop.cond_jaxpr, (True,))[1][n:]
     stays = Mask(a is b and not r for a, b, r in zip(body.invars[m:], body.outvars, reads, strict=True))

@@ -1,4 +1,4 @@
-"""Eigenvalues, and the forms of matrices on the way to them: Hessenberg, Schur, tridiagonal."""
+"""Eigenvalues, and the Hessenberg, Schur and tridiagonal forms of matrices."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ from minijax.run.array import Array, ArrayLike
 
 
 class EigImplementation(enum.Enum):
-    """Who computes eigenvalues; CPUs have LAPACK alone."""
+    """The library that computes eigenvalues. CPUs support only LAPACK."""
 
     CUSOLVER = "cusolver"
     MAGMA = "magma"
@@ -68,7 +68,7 @@ _MAGMA = {None: "auto", EigImplementation.MAGMA: "on", EigImplementation.LAPACK:
 
 
 class Eig(Linalg):
-    """Eigenvalues of general matrices, and left and right eigenvectors if asked for."""
+    """Eigenvalues of general matrices, and left and right eigenvectors if requested."""
 
     name = "eig"
     multiple_results = True
@@ -82,7 +82,7 @@ class Eig(Linalg):
         if e.platform == "cpu" and implementation not in (None, EigImplementation.LAPACK):
             raise ValueError("Only the lapack implementation is supported on CPU.")
         if implementation is EigImplementation.CUSOLVER:
-            raise NotImplementedError("eig: EigImplementation.CUSOLVER is not there yet")
+            raise NotImplementedError("eig: EigImplementation.CUSOLVER is not implemented yet")
         (aval,), batch, n = ins, ins[0].shape[:-2], ins[0].shape[-1]
         is_real = aval.dtype.kind != "c"
         infos, vectors = ShapedArray(batch, INT32), ShapedArray((*batch, n, n), outs[0].dtype)
@@ -156,7 +156,7 @@ def eig(
     implementation: EigImplementation | None = None,
     use_magma: bool | None = None,
 ) -> list[Array]:
-    """Eigenvalues of general matrices, then left and right eigenvectors as columns, where asked for.
+    """Eigenvalues of general matrices, then left and right eigenvectors as columns, if requested.
 
     NaN where the computation did not converge.
     """
@@ -176,7 +176,7 @@ def eig(
 
 
 class EighImplementation(enum.Enum):
-    """How Hermitian eigenvalues are computed; CPUs have QR alone."""
+    """The algorithm that computes Hermitian eigenvalues. CPUs support only QR."""
 
     QR = "qr"
     JACOBI = "jacobi"
@@ -188,7 +188,7 @@ _SOLVERS = {None: 0, EighImplementation.QR: 1, EighImplementation.JACOBI: 2}
 
 
 class Eigh(Linalg):
-    """Eigenvectors and eigenvalues of Hermitian matrices, of which one triangle is read."""
+    """Eigenvectors and eigenvalues of Hermitian matrices. Only one triangle of them is read."""
 
     name = "eigh"
     multiple_results = True
@@ -228,7 +228,7 @@ def _on_tpu(e, x, aval, lower, sort, subset, algorithm):
     if algorithm is EighImplementation.QR:
         raise NotImplementedError("eigh: the QR algorithm is not supported on TPU")
     if not is_int(n):
-        raise NotImplementedError(f"eigh: on TPU the number of rows must be known, got a matrix of shape {aval.shape}")
+        raise NotImplementedError(f"eigh: on TPU the number of rows must be static, got a matrix of shape {aval.shape}")
     if subset is not None:
         _check_subset(subset, n)
     if n > _LARGEST_JACOBI and algorithm is not EighImplementation.JACOBI:
@@ -243,7 +243,7 @@ def _on_tpu(e, x, aval, lower, sort, subset, algorithm):
 
 
 def mirrored(x: Any, lower: bool) -> Any:
-    """The Hermitian matrices of which `x` has one triangle."""
+    """The Hermitian matrices with one triangle equal to that of `x`."""
     half, d = tril(x, -1) if lower else triu(x, 1), diagonal(x)
     d = typed(real(d), d) if is_complex(d) else d
     n = typeof(x).shape[-1]
@@ -251,7 +251,7 @@ def mirrored(x: Any, lower: bool) -> Any:
 
 
 def _by_splitting(x: Any, lower: bool, sort_eigenvalues: bool, subset: tuple[int, int] | None) -> list:
-    """Eigenvectors and eigenvalues of large matrices, of which one triangle is read, one after the other."""
+    """Eigenvectors and eigenvalues of large matrices, one after the other. Only one triangle of them is read."""
     *batch, n, _ = typeof(x).shape
 
     def small(x):
@@ -294,7 +294,7 @@ def eigh(
     subset_by_index: tuple[int, int] | None = None,
     implementation: EighImplementation | None = None,
 ) -> tuple[Array, Array]:
-    """Eigenvectors, as columns, and rising eigenvalues of Hermitian matrices; NaN without convergence."""
+    """Eigenvectors, as columns, and ascending eigenvalues of Hermitian matrices; NaN without convergence."""
     x = symmetrized(x) if symmetrize_input else x
     how = dict(lower=lower, sort_eigenvalues=sort_eigenvalues, subset_by_index=subset_by_index)
     return tuple(eigh_p.bind(x, **how, algorithm=implementation))
@@ -304,7 +304,7 @@ def eigh(
 
 
 class Hessenberg(Linalg):
-    """The Hessenberg form of matrices, over the reflectors that reach it, and their scales."""
+    """The Hessenberg form of matrices, with the reflectors that reduce to it below, and their scales."""
 
     name = "hessenberg"
     multiple_results = True
@@ -319,7 +319,7 @@ class Hessenberg(Linalg):
 
 
 class Schur(Linalg):
-    """The Schur form of matrices, and the unitary matrices that reach it if asked for."""
+    """The Schur form of matrices, and the unitary matrices of the transformation if requested."""
 
     name = "schur"
     multiple_results = True
@@ -330,7 +330,7 @@ class Schur(Linalg):
 
     def lower(self, e, ins, outs, x, *, compute_schur_vectors, sort_eig_vals, select_callable):
         if sort_eig_vals:
-            raise NotImplementedError("schur: LAPACK's routine cannot sort eigenvalues here")
+            raise NotImplementedError("schur: sorting eigenvalues is not implemented")
         aval, (*batch, n, _) = ins[0], ins[0].shape
         infos = ShapedArray(tuple(batch), INT32)
         values = [ShapedArray((*batch, n), aval.dtype)] * (1 if aval.dtype.kind == "c" else 2)
@@ -361,8 +361,9 @@ hessenberg_p, schur_p, tridiagonal_p = Hessenberg(), Schur(), Tridiagonal()
 
 
 def hessenberg(a: ArrayLike) -> tuple[Array, Array]:
-    """The Hessenberg form, below whose first subdiagonal stand Householder vectors, and their scales `taus`:
-    the unitary factor is 1 and, below on the diagonal, `householder_product(a[1:, :-1], taus)`.
+    """The Hessenberg form, with Householder vectors below its first subdiagonal, and their scales `taus`.
+
+    The unitary factor is block diagonal, with blocks 1 and `householder_product(a[1:, :-1], taus)`.
     """
     return hessenberg_p.bind(a)
 
@@ -374,14 +375,15 @@ def schur(
     sort_eig_vals: bool = False,
     select_callable: Callable | None = None,
 ) -> tuple[Array, Array]:
-    """The Schur form T and, if asked for, the unitary Z with x = Z T Zᴴ; NaN without convergence."""
+    """The Schur form T and, if requested, the unitary Z with x = Z T Zᴴ; NaN without convergence."""
     return schur_p.bind(
         x, compute_schur_vectors=compute_schur_vectors, sort_eig_vals=sort_eig_vals, select_callable=select_callable
     )
 
 
 def tridiagonal(a: ArrayLike, *, lower: bool = True) -> tuple[Array, Array, Array, Array]:
-    """The tridiagonal form of Hermitian matrices, of which one triangle is read: Householder vectors below
-    (or above) it, its diagonal and off-diagonal, which are real, and the vectors' scales.
+    """The tridiagonal form of Hermitian matrices: Householder vectors, diagonal, off-diagonal, the vectors' scales.
+
+    Diagonal and off-diagonal are real. Only the lower (or upper) triangle is read, where the vectors are stored.
     """
     return tridiagonal_p.bind(a, lower=lower)

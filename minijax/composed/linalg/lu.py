@@ -1,4 +1,4 @@
-"""The LU decomposition, and solving by it."""
+"""The LU decomposition, and linear solves by it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from minijax.transforms.batch import batch_flat, place
 
 
 class LUPivotsToPermutation(Linalg):
-    """The permutation that a sequence of transpositions makes."""
+    """The permutation that is equal to a sequence of transpositions."""
 
     name = "lu_pivots_to_permutation"
     accepts = Kinds((np.int32,))
@@ -95,7 +95,7 @@ def _transposition(pivots: ShapedArray, permutation: ShapedArray) -> ClosedJaxpr
 
 
 class LU(Linalg):
-    """The factors of matrices with rows exchanged, both in one matrix; the pivots; the permutation."""
+    """The factors L and U of matrices with permuted rows, in one matrix; the pivots; the permutation."""
 
     name = "lu"
     multiple_results = True
@@ -148,9 +148,7 @@ def lu(x: ArrayLike) -> tuple[Array, Array, Array]:
 
 
 def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
-    """The permutation of `permutation_size` rows that exchanging row i with row `pivots[i]`, for each i,
-    makes.
-    """
+    """The permutation of `permutation_size` rows by exchanging row i with row `pivots[i]`, for each i."""
     return lu_pivots_to_permutation_p.bind(pivots, permutation_size=int(permutation_size))
 
 

@@ -1,4 +1,4 @@
-"""Masking, indexing, stretching and multiplying batches of matrices."""
+"""Masking, indexing, expanding and multiplying batches of matrices."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -87,7 +87,7 @@ def dot_highest(x: Any, y: Any) -> Any:
 
 
 def take_rows(x: Any, indices: Any) -> Any:
-    """The rows of a matrix that a vector of indices names."""
+    """The rows of a matrix selected by a vector of indices."""
     rows, columns = typeof(x).shape
     indices = moving.expand_dims(from_front(indices, rows), (1,))
     if not rows * columns:
@@ -98,7 +98,7 @@ def take_rows(x: Any, indices: Any) -> Any:
 
 
 def take_columns(x: Any, indices: Any) -> Any:
-    """The columns of a matrix that a vector of indices names."""
+    """The columns of a matrix selected by a vector of indices."""
     rows, columns = typeof(x).shape
     indices = moving.expand_dims(from_front(indices, columns), (1,))
     return gather(
@@ -123,7 +123,7 @@ def diagonal(x: Any) -> Any:
 
 
 def over_batch(fun: Callable, sizes: Sequence[int], dims: Sequence[int | None] | None = None) -> Callable:
-    """A flat function of arrays without batch axes, on arrays with these in front: all, or those whose dim is 0."""
+    """Maps a flat function over leading batch axes of `sizes`, which all operands have, or those whose dim is 0."""
 
     def wrap(inner: Callable, size: int) -> Callable:
         def run(*xs):

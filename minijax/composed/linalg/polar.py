@@ -26,9 +26,9 @@ _LARGEST_CHOLESKY_WEIGHT = 100.0
 
 
 def _weights(eps: float, max_iterations: int) -> tuple[list, list]:
-    """The weights of the steps that QR computes, and of those, better conditioned, that Cholesky does.
+    """The weights of the steps computed by QR, and of the better conditioned steps computed by Cholesky.
 
-    They are the best for singular values from `low` to 1 (Nakatsukasa, Bai & Gygi 2010).
+    They are optimal for singular values from `low` to 1 (Nakatsukasa, Bai & Gygi 2010).
     """
     by_qr, by_cholesky, low = [], [], eps
     while low + 5 * eps < 1 and len(by_qr) + len(by_cholesky) < max_iterations:
@@ -57,7 +57,7 @@ def _scaled(c: Any, x: Any) -> Any:
 
 @jitted("norm", static=("axis",))
 def norm(x: Any, axis: int | None = None) -> Any:
-    """A matrix's Frobenius norm, or the largest sum of absolute values along an axis: 0 is the norm of order 1."""
+    """A matrix's Frobenius norm, or the largest sum of absolute values along an axis (axis 0: the norm of order 1)."""
     if axis is None:
         squares = lax.real(lax.mul(x, lax.conj(x))) if is_complex(x) else lax.mul(x, x)
         return lax.sqrt(_total(squares, (0, 1)))
@@ -66,7 +66,7 @@ def norm(x: Any, axis: int | None = None) -> Any:
 
 
 def _total(x: Any, axes: tuple[int, ...]) -> Any:
-    """Sums, accumulated in single precision if that of `x` is less."""
+    """Sums over axes, accumulated in float32 if the precision of `x` is lower."""
     wide = convert(x, np.dtype(np.float32)) if typeof(x).dtype.itemsize < 4 else x
     return typed(moving.sum_axes(wide, axes), x)
 
@@ -145,7 +145,7 @@ def _qdwh(x: Any, m: Any, n: Any, max_iterations: int, eps: float) -> tuple:
 
     done = len(by_qr) + len(by_cholesky)
     count, u, settling = while_loop(again, halley_step, (done, u, settling))
-    # One step of Newton and Schulz brings u nearer to orthonormal.
+    # One Newton-Schulz step makes the columns of u closer to orthonormal.
     u = lax.sub(_scaled(1.5, u), dot_highest(_scaled(0.5, u), dot_highest(adjoint(u), u)))
     h = dot_highest(adjoint(u), x)
     return u, symmetrized(h), count, lax.bitwise_not(settling)
@@ -162,8 +162,8 @@ def qdwh(
     """The polar decomposition x = u h of a matrix with no fewer rows than columns: u with orthonormal
     columns, Hermitian h without negative eigenvalues, the number of iterations, whether they converged.
 
-    By weighted Halley iterations (Nakatsukasa, Bai & Gygi 2010), at most 10 by default. Only the first rows
-    and columns, as many as `dynamic_shape` says, count; the others come out as 0.
+    By weighted Halley iterations (Nakatsukasa, Bai & Gygi 2010), at most 10 by default. `dynamic_shape` is the
+    number of leading rows and columns to use; the others are 0 in the results.
     """
     rows, columns = typeof(x).shape
     if rows < columns:

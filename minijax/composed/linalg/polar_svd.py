@@ -1,6 +1,7 @@
 """Singular values by the polar decomposition, as TPUs compute them (Nakatsukasa & Higham 2013).
 
-Of A = U H the eigenvalues of H are the singular values, its eigenvectors V the right vectors, and U V the left ones.
+For A = U H, the eigenvalues of H are the singular values, its eigenvectors V are the right singular vectors, and U V
+are the left ones.
 """
 
 from typing import Any
@@ -20,7 +21,7 @@ from minijax.primitives.structural import concatenate, index_in_dim, rev
 
 
 def svd_by_polar(a: Any, full_matrices: bool, compute_uv: bool, subset_by_index: tuple[int, int] | None) -> list:
-    """The singular values of one matrix that has elements, and if asked for U and Vᴴ; NaN where `a` is not finite."""
+    """The singular values of one nonempty matrix and, if `compute_uv`, U and Vᴴ; NaN if `a` is not finite."""
     m, n = typeof(a).shape
     if m < n:
         s, *sides = svd_by_polar(adjoint(a), full_matrices, compute_uv, subset_by_index)
@@ -43,20 +44,20 @@ def _where_finite(a: Any, results: list) -> list:
 
 
 def _of_square(a: Any, compute_uv: bool, subset: tuple[int, int] | None) -> list:
-    """As `svd_by_polar`, where there are as many rows as columns."""
+    """As `svd_by_polar`, for a square matrix."""
     n = typeof(a).shape[0]
     turn, h, _, _ = qdwh(a)
-    # Eigenvalues rise, and singular values fall.
+    # Eigenvalues are ascending, and singular values are descending.
     rising = None if subset is None else (n - subset[1], n - subset[0])
     v, w = eigh(h, symmetrize_input=False, subset_by_index=rising)
     s, v = rev(lax.max(w, scalar_like(w, 0)), (0,)), rev(v, (1,))
     if not compute_uv:
         return [s]
-    # Of what is 0 up to rounding, the polar factor's part need not be orthonormal.
+    # For singular values that are 0 up to rounding, the columns of the polar factor need not be orthonormal.
     eps = n * float(dtypes.finfo(typeof(s).dtype).eps)
     last = index_in_dim(s, -1, keepdims=False)
     deficient = lax.le(last, lax.mul(scalar_like(last, eps), norm(h, 0)))
-    # A loop of one round at most, which a batch skips if none of its matrices needs it.
+    # A loop of at most one iteration, which a batch skips if none of its matrices needs it.
     _, u = while_loop(
         lambda state: state[0], lambda state: (False, _made_orthonormal(state[1])), (deficient, dot_highest(turn, v))
     )
@@ -64,7 +65,7 @@ def _of_square(a: Any, compute_uv: bool, subset: tuple[int, int] | None) -> list
 
 
 def _made_orthonormal(u: Any) -> Any:
-    """Orthonormal columns, the same where they are orthogonal to those before."""
+    """Orthonormalizes columns. Those orthogonal to the previous ones do not change."""
     q, r = qr(u, full_matrices=False)
     d = diagonal(r)
     d = lax.real(d) if is_complex(d) else d

@@ -1,4 +1,4 @@
-"""The QR decomposition, and products of the Householder reflectors that it is made of."""
+"""The QR decomposition, and products of Householder reflectors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from minijax.run.array import Array, ArrayLike
 
 
 class HouseholderProduct(Linalg):
-    """The leading columns of products of reflectors, whose vectors stand below the diagonal of matrices."""
+    """The leading columns of products of reflectors, whose vectors are stored below the diagonal of matrices."""
 
     name = "householder_product"
     ranks = (2, 1)
@@ -74,7 +74,7 @@ class Ormqr(Linalg):
 
 
 def _reflected(a: Any, taus: Any, c: Any, left: bool, transpose: bool) -> list:
-    """`c` with one reflector applied after another."""
+    """Applies the reflectors to `c` one after the other."""
     ndim, (m, n) = typeof(a).ndim, typeof(a).shape[-2:]
     count, batch = typeof(taus).shape[-1], tuple(range(ndim - 2))
     vectors = add(tril(a, -1), moving.broadcast_to_shape(eye(m, n, typeof(a).dtype, ndim), typeof(a).shape))
@@ -104,15 +104,17 @@ householder_product_p, ormqr_p = HouseholderProduct(), Ormqr()
 
 
 def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
-    """The leading columns of the product of the reflectors 1 - tau v vᴴ, whose vectors v stand below the
-    diagonal of `a`, with 1 on it.
+    """The leading columns of the product of the reflectors 1 - tau v vᴴ.
+
+    Their vectors v are stored below the diagonal of `a`; on the diagonal, v is 1.
     """
     return householder_product_p.bind(a, taus)
 
 
 def ormqr(a: ArrayLike, taus: ArrayLike, c: ArrayLike, *, left: bool = True, transpose: bool = False) -> Array:
-    """Q c (or c Q unless `left`; Qᴴ for Q if `transpose`) for the whole product Q of the reflectors in `a`,
-    whose leading columns `householder_product` gives.
+    """Q c (or c Q unless `left`; Qᴴ for Q if `transpose`) for the full product Q of the reflectors in `a`.
+
+    `householder_product` computes the leading columns of Q.
     """
     return ormqr_p.bind(a, taus, c, left=left, transpose=transpose)
 
@@ -121,7 +123,7 @@ def ormqr(a: ArrayLike, taus: ArrayLike, c: ArrayLike, *, left: bool = True, tra
 
 
 class Geqrf(Linalg):
-    """The factor R over the reflectors that make Q, and their scales."""
+    """The factor R with the reflectors of Q below its diagonal, and their scales."""
 
     name = "geqrf"
     multiple_results = True
@@ -136,7 +138,7 @@ class Geqrf(Linalg):
 
 
 class Geqp3(Linalg):
-    """As `geqrf`, of matrices with columns exchanged; and the permutation, counted from 1."""
+    """As `geqrf`, with column pivoting, and the permutation of columns, counted from 1."""
 
     name = "geqp3"
     multiple_results = True
@@ -158,7 +160,7 @@ geqrf_p, geqp3_p = Geqrf(), Geqp3()
 
 
 class QR(Linalg):
-    """The orthonormal and the upper triangular factor; where columns may move, their order."""
+    """The orthonormal and the upper triangular factor; with pivoting, also the order of columns."""
 
     name = "qr"
     multiple_results = True
@@ -211,14 +213,14 @@ def _factored(x: Any, pivoting: bool, full_matrices: bool, use_magma: bool | Non
 
 
 def _push_thin(dx: Any, q: Any, r: Any) -> tuple:
-    """Tangents of the factors, of matrices with no fewer rows than columns (Walter & Lehmann 2010)."""
+    """Tangents of the factors of matrices with at least as many rows as columns (Walter & Lehmann 2010)."""
     ndim, n = typeof(q).ndim, typeof(r).shape[-1]
     ratio = triangular_solve(r, dx)
     inner = dot(adjoint(q), ratio)
     lower = tril(inner, -1)
     turn = sub(lower, adjoint(lower))
     unit = eye(n, n, typeof(inner).dtype, ndim)
-    # What is imaginary on the diagonal belongs to q: that of r is real.
+    # The imaginary part of the diagonal belongs to q, because the diagonal of r is real.
     rest = sub(inner, typed(real(inner), inner) if is_complex(inner) else inner)
     turn = add(turn, mul(unit, rest))
     dq = add(dot(q, sub(turn, inner)), ratio)
@@ -226,7 +228,7 @@ def _push_thin(dx: Any, q: Any, r: Any) -> tuple:
 
 
 def _push_wide(x: Any, dx: Any, q: Any, r: Any) -> tuple:
-    """Tangents of the factors, where columns follow that r has no diagonal elements in."""
+    """Tangents of the factors of matrices with more columns than rows."""
     m = typeof(x).shape[-2]
     rest, first, more = x[..., m:], dx[..., :m], dx[..., m:]
     dq, dr = _push_thin(first, q, r[..., :m])
@@ -235,7 +237,7 @@ def _push_wide(x: Any, dx: Any, q: Any, r: Any) -> tuple:
 
 
 def _push_full(dx: Any, q: Any, r: Any) -> tuple:
-    """Tangents of the factors, where columns of q follow that x has nothing to do with."""
+    """Tangents of the full factors of matrices with more rows than columns, where q has columns orthogonal to x."""
     ndim, m, n = typeof(dx).ndim, *typeof(dx).shape[-2:]
     thin = q[..., :n]
     dq, dr = _push_thin(dx, thin, r[..., :n, :])
@@ -258,10 +260,9 @@ qr_p = QR()
 
 
 def qr(x: ArrayLike, *, pivoting: bool = False, full_matrices: bool = True, use_magma: bool | None = None) -> tuple:
-    """The QR decomposition: q with orthonormal columns, upper triangular r and, with `pivoting`, the order p
-    of columns with x[:, p] = q r, in which the diagonal of r falls.
+    """The QR decomposition: q with orthonormal columns, upper triangular r and, with `pivoting`, an order p.
 
-    Without `full_matrices`, q has as many columns as the smaller side of x. `use_magma` chooses the library
-    that moves columns on GPUs.
+    With the columns of x in the order p, x[:, p] = q r and the diagonal of r decreases in absolute value. Without
+    `full_matrices`, q has as many columns as the smaller side of x. `use_magma` selects MAGMA for pivoting on GPUs.
     """
     return tuple(qr_p.bind(x, pivoting=pivoting, full_matrices=full_matrices, use_magma=use_magma))

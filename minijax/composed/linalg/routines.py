@@ -1,4 +1,4 @@
-"""The types of operations on matrices, and the calls of LAPACK and of the libraries for GPUs."""
+"""The base class of linear algebra primitives, and calls of LAPACK and of GPU libraries."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -18,7 +18,7 @@ GPU = {"cuda": "cu", "rocm": "hip"}
 _OF_COMPLEX = {"or": "un", "sy": "he"}
 
 
-Routine = tuple[str, Mapping[str, Any]]  # its name, and what configures it: characters are strings
+Routine = tuple[str, Mapping[str, Any]]  # its name and its attributes; characters are strings
 
 
 class Linalg(Primitive):
@@ -26,7 +26,7 @@ class Linalg(Primitive):
 
     accepts: Kinds = INEXACT
     ranks: tuple[int, ...] = (2,)
-    square: bool | str = False  # or what the operation is called, by which jax knows some
+    square: bool | str = False  # or the operation's name in jax's error text
 
     def infer(self, *avals, **params):
         batch, weak = self.check(avals), all(a.weak_type for a in avals)
@@ -47,7 +47,7 @@ class Linalg(Primitive):
         return [(*batch, *[None] * (out.ndim - count)) for out in outs]
 
     def check(self, avals: Sequence[ShapedArray]) -> tuple:
-        """The batch axes, if the operands' types are right."""
+        """Checks the operands' types and returns the sizes of their batch axes."""
         for i, (a, rank) in enumerate(zip(avals, self.ranks, strict=True)):
             if not self.accepts.accepts(a.dtype):
                 raise TypeError(
@@ -76,7 +76,7 @@ class Linalg(Primitive):
     def routine(self, e: Any, operands: Sequence[str], ins: Sequence[ShapedArray], outs: Sequence[ShapedArray], *,
                 cpu: Routine | None = None, gpu: Routine | None = None, aliases: Mapping[int, int] | None = None,
                 batch: int | None = None) -> list[str]:  # fmt: skip
-        """Calls a routine of LAPACK, without the letter of the dtype, or of a library for GPUs, without its maker."""
+        """Calls a routine of LAPACK, named without the letter of the dtype, or of GPUs, named without the vendor."""
         if e.platform == "cpu" and cpu:
             target, config = _lapack_name(cpu[0], ins[0].dtype), cpu[1]
             config = {k: np.uint8(ord(v)) if isinstance(v, str) else v for k, v in config.items()}
@@ -88,7 +88,7 @@ class Linalg(Primitive):
 
     def checked_routine(self, e: Any, operands: Sequence[str], ins: Sequence[ShapedArray],
                         outs: Sequence[ShapedArray], count: int | None = None, **how: Any) -> list[str]:  # fmt: skip
-        """The first `count` results of a routine that also says where it succeeded; NaN elsewhere."""
+        """The first `count` results of a routine that also returns a status; NaN where it did not succeed."""
         infos = ShapedArray(ins[0].shape[:-2], INT32)
         *results, info = self.routine(e, operands, ins, [*outs, infos], **how)
         return where_succeeded(e, (info, infos), results[:count], outs[:count])
@@ -99,8 +99,9 @@ class Linalg(Primitive):
 
 
 def solve_joined(solve: Callable, b: Any, d: int, at: int, first: int) -> tuple[list, list]:
-    """Solves for a batch of right sides of one matrix, as for one: the batch axis, moved to `at`, and the one beside
-    it, which `first` and the axis after it are, become one axis.
+    """Solves for a batch of right-hand sides of one matrix by one solve with the batch axis merged into another axis.
+
+    The batch axis is moved to `at`. Then the axes `first` and `first + 1` are merged.
     """
     b = moving.move_axis(b, d, at)
     shape = typeof(b).shape

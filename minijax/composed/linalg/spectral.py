@@ -1,8 +1,9 @@
 """Eigenvalues of large Hermitian matrices by spectral divide and conquer (Nakatsukasa & Higham 2013).
 
 The polar factor of A - s is 1 on the invariant subspace of the eigenvalues above s, and -1 on that of those below. In
-a basis of both A has two blocks, which are divided in turn until they are small. All blocks stand on the diagonal of
-one matrix; each is worked on within a part of a size that is known, with unit vectors around it.
+a basis of both subspaces, A has two diagonal blocks, which are divided in turn until they are small. All blocks are on
+the diagonal of one matrix. Shapes are static: a block is processed within a part of a known size, with unit vectors
+around it.
 """
 
 from collections.abc import Callable
@@ -35,8 +36,10 @@ _FIRST_SHIFT, _LARGEST_SHIFT, _NEXT_SHIFT = 0.01, 0.1, -1.7
 
 
 class _Work(NamedTuple):
-    """Blocks `h` in the basis `v`: before the row `at` they are diagonal, but for rows before `skipped`, that nobody
-    wants; `sizes` has each one's where it begins.
+    """Blocks `h` in the basis `v`, which are diagonal before the row `at`.
+
+    Rows before `skipped` are not diagonal, because their eigenvalues are not wanted. `sizes[i]` is the size of the
+    block that begins at row i.
     """
 
     at: Any
@@ -47,7 +50,7 @@ class _Work(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """A block amid zeros, which rows of a part it has, from `at` on, and that part of the matrix, from `start` on."""
+    """The part `around` of a matrix, from row `start` on, and its `block` among zeros, on `rows`, from row `at` on."""
 
     start: Any
     at: Any
@@ -57,8 +60,9 @@ class _Part(NamedTuple):
 
 
 class _Split(NamedTuple):
-    """How many eigenvalues are below, the basis, the matrix in it, and the norm of what is beside its blocks: infinite
-    as long as that is too much.
+    """The next shift, the number of eigenvalues below, the basis `q`, the matrix `h` in it.
+
+    `rest` is the norm of the off-diagonal blocks, or infinite as long as that is too large.
     """
 
     shift: Any
@@ -71,11 +75,12 @@ class _Split(NamedTuple):
 def eigh_by_splitting(
     a: Any, small: Callable, leaf: int, subset: tuple[int, int] | None = None, sort_eigenvalues: bool = True
 ) -> list:
-    """Eigenvectors and eigenvalues of one Hermitian matrix of more rows than `leaf`, those that `subset` names if it
-    does; NaN without convergence. `small` gives eigenvectors and rising eigenvalues of `leaf` rows.
+    """Eigenvectors and eigenvalues of one Hermitian matrix with more than `leaf` rows; NaN without convergence.
+
+    `subset` is a range of eigenvalues. `small` computes eigenvectors and ascending eigenvalues of `leaf` rows.
     """
     n, dtype = typeof(a).shape[0], typeof(a).dtype
-    x = a if dtype.itemsize > 2 else convert(a, _FLOAT)  # half a precision does not count eigenvalues
+    x = a if dtype.itemsize > 2 else convert(a, _FLOAT)  # half precision cannot count eigenvalues
     scale = reduce_max(lax.abs(x), (0, 1))
     scale = where(lax.eq(scale, scalar_like(scale, 0)), scalar_like(scale, 1), scale)
     work = _divided(lax.div(x, typed(scale, x)), small, leaf, subset or (0, n))
@@ -93,7 +98,7 @@ def eigh_by_splitting(
 
 
 def _divided(a: Any, small: Callable, leaf: int, wanted: tuple[int, int]) -> _Work:
-    """The matrix with its blocks diagonal, those that have wanted eigenvalues."""
+    """Diagonalizes the blocks that have wanted eigenvalues."""
     n, dtype = typeof(a).shape[0], typeof(a).dtype
     limits = _sizes_of_parts(n, leaf)
     eps = float(dtypes.finfo(dtypes.to_floating_dtype(dtype)).eps)
@@ -119,7 +124,7 @@ def _divided(a: Any, small: Callable, leaf: int, wanted: tuple[int, int]) -> _Wo
 
 
 def _sizes_of_parts(n: int, leaf: int) -> list[int]:
-    """From that of a leaf up to n, each with some room for half of the next."""
+    """The sizes of parts from `leaf` up to n, each with some room for half of the next."""
     sizes, unit = [], max(leaf // 8, 1)
     while n > leaf:
         sizes.append(n)
@@ -128,7 +133,7 @@ def _sizes_of_parts(n: int, leaf: int) -> list[int]:
 
 
 def _random(n: int) -> Any:
-    """Numbers between -1 and 1."""
+    """A matrix of uniform numbers between -1 and 1."""
     bits = threefry_2x32(np.zeros(2, np.uint32), moving.reshape_to(iota(np.uint32, n * n), (n, n)))
     uniform = lax.mul(convert(lax.shift_right_logical(bits, np.uint32(8)), _FLOAT), _FLOAT.type(2.0**-23))
     return lax.sub(uniform, _FLOAT.type(1))
@@ -159,18 +164,18 @@ def _part(work: _Work, size: Any, n: int) -> _Part:
 
 
 def _diagonal_matrix(n: int, dtype: Any, values: Any) -> Any:
-    """A matrix with these values, or this one, on its diagonal."""
+    """A matrix with `values`, a vector or one scalar, on its diagonal."""
     values = along(values, -2) if typeof(values).ndim else values
     return lax.mul(eye(n, n, dtype), convert(values, dtype))
 
 
 def _amid(part: _Part, x: Any, values: Any) -> Any:
-    """`x` on the block, and around it a diagonal."""
+    """`x` on the block, and a diagonal matrix of `values` around it."""
     return where(_square(part.rows, part.rows), x, _diagonal_matrix(typeof(x).shape[0], typeof(x).dtype, values))
 
 
 def _turned(work: _Work, part: _Part, q: Any, h: Any) -> tuple:
-    """The blocks with `h` in place of one, and the basis turned by `q`."""
+    """The blocks with one replaced by `h`, and the basis multiplied by `q`."""
     n, zero = typeof(h).shape[0], np.int32(0)
     h = where(_square(part.rows, part.rows), h, part.around)
     v = dynamic_slice(work.v, (zero, part.start), (typeof(work.v).shape[0], n))
@@ -179,9 +184,9 @@ def _turned(work: _Work, part: _Part, q: Any, h: Any) -> tuple:
 
 
 def _solved(work: _Work, size: Any, small: Callable, n: int) -> _Work:
-    """With a block made diagonal that is small enough."""
+    """Diagonalizes a block that is small enough."""
     part = _part(work, size, n)
-    # What is around has eigenvalues beyond the block's on either side, so that these keep their places.
+    # The diagonal around the block has eigenvalues beyond the block's on either side, which keep their positions.
     far = norm(part.block)
     far = where(lax.eq(far, scalar_like(far, 0)), scalar_like(far, 1), lax.mul(far, scalar_like(far, 2)))
     before = lax.lt(iota(np.int32, n), part.at)
@@ -195,10 +200,10 @@ def _solved(work: _Work, size: Any, small: Callable, n: int) -> _Work:
 
 
 def _divided_once(work: _Work, size: Any, mixing: Any, rounding: Any, n: int) -> _Work:
-    """With a block divided in two, or behind it if it is diagonal."""
+    """Divides a block in two, or skips it if it is diagonal."""
     part = _part(work, size, n)
     split = _split(part, size, mixing[:n, :n], rounding)
-    # Without success the eigenvalues are NaN.
+    # If the division failed, the eigenvalues are NaN.
     h = where(lax.is_finite(split.rest), split.h, scalar_like(split.h, np.nan))
     h, v = _turned(work, part, split.q, h)
     is_whole = lax.ge(split.below, size)
@@ -209,7 +214,7 @@ def _divided_once(work: _Work, size: Any, mixing: Any, rounding: Any, n: int) ->
 
 
 def _split(part: _Part, size: Any, mixing: Any, rounding: Any) -> _Split:
-    """The first division that leaves little beside the blocks; none is needed where the block is diagonal."""
+    """The first division with small off-diagonal blocks. A diagonal block is not divided."""
     a, n = part.block, typeof(part.block).shape[0]
     unit, tolerance = eye(n, n, a.dtype), lax.mul(rounding, scalar_like(rounding, 8 + 2 * n**0.5))
     beside = lax.sub(a, _diagonal_matrix(n, a.dtype, diagonal(a)))
@@ -218,7 +223,7 @@ def _split(part: _Part, size: Any, mixing: Any, rounding: Any) -> _Split:
     spread = lax.div(spread, lax.sqrt(convert(size, spread.dtype)))
 
     def attempt(split):
-        # Eigenvalues at the very point of division belong to neither side: another trial has another point.
+        # Eigenvalues at the point of division belong to neither side. Another attempt uses another point.
         at = lax.add(middle, lax.mul(split.shift, spread))
         shifted = lax.sub(a, _diagonal_matrix(n, a.dtype, at))
         u, *_ = qdwh(_amid(part, shifted, spread))
@@ -241,7 +246,7 @@ def _split(part: _Part, size: Any, mixing: Any, rounding: Any) -> _Split:
 
 
 def _median(x: Any, flags: Any, count: Any) -> Any:
-    """The median of as many elements as flags are set."""
+    """The median of the `count` elements that are marked by `flags`."""
     x = sort(where(flags, x, scalar_like(x, np.inf)), 0)
     sides = (lax.div(lax.sub(count, np.int32(1)), np.int32(2)), lax.div(count, np.int32(2)))
     low, high = (dynamic_index_in_dim(x, i, keepdims=False) for i in sides)
@@ -249,9 +254,9 @@ def _median(x: Any, flags: Any, count: Any) -> Any:
 
 
 def _in_basis_of(part: _Part, projector: Any, below: Any, mixing: Any) -> tuple:
-    """A basis of what the projector keeps, then of the rest; the block in it; the norm of what is beside blocks there.
+    """A basis of the projector's range and of its complement, the block in it, the norm of its off-diagonal blocks.
 
-    Mixed at random, its first columns are as good as any; one step of subspace iteration makes up for their condition.
+    Random mixing makes the first columns span the range. One step of subspace iteration corrects their conditioning.
     """
     n = typeof(projector).shape[0]
     before = lax.lt(iota(np.int32, n), lax.add(part.at, below))

@@ -36,8 +36,9 @@ from minijax.run.array import ArrayLike
 
 
 class SvdAlgorithm(enum.Enum):
-    """How singular values are computed: CPUs have QR and divide-and-conquer, the default; GPUs have QR,
-    Jacobi and polar, and by default take Jacobi up to 1024 rows and columns.
+    """The algorithms of `svd`: CPUs have QR and divide-and-conquer, the default; GPUs have QR, Jacobi and polar.
+
+    The default of GPUs is Jacobi up to 1024 rows and columns, and QR beyond.
     """
 
     DEFAULT = "default"
@@ -53,7 +54,7 @@ _ON_GPU |= {SvdAlgorithm.DIVIDE_AND_CONQUER: "gesdd"}
 
 
 class SVD(Linalg):
-    """Singular values of matrices, and both sides' singular vectors if asked for."""
+    """Singular values of matrices, and left and right singular vectors if `compute_uv`."""
 
     name = "svd"
     multiple_results = True
@@ -102,7 +103,7 @@ class SVD(Linalg):
 
 
 def _of_nothing(x: Any, outs: tuple[ShapedArray, ...]) -> list:
-    """Of empty matrices there are no values, and the vectors are unit vectors."""
+    """The results for empty matrices, which have no singular values, and unit vectors as singular vectors."""
 
     def unit(out):
         if not out.size:
@@ -114,7 +115,7 @@ def _of_nothing(x: Any, outs: tuple[ShapedArray, ...]) -> list:
 
 
 def _result_types(x: ShapedArray, values: ShapedArray, left: tuple, right: tuple) -> list[ShapedArray]:
-    """The types of what routines give: the matrix overwritten, values, both sides, whether they succeeded."""
+    """The result types of routines: overwritten matrix, singular values, left and right vectors, status."""
     *batch, _, _ = x.shape
     sides = [ShapedArray((*batch, *shape) if shape else (), x.dtype) for shape in (left, right)]
     return [x, values, *sides, ShapedArray(tuple(batch), INT32)]
@@ -150,7 +151,7 @@ def _on_gpu(e, x, aval, values, full_matrices, compute_uv, algorithm):
             return info, [s]
         cut = k if wide and not full_matrices else None
         return info, [s, *emit(e, _thin_factors, types[2:4], [u, v], cut=cut)]
-    # The routine takes no fewer rows than columns: others it gets transposed, row by row.
+    # The routine needs at least as many rows as columns. Other matrices are passed transposed, in row-major order.
     turned = algorithm is SvdAlgorithm.QR and m < n
     left, right = (m, m if full_matrices else k), (n if full_matrices else k, n)
     sides = ((right, left) if turned else (left, right)) if compute_uv else ((), ())
@@ -171,7 +172,7 @@ def _by_polar(x: Any, **how: Any) -> list:
 
 
 def _thin_factors(u: Any, v: Any, cut: int | None) -> list:
-    """u and vᴴ, of which the first `cut` columns and rows are wanted, if any."""
+    """u and vᴴ, or only their first `cut` columns and rows."""
     vt = adjoint(v)
     if cut is None:
         return [u, vt]
@@ -221,7 +222,7 @@ def svd(
     subset_by_index: tuple[int, int] | None = None,
     algorithm: SvdAlgorithm | None = None,
 ) -> Any:
-    """The singular value decomposition: (U, falling singular values, Vᴴ), or the values alone."""
+    """The singular value decomposition: (U, descending singular values, Vᴴ), or only the values."""
     values, *sides = svd_p.bind(
         x, full_matrices=full_matrices, compute_uv=compute_uv, subset_by_index=subset_by_index, algorithm=algorithm
     )

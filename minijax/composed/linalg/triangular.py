@@ -1,4 +1,4 @@
-"""Cholesky's factor, and triangular systems."""
+"""The Cholesky decomposition, and triangular systems."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from minijax.run.array import Array, ArrayLike
 
 
 class Cholesky(Linalg):
-    """The lower factor of positive definite matrices; what stands above the diagonal is undefined."""
+    """The lower Cholesky factor of positive definite matrices. Elements above the diagonal are undefined."""
 
     name = "cholesky"
     square = True
@@ -115,7 +115,7 @@ class TriangularSolve(Linalg):
 
 
 def _push_matrix(da, x, a, b, **params):
-    """The tangent of the solution along that of the matrix; multiplies first where that is less work."""
+    """The tangent of the solution for a tangent of the matrix. Multiplies first if that is less work."""
     rows, columns = typeof(b).shape[-2:]
     k = 1 if params["unit_diagonal"] else 0
     da = neg(tril(da, -k) if params["lower"] else triu(da, k))
@@ -131,7 +131,7 @@ cholesky_p, triangular_solve_p = Cholesky(), TriangularSolve()
 
 
 def cholesky(x: Array, *, symmetrize_input: bool = True) -> Array:
-    """The lower triangular L with L Lᴴ = x, of positive definite matrices; NaN where x is not."""
+    """The lower triangular L with L Lᴴ = x for positive definite x; NaN for other matrices."""
     return tril(cholesky_p.bind(symmetrized(x) if symmetrize_input else x))
 
 
@@ -145,9 +145,7 @@ def triangular_solve(
     conjugate_a: bool = False,
     unit_diagonal: bool = False,
 ) -> Array:
-    """Solves op(a) x = b (or x op(a) = b unless `left_side`) for triangular a; b may lack the axis of right
-    sides.
-    """
+    """Solves op(a) x = b (or x op(a) = b unless `left_side`) for triangular a; b may be a vector."""
     conjugate_a = conjugate_a and is_complex(a)
     single = typeof(b).ndim == typeof(a).ndim - 1
     at = typeof(b).ndim if left_side else typeof(b).ndim - 1

@@ -94,7 +94,7 @@ def _part(x: Any, axis: int, start: int, stop: int) -> Any:
 
 
 def _product(dl: Any, d: Any, du: Any, x: Any) -> Any:
-    """The tridiagonal matrix by x."""
+    """The product of the tridiagonal matrix and x."""
     n, axis = typeof(d).shape[-1], typeof(d).ndim - 1
     y = mul(moving.reshape_to(d, (*typeof(d).shape, 1)), x)
     if not n:
@@ -136,9 +136,9 @@ tridiagonal_solve_p = TridiagonalSolve()
 
 
 def tridiagonal_solve(dl: Array, d: Array, du: Array, b: Array, *, perturb_singular: bool = False) -> Array:
-    """Solves tridiagonal systems a x = b, where a[i, i - 1] = dl[i], a[i, i] = d[i] and a[i, i + 1] = du[i];
-    dl[0] and du[-1] are not read. b has an axis of right sides more than d.
+    """Solves tridiagonal systems a x = b, where a[i, i - 1] = dl[i], a[i, i] = d[i] and a[i, i + 1] = du[i].
 
-    A singular system gives NaN or, with `perturb_singular`, the solution of one beside it.
+    dl[0] and du[-1] are not read. b has one axis more than d, for right-hand sides. The solution of a singular system
+    is NaN or, with `perturb_singular`, that of a slightly perturbed system.
     """
     return tridiagonal_solve_p.bind(dl, d, du, b, perturb_singular=perturb_singular)

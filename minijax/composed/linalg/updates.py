@@ -18,7 +18,7 @@ from minijax.run.array import Array, ArrayLike
 
 
 class SymmetricProduct(Linalg):
-    """alpha a aᵀ + beta c for symmetric c, of which the part above the diagonal is undefined."""
+    """alpha a aᵀ + beta c for symmetric c. Elements of the result above the diagonal are undefined."""
 
     name = "symmetric_product"
     accepts = FLOAT
@@ -115,9 +115,7 @@ symmetric_product_p, cholesky_update_p = SymmetricProduct(), CholeskyUpdate()
 def symmetric_product(
     a_matrix: ArrayLike, c_matrix: ArrayLike, *, alpha: float = 1.0, beta: float = 0.0, symmetrize_output: bool = False
 ) -> Any:
-    """alpha a aᵀ + beta c for symmetric c; what stands above the diagonal is undefined unless
-    `symmetrize_output`.
-    """
+    """alpha a aᵀ + beta c for symmetric c. Elements above the diagonal are undefined unless `symmetrize_output`."""
     product = symmetric_product_p.bind(a_matrix, c_matrix, alpha=alpha, beta=beta)
     if not symmetrize_output:
         return product
