@@ -1,4 +1,4 @@
-"""Arrays put together from parts: of single devices, of a callback, of this process."""
+"""Global arrays assembled from shards: single-device arrays, results of a callback, or this process's data."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from minijax.run.array import ArrayImpl, joined
 def make_array_from_single_device_arrays(
     shape: Sequence[int], sharding: Sharding, arrays: Sequence[Any], *, dtype: DTypeLike | None = None
 ) -> ArrayImpl:
-    """The array whose parts are `arrays`, one on each device of this process; their memory is shared.
+    """Returns the global array whose addressable shards are `arrays`, one on each device; it shares their memory.
 
-    Raises TypeError or ValueError if they are not the parts of an array that lies so.
+    Raises TypeError or ValueError if they are not the shards of an array with this shape and sharding.
     """
     name = "jax.make_array_from_single_device_arrays"
     if not isinstance(arrays, (list, tuple)):
@@ -63,9 +63,9 @@ def make_array_from_callback(
     data_callback: Callable[[Any], Any],
     dtype: DTypeLike | None = None,
 ) -> ArrayImpl:
-    """The array whose part at an index, a tuple of slices, is `data_callback(index)`.
+    """Returns the array whose shard at an index, a tuple of slices, is `data_callback(index)`.
 
-    Raises ValueError if a part has another shape, or not the `dtype` that is given.
+    Raises ValueError if a shard has the wrong shape, or another dtype than the one given.
     """
     if not state.is_eager():
         raise UnexpectedTracerError(
@@ -100,10 +100,10 @@ def make_array_from_callback(
 
 
 def make_array_from_process_local_data(sharding: Any, local_data: Any, global_shape: Any = None) -> Any:
-    """The leaves of `local_data`, which are this process's part, as arrays over all devices of their shardings.
+    """Returns global arrays of these shardings, assembled from the leaves of `local_data` of each process.
 
-    `global_shape`, which is worked out where it is None, has for each axis the size of the data, if every process
-    has all of it, or that of the parts of all processes. Raises ValueError for a shape that is neither.
+    Each dimension of `global_shape` is that of the local data, if every process has all of it, or the sum over
+    processes; None infers it. Raises ValueError for a shape that is neither.
     """
     leaves, treedef = tree.flatten(local_data)
     shardings = tree.flatten_axes("make_array_from_process_local_data sharding", treedef, sharding)
@@ -167,14 +167,14 @@ def _from_parts(value: np.ndarray, sharding: Sharding, shape: Sequence[int] | No
 def _whole_size(axis: int, size: int, count: int, tiles: list[int] | None) -> int:
     if tiles is None:
         raise ValueError(
-            f"make_array_from_process_local_data: processes have parts of axis {axis} that overlap and are not the "
-            "same: global_shape must be given"
+            f"make_array_from_process_local_data: the shards of processes along axis {axis} overlap without "
+            "being equal: global_shape must be given"
         )
     return size * count // len(tiles)
 
 
 def _own_tiles(sharding: Sharding, ndim: int) -> list[list[int] | None]:
-    """For each axis the tiles that this process has; None where processes have tiles in common, but not all."""
+    """Returns the tiles that this process has along each axis; None if processes share some of them, but not all."""
     of_process: dict[bool | int, list[set]] = {}
     mine = sharding.addressable_devices
     for device, position in sharding._positions(ndim):

@@ -69,7 +69,7 @@ def _check_value(name: str, x: Any) -> None:
 
 
 class _Differentiable(Flat):
-    """A flat function whose results are checked; knows their number, and the tree of what comes after them."""
+    """A flat function that checks its results, and records their number and the tree of the auxiliary output."""
 
     def __init__(self, fun: Callable, in_tree: Any, has_aux: bool = False):
         super().__init__(fun, in_tree)
@@ -93,12 +93,12 @@ class _Differentiable(Flat):
         return [*leaves, *aux]
 
     def unflattened(self, leaves: Sequence) -> tuple:
-        """The result in its tree, and what comes after it, if there is any."""
+        """Returns (result,), or (result, aux) with `has_aux`, in their trees."""
         out = self.out_tree.unflatten(leaves[: self.count])
         return (out, self.aux_tree.unflatten(leaves[self.count :])) if self.has_aux else (out,)
 
     def linearized(self, xs: Sequence, purpose: str) -> tuple[list, list[bool], Jaxpr, list]:
-        """The results at `xs`, which of the differentiable ones move, and how: a linear program and its constants."""
+        """Linearizes at `xs`: (results, which of them have nonzero tangents, linear jaxpr, its constants)."""
         run = functools.partial(context.under, context.JVP, self)
         leaves, nonzeros, jaxpr, consts = linearize_flat(run, xs, None, DebugInfo(purpose, source_of(self.fun)))
         nonzeros = nonzeros[: self.count]
@@ -119,7 +119,7 @@ def jvp(
 ) -> tuple[R, Any, Aux]: ...
 @source.boundary
 def jvp(fun: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = False) -> tuple[Any, ...]:
-    """The value of `fun` at `primals` and its directional derivative along `tangents`.
+    """Returns the value of `fun` at `primals` and its directional derivative along `tangents`.
 
     With `has_aux`, `fun` returns (output, aux) and the aux is a third result. Raises TypeError if tangents
     are not of the primals' tangent types.
@@ -174,7 +174,7 @@ def linearize(
 ) -> tuple[R, Callable[..., Any], Aux]: ...
 @source.boundary
 def linearize(fun: Callable, *primals: Any, has_aux: bool = False) -> tuple[Any, Callable] | tuple[Any, Callable, Any]:
-    """The value of `fun` at `primals`, and its derivative there as a linear function of tangents."""
+    """Returns the value of `fun` at `primals`, and its derivative there as a linear function of tangents."""
     check_callable(fun)
     xs, in_tree = tree.flatten(primals)
     flat = _Differentiable(fun, in_tree, has_aux)
@@ -210,7 +210,7 @@ def _pushed(
 
 
 class VJP:
-    """The function from cotangents of the results to cotangents of the arguments; a tree of what it saved."""
+    """The function from the result's cotangent to the arguments' cotangents, as a pytree of its residuals."""
 
     def __init__(self, fun, in_tree, out_tree, out_avals, nonzeros, jaxpr, consts, refs=()):
         self.fun, self.in_tree, self.refs = fun, in_tree, refs
@@ -222,10 +222,10 @@ class VJP:
         return (self.consts, *([self.refs] if self.refs else ())), rest
 
     def with_refs(self, *maybe_ct_refs: Any) -> VJP:
-        """A function that adds cotangents to the references that stand where the arguments stand.
+        """Returns a VJP that accumulates the cotangents of some arguments into the references given for them.
 
-        Its results have a GradRef in their places; what is no reference has no meaning. Raises ValueError for
-        another tree than the arguments'.
+        Those results are a GradRef; an argument without a reference gets its cotangent as before. Raises ValueError
+        if the tree of references is not that of the arguments.
         """
         refs, refs_tree = tree.flatten(maybe_ct_refs)
         if refs_tree != self.in_tree:
@@ -272,7 +272,7 @@ class VJP:
 
 
 class GradRef:
-    """Stands for a cotangent that was added to a reference."""
+    """Placeholder for a cotangent that was accumulated into a reference."""
 
     def __repr__(self):
         return "GradRef()"
@@ -290,7 +290,7 @@ def _accumulated(ct: Any, ref: Any) -> Any:
 
 
 def _lie_otherwise(a: ShapedArray, b: ShapedArray) -> bool:
-    """Whether both types say how values lie over Explicit axes, and not the same."""
+    """Returns whether both types have a sharding over Explicit axes, and these differ."""
     return a._sharding is not None and b._sharding is not None and a.entries != b.entries
 
 
@@ -317,7 +317,7 @@ def vjp(
 def vjp(
     fun: Callable, *primals: Any, has_aux: bool = False, reduce_axes: Sequence = ()
 ) -> tuple[Any, Callable] | tuple[Any, Callable, Any]:
-    """The value of `fun` at `primals`, and the function from its cotangent to those of the arguments."""
+    """Returns the value of `fun` at `primals`, and the function from its cotangent to those of the arguments."""
     if reduce_axes:
         raise NotImplementedError("reduce_axes argument to vjp is deprecated")
     check_callable(fun)
@@ -330,7 +330,7 @@ def _vjp(fun: Callable, primals: Sequence, has_aux: bool) -> Any:
         _check_value("vjp", x)
     flat = _Differentiable(fun, in_tree, has_aux)
     leaves, nonzeros, jaxpr, consts = flat.linearized(xs, "vjp")
-    # Arguments first among what is saved, as jax has them.
+    # jax orders residuals with the arguments first.
     places = {id(x): i for i, x in enumerate(xs)}
     order = sorted(range(len(consts)), key=lambda i: places.get(id(consts[i]), len(xs)))
     if order != list(range(len(consts))):
@@ -350,11 +350,10 @@ def grad(
     allow_int: bool = False,
     reduce_axes: Sequence = (),
 ) -> Callable[Args, Any]:
-    """The gradient of a scalar-valued `fun` with respect to the arguments `argnums`.
+    """Returns the function that computes the gradient of a scalar-valued `fun` for the arguments `argnums`.
 
-    With `has_aux`, `fun` returns (value, aux) and the result is (gradient, aux). Raises TypeError for a
-    result that is no real scalar (or, with `holomorphic`, no complex one) and for integer arguments
-    (unless `allow_int`).
+    With `has_aux`, `fun` returns (value, aux) and the result is (gradient, aux). Raises TypeError if the result is
+    not a real scalar (with `holomorphic`: a complex one), and for integer arguments unless `allow_int`.
     """
     both = _evaluator(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
 
@@ -378,7 +377,7 @@ def value_and_grad(
     allow_int: bool = False,
     reduce_axes: Sequence = (),
 ) -> Callable[Args, tuple[R, Any]]:
-    """The value of a scalar-valued `fun` and its gradient, as one function; see `grad`."""
+    """Returns the function that computes the value of a scalar-valued `fun` and its gradient; see `grad`."""
     evaluate = _evaluator(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
     return _named(evaluate, fun, f"Value and gradient of {function_name(fun)} with respect to argument(s) {argnums}.")
 
@@ -409,19 +408,19 @@ def _evaluator(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes) -> Ca
 
 
 def _one(aval: ShapedArray) -> Any:
-    """The cotangent that gradients start from, as weak as the value is."""
+    """Returns the cotangent 1 that gradients start from, weakly typed if the value is."""
     ct_aval = aval.to_ct_aval()
     if any(ct_aval.manual_axis_type[1:]):
         raise ValueError(
-            f"grad: the gradient of a value of type {aval.str_short()} would begin with one, expected "
-            f"{ct_aval.str_short()}: `jax.lax.pcast` or `jax.lax.psum` brings it to another"
+            f"grad: the gradient of a value of type {aval.str_short()} would begin with a 1, expected "
+            f"{ct_aval.str_short()}: convert the value by `jax.lax.pcast` or `jax.lax.psum`"
         )
     one = held(made_varying(scalar_of(1, aval.dtype, aval.weak_type), aval))
     return resharded_as(one, ct_aval)
 
 
 def _of_chosen(fun: Callable, nums: Sequence[int], args: Sequence, kwargs: dict) -> tuple[Callable, tuple]:
-    """`fun` as a function of the arguments that `nums` chooses, and those."""
+    """Returns `fun` as a function of the positional arguments `nums`, and those arguments."""
     positions = _positions(nums, len(args))
     chosen = tuple(args[i] for i in positions)
     if not kwargs and positions == list(range(len(args))):
@@ -505,7 +504,7 @@ def _check_output(name: str, x: Any, holomorphic: bool) -> None:
 def jacfwd(
     fun: Callable[Args, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
 ) -> Callable[Args, Any]:
-    """The Jacobian of `fun`, column by column, in forward mode."""
+    """Returns the function that computes the Jacobian of `fun`, column by column, in forward mode."""
     return _jacobian(fun, argnums, has_aux, holomorphic, False, _forward_columns)
 
 
@@ -517,7 +516,7 @@ def jacrev(
     holomorphic: bool = False,
     allow_int: bool = False,
 ) -> Callable[Args, Any]:
-    """The Jacobian of `fun`, row by row, in reverse mode."""
+    """Returns the function that computes the Jacobian of `fun`, row by row, in reverse mode."""
     return _jacobian(fun, argnums, has_aux, holomorphic, allow_int, _reverse_rows)
 
 
@@ -528,7 +527,7 @@ def jacobian(
     holomorphic: bool = False,
     allow_int: bool = False,
 ) -> Callable[Args, Any]:
-    """As `jacrev`."""
+    """Alias of `jacrev`."""
     return jacrev(fun, argnums, has_aux, holomorphic, allow_int)
 
 
@@ -556,7 +555,7 @@ def _check_forward_input(x: Any) -> None:
 
 
 def _basis(value: Any) -> Any:
-    """The standard basis of the space of a tree of arrays, along a new leading axis."""
+    """Returns the standard basis of the space of a tree of arrays, stacked along a new leading axis."""
     leaves, treedef = tree.flatten(value)
     sizes = [typeof(x).size for x in leaves]
     dtype = dtypes.result_type(*leaves) if leaves else np.dtype(np.float32)
@@ -566,7 +565,7 @@ def _basis(value: Any) -> Any:
     parts = []
     for x, block in zip(leaves, split(identity, sizes, 1), strict=True):
         block = moving.reshape_to(block, (ndim, *typeof(x).shape))
-        # With a sharding prescribed the conversion stays in the jaxpr, even where it changes nothing.
+        # With a sharding given, the conversion is recorded in the jaxpr even if it changes nothing.
         over = typeof(x)._sharding
         over = UNSPECIFIED if over is None or abstract_context() is None else over.update(spec=P(None, *over.spec))
         params = dict(new_dtype=typeof(x).dtype, weak_type=typeof(x).weak_type, sharding=over)
@@ -598,7 +597,7 @@ def _reverse_rows(fun, chosen, has_aux, holomorphic, single):
 
 
 def _unraveled(example: Any, array: Any, axis: int, like: Any) -> Any:
-    """An array whose axis runs over a tree's elements, as the tree of arrays, of the type of `like`."""
+    """Splits the axis of `array` that runs over all elements of `example` into its tree; dtypes are that of `like`."""
     leaves, treedef = tree.flatten(example)
     aval, shape = typeof(like), typeof(array).shape
     axis %= len(shape)
@@ -610,7 +609,7 @@ def _unraveled(example: Any, array: Any, axis: int, like: Any) -> Any:
 
 
 def _converted(x: Any, aval: ShapedArray) -> Any:
-    """`x` with the dtype of `aval`; an equation says so even of the same dtype where one of them alone knows a mesh."""
+    """Converts `x` to the dtype of `aval`; records an equation for equal dtypes too if just one type has a mesh."""
     have = typeof(x)
     if (have._sharding is None) == (aval._sharding is None):
         return convert(x, aval.dtype, aval.weak_type)
@@ -622,13 +621,13 @@ def _converted(x: Any, aval: ShapedArray) -> Any:
 def hessian(
     fun: Callable[Args, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
 ) -> Callable[Args, Any]:
-    """The Hessian of `fun`: the forward-mode Jacobian of its reverse-mode one."""
+    """Returns the function that computes the Hessian of `fun`: the forward-mode Jacobian of its reverse-mode one."""
     return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
 
 
 @source.boundary
 def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Sequence = ()) -> Callable:
-    """The transpose of a function that is linear; `primals` tell only shapes and dtypes.
+    """Returns the transpose of a linear function; of `primals` only the shapes and dtypes are used.
 
     Raises TypeError if the function is not linear in arrays of floats.
     """
@@ -665,11 +664,11 @@ def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Sequence = ()) -
 def fwd_and_bwd(
     fun: Callable, argnums: int | Sequence[int], has_aux: bool = False, jitted: bool = True
 ) -> tuple[Callable, Callable]:
-    """The two passes of reverse mode: `fwd(*args)` gives (result, residuals), `bwd(residuals, cotangent)` the
-    cotangents of the arguments `argnums`.
+    """Returns the two passes of reverse mode: `fwd(*args)` returns (result, residuals), and
+    `bwd(residuals, cotangent)` the cotangents of the arguments `argnums`.
 
-    With `has_aux`, `fun` returns (result, aux), and `fwd` gives (result, residuals, aux). Unlike what `vjp`
-    gives, `bwd` is one function for all calls, which `jit` compiles once.
+    With `has_aux`, `fun` returns (result, aux), and `fwd` (result, residuals, aux). Unlike the function that
+    `vjp` returns, `bwd` is the same for all calls, which `jit` compiles once.
     """
     check_callable(fun)
     nums = tuple(argnums) if isinstance(argnums, Sequence) else (operator.index(argnums),)

@@ -1,4 +1,4 @@
-"""`checkify`: a function whose run-time checks are results, by an interpreter of its jaxpr."""
+"""`checkify`: interprets a function's jaxpr with its run-time checks as an additional result."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -76,14 +76,14 @@ all_checks = automatic_checks | user_checks
 
 
 class Checker:
-    """Runs equations; `error` is what came of the checks so far."""
+    """Evaluates equations; `error` is the outcome of the checks so far."""
 
     def __init__(self, enabled: frozenset, error: Error):
         self.enabled, self.error = enabled, error
         self.origin: Any = None
 
     def run(self, closed: ClosedJaxpr, args: Sequence) -> list:
-        """The results of a jaxpr, its checks added to the error."""
+        """Evaluates a jaxpr, and adds its checks to the error."""
         jaxpr: Jaxpr = closed.jaxpr
         env: dict[Any, Any] = environment(jaxpr, closed.consts)
         env.update(zip(jaxpr.invars, args, strict=True))
@@ -106,7 +106,7 @@ class Checker:
         return (_call if isinstance(eqn.primitive, Call) else _unchecked)(self, eqn, operands)
 
     def check(self, kind: type, pred: Callable[[], Any], *args: Any) -> None:
-        """Adds a check of a kind, if that is enabled: an error if `pred()`, with these arguments."""
+        """Adds a check that fails with `kind(origin, *args)` if `pred()` is true; does nothing for a disabled kind."""
         if kind in self.enabled:
             self.error = failing(self.error, pred(), kind(self.origin, *args))
 
@@ -115,13 +115,13 @@ class Checked(NamedTuple):
     """A jaxpr whose leading inputs and results are the leaves of an error."""
 
     closed: ClosedJaxpr
-    kinds: tuple[ErrorEffect, ...]  # of the error that is a result
+    kinds: tuple[ErrorEffect, ...]  # of the resulting error
     metadata: dict
 
 
 @state.traced_cache
 def _checked(closed: ClosedJaxpr, enabled: frozenset, kinds: tuple, avals: tuple) -> Checked:
-    """The jaxpr with its checks; `kinds` and `avals` are those of the error that it is given."""
+    """Returns the jaxpr with its checks; `kinds` and `avals` are those of the incoming error's leaves."""
     outcome: list = []
 
     def run(*args):
@@ -141,7 +141,7 @@ def _checked_for(checker: Checker, closed: ClosedJaxpr) -> Checked:
 
 
 def _widened(checker: Checker, *bodies: ClosedJaxpr) -> None:
-    """Gives the error all kinds that the bodies can end in, mapped over what theirs are mapped over."""
+    """Extends the error to all kinds that the bodies can end in, and batches it over the axes of theirs."""
     checked = [_checked_for(checker, b) for b in bodies]
     kinds = [k for c in checked for k in c.kinds]
     shapes = [a.shape for c in checked for a in c.closed.out_avals[: len(c.kinds)]]
@@ -149,7 +149,7 @@ def _widened(checker: Checker, *bodies: ClosedJaxpr) -> None:
 
 
 def _finish(checker: Checker, checked: Sequence[Checked], results: Sequence) -> list:
-    """Takes the error from the results of checked jaxprs; their own results."""
+    """Stores the error that is among the results of checked jaxprs; returns the other results."""
     kinds, metadata = checked[0].kinds, checker.error._metadata
     for c in checked:
         metadata = metadata | c.metadata
@@ -227,7 +227,7 @@ def _starts(checker: Checker, eqn: JaxprEqn, x: Any, starts: Sequence, sizes: Se
 def _bounds(
     checker: Checker, eqn: JaxprEqn, x: Any, indices: Any, index_map: Sequence[int], sizes: Sequence[int]
 ) -> None:
-    """Checks index vectors, along the last axis, whose entries are places along the axes `index_map`."""
+    """Checks that index vectors, along the last axis, are in bounds; their entries index the axes `index_map`."""
     aval, rows = typeof(x), typeof(indices)
     if OOBError not in checker.enabled or not prod(rows.shape):
         return
@@ -277,7 +277,7 @@ def _cond(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
 
 
 def _carried(checker: Checker) -> int:
-    """How many leaves the error has, each made ready to be carried in a loop."""
+    """Turns the leaves of the error into values that a loop can carry, and returns their number."""
     leaves = [held(x) for x in checker.error.flat()]
     checker.error = Error.of_flat(checker.error.effects(), checker.error._metadata, leaves)
     return len(leaves)
@@ -321,7 +321,7 @@ def _while(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
 
 @state.traced_cache
 def _tested(body: ClosedJaxpr, test: ClosedJaxpr, n: int) -> ClosedJaxpr:
-    """The body of a loop, and after it the predicate, whose checks count though its result is not read."""
+    """Returns the body of a loop followed by the predicate: its checks are kept, though its result is not used."""
 
     def run(*args):
         results = eval_jaxpr(body.jaxpr, body.consts, *args[n:])
@@ -334,7 +334,7 @@ def _tested(body: ClosedJaxpr, test: ClosedJaxpr, n: int) -> ClosedJaxpr:
 
 
 def _shard_map(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
-    """Each device has its own error; outside, it is mapped over the axes of the mesh."""
+    """Checks the body of a shard_map: each device has its own error, and the result is batched over the mesh axes."""
     params = eqn.params
     mesh, jaxpr = params["mesh"], params["jaxpr"]
     with shard_map_p.surroundings(params):
@@ -348,7 +348,7 @@ def _shard_map(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
 
 @state.traced_cache
 def _mapped(closed: ClosedJaxpr, enabled: frozenset, axes: int) -> Checked:
-    """The body of a shard_map, whose error has an axis of size 1 for each of the mesh's."""
+    """Returns the checked body of a shard_map; its error has an axis of size 1 for each mesh axis."""
     checked = _checked(closed, enabled, (), ())
     k = len(checked.closed.outvars) - len(closed.outvars)
 
@@ -364,7 +364,7 @@ def _mapped(closed: ClosedJaxpr, enabled: frozenset, axes: int) -> Checked:
 
 
 class _Outcome:
-    """The error of a function with a derivative rule; none if the rule was called, and never the function."""
+    """The error of a function with a derivative rule; it is empty if only the rule was called."""
 
     def __init__(self, checker: Checker, closed: ClosedJaxpr):
         self.enabled, self.closed = checker.enabled, closed
@@ -372,14 +372,14 @@ class _Outcome:
         self.metadata: dict = {}
 
     def function(self, *args: Any) -> list:
-        """The function with its checks: the leaves of the error, and the results."""
+        """Evaluates the function with its checks: (*leaves of the error, *results)."""
         checked = _checked(self.closed, self.enabled, (), ())
         results = eval_jaxpr(checked.closed.jaxpr, checked.closed.consts, *args)
         self.kinds, self.metadata = checked.kinds, checked.metadata
         return results
 
     def placeholders(self) -> list:
-        """What stands for the leaves of the error where the rule is called."""
+        """Returns the leaves of an error without failures, for a call of the rule."""
         return [held(x) for x in init_error.with_effects(self.kinds).flat()]
 
     def count(self) -> int:
@@ -445,7 +445,7 @@ _NAN = (
     reduce_window_sum_p, rng_uniform_p, custom_linear_solve_p,
 )  # fmt: skip
 
-# The one table from primitives to rules: this transformation stands above them all.
+# The only table from primitives to rules: the primitives' own files are below this transformation.
 _RULES: dict[Primitive, Rule] = {
     **dict.fromkeys(_NAN, _nan),
     **dict.fromkeys((scatter_p, scatter_add_p, scatter_mul_p, scatter_min_p, scatter_max_p), _scatter),
@@ -464,9 +464,9 @@ _RULES: dict[Primitive, Rule] = {
 
 
 def checkify(f: Callable, errors: frozenset = user_checks) -> Callable:
-    """The function with its checks as a first result: (an `Error`, the result); it compiles to one program.
+    """Returns a function that returns (an `Error`, the result of `f`), and that can be jitted.
 
-    `errors` says which checks are made: `user_checks` are those of `check`; `nan_checks`, `div_checks` and
+    `errors` selects the checks: `user_checks` are those of `check`; `nan_checks`, `div_checks` and
     `index_checks` are added to the operations themselves.
     """
 

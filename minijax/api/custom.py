@@ -1,4 +1,4 @@
-"""Functions whose derivatives the user gives: `custom_jvp`, `custom_vjp`, `custom_gradient`."""
+"""Functions with user-defined derivatives: `custom_jvp`, `custom_vjp`, `custom_gradient`."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class CustomVJPPrimal:
 
 
 def _resolve_kwargs(signature: inspect.Signature | None, args: tuple, kwargs: dict) -> tuple:
-    """All arguments by position, defaults filled in but for those by keyword only."""
+    """Returns all arguments by position, with defaults except for keyword-only ones."""
     if signature is None:
         return args
     bound = signature.bind(*args, **kwargs)
@@ -56,7 +56,7 @@ def _resolve_kwargs(signature: inspect.Signature | None, args: tuple, kwargs: di
 
 
 def _check_no_refs(title: str, leaves: Sequence, allowed: Sequence = ()) -> None:
-    """Raises ValueError for a reference among the results but for those that are arguments."""
+    """Raises ValueError for a reference among the results, unless it is one of `allowed`, the arguments."""
     for x in leaves:
         if isinstance(x, Ref) and not any(x is y for y in allowed):
             raise ValueError(
@@ -66,14 +66,14 @@ def _check_no_refs(title: str, leaves: Sequence, allowed: Sequence = ()) -> None
 
 
 class _Shown(str):
-    """A text that a tree shows without quotes."""
+    """A string that the repr of a tree shows without quotes."""
 
     __slots__ = ()
     __repr__ = str.__str__
 
 
 class _Primal(Flat):
-    """The function itself on leaves; its rules return results of the same tree, and types where those are known."""
+    """The decorated function on leaves; its rules must return results of the same tree and, if known, types."""
 
     residual_tree: Any = None
     out_avals: Sequence | None = None
@@ -86,7 +86,7 @@ class _Primal(Flat):
         return leaves
 
     def check_results(self, title: str, kind: str, results: Sequence, out_tree: Any) -> None:
-        """Notes the tree of a rule's results. Raises TypeError if the function's have another tree or types."""
+        """Records the tree of a rule's results. Raises TypeError if tree or types differ from the function's."""
         avals = [typeof(x) if is_value(x) else None for x in results]
         if self.out_tree is not None and self.out_tree != out_tree:
             shown = [_Shown("?" if a is None else a.str_short()) for a in avals]
@@ -116,7 +116,7 @@ _VJP_PAIR = (
     "stored from the forward pass for use on the backward pass)"
 )
 _KINDS = {"JVP": "jvp", "fwd": "vjp"}
-# For each kind of rule, what it must give, where the tree and where the types are wrong.
+# For each kind of rule the requirement that messages state: for a wrong tree, and for wrong types.
 _PAIRS = {
     "JVP": (f"{_JVP_PAIR}of the same container/pytree structure)", f"{_JVP_PAIR}with leaves of the same shape/dtype)"),
     "fwd": (_VJP_PAIR, _VJP_PAIR),
@@ -131,7 +131,7 @@ R = TypeVar("R")
 
 
 class _Custom(Generic[P, R]):
-    """A function with rules of the user's: its arguments by position, and which of them are not differentiable."""
+    """A function with user-defined rules: resolves its arguments to positions, and separates `nondiff_argnums`."""
 
     if TYPE_CHECKING:
 
@@ -148,7 +148,7 @@ class _Custom(Generic[P, R]):
         self.arity = len(parameters) if by_position else None
 
     def __getattr__(self, name):
-        """What sets the rules of a function with rules of other kinds that this one is made of."""
+        """Forwards a setter such as `defvjp` to the decorated function, which may have rules of another kind."""
         if name in _SETTERS and isinstance(inner := self.__dict__.get("fun"), _Custom):
             return getattr(inner, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
@@ -168,7 +168,7 @@ class _Custom(Generic[P, R]):
             ) from error
 
     def _split(self, args: tuple) -> tuple[tuple, tuple]:
-        """The nondifferentiable arguments, and the others."""
+        """Separates the arguments into (nondifferentiable, others)."""
         if not self.nondiff_argnums:
             return (), args
         dynamic, fixed = self._nondiff(len(args)).partition(args)
@@ -182,7 +182,7 @@ class _Custom(Generic[P, R]):
         return Mask([i in places for i in range(count)])
 
     def _at_once(self, args: tuple) -> Any:
-        """The function of leaves, where no rule will be asked."""
+        """Calls the function eagerly: none of its rules is needed."""
         result = self.fun(*args)
         if type(result) is ArrayImpl:
             return result
@@ -195,7 +195,7 @@ class _Custom(Generic[P, R]):
 
 @known_as("jax._src.custom_derivatives.custom_jvp")
 class custom_jvp(_Custom[P, R]):  # noqa: N801
-    """A function whose forward derivative `defjvp` gives.
+    """A function whose forward-mode derivative is the rule set by `defjvp`.
 
     The rule takes the nondifferentiable arguments, then the primals and the tangents as tuples, and returns
     the results and their tangents.
@@ -207,7 +207,7 @@ class custom_jvp(_Custom[P, R]):  # noqa: N801
         self.symbolic_zeros = False
 
     def defjvp(self, jvp: Callable, symbolic_zeros: bool = False) -> Callable:
-        """Sets the rule, and returns it. With `symbolic_zeros` it sees tangents known to be zero as such."""
+        """Sets the rule, and returns it. With `symbolic_zeros` it gets zero tangents as `SymbolicZero`."""
         self.jvp = jvp
         self.symbolic_zeros = symbolic_zeros
         return jvp
@@ -285,7 +285,7 @@ def _check_tangents(results: Sequence, tangents: Sequence) -> None:
 
 @known_as("jax._src.custom_derivatives.custom_vjp")
 class custom_vjp(_Custom[P, R]):  # noqa: N801
-    """A function whose reverse derivative `defvjp` gives by a forward and a backward rule.
+    """A function whose reverse-mode derivative is the pair of rules set by `defvjp`.
 
     `fwd` takes the function's arguments and returns (result, residuals); `bwd` takes the nondifferentiable
     arguments, the residuals and the result's cotangent, and returns a tuple of the arguments' cotangents.
@@ -301,8 +301,8 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
         """Sets the rules. With `symbolic_zeros`, `fwd` gets a `CustomVJPPrimal` for each argument, `bwd` a
         `SymbolicZero` for each cotangent known to be zero.
 
-        With `optimize_remat`, `checkpoint` calls the function itself going forward, and `fwd` only going
-        back; such a function has no second reverse derivative. Raises NotImplementedError for both.
+        With `optimize_remat`, `checkpoint` calls the function itself in the forward pass, and `fwd` only in the
+        backward pass; it has no second reverse-mode derivative then. Raises NotImplementedError for both options.
         """
         if optimize_remat and symbolic_zeros:
             raise NotImplementedError("defvjp: the remat optimization for custom_vjp does not support symbolic zeros")
@@ -321,7 +321,7 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
             raise errors.UnexpectedTracerError(
                 "Found a JAX Tracer object passed as an argument to a custom_vjp function "
                 f"({function_name(self.fun)}) in a position indicated by nondiff_argnums as non-differentiable. Such "
-                "arguments may be functions and other values that hold no tracers; arrays belong among the others."
+                "arguments may be functions and other values without tracers; pass arrays as the other arguments."
             )
         leaves, in_tree = tree.flatten(dynamic)
         names = lambda: argument_names(self.signature, tree.tree_structure((args, {})), ())  # noqa: E731
@@ -380,7 +380,7 @@ _disable_bwd_checks = config.option("disable_bwd_checks")
 
 
 def _matched_cotangents(title: str, cts: tuple, in_tree: Any, avals: Sequence) -> list:
-    """The leaves of the cotangents: None, for a whole argument or a leaf, means zero."""
+    """Returns the checked leaves of the cotangents; None, for an argument or a leaf, means zero."""
     dummy = in_tree.unflatten(avals)
     is_none = lambda x: x is None  # noqa: E731
     marked = tree.tree_map(lambda x: _NONE if x is None else x, cts, is_leaf=is_none)
@@ -400,7 +400,7 @@ def _matched_cotangents(title: str, cts: tuple, in_tree: Any, avals: Sequence) -
 
 
 def _matched(where: str, ct: Any, aval: Any) -> Any:
-    """One cotangent as the argument's of that type. Raises ValueError for another type."""
+    """Returns one cotangent, for an argument of type `aval`. Raises ValueError for another type."""
     if ct is _NONE or type(ct) is Zero:
         return Zero(aval)
     have = ct.aval if type(ct) is SymbolicZero else typeof(ct)
@@ -426,7 +426,7 @@ def _matched(where: str, ct: Any, aval: Any) -> Any:
 
 
 def custom_gradient(fun: Callable[P, Any]) -> Callable[P, Any]:
-    """A function that returns its value and its own vjp function, made differentiable by it."""
+    """Returns a differentiable function for `fun`, which returns (value, vjp function)."""
 
     @custom_vjp
     def wrapped_fun(*args, **kwargs):
@@ -445,7 +445,7 @@ def custom_gradient(fun: Callable[P, Any]) -> Callable[P, Any]:
 
 
 def _convert_pullback(pullback: Callable, out: Any) -> tree.Partial:
-    """The vjp function of the result `out` as residuals: what it captures are its leaves."""
+    """Converts the vjp function of the result `out` to a pytree: the values that it closes over are the leaves."""
     leaves, out_tree = tree.flatten(out)
     flat = Flat(pullback, tree.treedef_tuple((out_tree,)))
     info = DebugInfo("custom_gradient", source_of(pullback))

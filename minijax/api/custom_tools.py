@@ -1,4 +1,4 @@
-"""What custom derivatives may need: `closure_convert`, and the zeros and trees that rules are given."""
+"""Helpers for custom derivative rules: `closure_convert`, zero tangents, and trees of `CustomVJPPrimal`."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +18,7 @@ from minijax.transforms.batch import BatchTracer
 
 
 def custom_vjp_primal_tree_values(tree: Any) -> Any:
-    """The values in a tree of `CustomVJPPrimal`; raises TypeError for another leaf."""
+    """Returns the values in a tree of `CustomVJPPrimal`. Raises TypeError for any other leaf."""
     return trees.tree_map(_value, tree, is_leaf=lambda x: type(x) is CustomVJPPrimal)
 
 
@@ -29,17 +29,16 @@ def _value(leaf: Any) -> Any:
 
 
 def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
-    """The zero tangent of a value, as an array or as a `SymbolicZero`; of integers it is of float0."""
+    """Returns the zero tangent of a value as an array or a `SymbolicZero`; that of integers has dtype float0."""
     zero = Zero.from_primal_value(val)
     return symbolic(zero) if symbolic_zeros else instantiate(zero)
 
 
 @source.boundary
 def closure_convert(fun: Callable, *example_args: Any) -> tuple[Callable, list[Any]]:
-    """A function (*args, *consts) that captures nothing of `fun` that derivatives may be taken by, and the
-    consts.
+    """Hoists the values that `fun` closes over and that may be differentiated: (function(*args, *consts), consts).
 
-    The arguments tell types and a tree; the function made raises TypeError for another tree.
+    Of the arguments only types and tree are used. The returned function raises TypeError for another tree.
     """
     if not callable(fun):
         raise TypeError(f"closure_convert: expected a callable, got {fun!r}")
@@ -64,7 +63,7 @@ def closure_convert(fun: Callable, *example_args: Any) -> tuple[Callable, list[A
 
 
 def _may_move(x: Any) -> bool:
-    """Whether a derivative may be taken by a captured value."""
+    """Returns whether a captured value may be perturbed by a differentiation that is running."""
     while type(x) is BatchTracer:
         x = x.val
     return isinstance(x, Tracer) and dtypes.issubdtype(x.aval.dtype, np.inexact)

@@ -1,4 +1,4 @@
-"""`pmap`: a function mapped over an axis, one device for each of its elements."""
+"""`pmap`: maps a function over an axis, with one device for each element."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class _Mapping(NamedTuple):
 
 
 class Pmapped(PjitFunction):
-    """A jitted `shard_map` over a mesh of one axis; arguments and results of eager calls lie as it says."""
+    """A jitted `shard_map` over a mesh of one axis; eager calls reshard their arguments to its specs."""
 
     __slots__ = ("mapping",)
 
@@ -85,7 +85,7 @@ class Pmapped(PjitFunction):
         return None if run is None else lambda operands: run(moved(operands))
 
     def shardings(self, traced: Traced, treedef: Any) -> tuple[tuple, tuple]:
-        """As the one `shard_map` that the function is cuts its operands and joins its results."""
+        """Returns the shardings of arguments and results, from the specs of the traced function's `shard_map`."""
         (eqn,) = (eqn for eqn in traced.closed.eqns if eqn.primitive is shard_map_p)
         mesh, count = eqn.params["mesh"], treedef.num_leaves
         ins = eqn.params["in_specs"][len(eqn.invars) - count :]
@@ -95,7 +95,7 @@ class Pmapped(PjitFunction):
 
 
 def _lies_elsewhere(x: Any, sharding: NamedSharding) -> bool:
-    """Whether an array is cut as `sharding` says, over other devices or in another order."""
+    """Returns whether a committed array is partitioned like `sharding`, but over other devices or in another order."""
     have, ndim = x._sig.sharding, x.ndim
     if not x._sig.committed or have._device_assignment == sharding._device_assignment:
         return False
@@ -120,9 +120,9 @@ def pmap(
 ) -> Callable[Args, Any]:
     """Maps `fun` over axes of its arguments, on as many devices as the axes are long.
 
-    `in_axes` and `out_axes`, prefixes of the trees of positional arguments and results, say which axis is
-    mapped; None: every device has the whole. Keyword arguments are mapped over their first axis. Raises
-    ValueError where nothing is mapped, or for sizes that do not fit the devices.
+    `in_axes` and `out_axes` are tree prefixes of the positional arguments and the results with the mapped axes; None
+    means replicated. Keyword arguments are mapped over their first axis. Raises ValueError if nothing is mapped, or
+    if the sizes do not fit the devices.
     """
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun}")
@@ -155,7 +155,7 @@ def _check_axes(name: str, axes: Any) -> None:
 
 
 def _call(mapping: _Mapping, *args: Any, **kwargs: Any) -> Any:
-    """The `shard_map` that the mapped function is for these arguments, of which the static ones are plain values."""
+    """Calls the function as a `shard_map` over these arguments; static ones are passed unchanged."""
     leaves, axes, refilled = _split(mapping, args, kwargs)
     mesh = _mesh(mapping, leaves, axes)
     out_tree: Any = None
@@ -178,7 +178,7 @@ def _call(mapping: _Mapping, *args: Any, **kwargs: Any) -> Any:
 
 
 def _split(mapping: _Mapping, args: tuple, kwargs: dict) -> tuple[list, list, Callable[[list], tuple]]:
-    """The leaves of arguments that are not static, the axis of each, and what puts others in their places."""
+    """Returns the leaves of non-static arguments, the mapped axis of each, and a function from leaves to arguments."""
     static = {i % len(args): args[i] for i in mapping.static}
     leaves, treedef = tree.flatten((tuple([x for i, x in enumerate(args) if i not in static]), kwargs))
 
@@ -191,7 +191,7 @@ def _split(mapping: _Mapping, args: tuple, kwargs: dict) -> tuple[list, list, Ca
 
 
 def _call_of_parts(mapped: Pmapped, args: tuple, kwargs: dict) -> Any:
-    """As `mapped(...)`, of arguments and results that are this process's part along the mapped axes."""
+    """Like `mapped(...)`, with arguments and results that are this process's shards along the mapped axes."""
     mapping = mapped.mapping
     leaves, axes, refilled = _split(mapping, args, kwargs)
     mesh = _mesh(mapping, leaves, axes, of_parts=True)
@@ -208,7 +208,7 @@ def _call_of_parts(mapped: Pmapped, args: tuple, kwargs: dict) -> Any:
 
 
 def _devices(mapping: _Mapping) -> dict[int, list]:
-    """Those that the function may be mapped over, by process."""
+    """Returns the devices that the function may be mapped over, by process."""
     by_process: dict[int, list] = {}
     for device in mapping.devices or client.devices(mapping.backend):
         by_process.setdefault(device.process_index, []).append(device)
@@ -222,7 +222,7 @@ def _spec(axis: int | None, name: Any) -> P:
 def _leaf_axes(
     mapping: _Mapping, leaves: Sequence, treedef: Any, count: int, static: Iterable[int]
 ) -> list[int | None]:
-    """Which axis of each leaf is mapped."""
+    """Returns the mapped axis of each leaf."""
     _, by_name = treedef.children()
     prefix = mapping.in_axes
     if isinstance(prefix, tuple):
@@ -251,7 +251,10 @@ def _positive_axis(name: str, x: Any, axis: int | None) -> int | None:
 
 
 def _mesh(mapping: _Mapping, leaves: Sequence, axes: Sequence[int | None], of_parts: bool = False) -> Mesh:
-    """As many devices as the mapped axes are long, of every process as many; `of_parts`: they are this one's part."""
+    """Returns a mesh of as many devices as the mapped axes are long, equally many of each process.
+
+    With `of_parts`, the axes are only this process's shards.
+    """
     sizes = {typeof(x).shape[a] for x, a in zip(leaves, axes, strict=True) if a is not None}
     if not sizes:
         raise ValueError("pmap requires at least one argument with a mapped axis.")

@@ -1,4 +1,4 @@
-"""`vmap`: a function over one example as a function over an axis of examples."""
+"""`vmap`: vectorises a function over an axis of its arguments."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ R = TypeVar("R")
 
 
 class Vmappable(NamedTuple):
-    """The entry of `register_vmappable` for a type."""
+    """The handlers that `register_vmappable` stores for a type."""
 
     spec_type: type
     axis_size_type: type
@@ -44,11 +44,11 @@ def register_vmappable(
     from_elt: Callable,
     make_iota: Callable | None,
 ) -> None:
-    """Lets `vmap` take and return values of a type that is no array, with an axis spec of their own type.
+    """Registers a type other than arrays for `vmap`, with axis specs of the type `spec_type`.
 
-    `to_elt(part, index, value, spec)` makes the element that the function sees, with `part(array, axis)` for
-    the arrays within; `index()` is the number of the element, of `make_iota(axis_size)`.
-    `from_elt(whole, axis_size, element, spec)` makes a result, with `whole(axis_size, array, axis)`.
+    `to_elt(part, index, value, spec)` returns the element that the function gets; it calls `part(array, axis)` for
+    arrays inside, and `index()` for the element's index, an element of `make_iota(axis_size)`.
+    `from_elt(whole, axis_size, element, spec)` returns a result; it calls `whole(axis_size, array, axis)`.
     """
     _vmappables[data_type] = Vmappable(spec_type, axis_size_type, to_elt, from_elt, make_iota)
 
@@ -67,7 +67,7 @@ def _is_vmappable(x: Any) -> bool:
 
 
 def _element(axis: Axis, x: Any, spec: Any) -> Any:
-    """The element of an argument that the mapped function takes; called in its trace."""
+    """Returns the element of an argument that the mapped function gets; called inside its trace."""
     trace = state.current_trace()
 
     def index():
@@ -84,7 +84,7 @@ def _element(axis: Axis, x: Any, spec: Any) -> Any:
 
 
 def _take(leaves: list, axes: list) -> dict[int, tuple]:
-    """Pops the vmappable leaves: position -> (value, axis spec); 0 and None take their places."""
+    """Pops the vmappable leaves: position -> (value, axis spec); replaces them by 0, not mapped."""
     values = {i: (x, axes[i]) for i, x in enumerate(leaves) if _is_vmappable(x)}
     for i in values:
         leaves[i], axes[i] = 0, None
@@ -92,7 +92,7 @@ def _take(leaves: list, axes: list) -> dict[int, tuple]:
 
 
 def _from_element(fun: Callable, axis: Axis, x: Any, spec: Any) -> Any:
-    """The result of an element; called in the function's trace."""
+    """Returns the result that consists of these elements; called inside the function's trace."""
     trace = state.current_trace()
 
     def whole(size, x, spec):
@@ -117,9 +117,9 @@ def vmap(
 ) -> Callable[P, R]:
     """Vectorises `fun` over an axis of its arguments.
 
-    `in_axes` says which axis of each argument is mapped (None: none), `out_axes` where the axis goes in the
-    results; both may be trees that are prefixes of the arguments and results. Under `axis_name` collectives
-    see the axis. Raises ValueError for sizes that differ and for axes that an argument lacks.
+    `in_axes` is the mapped axis of each argument (None: not mapped), `out_axes` that of each result; both may be tree
+    prefixes. `axis_name` names the axis for collectives. Raises ValueError if sizes differ, or if an argument does
+    not have the axis.
     """
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
@@ -160,7 +160,7 @@ def vmap(
 
 
 def _with_elements(run: Callable, flat: Flat, axis: Axis, elements: dict, out_axes: Any, wholes: dict) -> Callable:
-    """`run` of the elements of vmappable arguments; `wholes` gets the vmappable results, by their numbers."""
+    """Returns `run` on the elements of vmappable arguments; it stores vmappable results in `wholes`, by position."""
 
     def with_elements(*xs):
         operands = [_element(axis, *elements[i]) if i in elements else x for i, x in enumerate(xs)]
@@ -173,7 +173,7 @@ def _with_elements(run: Callable, flat: Flat, axis: Axis, elements: dict, out_ax
 
 
 def _through_values(run: Callable, refs: list[int], axis: Axis, leaves: Sequence, axes: Sequence) -> tuple[list, list]:
-    """As `batch_flat`, where mapped references go in and come out as the values that they hold."""
+    """Like `batch_flat`, but passes mapped references in and out as their values."""
 
     def of_values(*xs):
         boxes = [Ref(x) if i in refs else x for i, x in enumerate(xs)]
@@ -210,7 +210,7 @@ def _check_axes(fun: Callable, in_axes: Any, out_axes: Any) -> None:
 
 
 def _type_of(x: Any, axis: int | None) -> Aval | None:
-    """The type of an argument; None of what is no value, which only an argument that is not mapped may be."""
+    """Returns the type of an argument, or None if it is not a value; a mapped argument must be one."""
     if axis is not None:
         return typeof(x)
     try:
@@ -220,7 +220,7 @@ def _type_of(x: Any, axis: int | None) -> Aval | None:
 
 
 def _canonical(axis: int, x: Any) -> int:
-    aval = typeof(x)  # users' types need have no shape
+    aval = typeof(x)  # user-defined types may have no shape
     ndim = getattr(aval, "ndim", 0)
     try:
         return canonical_axis(axis, ndim)
@@ -240,7 +240,7 @@ def _out(fun: Callable, x: Any, d: int | None, out_axis: int | None, axis: Axis,
             raise ValueError(
                 f"{unnamed if axis.name is None else named}: the output at {path} of {function_name(fun)} is mapped"
             )
-        typeof(x)  # which refuses what is no value
+        typeof(x)  # raises if x is not a value
         return x
     ndim = typeof(x).ndim + (d is None)
     if not -ndim <= out_axis < ndim:
@@ -252,9 +252,9 @@ def _out(fun: Callable, x: Any, d: int | None, out_axis: int | None, axis: Axis,
 
 
 def _axis(name: Any, size: Any, spmd: tuple | None, avals: Iterable[tuple[Aval | None, int | None]]) -> Axis:
-    """The mapped axis, with the Explicit mesh axes over which the types of the arguments say that it is sharded.
+    """Returns the mapped axis, with the Explicit mesh axes over which the arguments' types are sharded along it.
 
-    Raises ValueError where they say different things, or others than `spmd_axis_name`.
+    Raises ValueError if these differ between arguments, or from `spmd_axis_name`.
     """
     arrays = [(t, a) for t, a in avals if type(t) is ShapedArray]
     if all(t._sharding is None for t, _ in arrays):
@@ -281,8 +281,8 @@ def _axis(name: Any, size: Any, spmd: tuple | None, avals: Iterable[tuple[Aval |
         spmd = tuple([n for n in spmd if mesh.shape[n] != 1])
     if spmd is not None and joined_entry(*spmd) != entry:
         raise ValueError(
-            "vmap: Only one of spmd_axis_name or arrays sharded on `Explicit` mesh axis type is allowed: either says "
-            f"where the mapped axis lies. These say {entry}, spmd_axis_name={spmd}"
+            "vmap: Only one of spmd_axis_name or arrays sharded on `Explicit` mesh axis type is allowed: either gives "
+            f"the sharding of the mapped axis. That of the arrays is {entry}, spmd_axis_name={spmd}"
         )
     return Axis(name, size, None, entry, mesh)
 
