@@ -1,4 +1,4 @@
-"""Lowering rules that call functions registered with XLA."""
+"""Lowering rules that call FFI targets."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -12,11 +12,11 @@ from minijax.ir.types import ShapedArray
 from minijax.partition.layouts import Layout
 from minijax.run.bindings import ir, stablehlo
 
-_TYPED = 4  # the version of the interface whose calls have attributes
+_TYPED = 4  # the API version from which on calls have attributes
 
 
 def _order(layout: Any, aval: Any, what: str) -> Any:
-    """A layout, the innermost axis first, as the caller has it too unless it is a `Layout`."""
+    """Returns a layout as axes, the innermost first: a `Layout`, axes in that order, or None for row-major."""
     if layout is not None and not isinstance(layout, Layout):
         layout = tuple(layout)[::-1]
     return np.array(minor_to_major(layout, aval, what), np.int64)
@@ -37,7 +37,7 @@ def _alias(operand: int, result: int, results: int) -> Any:
 
 
 def _configured(target: str, config: Any, params: Mapping, version: int) -> dict[str, Any]:
-    """The attributes that hold what configures a call."""
+    """Returns the attributes of a call for its `backend_config` and parameters."""
     if version < _TYPED:
         if params or isinstance(config, Mapping):
             raise ValueError(
@@ -58,11 +58,11 @@ def build_ffi_lowering_function(
     result_shapes: Sequence | None = None, called_computations: Sequence[str] = (),
     operand_output_aliases: Mapping[int, int] | None = None, extra_attributes: Mapping[str, Any] | None = None,
 ) -> Callable[..., Any]:  # fmt: skip
-    """A function of a rule's context and operands that builds the call of a target; keywords are its attributes.
+    """Returns a function of a rule's context and operands that emits a call of the target; keywords are attributes.
 
-    Layouts are axes, the innermost first, a `Layout`, or None, which is row-major. `backend_config` maps names to MLIR
-    attributes, or is the string of a target older than version 4 of the interface. Raises ValueError for layouts that
-    do not fit, and for attributes of an older target.
+    Layouts are axes, the innermost first, a `Layout`, or None for row-major. `backend_config` maps names to MLIR
+    attributes, or is a string for a target of an API version below 4. Raises ValueError for layouts that do not fit,
+    and for attributes of an older target.
     """
 
     def build(ctx: LoweringRuleContext, *operands: Any, **params: Any) -> Any:
@@ -99,7 +99,7 @@ def build_ffi_lowering_function(
 
 
 def ffi_lowering(call_target_name: str, **options: Any) -> LoweringRule:
-    """A lowering rule that calls a target; the equation's parameters are its attributes.
+    """Returns a lowering rule that calls a target; the equation's parameters are its attributes.
 
     The options are those of `build_ffi_lowering_function`.
     """
