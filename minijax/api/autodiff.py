@@ -195,7 +195,7 @@ def _pushed(
             f"instead of {in_tree}"
         )
     for a, t in zip(in_avals, ts, strict=True):
-        if not _is_alike(typeof(t), a.to_tangent_aval()):
+        if not _is_same_type(typeof(t), a.to_tangent_aval()):
             missing = tuple(sorted(map(str, varying_axes(typeof(t)) - varying_axes(a))))
             advice = (
                 f". This might be fixed by applying `jax.lax.pcast(..., {missing}, to='varying')` to the primal value "
@@ -252,18 +252,18 @@ class VJP:
         for ct, a in zip(cts, self.out_avals, strict=True):
             self._check(ct, a)
         linear = [Linear(v.aval) for v in self.jaxpr.invars]
-        moving_cts = Mask(self.nonzeros).marked(cts)
+        nonzero_cts = Mask(self.nonzeros).marked(cts)
         avals = [a.to_ct_aval() for a in Mask(self.nonzeros).marked(self.out_avals)]
-        moving_cts = [Zero(a) if is_float0(a) else ct for ct, a in zip(moving_cts, avals, strict=True)]
-        results = context.under(context.TRANSPOSE, backward, self.jaxpr, self.consts, linear, moving_cts)
+        nonzero_cts = [Zero(a) if is_float0(a) else ct for ct, a in zip(nonzero_cts, avals, strict=True)]
+        results = context.under(context.TRANSPOSE, backward, self.jaxpr, self.consts, linear, nonzero_cts)
         refs = self.refs or [None] * len(results)
         return self.in_tree.unflatten([_accumulated(ct, ref) for ct, ref in zip(results, refs, strict=True)])
 
     def _check(self, ct, aval):
         want, have = aval.to_ct_aval(), typeof(ct)
         # The cotangent of an integer may have any dtype: it is zero.
-        alike = have.update(dtype=want.dtype) if is_float0(want) else have
-        if not _is_alike(want, alike):
+        comparable = have.update(dtype=want.dtype) if is_float0(want) else have
+        if not _is_same_type(want, comparable):
             raise ValueError(
                 "unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got "
                 f"{have.str_short()}, but expected {want.str_short()} because the corresponding output of "
@@ -289,15 +289,15 @@ def _accumulated(ct: Any, ref: Any) -> Any:
     return GradRef()
 
 
-def _lie_otherwise(a: ShapedArray, b: ShapedArray) -> bool:
+def _differ_in_sharding(a: ShapedArray, b: ShapedArray) -> bool:
     """Returns whether both types have a sharding over Explicit axes, and these differ."""
     return a._sharding is not None and b._sharding is not None and a.entries != b.entries
 
 
-def _is_alike(a: Any, b: Any) -> bool:
+def _is_same_type(a: Any, b: Any) -> bool:
     if a.is_high or b.is_high:
         return a == b
-    if type(a) is type(b) is ShapedArray and (a.sums != b.sums or _lie_otherwise(a, b)):
+    if type(a) is type(b) is ShapedArray and (a.sums != b.sums or _differ_in_sharding(a, b)):
         return False
     return (a.shape, a.dtype, space_of(a), varying_axes(a)) == (b.shape, b.dtype, space_of(b), varying_axes(b))
 
@@ -394,20 +394,20 @@ def _evaluator(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes) -> Ca
                 f"differentiating with respect to {argnums=} requires at least {max(nums) + 1} positional "
                 f"arguments to be passed by the caller, but got only {len(args)} positional arguments."
             )
-        partial, chosen = _of_chosen(fun, nums, args, kwargs)
+        partial, chosen = _restricted_to(fun, nums, args, kwargs)
         for x in tree.tree_leaves(chosen):
             _check_input("grad", x, holomorphic, allow_int)
         value, pullback, *aux = _vjp(partial, chosen, has_aux)
         _check_scalar(value)
         _check_output("grad", value, holomorphic)
-        cts = pullback(_one(typeof(value)))
+        cts = pullback(_unit_cotangent(typeof(value)))
         g = tuple(cts) if isinstance(argnums, Sequence) else cts[0]
         return ((value, *aux) if has_aux else value), g
 
     return evaluate
 
 
-def _one(aval: ShapedArray) -> Any:
+def _unit_cotangent(aval: ShapedArray) -> Any:
     """Returns the cotangent 1 that gradients start from, weakly typed if the value is."""
     ct_aval = aval.to_ct_aval()
     if any(ct_aval.manual_axis_type[1:]):
@@ -419,7 +419,7 @@ def _one(aval: ShapedArray) -> Any:
     return resharded_as(one, ct_aval)
 
 
-def _of_chosen(fun: Callable, nums: Sequence[int], args: Sequence, kwargs: dict) -> tuple[Callable, tuple]:
+def _restricted_to(fun: Callable, nums: Sequence[int], args: Sequence, kwargs: dict) -> tuple[Callable, tuple]:
     """Returns `fun` as a function of the positional arguments `nums`, and those arguments."""
     positions = _positions(nums, len(args))
     chosen = tuple(args[i] for i in positions)
@@ -536,7 +536,7 @@ def _jacobian(fun, argnums, has_aux, holomorphic, allow_int, make) -> Callable:
     nums = (argnums,) if not isinstance(argnums, Sequence) else tuple(argnums)
 
     def jacobian_of(*args, **kwargs):
-        partial, chosen = _of_chosen(fun, nums, args, kwargs)
+        partial, chosen = _restricted_to(fun, nums, args, kwargs)
         name = "jacfwd" if make is _forward_columns else "jacrev"
         for x in tree.tree_leaves(chosen):
             if make is _forward_columns and not holomorphic:
@@ -566,9 +566,10 @@ def _basis(value: Any) -> Any:
     for x, block in zip(leaves, split(identity, sizes, 1), strict=True):
         block = moving.reshape_to(block, (ndim, *typeof(x).shape))
         # With a sharding given, the conversion is recorded in the jaxpr even if it changes nothing.
-        over = typeof(x)._sharding
-        over = UNSPECIFIED if over is None or abstract_context() is None else over.update(spec=P(None, *over.spec))
-        params = dict(new_dtype=typeof(x).dtype, weak_type=typeof(x).weak_type, sharding=over)
+        sharding: Any = UNSPECIFIED
+        if typeof(x)._sharding is not None and abstract_context() is not None:
+            sharding = typeof(x)._sharding.update(spec=P(None, *typeof(x)._sharding.spec))
+        params = dict(new_dtype=typeof(x).dtype, weak_type=typeof(x).weak_type, sharding=sharding)
         parts.append(made_varying(convert_element_type_p.bind(block, **params), typeof(x)))
     return treedef.unflatten(parts)
 
@@ -605,16 +606,16 @@ def _unraveled(example: Any, array: Any, axis: int, like: Any) -> Any:
         array = zeros_like_aval(ShapedArray(shape, aval.dtype, aval.weak_type))
     parts = split(array, [typeof(x).size for x in leaves], axis)
     shapes = [(*shape[:axis], *typeof(x).shape, *shape[axis + 1 :]) for x in leaves]
-    return treedef.unflatten([_converted(moving.reshape_to(x, s), aval) for x, s in zip(parts, shapes, strict=True)])
+    return treedef.unflatten([_with_dtype(moving.reshape_to(x, s), aval) for x, s in zip(parts, shapes, strict=True)])
 
 
-def _converted(x: Any, aval: ShapedArray) -> Any:
+def _with_dtype(x: Any, aval: ShapedArray) -> Any:
     """Converts `x` to the dtype of `aval`; records an equation for equal dtypes too if just one type has a mesh."""
     have = typeof(x)
     if (have._sharding is None) == (aval._sharding is None):
         return convert(x, aval.dtype, aval.weak_type)
-    over = UNSPECIFIED if have._sharding is None else unsharded(have.ndim)
-    return convert_element_type_p.bind(x, new_dtype=aval.dtype, weak_type=aval.weak_type, sharding=over)
+    sharding = UNSPECIFIED if have._sharding is None else unsharded(have.ndim)
+    return convert_element_type_p.bind(x, new_dtype=aval.dtype, weak_type=aval.weak_type, sharding=sharding)
 
 
 @source.boundary
@@ -652,7 +653,7 @@ def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Sequence = ()) -
         if ct_tree != out_tree:
             raise TypeError(f"cotangent tree does not match function output, expected {out_tree} but got {ct_tree}")
         for c, v in zip(cts, jaxpr.outvars, strict=True):
-            if not _is_alike(typeof(c), v.aval):
+            if not _is_same_type(typeof(c), v.aval):
                 raise TypeError(f"cotangent type does not match function output, expected {v.aval} but got {typeof(c)}")
         results = context.under(context.TRANSPOSE, backward, jaxpr, consts, [Linear(a) for a in avals], cts)
         return in_tree.unflatten([c if type(c) is np.ndarray else held(c) for c in map(instantiate, results)])
@@ -674,7 +675,7 @@ def fwd_and_bwd(
     nums = tuple(argnums) if isinstance(argnums, Sequence) else (operator.index(argnums),)
 
     def fwd(*args):
-        return _vjp(*_of_chosen(fun, nums, args, {}), has_aux)
+        return _vjp(*_restricted_to(fun, nums, args, {}), has_aux)
 
     def bwd(residuals, ct):
         cts = residuals(ct)

@@ -140,7 +140,7 @@ def _checked_for(checker: Checker, closed: ClosedJaxpr) -> Checked:
     return _checked(closed, checker.enabled, error.effects(), tuple([typeof(x) for x in error.flat()]))
 
 
-def _widened(checker: Checker, *bodies: ClosedJaxpr) -> None:
+def _extend_error(checker: Checker, *bodies: ClosedJaxpr) -> None:
     """Extends the error to all kinds that the bodies can end in, and batches it over the axes of theirs."""
     checked = [_checked_for(checker, b) for b in bodies]
     kinds = [k for c in checked for k in c.kinds]
@@ -148,7 +148,7 @@ def _widened(checker: Checker, *bodies: ClosedJaxpr) -> None:
     checker.error = checker.error.with_effects(kinds).mapped(max(shapes, key=len, default=()))
 
 
-def _finish(checker: Checker, checked: Sequence[Checked], results: Sequence) -> list:
+def _take_error(checker: Checker, checked: Sequence[Checked], results: Sequence) -> list:
     """Stores the error that is among the results of checked jaxprs; returns the other results."""
     kinds, metadata = checked[0].kinds, checker.error._metadata
     for c in checked:
@@ -186,7 +186,7 @@ def _gather(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
     x, indices = operands
     index_map = eqn.params["dimension_numbers"].start_index_map
     results = _unchecked(checker, eqn, operands)
-    _bounds(checker, eqn, x, indices, index_map, eqn.params["slice_sizes"])
+    _check_bounds(checker, eqn, x, indices, index_map, eqn.params["slice_sizes"])
     return results
 
 
@@ -197,7 +197,7 @@ def _scatter(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
     before, checker.enabled = checker.enabled, checker.enabled - nan_checks
     try:
         results = _unchecked(checker, eqn, operands)
-        _bounds(checker, eqn, x, indices, numbers.scatter_dims_to_operand_dims, sizes)
+        _check_bounds(checker, eqn, x, indices, numbers.scatter_dims_to_operand_dims, sizes)
     finally:
         checker.enabled = before
     checker.check(NaNError, lambda: any_of(ops.ne_p.bind(results[0], results[0])), eqn.primitive.name)
@@ -207,24 +207,24 @@ def _scatter(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
 def _dynamic_slice(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
     x, *starts = operands
     results = _unchecked(checker, eqn, operands)
-    _starts(checker, eqn, x, starts, eqn.params["slice_sizes"])
+    _check_starts(checker, eqn, x, starts, eqn.params["slice_sizes"])
     return results
 
 
 def _dynamic_update_slice(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
     x, update, *starts = operands
     results = _unchecked(checker, eqn, operands)
-    _starts(checker, eqn, x, starts, typeof(update).shape)
+    _check_starts(checker, eqn, x, starts, typeof(update).shape)
     return results
 
 
-def _starts(checker: Checker, eqn: JaxprEqn, x: Any, starts: Sequence, sizes: Sequence[int]) -> None:
+def _check_starts(checker: Checker, eqn: JaxprEqn, x: Any, starts: Sequence, sizes: Sequence[int]) -> None:
     if OOBError in checker.enabled and starts:
         indices = concatenate([expand_dims(i, (0,)) for i in starts], 0)
-        _bounds(checker, eqn, x, indices, range(len(starts)), sizes)
+        _check_bounds(checker, eqn, x, indices, range(len(starts)), sizes)
 
 
-def _bounds(
+def _check_bounds(
     checker: Checker, eqn: JaxprEqn, x: Any, indices: Any, index_map: Sequence[int], sizes: Sequence[int]
 ) -> None:
     """Checks that index vectors, along the last axis, are in bounds; their entries index the axes `index_map`."""
@@ -239,12 +239,12 @@ def _bounds(
     place = argmin(reshape_to(ops.not_p.bind(outside), (prod(rows.shape),)), 0, np.int32)
     entry = ops.rem_p.bind(place, np.int32(len(index_map)))
     axes = np.asarray(index_map, _INT32)
-    of_place = (
+    payload_parts = (
         (convert(reshape_to(indices, (prod(rows.shape),)), _INT32), place),
         (axes, entry),
         (np.asarray(aval.shape, _INT32)[axes], entry),
     )
-    payload = concatenate([dynamic_index_in_dim(values, i, 0) for values, i in of_place], 0)
+    payload = concatenate([dynamic_index_in_dim(values, i, 0) for values, i in payload_parts], 0)
     checker.check(OOBError, lambda: any_of(outside), eqn.primitive.name, aval.shape, payload)
 
 
@@ -264,19 +264,19 @@ def _call(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
     ins = [*(None for _ in leaves), *range(n)]
     outs = [*(None for _ in range(len(checked.closed.outvars) - m)), *range(m)]
     call = primitive.calling(params, checked.closed, [*leaves, *operands], ins, outs)
-    return _finish(checker, [checked], primitive.bind_all(*call))
+    return _take_error(checker, [checked], primitive.bind_all(*call))
 
 
 def _cond(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
     index, *rest = operands
     branches = eqn.params["branches"]
-    _widened(checker, *branches)
+    _extend_error(checker, *branches)
     checked = [_checked_for(checker, b) for b in branches]
     params = {**eqn.params, "branches": tuple([c.closed for c in checked])}
-    return _finish(checker, checked, cond_p.bind_all([index, *checker.error.flat(), *rest], params))
+    return _take_error(checker, checked, cond_p.bind_all([index, *checker.error.flat(), *rest], params))
 
 
-def _carried(checker: Checker) -> int:
+def _carry_error(checker: Checker) -> int:
     """Turns the leaves of the error into values that a loop can carry, and returns their number."""
     leaves = [held(x) for x in checker.error.flat()]
     checker.error = Error.of_flat(checker.error.effects(), checker.error._metadata, leaves)
@@ -285,13 +285,15 @@ def _carried(checker: Checker) -> int:
 
 def _scan(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
     closed, n = eqn.params["jaxpr"], eqn.params["num_consts"]
-    _widened(checker, closed)
+    _extend_error(checker, closed)
     checked = _checked_for(checker, closed)
-    k = _carried(checker)
+    k = _carry_error(checker)
     # (error, constants, carry, slices) -> (constants, error, carry, slices)
     body = permute_jaxpr(checked.closed, (*range(k, k + n), *range(k), *range(k + n, len(checked.closed.invars))))
     params = {**eqn.params, "jaxpr": body, "num_carry": eqn.params["num_carry"] + k}
-    return _finish(checker, [checked], scan_p.bind_all([*operands[:n], *checker.error.flat(), *operands[n:]], params))
+    return _take_error(
+        checker, [checked], scan_p.bind_all([*operands[:n], *checker.error.flat(), *operands[n:]], params)
+    )
 
 
 def _while(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
@@ -303,9 +305,9 @@ def _while(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
         )
     of_cond, of_body, carry = loop.split(operands)
     checker.run(loop.cond_jaxpr, [*of_cond, *carry])
-    body = _tested(loop.body_jaxpr, loop.cond_jaxpr, loop.cond_nconsts)
-    _widened(checker, body, loop.cond_jaxpr)
-    k, n, m = _carried(checker), loop.cond_nconsts, loop.body_nconsts
+    body = _body_then_cond(loop.body_jaxpr, loop.cond_jaxpr, loop.cond_nconsts)
+    _extend_error(checker, body, loop.cond_jaxpr)
+    k, n, m = _carry_error(checker), loop.cond_nconsts, loop.body_nconsts
     test, checked = _checked_for(checker, loop.cond_jaxpr), _checked_for(checker, body)
     flag = test.closed.jaxpr.replace(outvars=test.closed.outvars[k:])
     # (error, constants, carry) -> (constants, error, carry)
@@ -316,11 +318,11 @@ def _while(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
     order = (*range(k, k + n + m), *range(k), *range(k + n + m, last))
     new = Loop(n, flag, n + m, permute_jaxpr(checked.closed, order))
     values = [*of_cond, *of_cond, *of_body, *checker.error.flat(), *carry]
-    return _finish(checker, [checked], while_p.bind_all(values, new._asdict()))
+    return _take_error(checker, [checked], while_p.bind_all(values, new._asdict()))
 
 
 @state.traced_cache
-def _tested(body: ClosedJaxpr, test: ClosedJaxpr, n: int) -> ClosedJaxpr:
+def _body_then_cond(body: ClosedJaxpr, test: ClosedJaxpr, n: int) -> ClosedJaxpr:
     """Returns the body of a loop followed by the predicate: its checks are kept, though its result is not used."""
 
     def run(*args):
@@ -338,7 +340,7 @@ def _shard_map(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
     params = eqn.params
     mesh, jaxpr = params["mesh"], params["jaxpr"]
     with shard_map_p.surroundings(params):
-        checked = _mapped(closed_of(jaxpr), checker.enabled, len(mesh.axis_names))
+        checked = _checked_shard_map_body(closed_of(jaxpr), checker.enabled, len(mesh.axis_names))
     k = len(checked.closed.outvars) - len(eqn.outvars)
     outs = [*(P(*mesh.axis_names) for _ in range(k)), *params["out_specs"]]
     results = shard_map_p.bound(params, checked.closed, operands, params["in_specs"], outs)
@@ -347,7 +349,7 @@ def _shard_map(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
 
 
 @state.traced_cache
-def _mapped(closed: ClosedJaxpr, enabled: frozenset, axes: int) -> Checked:
+def _checked_shard_map_body(closed: ClosedJaxpr, enabled: frozenset, axes: int) -> Checked:
     """Returns the checked body of a shard_map; its error has an axis of size 1 for each mesh axis."""
     checked = _checked(closed, enabled, (), ())
     k = len(checked.closed.outvars) - len(closed.outvars)
@@ -396,10 +398,10 @@ def _custom_jvp(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
     params, outcome = eqn.params, _Outcome(checker, eqn.params["call_jaxpr"])
 
     def jvp(*args):
-        results, held_back = list(params["jvp_jaxpr_fun"](*args)), outcome.placeholders()
-        tangents = [instantiate(Zero.from_primal_value(x)) for x in held_back]
+        results, placeholders = list(params["jvp_jaxpr_fun"](*args)), outcome.placeholders()
+        tangents = [instantiate(Zero.from_primal_value(x)) for x in placeholders]
         half = len(results) // 2
-        return [*held_back, *results[:half], *tangents, *results[half:]]
+        return [*placeholders, *results[:half], *tangents, *results[half:]]
 
     jvp.__name__ = getattr(params["jvp_jaxpr_fun"], "__name__", "jvp")
     outcome_of = _named(outcome.function, eqn)

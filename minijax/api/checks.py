@@ -227,10 +227,10 @@ class Error:
         old, old_code = self._pred.get(effect, False), self._code.get(effect, -1)
         if effect in self._payload:
             pairs = zip(payload, self._payload[effect], strict=True)
-            payload = [_choose(old, new, before) for new, before in pairs]
+            payload = [_keep_old(old, new, before) for new, before in pairs]
         return Error(
-            {**self._pred, effect: or_p.bind(*_alike(old, pred))},
-            {**self._code, effect: _choose(old, code, old_code)},
+            {**self._pred, effect: or_p.bind(*_broadcast_flags(old, pred))},
+            {**self._code, effect: _keep_old(old, code, old_code)},
             {**self._metadata, **metadata},
             {**self._payload, effect: list(payload)},
         )
@@ -264,10 +264,13 @@ class Error:
     def mapped(self, shape: tuple[int, ...]) -> "Error":
         """Returns the error batched over axes of these sizes, if it was not."""
         payload = {
-            e: [_wide(x, shape) if typeof(x).shape == s.shape else x for x, s in zip(xs, e.shape_dtypes, strict=True)]
+            e: [
+                _broadcast_batch(x, shape) if typeof(x).shape == s.shape else x
+                for x, s in zip(xs, e.shape_dtypes, strict=True)
+            ]
             for e, xs in self._payload.items()
         }
-        parts = ({e: _wide(x, shape) for e, x in part.items()} for part in (self._pred, self._code))
+        parts = ({e: _broadcast_batch(x, shape) for e, x in part.items()} for part in (self._pred, self._code))
         return Error(next(parts), next(parts), self._metadata, payload) if shape else self
 
     def flat(self) -> list:
@@ -294,26 +297,26 @@ def _placeholder(struct: ShapeDtypeStruct) -> Any:
     return full(struct.shape, np.ones((), struct.dtype)[()], struct.weak_type)
 
 
-def _wide(x: Any, shape: tuple) -> Any:
+def _broadcast_batch(x: Any, shape: tuple) -> Any:
     own = typeof(x).shape
     if own[: len(shape)] == shape or not shape:
         return x
     return broadcast_in_dim(x, (*shape, *own), tuple(range(len(shape), len(shape) + len(own))))
 
 
-def _alike(a: Any, b: Any) -> tuple[Any, Any]:
+def _broadcast_flags(a: Any, b: Any) -> tuple[Any, Any]:
     """Broadcasts two flags to the same batch shape."""
-    return _wide(a, typeof(b).shape), _wide(b, typeof(a).shape)
+    return _broadcast_batch(a, typeof(b).shape), _broadcast_batch(b, typeof(a).shape)
 
 
-def _choose(which: Any, new: Any, old: Any) -> Any:
+def _keep_old(which: Any, new: Any, old: Any) -> Any:
     """Selects `old` where the flag is set, else `new`."""
     shape = typeof(which).shape
     if len(typeof(old).shape) < len(typeof(new).shape):
         old = broadcast_in_dim(
             old, typeof(new).shape, tuple(range(typeof(new).ndim - typeof(old).ndim, typeof(new).ndim))
         )
-    new = _wide(new, shape) if typeof(new).shape != typeof(old).shape else new
+    new = _broadcast_batch(new, shape) if typeof(new).shape != typeof(old).shape else new
     if shape and typeof(old).shape != shape:
         which = broadcast_in_dim(which, typeof(old).shape, tuple(range(len(shape))))
     return select_n_p.bind(which, new, old)
@@ -372,8 +375,8 @@ class Check(Primitive):
         return [], []
 
     def batch(self, axis, operands, dims, **params):
-        moved = [axis_to_front(x, d, axis) for x, d in zip(operands, dims, strict=True)]
-        error = last_failing(Error.of_flat(params["kinds"], dict(params["metadata"]), moved))
+        values = [axis_to_front(x, d, axis) for x, d in zip(operands, dims, strict=True)]
+        error = last_failing(Error.of_flat(params["kinds"], dict(params["metadata"]), values))
         return self.bind_all(error.flat(), params), []
 
     def show_params(self, eqn):
@@ -385,18 +388,18 @@ check_p = Check()
 
 def last_failing(error: Error) -> Error:
     """Reduces the leading axis of an error to the last failure of each kind."""
-    picked = []
+    last = []
     for e in error.effects():
         flags = error._pred[e]
         n = typeof(flags).shape[0]
         place = argmax(rev(convert(flags, np.dtype(np.int32)), (0,)), 0, np.int32)
         at = n - 1 - place
-        picked.append([_at(x, at, n) for x in (flags, error._code[e], *error._payload[e])])
-    leaves = [p[0] for p in picked] + [p[1] for p in picked] + [x for p in picked for x in p[2:]]
+        last.append([_index_leading(x, at, n) for x in (flags, error._code[e], *error._payload[e])])
+    leaves = [p[0] for p in last] + [p[1] for p in last] + [x for p in last for x in p[2:]]
     return Error.of_flat(error.effects(), error._metadata, leaves)
 
 
-def _at(x: Any, at: Any, size: int) -> Any:
+def _index_leading(x: Any, at: Any, size: int) -> Any:
     shape = typeof(x).shape
     return dynamic_index_in_dim(x, at, 0, keepdims=False) if shape and shape[0] == size else x
 
@@ -466,5 +469,5 @@ def check_error(error: Error) -> None:
 def _merged(x: Any, shape: tuple) -> Any:
     """Merges the batch axes of a value, of sizes `shape`, into one."""
     own = typeof(x).shape
-    x, own = (x, own) if own[: len(shape)] == shape else (_wide(x, shape), (*shape, *own))
+    x, own = (x, own) if own[: len(shape)] == shape else (_broadcast_batch(x, shape), (*shape, *own))
     return reshape_to(x, (prod(shape), *own[len(shape) :]))

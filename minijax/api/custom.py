@@ -65,7 +65,7 @@ def _check_no_refs(title: str, leaves: Sequence, allowed: Sequence = ()) -> None
             )
 
 
-class _Shown(str):
+class _Unquoted(str):
     """A string that the repr of a tree shows without quotes."""
 
     __slots__ = ()
@@ -89,13 +89,14 @@ class _Primal(Flat):
         """Records the tree of a rule's results. Raises TypeError if tree or types differ from the function's."""
         avals = [typeof(x) if is_value(x) else None for x in results]
         if self.out_tree is not None and self.out_tree != out_tree:
-            shown = [_Shown("?" if a is None else a.str_short()) for a in avals]
-            mine = [_Shown(a.str_short()) for a in self.out_avals or ()] or [_Shown("*")] * self.out_tree.num_leaves
+            shown = [_Unquoted("?" if a is None else a.str_short()) for a in avals]
+            n = self.out_tree.num_leaves
+            own = [_Unquoted(a.str_short()) for a in self.out_avals or ()] or [_Unquoted("*")] * n
             raise TypeError(
                 f"{title} {_PAIRS[kind][0].format(self.__name__)}, but instead the {kind} rule output's first element "
                 f"had container/pytree structure:\n    {out_tree.unflatten(shown)}\nwhile the custom_"
                 f"{_KINDS[kind]}-decorated function {self.__name__} had output container/pytree structure:\n"
-                f"    {self.out_tree.unflatten(mine)}."
+                f"    {self.out_tree.unflatten(own)}."
             )
         self.out_tree = out_tree
         if self.out_avals is not None and not alike(avals, self.out_avals):
@@ -181,7 +182,7 @@ class _Custom(Generic[P, R]):
         places = {n + count if n < 0 else n for n in self.nondiff_argnums}
         return Mask([i in places for i in range(count)])
 
-    def _at_once(self, args: tuple) -> Any:
+    def _call_eagerly(self, args: tuple) -> Any:
         """Calls the function eagerly: none of its rules is needed."""
         result = self.fun(*args)
         if type(result) is ArrayImpl:
@@ -232,7 +233,7 @@ class custom_jvp(_Custom[P, R]):  # noqa: N801
             raise AttributeError(f"No JVP defined for custom_jvp function {function_name(self.fun)} using defjvp.")
         args = self._positional(args, kwargs)
         if state.thread.trace is None and _LEAVES.issuperset(map(type, args)):
-            return self._at_once(args)
+            return self._call_eagerly(args)
         fixed, dynamic = self._split(args)
         leaves, in_tree = tree.flatten(dynamic)
         fun = self._flat(fixed, in_tree)
@@ -252,16 +253,16 @@ class custom_jvp(_Custom[P, R]):  # noqa: N801
             pair = rule(*fixed, in_tree.unflatten(primals), in_tree.unflatten(tangents))
             _check_pair(title, pair, "representing primal and tangent outputs", str)
             results, out_tree = tree.flatten(pair[0])
-            moved, tangent_tree = tree.flatten(pair[1])
+            tangents_out, tangent_tree = tree.flatten(pair[1])
             if out_tree != tangent_tree:
                 raise TypeError(
                     f"{title} must produce primal and tangent outputs with equal container (pytree) "
                     f"structures, but got {out_tree} and {tangent_tree} respectively."
                 )
             fun.check_results(title, "JVP", results, out_tree)
-            moved = [unsymbolic(t) for t in moved]
-            _check_tangents(results, moved)
-            return [*results, *moved]
+            tangents_out = [unsymbolic(t) for t in tangents_out]
+            _check_tangents(results, tangents_out)
+            return [*results, *tangents_out]
 
         jvp.__name__ = name
         return jvp
@@ -315,7 +316,7 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
             raise AttributeError(f"No VJP defined for custom_vjp function {function_name(self.fun)} using defvjp.")
         args = self._positional(args, kwargs)
         if state.thread.trace is None and _LEAVES.issuperset(map(type, args)):
-            return self._at_once(args)
+            return self._call_eagerly(args)
         fixed, dynamic = self._split(args)
         if any(isinstance(x, Tracer) for x in tree.tree_leaves(fixed)):
             raise errors.UnexpectedTracerError(
@@ -369,7 +370,7 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
             cts = [symbolic(ct) for ct in residuals_and_cts[n:]]
             cts = self.bwd(*fixed, residuals, fun.out_tree.unflatten(cts))
             cts = tuple(cts) if isinstance(cts, list) else cts
-            return _matched_cotangents(title, cts, fun.in_tree, [a.to_ct_aval() for a in avals])
+            return _checked_cotangents(title, cts, fun.in_tree, [a.to_ct_aval() for a in avals])
 
         bwd.__name__ = name
         return bwd
@@ -379,7 +380,7 @@ _NONE = object()
 _disable_bwd_checks = config.option("disable_bwd_checks")
 
 
-def _matched_cotangents(title: str, cts: tuple, in_tree: Any, avals: Sequence) -> list:
+def _checked_cotangents(title: str, cts: tuple, in_tree: Any, avals: Sequence) -> list:
     """Returns the checked leaves of the cotangents; None, for an argument or a leaf, means zero."""
     dummy = in_tree.unflatten(avals)
     is_none = lambda x: x is None  # noqa: E731
@@ -396,10 +397,10 @@ def _matched_cotangents(title: str, cts: tuple, in_tree: Any, avals: Sequence) -
             f"{tree.tree_structure(cts)} for primal input structure {in_tree}, from {title}."
         ) from None
     paths = [tree.keystr(path) for path, _ in tree.tree_leaves_with_path(dummy)]
-    return [_matched(f"output{path}", ct, a) for path, ct, a in zip(paths, leaves, avals, strict=True)]
+    return [_checked_cotangent(f"output{path}", ct, a) for path, ct, a in zip(paths, leaves, avals, strict=True)]
 
 
-def _matched(where: str, ct: Any, aval: Any) -> Any:
+def _checked_cotangent(where: str, ct: Any, aval: Any) -> Any:
     """Returns one cotangent, for an argument of type `aval`. Raises ValueError for another type."""
     if ct is _NONE or type(ct) is Zero:
         return Zero(aval)

@@ -71,11 +71,11 @@ def custom_root(
 
     @_custom_root.defjvp
     def _root_jvp(primals, tangents):
-        consts, pushed = primals[0], tangents[0][0]
+        consts, const_tangents = primals[0], tangents[0][0]
         result = _custom_root(*primals)
         solution, *aux = result if has_aux else (result,)
-        _, moved = jvp(lambda c: function(c, solution), (consts[0],), (pushed,))
-        tangent = tree.tree_map(neg, tangent_solver(consts[2], solution, moved))
+        _, f_tangent = jvp(lambda c: function(c, solution), (consts[0],), (const_tangents,))
+        tangent = tree.tree_map(neg, tangent_solver(consts[2], solution, f_tangent))
         if not has_aux:
             return result, tangent
         zeros = tree.tree_map(lambda x: zeros_like_aval(typeof(x)), aux)

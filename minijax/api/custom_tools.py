@@ -45,24 +45,24 @@ def closure_convert(fun: Callable, *example_args: Any) -> tuple[Callable, list[A
     leaves, in_tree = trees.flatten(example_args)
     info = DebugInfo("closure_convert", source_of(fun))
     body = trace_flat(Flat(fun, in_tree), [typeof(x) for x in leaves], info, as_consts)
-    moves = Mask(map(_may_move, body.closed.consts))
-    fixed, moving = moves.partition(body.closed.consts)
+    perturbed = Mask(map(_may_be_perturbed, body.closed.consts))
+    fixed, hoisted = perturbed.partition(body.closed.consts)
 
     def converted_fun(*args_and_consts):
-        n = len(args_and_consts) - len(moving)
+        n = len(args_and_consts) - len(hoisted)
         args, args_tree = trees.flatten(args_and_consts[:n])
         if args_tree != in_tree:
             raise TypeError(
                 "The inputs to the closure produced by closure_convert must have the same Pytree structure as the "
                 f"example arguments. Expected {in_tree}, but got {args_tree}"
             )
-        consts = moves.merge(fixed, args_and_consts[n:])
+        consts = perturbed.merge(fixed, args_and_consts[n:])
         return body.out_tree.unflatten(eval_jaxpr(body.jaxpr, consts, *args))
 
-    return converted_fun, moving
+    return converted_fun, hoisted
 
 
-def _may_move(x: Any) -> bool:
+def _may_be_perturbed(x: Any) -> bool:
     """Returns whether a captured value may be perturbed by a differentiation that is running."""
     while type(x) is BatchTracer:
         x = x.val

@@ -41,22 +41,22 @@ def check_grads(
     jvp_check = partial(check_jvp, atol=atol, rtol=rtol, eps=eps)
     vjp_check = partial(check_vjp, atol=atol, rtol=rtol, eps=eps)
 
-    def check(f, args, order, way):
+    def check(f, args, order, path):
         if "fwd" in modes:
-            here = f"JVP of {way}" if way else "JVP"
+            here = f"JVP of {path}" if path else "JVP"
             jvp_check(f, partial(jvp, f), args, err_msg=f"{here}: ")
             if order > 1:
                 check(partial(jvp, f), (args, args), order - 1, here)
         if "rev" in modes:
-            here = f"VJP of {way}" if way else "VJP"
+            here = f"VJP of {path}" if path else "VJP"
             vjp_check(f, partial(vjp, f), args, err_msg=f"{here}: ")
             if order > 1:
 
-                def pulled(*args):
+                def pulled_back(*args):
                     out, pullback = vjp(f, *args)
                     return pullback(out)
 
-                check(pulled, args, order - 1, here)
+                check(pulled_back, args, order - 1, here)
 
     leaves, treedef = tree_flatten(tuple(args))
     inexact = Mask(dtypes.issubdtype(_dtype(x), np.inexact) for x in leaves)

@@ -35,10 +35,10 @@ def initialize(
     if distributed.state.client is not None:
         raise RuntimeError("distributed.initialize should only be called once: this process is initialized already")
     coordinator_address = coordinator_address or os.environ.get("JAX_COORDINATOR_ADDRESS")
-    told = (coordinator_address, num_processes, process_id, _device_ids(local_device_ids))
-    if cluster_detection_method != "deactivate" and None in told:
-        told = _completed(*told, _cluster(cluster_detection_method))
-    coordinator_address, num_processes, process_id, device_ids = told
+    given = (coordinator_address, num_processes, process_id, _device_ids(local_device_ids))
+    if cluster_detection_method != "deactivate" and None in given:
+        given = _completed(*given, _cluster(cluster_detection_method))
+    coordinator_address, num_processes, process_id, device_ids = given
     if not coordinator_address:
         raise ValueError("initialize: coordinator_address should be defined, and no cluster provides it")
     if num_processes is None:

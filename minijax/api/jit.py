@@ -81,7 +81,7 @@ def jit(
     options = {name: value for name, value in locals().items() if name != "fun"}
     shardings = shardings_of("in_shardings", in_shardings), shardings_of("out_shardings", out_shardings)
     if device is not None or backend is not None:
-        _check_placing(device, backend, shardings)
+        _check_device_arguments(device, backend, shardings)
     if fun is None:
         return functools.partial(jit, **options)
     check_callable(fun)
@@ -96,7 +96,7 @@ def jit(
     return PjitFunction(fun, chosen, resolved, None, signature)
 
 
-def _check_placing(device: Any, backend: str | None, shardings: Sequence) -> None:
+def _check_device_arguments(device: Any, backend: str | None, shardings: Sequence) -> None:
     warnings.warn(
         "backend and device argument on jit is deprecated. Put the arguments on the device with `jax.device_put`.",
         DeprecationWarning,
@@ -255,11 +255,11 @@ def eval_shape(fun: Callable, *args: Any, **kwargs: Any) -> Any:
     structs: dict[int, ShapeDtypeStruct] = {}  # leaves of the result that are ShapeDtypeStructs already
 
     @functools.wraps(fun)
-    def with_places(*args, **kwargs):
+    def without_structs(*args, **kwargs):
         result = fun(*args, **kwargs)
         leaves, treedef = tree.flatten(result)
         structs.update({i: x for i, x in enumerate(leaves) if isinstance(x, ShapeDtypeStruct)})
         return treedef.unflatten([0 if i in structs else x for i, x in enumerate(leaves)]) if structs else result
 
-    closed, out_tree = trace_function(with_places, args, kwargs, (), "eval_shape")
+    closed, out_tree = trace_function(without_structs, args, kwargs, (), "eval_shape")
     return out_tree.unflatten([structs[i] if i in structs else described(a) for i, a in enumerate(closed.out_avals)])

@@ -161,7 +161,7 @@ def auto_axes(
             args, kwargs = on_auto_axes((args, kwargs), inner, mesh)
             results = f(*args, **kwargs)
         with meshes.use_abstract_mesh(mesh):
-            return _over(mesh, results, "auto_axes", "out_sharding", out_sharding, inner)
+            return _reshard_over(mesh, results, "auto_axes", "out_sharding", out_sharding, inner)
 
     return wrapped
 
@@ -185,7 +185,7 @@ def explicit_axes(
             return f(*args, **kwargs)
         inner = _with_axes(mesh, axes, AxisType.Explicit)
         with meshes.use_abstract_mesh(inner):
-            results = f(*_over(inner, args, "explicit_axes", "in_sharding", in_sharding), **kwargs)
+            results = f(*_reshard_over(inner, args, "explicit_axes", "in_sharding", in_sharding), **kwargs)
         with meshes.use_abstract_mesh(mesh):
             return on_auto_axes(results, mesh, inner)
 
@@ -217,7 +217,7 @@ def _with_axes(mesh: AbstractMesh, axes: Any, kind: AxisType) -> AbstractMesh:
     return mesh.update_axis_types(dict.fromkeys(names, kind))
 
 
-def _over(
+def _reshard_over(
     mesh: AbstractMesh, values: Any, function: str, argument: str, prefix: Any, src: AbstractMesh | None = None
 ) -> Any:
     """Reshards the leaves of `values` over Explicit axes of `mesh`; `prefix` is a tree prefix of shardings.

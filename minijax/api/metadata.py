@@ -36,11 +36,11 @@ def set_xla_metadata(x: Any = None, **kwargs: Any) -> Any:
 
 
 class _Metadata(Surroundings):
-    def __call__(self, function: Callable) -> "_Within":
-        return _Within(function, self)
+    def __call__(self, function: Callable) -> "_WithMetadata":
+        return _WithMetadata(function, self)
 
 
-class _Within:
+class _WithMetadata:
     """A function that is called, traced and lowered with XLA metadata set."""
 
     def __init__(self, function: Callable, surroundings: Surroundings):
@@ -56,7 +56,7 @@ class _Within:
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._function, name)
-        return _Within(value, self._surroundings) if isinstance(value, types.MethodType) else value
+        return _WithMetadata(value, self._surroundings) if isinstance(value, types.MethodType) else value
 
 
 def compute_on(compute_type: str) -> Surroundings:
@@ -100,7 +100,7 @@ def compute_on2(
                 raise TypeError(f"compute_on2: out_memory_spaces must be values of jax.memory.Space, got {space!r}")
         return dict(compute_type=compute_type, out_memory_spaces=tuple(spaces), compiler_options_json=options)
 
-    return _called(compute_on_p, f, params, lambda: compute_on(compute_type))
+    return _as_call(compute_on_p, f, params, lambda: compute_on(compute_type))
 
 
 def xla_metadata_call(f: Callable | None = None, **meta: str) -> Callable:
@@ -108,7 +108,7 @@ def xla_metadata_call(f: Callable | None = None, **meta: str) -> Callable:
     if f is None:
         return functools.partial(xla_metadata_call, **meta)
     hash(tuple(meta.values()))  # raises for values that cannot be part of cache keys
-    return _called(xla_metadata_call_p, f, lambda traced: meta)
+    return _as_call(xla_metadata_call_p, f, lambda traced: meta)
 
 
 def scheduling_group(name: str) -> Callable:
@@ -125,10 +125,10 @@ def fused(*, out_spaces: Any) -> Callable[[Callable], Callable]:
     def params(traced):
         return dict(out_spaces=tuple(tree.flatten_axes("fused out_spaces", traced.out_tree, out_spaces)))
 
-    return lambda f: _called(fused_call_p, f, params, space=MemorySpace.Any)
+    return lambda f: _as_call(fused_call_p, f, params, space=MemorySpace.Any)
 
 
-def _called(
+def _as_call(
     primitive: MarkedCall,
     f: Callable,
     params: Callable[[Traced], dict],

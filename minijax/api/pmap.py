@@ -73,16 +73,16 @@ class Pmapped(PjitFunction):
 
     def _compile(self, operands, treedef, static):
         shardings, _ = self.shardings(self.traced(operands, treedef, static), treedef)
-        elsewhere = [_lies_elsewhere(x, s) for x, s in zip(operands, shardings, strict=True)]
-        if not any(elsewhere):
+        to_move = [_is_on_other_devices(x, s) for x, s in zip(operands, shardings, strict=True)]
+        if not any(to_move):
             return super()._compile(operands, treedef, static)
 
-        def moved(operands):
-            rows = zip(operands, shardings, elsewhere, strict=True)
-            return [transfer.to_device(x, s) if is_elsewhere else x for x, s, is_elsewhere in rows]
+        def resharded(operands):
+            rows = zip(operands, shardings, to_move, strict=True)
+            return [transfer.to_device(x, s) if moves else x for x, s, moves in rows]
 
-        run = super()._compile(moved(operands), treedef, static)
-        return None if run is None else lambda operands: run(moved(operands))
+        run = super()._compile(resharded(operands), treedef, static)
+        return None if run is None else lambda operands: run(resharded(operands))
 
     def shardings(self, traced: Traced, treedef: Any) -> tuple[tuple, tuple]:
         """Returns the shardings of arguments and results, from the specs of the traced function's `shard_map`."""
@@ -94,7 +94,7 @@ class Pmapped(PjitFunction):
         )
 
 
-def _lies_elsewhere(x: Any, sharding: NamedSharding) -> bool:
+def _is_on_other_devices(x: Any, sharding: NamedSharding) -> bool:
     """Returns whether a committed array is partitioned like `sharding`, but over other devices or in another order."""
     have, ndim = x._sig.sharding, x.ndim
     if not x._sig.committed or have._device_assignment == sharding._device_assignment:
@@ -139,7 +139,7 @@ def pmap(
     @functools.wraps(fun)
     def call(*args, **kwargs):
         if distributed.state.num_processes > 1 and len(_devices(mapped.mapping)) > 1:
-            return _call_of_parts(mapped, args, kwargs)
+            return _call_multi_process(mapped, args, kwargs)
         return mapped(*args, **kwargs)
 
     call.lower, call.__wrapped__ = mapped.lower, fun
@@ -156,14 +156,14 @@ def _check_axes(name: str, axes: Any) -> None:
 
 def _call(mapping: _Mapping, *args: Any, **kwargs: Any) -> Any:
     """Calls the function as a `shard_map` over these arguments; static ones are passed unchanged."""
-    leaves, axes, refilled = _split(mapping, args, kwargs)
+    leaves, axes, with_leaves = _split_static(mapping, args, kwargs)
     mesh = _mesh(mapping, leaves, axes)
     out_tree: Any = None
     out_specs: list = []
 
     def body(*xs):
         nonlocal out_tree, out_specs
-        positional, by_name = refilled([x if a is None else squeeze(x, (a,)) for x, a in zip(xs, axes, strict=True)])
+        positional, by_name = with_leaves([x if a is None else squeeze(x, (a,)) for x, a in zip(xs, axes, strict=True)])
         results, out_tree = tree.flatten(mapping.fun(*positional, **by_name))
         prefix = tree.flatten_axes("pmap out_axes", out_tree, mapping.out_axes)
         out_axes = [
@@ -177,27 +177,27 @@ def _call(mapping: _Mapping, *args: Any, **kwargs: Any) -> Any:
     return out_tree.unflatten(results)
 
 
-def _split(mapping: _Mapping, args: tuple, kwargs: dict) -> tuple[list, list, Callable[[list], tuple]]:
+def _split_static(mapping: _Mapping, args: tuple, kwargs: dict) -> tuple[list, list, Callable[[list], tuple]]:
     """Returns the leaves of non-static arguments, the mapped axis of each, and a function from leaves to arguments."""
     static = {i % len(args): args[i] for i in mapping.static}
     leaves, treedef = tree.flatten((tuple([x for i, x in enumerate(args) if i not in static]), kwargs))
 
-    def refilled(leaves):
+    def with_leaves(leaves):
         dynamic, by_name = treedef.unflatten(leaves)
         rest = iter(dynamic)
         return [static[i] if i in static else next(rest) for i in range(len(args))], by_name
 
-    return leaves, _leaf_axes(mapping, leaves, treedef, len(args), static), refilled
+    return leaves, _leaf_axes(mapping, leaves, treedef, len(args), static), with_leaves
 
 
-def _call_of_parts(mapped: Pmapped, args: tuple, kwargs: dict) -> Any:
+def _call_multi_process(mapped: Pmapped, args: tuple, kwargs: dict) -> Any:
     """Like `mapped(...)`, with arguments and results that are this process's shards along the mapped axes."""
     mapping = mapped.mapping
-    leaves, axes, refilled = _split(mapping, args, kwargs)
-    mesh = _mesh(mapping, leaves, axes, of_parts=True)
+    leaves, axes, with_leaves = _split_static(mapping, args, kwargs)
+    mesh = _mesh(mapping, leaves, axes, are_local=True)
     specs = [_spec(a, mapping.axis_name) for a in axes]
     pairs = zip(leaves, specs, strict=True)
-    positional, by_name = refilled([local_to_global_p.bind(x, global_mesh=mesh, pspec=s) for x, s in pairs])
+    positional, by_name = with_leaves([local_to_global_p.bind(x, global_mesh=mesh, pspec=s) for x, s in pairs])
     results, out_tree = tree.flatten(mapped(*positional, **by_name))
     out_axes = tree.flatten_axes("pmap out_axes", out_tree, mapping.out_axes)
     parts = []
@@ -250,10 +250,10 @@ def _positive_axis(name: str, x: Any, axis: int | None) -> int | None:
     return canonical_axis(axis, ndim)
 
 
-def _mesh(mapping: _Mapping, leaves: Sequence, axes: Sequence[int | None], of_parts: bool = False) -> Mesh:
+def _mesh(mapping: _Mapping, leaves: Sequence, axes: Sequence[int | None], are_local: bool = False) -> Mesh:
     """Returns a mesh of as many devices as the mapped axes are long, equally many of each process.
 
-    With `of_parts`, the axes are only this process's shards.
+    With `are_local`, the axes are only this process's shards.
     """
     sizes = {typeof(x).shape[a] for x, a in zip(leaves, axes, strict=True) if a is not None}
     if not sizes:
@@ -262,7 +262,7 @@ def _mesh(mapping: _Mapping, leaves: Sequence, axes: Sequence[int | None], of_pa
     if len(sizes) > 1:
         raise ValueError(f"pmap got inconsistent sizes for array axes to be mapped: {sorted(sizes)}, of {name}")
     by_process = _devices(mapping)
-    size = sizes.pop() * (len(by_process) if of_parts else 1)
+    size = sizes.pop() * (len(by_process) if are_local else 1)
     if mapping.axis_size not in (None, size):
         raise ValueError(f"Specified axis_size {mapping.axis_size} doesn't match received axis_size {size}.")
     count = sum(map(len, by_process.values()))

@@ -29,29 +29,29 @@ class ProcessFailureError(Exception):
         self.failed_devices = failed_devices
 
 
-def _are_several() -> bool:
+def _is_multi_process() -> bool:
     return client.process_count() > 1
 
 
-def _of_host(x: Any) -> np.ndarray:
+def _on_host(x: Any) -> np.ndarray:
     return np.asarray(x) if isinstance(x, ArrayImpl) else transfer.as_host(x)
 
 
 def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
     """Returns the values of the process where `is_source` is true, by default the first, as NumPy arrays."""
-    if not _are_several():
+    if not _is_multi_process():
         return tree.tree_map(np.asarray, in_tree)
     is_source = client.process_index() == 0 if is_source is None else is_source
     mesh = gather.mesh_of_processes(tuple(client.devices()))
 
     def row(x):
-        value = _of_host(x)
+        value = _on_host(x)
         return gather.of_each_process(value if is_source else np.zeros_like(value), mesh)
 
-    return tree.tree_map(np.asarray, _summed(mesh)(tree.tree_map(row, in_tree)))
+    return tree.tree_map(np.asarray, _sum_over_processes(mesh)(tree.tree_map(row, in_tree)))
 
 
-def _summed(mesh: Mesh) -> Callable:
+def _sum_over_processes(mesh: Mesh) -> Callable:
     def total(x):
         return (reduce_or if x.dtype == np.bool_ else reduce_sum)(x, (0,))
 
@@ -72,9 +72,9 @@ def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
                     f"and this is one of shape {x.shape}"
                 )
             return gather.on_all(x)
-        if not _are_several():
+        if not _is_multi_process():
             return np.asarray(x) if tiled else np.asarray(x)[None]
-        rows = gather.gathered(_of_host(x))
+        rows = gather.gathered(_on_host(x))
         return rows.reshape(-1, *rows.shape[2:]) if tiled and rows.ndim > 1 else rows
 
     return tree.tree_map(gathered, in_tree)
@@ -82,17 +82,17 @@ def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
 
 def assert_equal(in_tree: Any, fail_message: str = "") -> None:
     """Raises AssertionError in all processes if their values differ."""
-    if not _are_several():
+    if not _is_multi_process():
         broadcast_one_to_all(in_tree)
         return
     for x in tree.tree_leaves(in_tree):
-        gather.check_equal(_of_host(x), client.devices(), fail_message)
+        gather.check_equal(_on_host(x), client.devices(), fail_message)
 
 
 def sync_global_devices(name: str) -> None:
     """Waits until all processes have called this. Raises AssertionError if their names differ."""
     crc = zlib.crc32(name.encode())
-    if _are_several():
+    if _is_multi_process():
         assert_equal(np.uint32(crc), f"sync_global_devices name mismatch ({name!r}).")
 
 
@@ -119,25 +119,27 @@ _rounds: Counter = Counter()  # by the incarnations of the participating process
 
 
 @contextlib.contextmanager
-def _of_live_devices(devices: Sequence[Any], coordinator: Any) -> Iterator[list]:
+def _live_context(devices: Sequence[Any], coordinator: Any) -> Iterator[list]:
     processes = sorted({d.process_index for d in devices})
     alive = coordinator.get_live_nodes(processes)  # waits for the live processes
-    chosen = [d for d in devices if d.process_index in alive]
+    live = [d for d in devices if d.process_index in alive]
     incarnations = tuple(sorted(alive.items()))
     _rounds[incarnations] += 1
-    votes = f"minijax/live_devices/{hash(incarnations)}/{_rounds[incarnations]}/"
+    vote_prefix = f"minijax/live_devices/{hash(incarnations)}/{_rounds[incarnations]}/"
     try:
-        yield chosen
+        yield live
     except BaseException:
-        coordinator.key_value_set(f"{votes}{client.process_index()}", "failed")
+        coordinator.key_value_set(f"{vote_prefix}{client.process_index()}", "failed")
         coordinator.get_live_nodes(sorted(alive))
         raise
-    coordinator.key_value_set(f"{votes}{client.process_index()}", "done")
+    coordinator.key_value_set(f"{vote_prefix}{client.process_index()}", "done")
     after = coordinator.get_live_nodes(sorted(alive))
     failed = {process for process, incarnation in alive.items() if after.get(process) != incarnation}
-    failed |= {int(key.rpartition("/")[2]) for key, vote in coordinator.key_value_dir_get(votes) if vote == "failed"}
+    failed |= {
+        int(key.rpartition("/")[2]) for key, vote in coordinator.key_value_dir_get(vote_prefix) if vote == "failed"
+    }
     if failed:
-        raise ProcessFailureError({d for d in chosen if d.process_index in failed})
+        raise ProcessFailureError({d for d in live if d.process_index in failed})
 
 
 def live_devices(devices: Any) -> Any:
@@ -151,7 +153,7 @@ def live_devices(devices: Any) -> Any:
     devices = list(devices)
     if not any(d.process_index == client.process_index() for d in devices):
         raise ValueError("live_devices: Provided devices do not have any local devices.")
-    return _of_live_devices(devices, distributed.state.client)
+    return _live_context(devices, distributed.state.client)
 
 
 # ---- process-local and global arrays ----------------------------------------------------------------
@@ -159,15 +161,15 @@ def live_devices(devices: Any) -> Any:
 
 def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
     """Assembles global arrays from each process's data; `pspecs` is a tree prefix of specs."""
-    return _each(local_to_global_p, "input pspecs", local_inputs, global_mesh, pspecs)
+    return _bind_leaves(local_to_global_p, "input pspecs", local_inputs, global_mesh, pspecs)
 
 
 def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
     """Returns this process's data of global arrays; `pspecs` is a tree prefix of specs."""
-    return _each(global_to_local_p, "output pspecs", global_inputs, global_mesh, pspecs)
+    return _bind_leaves(global_to_local_p, "output pspecs", global_inputs, global_mesh, pspecs)
 
 
-def _each(primitive: Primitive, what: str, values: Any, mesh: Any, pspecs: Any) -> Any:
+def _bind_leaves(primitive: Primitive, what: str, values: Any, mesh: Any, pspecs: Any) -> Any:
     leaves, treedef = tree.flatten(values)
     if pspecs is None:
         raise ValueError(

@@ -70,10 +70,10 @@ class ShapeDtypeStruct:
 
         Raises TypeError if it is not a value.
         """
-        placed = isinstance(a, ShapeDtypeStruct) or isinstance(a, ArrayImpl) and a.committed
+        has_sharding = isinstance(a, ShapeDtypeStruct) or isinstance(a, ArrayImpl) and a.committed
         described_as = described(abstract(a))
         if isinstance(a, ArrayImpl | ShapeDtypeStruct):
-            return described_as.update(sharding=a.format if placed else None)
+            return described_as.update(sharding=a.format if has_sharding else None)
         return described_as
 
     # They are valid as arguments that a program does not use.
@@ -173,9 +173,9 @@ def abstract(x: Any) -> Any:
     """Returns the abstract value of a value or a `ShapeDtypeStruct`."""
     if isinstance(x, ShapeDtypeStruct):
         space = x.sharding._memory_space if isinstance(x.sharding, Sharding) else Device
-        split = None if x.sharding is None else sharding_in_type(x.sharding, len(x.shape))
+        in_type = None if x.sharding is None else sharding_in_type(x.sharding, len(x.shape))
         dtype = canonicalize_dtype(x.dtype, True)
-        aval = ShapedArray(x.shape, dtype, x.weak_type, sharding=split, memory_space=space)
+        aval = ShapedArray(x.shape, dtype, x.weak_type, sharding=in_type, memory_space=space)
         if x.manual_axis_type:
             aval = aval.update(manual_axis_type=x.manual_axis_type)
         return AbstractRef(aval) if x.is_ref else aval

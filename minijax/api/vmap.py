@@ -83,7 +83,7 @@ def _element(axis: Axis, x: Any, spec: Any) -> Any:
     return part(x, spec)
 
 
-def _take(leaves: list, axes: list) -> dict[int, tuple]:
+def _pop_vmappables(leaves: list, axes: list) -> dict[int, tuple]:
     """Pops the vmappable leaves: position -> (value, axis spec); replaces them by 0, not mapped."""
     values = {i: (x, axes[i]) for i, x in enumerate(leaves) if _is_vmappable(x)}
     for i in values:
@@ -100,7 +100,7 @@ def _from_element(fun: Callable, axis: Axis, x: Any, spec: Any) -> Any:
             return _vmappables[type(x)].from_elt(whole, size, x, spec)
         (value,), (dim,) = trace.split([x])
         with state.set_current_trace(trace.parent):
-            return _out(fun, value, dim, spec, axis._replace(size=size), "result")
+            return _place_result(fun, value, dim, spec, axis._replace(size=size), "result")
 
     return whole(axis.size, x, spec)
 
@@ -132,7 +132,7 @@ def vmap(
         is_leaf = _is_vmappable if _vmappables else None
         leaves, treedef = tree.flatten((args, kwargs), is_leaf)
         axes = tree.flatten_axes("vmap in_axes", treedef, in_axes, of_args=True)
-        elements = _take(leaves, axes) if is_leaf else {}
+        elements = _pop_vmappables(leaves, axes) if is_leaf else {}
         axes = [None if a is None else _canonical(a, x) for a, x in zip(axes, leaves, strict=True)]
         sizes = {x.shape[spec] for x, spec in elements.values() if type(spec) is int}
         size = _mapped_size(fun, leaves, axes, axis_size, treedef, sizes)
@@ -140,16 +140,16 @@ def vmap(
         flat, wholes = Flat(fun, treedef, lambda pair: pair, is_leaf), {}
         run = functools.partial(context.under, context.VMAP, flat)
         if is_leaf:
-            run = _with_elements(run, flat, axis, elements, out_axes, wholes)
+            run = _on_elements(run, flat, axis, elements, out_axes, wholes)
         refs = [i for i, x in enumerate(leaves) if isinstance(x, Ref) and axes[i] is not None]
         if refs:
             check_aliases(fun, "vmap", leaves, lambda: argument_names(signature_of(fun), treedef, ()))
-            results, dims = _through_values(run, refs, axis, leaves, axes)
+            results, dims = _batch_through_refs(run, refs, axis, leaves, axes)
         else:
             results, dims = batch_flat(run, axis, leaves, axes)
         specs = tree.flatten_axes("vmap out_axes", flat.out_tree, out_axes)
         placed = [
-            wholes[i] if i in wholes else _out(fun, x, d, spec, axis, result_paths(flat.out_tree)[i])
+            wholes[i] if i in wholes else _place_result(fun, x, d, spec, axis, result_paths(flat.out_tree)[i])
             for i, (x, d, spec) in enumerate(zip(results, dims, specs, strict=True))
         ]
         return flat.out_tree.unflatten(placed)
@@ -159,25 +159,27 @@ def vmap(
     return named_after(mapped, fun, f"{doc}\n\nOriginal documentation:\n\n{original}" if original else doc)
 
 
-def _with_elements(run: Callable, flat: Flat, axis: Axis, elements: dict, out_axes: Any, wholes: dict) -> Callable:
+def _on_elements(run: Callable, flat: Flat, axis: Axis, elements: dict, out_axes: Any, wholes: dict) -> Callable:
     """Returns `run` on the elements of vmappable arguments; it stores vmappable results in `wholes`, by position."""
 
     def with_elements(*xs):
         operands = [_element(axis, *elements[i]) if i in elements else x for i, x in enumerate(xs)]
         results = run(*operands)
         specs = tree.flatten_axes("vmap out_axes", flat.out_tree, out_axes)
-        wholes.update((i, _from_element(flat.fun, axis, *x)) for i, x in _take(results, specs).items())
+        wholes.update((i, _from_element(flat.fun, axis, *x)) for i, x in _pop_vmappables(results, specs).items())
         return results
 
     return with_elements
 
 
-def _through_values(run: Callable, refs: list[int], axis: Axis, leaves: Sequence, axes: Sequence) -> tuple[list, list]:
+def _batch_through_refs(
+    run: Callable, refs: list[int], axis: Axis, leaves: Sequence, axes: Sequence
+) -> tuple[list, list]:
     """Like `batch_flat`, but passes mapped references in and out as their values."""
 
     def of_values(*xs):
-        boxes = [Ref(x) if i in refs else x for i, x in enumerate(xs)]
-        return [*run(*boxes), *(freeze(boxes[i]) for i in refs)]
+        new_refs = [Ref(x) if i in refs else x for i, x in enumerate(xs)]
+        return [*run(*new_refs), *(freeze(new_refs[i]) for i in refs)]
 
     values = [freeze(x) if i in refs else x for i, x in enumerate(leaves)]
     results, dims = batch_flat(of_values, axis, values, axes)
@@ -231,7 +233,7 @@ def _canonical(axis: int, x: Any) -> int:
         ) from None
 
 
-def _out(fun: Callable, x: Any, d: int | None, out_axis: int | None, axis: Axis, path: str) -> Any:
+def _place_result(fun: Callable, x: Any, d: int | None, out_axis: int | None, axis: Axis, path: str) -> Any:
     if out_axis is None:
         if d is not None:
             named = f"vmap has mapped output (axis_name={axis.name}) but out_axes is None"
@@ -309,9 +311,9 @@ def _mapped_size(
             one = f"axis {a} of argument {name} of type {typeof(x).str_short()}"
             by_size.setdefault(typeof(x).shape[a], []).append(one)
     where = [f"the `axis_size` argument was {axis_size}"] if axis_size is not None else []
-    for i, (size, alike) in enumerate(sorted(by_size.items(), key=lambda item: -len(item[1]))):
-        several = f"{'some' if i else 'most'} axes ({len(alike)} of them) had size {size}, e.g."
-        where.append(f"{several if len(alike) > 1 else f'one axis had size {size}:'} {alike[0]}")
+    for i, (size, same_size) in enumerate(sorted(by_size.items(), key=lambda item: -len(item[1]))):
+        several = f"{'some' if i else 'most'} axes ({len(same_size)} of them) had size {size}, e.g."
+        where.append(f"{several if len(same_size) > 1 else f'one axis had size {size}:'} {same_size[0]}")
     raise ValueError(
         "vmap got inconsistent sizes for array axes to be mapped:\n"
         + ";\n".join(f"  * {line}" for line in where)

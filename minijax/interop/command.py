@@ -58,7 +58,7 @@ The environment (an option `jax_name` of jax.config is the variable JAX_NAME):
 """
 
 # Python's options that take a value, that end the options, and that make it ignore PYTHONPATH.
-_VALUED, _ENDING, _HIDING = "XW", "cm", "IE"
+_VALUED, _ENDING, _IGNORE_PATH = "XW", "cm", "IE"
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -101,7 +101,7 @@ def _run(run: Callable[[str, list[str]], None], program: str, arguments: list[st
 
 def _run_python(arguments: list[str]) -> None:
     """Runs a separate python, for python's options, for a program on standard input, and for interactive sessions."""
-    if sys.flags.ignore_environment or _hides_the_path(arguments):
+    if sys.flags.ignore_environment or _ignores_pythonpath(arguments):
         _refuse(
             "minijax: with -I and -E python ignores PYTHONPATH, by which this program would see jax; "
             "`python -I -m minijax` takes PROGRAM, -m MODULE and -c CODE\n"
@@ -110,14 +110,14 @@ def _run_python(arguments: list[str]) -> None:
     running.become_python(arguments)
 
 
-def _hides_the_path(arguments: list[str]) -> bool:
+def _ignores_pythonpath(arguments: list[str]) -> bool:
     """Returns whether python options before the program make it ignore PYTHONPATH."""
     words = iter(arguments)
     for word in words:
         if word == "-" or not word.startswith("-"):
             return False
         for i, letter in enumerate(word[1:], 2):
-            if letter in _HIDING:
+            if letter in _IGNORE_PATH:
                 return True
             if letter in _ENDING:
                 return False

@@ -12,10 +12,10 @@ from minijax.ir.types import ShapedArray
 from minijax.partition.layouts import Layout
 from minijax.run.bindings import ir, stablehlo
 
-_TYPED = 4  # the API version from which on calls have attributes
+_TYPED_API = 4  # the API version from which on calls have attributes
 
 
-def _order(layout: Any, aval: Any, what: str) -> Any:
+def _minor_to_major(layout: Any, aval: Any, what: str) -> Any:
     """Returns a layout as axes, the innermost first: a `Layout`, axes in that order, or None for row-major."""
     if layout is not None and not isinstance(layout, Layout):
         layout = tuple(layout)[::-1]
@@ -27,7 +27,7 @@ def _layouts(given: Sequence | None, avals: Sequence, what: str) -> Any:
     if len(rows) < len(avals):
         raise ValueError(f"{what} has {len(rows)} layouts for {len(avals)} values")
     index = ir.IndexType.get()
-    orders = [_order(x, a, what) for x, a in zip(rows, avals, strict=False)]
+    orders = [_minor_to_major(x, a, what) for x, a in zip(rows, avals, strict=False)]
     return ir.ArrayAttr.get([ir.DenseIntElementsAttr.get(order, type=index) for order in orders])
 
 
@@ -36,13 +36,13 @@ def _alias(operand: int, result: int, results: int) -> Any:
     return stablehlo.OutputOperandAlias.get(output_tuple_indices=where, operand_index=operand, operand_tuple_indices=[])
 
 
-def _configured(target: str, config: Any, params: Mapping, version: int) -> dict[str, Any]:
+def _config_attributes(target: str, config: Any, params: Mapping, version: int) -> dict[str, Any]:
     """Returns the attributes of a call for its `backend_config` and parameters."""
-    if version < _TYPED:
+    if version < _TYPED_API:
         if params or isinstance(config, Mapping):
             raise ValueError(
-                f"{target}: The use of ffi_call attributes requires a custom call API version of at least {_TYPED}; "
-                f"got api_version={version}."
+                f"{target}: The use of ffi_call attributes requires a custom call API version of at least "
+                f"{_TYPED_API}; got api_version={version}."
             )
         return {"backend_config": ir.StringAttr.get(config or "")}
     if not isinstance(config, Mapping | None):
@@ -54,7 +54,7 @@ def _configured(target: str, config: Any, params: Mapping, version: int) -> dict
 def build_ffi_lowering_function(
     call_target_name: str, *, operand_layouts: Sequence | None = None, result_layouts: Sequence | None = None,
     backend_config: Mapping[str, Any] | str | None = None, skip_ffi_layout_processing: bool = False,
-    api_version: int = _TYPED, has_side_effect: bool = False, result_types: Sequence | None = None,
+    api_version: int = _TYPED_API, has_side_effect: bool = False, result_types: Sequence | None = None,
     result_shapes: Sequence | None = None, called_computations: Sequence[str] = (),
     operand_output_aliases: Mapping[int, int] | None = None, extra_attributes: Mapping[str, Any] | None = None,
 ) -> Callable[..., Any]:  # fmt: skip
@@ -67,13 +67,13 @@ def build_ffi_lowering_function(
 
     def build(ctx: LoweringRuleContext, *operands: Any, **params: Any) -> Any:
         types = [aval_to_ir_type(None, a) for a in ctx.avals_out] if result_types is None else list(result_types)
-        version = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 1 if api_version >= _TYPED else api_version)
+        version = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 1 if api_version >= _TYPED_API else api_version)
         attributes = {
             "call_target_name": ir.StringAttr.get(call_target_name),
             "has_side_effect": ir.BoolAttr.get(has_side_effect),
             "api_version": version,
             "called_computations": ir.ArrayAttr.get([ir.FlatSymbolRefAttr.get(name) for name in called_computations]),
-            **_configured(call_target_name, backend_config, params, api_version),
+            **_config_attributes(call_target_name, backend_config, params, api_version),
         }
         shapes = list(result_shapes or ())
         if result_shapes is not None:

@@ -335,10 +335,10 @@ class _PartialEvalCustomRules(RuleTable):
 
 def _to_partial_eval_custom(primitive, rule):
     def partial_eval_custom(eqn, unknown_in, policy):
-        known, staged, unknown, there, residuals = rule(
+        known, staged, unknown, staged_out, residuals = rule(
             policy or _save_nothing, tuple(unknown_in), (True,) * len(unknown_in), eqn
         )
-        saved = (Mask(unknown) | there).unmarked(eqn.outvars)
+        saved = (Mask(unknown) | staged_out).unmarked(eqn.outvars)
         parts = [known] if known else [], [staged] if staged else []
         return EqnParts(*parts, Mask(unknown).marked(eqn.outvars), [*saved, *residuals])
 
@@ -350,7 +350,7 @@ def _save_nothing(primitive, *avals, **params):
 
 
 def _of_partial_eval_custom(primitive):
-    def rule(saveable, unknown_in, there_in, eqn):
+    def rule(saveable, unknown_in, allowed_in, eqn):
         parts = partial_eval_eqn(eqn, Mask(unknown_in), saveable)
         if len(parts.known) > 1 or len(parts.staged) > 1:
             raise NotImplementedError(f"the rule of {primitive} returns several equations")

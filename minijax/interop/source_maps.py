@@ -188,16 +188,16 @@ def compile_jaxpr(work_dir: str, f: Callable, f_args: Sequence, f_kwargs: dict, 
 
 def make_jaxpr_dump(jaxpr: Any, **_: Any) -> SourceMapDump:
     """Prints a jaxpr, with a map from the lines of each equation to its source position."""
-    noted, places = lines_with_places(jaxpr), []
-    within: list[tuple[int, Place | None]] = []  # (indentation, place) of the equations around a line
-    for line, summaries in noted:
+    lines_and_places, places = lines_with_places(jaxpr), []
+    enclosing: list[tuple[int, Place | None]] = []  # (indentation, place) of the equations around a line
+    for line, summaries in lines_and_places:
         depth = _indent(line)
-        while within and depth + line.lstrip().startswith("]") <= within[-1][0]:
-            within.pop()
+        while enclosing and depth + line.lstrip().startswith("]") <= enclosing[-1][0]:
+            enclosing.pop()
         if summaries:
-            within.append((depth, _place(summaries[0])))
-        places.append(within[-1][1] if within else None)
-    lines = [line for line, _ in noted]
+            enclosing.append((depth, _place(summaries[0])))
+        places.append(enclosing[-1][1] if enclosing else None)
+    lines = [line for line, _ in lines_and_places]
     return SourceMapDump(_map_of(lines, places), "\n".join(lines), "jaxpr")
 
 

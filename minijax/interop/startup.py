@@ -38,7 +38,7 @@ class PendingModule(ModuleType):
         own = vars_of(self)
         if own["__spec__"] is None:
             if name == "__file__":
-                return _found(own["__name__"]).origin
+                return _spec_of(own["__name__"]).origin
             importlib.import_module(own["__name__"])
         elif not name.startswith("__"):  # The module is being executed: another thread waits for it.
             importlib.import_module(own["__name__"])
@@ -114,14 +114,14 @@ class PendingFinder:
         module = _pending.get(name)
         if module is None:
             return None
-        spec = _found(name)
+        spec = _spec_of(name)
         spec.loader = _PendingLoader(module, spec.loader)
         return spec
 
 
-def _found(name: str) -> ModuleSpec:
+def _spec_of(name: str) -> ModuleSpec:
     """Returns the spec of a module without executing its packages."""
     parent = name.rpartition(".")[0]
-    path = _found(parent).submodule_search_locations if parent in _pending else sys.modules[parent].__path__
+    path = _spec_of(parent).submodule_search_locations if parent in _pending else sys.modules[parent].__path__
     finders = (finder for finder in sys.meta_path if not isinstance(finder, PendingFinder))
     return next(spec for finder in finders if (spec := finder.find_spec(name, path)) is not None)
