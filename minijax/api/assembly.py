@@ -1,4 +1,4 @@
-"""Arrays put together from parts: of single devices, of a callback, of this process."""
+"""Global arrays assembled from shards: single-device arrays, results of a callback, or this process's data."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from minijax.run.array import ArrayImpl, joined
 def make_array_from_single_device_arrays(
     shape: Sequence[int], sharding: Sharding, arrays: Sequence[Any], *, dtype: DTypeLike | None = None
 ) -> ArrayImpl:
-    """The array whose parts are `arrays`, one on each device of this process; their memory is shared.
+    """Returns the global array whose addressable shards are `arrays`, one on each device; it shares their memory.
 
-    Raises TypeError or ValueError if they are not the parts of an array that lies so.
+    Raises TypeError or ValueError if they are not the shards of an array with this shape and sharding.
     """
     name = "jax.make_array_from_single_device_arrays"
     if not isinstance(arrays, (list, tuple)):
@@ -63,17 +63,17 @@ def make_array_from_callback(
     data_callback: Callable[[Any], Any],
     dtype: DTypeLike | None = None,
 ) -> ArrayImpl:
-    """The array whose part at an index, a tuple of slices, is `data_callback(index)`.
+    """Returns the array whose shard at an index, a tuple of slices, is `data_callback(index)`.
 
-    Raises ValueError if a part has another shape, or not the `dtype` that is given.
+    Raises ValueError if a shard has the wrong shape, or another dtype than the one given.
     """
     if not state.is_eager():
         raise UnexpectedTracerError(
             "jax.make_array_from_callback cannot be called within a traced context: its parts are values on devices"
         )
-    form = sharding
-    check_not_auto(form, "`jax.make_array_from_callback`")
-    sharding = form.sharding if isinstance(form, Format) else form
+    target = sharding
+    check_not_auto(target, "`jax.make_array_from_callback`")
+    sharding = target.sharding if isinstance(target, Format) else target
     if not isinstance(sharding, Sharding):
         raise TypeError(f"sharding should be an instance of `jax.sharding`. Got {sharding} of type {type(sharding)}")
     places = sharding.addressable_devices_indices_map(tuple(shape))
@@ -95,15 +95,15 @@ def make_array_from_callback(
             "If `dtype` is provided to `jax.make_array_from_callback`, it must match the dtype of the "
             f"addressable shards. Got dtype={np.dtype(dtype)} and shard dtype={parts[0].dtype}`."
         )
-    whole = joined(ShapedArray(tuple(shape), parts[0].dtype), sharding, parts, True)
-    return transfer.to_device(whole, form) if isinstance(form, Format) else whole
+    array = joined(ShapedArray(tuple(shape), parts[0].dtype), sharding, parts, True)
+    return transfer.to_device(array, target) if isinstance(target, Format) else array
 
 
 def make_array_from_process_local_data(sharding: Any, local_data: Any, global_shape: Any = None) -> Any:
-    """The leaves of `local_data`, which are this process's part, as arrays over all devices of their shardings.
+    """Returns global arrays of these shardings, assembled from the leaves of `local_data` of each process.
 
-    `global_shape`, which is worked out where it is None, has for each axis the size of the data, if every process
-    has all of it, or that of the parts of all processes. Raises ValueError for a shape that is neither.
+    Each dimension of `global_shape` is that of the local data, if every process has all of it, or the sum over
+    processes; None infers it. Raises ValueError for a shape that is neither.
     """
     leaves, treedef = tree.flatten(local_data)
     shardings = tree.flatten_axes("make_array_from_process_local_data sharding", treedef, sharding)
@@ -112,15 +112,15 @@ def make_array_from_process_local_data(sharding: Any, local_data: Any, global_sh
     is_shape = isinstance(global_shape, tuple) and all(isinstance(n, int | None) for n in global_shape)
     shapes = [global_shape] * len(leaves) if global_shape is None or is_shape else treedef.flatten_up_to(global_shape)
     rows = zip(leaves, shardings, shapes, strict=True)
-    return treedef.unflatten([_of_local_data(x, s, shape) for x, s, shape in rows])
+    return treedef.unflatten([_from_local_data(x, s, shape) for x, s, shape in rows])
 
 
-def _of_local_data(x: Any, sharding: Sharding, shape: Any) -> ArrayImpl:
+def _from_local_data(x: Any, sharding: Sharding, shape: Any) -> ArrayImpl:
     local = np.shape(x)
     if shape is not None and None in shape:
         raise ValueError(f"make_array_from_process_local_data: global_shape={shape} has Nones. This is not supported.")
     if not sharding.is_fully_addressable:
-        return _from_parts(np.asarray(x), sharding, shape)
+        return _from_local_shards(np.asarray(x), sharding, shape)
     if shape is not None and tuple(shape) != local:
         raise ValueError(
             "When calling `make_array_from_process_local_data` on a single process, global_shape should be None "
@@ -131,21 +131,21 @@ def _of_local_data(x: Any, sharding: Sharding, shape: Any) -> ArrayImpl:
     return device_put(x, sharding)
 
 
-def _from_parts(value: np.ndarray, sharding: Sharding, shape: Sequence[int] | None) -> ArrayImpl:
+def _from_local_shards(value: np.ndarray, sharding: Sharding, shape: Sequence[int] | None) -> ArrayImpl:
     if shape is not None and len(shape) != value.ndim:
         raise ValueError(
             f"make_array_from_process_local_data: global_shape={shape} and the data, {value.shape}, differ in rank"
         )
-    mine = _own_tiles(sharding, value.ndim)
+    local_tiles = _local_tiles(sharding, value.ndim)
     if shape is None:
         shape = [
-            _whole_size(axis, *rest)
-            for axis, rest in enumerate(zip(value.shape, sharding.tiling(value.ndim), mine, strict=True))
+            _global_size(axis, *rest)
+            for axis, rest in enumerate(zip(value.shape, sharding.tiling(value.ndim), local_tiles, strict=True))
         ]
     sizes = tuple(shape)
     sharding.check_compatible_aval(sizes)
     part = sharding.shard_shape(sizes)
-    for axis, (size, total, n, tiles) in enumerate(zip(value.shape, sizes, part, mine, strict=True)):
+    for axis, (size, total, n, tiles) in enumerate(zip(value.shape, sizes, part, local_tiles, strict=True)):
         if size != total and (tiles is None or size != n * len(tiles)):
             raise ValueError(
                 "make_array_from_process_local_data: each dimension should match either global or process shape. "
@@ -155,7 +155,7 @@ def _from_parts(value: np.ndarray, sharding: Sharding, shape: Sequence[int] | No
 
     def data(index):
         rows = []
-        for size, total, n, tiles, wanted in zip(value.shape, sizes, part, mine, index, strict=True):
+        for size, total, n, tiles, wanted in zip(value.shape, sizes, part, local_tiles, index, strict=True):
             tile = (wanted.start or 0) // n if n else 0
             start = n * (tile if size == total else tiles.index(tile))
             rows.append(slice(start, start + n))
@@ -164,22 +164,22 @@ def _from_parts(value: np.ndarray, sharding: Sharding, shape: Sequence[int] | No
     return make_array_from_callback(sizes, sharding, data)
 
 
-def _whole_size(axis: int, size: int, count: int, tiles: list[int] | None) -> int:
+def _global_size(axis: int, size: int, count: int, tiles: list[int] | None) -> int:
     if tiles is None:
         raise ValueError(
-            f"make_array_from_process_local_data: processes have parts of axis {axis} that overlap and are not the "
-            "same: global_shape must be given"
+            f"make_array_from_process_local_data: the shards of processes along axis {axis} overlap without "
+            "being equal: global_shape must be given"
         )
     return size * count // len(tiles)
 
 
-def _own_tiles(sharding: Sharding, ndim: int) -> list[list[int] | None]:
-    """For each axis the tiles that this process has; None where processes have tiles in common, but not all."""
+def _local_tiles(sharding: Sharding, ndim: int) -> list[list[int] | None]:
+    """Returns the tiles that this process has along each axis; None if processes share some of them, but not all."""
     of_process: dict[bool | int, list[set]] = {}
-    mine = sharding.addressable_devices
+    local_devices = sharding.addressable_devices
     for device, position in sharding._positions(ndim):
-        whose = True if device in mine else -device.process_index
-        tiles = of_process.setdefault(whose, [set() for _ in range(ndim)])
+        process = True if device in local_devices else -device.process_index
+        tiles = of_process.setdefault(process, [set() for _ in range(ndim)])
         for seen, (tile, _) in zip(tiles, position, strict=True):
             seen.add(tile)
     own: list[list[int] | None] = []

@@ -69,7 +69,7 @@ def _check_value(name: str, x: Any) -> None:
 
 
 class _Differentiable(Flat):
-    """A flat function whose results are checked; knows their number, and the tree of what comes after them."""
+    """A flat function that checks its results, and records their number and the tree of the auxiliary output."""
 
     def __init__(self, fun: Callable, in_tree: Any, has_aux: bool = False):
         super().__init__(fun, in_tree)
@@ -93,12 +93,12 @@ class _Differentiable(Flat):
         return [*leaves, *aux]
 
     def unflattened(self, leaves: Sequence) -> tuple:
-        """The result in its tree, and what comes after it, if there is any."""
+        """Returns (result,), or (result, aux) with `has_aux`, in their trees."""
         out = self.out_tree.unflatten(leaves[: self.count])
         return (out, self.aux_tree.unflatten(leaves[self.count :])) if self.has_aux else (out,)
 
     def linearized(self, xs: Sequence, purpose: str) -> tuple[list, list[bool], Jaxpr, list]:
-        """The results at `xs`, which of the differentiable ones move, and how: a linear program and its constants."""
+        """Linearizes at `xs`: (results, which of them have nonzero tangents, linear jaxpr, its constants)."""
         run = functools.partial(context.under, context.JVP, self)
         leaves, nonzeros, jaxpr, consts = linearize_flat(run, xs, None, DebugInfo(purpose, source_of(self.fun)))
         nonzeros = nonzeros[: self.count]
@@ -119,7 +119,7 @@ def jvp(
 ) -> tuple[R, Any, Aux]: ...
 @source.boundary
 def jvp(fun: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = False) -> tuple[Any, ...]:
-    """The value of `fun` at `primals` and its directional derivative along `tangents`.
+    """Returns the value of `fun` at `primals` and its directional derivative along `tangents`.
 
     With `has_aux`, `fun` returns (output, aux) and the aux is a third result. Raises TypeError if tangents
     are not of the primals' tangent types.
@@ -174,7 +174,7 @@ def linearize(
 ) -> tuple[R, Callable[..., Any], Aux]: ...
 @source.boundary
 def linearize(fun: Callable, *primals: Any, has_aux: bool = False) -> tuple[Any, Callable] | tuple[Any, Callable, Any]:
-    """The value of `fun` at `primals`, and its derivative there as a linear function of tangents."""
+    """Returns the value of `fun` at `primals`, and its derivative there as a linear function of tangents."""
     check_callable(fun)
     xs, in_tree = tree.flatten(primals)
     flat = _Differentiable(fun, in_tree, has_aux)
@@ -195,7 +195,7 @@ def _pushed(
             f"instead of {in_tree}"
         )
     for a, t in zip(in_avals, ts, strict=True):
-        if not _is_alike(typeof(t), a.to_tangent_aval()):
+        if not _is_same_type(typeof(t), a.to_tangent_aval()):
             missing = tuple(sorted(map(str, varying_axes(typeof(t)) - varying_axes(a))))
             advice = (
                 f". This might be fixed by applying `jax.lax.pcast(..., {missing}, to='varying')` to the primal value "
@@ -210,7 +210,7 @@ def _pushed(
 
 
 class VJP:
-    """The function from cotangents of the results to cotangents of the arguments; a tree of what it saved."""
+    """The function from the result's cotangent to the arguments' cotangents, as a pytree of its residuals."""
 
     def __init__(self, fun, in_tree, out_tree, out_avals, nonzeros, jaxpr, consts, refs=()):
         self.fun, self.in_tree, self.refs = fun, in_tree, refs
@@ -222,10 +222,10 @@ class VJP:
         return (self.consts, *([self.refs] if self.refs else ())), rest
 
     def with_refs(self, *maybe_ct_refs: Any) -> VJP:
-        """A function that adds cotangents to the references that stand where the arguments stand.
+        """Returns a VJP that accumulates the cotangents of some arguments into the references given for them.
 
-        Its results have a GradRef in their places; what is no reference has no meaning. Raises ValueError for
-        another tree than the arguments'.
+        Those results are a GradRef; an argument without a reference gets its cotangent as before. Raises ValueError
+        if the tree of references is not that of the arguments.
         """
         refs, refs_tree = tree.flatten(maybe_ct_refs)
         if refs_tree != self.in_tree:
@@ -252,18 +252,18 @@ class VJP:
         for ct, a in zip(cts, self.out_avals, strict=True):
             self._check(ct, a)
         linear = [Linear(v.aval) for v in self.jaxpr.invars]
-        moving_cts = Mask(self.nonzeros).marked(cts)
+        nonzero_cts = Mask(self.nonzeros).marked(cts)
         avals = [a.to_ct_aval() for a in Mask(self.nonzeros).marked(self.out_avals)]
-        moving_cts = [Zero(a) if is_float0(a) else ct for ct, a in zip(moving_cts, avals, strict=True)]
-        results = context.under(context.TRANSPOSE, backward, self.jaxpr, self.consts, linear, moving_cts)
+        nonzero_cts = [Zero(a) if is_float0(a) else ct for ct, a in zip(nonzero_cts, avals, strict=True)]
+        results = context.under(context.TRANSPOSE, backward, self.jaxpr, self.consts, linear, nonzero_cts)
         refs = self.refs or [None] * len(results)
         return self.in_tree.unflatten([_accumulated(ct, ref) for ct, ref in zip(results, refs, strict=True)])
 
     def _check(self, ct, aval):
         want, have = aval.to_ct_aval(), typeof(ct)
         # The cotangent of an integer may have any dtype: it is zero.
-        alike = have.update(dtype=want.dtype) if is_float0(want) else have
-        if not _is_alike(want, alike):
+        comparable = have.update(dtype=want.dtype) if is_float0(want) else have
+        if not _is_same_type(want, comparable):
             raise ValueError(
                 "unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got "
                 f"{have.str_short()}, but expected {want.str_short()} because the corresponding output of "
@@ -272,7 +272,7 @@ class VJP:
 
 
 class GradRef:
-    """Stands for a cotangent that was added to a reference."""
+    """Placeholder for a cotangent that was accumulated into a reference."""
 
     def __repr__(self):
         return "GradRef()"
@@ -289,15 +289,15 @@ def _accumulated(ct: Any, ref: Any) -> Any:
     return GradRef()
 
 
-def _lie_otherwise(a: ShapedArray, b: ShapedArray) -> bool:
-    """Whether both types say how values lie over Explicit axes, and not the same."""
+def _differ_in_sharding(a: ShapedArray, b: ShapedArray) -> bool:
+    """Returns whether both types have a sharding over Explicit axes, and these differ."""
     return a._sharding is not None and b._sharding is not None and a.entries != b.entries
 
 
-def _is_alike(a: Any, b: Any) -> bool:
+def _is_same_type(a: Any, b: Any) -> bool:
     if a.is_high or b.is_high:
         return a == b
-    if type(a) is type(b) is ShapedArray and (a.sums != b.sums or _lie_otherwise(a, b)):
+    if type(a) is type(b) is ShapedArray and (a.sums != b.sums or _differ_in_sharding(a, b)):
         return False
     return (a.shape, a.dtype, space_of(a), varying_axes(a)) == (b.shape, b.dtype, space_of(b), varying_axes(b))
 
@@ -317,7 +317,7 @@ def vjp(
 def vjp(
     fun: Callable, *primals: Any, has_aux: bool = False, reduce_axes: Sequence = ()
 ) -> tuple[Any, Callable] | tuple[Any, Callable, Any]:
-    """The value of `fun` at `primals`, and the function from its cotangent to those of the arguments."""
+    """Returns the value of `fun` at `primals`, and the function from its cotangent to those of the arguments."""
     if reduce_axes:
         raise NotImplementedError("reduce_axes argument to vjp is deprecated")
     check_callable(fun)
@@ -330,7 +330,7 @@ def _vjp(fun: Callable, primals: Sequence, has_aux: bool) -> Any:
         _check_value("vjp", x)
     flat = _Differentiable(fun, in_tree, has_aux)
     leaves, nonzeros, jaxpr, consts = flat.linearized(xs, "vjp")
-    # Arguments first among what is saved, as jax has them.
+    # jax orders residuals with the arguments first.
     places = {id(x): i for i, x in enumerate(xs)}
     order = sorted(range(len(consts)), key=lambda i: places.get(id(consts[i]), len(xs)))
     if order != list(range(len(consts))):
@@ -350,11 +350,10 @@ def grad(
     allow_int: bool = False,
     reduce_axes: Sequence = (),
 ) -> Callable[Args, Any]:
-    """The gradient of a scalar-valued `fun` with respect to the arguments `argnums`.
+    """Returns the function that computes the gradient of a scalar-valued `fun` for the arguments `argnums`.
 
-    With `has_aux`, `fun` returns (value, aux) and the result is (gradient, aux). Raises TypeError for a
-    result that is no real scalar (or, with `holomorphic`, no complex one) and for integer arguments
-    (unless `allow_int`).
+    With `has_aux`, `fun` returns (value, aux) and the result is (gradient, aux). Raises TypeError if the result is
+    not a real scalar (with `holomorphic`: a complex one), and for integer arguments unless `allow_int`.
     """
     both = _evaluator(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
 
@@ -378,7 +377,7 @@ def value_and_grad(
     allow_int: bool = False,
     reduce_axes: Sequence = (),
 ) -> Callable[Args, tuple[R, Any]]:
-    """The value of a scalar-valued `fun` and its gradient, as one function; see `grad`."""
+    """Returns the function that computes the value of a scalar-valued `fun` and its gradient; see `grad`."""
     evaluate = _evaluator(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
     return _named(evaluate, fun, f"Value and gradient of {function_name(fun)} with respect to argument(s) {argnums}.")
 
@@ -395,33 +394,33 @@ def _evaluator(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes) -> Ca
                 f"differentiating with respect to {argnums=} requires at least {max(nums) + 1} positional "
                 f"arguments to be passed by the caller, but got only {len(args)} positional arguments."
             )
-        partial, chosen = _of_chosen(fun, nums, args, kwargs)
+        partial, chosen = _restricted_to(fun, nums, args, kwargs)
         for x in tree.tree_leaves(chosen):
             _check_input("grad", x, holomorphic, allow_int)
         value, pullback, *aux = _vjp(partial, chosen, has_aux)
         _check_scalar(value)
         _check_output("grad", value, holomorphic)
-        cts = pullback(_one(typeof(value)))
+        cts = pullback(_unit_cotangent(typeof(value)))
         g = tuple(cts) if isinstance(argnums, Sequence) else cts[0]
         return ((value, *aux) if has_aux else value), g
 
     return evaluate
 
 
-def _one(aval: ShapedArray) -> Any:
-    """The cotangent that gradients start from, as weak as the value is."""
+def _unit_cotangent(aval: ShapedArray) -> Any:
+    """Returns the cotangent 1 that gradients start from, weakly typed if the value is."""
     ct_aval = aval.to_ct_aval()
     if any(ct_aval.manual_axis_type[1:]):
         raise ValueError(
-            f"grad: the gradient of a value of type {aval.str_short()} would begin with one, expected "
-            f"{ct_aval.str_short()}: `jax.lax.pcast` or `jax.lax.psum` brings it to another"
+            f"grad: the gradient of a value of type {aval.str_short()} would begin with a 1, expected "
+            f"{ct_aval.str_short()}: convert the value by `jax.lax.pcast` or `jax.lax.psum`"
         )
     one = held(made_varying(scalar_of(1, aval.dtype, aval.weak_type), aval))
     return resharded_as(one, ct_aval)
 
 
-def _of_chosen(fun: Callable, nums: Sequence[int], args: Sequence, kwargs: dict) -> tuple[Callable, tuple]:
-    """`fun` as a function of the arguments that `nums` chooses, and those."""
+def _restricted_to(fun: Callable, nums: Sequence[int], args: Sequence, kwargs: dict) -> tuple[Callable, tuple]:
+    """Returns `fun` as a function of the positional arguments `nums`, and those arguments."""
     positions = _positions(nums, len(args))
     chosen = tuple(args[i] for i in positions)
     if not kwargs and positions == list(range(len(args))):
@@ -505,7 +504,7 @@ def _check_output(name: str, x: Any, holomorphic: bool) -> None:
 def jacfwd(
     fun: Callable[Args, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
 ) -> Callable[Args, Any]:
-    """The Jacobian of `fun`, column by column, in forward mode."""
+    """Returns the function that computes the Jacobian of `fun`, column by column, in forward mode."""
     return _jacobian(fun, argnums, has_aux, holomorphic, False, _forward_columns)
 
 
@@ -517,7 +516,7 @@ def jacrev(
     holomorphic: bool = False,
     allow_int: bool = False,
 ) -> Callable[Args, Any]:
-    """The Jacobian of `fun`, row by row, in reverse mode."""
+    """Returns the function that computes the Jacobian of `fun`, row by row, in reverse mode."""
     return _jacobian(fun, argnums, has_aux, holomorphic, allow_int, _reverse_rows)
 
 
@@ -528,7 +527,7 @@ def jacobian(
     holomorphic: bool = False,
     allow_int: bool = False,
 ) -> Callable[Args, Any]:
-    """As `jacrev`."""
+    """Alias of `jacrev`."""
     return jacrev(fun, argnums, has_aux, holomorphic, allow_int)
 
 
@@ -537,7 +536,7 @@ def _jacobian(fun, argnums, has_aux, holomorphic, allow_int, make) -> Callable:
     nums = (argnums,) if not isinstance(argnums, Sequence) else tuple(argnums)
 
     def jacobian_of(*args, **kwargs):
-        partial, chosen = _of_chosen(fun, nums, args, kwargs)
+        partial, chosen = _restricted_to(fun, nums, args, kwargs)
         name = "jacfwd" if make is _forward_columns else "jacrev"
         for x in tree.tree_leaves(chosen):
             if make is _forward_columns and not holomorphic:
@@ -556,7 +555,7 @@ def _check_forward_input(x: Any) -> None:
 
 
 def _basis(value: Any) -> Any:
-    """The standard basis of the space of a tree of arrays, along a new leading axis."""
+    """Returns the standard basis of the space of a tree of arrays, stacked along a new leading axis."""
     leaves, treedef = tree.flatten(value)
     sizes = [typeof(x).size for x in leaves]
     dtype = dtypes.result_type(*leaves) if leaves else np.dtype(np.float32)
@@ -566,10 +565,11 @@ def _basis(value: Any) -> Any:
     parts = []
     for x, block in zip(leaves, split(identity, sizes, 1), strict=True):
         block = moving.reshape_to(block, (ndim, *typeof(x).shape))
-        # With a sharding prescribed the conversion stays in the jaxpr, even where it changes nothing.
-        over = typeof(x)._sharding
-        over = UNSPECIFIED if over is None or abstract_context() is None else over.update(spec=P(None, *over.spec))
-        params = dict(new_dtype=typeof(x).dtype, weak_type=typeof(x).weak_type, sharding=over)
+        # With a sharding given, the conversion is recorded in the jaxpr even if it changes nothing.
+        sharding: Any = UNSPECIFIED
+        if typeof(x)._sharding is not None and abstract_context() is not None:
+            sharding = typeof(x)._sharding.update(spec=P(None, *typeof(x)._sharding.spec))
+        params = dict(new_dtype=typeof(x).dtype, weak_type=typeof(x).weak_type, sharding=sharding)
         parts.append(made_varying(convert_element_type_p.bind(block, **params), typeof(x)))
     return treedef.unflatten(parts)
 
@@ -598,7 +598,7 @@ def _reverse_rows(fun, chosen, has_aux, holomorphic, single):
 
 
 def _unraveled(example: Any, array: Any, axis: int, like: Any) -> Any:
-    """An array whose axis runs over a tree's elements, as the tree of arrays, of the type of `like`."""
+    """Splits the axis of `array` that runs over all elements of `example` into its tree; dtypes are that of `like`."""
     leaves, treedef = tree.flatten(example)
     aval, shape = typeof(like), typeof(array).shape
     axis %= len(shape)
@@ -606,29 +606,29 @@ def _unraveled(example: Any, array: Any, axis: int, like: Any) -> Any:
         array = zeros_like_aval(ShapedArray(shape, aval.dtype, aval.weak_type))
     parts = split(array, [typeof(x).size for x in leaves], axis)
     shapes = [(*shape[:axis], *typeof(x).shape, *shape[axis + 1 :]) for x in leaves]
-    return treedef.unflatten([_converted(moving.reshape_to(x, s), aval) for x, s in zip(parts, shapes, strict=True)])
+    return treedef.unflatten([_with_dtype(moving.reshape_to(x, s), aval) for x, s in zip(parts, shapes, strict=True)])
 
 
-def _converted(x: Any, aval: ShapedArray) -> Any:
-    """`x` with the dtype of `aval`; an equation says so even of the same dtype where one of them alone knows a mesh."""
+def _with_dtype(x: Any, aval: ShapedArray) -> Any:
+    """Converts `x` to the dtype of `aval`; records an equation for equal dtypes too if just one type has a mesh."""
     have = typeof(x)
     if (have._sharding is None) == (aval._sharding is None):
         return convert(x, aval.dtype, aval.weak_type)
-    over = UNSPECIFIED if have._sharding is None else unsharded(have.ndim)
-    return convert_element_type_p.bind(x, new_dtype=aval.dtype, weak_type=aval.weak_type, sharding=over)
+    sharding = UNSPECIFIED if have._sharding is None else unsharded(have.ndim)
+    return convert_element_type_p.bind(x, new_dtype=aval.dtype, weak_type=aval.weak_type, sharding=sharding)
 
 
 @source.boundary
 def hessian(
     fun: Callable[Args, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
 ) -> Callable[Args, Any]:
-    """The Hessian of `fun`: the forward-mode Jacobian of its reverse-mode one."""
+    """Returns the function that computes the Hessian of `fun`: the forward-mode Jacobian of its reverse-mode one."""
     return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
 
 
 @source.boundary
 def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Sequence = ()) -> Callable:
-    """The transpose of a function that is linear; `primals` tell only shapes and dtypes.
+    """Returns the transpose of a linear function; of `primals` only the shapes and dtypes are used.
 
     Raises TypeError if the function is not linear in arrays of floats.
     """
@@ -653,7 +653,7 @@ def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Sequence = ()) -
         if ct_tree != out_tree:
             raise TypeError(f"cotangent tree does not match function output, expected {out_tree} but got {ct_tree}")
         for c, v in zip(cts, jaxpr.outvars, strict=True):
-            if not _is_alike(typeof(c), v.aval):
+            if not _is_same_type(typeof(c), v.aval):
                 raise TypeError(f"cotangent type does not match function output, expected {v.aval} but got {typeof(c)}")
         results = context.under(context.TRANSPOSE, backward, jaxpr, consts, [Linear(a) for a in avals], cts)
         return in_tree.unflatten([c if type(c) is np.ndarray else held(c) for c in map(instantiate, results)])
@@ -665,17 +665,17 @@ def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Sequence = ()) -
 def fwd_and_bwd(
     fun: Callable, argnums: int | Sequence[int], has_aux: bool = False, jitted: bool = True
 ) -> tuple[Callable, Callable]:
-    """The two passes of reverse mode: `fwd(*args)` gives (result, residuals), `bwd(residuals, cotangent)` the
-    cotangents of the arguments `argnums`.
+    """Returns the two passes of reverse mode: `fwd(*args)` returns (result, residuals), and
+    `bwd(residuals, cotangent)` the cotangents of the arguments `argnums`.
 
-    With `has_aux`, `fun` returns (result, aux), and `fwd` gives (result, residuals, aux). Unlike what `vjp`
-    gives, `bwd` is one function for all calls, which `jit` compiles once.
+    With `has_aux`, `fun` returns (result, aux), and `fwd` (result, residuals, aux). Unlike the function that
+    `vjp` returns, `bwd` is the same for all calls, which `jit` compiles once.
     """
     check_callable(fun)
     nums = tuple(argnums) if isinstance(argnums, Sequence) else (operator.index(argnums),)
 
     def fwd(*args):
-        return _vjp(*_of_chosen(fun, nums, args, {}), has_aux)
+        return _vjp(*_restricted_to(fun, nums, args, {}), has_aux)
 
     def bwd(residuals, ct):
         cts = residuals(ct)

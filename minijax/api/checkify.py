@@ -1,4 +1,4 @@
-"""`checkify`: a function whose run-time checks are results, by an interpreter of its jaxpr."""
+"""`checkify`: interprets a function's jaxpr with its run-time checks as an additional result."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -76,14 +76,14 @@ all_checks = automatic_checks | user_checks
 
 
 class Checker:
-    """Runs equations; `error` is what came of the checks so far."""
+    """Evaluates equations; `error` is the outcome of the checks so far."""
 
     def __init__(self, enabled: frozenset, error: Error):
         self.enabled, self.error = enabled, error
         self.origin: Any = None
 
     def run(self, closed: ClosedJaxpr, args: Sequence) -> list:
-        """The results of a jaxpr, its checks added to the error."""
+        """Evaluates a jaxpr, and adds its checks to the error."""
         jaxpr: Jaxpr = closed.jaxpr
         env: dict[Any, Any] = environment(jaxpr, closed.consts)
         env.update(zip(jaxpr.invars, args, strict=True))
@@ -106,7 +106,7 @@ class Checker:
         return (_call if isinstance(eqn.primitive, Call) else _unchecked)(self, eqn, operands)
 
     def check(self, kind: type, pred: Callable[[], Any], *args: Any) -> None:
-        """Adds a check of a kind, if that is enabled: an error if `pred()`, with these arguments."""
+        """Adds a check that fails with `kind(origin, *args)` if `pred()` is true; does nothing for a disabled kind."""
         if kind in self.enabled:
             self.error = failing(self.error, pred(), kind(self.origin, *args))
 
@@ -115,13 +115,13 @@ class Checked(NamedTuple):
     """A jaxpr whose leading inputs and results are the leaves of an error."""
 
     closed: ClosedJaxpr
-    kinds: tuple[ErrorEffect, ...]  # of the error that is a result
+    kinds: tuple[ErrorEffect, ...]  # of the resulting error
     metadata: dict
 
 
 @state.traced_cache
 def _checked(closed: ClosedJaxpr, enabled: frozenset, kinds: tuple, avals: tuple) -> Checked:
-    """The jaxpr with its checks; `kinds` and `avals` are those of the error that it is given."""
+    """Returns the jaxpr with its checks; `kinds` and `avals` are those of the incoming error's leaves."""
     outcome: list = []
 
     def run(*args):
@@ -140,16 +140,16 @@ def _checked_for(checker: Checker, closed: ClosedJaxpr) -> Checked:
     return _checked(closed, checker.enabled, error.effects(), tuple([typeof(x) for x in error.flat()]))
 
 
-def _widened(checker: Checker, *bodies: ClosedJaxpr) -> None:
-    """Gives the error all kinds that the bodies can end in, mapped over what theirs are mapped over."""
+def _extend_error(checker: Checker, *bodies: ClosedJaxpr) -> None:
+    """Extends the error to all kinds that the bodies can end in, and batches it over the axes of theirs."""
     checked = [_checked_for(checker, b) for b in bodies]
     kinds = [k for c in checked for k in c.kinds]
     shapes = [a.shape for c in checked for a in c.closed.out_avals[: len(c.kinds)]]
     checker.error = checker.error.with_effects(kinds).mapped(max(shapes, key=len, default=()))
 
 
-def _finish(checker: Checker, checked: Sequence[Checked], results: Sequence) -> list:
-    """Takes the error from the results of checked jaxprs; their own results."""
+def _take_error(checker: Checker, checked: Sequence[Checked], results: Sequence) -> list:
+    """Stores the error that is among the results of checked jaxprs; returns the other results."""
     kinds, metadata = checked[0].kinds, checker.error._metadata
     for c in checked:
         metadata = metadata | c.metadata
@@ -186,7 +186,7 @@ def _gather(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
     x, indices = operands
     index_map = eqn.params["dimension_numbers"].start_index_map
     results = _unchecked(checker, eqn, operands)
-    _bounds(checker, eqn, x, indices, index_map, eqn.params["slice_sizes"])
+    _check_bounds(checker, eqn, x, indices, index_map, eqn.params["slice_sizes"])
     return results
 
 
@@ -197,7 +197,7 @@ def _scatter(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
     before, checker.enabled = checker.enabled, checker.enabled - nan_checks
     try:
         results = _unchecked(checker, eqn, operands)
-        _bounds(checker, eqn, x, indices, numbers.scatter_dims_to_operand_dims, sizes)
+        _check_bounds(checker, eqn, x, indices, numbers.scatter_dims_to_operand_dims, sizes)
     finally:
         checker.enabled = before
     checker.check(NaNError, lambda: any_of(ops.ne_p.bind(results[0], results[0])), eqn.primitive.name)
@@ -207,27 +207,27 @@ def _scatter(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
 def _dynamic_slice(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
     x, *starts = operands
     results = _unchecked(checker, eqn, operands)
-    _starts(checker, eqn, x, starts, eqn.params["slice_sizes"])
+    _check_starts(checker, eqn, x, starts, eqn.params["slice_sizes"])
     return results
 
 
 def _dynamic_update_slice(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
     x, update, *starts = operands
     results = _unchecked(checker, eqn, operands)
-    _starts(checker, eqn, x, starts, typeof(update).shape)
+    _check_starts(checker, eqn, x, starts, typeof(update).shape)
     return results
 
 
-def _starts(checker: Checker, eqn: JaxprEqn, x: Any, starts: Sequence, sizes: Sequence[int]) -> None:
+def _check_starts(checker: Checker, eqn: JaxprEqn, x: Any, starts: Sequence, sizes: Sequence[int]) -> None:
     if OOBError in checker.enabled and starts:
         indices = concatenate([expand_dims(i, (0,)) for i in starts], 0)
-        _bounds(checker, eqn, x, indices, range(len(starts)), sizes)
+        _check_bounds(checker, eqn, x, indices, range(len(starts)), sizes)
 
 
-def _bounds(
+def _check_bounds(
     checker: Checker, eqn: JaxprEqn, x: Any, indices: Any, index_map: Sequence[int], sizes: Sequence[int]
 ) -> None:
-    """Checks index vectors, along the last axis, whose entries are places along the axes `index_map`."""
+    """Checks that index vectors, along the last axis, are in bounds; their entries index the axes `index_map`."""
     aval, rows = typeof(x), typeof(indices)
     if OOBError not in checker.enabled or not prod(rows.shape):
         return
@@ -239,12 +239,12 @@ def _bounds(
     place = argmin(reshape_to(ops.not_p.bind(outside), (prod(rows.shape),)), 0, np.int32)
     entry = ops.rem_p.bind(place, np.int32(len(index_map)))
     axes = np.asarray(index_map, _INT32)
-    of_place = (
+    payload_parts = (
         (convert(reshape_to(indices, (prod(rows.shape),)), _INT32), place),
         (axes, entry),
         (np.asarray(aval.shape, _INT32)[axes], entry),
     )
-    payload = concatenate([dynamic_index_in_dim(values, i, 0) for values, i in of_place], 0)
+    payload = concatenate([dynamic_index_in_dim(values, i, 0) for values, i in payload_parts], 0)
     checker.check(OOBError, lambda: any_of(outside), eqn.primitive.name, aval.shape, payload)
 
 
@@ -264,20 +264,20 @@ def _call(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
     ins = [*(None for _ in leaves), *range(n)]
     outs = [*(None for _ in range(len(checked.closed.outvars) - m)), *range(m)]
     call = primitive.calling(params, checked.closed, [*leaves, *operands], ins, outs)
-    return _finish(checker, [checked], primitive.bind_all(*call))
+    return _take_error(checker, [checked], primitive.bind_all(*call))
 
 
 def _cond(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
     index, *rest = operands
     branches = eqn.params["branches"]
-    _widened(checker, *branches)
+    _extend_error(checker, *branches)
     checked = [_checked_for(checker, b) for b in branches]
     params = {**eqn.params, "branches": tuple([c.closed for c in checked])}
-    return _finish(checker, checked, cond_p.bind_all([index, *checker.error.flat(), *rest], params))
+    return _take_error(checker, checked, cond_p.bind_all([index, *checker.error.flat(), *rest], params))
 
 
-def _carried(checker: Checker) -> int:
-    """How many leaves the error has, each made ready to be carried in a loop."""
+def _carry_error(checker: Checker) -> int:
+    """Turns the leaves of the error into values that a loop can carry, and returns their number."""
     leaves = [held(x) for x in checker.error.flat()]
     checker.error = Error.of_flat(checker.error.effects(), checker.error._metadata, leaves)
     return len(leaves)
@@ -285,13 +285,15 @@ def _carried(checker: Checker) -> int:
 
 def _scan(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
     closed, n = eqn.params["jaxpr"], eqn.params["num_consts"]
-    _widened(checker, closed)
+    _extend_error(checker, closed)
     checked = _checked_for(checker, closed)
-    k = _carried(checker)
+    k = _carry_error(checker)
     # (error, constants, carry, slices) -> (constants, error, carry, slices)
     body = permute_jaxpr(checked.closed, (*range(k, k + n), *range(k), *range(k + n, len(checked.closed.invars))))
     params = {**eqn.params, "jaxpr": body, "num_carry": eqn.params["num_carry"] + k}
-    return _finish(checker, [checked], scan_p.bind_all([*operands[:n], *checker.error.flat(), *operands[n:]], params))
+    return _take_error(
+        checker, [checked], scan_p.bind_all([*operands[:n], *checker.error.flat(), *operands[n:]], params)
+    )
 
 
 def _while(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
@@ -303,9 +305,9 @@ def _while(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
         )
     of_cond, of_body, carry = loop.split(operands)
     checker.run(loop.cond_jaxpr, [*of_cond, *carry])
-    body = _tested(loop.body_jaxpr, loop.cond_jaxpr, loop.cond_nconsts)
-    _widened(checker, body, loop.cond_jaxpr)
-    k, n, m = _carried(checker), loop.cond_nconsts, loop.body_nconsts
+    body = _body_then_cond(loop.body_jaxpr, loop.cond_jaxpr, loop.cond_nconsts)
+    _extend_error(checker, body, loop.cond_jaxpr)
+    k, n, m = _carry_error(checker), loop.cond_nconsts, loop.body_nconsts
     test, checked = _checked_for(checker, loop.cond_jaxpr), _checked_for(checker, body)
     flag = test.closed.jaxpr.replace(outvars=test.closed.outvars[k:])
     # (error, constants, carry) -> (constants, error, carry)
@@ -316,12 +318,12 @@ def _while(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
     order = (*range(k, k + n + m), *range(k), *range(k + n + m, last))
     new = Loop(n, flag, n + m, permute_jaxpr(checked.closed, order))
     values = [*of_cond, *of_cond, *of_body, *checker.error.flat(), *carry]
-    return _finish(checker, [checked], while_p.bind_all(values, new._asdict()))
+    return _take_error(checker, [checked], while_p.bind_all(values, new._asdict()))
 
 
 @state.traced_cache
-def _tested(body: ClosedJaxpr, test: ClosedJaxpr, n: int) -> ClosedJaxpr:
-    """The body of a loop, and after it the predicate, whose checks count though its result is not read."""
+def _body_then_cond(body: ClosedJaxpr, test: ClosedJaxpr, n: int) -> ClosedJaxpr:
+    """Returns the body of a loop followed by the predicate: its checks are kept, though its result is not used."""
 
     def run(*args):
         results = eval_jaxpr(body.jaxpr, body.consts, *args[n:])
@@ -334,11 +336,11 @@ def _tested(body: ClosedJaxpr, test: ClosedJaxpr, n: int) -> ClosedJaxpr:
 
 
 def _shard_map(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
-    """Each device has its own error; outside, it is mapped over the axes of the mesh."""
+    """Checks the body of a shard_map: each device has its own error, and the result is batched over the mesh axes."""
     params = eqn.params
     mesh, jaxpr = params["mesh"], params["jaxpr"]
     with shard_map_p.surroundings(params):
-        checked = _mapped(closed_of(jaxpr), checker.enabled, len(mesh.axis_names))
+        checked = _checked_shard_map_body(closed_of(jaxpr), checker.enabled, len(mesh.axis_names))
     k = len(checked.closed.outvars) - len(eqn.outvars)
     outs = [*(P(*mesh.axis_names) for _ in range(k)), *params["out_specs"]]
     results = shard_map_p.bound(params, checked.closed, operands, params["in_specs"], outs)
@@ -347,8 +349,8 @@ def _shard_map(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
 
 
 @state.traced_cache
-def _mapped(closed: ClosedJaxpr, enabled: frozenset, axes: int) -> Checked:
-    """The body of a shard_map, whose error has an axis of size 1 for each of the mesh's."""
+def _checked_shard_map_body(closed: ClosedJaxpr, enabled: frozenset, axes: int) -> Checked:
+    """Returns the checked body of a shard_map; its error has an axis of size 1 for each mesh axis."""
     checked = _checked(closed, enabled, (), ())
     k = len(checked.closed.outvars) - len(closed.outvars)
 
@@ -364,7 +366,7 @@ def _mapped(closed: ClosedJaxpr, enabled: frozenset, axes: int) -> Checked:
 
 
 class _Outcome:
-    """The error of a function with a derivative rule; none if the rule was called, and never the function."""
+    """The error of a function with a derivative rule; it is empty if only the rule was called."""
 
     def __init__(self, checker: Checker, closed: ClosedJaxpr):
         self.enabled, self.closed = checker.enabled, closed
@@ -372,14 +374,14 @@ class _Outcome:
         self.metadata: dict = {}
 
     def function(self, *args: Any) -> list:
-        """The function with its checks: the leaves of the error, and the results."""
+        """Evaluates the function with its checks: (*leaves of the error, *results)."""
         checked = _checked(self.closed, self.enabled, (), ())
         results = eval_jaxpr(checked.closed.jaxpr, checked.closed.consts, *args)
         self.kinds, self.metadata = checked.kinds, checked.metadata
         return results
 
     def placeholders(self) -> list:
-        """What stands for the leaves of the error where the rule is called."""
+        """Returns the leaves of an error without failures, for a call of the rule."""
         return [held(x) for x in init_error.with_effects(self.kinds).flat()]
 
     def count(self) -> int:
@@ -396,10 +398,10 @@ def _custom_jvp(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
     params, outcome = eqn.params, _Outcome(checker, eqn.params["call_jaxpr"])
 
     def jvp(*args):
-        results, held_back = list(params["jvp_jaxpr_fun"](*args)), outcome.placeholders()
-        tangents = [instantiate(Zero.from_primal_value(x)) for x in held_back]
+        results, placeholders = list(params["jvp_jaxpr_fun"](*args)), outcome.placeholders()
+        tangents = [instantiate(Zero.from_primal_value(x)) for x in placeholders]
         half = len(results) // 2
-        return [*held_back, *results[:half], *tangents, *results[half:]]
+        return [*placeholders, *results[:half], *tangents, *results[half:]]
 
     jvp.__name__ = getattr(params["jvp_jaxpr_fun"], "__name__", "jvp")
     outcome_of = _named(outcome.function, eqn)
@@ -445,7 +447,7 @@ _NAN = (
     reduce_window_sum_p, rng_uniform_p, custom_linear_solve_p,
 )  # fmt: skip
 
-# The one table from primitives to rules: this transformation stands above them all.
+# The only table from primitives to rules: the primitives' own files are below this transformation.
 _RULES: dict[Primitive, Rule] = {
     **dict.fromkeys(_NAN, _nan),
     **dict.fromkeys((scatter_p, scatter_add_p, scatter_mul_p, scatter_min_p, scatter_max_p), _scatter),
@@ -464,9 +466,9 @@ _RULES: dict[Primitive, Rule] = {
 
 
 def checkify(f: Callable, errors: frozenset = user_checks) -> Callable:
-    """The function with its checks as a first result: (an `Error`, the result); it compiles to one program.
+    """Returns a function that returns (an `Error`, the result of `f`), and that can be jitted.
 
-    `errors` says which checks are made: `user_checks` are those of `check`; `nan_checks`, `div_checks` and
+    `errors` selects the checks: `user_checks` are those of `check`; `nan_checks`, `div_checks` and
     `index_checks` are added to the operations themselves.
     """
 

@@ -1,4 +1,4 @@
-"""`checkpoint` as users call it, and its policies."""
+"""The public `checkpoint`, and its policies."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ R = TypeVar("R")
 
 
 class _Deprecated:
-    """The default of a parameter that must not be given any more."""
+    """The default of a removed parameter."""
 
     def __repr__(self):
         return "Deprecated"
@@ -42,15 +42,13 @@ def checkpoint(
     static_argnames: str | Iterable[str] = (),
     concrete: Any = _DEPRECATED,
 ) -> Callable[P, R]:
-    """A function whose intermediate values are computed again in the backward pass instead of being kept.
+    """Returns `fun` with its intermediate values recomputed in the backward pass instead of saved.
 
-    `policy(primitive, *avals, **params)` says which results may be kept after all, by a bool or by
-    `Saveable` and `Recompute` of `jax.ad_checkpoint`. Static arguments need no hash.
+    `policy(primitive, *avals, **params)` decides which results may be saved nevertheless. It returns a bool, or
+    `Saveable` or `Recompute` of `jax.ad_checkpoint`. Static arguments need not be hashable.
     """
     if concrete is not _DEPRECATED:
-        raise NotImplementedError(
-            "The `concrete` option to `jax.checkpoint` is not there any more; use `static_argnums`"
-        )
+        raise NotImplementedError("The `concrete` option to `jax.checkpoint` was removed; use `static_argnums`")
     check_callable(fun)
     signature = signature_of(fun)
     resolved = resolve(fun, signature, static_argnums, static_argnames, None, None)
@@ -79,23 +77,23 @@ def remat(
     static_argnums: int | tuple[int, ...] = (),
     concrete: Any = _DEPRECATED,
 ) -> Callable[P, R]:
-    """As `checkpoint`."""
+    """Alias of `checkpoint`."""
     return checkpoint(fun, prevent_cse=prevent_cse, policy=policy, static_argnums=static_argnums, concrete=concrete)
 
 
 def everything_saveable(*_: Any, **__: Any) -> bool:
-    """Keep every value."""
+    """Saves every value."""
     return True
 
 
 def nothing_saveable(*_: Any, **__: Any) -> bool:
-    """Keep no value."""
+    """Saves no value."""
     return False
 
 
 @dataclass(frozen=True)
 class DotsSaveable:
-    """Keep the results of matrix products."""
+    """Saves the results of matrix products."""
 
     only_if_no_batch_dims: bool
 
@@ -107,7 +105,7 @@ class DotsSaveable:
 
 @dataclass(frozen=True)
 class SaveOnlyTheseNames:
-    """Keep values that `checkpoint_name` gave one of these names."""
+    """Saves values that `checkpoint_name` gave one of these names."""
 
     saveable_names: frozenset[str]
 
@@ -117,7 +115,7 @@ class SaveOnlyTheseNames:
 
 @dataclass(frozen=True)
 class SaveAnyNamesButThese:
-    """Keep values that `checkpoint_name` gave another name than these."""
+    """Saves values that `checkpoint_name` gave a name that is not one of these."""
 
     names: frozenset[str]
 
@@ -126,23 +124,23 @@ class SaveAnyNamesButThese:
 
 
 def save_only_these_names(*names_which_can_be_saved: str) -> Callable:
-    """Keep only the values with these names."""
+    """Saves only the values with these names."""
     return SaveOnlyTheseNames(frozenset(names_which_can_be_saved))
 
 
 def save_any_names_but_these(*names_not_to_save: str) -> Callable:
-    """Keep only named values, but not those with these names."""
+    """Saves only named values, except those with these names."""
     return SaveAnyNamesButThese(frozenset(names_not_to_save))
 
 
 def save_anything_except_these_names(*names_not_to_save: str) -> Callable:
-    """Keep every value but those with these names."""
+    """Saves every value except those with these names."""
     excluded = frozenset(names_not_to_save)
     return lambda prim, *_, **params: not (prim is name_p and params["name"] in excluded)
 
 
 def save_from_both_policies(policy_1: Callable, policy_2: Callable) -> Callable:
-    """Keep what either policy keeps; they must say so by booleans."""
+    """Saves the values that either policy saves. Both must return booleans."""
 
     def policy(prim, *args, **params):
         keep_1, keep_2 = policy_1(prim, *args, **params), policy_2(prim, *args, **params)
@@ -157,7 +155,7 @@ def save_from_both_policies(policy_1: Callable, policy_2: Callable) -> Callable:
 
 
 def offload_dot_with_no_batch_dims(offload_src: Any, offload_dst: Any) -> Callable:
-    """Keep the results of matrix products without batch axes in the memory `offload_dst`."""
+    """Offloads the results of matrix products without batch dimensions to the memory `offload_dst`."""
 
     def policy(prim, *_, **params):
         keep = prim is dot_general_p and not any(params["dimension_numbers"][1])
@@ -173,9 +171,9 @@ def save_and_offload_only_these_names(
     offload_src: Any,
     offload_dst: Any,
 ) -> Callable:
-    """Keep the values with some names, and those with others in the memory `offload_dst`.
+    """Saves the values with some names, and offloads those with others to the memory `offload_dst`.
 
-    Raises ValueError for a name that is among both.
+    Raises ValueError for a name that is in both lists.
     """
     saved, offloaded = set(names_which_can_be_saved), set(names_which_can_be_offloaded)
     if both := saved & offloaded:

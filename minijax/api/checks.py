@@ -1,4 +1,4 @@
-"""Checks that fail at run time: errors as values, and the operation that raises them."""
+"""Run-time checks: errors as values, and the operation that raises them."""
 
 import dataclasses
 import itertools
@@ -27,7 +27,7 @@ _next_code = itertools.count(1)
 
 @dataclasses.dataclass(eq=True, frozen=True)
 class ErrorEffect(effects.Effect):
-    """A kind of error that a program may end in, with the types of what its message shows."""
+    """A kind of error that a program may end in, with the types of its message's arguments."""
 
     error_type: type
     shape_dtypes: tuple[ShapeDtypeStruct, ...]
@@ -57,7 +57,7 @@ class JaxRuntimeError(ValueError):
 
 
 class CheckError(Exception):
-    """An error as a tree: its leaves are what its message shows, the rest is known while tracing."""
+    """An error as a pytree: its leaves are the arrays of its message, the rest is known during tracing."""
 
     def __init__(self, traceback_info: Any, *args: Any):
         super().__init__(traceback_info, *args)
@@ -74,7 +74,7 @@ class CheckError(Exception):
         return cls(*metadata, *payload)
 
     def effect(self) -> ErrorEffect:
-        """The kind of error."""
+        """Returns the kind of the error."""
         types = (typeof(x) for x in tree.tree_leaves(self))
         structs = (ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in types)
         return ErrorEffect(type(self), tuple(structs))
@@ -82,7 +82,7 @@ class CheckError(Exception):
 
 @known_as("jax._src.checkify.NaNError")
 class NaNError(CheckError):
-    """An operation that gave a NaN."""
+    """An operation returned a NaN."""
 
     def __init__(self, traceback_info: Any, primitive_name: str):
         super().__init__(traceback_info, primitive_name)
@@ -143,7 +143,7 @@ class FailedCheckError(CheckError):
 
 @known_as("jax._src.checkify.BatchedError")
 class BatchedError(Exception):
-    """The errors of a mapped function, by index."""
+    """The errors of a vmapped function, by index."""
 
     def __init__(self, error_mapping: dict[tuple[int, ...], CheckError]):
         super().__init__(error_mapping)
@@ -163,7 +163,7 @@ class BatchedError(Exception):
 @tree.register_pytree_node_class
 @dataclasses.dataclass(frozen=True)
 class Error:
-    """The outcome of the checks of a program, for each kind of error: whether one failed, which, and its payload."""
+    """The outcome of a program's checks: for each kind of error whether one failed, which one, and its payload."""
 
     _pred: dict[ErrorEffect, Any]
     _code: dict[ErrorEffect, Any]
@@ -171,12 +171,12 @@ class Error:
     _payload: dict[ErrorEffect, list]
 
     def get(self) -> str | None:
-        """The message of the check that failed first, one for each index of a mapped program; None if none did."""
+        """Returns the message of the first check that failed, or of that at each index of a batched error, or None."""
         error = self.get_exception()
         return None if error is None else str(error)
 
     def get_exception(self) -> CheckError | BatchedError | None:
-        """The exception of the check that failed first; None if none did."""
+        """Returns the exception of the first check that failed, or None."""
         shape = self.mapped_shape()
         if not shape:
             return self._exception_at(())
@@ -205,7 +205,7 @@ class Error:
         return f"Error({self.get()})"
 
     def mapped_shape(self) -> tuple[int, ...]:
-        """The sizes of the axes that the error is mapped over."""
+        """Returns the sizes of the axes that the error is batched over."""
         return max((np.shape(p) for p in self._pred.values()), key=len, default=())
 
     def tree_flatten(self) -> tuple[Sequence, Any]:
@@ -216,31 +216,31 @@ class Error:
         pred, code, payload = parts
         return cls(pred, code, metadata, payload)
 
-    # What transformations do with errors.
+    # Used by transformations.
 
     def effects(self) -> tuple[ErrorEffect, ...]:
-        """The kinds of errors, in order."""
+        """Returns the kinds of errors, sorted."""
         return tuple(sorted(self._pred))
 
     def updated(self, effect: ErrorEffect, pred: Any, code: Any, payload: Sequence, metadata: dict) -> "Error":
-        """The error, or one that comes after it."""
+        """Returns this error followed by one of the kind `effect`: the first failure of a kind is kept."""
         old, old_code = self._pred.get(effect, False), self._code.get(effect, -1)
         if effect in self._payload:
             pairs = zip(payload, self._payload[effect], strict=True)
-            payload = [_choose(old, new, before) for new, before in pairs]
+            payload = [_keep_old(old, new, before) for new, before in pairs]
         return Error(
-            {**self._pred, effect: or_p.bind(*_alike(old, pred))},
-            {**self._code, effect: _choose(old, code, old_code)},
+            {**self._pred, effect: or_p.bind(*_broadcast_flags(old, pred))},
+            {**self._code, effect: _keep_old(old, code, old_code)},
             {**self._metadata, **metadata},
             {**self._payload, effect: list(payload)},
         )
 
     def joined(self, other: "Error", kind: ErrorEffect) -> "Error":
-        """The error, or, of this kind, one that comes after it."""
+        """Returns this error followed by `other`, for one kind that both have."""
         return self.updated(kind, other._pred[kind], other._code[kind], other._payload[kind], other._metadata)
 
     def then(self, other: "Error") -> "Error":
-        """The error, or, of any kind, one that comes after it."""
+        """Returns this error followed by `other`, for all kinds."""
         both = Error(
             {**other._pred, **self._pred},
             {**other._code, **self._code},
@@ -252,7 +252,7 @@ class Error:
         return both
 
     def with_effects(self, kinds: Sequence[ErrorEffect]) -> "Error":
-        """The error with these kinds too, none of which came."""
+        """Returns the error extended by these kinds, as not failed."""
         new = [e for e in kinds if e not in self._pred]
         return Error(
             {**self._pred, **dict.fromkeys(new, False)},
@@ -262,23 +262,26 @@ class Error:
         )
 
     def mapped(self, shape: tuple[int, ...]) -> "Error":
-        """The error, mapped over axes of these sizes if it was not."""
+        """Returns the error batched over axes of these sizes, if it was not."""
         payload = {
-            e: [_wide(x, shape) if typeof(x).shape == s.shape else x for x, s in zip(xs, e.shape_dtypes, strict=True)]
+            e: [
+                _broadcast_batch(x, shape) if typeof(x).shape == s.shape else x
+                for x, s in zip(xs, e.shape_dtypes, strict=True)
+            ]
             for e, xs in self._payload.items()
         }
-        parts = ({e: _wide(x, shape) for e, x in part.items()} for part in (self._pred, self._code))
+        parts = ({e: _broadcast_batch(x, shape) for e, x in part.items()} for part in (self._pred, self._code))
         return Error(next(parts), next(parts), self._metadata, payload) if shape else self
 
     def flat(self) -> list:
-        """The leaves, in the order of `effects()`."""
+        """Returns the leaves, in the order of `effects()`: flags, codes, payloads."""
         kinds = self.effects()
         leaves = [self._pred[e] for e in kinds] + [self._code[e] for e in kinds]
         return [*leaves, *(x for e in kinds for x in self._payload[e])]
 
     @classmethod
     def of_flat(cls, kinds: Sequence[ErrorEffect], metadata: dict, leaves: Sequence) -> "Error":
-        """The error whose `flat()` these are."""
+        """Rebuilds an error from the leaves that `flat()` returned."""
         n, rest = len(kinds), iter(leaves[2 * len(kinds) :])
         payload = {e: list(itertools.islice(rest, len(e.shape_dtypes))) for e in kinds}
         pairs = zip(kinds, leaves[:n], strict=True), zip(kinds, leaves[n : 2 * n], strict=True)
@@ -286,7 +289,7 @@ class Error:
 
 
 def leaf_count(kinds: Sequence[ErrorEffect]) -> int:
-    """The number of leaves of an error of these kinds."""
+    """Returns the number of leaves of an error of these kinds."""
     return sum(2 + len(k.shape_dtypes) for k in kinds)
 
 
@@ -294,26 +297,26 @@ def _placeholder(struct: ShapeDtypeStruct) -> Any:
     return full(struct.shape, np.ones((), struct.dtype)[()], struct.weak_type)
 
 
-def _wide(x: Any, shape: tuple) -> Any:
+def _broadcast_batch(x: Any, shape: tuple) -> Any:
     own = typeof(x).shape
     if own[: len(shape)] == shape or not shape:
         return x
     return broadcast_in_dim(x, (*shape, *own), tuple(range(len(shape), len(shape) + len(own))))
 
 
-def _alike(a: Any, b: Any) -> tuple[Any, Any]:
-    """Two flags, mapped alike."""
-    return _wide(a, typeof(b).shape), _wide(b, typeof(a).shape)
+def _broadcast_flags(a: Any, b: Any) -> tuple[Any, Any]:
+    """Broadcasts two flags to the same batch shape."""
+    return _broadcast_batch(a, typeof(b).shape), _broadcast_batch(b, typeof(a).shape)
 
 
-def _choose(which: Any, new: Any, old: Any) -> Any:
-    """The old value where the flag is set."""
+def _keep_old(which: Any, new: Any, old: Any) -> Any:
+    """Selects `old` where the flag is set, else `new`."""
     shape = typeof(which).shape
     if len(typeof(old).shape) < len(typeof(new).shape):
         old = broadcast_in_dim(
             old, typeof(new).shape, tuple(range(typeof(new).ndim - typeof(old).ndim, typeof(new).ndim))
         )
-    new = _wide(new, shape) if typeof(new).shape != typeof(old).shape else new
+    new = _broadcast_batch(new, shape) if typeof(new).shape != typeof(old).shape else new
     if shape and typeof(old).shape != shape:
         which = broadcast_in_dim(which, typeof(old).shape, tuple(range(len(shape))))
     return select_n_p.bind(which, new, old)
@@ -323,13 +326,13 @@ init_error = Error({}, {}, {}, {})
 
 
 def failing(error: Error, pred: Any, new: CheckError) -> Error:
-    """The error, or this new one if the flag is set."""
+    """Returns the error followed by the failure `new` if `pred` is set."""
     code, (payload, treedef) = next(_next_code), tree.flatten(new)
     return error.updated(new.effect(), pred, code, payload, {code: treedef})
 
 
 def any_of(flags: Any) -> Any:
-    """Whether any of the flags is set."""
+    """Returns whether any of the flags is set."""
     aval = typeof(flags)
     flags = convert(flags, _BOOL) if aval.weak_type else flags
     return reduce_or_p.bind(flags, axes=tuple(range(aval.ndim)))
@@ -339,7 +342,7 @@ def any_of(flags: Any) -> Any:
 
 
 class Check(Primitive):
-    """Raises an error, given as its leaves. It is not compiled: `checkify` makes it a value."""
+    """Raises an error, given as its leaves. It cannot be lowered: `checkify` turns it into a value."""
 
     name = "check"
     multiple_results = True
@@ -372,8 +375,8 @@ class Check(Primitive):
         return [], []
 
     def batch(self, axis, operands, dims, **params):
-        moved = [axis_to_front(x, d, axis) for x, d in zip(operands, dims, strict=True)]
-        error = last_failing(Error.of_flat(params["kinds"], dict(params["metadata"]), moved))
+        values = [axis_to_front(x, d, axis) for x, d in zip(operands, dims, strict=True)]
+        error = last_failing(Error.of_flat(params["kinds"], dict(params["metadata"]), values))
         return self.bind_all(error.flat(), params), []
 
     def show_params(self, eqn):
@@ -384,19 +387,19 @@ check_p = Check()
 
 
 def last_failing(error: Error) -> Error:
-    """The error without its leading axis: of each kind the last that came."""
-    picked = []
+    """Reduces the leading axis of an error to the last failure of each kind."""
+    last = []
     for e in error.effects():
         flags = error._pred[e]
         n = typeof(flags).shape[0]
         place = argmax(rev(convert(flags, np.dtype(np.int32)), (0,)), 0, np.int32)
         at = n - 1 - place
-        picked.append([_at(x, at, n) for x in (flags, error._code[e], *error._payload[e])])
-    leaves = [p[0] for p in picked] + [p[1] for p in picked] + [x for p in picked for x in p[2:]]
+        last.append([_index_leading(x, at, n) for x in (flags, error._code[e], *error._payload[e])])
+    leaves = [p[0] for p in last] + [p[1] for p in last] + [x for p in last for x in p[2:]]
     return Error.of_flat(error.effects(), error._metadata, leaves)
 
 
-def _at(x: Any, at: Any, size: int) -> Any:
+def _index_leading(x: Any, at: Any, size: int) -> Any:
     shape = typeof(x).shape
     return dynamic_index_in_dim(x, at, 0, keepdims=False) if shape and shape[0] == size else x
 
@@ -413,15 +416,15 @@ def _bind_check(error: Error, debug: bool) -> None:
 def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs: Any) -> None:
     """Raises JaxRuntimeError with `msg`, formatted with arrays, if `pred`, a boolean scalar, is false.
 
-    In a compiled program it must be inside `checkify`, which makes the error a result. Raises TypeError if `pred` is
-    no boolean scalar, or for what is no array to be formatted.
+    In a compiled program it must be inside `checkify`, which turns the error into a result. Raises TypeError if `pred`
+    is not a boolean scalar, or a formatting argument is not an array.
     """
     _check("check", pred, msg, debug, fmt_args, fmt_kwargs)
 
 
 @source.boundary
 def debug_check(pred: Any, msg: str, *fmt_args: Any, **fmt_kwargs: Any) -> None:
-    """As `check`, but does nothing outside of `checkify`."""
+    """Like `check`, but does nothing outside of `checkify`."""
     _check("debug_check", pred, msg, True, fmt_args, fmt_kwargs)
 
 
@@ -450,9 +453,9 @@ def _is_flag(pred: Any) -> bool:
 
 @source.boundary
 def check_error(error: Error) -> None:
-    """Raises JaxRuntimeError if the error, of a function made by `checkify`, is one; see `check`.
+    """Raises JaxRuntimeError if the error that a checkified function returned contains a failure; see `check`.
 
-    Raises TypeError for what is no `Error`.
+    Raises TypeError if it is not an `Error`.
     """
     if not isinstance(error, Error):
         raise TypeError(f"check_error takes an Error as argument, got type {type(error)} instead.")
@@ -464,7 +467,7 @@ def check_error(error: Error) -> None:
 
 
 def _merged(x: Any, shape: tuple) -> Any:
-    """A mapped value with all mapped axes as one."""
+    """Merges the batch axes of a value, of sizes `shape`, into one."""
     own = typeof(x).shape
-    x, own = (x, own) if own[: len(shape)] == shape else (_wide(x, shape), (*shape, *own))
+    x, own = (x, own) if own[: len(shape)] == shape else (_broadcast_batch(x, shape), (*shape, *own))
     return reshape_to(x, (prod(shape), *own[len(shape) :]))

@@ -1,4 +1,4 @@
-"""Functions whose derivatives the user gives: `custom_jvp`, `custom_vjp`, `custom_gradient`."""
+"""Functions with user-defined derivatives: `custom_jvp`, `custom_vjp`, `custom_gradient`."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class CustomVJPPrimal:
 
 
 def _resolve_kwargs(signature: inspect.Signature | None, args: tuple, kwargs: dict) -> tuple:
-    """All arguments by position, defaults filled in but for those by keyword only."""
+    """Returns all arguments by position, with defaults except for keyword-only ones."""
     if signature is None:
         return args
     bound = signature.bind(*args, **kwargs)
@@ -56,7 +56,7 @@ def _resolve_kwargs(signature: inspect.Signature | None, args: tuple, kwargs: di
 
 
 def _check_no_refs(title: str, leaves: Sequence, allowed: Sequence = ()) -> None:
-    """Raises ValueError for a reference among the results but for those that are arguments."""
+    """Raises ValueError for a reference among the results, unless it is one of `allowed`, the arguments."""
     for x in leaves:
         if isinstance(x, Ref) and not any(x is y for y in allowed):
             raise ValueError(
@@ -65,15 +65,15 @@ def _check_no_refs(title: str, leaves: Sequence, allowed: Sequence = ()) -> None
             )
 
 
-class _Shown(str):
-    """A text that a tree shows without quotes."""
+class _Unquoted(str):
+    """A string that the repr of a tree shows without quotes."""
 
     __slots__ = ()
     __repr__ = str.__str__
 
 
 class _Primal(Flat):
-    """The function itself on leaves; its rules return results of the same tree, and types where those are known."""
+    """The decorated function on leaves; its rules must return results of the same tree and, if known, types."""
 
     residual_tree: Any = None
     out_avals: Sequence | None = None
@@ -86,16 +86,17 @@ class _Primal(Flat):
         return leaves
 
     def check_results(self, title: str, kind: str, results: Sequence, out_tree: Any) -> None:
-        """Notes the tree of a rule's results. Raises TypeError if the function's have another tree or types."""
+        """Records the tree of a rule's results. Raises TypeError if tree or types differ from the function's."""
         avals = [typeof(x) if is_value(x) else None for x in results]
         if self.out_tree is not None and self.out_tree != out_tree:
-            shown = [_Shown("?" if a is None else a.str_short()) for a in avals]
-            mine = [_Shown(a.str_short()) for a in self.out_avals or ()] or [_Shown("*")] * self.out_tree.num_leaves
+            shown = [_Unquoted("?" if a is None else a.str_short()) for a in avals]
+            n = self.out_tree.num_leaves
+            own = [_Unquoted(a.str_short()) for a in self.out_avals or ()] or [_Unquoted("*")] * n
             raise TypeError(
                 f"{title} {_PAIRS[kind][0].format(self.__name__)}, but instead the {kind} rule output's first element "
                 f"had container/pytree structure:\n    {out_tree.unflatten(shown)}\nwhile the custom_"
                 f"{_KINDS[kind]}-decorated function {self.__name__} had output container/pytree structure:\n"
-                f"    {self.out_tree.unflatten(mine)}."
+                f"    {self.out_tree.unflatten(own)}."
             )
         self.out_tree = out_tree
         if self.out_avals is not None and not alike(avals, self.out_avals):
@@ -116,7 +117,7 @@ _VJP_PAIR = (
     "stored from the forward pass for use on the backward pass)"
 )
 _KINDS = {"JVP": "jvp", "fwd": "vjp"}
-# For each kind of rule, what it must give, where the tree and where the types are wrong.
+# For each kind of rule the requirement that messages state: for a wrong tree, and for wrong types.
 _PAIRS = {
     "JVP": (f"{_JVP_PAIR}of the same container/pytree structure)", f"{_JVP_PAIR}with leaves of the same shape/dtype)"),
     "fwd": (_VJP_PAIR, _VJP_PAIR),
@@ -131,7 +132,7 @@ R = TypeVar("R")
 
 
 class _Custom(Generic[P, R]):
-    """A function with rules of the user's: its arguments by position, and which of them are not differentiable."""
+    """A function with user-defined rules: resolves its arguments to positions, and separates `nondiff_argnums`."""
 
     if TYPE_CHECKING:
 
@@ -148,7 +149,7 @@ class _Custom(Generic[P, R]):
         self.arity = len(parameters) if by_position else None
 
     def __getattr__(self, name):
-        """What sets the rules of a function with rules of other kinds that this one is made of."""
+        """Forwards a setter such as `defvjp` to the decorated function, which may have rules of another kind."""
         if name in _SETTERS and isinstance(inner := self.__dict__.get("fun"), _Custom):
             return getattr(inner, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
@@ -168,7 +169,7 @@ class _Custom(Generic[P, R]):
             ) from error
 
     def _split(self, args: tuple) -> tuple[tuple, tuple]:
-        """The nondifferentiable arguments, and the others."""
+        """Separates the arguments into (nondifferentiable, others)."""
         if not self.nondiff_argnums:
             return (), args
         dynamic, fixed = self._nondiff(len(args)).partition(args)
@@ -181,8 +182,8 @@ class _Custom(Generic[P, R]):
         places = {n + count if n < 0 else n for n in self.nondiff_argnums}
         return Mask([i in places for i in range(count)])
 
-    def _at_once(self, args: tuple) -> Any:
-        """The function of leaves, where no rule will be asked."""
+    def _call_eagerly(self, args: tuple) -> Any:
+        """Calls the function eagerly: none of its rules is needed."""
         result = self.fun(*args)
         if type(result) is ArrayImpl:
             return result
@@ -195,7 +196,7 @@ class _Custom(Generic[P, R]):
 
 @known_as("jax._src.custom_derivatives.custom_jvp")
 class custom_jvp(_Custom[P, R]):  # noqa: N801
-    """A function whose forward derivative `defjvp` gives.
+    """A function whose forward-mode derivative is the rule set by `defjvp`.
 
     The rule takes the nondifferentiable arguments, then the primals and the tangents as tuples, and returns
     the results and their tangents.
@@ -207,7 +208,7 @@ class custom_jvp(_Custom[P, R]):  # noqa: N801
         self.symbolic_zeros = False
 
     def defjvp(self, jvp: Callable, symbolic_zeros: bool = False) -> Callable:
-        """Sets the rule, and returns it. With `symbolic_zeros` it sees tangents known to be zero as such."""
+        """Sets the rule, and returns it. With `symbolic_zeros` it gets zero tangents as `SymbolicZero`."""
         self.jvp = jvp
         self.symbolic_zeros = symbolic_zeros
         return jvp
@@ -232,7 +233,7 @@ class custom_jvp(_Custom[P, R]):  # noqa: N801
             raise AttributeError(f"No JVP defined for custom_jvp function {function_name(self.fun)} using defjvp.")
         args = self._positional(args, kwargs)
         if state.thread.trace is None and _LEAVES.issuperset(map(type, args)):
-            return self._at_once(args)
+            return self._call_eagerly(args)
         fixed, dynamic = self._split(args)
         leaves, in_tree = tree.flatten(dynamic)
         fun = self._flat(fixed, in_tree)
@@ -252,16 +253,16 @@ class custom_jvp(_Custom[P, R]):  # noqa: N801
             pair = rule(*fixed, in_tree.unflatten(primals), in_tree.unflatten(tangents))
             _check_pair(title, pair, "representing primal and tangent outputs", str)
             results, out_tree = tree.flatten(pair[0])
-            moved, tangent_tree = tree.flatten(pair[1])
+            tangents_out, tangent_tree = tree.flatten(pair[1])
             if out_tree != tangent_tree:
                 raise TypeError(
                     f"{title} must produce primal and tangent outputs with equal container (pytree) "
                     f"structures, but got {out_tree} and {tangent_tree} respectively."
                 )
             fun.check_results(title, "JVP", results, out_tree)
-            moved = [unsymbolic(t) for t in moved]
-            _check_tangents(results, moved)
-            return [*results, *moved]
+            tangents_out = [unsymbolic(t) for t in tangents_out]
+            _check_tangents(results, tangents_out)
+            return [*results, *tangents_out]
 
         jvp.__name__ = name
         return jvp
@@ -285,7 +286,7 @@ def _check_tangents(results: Sequence, tangents: Sequence) -> None:
 
 @known_as("jax._src.custom_derivatives.custom_vjp")
 class custom_vjp(_Custom[P, R]):  # noqa: N801
-    """A function whose reverse derivative `defvjp` gives by a forward and a backward rule.
+    """A function whose reverse-mode derivative is the pair of rules set by `defvjp`.
 
     `fwd` takes the function's arguments and returns (result, residuals); `bwd` takes the nondifferentiable
     arguments, the residuals and the result's cotangent, and returns a tuple of the arguments' cotangents.
@@ -301,8 +302,8 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
         """Sets the rules. With `symbolic_zeros`, `fwd` gets a `CustomVJPPrimal` for each argument, `bwd` a
         `SymbolicZero` for each cotangent known to be zero.
 
-        With `optimize_remat`, `checkpoint` calls the function itself going forward, and `fwd` only going
-        back; such a function has no second reverse derivative. Raises NotImplementedError for both.
+        With `optimize_remat`, `checkpoint` calls the function itself in the forward pass, and `fwd` only in the
+        backward pass; it has no second reverse-mode derivative then. Raises NotImplementedError for both options.
         """
         if optimize_remat and symbolic_zeros:
             raise NotImplementedError("defvjp: the remat optimization for custom_vjp does not support symbolic zeros")
@@ -315,13 +316,13 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
             raise AttributeError(f"No VJP defined for custom_vjp function {function_name(self.fun)} using defvjp.")
         args = self._positional(args, kwargs)
         if state.thread.trace is None and _LEAVES.issuperset(map(type, args)):
-            return self._at_once(args)
+            return self._call_eagerly(args)
         fixed, dynamic = self._split(args)
         if any(isinstance(x, Tracer) for x in tree.tree_leaves(fixed)):
             raise errors.UnexpectedTracerError(
                 "Found a JAX Tracer object passed as an argument to a custom_vjp function "
                 f"({function_name(self.fun)}) in a position indicated by nondiff_argnums as non-differentiable. Such "
-                "arguments may be functions and other values that hold no tracers; arrays belong among the others."
+                "arguments may be functions and other values without tracers; pass arrays as the other arguments."
             )
         leaves, in_tree = tree.flatten(dynamic)
         names = lambda: argument_names(self.signature, tree.tree_structure((args, {})), ())  # noqa: E731
@@ -369,7 +370,7 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
             cts = [symbolic(ct) for ct in residuals_and_cts[n:]]
             cts = self.bwd(*fixed, residuals, fun.out_tree.unflatten(cts))
             cts = tuple(cts) if isinstance(cts, list) else cts
-            return _matched_cotangents(title, cts, fun.in_tree, [a.to_ct_aval() for a in avals])
+            return _checked_cotangents(title, cts, fun.in_tree, [a.to_ct_aval() for a in avals])
 
         bwd.__name__ = name
         return bwd
@@ -379,8 +380,8 @@ _NONE = object()
 _disable_bwd_checks = config.option("disable_bwd_checks")
 
 
-def _matched_cotangents(title: str, cts: tuple, in_tree: Any, avals: Sequence) -> list:
-    """The leaves of the cotangents: None, for a whole argument or a leaf, means zero."""
+def _checked_cotangents(title: str, cts: tuple, in_tree: Any, avals: Sequence) -> list:
+    """Returns the checked leaves of the cotangents; None, for an argument or a leaf, means zero."""
     dummy = in_tree.unflatten(avals)
     is_none = lambda x: x is None  # noqa: E731
     marked = tree.tree_map(lambda x: _NONE if x is None else x, cts, is_leaf=is_none)
@@ -396,11 +397,11 @@ def _matched_cotangents(title: str, cts: tuple, in_tree: Any, avals: Sequence) -
             f"{tree.tree_structure(cts)} for primal input structure {in_tree}, from {title}."
         ) from None
     paths = [tree.keystr(path) for path, _ in tree.tree_leaves_with_path(dummy)]
-    return [_matched(f"output{path}", ct, a) for path, ct, a in zip(paths, leaves, avals, strict=True)]
+    return [_checked_cotangent(f"output{path}", ct, a) for path, ct, a in zip(paths, leaves, avals, strict=True)]
 
 
-def _matched(where: str, ct: Any, aval: Any) -> Any:
-    """One cotangent as the argument's of that type. Raises ValueError for another type."""
+def _checked_cotangent(where: str, ct: Any, aval: Any) -> Any:
+    """Returns one cotangent, for an argument of type `aval`. Raises ValueError for another type."""
     if ct is _NONE or type(ct) is Zero:
         return Zero(aval)
     have = ct.aval if type(ct) is SymbolicZero else typeof(ct)
@@ -426,7 +427,7 @@ def _matched(where: str, ct: Any, aval: Any) -> Any:
 
 
 def custom_gradient(fun: Callable[P, Any]) -> Callable[P, Any]:
-    """A function that returns its value and its own vjp function, made differentiable by it."""
+    """Returns a differentiable function for `fun`, which returns (value, vjp function)."""
 
     @custom_vjp
     def wrapped_fun(*args, **kwargs):
@@ -445,7 +446,7 @@ def custom_gradient(fun: Callable[P, Any]) -> Callable[P, Any]:
 
 
 def _convert_pullback(pullback: Callable, out: Any) -> tree.Partial:
-    """The vjp function of the result `out` as residuals: what it captures are its leaves."""
+    """Converts the vjp function of the result `out` to a pytree: the values that it closes over are the leaves."""
     leaves, out_tree = tree.flatten(out)
     flat = Flat(pullback, tree.treedef_tuple((out_tree,)))
     info = DebugInfo("custom_gradient", source_of(pullback))

@@ -1,4 +1,4 @@
-"""Functions whose batching rule the user gives: `custom_vmap`, `sequential_vmap`."""
+"""Functions with a user-defined batching rule: `custom_vmap`, `sequential_vmap`."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,9 +14,9 @@ from minijax.ir.types import typeof
 
 
 class custom_vmap(_Custom):  # noqa: N801
-    """A function whose batching rule `def_vmap` gives; without one it cannot be called.
+    """A function whose batching rule is set by `def_vmap`; without one it cannot be called.
 
-    It has derivatives in forward mode only: for reverse mode, wrap it in a `custom_vjp` function.
+    It is differentiable in forward mode only: for reverse mode, wrap it in a `custom_vjp` function.
     """
 
     def __init__(self, fun: Callable[..., Any]):
@@ -25,7 +25,7 @@ class custom_vmap(_Custom):  # noqa: N801
 
     def def_vmap(self, vmap_rule: Callable[..., tuple[Any, Any]]) -> Callable:
         """Sets the rule, and returns it: (axis size, list of trees of flags, *arguments) -> (result, tree of
-        flags), where flags say what has a leading batch axis.
+        flags), where a flag is whether the value has a leading batch axis.
         """
         self.vmap_rule = vmap_rule
         return vmap_rule
@@ -46,7 +46,7 @@ class custom_vmap(_Custom):  # noqa: N801
 
 
 def sequential_vmap(f: Callable) -> custom_vmap:
-    """A function that `vmap` runs for one slice after the other, as `lax.map` does."""
+    """Returns `f` with a batching rule that calls it for one slice after the other, like `lax.map`."""
     mapped = custom_vmap(f)
 
     @mapped.def_vmap

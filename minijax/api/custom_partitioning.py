@@ -1,4 +1,4 @@
-"""Functions that users partition over devices."""
+"""`custom_partitioning`: functions with user-defined partitioning over devices."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -20,10 +20,10 @@ def _description(aval: ShapedArray, sharding: Sharding) -> ShapeDtypeStruct:
 
 
 class custom_partitioning:  # noqa: N801
-    """A function for which `def_partition` says what each of several devices computes.
+    """A function whose computation on each device is defined by `def_partition`.
 
-    Arguments that `static_argnums` number go to the user's functions as they are. It has no derivatives and cannot be
-    batched: wrap it in functions that have rules for that.
+    The arguments `static_argnums` are passed to the user's functions unchanged. It cannot be differentiated or
+    batched: wrap it in functions with rules for that.
     """
 
     def __init__(self, fun: Callable[..., Any], static_argnums: Sequence[int] = ()):
@@ -51,10 +51,10 @@ class custom_partitioning:  # noqa: N801
         (mesh, function of one device's parts, shardings of the result, shardings of the arguments), where arguments
         and result are trees of ShapeDtypeStruct with the shardings that the compiler has chosen.
 
-        It chooses them by `sharding_rule`: a text with the factors of all dimensions (`i j, j k -> i k`), a rule, or
-        a function (*static arguments, mesh, types, result types) -> one of these. What follows goes with a text, and
-        names factors. The two functions that propagate shardings are never called: Shardy has rules instead, and
-        without one they are refused. Without `decode_shardings`, shardings name no axes of the mesh.
+        It chooses them by `sharding_rule`: a string with the factors of all dimensions (`i j, j k -> i k`), a rule, or
+        a function (*static arguments, mesh, types, result types) -> one of these. The arguments after it name factors
+        of a string. The two functions that propagate shardings are never called: Shardy uses rules instead, and
+        without one they are rejected. Without `decode_shardings`, shardings do not name mesh axes.
         """
         special = dict(
             reduction_factors=reduction_factors,
@@ -82,7 +82,7 @@ class custom_partitioning:  # noqa: N801
         static = {i: args[i] for i in self.static_argnums if 0 <= i < len(args)}
         if any(isinstance(x, Tracer) for value in static.values() for x in tree.tree_leaves(value)):
             raise errors.UnexpectedTracerError(
-                f"custom_partitioning: a static argument of {name} is a traced value; static_argnums number arguments "
+                f"custom_partitioning: a static argument of {name} is a traced value; static_argnums must be arguments "
                 "that are known when it is called"
             )
         places = [i for i in range(len(args)) if i not in static]
@@ -95,7 +95,7 @@ class custom_partitioning:  # noqa: N801
         info = DebugInfo("custom_partitioning", source_of(self.fun))
         body = trace_flat(Flat(fun, in_tree), [typeof(x) for x in leaves], info)
         if body.captured:
-            raise AssertionError(f"custom_partitioning: {name} captures arrays, which are to be arguments")
+            raise AssertionError(f"custom_partitioning: {name} captures arrays, which must be arguments")
         results = custom_partitioning_p.bind(
             *leaves, call=body.closed, partition=(self.partition, _description), sharding_rule=self.sharding_rule,
             propagate_user_sharding=self.propagate_user_sharding, in_tree=in_tree, out_tree=body.out_tree,

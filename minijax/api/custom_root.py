@@ -1,4 +1,4 @@
-"""`custom_root`: a solver of equations, differentiated by the implicit function theorem."""
+"""`custom_root`: differentiates a root finder by the implicit function theorem."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ from minijax.primitives.zeros import zeros_like_aval
 
 
 class _Traced:
-    """A function of trees like the arguments, as a jaxpr of (captured values, arguments)."""
+    """A function of pytrees like the arguments, traced to a jaxpr of (captured values, arguments)."""
 
     def __init__(self, fun: Callable, args: Sequence, of: Callable):
         leaves, in_tree = tree.flatten(args)
@@ -27,7 +27,7 @@ class _Traced:
         return self.body.out_tree.unflatten(results)
 
     def check(self, name: str, like: str, expected: Any, is_pair: bool = False) -> None:
-        """Raises TypeError for a result (of a pair, the first) that is no tree like `expected`."""
+        """Raises TypeError if the tree of the result (of a pair: its first element) is not `expected`."""
         out_tree = self.body.out_tree
         if is_pair:
             if out_tree.node_data() is None or out_tree.node_data()[0] is not tuple or out_tree.num_nodes < 2:
@@ -50,8 +50,8 @@ def custom_root(
 ) -> Any:
     """Solves f(x) = 0 by `solve(f, initial_guess)`, with derivatives by the implicit function theorem.
 
-    `tangent_solve(g, y)` solves g(x) = y for the linear g that approximates f. With `has_aux`, `solve`
-    returns (x, aux), and aux has no derivatives. Raises TypeError where a result is no tree like the guess.
+    `tangent_solve(g, y)` solves g(x) = y for g, the linearization of f at the root. With `has_aux`, `solve` returns
+    (x, aux), and aux has no derivatives. Raises TypeError if the tree of a result is not that of the guess.
     """
     guess_tree = tree.tree_structure(initial_guess)
     function = _Traced(f, (initial_guess,), f)
@@ -71,11 +71,11 @@ def custom_root(
 
     @_custom_root.defjvp
     def _root_jvp(primals, tangents):
-        consts, pushed = primals[0], tangents[0][0]
+        consts, const_tangents = primals[0], tangents[0][0]
         result = _custom_root(*primals)
         solution, *aux = result if has_aux else (result,)
-        _, moved = jvp(lambda c: function(c, solution), (consts[0],), (pushed,))
-        tangent = tree.tree_map(neg, tangent_solver(consts[2], solution, moved))
+        _, f_tangent = jvp(lambda c: function(c, solution), (consts[0],), (const_tangents,))
+        tangent = tree.tree_map(neg, tangent_solver(consts[2], solution, f_tangent))
         if not has_aux:
             return result, tangent
         zeros = tree.tree_map(lambda x: zeros_like_aval(typeof(x)), aux)

@@ -1,4 +1,4 @@
-"""What custom derivatives may need: `closure_convert`, and the zeros and trees that rules are given."""
+"""Helpers for custom derivative rules: `closure_convert`, zero tangents, and trees of `CustomVJPPrimal`."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +18,7 @@ from minijax.transforms.batch import BatchTracer
 
 
 def custom_vjp_primal_tree_values(tree: Any) -> Any:
-    """The values in a tree of `CustomVJPPrimal`; raises TypeError for another leaf."""
+    """Returns the values in a tree of `CustomVJPPrimal`. Raises TypeError for any other leaf."""
     return trees.tree_map(_value, tree, is_leaf=lambda x: type(x) is CustomVJPPrimal)
 
 
@@ -29,42 +29,41 @@ def _value(leaf: Any) -> Any:
 
 
 def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
-    """The zero tangent of a value, as an array or as a `SymbolicZero`; of integers it is of float0."""
+    """Returns the zero tangent of a value as an array or a `SymbolicZero`; that of integers has dtype float0."""
     zero = Zero.from_primal_value(val)
     return symbolic(zero) if symbolic_zeros else instantiate(zero)
 
 
 @source.boundary
 def closure_convert(fun: Callable, *example_args: Any) -> tuple[Callable, list[Any]]:
-    """A function (*args, *consts) that captures nothing of `fun` that derivatives may be taken by, and the
-    consts.
+    """Hoists the values that `fun` closes over and that may be differentiated: (function(*args, *consts), consts).
 
-    The arguments tell types and a tree; the function made raises TypeError for another tree.
+    Of the arguments only types and tree are used. The returned function raises TypeError for another tree.
     """
     if not callable(fun):
         raise TypeError(f"closure_convert: expected a callable, got {fun!r}")
     leaves, in_tree = trees.flatten(example_args)
     info = DebugInfo("closure_convert", source_of(fun))
     body = trace_flat(Flat(fun, in_tree), [typeof(x) for x in leaves], info, as_consts)
-    moves = Mask(map(_may_move, body.closed.consts))
-    fixed, moving = moves.partition(body.closed.consts)
+    perturbed = Mask(map(_may_be_perturbed, body.closed.consts))
+    fixed, hoisted = perturbed.partition(body.closed.consts)
 
     def converted_fun(*args_and_consts):
-        n = len(args_and_consts) - len(moving)
+        n = len(args_and_consts) - len(hoisted)
         args, args_tree = trees.flatten(args_and_consts[:n])
         if args_tree != in_tree:
             raise TypeError(
                 "The inputs to the closure produced by closure_convert must have the same Pytree structure as the "
                 f"example arguments. Expected {in_tree}, but got {args_tree}"
             )
-        consts = moves.merge(fixed, args_and_consts[n:])
+        consts = perturbed.merge(fixed, args_and_consts[n:])
         return body.out_tree.unflatten(eval_jaxpr(body.jaxpr, consts, *args))
 
-    return converted_fun, moving
+    return converted_fun, hoisted
 
 
-def _may_move(x: Any) -> bool:
-    """Whether a derivative may be taken by a captured value."""
+def _may_be_perturbed(x: Any) -> bool:
+    """Returns whether a captured value may be perturbed by a differentiation that is running."""
     while type(x) is BatchTracer:
         x = x.val
     return isinstance(x, Tracer) and dtypes.issubdtype(x.aval.dtype, np.inexact)

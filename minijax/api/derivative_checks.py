@@ -1,4 +1,4 @@
-"""Derivatives held to central differences, along directions drawn at random."""
+"""Checks of derivatives against central differences, along random directions."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -12,7 +12,7 @@ from minijax.base.mask import Mask
 from minijax.base.tree import tree_flatten, tree_leaves, tree_map, tree_reduce, tree_unflatten
 
 EPS = 1e-4
-# By the results' dtypes, absolute and relative: differences lose half of the digits, and more.
+# Absolute and relative tolerances by the results' dtypes: differences lose at least half of the digits.
 _TOLERANCES = {
     "float16": 1e-2,
     "bfloat16": 1e-1,
@@ -32,31 +32,31 @@ def check_grads(
     rtol: float | None = None,
     eps: float | None = None,
 ) -> None:
-    """Requires that derivatives of `f` at `args`, up to an order and in the modes, are those of central differences.
+    """Checks derivatives of `f` at `args`, up to an order and in the modes, against central differences.
 
-    `f` takes and returns pytrees of arrays. Raises AssertionError where a derivative differs by more than the
-    tolerances, which by default go by the results' dtypes.
+    `f` takes and returns pytrees of arrays. Raises AssertionError if a derivative differs by more than the
+    tolerances; their defaults depend on the results' dtypes.
     """
     eps = EPS if eps is None else eps
     jvp_check = partial(check_jvp, atol=atol, rtol=rtol, eps=eps)
     vjp_check = partial(check_vjp, atol=atol, rtol=rtol, eps=eps)
 
-    def check(f, args, order, way):
+    def check(f, args, order, path):
         if "fwd" in modes:
-            here = f"JVP of {way}" if way else "JVP"
+            here = f"JVP of {path}" if path else "JVP"
             jvp_check(f, partial(jvp, f), args, err_msg=f"{here}: ")
             if order > 1:
                 check(partial(jvp, f), (args, args), order - 1, here)
         if "rev" in modes:
-            here = f"VJP of {way}" if way else "VJP"
+            here = f"VJP of {path}" if path else "VJP"
             vjp_check(f, partial(vjp, f), args, err_msg=f"{here}: ")
             if order > 1:
 
-                def pulled(*args):
+                def pulled_back(*args):
                     out, pullback = vjp(f, *args)
                     return pullback(out)
 
-                check(pulled, args, order - 1, here)
+                check(pulled_back, args, order - 1, here)
 
     leaves, treedef = tree_flatten(tuple(args))
     inexact = Mask(dtypes.issubdtype(_dtype(x), np.inexact) for x in leaves)
@@ -76,7 +76,7 @@ def check_jvp(
     eps: float = EPS,
     err_msg: str = "",
 ) -> None:
-    """Requires that `f_jvp`, of primals and tangents, gives f(*args) and its derivative, as central differences do.
+    """Checks that `f_jvp(primals, tangents)` returns f(*args) and its derivative, against central differences.
 
     Raises AssertionError that begins with `err_msg`.
     """
@@ -97,7 +97,7 @@ def check_vjp(
     eps: float = EPS,
     err_msg: str = "",
 ) -> None:
-    """Requires that `f_vjp` gives f(*args), and a function of cotangents that agrees with central differences.
+    """Checks that `f_vjp` returns f(*args) and a vjp function, against central differences.
 
     Raises AssertionError that begins with `err_msg`.
     """
@@ -117,7 +117,7 @@ def _is_float0(x: Any) -> bool:
 
 
 def _direction(rng: np.random.RandomState, x: Any) -> Any:
-    """Normal numbers of the tangent type of `x`."""
+    """Returns normally distributed values of the tangent type of `x`."""
     shape, dtype = np.shape(x), _dtype(x)
     if not dtypes.issubdtype(dtype, np.inexact):
         return np.zeros(shape, dtypes.float0)

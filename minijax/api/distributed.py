@@ -1,4 +1,4 @@
-"""`jax.distributed`: how a process becomes one of several."""
+"""`jax.distributed`: connects the processes of a multi-process program."""
 
 import os
 from collections.abc import Sequence
@@ -21,11 +21,11 @@ def initialize(
     slice_index: int | None = None,
     partition_index: int | None = None,
 ) -> None:
-    """Makes this process one of several, before its first array; what is left out the cluster's scheduler tells.
+    """Connects this process to the others, before its first array; omitted arguments come from the cluster's scheduler.
 
     Raises RuntimeError for a second call, after the first array, and if no coordinator answers within
-    `initialization_timeout` seconds; ValueError for what nobody told. A process that waits for another in vain,
-    there or because it was silent for `heartbeat_timeout_seconds`, is ended.
+    `initialization_timeout` seconds; ValueError if an omitted argument is unknown. A process is terminated if it waits
+    here in vain, or if another one sends no heartbeat for `heartbeat_timeout_seconds`.
     """
     if client.is_started():
         raise RuntimeError(
@@ -33,18 +33,20 @@ def initialize(
             "as every computation does, and jax.devices() and jax.device_put() too."
         )
     if distributed.state.client is not None:
-        raise RuntimeError("distributed.initialize should only be called once: this process is one of several already")
+        raise RuntimeError("distributed.initialize should only be called once: this process is initialized already")
     coordinator_address = coordinator_address or os.environ.get("JAX_COORDINATOR_ADDRESS")
-    told = (coordinator_address, num_processes, process_id, _device_ids(local_device_ids))
-    if cluster_detection_method != "deactivate" and None in told:
-        told = _completed(*told, _cluster(cluster_detection_method))
-    coordinator_address, num_processes, process_id, device_ids = told
+    given = (coordinator_address, num_processes, process_id, _device_ids(local_device_ids))
+    if cluster_detection_method != "deactivate" and None in given:
+        given = _completed(*given, _cluster(cluster_detection_method))
+    coordinator_address, num_processes, process_id, device_ids = given
     if not coordinator_address:
-        raise ValueError("initialize: coordinator_address should be defined, and no cluster tells it")
+        raise ValueError("initialize: coordinator_address should be defined, and no cluster provides it")
     if num_processes is None:
-        raise ValueError("initialize: Number of processes must be defined, and no cluster tells it")
+        raise ValueError("initialize: Number of processes must be defined, and no cluster provides it")
     if process_id is None:
-        raise ValueError("initialize: The process id of the current process must be defined, and no cluster tells it")
+        raise ValueError(
+            "initialize: The process id of the current process must be defined, and no cluster provides it"
+        )
     if not 0 <= process_id < num_processes:
         raise ValueError(
             "initialize: process_id and num_processes must be nonnegative, with process_id < num_processes. "
@@ -79,14 +81,16 @@ def _partition(*indices: int | None) -> int | None:
 
 
 def _cluster(name: str | None) -> Cluster | None:
-    """The cluster of that name, for None the one that started this process, if any."""
+    """Returns the cluster of that name; for None the one that started this process, or None."""
     if name is None:
         return clusters.present()
     cluster = next((c for c in clusters.CLUSTERS if c.name == name), None)
     if cluster is None:
         distributed.logger.warning("initialize: a cluster_detection_method %r is not supported", name)
     elif not cluster.is_present():
-        distributed.logger.warning("initialize: cluster_detection_method %r does not work here: it is not there", name)
+        distributed.logger.warning(
+            "initialize: cluster_detection_method %r does not work here: there is no such cluster", name
+        )
     return cluster
 
 
@@ -108,17 +112,17 @@ def _warn_of_proxies() -> None:
         proxies = [name for name in os.environ if name.lower().endswith("_proxy") and name.lower() != "no_proxy"]
         if proxies:
             distributed.logger.warning(
-                "initialize: the environment names proxies (%s), through which processes may not find each other, so "
-                "that it hangs: unset them in that case",
+                "initialize: the environment sets proxies (%s), through which processes may fail to connect to each "
+                "other; unset them if initialization hangs",
                 " ".join(proxies),
             )
 
 
 def is_initialized() -> bool:
-    """Whether this process was made one of several."""
+    """Returns whether `initialize` was called in this process."""
     return distributed.state.client is not None
 
 
 def shutdown() -> None:
-    """Waits for the other processes to leave, and leaves; nothing where there are none."""
+    """Waits for the other processes to shut down, and disconnects; does nothing in a program of one process."""
     distributed.disconnect()

@@ -1,4 +1,4 @@
-"""Questions about the process: what it runs on, and whether it is done."""
+"""Information about the environment of this process."""
 
 import contextlib
 import os
@@ -16,7 +16,7 @@ subprocess = defer("subprocess")
 
 
 def print_environment_info(return_string: bool = False) -> str | None:
-    """Prints, or returns, what a report of a problem should say: versions, devices and what `nvidia-smi` shows."""
+    """Prints, or returns, information for bug reports: versions, devices and the output of `nvidia-smi`."""
     devices = client.devices()
     kinds = ", ".join(dict.fromkeys(device.device_kind for device in devices))
     version = sys.version.replace("\n", " ")

@@ -1,4 +1,4 @@
-"""Functions under the names and with the arguments that they had before."""
+"""Deprecated functions: former names and arguments."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,9 +13,9 @@ def pjit(fun: Callable, in_shardings: Any = UNSPECIFIED, out_shardings: Any = UN
          static_argnames: Any = None, donate_argnums: Any = None, donate_argnames: Any = None,
          keep_unused: bool = False, device: Any = None, backend: Any = None, inline: bool = False,
          compiler_options: Any = None) -> Any:  # fmt: skip
-    """`jax.jit`, whose programs run on the mesh that was entered with `with mesh:`, and not on that of `set_mesh`.
+    """`jax.jit` under the mesh that was entered with `with mesh:`, instead of that of `set_mesh`.
 
-    Specs are on that mesh, and under it None lays a value whole on each of its devices.
+    Specs refer to that mesh, and under it None means replicated.
     """
     engine = jit(
         fun, in_shardings=in_shardings, out_shardings=out_shardings, static_argnums=static_argnums,
@@ -31,5 +31,5 @@ def pjit(fun: Callable, in_shardings: Any = UNSPECIFIED, out_shardings: Any = UN
 
 
 def shard_map(f: Callable, mesh: Any, in_specs: Any, out_specs: Any, check_rep: bool = True) -> Callable:
-    """`jax.shard_map`; `check_rep` is what is now `check_vma`."""
+    """`jax.shard_map`; `check_rep` is the former name of `check_vma`."""
     return shards.shard_map(f, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=check_rep)

@@ -1,4 +1,4 @@
-"""`jit`, and looking at functions without running them: `make_jaxpr`, `eval_shape`."""
+"""`jit`, and tracing functions without running them: `make_jaxpr`, `eval_shape`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-# No call matches the first overload. mypy takes its result in `partial(jit, ...)`, and Any accepts every use of that.
+# No call matches the first overload. mypy uses its result for `partial(jit, ...)`, and Any allows every use of that.
 @overload
 def jit(fun: Callable[..., Any], /, *, in_partial: Never, **options: Any) -> Any: ...
 @overload
@@ -73,15 +73,15 @@ def jit(
     inline: bool = False,
     compiler_options: dict[str, Any] | None = None,
 ) -> Any:
-    """Compiles `fun` with XLA, once for each kind of arguments.
+    """Compiles `fun` with XLA, once for each combination of argument types.
 
-    Static arguments are part of the program and must be hashable; donated ones give their memory to the
-    results and are deleted. Raises TypeError or ValueError for arguments that `fun` does not have.
+    Static arguments are part of the program and must be hashable. Donated ones are deleted, and their memory is used
+    for the results. Raises TypeError or ValueError for arguments that `fun` does not have.
     """
     options = {name: value for name, value in locals().items() if name != "fun"}
     shardings = shardings_of("in_shardings", in_shardings), shardings_of("out_shardings", out_shardings)
     if device is not None or backend is not None:
-        _check_placing(device, backend, shardings)
+        _check_device_arguments(device, backend, shardings)
     if fun is None:
         return functools.partial(jit, **options)
     check_callable(fun)
@@ -96,7 +96,7 @@ def jit(
     return PjitFunction(fun, chosen, resolved, None, signature)
 
 
-def _check_placing(device: Any, backend: str | None, shardings: Sequence) -> None:
+def _check_device_arguments(device: Any, backend: str | None, shardings: Sequence) -> None:
     warnings.warn(
         "backend and device argument on jit is deprecated. Put the arguments on the device with `jax.device_put`.",
         DeprecationWarning,
@@ -131,7 +131,7 @@ def strings(name: str, value: Any) -> tuple[str, ...] | None:
 def resolve(
     fun: Callable, signature: inspect.Signature | None, static_argnums, static_argnames, donate_argnums, donate_argnames
 ) -> Resolved:
-    """Static and donated arguments by position and by name, each inferred from the other where one is
+    """Resolves static and donated arguments to positions and names; each is inferred from the other if it is
     missing.
     """
     static = both_ways(signature, ints("static_argnums", static_argnums), strings("static_argnames", static_argnames))
@@ -199,9 +199,9 @@ def make_jaxpr(
     axis_env: Sequence | None = None,
     return_shape: bool = False,
 ) -> Callable[P, Any]:
-    """A function of the same arguments that returns the closed jaxpr of `fun`.
+    """Returns a function of the same arguments that returns the closed jaxpr of `fun`.
 
-    With `return_shape` the result is a pair of it and the results' shapes and dtypes.
+    With `return_shape` it returns (closed jaxpr, shapes and dtypes of the results).
     """
     if not callable(fun):
         raise TypeError(f"make_jaxpr: the first argument must be callable, got {fun}")
@@ -232,7 +232,7 @@ def _axes(axis_env: Sequence | None) -> Any:
 def trace_function(
     fun: Callable, args: tuple, kwargs: dict, static: Sequence[int], purpose: str
 ) -> tuple[ClosedJaxpr, Any]:
-    """The closed jaxpr of a function of trees, and its result's tree."""
+    """Traces a function of pytrees: (closed jaxpr, tree of the result)."""
     dynamic, marks, arguments = args, (), lambda values: values
     if static:
         places = {i + len(args) if i < 0 else i for i in static}
@@ -249,17 +249,17 @@ def trace_function(
 
 @source.boundary
 def eval_shape(fun: Callable, *args: Any, **kwargs: Any) -> Any:
-    """The shapes and dtypes of the results of `fun`, which is traced and not run."""
+    """Returns the shapes and dtypes of the results of `fun`, which is traced but not run."""
     if isinstance(fun, PjitFunction):
         return fun.eval_shape(*args, **kwargs)
-    structs: dict[int, ShapeDtypeStruct] = {}  # results that are no values but describe some
+    structs: dict[int, ShapeDtypeStruct] = {}  # leaves of the result that are ShapeDtypeStructs already
 
     @functools.wraps(fun)
-    def with_places(*args, **kwargs):
+    def without_structs(*args, **kwargs):
         result = fun(*args, **kwargs)
         leaves, treedef = tree.flatten(result)
         structs.update({i: x for i, x in enumerate(leaves) if isinstance(x, ShapeDtypeStruct)})
         return treedef.unflatten([0 if i in structs else x for i, x in enumerate(leaves)]) if structs else result
 
-    closed, out_tree = trace_function(with_places, args, kwargs, (), "eval_shape")
+    closed, out_tree = trace_function(without_structs, args, kwargs, (), "eval_shape")
     return out_tree.unflatten([structs[i] if i in structs else described(a) for i, a in enumerate(closed.out_avals)])

@@ -1,4 +1,4 @@
-"""Making meshes, and asking for the one that is set."""
+"""Creates meshes, returns the context mesh, and moves between Explicit and Auto axes."""
 
 from __future__ import annotations
 
@@ -27,10 +27,9 @@ def make_mesh(
     *,
     devices: Sequence[Any] | None = None,
 ) -> Mesh:
-    """A mesh of the first devices, by default of the default backend.
+    """Creates a mesh of the first of `devices`, by default those of the default backend.
 
-    Its axes are Explicit by default: types say over which of them values are split.
-    Raises ValueError if there are too few devices.
+    Its axes are Explicit by default: types have shardings over them. Raises ValueError if there are too few devices.
     """
     try:
         shape = tuple(map(operator.index, axis_shapes))
@@ -55,9 +54,9 @@ def create_device_mesh(
     contiguous_submeshes: bool = False,
     allow_split_physical_axes: bool = False,
 ) -> np.ndarray:
-    """The devices, by default all, as a grid in their order: those of CPUs and GPUs have no physical axes.
+    """Arranges the devices, by default all, in a grid in their order: those of CPUs and GPUs have no topology.
 
-    Raises ValueError if the grid has another number of devices.
+    Raises ValueError if their number is not the product of `mesh_shape`.
     """
     shape = tuple(int(n) for n in mesh_shape)
     all_devices = client.devices() if devices is None else devices
@@ -77,9 +76,9 @@ def create_hybrid_device_mesh(
     should_sort_granules_by_key: bool = True,
     allow_split_physical_axes: bool = False,
 ) -> np.ndarray:
-    """A grid of grids: `mesh_shape` within a process (or a slice of devices), `dcn_mesh_shape` over those.
+    """Arranges devices in a grid of grids: `mesh_shape` within a process or slice, `dcn_mesh_shape` over those.
 
-    Raises ValueError if there are too few or too many, or devices do not say which slice they are of.
+    Raises ValueError if the number of processes or slices is wrong, or devices have no `slice_index`.
     """
     kind = "process_index" if process_is_granule else "slice_index"
     granules: dict[int, list] = {}
@@ -100,7 +99,7 @@ def create_hybrid_device_mesh(
 
 
 def get_mesh() -> Mesh:
-    """The mesh that `jax.set_mesh` made this thread's, or an empty one. Raises ValueError while tracing."""
+    """Returns the mesh that `jax.set_mesh` set in this thread, or an empty one. Raises ValueError during tracing."""
     if not state.is_eager():
         raise ValueError(
             "`get_mesh` can only be used outside of `jax.jit`. Maybe you want `jax.sharding.get_abstract_mesh()`?"
@@ -109,19 +108,19 @@ def get_mesh() -> Mesh:
 
 
 def get_abstract_mesh() -> AbstractMesh:
-    """The mesh that is set, without its devices."""
+    """Returns the context mesh, without its devices."""
     return meshes.abstract_context() or empty_abstract_mesh
 
 
 def make_single_device_sharding(device: Any, *, memory_kind: str | None = None) -> SingleDeviceSharding:
-    """The whole array on one device."""
+    """Returns the sharding that places an array on one device."""
     return SingleDeviceSharding(device, memory_kind=memory_kind)
 
 
 def reshard(xs: Any, out_shardings: Any) -> Any:
-    """The leaves of `xs` over explicit axes of a mesh, by shardings or specs on the mesh that is set.
+    """Reshards the leaves of `xs` over Explicit mesh axes, by shardings or by specs for the context mesh.
 
-    On a mesh without explicit axes nothing moves. Raises ValueError for axes of other kinds.
+    On a mesh without Explicit axes it does nothing. Raises ValueError for specs that name axes of other types.
     """
     leaves, treedef = tree.flatten(xs)
     shardings = tree.flatten_axes("reshard out_shardings", treedef, out_shardings)
@@ -143,7 +142,7 @@ def _explicit(sharding: Any) -> NamedSharding:
 def auto_axes(
     f: Callable | None = None, /, *, axes: str | tuple[str, ...] | None = None, out_sharding: Any = None
 ) -> Any:
-    """`f`, in which XLA lays values out over the mesh axes `axes` (None: all); its results lie as `out_sharding` says.
+    """Returns `f` with the mesh axes `axes` (None: all) as Auto inside it; its results are sharded as `out_sharding`.
 
     Raises TypeError if that is given neither here nor in the call.
     """
@@ -162,7 +161,7 @@ def auto_axes(
             args, kwargs = on_auto_axes((args, kwargs), inner, mesh)
             results = f(*args, **kwargs)
         with meshes.use_abstract_mesh(mesh):
-            return _over(mesh, results, "auto_axes", "out_sharding", out_sharding, inner)
+            return _reshard_over(mesh, results, "auto_axes", "out_sharding", out_sharding, inner)
 
     return wrapped
 
@@ -170,7 +169,7 @@ def auto_axes(
 def explicit_axes(
     f: Callable | None = None, /, *, axes: str | tuple[str, ...] | None = None, in_sharding: Any = None
 ) -> Any:
-    """`f`, whose types say how values lie over the mesh axes `axes` (None: all); arguments lie as `in_sharding` says.
+    """Returns `f` with the mesh axes `axes` (None: all) as Explicit inside it; arguments are sharded as `in_sharding`.
 
     Raises TypeError if that is given neither here nor in the call.
     """
@@ -186,7 +185,7 @@ def explicit_axes(
             return f(*args, **kwargs)
         inner = _with_axes(mesh, axes, AxisType.Explicit)
         with meshes.use_abstract_mesh(inner):
-            results = f(*_over(inner, args, "explicit_axes", "in_sharding", in_sharding), **kwargs)
+            results = f(*_reshard_over(inner, args, "explicit_axes", "in_sharding", in_sharding), **kwargs)
         with meshes.use_abstract_mesh(mesh):
             return on_auto_axes(results, mesh, inner)
 
@@ -194,7 +193,7 @@ def explicit_axes(
 
 
 def _mesh_of(args: tuple, kwargs: dict, shardings: Any) -> AbstractMesh | None:
-    """The mesh that is set, or else that of the shardings or of the arguments' types."""
+    """Returns the context mesh, else the mesh of the first sharding or argument type that has one."""
     mesh = meshes.abstract_context()
     if mesh is not None:
         return mesh
@@ -210,7 +209,7 @@ def _mesh_of(args: tuple, kwargs: dict, shardings: Any) -> AbstractMesh | None:
 def _with_axes(mesh: AbstractMesh, axes: Any, kind: AxisType) -> AbstractMesh:
     names = mesh.axis_names if axes is None else (axes,) if isinstance(axes, str) else axes
     if unknown := [n for n in names if n not in mesh.axis_names]:
-        raise KeyError(f"{unknown} are no axes of {mesh}")
+        raise KeyError(f"{unknown} are not axes of {mesh}")
     if manual := [n for n in names if n in mesh.manual_axes]:
         raise NotImplementedError(
             f"Going from `Manual` AxisType to `Auto` or `Explicit` AxisType is not allowed: {manual} of {mesh}"
@@ -218,10 +217,13 @@ def _with_axes(mesh: AbstractMesh, axes: Any, kind: AxisType) -> AbstractMesh:
     return mesh.update_axis_types(dict.fromkeys(names, kind))
 
 
-def _over(
+def _reshard_over(
     mesh: AbstractMesh, values: Any, function: str, argument: str, prefix: Any, src: AbstractMesh | None = None
 ) -> Any:
-    """The leaves of `values`, which are of the mesh `src`, over axes of `mesh`, as a tree of shardings says."""
+    """Reshards the leaves of `values` over Explicit axes of `mesh`; `prefix` is a tree prefix of shardings.
+
+    `src` is the mesh of the values if it is not the context mesh.
+    """
     leaves, treedef = tree.flatten(values)
     shardings = [named_sharding(function, s) for s in tree.flatten_axes(f"{function} {argument}", treedef, prefix)]
     pairs = zip(leaves, shardings, strict=True)

@@ -1,4 +1,4 @@
-"""What XLA is told of operations and calls: metadata, and where they are computed."""
+"""Annotations of operations and calls for XLA: metadata, and where they are computed."""
 
 import contextlib
 import functools
@@ -21,9 +21,9 @@ from minijax.primitives.metadata import tagged
 
 
 def set_xla_metadata(x: Any = None, **kwargs: Any) -> Any:
-    """XLA metadata, for the operations that compute the leaves of `x` or, without `x`, for all those within.
+    """Sets XLA metadata of the operation that computes each leaf of `x`.
 
-    Then it is a context manager and a decorator; None takes a name away again.
+    Without `x`, it is a context manager and decorator for all operations inside; None removes a name.
     """
     if x is not None:
         return tagged(x, kwargs)
@@ -36,12 +36,12 @@ def set_xla_metadata(x: Any = None, **kwargs: Any) -> Any:
 
 
 class _Metadata(Surroundings):
-    def __call__(self, function: Callable) -> "_Within":
-        return _Within(function, self)
+    def __call__(self, function: Callable) -> "_WithMetadata":
+        return _WithMetadata(function, self)
 
 
-class _Within:
-    """A function that is called, traced and lowered under XLA metadata."""
+class _WithMetadata:
+    """A function that is called, traced and lowered with XLA metadata set."""
 
     def __init__(self, function: Callable, surroundings: Surroundings):
         functools.update_wrapper(self, function, updated=())
@@ -56,11 +56,11 @@ class _Within:
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._function, name)
-        return _Within(value, self._surroundings) if isinstance(value, types.MethodType) else value
+        return _WithMetadata(value, self._surroundings) if isinstance(value, types.MethodType) else value
 
 
 def compute_on(compute_type: str) -> Surroundings:
-    """Context manager and decorator: the operations within are computed there.
+    """Context manager and decorator: places the computation of the operations inside.
 
     `compute_type` is `device`, `device_host`, `tpu_sparsecore` or `gpu_stream:` and a number. Raises TypeError or
     ValueError for any other.
@@ -78,10 +78,10 @@ def compute_on(compute_type: str) -> Surroundings:
 def compute_on2(
     f: Callable | None = None, *, compute_type: str, out_memory_spaces: Any, compiler_options: Any = None
 ) -> Callable:
-    """A function that computes elsewhere what `f` does, as a call of its own; without `f`, a decorator.
+    """Returns `f` as a call that is computed elsewhere; without `f`, a decorator.
 
-    `compute_type` is as for `compute_on`, with the same errors; `out_memory_spaces` a tree prefix of its results
-    that says in which memory each lies, ValueError if it is none; `compiler_options` are any JSON.
+    `compute_type` is that of `compute_on`, with the same errors. `out_memory_spaces` is a tree prefix of the results
+    with their memory spaces; raises ValueError if it is not a prefix. `compiler_options` can be any JSON.
     """
     if f is None:
         return functools.partial(
@@ -90,52 +90,55 @@ def compute_on2(
             out_memory_spaces=out_memory_spaces,
             compiler_options=compiler_options,
         )
-    compute_on(compute_type)  # which complains of an unknown one
+    compute_on(compute_type)  # raises for an unknown one
     options = None if compiler_options is None else json.dumps(compiler_options)
 
     def params(traced):
         spaces = tree.flatten_axes("compute_on out_memory_spaces", traced.out_tree, out_memory_spaces)
         for space in spaces:
             if not isinstance(space, MemorySpace):
-                raise TypeError(f"compute_on2: out_memory_spaces are of jax.memory.Space, got {space!r}")
+                raise TypeError(f"compute_on2: out_memory_spaces must be values of jax.memory.Space, got {space!r}")
         return dict(compute_type=compute_type, out_memory_spaces=tuple(spaces), compiler_options_json=options)
 
-    return _called(compute_on_p, f, params, lambda: compute_on(compute_type))
+    return _as_call(compute_on_p, f, params, lambda: compute_on(compute_type))
 
 
 def xla_metadata_call(f: Callable | None = None, **meta: str) -> Callable:
-    """`f` as a call of its own with these frontend attributes; without `f`, a decorator."""
+    """Returns `f` as a call with these frontend attributes; without `f`, a decorator."""
     if f is None:
         return functools.partial(xla_metadata_call, **meta)
-    hash(tuple(meta.values()))  # which are part of keys
-    return _called(xla_metadata_call_p, f, lambda traced: meta)
+    hash(tuple(meta.values()))  # raises for values that cannot be part of cache keys
+    return _as_call(xla_metadata_call_p, f, lambda traced: meta)
 
 
 def scheduling_group(name: str) -> Callable:
-    """Decorator: a call of its own, which XLA schedules as the group of that name."""
+    """Decorator: makes the function a call that XLA schedules as the group of that name."""
     return xla_metadata_call(scheduling_group=name)
 
 
 def fused(*, out_spaces: Any) -> Callable[[Callable], Callable]:
-    """Decorator: a call of its own that XLA fuses on accelerators, with operands in any memory.
+    """Decorator: makes the function a call that XLA fuses on accelerators, with operands in any memory space.
 
-    `out_spaces`, a tree prefix of its results, says in which memory each lies.
+    `out_spaces` is a tree prefix of the results with their memory spaces.
     """
 
     def params(traced):
         return dict(out_spaces=tuple(tree.flatten_axes("fused out_spaces", traced.out_tree, out_spaces)))
 
-    return lambda f: _called(fused_call_p, f, params, space=MemorySpace.Any)
+    return lambda f: _as_call(fused_call_p, f, params, space=MemorySpace.Any)
 
 
-def _called(
+def _as_call(
     primitive: MarkedCall,
     f: Callable,
     params: Callable[[Traced], dict],
     within: Callable[[], contextlib.AbstractContextManager] = contextlib.nullcontext,
     space: MemorySpace | None = None,
 ) -> Callable:
-    """The function whose calls are operations; `within` it is traced, for arguments in a memory if one is given."""
+    """Returns `f` with its calls bound as operations of `primitive`.
+
+    It is traced under the context manager `within()`, for arguments in the memory `space` if one is given.
+    """
     check_callable(f)
     engine = Jitted(f, JitOptions(), Resolved(), None, signature_of(f), primitive.name)
 

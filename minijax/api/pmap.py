@@ -1,4 +1,4 @@
-"""`pmap`: a function mapped over an axis, one device for each of its elements."""
+"""`pmap`: maps a function over an axis, with one device for each element."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class _Mapping(NamedTuple):
 
 
 class Pmapped(PjitFunction):
-    """A jitted `shard_map` over a mesh of one axis; arguments and results of eager calls lie as it says."""
+    """A jitted `shard_map` over a mesh of one axis; eager calls reshard their arguments to its specs."""
 
     __slots__ = ("mapping",)
 
@@ -73,19 +73,19 @@ class Pmapped(PjitFunction):
 
     def _compile(self, operands, call):
         shardings, _ = self.shardings(self.traced(call._replace(leaves=operands)), call)
-        elsewhere = [_lies_elsewhere(x, s) for x, s in zip(operands, shardings, strict=True)]
-        if not any(elsewhere):
+        to_move = [_is_on_other_devices(x, s) for x, s in zip(operands, shardings, strict=True)]
+        if not any(to_move):
             return super()._compile(operands, call)
 
-        def moved(operands):
-            rows = zip(operands, shardings, elsewhere, strict=True)
-            return [transfer.to_device(x, s) if is_elsewhere else x for x, s, is_elsewhere in rows]
+        def resharded(operands):
+            rows = zip(operands, shardings, to_move, strict=True)
+            return [transfer.to_device(x, s) if moves else x for x, s, moves in rows]
 
-        run = super()._compile(moved(operands), call)
-        return None if run is None else lambda operands: run(moved(operands))
+        run = super()._compile(resharded(operands), call)
+        return None if run is None else lambda operands: run(resharded(operands))
 
     def shardings(self, traced: Traced, call: Call) -> tuple[tuple, tuple]:
-        """As the one `shard_map` that the function is cuts its operands and joins its results."""
+        """Returns the shardings of arguments and results, from the specs of the traced function's `shard_map`."""
         (eqn,) = (eqn for eqn in traced.closed.eqns if eqn.primitive is shard_map_p)
         mesh, count = eqn.params["mesh"], call.treedef.num_leaves
         ins = eqn.params["in_specs"][len(eqn.invars) - count :]
@@ -94,8 +94,8 @@ class Pmapped(PjitFunction):
         )
 
 
-def _lies_elsewhere(x: Any, sharding: NamedSharding) -> bool:
-    """Whether an array is cut as `sharding` says, over other devices or in another order."""
+def _is_on_other_devices(x: Any, sharding: NamedSharding) -> bool:
+    """Returns whether a committed array is partitioned like `sharding`, but over other devices or in another order."""
     have, ndim = x._sig.sharding, x.ndim
     if not x._sig.committed or have._device_assignment == sharding._device_assignment:
         return False
@@ -120,9 +120,9 @@ def pmap(
 ) -> Callable[Args, Any]:
     """Maps `fun` over axes of its arguments, on as many devices as the axes are long.
 
-    `in_axes` and `out_axes`, prefixes of the trees of positional arguments and results, say which axis is
-    mapped; None: every device has the whole. Keyword arguments are mapped over their first axis. Raises
-    ValueError where nothing is mapped, or for sizes that do not fit the devices.
+    `in_axes` and `out_axes` are tree prefixes of the positional arguments and the results with the mapped axes; None
+    means replicated. Keyword arguments are mapped over their first axis. Raises ValueError if nothing is mapped, or
+    if the sizes do not fit the devices.
     """
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun}")
@@ -139,7 +139,7 @@ def pmap(
     @functools.wraps(fun)
     def call(*args, **kwargs):
         if distributed.state.num_processes > 1 and len(_devices(mapped.mapping)) > 1:
-            return _call_of_parts(mapped, args, kwargs)
+            return _call_multi_process(mapped, args, kwargs)
         return mapped(*args, **kwargs)
 
     call.lower, call.__wrapped__ = mapped.lower, fun
@@ -155,15 +155,15 @@ def _check_axes(name: str, axes: Any) -> None:
 
 
 def _call(mapping: _Mapping, *args: Any, **kwargs: Any) -> Any:
-    """The `shard_map` that the mapped function is for these arguments, of which the static ones are plain values."""
-    leaves, axes, refilled = _split(mapping, args, kwargs)
+    """Calls the function as a `shard_map` over these arguments; static ones are passed unchanged."""
+    leaves, axes, with_leaves = _split_static(mapping, args, kwargs)
     mesh = _mesh(mapping, leaves, axes)
     out_tree: Any = None
     out_specs: list = []
 
     def body(*xs):
         nonlocal out_tree, out_specs
-        positional, by_name = refilled([x if a is None else squeeze(x, (a,)) for x, a in zip(xs, axes, strict=True)])
+        positional, by_name = with_leaves([x if a is None else squeeze(x, (a,)) for x, a in zip(xs, axes, strict=True)])
         results, out_tree = tree.flatten(mapping.fun(*positional, **by_name))
         prefix = tree.flatten_axes("pmap out_axes", out_tree, mapping.out_axes)
         out_axes = [
@@ -177,27 +177,27 @@ def _call(mapping: _Mapping, *args: Any, **kwargs: Any) -> Any:
     return out_tree.unflatten(results)
 
 
-def _split(mapping: _Mapping, args: tuple, kwargs: dict) -> tuple[list, list, Callable[[list], tuple]]:
-    """The leaves of arguments that are not static, the axis of each, and what puts others in their places."""
+def _split_static(mapping: _Mapping, args: tuple, kwargs: dict) -> tuple[list, list, Callable[[list], tuple]]:
+    """Returns the leaves of non-static arguments, the mapped axis of each, and a function from leaves to arguments."""
     static = {i % len(args): args[i] for i in mapping.static}
     leaves, treedef = tree.flatten((tuple([x for i, x in enumerate(args) if i not in static]), kwargs))
 
-    def refilled(leaves):
+    def with_leaves(leaves):
         dynamic, by_name = treedef.unflatten(leaves)
         rest = iter(dynamic)
         return [static[i] if i in static else next(rest) for i in range(len(args))], by_name
 
-    return leaves, _leaf_axes(mapping, leaves, treedef, len(args), static), refilled
+    return leaves, _leaf_axes(mapping, leaves, treedef, len(args), static), with_leaves
 
 
-def _call_of_parts(mapped: Pmapped, args: tuple, kwargs: dict) -> Any:
-    """As `mapped(...)`, of arguments and results that are this process's part along the mapped axes."""
+def _call_multi_process(mapped: Pmapped, args: tuple, kwargs: dict) -> Any:
+    """Like `mapped(...)`, with arguments and results that are this process's shards along the mapped axes."""
     mapping = mapped.mapping
-    leaves, axes, refilled = _split(mapping, args, kwargs)
-    mesh = _mesh(mapping, leaves, axes, of_parts=True)
+    leaves, axes, with_leaves = _split_static(mapping, args, kwargs)
+    mesh = _mesh(mapping, leaves, axes, are_local=True)
     specs = [_spec(a, mapping.axis_name) for a in axes]
     pairs = zip(leaves, specs, strict=True)
-    positional, by_name = refilled([local_to_global_p.bind(x, global_mesh=mesh, pspec=s) for x, s in pairs])
+    positional, by_name = with_leaves([local_to_global_p.bind(x, global_mesh=mesh, pspec=s) for x, s in pairs])
     results, out_tree = tree.flatten(mapped(*positional, **by_name))
     out_axes = tree.flatten_axes("pmap out_axes", out_tree, mapping.out_axes)
     parts = []
@@ -208,7 +208,7 @@ def _call_of_parts(mapped: Pmapped, args: tuple, kwargs: dict) -> Any:
 
 
 def _devices(mapping: _Mapping) -> dict[int, list]:
-    """Those that the function may be mapped over, by process."""
+    """Returns the devices that the function may be mapped over, by process."""
     by_process: dict[int, list] = {}
     for device in mapping.devices or client.devices(mapping.backend):
         by_process.setdefault(device.process_index, []).append(device)
@@ -222,7 +222,7 @@ def _spec(axis: int | None, name: Any) -> P:
 def _leaf_axes(
     mapping: _Mapping, leaves: Sequence, treedef: Any, count: int, static: Iterable[int]
 ) -> list[int | None]:
-    """Which axis of each leaf is mapped."""
+    """Returns the mapped axis of each leaf."""
     _, by_name = treedef.children()
     prefix = mapping.in_axes
     if isinstance(prefix, tuple):
@@ -250,8 +250,11 @@ def _positive_axis(name: str, x: Any, axis: int | None) -> int | None:
     return canonical_axis(axis, ndim)
 
 
-def _mesh(mapping: _Mapping, leaves: Sequence, axes: Sequence[int | None], of_parts: bool = False) -> Mesh:
-    """As many devices as the mapped axes are long, of every process as many; `of_parts`: they are this one's part."""
+def _mesh(mapping: _Mapping, leaves: Sequence, axes: Sequence[int | None], are_local: bool = False) -> Mesh:
+    """Returns a mesh of as many devices as the mapped axes are long, equally many of each process.
+
+    With `are_local`, the axes are only this process's shards.
+    """
     sizes = {typeof(x).shape[a] for x, a in zip(leaves, axes, strict=True) if a is not None}
     if not sizes:
         raise ValueError("pmap requires at least one argument with a mapped axis.")
@@ -259,7 +262,7 @@ def _mesh(mapping: _Mapping, leaves: Sequence, axes: Sequence[int | None], of_pa
     if len(sizes) > 1:
         raise ValueError(f"pmap got inconsistent sizes for array axes to be mapped: {sorted(sizes)}, of {name}")
     by_process = _devices(mapping)
-    size = sizes.pop() * (len(by_process) if of_parts else 1)
+    size = sizes.pop() * (len(by_process) if are_local else 1)
     if mapping.axis_size not in (None, size):
         raise ValueError(f"Specified axis_size {mapping.axis_size} doesn't match received axis_size {size}.")
     count = sum(map(len, by_process.values()))

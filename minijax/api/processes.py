@@ -1,4 +1,4 @@
-"""What the processes of a program tell each other."""
+"""Communication between the processes of a program."""
 
 from __future__ import annotations
 
@@ -22,36 +22,36 @@ from minijax.run.array import ArrayImpl
 
 
 class ProcessFailureError(Exception):
-    """Some devices' processes have failed."""
+    """The processes of some devices have failed."""
 
     def __init__(self, failed_devices: set):
         super().__init__(f"Devices failed: {failed_devices}")
         self.failed_devices = failed_devices
 
 
-def _are_several() -> bool:
+def _is_multi_process() -> bool:
     return client.process_count() > 1
 
 
-def _of_host(x: Any) -> np.ndarray:
+def _on_host(x: Any) -> np.ndarray:
     return np.asarray(x) if isinstance(x, ArrayImpl) else transfer.as_host(x)
 
 
 def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
-    """The values of the process where `is_source` holds, by default of the first, as NumPy arrays."""
-    if not _are_several():
+    """Returns the values of the process where `is_source` is true, by default the first, as NumPy arrays."""
+    if not _is_multi_process():
         return tree.tree_map(np.asarray, in_tree)
     is_source = client.process_index() == 0 if is_source is None else is_source
     mesh = gather.mesh_of_processes(tuple(client.devices()))
 
     def row(x):
-        value = _of_host(x)
+        value = _on_host(x)
         return gather.of_each_process(value if is_source else np.zeros_like(value), mesh)
 
-    return tree.tree_map(np.asarray, _summed(mesh)(tree.tree_map(row, in_tree)))
+    return tree.tree_map(np.asarray, _sum_over_processes(mesh)(tree.tree_map(row, in_tree)))
 
 
-def _summed(mesh: Mesh) -> Callable:
+def _sum_over_processes(mesh: Mesh) -> Callable:
     def total(x):
         return (reduce_or if x.dtype == np.bool_ else reduce_sum)(x, (0,))
 
@@ -59,9 +59,9 @@ def _summed(mesh: Mesh) -> Callable:
 
 
 def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
-    """All processes' values as NumPy arrays, stacked over a leading axis, or concatenated if `tiled`.
+    """Returns the values of all processes as NumPy arrays, stacked along a leading axis, or concatenated if `tiled`.
 
-    An array that spans processes is given whole. Raises ValueError for one that is not `tiled`.
+    A global array is gathered. Raises ValueError for one that spans processes unless `tiled`.
     """
 
     def gathered(x):
@@ -72,34 +72,34 @@ def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
                     f"and this is one of shape {x.shape}"
                 )
             return gather.on_all(x)
-        if not _are_several():
+        if not _is_multi_process():
             return np.asarray(x) if tiled else np.asarray(x)[None]
-        rows = gather.gathered(_of_host(x))
+        rows = gather.gathered(_on_host(x))
         return rows.reshape(-1, *rows.shape[2:]) if tiled and rows.ndim > 1 else rows
 
     return tree.tree_map(gathered, in_tree)
 
 
 def assert_equal(in_tree: Any, fail_message: str = "") -> None:
-    """Raises AssertionError, in all of them, if the processes' values differ."""
-    if not _are_several():
+    """Raises AssertionError in all processes if their values differ."""
+    if not _is_multi_process():
         broadcast_one_to_all(in_tree)
         return
     for x in tree.tree_leaves(in_tree):
-        gather.check_equal(_of_host(x), client.devices(), fail_message)
+        gather.check_equal(_on_host(x), client.devices(), fail_message)
 
 
 def sync_global_devices(name: str) -> None:
-    """Waits until all processes have come here, with the same name: AssertionError if not."""
+    """Waits until all processes have called this. Raises AssertionError if their names differ."""
     crc = zlib.crc32(name.encode())
-    if _are_several():
+    if _is_multi_process():
         assert_equal(np.uint32(crc), f"sync_global_devices name mismatch ({name!r}).")
 
 
 def reached_preemption_sync_point(step_id: int) -> bool:
-    """Whether the processes should save their state now, for one of them will be stopped.
+    """Returns whether the processes should save their state now because one of them will be preempted.
 
-    Raises RuntimeError if nobody watches for that: the option `jax_enable_preemption_service`.
+    Raises RuntimeError if `jax_enable_preemption_service` was off at `jax.distributed.initialize`.
     """
     if not distributed.state.client:
         return False
@@ -115,59 +115,61 @@ def reached_preemption_sync_point(step_id: int) -> bool:
 # ---- processes that fail ----------------------------------------------------------------------------
 
 _VOTE_MILLISECONDS = 60_000
-_rounds: Counter = Counter()  # by the incarnations of the processes that take part
+_rounds: Counter = Counter()  # by the incarnations of the participating processes
 
 
 @contextlib.contextmanager
-def _of_live_devices(devices: Sequence[Any], coordinator: Any) -> Iterator[list]:
+def _live_context(devices: Sequence[Any], coordinator: Any) -> Iterator[list]:
     processes = sorted({d.process_index for d in devices})
-    alive = coordinator.get_live_nodes(processes)  # which waits for those that live
-    chosen = [d for d in devices if d.process_index in alive]
+    alive = coordinator.get_live_nodes(processes)  # waits for the live processes
+    live = [d for d in devices if d.process_index in alive]
     incarnations = tuple(sorted(alive.items()))
     _rounds[incarnations] += 1
-    votes = f"minijax/live_devices/{hash(incarnations)}/{_rounds[incarnations]}/"
+    vote_prefix = f"minijax/live_devices/{hash(incarnations)}/{_rounds[incarnations]}/"
     try:
-        yield chosen
+        yield live
     except BaseException:
-        coordinator.key_value_set(f"{votes}{client.process_index()}", "failed")
+        coordinator.key_value_set(f"{vote_prefix}{client.process_index()}", "failed")
         coordinator.get_live_nodes(sorted(alive))
         raise
-    coordinator.key_value_set(f"{votes}{client.process_index()}", "done")
+    coordinator.key_value_set(f"{vote_prefix}{client.process_index()}", "done")
     after = coordinator.get_live_nodes(sorted(alive))
     failed = {process for process, incarnation in alive.items() if after.get(process) != incarnation}
-    failed |= {int(key.rpartition("/")[2]) for key, vote in coordinator.key_value_dir_get(votes) if vote == "failed"}
+    failed |= {
+        int(key.rpartition("/")[2]) for key, vote in coordinator.key_value_dir_get(vote_prefix) if vote == "failed"
+    }
     if failed:
-        raise ProcessFailureError({d for d in chosen if d.process_index in failed})
+        raise ProcessFailureError({d for d in live if d.process_index in failed})
 
 
 def live_devices(devices: Any) -> Any:
-    """A context manager for those of the devices whose processes have not failed; all of these enter it together.
+    """Context manager that returns the devices whose processes have not failed. All live processes enter it together.
 
-    They leave it together: where one fails inside, or raises, it raises ProcessFailureError in the others. Raises
-    RuntimeError in a program of one process, ValueError if no device is this process's.
+    They leave it together: if one fails or raises inside, the others raise ProcessFailureError. Raises RuntimeError
+    in a program of one process, and ValueError if no device belongs to this process.
     """
     if distributed.state.client is None:
         raise RuntimeError("Distributed JAX not initialized: live_devices asks about other processes.")
     devices = list(devices)
     if not any(d.process_index == client.process_index() for d in devices):
         raise ValueError("live_devices: Provided devices do not have any local devices.")
-    return _of_live_devices(devices, distributed.state.client)
+    return _live_context(devices, distributed.state.client)
 
 
-# ---- arrays of each process, and of all -------------------------------------------------------------
+# ---- process-local and global arrays ----------------------------------------------------------------
 
 
 def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
-    """Arrays over a mesh, of each process's part; `pspecs` is a tree prefix of specs."""
-    return _each(local_to_global_p, "input pspecs", local_inputs, global_mesh, pspecs)
+    """Assembles global arrays from each process's data; `pspecs` is a tree prefix of specs."""
+    return _bind_leaves(local_to_global_p, "input pspecs", local_inputs, global_mesh, pspecs)
 
 
 def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
-    """This process's part of arrays over a mesh; `pspecs` is a tree prefix of specs."""
-    return _each(global_to_local_p, "output pspecs", global_inputs, global_mesh, pspecs)
+    """Returns this process's data of global arrays; `pspecs` is a tree prefix of specs."""
+    return _bind_leaves(global_to_local_p, "output pspecs", global_inputs, global_mesh, pspecs)
 
 
-def _each(primitive: Primitive, what: str, values: Any, mesh: Any, pspecs: Any) -> Any:
+def _bind_leaves(primitive: Primitive, what: str, values: Any, mesh: Any, pspecs: Any) -> Any:
     leaves, treedef = tree.flatten(values)
     if pspecs is None:
         raise ValueError(

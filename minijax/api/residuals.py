@@ -1,4 +1,4 @@
-"""`print_saved_residuals`: what reverse mode keeps of a function, and where it comes from."""
+"""`print_saved_residuals`: lists the residuals of reverse mode, and where they come from."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,9 +14,9 @@ from minijax.transforms.linearize import linearize_flat
 
 @source.boundary
 def print_saved_residuals(f: Callable, *args: Any, **kwargs: Any) -> None:
-    """Prints the values that the backward pass of `f` at these arguments reads, a line each.
+    """Prints the residuals of the backward pass of `f` at these arguments, one a line.
 
-    First those that are constants, then arguments, then results of operations with the lines that made them.
+    Constants come first, then arguments, then results of operations with their source lines.
     """
     leaves, in_tree = tree.flatten((args, kwargs))
     info = DebugInfo("saved_residuals", source_of(f), argument_names(signature_of(f), in_tree, ()))

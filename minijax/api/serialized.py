@@ -15,7 +15,7 @@ _HASH = 32
 
 
 class _Pickler(pickle.Pickler):
-    """Writes devices by their number among those of the program."""
+    """Pickles devices as their index among the program's devices."""
 
     def __init__(self, file: Any, devices: Sequence[Any]):
         super().__init__(file)
@@ -35,21 +35,21 @@ class _Unpickler(pickle.Unpickler):
 
 
 def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
-    """A compiled program as bytes, with the trees of its arguments and results.
+    """Serializes a compiled program: (bytes, tree of its arguments, tree of its results).
 
-    Raises ValueError for one that calls functions of this process, has ordered effects, or captured references.
+    Raises ValueError for a program that calls Python functions, has ordered effects, or captures references.
     """
     if not isinstance(compiled, Compiled):
-        raise TypeError(f"serialize: what is compiled can be serialized, got {compiled!r} of type {type(compiled)}")
-    if compiled._captured:
-        raise ValueError(
-            f"serialize: cannot serialize with a closed-over reference, of which {compiled._name} has some"
+        raise TypeError(
+            f"serialize: only compiled programs can be serialized, got {compiled!r} of type {type(compiled)}"
         )
+    if compiled._captured:
+        raise ValueError(f"serialize: cannot serialize with a closed-over reference, and {compiled._name} has some")
     executable, loaded = compiled._executable, compiled._executable.loaded
     if executable.needs_process:
         raise ValueError(
-            f"serialize: {compiled._name} calls functions of this process, or has ordered effects, which no other "
-            "process can go on with"
+            f"serialize: {compiled._name} calls functions of this process, or has ordered effects, which another "
+            "process cannot continue"
         )
     devices = loaded.devices
     header = (JAXLIB_VERSION, devices[0].client.platform, [device.id for device in devices])
@@ -63,15 +63,17 @@ def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
 def deserialize_and_load(
     serialized: bytes, in_tree: Any, out_tree: Any, backend: Any = None, execution_devices: Sequence[Any] | None = None
 ) -> Compiled:
-    """The compiled program that `serialize` wrote, which runs on as many devices as it was compiled for.
+    """Loads a compiled program that `serialize` wrote; it runs on as many devices as it was compiled for.
 
-    By default those are the devices of the same numbers. What is loaded can run any code, so load only what you trust.
-    Raises ValueError for other bytes, another version of jaxlib, or devices or trees that do not fit.
+    By default those are the devices with the same ids. Loading can run any code, so load only what you trust. Raises
+    ValueError for other bytes, another version of jaxlib, or devices or trees that do not fit.
     """
     file = io.BytesIO(_checked_body(serialized))
     version, platform, ids = pickle.load(file)
     if version != JAXLIB_VERSION:
-        raise ValueError(f"deserialize_and_load: the program is one of jaxlib {version}; this is {JAXLIB_VERSION}")
+        raise ValueError(
+            f"deserialize_and_load: the program was compiled by jaxlib {version}; this is {JAXLIB_VERSION}"
+        )
     devices = _devices(backend, execution_devices, platform, ids)
     program, state = _Unpickler(file, devices).load()
     for what, own, given in (("in_tree", "_flat_avals", in_tree), ("out_tree", "_out_avals", out_tree)):
@@ -92,7 +94,7 @@ def _checked_body(serialized: Any) -> bytes:
 
 
 def _devices(backend: Any, execution_devices: Sequence[Any] | None, platform: str, ids: Sequence[int]) -> tuple:
-    """The devices to run on."""
+    """Returns the devices to run on."""
     if backend is None and execution_devices:
         backend = execution_devices[0].client
     elif backend is None or isinstance(backend, str):

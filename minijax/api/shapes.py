@@ -1,4 +1,4 @@
-"""Shapes and dtypes in place of arrays."""
+"""Abstract descriptions of arrays: `ShapeDtypeStruct` and `typeof`."""
 
 import functools
 import math
@@ -23,10 +23,10 @@ from minijax.run.client import default_device, single_device_sharding
 
 @known_as("jax.ShapeDtypeStruct")
 class ShapeDtypeStruct:
-    """The shape and dtype of an array that there need not be, how it is to lie, and what `shard_map` knows of it.
+    """Describes an array without its values: shape, dtype, sharding, and its type inside `shard_map`.
 
-    `sharding` is a sharding, a `Format`, or a spec on the mesh that is set. Raises ValueError or TypeError for others,
-    and RuntimeError where an attribute is set.
+    `sharding` is a sharding, a `Format`, or a spec for the context mesh. Raises ValueError or TypeError for others.
+    It is immutable: setting an attribute raises RuntimeError.
     """
 
     __slots__ = ("shape", "dtype", "_placed", "_layout", "weak_type", "manual_axis_type", "is_ref", "__weakref__")
@@ -53,7 +53,7 @@ class ShapeDtypeStruct:
 
     @property
     def sharding(self) -> Sharding | None:
-        """How it is to lie; a spec is on the mesh that is set when this is asked. Raises TypeError where none is."""
+        """The sharding; a spec is resolved with the current context mesh. Raises TypeError if no mesh is set."""
         if not isinstance(self._placed, PartitionSpec):
             return self._placed
         mesh = meshes.context_mesh()
@@ -66,17 +66,17 @@ class ShapeDtypeStruct:
 
     @staticmethod
     def like(a: Any) -> "ShapeDtypeStruct":
-        """The shape, dtype and weak type of a value, and how a committed array lies.
+        """Returns the shape, dtype and weak type of a value, and the sharding of a committed array.
 
-        Raises TypeError for what is no value.
+        Raises TypeError if it is not a value.
         """
-        placed = isinstance(a, ShapeDtypeStruct) or isinstance(a, ArrayImpl) and a.committed
+        has_sharding = isinstance(a, ShapeDtypeStruct) or isinstance(a, ArrayImpl) and a.committed
         described_as = described(abstract(a))
         if isinstance(a, ArrayImpl | ShapeDtypeStruct):
-            return described_as.update(sharding=a.format if placed else None)
+            return described_as.update(sharding=a.format if has_sharding else None)
         return described_as
 
-    # As arguments of a program that does not read them these are like arrays.
+    # They are valid as arguments that a program does not use.
     @property
     def _sig(self) -> Signature:
         place = self.sharding or single_device_sharding(default_device())
@@ -97,7 +97,7 @@ class ShapeDtypeStruct:
     def __reduce__(self) -> Any:
         return functools.partial(ShapeDtypeStruct, **self._fields()), ()
 
-    def __setstate__(self, state: tuple[None, dict[str, Any]]) -> None:  # of pickles of jax
+    def __setstate__(self, state: tuple[None, dict[str, Any]]) -> None:  # for pickles that jax wrote
         fields = dict(state[1])
         sharding, layout = fields.pop("_sharding"), fields.pop("_dll")
         placed = sharding if layout is None else Format(layout, sharding)
@@ -109,9 +109,9 @@ class ShapeDtypeStruct:
         return {**{n: getattr(self, n) for n in names}, "sharding": sharding}
 
     def update(self, **fields: Any) -> "ShapeDtypeStruct":
-        """A copy with some fields changed; others are ignored.
+        """Returns a copy with some fields changed; unknown fields are ignored.
 
-        Raises ValueError for a sharding in place of a `Format`, whose layout it would drop.
+        Raises ValueError if a `Format` is replaced by a sharding: its layout would be lost.
         """
         own = self._fields()
         if self._layout is not None and not isinstance(fields.get("sharding"), Format | None):
@@ -138,7 +138,7 @@ class ShapeDtypeStruct:
 
 
 def _checked(spec: Any, aval: ShapedArray) -> Sharding | PartitionSpec | None:
-    """What a description says of the sharding, checked."""
+    """Checks the sharding of a description; returns a sharding, a spec, or None."""
     sharding = spec.sharding if isinstance(spec, Format) else spec
     if isinstance(sharding, PartitionSpec) and len(sharding) > aval.ndim:
         raise ValueError(
@@ -156,10 +156,10 @@ def _checked(spec: Any, aval: ShapedArray) -> Sharding | PartitionSpec | None:
 
 
 def typeof(x: Any) -> Any:
-    """The type of a value: an array, tracer, key array, NumPy array, Python scalar or `ShapeDtypeStruct`.
+    """Returns the type of a value: an array, tracer, key array, NumPy array, Python scalar or `ShapeDtypeStruct`.
 
-    Arrays that nobody has placed lie over the mesh that is set. Raises TypeError if `x` is none of these,
-    OverflowError for an int that its type cannot hold.
+    The type of an uncommitted array has the context mesh. Raises TypeError if `x` is not a value, and OverflowError
+    for an int that its type cannot hold.
     """
     if isinstance(x, ShapeDtypeStruct):
         return abstract(x)
@@ -170,12 +170,12 @@ def typeof(x: Any) -> Any:
 
 
 def abstract(x: Any) -> Any:
-    """The type of a value, or of a `ShapeDtypeStruct` in place of one."""
+    """Returns the abstract value of a value or a `ShapeDtypeStruct`."""
     if isinstance(x, ShapeDtypeStruct):
         space = x.sharding._memory_space if isinstance(x.sharding, Sharding) else Device
-        split = None if x.sharding is None else sharding_in_type(x.sharding, len(x.shape))
+        in_type = None if x.sharding is None else sharding_in_type(x.sharding, len(x.shape))
         dtype = canonicalize_dtype(x.dtype, True)
-        aval = ShapedArray(x.shape, dtype, x.weak_type, sharding=split, memory_space=space)
+        aval = ShapedArray(x.shape, dtype, x.weak_type, sharding=in_type, memory_space=space)
         if x.manual_axis_type:
             aval = aval.update(manual_axis_type=x.manual_axis_type)
         return AbstractRef(aval) if x.is_ref else aval
@@ -191,7 +191,7 @@ def abstract(x: Any) -> Any:
 
 
 def described(aval: Any) -> Any:
-    """A type as the user sees it."""
+    """Returns the `ShapeDtypeStruct` of an abstract value; the type itself if it has no shape."""
     if aval.is_high or aval is token_type:
         return aval
     sharding = kind = None

@@ -1,4 +1,4 @@
-"""Moving values, waiting for them, and the scopes that surround operations."""
+"""Transfers and waiting for values, and scopes around operations."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from minijax.run.token import Token
 
 
 def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None) -> Any:
-    """The leaves of `x` as arrays on a device, by default where they are.
+    """Transfers the leaves of `x` to a device or sharding; without one, arrays stay where they are.
 
-    `device`, `src`, `donate` and `may_alias` may be trees that are prefixes of `x`. Raises TypeError for a
-    leaf that is no value, ValueError for one that is to be donated and aliased.
+    `device`, `src`, `donate` and `may_alias` may be tree prefixes of `x`. Raises TypeError for a leaf that is not
+    a value, and ValueError for one that is to be both donated and aliased.
     """
     leaves, treedef = tree.flatten(x)
     for leaf in leaves:
@@ -62,7 +62,7 @@ def _known(x: Any) -> Any:
 
 
 def on_mesh_that_is_set(spec: PartitionSpec) -> NamedSharding:
-    """A spec over the mesh that is set. Raises ValueError where none is."""
+    """Returns the sharding with this spec on the context mesh. Raises ValueError if no mesh is set."""
     mesh = meshes.context_mesh()
     if mesh is None:
         raise ValueError("Please set a mesh via `jax.set_mesh` if a PartitionSpec is passed to device_put")
@@ -70,15 +70,15 @@ def on_mesh_that_is_set(spec: PartitionSpec) -> NamedSharding:
 
 
 def from_dlpack(external_array: Any, device: DeviceLike | None = None, copy: bool | None = None) -> Any:
-    """An array of another library's, sharing its memory if that is aligned and `copy` is not True.
+    """Imports an array of another library; shares its memory if that is aligned and `copy` is not True.
 
-    Raises TypeError for what does not speak dlpack, ValueError where a copy is needed that `copy` forbids.
+    Raises TypeError if it does not support dlpack, and ValueError if a copy is needed and `copy` is False.
     """
     return transfer.from_dlpack(external_array, device, copy)
 
 
 def is_supported_dtype(dtype: DTypeLike) -> bool:
-    """Whether arrays of this dtype can be exchanged by dlpack."""
+    """Returns whether arrays of this dtype can be exchanged by dlpack."""
     if dtype is None:
         raise TypeError("Expected a string or dtype-like object; got dtype=None")
     return np.dtype(dtype) in _EXCHANGED
@@ -92,31 +92,31 @@ _EXCHANGED = frozenset(
 
 
 def device_get(x: Any) -> Any:
-    """The tree with its arrays on the host, as NumPy arrays; arrays of keys stay as they are."""
+    """Copies the arrays in a tree to the host, as NumPy arrays; key arrays are returned unchanged."""
     is_array = lambda leaf: hasattr(leaf, "__array__") and not isinstance(leaf, Tracer | PRNGKeyArray)  # noqa: E731
     with guards.asked_for():
         return tree.tree_map(lambda leaf: np.asarray(leaf) if is_array(leaf) else leaf, x)
 
 
 def block_until_ready(x: Any) -> Any:
-    """Waits until all arrays in the tree are computed, and returns it."""
+    """Waits until all arrays in the tree are computed, and returns the tree."""
     return _call_on_leaves(x, "block_until_ready")
 
 
 def copy_to_host_async(x: Any) -> Any:
-    """Starts to copy all arrays in the tree to the host, and returns it."""
+    """Starts to copy all arrays in the tree to the host, and returns the tree."""
     return _call_on_leaves(x, "copy_to_host_async")
 
 
 def _call_on_leaves(x: Any, method: str) -> Any:
-    """Calls a method on all leaves that have it, and gives the tree back."""
+    """Calls a method on all leaves that have it, and returns the tree."""
     for leaf in tree.tree_leaves(x):
         getattr(leaf, method, lambda: None)()
     return x
 
 
 class ensure_compile_time_eval(contextlib.ContextDecorator):
-    """Runs operations on known values at once, also while a function is traced."""
+    """Context manager: evaluates operations on known values eagerly, also during tracing."""
 
     def __enter__(self) -> None:
         outer = state.thread.trace
@@ -131,7 +131,7 @@ class ensure_compile_time_eval(contextlib.ContextDecorator):
 
 
 class named_scope(contextlib.ContextDecorator):
-    """Puts the operations inside under a name, which tools show. Also a decorator."""
+    """Context manager and decorator: adds a name to the name stack of the operations inside, which tools show."""
 
     def __init__(self, name: str):
         if not isinstance(name, str):
@@ -150,6 +150,6 @@ class named_scope(contextlib.ContextDecorator):
 
 
 def named_call(fun: Callable, *, name: str | None = None) -> Callable:
-    """`fun` with its operations under its name."""
+    """Returns `fun` with its operations in a `named_scope`, by default of its own name."""
     scope = name or getattr(fun, "__name__", "fun")
     return functools.wraps(fun)(named_scope(scope)(fun))

@@ -1,4 +1,4 @@
-"""Pictures of how arrays lie on devices: with the package rich in the colours that there are, else as plain text."""
+"""Pictures of shardings: in colour with the package rich, else as plain text."""
 
 import importlib.util
 from collections.abc import Callable, Sequence
@@ -15,13 +15,13 @@ _matplotlib: Any = defer("matplotlib")
 
 _HEIGHT_TO_WIDTH = 2.5  # of a character
 _BASE = 10  # the height of a picture, in lines
-_BRIGHT = 186  # from which on a colour is behind black letters
+_BRIGHT = 186  # the brightness from which on the letters on a colour are black
 
 Colors = Callable[[float], Sequence[float]]
 
 
 def visualize_array_sharding(arr: Any, **kwargs: Any) -> None:
-    """Prints how an array of rank 1 or 2 lies; options are those of `visualize_sharding`."""
+    """Prints the sharding of an array of rank 1 or 2; the options are those of `visualize_sharding`."""
     inspect_array_sharding(arr, callback=lambda sharding: visualize_sharding(arr.shape, sharding, **kwargs))
 
 
@@ -29,10 +29,10 @@ def visualize_sharding(
     shape: Sequence[int], sharding: Sharding, *, use_color: bool = True, scale: float = 1.0, min_width: int = 9,
     max_width: int = 80, color_map: Colors | None = None,
 ) -> None:  # fmt: skip
-    """Prints which devices hold which part of an array of this shape.
+    """Prints which devices hold which shard of an array of this shape.
 
-    A terminal or notebook that has colours shows each part in one, a tuple of numbers up to 1 that `color_map` gives
-    for a number up to 1; by default those of matplotlib, if it is installed. Raises ValueError for another rank.
+    If the terminal or notebook has colours, each shard gets one: `color_map` maps a number in [0, 1] to a tuple of
+    such numbers. The default is a map of matplotlib, if it is installed. Raises ValueError for a rank above 2 or 0.
     """
     if len(shape) not in (1, 2):
         raise ValueError(f"`visualize_sharding` only works for shapes with 1 and 2 dimensions, got {shape}.")
@@ -75,7 +75,7 @@ def _default_colors() -> Colors | None:
 
 
 def _holders(shape: Sequence[int], sharding: Sharding) -> dict[tuple, list]:
-    """For each part, by its spans along the two axes, the devices that hold it."""
+    """Maps each shard, given by its spans along the two axes, to the devices that hold it."""
     holders: dict[tuple, list] = {}
     for device, index in sharding.devices_indices_map(tuple(shape)).items():
         spans = [part.indices(n)[:2] for part, n in zip(index, shape, strict=True)]
@@ -92,7 +92,7 @@ def _part(span: tuple[int, int], size: int) -> float:
 
 
 def _padding(room: int) -> tuple[int, int]:
-    """How much goes before and after what is in the middle."""
+    """Splits the free space around centred text: (before, after)."""
     before, odd = divmod(room, 2)
     return max(before, 0), max(before + odd, 0)
 
@@ -101,7 +101,7 @@ def _padding(room: int) -> tuple[int, int]:
 
 
 def _styles(colors: Colors, holders: dict[tuple, list]) -> dict[Any, str]:
-    """For the first device of each part letters and a colour; those of neighbours are far from each other."""
+    """Maps the first device of each shard to a text style; the colours of neighbours are far apart."""
     count = len(holders)
     step = count // 2 + (count + 1) % 2
     return {
@@ -137,7 +137,7 @@ def _table(cells: Sequence[Sequence[_Cell]], styles: Sequence[Sequence[str | Non
     return table
 
 
-# ---- without ----------------------------------------------------------------------------------------
+# ---- without rich -----------------------------------------------------------------------------------
 
 
 def _drawn(cells: Sequence[Sequence[_Cell]]) -> str:

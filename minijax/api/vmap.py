@@ -1,4 +1,4 @@
-"""`vmap`: a function over one example as a function over an axis of examples."""
+"""`vmap`: vectorises a function over an axis of its arguments."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ R = TypeVar("R")
 
 
 class Vmappable(NamedTuple):
-    """The entry of `register_vmappable` for a type."""
+    """The handlers that `register_vmappable` stores for a type."""
 
     spec_type: type
     axis_size_type: type
@@ -44,11 +44,11 @@ def register_vmappable(
     from_elt: Callable,
     make_iota: Callable | None,
 ) -> None:
-    """Lets `vmap` take and return values of a type that is no array, with an axis spec of their own type.
+    """Registers a type other than arrays for `vmap`, with axis specs of the type `spec_type`.
 
-    `to_elt(part, index, value, spec)` makes the element that the function sees, with `part(array, axis)` for
-    the arrays within; `index()` is the number of the element, of `make_iota(axis_size)`.
-    `from_elt(whole, axis_size, element, spec)` makes a result, with `whole(axis_size, array, axis)`.
+    `to_elt(part, index, value, spec)` returns the element that the function gets; it calls `part(array, axis)` for
+    arrays inside, and `index()` for the element's index, an element of `make_iota(axis_size)`.
+    `from_elt(whole, axis_size, element, spec)` returns a result; it calls `whole(axis_size, array, axis)`.
     """
     _vmappables[data_type] = Vmappable(spec_type, axis_size_type, to_elt, from_elt, make_iota)
 
@@ -67,7 +67,7 @@ def _is_vmappable(x: Any) -> bool:
 
 
 def _element(axis: Axis, x: Any, spec: Any) -> Any:
-    """The element of an argument that the mapped function takes; called in its trace."""
+    """Returns the element of an argument that the mapped function gets; called inside its trace."""
     trace = state.current_trace()
 
     def index():
@@ -83,8 +83,8 @@ def _element(axis: Axis, x: Any, spec: Any) -> Any:
     return part(x, spec)
 
 
-def _take(leaves: list, axes: list) -> dict[int, tuple]:
-    """Pops the vmappable leaves: position -> (value, axis spec); 0 and None take their places."""
+def _pop_vmappables(leaves: list, axes: list) -> dict[int, tuple]:
+    """Pops the vmappable leaves: position -> (value, axis spec); replaces them by 0, not mapped."""
     values = {i: (x, axes[i]) for i, x in enumerate(leaves) if _is_vmappable(x)}
     for i in values:
         leaves[i], axes[i] = 0, None
@@ -92,7 +92,7 @@ def _take(leaves: list, axes: list) -> dict[int, tuple]:
 
 
 def _from_element(fun: Callable, axis: Axis, x: Any, spec: Any) -> Any:
-    """The result of an element; called in the function's trace."""
+    """Returns the result that consists of these elements; called inside the function's trace."""
     trace = state.current_trace()
 
     def whole(size, x, spec):
@@ -100,7 +100,7 @@ def _from_element(fun: Callable, axis: Axis, x: Any, spec: Any) -> Any:
             return _vmappables[type(x)].from_elt(whole, size, x, spec)
         (value,), (dim,) = trace.split([x])
         with state.set_current_trace(trace.parent):
-            return _out(fun, value, dim, spec, axis._replace(size=size), "result")
+            return _place_result(fun, value, dim, spec, axis._replace(size=size), "result")
 
     return whole(axis.size, x, spec)
 
@@ -117,9 +117,9 @@ def vmap(
 ) -> Callable[P, R]:
     """Vectorises `fun` over an axis of its arguments.
 
-    `in_axes` says which axis of each argument is mapped (None: none), `out_axes` where the axis goes in the
-    results; both may be trees that are prefixes of the arguments and results. Under `axis_name` collectives
-    see the axis. Raises ValueError for sizes that differ and for axes that an argument lacks.
+    `in_axes` is the mapped axis of each argument (None: not mapped), `out_axes` that of each result; both may be tree
+    prefixes. `axis_name` names the axis for collectives. Raises ValueError if sizes differ, or if an argument does
+    not have the axis.
     """
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
@@ -132,7 +132,7 @@ def vmap(
         is_leaf = _is_vmappable if _vmappables else None
         leaves, treedef = tree.flatten((args, kwargs), is_leaf)
         axes = tree.flatten_axes("vmap in_axes", treedef, in_axes, of_args=True)
-        elements = _take(leaves, axes) if is_leaf else {}
+        elements = _pop_vmappables(leaves, axes) if is_leaf else {}
         axes = [None if a is None else _canonical(a, x) for a, x in zip(axes, leaves, strict=True)]
         sizes = {x.shape[spec] for x, spec in elements.values() if type(spec) is int}
         size = _mapped_size(fun, leaves, axes, axis_size, treedef, sizes)
@@ -140,16 +140,16 @@ def vmap(
         flat, wholes = Flat(fun, treedef, lambda pair: pair, is_leaf), {}
         run = functools.partial(context.under, context.VMAP, flat)
         if is_leaf:
-            run = _with_elements(run, flat, axis, elements, out_axes, wholes)
+            run = _on_elements(run, flat, axis, elements, out_axes, wholes)
         refs = [i for i, x in enumerate(leaves) if isinstance(x, Ref) and axes[i] is not None]
         if refs:
             check_aliases(fun, "vmap", leaves, lambda: argument_names(signature_of(fun), treedef, ()))
-            results, dims = _through_values(run, refs, axis, leaves, axes)
+            results, dims = _batch_through_refs(run, refs, axis, leaves, axes)
         else:
             results, dims = batch_flat(run, axis, leaves, axes)
         specs = tree.flatten_axes("vmap out_axes", flat.out_tree, out_axes)
         placed = [
-            wholes[i] if i in wholes else _out(fun, x, d, spec, axis, result_paths(flat.out_tree)[i])
+            wholes[i] if i in wholes else _place_result(fun, x, d, spec, axis, result_paths(flat.out_tree)[i])
             for i, (x, d, spec) in enumerate(zip(results, dims, specs, strict=True))
         ]
         return flat.out_tree.unflatten(placed)
@@ -159,25 +159,27 @@ def vmap(
     return named_after(mapped, fun, f"{doc}\n\nOriginal documentation:\n\n{original}" if original else doc)
 
 
-def _with_elements(run: Callable, flat: Flat, axis: Axis, elements: dict, out_axes: Any, wholes: dict) -> Callable:
-    """`run` of the elements of vmappable arguments; `wholes` gets the vmappable results, by their numbers."""
+def _on_elements(run: Callable, flat: Flat, axis: Axis, elements: dict, out_axes: Any, wholes: dict) -> Callable:
+    """Returns `run` on the elements of vmappable arguments; it stores vmappable results in `wholes`, by position."""
 
     def with_elements(*xs):
         operands = [_element(axis, *elements[i]) if i in elements else x for i, x in enumerate(xs)]
         results = run(*operands)
         specs = tree.flatten_axes("vmap out_axes", flat.out_tree, out_axes)
-        wholes.update((i, _from_element(flat.fun, axis, *x)) for i, x in _take(results, specs).items())
+        wholes.update((i, _from_element(flat.fun, axis, *x)) for i, x in _pop_vmappables(results, specs).items())
         return results
 
     return with_elements
 
 
-def _through_values(run: Callable, refs: list[int], axis: Axis, leaves: Sequence, axes: Sequence) -> tuple[list, list]:
-    """As `batch_flat`, where mapped references go in and come out as the values that they hold."""
+def _batch_through_refs(
+    run: Callable, refs: list[int], axis: Axis, leaves: Sequence, axes: Sequence
+) -> tuple[list, list]:
+    """Like `batch_flat`, but passes mapped references in and out as their values."""
 
     def of_values(*xs):
-        boxes = [Ref(x) if i in refs else x for i, x in enumerate(xs)]
-        return [*run(*boxes), *(freeze(boxes[i]) for i in refs)]
+        new_refs = [Ref(x) if i in refs else x for i, x in enumerate(xs)]
+        return [*run(*new_refs), *(freeze(new_refs[i]) for i in refs)]
 
     values = [freeze(x) if i in refs else x for i, x in enumerate(leaves)]
     results, dims = batch_flat(of_values, axis, values, axes)
@@ -210,7 +212,7 @@ def _check_axes(fun: Callable, in_axes: Any, out_axes: Any) -> None:
 
 
 def _type_of(x: Any, axis: int | None) -> Aval | None:
-    """The type of an argument; None of what is no value, which only an argument that is not mapped may be."""
+    """Returns the type of an argument, or None if it is not a value; a mapped argument must be one."""
     if axis is not None:
         return typeof(x)
     try:
@@ -220,7 +222,7 @@ def _type_of(x: Any, axis: int | None) -> Aval | None:
 
 
 def _canonical(axis: int, x: Any) -> int:
-    aval = typeof(x)  # users' types need have no shape
+    aval = typeof(x)  # user-defined types may have no shape
     ndim = getattr(aval, "ndim", 0)
     try:
         return canonical_axis(axis, ndim)
@@ -231,7 +233,7 @@ def _canonical(axis: int, x: Any) -> int:
         ) from None
 
 
-def _out(fun: Callable, x: Any, d: int | None, out_axis: int | None, axis: Axis, path: str) -> Any:
+def _place_result(fun: Callable, x: Any, d: int | None, out_axis: int | None, axis: Axis, path: str) -> Any:
     if out_axis is None:
         if d is not None:
             named = f"vmap has mapped output (axis_name={axis.name}) but out_axes is None"
@@ -240,7 +242,7 @@ def _out(fun: Callable, x: Any, d: int | None, out_axis: int | None, axis: Axis,
             raise ValueError(
                 f"{unnamed if axis.name is None else named}: the output at {path} of {function_name(fun)} is mapped"
             )
-        typeof(x)  # which refuses what is no value
+        typeof(x)  # raises if x is not a value
         return x
     ndim = typeof(x).ndim + (d is None)
     if not -ndim <= out_axis < ndim:
@@ -252,9 +254,9 @@ def _out(fun: Callable, x: Any, d: int | None, out_axis: int | None, axis: Axis,
 
 
 def _axis(name: Any, size: Any, spmd: tuple | None, avals: Iterable[tuple[Aval | None, int | None]]) -> Axis:
-    """The mapped axis, with the Explicit mesh axes over which the types of the arguments say that it is sharded.
+    """Returns the mapped axis, with the Explicit mesh axes over which the arguments' types are sharded along it.
 
-    Raises ValueError where they say different things, or others than `spmd_axis_name`.
+    Raises ValueError if these differ between arguments, or from `spmd_axis_name`.
     """
     arrays = [(t, a) for t, a in avals if type(t) is ShapedArray]
     if all(t._sharding is None for t, _ in arrays):
@@ -281,8 +283,8 @@ def _axis(name: Any, size: Any, spmd: tuple | None, avals: Iterable[tuple[Aval |
         spmd = tuple([n for n in spmd if mesh.shape[n] != 1])
     if spmd is not None and joined_entry(*spmd) != entry:
         raise ValueError(
-            "vmap: Only one of spmd_axis_name or arrays sharded on `Explicit` mesh axis type is allowed: either says "
-            f"where the mapped axis lies. These say {entry}, spmd_axis_name={spmd}"
+            "vmap: Only one of spmd_axis_name or arrays sharded on `Explicit` mesh axis type is allowed: either gives "
+            f"the sharding of the mapped axis. That of the arrays is {entry}, spmd_axis_name={spmd}"
         )
     return Axis(name, size, None, entry, mesh)
 
@@ -309,9 +311,9 @@ def _mapped_size(
             one = f"axis {a} of argument {name} of type {typeof(x).str_short()}"
             by_size.setdefault(typeof(x).shape[a], []).append(one)
     where = [f"the `axis_size` argument was {axis_size}"] if axis_size is not None else []
-    for i, (size, alike) in enumerate(sorted(by_size.items(), key=lambda item: -len(item[1]))):
-        several = f"{'some' if i else 'most'} axes ({len(alike)} of them) had size {size}, e.g."
-        where.append(f"{several if len(alike) > 1 else f'one axis had size {size}:'} {alike[0]}")
+    for i, (size, same_size) in enumerate(sorted(by_size.items(), key=lambda item: -len(item[1]))):
+        several = f"{'some' if i else 'most'} axes ({len(same_size)} of them) had size {size}, e.g."
+        where.append(f"{several if len(same_size) > 1 else f'one axis had size {size}:'} {same_size[0]}")
     raise ValueError(
         "vmap got inconsistent sizes for array axes to be mapped:\n"
         + ";\n".join(f"  * {line}" for line in where)

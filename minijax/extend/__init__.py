@@ -1,4 +1,4 @@
-"""jax.extend: what libraries that extend JAX use."""
+"""jax.extend: the interface for libraries that extend JAX."""
 
 from minijax.base.faces import Face
 

@@ -1,4 +1,4 @@
-"""jax.extend.linear_util: functions with transformations around them."""
+"""jax.extend.linear_util: functions wrapped in transformations."""
 
 from minijax.base.linear_util import StoreException as StoreException, WrappedFun as WrappedFun, wrap_init as wrap_init
 from minijax.interop.transformations import (

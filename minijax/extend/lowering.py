@@ -1,4 +1,4 @@
-"""jax.extend.lowering: what lowering rules are told."""
+"""jax.extend.lowering: the context that lowering rules get."""
 
 from minijax.base.faces import Face
 

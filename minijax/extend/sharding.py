@@ -1,4 +1,4 @@
-"""jax.extend.sharding: shardings in XLA's terms."""
+"""jax.extend.sharding: conversions between shardings and XLA's protos."""
 
 from minijax.base.faces import Face
 

@@ -1,4 +1,4 @@
-"""jax.extend.xla: functions that rewrite programs while XLA compiles them."""
+"""jax.extend.xla: callbacks that rewrite programs during XLA's compilation."""
 
 from minijax.base.faces import Face
 

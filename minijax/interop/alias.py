@@ -1,4 +1,4 @@
-"""Makes `jax` and `jax.*` name the modules of this package: the same objects, under both names."""
+"""Makes `jax` and `jax.*` aliases of the modules of this package: both names give the same objects."""
 
 import sys
 
@@ -8,7 +8,7 @@ from minijax.interop.startup import present
 
 
 def install() -> None:
-    """Let `import jax` and `import jax.X`, from now on, give `minijax` and `minijax.X`."""
+    """Makes `import jax` and `import jax.X` give `minijax` and `minijax.X` from now on."""
     if any(isinstance(finder, AliasFinder) for finder in sys.meta_path):
         return
     loaded = [name for name, module in sys.modules.items() if is_under(name, ALIAS) and module is not None]
@@ -17,7 +17,7 @@ def install() -> None:
             f"minijax.install: {min(loaded, key=len)} is already loaded; install before anything imports "
             "jax, or run the program with python -m minijax"
         )
-    # First in line: the path finder would run minijax/numpy.py once more under the name jax.numpy.
+    # It must be the first finder: the path finder would run minijax/numpy again under the name jax.numpy.
     sys.meta_path.insert(0, AliasFinder())
     stand_for_jax()
     present()

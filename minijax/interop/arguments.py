@@ -17,7 +17,7 @@ def debug_info(traced_for: str, fun: Callable, args: Sequence[Any], kwargs: dict
                static_argnums: Sequence[int] = (), static_argnames: Sequence[str] = (),
                result_paths_thunk: Any = None, sourceinfo: str | None = None,
                signature: inspect.Signature | None = None) -> DebugInfo:  # fmt: skip
-    """Where a function comes from, and the names of the leaves of its arguments that are not static."""
+    """Returns the source of a function, and the names of the leaves of its non-static arguments."""
     fixed = {n % len(args) for n in static_argnums if -len(args) <= n < len(args)}
     dynamic = [a for i, a in enumerate(args) if i not in fixed]
     named = {k: v for k, v in kwargs.items() if k not in static_argnames}
@@ -28,7 +28,7 @@ def debug_info(traced_for: str, fun: Callable, args: Sequence[Any], kwargs: dict
 
 @transformation_with_aux2
 def flatten_fun(f: Callable, store: Store, in_tree: Any, *leaves: Any) -> list:
-    """A wrapped function over the leaves of (args, kwargs), and a thunk of its result's tree."""
+    """Returns a wrapped function of the leaves of (args, kwargs), and a thunk for the tree of its result."""
     args, kwargs = in_tree.unflatten(leaves)
     results, out_tree = tree.flatten(f(*args, **kwargs))
     store.store(out_tree)
@@ -37,7 +37,7 @@ def flatten_fun(f: Callable, store: Store, in_tree: Any, *leaves: Any) -> list:
 
 @transformation_with_aux2
 def flatten_fun_nokwargs(f: Callable, store: Store, in_tree: Any, *leaves: Any) -> list:
-    """As `flatten_fun`, over the leaves of args."""
+    """Like `flatten_fun`, for the leaves of args."""
     results, out_tree = tree.flatten(f(*in_tree.unflatten(leaves)))
     store.store(out_tree)
     return results
@@ -46,9 +46,9 @@ def flatten_fun_nokwargs(f: Callable, store: Store, in_tree: Any, *leaves: Any) 
 def argnums_partial(
     f: WrappedFun, dyn_argnums: int | Sequence[int], args: Sequence, require_static_args_hashable: bool = True
 ) -> tuple[WrappedFun, tuple]:
-    """The wrapped function of the arguments that `dyn_argnums` names, with the others fixed; and those.
+    """Returns the wrapped function of the arguments `dyn_argnums`, with the others fixed, and those arguments.
 
-    Raises ValueError for a fixed argument without a hash, if there must be one.
+    Raises ValueError for an unhashable fixed argument if `require_static_args_hashable`.
     """
     nums = (dyn_argnums,) if isinstance(dyn_argnums, int) else dyn_argnums
     dynamic = {n % len(args) for n in nums}
@@ -75,7 +75,7 @@ def _with_fixed(f: Callable, dynamic: tuple[int, ...], fixed: tuple, *dynamic_ar
 def donation_vector(
     donate_argnums: Iterable[int], donate_argnames: Iterable[str], in_tree: Any, kws: bool = True
 ) -> tuple[bool, ...]:
-    """Which leaves of (args, kwargs), or without `kws` of args, are donated."""
+    """Returns for each leaf of (args, kwargs), or without `kws` of args, whether it is donated."""
     nums, names = set(donate_argnums), set(donate_argnames)
     args, kwargs = in_tree.children() if kws else (in_tree, None)
     owners = [(i in nums, child) for i, child in enumerate(args.children())]
@@ -85,7 +85,7 @@ def donation_vector(
 
 
 def rebase_donate_argnums(donate_argnums: Iterable[int], static_argnums: Iterable[int]) -> tuple[int, ...]:
-    """The donated positions once the static arguments are gone. Raises ValueError for one that is both."""
+    """Returns the donated positions after removal of the static arguments. Raises ValueError for one that is both."""
     donated, static = sorted(set(donate_argnums)), sorted(set(static_argnums))
     if set(donated) & set(static):
         raise ValueError(f"`static_argnums` {static} and `donate_argnums` {donated} cannot intersect.")
@@ -93,24 +93,24 @@ def rebase_donate_argnums(donate_argnums: Iterable[int], static_argnums: Iterabl
 
 
 def flatten_axes(name: str, treedef: Any, axis_tree: Any, *, kws: bool = False, tupled_args: bool = False) -> list[Any]:
-    """For each leaf of the tree the entry of `axis_tree`, a prefix of it, in which None is a leaf.
+    """Returns for each leaf of the tree the entry of the tree prefix `axis_tree`, in which None is a leaf.
 
-    Raises ValueError, naming `name`, for what is no prefix.
+    Raises ValueError, with `name`, if it is not a prefix.
     """
     try:
         return tree.flatten_axes(name, treedef, axis_tree)
     except ValueError as error:
-        hint = "\nEntries that are no single value should be wrapped in a tuple of the arguments."
+        hint = "\nEntries that are not a single value should be wrapped in a tuple of the arguments."
         raise ValueError(f"{error}{hint if tupled_args else ''}") from None
 
 
 def shaped_abstractify(x: Any) -> Any:
-    """The type of a value, or of what has a shape and a dtype."""
+    """Returns the type of a value, or of an object with a shape and a dtype."""
     return abstract(x)
 
 
 def safe_map(f: Callable, *args: Iterable) -> list:
-    """As `map`, to a list. Raises ValueError if the lengths differ."""
+    """Like `map`, but returns a list. Raises ValueError if the lengths differ."""
     rows = zip(*args, strict=True)
     return [f(*row) for row in list(rows)]
 
@@ -118,5 +118,5 @@ def safe_map(f: Callable, *args: Iterable) -> list:
 def infer_argnums_and_argnames(
     sig: inspect.Signature, argnums: int | Iterable[int] | None, argnames: str | Iterable[str] | None
 ) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """Positions and names of the same arguments, each inferred from the other where that is None."""
+    """Returns the positions and names of the same arguments; either is inferred from the other if it is None."""
     return jit.both_ways(sig, jit.ints("argnums", argnums), jit.strings("argnames", argnames))

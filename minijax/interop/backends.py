@@ -1,4 +1,4 @@
-"""The clients of platforms, for libraries that bring a platform of their own."""
+"""The clients of platforms, and registration of platforms by libraries."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,32 +10,32 @@ from minijax.run import client, compile
 
 
 def backends() -> dict[str, Any]:
-    """The clients by platform, started at the first call."""
+    """Returns the clients by platform; the first call starts them."""
     return dict(client.clients())
 
 
 def get_backend(platform: Any = None) -> Any:
-    """The client of a platform; the default one for None. Raises RuntimeError if there is none."""
+    """Returns the client of a platform, by default that of the default backend. Raises RuntimeError for another one."""
     return client.get_client(platform)
 
 
 def backend_xla_version(platform: Any = None) -> int | None:
-    """The version of XLA behind a platform, where its client tells."""
+    """Returns the version of XLA that a platform uses, or None if its client does not report it."""
     return getattr(get_backend(platform), "xla_version", None)
 
 
 def clear_backends(_crash: bool = False) -> None:
-    """Forgets the clients; arrays and programs made before are unusable afterwards."""
+    """Drops the clients; existing arrays and programs are unusable afterwards."""
     client.clear_backends()
 
 
 def clear_in_memory_compilation_cache() -> None:
-    """Forgets the compiled programs."""
+    """Clears the cache of compiled programs."""
     clear_caches()
 
 
 def register_backend_cache(cache: Any, for_what: str) -> None:
-    """Has a cache of the caller's emptied along with the library's."""
+    """Registers a cache of the caller that is cleared along with the library's."""
     on_clear(cache.cache_clear)
 
 
@@ -49,7 +49,7 @@ def register_backend_factory(
     make_topology: Callable | None = None,
     c_api: Any = None,
 ) -> None:
-    """Adds a platform whose client `factory` makes, and for which `make_topology` describes machines."""
+    """Registers a platform: `factory` creates its client, and `make_topology` its topology descriptions."""
     client.register_platform(name, factory, priority, make_topology)
 
 
@@ -62,9 +62,9 @@ def get_compile_options(
     detailed_logging: bool = True,
     backend: Any = None,
 ) -> Any:
-    """XLA's options for a program of so many replicas and partitions, as `jax.config` has them.
+    """Returns XLA's compile options for this many replicas and partitions, with the settings of `jax.config`.
 
-    `device_assignment` has a row of devices, or of their numbers, for each replica. Raises ValueError for others.
+    `device_assignment` has a row of devices, or of their ids, for each replica. Raises ValueError for another shape.
     """
     options = compile.base_options(
         num_replicas, num_partitions, _checked(device_assignment, num_replicas, num_partitions)
@@ -78,7 +78,7 @@ def get_compile_options(
 
 
 def _checked(assignment: Any, replicas: int, partitions: int) -> np.ndarray | None:
-    """The numbers of devices, a row a replica."""
+    """Returns the device ids, a row for each replica."""
     if assignment is None:
         return None
     ids = np.vectorize(lambda device: getattr(device, "id", device), otypes=[np.int64])(np.array(assignment, object))

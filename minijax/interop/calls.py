@@ -1,4 +1,4 @@
-"""Operations that call a function: `jax.core.call` and its kin, whose operations take their place."""
+"""Primitives that call a function, such as `jax.core.call`: outside of jaxprs they are inlined."""
 
 import functools
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from minijax.ir.types import typeof
 
 
 class CallPrimitive(Primitive):
-    """A call whose operations take its place: to bind it is to run the function."""
+    """A call that is always inlined: binding it runs the function."""
 
     multiple_results = True
     call_primitive = True
@@ -37,12 +37,12 @@ class CallPrimitive(Primitive):
 
 
 def call_impl(f: WrappedFun, *args: Any, **params: Any) -> list:
-    """Runs the function: all that a call does."""
+    """Runs the function."""
     return f.call_wrapped(*args)
 
 
 class CoreCall(OpenCall):
-    """A call of a function: recorded, it is an operation with a jaxpr; elsewhere its operations take its place."""
+    """A call of a function: recorded as an equation with a jaxpr while tracing to a jaxpr, inlined elsewhere."""
 
     name = "call"
     body_name = "call_jaxpr"

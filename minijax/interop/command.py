@@ -1,4 +1,4 @@
-"""The command `minijax`, and `python -m minijax`: runs a program in which `jax` is minijax, as python runs it."""
+"""The command `minijax`, and `python -m minijax`: runs a program like python does, with minijax as `jax`."""
 
 import os
 import sys
@@ -57,12 +57,12 @@ The environment (an option `jax_name` of jax.config is the variable JAX_NAME):
   XLA_FLAGS=...                   the compiler's own options
 """
 
-# Python's options that take a value, end the options, or hide PYTHONPATH.
-_VALUED, _ENDING, _HIDING = "XW", "cm", "IE"
+# Python's options that take a value, that end the options, and that make it ignore PYTHONPATH.
+_VALUED, _ENDING, _IGNORE_PATH = "XW", "cm", "IE"
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the program, or do what else the arguments say; by default those of the process."""
+    """Runs the program or subcommand that `arguments` specify, by default those of the process."""
     arguments = sys.argv[1:] if arguments is None else arguments
     match arguments:
         case ["-h" | "--help", *_]:
@@ -100,8 +100,8 @@ def _run(run: Callable[[str, list[str]], None], program: str, arguments: list[st
 
 
 def _run_python(arguments: list[str]) -> None:
-    """Have a python of its own run what begins with python's options, stands on standard input, or is typed."""
-    if sys.flags.ignore_environment or _hides_the_path(arguments):
+    """Runs a separate python, for python's options, for a program on standard input, and for interactive sessions."""
+    if sys.flags.ignore_environment or _ignores_pythonpath(arguments):
         _refuse(
             "minijax: with -I and -E python ignores PYTHONPATH, by which this program would see jax; "
             "`python -I -m minijax` takes PROGRAM, -m MODULE and -c CODE\n"
@@ -110,14 +110,14 @@ def _run_python(arguments: list[str]) -> None:
     running.become_python(arguments)
 
 
-def _hides_the_path(arguments: list[str]) -> bool:
-    """Whether options of python that hide PYTHONPATH come before the program."""
+def _ignores_pythonpath(arguments: list[str]) -> bool:
+    """Returns whether python options before the program make it ignore PYTHONPATH."""
     words = iter(arguments)
     for word in words:
         if word == "-" or not word.startswith("-"):
             return False
         for i, letter in enumerate(word[1:], 2):
-            if letter in _HIDING:
+            if letter in _IGNORE_PATH:
                 return True
             if letter in _ENDING:
                 return False

@@ -1,4 +1,4 @@
-"""MLIR contexts for those who build modules of their own."""
+"""MLIR contexts for code that builds modules."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from minijax.run.bindings import extension, ir
 
 
 class JaxIrContext(ir.Context):
-    """An MLIR context, which code may ask for by its class."""
+    """An MLIR context of a class that code can import."""
 
 
 upstream_dialects = ir.DialectRegistry()
@@ -16,9 +16,9 @@ extension.register_dialects(upstream_dialects)
 
 
 def lower_with_sharding_in_types(ctx: LoweringRuleContext, op: Any, aval: ShapedArray) -> Any:
-    """The value, in a rule, constrained to lie as its type says.
+    """Constrains a value in a lowering rule to the sharding of its type.
 
-    Raises NotImplementedError for a type that is split over Explicit axes: results of rules are constrained anyhow.
+    Raises NotImplementedError for a type sharded over Explicit axes: results of rules are constrained in any case.
     """
     if getattr(aval, "_sharding", None) is not None:
         raise NotImplementedError(f"lower_with_sharding_in_types: constraints on a value of type {aval.str_short()}")

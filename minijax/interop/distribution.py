@@ -1,4 +1,4 @@
-"""What `importlib.metadata` tells about the package `jax` where this one stands for it."""
+"""The distribution metadata of `jax` (for `importlib.metadata`) while it is an alias of this package."""
 
 import importlib.metadata
 import os
@@ -13,7 +13,7 @@ class AliasDistribution(importlib.metadata.Distribution):
     """The metadata of the package `jax`: its version, and the requirements and files of this package."""
 
     def read_text(self, filename: str) -> str | None:
-        """The metadata file of that name, None where there is none."""
+        """Returns the metadata file of that name, or None."""
         match filename:
             case "METADATA":
                 lines = [f"Requires-Dist: {name}\n" for name in _requirements()]
@@ -25,14 +25,14 @@ class AliasDistribution(importlib.metadata.Distribution):
         return None
 
     def locate_file(self, path: str | os.PathLike[str]) -> os.PathLike[str]:
-        """Where a file of the distribution lies: beside this package."""
+        """Returns the path of a file of the distribution, next to this package."""
         return _ROOT / path
 
 
 def _requirements() -> list[str]:
     try:
         return [name for name in importlib.metadata.requires(PACKAGE) or [] if "extra ==" not in name]
-    except importlib.metadata.PackageNotFoundError:  # it runs from its sources
+    except importlib.metadata.PackageNotFoundError:  # it is not installed, but imported from its sources
         return []
 
 

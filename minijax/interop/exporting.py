@@ -1,4 +1,4 @@
-"""`export`, with lowering rules of the user's."""
+"""`export`, with user-defined lowering rules."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -17,10 +17,10 @@ def export(
     disabled_checks: Sequence[DisabledSafetyCheck] = (),
     _override_lowering_rules: Sequence[tuple[Any, Any]] | None = None,
 ) -> Callable[..., Exported]:
-    """Exports a jitted function: `export(f)(*args)` is its program for such arguments, or `ShapeDtypeStruct`s of them.
+    """Exports a jitted function: `export(f)(*args)` is its program for arguments or `ShapeDtypeStruct`s of such types.
 
-    `platforms` are those that the program is for, by default the present one. Raises ValueError for what is not
-    jitted, and for programs with custom calls that later versions may not have.
+    `platforms` are those that the program can run on, by default the current one. Raises ValueError for a function
+    that is not jitted, and for programs with custom calls that later versions may not support.
     """
     pairs = _override_lowering_rules or ()
     rules = tuple([(prim, functools.partial(by_rules, prim, {None: (rule, True)})) for prim, rule in pairs])

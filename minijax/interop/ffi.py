@@ -1,4 +1,4 @@
-"""Lowering rules that call functions registered with XLA."""
+"""Lowering rules that call FFI targets."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -12,11 +12,11 @@ from minijax.ir.types import ShapedArray
 from minijax.partition.layouts import Layout
 from minijax.run.bindings import ir, stablehlo
 
-_TYPED = 4  # the version of the interface whose calls have attributes
+_TYPED_API = 4  # the API version from which on calls have attributes
 
 
-def _order(layout: Any, aval: Any, what: str) -> Any:
-    """A layout, the innermost axis first, as the caller has it too unless it is a `Layout`."""
+def _minor_to_major(layout: Any, aval: Any, what: str) -> Any:
+    """Returns a layout as axes, the innermost first: a `Layout`, axes in that order, or None for row-major."""
     if layout is not None and not isinstance(layout, Layout):
         layout = tuple(layout)[::-1]
     return np.array(minor_to_major(layout, aval, what), np.int64)
@@ -27,7 +27,7 @@ def _layouts(given: Sequence | None, avals: Sequence, what: str) -> Any:
     if len(rows) < len(avals):
         raise ValueError(f"{what} has {len(rows)} layouts for {len(avals)} values")
     index = ir.IndexType.get()
-    orders = [_order(x, a, what) for x, a in zip(rows, avals, strict=False)]
+    orders = [_minor_to_major(x, a, what) for x, a in zip(rows, avals, strict=False)]
     return ir.ArrayAttr.get([ir.DenseIntElementsAttr.get(order, type=index) for order in orders])
 
 
@@ -36,13 +36,13 @@ def _alias(operand: int, result: int, results: int) -> Any:
     return stablehlo.OutputOperandAlias.get(output_tuple_indices=where, operand_index=operand, operand_tuple_indices=[])
 
 
-def _configured(target: str, config: Any, params: Mapping, version: int) -> dict[str, Any]:
-    """The attributes that hold what configures a call."""
-    if version < _TYPED:
+def _config_attributes(target: str, config: Any, params: Mapping, version: int) -> dict[str, Any]:
+    """Returns the attributes of a call for its `backend_config` and parameters."""
+    if version < _TYPED_API:
         if params or isinstance(config, Mapping):
             raise ValueError(
-                f"{target}: The use of ffi_call attributes requires a custom call API version of at least {_TYPED}; "
-                f"got api_version={version}."
+                f"{target}: The use of ffi_call attributes requires a custom call API version of at least "
+                f"{_TYPED_API}; got api_version={version}."
             )
         return {"backend_config": ir.StringAttr.get(config or "")}
     if not isinstance(config, Mapping | None):
@@ -54,26 +54,26 @@ def _configured(target: str, config: Any, params: Mapping, version: int) -> dict
 def build_ffi_lowering_function(
     call_target_name: str, *, operand_layouts: Sequence | None = None, result_layouts: Sequence | None = None,
     backend_config: Mapping[str, Any] | str | None = None, skip_ffi_layout_processing: bool = False,
-    api_version: int = _TYPED, has_side_effect: bool = False, result_types: Sequence | None = None,
+    api_version: int = _TYPED_API, has_side_effect: bool = False, result_types: Sequence | None = None,
     result_shapes: Sequence | None = None, called_computations: Sequence[str] = (),
     operand_output_aliases: Mapping[int, int] | None = None, extra_attributes: Mapping[str, Any] | None = None,
 ) -> Callable[..., Any]:  # fmt: skip
-    """A function of a rule's context and operands that builds the call of a target; keywords are its attributes.
+    """Returns a function of a rule's context and operands that emits a call of the target; keywords are attributes.
 
-    Layouts are axes, the innermost first, a `Layout`, or None, which is row-major. `backend_config` maps names to MLIR
-    attributes, or is the string of a target older than version 4 of the interface. Raises ValueError for layouts that
-    do not fit, and for attributes of an older target.
+    Layouts are axes, the innermost first, a `Layout`, or None for row-major. `backend_config` maps names to MLIR
+    attributes, or is a string for a target of an API version below 4. Raises ValueError for layouts that do not fit,
+    and for attributes of an older target.
     """
 
     def build(ctx: LoweringRuleContext, *operands: Any, **params: Any) -> Any:
         types = [aval_to_ir_type(None, a) for a in ctx.avals_out] if result_types is None else list(result_types)
-        version = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 1 if api_version >= _TYPED else api_version)
+        version = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 1 if api_version >= _TYPED_API else api_version)
         attributes = {
             "call_target_name": ir.StringAttr.get(call_target_name),
             "has_side_effect": ir.BoolAttr.get(has_side_effect),
             "api_version": version,
             "called_computations": ir.ArrayAttr.get([ir.FlatSymbolRefAttr.get(name) for name in called_computations]),
-            **_configured(call_target_name, backend_config, params, api_version),
+            **_config_attributes(call_target_name, backend_config, params, api_version),
         }
         shapes = list(result_shapes or ())
         if result_shapes is not None:
@@ -99,7 +99,7 @@ def build_ffi_lowering_function(
 
 
 def ffi_lowering(call_target_name: str, **options: Any) -> LoweringRule:
-    """A lowering rule that calls a target; the equation's parameters are its attributes.
+    """Returns a lowering rule that calls a target; the equation's parameters are its attributes.
 
     The options are those of `build_ffi_lowering_function`.
     """

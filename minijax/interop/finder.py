@@ -1,4 +1,4 @@
-"""What the import system asks about the names `jax` and `jax.*` once they stand for this package."""
+"""Finder and loader of the names `jax` and `jax.*` while they are aliases of this package."""
 
 import importlib
 import importlib.machinery
@@ -11,7 +11,7 @@ from minijax.base.lazy import defer
 from minijax.base.naming import ALIAS, PACKAGE, is_under, name_in_jax
 from minijax.interop.private import PRIVATE, private_spec
 
-# The standard library's modules of metadata take longer to import than the rest of this one.
+# importlib.metadata takes longer to import than the rest of this module.
 _distribution = defer("minijax.interop.distribution")
 
 
@@ -21,7 +21,7 @@ class AliasFinder:
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        """A spec that loads as the module of this package with the corresponding name, if there is one."""
+        """Returns a spec that loads the module of this package with the corresponding name, or None."""
         if not is_under(fullname, ALIAS):
             return None
         if is_under(fullname, PRIVATE):
@@ -36,42 +36,42 @@ class AliasFinder:
         return alias
 
     def invalidate_caches(self) -> None:
-        """Nothing is remembered."""
+        """Does nothing: nothing is cached."""
 
     def find_distributions(self, context: Any = None) -> Iterator[Any]:
-        """The distribution `jax`, where it or every one is asked for."""
+        """Yields the distribution `jax` if it, or every distribution, is requested."""
         if context is None or context.name is None or context.name.lower() == ALIAS:
             yield _distribution.AliasDistribution()
 
 
 class AliasLoader:
-    """Loads an alias by importing the module that it stands for."""
+    """Loads an alias by importing its target."""
 
     def __init__(self, real: str):
         self.real = real
         self._spec: importlib.machinery.ModuleSpec | None = None
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
-        """The module itself, so that both names give one object."""
+        """Returns the target itself, so that both names give the same object."""
         module = importlib.import_module(self.real)
         self._spec = module.__spec__
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """Undo the import system's naming of the module after its alias; it has run already."""
+        """Restores the names that the import system replaced by the alias's; the module has run already."""
         module.__spec__ = self._spec
         name_in_jax(module, public="__dir__" in vars(module))
 
     def get_source(self, fullname: str) -> str | None:
-        """The source of the module that the alias stands for."""
+        """Returns the source of the target."""
         return self._inspected().get_source(self.real)
 
     def get_code(self, fullname: str) -> CodeType | None:
-        """The code of the module that the alias stands for, for `python -m minijax -m jax.X`."""
+        """Returns the code of the target, for `python -m minijax -m jax.X`."""
         return self._inspected().get_code(self.real)
 
     def is_package(self, fullname: str) -> bool:
-        """Whether the module that the alias stands for is a package."""
+        """Returns whether the target is a package."""
         return self._inspected().is_package(self.real)
 
     def _inspected(self) -> Any:

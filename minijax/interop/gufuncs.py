@@ -1,4 +1,4 @@
-"""The steps of `jax.numpy.vectorize`, for libraries that put their own functions between them."""
+"""The steps of `jax.numpy.vectorize`, for libraries that combine them with their own."""
 
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
@@ -11,15 +11,18 @@ Names = Sequence[tuple[str, ...]]
 
 
 def signature_of(signature: str) -> tuple[Names, Names]:
-    """The names of the core axes of each argument and of each result. Raises ValueError for another text."""
+    """Parses a gufunc signature into the core dimensions of each argument and each result.
+
+    Raises ValueError if it is not one.
+    """
     arguments, results = parse_signature(signature)
     return arguments, results
 
 
 def sizes_of(args: Sequence[Any], core: Names, where: str = "") -> tuple[tuple[int, ...], dict[str, int]]:
-    """The shape that the other axes broadcast to, and the sizes of the core axes.
+    """Returns the broadcast shape of the other dimensions, and the sizes of the core dimensions.
 
-    Raises ValueError where the shapes disagree, or have too few axes, TypeError for another number of arguments.
+    Raises ValueError if the shapes disagree or have too few dimensions, and TypeError for a wrong number of arguments.
     """
     if len(args) != len(core):
         raise TypeError(f"wrong number of positional arguments: expected {len(core)}, got {len(args)} {where}")
@@ -35,14 +38,14 @@ def sizes_of(args: Sequence[Any], core: Names, where: str = "") -> tuple[tuple[i
 
 
 def checked(func: Callable, sizes: dict[str, int], core: Names, where: str = "") -> Callable:
-    """The function, with its results held to the core axes and their sizes."""
+    """Returns the function with its results checked against the core dimensions and their sizes."""
     return checked_results(func, list(core), dict(sizes), where)
 
 
 def without_excluded(
     func: Callable, excluded: Collection[int | str], args: Sequence[Any], kwargs: dict[str, Any]
 ) -> tuple[Callable, Sequence[Any], dict[str, Any]]:
-    """The function of the arguments that are not excluded, and those."""
+    """Returns the function of the arguments that are not excluded, and these arguments."""
     if not excluded:
         return func, args, kwargs
     fixed = {i: x for i, x in enumerate(args) if i in excluded}

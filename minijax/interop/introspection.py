@@ -1,4 +1,4 @@
-"""What programs that walk jaxprs or trace by themselves ask about types, values and the state of tracing."""
+"""Queries about types, values and the state of tracing, for code that inspects jaxprs or does its own tracing."""
 
 import weakref
 from collections.abc import Callable, Iterator, MutableMapping, Sequence, Set
@@ -22,7 +22,7 @@ from minijax.transforms.batch import BatchTrace
 
 
 def valid_jaxtype(x: Any) -> bool:
-    """Whether `x` can be an operand. Raises OverflowError for an int that its type cannot hold."""
+    """Returns whether `x` can be an operand. Raises OverflowError for an int that its type cannot hold."""
     try:
         checked_type(x)
     except TypeError:
@@ -31,7 +31,7 @@ def valid_jaxtype(x: Any) -> bool:
 
 
 def mapped_aval(size: int, axis: int | None, aval: AbstractValue) -> AbstractValue:
-    """The type of one slice of a value of type `aval`, along `axis`; None: the same type."""
+    """Returns the type of one slice along `axis` of a value of type `aval`; for None, `aval`."""
     if axis is None or not isinstance(aval, ShapedArray):
         return aval
     if not 0 <= axis < aval.ndim or aval.shape[axis] != size:
@@ -40,21 +40,21 @@ def mapped_aval(size: int, axis: int | None, aval: AbstractValue) -> AbstractVal
 
 
 def unmapped_aval(size: int, axis: int | None, aval: AbstractValue, explicit_mesh_axis: Any = None) -> AbstractValue:
-    """The type of `size` values of type `aval` stacked along a new `axis`; None: the same type."""
+    """Returns the type of `size` values of type `aval` stacked along a new `axis`; for None, `aval`."""
     if axis is None or not isinstance(aval, ShapedArray):
         return aval
     if not 0 <= axis <= aval.ndim:
-        raise AssertionError(f"unmapped_aval: axis {axis} is not one of {aval} with one axis more")
+        raise AssertionError(f"unmapped_aval: axis {axis} is out of bounds for {aval} with one more axis")
     return aval.with_axis(axis, size, explicit_mesh_axis)
 
 
 def primal_dtype_to_tangent_dtype(primal_dtype: Any) -> Any:
-    """The dtype of tangents of values of this dtype: float0 for ints and bools."""
+    """Returns the dtype of tangents of values of this dtype: float0 for ints and bools."""
     return ShapedArray((), primal_dtype).to_tangent_aval().dtype
 
 
 def is_concrete(x: Any) -> bool:
-    """Whether the value is known now."""
+    """Returns whether the value is known during tracing."""
     return to_concrete_value(x) is not None
 
 
@@ -63,7 +63,7 @@ def to_concrete_value(x: Any) -> Any:
 
 
 def concrete_or_error(force: Callable | None, val: Any, context: str = "") -> Any:
-    """`force(val)`, or `val` if `force` is None. Raises ConcretizationTypeError for a traced value."""
+    """Returns `force(val)`, or `val` if `force` is None. Raises ConcretizationTypeError for a traced value."""
     try:
         force = force or (lambda x: x)
         if not isinstance(val, Tracer):
@@ -78,7 +78,7 @@ def concrete_or_error(force: Callable | None, val: Any, context: str = "") -> An
 
 
 def concretization_function_error(fun: Callable, suggest_astype: bool = False) -> Callable:
-    """A function of a tracer that raises because `fun` needs its value."""
+    """Returns a function of a tracer that raises because `fun` needs a concrete value."""
 
     def error(self, arg):
         if fun is bool:
@@ -91,7 +91,7 @@ def concretization_function_error(fun: Callable, suggest_astype: bool = False) -
 
 
 def is_constant_dim(d: Any) -> bool:
-    """Whether a dimension is a number rather than a symbol."""
+    """Returns whether a dimension is a number rather than symbolic."""
     return isinstance(d, int) or np.ndim(d) == 0 and isinstance(d, np.integer)
 
 
@@ -105,7 +105,7 @@ literalable_types = {*dtypes.PYTHON_SCALARS, *array_types}
 
 
 class ValueTable(MutableMapping):
-    """Python type -> one of the functions of its `ValueKind`."""
+    """Maps a Python type to one of the functions of its `ValueKind`."""
 
     def __init__(self, field: str):
         self._field = field
@@ -134,7 +134,7 @@ canonicalize_dtype_handlers = ValueTable("canonicalise")
 
 
 def gensym() -> Callable[[AbstractValue], Var]:
-    """A function that makes a new variable of a type."""
+    """Returns a function that creates a new variable of a type."""
     return Var
 
 
@@ -147,7 +147,7 @@ def new_jaxpr_eqn(
     source_info: Any = None,
     ctx: Any = None,
 ) -> JaxprEqn:
-    """An equation, by default in the surroundings of now."""
+    """Creates an equation, by default with the current context and source position."""
     ctx = context.current_context() if ctx is None else ctx
     if source_info is not None:
         ctx = ctx._replace(name_stack=tuple(source_info.name_stack))
@@ -158,7 +158,7 @@ def new_jaxpr_eqn(
 
 
 class TraceTag:
-    """Names the traces of one transformation; all are equal."""
+    """A tag for the traces of one transformation; all tags are equal."""
 
     def __hash__(self):
         return hash(TraceTag)
@@ -168,7 +168,7 @@ class TraceTag:
 
 
 class set_current_trace(state.set_current_trace):
-    """Hands operations to `trace` for a while."""
+    """Context manager: makes `trace` the current trace."""
 
     __slots__ = ()
 
@@ -177,7 +177,7 @@ class set_current_trace(state.set_current_trace):
 
 
 class take_current_trace(under_trace):
-    """Gives the current trace, and has none for a while."""
+    """Context manager: returns the current trace, and unsets it inside."""
 
     __slots__ = ()
 
@@ -190,17 +190,17 @@ class take_current_trace(under_trace):
 
 
 def full_lower(val: Any) -> Any:
-    """What a tracer that does not transform its value stands for; other values are what they are."""
+    """Returns the value of a tracer whose trace does not transform it; any other value unchanged."""
     return val.full_lower() if isinstance(val, Tracer) else val
 
 
 def find_top_trace(_: Any) -> Trace:
-    """The trace that operations are handed to now."""
+    """Returns the current trace."""
     return state.current_trace()
 
 
 class OpaqueTraceState:
-    """Equal as long as the same trace is current."""
+    """Identifies a trace: two states are equal if they are of the same live trace."""
 
     __hash__ = None
 
@@ -212,12 +212,12 @@ class OpaqueTraceState:
 
 
 def get_opaque_trace_state(convention: str | None = None) -> OpaqueTraceState:
-    """A value that is equal to another such one if both were asked for in the same trace."""
+    """Returns a value that is equal to another one if both were requested under the same current trace."""
     return OpaqueTraceState(state.current_trace())
 
 
 def trace_state_clean() -> bool:
-    """Whether nothing is being transformed."""
+    """Returns whether no transformation is running."""
     return state.is_eager()
 
 
@@ -231,27 +231,27 @@ def _under(kind: type) -> bool:
 
 
 def unsafe_am_i_under_a_jit() -> bool:
-    """Whether operations are being recorded."""
+    """Returns whether a jaxpr is being traced."""
     return _under(JaxprTrace)
 
 
 def unsafe_am_i_under_a_vmap() -> bool:
-    """Whether a function is being vectorised."""
+    """Returns whether a `vmap` is running."""
     return _under(BatchTrace)
 
 
 def nonempty_axis_env() -> bool:
-    """Whether an axis name is bound."""
+    """Returns whether an axis name is bound."""
     return bool(state.axis_names())
 
 
 def unsafe_get_axis_names() -> list:
-    """The axis names that are bound."""
+    """Returns the axis names that are bound."""
     return state.axis_names()
 
 
 class TracingContext:
-    """This thread's current trace."""
+    """Gives access to this thread's current trace."""
 
     @property
     def trace(self) -> Trace:
@@ -272,7 +272,7 @@ trace_ctx = TracingContext()
 
 
 class eval_context(state.set_current_trace):
-    """Runs operations at once for a while, whatever is being traced."""
+    """Context manager: evaluates operations eagerly, also during tracing."""
 
     __slots__ = ()
 
@@ -281,7 +281,7 @@ class eval_context(state.set_current_trace):
 
 
 class ResourceEnv(NamedTuple):
-    """What `with mesh:` has entered."""
+    """The mesh that `with mesh:` has entered."""
 
     physical_mesh: Mesh
 
@@ -290,7 +290,7 @@ class ResourceEnv(NamedTuple):
 
 
 class ThreadResources:
-    """What each thread has entered by `with mesh:`; older programs look here for their mesh."""
+    """Each thread's mesh, entered by `with mesh:`; older programs read it."""
 
     __slots__ = ()
 

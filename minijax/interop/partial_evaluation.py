@@ -1,4 +1,4 @@
-"""Tracing functions of which some arguments are known, and dropping what jaxprs do not need."""
+"""Partial evaluation of functions with known and unknown arguments, and dead code elimination of jaxprs."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,7 +14,7 @@ from minijax.transforms.prune import prune_jaxpr, read_variables
 
 
 class PartialVal(tuple):
-    """A value known now, `(None, value)`, or only its type, `(aval, None)`."""
+    """A known value, `(None, value)`, or the type of an unknown one, `(aval, None)`."""
 
     __slots__ = ()
 
@@ -43,10 +43,10 @@ def _info_of(fun: WrappedFun) -> DebugInfo:
 def trace_to_jaxpr_nounits(
     fun: WrappedFun, pvals: Sequence[PartialVal], instantiate: bool | Sequence[bool] = False
 ) -> tuple:
-    """Runs what depends on known arguments and records the rest.
+    """Evaluates the operations with known operands, and records the rest in a jaxpr.
 
-    Gives the jaxpr of the unknown results, all results as `PartialVal`s, and the jaxpr's constants;
-    `instantiate` says which known results count as unknown.
+    Returns the jaxpr of the unknown results, all results as `PartialVal`s, and the jaxpr's constants.
+    `instantiate` selects known results that become results of the jaxpr too.
     """
     parent = state.current_trace()
     recorder = JaxprTrace(parent, _info_of(fun)._replace(arg_names=None, result_paths=None))
@@ -71,7 +71,7 @@ def trace_to_jaxpr_dynamic(
     lower: bool = False,
     auto_dce: bool = False,
 ) -> tuple[Jaxpr, list[AbstractValue], list]:
-    """The jaxpr of a flat function, its results' types, and the values of its constants."""
+    """Traces a flat function: (jaxpr, types of the results, constants)."""
     jaxpr, consts = trace_to_jaxpr(fun.call_wrapped, in_avals, _info_of(fun))
     if auto_dce:
         jaxpr, _ = prune_jaxpr(jaxpr, (True,) * len(jaxpr.outvars), True)
@@ -83,7 +83,7 @@ def trace_to_jaxpr_dynamic(
 def dce_jaxpr(
     jaxpr: Jaxpr, used_outputs: bool | Sequence[bool], instantiate: bool | Sequence[bool] = False
 ) -> tuple[Jaxpr, list[bool]]:
-    """The jaxpr of the outputs that are used, and which inputs it takes: `instantiate` keeps some anyhow."""
+    """Returns the jaxpr of the used outputs, and which inputs it has; `instantiate` keeps unused ones."""
     used = (used_outputs,) * len(jaxpr.outvars) if isinstance(used_outputs, bool) else tuple(used_outputs)
     keep = instantiate if isinstance(instantiate, bool) else tuple(instantiate)
     pruned, used_inputs = prune_jaxpr(jaxpr, used, keep)
@@ -91,7 +91,7 @@ def dce_jaxpr(
 
 
 def dce_jaxpr_consts(jaxpr: Jaxpr, used_outputs: Sequence[bool], instantiate: bool | Sequence[bool] = False) -> tuple:
-    """As `dce_jaxpr`, without the constants that are not read; gives which are, and then which inputs."""
+    """Like `dce_jaxpr`, but also drops unused constants: (jaxpr, which constants are used, which inputs)."""
     pruned, used_inputs = dce_jaxpr(jaxpr, used_outputs, instantiate)
     read = read_variables(pruned)
     used_consts = [v in read for v in jaxpr.constvars]

@@ -1,4 +1,4 @@
-"""`primal_tangent_dtype`: numbers of one dtype whose derivatives are of another."""
+"""`primal_tangent_dtype`: extended dtypes with separate dtypes for primals and tangents."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -30,12 +30,12 @@ class _Rules:
 
 
 class _Kind(dtypes.extended):
-    """The kind of dtypes with another dtype for tangents."""
+    """The rules of dtypes that have another dtype for tangents."""
 
 
 @dataclass(frozen=True)
 class PrimalTangentDType(dtypes.ExtendedDType):
-    """Numbers of `primal_dtype`, whose tangents are of `tangent_dtype`."""
+    """The dtype of numbers of `primal_dtype` whose tangents have `tangent_dtype`."""
 
     primal_dtype: Any
     tangent_dtype: Any
@@ -48,9 +48,9 @@ class PrimalTangentDType(dtypes.ExtendedDType):
 
 
 def primal_tangent_dtype(primal_dtype: Any, tangent_dtype: Any, name: str | None = None) -> PrimalTangentDType:
-    """A dtype of numbers of `primal_dtype` whose derivatives are of `tangent_dtype`.
+    """Creates a dtype of numbers of `primal_dtype` whose tangents have `tangent_dtype`.
 
-    `lax.convert_element_type` makes such numbers, and numbers of them again.
+    `lax.convert_element_type` converts to and from it.
     """
     pair = np.dtype(primal_dtype), np.dtype(tangent_dtype)
     return PrimalTangentDType(*pair, name or f"PrimalTangentDType{{{'/'.join(map(dtypes.short_name, pair))}}}")

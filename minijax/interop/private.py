@@ -1,7 +1,7 @@
-"""Undocumented names of jax that libraries reach for: what each name under `jax._src` is here.
+"""Undocumented names under `jax._src` that libraries use, and the objects that they map to.
 
-The import hook alone serves them. A name stands here for a library or document that uses it, for pickles of jax, or
-since jax keeps a public name there (`PUBLIC`); any other is absent.
+Only the import hook serves them. A name is listed if a library or document uses it, if pickles of jax contain it, or
+if jax keeps a public name there (`PUBLIC`); all others are absent.
 """
 
 import importlib
@@ -96,7 +96,7 @@ minijax.base.dtypes: DType ExtendedDType TypePromotionError extended finfo suppo
     "lax.convolution": "minijax.primitives.conv: ConvDimensionNumbers",
     "lax.lax": "minijax.primitives.dot: DotAlgorithm DotAlgorithmPreset Precision",
     "lax.slicing": "minijax.primitives.gather_dims: GatherDimensionNumbers ScatterDimensionNumbers",
-    # What jax wraps stays a number of Python's here.
+    # jax wraps Python numbers in these types; here they stay plain numbers.
     "literals": "builtins: TypedComplex=complex TypedFloat=float TypedInt=int",
     "mesh": "minijax.partition.meshes: AbstractDevice AbstractMesh AxisType Mesh",
     "named_sharding": "minijax.partition.shardings: DuplicateSpecError _unpickle_named_sharding=named_sharding_of",
@@ -153,7 +153,7 @@ minijax.run.client: _backends=_clients default_backend device_count devices get_
 """,
 }
 
-# The public modules whose names jax keeps in a private one: after `=` where their paths differ.
+# The private modules that contain the names of a public one; `=` gives its path if that differs.
 PUBLIC = """
 ad_checkpoint ad_util=interpreters.ad api_util checkify=experimental.checkify core=extend.core,core custom_batching
 custom_derivatives custom_partitioning=experimental.custom_partitioning debugging=debug distributed dlpack dtypes
@@ -174,7 +174,7 @@ PATHS = sorted({*ROOMS, *PUBLIC_OF})
 
 
 def _public_names(path: str) -> dict[str, tuple[str, str]]:
-    """The names of a public module, its submodules aside: for each the room, and the name there."""
+    """Maps the names of a public module, except submodules, to (defining module, name there)."""
     module = importlib.import_module(path)
     face = getattr(vars(module).get("__getattr__"), "__self__", None)
     if isinstance(face, Face):
@@ -184,11 +184,11 @@ def _public_names(path: str) -> dict[str, tuple[str, str]]:
 
 
 class PrivateModule(ModuleType):
-    """A module whose names are those of rooms, also for who sets them."""
+    """A module whose attributes are those of other modules, for reading and for setting."""
 
     def __init__(self, name: str):
         super().__init__(name)
-        del self.__dict__["__spec__"]  # Made when somebody asks, as the face is: `import jax` makes many of these.
+        del self.__dict__["__spec__"]  # Made on demand, like the face: `import jax` makes many of these.
 
     def _names(self) -> Face:
         face = self.__dict__.get("_face")
@@ -226,15 +226,15 @@ class PrivateLoader:
     """Loads the modules under `jax._src`."""
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """The module of that name."""
+        """Returns the module of that name."""
         return PrivateModule(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Nothing runs."""
+        """Does nothing: the module has no code."""
 
 
 def private_spec(fullname: str) -> ModuleSpec | None:
-    """A spec of the module under `jax._src`, if names are listed for it."""
+    """Returns the spec of a module under `jax._src` if names are listed for it, else None."""
     path = fullname.removeprefix(PRIVATE).removeprefix(".")
     if not path or path in PATHS:
         return ModuleSpec(fullname, PrivateLoader(), is_package=True)
@@ -243,18 +243,18 @@ def private_spec(fullname: str) -> ModuleSpec | None:
 
 
 def absence(name: str) -> str:
-    """What an error says of a name that is not there."""
+    """Returns the explanation, in errors, of a name that is not listed."""
     return f"minijax has no private name {name}"
 
 
 def _refuse(fullname: str) -> None:
-    """Has an import statement that looks for the module fail with a plain text, and none that only asks for it."""
+    """Raises an explanation if an import statement looks for the module; does nothing for `find_spec` and the like."""
     frame, steps = sys._getframe(2), []
     while frame is not None and (not steps or "importlib" in frame.f_code.co_filename):
         if "importlib" in frame.f_code.co_filename:
             steps.append(frame.f_code.co_name)
         frame = frame.f_back
-    if "_handle_fromlist" in steps:  # `from module import name`, where the name is no attribute either
+    if "_handle_fromlist" in steps:  # `from module import name`, and the name is not an attribute either
         parent, _, name = fullname.rpartition(".")
         raise ImportError(f"cannot import name {name!r} from {parent!r}: {absence(fullname)}", name=parent)
     if "_find_and_load_unlocked" in steps:

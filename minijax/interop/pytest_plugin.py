@@ -1,6 +1,6 @@
-"""A plugin of pytest: with `-p minijax.interop.pytest_plugin` tests, and processes that they start, run on minijax.
+"""A pytest plugin: with `-p minijax.interop.pytest_plugin`, tests and their subprocesses run on minijax.
 
-It is no entry point, for pytest rewrites the modules of packages that have one.
+It is not registered as an entry point, because pytest rewrites the modules of packages that have one.
 """
 
 from minijax.interop.alias import install

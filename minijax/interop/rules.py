@@ -1,4 +1,4 @@
-"""The rules of primitives as jax's tables, to be read and written; for built-in primitives and users'."""
+"""jax's tables of rules, for reading and writing the rules of built-in and user-defined primitives."""
 
 import gc
 from collections.abc import Callable, Iterator, MutableMapping
@@ -20,9 +20,9 @@ Rule = Callable[..., Any]
 
 
 class RuleTable(MutableMapping):
-    """Primitive -> rule in jax's form, over the primitives' method `name`.
+    """Maps a primitive to its rule in jax's form, backed by the primitive's method `name`.
 
-    `to_method(primitive, rule)` and `to_rule(primitive)` translate.
+    `to_method(primitive, rule)` and `to_rule(primitive)` convert between the forms.
     """
 
     def __init__(self, name: str, to_method: Callable[[Primitive, Rule], Rule], to_rule: Callable[[Primitive], Rule]):
@@ -51,7 +51,7 @@ class RuleTable(MutableMapping):
         return isinstance(primitive, Primitive) and primitive.has(self._name)
 
     def __iter__(self) -> Iterator[Primitive]:
-        # Primitives are not registered; who goes through a table wants those that were made.
+        # Primitives are not registered: this finds those that exist.
         return (p for p in gc.get_objects() if issubclass(type(p), Primitive) and p in self)
 
     def __len__(self) -> int:
@@ -96,7 +96,7 @@ primitive_transposes = RuleTable("transpose", _to_transpose, _of_transpose)
 
 
 def get_primitive_transpose(p: Primitive) -> Rule:
-    """The transpose rule of a primitive. Raises NotImplementedError if it has none."""
+    """Returns the transpose rule of a primitive. Raises NotImplementedError if it has none."""
     try:
         return primitive_transposes[p]
     except KeyError:
@@ -104,7 +104,7 @@ def get_primitive_transpose(p: Primitive) -> Rule:
 
 
 def defjvp(primitive: Primitive, *jvprules: Rule | None) -> None:
-    """Sets the jvp rule from one per operand: (tangent, *operands, **params) -> its part of the tangent."""
+    """Sets the jvp rule from one per operand: (tangent, *operands, **params) -> its term of the tangent."""
 
     def without_result(rule):
         return rule and (lambda t, ans, *primals, **params: rule(t, *primals, **params))
@@ -113,7 +113,7 @@ def defjvp(primitive: Primitive, *jvprules: Rule | None) -> None:
 
 
 def defjvp2(primitive: Primitive, *jvprules: Rule | None) -> None:
-    """As `defjvp`, for rules (tangent, result, *operands, **params)."""
+    """Like `defjvp`, for rules (tangent, result, *operands, **params)."""
 
     def rule(primals, tangents, **params):
         out = primitive.bind(*primals, **params)
@@ -127,12 +127,12 @@ def defjvp2(primitive: Primitive, *jvprules: Rule | None) -> None:
 
 
 def deflinear(primitive: Primitive, transpose_rule: Rule) -> None:
-    """Makes a primitive linear; `transpose_rule(cotangent, **params)` gives the operands' cotangents."""
+    """Makes a primitive linear; `transpose_rule(cotangent, **params)` returns the operands' cotangents."""
     deflinear2(primitive, lambda ct, *operands, **params: transpose_rule(ct, **params))
 
 
 def deflinear2(primitive: Primitive, transpose_rule: Rule) -> None:
-    """As `deflinear`, for a rule (cotangent, *operands, **params)."""
+    """Like `deflinear`, for a rule (cotangent, *operands, **params)."""
 
     def pushed(primals, tangents, **params):
         out = primitive.bind(*primals, **params)
@@ -153,7 +153,7 @@ def deflinear2(primitive: Primitive, transpose_rule: Rule) -> None:
 def defbilinear(prim: Primitive, lhs_rule: Rule, rhs_rule: Rule) -> None:
     """Makes a primitive linear in each of its two operands.
 
-    A rule (cotangent, x, y, **params) gives the cotangent of the left or right operand, which it gets as
+    A rule (cotangent, x, y, **params) returns the cotangent of the left or right operand, which it gets as an
     `UndefinedPrimal`.
     """
     defjvp(
@@ -178,7 +178,7 @@ for _leafless in (Linear, Zero):
 
 
 class _EveryName(tuple):
-    """The axis names of a rule that is called for every axis, mapped or not."""
+    """A set of all axis names, for a rule that is called for every axis, also if no operand is mapped."""
 
     __slots__ = ()
 
@@ -187,7 +187,7 @@ class _EveryName(tuple):
 
 
 class _Batchers(RuleTable):
-    """`call(rule, axis, operands, dims, params)` calls a rule in its form."""
+    """A table of batching rules; `call(rule, axis, operands, dims, params)` calls a rule in the table's form."""
 
     def __init__(self, call: Callable, to_rule: Callable, always: bool = False):
         def to_method(primitive, rule):
@@ -242,7 +242,7 @@ axis_primitive_batchers = _Batchers(
 
 
 def defvectorized(prim: Primitive) -> None:
-    """Sets the batching rule of an elementwise operation, all of whose operands are mapped alike."""
+    """Sets the batching rule of an elementwise operation whose operands are all mapped along the same axis."""
 
     def rule(operands, dims, **params):
         if len(set(dims)) != 1:
@@ -263,7 +263,7 @@ def defbroadcasting(prim: Primitive) -> None:
 
 
 def defreducer(prim: Primitive) -> None:
-    """Sets the batching rule of an operation that reduces its one operand over the parameter `axes`."""
+    """Sets the batching rule of an operation that reduces one operand over the axes of its parameter `axes`."""
 
     def rule(operands, dims, axes, **params):
         ((x,), (dim,)) = operands, dims
@@ -274,12 +274,12 @@ def defreducer(prim: Primitive) -> None:
 
 
 def bdim_at_front(x: Any, bdim: int | None, size: int, mesh_axis: Any = None) -> Any:
-    """`x` with its batch axis first, or broadcast along a new one."""
+    """Returns `x` with its batch axis first, or broadcast along a new one."""
     return moving.axis_to_front(x, bdim, size)
 
 
 def broadcast(x: Any, sz: int, axis: int, mesh_axis: Any) -> Any:
-    """`x` repeated `sz` times along a new axis."""
+    """Returns `x` broadcast along a new axis of size `sz`."""
     return moving.broadcast_axis(x, sz, axis)
 
 
@@ -299,12 +299,12 @@ dce_rules = RuleTable("dce", _to_dce, lambda primitive: primitive.dce)
 
 
 def dce_jaxpr_call_rule(used_outputs: list[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn | None]:
-    """The rule in `dce_rules` of a primitive that calls its parameter `call_jaxpr`, a Jaxpr."""
+    """The rule for `dce_rules` of a primitive that calls its parameter `call_jaxpr`, a Jaxpr."""
     return _dce_call(prune_jaxpr, used_outputs, eqn)
 
 
 def dce_jaxpr_closed_call_rule(used_outputs: list[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn | None]:
-    """As `dce_jaxpr_call_rule`, for a ClosedJaxpr."""
+    """Like `dce_jaxpr_call_rule`, for a ClosedJaxpr."""
     return _dce_call(prune_closed, used_outputs, eqn)
 
 
@@ -318,8 +318,10 @@ def _dce_call(prune, used, eqn):
 
 
 class _PartialEvalCustomRules(RuleTable):
-    """Rules (saveable, unknown operands, operands that the staged part may read, equation) -> known equation or
-    None, staged one or None, which results are unknown, which the staged part returns, residuals.
+    """The table of partial evaluation rules with a policy, as for `checkpoint`.
+
+    (saveable, which operands are unknown, which operands the staged equation may read, equation) -> (known equation
+    or None, staged equation or None, which results are unknown, which the staged equation returns, residuals)
     """
 
     def __contains__(self, primitive):
@@ -333,10 +335,10 @@ class _PartialEvalCustomRules(RuleTable):
 
 def _to_partial_eval_custom(primitive, rule):
     def partial_eval_custom(eqn, unknown_in, policy):
-        known, staged, unknown, there, residuals = rule(
+        known, staged, unknown, staged_out, residuals = rule(
             policy or _save_nothing, tuple(unknown_in), (True,) * len(unknown_in), eqn
         )
-        saved = (Mask(unknown) | there).unmarked(eqn.outvars)
+        saved = (Mask(unknown) | staged_out).unmarked(eqn.outvars)
         parts = [known] if known else [], [staged] if staged else []
         return EqnParts(*parts, Mask(unknown).marked(eqn.outvars), [*saved, *residuals])
 
@@ -348,10 +350,10 @@ def _save_nothing(primitive, *avals, **params):
 
 
 def _of_partial_eval_custom(primitive):
-    def rule(saveable, unknown_in, there_in, eqn):
+    def rule(saveable, unknown_in, allowed_in, eqn):
         parts = partial_eval_eqn(eqn, Mask(unknown_in), saveable)
         if len(parts.known) > 1 or len(parts.staged) > 1:
-            raise NotImplementedError(f"the rule of {primitive} gives several equations")
+            raise NotImplementedError(f"the rule of {primitive} returns several equations")
         saved = [v for v in parts.residuals if v not in eqn.outvars]
         returned = [v for e in parts.staged for v in e.outvars]
         known, staged = (next(iter(eqns), None) for eqns in (parts.known, parts.staged))

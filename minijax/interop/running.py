@@ -1,4 +1,4 @@
-"""Runs a program in this process as python does: a file, a module or a text."""
+"""Runs a program in this process like python does: a file, a module or a string of code."""
 
 import builtins
 import contextlib
@@ -15,26 +15,26 @@ _linecache, _subprocess = defer("linecache"), defer("subprocess")
 
 
 def run_module(name: str, arguments: list[str]) -> None:
-    """Run a module as `python -m` does."""
+    """Runs a module like `python -m`."""
     sys.argv = ["-m", *arguments]
     with contextlib.suppress(OSError):  # The working directory may be gone.
         _set_first_path(os.getcwd())
     _new_main_module()
-    runpy._run_module_as_main(name)  # What the interpreter itself calls; run_module restores sys at the end.
+    runpy._run_module_as_main(name)  # The interpreter calls the same; run_module would restore sys at the end.
 
 
 def run_code(source: str, arguments: list[str]) -> None:
-    """Run source text as `python -c` does."""
+    """Runs source code like `python -c`."""
     sys.argv = ["-c", *arguments]
     _set_first_path("")
     module = _new_main_module(__loader__=BuiltinImporter)
-    if sys.version_info >= (3, 13):  # From then on tracebacks show the lines of such a text.
+    if sys.version_info >= (3, 13):  # From this version on, tracebacks show the lines of the code.
         _linecache.cache["<string>"] = len(source), None, source.splitlines(keepends=True), "<string>"
     exec(compile(source, "<string>", "exec", dont_inherit=True), module.__dict__)
 
 
 def run_file(path: str, arguments: list[str]) -> None:
-    """Run a file, or a folder or archive that holds `__main__.py`, as `python PATH` does."""
+    """Runs a file, or a folder or archive that contains `__main__.py`, like `python PATH`."""
     sys.argv = [path, *arguments]
     full = os.path.abspath(path)
     if pkgutil.get_importer(full) is not None:
@@ -57,16 +57,16 @@ def run_file(path: str, arguments: list[str]) -> None:
 
 
 def become_python(arguments: list[str]) -> None:
-    """Go on as a new python with the arguments, after the options that this one was started with."""
+    """Replaces this process by a new python with the arguments, after the options that this one was started with."""
     command = [sys.executable, *_subprocess._args_from_interpreter_flags(), *arguments]
     sys.stdout.flush()
-    if os.name == "nt":  # There the shell would not wait for what replaces this process.
+    if os.name == "nt":  # On Windows the shell would not wait for the new process.
         sys.exit(_subprocess.call(command))
     os.execv(sys.executable, command)
 
 
 def shorten_the_traceback() -> None:
-    """Have an uncaught exception shown from the program's first frame on, as python shows it."""
+    """Makes tracebacks of uncaught exceptions begin at the program's first frame, as python shows them."""
     show, here = sys.excepthook, globals()
 
     def show_shortened(kind: type, error: BaseException, trace: TracebackType | None) -> None:
@@ -81,7 +81,7 @@ def shorten_the_traceback() -> None:
 
 
 def _new_main_module(**attributes: object) -> ModuleType:
-    """Put an empty `__main__` in the place of this one."""
+    """Replaces `__main__` by an empty module."""
     module = ModuleType("__main__")
     module.__dict__.update(attributes, __builtins__=builtins)
     if sys.version_info < (3, 14):
@@ -91,6 +91,6 @@ def _new_main_module(**attributes: object) -> ModuleType:
 
 
 def _set_first_path(folder: str) -> None:
-    # With -P the interpreter puts no folder there, and what is first must stay.
+    # With -P the interpreter inserts no folder, and the first entry must stay.
     if not sys.flags.safe_path:
         sys.path[0] = folder

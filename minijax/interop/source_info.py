@@ -1,4 +1,4 @@
-"""Where operations come from: the user's line, and the names of the scopes around it."""
+"""Source information of operations: the user's line, and the name stack."""
 
 from typing import Any
 
@@ -8,32 +8,32 @@ from minijax.ir.context import NameStack, SourceInfo
 
 
 def current() -> SourceInfo:
-    """Where the program is now."""
+    """Returns the current source position and name stack."""
     return SourceInfo(source.here(), current_name_stack())
 
 
 def new_source_info() -> SourceInfo:
-    """Nowhere."""
+    """Returns an empty source information."""
     return SourceInfo(None, NameStack())
 
 
 def current_name_stack() -> NameStack:
-    """The names of the scopes around the program now."""
+    """Returns the current name stack."""
     return NameStack(context.current_context().name_stack)
 
 
 def new_name_stack(name: str = "") -> NameStack:
-    """A stack of one name, or none."""
+    """Returns a name stack of one name, or an empty one."""
     return NameStack((name,) if name else ())
 
 
 def summarize(source_info: SourceInfo, num_frames: int = 1) -> str:
-    """The user's innermost lines as `file:line (function)`."""
+    """Returns the user's innermost lines as `file:line (function)`."""
     return source.summary(source_info, num_frames) if source_info.traceback is not None else ""
 
 
 class set_name_stack(context.entered):
-    """Replaces the names of the scopes for a while."""
+    """Context manager: replaces the name stack."""
 
     __slots__ = ()
 
@@ -42,7 +42,7 @@ class set_name_stack(context.entered):
 
 
 class reset_name_stack(set_name_stack):
-    """Drops the names of the scopes for a while."""
+    """Context manager: empties the name stack."""
 
     __slots__ = ()
 
@@ -51,7 +51,7 @@ class reset_name_stack(set_name_stack):
 
 
 class extend_name_stack(set_name_stack):
-    """Puts what follows under one more name, and gives the names."""
+    """Context manager: extends the name stack by a name, and returns it."""
 
     __slots__ = ()
 
@@ -64,7 +64,7 @@ class extend_name_stack(set_name_stack):
 
 
 class user_context(set_name_stack):
-    """Puts what follows under the names of an equation's `source_info`."""
+    """Context manager: sets the name stack of an equation's `source_info`."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""Source maps (revision 3): which line of the user's program each line of a jaxpr, StableHLO or HLO text comes from."""
+"""Source maps (revision 3): from each line of a printed jaxpr, StableHLO or HLO module to a line of the user's code."""
 
 import dataclasses
 import enum
@@ -14,14 +14,14 @@ from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.show import lines_with_places
 from minijax.run.compile import compile_text
 
-Segment = tuple[int, ...]  # generated column, number of the source, its line and column, number of a name
+Segment = tuple[int, ...]  # generated column, index of the source, its line and column, index of a name
 Place = tuple[str, int, int]  # file, line and column, both from 0
 
 _DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
 
 def _encoded(segment: Segment) -> str:
-    """The numbers of a segment as base 64 digits of five bits each, the lowest first."""
+    """Encodes the numbers of a segment as base 64 digits (VLQ), five bits each, the lowest first."""
     text = ""
     for value in segment:
         rest = (abs(value) << 1) | (value < 0)
@@ -43,7 +43,7 @@ def _decoded(text: str) -> Segment:
 
 @dataclasses.dataclass(frozen=True)
 class SourceMap:
-    """A source map; in `mappings`, a list of segments for each line, numbers are relative to those before."""
+    """A source map; `mappings` is a list of segments for each line, with numbers relative to the preceding ones."""
 
     version: int
     sources: Sequence[str]
@@ -53,20 +53,20 @@ class SourceMap:
 
     @classmethod
     def from_json(cls, json_data: str) -> "SourceMap":
-        """The map that a text says."""
+        """Parses a map from JSON."""
         d = json.loads(json_data)
         lines = [[_decoded(s) for s in line.split(",") if s] for line in d["mappings"].split(";")]
         return cls(d["version"], d["sources"], d["sourcesContent"], d["names"], lines)
 
     def to_json(self) -> str:
-        """The map as a text."""
+        """Returns the map as JSON."""
         lines = ";".join(",".join(map(_encoded, line)) for line in self.mappings)
         contents = {"sourcesContent": self.sources_content, "names": self.names, "mappings": lines}
         return json.dumps({"version": self.version, "sources": self.sources, **contents})
 
 
 class MappingsGenerator:
-    """Makes the mappings of a source map from absolute numbers, line by line."""
+    """Builds the mappings of a source map from absolute numbers, line by line."""
 
     def __init__(self):
         self._lines: list[list[Segment]] = []
@@ -78,19 +78,19 @@ class MappingsGenerator:
         self._last[0] = 0
 
     def new_segment(self, *seg: int) -> None:
-        """Adds a segment to the line. Raises RuntimeError if there is none."""
+        """Adds a segment to the current line. Raises RuntimeError before the first line."""
         if not self._lines:
             raise RuntimeError("No current group. Forgot to call new_group()?")
         self._lines[-1].append(tuple([new - old for new, old in zip(seg, self._last, strict=False)]))
         self._last[: len(seg)] = seg
 
     def mappings(self) -> list[list[Segment]]:
-        """The lines so far."""
+        """Returns the lines so far."""
         return self._lines
 
 
 def _map_of(lines: Sequence[str], places: Iterable[Place | None], contents: bool = False) -> SourceMap:
-    """The map of a text for each of whose lines there is a place or None."""
+    """Returns the map of a text, given a place or None for each line."""
     sources: dict[str, int] = {}
     made = MappingsGenerator()
     for line, place in zip(lines, places, strict=True):
@@ -103,7 +103,7 @@ def _map_of(lines: Sequence[str], places: Iterable[Place | None], contents: bool
 
 
 def canonicalize_filename(file_name: str) -> str:
-    """The name of a source file in maps."""
+    """Returns the name of a source file in maps."""
     return file_name
 
 
@@ -112,7 +112,7 @@ def canonicalize_filename(file_name: str) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class SourceMapDump:
-    """A text and its map."""
+    """A printed program and its map."""
 
     source_map: SourceMap
     generated_code: str
@@ -120,20 +120,20 @@ class SourceMapDump:
 
 
 class CompileFn(Protocol):
-    """What makes, of a function and its arguments, what a pass shows."""
+    """Builds the object that a pass prints from a function and its arguments."""
 
     def __call__(self, work_dir: str, fn: Callable, f_args: Sequence, f_kwargs: dict, **kwargs: Any) -> Any: ...
 
 
 class GenerateDumpFn(Protocol):
-    """What makes the text and its map."""
+    """Prints that object, and makes its map."""
 
     def __call__(self, compile_result: Any, **kwargs: Any) -> SourceMapDump: ...
 
 
 @dataclasses.dataclass(frozen=True)
 class Pass:
-    """One kind of text that functions are shown as."""
+    """One printed form of functions, such as jaxprs or StableHLO."""
 
     name: str
     compile_fn: CompileFn
@@ -144,30 +144,30 @@ _passes: dict[str, Pass] = {}
 
 
 def register_pass(pass_: Pass) -> None:
-    """Makes a pass known. Raises ValueError if its name is taken."""
+    """Registers a pass. Raises ValueError if its name is taken."""
     if pass_.name in _passes:
         raise ValueError(f"Pass {pass_.name} already registered")
     _passes[pass_.name] = pass_
 
 
 def all_passes() -> Sequence[Pass]:
-    """The known passes."""
+    """Returns the registered passes."""
     return list(_passes.values())
 
 
 def filter_passes(regex: str) -> Sequence[Pass]:
-    """The passes whose names begin as the pattern says."""
+    """Returns the passes whose names begin with a match of the pattern."""
     return [p for p in _passes.values() if re.match(regex, p.name)]
 
 
 class SourceMapGeneratorFn(Protocol):
-    """Takes the arguments of a function and gives a text of each pass, and its map."""
+    """Maps the arguments of a function to the printed program and map of each pass."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Sequence[SourceMapDump]: ...
 
 
 def generate_sourcemaps(f: Callable, passes: Sequence[Pass], **pass_kwargs: Any) -> SourceMapGeneratorFn:
-    """A function of the arguments of `f` that gives the texts of the passes with their maps."""
+    """Returns a function of the arguments of `f` that returns the printed program and map of each pass."""
 
     @functools.wraps(f)
     def of(*args, **kwargs):
@@ -182,27 +182,27 @@ def generate_sourcemaps(f: Callable, passes: Sequence[Pass], **pass_kwargs: Any)
 
 
 def compile_jaxpr(work_dir: str, f: Callable, f_args: Sequence, f_kwargs: dict, **_: Any) -> ClosedJaxpr:
-    """The jaxpr of a function."""
+    """Returns the jaxpr of a function."""
     return make_jaxpr(f)(*f_args, **f_kwargs)
 
 
 def make_jaxpr_dump(jaxpr: Any, **_: Any) -> SourceMapDump:
-    """A jaxpr's text and its map, in which the lines of an equation come from where it was made."""
-    noted, places = lines_with_places(jaxpr), []
-    within: list[tuple[int, Place | None]] = []  # how far in the equations begin that a line is of, and their places
-    for line, summaries in noted:
+    """Prints a jaxpr, with a map from the lines of each equation to its source position."""
+    lines_and_places, places = lines_with_places(jaxpr), []
+    enclosing: list[tuple[int, Place | None]] = []  # (indentation, place) of the equations around a line
+    for line, summaries in lines_and_places:
         depth = _indent(line)
-        while within and depth + line.lstrip().startswith("]") <= within[-1][0]:
-            within.pop()
+        while enclosing and depth + line.lstrip().startswith("]") <= enclosing[-1][0]:
+            enclosing.pop()
         if summaries:
-            within.append((depth, _place(summaries[0])))
-        places.append(within[-1][1] if within else None)
-    lines = [line for line, _ in noted]
+            enclosing.append((depth, _place(summaries[0])))
+        places.append(enclosing[-1][1] if enclosing else None)
+    lines = [line for line, _ in lines_and_places]
     return SourceMapDump(_map_of(lines, places), "\n".join(lines), "jaxpr")
 
 
 def _indent(line: str) -> int:
-    """Where an operation begins in its line."""
+    """Returns the column at which an operation begins."""
     return line.index(" let ") + 5 if " let " in line and line[0] == "{" else len(line) - len(line.lstrip())
 
 
@@ -223,7 +223,7 @@ class Location(NamedTuple):
 
 
 class Redirect(NamedTuple):
-    """A location that is another one."""
+    """A location that refers to another one."""
 
     tgt_id: int
 
@@ -236,7 +236,7 @@ LOC_REGEX = re.compile(r"loc\(#loc(?P<id>[0-9]+)\)")
 
 
 def parse_mlir_locations(mlir_dump: list[str]) -> tuple[dict[int, Segment], list[str]]:
-    """The segments of the locations of a module, by number, and the names of the files."""
+    """Returns the segments of the locations of a module, by number, and the names of the files."""
     known: dict[int, Location | Redirect] = {}
     for line in mlir_dump:
         if match := SRC_REGEX.match(line):
@@ -249,14 +249,14 @@ def parse_mlir_locations(mlir_dump: list[str]) -> tuple[dict[int, Segment], list
     for number, location in known.items():
         while isinstance(location, Redirect) and location.tgt_id in known:
             location = known[location.tgt_id]
-        if isinstance(location, Location) and location.file != "-":  # the module itself, for want of another
+        if isinstance(location, Location) and location.file != "-":  # "-" is the module itself, without a source
             place = sources.setdefault(location.file, len(sources))
             segments[number] = (0, place, location.line - 1, location.col)
     return segments, list(sources)
 
 
 def create_mlir_sourcemap(mlir_dump: str) -> SourceMap:
-    """The map of a module's text that names its locations."""
+    """Returns the map of a module that was printed with locations."""
     lines = mlir_dump.split("\n")
     segments, files = parse_mlir_locations(lines)
 
@@ -287,12 +287,12 @@ _TABLED = re.compile(r"(\d+) \{file_(?:name|location)_id=(\d+)(?:.*? line=(\d+))
 
 
 def parse_hlo_dump(text: str) -> SourceMap:
-    """The map of an HLO text that says where operations come from, by itself or by its table of stack frames."""
+    """Returns the map of an HLO module with source positions in its instructions or its table of stack frames."""
     return map_of_hlo(text.split("\n"))
 
 
 def map_of_hlo(lines: Sequence[str]) -> SourceMap:
-    """As `parse_hlo_dump`, of the text's lines."""
+    """Like `parse_hlo_dump`, for the module's lines."""
     tables: dict[str, dict[str, tuple]] = {}
     table: dict[str, tuple] = {}
     places: list[Place | None] = []
@@ -316,18 +316,18 @@ def _place_in_hlo(line: str, tables: dict[str, dict[str, tuple]]) -> Place | Non
 
 
 def trace_and_lower(work_dir: str, f: Callable, f_args: Sequence, f_kwargs: dict, **_: Any) -> tuple[Any, str]:
-    """The lowered function, and the folder to work in."""
+    """Returns the lowered function, and the working directory."""
     return jit(lambda *args, **kwargs: f(*args, **kwargs)).lower(*f_args, **f_kwargs), work_dir
 
 
 def stable_hlo_generate_dump(args: tuple[Any, str], **_: Any) -> SourceMapDump:
-    """The StableHLO of a lowered function and its map."""
+    """Prints the StableHLO of a lowered function, with its map."""
     text = args[0].compiler_ir().operation.get_asm(enable_debug_info=True)  # MLIR numbers all locations
     return SourceMapDump(create_mlir_sourcemap(text), text, HloPass.STABLE_HLO.value)
 
 
 def original_hlo_generate_dump(args: tuple[Any, str], **_: Any) -> SourceMapDump:
-    """The HLO of a lowered function, before optimization, and its map."""
+    """Prints the HLO of a lowered function before optimization, with its map."""
     text = args[0].as_text("hlo", debug_info=True)
     return SourceMapDump(parse_hlo_dump(text), text, HloPass.ORIGINAL.value)
 
@@ -335,7 +335,7 @@ def original_hlo_generate_dump(args: tuple[Any, str], **_: Any) -> SourceMapDump
 def optimized_generate_dump(
     args: tuple[Any, str], xla_compiler_flags: dict[str, Any] | None = None, **_: Any
 ) -> SourceMapDump:
-    """The HLO of a lowered function, as XLA optimized it with these options, and its map."""
+    """Prints the HLO of a lowered function, optimized by XLA with these options, with its map."""
     lowered = args[0]
     devices = lowered._program.placement.devices
     text = compile_text(lowered.as_text(debug_info=True), devices=devices, options=xla_compiler_flags or {}).as_text()

@@ -1,4 +1,4 @@
-"""The modules that `import jax` leaves in `sys.modules`: each loads when it is first used."""
+"""The modules that `import jax` adds to `sys.modules`: each is loaded at its first use."""
 
 import importlib
 import sys
@@ -27,9 +27,9 @@ _pending: dict[str, "PendingModule"] = {}  # by the name in this package
 
 
 class PendingModule(ModuleType):
-    """A module that runs at the first use of an attribute, and is an ordinary module from then on.
+    """A module that is executed at the first use of an attribute, and is an ordinary module from then on.
 
-    Programs that scan `sys.modules` read the attributes that are served without it.
+    Attributes that programs read when they scan `sys.modules` are served without executing it.
     """
 
     def __getattribute__(self, name: str) -> Any:
@@ -38,9 +38,9 @@ class PendingModule(ModuleType):
         own = vars_of(self)
         if own["__spec__"] is None:
             if name == "__file__":
-                return _found(own["__name__"]).origin
+                return _spec_of(own["__name__"]).origin
             importlib.import_module(own["__name__"])
-        elif not name.startswith("__"):  # The module runs: another thread waits for its end.
+        elif not name.startswith("__"):  # The module is being executed: another thread waits for it.
             importlib.import_module(own["__name__"])
         return ModuleType.__getattribute__(self, name)
 
@@ -55,19 +55,19 @@ class PendingModule(ModuleType):
 
 
 class _PendingLoader:
-    """Runs a pending module in its place."""
+    """Executes a pending module in place."""
 
     def __init__(self, module: PendingModule, inner: Any):
         self._module = module
         self._inner = inner
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """The pending module."""
+        """Returns the pending module."""
         vars_of(self._module)["__spec__"] = spec
         return self._module
 
     def exec_module(self, module: ModuleType) -> None:
-        """Runs the module with its own loader."""
+        """Executes the module with its own loader."""
         spec = vars_of(module)["__spec__"]
         module.__loader__ = spec.loader = self._inner
         try:
@@ -81,12 +81,12 @@ class _PendingLoader:
 
 
 def vars_of(module: ModuleType) -> dict[str, Any]:
-    """The namespace of a module, which does not run for it."""
+    """Returns the namespace of a module without executing it."""
     return ModuleType.__getattribute__(module, "__dict__")
 
 
 def present() -> None:
-    """Puts into `sys.modules` what `import jax` leaves there."""
+    """Adds the modules to `sys.modules` that `import jax` adds."""
     sys.meta_path.insert(0, PendingFinder())
     modules = sys.modules
     modules[ALIAS] = modules[PACKAGE]
@@ -110,18 +110,18 @@ class PendingFinder:
     """Finds the modules that are pending."""
 
     def find_spec(self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> Any:
-        """A spec that runs the pending module of that name, if there is one."""
+        """Returns a spec that executes the pending module of that name, or None."""
         module = _pending.get(name)
         if module is None:
             return None
-        spec = _found(name)
+        spec = _spec_of(name)
         spec.loader = _PendingLoader(module, spec.loader)
         return spec
 
 
-def _found(name: str) -> ModuleSpec:
-    """The spec of a module, whose packages do not run for it."""
+def _spec_of(name: str) -> ModuleSpec:
+    """Returns the spec of a module without executing its packages."""
     parent = name.rpartition(".")[0]
-    path = _found(parent).submodule_search_locations if parent in _pending else sys.modules[parent].__path__
+    path = _spec_of(parent).submodule_search_locations if parent in _pending else sys.modules[parent].__path__
     finders = (finder for finder in sys.meta_path if not isinstance(finder, PendingFinder))
     return next(spec for finder in finders if (spec := finder.find_spec(name, path)) is not None)

@@ -1,4 +1,4 @@
-"""Functions as HLO, for programs that have no Python."""
+"""Exports functions as HLO, for programs without Python."""
 
 import argparse
 import ast
@@ -25,7 +25,7 @@ Shapes = Sequence[tuple[str, ShapedArray]]
 
 
 def parse_shape_str(s: str) -> ShapedArray:
-    """The type that is written as `f32[1,2,3]`, in XLA's names. Raises ValueError for anything else."""
+    """Parses a type such as `f32[1,2,3]`, with XLA's names of dtypes. Raises ValueError for anything else."""
     match = _SHAPE.fullmatch(s)
     if not match or match[1] not in _DTYPES:
         raise ValueError(f'Invalid shape {s}. Valid example: "f32[1,2,3]". The dtype must be one of {list(_DTYPES)}')
@@ -36,15 +36,15 @@ def parse_shape_str(s: str) -> ShapedArray:
 def jax_to_ir(
     fn: Callable, input_shapes: Shapes, *, constants: Mapping[str, Any] | None = None, format: str
 ) -> tuple[bytes, str]:
-    """A function as a serialized HLO module and as text; its arguments are named, in the order of the module's.
+    """Lowers a function to a serialized HLO module and its text; arguments are passed by name, in this order.
 
-    Raises ValueError for an argument that is a constant too, or for TensorFlow's format, or another.
+    Raises ValueError for an argument that is also a constant, and for formats other than HLO.
     """
     constants, names = constants or {}, [name for name, _ in input_shapes]
     if both := sorted(set(names) & set(constants)):
         raise ValueError(f"Arguments appear in both `input_shapes` and `constants`: {', '.join(both)}")
     if format == "TF":
-        raise ValueError("Conversion to TF graph requires TensorFlow, which there is no conversion to.")
+        raise ValueError("Conversion to TF graph requires TensorFlow, which is not supported.")
     if format != "HLO":
         raise ValueError(f"jax_to_ir: format must be 'HLO', got {format!r}")
 
@@ -72,7 +72,7 @@ parser.add_argument("--ir_human_dest", help="the file of its text")
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Writes what the command line says."""
+    """Writes the files that the command line specifies."""
     options = parser.parse_args(argv)
     constants = ast.literal_eval(options.constants)
     for key, value in ast.literal_eval(options.evaled_constants).items():

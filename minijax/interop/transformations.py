@@ -1,4 +1,4 @@
-"""Decorators that make transformations of wrapped functions, and caches of what is made of those."""
+"""Decorators that define transformations of wrapped functions, and caches by wrapped functions."""
 
 import functools
 from collections.abc import Callable
@@ -32,7 +32,7 @@ def _with_aux(
 
 @curry
 def transformation(gen: Callable, fun: WrappedFun, *gen_static_args: Any) -> WrappedFun:
-    """Decorates a generator that yields (args, kwargs), receives the result, and yields its own."""
+    """Decorates a generator that yields (args, kwargs), receives the result, and yields the new result."""
     return fun.wrap(gen, gen_static_args, None, _drive)
 
 
@@ -44,7 +44,7 @@ def transformation2(gen: Callable, fun: WrappedFun, *gen_static_args: Any) -> Wr
 
 @curry
 def transformation_with_aux(gen: Callable, fun: WrappedFun, *gen_static_args: Any) -> Any:
-    """As `transformation`, yielding (result, auxiliary); gives the function and a thunk of the latter."""
+    """Like `transformation`, for generators that yield (result, aux): returns the function and a thunk for aux."""
     return _with_aux(fun, gen, gen_static_args, Store(), _drive_with_aux)
 
 
@@ -52,12 +52,12 @@ def transformation_with_aux(gen: Callable, fun: WrappedFun, *gen_static_args: An
 def transformation_with_aux2(
     gen: Callable, fun: WrappedFun, *gen_static_args: Any, use_eq_store: bool = False, unk_names: bool = False
 ) -> Any:
-    """As `transformation2`, for `gen(f, store, ...)`; `store.store` takes the auxiliary result."""
+    """Like `transformation2`, for `gen(f, store, ...)`, which passes the auxiliary result to `store.store`."""
     return _with_aux(fun, gen, gen_static_args, Store(again=use_eq_store))
 
 
 def merge_linear_aux(aux1: Callable, aux2: Callable) -> tuple[bool, Any]:
-    """Whether the first of two auxiliary results is there, and the one that is."""
+    """Returns (whether the first of two auxiliary results is stored, the stored one)."""
     results = []
     for is_first, aux in ((True, aux1), (False, aux2)):
         try:
@@ -72,7 +72,7 @@ def merge_linear_aux(aux1: Callable, aux2: Callable) -> tuple[bool, Any]:
 def cache(call: Callable, *, explain: Callable | None = None) -> Callable:
     """Caches `call(fun, *args)` by the function and transformations of `fun`, with its auxiliary results.
 
-    Its `cache_clear()` forgets all, its `evict_function(f)` the results of functions around `f`.
+    Its `cache_clear()` clears it, its `evict_function(f)` removes the results of wrapped functions of `f`.
     """
     results_of = weak_cache(lambda f: BoundedDict(1024))
 

@@ -1,4 +1,4 @@
-"""Small functions for sequences and caches, which documents and libraries take from `jax._src.util`."""
+"""Utilities for sequences and caches that documents and libraries import from `jax._src.util`."""
 
 import functools
 import itertools
@@ -12,18 +12,18 @@ _T = TypeVar("_T")
 
 
 def unzip3(xyzs: Iterable[tuple[Any, Any, Any]]) -> tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...]]:
-    """The firsts, seconds and thirds of triples."""
+    """Returns the first, second and third elements of triples."""
     x, y, z = zip(*triples, strict=True) if (triples := list(xyzs)) else ((), (), ())
     return x, y, z
 
 
 def concatenate(xs: Iterable[Sequence[_T]]) -> list[_T]:
-    """The elements of all sequences, as one list."""
+    """Concatenates sequences into one list."""
     return [x for sequence in xs for x in sequence]
 
 
 def unflatten(xs: Iterable[_T], ns: Sequence[int]) -> list[list[_T]]:
-    """Lists of these lengths, which take all elements. Raises AssertionError where some are left."""
+    """Splits into lists of these lengths. Raises AssertionError if elements are left."""
     left = iter(xs)
     parts = [list(itertools.islice(left, n)) for n in ns]
     assert next(left, left) is left, "unflatten: the lengths do not add up to that of the sequence"
@@ -31,7 +31,7 @@ def unflatten(xs: Iterable[_T], ns: Sequence[int]) -> list[list[_T]]:
 
 
 def split_list(args: Sequence[_T], ns: Sequence[int]) -> list[list[_T]]:
-    """Lists of these lengths, and one of the rest."""
+    """Splits into lists of these lengths, and one of the rest."""
     args, parts = list(args), []
     for n in ns:
         parts.append(args[:n])
@@ -40,26 +40,26 @@ def split_list(args: Sequence[_T], ns: Sequence[int]) -> list[list[_T]]:
 
 
 def split_list_checked(args: Sequence[_T], ns: Sequence[int]) -> list[list[_T]]:
-    """Lists of these lengths, which add up to that of the sequence. Raises AssertionError where they do not."""
+    """Splits into lists of these lengths. Raises AssertionError if they do not add up to that of the sequence."""
     assert sum(ns) == len(args), f"split_list_checked: {list(ns)} do not add up to {len(args)}"
     return split_list(args, ns[:-1])
 
 
 def partition_list(bs: Sequence[bool], l: Sequence[_T]) -> tuple[list[_T], list[_T]]:  # noqa: E741  # jax's name
-    """The elements whose flag is off, and those whose flag is on."""
+    """Returns the elements whose flag is False, and those whose flag is True."""
     assert len(bs) == len(l), f"partition_list: {len(bs)} flags for {len(l)} elements"
     return [x for b, x in zip(bs, l, strict=True) if not b], [x for b, x in zip(bs, l, strict=True) if b]
 
 
 def merge_lists(bs: Sequence[bool], l0: Sequence[Any], l1: Sequence[Any]) -> list[Any]:
-    """The list that `partition_list` made these two of."""
+    """Inverse of `partition_list`."""
     assert len(bs) == len(l0) + len(l1) and sum(bs) == len(l1), "merge_lists: the flags do not fit the lists"
     off, on = iter(l0), iter(l1)
     return [next(on if b else off) for b in bs]
 
 
 def subs_list(subs: Sequence[int | None], src: Sequence[_T], base: Sequence[_T]) -> list[_T]:
-    """The elements of `src` at these positions, and those of `base`, in order, where there is None."""
+    """Returns the elements of `src` at these positions; for None, the next element of `base`."""
     left = iter(base)
     merged = [next(left) if s is None else src[s] for s in subs]
     assert next(left, left) is left, "subs_list: elements are left"
@@ -67,7 +67,7 @@ def subs_list(subs: Sequence[int | None], src: Sequence[_T], base: Sequence[_T])
 
 
 def subvals(lst: Sequence[_T], replace: Iterable[tuple[int, _T]]) -> tuple[_T, ...]:
-    """The elements, those at some positions replaced."""
+    """Returns the elements, with those at some positions replaced."""
     elements = list(lst)
     for i, x in replace:
         elements[i] = x
@@ -75,30 +75,30 @@ def subvals(lst: Sequence[_T], replace: Iterable[tuple[int, _T]]) -> tuple[_T, .
 
 
 def tuple_insert(t: tuple[_T, ...], idx: int, val: _T) -> tuple[_T, ...]:
-    """The tuple with one element more, at that position."""
+    """Returns the tuple with an element inserted at that position."""
     assert 0 <= idx <= len(t), (idx, len(t))
     return (*t[:idx], val, *t[idx:])
 
 
 def tuple_delete(t: tuple[_T, ...], idx: int) -> tuple[_T, ...]:
-    """The tuple without the element at that position."""
+    """Returns the tuple without the element at that position."""
     assert 0 <= idx < len(t), (idx, len(t))
     return t[:idx] + t[idx + 1 :]
 
 
 def tuple_update(t: tuple[_T, ...], idx: int, val: _T) -> tuple[_T, ...]:
-    """The tuple with another element at that position."""
+    """Returns the tuple with the element at that position replaced."""
     assert 0 <= idx < len(t), (idx, len(t))
     return (*t[:idx], val, *t[idx + 1 :])
 
 
 def stable_unique(it: Iterable[_T]) -> Iterable[_T]:
-    """The elements, each at its first place only."""
+    """Yields each element once, at its first position."""
     return dict.fromkeys(it).keys()
 
 
 class OrderedSet(Generic[_T]):
-    """A set in the order in which its elements came."""
+    """A set in insertion order."""
 
     def __init__(self):
         self._elements: dict[_T, None] = {}
@@ -122,24 +122,24 @@ class OrderedSet(Generic[_T]):
 
 
 def ceil_of_ratio(x: int, y: int) -> int:
-    """The quotient, rounded up."""
+    """Returns the quotient, rounded up."""
     return -(-x // y)
 
 
 def wrap_name(transform_name: str, name: str) -> str:
-    """The name of a transformed function."""
+    """Returns the name of a transformed function."""
     return f"{transform_name}({name})"
 
 
 def fun_name(fun: Callable, default_name: str = "<unnamed function>") -> str:
-    """The name of a function, of the function in a partial one, or the default."""
+    """Returns the name of a function, of the function inside a partial, or the default."""
     if (name := getattr(fun, "__name__", None)) is not None:
         return name
     return fun_name(fun.func, default_name) if isinstance(fun, functools.partial) else default_name
 
 
 def wraps(wrapped: Callable, namestr: str | None = None, docstr: str | None = None, **kwargs: Any) -> Callable:
-    """Decorator that gives a function the name, docstring and signature of another, as these texts say."""
+    """Decorator that gives a function the name, docstring and signature of another, formatted by these templates."""
 
     def decorate(fun: Callable) -> Callable:
         name, doc = fun_name(wrapped), getattr(wrapped, "__doc__", "") or ""
@@ -163,19 +163,19 @@ def set_module(module: str) -> Callable[[_T], _T]:
 
 
 def cache(max_size: int = 4096, trace_context_in_key: bool | Callable = True) -> Callable[[Callable], Callable]:
-    """Decorator that remembers results by the arguments, and by the options that traces depend on."""
+    """Decorator that caches results by the arguments, and by the options that traces depend on."""
     return lambda f: _cached(f, lambda g: bounded_cache(g, maxsize=max_size), trace_context_in_key)
 
 
 def memoize(f: Callable) -> Callable:
-    """The function, which remembers its results by the arguments and by the options that traces depend on."""
+    """Decorator that caches all results by the arguments, and by the options that traces depend on."""
     return _cached(f, bounded_cache, True)
 
 
 def weakref_lru_cache(
     f: Callable | None = None, *, maxsize: int | None = 2048, trace_context_in_key: bool = True, explain: Any = None
 ) -> Callable:
-    """The function, which remembers its results as long as its first argument lives."""
+    """Caches the results of a function as long as its first argument is alive."""
     if f is None:
         return lambda g: weakref_lru_cache(g, maxsize=maxsize, trace_context_in_key=trace_context_in_key)
     return _cached_by_first(f, trace_context_in_key)

@@ -1,4 +1,4 @@
-"""jax.interpreters.partial_eval: tracing to jaxprs, and pruning them."""
+"""jax.interpreters.partial_eval: tracing to jaxprs, and their dead code elimination."""
 
 from minijax.base.faces import Face
 

@@ -1,4 +1,4 @@
-"""jax.interpreters.pxla: names that remain of the programs over several devices."""
+"""jax.interpreters.pxla: what remains of jax's former interface for parallel programs."""
 
 from minijax.base.faces import Face
 

@@ -1,4 +1,4 @@
-"""jax.interpreters.xla: running primitives one by one."""
+"""jax.interpreters.xla: eager evaluation of primitives."""
 
 from minijax.base.faces import Face
 

@@ -1,4 +1,4 @@
-"""jax.tools.jax_to_ir: `python -m` this writes a function as HLO."""
+"""jax.tools.jax_to_ir: a script (`python -m`) that writes a function as HLO."""
 
 from minijax.interop.to_ir import (
     jax_to_hlo as jax_to_hlo,

@@ -1,4 +1,4 @@
-"""jax.tools.pgo_nsys_converter: `python -m` this tells XLA's scheduler what a profile of nsys says of instructions."""
+"""jax.tools.pgo_nsys_converter: a script (`python -m`) that converts a profile of nsys for XLA's scheduler."""
 
 from minijax.run.nsys import main as main
 

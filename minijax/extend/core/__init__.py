@@ -1,4 +1,4 @@
-"""jax.extend.core: jaxprs and primitives, for those who walk or make them."""
+"""jax.extend.core: jaxprs and primitives, for code that inspects or builds them."""
 
 from minijax.base.faces import Face
 

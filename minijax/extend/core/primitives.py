@@ -1,4 +1,4 @@
-"""jax.extend.core.primitives: the primitives of `jax.lax`, but for a few, and some of other rooms."""
+"""jax.extend.core.primitives: most primitives of `jax.lax`, and some of other modules."""
 
 from minijax import lax
 from minijax.base.faces import Face

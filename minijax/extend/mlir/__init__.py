@@ -1,4 +1,4 @@
-"""jax.extend.mlir: MLIR's bindings, those of jaxlib."""
+"""jax.extend.mlir: MLIR bindings of jaxlib."""
 
 from minijax.base.faces import Face
 

@@ -1,4 +1,4 @@
-"""jax.extend.mlir.dialects: one module a dialect."""
+"""jax.extend.mlir.dialects: one module for each dialect."""
 
 from minijax.base.faces import Face
 

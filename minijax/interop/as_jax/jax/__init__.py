@@ -1,6 +1,6 @@
-"""The package `jax` of processes that have this folder on their path: to import it gives minijax.
+"""The package `jax` of processes that have this folder on their path: importing it gives minijax.
 
-`MINIJAX_AS_JAX=0` in a process's environment gives it the real jax.
+With `MINIJAX_AS_JAX=0` in its environment, a process gets the real jax.
 """
 
 import importlib.util
@@ -15,7 +15,7 @@ def _give_minijax():
     if sys.version_info < (3, 11):  # noqa: UP036 (another environment may have an older one)
         raise _unusable("is older than Python 3.11, which minijax needs")
     spec = importlib.util.find_spec("minijax")
-    # A folder of that name without an `__init__.py` is no package of its own.
+    # A folder of that name without an `__init__.py` is only a namespace package.
     if spec is None or not spec.has_location:
         _load_minijax_from_here()
     importlib.import_module("minijax.interop.alias").install()
