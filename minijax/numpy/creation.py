@@ -1,4 +1,4 @@
-"""Making arrays: from values, of one value, ranges, and masks of a triangle."""
+"""Array creation: from values, constant arrays, ranges, triangles and grids."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from minijax.run.array import Array, ArrayLike, DeviceLike, DimSize, ShardingLik
 
 
 def arraylike(name: str, *args: Any) -> tuple:
-    """The arguments as values. Raises TypeError, naming the function, for what is none."""
+    """Unwraps array-like arguments. Raises TypeError, naming the function, for others."""
     try:
         return tuple(arrays(name, *args))
     except Exception as error:
@@ -41,7 +41,7 @@ def arraylike(name: str, *args: Any) -> tuple:
 
 
 def values(name: str, *args: Any) -> tuple:
-    """As `arraylike`, and what is no array yet is made one."""
+    """As `arraylike`, and converts NumPy arrays and Python numbers to arrays."""
     try:
         return tuple(x if isinstance(x, Array) else asarray(x) for x in arrays(name, *args))
     except Exception as error:
@@ -54,7 +54,7 @@ def value(name: str, x: Any) -> Any:
 
 
 def concrete(x: Any, name: str, argument: str) -> Any:
-    """A value known now, as numpy's or Python's. Raises ConcretizationTypeError for a traced one."""
+    """A concrete value as a NumPy or Python value. Raises ConcretizationTypeError for a traced one."""
     if isinstance(x, Tracer):
         known = x.concrete_value()
         if known is None:
@@ -65,7 +65,7 @@ def concrete(x: Any, name: str, argument: str) -> Any:
 
 
 def host_ints(name: str, xs: Any) -> list[int]:
-    """A sequence of ints known now."""
+    """A sequence of concrete ints or symbolic dimensions as a list."""
     try:
         ints = np.asarray(
             [concrete(x, name, "indices") for x in xs] if isinstance(xs, Sequence) else concrete(xs, name, "")
@@ -108,7 +108,7 @@ def _positional(args: tuple, *named: Any) -> tuple:
     """The `copy`, `order` and `ndmin` of `array` as positional arguments, which are deprecated."""
     names, defaults = ("copy", "order", "ndmin"), (True, "K", 0)
     if len(args) > len(names):
-        raise TypeError(f"array() takes at most 5 positional arguments, but {2 + len(args)} are there")
+        raise TypeError(f"array() takes at most 5 positional arguments, but {2 + len(args)} were given")
     for name, x, default in zip(names, named[: len(args)], defaults, strict=False):
         if x != default:
             raise TypeError(f"array() got multiple values for argument {name!r}")
@@ -140,7 +140,7 @@ def asarray(
 
 
 def _from_value(x: Any, device: Any, out_sharding: Any) -> Any:
-    """A value where `device` says, which under a trace is a constraint; a committed array stays on its devices."""
+    """Places a value on `device`, or constrains a tracer to it. Raises ValueError for an array committed elsewhere."""
     if device is None or out_sharding is not None:
         return _place(x, device, "jnp.array", out_sharding)
     if isinstance(x, Tracer):
@@ -167,7 +167,7 @@ def _place(x: Any, device: Any, name: str = "", out_sharding: Any = None) -> Any
 
 
 def _put(x: Any, device: Any, *named: Any) -> Any:
-    """As `_place`, which also a trace records."""
+    """As `_place`, but records a `device_put` under a trace."""
     if isinstance(x, Tracer) and device is not None:
         return device_put([x], [device], [None], [REUSE_INPUT])[0]
     return _place(x, device, *named)
@@ -185,7 +185,7 @@ def copy(a: ArrayLike, order: str | None = None) -> Array:
 
 @fused()
 def astype(x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False, device: DeviceLike | None = None) -> Array:
-    """The array as another dtype; a lost imaginary part brings a warning."""
+    """Casts an array to another dtype; warns if an imaginary part is discarded."""
     x = value("astype", x)
     target = dtypes.requested_dtype(dtype, "astype", float)
     drops = dtypes.is_complex(x.dtype) and not dtypes.is_complex(target)
@@ -208,7 +208,7 @@ def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: i
 
 
 def from_dlpack(x: Any, /, *, device: DeviceLike | None = None, copy: bool | None = None) -> Array:
-    """The array that another library offers by DLPack, without a copy where that can be done."""
+    """Imports an array of another library by DLPack, without a copy if possible."""
     return transfer.from_dlpack(x, device, copy)
 
 
@@ -224,7 +224,7 @@ def fromfunction(function: Callable, shape: Any, *, dtype: DTypeLike = float, **
     return mapped(*[arange(n, dtype=dtype) for n in shape])
 
 
-# ---- of one value ------------------------------------------------------------------------------------
+# ---- constant arrays ---------------------------------------------------------------------------------
 
 
 def _shape_of(shape: Any) -> tuple[int, ...]:
@@ -248,7 +248,7 @@ def _filled(name: str, shape: Any, fill: Any, dtype: Any, device: Any, out_shard
 
 
 def _requested(name: str, out_sharding: Any, shape: tuple) -> Any:
-    """What is requested of an operation that a trace records; values are placed afterwards."""
+    """The `out_sharding` for an operation under a trace; None for eager values, which are placed afterwards."""
     return sharding.requested_sharding(name, out_sharding, len(shape)) if shape and not state.is_eager() else None
 
 
@@ -307,7 +307,7 @@ def full(
     device: DeviceLike | None = None,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """As `numpy.full`; the dtype is that of the value, weak if that is and no device is given."""
+    """As `numpy.full`; the dtype is by default that of the value, weak if the value's is and no device is given."""
     (fill,) = arraylike("full", fill_value)
     dtype = dtypes.requested_dtype(dtype, "full")
     shape = _shape_of(shape)
@@ -408,7 +408,7 @@ def arange(
     device: DeviceLike | None = None,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """As `numpy.arange`; the arguments must be known when the program is traced."""
+    """As `numpy.arange`; the arguments must be concrete."""
     only_stop = stop is None and step is None
     names = ("stop", "stop", "step") if only_stop else ("start", "stop", "step")
     bounds = [_bound(n, x) for n, x in zip(names, (start, stop, step), strict=True)]
@@ -438,14 +438,14 @@ def arange(
 
 
 def _length(start: Any, stop: Any, step: Any) -> int:
-    """How many numbers there are from `start` to `stop`. Raises ZeroDivisionError for a step of 0."""
+    """The number of elements of the range. Raises ZeroDivisionError for a step of 0."""
     if step is not None and step == 0:
         raise ZeroDivisionError("arange: division by zero, step must not be 0")
     return max(0, math.ceil((stop - start) / (1 if step is None else step)))
 
 
 def _symbolic_length(start: Any, stop: Any, step: Any) -> Dim:
-    """As `_length`, of dimensions and ints. Raises ValueError for other numbers, and for a step of 0."""
+    """As `_length`, for symbolic dimensions and ints. Raises ValueError for other numbers, and for a step of 0."""
     if not all(map(is_dim, (start, stop, step))):
         raise ValueError(
             "arange: beside a symbolic dimension, start, stop and step must be either dimension expressions or "
@@ -463,7 +463,7 @@ def _symbolic_length(start: Any, stop: Any, step: Any) -> Dim:
 
 
 def _bound(name: str, x: Any) -> Any:
-    """An argument of `arange`, known and a real number. Raises TypeError or ValueError for what is neither."""
+    """An argument of `arange` as a concrete real number. Raises TypeError or ValueError for another value."""
     if x is None or not is_int(x):
         return x
     x = concrete(x, "arange", name)
@@ -675,7 +675,7 @@ def triu(m: ArrayLike, k: int = 0) -> Array:
 
 
 def grid_along(x: Any, axis: int, shape: Sequence[int], sparse: bool = True) -> Any:
-    """A vector laid along an axis of a grid; the other axes are of size 1 if `sparse`."""
+    """A vector broadcast along an axis of a grid; the other axes have size 1 if `sparse`."""
     return moving.broadcast_in_dim(x, [n if i == axis or not sparse else 1 for i, n in enumerate(shape)], (axis,))
 
 
@@ -708,11 +708,11 @@ def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None, sparse: b
     return structural.stack(grids, 0) if grids else asarray(np.zeros(0, dtype))
 
 
-# ---- questions ---------------------------------------------------------------------------------------
+# ---- attributes --------------------------------------------------------------------------------------
 
 
 def _property(name: str, a: Any) -> Any:
-    """A property of an array; NumPy's for anything else, with a warning."""
+    """A property of an array; for other types that of NumPy's function, with a warning."""
     if hasattr(a, name):
         return getattr(a, name)
     try:
@@ -737,7 +737,7 @@ def ndim(a: Any) -> int:
 
 
 def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
-    """As `numpy.size`; `axis` may be several."""
+    """As `numpy.size`; `axis` may be a sequence of axes."""
     if axis is None:
         return _property("size", a)
     sizes = tuple(_property("shape", a))
@@ -762,5 +762,5 @@ def isrealobj(x: Any) -> bool:
 
 
 def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
-    """As `numpy.can_cast`; arrays count by their dtype."""
+    """As `numpy.can_cast`; an array is treated as its dtype."""
     return np.can_cast(from_.dtype if isinstance(from_, Array) else from_, to, casting=casting)

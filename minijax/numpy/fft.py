@@ -33,7 +33,7 @@ Axes = Sequence[int] | None
 
 
 def _in_parts(x: Any, kind: FftType, lengths: tuple[int, ...]) -> Any:
-    """The transform of the last axes; XLA takes up to three at a time."""
+    """Transforms the last axes; XLA transforms at most three at a time."""
     count = len(lengths)
     if count <= 3:
         return lax_fft(x, kind, lengths)
@@ -51,14 +51,14 @@ def _in_parts(x: Any, kind: FftType, lengths: tuple[int, ...]) -> Any:
 
 
 def _resized(x: Any, sizes: tuple[int, ...]) -> Any:
-    """`x` with its last axes cut, or filled up with zeros, to these sizes."""
+    """`x` with its last axes truncated or zero-padded to these sizes."""
     shape = (*x.shape[: x.ndim - len(sizes)], *sizes)
     x = subscripts.getitem(x, tuple(slice(n) for n in shape))
     return padding.pad(x, [(0, n - m) for n, m in zip(shape, x.shape, strict=True)])
 
 
 def _transform(name: str, kind: FftType, a: Any, s: Any, axes: Axes, norm: str | None, forward: bool) -> Any:
-    """The transform, scaled as a forward or an inverse one is under that norm."""
+    """The transform `kind`, scaled by `norm` as a forward or an inverse transform."""
     try:
         if norm not in _NORMS:
             raise ValueError(f'{name}: Invalid norm value {norm}; should be "backward","ortho" or "forward".')

@@ -1,4 +1,4 @@
-"""What tracers of users' types have: attributes and operators that their types say."""
+"""Attributes and operators of tracers of user-defined (hijax) types, as the types define them."""
 
 import types
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from minijax.numpy.methods import tracer_attributes
 
 
 class _OfType:
-    """An attribute of tracers of arrays, which tracers of users' types have if their types say so."""
+    """An attribute of tracers: that of arrays, or for user-defined types the one that the type defines."""
 
     def __init__(self, name: str, of_arrays: Any):
         self.name, self.of_arrays = name, of_arrays
@@ -32,7 +32,7 @@ def _is_of_users_type(x: Tracer) -> bool:
 
 
 def attribute(x: Tracer, name: str) -> Any:
-    """What the type of a tracer has under this name; operators there lose their underscores: `_add`."""
+    """The attribute that the type of a tracer defines; the operator `__add__` is the type's `_add`."""
     if name.startswith("__") and name != "__jax_array__":
         return partial(getattr(x.aval, name[1:-2]), x)
     try:
@@ -51,7 +51,7 @@ def _of_high_tracers(x: Any, name: str) -> Any:
 
 
 def _ask_types() -> None:
-    """From now on tracers ask their types first. Nobody pays for it who defines no type."""
+    """Makes tracers look attributes up in their types first; programs that define no types do not pay for it."""
     if "__getattr__" not in Tracer.__dict__:
         for name, of_arrays in tracer_attributes.items():
             setattr(Tracer, name, _OfType(name, of_arrays))
@@ -59,6 +59,6 @@ def _ask_types() -> None:
 
 
 def register_hitype(val_cls: type, typeof_fn: Callable[[Any], AbstractValue]) -> None:
-    """Says what type the values of a class have, which can then be arguments and results of transformed functions."""
+    """Registers the type of a class's values, so that transformed functions can take and return them."""
     hitypes.register_hitype(val_cls, typeof_fn)
     _ask_types()

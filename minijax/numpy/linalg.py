@@ -149,7 +149,7 @@ def svd(
     hermitian: bool = False,
     subset_by_index: tuple[int, int] | None = None,
 ) -> Any:
-    """As `numpy.linalg.svd`; `subset_by_index` asks for some of the singular values."""
+    """As `numpy.linalg.svd`; `subset_by_index` selects a range of the singular values."""
     (a,) = _inexact("svd", a)
     if hermitian:
         return _svd_hermitian(a, compute_uv, subset_by_index)
@@ -158,7 +158,7 @@ def svd(
 
 
 def _svd_hermitian(a: Any, compute_uv: bool, subset_by_index: tuple[int, int] | None) -> Any:
-    """Singular values by eigenvalues, whose signs go to the right side."""
+    """Singular values from eigenvalues, whose signs are moved to the right singular vectors."""
     vectors, values = lax_linalg.eigh(a, subset_by_index=subset_by_index)
     axis = typeof(values).ndim - 1
     sizes = lax.abs(values)
@@ -228,8 +228,8 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
 def lstsq(
     a: ArrayLike, b: ArrayLike, rcond: float | None = None, *, numpy_resid: bool = False
 ) -> tuple[Array, Array, Array, Array]:
-    """As `numpy.linalg.lstsq`, but that there always are residuals; `numpy_resid`, of concrete arrays alone,
-    asks for none where the rank is low or the system is not overdetermined.
+    """As `numpy.linalg.lstsq`, but always with residuals. With `numpy_resid`, which needs concrete arrays, they
+    are empty if the rank is deficient or the system is not overdetermined.
     """
     arrays("jnp.linalg.lstsq", a, b)
     return _solved_squares(a, b, rcond, True) if numpy_resid else _lstsq(a, b, rcond)
@@ -276,7 +276,7 @@ _lstsq = jitted("_lstsq", static=("numpy_resid",))(_solved_squares)
 def pinv(
     a: ArrayLike, rtol: ArrayLike | None = None, hermitian: bool = False, *, rcond: ArrayLike | None = None
 ) -> Array:
-    """As `numpy.linalg.pinv`; differentiable where the rank is constant. `rcond` is a name of `rtol` too."""
+    """As `numpy.linalg.pinv`; differentiable where the rank is constant. `rcond` is another name of `rtol`."""
     if rcond is not None:
         if rtol is not None:
             raise ValueError("pinv: only one of rtol and rcond may be specified.")
@@ -306,7 +306,7 @@ def _pinv(a: Any, rtol: Any, hermitian: bool) -> Any:
 
 @_pinv.defjvp
 def _pinv_jvp(rtol, hermitian, primals, tangents):
-    """Golub & Pereyra 1973; products are made in the order of least work."""
+    """Golub & Pereyra 1973; products are evaluated in the order of least work."""
     (a,), (da,) = primals, tangents
     m, n = typeof(a).shape[-2:]
     p = _pinv(a, rtol, hermitian)
@@ -364,7 +364,7 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
 
 @jitted("trace")
 def _trace(a: Any) -> Any:
-    """The sums of the diagonals of matrices, given transposed."""
+    """The traces of matrices, given transposed."""
     a = transposed(a)
     n = typeof(a).shape[-1]
     mask = creation.eye(n, dtype=bool)
@@ -412,7 +412,7 @@ def _det_jvp(primals, tangents):
 
 
 def _exchanges(pivots: Any) -> Any:
-    """How many rows an LU decomposition exchanged."""
+    """The number of row exchanges of an LU decomposition."""
     at = creation.arange(typeof(pivots).shape[-1], dtype=np.int32)
     at = moving.expand_dims(at, range(typeof(pivots).ndim - 1))
     return reductions.count_nonzero(ufuncs.not_equal(pivots, at), axis=-1)
@@ -467,7 +467,7 @@ _slogdet_lu, _slogdet_qr, _slogdet_small = map(custom_jvp, (_slogdet_lu, _slogde
 
 
 def _split_ratio(ratio: Any, sign: Any) -> tuple:
-    """The tangents of sign and logarithm, from the tangent of the determinant by the determinant."""
+    """The tangents of sign and log|det|, from the ratio of the determinant's tangent to the determinant."""
     if not is_complex(ratio):
         return creation.zeros_like(sign), ratio
     turn = lax.mul(lax.sub(ratio, convert(lax.real(ratio), typeof(ratio).dtype)), sign)
@@ -543,7 +543,7 @@ def _cofactor_solve(a: Any, b: Any) -> tuple:
 def matrix_rank(
     M: ArrayLike, rtol: ArrayLike | None = None, *, hermitian: bool = False, tol: ArrayLike | None = None
 ) -> Array:
-    """As `numpy.linalg.matrix_rank`, but that `tol` is another name of `rtol`, and both are absolute."""
+    """As `numpy.linalg.matrix_rank`, but `tol` is another name of `rtol`, and both are absolute."""
     (a,) = _inexact("matrix_rank", M)
     if tol is not None:
         if rtol is not None:
@@ -672,7 +672,7 @@ def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -
 
 
 def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """As `numpy.linalg.outer`, of vectors alone."""
+    """As `numpy.linalg.outer`, of vectors only."""
     ranks = [typeof(x).ndim for x in arrays("jnp.linalg.outer", x1, x2)]
     if ranks != [1, 1]:
         raise ValueError(f"outer: Input arrays must be one-dimensional, but they have {ranks} dimensions")
@@ -726,7 +726,7 @@ def tensordot(
 
 
 def multi_dot(arrays: Sequence, *, precision: PrecisionLike = None) -> Array:
-    """As `numpy.linalg.multi_dot`: a product of matrices, made in the order of least work."""
+    """As `numpy.linalg.multi_dot`: a product of matrices, evaluated in the order of least work."""
     arrays = creation.values("jnp.linalg.multi_dot", *arrays)
     shapes = [np.shape(x) for x in arrays]
     if len(shapes) < 2:

@@ -38,7 +38,7 @@ def _is_operand(x: Any) -> bool:
 
 
 def _refused(symbol: str, left: Any, right: Any) -> Any:
-    if type(left) in _REJECTED or type(right) in _REJECTED:  # subclasses may know what to do
+    if type(left) in _REJECTED or type(right) in _REJECTED:  # subclasses may define the operator
         raise TypeError(
             f"unsupported operand type(s) for {symbol}: {type(left).__name__!r} and {type(right).__name__!r}"
         )
@@ -126,7 +126,7 @@ def _array_namespace(self, *, api_version: str | None = None) -> Any:
 
 
 def _method(name: str, signature: Callable) -> Callable:
-    """The method that calls the function `name` of the public namespace; it shows the signature of another one."""
+    """A method that calls the public function `name`; `signature` is the signature that it shows."""
 
     loaded: list[Callable] = []
 
@@ -256,7 +256,7 @@ def _from_bits(x: Any, dtype: Any) -> Any:
 
 
 def byteswap(self) -> Any:
-    """As `numpy.ndarray.byteswap`, of a copy."""
+    """As `numpy.ndarray.byteswap`, but returns a copy."""
     if is_complex(self):
         return lax.complex(byteswap(lax.real(self)), byteswap(lax.imag(self)))
     if dtypes.bit_width(self.dtype) <= 8:
@@ -322,7 +322,7 @@ def _truth(self):
 
 
 def _to_scalar(kind: type, reads: bool) -> Callable:
-    """Conversion to a Python number; only where it `reads` may it ask a trace that knows the value."""
+    """Conversion to a Python number; if `reads`, it uses the value of a tracer that is concrete."""
 
     def method(self):
         if self.aval.shape:
@@ -382,7 +382,7 @@ _OF_PLACES = "addressable_shards committed global_shards is_fully_addressable is
 
 
 def _of_tracers() -> dict[str, Any]:
-    """The methods of tracers alone: types known without a value, and errors for all that needs one."""
+    """The attributes of tracers only: those of the type, and errors for what needs a value."""
     table: dict[str, Any] = {name: _needs_value(f"{name}() method") for name in _OF_VALUES}
     for name in _OF_PLACES:
         table[name] = property(_needs_value(f"{name} property"))
@@ -442,7 +442,7 @@ def _attribute_of_aval(name: str) -> Callable:
     return attribute
 
 
-tracer_attributes: dict[str, Any] = {}  # what tracers of arrays have
+tracer_attributes: dict[str, Any] = {}  # the attributes of tracers of arrays
 
 
 def install() -> None:

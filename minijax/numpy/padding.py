@@ -63,7 +63,7 @@ def pad(array: ArrayLike, pad_width: Any, mode: str | Callable = "constant", **k
 
 
 def _pairs(name: str, entries: Any, ndim: int) -> Widths:
-    """What was given for the two ends of each axis, written out."""
+    """Expands an argument to a pair of ints for each axis."""
     if isinstance(entries, dict):
         pairs: list[Any] = [(0, 0)] * ndim
         for axis, pair in entries.items():
@@ -110,7 +110,7 @@ def _pad(array, widths, mode, constants, lengths, ends, reflect_type):
 
 
 def _outside(array: Any, axis: int, pair: tuple, mode: str, lengths: Any, ends: Any) -> Any:
-    """Parts made for each end, and the array between them."""
+    """The array between parts computed for each end."""
     if mode == "edge":
         parts = [taking.repeat(_edge(array, axis, end), n, axis) for end, n in enumerate(pair)]
     elif mode == "empty":
@@ -140,7 +140,7 @@ def _constant(array: Any, widths: Widths, constants: Any) -> Any:
 
 
 def _as_its_own(x: Any, array: Any) -> Any:
-    """A fill of the array's dtype and weak type."""
+    """`x` converted to the array's dtype and weak type."""
     return convert(x, array.dtype, array.weak_type)
 
 

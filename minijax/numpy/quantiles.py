@@ -48,7 +48,7 @@ def _check_kinds(name: str, a: Any, q: Any, method: str, weights: Any) -> None:
 
 
 def _broadcast_weights(name: str, weights: Any, shape: tuple, axis: Any) -> Any:
-    """The weights in the shape of the array; given along the reduced axes alone, they hold for all others."""
+    """The weights in the shape of the array; those of the reduced axes only are broadcast over the others."""
     have = typeof(weights).shape
     if have == shape:
         return weights
@@ -61,7 +61,7 @@ def _broadcast_weights(name: str, weights: Any, shape: tuple, axis: Any) -> Any:
 
 
 def _merged(xs: list, axis: Any, ndim: int) -> tuple[list, int]:
-    """The arrays with the axes to reduce made one, which is the second result."""
+    """Merges the axes to reduce into one; returns the arrays and that axis."""
     if axis is None:
         return [moving.reshape(x, (typeof(x).size,)) for x in xs], 0
     if not isinstance(axis, tuple):
@@ -138,7 +138,7 @@ def _reader(a: Any, q: Any, axis: int, keepdims: bool) -> tuple:
 
 
 def _reader_skipping(a: Any, q: Any, axis: int, keepdims: bool) -> tuple:
-    """As `_reader`, where each row counts its own elements that are no NaN."""
+    """As `_reader`, but each row counts only its elements that are not NaN."""
     batch = typeof(q).ndim
     counts = sum_of(lax.bitwise_not(lax.ne(a, a)), axis, typeof(q).dtype, keepdims=keepdims)
     rank = typeof(counts).ndim
@@ -153,7 +153,7 @@ def _reader_skipping(a: Any, q: Any, axis: int, keepdims: bool) -> tuple:
 
 
 def _inverted_cdf(a: Any, weights: Any, q: Any, axis: int, keepdims: bool, skips: bool) -> Any:
-    """The first elements at which the sum of the weights reaches the share q of all."""
+    """The first elements at which the sum of the weights reaches the fraction q of the total."""
     batch = typeof(q).ndim
     front = tuple(range(batch))
     weights = structural.full_like(a, 1) if weights is None else weights
@@ -203,7 +203,7 @@ def _function(name: str, skips: bool) -> Callable:
             raise ValueError(f"jax.numpy.{name} does not support overwrite_input=True or out != None")
         return _quantile(name, *operands[:2], axis, method, keepdims, *operands[2:] or (None,), skips)
 
-    doc = f"As `numpy.{name}`, without the methods that few use; weights go with inverted_cdf."
+    doc = f"As `numpy.{name}`, with fewer methods; weights require the method inverted_cdf."
     return jitted(static=_STATIC)(named(function, name, doc))
 
 

@@ -56,7 +56,7 @@ def static_axis(axis: Axis) -> Any:
 
 
 def _reduced_axis(name: str, axis: Axis) -> Any:
-    """As `static_axis`; for the name of an axis that is not bound it raises NameError, as collectives do."""
+    """As `static_axis`. Raises NameError for the name of an unbound axis, as collectives do."""
     if isinstance(axis, str):
         if name in ("all", "any", "prod"):
             raise NotImplementedError(f"Named reductions not implemented for jnp.{name}()")
@@ -65,7 +65,7 @@ def _reduced_axis(name: str, axis: Axis) -> Any:
 
 
 def canonical_axes(axis: Axis, ndim: int) -> tuple[int, ...]:
-    """The axes to reduce, counted from the front; all of them for None."""
+    """The axes to reduce as nonnegative indices; all axes for None."""
     if axis is None:
         return tuple(range(ndim))
     axes = tuple(dims.canonical_axis(a, ndim) for a in (axis if isinstance(axis, tuple) else (axis,)))
@@ -75,15 +75,15 @@ def canonical_axes(axis: Axis, ndim: int) -> tuple[int, ...]:
 
 
 def _for_computation(dtype: Any) -> Any:
-    """Half precision is summed in single."""
+    """The dtype to accumulate in: float32 for half precision."""
     return dtypes.float32 if dtype in _HALVES else dtype
 
 
 @dataclass(eq=False)
 class Reducer:
-    """A reduction: how elements combine, and the value that changes nothing (None: there is none).
+    """A reduction: how elements combine, and its identity (None for an extremum).
 
-    One of numbers has what does the same for truth values, where those are asked for.
+    A reduction of numbers has a logical one, which replaces it if the requested dtype is bool.
     """
 
     name: str
@@ -93,15 +93,15 @@ class Reducer:
     logical: Reducer | None = None
 
     def operand(self, a: Any) -> Any:
-        """`a` as the kind of numbers that this reduction takes."""
+        """`a` converted to a dtype that this reduction supports."""
         return promote_dtypes_numeric(a)[0] if self.logical and typeof(a).dtype == np.bool_ else a
 
     def unit(self, dtype: Any) -> Any:
-        """The value that changes nothing, in a dtype."""
+        """The identity of the reduction in a dtype."""
         return self.start
 
     def types(self, have: Any, dtype: Any, promote_integers: bool) -> tuple[Any, Any]:
-        """The dtypes to compute in and to give."""
+        """The dtypes of the computation and of the result."""
         if dtype is not None:
             return dtype, dtype
         if not self.logical:
@@ -157,7 +157,7 @@ def _mask(name: str, where: Any) -> Any:
 
 
 class Logical(Reducer):
-    """A reduction of truth values."""
+    """A reduction of booleans."""
 
     def operand(self, a):
         return as_type(lax.real(a) if is_complex(a) else a, np.dtype(bool))
@@ -251,11 +251,11 @@ def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
     return _ptp(*arrays("ptp", a), axis=static_axis(axis), keepdims=keepdims)
 
 
-# ---- places -----------------------------------------------------------------------------------------
+# ---- positions of extrema ---------------------------------------------------------------------------
 
 
 def _place(name: str, find: Callable, note: str = "") -> Callable:
-    """The public function whose jitted core `find` gives the places of extrema."""
+    """The public function whose jitted core `find` finds the positions of extrema."""
 
     def place(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
         check_out(name, out)
@@ -328,7 +328,7 @@ def mean(
 
 
 def _variance_types(name: str, have: Any, dtype: Any) -> tuple[Any, Any]:
-    """The dtypes to compute a variance in and to give."""
+    """The dtypes of the computation and of the result of a variance."""
     if dtype is not None and dtypes.is_complex(have) and not dtypes.is_complex(dtype):
         raise ValueError(
             f"jax.numpy.{name} does not yet support real dtype parameters when computing the variance of an "

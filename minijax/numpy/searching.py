@@ -1,4 +1,4 @@
-"""Sorting, and searching in what is sorted."""
+"""Sorting, and searching in sorted arrays."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def sort(
     stable: bool = True,
     descending: bool = False,
 ) -> Array:
-    """As `numpy.sort`, stable unless told otherwise; `descending` turns the order round."""
+    """As `numpy.sort`, stable by default; `descending` reverses the order."""
     a, axis = _along("sort", a, axis, kind, order)
     ascending = lax_sort.sort(a, axis, is_stable=stable)
     return structural.rev(ascending, (axis,)) if descending else ascending
@@ -60,7 +60,7 @@ def sort(
 @jitted(static=(*_STATIC, "dtype"))
 def argsort(a: ArrayLike, axis: int | None = -1, *, kind: None = None, order: None = None, stable: bool = True,
             descending: bool = False, dtype: DTypeLike | None = None) -> Array:  # fmt: skip
-    """As `numpy.argsort`, stable unless told otherwise, also if `descending`; `dtype` is the places'."""
+    """As `numpy.argsort`, stable by default, also if `descending`; `dtype` is that of the indices."""
     a, axis = _along("argsort", a, axis, kind, order)
     aval = typeof(a)
     dtype = dtypes.default_int_dtype() if dtype is None else dtype
@@ -104,7 +104,7 @@ def lexsort(keys: Array | np.ndarray | Sequence[ArrayLike], axis: int = -1) -> A
 
 
 def _to_partition(name: str, a: Any, kth: int, axis: int) -> tuple[Any, int]:
-    """The array with the axis last, and where in it the element of rank `kth` belongs."""
+    """The array with the axis moved last, and `kth` as a nonnegative index."""
     (a,) = arrays(name, a)
     if is_complex(a):
         raise NotImplementedError(f"jnp.{name} for complex dtype is not implemented.")
@@ -114,13 +114,13 @@ def _to_partition(name: str, a: Any, kth: int, axis: int) -> tuple[Any, int]:
 
 
 def _turned(a: Any) -> Any:
-    """`a` in the opposite order; of unsigned numbers, 0 becomes the highest."""
+    """Reverses the order of numbers by negation; 0 becomes the highest unsigned number."""
     return lax.neg(lax.add(a, scalar_like(a, 1)) if is_unsigned(a) else a)
 
 
 @jitted(static=("kth", "axis"))
 def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
-    """As `numpy.partition` for one `kth`; those below it are sorted upwards, those above it downwards."""
+    """As `numpy.partition` for one `kth`; elements before it are in ascending, those after it in descending order."""
     a, kth = _to_partition("partition", a, kth, axis)
     low = lax.neg(lax_sort.top_k(_turned(a), kth + 1)[0])
     low = lax.sub(low, scalar_like(low, 1)) if is_unsigned(a) else low
@@ -130,7 +130,7 @@ def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
 
 @jitted(static=("kth", "axis"))
 def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
-    """As `numpy.argpartition` for one `kth`; the places above it keep their order."""
+    """As `numpy.argpartition` for one `kth`; the indices after it keep their order."""
     a, kth = _to_partition("argpartition", a, kth, axis)
     _, low = lax_sort.top_k(_turned(a), kth + 1)
     shape = typeof(a).shape
@@ -148,7 +148,7 @@ def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
 
 
 def _prepared(x: Any) -> list:
-    """The keys that elements are compared by: both zeros as one, all NaNs as one, the parts of complex numbers."""
+    """The sort keys of elements, with equal zeros and equal NaNs; the two parts of complex numbers."""
     if is_complex(x):
         return [*_prepared(lax.real(x)), *_prepared(lax.imag(x))]
     if not is_inexact(x):

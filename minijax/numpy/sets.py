@@ -42,9 +42,9 @@ def _neighbours(x: Any) -> tuple[Any, Any]:
 
 @jitted(static=("axis", "equal_nan"))
 def _unique_sorted_mask(ar: Any, axis: int, equal_nan: bool) -> tuple:
-    """The slices along an axis in order, whether each is the first of its kind, and where it was."""
+    """The sorted slices along an axis, whether each differs from the one before, and its original index."""
     aux = shaping.moveaxis(ar, axis, 0)
-    if is_complex(aux):  # NaNs of one kind alone sort together
+    if is_complex(aux):  # complex NaNs are adjacent when sorted only if both parts are equal
         aux = where(lax.ne(aux, aux), const_like(aux, np.nan), aux)
     size, *rest = aux.shape
     if not prod(rest):
@@ -76,8 +76,8 @@ class _Distinct(NamedTuple):
 def _distinct(ar: Any, axis: int = 0, size: int | None = None, fill_value: Any = None, index: bool = False,
               inverse: bool = False, counts: bool = False, equal_nan: bool = True, number: bool = False
               ) -> _Distinct:  # fmt: skip
-    """The distinct slices along an axis; where they are first, which of them each slice is, how often each
-    occurs and how many they are, if asked for.
+    """The distinct slices along an axis; on request also their first indices, the inverse, their counts and
+    their number.
     """
     if size and not ar.shape[axis] and fill_value is None:
         raise ValueError("jnp.unique: for zero-sized input with nonzero size argument, fill_value must be specified")
@@ -130,8 +130,8 @@ def unique(
     fill_value: ArrayLike | None = None,
     sorted: bool = True,
 ) -> Any:
-    """As `numpy.unique`, always sorted; traced, it needs the `size` of the results, which it cuts off or
-    fills up, with the first value unless `fill_value` is given.
+    """As `numpy.unique`, always sorted. A traced array needs `size`, to which results are truncated or
+    padded, with the first value unless `fill_value` is given.
     """
     a = value("unique", ar)
     size = _size("unique", a, size=size)
@@ -144,7 +144,7 @@ def unique(
 
 
 def _size(name: str, *args: Any, size: int | None) -> int | None:
-    """The size asked for. Raises ConcretizationTypeError if there is none and the arrays are traced."""
+    """The requested size. Raises ConcretizationTypeError if it is None and an array is traced."""
     if size is not None:
         return operator.index(size)
     for x in args:
@@ -174,26 +174,26 @@ def _unique(name: str, x: Any, *options: bool, size: int | None, fill_value: Any
 
 
 def unique_all(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> _UniqueAllResult:
-    """As `numpy.unique_all`, with the size of `unique`."""
+    """As `numpy.unique_all`, with `size` as in `unique`."""
     return _UniqueAllResult(*_unique("unique_all", x, True, True, True, size=size, fill_value=fill_value))
 
 
 def unique_counts(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> _UniqueCountsResult:
-    """As `numpy.unique_counts`, with the size of `unique`."""
+    """As `numpy.unique_counts`, with `size` as in `unique`."""
     return _UniqueCountsResult(*_unique("unique_counts", x, False, False, True, size=size, fill_value=fill_value))
 
 
 def unique_inverse(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> _UniqueInverseResult:
-    """As `numpy.unique_inverse`, with the size of `unique`."""
+    """As `numpy.unique_inverse`, with `size` as in `unique`."""
     return _UniqueInverseResult(*_unique("unique_inverse", x, False, True, size=size, fill_value=fill_value))
 
 
 def unique_values(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
-    """As `numpy.unique_values`, with the size of `unique`."""
+    """As `numpy.unique_values`, with `size` as in `unique`."""
     return _unique("unique_values", x, size=size, fill_value=fill_value)
 
 
@@ -230,7 +230,7 @@ def isin(
     *,
     method: Any = "auto",
 ) -> Array:
-    """As `numpy.isin`; `method` is "compare_all", which "auto" stands for, "binary_search" or "sort"."""
+    """As `numpy.isin`; `method` is "compare_all", which "auto" selects, "binary_search" or "sort"."""
     element, test_elements = values("isin", element, test_elements)
     if method not in ("auto", "compare_all", "binary_search", "sort"):
         raise ValueError(
@@ -241,7 +241,7 @@ def isin(
 
 
 def union1d(ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
-    """As `numpy.union1d`, with the size of `unique`."""
+    """As `numpy.union1d`, with `size` as in `unique`."""
     ar1, ar2 = values("union1d", ar1, ar2)
     size = _size("union1d", ar1, ar2, size=size)
     return unique(shaping.concatenate([ar1, ar2], None), size=size, fill_value=fill_value)
@@ -260,7 +260,7 @@ def setdiff1d(
     size: int | None = None,
     fill_value: ArrayLike | None = None,
 ) -> Array:
-    """As `numpy.setdiff1d`; traced, it needs `size`, up to which the result is filled with `fill_value`, 0 by
+    """As `numpy.setdiff1d`; traced arrays need `size`, to which the result is padded with `fill_value`, 0 by
     default.
     """
     ar1, ar2 = values("setdiff1d", ar1, ar2)
@@ -275,7 +275,7 @@ def setdiff1d(
     ar1 = ar1 if assume_unique else unique(ar1, size=ar1.size)
     mask = _in1d(ar1, ar2, "auto", True, True)
     if not assume_unique:
-        # Repetitions of the first element fill up what was not distinct.
+        # `unique` pads with the first element; these repetitions are not counted.
         same = reductions.sum(lax.eq(ar1, _take(ar1, 0)))
         number = lax.sub(const_like(same, ar1.size + 1), same)
         mask = where(lax.lt(_places(ar1.size), number), mask, False)
@@ -284,7 +284,7 @@ def setdiff1d(
 
 
 def _joined(ar1: Any, number1: Any, ar2: Any) -> Any:
-    """The distinct elements of both arrays side by side, and zeros."""
+    """The distinct elements of both arrays concatenated, padded with zeros."""
     joined = moving.full((ar1.size + ar2.size,), ar1.dtype.type(0))
     return dynamic_slice.dynamic_update_slice(dynamic_slice.dynamic_update_slice(joined, ar1, (0,)), ar2, (number1,))
 
@@ -294,7 +294,7 @@ def _selected(x: Any, at: Any, fill: Any) -> Any:
 
 
 def _with_fill(x: Any, number: Any, fill: Any) -> Any:
-    """Beyond `number`, the fill value, or else the least of the values."""
+    """`x` padded from index `number` on with the fill value, by default its least element."""
     if fill is not None:
         return _filled_up(x, number, fill)
     return _filled_up(_filled_up(x, number, reductions.max), number, reductions.min)
@@ -331,7 +331,7 @@ def setxor1d(
     size: int | None = None,
     fill_value: ArrayLike | None = None,
 ) -> Array:
-    """As `numpy.setxor1d`; traced, it needs `size`, up to which the result is filled with `fill_value`, its
+    """As `numpy.setxor1d`; traced arrays need `size`, to which the result is padded with `fill_value`, its
     least element by default.
     """
     ar1, ar2 = promote_dtypes(*(shaping.ravel(x) for x in values("setxor1d", ar1, ar2)))
@@ -389,7 +389,7 @@ def intersect1d(
     size: int | None = None,
     fill_value: ArrayLike | None = None,
 ) -> Any:
-    """As `numpy.intersect1d`; traced, it needs `size`, up to which the result is filled with `fill_value`,
+    """As `numpy.intersect1d`; traced arrays need `size`, to which the result is padded with `fill_value`,
     its least element by default.
     """
     ar1, ar2 = (shaping.ravel(x) for x in promote_dtypes(*values("intersect1d", ar1, ar2)))

@@ -1,4 +1,4 @@
-"""Functions that change shapes and orders: reshaping, joining, splitting, repeating, padding, differences."""
+"""Reshaping, joining, splitting, repeating, shifting and reversing arrays, and differences."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Axes = int | Sequence[int] | None
 
 
 def axes_from_front(axis: Axes, ndim: int) -> tuple[int, ...]:
-    """Axes counted from the front; None: all of them."""
+    """Axes as nonnegative indices; all axes for None."""
     if axis is None:
         return tuple(range(ndim))
     axes = (axis,) if np.ndim(axis) == 0 else tuple(axis)
@@ -36,7 +36,7 @@ def axes_from_front(axis: Axes, ndim: int) -> tuple[int, ...]:
 
 
 def flat_unless(a: Any, axis: int | None) -> tuple[Any, int]:
-    """The array and the axis, counted from the front; for None the flattened array and its one axis."""
+    """The array and the axis as a nonnegative index; for None, the flattened array and axis 0."""
     return (ravel(a), 0) if axis is None else (a, dims.canonical_axis(axis, a.ndim))
 
 
@@ -63,7 +63,7 @@ def reshape(
 
 
 def _fill_in(have: tuple, shape: Any) -> tuple[int, ...]:
-    """The sizes asked for, with a -1 replaced by what is left."""
+    """The requested sizes, with -1 replaced by the remaining factor."""
     sizes = dims.shape_of_iterable(shape)
     total = math.prod(have)
     if sizes.count(-1) > 1:
@@ -72,7 +72,7 @@ def _fill_in(have: tuple, shape: Any) -> tuple[int, ...]:
     if any(is_int(n) and n < -1 for n in sizes):
         raise TypeError(f"reshape: sizes must be nonnegative or -1, got {sizes}")
     if -1 in sizes:
-        # A constraint may say it of either sign.
+        # A constraint on symbolic dimensions may prove divisibility for one sign only.
         divisor = next((n for n in (known, -known) if n != 0 and total % n == 0), None)
         if divisor is None:
             if known != 0 and not (is_int(known) and is_int(total)):
@@ -125,7 +125,7 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
 def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
     """As `numpy.swapaxes`."""
     a = value("swapaxes", a)
-    order = np.arange(a.ndim)  # which says what is out of bounds
+    order = np.arange(a.ndim)  # its indexing checks the bounds
     order[axis1], order[axis2] = order[axis2], order[axis1]
     return moving.transpose(a, order.tolist())
 
@@ -195,7 +195,7 @@ def broadcast_to(array: ArrayLike, shape: DimSize | Shape, *, out_sharding: Shar
 
 
 def _check_kept(array: Any, requested: Any, shape: tuple[int, ...]) -> None:
-    """Raises ValueError where axes that are not broadcast were to be split otherwise than they are."""
+    """Raises ValueError if the requested sharding differs along an axis that is not broadcast."""
     aval, spec = typeof(array), requested.spec.padded(len(shape))
     offset = len(shape) - aval.ndim
     for i, (size, entry) in enumerate(zip(aval.shape, aval.entries, strict=True), offset):
@@ -315,7 +315,7 @@ def stack(
 
 
 def _each(at_least: Any, tup: Any) -> tuple[Any, int]:
-    """The arrays with enough axes, and the rank that they have then."""
+    """The arrays with the axes that `at_least` adds, and their rank."""
     if isinstance(tup, np.ndarray | Array):
         stacked = vmap(at_least)(asarray(tup))
         return stacked, stacked.ndim - 1
@@ -432,7 +432,7 @@ def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
     return structural.unstack(x, axis)
 
 
-# ---- repeating and turning ---------------------------------------------------------------------------
+# ---- repeating, shifting and reversing ---------------------------------------------------------------
 
 
 def tile(A: ArrayLike, reps: DimSize | Sequence[DimSize]) -> Array:

@@ -1,4 +1,4 @@
-"""Universal functions: elementwise functions that also reduce, accumulate and update in place of elements."""
+"""Universal functions: elementwise functions with reductions, accumulations and indexed updates."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from minijax.run.array import Array, ArrayLike
 
 @known_as("jax.numpy.ufunc")
 class ufunc:
-    """A function of scalars as one of arrays, as `numpy.ufunc`; `at` gives the updated array.
+    """A function of scalars applied elementwise, as `numpy.ufunc`; `at` returns the updated array.
 
-    `call`, `reduce`, `accumulate`, `at` and `reduceat`, where given, stand for what `func` would do.
+    `call`, `reduce`, `accumulate`, `at` and `reduceat`, if given, replace the implementations by `func`.
     """
 
     def __init__(self, func: Callable, /, nin: int, nout: int, *, name: str | None = None,
@@ -85,7 +85,7 @@ class ufunc:
     @jitted("reduce", static=("self", "axis", "dtype", "out", "keepdims"))
     def reduce(self, a: Any, axis: int | None = 0, dtype: Any = None, out: None = None,
                keepdims: bool = False, initial: Any = None, where: Any = None) -> Any:  # fmt: skip
-        """The function of all elements along `axis`, from the first on."""
+        """Reduces all elements along `axis`, from the first on."""
         self._check("reduce", out)
         check_arraylike(f"{self.__name__}.reduce", a)
         if where is not None:
@@ -138,7 +138,7 @@ class ufunc:
 
     @jitted("accumulate", static=("self", "axis", "dtype", "out"))
     def accumulate(self, a: Any, axis: int = 0, dtype: Any = None, out: None = None) -> Any:
-        """The function of the first elements along `axis`: of one, of two, and so on."""
+        """The partial reductions along `axis`: of the first element, the first two, and so on."""
         self._check("accumulate", out)
         check_arraylike(f"{self.__name__}.accumulate", a)
         return (self._ways["accumulate"] or self._accumulate_by_scan)(a, axis=axis, dtype=dtype)
@@ -162,7 +162,7 @@ class ufunc:
         return moveaxis(partial_results, 0, axis)
 
     def at(self, a: Any, indices: Any, b: Any = None, /, *, inplace: bool = True) -> Any:
-        """A copy of `a` with some elements replaced by their function (of `b` too), once for each index.
+        """A copy of `a` with the function applied to the elements at `indices` (and to `b`), once for each index.
 
         Raises NotImplementedError unless `inplace=False`: arrays are immutable.
         """
@@ -207,7 +207,7 @@ class ufunc:
 
     @jitted("reduceat", static=("self", "axis", "dtype", "out"))
     def reduceat(self, a: Any, indices: Any, axis: int = 0, dtype: Any = None, out: None = None) -> Any:
-        """The function of the elements from each index up to the next; of one if the next is no larger."""
+        """Reduces the elements from each index up to the next; only one element if the next is not larger."""
         self._check("reduceat", out)
         a, indices = arrays(f"{self.__name__}.reduceat", a, indices)
         if typeof(indices).ndim != 1:
@@ -234,7 +234,7 @@ class ufunc:
 
     @jitted("outer", static=("self",))
     def outer(self, A: Any, B: Any, /) -> Any:
-        """The function of each element of `A` and each of `B`."""
+        """Applies the function to each pair of an element of `A` and one of `B`."""
         self._check("outer")
         A, B = arrays(f"{self.__name__}.outer", A, B)
         pairs = vmap(vmap(self._call, (None, 0)), (0, None))(ravel(A), ravel(B))
@@ -242,7 +242,7 @@ class ufunc:
 
 
 def frompyfunc(func: Callable, /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
-    """As `numpy.frompyfunc`, of a function that can be traced."""
+    """As `numpy.frompyfunc`, of a traceable function."""
     return ufunc(func, nin, nout, identity=identity)
 
 
@@ -250,7 +250,7 @@ def frompyfunc(func: Callable, /, nin: int, nout: int, *, identity: Any = None) 
 
 
 class _Bits(reductions.Reducer):
-    """A reduction of the bits of integers."""
+    """A bitwise reduction of integers."""
 
     def __call__(self, a, *args):
         dtype = typeof(a).dtype
@@ -271,7 +271,7 @@ def _by(reducer: reductions.Reducer) -> Callable:
 
 
 def _by_logsumexp(combine: Callable, unit: float | None = None) -> Callable:
-    """The logarithm of a sum of powers of e, or of the number whose logarithm is `unit`."""
+    """The logarithm of a sum of powers of e, or of the base with the natural logarithm `unit`."""
 
     def reduce(a, axis, dtype, keepdims, initial, where):
         a, *initial = promote_args_inexact("logsumexp", *((a,) if initial is None else (a, initial)))
