@@ -1,7 +1,7 @@
-"""Images in other sizes: each dimension times a matrix of weights, made of a kernel.
+"""Image resizing: each dimension is multiplied by a matrix of weights, computed from a kernel.
 
 The kernels: R. Keys, "Cubic convolution interpolation for digital image processing", 1981, with a = -0.5, or
--0.75 as in PyTorch, where without antialiasing what is outside counts as the edge; C. Lanczos' windowed sinc.
+-0.75 as in PyTorch, which without antialiasing repeats the edge outside of the image; C. Lanczos' windowed sinc.
 """
 
 import enum
@@ -31,7 +31,7 @@ class ResizeMethod(enum.Enum):
 
     @staticmethod
     def from_string(s: str) -> "ResizeMethod":
-        """The method of a name. Raises ValueError for an unknown one."""
+        """The method with this name. Raises ValueError for an unknown one."""
         if s not in _NAMES:
             raise ValueError(f'Unknown resize method "{s}"')
         return _NAMES[s]
@@ -71,7 +71,7 @@ def _keys(x: Any) -> Any:
 
 
 def _overlap(starts: Any, ends: Any, size: int) -> Any:
-    """How much of each element lies in each of the intervals."""
+    """The length of the part of each element that is in each interval."""
     first = jnp.arange(size, dtype=starts.dtype)
     last = first + 1
     after = jnp.minimum(ends[None, :], last[:, None])
@@ -95,10 +95,10 @@ def _like(number: Any, dtype: Any) -> Any:
 def _weights(
     sizes: tuple[int, int], scale: Any, translation: Any, kernel: Callable, antialias: bool, dtype: Any
 ) -> Any:
-    """The weight of each element in each new one."""
+    """The weight of each input element in each output element."""
     size, new_size = sizes
     inverse = 1.0 / scale
-    # Where the image shrinks, the kernel is as much wider.
+    # Downsampling with antialiasing widens the kernel by the inverse scale.
     width = jnp.maximum(inverse, 1.0) if antialias else 1.0
     is_clamped = kernel is _cubic and not antialias
     if kernel is _cubic and antialias:
@@ -180,7 +180,7 @@ def scale_and_translate(
     antialias: bool = True,
     precision: Any = Precision.HIGHEST,
 ) -> Any:
-    """The image in `shape`, of which element i of a spatial dimension is at i * scale + translation.
+    """Resamples the image to `shape`; position i of a spatial dimension moves to i * scale + translation.
 
     `scale` and `translation` have an element for each spatial dimension. Raises ValueError for the method "nearest".
     """
@@ -219,7 +219,7 @@ def resize(
     antialias: bool = True,
     precision: Any = Precision.HIGHEST,
 ) -> Any:
-    """The image in another size; where it shrinks, `antialias` widens the kernel so that all elements count.
+    """Resizes an image; for downsampling, `antialias` widens the kernel so that all elements contribute.
 
     Raises ValueError for an unknown method, and unless `shape` has a size for each dimension.
     """
