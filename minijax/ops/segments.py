@@ -1,4 +1,4 @@
-"""Reductions of segments of an array, named by the index of their result."""
+"""Segment reductions: rows with equal ids are combined, at the index that the id gives."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ def _segment(name: str, method: str, reduce: Callable, start: Callable[[np.dtype
             return out if bucket_size is None else as_type(reduce(out, axis=0), aval.dtype)
 
         if method != "add" and out_sharding is not None and named_sharding(name, out_sharding).spec.unreduced:
-            raise NotImplementedError(f"{name}: unreduced results are sums that are not added up yet: {out_sharding}")
+            raise NotImplementedError(f"{name}: only partial sums can be unreduced, got {out_sharding}")
         return with_auto_axes(name, combined, (initial, data, index), out_sharding)
 
-    explained = f"""{doc} of the rows of `data` that have equal ids, at the index that the id is.
+    explained = f"""{doc} of the rows of `data` that have equal ids, at the index that the id gives.
 
-    Ids outside of the `num_segments` results, by default as many as the largest id asks for, are dropped, or
-    what else `mode` says. With a `bucket_size`, so many ids at a time are combined first.
+    `num_segments` is by default the largest id plus one; other ids are dropped, or handled as `mode` specifies.
+    With a `bucket_size`, buckets of that many ids are combined first.
     """
     return named(function, name, explained)
 
