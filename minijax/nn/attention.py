@@ -62,7 +62,7 @@ def dot_product_attention(
     if implementation not in (None, "xla"):
         raise ValueError(f"dot_product_attention: Unsupported implementation option: {implementation}")
     scale = 1 / np.sqrt(shape[-1]) if scale is None else scale
-    encoded, sums = _by_groups(query, key, value, bias, mask, is_causal, scale, *lengths, window, return_residual)
+    encoded, sums = _by_head_groups(query, key, value, bias, mask, is_causal, scale, *lengths, window, return_residual)
     encoded = jnp.reshape(jnp.reshape(encoded, query.shape), shape)
     return (encoded, jnp.reshape(jnp.reshape(sums, query.shape[:-1]), shape[:-1])) if return_residual else encoded
 
@@ -95,7 +95,7 @@ def _check(name: str, x: Any, shape: tuple[int, ...], dtype: Any = None) -> None
         raise ValueError(f"dot_product_attention: {name} dtype should be {dtype}, but got {x.dtype}")
 
 
-def _by_groups(query, key, value, bias, mask, is_causal, scale, query_lengths, key_lengths, window, with_sums):
+def _by_head_groups(query, key, value, bias, mask, is_causal, scale, query_lengths, key_lengths, window, with_sums):
     """Attention, mapped over the query heads that share a key head."""
     batch, length, heads, features = query.shape
     key_heads = key.shape[2]
@@ -129,8 +129,8 @@ def _attend(query, key, value, bias, mask, is_causal, scale, query_lengths, key_
         logits = (logits + bias).astype(logits.dtype)
     logits = _masked(logits, mask, is_causal, query_lengths, key_lengths, window)
     logits = logits.astype(np.float32)
-    most = stop_gradient(jnp.max(logits, -1, keepdims=True, initial=-jnp.inf))
-    terms = jnp.exp(logits - most)
+    largest = stop_gradient(jnp.max(logits, -1, keepdims=True, initial=-jnp.inf))
+    terms = jnp.exp(logits - largest)
     weights = (terms / jnp.sum(terms, -1, keepdims=True)).astype(key.dtype)
     encoded = jnp.einsum("BNTS,BSNH->BTNH", weights, value)
     if query_lengths is not None:
@@ -146,22 +146,22 @@ def _masked(logits, mask, is_causal, query_lengths, key_lengths, window):
     if mask is None and not is_causal and query_lengths is None and key_lengths is None and window is None:
         return logits
     length, source = logits.shape[2:]
-    counts = jnp.ones(logits.shape, bool)
+    is_used = jnp.ones(logits.shape, bool)
     if mask is not None:
-        counts = counts & mask
+        is_used = is_used & mask
     if is_causal:
-        counts = counts & jnp.tril(jnp.ones((length, source), bool))[None, None, :, :]
+        is_used = is_used & jnp.tril(jnp.ones((length, source), bool))[None, None, :, :]
     if window is not None:
         left, right = window
-        at, of = jnp.array(np.arange(length, dtype=np.int32)), jnp.array(np.arange(source, dtype=np.int32))
-        is_left = at[..., None] <= of[..., None, :] + left
-        is_right = at[..., None] >= of[..., None, :] - right
-        counts = counts & (is_right & is_left)[None, None, :, :]
+        at, key_at = jnp.array(np.arange(length, dtype=np.int32)), jnp.array(np.arange(source, dtype=np.int32))
+        is_left = at[..., None] <= key_at[..., None, :] + left
+        is_right = at[..., None] >= key_at[..., None, :] - right
+        is_used = is_used & (is_right & is_left)[None, None, :, :]
     if query_lengths is not None or key_lengths is not None:
         is_query = is_key = jnp.array(True)
         if query_lengths is not None:
             is_query = jnp.arange(0, length)[None, :, None] < query_lengths[:, None, None]
         if key_lengths is not None:
             is_key = jnp.arange(0, source)[None, None, :] < key_lengths[:, None, None]
-        counts = counts & (is_query & is_key)[:, None, :, :]
-    return jnp.where(counts, logits, np.asarray(-0.7 * np.finfo(np.float32).max, logits.dtype)[()])
+        is_used = is_used & (is_query & is_key)[:, None, :, :]
+    return jnp.where(is_used, logits, np.asarray(-0.7 * np.finfo(np.float32).max, logits.dtype)[()])

@@ -187,20 +187,20 @@ def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Ar
     """exp(x) divided by its sum along `axis`; zero where `where` is False."""
     if config.softmax_custom_jvp.value:
         return _softmax(x, axis, where, -jnp.inf)
-    return _exp_shares(x, axis, where, -jnp.inf, stop_gradient)
+    return _normalized_exp(x, axis, where, -jnp.inf, stop_gradient)
 
 
-def _exp_shares(x, axis, where, initial, held):
+def _normalized_exp(x, axis, where, initial, stop):
     peak = jnp.max(x, axis, where=where, initial=initial, keepdims=True)
-    shown = x if where is None else jnp.where(where, x, initial)
-    unnormalized = jnp.exp(shown - held(peak))
+    masked = x if where is None else jnp.where(where, x, initial)
+    unnormalized = jnp.exp(masked - stop(peak))
     result = unnormalized / jnp.sum(unnormalized, axis, where=where, keepdims=True)
     return result if where is None else jnp.where(where, result, 0)
 
 
 @functools.partial(custom_jvp, nondiff_argnums=(1,))
 def _softmax(x, axis, where, initial):
-    return _exp_shares(x, axis, where, initial, lambda peak: peak)
+    return _normalized_exp(x, axis, where, initial, lambda peak: peak)
 
 
 @_softmax.defjvp
@@ -239,8 +239,8 @@ log1mexp.defjvps(lambda t, _, x: t / jnp.expm1(x))
 def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:
     """The logarithm of `softmax`; -inf where `where` is False."""
     peak = jnp.max(x, axis, where=where, initial=-jnp.inf, keepdims=True)
-    shown = x if where is None else jnp.where(where, x, -jnp.inf)
-    shifted = shown - stop_gradient(peak)
+    masked = x if where is None else jnp.where(where, x, -jnp.inf)
+    shifted = masked - stop_gradient(peak)
     norm = jnp.log(jnp.sum(jnp.exp(shifted), axis, where=where, keepdims=True))
     result = shifted - norm
     return result if where is None else jnp.where(where, result, -jnp.inf)

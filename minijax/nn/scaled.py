@@ -102,18 +102,18 @@ def _quantize(x: Any, config: BlockScaleConfig) -> tuple[Any, Any]:
         scales = jnp.max(jnp.abs(blocks), axis=-1, keepdims=True) / largest
         scales = jnp.clip(scales, 0, _largest(config.scale_type, x.dtype)).astype(config.scale_type)
         # XLA would otherwise remove the rounding.
-        narrow = optimization_barrier(scales)
-        divisors = narrow.astype(blocks.dtype)
+        rounded = optimization_barrier(scales)
+        divisors = rounded.astype(blocks.dtype)
     else:
-        narrow = _exponents(jnp.max(jnp.abs(blocks), axis=-1, keepdims=True) / largest)
-        divisors = bitcast_convert_type(narrow.astype(np.uint32) << 23, np.float32)
+        rounded = _exponents(jnp.max(jnp.abs(blocks), axis=-1, keepdims=True) / largest)
+        divisors = bitcast_convert_type(rounded.astype(np.uint32) << 23, np.float32)
         smallest = np.float32(float(dtypes.finfo(x.dtype).tiny) / 2)
         divisors = jnp.where(divisors == 0, smallest, divisors).astype(x.dtype)
     quantized = jnp.clip(blocks / divisors, -largest, largest).astype(config.data_type)
-    quantized, narrow = jnp.reshape(quantized, shape), jnp.reshape(narrow, narrow.shape[:-1])
+    quantized, rounded = jnp.reshape(quantized, shape), jnp.reshape(rounded, rounded.shape[:-1])
     if config.mode != "nvfp4":
-        narrow = bitcast_convert_type(narrow, config.scale_type)
-    return quantized, narrow
+        rounded = bitcast_convert_type(rounded, config.scale_type)
+    return quantized, rounded
 
 
 def _product(lhs: Any, rhs: Any, configs: Sequence[BlockScaleConfig], preferred: np.dtype) -> Any:
@@ -124,7 +124,7 @@ def _product(lhs: Any, rhs: Any, configs: Sequence[BlockScaleConfig], preferred:
     return (out * math.prod(globals_[1:], start=globals_[0])).astype(preferred) if globals_ else out
 
 
-def _in_three_axes(x: Any, *groups: Sequence[int]) -> Any:
+def _merge_axes(x: Any, *groups: Sequence[int]) -> Any:
     """`x` with each group of its axes merged into one axis."""
     order = [axis for group in groups for axis in group]
     if order != list(range(x.ndim)):
@@ -133,8 +133,8 @@ def _in_three_axes(x: Any, *groups: Sequence[int]) -> Any:
     return x if shape == x.shape else jnp.reshape(x, shape)
 
 
-def _apart(x: Any, like: Any, *groups: Sequence[int]) -> Any:
-    """Undoes `_in_three_axes` for an array with the shape of `like`."""
+def _unmerge_axes(x: Any, like: Any, *groups: Sequence[int]) -> Any:
+    """Undoes `_merge_axes` for an array with the shape of `like`."""
     order = [axis for group in groups for axis in group]
     shape = tuple(like.shape[axis] for axis in order)
     x = x if shape == x.shape else jnp.reshape(x, shape)
@@ -149,7 +149,7 @@ def _gradient(ct: Any, other: Any, configs: Sequence[BlockScaleConfig]) -> Any:
     return _product(ct, other, configs, np.dtype(np.float32))
 
 
-def _within_range(gradient: Any, x: Any, config: BlockScaleConfig) -> Any:
+def _zero_outside_range(gradient: Any, x: Any, config: BlockScaleConfig) -> Any:
     if config.global_scale is None:
         return gradient
     largest, scale = (_largest(t, x.dtype) for t in (config.data_type, config.scale_type))
@@ -166,8 +166,8 @@ def _quantized(lhs: Any, rhs: Any, numbers: Any, preferred: np.dtype, configs: S
     shape = tuple(x.shape[a] for x, axes in ((lhs, [*lhs_batch, *lhs_free]), (rhs, rhs_free)) for a in axes)
 
     def scaled_dot_general_fn(lhs, rhs):
-        rows = _in_three_axes(lhs, lhs_batch, lhs_free, lhs_contract)
-        columns = _in_three_axes(rhs, rhs_batch, rhs_free, rhs_contract)
+        rows = _merge_axes(lhs, lhs_batch, lhs_free, lhs_contract)
+        columns = _merge_axes(rhs, rhs_batch, rhs_free, rhs_contract)
         out = _product(rows, columns, (configs[0], configs[1]), preferred)
         return out if out.shape == shape else jnp.reshape(out, shape)
 
@@ -180,13 +180,13 @@ def _quantized(lhs: Any, rhs: Any, numbers: Any, preferred: np.dtype, configs: S
         columns = (rhs_batch, rhs_free, rhs_contract)
         by_free = [len(lhs_batch), len(lhs_batch) + len(lhs_free), len(shape)]
         batch, m, n = (list(range(a, b)) for a, b in zip([0, *by_free], by_free, strict=False))
-        by_columns = _in_three_axes(rhs, rhs_batch, rhs_contract, rhs_free)
-        lhs_ct = _gradient(_in_three_axes(ct, batch, m, n), by_columns, (configs[2], configs[1]))
-        lhs_ct = _apart(lhs_ct, lhs, *rows)
-        by_rows = _in_three_axes(lhs, lhs_batch, lhs_contract, lhs_free)
-        rhs_ct = _gradient(_in_three_axes(ct, batch, n, m), by_rows, (configs[2], configs[0]))
-        rhs_ct = _apart(rhs_ct, rhs, *columns)
-        cts = (_within_range(g, x, c) for g, x, c in zip((lhs_ct, rhs_ct), operands, configs, strict=False))
+        by_columns = _merge_axes(rhs, rhs_batch, rhs_contract, rhs_free)
+        lhs_ct = _gradient(_merge_axes(ct, batch, m, n), by_columns, (configs[2], configs[1]))
+        lhs_ct = _unmerge_axes(lhs_ct, lhs, *rows)
+        by_rows = _merge_axes(lhs, lhs_batch, lhs_contract, lhs_free)
+        rhs_ct = _gradient(_merge_axes(ct, batch, n, m), by_rows, (configs[2], configs[0]))
+        rhs_ct = _unmerge_axes(rhs_ct, rhs, *columns)
+        cts = (_zero_outside_range(g, x, c) for g, x, c in zip((lhs_ct, rhs_ct), operands, configs, strict=False))
         return tuple(g.astype(x.dtype) for g, x in zip(cts, operands, strict=True))
 
     function = custom_vjp(scaled_dot_general_fn)

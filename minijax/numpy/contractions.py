@@ -108,15 +108,15 @@ def _check_sizes(inputs: tuple[str, ...], shapes: tuple) -> None:
 
 _OPTIMAL = "auto auto-hq optimal dp dynamic-programming branch-all branch-1 branch-2".split()
 _GREEDY = "greedy eager opportunistic random-greedy random-greedy-128".split()
-_MOST_SEARCHED = 6  # the number of contraction orders grows as a squared factorial
+_MAX_SEARCHED = 6  # the number of contraction orders grows as a squared factorial
 
 
 def _search(inputs: tuple[str, ...], output: str, shapes: tuple, optimize: Any) -> list:
-    places = [np.broadcast_to(np.int8(0), shape) for shape in shapes]  # numpy reads only the shapes
-    return np.einsum_path(f"{','.join(inputs)}->{output}", *places, optimize=optimize)
+    operands = [np.broadcast_to(np.int8(0), shape) for shape in shapes]  # numpy reads only the shapes
+    return np.einsum_path(f"{','.join(inputs)}->{output}", *operands, optimize=optimize)
 
 
-_NOMINAL = 8  # the size assumed for a symbolic dimension when orders are compared
+_ASSUMED_SIZE = 8  # the size assumed for a symbolic dimension when orders are compared
 
 
 @cache.cache
@@ -124,14 +124,14 @@ def _path(inputs: tuple[str, ...], output: str, shapes: tuple, optimize: Any) ->
     """The contraction path: the operands of each step, whose result is appended to the list of operands."""
     count = len(inputs)
     _check_sizes(inputs, shapes)
-    shapes = tuple([tuple([n if is_int(n) else _NOMINAL for n in shape]) for shape in shapes])
+    shapes = tuple([tuple([n if is_int(n) else _ASSUMED_SIZE for n in shape]) for shape in shapes])
     if isinstance(optimize, tuple):
         return tuple(tuple(sorted(map(operator.index, step))) for step in optimize)
     if not isinstance(optimize, bool) and optimize not in (*_OPTIMAL, *_GREEDY):
         raise KeyError(f"Path optimizer {optimize!r} not found, valid options are {(*_OPTIMAL, *_GREEDY)}.")
     if count <= 2 or optimize is False:
         return ((0, 1),) * (count - 1) or ((0,),)
-    if optimize not in _GREEDY and count <= _MOST_SEARCHED:
+    if optimize not in _GREEDY and count <= _MAX_SEARCHED:
         return _best_path(inputs, output, shapes)
     contractions = _search(inputs, output, shapes, ("greedy", 2**62))[0][1:]
     steps = [tuple(sorted(map(int, step))) for step in contractions]
@@ -248,7 +248,7 @@ def _einsum(
         letters = dict.fromkeys("".join(names for _, names in taken))
         result = output if n == len(path) - 1 else "".join(c for c in letters if c in needed)
         if len(taken) == 1:
-            x, names = _sum_repeated(*_sum_lone(*taken[0], set(result), requested), set(result), requested)
+            x, names = _sum_repeated(*_sum_unique(*taken[0], set(result), requested), set(result), requested)
         else:
             how = functools.partial(dot, precision=precision, preferred_element_type=preferred)
             x, names = _product(*taken, result, how, requested)
@@ -260,7 +260,7 @@ def _einsum(
 def _product(lhs: tuple, rhs: tuple, result: str, dot: Callable, requested: Any) -> tuple[Any, str]:
     """Contracts two operands; returns the result and its axis labels. `requested`: the result's sharding."""
     lhs, rhs = _without_unit_axes(lhs, rhs), _without_unit_axes(rhs, lhs)
-    lhs, rhs = _sum_lone(*lhs, {*result, *rhs[1]}), _sum_lone(*rhs, {*result, *lhs[1]})
+    lhs, rhs = _sum_unique(*lhs, {*result, *rhs[1]}), _sum_unique(*rhs, {*result, *lhs[1]})
     (x, left), (y, right) = _sum_repeated(*lhs, {*result, *rhs[1]}), _sum_repeated(*rhs, {*result, *lhs[1]})
     shared = set(left) & set(right)
     batch = [c for c in result if c in shared]
@@ -269,12 +269,12 @@ def _product(lhs: tuple, rhs: tuple, result: str, dot: Callable, requested: Any)
     at = [tuple(tuple(s.index(c) for c in group) for s in sides) for group in (contracted, batch)]
     free = ["".join(c for c in names if c not in shared) for names in sides]
     if "".join([*batch, *reversed(free)]) == result:
-        return dot(y, x, tuple(pair[::-1] for pair in at), **_lying(requested, result, result)), result
+        return dot(y, x, tuple(pair[::-1] for pair in at), **_product_sharding(requested, result, result)), result
     names = "".join([*batch, *free])
-    return dot(x, y, tuple(at), **_lying(requested, result, names)), names
+    return dot(x, y, tuple(at), **_product_sharding(requested, result, names)), names
 
 
-def _lying(requested: Any, result: str, names: str) -> dict[str, Any]:
+def _product_sharding(requested: Any, result: str, names: str) -> dict[str, Any]:
     """The `out_sharding` argument of a product with axes `names`, given the sharding requested for axes `result`."""
     if requested is None:
         return {}
@@ -297,7 +297,7 @@ def _sum(x: Any, names: str, axes: Sequence[int], requested: Any = None) -> tupl
     return total, "".join(c for i, c in enumerate(names) if i not in axes)
 
 
-def _sum_lone(x: Any, names: str, keep: set[str], requested: Any = None) -> tuple[Any, str]:
+def _sum_unique(x: Any, names: str, keep: set[str], requested: Any = None) -> tuple[Any, str]:
     """Sums over the axes whose label occurs once and is not in `keep`."""
     axes = tuple(i for i, c in enumerate(names) if names.count(c) == 1 and c not in keep)
     return _sum(x, names, axes, requested) if axes else (x, names)
@@ -318,8 +318,8 @@ def _sum_repeated(x: Any, names: str, keep: set[str], requested: Any = None) -> 
 
 def _diagonal(shape: tuple[int, ...]) -> Any:
     """The mask of the elements whose indices are all equal."""
-    places = [counting.broadcasted_iota(np.uint32, shape, i) for i in range(len(shape))]
-    first, *others = [lax.eq(a, b) for a, b in zip(places[:-1], places[1:], strict=True)]
+    indices = [counting.broadcasted_iota(np.uint32, shape, i) for i in range(len(shape))]
+    first, *others = [lax.eq(a, b) for a, b in zip(indices[:-1], indices[1:], strict=True)]
     for other in others:
         first = lax.bitwise_and(first, other)
     return first
@@ -490,13 +490,13 @@ def trace(
     """As `numpy.trace`."""
     check_out("trace", out)
     (a,) = arrays("trace", a)
-    places = tuple(dims.canonical_axis(i, typeof(a).ndim) for i in (axis1, axis2))
-    if places[0] == places[1]:
+    axes = tuple(dims.canonical_axis(i, typeof(a).ndim) for i in (axis1, axis2))
+    if axes[0] == axes[1]:
         raise ValueError(f"axis1 and axis2 can not be same. axis1={axis1} and axis2={axis2}")
-    kind = typeof(offset)
-    if kind.shape or not dtypes.issubdtype(kind.dtype, np.integer):
-        raise ValueError(f"trace: offset must be a scalar integer; got {kind}")
-    a = moveaxis(a, places, (-2, -1))
+    offset_aval = typeof(offset)
+    if offset_aval.shape or not dtypes.issubdtype(offset_aval.dtype, np.integer):
+        raise ValueError(f"trace: offset must be a scalar integer; got {offset_aval}")
+    a = moveaxis(a, axes, (-2, -1))
     int_type = dtypes.default_int_dtype()
     rows, columns = (counting.broadcasted_iota(int_type, typeof(a).shape[-2:], i) for i in (0, 1))
     offset = int_type.type(offset) if isinstance(offset, int) else as_type(offset, int_type)

@@ -62,17 +62,17 @@ class Joiner:
     """
 
     _name: str
-    _how: tuple[int, ...]  # the default axis, ndmin and trans1d
+    _defaults: tuple[int, ...]  # the default axis, ndmin and trans1d
 
     def __getitem__(self, key: Any) -> Any:
         items = key if isinstance(key, tuple) else (key,)
-        (axis, ndmin, place), matrix = self._how, None
+        (axis, ndmin, place), matrix = self._defaults, None
         if isinstance(items[0], str):
             directive, items = items[0], items[1:]
             if directive in ("r", "c"):
                 matrix = directive
             else:
-                axis, ndmin, place = self._directed(directive)
+                axis, ndmin, place = self._parse_directive(directive)
         if any(isinstance(item, str) for item in items):
             raise ValueError(f"{self._name}: string directive must be placed at the beginning")
         joined = shaping.concatenate([self._part(item, ndmin, place) for item in items], axis)
@@ -80,12 +80,12 @@ class Joiner:
             return joined
         return moving.expand_dims(joined, (0,) if matrix == "r" else (1,))
 
-    def _directed(self, directive: str) -> tuple[int, ...]:
+    def _parse_directive(self, directive: str) -> tuple[int, ...]:
         try:
             numbers = tuple(int(part) for part in directive.split(","))
         except ValueError:
             raise ValueError(f"{self._name}: could not understand directive {directive!r}") from None
-        return (*numbers, *self._how[len(numbers) :])[:3]
+        return (*numbers, *self._defaults[len(numbers) :])[:3]
 
     def _part(self, item: Any, ndmin: int, place: int) -> Any:
         piece = _range(f"jnp.{self._name}", item) if isinstance(item, slice) else creation.asarray(item)
@@ -98,13 +98,13 @@ class Joiner:
 class RClass(Joiner):
     """`numpy.r_`."""
 
-    _name, _how = "r_", (0, 1, -1)
+    _name, _defaults = "r_", (0, 1, -1)
 
 
 class CClass(Joiner):
     """`numpy.c_`."""
 
-    _name, _how = "c_", (-1, 2, 0)
+    _name, _defaults = "c_", (-1, 2, 0)
 
 
 r_, c_ = RClass(), CClass()
@@ -129,7 +129,7 @@ def unravel_index(indices: ArrayLike, shape: Shape) -> tuple[Array, ...]:
     return tuple(where(above, n - 1, where(below, 0, i)) for i, n in pairs)
 
 
-def _within(index: Any, size: int, mode: str) -> Any:
+def _bounded(index: Any, size: int, mode: str) -> Any:
     """Checks, clips or wraps indices along an axis of this size, as `mode` specifies."""
     if mode == "raise":
         known = concrete(index, "ravel_multi_index", "multi_index, with mode='raise'")
@@ -159,7 +159,7 @@ def ravel_multi_index(
         raise TypeError("ravel_multi_index: only int indices permitted")
     if mode not in ("raise", "clip", "wrap", "ignore"):
         raise ValueError(f"ravel_multi_index: invalid {mode=}. Expected 'raise', 'wrap', 'clip', or 'ignore'.")
-    places = [_within(i, n, mode) for i, n in zip(places, sizes, strict=True)]
+    places = [_bounded(i, n, mode) for i, n in zip(places, sizes, strict=True)]
     if order not in ("C", "F"):
         raise ValueError(f"ravel_multi_index: invalid {order=}. Expected 'C' or 'F'")
     flat = dtype.type(0)
@@ -213,14 +213,14 @@ def mask_indices(n: int, mask_func: Callable, k: int = 0, *, size: int | None = 
 # ---- bits --------------------------------------------------------------------------------------------
 
 
-def _in_order(name: str, bits: Any, bitorder: str) -> Any:
+def _ordered_bits(name: str, bits: Any, bitorder: str) -> Any:
     """Bits, given from the lowest, in the requested order. Raises ValueError for another order."""
     if bitorder not in ("little", "big"):
         raise ValueError(f"{name}: 'order' must be either 'little' or 'big', got {bitorder!r}")
     return bits if bitorder == "little" else structural.rev(bits, (0,))
 
 
-def _to_back(a: Any, axis: int | None) -> tuple[Any, int]:
+def _axis_last(a: Any, axis: int | None) -> tuple[Any, int]:
     """`a` with `axis` swapped to the end, and `axis`; the flattened array and -1 for None."""
     if axis is None:
         return shaping.ravel(a), -1
@@ -234,8 +234,8 @@ def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Ar
     if not dtypes.issubdtype(a.dtype, np.integer) and a.dtype != np.bool_:
         raise TypeError(f"packbits: Expected an input array of integer or boolean data type, got {a.dtype}")
     bits = convert(lax.ne(a, const_like(a, 0)), np.dtype(np.uint8))
-    shifts = _in_order("packbits", counting.iota(np.dtype(np.uint8), 8), bitorder)
-    bits, axis = _to_back(bits, axis)
+    shifts = _ordered_bits("packbits", counting.iota(np.dtype(np.uint8), 8), bitorder)
+    bits, axis = _axis_last(bits, axis)
     missing = -bits.shape[-1] % 8
     if missing:
         bits = structural.pad(bits, np.uint8(0), [(0, 0, 0)] * (bits.ndim - 1) + [(0, missing, 0)])
@@ -252,8 +252,8 @@ def unpackbits(a: ArrayLike, axis: int | None = None, count: int | None = None, 
     if a.dtype != np.uint8:
         raise TypeError(f"unpackbits: Expected an input array of unsigned byte data type, got {a.dtype}")
     masks = lax.shift_left(np.uint8(1), counting.iota(np.dtype(np.uint8), 8))
-    masks = _in_order("unpackbits", masks, bitorder)
-    a, axis = _to_back(a, axis)
+    masks = _ordered_bits("unpackbits", masks, bitorder)
+    a, axis = _axis_last(a, axis)
     wide = moving.expand_dims(a, (a.ndim,)), moving.expand_dims(masks, tuple(range(a.ndim)))
     bits = convert(ufuncs.greater(ufuncs.bitwise_and(*wide), np.uint8(0)), np.dtype(np.uint8))
     bits = shaping.reshape(bits, (*a.shape[:-1], 8 * a.shape[-1]))

@@ -13,7 +13,7 @@ from minijax.ir.types import AbstractValue
 from minijax.numpy.methods import tracer_attributes
 
 
-class _OfType:
+class _TypeAttribute:
     """An attribute of tracers: that of arrays, or for user-defined types the one that the type defines."""
 
     def __init__(self, name: str, of_arrays: Any):
@@ -22,12 +22,12 @@ class _OfType:
     def __get__(self, x, owner):
         if x is None:
             return self.of_arrays
-        if _is_of_users_type(x):
+        if _has_hi_type(x):
             return attribute(x, self.name)
         return self.of_arrays.__get__(x, owner) if hasattr(self.of_arrays, "__get__") else self.of_arrays
 
 
-def _is_of_users_type(x: Tracer) -> bool:
+def _has_hi_type(x: Tracer) -> bool:
     return x.aval is not None and x.aval.is_high and type(x.aval) is not AbstractRef
 
 
@@ -44,21 +44,21 @@ def attribute(x: Tracer, name: str) -> Any:
     return found.fget(x) if isinstance(found, aval_property) else found
 
 
-def _of_high_tracers(x: Any, name: str) -> Any:
-    if name != "aval" and _is_of_users_type(x) and (not name.startswith("__") or name == "__jax_array__"):
+def _hi_attribute(x: Any, name: str) -> Any:
+    if name != "aval" and _has_hi_type(x) and (not name.startswith("__") or name == "__jax_array__"):
         return attribute(x, name)
     raise AttributeError(f"{type(x).__name__!r} object has no attribute {name!r}")
 
 
-def _ask_types() -> None:
+def _install_type_lookup() -> None:
     """Makes tracers look attributes up in their types first; programs that define no types do not pay for it."""
     if "__getattr__" not in Tracer.__dict__:
         for name, of_arrays in tracer_attributes.items():
-            setattr(Tracer, name, _OfType(name, of_arrays))
-        Tracer.__getattr__ = _of_high_tracers
+            setattr(Tracer, name, _TypeAttribute(name, of_arrays))
+        Tracer.__getattr__ = _hi_attribute
 
 
 def register_hitype(val_cls: type, typeof_fn: Callable[[Any], AbstractValue]) -> None:
     """Registers the type of a class's values, so that transformed functions can take and return them."""
     hitypes.register_hitype(val_cls, typeof_fn)
-    _ask_types()
+    _install_type_lookup()

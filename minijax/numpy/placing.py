@@ -32,7 +32,7 @@ def _check_copies(name: str, inplace: bool, kind: type[Exception] = ValueError) 
         )
 
 
-def _cut_to(x: Any, size: int) -> Any:
+def _repeated_to(x: Any, size: int) -> Any:
     """The first `size` elements of `x`, repeated as often as needed."""
     if x.size < size:
         x = shaping.tile(x, -(-size // x.size))
@@ -49,7 +49,7 @@ def put(a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *, 
     ind, v = shaping.ravel(ind), shaping.ravel(v)
     if not (a.size and ind.size and v.size):
         return a
-    v, scattered = _cut_to(v, ind.size), "drop"
+    v, scattered = _repeated_to(v, ind.size), "drop"
     if mode == "raise":
         raise NotImplementedError("The 'raise' mode to jnp.put is not supported.")
     if mode in ("clip", "wrap"):
@@ -72,7 +72,7 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
     if not arr.size:
         return arr
     where_ = taking.flatnonzero(mask, size=mask.size, fill_value=mask.size)
-    vals = _cut_to(vals, where_.size)
+    vals = _repeated_to(vals, where_.size)
     updated = subscripts.update(shaping.ravel(arr), where_, vals, "set", _DROPPED)
     return shaping.reshape(updated, arr.shape)
 
@@ -129,7 +129,7 @@ def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: 
         raise ValueError("fill_diagonal: All dimensions of input must be of equal length")
     n = min(a.shape)
     diagonal = taking.diag_indices(n, a.ndim)
-    val = val if val.ndim == 0 else _cut_to(shaping.ravel(val), n)
+    val = val if val.ndim == 0 else _repeated_to(shaping.ravel(val), n)
     return subscripts.update(a, diagonal, val, "set")
 
 

@@ -184,7 +184,7 @@ def _reduce(
     return reducer(a, axis, dtype, keepdims, initial, where, promote_integers)
 
 
-def _total(reducer: Reducer, verb: str) -> Callable:
+def _sum_or_prod(reducer: Reducer, verb: str) -> Callable:
     name = reducer.name
 
     def function(
@@ -205,7 +205,7 @@ def _total(reducer: Reducer, verb: str) -> Callable:
     return fused(whole=True)(named(function, name, doc))
 
 
-sum, prod = _total(SUM, "summed"), _total(PROD, "multiplied")
+sum, prod = _sum_or_prod(SUM, "summed"), _sum_or_prod(PROD, "multiplied")
 
 
 def _extremum(reducer: Reducer) -> Callable:
@@ -305,8 +305,8 @@ def _mean(a: Any, axis: Axis, dtype: Any, keepdims: bool, where: Any) -> Any:
         count = sum(mask, axis, computed, keepdims=keepdims)
     else:
         shape = typeof(a).shape
-        of = shape if axis is None else (shape[i] for i in (axis if isinstance(axis, tuple) else (axis,)))
-        size = product(of)
+        sizes = shape if axis is None else (shape[i] for i in (axis if isinstance(axis, tuple) else (axis,)))
+        size = product(sizes)
     total = sum(a, axis, computed, keepdims=keepdims, where=where)
     count = scalar_like(total, size) if count is None else count
     return as_type(lax.div(total, count), result)
@@ -365,13 +365,13 @@ def _var(a: Any, axis: Axis, dtype: Any, keepdims: bool, mean_: Any, correction:
 
 
 @jitted("_std", static=("axis", "dtype", "keepdims"))
-def _root(a: Any, axis: Axis, dtype: Any, keepdims: bool, correction: Any, mean_: Any, where: Any) -> Any:
+def _sqrt_var(a: Any, axis: Axis, dtype: Any, keepdims: bool, correction: Any, mean_: Any, where: Any) -> Any:
     return lax.sqrt(_var(a, axis, dtype, keepdims, mean_, correction, where))
 
 
 def _std(a: Any, axis: Axis, dtype: Any, keepdims: bool, mean_: Any, correction: Any, where: Any) -> Any:
     # jax's program takes its operands in this order.
-    return _root(a, axis, dtype, keepdims, correction, mean_, where)
+    return _sqrt_var(a, axis, dtype, keepdims, correction, mean_, where)
 
 
 def _deviation(name: str, core: Callable) -> Callable:
@@ -591,15 +591,15 @@ def _array_equiv(a1: Any, a2: Any) -> Any:
     return all(same)
 
 
-def _value(x: Any) -> Any:
+def _as_value(x: Any) -> Any:
     return x if is_value(x) else creation.asarray(x)
 
 
 def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
     """As `numpy.array_equal`."""
-    return _array_equal(_value(a1), _value(a2), equal_nan)
+    return _array_equal(_as_value(a1), _as_value(a2), equal_nan)
 
 
 def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
     """As `numpy.array_equiv`."""
-    return _array_equiv(_value(a1), _value(a2))
+    return _array_equiv(_as_value(a1), _as_value(a2))

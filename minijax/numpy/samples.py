@@ -173,10 +173,10 @@ def _interp(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any, beyond
     is_flat = ufuncs.absolute(run) <= np.spacing(np.finfo(xp.dtype).eps)
     y = where(is_flat, fp[i - 1], fp[i - 1] + delta / where(is_flat, 1, run) * rise)
     ends = (beyond_left, left, 0, ufuncs.less), (beyond_right, right, -1, ufuncs.greater)
-    for is_line, end, at, passed in ends:
-        if not is_line:
+    for extrapolates, end, at, is_beyond in ends:
+        if not extrapolates:
             end = fp[at] if end is None else end
-            y = y if period is not None else where(passed(x, xp[at]), end, y)
+            y = y if period is not None else where(is_beyond(x, xp[at]), end, y)
     return y
 
 

@@ -32,7 +32,7 @@ def _zeros(shape: tuple) -> Any:
     return moving.full(shape, dtypes.default_int_dtype().type(0))
 
 
-def _neighbours(x: Any) -> tuple[Any, Any]:
+def _adjacent(x: Any) -> tuple[Any, Any]:
     """Each element but the first, and the one before it."""
     return _take(x, _TAIL), _take(x, _HEAD)
 
@@ -56,7 +56,7 @@ def _unique_sorted_mask(ar: Any, axis: int, equal_nan: bool) -> tuple:
     if not aux.size:
         return aux, moving.full(aux.shape[:1], np.bool_(False)), order
     first = moving.full((size,), np.bool_(True))
-    after, before = _neighbours(aux)
+    after, before = _adjacent(aux)
     differs = lax.ne(after, before)
     if equal_nan and is_inexact(aux):
         both = lax.bitwise_and(lax.ne(after, after), lax.ne(before, before))
@@ -218,7 +218,7 @@ def _in1d(ar1: Any, ar2: Any, method: str, assume_unique: bool, invert: bool) ->
     joined = shaping.concatenate([ar1, ar2])
     aux, order = lax_sort.sort((joined, _places(joined.size)), num_keys=1)
     result, order = moving.full(ar1.shape, np.bool_(invert)), _take(order, _HEAD)
-    result = _put(result, order, compare(*_neighbours(aux)), "set")
+    result = _put(result, order, compare(*_adjacent(aux)), "set")
     return result if inverse is None else _take(result, inverse)
 
 
@@ -247,7 +247,7 @@ def union1d(ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_val
     return unique(shaping.concatenate([ar1, ar2], None), size=size, fill_value=fill_value)
 
 
-def _filled_up(x: Any, number: Any, fill: Any) -> Any:
+def _padded(x: Any, number: Any, fill: Any) -> Any:
     valid = lax.lt(_places(x.size), number)
     return where(valid, x, fill(x) if callable(fill) else fill)
 
@@ -283,7 +283,7 @@ def setdiff1d(
     return where(valid, _take(ar1, nonzero(mask, size=size)[0]), fill)
 
 
-def _joined(ar1: Any, number1: Any, ar2: Any) -> Any:
+def _joined_sets(ar1: Any, number1: Any, ar2: Any) -> Any:
     """The distinct elements of both arrays concatenated, padded with zeros."""
     joined = moving.full((ar1.size + ar2.size,), ar1.dtype.type(0))
     return dynamic_slice.dynamic_update_slice(dynamic_slice.dynamic_update_slice(joined, ar1, (0,)), ar2, (number1,))
@@ -293,11 +293,11 @@ def _selected(x: Any, at: Any, fill: Any) -> Any:
     return _take(x, at, PLAIN._replace(mode="fill", fill_value=fill))
 
 
-def _with_fill(x: Any, number: Any, fill: Any) -> Any:
+def _padded_by_default(x: Any, number: Any, fill: Any) -> Any:
     """`x` padded from index `number` on with the fill value, by default its least element."""
     if fill is not None:
-        return _filled_up(x, number, fill)
-    return _filled_up(_filled_up(x, number, reductions.max), number, reductions.min)
+        return _padded(x, number, fill)
+    return _padded(_padded(x, number, reductions.max), number, reductions.min)
 
 
 @jitted("_setxor1d_size", static=("assume_unique", "size"))
@@ -308,19 +308,19 @@ def _setxor1d_size(ar1: Any, ar2: Any, fill_value: Any, *, assume_unique: bool, 
         aux = searching.sort(shaping.concatenate([ar1, ar2]))
     else:
         set1, set2 = (_distinct(x, size=x.size, number=True) for x in (ar1, ar2))
-        joined, end = _joined(set1.values, set1.number, set2.values), False
+        joined, end = _joined_sets(set1.values, set1.number, set2.values), False
         number = lax.add(set1.number, set2.number)
-        inside = lax.lt(_places(joined.size + 1), lax.add(number, const_like(number, 1)))
-        _, aux = lax_sort.sort((lax.bitwise_not(_take(inside, _TAIL)), joined), num_keys=2)
-    differs = lax.ne(*_neighbours(aux))
+        is_valid = lax.lt(_places(joined.size + 1), lax.add(number, const_like(number, 1)))
+        _, aux = lax_sort.sort((lax.bitwise_not(_take(is_valid, _TAIL)), joined), num_keys=2)
+    differs = lax.ne(*_adjacent(aux))
     edges = [moving.reshape(np.bool_(x), (1,)) for x in (True, end)]
     flag = shaping.concatenate([edges[0], differs, edges[1]])
     if not assume_unique:
-        flag = lax.bitwise_and(inside, _put(flag, number, True, "set"))
-    alone = lax.bitwise_and(*_neighbours(flag))
-    number = reductions.sum(alone)
-    at = nonzero(alone, size=size, fill_value=aux.size)[0]
-    return _with_fill(_selected(aux, at, 0), number, fill_value)
+        flag = lax.bitwise_and(is_valid, _put(flag, number, True, "set"))
+    is_single = lax.bitwise_and(*_adjacent(flag))
+    number = reductions.sum(is_single)
+    at = nonzero(is_single, size=size, fill_value=aux.size)[0]
+    return _padded_by_default(_selected(aux, at, 0), number, fill_value)
 
 
 def setxor1d(
@@ -346,8 +346,8 @@ def setxor1d(
     if not aux.size:
         return aux
     edge = np.ones(1, np.bool_)
-    flag = shaping.concatenate([edge, lax.ne(*_neighbours(aux)), edge])
-    return _take(aux, lax.bitwise_and(*_neighbours(flag)))
+    flag = shaping.concatenate([edge, lax.ne(*_adjacent(aux)), edge])
+    return _take(aux, lax.bitwise_and(*_adjacent(flag)))
 
 
 @jitted("_intersect1d_size", static=("assume_unique", "return_indices", "size", "fill_value"))
@@ -358,23 +358,23 @@ def _intersect1d_size(ar1: Any, ar2: Any, assume_unique: bool, return_indices: b
         firsts, number1 = [_places(n) for n in sizes], sizes[0]
         joined = shaping.concatenate([ar1, ar2])
         aux, order = lax_sort.sort((joined, _places(length)), num_keys=1)
-        inside = moving.full((length,), np.bool_(True))
+        is_valid = moving.full((length,), np.bool_(True))
     else:
         set1, set2 = (_distinct(x, size=x.size, fill_value=0, index=True, number=True) for x in (ar1, ar2))
         firsts, number1 = [set1.indices, set2.indices], set1.number
-        joined = _joined(set1.values, number1, set2.values)
-        inside = lax.lt(_places(length), lax.add(number1, set2.number))
-        keys = (lax.bitwise_not(inside), joined, _places(length))
+        joined = _joined_sets(set1.values, number1, set2.values)
+        is_valid = lax.lt(_places(length), lax.add(number1, set2.number))
+        keys = (lax.bitwise_not(is_valid), joined, _places(length))
         _, aux, order = lax_sort.sort(keys, num_keys=2)
-    both = lax.bitwise_and(lax.eq(*_neighbours(aux)), _take(inside, _TAIL))
+    both = lax.bitwise_and(lax.eq(*_adjacent(aux)), _take(is_valid, _TAIL))
     number = reductions.sum(both)
     at = nonzero(both, size=size, fill_value=length)[0]
-    common = _with_fill(_selected(aux, at, 0), number, fill_value)
+    common = _padded_by_default(_selected(aux, at, 0), number, fill_value)
     if not return_indices:
         return common
-    at1 = _filled_up(_selected(order, at, sizes[0]), number, sizes[0])
+    at1 = _padded(_selected(order, at, sizes[0]), number, sizes[0])
     at2 = ufuncs.subtract(_selected(order, ufuncs.add(at, 1), sizes[1]), number1)
-    places = at1, _filled_up(at2, number, sizes[1])
+    places = at1, _padded(at2, number, sizes[1])
     if not assume_unique:
         places = (_selected(x, i, n) for x, i, n in zip(firsts, places, sizes, strict=True))
     return common, *places
@@ -403,7 +403,7 @@ def intersect1d(
         firsts = [*first1, *first2]
     joined = shaping.concatenate([ar1, ar2])
     aux, order = lax_sort.sort((joined, _places(joined.size)), num_keys=1)
-    both = lax.eq(*_neighbours(aux))
+    both = lax.eq(*_adjacent(aux))
     common = _take(_take(aux, _HEAD), both)
     if not return_indices:
         return common

@@ -85,7 +85,7 @@ def update(x: Any, index: Any, values: Any, name: str, options: Options = PLAIN)
 # ---- eager calls -------------------------------------------------------------------------------------
 
 
-class _Known(NamedTuple):
+class _CachedIndex(NamedTuple):
     """The cached program for one kind of index, the sizes of the axes of its ints, and the starts of its slices."""
 
     run: Callable[[Sequence], Any]
@@ -95,7 +95,7 @@ class _Known(NamedTuple):
 
 def _at_once(x: ArrayImpl, index: Any, options: Options, name: str | None, new_values: tuple) -> Any:
     """Runs an index, or the update `name` with `new_values`, as one cached program; None if that is not possible."""
-    parts = _split(index, x._sig.shape)
+    parts = _static_parts(index, x._sig.shape)
     if parts is None:
         return None
     kinds, ints, arrays = parts
@@ -118,7 +118,7 @@ def _at_once(x: ArrayImpl, index: Any, options: Options, name: str | None, new_v
     return run([*leaves, *starts] if starts else leaves)
 
 
-def _split(index: Any, shape: tuple[int, ...]) -> tuple[list, list, list] | None:
+def _static_parts(index: Any, shape: tuple[int, ...]) -> tuple[list, list, list] | None:
     """The static part of an index as a key, its ints, and its arrays; None for an index that is not cached."""
     kinds: list[Any] = []
     ints: list[int] = []
@@ -161,7 +161,7 @@ def _index_arrays(item: Any, shape: tuple[int, ...]) -> list[ArrayImpl] | None:
 
 def _learned(
     x: ArrayImpl, index: Any, options: Options, name: str | None, new_values: tuple, ints: list, arrays: list
-) -> _Known | None:
+) -> _CachedIndex | None:
     """Compiles the program for an index; ints and slice starts are operands, so that similar indices share it."""
     if x._sig.device is None or new_values and not _keeps_type(x, new_values[0]):
         return None
@@ -173,8 +173,8 @@ def _learned(
     leaves = [x, *new_values, *arrays, *[transfer.scalar_operand(0)] * len(sizes)]
     leaves += [transfer.scalar_operand(i) for i in starts]
     key = (config.state(), ind, cache.key(options), name, *[a._sig for a in leaves])
-    run = programs.once(key, compile_function, _flat(ind, options, name), leaves, name or "getitem")
-    return _Known(run, tuple(sizes), tuple(leaves[len(leaves) - len(starts) :]))
+    run = programs.once(key, compile_function, _flat_function(ind, options, name), leaves, name or "getitem")
+    return _CachedIndex(run, tuple(sizes), tuple(leaves[len(leaves) - len(starts) :]))
 
 
 def _keeps_type(x: Array, values: Array) -> bool:
@@ -209,7 +209,7 @@ def _as_operands(index: Index, options: Options, first: int, ints: int) -> tuple
     return index._replace(entries=entries), sizes, starts
 
 
-def _flat(index: Index, options: Options, name: str | None) -> Callable:
+def _flat_function(index: Index, options: Options, name: str | None) -> Callable:
     if name is None:
         return lambda x, *operands: [read(x, operands, index, options)]
     return lambda x, values, *operands: [scatter(x, operands, values, index, options, _UPDATES[name])]

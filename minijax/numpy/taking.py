@@ -120,13 +120,13 @@ def take_along_axis(
         indices = convert(indices, np.dtype(np.int32))
     indices = from_front(indices, a.shape[axis]) if wraps else indices
     if mode == "one_hot":
-        return _picked(a, indices, axis)
+        return _take_one_hot(a, indices, axis)
     plan = along(a.shape, indices.shape, axis)
     vectors = moving.reshape_to(indices, (*plan.index_shape, 1))
     return gather_scatter.gather(a, vectors, plan.numbers, plan.slice_sizes, mode=gather_mode, fill_value=fill_value)
 
 
-def _picked(a: Any, indices: Any, axis: int) -> Any:
+def _take_one_hot(a: Any, indices: Any, axis: int) -> Any:
     """The elements at indices along an axis, by a product with one-hot vectors."""
     ones = marked(indices, a.shape[axis], dtype=np.dtype(bool), axis=-1)
     if a.ndim == 1:
@@ -257,22 +257,22 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """As `numpy.tril_indices`."""
     m = n if m is None else m
-    return nonzero(creation.tril(creation.ones((n, m)), k), size=_below(n, m, k))
+    return nonzero(creation.tril(creation.ones((n, m)), k), size=_lower_size(n, m, k))
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """As `numpy.triu_indices`."""
     m = n if m is None else m
-    return nonzero(creation.triu(creation.ones((n, m)), k), size=_below(m, n, -k))
+    return nonzero(creation.triu(creation.ones((n, m)), k), size=_lower_size(m, n, -k))
 
 
-def _below(n: Dim, m: Dim, k: Dim) -> Dim:
+def _lower_size(n: Dim, m: Dim, k: Dim) -> Dim:
     """The number of elements of the lower triangle of an n by m matrix."""
     # It is never negative, which is not always provable for symbolic sizes.
-    return max_dim(_triangle(n + k) - _triangle(k) - _triangle(n + k - m) + _triangle(k - m), 0)
+    return max_dim(_triangular(n + k) - _triangular(k) - _triangular(n + k - m) + _triangular(k - m), 0)
 
 
-def _triangle(n: Dim) -> Dim:
+def _triangular(n: Dim) -> Dim:
     """1 + 2 + ... + n, zero where n is negative."""
     n = max_dim(n, 0)
     return n * (n + 1) // 2
@@ -364,19 +364,19 @@ def delete(
     if assume_unique_indices:
         (obj,) = values("delete", obj)
         return _without(a, shaping.ravel(obj), axis)
-    stays = np.ones(size, bool)
-    stays[concrete(obj, "delete", "obj")] = False
-    return subscripts.getitem(a, (*[slice(None)] * axis, stays))
+    is_kept = np.ones(size, bool)
+    is_kept[concrete(obj, "delete", "obj")] = False
+    return subscripts.getitem(a, (*[slice(None)] * axis, is_kept))
 
 
 def _without(a: Any, places: Any, axis: int) -> Any:
     """`a` without the elements at distinct positions, which may be traced."""
-    size, gone = a.shape[axis], places.shape[0]
+    size, count = a.shape[axis], places.shape[0]
     places = choose(places < 0, places + size, places)
-    places = searching.sort(clip(places, 0, size)) - counting.iota(places.dtype, gone)
-    rest = counting.iota(places.dtype, size - gone)
-    rest = rest + (rest[None, :] >= places[:, None]).sum(0, dtype=places.dtype)
-    return subscripts.getitem(a, (*[slice(None)] * axis, rest))
+    places = searching.sort(clip(places, 0, size)) - counting.iota(places.dtype, count)
+    kept = counting.iota(places.dtype, size - count)
+    kept = kept + (kept[None, :] >= places[:, None]).sum(0, dtype=places.dtype)
+    return subscripts.getitem(a, (*[slice(None)] * axis, kept))
 
 
 def repeat(
@@ -424,8 +424,8 @@ def _repeated(a: Any, repeats: Any, axis: int, total: int | None) -> Any:
     if not total or not counts.shape[0]:
         return take(a, creation.zeros(total, np.int32), axis)
     starts = cumulative.cumsum(shaping.roll(counts, 1).at[0].set(0))
-    passed = cumulative.cumsum(creation.zeros(total, np.int32).at[starts].add(1))
-    return take(a, passed - 1, axis)
+    index_of_copy = cumulative.cumsum(creation.zeros(total, np.int32).at[starts].add(1))
+    return take(a, index_of_copy - 1, axis)
 
 
 def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | None = None) -> Array:

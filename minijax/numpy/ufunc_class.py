@@ -42,9 +42,9 @@ class ufunc:
         self.__doc__ = func.__doc__
         self._nin, self._nout, self._identity = nin, nout, identity
         self._nargs = nin if nargs is None else nargs
-        self._ways = {"reduce": reduce, "accumulate": accumulate, "at": at, "reduceat": reduceat}
+        self._impls = {"reduce": reduce, "accumulate": accumulate, "at": at, "reduceat": reduceat}
         self._call = call or self._vectorized
-        self._key = (func, nin, nout, self.__name__, self.nargs, str(identity), call, *self._ways.values())
+        self._key = (func, nin, nout, self.__name__, self.nargs, str(identity), call, *self._impls.values())
 
     nin = property(lambda self: self._nin)
     nout = property(lambda self: self._nout)
@@ -97,7 +97,7 @@ class ufunc:
                 )
             if typeof(where).dtype != np.bool_:
                 raise ValueError(f"where argument must have dtype=bool; got dtype={typeof(where).dtype}")
-        by = self._ways["reduce"] or self._reduce_by_loop
+        by = self._impls["reduce"] or self._reduce_by_loop
         return by(a, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where)
 
     def _reduce_by_loop(self, a, axis, dtype, keepdims, initial, where):
@@ -141,7 +141,7 @@ class ufunc:
         """The partial reductions along `axis`: of the first element, the first two, and so on."""
         self._check("accumulate", out)
         check_arraylike(f"{self.__name__}.accumulate", a)
-        return (self._ways["accumulate"] or self._accumulate_by_scan)(a, axis=axis, dtype=dtype)
+        return (self._impls["accumulate"] or self._accumulate_by_scan)(a, axis=axis, dtype=dtype)
 
     def _accumulate_by_scan(self, a, axis, dtype):
         if axis is None or isinstance(axis, tuple):
@@ -175,7 +175,7 @@ class ufunc:
 
     @jitted("at", static=("self",))
     def _at(self, a, indices, b=None):
-        return (self._ways["at"] or self._at_by_scan)(a, indices, *(() if b is None else (b,)))
+        return (self._impls["at"] or self._at_by_scan)(a, indices, *(() if b is None else (b,)))
 
     def _at_by_scan(self, a, indices, *values):
         indices = indices if isinstance(indices, tuple) else (indices,)
@@ -217,7 +217,7 @@ class ufunc:
         if axis is None or isinstance(axis, tuple):
             raise ValueError("reduceat requires a single integer axis.")
         axis = dims.canonical_axis(axis, typeof(a).ndim)
-        return (self._ways["reduceat"] or self._reduceat_by_loop)(a, indices, axis)
+        return (self._impls["reduceat"] or self._reduceat_by_loop)(a, indices, axis)
 
     def _reduceat_by_loop(self, a, indices, axis):
         count, parts = typeof(a).shape[axis], typeof(indices).shape[0]
@@ -262,7 +262,7 @@ class _Bits(reductions.Reducer):
         return np.asarray(self.start).astype(dtype)
 
 
-def _by(reducer: reductions.Reducer) -> Callable:
+def _reduce_with(reducer: reductions.Reducer) -> Callable:
     def reduce(a, axis, dtype, keepdims, initial, where):
         dtype = dtypes.requested_dtype(dtype, reducer.name)
         return reducer(a, reductions.static_axis(axis), dtype, keepdims, initial, where, True)
@@ -270,7 +270,7 @@ def _by(reducer: reductions.Reducer) -> Callable:
     return reduce
 
 
-def _by_logsumexp(combine: Callable, unit: float | None = None) -> Callable:
+def _logsumexp_reduce(combine: Callable, unit: float | None = None) -> Callable:
     """The logarithm of a sum of powers of e, or of the base with the natural logarithm `unit`."""
 
     def reduce(a, axis, dtype, keepdims, initial, where):
@@ -289,11 +289,11 @@ def _updating(name: str) -> Callable:
 
 
 def _ufunc(
-    function: Callable, nin: int = 2, identity: Any = None, reducer: reductions.Reducer | None = None, **ways: Any
+    function: Callable, nin: int = 2, identity: Any = None, reducer: reductions.Reducer | None = None, **impls: Any
 ) -> Any:
     if reducer:
-        ways["reduce"] = _by(reducer)
-    return ufunc(function, nin, 1, name=function.__name__, nargs=nin, identity=identity, call=function, **ways)
+        impls["reduce"] = _reduce_with(reducer)
+    return ufunc(function, nin, 1, name=function.__name__, nargs=nin, identity=identity, call=function, **impls)
 
 
 if TYPE_CHECKING:
@@ -328,7 +328,7 @@ logical_or: BinaryUfunc = _ufunc(
 logical_xor: BinaryUfunc = _ufunc(
     ufuncs.logical_xor, 2, False, reductions.Logical("logical_xor", _XOR, lax.bitwise_xor, False)
 )
-logaddexp: BinaryUfunc = _ufunc(custom_rules.logaddexp, 2, -np.inf, reduce=_by_logsumexp(custom_rules.logaddexp))
+logaddexp: BinaryUfunc = _ufunc(custom_rules.logaddexp, 2, -np.inf, reduce=_logsumexp_reduce(custom_rules.logaddexp))
 logaddexp2: BinaryUfunc = _ufunc(
-    custom_rules.logaddexp2, 2, -np.inf, reduce=_by_logsumexp(custom_rules.logaddexp, math_log(2))
+    custom_rules.logaddexp2, 2, -np.inf, reduce=_logsumexp_reduce(custom_rules.logaddexp, math_log(2))
 )
