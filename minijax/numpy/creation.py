@@ -243,7 +243,7 @@ def _filled(name: str, shape: Any, fill: Any, dtype: Any, device: Any, out_shard
     shape = _shape_of(shape)
     requested = _traced_sharding(f"jnp.{name}", out_sharding, shape)
     return _place(
-        _constant(shape, fill, dtype, split=requested), device, f"jnp.{name}", None if requested else out_sharding
+        _constant(shape, fill, dtype, out_sharding=requested), device, f"jnp.{name}", None if requested else out_sharding
     )
 
 
