@@ -1,16 +1,16 @@
 #!/usr/bin/env python
-"""Measures two implementations by turns in one run, and prints how they compare.
+"""Measures two implementations alternately in one run, and prints the comparison.
 
     python benchmarks/compare.py --a jax --b minijax --pairs 3 --groups dispatch,eager,stages
     python benchmarks/compare.py --a jax --b jax --pairs 3 --quick       # itself: the ratios are about 1
 
-Each run is a process of its own, so that the two are never loaded together. Those of a pair stand side by
-side and measure by turns of a few hundredths of a second, so that both meet a machine that changes its speed
-in the same mood. Disk caches are off on both sides but for the group `restart`, where both are warm.
+Each run is a process of its own, so that the two are never loaded together. The two processes of a pair
+alternate every few hundredths of a second, so that changes of the machine's speed affect both equally.
+Disk caches are off on both sides except in the group `restart`, where both are warm.
 A ratio is A/B for times and sizes, B/A for rates: above 1, B is better. `best` compares the best values of
-all pairs, which other work on the machine disturbs least; the floors hold for it.
-Fails if B loses a row that A has, if a program of B's has more instructions than A's after optimization,
-or, with `--floors`, if a floor does not hold.
+all pairs, which are least disturbed by other work on the machine; the floors apply to it.
+Fails if B lacks a row that A has, if a program of B has more instructions than that of A after optimization,
+or, with `--floors`, if a ratio is below its floor.
 """
 
 import argparse
@@ -49,12 +49,12 @@ class Row(NamedTuple):
 
     @property
     def grown(self) -> bool:
-        """Whether B's program has more instructions than A's."""
+        """Returns whether B's program has more instructions than A's."""
         return self.name.endswith("/hlo_instructions") and None not in (self.a, self.b) and self.b > self.a
 
 
 class Side:
-    """A process that measures a group, and goes on when it is its turn."""
+    """A process that measures a group, and continues when it is its turn."""
 
     def __init__(self, options: argparse.Namespace, side: str, group: str, out: Path):
         env = dict(os.environ, JAX_ENABLE_COMPILATION_CACHE="false")
@@ -76,13 +76,13 @@ class Side:
         self.alive = bool(os.read(self._hear, 1))
 
     def take_turn(self) -> None:
-        """Lets the process go on to its next turn, or to its end."""
+        """Lets the process run until its next turn, or its end."""
         with contextlib.suppress(BrokenPipeError):  # it was killed while it waited
             os.write(self._say, b".")
         self.alive = bool(os.read(self._hear, 1))
 
     def rows(self) -> dict[str, dict]:
-        """What was measured, at the end; nothing if the process died."""
+        """The measured rows, after the process has ended; empty if it died."""
         os.close(self._say)
         os.close(self._hear)
         ended = self._process.wait()
@@ -90,7 +90,7 @@ class Side:
 
 
 def measure(options: argparse.Namespace, order: str, group: str) -> dict[str, dict[str, dict]]:
-    """The rows of a group on each side; the two go by turns, a few hundredths of a second each."""
+    """The rows of a group on each side; the two alternate every few hundredths of a second."""
     with tempfile.TemporaryDirectory() as folder:
         sides = {side: Side(options, side, group, Path(folder) / f"{side}.json") for side in order}
         while any(side.alive for side in sides.values()):
@@ -119,7 +119,7 @@ def ratio(a: float | None, b: float | None, unit: str) -> float | None:
 
 
 def row_of(name: str, pairs: Sequence[tuple[dict, dict]]) -> Row:
-    """What the pairs say of one row."""
+    """Combines the values of all pairs for one row."""
     sides = [[pair[i].get(name, ABSENT) for pair in pairs] for i in range(2)]
     unit = next((r["unit"] for side in sides for r in side if "unit" in r), "")
     choose = max if unit == "1/s" else min
@@ -183,7 +183,7 @@ def part_lines(rows: Sequence[Row]) -> tuple[list[tuple[str, ...]], list[str]]:
 
 
 def report(rows: Sequence[Row], options: argparse.Namespace) -> bool:
-    """Prints what was found; whether it passes."""
+    """Prints the results; returns whether they pass."""
     print_rows(rows, options)
     lines, broken = part_lines(rows)
     print("\nbest over the pairs, geometric means by part (above 1: B is better)")

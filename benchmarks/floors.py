@@ -6,7 +6,7 @@ GROUPS = ["startup", "restart", "dispatch", "pytree", "eager", "index", "transfo
           "random", "effects", "seed", "train", "pmap", "memory", "host"]  # fmt: skip
 
 STAGES = ("trace", "lower", "compile", "run")
-# A closure made afresh at each call, which jax compiles anew.
+# A new closure at each call, which jax compiles again.
 FRESH = ("eager_scan10", "eager_cond", "eager_while", "eager_fori", "jit_fresh_lambda")
 
 
@@ -60,6 +60,6 @@ def floor_of_row(row: str) -> float | None:
 
 
 def counts(row: str, unit: str) -> bool:
-    """Whether a row's ratio goes into its part's mean: not counts, nor what other rows say already."""
+    """Returns whether a row's ratio enters its part's mean: not counts, nor rows that repeat others."""
     name = row.rpartition("/")[2]
     return unit != "count" and "_per_" not in row and name != "import_in_process" and not name.startswith("ref_")

@@ -1,6 +1,6 @@
-"""What the benchmarks stand on: the implementation under test, the clock, and the rows measured so far.
+"""The base of the benchmarks: the implementation under test, the clock, and the rows measured so far.
 
-The command line says which implementation: `jax` here is what `--impl` names, so that one text serves both.
+The command line selects the implementation: `jax` here is what `--impl` names, so that one source serves both.
 """
 
 import argparse
@@ -26,7 +26,7 @@ _turns = tuple(map(int, options.turns.split(","))) if options.turns else None
 
 
 def turn() -> None:
-    """Lets the other side of a comparison measure, so that both meet the machine in the same mood."""
+    """Lets the other side of a comparison measure, so that both run at the same speed of the machine."""
     if _turns:
         heard, said = _turns
         os.write(said, b".")
@@ -57,7 +57,7 @@ def group(function: Callable[[], None]) -> Callable[[], None]:
 
 
 def put(row: str, values: list, unit: str, **notes: Any) -> None:
-    """Notes a row; seconds are turned into `us` or `ms`. Larger is better for `1/s`, smaller for the rest."""
+    """Records a row; seconds are converted to `us` or `ms`. Larger is better for `1/s`, smaller for the rest."""
     values = [v * _SCALES.get(unit, 1.0) for v in values]
     best = max(values) if unit == "1/s" else min(values)
     middle = statistics.median(values)
@@ -65,7 +65,7 @@ def put(row: str, values: list, unit: str, **notes: Any) -> None:
 
 
 def guard(row: str, measure: Callable[[], Any]) -> None:
-    """A workload that fails becomes a row that says so, and the run goes on."""
+    """Records an error as the row of a workload that fails, and continues."""
     try:
         measure()
     except Exception as error:
@@ -85,7 +85,7 @@ def leaves(tree: Any) -> Iterator[Any]:
 
 
 def sync(tree: Any) -> Any:
-    """`tree`, once its arrays are computed."""
+    """Returns `tree` when its arrays are computed."""
     for x in leaves(tree):
         wait = getattr(x, "block_until_ready", None)
         if wait is not None:

@@ -71,7 +71,7 @@ def transformer_step_make(L, D=64, H=4, V=128, T=32, batch=2):
 
 
 def placed_on_paper(make, sizes):
-    """A step and its arguments over a mesh without devices: matrices are split over `model`, batches over `data`."""
+    """A step and its abstract arguments over a mesh: matrices are sharded over `model`, batches over `data`."""
     mesh = jax.sharding.AbstractMesh(sizes, ("data", "model"))
     step, (params, *batch) = make()
 

@@ -40,7 +40,7 @@ def count_eqns(jaxpr):
 
 
 def instructions(compiled):
-    """How many instructions the optimized HLO of a program has, those inside its fusions and loops too."""
+    """The number of instructions in the optimized HLO of a program, including those in fusions and loops."""
     return len(re.findall(r"^ +(?:ROOT )?%?[\w.-]+ = ", compiled.as_text(), re.MULTILINE))
 
 
@@ -101,7 +101,7 @@ def stage(name, make, compile_reps=2, run=True):
 
 
 def on_paper(name, make, sizes):
-    """Rows for tracing and lowering a program for devices that are not there."""
+    """Rows for tracing and lowering a program for devices that this machine lacks."""
 
     def measure():
         step, args = placed_on_paper(make, sizes)

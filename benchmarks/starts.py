@@ -30,7 +30,7 @@ print(resident.split()[1], len(sys.modules))"""
 
 
 def now() -> float:
-    """The clock for processes that are started: the one on the wall, or the time that all of them used."""
+    """The clock for started processes: wall-clock time, or the CPU time that all of them used."""
     if options.clock == "wall":
         return time.perf_counter()
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -38,7 +38,7 @@ def now() -> float:
 
 
 def seconds_of(code: str, count: int, arguments: tuple = (), env: dict | None = None) -> list[float]:
-    """How long processes that run `code` take."""
+    """The times of `count` processes that run `code`."""
     found = []
     for _ in range(count):
         turn()
@@ -84,7 +84,7 @@ def _step(maker: str) -> str:
 
 
 def _notebook(name: str, *arguments: str) -> str:
-    """A program that runs a notebook, which says `import jax`, without drawing."""
+    """A program that runs a notebook, which imports `jax`, without drawing."""
     path = str(Path(__file__).parents[1] / "notebooks" / name)
     install = "" if options.impl == "jax" else f"import {options.impl}; {options.impl}.install()\n"
     return (

@@ -101,7 +101,7 @@ def step(i, state):
 
 # %% Training
 def train(where, step):
-    """Takes all steps with `step`, says how it goes, and returns the parameters and the losses."""
+    """Takes all steps with `step`, prints the progress, and returns the parameters and the losses."""
     print(f"training on {where}: compiling", end=" ... ", flush=True)
     state, losses, start = init_optimizer(first_params), [], time.perf_counter()
     for i in range(options.steps):
@@ -120,7 +120,7 @@ def train(where, step):
 
 
 curves = {}
-if options.processes == 1:  # several processes leave this one out
+if options.processes == 1:  # skipped by several processes
     params, curves["one device"] = train("one device", step)
     if options.losses:
         curves["one device"].tofile(options.losses)
@@ -135,7 +135,7 @@ def spread_step(i, state, rows):
 
 
 def step_on_all(i, state):
-    """One step, which is waited for: steps that run at once can starve each other of threads."""
+    """Runs one step and waits for it: concurrent steps can starve each other of threads."""
     return jax.block_until_ready(spread_step(i, state, rows))
 
 
@@ -146,7 +146,7 @@ if options.devices * options.processes > 1:
     if options.spread_losses and not options.process:
         curves[where].tofile(options.spread_losses)
 
-# %% What it learned, beside what it would be to say the same of every matrix
+# %% What it learned, compared with one constant for all matrices
 if options.processes > 1:
     sys.exit()
 matrices = jax.random.normal(jax.random.PRNGKey(2), (1000, 2, 2), dtype=complex)

@@ -1,6 +1,6 @@
 """A recurrent network learns to write Python's documentation, character by character.
 
-The text is what the standard library says of itself, so nothing is downloaded. Run it with
+The text is the documentation in the standard library, so nothing is downloaded. Run it with
 `python notebooks/text_lstm.py`; with `jax` in the place of `minijax` in its imports it is a JAX program, with the
 same losses. The cells (`# %%`) open as a notebook in many editors.
 """
@@ -97,7 +97,7 @@ def rest(*batch):
 
 
 def loss(params, windows):
-    """Mean of the nats that each character of the windows (batch, length + 1), but the first, is told with."""
+    """The mean cross-entropy, in nats, of each character but the first of the windows (batch, length + 1)."""
     columns = windows.T.astype(int)
     _, logits = jax.lax.scan(lambda state, code: cell(params, state, code), rest(len(windows)), columns[:-1])
     told = jnp.take_along_axis(jax.nn.log_softmax(logits), columns[1:, :, None], axis=-1)
@@ -143,7 +143,7 @@ print(f"{known:.3f} bits a character in the text it learned from, {unseen:.3f} i
 
 @jax.jit
 def write(params, prompt, keys, warmth):
-    """As many characters as there are keys, after those of the prompt."""
+    """Generates one character for each key, after those of the prompt."""
     state, logits = jax.lax.scan(lambda state, code: cell(params, state, code), rest(), prompt)
 
     def next_character(carry, key):

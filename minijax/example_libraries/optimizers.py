@@ -94,7 +94,7 @@ def optimizer(opt_maker: Callable) -> Callable[..., Optimizer]:
 
 
 class JoinPoint:
-    """Stands, as a leaf of a tree of parameters, for the state of one of them."""
+    """A leaf in a tree like the parameters' that holds the state of one parameter."""
 
     def __init__(self, subtree: Any):
         self.subtree = subtree
@@ -279,7 +279,7 @@ def polynomial_decay(step_size: Any, decay_steps: Any, final_step_size: Any, pow
 
 
 def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
-    """The value of the interval between boundaries that the step is in.
+    """The value for the interval between boundaries that contains the step.
 
     Raises ValueError unless there is one more value than boundaries.
     """
@@ -292,7 +292,7 @@ def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
 
 
 def make_schedule(scalar_or_schedule: Any) -> Schedule:
-    """A number as a constant schedule; a schedule as it is."""
+    """Makes a number a constant schedule; returns a schedule unchanged."""
     if callable(scalar_or_schedule):
         return scalar_or_schedule
     if jnp.ndim(scalar_or_schedule) == 0:

@@ -114,7 +114,7 @@ def BatchNorm(
 ) -> Layer:
     """A layer that standardizes over axes, then scales and shifts by parameters of the other axes' shape.
 
-    `center` and `scale` say whether there is a shift and a scale (Ioffe & Szegedy, 2015).
+    `center` and `scale` select whether there is a shift and a scale (Ioffe & Szegedy, 2015).
     """
     axes = (axis,) if jnp.isscalar(axis) else tuple(axis)
 
@@ -160,7 +160,7 @@ def _pooling(name: str, doc: str, pool: Callable, rescale: bool = False) -> Call
 
         return init_fun, apply_fun
 
-    return named(layer, name, f"{doc} over windows; `spec` says where batches (N) and channels (C) are.")
+    return named(layer, name, f"{doc} over windows; `spec` gives the positions of batches (N) and channels (C).")
 
 
 def _window(start: float, combine: Callable) -> Callable:
@@ -169,7 +169,7 @@ def _window(start: float, combine: Callable) -> Callable:
 
 MaxPool = _pooling("MaxPool", "The maximum", _window(-math.inf, ops.max))
 SumPool = _pooling("SumPool", "The sum", _window(0.0, ops.add))
-AvgPool = _pooling("AvgPool", "The mean of what is inside", _window(0.0, ops.add), rescale=True)
+AvgPool = _pooling("AvgPool", "The mean, without padding,", _window(0.0, ops.add), rescale=True)
 
 
 def elementwise(fun: Callable, **fun_kwargs: Any) -> Layer:
@@ -284,7 +284,7 @@ def _keys(kwargs: dict, count: int) -> Sequence:
 
 
 def shape_dependent(make_layer: Callable[[Any], Layer]) -> Layer:
-    """A layer made anew by `make_layer(input_shape)`."""
+    """A layer that each call creates by `make_layer(input_shape)`."""
 
     def apply_fun(params, inputs, **kwargs):
         return make_layer(inputs.shape)[1](params, inputs, **kwargs)

@@ -1,4 +1,4 @@
-"""Images: arrays that are sampled anew."""
+"""jax.image: resizing and resampling."""
 
 from minijax.base.faces import Face
 

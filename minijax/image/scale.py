@@ -1,7 +1,7 @@
-"""Images in other sizes: each dimension times a matrix of weights, made of a kernel.
+"""Image resizing: each dimension is multiplied by a matrix of weights, computed from a kernel.
 
 The kernels: R. Keys, "Cubic convolution interpolation for digital image processing", 1981, with a = -0.5, or
--0.75 as in PyTorch, where without antialiasing what is outside counts as the edge; C. Lanczos' windowed sinc.
+-0.75 as in PyTorch, which without antialiasing repeats the edge outside of the image; C. Lanczos' windowed sinc.
 """
 
 import enum
@@ -31,7 +31,7 @@ class ResizeMethod(enum.Enum):
 
     @staticmethod
     def from_string(s: str) -> "ResizeMethod":
-        """The method of a name. Raises ValueError for an unknown one."""
+        """The method with this name. Raises ValueError for an unknown one."""
         if s not in _NAMES:
             raise ValueError(f'Unknown resize method "{s}"')
         return _NAMES[s]
@@ -58,20 +58,20 @@ def _lanczos(radius: float, x: Any) -> Any:
     return jnp.where(x > radius, 0.0, near)
 
 
-def _cubic(x: Any) -> Any:
+def _pytorch_cubic(x: Any) -> Any:
     near = ((1.25 * x - 2.25) * x) * x + 1.0
     inner = jnp.where(x >= 1.0, ((-0.75 * x - -3.75) * x + -6.0) * x - -3.0, near)
     return jnp.where(x >= 2.0, 0.0, inner)
 
 
-def _keys(x: Any) -> Any:
+def _keys_cubic(x: Any) -> Any:
     near = ((1.5 * x - 2.5) * x) * x + 1.0
     inner = jnp.where(x >= 1.0, ((-0.5 * x + 2.5) * x - 4.0) * x + 2.0, near)
     return jnp.where(x >= 2.0, 0.0, inner)
 
 
 def _overlap(starts: Any, ends: Any, size: int) -> Any:
-    """How much of each element lies in each of the intervals."""
+    """The length of the part of each element that is in each interval."""
     first = jnp.arange(size, dtype=starts.dtype)
     last = first + 1
     after = jnp.minimum(ends[None, :], last[:, None])
@@ -82,8 +82,8 @@ _KERNELS: dict[ResizeMethod, Callable] = {
     ResizeMethod.LINEAR: _triangle,
     ResizeMethod.LANCZOS3: functools.partial(_lanczos, 3.0),
     ResizeMethod.LANCZOS5: functools.partial(_lanczos, 5.0),
-    ResizeMethod.CUBIC: _keys,
-    ResizeMethod.CUBIC_PYTORCH: _cubic,
+    ResizeMethod.CUBIC: _keys_cubic,
+    ResizeMethod.CUBIC_PYTORCH: _pytorch_cubic,
     ResizeMethod.AREA: _overlap,
 }
 
@@ -95,22 +95,22 @@ def _like(number: Any, dtype: Any) -> Any:
 def _weights(
     sizes: tuple[int, int], scale: Any, translation: Any, kernel: Callable, antialias: bool, dtype: Any
 ) -> Any:
-    """The weight of each element in each new one."""
+    """The weight of each input element in each output element."""
     size, new_size = sizes
     inverse = 1.0 / scale
-    # Where the image shrinks, the kernel is as much wider.
+    # Downsampling with antialiasing widens the kernel by the inverse scale.
     width = jnp.maximum(inverse, 1.0) if antialias else 1.0
-    is_clamped = kernel is _cubic and not antialias
-    if kernel is _cubic and antialias:
-        kernel = _keys
+    is_clamped = kernel is _pytorch_cubic and not antialias
+    if kernel is _pytorch_cubic and antialias:
+        kernel = _keys_cubic
     factor = _like(inverse, dtype)
-    places = (jnp.arange(new_size, dtype=dtype) + 0.5) * factor - _like(translation * inverse, dtype) - 0.5
+    positions = (jnp.arange(new_size, dtype=dtype) + 0.5) * factor - _like(translation * inverse, dtype) - 0.5
     elements = jnp.arange(-2, size + 2, dtype=dtype) if is_clamped else jnp.arange(size, dtype=dtype)
     if kernel is _overlap:
         starts = jnp.arange(new_size, dtype=dtype) * factor - _like(translation * inverse, dtype)
         weights = _overlap(starts, starts + factor, size)
     else:
-        weights = kernel(jnp.abs(places[None, :] - elements[:, None]) / width)
+        weights = kernel(jnp.abs(positions[None, :] - elements[:, None]) / width)
     if is_clamped:
         nearest = jnp.clip(elements.astype(np.int32), 0, size - 1)
         columns = jnp.arange(new_size)
@@ -122,7 +122,7 @@ def _weights(
     weights = jnp.where(jnp.abs(total) > smallest, weights / jnp.where(total != 0, total, 1), 0)
     if is_clamped:
         return weights
-    is_inside = jnp.logical_and(places >= -0.5, places <= size - 0.5)
+    is_inside = jnp.logical_and(positions >= -0.5, positions <= size - 0.5)
     return jnp.where(is_inside[None, :], weights, 0)
 
 
@@ -150,8 +150,8 @@ def _nearest(x: Any, shape: Sequence[int]) -> Any:
     for axis, (size, new_size) in enumerate(zip(x.shape, shape, strict=True)):
         if size == new_size:
             continue
-        places = jnp.floor((jnp.arange(new_size, dtype=np.float32) + 0.5) * size / new_size).astype(np.int32)
-        x = x[(slice(None),) * axis + (places,)]
+        indices = jnp.floor((jnp.arange(new_size, dtype=np.float32) + 0.5) * size / new_size).astype(np.int32)
+        x = x[(slice(None),) * axis + (indices,)]
     return x
 
 
@@ -180,7 +180,7 @@ def scale_and_translate(
     antialias: bool = True,
     precision: Any = Precision.HIGHEST,
 ) -> Any:
-    """The image in `shape`, of which element i of a spatial dimension is at i * scale + translation.
+    """Resamples the image to `shape`; position i of a spatial dimension moves to i * scale + translation.
 
     `scale` and `translation` have an element for each spatial dimension. Raises ValueError for the method "nearest".
     """
@@ -219,7 +219,7 @@ def resize(
     antialias: bool = True,
     precision: Any = Precision.HIGHEST,
 ) -> Any:
-    """The image in another size; where it shrinks, `antialias` widens the kernel so that all elements count.
+    """Resizes an image; for downsampling, `antialias` widens the kernel so that all elements contribute.
 
     Raises ValueError for an unknown method, and unless `shape` has a size for each dimension.
     """

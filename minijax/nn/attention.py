@@ -17,7 +17,7 @@ from minijax.scipy.special import logsumexp
 
 
 def _algorithm(dtype: np.dtype) -> DotAlgorithmPreset | None:
-    """Products of half precision are summed in single precision; CPUs have no such algorithm for float16."""
+    """The algorithm that sums half-precision products in float32; CPUs have none for float16."""
     if dtype == np.float16:
         return None if default_backend() == "cpu" else DotAlgorithmPreset.F16_F16_F32
     return DotAlgorithmPreset.BF16_BF16_F32 if dtype == dtypes.BY_NAME["bfloat16"] else None
@@ -40,13 +40,13 @@ def dot_product_attention(
 ) -> Any:
     """softmax(scale * query @ key.T + bias) @ value, over the last axes, for each head.
 
-    Shapes: query (batch, length, heads, features), key and value (batch, source, heads of theirs, features), where
-    each of their heads serves as many of the query's in turn; without a batch all lack that axis. `bias` is added to
-    the logits (batch, heads, length, source), which count where the boolean `mask` is True, where the source is not
-    ahead (`is_causal`), within (left, right) `local_window_size` positions, and within the lengths of each batch
-    element, int32. `scale` is 1 / sqrt(features) unless told. With `return_residual` also the logarithms of the
-    softmax's sums, (batch, length, heads). Raises ValueError for shapes and dtypes that do not fit, RuntimeError for
-    implementation="cudnn" where there is none.
+    Shapes: query (batch, length, heads, features), key and value (batch, source, key_heads, features); all may lack
+    the batch axis. Each key head serves heads / key_heads consecutive heads of the query.
+    `bias` is added to the logits (batch, heads, length, source). A logit is used if the boolean `mask` is True, the
+    source is not ahead (`is_causal`), within (left, right) `local_window_size` positions, and within the int32
+    lengths of each batch element. `scale` is 1 / sqrt(features) by default. `return_residual` adds a result: the
+    logsumexp of the logits, (batch, length, heads). Raises ValueError for shapes and dtypes that do not fit, and
+    RuntimeError for implementation="cudnn" on a platform without cuDNN.
     """
     query = jnp.asarray(query)
     shape = query.shape
@@ -58,11 +58,11 @@ def dot_product_attention(
     if implementation == "cudnn":
         if default_backend() == "cpu":
             raise RuntimeError("dot_product_attention: cuDNN is not detected.")
-        raise NotImplementedError("dot_product_attention: cuDNN's fused kernels are not there; 'xla' runs on GPUs.")
+        raise NotImplementedError("dot_product_attention: cuDNN's kernels are not implemented; 'xla' runs on GPUs.")
     if implementation not in (None, "xla"):
         raise ValueError(f"dot_product_attention: Unsupported implementation option: {implementation}")
     scale = 1 / np.sqrt(shape[-1]) if scale is None else scale
-    encoded, sums = _by_groups(query, key, value, bias, mask, is_causal, scale, *lengths, window, return_residual)
+    encoded, sums = _by_head_groups(query, key, value, bias, mask, is_causal, scale, *lengths, window, return_residual)
     encoded = jnp.reshape(jnp.reshape(encoded, query.shape), shape)
     return (encoded, jnp.reshape(jnp.reshape(sums, query.shape[:-1]), shape[:-1])) if return_residual else encoded
 
@@ -86,7 +86,7 @@ def _check_operands(query, key, value, bias, mask, query_lengths, key_lengths):
 
 
 def _check(name: str, x: Any, shape: tuple[int, ...], dtype: Any = None) -> None:
-    """Raises ValueError unless sizes, where they are not -1, and the dtype are those."""
+    """Raises ValueError unless `x` has this shape, where -1 allows any size, and this dtype."""
     if x is None:
         return
     if x.ndim != len(shape) or any(n not in (-1, m) for n, m in zip(shape, x.shape, strict=True)):
@@ -95,8 +95,8 @@ def _check(name: str, x: Any, shape: tuple[int, ...], dtype: Any = None) -> None
         raise ValueError(f"dot_product_attention: {name} dtype should be {dtype}, but got {x.dtype}")
 
 
-def _by_groups(query, key, value, bias, mask, is_causal, scale, query_lengths, key_lengths, window, with_sums):
-    """Attention of groups of the query's heads that share a head of the keys."""
+def _by_head_groups(query, key, value, bias, mask, is_causal, scale, query_lengths, key_lengths, window, with_sums):
+    """Attention, mapped over the query heads that share a key head."""
     batch, length, heads, features = query.shape
     key_heads = key.shape[2]
     groups = heads // key_heads
@@ -129,8 +129,8 @@ def _attend(query, key, value, bias, mask, is_causal, scale, query_lengths, key_
         logits = (logits + bias).astype(logits.dtype)
     logits = _masked(logits, mask, is_causal, query_lengths, key_lengths, window)
     logits = logits.astype(np.float32)
-    most = stop_gradient(jnp.max(logits, -1, keepdims=True, initial=-jnp.inf))
-    terms = jnp.exp(logits - most)
+    largest = stop_gradient(jnp.max(logits, -1, keepdims=True, initial=-jnp.inf))
+    terms = jnp.exp(logits - largest)
     weights = (terms / jnp.sum(terms, -1, keepdims=True)).astype(key.dtype)
     encoded = jnp.einsum("BNTS,BSNH->BTNH", weights, value)
     if query_lengths is not None:
@@ -142,26 +142,26 @@ def _attend(query, key, value, bias, mask, is_causal, scale, query_lengths, key_
 
 
 def _masked(logits, mask, is_causal, query_lengths, key_lengths, window):
-    """The logits, far below all others where they do not count."""
+    """The logits, with a very negative number where they are masked out."""
     if mask is None and not is_causal and query_lengths is None and key_lengths is None and window is None:
         return logits
     length, source = logits.shape[2:]
-    counts = jnp.ones(logits.shape, bool)
+    is_used = jnp.ones(logits.shape, bool)
     if mask is not None:
-        counts = counts & mask
+        is_used = is_used & mask
     if is_causal:
-        counts = counts & jnp.tril(jnp.ones((length, source), bool))[None, None, :, :]
+        is_used = is_used & jnp.tril(jnp.ones((length, source), bool))[None, None, :, :]
     if window is not None:
         left, right = window
-        at, of = jnp.array(np.arange(length, dtype=np.int32)), jnp.array(np.arange(source, dtype=np.int32))
-        is_left = at[..., None] <= of[..., None, :] + left
-        is_right = at[..., None] >= of[..., None, :] - right
-        counts = counts & (is_right & is_left)[None, None, :, :]
+        at, key_at = jnp.array(np.arange(length, dtype=np.int32)), jnp.array(np.arange(source, dtype=np.int32))
+        is_left = at[..., None] <= key_at[..., None, :] + left
+        is_right = at[..., None] >= key_at[..., None, :] - right
+        is_used = is_used & (is_right & is_left)[None, None, :, :]
     if query_lengths is not None or key_lengths is not None:
         is_query = is_key = jnp.array(True)
         if query_lengths is not None:
             is_query = jnp.arange(0, length)[None, :, None] < query_lengths[:, None, None]
         if key_lengths is not None:
             is_key = jnp.arange(0, source)[None, None, :] < key_lengths[:, None, None]
-        counts = counts & (is_query & is_key)[:, None, :, :]
-    return jnp.where(counts, logits, np.asarray(-0.7 * np.finfo(np.float32).max, logits.dtype)[()])
+        is_used = is_used & (is_query & is_key)[:, None, :, :]
+    return jnp.where(is_used, logits, np.asarray(-0.7 * np.finfo(np.float32).max, logits.dtype)[()])

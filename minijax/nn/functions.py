@@ -1,4 +1,4 @@
-"""Activation functions and what goes with them."""
+"""Activation functions and related functions."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def sparse_plus(x: ArrayLike) -> Array:
 
 @jitted()
 def sparse_sigmoid(x: ArrayLike) -> Array:
-    """The derivative of `sparse_plus`: (x + 1) / 2 held between 0 and 1."""
+    """The derivative of `sparse_plus`: (x + 1) / 2 clipped to [0, 1]."""
     return 0.5 * jnp.clip(x + 1.0, 0.0, 2.0)
 
 
@@ -115,7 +115,7 @@ def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 1e-2) -> Array:
 
 @jitted()
 def hard_tanh(x: ArrayLike) -> Array:
-    """x held between -1 and 1."""
+    """x clipped to [-1, 1]."""
     return jnp.where(x > 1, 1, jnp.where(x < -1, -1, x))
 
 
@@ -184,23 +184,23 @@ def identity(x: ArrayLike) -> Array:
 
 
 def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:
-    """exp(x) divided by its sum along `axis`; zero where not `where`."""
+    """exp(x) divided by its sum along `axis`; zero where `where` is False."""
     if config.softmax_custom_jvp.value:
         return _softmax(x, axis, where, -jnp.inf)
-    return _exp_shares(x, axis, where, -jnp.inf, stop_gradient)
+    return _normalized_exp(x, axis, where, -jnp.inf, stop_gradient)
 
 
-def _exp_shares(x, axis, where, initial, held):
+def _normalized_exp(x, axis, where, initial, stop):
     peak = jnp.max(x, axis, where=where, initial=initial, keepdims=True)
-    shown = x if where is None else jnp.where(where, x, initial)
-    unnormalized = jnp.exp(shown - held(peak))
+    masked = x if where is None else jnp.where(where, x, initial)
+    unnormalized = jnp.exp(masked - stop(peak))
     result = unnormalized / jnp.sum(unnormalized, axis, where=where, keepdims=True)
     return result if where is None else jnp.where(where, result, 0)
 
 
 @functools.partial(custom_jvp, nondiff_argnums=(1,))
 def _softmax(x, axis, where, initial):
-    return _exp_shares(x, axis, where, initial, lambda peak: peak)
+    return _normalized_exp(x, axis, where, initial, lambda peak: peak)
 
 
 @_softmax.defjvp
@@ -212,7 +212,7 @@ def _softmax_jvp(axis, primals, tangents):
 
 @jitted(static=("axis", "keepdims"))
 def logmeanexp(x: ArrayLike, axis: Axis = None, where: ArrayLike | None = None, keepdims: bool = False) -> Array:
-    """The logarithm of the mean of exp(x) over the axes; over those elements that `where` names."""
+    """The logarithm of the mean of exp(x) over the axes, of the elements that `where` selects."""
     total = logsumexp(x, axis, where=where, keepdims=keepdims)
     if where is None:
         axes = canonical_axes(static_axis(axis), x.ndim)
@@ -225,7 +225,7 @@ def logmeanexp(x: ArrayLike, axis: Axis = None, where: ArrayLike | None = None, 
 @custom_jvp
 @jitted()
 def log1mexp(x: ArrayLike) -> Array:
-    """log(1 - exp(-x)) of positive numbers, exact near zero too.
+    """log(1 - exp(-x)) for positive x, accurate near zero too.
 
     By M. Mächler, "Accurately computing log(1 - exp(-|a|))", 2012.
     """
@@ -237,10 +237,10 @@ log1mexp.defjvps(lambda t, _, x: t / jnp.expm1(x))
 
 @jitted(static=("axis",))
 def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:
-    """The logarithm of `softmax`; -inf where not `where`."""
+    """The logarithm of `softmax`; -inf where `where` is False."""
     peak = jnp.max(x, axis, where=where, initial=-jnp.inf, keepdims=True)
-    shown = x if where is None else jnp.where(where, x, -jnp.inf)
-    shifted = shown - stop_gradient(peak)
+    masked = x if where is None else jnp.where(where, x, -jnp.inf)
+    shifted = masked - stop_gradient(peak)
     norm = jnp.log(jnp.sum(jnp.exp(shifted), axis, where=where, keepdims=True))
     result = shifted - norm
     return result if where is None else jnp.where(where, result, -jnp.inf)
@@ -259,8 +259,8 @@ def standardize(
 ) -> Array:
     """`x` less its mean, divided by its standard deviation along `axis`.
 
-    The "stable" algorithm takes the mean of squared differences, where "fast" takes that of squares, which may
-    cancel. Raises ValueError for another algorithm.
+    The "stable" algorithm averages squared differences; "fast" subtracts the squared mean from the mean of squares,
+    which may cancel. Raises ValueError for another algorithm.
     """
     if algorithm not in ("fast", "stable"):
         raise ValueError(f"standardize: Unknown algorithm {algorithm!r}. Expected 'fast' or 'stable'.")
@@ -276,9 +276,9 @@ def standardize(
 
 
 def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> Array:
-    """A row of zeros with a one at each index; all zeros for an index out of bounds.
+    """One-hot vectors of indices; all zeros for an index out of bounds.
 
-    Warns of indices that are no integers. Raises ConcretizationTypeError for a traced number of classes.
+    Warns if the indices are not integers. Raises ConcretizationTypeError for a traced `num_classes`.
     """
     where = "The error arose in jax.nn.one_hot argument `num_classes`."
     num_classes, x = concrete_or_error(as_index, num_classes, where), jnp.asarray(x)

@@ -59,7 +59,7 @@ def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
 
 
 def _scaled(draw: Callable, scale: Any, dtype: Any) -> Initializer:
-    """An initializer of numbers from a distribution, `draw(key, shape, dtype)`, times `scale`."""
+    """An initializer that returns `draw(key, shape, dtype) * scale`."""
 
     def init(key, shape, dtype=dtype, out_sharding=None):
         chosen = _dtype(dtype)
@@ -69,19 +69,19 @@ def _scaled(draw: Callable, scale: Any, dtype: Any) -> Initializer:
 
 
 def uniform(scale: Any = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
-    """An initializer of numbers uniform between 0 and `scale`."""
+    """An initializer of numbers distributed uniformly in [0, `scale`)."""
     return _scaled(random.uniform, scale, dtype)
 
 
 def normal(stddev: Any = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
-    """An initializer of normal numbers with a standard deviation."""
+    """An initializer of normal numbers with standard deviation `stddev`."""
     return _scaled(random.normal, stddev, dtype)
 
 
 def truncated_normal(
     stddev: Any = 1e-2, dtype: DTypeLike | None = None, lower: Any = -2.0, upper: Any = 2.0
 ) -> Initializer:
-    """An initializer of normal numbers cut off at `lower` and `upper` standard deviations."""
+    """An initializer of normal numbers truncated at `lower` and `upper` standard deviations."""
 
     def draw(key, shape, dtype, out_sharding):
         return random.truncated_normal(key, lower, upper, shape, dtype, out_sharding=out_sharding)
@@ -90,7 +90,7 @@ def truncated_normal(
 
 
 def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: DTypeLike | None = None) -> Initializer:
-    """An initializer of `scale` times arrays that are orthogonal where the other axes than `column_axis` are one."""
+    """An initializer of `scale` times matrices that are orthogonal, all axes but `column_axis` being their rows."""
 
     def init(key, shape, dtype=dtype, out_sharding=None):
         chosen = _dtype(dtype)
@@ -107,9 +107,9 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: DTypeLike | None 
 
 
 def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: DTypeLike | None = None) -> Initializer:
-    """An initializer of kernels that are zero but in their middle, where they are orthogonal (Xiao et al., 2018).
+    """An initializer of kernels that are zero except at their center, which is orthogonal (Xiao et al., 2018).
 
-    Kernels have one, two or three spatial axes in front of inputs and outputs, of which there are at least as many.
+    Kernels have one to three spatial axes, then inputs and outputs, at least as many outputs as inputs.
     """
 
     def init(key, shape, dtype=dtype, out_sharding=None):
@@ -126,7 +126,7 @@ def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: DTypeLike |
 
 
 def _fans(shape: Sequence[int], in_axis: Axes, out_axis: Axes, batch_axis: Axes) -> tuple[float, float]:
-    """How many inputs each output has, and how many outputs each input."""
+    """Returns (fan_in, fan_out): the number of inputs of an output, and of outputs of an input."""
     if len(shape) <= 1 and in_axis == -2 and not batch_axis:
         raise ValueError(
             f"Can't compute input and output sizes of a {len(shape)}-dimensional weights tensor with default in_axis. "
@@ -139,7 +139,7 @@ def _fans(shape: Sequence[int], in_axis: Axes, out_axis: Axes, batch_axis: Axes)
 
 
 def _in_disk(radii: Callable, key: Any, shape: Sequence[int], dtype: Any, out_sharding: Any) -> Any:
-    """Complex numbers of any angle whose absolute values are `radii` of uniform numbers."""
+    """Complex numbers with uniform angles and with `radii` of uniform numbers as absolute values."""
     keys = random.split(key)
     draws = [
         lambda k=k: random.uniform(k, shape, dtypes.to_floating_dtype(dtype), out_sharding=out_sharding) for k in keys
@@ -154,14 +154,14 @@ def _even_radii(draw: Callable, dtype: Any) -> Any:
 
 
 def _truncated_radii(draw: Callable, dtype: Any) -> Any:
-    """Those of complex normal numbers up to two standard deviations."""
+    """The absolute values of complex normal numbers truncated at two standard deviations."""
     inside = 1 - jnp.exp(jnp.array(-4, dtype))
     return jnp.sqrt(-jnp.log(1 - inside * draw().astype(dtype)))
 
 
 def variance_scaling(scale: Any, mode: str, distribution: str, in_axis: Axes = -2, out_axis: Axes = -1,
                      batch_axis: Axes = (), dtype: DTypeLike | None = None) -> Initializer:  # fmt: skip
-    """An initializer whose variance is `scale` over the fan that `mode` names (Glorot & Bengio, He et al.).
+    """An initializer with variance `scale` divided by the fan that `mode` selects (Glorot & Bengio, He et al.).
 
     `distribution` is "truncated_normal", "normal" or "uniform".
     """

@@ -1,4 +1,4 @@
-"""Products of arrays in narrow numbers with a scale for each block: the formats MXFP8 and NVFP4.
+"""Products of arrays in low precision with a scale for each block: the formats MXFP8 and NVFP4.
 
 Rouhani et al., "Microscaling Data Formats for Deep Learning", 2023.
 """
@@ -38,7 +38,10 @@ class BlockScaleConfig:
 
 
 def get_scaled_dot_general_config(mode: str, global_scale: Array | None = None) -> BlockScaleConfig:
-    """How "mxfp8" or "nvfp4" quantize; the latter divides by the global scale, [1.0] unless told. Raises ValueError."""
+    """The configuration of "mxfp8" or "nvfp4"; the latter divides by `global_scale`, by default [1.0].
+
+    Raises ValueError for another mode.
+    """
     if mode == "mxfp8":
         return BlockScaleConfig(mode, 32, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e8m0fnu, None, False)
     if mode == "nvfp4":
@@ -57,7 +60,7 @@ def scaled_matmul(
 ) -> Array:
     """The products (B, M, N) of operands (B, M, K) and (B, N, K) times their scales (B, M, S) and (B, N, S).
 
-    A scale is that of K / S elements. Raises ValueError for shapes that do not fit, and when it is lowered
+    A scale applies to K / S elements. Raises ValueError for shapes that do not fit. Lowering raises
     NotImplementedError for any platform but CUDA.
     """
     if not all(x.ndim == 3 for x in (lhs, rhs, lhs_scales, rhs_scales)):
@@ -78,7 +81,7 @@ def _largest(dtype: Any, like: np.dtype) -> Any:
 
 
 def _exponents(x: Any) -> Any:
-    """Powers of two that are not less than x, as the bits of float8_e8m0fnu."""
+    """The least powers of two that are not less than x, as the bits of float8_e8m0fnu."""
     bits = bitcast_convert_type(x.astype(np.float32), np.uint32)
     exponent, mantissa = bits >> 23, bits & 0x7FFFFF
     above = ((mantissa > 0) & (exponent != 0xFE)) & ~((exponent == 0) & (mantissa <= 0x400000))
@@ -86,43 +89,43 @@ def _exponents(x: Any) -> Any:
 
 
 def _quantize(x: Any, config: BlockScaleConfig) -> tuple[Any, Any]:
-    """The blocks along the last axis of x in narrow numbers, and their scales."""
+    """Quantizes blocks along the last axis of x; returns them in low precision, and their scales."""
     shape, size = x.shape, config.block_size
     if shape[-1] % size:
-        raise AssertionError(f"scaled_dot_general: contracted axes of {shape[-1]} elements have no blocks of {size}")
+        raise AssertionError(f"scaled_dot_general: contracted size {shape[-1]} is not a multiple of block size {size}")
     blocks = jnp.reshape(x, (*shape[:-1], shape[-1] // size, size))
     largest = _largest(config.data_type, x.dtype)
     if config.mode == "nvfp4":
         if config.global_scale.dtype != np.float32:
-            raise AssertionError(f"scaled_dot_general: a global scale of {config.global_scale.dtype}, not float32")
+            raise AssertionError(f"scaled_dot_general: global scale has dtype {config.global_scale.dtype}, not float32")
         blocks = blocks.astype(np.float32) / config.global_scale
         scales = jnp.max(jnp.abs(blocks), axis=-1, keepdims=True) / largest
         scales = jnp.clip(scales, 0, _largest(config.scale_type, x.dtype)).astype(config.scale_type)
-        # XLA would otherwise leave out the rounding.
-        narrow = optimization_barrier(scales)
-        divisors = narrow.astype(blocks.dtype)
+        # XLA would otherwise remove the rounding.
+        rounded = optimization_barrier(scales)
+        divisors = rounded.astype(blocks.dtype)
     else:
-        narrow = _exponents(jnp.max(jnp.abs(blocks), axis=-1, keepdims=True) / largest)
-        divisors = bitcast_convert_type(narrow.astype(np.uint32) << 23, np.float32)
+        rounded = _exponents(jnp.max(jnp.abs(blocks), axis=-1, keepdims=True) / largest)
+        divisors = bitcast_convert_type(rounded.astype(np.uint32) << 23, np.float32)
         smallest = np.float32(float(dtypes.finfo(x.dtype).tiny) / 2)
         divisors = jnp.where(divisors == 0, smallest, divisors).astype(x.dtype)
     quantized = jnp.clip(blocks / divisors, -largest, largest).astype(config.data_type)
-    quantized, narrow = jnp.reshape(quantized, shape), jnp.reshape(narrow, narrow.shape[:-1])
+    quantized, rounded = jnp.reshape(quantized, shape), jnp.reshape(rounded, rounded.shape[:-1])
     if config.mode != "nvfp4":
-        narrow = bitcast_convert_type(narrow, config.scale_type)
-    return quantized, narrow
+        rounded = bitcast_convert_type(rounded, config.scale_type)
+    return quantized, rounded
 
 
 def _product(lhs: Any, rhs: Any, configs: Sequence[BlockScaleConfig], preferred: np.dtype) -> Any:
-    """The product over the last axes of the operands, which have a batch axis, quantized."""
+    """The product (B, M, N) of operands (B, M, K) and (B, N, K), which are quantized first."""
     (lhs, lhs_scales), (rhs, rhs_scales) = (_quantize(x, c) for x, c in zip((lhs, rhs), configs, strict=True))
     globals_ = [c.global_scale for c in configs if c.global_scale is not None]
     out = scaled_matmul(lhs, rhs, lhs_scales, rhs_scales, np.float32 if globals_ else preferred)
     return (out * math.prod(globals_[1:], start=globals_[0])).astype(preferred) if globals_ else out
 
 
-def _in_three_axes(x: Any, *groups: Sequence[int]) -> Any:
-    """`x` with an axis for each group of its axes."""
+def _merge_axes(x: Any, *groups: Sequence[int]) -> Any:
+    """`x` with each group of its axes merged into one axis."""
     order = [axis for group in groups for axis in group]
     if order != list(range(x.ndim)):
         x = jnp.transpose(x, order)
@@ -130,8 +133,8 @@ def _in_three_axes(x: Any, *groups: Sequence[int]) -> Any:
     return x if shape == x.shape else jnp.reshape(x, shape)
 
 
-def _apart(x: Any, like: Any, *groups: Sequence[int]) -> Any:
-    """Undoes `_in_three_axes` of an array like `like`."""
+def _unmerge_axes(x: Any, like: Any, *groups: Sequence[int]) -> Any:
+    """Undoes `_merge_axes` for an array with the shape of `like`."""
     order = [axis for group in groups for axis in group]
     shape = tuple(like.shape[axis] for axis in order)
     x = x if shape == x.shape else jnp.reshape(x, shape)
@@ -140,13 +143,13 @@ def _apart(x: Any, like: Any, *groups: Sequence[int]) -> Any:
 
 
 def _gradient(ct: Any, other: Any, configs: Sequence[BlockScaleConfig]) -> Any:
-    """The product of cotangents (B, M, N) and an operand (B, K, N); NVFP4 is too coarse for it."""
+    """The product of cotangents (B, M, N) and an operand (B, K, N); not quantized with NVFP4, which is too coarse."""
     if configs[0].mode == "nvfp4":
         return jnp.matmul(ct, jnp.transpose(other, (0, 2, 1)), preferred_element_type=np.float32)
     return _product(ct, other, configs, np.dtype(np.float32))
 
 
-def _within_range(gradient: Any, x: Any, config: BlockScaleConfig) -> Any:
+def _zero_outside_range(gradient: Any, x: Any, config: BlockScaleConfig) -> Any:
     if config.global_scale is None:
         return gradient
     largest, scale = (_largest(t, x.dtype) for t in (config.data_type, config.scale_type))
@@ -163,8 +166,8 @@ def _quantized(lhs: Any, rhs: Any, numbers: Any, preferred: np.dtype, configs: S
     shape = tuple(x.shape[a] for x, axes in ((lhs, [*lhs_batch, *lhs_free]), (rhs, rhs_free)) for a in axes)
 
     def scaled_dot_general_fn(lhs, rhs):
-        rows = _in_three_axes(lhs, lhs_batch, lhs_free, lhs_contract)
-        columns = _in_three_axes(rhs, rhs_batch, rhs_free, rhs_contract)
+        rows = _merge_axes(lhs, lhs_batch, lhs_free, lhs_contract)
+        columns = _merge_axes(rhs, rhs_batch, rhs_free, rhs_contract)
         out = _product(rows, columns, (configs[0], configs[1]), preferred)
         return out if out.shape == shape else jnp.reshape(out, shape)
 
@@ -177,13 +180,13 @@ def _quantized(lhs: Any, rhs: Any, numbers: Any, preferred: np.dtype, configs: S
         columns = (rhs_batch, rhs_free, rhs_contract)
         by_free = [len(lhs_batch), len(lhs_batch) + len(lhs_free), len(shape)]
         batch, m, n = (list(range(a, b)) for a, b in zip([0, *by_free], by_free, strict=False))
-        by_columns = _in_three_axes(rhs, rhs_batch, rhs_contract, rhs_free)
-        lhs_ct = _gradient(_in_three_axes(ct, batch, m, n), by_columns, (configs[2], configs[1]))
-        lhs_ct = _apart(lhs_ct, lhs, *rows)
-        by_rows = _in_three_axes(lhs, lhs_batch, lhs_contract, lhs_free)
-        rhs_ct = _gradient(_in_three_axes(ct, batch, n, m), by_rows, (configs[2], configs[0]))
-        rhs_ct = _apart(rhs_ct, rhs, *columns)
-        cts = (_within_range(g, x, c) for g, x, c in zip((lhs_ct, rhs_ct), operands, configs, strict=False))
+        by_columns = _merge_axes(rhs, rhs_batch, rhs_contract, rhs_free)
+        lhs_ct = _gradient(_merge_axes(ct, batch, m, n), by_columns, (configs[2], configs[1]))
+        lhs_ct = _unmerge_axes(lhs_ct, lhs, *rows)
+        by_rows = _merge_axes(lhs, lhs_batch, lhs_contract, lhs_free)
+        rhs_ct = _gradient(_merge_axes(ct, batch, n, m), by_rows, (configs[2], configs[0]))
+        rhs_ct = _unmerge_axes(rhs_ct, rhs, *columns)
+        cts = (_zero_outside_range(g, x, c) for g, x, c in zip((lhs_ct, rhs_ct), operands, configs, strict=False))
         return tuple(g.astype(x.dtype) for g, x in zip(cts, operands, strict=True))
 
     function = custom_vjp(scaled_dot_general_fn)
@@ -201,8 +204,8 @@ def scaled_dot_general(
 ) -> Any:
     """As `lax.dot_general` of operands quantized by `configs`: those of lhs, rhs, and cotangents.
 
-    Contracted axes have as many elements as fill blocks, in gradients the others too. `implementation` is
-    ignored. Raises TypeError unless the preferred type is float32, bfloat16 or float16, and when it is lowered
+    Contracted sizes are multiples of the block size, for gradients the other sizes too. `implementation` is
+    ignored. Raises TypeError unless the preferred type is float32, bfloat16 or float16. Lowering raises
     NotImplementedError for any platform but CUDA.
     """
     if configs is None:

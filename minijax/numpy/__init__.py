@@ -2,7 +2,7 @@
 
 from minijax.base.faces import Face
 
-# Each module, and the names that it holds.
+# Each module, and the names that it exports.
 _ROOMS = """
 minijax.base.dtypes: finfo iinfo issubdtype promote_types result_type
 minijax.numpy.array_api: __array_api_version__ __array_namespace_info__ isdtype

@@ -1,4 +1,4 @@
-"""The functions that the array API standard (2024.12) asks of a namespace of arrays."""
+"""The functions that the array API standard (2024.12) requires of an array namespace."""
 
 from __future__ import annotations
 
@@ -54,15 +54,15 @@ def _kinds_of(kind: Any) -> tuple:
 
 
 class __array_namespace_info__:
-    """The capabilities of this namespace; dtypes of 64 bits are there under `jax_enable_x64`."""
+    """The capabilities of this namespace; 64-bit dtypes are listed if `jax_enable_x64` is set."""
 
     def capabilities(self) -> dict[str, Any]:
-        """Under `jit` an index is no mask of traced values, and shapes depend on no values."""
+        """Traced masks as indices and shapes that depend on values are not supported under `jit`."""
         dimensions = {"max dimensions": 64}
         return {"boolean indexing": False, "data-dependent shapes": False, **dimensions}
 
     def default_device(self) -> None:
-        """None: arrays are made where the current default device is."""
+        """Returns None: arrays are created on the current default device."""
 
     def devices(self) -> list:
         """The devices of the default platform, and None."""

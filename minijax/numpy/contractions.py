@@ -1,4 +1,4 @@
-"""Sums of products over named axes: einsum, and the products that numpy has beside matmul and dot."""
+"""Einsum, and the products of numpy other than matmul and dot."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from minijax.run.array import Array, ArrayLike, ShardingLike
 
 
 def _equation(subscripts: Any, operands: tuple) -> tuple[str, tuple]:
-    """The equation as text, and the operands, of either calling form."""
+    """The equation string and the operands, for either calling form."""
     if isinstance(subscripts, str):
         return subscripts.replace(" ", ""), operands
     items = (subscripts, *operands)
@@ -61,7 +61,7 @@ def _equation(subscripts: Any, operands: tuple) -> tuple[str, tuple]:
 
 @cache.cache
 def _parse(equation: str, ranks: tuple[int, ...]) -> tuple[tuple[str, ...], str]:
-    """The letters of each operand and of the result, ellipses spelt out."""
+    """The axis labels of each operand and of the result, with ellipses expanded."""
     left, arrow, output = equation.partition("->")
     if set(left + output) & set("->"):
         raise ValueError(f"einsum: Subscripts can only contain one '->', got {equation!r}")
@@ -80,7 +80,7 @@ def _parse(equation: str, ranks: tuple[int, ...]) -> tuple[tuple[str, ...], str]
         output = ellipsis + output
     output = output.replace("...", ellipsis, 1)
     if "." in letters + output:
-        raise ValueError(f"einsum: Invalid Ellipses; three dots may stand once in a term, got {equation!r}")
+        raise ValueError(f"einsum: Invalid Ellipses; '...' may appear once in a term, got {equation!r}")
     for i, (names, rank) in enumerate(zip(inputs, ranks, strict=True)):
         if len(names) != rank:
             raise ValueError(
@@ -108,44 +108,44 @@ def _check_sizes(inputs: tuple[str, ...], shapes: tuple) -> None:
 
 _OPTIMAL = "auto auto-hq optimal dp dynamic-programming branch-all branch-1 branch-2".split()
 _GREEDY = "greedy eager opportunistic random-greedy random-greedy-128".split()
-_MOST_SEARCHED = 6  # the orders are as many as the square of a factorial
+_MAX_SEARCHED = 6  # the number of contraction orders grows as a squared factorial
 
 
 def _search(inputs: tuple[str, ...], output: str, shapes: tuple, optimize: Any) -> list:
-    places = [np.broadcast_to(np.int8(0), shape) for shape in shapes]  # numpy reads the shapes alone
-    return np.einsum_path(f"{','.join(inputs)}->{output}", *places, optimize=optimize)
+    operands = [np.broadcast_to(np.int8(0), shape) for shape in shapes]  # numpy reads only the shapes
+    return np.einsum_path(f"{','.join(inputs)}->{output}", *operands, optimize=optimize)
 
 
-_NOMINAL = 8  # what orders are compared by where a size is symbolic
+_ASSUMED_SIZE = 8  # the size assumed for a symbolic dimension when orders are compared
 
 
 @cache.cache
 def _path(inputs: tuple[str, ...], output: str, shapes: tuple, optimize: Any) -> tuple:
-    """Which operands are contracted, step by step; each result goes to the end of the list."""
+    """The contraction path: the operands of each step, whose result is appended to the list of operands."""
     count = len(inputs)
     _check_sizes(inputs, shapes)
-    shapes = tuple([tuple([n if is_int(n) else _NOMINAL for n in shape]) for shape in shapes])
+    shapes = tuple([tuple([n if is_int(n) else _ASSUMED_SIZE for n in shape]) for shape in shapes])
     if isinstance(optimize, tuple):
         return tuple(tuple(sorted(map(operator.index, step))) for step in optimize)
     if not isinstance(optimize, bool) and optimize not in (*_OPTIMAL, *_GREEDY):
         raise KeyError(f"Path optimizer {optimize!r} not found, valid options are {(*_OPTIMAL, *_GREEDY)}.")
     if count <= 2 or optimize is False:
         return ((0, 1),) * (count - 1) or ((0,),)
-    if optimize not in _GREEDY and count <= _MOST_SEARCHED:
+    if optimize not in _GREEDY and count <= _MAX_SEARCHED:
         return _best_path(inputs, output, shapes)
     contractions = _search(inputs, output, shapes, ("greedy", 2**62))[0][1:]
     steps = [tuple(sorted(map(int, step))) for step in contractions]
-    # numpy may leave all that remain to one last step.
+    # numpy may contract all remaining operands in one last step.
     return (*steps[:-1], *((0, 1),) * (len(steps[-1]) - 1))
 
 
 def _best_path(inputs: tuple[str, ...], output: str, shapes: tuple) -> tuple:
-    """The first of the orders, two operands at a time, that need the fewest operations."""
+    """The first of the pairwise contraction orders with the fewest operations."""
     sizes: dict[str, int] = {}
     for names, shape in zip(inputs, shapes, strict=True):
         sizes |= {c: max(n, sizes.get(c, 1)) for c, n in zip(names, shape, strict=True)}
     best: tuple[float, tuple] = (math.inf, ())
-    # What a pair gives may depend on the rest too; opt_einsum, jax's path finder, asks it once, and so do we.
+    # The result of a pair depends on the other terms too, but opt_einsum, which jax uses, caches it by the pair.
     known: dict[tuple, tuple] = {}
 
     def search(cost: float, path: tuple, terms: list[frozenset]) -> None:
@@ -195,7 +195,7 @@ def einsum(
     _dot_general: Callable = dot_general,
     out_sharding: Any = None,
 ) -> Array:
-    """As `numpy.einsum`, made of dot products, with their precision and the dtype of the sums."""
+    """As `numpy.einsum`, computed by dot products with a precision and an accumulation dtype."""
     check_out("einsum", out)
     how = (optimize, precision, preferred_element_type, *(() if _dot_general is dot_general else (_dot_general,)))
     if out_sharding is None:
@@ -218,13 +218,13 @@ def _contracted(
 def einsum_path(
     subscripts: Any, /, *operands: Any, optimize: bool | str | list[tuple[int, ...]] = "auto"
 ) -> tuple[list, str]:
-    """As `numpy.einsum_path`; the path bears no name in front."""
+    """As `numpy.einsum_path`; the path does not start with a name."""
     values, inputs, output, path = _planned(subscripts, operands, optimize)
     shapes = tuple(typeof(x).shape for x in values)
     return list(path), _search(inputs, output, shapes, ["einsum_path", *path])[1]
 
 
-# ---- einsum: the sums --------------------------------------------------------------------------------
+# ---- einsum: the contractions ------------------------------------------------------------------------
 
 
 @jitted("_einsum", static=("inputs", "output", "path", "precision", "preferred", "dot", "requested"),
@@ -248,7 +248,7 @@ def _einsum(
         letters = dict.fromkeys("".join(names for _, names in taken))
         result = output if n == len(path) - 1 else "".join(c for c in letters if c in needed)
         if len(taken) == 1:
-            x, names = _sum_repeated(*_sum_lone(*taken[0], set(result), requested), set(result), requested)
+            x, names = _sum_repeated(*_sum_unique(*taken[0], set(result), requested), set(result), requested)
         else:
             how = functools.partial(dot, precision=precision, preferred_element_type=preferred)
             x, names = _product(*taken, result, how, requested)
@@ -258,9 +258,9 @@ def _einsum(
 
 
 def _product(lhs: tuple, rhs: tuple, result: str, dot: Callable, requested: Any) -> tuple[Any, str]:
-    """The contraction of two operands, and the letters of its axes; `requested`: how the result lies."""
+    """Contracts two operands; returns the result and its axis labels. `requested`: the result's sharding."""
     lhs, rhs = _without_unit_axes(lhs, rhs), _without_unit_axes(rhs, lhs)
-    lhs, rhs = _sum_lone(*lhs, {*result, *rhs[1]}), _sum_lone(*rhs, {*result, *lhs[1]})
+    lhs, rhs = _sum_unique(*lhs, {*result, *rhs[1]}), _sum_unique(*rhs, {*result, *lhs[1]})
     (x, left), (y, right) = _sum_repeated(*lhs, {*result, *rhs[1]}), _sum_repeated(*rhs, {*result, *lhs[1]})
     shared = set(left) & set(right)
     batch = [c for c in result if c in shared]
@@ -269,13 +269,13 @@ def _product(lhs: tuple, rhs: tuple, result: str, dot: Callable, requested: Any)
     at = [tuple(tuple(s.index(c) for c in group) for s in sides) for group in (contracted, batch)]
     free = ["".join(c for c in names if c not in shared) for names in sides]
     if "".join([*batch, *reversed(free)]) == result:
-        return dot(y, x, tuple(pair[::-1] for pair in at), **_lying(requested, result, result)), result
+        return dot(y, x, tuple(pair[::-1] for pair in at), **_product_sharding(requested, result, result)), result
     names = "".join([*batch, *free])
-    return dot(x, y, tuple(at), **_lying(requested, result, names)), names
+    return dot(x, y, tuple(at), **_product_sharding(requested, result, names)), names
 
 
-def _lying(requested: Any, result: str, names: str) -> dict[str, Any]:
-    """The argument that says how a product of the axes `names` lies, where axes `result` lie as requested."""
+def _product_sharding(requested: Any, result: str, names: str) -> dict[str, Any]:
+    """The `out_sharding` argument of a product with axes `names`, given the sharding requested for axes `result`."""
     if requested is None:
         return {}
     entries = requested.spec.padded(len(result))
@@ -284,7 +284,7 @@ def _lying(requested: Any, result: str, names: str) -> dict[str, Any]:
 
 
 def _without_unit_axes(own: tuple, other: tuple) -> tuple[Any, str]:
-    """An operand without the axes of size 1 that are longer in the other."""
+    """Drops the axes of `own` that have size 1 there and a larger size in `other`."""
     (x, names), shape = own, typeof(own[0]).shape
     longer = {c for c, n in zip(other[1], typeof(other[0]).shape, strict=True) if n != 1}
     axes = tuple(i for i, c in enumerate(names) if shape[i] == 1 and c in longer)
@@ -297,14 +297,14 @@ def _sum(x: Any, names: str, axes: Sequence[int], requested: Any = None) -> tupl
     return total, "".join(c for i, c in enumerate(names) if i not in axes)
 
 
-def _sum_lone(x: Any, names: str, keep: set[str], requested: Any = None) -> tuple[Any, str]:
-    """Sums the axes whose letters are there once, and not kept."""
+def _sum_unique(x: Any, names: str, keep: set[str], requested: Any = None) -> tuple[Any, str]:
+    """Sums over the axes whose label occurs once and is not in `keep`."""
     axes = tuple(i for i, c in enumerate(names) if names.count(c) == 1 and c not in keep)
     return _sum(x, names, axes, requested) if axes else (x, names)
 
 
 def _sum_repeated(x: Any, names: str, keep: set[str], requested: Any = None) -> tuple[Any, str]:
-    """Takes the diagonal along axes of one letter; sums it unless the letter is kept."""
+    """Takes the diagonal over axes with the same label, and sums it unless the label is in `keep`."""
     for c in dict.fromkeys(names):
         axes = tuple(i for i, d in enumerate(names) if c == d)
         if len(axes) > 1:
@@ -317,9 +317,9 @@ def _sum_repeated(x: Any, names: str, keep: set[str], requested: Any = None) -> 
 
 
 def _diagonal(shape: tuple[int, ...]) -> Any:
-    """The mask of the places whose indices are all the same."""
-    places = [counting.broadcasted_iota(np.uint32, shape, i) for i in range(len(shape))]
-    first, *others = [lax.eq(a, b) for a, b in zip(places[:-1], places[1:], strict=True)]
+    """The mask of the elements whose indices are all equal."""
+    indices = [counting.broadcasted_iota(np.uint32, shape, i) for i in range(len(shape))]
+    first, *others = [lax.eq(a, b) for a, b in zip(indices[:-1], indices[1:], strict=True)]
     for other in others:
         first = lax.bitwise_and(first, other)
     return first
@@ -337,7 +337,7 @@ def tensordot(
     preferred_element_type: DTypeLike | None = None,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """As `numpy.tensordot`, with the precision and the dtype of the sums."""
+    """As `numpy.tensordot`, with a precision and an accumulation dtype."""
     a, b = arrays("tensordot", a, b)
     check_no_float0("tensordot", a, b)
     contracted = _tensordot_axes(axes, typeof(a).shape, typeof(b).shape)
@@ -372,7 +372,7 @@ def _tensordot(a, b, contracted, *, precision, preferred_element_type, out_shard
 def inner(
     a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None
 ) -> Array:
-    """As `numpy.inner`, with the precision and the dtype of the sums."""
+    """As `numpy.inner`, with a precision and an accumulation dtype."""
     a, b = arrays("inner", a, b)
     left, right = typeof(a).ndim, typeof(b).ndim
     if left and right:
@@ -403,7 +403,7 @@ def _outer(a, b):
 def vdot(
     a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None
 ) -> Array:
-    """As `numpy.vdot`, with the precision and the dtype of the sums."""
+    """As `numpy.vdot`, with a precision and an accumulation dtype."""
     a, b = arrays("vdot", a, b)
     a = lax.conj(a) if is_complex(a) else a
     return typed_product(_flat(a), _flat(b), (((0,), (0,)), ((), ())), precision, preferred_element_type)
@@ -418,7 +418,7 @@ def vecdot(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """As `numpy.vecdot`, with the precision and the dtype of the sums."""
+    """As `numpy.vecdot`, with a precision and an accumulation dtype."""
     x1, x2 = arrays("jnp.vecdot", x1, x2)
     shapes = typeof(x1).shape, typeof(x2).shape
     if shapes[0][axis] != shapes[1][axis]:
@@ -459,7 +459,7 @@ def kron(a: ArrayLike, b: ArrayLike) -> Array:
 
 @jitted("cross", static=("axisa", "axisb", "axisc", "axis"))
 def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Any:
-    """As `numpy.cross`; a vector of two components lacks the third."""
+    """As `numpy.cross`; the third component of a vector of two is zero."""
     if axis is not None:
         axisa = axisb = axisc = axis
     a, b = arrays("cross", a, b)
@@ -490,13 +490,13 @@ def trace(
     """As `numpy.trace`."""
     check_out("trace", out)
     (a,) = arrays("trace", a)
-    places = tuple(dims.canonical_axis(i, typeof(a).ndim) for i in (axis1, axis2))
-    if places[0] == places[1]:
+    axes = tuple(dims.canonical_axis(i, typeof(a).ndim) for i in (axis1, axis2))
+    if axes[0] == axes[1]:
         raise ValueError(f"axis1 and axis2 can not be same. axis1={axis1} and axis2={axis2}")
-    kind = typeof(offset)
-    if kind.shape or not dtypes.issubdtype(kind.dtype, np.integer):
-        raise ValueError(f"trace: offset must be a scalar integer; got {kind}")
-    a = moveaxis(a, places, (-2, -1))
+    offset_aval = typeof(offset)
+    if offset_aval.shape or not dtypes.issubdtype(offset_aval.dtype, np.integer):
+        raise ValueError(f"trace: offset must be a scalar integer; got {offset_aval}")
+    a = moveaxis(a, axes, (-2, -1))
     int_type = dtypes.default_int_dtype()
     rows, columns = (counting.broadcasted_iota(int_type, typeof(a).shape[-2:], i) for i in (0, 1))
     offset = int_type.type(offset) if isinstance(offset, int) else as_type(offset, int_type)

@@ -1,4 +1,4 @@
-"""Making arrays: from values, of one value, ranges, and masks of a triangle."""
+"""Array creation: from values, constant arrays, ranges, triangles and grids."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from minijax.run.array import Array, ArrayLike, DeviceLike, DimSize, ShardingLik
 
 
 def arraylike(name: str, *args: Any) -> tuple:
-    """The arguments as values. Raises TypeError, naming the function, for what is none."""
+    """Unwraps array-like arguments. Raises TypeError, naming the function, for others."""
     try:
         return tuple(arrays(name, *args))
     except Exception as error:
@@ -41,7 +41,7 @@ def arraylike(name: str, *args: Any) -> tuple:
 
 
 def values(name: str, *args: Any) -> tuple:
-    """As `arraylike`, and what is no array yet is made one."""
+    """As `arraylike`, and converts NumPy arrays and Python numbers to arrays."""
     try:
         return tuple(x if isinstance(x, Array) else asarray(x) for x in arrays(name, *args))
     except Exception as error:
@@ -54,7 +54,7 @@ def value(name: str, x: Any) -> Any:
 
 
 def concrete(x: Any, name: str, argument: str) -> Any:
-    """A value known now, as numpy's or Python's. Raises ConcretizationTypeError for a traced one."""
+    """A concrete value as a NumPy or Python value. Raises ConcretizationTypeError for a traced one."""
     if isinstance(x, Tracer):
         known = x.concrete_value()
         if known is None:
@@ -65,7 +65,7 @@ def concrete(x: Any, name: str, argument: str) -> Any:
 
 
 def host_ints(name: str, xs: Any) -> list[int]:
-    """A sequence of ints known now."""
+    """A sequence of concrete ints or symbolic dimensions as a list."""
     try:
         ints = np.asarray(
             [concrete(x, name, "indices") for x in xs] if isinstance(xs, Sequence) else concrete(xs, name, "")
@@ -98,7 +98,7 @@ def array(
         if order is not None and order != "K":
             raise NotImplementedError("array: Only implemented for order='K'")
         dtype = dtypes.requested_dtype(dtype, "array")
-        return _from_value(_at_least(array_of(object, dtype, bool(copy)), ndmin), device, out_sharding)
+        return _from_value(_with_min_rank(array_of(object, dtype, bool(copy)), ndmin), device, out_sharding)
     except Exception as error:
         hide_frames(error)
         raise
@@ -108,7 +108,7 @@ def _positional(args: tuple, *named: Any) -> tuple:
     """The `copy`, `order` and `ndmin` of `array` as positional arguments, which are deprecated."""
     names, defaults = ("copy", "order", "ndmin"), (True, "K", 0)
     if len(args) > len(names):
-        raise TypeError(f"array() takes at most 5 positional arguments, but {2 + len(args)} are there")
+        raise TypeError(f"array() takes at most 5 positional arguments, but {2 + len(args)} were given")
     for name, x, default in zip(names, named[: len(args)], defaults, strict=False):
         if x != default:
             raise TypeError(f"array() got multiple values for argument {name!r}")
@@ -140,7 +140,7 @@ def asarray(
 
 
 def _from_value(x: Any, device: Any, out_sharding: Any) -> Any:
-    """A value where `device` says, which under a trace is a constraint; a committed array stays on its devices."""
+    """Places a value on `device`, or constrains a tracer to it. Raises ValueError for an array committed elsewhere."""
     if device is None or out_sharding is not None:
         return _place(x, device, "jnp.array", out_sharding)
     if isinstance(x, Tracer):
@@ -148,9 +148,9 @@ def _from_value(x: Any, device: Any, out_sharding: Any) -> Any:
         x = lax_convert.convert_element_type_p.bind(x, new_dtype=x.dtype, weak_type=False, sharding=None)
         return sharding.with_sharding_constraint(x, target)
     if isinstance(x, Array) and x.committed:
-        there = device._device_assignment if isinstance(device, Sharding) else (device,)
-        if (here := x.sharding._device_assignment) != there:
-            ids = [[d.id for d in devices] for devices in (here, there)]
+        want = device._device_assignment if isinstance(device, Sharding) else (device,)
+        if (have := x.sharding._device_assignment) != want:
+            ids = [[d.id for d in devices] for devices in (have, want)]
             raise ValueError(
                 "Received incompatible devices for jitted computation. Got an array that is committed to those with "
                 f"device ids {ids[0]} and device={device}: `jax.device_put` moves it"
@@ -166,14 +166,14 @@ def _place(x: Any, device: Any, name: str = "", out_sharding: Any = None) -> Any
     return transfer.filled_at(x, device)
 
 
-def _put(x: Any, device: Any, *named: Any) -> Any:
-    """As `_place`, which also a trace records."""
+def _place_or_record(x: Any, device: Any, *named: Any) -> Any:
+    """As `_place`, but records a `device_put` under a trace."""
     if isinstance(x, Tracer) and device is not None:
         return device_put([x], [device], [None], [REUSE_INPUT])[0]
     return _place(x, device, *named)
 
 
-def _at_least(x: Any, ndmin: int) -> Any:
+def _with_min_rank(x: Any, ndmin: int) -> Any:
     missing = ndmin - typeof(x).ndim
     return moving.expand_dims(x, tuple(range(missing))) if missing > 0 else x
 
@@ -185,7 +185,7 @@ def copy(a: ArrayLike, order: str | None = None) -> Array:
 
 @fused()
 def astype(x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False, device: DeviceLike | None = None) -> Array:
-    """The array as another dtype; a lost imaginary part brings a warning."""
+    """Casts an array to another dtype; warns if an imaginary part is discarded."""
     x = value("astype", x)
     target = dtypes.requested_dtype(dtype, "astype", float)
     drops = dtypes.is_complex(x.dtype) and not dtypes.is_complex(target)
@@ -208,7 +208,7 @@ def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: i
 
 
 def from_dlpack(x: Any, /, *, device: DeviceLike | None = None, copy: bool | None = None) -> Array:
-    """The array that another library offers by DLPack, without a copy where that can be done."""
+    """Imports an array of another library by DLPack, without a copy if possible."""
     return transfer.from_dlpack(x, device, copy)
 
 
@@ -224,7 +224,7 @@ def fromfunction(function: Callable, shape: Any, *, dtype: DTypeLike = float, **
     return mapped(*[arange(n, dtype=dtype) for n in shape])
 
 
-# ---- of one value ------------------------------------------------------------------------------------
+# ---- constant arrays ---------------------------------------------------------------------------------
 
 
 def _shape_of(shape: Any) -> tuple[int, ...]:
@@ -241,27 +241,27 @@ def _filled(name: str, shape: Any, fill: Any, dtype: Any, device: Any, out_shard
         )
     dtype = dtypes.requested_dtype(dtype, name, float)
     shape = _shape_of(shape)
-    requested = _requested(f"jnp.{name}", out_sharding, shape)
+    requested = _traced_sharding(f"jnp.{name}", out_sharding, shape)
     return _place(
-        _constant(shape, fill, dtype, split=requested), device, f"jnp.{name}", None if requested else out_sharding
+        _constant(shape, fill, dtype, out_sharding=requested), device, f"jnp.{name}", None if requested else out_sharding
     )
 
 
-def _requested(name: str, out_sharding: Any, shape: tuple) -> Any:
-    """What is requested of an operation that a trace records; values are placed afterwards."""
+def _traced_sharding(name: str, out_sharding: Any, shape: tuple) -> Any:
+    """The `out_sharding` for an operation under a trace; None for eager values, which are placed afterwards."""
     return sharding.requested_sharding(name, out_sharding, len(shape)) if shape and not state.is_eager() else None
 
 
-def _constant(shape: tuple, fill: Any, dtype: Any, weak: bool = False, split: Any = None) -> Any:
+def _constant(shape: tuple, fill: Any, dtype: Any, weak: bool = False, out_sharding: Any = None) -> Any:
     if dtypes.is_extended(dtype):
         return structural.filled_extended(shape, fill, dtype)
     if dtype == dtypes.float0:
         return np.zeros(shape, dtype)
     fill = convert(fill, dtype, weak)
     if shape:
-        return moving.broadcast_to_shape(fill, shape, split)
+        return moving.broadcast_to_shape(fill, shape, out_sharding)
     fill = fill if isinstance(fill, Array) else moving.held(fill)
-    return fill if split is None else sharding.over_mesh(fill, split)
+    return fill if out_sharding is None else sharding.over_mesh(fill, out_sharding)
 
 
 @fused(0)
@@ -307,13 +307,13 @@ def full(
     device: DeviceLike | None = None,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """As `numpy.full`; the dtype is that of the value, weak if that is and no device is given."""
+    """As `numpy.full`; the dtype is by default that of the value, weak if the value's is and no device is given."""
     (fill,) = arraylike("full", fill_value)
     dtype = dtypes.requested_dtype(dtype, "full")
     shape = _shape_of(shape)
-    requested = _requested("full", out_sharding, shape)
+    requested = _traced_sharding("full", out_sharding, shape)
     if typeof(fill).ndim:
-        requested = requested if _fits("full", typeof(fill).shape, shape) != typeof(fill).shape else None
+        requested = requested if _check_broadcast("full", typeof(fill).shape, shape) != typeof(fill).shape else None
         out = moving.broadcast_to_shape(array_of(fill, dtype), shape, requested)
     elif dtype is None and dtypes.is_extended(typeof(fill).dtype):
         out = moving.broadcast_to_shape(fill, shape, requested)
@@ -323,7 +323,7 @@ def full(
     return _place(out, device, "full", None if requested else out_sharding)
 
 
-def _fits(name: str, have: tuple, shape: tuple) -> tuple:
+def _check_broadcast(name: str, have: tuple, shape: tuple) -> tuple:
     if structural.broadcast_shapes(have, shape) != shape:
         raise ValueError(f"{name}: Incompatible shapes for broadcasting: {have} and requested shape {shape}")
     return shape
@@ -335,9 +335,9 @@ def _like(name: str, a: Any, fill: Any, dtype: Any, shape: Any, device: Any, out
     dtype = dtypes.requested_dtype(dtype, name)
     like = structural.typeof_like(a)
     shape, is_whole = (like.shape, True) if shape is None else (_shape_of(shape), False)
-    requested = _requested(name, out_sharding, shape)
+    requested = _traced_sharding(name, out_sharding, shape)
     if typeof(fill).ndim:
-        requested = requested if _fits(name, typeof(fill).shape, shape) != typeof(fill).shape else None
+        requested = requested if _check_broadcast(name, typeof(fill).shape, shape) != typeof(fill).shape else None
         out = moving.broadcast_to_shape(convert(fill, dtype or like.dtype), shape, requested)
     else:
         is_traced = isinstance(a, Tracer) or not (state.is_eager() or isinstance(a, Array))
@@ -408,10 +408,10 @@ def arange(
     device: DeviceLike | None = None,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """As `numpy.arange`; the arguments must be known when the program is traced."""
+    """As `numpy.arange`; the arguments must be concrete."""
     only_stop = stop is None and step is None
     names = ("stop", "stop", "step") if only_stop else ("start", "stop", "step")
-    bounds = [_bound(n, x) for n, x in zip(names, (start, stop, step), strict=True)]
+    bounds = [_static_bound(n, x) for n, x in zip(names, (start, stop, step), strict=True)]
     if not any(x is not None for x in bounds[:2]):
         raise TypeError("arange: stop must be real number, not NoneType")
     if dtype is None:
@@ -426,7 +426,7 @@ def arange(
     size = _symbolic_length(start, stop, step) if is_symbolic else _length(start, stop, step)
     is_narrow = step is not None and dtypes.issubdtype(dtype, np.floating) and dtype.itemsize < 4
     computed = dtypes.float32 if is_narrow else dtype
-    requested = _requested("jnp.arange", out_sharding, (size,))
+    requested = _traced_sharding("jnp.arange", out_sharding, (size,))
     numbers = counting.broadcasted_iota(computed, (size,), 0, out_sharding=requested)
     if step is not None:
         numbers = lax.mul(scalar_as(step, computed), numbers)
@@ -434,18 +434,18 @@ def arange(
         numbers = lax.add(scalar_as(start, computed), numbers)
     device = client.single_device_sharding(device) if isinstance(device, client.Device) else device
     numbers = convert(numbers, dtype) if is_narrow else numbers
-    return _put(numbers, device, "jnp.arange", None if requested else out_sharding)
+    return _place_or_record(numbers, device, "jnp.arange", None if requested else out_sharding)
 
 
 def _length(start: Any, stop: Any, step: Any) -> int:
-    """How many numbers there are from `start` to `stop`. Raises ZeroDivisionError for a step of 0."""
+    """The number of elements of the range. Raises ZeroDivisionError for a step of 0."""
     if step is not None and step == 0:
         raise ZeroDivisionError("arange: division by zero, step must not be 0")
     return max(0, math.ceil((stop - start) / (1 if step is None else step)))
 
 
 def _symbolic_length(start: Any, stop: Any, step: Any) -> Dim:
-    """As `_length`, of dimensions and ints. Raises ValueError for other numbers, and for a step of 0."""
+    """As `_length`, for symbolic dimensions and ints. Raises ValueError for other numbers, and for a step of 0."""
     if not all(map(is_dim, (start, stop, step))):
         raise ValueError(
             "arange: beside a symbolic dimension, start, stop and step must be either dimension expressions or "
@@ -462,8 +462,8 @@ def _symbolic_length(start: Any, stop: Any, step: Any) -> Dim:
         ) from None
 
 
-def _bound(name: str, x: Any) -> Any:
-    """An argument of `arange`, known and a real number. Raises TypeError or ValueError for what is neither."""
+def _static_bound(name: str, x: Any) -> Any:
+    """An argument of `arange` as a concrete real number. Raises TypeError or ValueError for another value."""
     if x is None or not is_int(x):
         return x
     x = concrete(x, "arange", name)
@@ -605,12 +605,12 @@ def _geomspace(start, stop, num, endpoint, dtype, axis):
 # ---- triangles and diagonals -------------------------------------------------------------------------
 
 
-def _below(n: int, m: int, k: Any) -> Any:
+def _lower_mask(n: int, m: int, k: Any) -> Any:
     """The mask of the lower triangle of an n by m matrix."""
     return counting.diagonal_mask(n, m, k, lax.ge, dtypes.default_int_dtype())
 
 
-def _on_diagonal(n: int, m: int, k: Any) -> Any:
+def _diagonal_mask(n: int, m: int, k: Any) -> Any:
     int_type = dtypes.default_int_dtype()
     if isinstance(k, int):
         bounds = np.iinfo(int_type)
@@ -637,7 +637,7 @@ def eye(
     n, m = (dims.canonical_dim(v) for v in (N, N if M is None else M))
     if n < 0 or m < 0:
         raise ValueError(f"eye: negative dimensions are not allowed, got {N} and {M}")
-    return _put(convert(_on_diagonal(n, m, k), dtype), device)
+    return _place_or_record(convert(_diagonal_mask(n, m, k), dtype), device)
 
 
 def identity(n: DimSize, dtype: DTypeLike | None = None) -> Array:
@@ -648,7 +648,7 @@ def identity(n: DimSize, dtype: DTypeLike | None = None) -> Array:
 def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None) -> Array:
     """As `numpy.tri`."""
     dtype = dtypes.requested_dtype(dtype, "tri", np.float32)
-    return convert(_below(dims.canonical_dim(N), dims.canonical_dim(N if M is None else M), k), dtype)
+    return convert(_lower_mask(dims.canonical_dim(N), dims.canonical_dim(N if M is None else M), k), dtype)
 
 
 def _triangle(name: str, m: Any, k: int, lower: bool) -> Any:
@@ -656,7 +656,7 @@ def _triangle(name: str, m: Any, k: int, lower: bool) -> Any:
     if m.ndim < 2:
         raise ValueError(f"Argument to jax.numpy.{name} must be at least 2D, got shape {m.shape}")
     aval = typeof(m)
-    mask = moving.broadcast_to_shape(_below(*m.shape[-2:], k if lower else k - 1), m.shape, aval._sharding)
+    mask = moving.broadcast_to_shape(_lower_mask(*m.shape[-2:], k if lower else k - 1), m.shape, aval._sharding)
     mask = sharding.resharded_as(mask, aval)
     blank = structural.full_like(m, 0)
     return lax.select_n(mask, *((blank, m) if lower else (m, blank)))
@@ -675,7 +675,7 @@ def triu(m: ArrayLike, k: int = 0) -> Array:
 
 
 def grid_along(x: Any, axis: int, shape: Sequence[int], sparse: bool = True) -> Any:
-    """A vector laid along an axis of a grid; the other axes are of size 1 if `sparse`."""
+    """A vector broadcast along an axis of a grid; the other axes have size 1 if `sparse`."""
     return moving.broadcast_in_dim(x, [n if i == axis or not sparse else 1 for i, n in enumerate(shape)], (axis,))
 
 
@@ -708,11 +708,11 @@ def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None, sparse: b
     return structural.stack(grids, 0) if grids else asarray(np.zeros(0, dtype))
 
 
-# ---- questions ---------------------------------------------------------------------------------------
+# ---- attributes --------------------------------------------------------------------------------------
 
 
 def _property(name: str, a: Any) -> Any:
-    """A property of an array; NumPy's for anything else, with a warning."""
+    """A property of an array; for other types that of NumPy's function, with a warning."""
     if hasattr(a, name):
         return getattr(a, name)
     try:
@@ -737,7 +737,7 @@ def ndim(a: Any) -> int:
 
 
 def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
-    """As `numpy.size`; `axis` may be several."""
+    """As `numpy.size`; `axis` may be a sequence of axes."""
     if axis is None:
         return _property("size", a)
     sizes = tuple(_property("shape", a))
@@ -762,5 +762,5 @@ def isrealobj(x: Any) -> bool:
 
 
 def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
-    """As `numpy.can_cast`; arrays count by their dtype."""
+    """As `numpy.can_cast`; an array is treated as its dtype."""
     return np.can_cast(from_.dtype if isinstance(from_, Array) else from_, to, casting=casting)

@@ -39,12 +39,12 @@ def _accumulate(name: str, op: Callable, start: int, skips_nan: bool, promotes: 
         axis = dims.canonical_axis(axis, typeof(a).ndim)
         if skips_nan:
             a = where(lax.ne(a, a), scalar_like(a, start), a)
-        return _computed(op, a, axis, dtype, promotes)
+        return _promoted(op, a, axis, dtype, promotes)
 
     return core
 
 
-def _computed(op: Callable, a: Any, axis: int, dtype: Any, promotes: bool) -> Any:
+def _promoted(op: Callable, a: Any, axis: int, dtype: Any, promotes: bool) -> Any:
     have = typeof(a).dtype
     if dtype == np.bool_:
         return as_type(op(as_type(truth(a), dtypes.default_int_dtype()), axis), dtype)
@@ -113,6 +113,6 @@ def cumulative_prod(
     """As `numpy.cumulative_prod`."""
 
     def core(x, axis, dtype):
-        return _computed(cumulative.cumprod, x, axis, dtype, promotes=False)
+        return _promoted(cumulative.cumprod, x, axis, dtype, promotes=False)
 
     return _with_initial("cumulative_prod", x, axis, dtype, include_initial, core, 1)

@@ -1,4 +1,4 @@
-"""Elementwise functions with derivative rules of their own: sinc, i0 and the logarithms of sums of powers."""
+"""Elementwise functions with custom derivative rules: sinc, i0, logaddexp and logaddexp2."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _logaddexp2_jvp(x: Any, y: Any, tx: Any, ty: Any) -> list:
 
 @promoting(promote_args_inexact)
 def sinc(x: ArrayLike, /) -> Array:
-    """As `numpy.sinc`; all derivatives are right at zero too."""
+    """As `numpy.sinc`; derivatives of all orders are correct at zero."""
     at_zero = lax.eq(x, const_like(x, 0))
     angle = lax.mul(const_like(x, pi), x)
     safe = where(at_zero, const_like(x, 1), angle)
@@ -62,7 +62,7 @@ def sinc(x: ArrayLike, /) -> Array:
 
 
 def _series_at_zero(k: int) -> Callable:
-    """The k-th derivative of sin(x) / x for an x that is zero."""
+    """The k-th derivative of sin(x) / x at x = 0."""
 
     def _sinc_maclaurin(x):
         zero = lax.mul(x, const_like(x, 0))

@@ -32,33 +32,33 @@ _NORMS = (None, "backward", "ortho", "forward")
 Axes = Sequence[int] | None
 
 
-def _in_parts(x: Any, kind: FftType, lengths: tuple[int, ...]) -> Any:
-    """The transform of the last axes; XLA takes up to three at a time."""
+def _transform_last(x: Any, kind: FftType, lengths: tuple[int, ...]) -> Any:
+    """Transforms the last axes; XLA transforms at most three at a time."""
     count = len(lengths)
     if count <= 3:
         return lax_fft(x, kind, lengths)
     first = max(count - 3, 2)
     complex_kind = FftType.FFT if kind in _FORWARD else FftType.IFFT
-    froms, tos = tuple(range(-count, first - count)), tuple(range(-first, 0))
+    leading, last = tuple(range(-count, first - count)), tuple(range(-first, 0))
 
-    def others(x):
-        moved = _in_parts(shaping.moveaxis(x, froms, tos), complex_kind, lengths[:first])
-        return shaping.moveaxis(moved, tos, froms)
+    def transform_leading(x):
+        moved = _transform_last(shaping.moveaxis(x, leading, last), complex_kind, lengths[:first])
+        return shaping.moveaxis(moved, last, leading)
 
     if kind in _FORWARD:
-        return others(lax_fft(x, kind, lengths[first:]))
-    return lax_fft(others(x), kind, lengths[first:])
+        return transform_leading(lax_fft(x, kind, lengths[first:]))
+    return lax_fft(transform_leading(x), kind, lengths[first:])
 
 
 def _resized(x: Any, sizes: tuple[int, ...]) -> Any:
-    """`x` with its last axes cut, or filled up with zeros, to these sizes."""
+    """`x` with its last axes truncated or zero-padded to these sizes."""
     shape = (*x.shape[: x.ndim - len(sizes)], *sizes)
     x = subscripts.getitem(x, tuple(slice(n) for n in shape))
     return padding.pad(x, [(0, n - m) for n, m in zip(shape, x.shape, strict=True)])
 
 
 def _transform(name: str, kind: FftType, a: Any, s: Any, axes: Axes, norm: str | None, forward: bool) -> Any:
-    """The transform, scaled as a forward or an inverse one is under that norm."""
+    """The transform `kind`, scaled by `norm` as a forward or an inverse transform."""
     try:
         if norm not in _NORMS:
             raise ValueError(f'{name}: Invalid norm value {norm}; should be "backward","ortho" or "forward".')
@@ -82,7 +82,7 @@ def _transform(name: str, kind: FftType, a: Any, s: Any, axes: Axes, norm: str |
             s = (*s[:-1], max(0, 2 * (s[-1] - 1))) if halved else s
         else:
             x = _resized(x, (*s[:-1], s[-1] // 2 + 1) if halved else s)
-        spectrum = _in_parts(x, kind, s)
+        spectrum = _transform_last(x, kind, s)
         if norm not in _NORMS[:2]:
             scale = reductions.prod(array(np.array(s), dtype=spectrum.dtype))
             scale = ufuncs.sqrt(scale) if norm == "ortho" else scale
@@ -93,7 +93,7 @@ def _transform(name: str, kind: FftType, a: Any, s: Any, axes: Axes, norm: str |
         raise
 
 
-def _one_axis(name: str, axis: Any) -> Axes:
+def _single_axis(name: str, axis: Any) -> Axes:
     if isinstance(axis, tuple | list):
         raise ValueError(
             f"jax.numpy.fft.{name} does not support multiple axes. Please use jax.numpy.fft.{name}n. Got axis = {axis}."
@@ -101,17 +101,17 @@ def _one_axis(name: str, axis: Any) -> Axes:
     return None if axis is None else (axis,)
 
 
-def _of_one_axis(kind: FftType) -> Callable:
+def _one_axis_function(kind: FftType) -> Callable:
     name = kind.name.lower()
 
     def transform(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
         sizes = None if n is None else (n,)
-        return _transform(name, kind, a, sizes, _one_axis(name, axis), norm, kind in _FORWARD)
+        return _transform(name, kind, a, sizes, _single_axis(name, axis), norm, kind in _FORWARD)
 
     return named(transform, name, f"As `numpy.fft.{name}`.")
 
 
-def _of_axes(kind: FftType, suffix: str, default: Axes) -> Callable:
+def _multi_axis_function(kind: FftType, suffix: str, default: Axes) -> Callable:
     name = kind.name.lower() + suffix
 
     def transform(a: ArrayLike, s: Shape | None = None, axes: Axes = default, norm: str | None = None) -> Array:
@@ -123,14 +123,14 @@ def _of_axes(kind: FftType, suffix: str, default: Axes) -> Callable:
     return named(transform, name, f"As `numpy.fft.{name}`.")
 
 
-fft, ifft, rfft, irfft = map(_of_one_axis, FftType)
-fft2, ifft2, rfft2, irfft2 = (_of_axes(kind, "2", (-2, -1)) for kind in FftType)
-fftn, ifftn, rfftn, irfftn = (_of_axes(kind, "n", None) for kind in FftType)
+fft, ifft, rfft, irfft = map(_one_axis_function, FftType)
+fft2, ifft2, rfft2, irfft2 = (_multi_axis_function(kind, "2", (-2, -1)) for kind in FftType)
+fftn, ifftn, rfftn, irfftn = (_multi_axis_function(kind, "n", None) for kind in FftType)
 
 
 def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """As `numpy.fft.hfft`."""
-    axes, a = _one_axis("hfft", axis), value("jax.numpy.fft.hfft", a)
+    axes, a = _single_axis("hfft", axis), value("jax.numpy.fft.hfft", a)
     length = (a.shape[axis] - 1) * 2 if n is None else n
     sizes = None if n is None else (n,)
     spectrum = _transform("hfft", FftType.IRFFT, ufuncs.conjugate(a), sizes, axes, norm, True)
@@ -139,7 +139,7 @@ def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
 
 def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """As `numpy.fft.ihfft`."""
-    axes, a = _one_axis("ihfft", axis), value("jax.numpy.fft.ihfft", a)
+    axes, a = _single_axis("ihfft", axis), value("jax.numpy.fft.ihfft", a)
     length = a.shape[axis] if n is None else n
     sizes = None if n is None else (n,)
     spectrum = _transform("ihfft", FftType.RFFT, a, sizes, axes, norm, False)
@@ -172,7 +172,7 @@ def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, devi
     return ufuncs.divide(places, array(d * n, dtype=dtype, device=device))
 
 
-def _rolled(name: str, x: Any, axes: Any, sign: int) -> Any:
+def _shifted(name: str, x: Any, axes: Any, sign: int) -> Any:
     try:
         x = value(name, x)
         if axes is None:
@@ -187,9 +187,9 @@ def _rolled(name: str, x: Any, axes: Any, sign: int) -> Any:
 
 def fftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
     """As `numpy.fft.fftshift`."""
-    return _rolled("fftshift", x, axes, 1)
+    return _shifted("fftshift", x, axes, 1)
 
 
 def ifftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
     """As `numpy.fft.ifftshift`."""
-    return _rolled("ifftshift", x, axes, -1)
+    return _shifted("ifftshift", x, axes, -1)

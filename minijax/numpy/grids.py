@@ -1,4 +1,4 @@
-"""Arrays of indices: grids, places in flattened arrays, triangles and masks; and packed bits."""
+"""Index arrays: grids, flat indices, diagonals, triangles and masks; and packed bits."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from minijax.run.array import Array, ArrayLike, Shape
 
 
 def _range(name: str, bounds: slice) -> Any:
-    """The range that a slice names; an imaginary step is the number of points, both ends included."""
+    """The range that a slice specifies; an imaginary step is the number of points, both ends included."""
     parts = (("start", bounds.start, 0), ("stop", bounds.stop, None), ("step", bounds.step, 1))
     start, stop, step = (
         default if x is None else concrete(x, "", f"slice {part} of {name}") for part, x, default in parts
@@ -36,7 +36,7 @@ def _range(name: str, bounds: slice) -> Any:
 
 
 class _Grid:
-    """`numpy.mgrid` and `numpy.ogrid`: grids of the ranges that slices name."""
+    """`numpy.mgrid` and `numpy.ogrid`: grids of the ranges that slices specify."""
 
     def __init__(self, name: str, sparse: bool):
         self._name, self._sparse = name, sparse
@@ -46,7 +46,7 @@ class _Grid:
             return _range(self._name, key)
         if not key:
             return [] if self._sparse else creation.arange(0)
-        with config.numpy_dtype_promotion("standard"):  # the ranges' dtypes are not the user's to choose
+        with config.numpy_dtype_promotion("standard"):  # users cannot choose the dtypes of the ranges
             axes = promote_dtypes(*[_range(self._name, k) for k in key])
         grids = creation.meshgrid(*axes, indexing="ij", sparse=self._sparse)
         return grids if self._sparse else shaping.stack(grids, 0)
@@ -57,22 +57,22 @@ ogrid = _Grid("jnp.ogrid", True)
 
 
 class Joiner:
-    """`numpy.r_` and `numpy.c_`: arrays, numbers and ranges joined along an axis; a first string may say
+    """`numpy.r_` and `numpy.c_`: arrays, numbers and ranges joined along an axis; a first string may be
     "axis,ndmin,trans1d", or "r" or "c" for a matrix of one row or column.
     """
 
     _name: str
-    _how: tuple[int, ...]  # the axis, ndmin and trans1d where no string says them
+    _defaults: tuple[int, ...]  # the default axis, ndmin and trans1d
 
     def __getitem__(self, key: Any) -> Any:
         items = key if isinstance(key, tuple) else (key,)
-        (axis, ndmin, place), matrix = self._how, None
+        (axis, ndmin, place), matrix = self._defaults, None
         if isinstance(items[0], str):
             directive, items = items[0], items[1:]
             if directive in ("r", "c"):
                 matrix = directive
             else:
-                axis, ndmin, place = self._directed(directive)
+                axis, ndmin, place = self._parse_directive(directive)
         if any(isinstance(item, str) for item in items):
             raise ValueError(f"{self._name}: string directive must be placed at the beginning")
         joined = shaping.concatenate([self._part(item, ndmin, place) for item in items], axis)
@@ -80,12 +80,12 @@ class Joiner:
             return joined
         return moving.expand_dims(joined, (0,) if matrix == "r" else (1,))
 
-    def _directed(self, directive: str) -> tuple[int, ...]:
+    def _parse_directive(self, directive: str) -> tuple[int, ...]:
         try:
             numbers = tuple(int(part) for part in directive.split(","))
         except ValueError:
             raise ValueError(f"{self._name}: could not understand directive {directive!r}") from None
-        return (*numbers, *self._how[len(numbers) :])[:3]
+        return (*numbers, *self._defaults[len(numbers) :])[:3]
 
     def _part(self, item: Any, ndmin: int, place: int) -> Any:
         piece = _range(f"jnp.{self._name}", item) if isinstance(item, slice) else creation.asarray(item)
@@ -98,22 +98,22 @@ class Joiner:
 class RClass(Joiner):
     """`numpy.r_`."""
 
-    _name, _how = "r_", (0, 1, -1)
+    _name, _defaults = "r_", (0, 1, -1)
 
 
 class CClass(Joiner):
     """`numpy.c_`."""
 
-    _name, _how = "c_", (-1, 2, 0)
+    _name, _defaults = "c_", (-1, 2, 0)
 
 
 r_, c_ = RClass(), CClass()
 
-# ---- places in flattened arrays ----------------------------------------------------------------------
+# ---- flat indices ------------------------------------------------------------------------------------
 
 
 def unravel_index(indices: ArrayLike, shape: Shape) -> tuple[Array, ...]:
-    """As `numpy.unravel_index`; indices out of bounds become those of the first or the last element."""
+    """As `numpy.unravel_index`; indices out of bounds are clipped to the first or last element."""
     left = value("unravel_index", indices)
     is_listed = isinstance(shape, list | tuple)
     sizes = list(shape) if is_listed or np.ndim(shape) else [shape]
@@ -129,8 +129,8 @@ def unravel_index(indices: ArrayLike, shape: Shape) -> tuple[Array, ...]:
     return tuple(where(above, n - 1, where(below, 0, i)) for i, n in pairs)
 
 
-def _within(index: Any, size: int, mode: str) -> Any:
-    """Indices along an axis of this size, as `mode` wants those that lie outside."""
+def _bounded(index: Any, size: int, mode: str) -> Any:
+    """Checks, clips or wraps indices along an axis of this size, as `mode` specifies."""
     if mode == "raise":
         known = concrete(index, "ravel_multi_index", "multi_index, with mode='raise'")
         if np.any((known < 0) | (known >= size)):
@@ -148,7 +148,7 @@ def ravel_multi_index(
     if len(multi_index) != len(dims):
         raise AssertionError(f"len(multi_index)={len(multi_index)} != len(dims)={len(dims)}")
     sizes = tuple(concrete(n, "ravel_multi_index", "dims") for n in dims)
-    arraylike("ravel_multi_index", *multi_index)  # jax too takes an array of them apart twice
+    arraylike("ravel_multi_index", *multi_index)  # an array is unstacked twice, as in jax's jaxpr
     places = list(arraylike("ravel_multi_index", *multi_index))
     dtype = dtypes.result_type(*places) if dtype is None else dtypes.canonicalize_dtype(dtype)
     if not dtypes.issubdtype(dtype, np.integer):
@@ -159,7 +159,7 @@ def ravel_multi_index(
         raise TypeError("ravel_multi_index: only int indices permitted")
     if mode not in ("raise", "clip", "wrap", "ignore"):
         raise ValueError(f"ravel_multi_index: invalid {mode=}. Expected 'raise', 'wrap', 'clip', or 'ignore'.")
-    places = [_within(i, n, mode) for i, n in zip(places, sizes, strict=True)]
+    places = [_bounded(i, n, mode) for i, n in zip(places, sizes, strict=True)]
     if order not in ("C", "F"):
         raise ValueError(f"ravel_multi_index: invalid {order=}. Expected 'C' or 'F'")
     flat = dtype.type(0)
@@ -169,7 +169,7 @@ def ravel_multi_index(
     return flat
 
 
-# ---- places on diagonals, in triangles, under masks --------------------------------------------------
+# ---- indices of diagonals, triangles and masks -------------------------------------------------------
 
 
 def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
@@ -206,22 +206,22 @@ def triu_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
 
 
 def mask_indices(n: int, mask_func: Callable, k: int = 0, *, size: int | None = None) -> tuple[Array, Array]:
-    """As `numpy.mask_indices`; traced, it needs `size`."""
+    """As `numpy.mask_indices`; a traced mask needs `size`."""
     return taking.nonzero(mask_func(creation.ones((n, n)), k), size=size)
 
 
 # ---- bits --------------------------------------------------------------------------------------------
 
 
-def _in_order(name: str, bits: Any, bitorder: str) -> Any:
-    """Bits, given from the lowest, in the order that users ask for. Raises ValueError for another order."""
+def _ordered_bits(name: str, bits: Any, bitorder: str) -> Any:
+    """Bits, given from the lowest, in the requested order. Raises ValueError for another order."""
     if bitorder not in ("little", "big"):
         raise ValueError(f"{name}: 'order' must be either 'little' or 'big', got {bitorder!r}")
     return bits if bitorder == "little" else structural.rev(bits, (0,))
 
 
-def _to_back(a: Any, axis: int | None) -> tuple[Any, int]:
-    """`a` with the axis last, and where that was; flat for None."""
+def _axis_last(a: Any, axis: int | None) -> tuple[Any, int]:
+    """`a` with `axis` swapped to the end, and `axis`; the flattened array and -1 for None."""
     if axis is None:
         return shaping.ravel(a), -1
     return shaping.swapaxes(a, axis, -1), axis
@@ -234,8 +234,8 @@ def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Ar
     if not dtypes.issubdtype(a.dtype, np.integer) and a.dtype != np.bool_:
         raise TypeError(f"packbits: Expected an input array of integer or boolean data type, got {a.dtype}")
     bits = convert(lax.ne(a, const_like(a, 0)), np.dtype(np.uint8))
-    shifts = _in_order("packbits", counting.iota(np.dtype(np.uint8), 8), bitorder)
-    bits, axis = _to_back(bits, axis)
+    shifts = _ordered_bits("packbits", counting.iota(np.dtype(np.uint8), 8), bitorder)
+    bits, axis = _axis_last(bits, axis)
     missing = -bits.shape[-1] % 8
     if missing:
         bits = structural.pad(bits, np.uint8(0), [(0, 0, 0)] * (bits.ndim - 1) + [(0, missing, 0)])
@@ -252,8 +252,8 @@ def unpackbits(a: ArrayLike, axis: int | None = None, count: int | None = None, 
     if a.dtype != np.uint8:
         raise TypeError(f"unpackbits: Expected an input array of unsigned byte data type, got {a.dtype}")
     masks = lax.shift_left(np.uint8(1), counting.iota(np.dtype(np.uint8), 8))
-    masks = _in_order("unpackbits", masks, bitorder)
-    a, axis = _to_back(a, axis)
+    masks = _ordered_bits("unpackbits", masks, bitorder)
+    a, axis = _axis_last(a, axis)
     wide = moving.expand_dims(a, (a.ndim,)), moving.expand_dims(masks, tuple(range(a.ndim)))
     bits = convert(ufuncs.greater(ufuncs.bitwise_and(*wide), np.uint8(0)), np.dtype(np.uint8))
     bits = shaping.reshape(bits, (*a.shape[:-1], 8 * a.shape[-1]))

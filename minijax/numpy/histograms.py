@@ -1,4 +1,4 @@
-"""Counting: by value and by interval."""
+"""Counts by value, and histograms."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def bincount(
     length: int | None = None,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """As `numpy.bincount`, negative numbers counting as 0; traced, it needs the `length` of the result,
-    beyond which numbers are not counted.
+    """As `numpy.bincount`, but negative numbers count as 0. A traced `x` needs the `length` of the result;
+    larger numbers are not counted.
     """
     x = value("bincount", x)
     if x.dtype == np.bool_:
@@ -86,9 +86,9 @@ def histogram_bin_edges(
     range: None | Array | Sequence[ArrayLike] = None,
     weights: ArrayLike | None = None,
 ) -> Array:
-    """As `numpy.histogram_bin_edges`, without the strings for `bins`; `weights` have no effect."""
+    """As `numpy.histogram_bin_edges`, without strings for `bins`; `weights` have no effect."""
     if isinstance(bins, str):
-        raise NotImplementedError("histogram_bin_edges: string values for `bins` are not there.")
+        raise NotImplementedError("histogram_bin_edges: string values for `bins` are not implemented.")
     a, bins = arrays("histogram_bin_edges", a, bins)
     dtype = dtypes.to_inexact_dtype(typeof(a).dtype)
     if typeof(bins).ndim == 1:
@@ -113,7 +113,7 @@ def histogram(
 ) -> tuple[Any, Any]:
     """As `numpy.histogram`, counting in floating point."""
     if isinstance(bins, str):
-        raise TypeError("histogram: string values for `bins` are not there.")
+        raise TypeError("histogram: string values for `bins` are not implemented.")
     a, _, *counted = arrays("histogram", a, bins, *(() if weights is None else (weights,)))
     a, *counted = promote_dtypes_inexact(a, *counted)
     if not counted:
@@ -162,7 +162,7 @@ def histogramdd(
     weights: ArrayLike | None = None,
     density: bool | None = None,
 ) -> tuple[Any, list]:
-    """As `numpy.histogramdd`; the sample is an array, a row a point."""
+    """As `numpy.histogramdd`; each row of the sample is a point."""
     sample, *counted = arrays("histogramdd", sample, *(() if weights is None else (weights,)))
     (sample,) = promote_dtypes_inexact(sample)
     count, rank = typeof(sample).shape

@@ -1,4 +1,4 @@
-"""What tracers of users' types have: attributes and operators that their types say."""
+"""Attributes and operators of tracers of user-defined (hijax) types, as the types define them."""
 
 import types
 from collections.abc import Callable
@@ -13,8 +13,8 @@ from minijax.ir.types import AbstractValue
 from minijax.numpy.methods import tracer_attributes
 
 
-class _OfType:
-    """An attribute of tracers of arrays, which tracers of users' types have if their types say so."""
+class _TypeAttribute:
+    """An attribute of tracers: that of arrays, or for user-defined types the one that the type defines."""
 
     def __init__(self, name: str, of_arrays: Any):
         self.name, self.of_arrays = name, of_arrays
@@ -22,17 +22,17 @@ class _OfType:
     def __get__(self, x, owner):
         if x is None:
             return self.of_arrays
-        if _is_of_users_type(x):
+        if _has_hi_type(x):
             return attribute(x, self.name)
         return self.of_arrays.__get__(x, owner) if hasattr(self.of_arrays, "__get__") else self.of_arrays
 
 
-def _is_of_users_type(x: Tracer) -> bool:
+def _has_hi_type(x: Tracer) -> bool:
     return x.aval is not None and x.aval.is_high and type(x.aval) is not AbstractRef
 
 
 def attribute(x: Tracer, name: str) -> Any:
-    """What the type of a tracer has under this name; operators there lose their underscores: `_add`."""
+    """The attribute that the type of a tracer defines; the operator `__add__` is the type's `_add`."""
     if name.startswith("__") and name != "__jax_array__":
         return partial(getattr(x.aval, name[1:-2]), x)
     try:
@@ -44,21 +44,21 @@ def attribute(x: Tracer, name: str) -> Any:
     return found.fget(x) if isinstance(found, aval_property) else found
 
 
-def _of_high_tracers(x: Any, name: str) -> Any:
-    if name != "aval" and _is_of_users_type(x) and (not name.startswith("__") or name == "__jax_array__"):
+def _hi_attribute(x: Any, name: str) -> Any:
+    if name != "aval" and _has_hi_type(x) and (not name.startswith("__") or name == "__jax_array__"):
         return attribute(x, name)
     raise AttributeError(f"{type(x).__name__!r} object has no attribute {name!r}")
 
 
-def _ask_types() -> None:
-    """From now on tracers ask their types first. Nobody pays for it who defines no type."""
+def _install_type_lookup() -> None:
+    """Makes tracers look attributes up in their types first; programs that define no types do not pay for it."""
     if "__getattr__" not in Tracer.__dict__:
         for name, of_arrays in tracer_attributes.items():
-            setattr(Tracer, name, _OfType(name, of_arrays))
-        Tracer.__getattr__ = _of_high_tracers
+            setattr(Tracer, name, _TypeAttribute(name, of_arrays))
+        Tracer.__getattr__ = _hi_attribute
 
 
 def register_hitype(val_cls: type, typeof_fn: Callable[[Any], AbstractValue]) -> None:
-    """Says what type the values of a class have, which can then be arguments and results of transformed functions."""
+    """Registers the type of a class's values, so that transformed functions can take and return them."""
     hitypes.register_hitype(val_cls, typeof_fn)
-    _ask_types()
+    _install_type_lookup()

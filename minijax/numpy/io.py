@@ -16,7 +16,7 @@ from minijax.run.array import Array
 
 
 def load(file: IO[bytes] | str | os.PathLike[Any], *args: Any, **kwargs: Any) -> Array:
-    """As `numpy.load`, with an array of numbers put on the device; bfloat16 is known by its width."""
+    """As `numpy.load`, with an array of numbers copied to the device; two-byte void is read as bfloat16."""
     contents = np.load(file, *args, **kwargs)
     if not isinstance(contents, np.ndarray):
         return contents
@@ -33,12 +33,12 @@ def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: s
 
 
 def fromfile(*args: Any, **kwargs: Any) -> Any:
-    """Not implemented: what a file holds may change between trace and run; use `numpy.fromfile`."""
+    """Not implemented: the contents of a file may change between trace and run; use `numpy.fromfile`."""
     raise NotImplementedError(_IMPURE.format("fromfile"))
 
 
 def fromiter(*args: Any, **kwargs: Any) -> Any:
-    """Not implemented: an iterator gives its items once; use `numpy.fromiter`."""
+    """Not implemented: an iterator yields its items only once; use `numpy.fromiter`."""
     raise NotImplementedError(_IMPURE.format("fromiter"))
 
 
@@ -49,15 +49,15 @@ _IMPURE = (
 
 
 def get_printoptions() -> dict[str, Any]:
-    """As `numpy.get_printoptions`, whose options hold here too."""
+    """As `numpy.get_printoptions`, whose options apply to these arrays too."""
     return np.get_printoptions()
 
 
 def set_printoptions(*args: Any, **kwargs: Any) -> None:
-    """As `numpy.set_printoptions`, whose options hold here too."""
+    """As `numpy.set_printoptions`, whose options apply to these arrays too."""
     np.set_printoptions(*args, **kwargs)
 
 
 def printoptions(*args: Any, **kwargs: Any) -> AbstractContextManager[Iterator]:
-    """As `numpy.printoptions`, whose options hold here too."""
+    """As `numpy.printoptions`, whose options apply to these arrays too."""
     return np.printoptions(*args, **kwargs)

@@ -149,7 +149,7 @@ def svd(
     hermitian: bool = False,
     subset_by_index: tuple[int, int] | None = None,
 ) -> Any:
-    """As `numpy.linalg.svd`; `subset_by_index` asks for some of the singular values."""
+    """As `numpy.linalg.svd`; `subset_by_index` selects a range of the singular values."""
     (a,) = _inexact("svd", a)
     if hermitian:
         return _svd_hermitian(a, compute_uv, subset_by_index)
@@ -158,7 +158,7 @@ def svd(
 
 
 def _svd_hermitian(a: Any, compute_uv: bool, subset_by_index: tuple[int, int] | None) -> Any:
-    """Singular values by eigenvalues, whose signs go to the right side."""
+    """Singular values from eigenvalues, whose signs are moved to the right singular vectors."""
     vectors, values = lax_linalg.eigh(a, subset_by_index=subset_by_index)
     axis = typeof(values).ndim - 1
     sizes = lax.abs(values)
@@ -228,24 +228,24 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
 def lstsq(
     a: ArrayLike, b: ArrayLike, rcond: float | None = None, *, numpy_resid: bool = False
 ) -> tuple[Array, Array, Array, Array]:
-    """As `numpy.linalg.lstsq`, but that there always are residuals; `numpy_resid`, of concrete arrays alone,
-    asks for none where the rank is low or the system is not overdetermined.
+    """As `numpy.linalg.lstsq`, but always with residuals. With `numpy_resid`, which needs concrete arrays, they
+    are empty if the rank is deficient or the system is not overdetermined.
     """
     arrays("jnp.linalg.lstsq", a, b)
-    return _solved_squares(a, b, rcond, True) if numpy_resid else _lstsq(a, b, rcond)
+    return _lstsq_impl(a, b, rcond, True) if numpy_resid else _lstsq(a, b, rcond)
 
 
-def _by_singular_values(a: Any, b: Any, rcond: Any) -> tuple:
+def _lstsq_by_svd(a: Any, b: Any, rcond: Any) -> tuple:
     u, s, vt = svd(a, full_matrices=False)
     is_positive = s > 0
     mask = ufuncs.logical_and(is_positive, s >= creation.array(rcond, typeof(s).dtype) * s[0])
     rank = reductions.sum(mask)
     inverse = where(mask, ufuncs.divide(1, typed(where(mask, s, 1), u)), 0)[:, None]
-    moved = matmul_highest(transposed(ufuncs.conjugate(u)), b)
-    return matmul_highest(transposed(ufuncs.conjugate(vt)), ufuncs.multiply(inverse, moved)), rank, s
+    projected = matmul_highest(transposed(ufuncs.conjugate(u)), b)
+    return matmul_highest(transposed(ufuncs.conjugate(vt)), ufuncs.multiply(inverse, projected)), rank, s
 
 
-def _solved_squares(a: Any, b: Any, rcond: Any, numpy_resid: bool = False) -> tuple:
+def _lstsq_impl(a: Any, b: Any, rcond: Any, numpy_resid: bool = False) -> tuple:
     a, b = _inexact("lstsq", a, b)
     shape, right, dtype = typeof(a).shape, typeof(b).shape, typeof(a).dtype
     if shape[:1] != right[:1]:
@@ -258,7 +258,7 @@ def _solved_squares(a: Any, b: Any, rcond: Any, numpy_resid: bool = False) -> tu
     eps = dtypes.finfo(dtype).eps
     rcond = eps * max(n, m) if rcond is None else where(ufuncs.less(rcond, 0), eps, rcond)
     if m and n:
-        x, rank, s = _by_singular_values(a, b, rcond)
+        x, rank, s = _lstsq_by_svd(a, b, rcond)
     else:
         s = creation.zeros((0,), dtypes.to_floating_dtype(dtype))
         rank = creation.array(0, dtypes.default_int_dtype())
@@ -270,13 +270,13 @@ def _solved_squares(a: Any, b: Any, rcond: Any, numpy_resid: bool = False) -> tu
     return shaping.ravel(x) if of_vector else x, residuals, rank, s
 
 
-_lstsq = jitted("_lstsq", static=("numpy_resid",))(_solved_squares)
+_lstsq = jitted("_lstsq", static=("numpy_resid",))(_lstsq_impl)
 
 
 def pinv(
     a: ArrayLike, rtol: ArrayLike | None = None, hermitian: bool = False, *, rcond: ArrayLike | None = None
 ) -> Array:
-    """As `numpy.linalg.pinv`; differentiable where the rank is constant. `rcond` is a name of `rtol` too."""
+    """As `numpy.linalg.pinv`; differentiable where the rank is constant. `rcond` is another name of `rtol`."""
     if rcond is not None:
         if rtol is not None:
             raise ValueError("pinv: only one of rtol and rcond may be specified.")
@@ -306,7 +306,7 @@ def _pinv(a: Any, rtol: Any, hermitian: bool) -> Any:
 
 @_pinv.defjvp
 def _pinv_jvp(rtol, hermitian, primals, tangents):
-    """Golub & Pereyra 1973; products are made in the order of least work."""
+    """Golub & Pereyra 1973; products are evaluated in the order of least work."""
     (a,), (da,) = primals, tangents
     m, n = typeof(a).shape[-2:]
     p = _pinv(a, rtol, hermitian)
@@ -364,7 +364,7 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
 
 @jitted("trace")
 def _trace(a: Any) -> Any:
-    """The sums of the diagonals of matrices, given transposed."""
+    """The traces of matrices, given transposed."""
     a = transposed(a)
     n = typeof(a).shape[-1]
     mask = creation.eye(n, dtype=bool)
@@ -411,8 +411,8 @@ def _det_jvp(primals, tangents):
     return value, _trace(product)
 
 
-def _exchanges(pivots: Any) -> Any:
-    """How many rows an LU decomposition exchanged."""
+def _count_exchanges(pivots: Any) -> Any:
+    """The number of row exchanges of an LU decomposition."""
     at = creation.arange(typeof(pivots).shape[-1], dtype=np.int32)
     at = moving.expand_dims(at, range(typeof(pivots).ndim - 1))
     return reductions.count_nonzero(ufuncs.not_equal(pivots, at), axis=-1)
@@ -428,7 +428,7 @@ def _slogdet_lu(a: Any) -> tuple:
     lu, pivots, _ = lax_linalg.lu(a)
     diagonal = taking.diagonal(lu, axis1=-2, axis2=-1)
     is_zero = reductions.any(ufuncs.equal(diagonal, scalar_like(lu, 0)), axis=-1)
-    count, sign = _exchanges(pivots), scalar_like(lu, 1)
+    count, sign = _count_exchanges(pivots), scalar_like(lu, 1)
     if is_complex(a):
         sign = reductions.prod(lax.div(diagonal, convert(lax.abs(diagonal), dtype)), axis=-1)
     else:
@@ -467,7 +467,7 @@ _slogdet_lu, _slogdet_qr, _slogdet_small = map(custom_jvp, (_slogdet_lu, _slogde
 
 
 def _split_ratio(ratio: Any, sign: Any) -> tuple:
-    """The tangents of sign and logarithm, from the tangent of the determinant by the determinant."""
+    """The tangents of sign and log|det|, from the ratio of the determinant's tangent to the determinant."""
     if not is_complex(ratio):
         return creation.zeros_like(sign), ratio
     turn = lax.mul(lax.sub(ratio, convert(lax.real(ratio), typeof(ratio).dtype)), sign)
@@ -516,23 +516,23 @@ def _cofactor_solve(a: Any, b: Any) -> tuple:
     get = subscripts.getitem
     lu, pivots, permutation = lax_linalg.lu(a)
     diagonal = taking.diagonal(lu, axis1=-2, axis2=-1)
-    sign = convert(_parity_sign(_exchanges(pivots)), dtype)
+    sign = convert(_parity_sign(_count_exchanges(pivots)), dtype)
     partial = lax.mul(cumprod(diagonal, -1), moving.expand_dims(sign, (len(shape) - 2,)))
     lu = subscripts.update(lu, (..., -1, -1), lax.div(scalar_like(lu, 1), get(partial, (..., -2))), "set")
     batch = taking.ix_(*(creation.arange(size, dtype=np.int32) for size in (*shape[:-2], 1)))
     probe = lax_linalg.triangular_solve(lu, creation.ones(shape[:-1], dtype), left_side=True)
-    lost = reductions.any(ufuncs.logical_or(ufuncs.isnan(probe), ufuncs.isinf(probe)), axis=-1)
-    lost = shaping.tile(
-        moving.expand_dims(lost, (len(shape) - 2, len(shape) - 1)), (*(1,) * (len(shape) - 2), *shape[-2:])
+    is_singular = reductions.any(ufuncs.logical_or(ufuncs.isnan(probe), ufuncs.isinf(probe)), axis=-1)
+    is_singular = shaping.tile(
+        moving.expand_dims(is_singular, (len(shape) - 2, len(shape) - 1)), (*(1,) * (len(shape) - 2), *shape[-2:])
     )
-    x = where(lost, creation.zeros_like(b), b)
+    x = where(is_singular, creation.zeros_like(b), b)
     x = get(x, (*batch[:-1], permutation, slice(None)))
     x = lax_linalg.triangular_solve(lu, x, left_side=True, lower=True, unit_diagonal=True)
-    whole = moving.expand_dims(get(partial, (..., -1)), (len(shape) - 2, len(shape) - 1))
-    upper = ufuncs.multiply(get(x, (..., slice(None, -1), slice(None))), whole)
+    determinant = moving.expand_dims(get(partial, (..., -1)), (len(shape) - 2, len(shape) - 1))
+    upper = ufuncs.multiply(get(x, (..., slice(None, -1), slice(None))), determinant)
     x = shaping.concatenate((upper, get(x, (..., slice(-1, None), slice(None)))), axis=-2)
     x = lax_linalg.triangular_solve(lu, x, left_side=True)
-    x = where(lost, creation.zeros_like(b), x)
+    x = where(is_singular, creation.zeros_like(b), x)
     return get(partial, (..., -1)), x
 
 
@@ -543,7 +543,7 @@ def _cofactor_solve(a: Any, b: Any) -> tuple:
 def matrix_rank(
     M: ArrayLike, rtol: ArrayLike | None = None, *, hermitian: bool = False, tol: ArrayLike | None = None
 ) -> Array:
-    """As `numpy.linalg.matrix_rank`, but that `tol` is another name of `rtol`, and both are absolute."""
+    """As `numpy.linalg.matrix_rank`, but `tol` is another name of `rtol`, and both are absolute."""
     (a,) = _inexact("matrix_rank", M)
     if tol is not None:
         if rtol is not None:
@@ -615,19 +615,19 @@ def vector_norm(x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False, o
         raise ValueError(f"Invalid order '{ord}' for vector norm. For infinity use jax.numpy.inf.")
     if ord == 2:
         return _euclidean(x, axis, keepdims)
-    how = dict(axis=axis, keepdims=keepdims)
+    options = dict(axis=axis, keepdims=keepdims)
     if ord == 0:
         dtype = dtypes.finfo(typeof(x).dtype).dtype
-        return reductions.sum(ufuncs.not_equal(x, scalar_like(x, 0)), dtype=dtype, **how)
+        return reductions.sum(ufuncs.not_equal(x, scalar_like(x, 0)), dtype=dtype, **options)
     size = ufuncs.absolute(x)
     if ord == math.inf:
-        return reductions.max(size, initial=0, **how)
+        return reductions.max(size, initial=0, **options)
     if ord == -math.inf:
-        return reductions.min(size, **how)
+        return reductions.min(size, **options)
     if ord == 1:
-        return reductions.sum(size, **how)
+        return reductions.sum(size, **options)
     power = scalar_like(size, ord)
-    return ufuncs.power(reductions.sum(ufuncs.power(size, power), **how), scalar_like(size, 1 / power))
+    return ufuncs.power(reductions.sum(ufuncs.power(size, power), **options), scalar_like(size, 1 / power))
 
 
 def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: str | int = "fro") -> Array:
@@ -635,22 +635,22 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: str | int = "fr
     return norm(x, ord=ord, keepdims=keepdims, axis=(-2, -1))
 
 
-def _matrix_norm(x: Any, axes: tuple[int, int], order: Any, keepdims: bool) -> Any:
+def _matrix_norm(x: Any, axes: tuple[int, int], ord: Any, keepdims: bool) -> Any:
     if axes[0] == axes[1]:
         raise ValueError(f"norm: duplicate value in 'axis': {axes}")
-    extremum = {1: max, 2: max, math.inf: max}.get(order) or {-1: min, -2: min, -math.inf: min}.get(order)
-    if order == "fro":
+    extremum = {1: max, 2: max, math.inf: max}.get(ord) or {-1: min, -2: min, -math.inf: min}.get(ord)
+    if ord == "fro":
         return _euclidean(x, axes, keepdims)
-    if order != "nuc" and (isinstance(order, str) or extremum is None):
-        raise ValueError(f"Invalid order '{order}' for matrix norm.")
-    best = partial(reductions.max, initial=0) if extremum is max else reductions.min
-    if order in ("nuc", 2, -2):
+    if ord != "nuc" and (isinstance(ord, str) or extremum is None):
+        raise ValueError(f"Invalid order '{ord}' for matrix norm.")
+    reducer = partial(reductions.max, initial=0) if extremum is max else reductions.min
+    if ord in ("nuc", 2, -2):
         values = svd(shaping.moveaxis(x, axes, (-2, -1)), compute_uv=False)
-        extreme = reductions.sum(values, axis=-1) if order == "nuc" else best(values, axis=-1)
+        extreme = reductions.sum(values, axis=-1) if ord == "nuc" else reducer(values, axis=-1)
         return shaping.expand_dims(extreme, axes) if keepdims else extreme
-    summed, over = axes if abs(order) == 1 else axes[::-1]
+    summed, over = axes if abs(ord) == 1 else axes[::-1]
     over -= not keepdims and over > summed
-    return best(reductions.sum(lax.abs(x), axis=summed, keepdims=keepdims), axis=over, keepdims=keepdims)
+    return reducer(reductions.sum(lax.abs(x), axis=summed, keepdims=keepdims), axis=over, keepdims=keepdims)
 
 
 # ---- products and views of matrices -----------------------------------------------------------------
@@ -672,7 +672,7 @@ def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -
 
 
 def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """As `numpy.linalg.outer`, of vectors alone."""
+    """As `numpy.linalg.outer`, of vectors only."""
     ranks = [typeof(x).ndim for x in arrays("jnp.linalg.outer", x1, x2)]
     if ranks != [1, 1]:
         raise ValueError(f"outer: Input arrays must be one-dimensional, but they have {ranks} dimensions")
@@ -721,12 +721,12 @@ def tensordot(
     out_sharding: ShardingLike | None = None,
 ) -> Array:
     """As `numpy.linalg.tensordot`."""
-    how = dict(preferred_element_type=preferred_element_type, out_sharding=out_sharding)
-    return contractions.tensordot(x1, x2, axes, precision=precision, **how)
+    options = dict(preferred_element_type=preferred_element_type, out_sharding=out_sharding)
+    return contractions.tensordot(x1, x2, axes, precision=precision, **options)
 
 
 def multi_dot(arrays: Sequence, *, precision: PrecisionLike = None) -> Array:
-    """As `numpy.linalg.multi_dot`: a product of matrices, made in the order of least work."""
+    """As `numpy.linalg.multi_dot`: a product of matrices, evaluated in the order of least work."""
     arrays = creation.values("jnp.linalg.multi_dot", *arrays)
     shapes = [np.shape(x) for x in arrays]
     if len(shapes) < 2:

@@ -1,4 +1,4 @@
-"""The logarithm of a sum of exponentials, computed so that nothing overflows."""
+"""The logarithm of a sum of exponentials, computed without overflow."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def logsumexp(
     return_sign: bool = False,
     where: ArrayLike | None = None,
 ) -> Array | tuple[Array, Array]:
-    """log(sum(b * exp(a))) over the axes; of a negative sum NaN, or with `return_sign` its sign besides."""
+    """log(sum(b * exp(a))) over the axes; NaN for a negative sum, or with `return_sign` log(abs(sum)) and the sign."""
     if where is not None:
         a = choose(where, a, 0)
     a, *factors = promote_args_inexact("logsumexp", a) if b is None else promote_args_inexact("logsumexp", a, b)

@@ -37,8 +37,8 @@ def _is_operand(x: Any) -> bool:
     return known
 
 
-def _refused(symbol: str, left: Any, right: Any) -> Any:
-    if type(left) in _REJECTED or type(right) in _REJECTED:  # subclasses may know what to do
+def _reject_operand(symbol: str, left: Any, right: Any) -> Any:
+    if type(left) in _REJECTED or type(right) in _REJECTED:  # subclasses may define the operator
         raise TypeError(
             f"unsupported operand type(s) for {symbol}: {type(left).__name__!r} and {type(right).__name__!r}"
         )
@@ -49,7 +49,7 @@ def _binary(symbol: str, function: Callable) -> Callable:
     def method(self, other):
         if _known_operands.get(type(other)) or _is_operand(other):
             return function(self, other)
-        return function(self, unwrapped(other)) if offers_array(other) else _refused(symbol, self, other)
+        return function(self, unwrapped(other)) if offers_array(other) else _reject_operand(symbol, self, other)
 
     return method
 
@@ -58,7 +58,7 @@ def _reflected(symbol: str, function: Callable) -> Callable:
     def method(self, other):
         if _known_operands.get(type(other)) or _is_operand(other):
             return function(other, self)
-        return function(unwrapped(other), self) if offers_array(other) else _refused(symbol, other, self)
+        return function(unwrapped(other), self) if offers_array(other) else _reject_operand(symbol, other, self)
 
     return method
 
@@ -126,7 +126,7 @@ def _array_namespace(self, *, api_version: str | None = None) -> Any:
 
 
 def _method(name: str, signature: Callable) -> Callable:
-    """The method that calls the function `name` of the public namespace; it shows the signature of another one."""
+    """A method that calls the public function `name`; `signature` is the signature that it shows."""
 
     loaded: list[Callable] = []
 
@@ -256,7 +256,7 @@ def _from_bits(x: Any, dtype: Any) -> Any:
 
 
 def byteswap(self) -> Any:
-    """As `numpy.ndarray.byteswap`, of a copy."""
+    """As `numpy.ndarray.byteswap`, but returns a copy."""
     if is_complex(self):
         return lax.complex(byteswap(lax.real(self)), byteswap(lax.imag(self)))
     if dtypes.bit_width(self.dtype) <= 8:
@@ -272,7 +272,7 @@ def to_device(self, device: Any, *, stream: int | None = None) -> Any:
     return transfer.to_device(self, device)
 
 
-def _flat(self):
+def _reject_flat(self):
     raise NotImplementedError("JAX Arrays do not implement the arr.flat property: consider arr.flatten() instead.")
 
 
@@ -283,7 +283,7 @@ def _matrix_transposed(self):
     return moving.transpose(self, (*range(n - 2), n - 1, n - 2))
 
 
-def _shared() -> dict[str, Any]:
+def _common_attributes() -> dict[str, Any]:
     """The methods that arrays and tracers have in common."""
     table = _operators() | {n: _method(n, like) for names, like in _SIGNATURES.items() for n in names.split()}
     table |= {f.__name__: f for f in (astype, byteswap, clip, compress, dot, flatten, reshape, to_device, trace, view)}
@@ -300,7 +300,7 @@ def _shared() -> dict[str, Any]:
         "mT": property(_matrix_transposed),
         "real": property(ufuncs.real),
         "imag": property(ufuncs.imag),
-        "flat": property(_flat),
+        "flat": property(_reject_flat),
     }
 
 
@@ -322,7 +322,7 @@ def _truth(self):
 
 
 def _to_scalar(kind: type, reads: bool) -> Callable:
-    """Conversion to a Python number; only where it `reads` may it ask a trace that knows the value."""
+    """Conversion to a Python number; if `reads`, it uses the value of a tracer that is concrete."""
 
     def method(self):
         if self.aval.shape:
@@ -352,11 +352,11 @@ def _item(self, *args):
     raise errors.ConcretizationTypeError(self, "This occurred in the item() method of jax.Array")
 
 
-def _no_array(self, *args, **kwargs):
+def _reject_array(self, *args, **kwargs):
     raise errors.TracerArrayConversionError(self)
 
 
-def _no_items(self, index, value):
+def _reject_setitem(self, index, value):
     raise TypeError(errors.IMMUTABLE)
 
 
@@ -367,31 +367,33 @@ def _needs_value(what: str) -> Callable:
     return method
 
 
-def _lacks(what: str) -> Callable:
+def _unavailable(what: str) -> Callable:
     def method(self):
         raise AttributeError(f"The {what} is not available on {self._error_repr()}.{self._origin_msg()}")
 
     return method
 
 
-_OF_VALUES = (
+_VALUE_NAMES = (
     "__dlpack__ addressable_data delete devices is_deleted on_device_size_in_bytes tobytes tolist "
     "unsafe_buffer_pointer".split()
 )
-_OF_PLACES = "addressable_shards committed global_shards is_fully_addressable is_fully_replicated traceback".split()
+_PLACEMENT_NAMES = (
+    "addressable_shards committed global_shards is_fully_addressable is_fully_replicated traceback".split()
+)
 
 
-def _of_tracers() -> dict[str, Any]:
-    """The methods of tracers alone: types known without a value, and errors for all that needs one."""
-    table: dict[str, Any] = {name: _needs_value(f"{name}() method") for name in _OF_VALUES}
-    for name in _OF_PLACES:
+def _tracer_attributes() -> dict[str, Any]:
+    """The attributes of tracers only: those of the type, and errors for what needs a value."""
+    table: dict[str, Any] = {name: _needs_value(f"{name}() method") for name in _VALUE_NAMES}
+    for name in _PLACEMENT_NAMES:
         table[name] = property(_needs_value(f"{name} property"))
     for name in ("block_until_ready", "copy_to_host_async"):
-        table[name] = property(_lacks(f"{name!r} method"))
+        table[name] = property(_unavailable(f"{name!r} method"))
     for name in ("shape", "dtype", "ndim", "size", "weak_type", "manual_axis_type", "mat", "memory_space"):
         table[name] = property(_attribute_of_aval(name))
     return table | {
-        "sharding": property(_lacks("'sharding' attribute")),
+        "sharding": property(_unavailable("'sharding' attribute")),
         "itemsize": property(lambda self: self.aval.dtype.itemsize),
         "nbytes": property(lambda self: self.aval.size * self.aval.dtype.itemsize),
         "item": _item,
@@ -401,12 +403,12 @@ def _of_tracers() -> dict[str, Any]:
         "__float__": _to_scalar(float, reads=False),
         "__complex__": _to_scalar(complex, reads=False),
         "__index__": _index,
-        "__array__": _no_array,
+        "__array__": _reject_array,
         "__getitem__": lambda self, index: (
             refs.get(self, index) if type(self.aval) is AbstractRef else subscripts.getitem(self, index)
         ),
         "__setitem__": lambda self, index, value: (
-            refs.set(self, index, value) if type(self.aval) is AbstractRef else _no_items(self, index, value)
+            refs.set(self, index, value) if type(self.aval) is AbstractRef else _reject_setitem(self, index, value)
         ),
         "at": property(
             lambda self: refs.RefIndexer(self) if type(self.aval) is AbstractRef else subscripts.at.fget(self)
@@ -442,13 +444,13 @@ def _attribute_of_aval(name: str) -> Callable:
     return attribute
 
 
-tracer_attributes: dict[str, Any] = {}  # what tracers of arrays have
+tracer_attributes: dict[str, Any] = {}  # the attributes of tracers of arrays
 
 
 def install() -> None:
     """Gives arrays and tracers their operators, methods and properties."""
-    shared = _shared()
-    tracer_attributes.update(shared | _of_tracers())
+    shared = _common_attributes()
+    tracer_attributes.update(shared | _tracer_attributes())
     install_operators(shared)
     for name, value in tracer_attributes.items():
         setattr(Tracer, name, value)

@@ -63,7 +63,7 @@ def pad(array: ArrayLike, pad_width: Any, mode: str | Callable = "constant", **k
 
 
 def _pairs(name: str, entries: Any, ndim: int) -> Widths:
-    """What was given for the two ends of each axis, written out."""
+    """Expands an argument to a pair of ints for each axis."""
     if isinstance(entries, dict):
         pairs: list[Any] = [(0, 0)] * ndim
         for axis, pair in entries.items():
@@ -81,7 +81,7 @@ def _pairs(name: str, entries: Any, ndim: int) -> Widths:
 
 
 def _pad_by_function(array: Any, widths: Widths, function: Callable, kwargs: dict) -> Any:
-    padded = structural.pad(array, _as_its_own(0, array), [(a, b, 0) for a, b in widths])
+    padded = structural.pad(array, _converted_like(0, array), [(a, b, 0) for a, b in widths])
     for axis, pair in enumerate(widths):
         last = moving.move_axis(padded, axis, padded.ndim - 1)
         by_vector: Callable = lambda v, pair=pair, axis=axis: function(v, pair, axis, kwargs)  # noqa: E731
@@ -105,12 +105,12 @@ def _pad(array, widths, mode, constants, lengths, ends, reflect_type):
         elif mode in ("reflect", "symmetric"):
             array = _mirror(array, axis, pair, mode == "reflect", reflect_type == "odd")
         else:
-            array = _outside(array, axis, pair, mode, lengths, ends)
+            array = _with_end_parts(array, axis, pair, mode, lengths, ends)
     return array
 
 
-def _outside(array: Any, axis: int, pair: tuple, mode: str, lengths: Any, ends: Any) -> Any:
-    """Parts made for each end, and the array between them."""
+def _with_end_parts(array: Any, axis: int, pair: tuple, mode: str, lengths: Any, ends: Any) -> Any:
+    """The array between parts computed for each end."""
     if mode == "edge":
         parts = [taking.repeat(_edge(array, axis, end), n, axis) for end, n in enumerate(pair)]
     elif mode == "empty":
@@ -127,8 +127,8 @@ def _constant(array: Any, widths: Widths, constants: Any) -> Any:
     if not isinstance(constants, Sequence | np.ndarray) and typeof(constants).ndim == 0:
         if not array.ndim:
             return array
-        return structural.pad(array, _as_its_own(constants, array), [(a, b, 0) for a, b in widths])
-    fills = _as_its_own(creation.asarray(constants), array)
+        return structural.pad(array, _converted_like(constants, array), [(a, b, 0) for a, b in widths])
+    fills = _converted_like(creation.asarray(constants), array)
     fills = moving.broadcast_to_shape(fills, (array.ndim, 2))
     for axis, pair in enumerate(widths):
         for end, n in enumerate(pair):
@@ -139,8 +139,8 @@ def _constant(array: Any, widths: Widths, constants: Any) -> Any:
     return array
 
 
-def _as_its_own(x: Any, array: Any) -> Any:
-    """A fill of the array's dtype and weak type."""
+def _converted_like(x: Any, array: Any) -> Any:
+    """`x` converted to the array's dtype and weak type."""
     return convert(x, array.dtype, array.weak_type)
 
 
@@ -176,17 +176,17 @@ def _mirror(array: Any, axis: int, pair: tuple, reflect: bool, odd: bool) -> Any
 def _mirrored(array, axis, pair, reflect, odd):
     n = array.shape[axis]
     skipped = 1 if reflect and n > 1 else 0
-    for end, left in enumerate(pair):
+    for end, remaining in enumerate(pair):
         edge = _edge(array, axis, end)
-        while left > 0:
-            now, size = min(left, n - skipped), array.shape[axis]
+        while remaining > 0:
+            now, size = min(remaining, n - skipped), array.shape[axis]
             start = skipped if end == 0 else size - skipped - now
             part = shaping.flip(_part(array, start, start + now, axis), axis)
             if odd:
                 part = lax.sub(lax.mul(array.dtype.type(2), edge), part)
                 edge = _part(part, 0, 1, axis) if end == 0 else _part(part, now - 1, now, axis)
             array = structural.concatenate([part, array] if end == 0 else [array, part], axis)
-            left -= now
+            remaining -= now
     return array
 
 
@@ -196,7 +196,7 @@ def _ramps(array: Any, axis: int, pair: tuple, ends: tuple) -> list:
         creation.linspace(end, structural.squeeze(edge, (axis,)), n, endpoint=False, dtype=array.dtype, axis=axis)
         for end, edge, n in zip(ends, (left, right), pair, strict=True)
     )
-    before, after = (_as_its_own(ramp, array) for ramp in ramps)
+    before, after = (_converted_like(ramp, array) for ramp in ramps)
     return [before, shaping.flip(after, axis)]
 
 
@@ -211,5 +211,5 @@ def _statistic(array: Any, axis: int, pair: tuple, mode: str, lengths: tuple | N
         fills = [statistic(w, axis=axis, keepdims=True) for w in windows]
     if np.issubdtype(array.dtype, np.integer):
         fills = [ufuncs.round(x) for x in fills]
-    fills = [_as_its_own(x, array) for x in fills]
+    fills = [_converted_like(x, array) for x in fills]
     return [taking.repeat(x, n, axis) for x, n in zip(fills, pair, strict=True)]

@@ -1,4 +1,4 @@
-"""Elements put into copies of arrays or chosen among several, and functions applied along axes."""
+"""Inserting elements into copies of arrays, choosing among arrays, and functions applied along axes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _check_copies(name: str, inplace: bool, kind: type[Exception] = ValueError) 
         )
 
 
-def _cut_to(x: Any, size: int) -> Any:
+def _repeated_to(x: Any, size: int) -> Any:
     """The first `size` elements of `x`, repeated as often as needed."""
     if x.size < size:
         x = shaping.tile(x, -(-size // x.size))
@@ -49,7 +49,7 @@ def put(a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *, 
     ind, v = shaping.ravel(ind), shaping.ravel(v)
     if not (a.size and ind.size and v.size):
         return a
-    v, scattered = _cut_to(v, ind.size), "drop"
+    v, scattered = _repeated_to(v, ind.size), "drop"
     if mode == "raise":
         raise NotImplementedError("The 'raise' mode to jnp.put is not supported.")
     if mode in ("clip", "wrap"):
@@ -72,7 +72,7 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
     if not arr.size:
         return arr
     where_ = taking.flatnonzero(mask, size=mask.size, fill_value=mask.size)
-    vals = _cut_to(vals, where_.size)
+    vals = _repeated_to(vals, where_.size)
     updated = subscripts.update(shaping.ravel(arr), where_, vals, "set", _DROPPED)
     return shaping.reshape(updated, arr.shape)
 
@@ -87,7 +87,7 @@ def insert(arr: ArrayLike, obj: ArrayLike | slice, values: ArrayLike, axis: int 
     put_in = creation.array(new_values, dtype=a.dtype, copy=False, ndmin=a.ndim)
     places = shaping.ravel(places)
     if places.size == 1:
-        # An index by itself inserts along the axis what otherwise would be one element.
+        # A single index inserts all values along the axis; several indices take one value each.
         place_ = subscripts.getitem(places, 0)
         if is_scalar:
             put_in = shaping.moveaxis(put_in, 0, axis)
@@ -106,7 +106,7 @@ def insert(arr: ArrayLike, obj: ArrayLike | slice, values: ArrayLike, axis: int 
 
 
 def _places(obj: Any, n: int) -> Any:
-    """What `insert` inserts before, as an array."""
+    """The positions before which `insert` inserts, as an array."""
     if isinstance(obj, slice):
         return creation.arange(*obj.indices(n))
     places = value("insert", obj)
@@ -129,7 +129,7 @@ def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: 
         raise ValueError("fill_diagonal: All dimensions of input must be of equal length")
     n = min(a.shape)
     diagonal = taking.diag_indices(n, a.ndim)
-    val = val if val.ndim == 0 else _cut_to(shaping.ravel(val), n)
+    val = val if val.ndim == 0 else _repeated_to(shaping.ravel(val), n)
     return subscripts.update(a, diagonal, val, "set")
 
 
@@ -139,7 +139,7 @@ def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: 
 def choose(
     a: ArrayLike, choices: Array | np.ndarray | Sequence[ArrayLike], out: None = None, mode: str = "raise"
 ) -> Array:
-    """As `numpy.choose`; traced, it needs a mode other than "raise"."""
+    """As `numpy.choose`; a traced `a` needs a mode other than "raise"."""
     check_out("choose", out)
     a, *options = values("choose", a, *choices)
     if not dtypes.issubdtype(a.dtype, np.integer):
@@ -161,7 +161,7 @@ def choose(
 
 
 def piecewise(x: ArrayLike, condlist: Array | Sequence[ArrayLike], funclist: list, *args: Any, **kw: Any) -> Array:
-    """As `numpy.piecewise`, but the functions take one element and run for all of them."""
+    """As `numpy.piecewise`, but the functions take scalars and are mapped over all elements."""
     (x,) = values("piecewise", x)
     count, functions = len(condlist), list(funclist)
     if len(functions) == count + 1:

@@ -53,7 +53,7 @@ def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
 
 
 def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -> Array:
-    """As `numpy.polymul`; leading zeros stay unless `trim_leading_zeros`, for which values must be known."""
+    """As `numpy.polymul`; leading zeros stay unless `trim_leading_zeros`, which needs concrete values."""
     factors = _inexact("polymul", a1, a2)
     if trim_leading_zeros:
         factors = [taking.trim_zeros(p, "f") for p in factors]
@@ -62,8 +62,8 @@ def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -
 
 
 def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> tuple[Array, Array]:
-    """As `numpy.polydiv`; the remainder is as long as `u` unless `trim_leading_zeros`, for which values must
-    be known.
+    """As `numpy.polydiv`; the remainder is as long as `u` unless `trim_leading_zeros`, which needs concrete
+    values.
     """
     u, v = _inexact("polydiv", u, v)
     n = _length("polydiv", v)
@@ -85,7 +85,7 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
 
 @jitted("polyval", static=("unroll",))
 def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
-    """As `numpy.polyval`, by Horner's scheme in a scan with that `unroll`."""
+    """As `numpy.polyval`, by Horner's scheme in a scan with this `unroll`."""
     p, x = map(asarray, promote_dtypes(*arrays("polyval", p, x)))
     if not p.ndim:
         raise IndexError("polyval: the coefficients must be a vector, got a scalar")
@@ -94,7 +94,7 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
 
 
 def _falling(m: int, *span: int, dtype: Any) -> Any:
-    """The numbers of the span less 0, 1, ... m - 1, a row each."""
+    """A row for each i < m: the range `span` minus i."""
     return arange(*span, dtype=dtype)[None] - arange(m, dtype=dtype)[:, None]
 
 
@@ -135,7 +135,7 @@ def polyint(p: ArrayLike, m: int = 1, k: int | ArrayLike | None = None) -> Array
 
 @jitted("poly")
 def poly(seq_of_zeros: ArrayLike) -> Array:
-    """As `numpy.poly`; that of a matrix is complex."""
+    """As `numpy.poly`; the polynomial of a matrix is complex."""
     (zs,) = _inexact("poly", seq_of_zeros)
     zs = shaping.atleast_1d(zs)
     if zs.ndim == 2 and zs.shape[0] == zs.shape[1] and zs.size:
@@ -151,8 +151,8 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
 
 
 def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
-    """As `numpy.roots`, always complex; without `strip_zeros` the values need not be known, and nan stands
-    for the roots that leading zeros leave out.
+    """As `numpy.roots`, always complex. `strip_zeros=False` allows traced values; the roots that leading
+    zeros remove are then NaN.
     """
     (p,) = _inexact("roots", p)
     p = shaping.atleast_1d(p)

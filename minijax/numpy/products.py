@@ -17,7 +17,7 @@ from minijax.run.array import Array, ArrayLike, ShardingLike
 
 
 def typed_product(a: Any, b: Any, numbers: tuple, precision: Any, preferred: Any, out_sharding: Any = None) -> Any:
-    """The product over these dimension numbers, in the dtype asked for or that the operands promote to."""
+    """`dot_general` with a result of the preferred dtype, by default that which the operands promote to."""
     weak = False
     if preferred is None:
         preferred, weak = dtypes.result_type(a, b, return_weak_type_flag=True)
@@ -37,7 +37,7 @@ def matmul(
     preferred_element_type: DTypeLike | None = None,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """As `numpy.matmul`, with the precision and the dtype of the sums."""
+    """As `numpy.matmul`, with a precision and an accumulation dtype."""
     a, b = arrays("matmul", a, b)
     check_no_float0("matmul", a, b)
     for i, x in enumerate((a, b)):
@@ -65,10 +65,10 @@ def matmul_highest(x: Any, y: Any) -> Any:
 
 
 def _without_unit_axes(x: Any, shape: tuple, other: tuple, matrix: list, rank: int) -> tuple[Any, list]:
-    """The operand, and what each of its axes is: a place among the batch axes, "row", "k" or "column".
+    """The operand, and a label for each of its axes: an index among the batch axes, "row", "k" or "column".
 
-    An axis of size 1 that is not sharded is dropped where the other operand, of batch shape `other`, has an axis in
-    its place.
+    An axis of size 1 that is not sharded is dropped if the other operand, of batch shape `other`, has an axis at
+    its position.
     """
     places, entries = [i + rank - len(shape) for i in range(len(shape))], typeof(x).entries
     unit = tuple(i for i, p in enumerate(places) if shape[i] == 1 and entries[i] is None and p >= rank - len(other))
@@ -85,7 +85,7 @@ def dot(
     preferred_element_type: DTypeLike | None = None,
     out_sharding: Any = None,
 ) -> Array:
-    """As `numpy.dot`, with the precision and the dtype of the sums."""
+    """As `numpy.dot`, with a precision and an accumulation dtype."""
     a, b = arrays("dot", a, b)
     check_no_float0("dot", a, b)
     left, right = typeof(a).ndim, typeof(b).ndim

@@ -48,7 +48,7 @@ def _check_kinds(name: str, a: Any, q: Any, method: str, weights: Any) -> None:
 
 
 def _broadcast_weights(name: str, weights: Any, shape: tuple, axis: Any) -> Any:
-    """The weights in the shape of the array; given along the reduced axes alone, they hold for all others."""
+    """The weights in the shape of the array; those of the reduced axes only are broadcast over the others."""
     have = typeof(weights).shape
     if have == shape:
         return weights
@@ -61,7 +61,7 @@ def _broadcast_weights(name: str, weights: Any, shape: tuple, axis: Any) -> Any:
 
 
 def _merged(xs: list, axis: Any, ndim: int) -> tuple[list, int]:
-    """The arrays with the axes to reduce made one, which is the second result."""
+    """Merges the axes to reduce into one; returns the arrays and that axis."""
     if axis is None:
         return [moving.reshape(x, (typeof(x).size,)) for x in xs], 0
     if not isinstance(axis, tuple):
@@ -76,7 +76,7 @@ def _merged(xs: list, axis: Any, ndim: int) -> tuple[list, int]:
     return [moving.reshape(x, new, order) for x in xs], len(others)
 
 
-def _quantile(name: str, a: Any, q: Any, axis: Any, method: str, keepdims: bool, weights: Any, skips: bool) -> Any:
+def _quantile(name: str, a: Any, q: Any, axis: Any, method: str, keepdims: bool, weights: Any, skips_nan: bool) -> Any:
     _check_kinds(name, a, q, method, weights)
     (a,) = promote_dtypes_inexact(a)
     shape = typeof(a).shape
@@ -84,7 +84,7 @@ def _quantile(name: str, a: Any, q: Any, axis: Any, method: str, keepdims: bool,
     if weights is not None:
         xs.append(_broadcast_weights(name, as_type(weights, typeof(a).dtype), shape, axis))
     xs, along = _merged(xs, axis, len(shape))
-    quantiles = _along(xs, q, along, method, keepdims, skips)
+    quantiles = _sorted_quantile(xs, q, along, method, keepdims, skips_nan)
     if keepdims and not isinstance(axis, int):
         axes = canonical_axes(axis, len(shape))
         reduced_shape = tuple(1 if i in axes else n for i, n in enumerate(shape))
@@ -92,13 +92,13 @@ def _quantile(name: str, a: Any, q: Any, axis: Any, method: str, keepdims: bool,
     return as_type(quantiles, typeof(a).dtype)
 
 
-def _along(xs: list, q: Any, axis: int, method: str, keepdims: bool, skips: bool) -> Any:
+def _sorted_quantile(xs: list, q: Any, axis: int, method: str, keepdims: bool, skips_nan: bool) -> Any:
     a = xs[0]
     nans = lax.ne(a, a)
-    a = where(nans if skips else any_of(nans, axis, keepdims=True), np.nan, a)
+    a = where(nans if skips_nan else any_of(nans, axis, keepdims=True), np.nan, a)
     a, *weights = lax_sort.sort((a, *xs[1:]), axis, num_keys=1) if xs[1:] else (lax_sort.sort(a, axis),)
-    read = _reader_skipping if skips else _reader
-    low, high, low_weight, high_weight = read(a, q, axis, keepdims)
+    find_neighbours = _neighbours_skipping_nan if skips_nan else _neighbours
+    low, high, low_weight, high_weight = find_neighbours(a, q, axis, keepdims)
     if method == "linear":
         parts = (lax.mul(as_type(x, typeof(w).dtype), w) for x, w in ((low, low_weight), (high, high_weight)))
         return lax.add(*parts)
@@ -110,10 +110,10 @@ def _along(xs: list, q: Any, axis: int, method: str, keepdims: bool, skips: bool
         return lax.mul(lax.add(low, high), const_like(low, 0.5))
     if method == "nearest":
         return lax.select(lax.le(high_weight, scalar_like(high_weight, 0.5)), low, high)
-    return _inverted_cdf(a, weights[0] if weights else None, q, axis, keepdims, skips)
+    return _inverted_cdf(a, weights[0] if weights else None, q, axis, keepdims, skips_nan)
 
 
-def _split(q: Any, last: Callable, clamp: Callable) -> tuple:
+def _ranks(q: Any, last: Callable, clamp: Callable) -> tuple:
     place = lax.mul(q, last())
     low, high = lax.floor(place), lax.ceil(place)
     high_weight = lax.sub(place, low)
@@ -123,11 +123,11 @@ def _split(q: Any, last: Callable, clamp: Callable) -> tuple:
     return convert(low, int_type), convert(high, int_type), low_weight, high_weight
 
 
-def _reader(a: Any, q: Any, axis: int, keepdims: bool) -> tuple:
+def _neighbours(a: Any, q: Any, axis: int, keepdims: bool) -> tuple:
     """The elements on both sides of each quantile, and their weights."""
     shape, batch = typeof(a).shape, typeof(q).ndim
     last = lambda: lax.sub(scalar_like(q, shape[axis]), scalar_like(q, 1))  # noqa: E731
-    low, high, *weights = _split(q, last, lambda x: lax.clamp(scalar_like(x, 0), x, last()))
+    low, high, *weights = _ranks(q, last, lambda x: lax.clamp(scalar_like(x, 0), x, last()))
     offsets = len(shape) if keepdims else len(shape) - 1
     numbers = GatherDimensionNumbers(tuple(range(batch, batch + offsets)), () if keepdims else (axis,), (axis,))
     sizes = tuple(1 if i == axis else n for i, n in enumerate(shape))
@@ -137,40 +137,40 @@ def _reader(a: Any, q: Any, axis: int, keepdims: bool) -> tuple:
     return (*values, *weights)
 
 
-def _reader_skipping(a: Any, q: Any, axis: int, keepdims: bool) -> tuple:
-    """As `_reader`, where each row counts its own elements that are no NaN."""
+def _neighbours_skipping_nan(a: Any, q: Any, axis: int, keepdims: bool) -> tuple:
+    """As `_neighbours`, but each row counts only its elements that are not NaN."""
     batch = typeof(q).ndim
     counts = sum_of(lax.bitwise_not(lax.ne(a, a)), axis, typeof(q).dtype, keepdims=keepdims)
     rank = typeof(counts).ndim
     q = moving.expand_dims(q, tuple(range(batch, batch + rank)))
     counts = moving.expand_dims(counts, tuple(range(batch)))
     last = lambda: lax.sub(counts, scalar_like(counts, 1))  # noqa: E731
-    low, high, *weights = _split(q, last, lambda x: ufuncs.maximum(scalar_like(x, 0), ufuncs.minimum(x, last())))
+    low, high, *weights = _ranks(q, last, lambda x: ufuncs.maximum(scalar_like(x, 0), ufuncs.minimum(x, last())))
     shape = typeof(low).shape
     at = [counting.broadcasted_iota(dtypes.default_int_dtype(), shape, i) for i in range(batch, len(shape))]
     at = [at[:axis], at[axis + keepdims :]]
     return (*(subscripts.getitem(a, (*at[0], x, *at[1])) for x in (low, high)), *weights)
 
 
-def _inverted_cdf(a: Any, weights: Any, q: Any, axis: int, keepdims: bool, skips: bool) -> Any:
-    """The first elements at which the sum of the weights reaches the share q of all."""
+def _inverted_cdf(a: Any, weights: Any, q: Any, axis: int, keepdims: bool, skips_nan: bool) -> Any:
+    """The first elements at which the sum of the weights reaches the fraction q of the total."""
     batch = typeof(q).ndim
     front = tuple(range(batch))
     weights = structural.full_like(a, 1) if weights is None else weights
-    none = structural.full_like(weights, 0)
-    wrong, nans = lax.bitwise_or(lax.lt(weights, none), lax.ne(weights, weights)), lax.ne(a, a)
-    skipped = lax.bitwise_or(wrong, nans)
-    reached = cumulative.cumsum(lax.select(skipped, none, weights), axis)
+    zeros = structural.full_like(weights, 0)
+    is_invalid, is_nan = lax.bitwise_or(lax.lt(weights, zeros), lax.ne(weights, weights)), lax.ne(a, a)
+    skipped = lax.bitwise_or(is_invalid, is_nan)
+    reached = cumulative.cumsum(lax.select(skipped, zeros, weights), axis)
     total = structural.index_in_dim(reached, -1, axis, keepdims)
     rank = typeof(total).ndim
     total = moving.expand_dims(total, front)
-    aim = lax.mul(moving.reshape(q, (*typeof(q).shape, *(1,) * rank)), total)
-    aim = aim if keepdims else moving.expand_dims(aim, (axis + batch,))
+    target = lax.mul(moving.reshape(q, (*typeof(q).shape, *(1,) * rank)), total)
+    target = target if keepdims else moving.expand_dims(target, (axis + batch,))
     int_type = dtypes.default_int_dtype()
-    below = convert(lax.lt(moving.expand_dims(reached, front), aim), int_type)
+    below = convert(lax.lt(moving.expand_dims(reached, front), target), int_type)
     place = sum_of(below, axis + batch, keepdims=keepdims)
-    if skips:
-        counts = sum_of(lax.bitwise_not(nans), axis, typeof(q).dtype, keepdims=keepdims)
+    if skips_nan:
+        counts = sum_of(lax.bitwise_not(is_nan), axis, typeof(q).dtype, keepdims=keepdims)
     else:
         counts = moving.full(typeof(total).shape[batch:], scalar_like(q, typeof(a).shape[axis]))
     last = convert(lax.sub(counts, scalar_like(counts, 1)), int_type)
@@ -181,12 +181,12 @@ def _inverted_cdf(a: Any, weights: Any, q: Any, axis: int, keepdims: bool, skips
     elements = moving.move_axis(elements, axis, 0) if batch else structural.squeeze(elements, (axis,))
     elements = moving.expand_dims(elements, (axis + batch,)) if keepdims else elements
     empty = lax.eq(counts, moving.full(typeof(counts).shape, scalar_like(counts, 0)))
-    bad = any_of(wrong, axis, keepdims=keepdims)
-    bad = lax.bitwise_or(bad, empty if skips else any_of(nans, axis, keepdims=keepdims))
+    bad = any_of(is_invalid, axis, keepdims=keepdims)
+    bad = lax.bitwise_or(bad, empty if skips_nan else any_of(is_nan, axis, keepdims=keepdims))
     return where(moving.expand_dims(bad, front), structural.full_like(elements, np.nan), elements)
 
 
-def _function(name: str, skips: bool) -> Callable:
+def _function(name: str, skips_nan: bool) -> Callable:
     def function(
         a: ArrayLike,
         q: ArrayLike,
@@ -201,9 +201,9 @@ def _function(name: str, skips: bool) -> Callable:
         operands = arrays(name, a, q, *(() if weights is None else (weights,)))
         if overwrite_input or out is not None:
             raise ValueError(f"jax.numpy.{name} does not support overwrite_input=True or out != None")
-        return _quantile(name, *operands[:2], axis, method, keepdims, *operands[2:] or (None,), skips)
+        return _quantile(name, *operands[:2], axis, method, keepdims, *operands[2:] or (None,), skips_nan)
 
-    doc = f"As `numpy.{name}`, without the methods that few use; weights go with inverted_cdf."
+    doc = f"As `numpy.{name}`, with fewer methods; weights require the method inverted_cdf."
     return jitted(static=_STATIC)(named(function, name, doc))
 
 

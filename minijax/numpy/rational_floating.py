@@ -116,7 +116,7 @@ def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     x2 = convert(x2, dtype)
     mantissa, exponent = frexp(x1)
     total = ufuncs.add(convert(exponent, dtype), x2)
-    # A power of two less keeps the largest numbers finite.
+    # One power of two less keeps the largest numbers finite.
     mantissa = where(ufuncs.greater(total, 0), ufuncs.multiply(mantissa, 2), mantissa)
     total = where(ufuncs.greater(total, 0), ufuncs.subtract(total, 1), total)
     scaled = ufuncs.multiply(mantissa, ufuncs.power(2, total))

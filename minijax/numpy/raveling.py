@@ -19,7 +19,7 @@ from minijax.run.array import Array
 
 @dataclass(frozen=True)
 class _Unravel:
-    """Makes a vector the tree that it was; equal for trees of equal types."""
+    """Restores the tree from a vector; equal for trees of equal structures and types."""
 
     treedef: Any
     shapes: tuple[tuple[int, ...], ...]
@@ -45,9 +45,9 @@ class _Unravel:
 
 
 def ravel_pytree(pytree: Any) -> tuple[Array, Callable[[Array], Any]]:
-    """The leaves of a tree one after the other in a vector of their common dtype, and the function back.
+    """Concatenates the leaves of a tree into a vector of their common dtype; returns it and the inverse function.
 
-    Raises TypeError for leaves that are no arrays.
+    Raises TypeError for leaves that are not arrays.
     """
     leaves, treedef = tree.flatten(pytree)
     if not leaves:

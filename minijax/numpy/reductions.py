@@ -56,7 +56,7 @@ def static_axis(axis: Axis) -> Any:
 
 
 def _reduced_axis(name: str, axis: Axis) -> Any:
-    """As `static_axis`; for the name of an axis that is not bound it raises NameError, as collectives do."""
+    """As `static_axis`. Raises NameError for the name of an unbound axis, as collectives do."""
     if isinstance(axis, str):
         if name in ("all", "any", "prod"):
             raise NotImplementedError(f"Named reductions not implemented for jnp.{name}()")
@@ -65,7 +65,7 @@ def _reduced_axis(name: str, axis: Axis) -> Any:
 
 
 def canonical_axes(axis: Axis, ndim: int) -> tuple[int, ...]:
-    """The axes to reduce, counted from the front; all of them for None."""
+    """The axes to reduce as nonnegative indices; all axes for None."""
     if axis is None:
         return tuple(range(ndim))
     axes = tuple(dims.canonical_axis(a, ndim) for a in (axis if isinstance(axis, tuple) else (axis,)))
@@ -75,15 +75,15 @@ def canonical_axes(axis: Axis, ndim: int) -> tuple[int, ...]:
 
 
 def _for_computation(dtype: Any) -> Any:
-    """Half precision is summed in single."""
+    """The dtype to accumulate in: float32 for half precision."""
     return dtypes.float32 if dtype in _HALVES else dtype
 
 
 @dataclass(eq=False)
 class Reducer:
-    """A reduction: how elements combine, and the value that changes nothing (None: there is none).
+    """A reduction: how elements combine, and its identity (None for an extremum).
 
-    One of numbers has what does the same for truth values, where those are asked for.
+    A reduction of numbers has a logical one, which replaces it if the requested dtype is bool.
     """
 
     name: str
@@ -93,15 +93,15 @@ class Reducer:
     logical: Reducer | None = None
 
     def operand(self, a: Any) -> Any:
-        """`a` as the kind of numbers that this reduction takes."""
+        """`a` converted to a dtype that this reduction supports."""
         return promote_dtypes_numeric(a)[0] if self.logical and typeof(a).dtype == np.bool_ else a
 
     def unit(self, dtype: Any) -> Any:
-        """The value that changes nothing, in a dtype."""
+        """The identity of the reduction in a dtype."""
         return self.start
 
     def types(self, have: Any, dtype: Any, promote_integers: bool) -> tuple[Any, Any]:
-        """The dtypes to compute in and to give."""
+        """The dtypes of the computation and of the result."""
         if dtype is not None:
             return dtype, dtype
         if not self.logical:
@@ -157,7 +157,7 @@ def _mask(name: str, where: Any) -> Any:
 
 
 class Logical(Reducer):
-    """A reduction of truth values."""
+    """A reduction of booleans."""
 
     def operand(self, a):
         return as_type(lax.real(a) if is_complex(a) else a, np.dtype(bool))
@@ -184,7 +184,7 @@ def _reduce(
     return reducer(a, axis, dtype, keepdims, initial, where, promote_integers)
 
 
-def _total(reducer: Reducer, verb: str) -> Callable:
+def _sum_or_prod(reducer: Reducer, verb: str) -> Callable:
     name = reducer.name
 
     def function(
@@ -205,7 +205,7 @@ def _total(reducer: Reducer, verb: str) -> Callable:
     return fused(whole=True)(named(function, name, doc))
 
 
-sum, prod = _total(SUM, "summed"), _total(PROD, "multiplied")
+sum, prod = _sum_or_prod(SUM, "summed"), _sum_or_prod(PROD, "multiplied")
 
 
 def _extremum(reducer: Reducer) -> Callable:
@@ -251,11 +251,11 @@ def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
     return _ptp(*arrays("ptp", a), axis=static_axis(axis), keepdims=keepdims)
 
 
-# ---- places -----------------------------------------------------------------------------------------
+# ---- positions of extrema ---------------------------------------------------------------------------
 
 
 def _place(name: str, find: Callable, note: str = "") -> Callable:
-    """The public function whose jitted core `find` gives the places of extrema."""
+    """The public function whose jitted core `find` finds the positions of extrema."""
 
     def place(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
         check_out(name, out)
@@ -305,8 +305,8 @@ def _mean(a: Any, axis: Axis, dtype: Any, keepdims: bool, where: Any) -> Any:
         count = sum(mask, axis, computed, keepdims=keepdims)
     else:
         shape = typeof(a).shape
-        of = shape if axis is None else (shape[i] for i in (axis if isinstance(axis, tuple) else (axis,)))
-        size = product(of)
+        sizes = shape if axis is None else (shape[i] for i in (axis if isinstance(axis, tuple) else (axis,)))
+        size = product(sizes)
     total = sum(a, axis, computed, keepdims=keepdims, where=where)
     count = scalar_like(total, size) if count is None else count
     return as_type(lax.div(total, count), result)
@@ -328,7 +328,7 @@ def mean(
 
 
 def _variance_types(name: str, have: Any, dtype: Any) -> tuple[Any, Any]:
-    """The dtypes to compute a variance in and to give."""
+    """The dtypes of the computation and of the result of a variance."""
     if dtype is not None and dtypes.is_complex(have) and not dtypes.is_complex(dtype):
         raise ValueError(
             f"jax.numpy.{name} does not yet support real dtype parameters when computing the variance of an "
@@ -365,13 +365,13 @@ def _var(a: Any, axis: Axis, dtype: Any, keepdims: bool, mean_: Any, correction:
 
 
 @jitted("_std", static=("axis", "dtype", "keepdims"))
-def _root(a: Any, axis: Axis, dtype: Any, keepdims: bool, correction: Any, mean_: Any, where: Any) -> Any:
+def _sqrt_var(a: Any, axis: Axis, dtype: Any, keepdims: bool, correction: Any, mean_: Any, where: Any) -> Any:
     return lax.sqrt(_var(a, axis, dtype, keepdims, mean_, correction, where))
 
 
 def _std(a: Any, axis: Axis, dtype: Any, keepdims: bool, mean_: Any, correction: Any, where: Any) -> Any:
     # jax's program takes its operands in this order.
-    return _root(a, axis, dtype, keepdims, correction, mean_, where)
+    return _sqrt_var(a, axis, dtype, keepdims, correction, mean_, where)
 
 
 def _deviation(name: str, core: Callable) -> Callable:
@@ -591,15 +591,15 @@ def _array_equiv(a1: Any, a2: Any) -> Any:
     return all(same)
 
 
-def _value(x: Any) -> Any:
+def _as_value(x: Any) -> Any:
     return x if is_value(x) else creation.asarray(x)
 
 
 def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
     """As `numpy.array_equal`."""
-    return _array_equal(_value(a1), _value(a2), equal_nan)
+    return _array_equal(_as_value(a1), _as_value(a2), equal_nan)
 
 
 def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
     """As `numpy.array_equiv`."""
-    return _array_equiv(_value(a1), _value(a2))
+    return _array_equiv(_as_value(a1), _as_value(a2))

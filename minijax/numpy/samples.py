@@ -27,7 +27,7 @@ from minijax.run.array import Array, ArrayLike
 def gradient(
     f: ArrayLike, *varargs: ArrayLike, axis: int | Sequence[int] | None = None, edge_order: int | None = None
 ) -> Any:
-    """As `numpy.gradient`, with a list, maybe an empty one, for axes that are not one; `edge_order` is not
+    """As `numpy.gradient`; the result is a list unless there is exactly one axis, and `edge_order` is not
     supported.
     """
     if edge_order is not None:
@@ -139,7 +139,7 @@ def interp(
     right: ArrayLike | str | None = None,
     period: ArrayLike | None = None,
 ) -> Array:
-    """As `numpy.interp`; with "extrapolate" for `left` or `right` the end's line goes on."""
+    """As `numpy.interp`; `left` and `right` may be "extrapolate", which extends the line at that end."""
     flags = []
     for name, end in (("left", left), ("right", right)):
         if isinstance(end, str) and end != "extrapolate":
@@ -173,10 +173,10 @@ def _interp(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any, beyond
     is_flat = ufuncs.absolute(run) <= np.spacing(np.finfo(xp.dtype).eps)
     y = where(is_flat, fp[i - 1], fp[i - 1] + delta / where(is_flat, 1, run) * rise)
     ends = (beyond_left, left, 0, ufuncs.less), (beyond_right, right, -1, ufuncs.greater)
-    for is_line, end, at, passed in ends:
-        if not is_line:
+    for extrapolates, end, at, is_beyond in ends:
+        if not extrapolates:
             end = fp[at] if end is None else end
-            y = y if period is not None else where(passed(x, xp[at]), end, y)
+            y = y if period is not None else where(is_beyond(x, xp[at]), end, y)
     return y
 
 
@@ -198,7 +198,7 @@ def _rows(m: Any, rowvar: bool, is_vector: bool) -> Any:
 
 
 def _sample_weights(fweights: Any, aweights: Any, count: int) -> tuple[Any, Any]:
-    """The weight of each of so many samples and the reliability in it; None where there is none."""
+    """The weights of `count` samples, and the reliability weights among them; each None if not given."""
     w = None
     if fweights is not None:
         if not dtypes.issubdtype(typeof(fweights).dtype, np.integer):
@@ -211,7 +211,7 @@ def _sample_weights(fweights: Any, aweights: Any, count: int) -> tuple[Any, Any]
 
 
 def _degrees_of_freedom(total: Any, count: int, ddof: int, w: Any, aweights: Any) -> Any:
-    """What a sum of so many squares, weighted by `w` if that is not None, is divided by."""
+    """The divisor of a covariance of `count` samples, weighted by `w` unless it is None."""
     if w is None:
         return count - ddof
     if ddof == 0:

@@ -1,4 +1,4 @@
-"""The scalar types `jnp.float32`, `jnp.int8`, ...: callables that make arrays, and stand for their dtype."""
+"""The scalar types `jnp.float32`, `jnp.int8`, ...: callables that create arrays, and are accepted as dtypes."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from minijax.run.array import Array
 
 
 class _ScalarMeta(type):
-    """The type of the scalar types; they compare, hash and convert as their dtypes."""
+    """The metaclass of the scalar types, which compare and hash like their dtypes' types."""
 
     dtype: np.dtype
 
@@ -49,7 +49,7 @@ single, double, csingle, cdouble = TYPES["float32"], TYPES["float64"], TYPES["co
 
 
 def isscalar(element: Any) -> bool:
-    """Unlike numpy's, true for every array of rank 0."""
+    """True also for every array of rank 0, unlike `numpy.isscalar`."""
     if isinstance(element, Array | np.ndarray | np.generic) or offers_array(element):
         return np.ndim(unwrapped(element)) == 0
     return np.isscalar(element)

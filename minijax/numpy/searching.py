@@ -1,4 +1,4 @@
-"""Sorting, and searching in what is sorted."""
+"""Sorting, and searching in sorted arrays."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from minijax.run.array import Array, ArrayLike
 _STATIC = ("axis", "kind", "order", "stable", "descending")
 
 
-def _along(name: str, a: Any, axis: int | None, kind: None, order: None) -> tuple[Any, int]:
+def _operand_and_axis(name: str, a: Any, axis: int | None, kind: None, order: None) -> tuple[Any, int]:
     (a,) = arrays(name, a)
     if kind is not None:
         raise TypeError(
@@ -51,8 +51,8 @@ def sort(
     stable: bool = True,
     descending: bool = False,
 ) -> Array:
-    """As `numpy.sort`, stable unless told otherwise; `descending` turns the order round."""
-    a, axis = _along("sort", a, axis, kind, order)
+    """As `numpy.sort`, stable by default; `descending` reverses the order."""
+    a, axis = _operand_and_axis("sort", a, axis, kind, order)
     ascending = lax_sort.sort(a, axis, is_stable=stable)
     return structural.rev(ascending, (axis,)) if descending else ascending
 
@@ -60,8 +60,8 @@ def sort(
 @jitted(static=(*_STATIC, "dtype"))
 def argsort(a: ArrayLike, axis: int | None = -1, *, kind: None = None, order: None = None, stable: bool = True,
             descending: bool = False, dtype: DTypeLike | None = None) -> Array:  # fmt: skip
-    """As `numpy.argsort`, stable unless told otherwise, also if `descending`; `dtype` is the places'."""
-    a, axis = _along("argsort", a, axis, kind, order)
+    """As `numpy.argsort`, stable by default, also if `descending`; `dtype` is that of the indices."""
+    a, axis = _operand_and_axis("argsort", a, axis, kind, order)
     aval = typeof(a)
     dtype = dtypes.default_int_dtype() if dtype is None else dtype
     places = counting.broadcasted_iota(dtype, aval.shape, axis, out_sharding=aval._sharding)
@@ -103,8 +103,8 @@ def lexsort(keys: Array | np.ndarray | Sequence[ArrayLike], axis: int = -1) -> A
 # ---- partitions --------------------------------------------------------------------------------------
 
 
-def _to_partition(name: str, a: Any, kth: int, axis: int) -> tuple[Any, int]:
-    """The array with the axis last, and where in it the element of rank `kth` belongs."""
+def _partition_operand(name: str, a: Any, kth: int, axis: int) -> tuple[Any, int]:
+    """The array with the axis moved last, and `kth` as a nonnegative index."""
     (a,) = arrays(name, a)
     if is_complex(a):
         raise NotImplementedError(f"jnp.{name} for complex dtype is not implemented.")
@@ -113,16 +113,16 @@ def _to_partition(name: str, a: Any, kth: int, axis: int) -> tuple[Any, int]:
     return shaping.swapaxes(a, axis, -1), kth
 
 
-def _turned(a: Any) -> Any:
-    """`a` in the opposite order; of unsigned numbers, 0 becomes the highest."""
+def _order_reversed(a: Any) -> Any:
+    """Reverses the order of numbers by negation; 0 becomes the highest unsigned number."""
     return lax.neg(lax.add(a, scalar_like(a, 1)) if is_unsigned(a) else a)
 
 
 @jitted(static=("kth", "axis"))
 def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
-    """As `numpy.partition` for one `kth`; those below it are sorted upwards, those above it downwards."""
-    a, kth = _to_partition("partition", a, kth, axis)
-    low = lax.neg(lax_sort.top_k(_turned(a), kth + 1)[0])
+    """As `numpy.partition` for one `kth`; elements before it are in ascending, those after it in descending order."""
+    a, kth = _partition_operand("partition", a, kth, axis)
+    low = lax.neg(lax_sort.top_k(_order_reversed(a), kth + 1)[0])
     low = lax.sub(low, scalar_like(low, 1)) if is_unsigned(a) else low
     high = lax_sort.top_k(a, typeof(a).shape[-1] - kth - 1)[0]
     return shaping.swapaxes(structural.concatenate([low, high], typeof(a).ndim - 1), axis, -1)
@@ -130,27 +130,27 @@ def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
 
 @jitted(static=("kth", "axis"))
 def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
-    """As `numpy.argpartition` for one `kth`; the places above it keep their order."""
-    a, kth = _to_partition("argpartition", a, kth, axis)
-    _, low = lax_sort.top_k(_turned(a), kth + 1)
+    """As `numpy.argpartition` for one `kth`; the indices after it keep their order."""
+    a, kth = _partition_operand("argpartition", a, kth, axis)
+    _, low = lax_sort.top_k(_order_reversed(a), kth + 1)
     shape = typeof(a).shape
 
-    def cross_out(marks, places):
+    def clear(marks, places):
         return subscripts.update(marks, places, 0, "set")
 
     for _ in shape[1:]:
-        cross_out = vmap(cross_out)
-    _, high = lax_sort.top_k(cross_out(creation.ones(shape), low), shape[-1] - kth - 1)
+        clear = vmap(clear)
+    _, high = lax_sort.top_k(clear(creation.ones(shape), low), shape[-1] - kth - 1)
     return shaping.swapaxes(structural.concatenate([low, high], len(shape) - 1), axis, -1)
 
 
 # ---- searching ---------------------------------------------------------------------------------------
 
 
-def _prepared(x: Any) -> list:
-    """The keys that elements are compared by: both zeros as one, all NaNs as one, the parts of complex numbers."""
+def _sort_keys(x: Any) -> list:
+    """The sort keys of elements, with equal zeros and equal NaNs; the two parts of complex numbers."""
     if is_complex(x):
-        return [*_prepared(lax.real(x)), *_prepared(lax.imag(x))]
+        return [*_sort_keys(lax.real(x)), *_sort_keys(lax.imag(x))]
     if not is_inexact(x):
         return [x]
     zero = over_mesh(scalar_like(x, 0), typeof(x)._sharding)
@@ -167,36 +167,36 @@ def _precedes(left: list, right: list, or_equal: bool) -> Any:
 
 
 @jitted("_searchsorted_scan_impl", static=("side", "unrolled"))
-def _by_halving(a: Any, query: Any, side: str, unrolled: bool) -> Any:
+def _binary_search(a: Any, query: Any, side: str, unrolled: bool) -> Any:
     size, dtype = typeof(a).shape[0], _place_dtype(typeof(a).shape[0])
     if not size:
         return moving.full(typeof(query).shape, dtype(0))
     if typeof(query).shape:
-        return vmap(lambda a, q: _by_halving(a, q, side, unrolled), (None, 0))(a, query)
+        return vmap(lambda a, q: _binary_search(a, q, side, unrolled), (None, 0))(a, query)
 
-    def halve(span, _):
-        low, high = span
+    def narrow(interval, _):
+        low, high = interval
         middle = lax.add(low, ufuncs.floor_divide(lax.sub(high, low), 2))
-        there = dynamic_slice.dynamic_index_in_dim(a, middle, keepdims=False)
-        before = _precedes(_prepared(query), _prepared(there), side == "left")
-        return (lax.select(before, low, middle), lax.select(before, middle, high)), ()
+        element = dynamic_slice.dynamic_index_in_dim(a, middle, keepdims=False)
+        is_before = _precedes(_sort_keys(query), _sort_keys(element), side == "left")
+        return (lax.select(is_before, low, middle), lax.select(is_before, middle, high)), ()
 
     steps = math.ceil(math.log2(size + 1))
     unsigned = np.uint32 if dtype is np.int32 else np.uint64
-    span = vary_alike((unsigned(0), unsigned(size)), (a, query))
-    (_, high), _ = scan(halve, span, (), steps, unroll=steps if unrolled else 1)
+    interval = vary_alike((unsigned(0), unsigned(size)), (a, query))
+    (_, high), _ = scan(narrow, interval, (), steps, unroll=steps if unrolled else 1)
     return convert(high, np.dtype(dtype))
 
 
 @jitted("_searchsorted_sort_impl", static=("side",))
-def _by_sorting(a: Any, query: Any, side: str) -> Any:
+def _search_by_sorting(a: Any, query: Any, side: str) -> Any:
     size, dtype = typeof(a).shape[0], _place_dtype(typeof(a).shape[0])
     shape, flat = typeof(query).shape, lambda: moving.reshape_to(query, (typeof(query).size,))
 
     def rank(x: Any) -> Any:
         places = counting.iota(dtype, typeof(x).shape[0])
-        none = creation.zeros_like(places)
-        return subscripts.update(none, lax_sort.sort_key_val(x, places)[1], places, "set")
+        zeros = creation.zeros_like(places)
+        return subscripts.update(zeros, lax_sort.sort_key_val(x, places)[1], places, "set")
 
     joined = rank(structural.concatenate([flat(), a] if side == "left" else [a, flat()], 0))
     place = slice(0, math.prod(shape)) if side == "left" else slice(size, None)
@@ -204,17 +204,17 @@ def _by_sorting(a: Any, query: Any, side: str) -> Any:
 
 
 @jitted("_searchsorted_compare_all_impl", static=("side",))
-def _by_comparing(a: Any, query: Any, side: str) -> Any:
-    left, right = _prepared(a), _prepared(query)
-    before = vmap(lambda keys: _precedes(keys, right, side == "right"))(left)
-    return reduce_sum(convert(before, np.dtype(_place_dtype(typeof(a).shape[0]))), (0,))
+def _search_by_comparing(a: Any, query: Any, side: str) -> Any:
+    left, right = _sort_keys(a), _sort_keys(query)
+    is_before = vmap(lambda keys: _precedes(keys, right, side == "right"))(left)
+    return reduce_sum(convert(is_before, np.dtype(_place_dtype(typeof(a).shape[0]))), (0,))
 
 
 _METHODS: dict[str, Callable] = {
-    "compare_all": _by_comparing,
-    "scan": lambda *args: _by_halving(*args, False),
-    "scan_unrolled": lambda *args: _by_halving(*args, True),
-    "sort": _by_sorting,
+    "compare_all": _search_by_comparing,
+    "scan": lambda *args: _binary_search(*args, False),
+    "scan_unrolled": lambda *args: _binary_search(*args, True),
+    "sort": _search_by_sorting,
 }
 
 

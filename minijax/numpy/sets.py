@@ -32,7 +32,7 @@ def _zeros(shape: tuple) -> Any:
     return moving.full(shape, dtypes.default_int_dtype().type(0))
 
 
-def _neighbours(x: Any) -> tuple[Any, Any]:
+def _adjacent(x: Any) -> tuple[Any, Any]:
     """Each element but the first, and the one before it."""
     return _take(x, _TAIL), _take(x, _HEAD)
 
@@ -42,9 +42,9 @@ def _neighbours(x: Any) -> tuple[Any, Any]:
 
 @jitted(static=("axis", "equal_nan"))
 def _unique_sorted_mask(ar: Any, axis: int, equal_nan: bool) -> tuple:
-    """The slices along an axis in order, whether each is the first of its kind, and where it was."""
+    """The sorted slices along an axis, whether each differs from the one before, and its original index."""
     aux = shaping.moveaxis(ar, axis, 0)
-    if is_complex(aux):  # NaNs of one kind alone sort together
+    if is_complex(aux):  # complex NaNs are adjacent when sorted only if both parts are equal
         aux = where(lax.ne(aux, aux), const_like(aux, np.nan), aux)
     size, *rest = aux.shape
     if not prod(rest):
@@ -56,7 +56,7 @@ def _unique_sorted_mask(ar: Any, axis: int, equal_nan: bool) -> tuple:
     if not aux.size:
         return aux, moving.full(aux.shape[:1], np.bool_(False)), order
     first = moving.full((size,), np.bool_(True))
-    after, before = _neighbours(aux)
+    after, before = _adjacent(aux)
     differs = lax.ne(after, before)
     if equal_nan and is_inexact(aux):
         both = lax.bitwise_and(lax.ne(after, after), lax.ne(before, before))
@@ -76,8 +76,8 @@ class _Distinct(NamedTuple):
 def _distinct(ar: Any, axis: int = 0, size: int | None = None, fill_value: Any = None, index: bool = False,
               inverse: bool = False, counts: bool = False, equal_nan: bool = True, number: bool = False
               ) -> _Distinct:  # fmt: skip
-    """The distinct slices along an axis; where they are first, which of them each slice is, how often each
-    occurs and how many they are, if asked for.
+    """The distinct slices along an axis; on request also their first indices, the inverse, their counts and
+    their number.
     """
     if size and not ar.shape[axis] and fill_value is None:
         raise ValueError("jnp.unique: for zero-sized input with nonzero size argument, fill_value must be specified")
@@ -130,8 +130,8 @@ def unique(
     fill_value: ArrayLike | None = None,
     sorted: bool = True,
 ) -> Any:
-    """As `numpy.unique`, always sorted; traced, it needs the `size` of the results, which it cuts off or
-    fills up, with the first value unless `fill_value` is given.
+    """As `numpy.unique`, always sorted. A traced array needs `size`, to which results are truncated or
+    padded, with the first value unless `fill_value` is given.
     """
     a = value("unique", ar)
     size = _size("unique", a, size=size)
@@ -144,7 +144,7 @@ def unique(
 
 
 def _size(name: str, *args: Any, size: int | None) -> int | None:
-    """The size asked for. Raises ConcretizationTypeError if there is none and the arrays are traced."""
+    """The requested size. Raises ConcretizationTypeError if it is None and an array is traced."""
     if size is not None:
         return operator.index(size)
     for x in args:
@@ -174,26 +174,26 @@ def _unique(name: str, x: Any, *options: bool, size: int | None, fill_value: Any
 
 
 def unique_all(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> _UniqueAllResult:
-    """As `numpy.unique_all`, with the size of `unique`."""
+    """As `numpy.unique_all`, with `size` as in `unique`."""
     return _UniqueAllResult(*_unique("unique_all", x, True, True, True, size=size, fill_value=fill_value))
 
 
 def unique_counts(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> _UniqueCountsResult:
-    """As `numpy.unique_counts`, with the size of `unique`."""
+    """As `numpy.unique_counts`, with `size` as in `unique`."""
     return _UniqueCountsResult(*_unique("unique_counts", x, False, False, True, size=size, fill_value=fill_value))
 
 
 def unique_inverse(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> _UniqueInverseResult:
-    """As `numpy.unique_inverse`, with the size of `unique`."""
+    """As `numpy.unique_inverse`, with `size` as in `unique`."""
     return _UniqueInverseResult(*_unique("unique_inverse", x, False, True, size=size, fill_value=fill_value))
 
 
 def unique_values(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
-    """As `numpy.unique_values`, with the size of `unique`."""
+    """As `numpy.unique_values`, with `size` as in `unique`."""
     return _unique("unique_values", x, size=size, fill_value=fill_value)
 
 
@@ -218,7 +218,7 @@ def _in1d(ar1: Any, ar2: Any, method: str, assume_unique: bool, invert: bool) ->
     joined = shaping.concatenate([ar1, ar2])
     aux, order = lax_sort.sort((joined, _places(joined.size)), num_keys=1)
     result, order = moving.full(ar1.shape, np.bool_(invert)), _take(order, _HEAD)
-    result = _put(result, order, compare(*_neighbours(aux)), "set")
+    result = _put(result, order, compare(*_adjacent(aux)), "set")
     return result if inverse is None else _take(result, inverse)
 
 
@@ -230,7 +230,7 @@ def isin(
     *,
     method: Any = "auto",
 ) -> Array:
-    """As `numpy.isin`; `method` is "compare_all", which "auto" stands for, "binary_search" or "sort"."""
+    """As `numpy.isin`; `method` is "compare_all", which "auto" selects, "binary_search" or "sort"."""
     element, test_elements = values("isin", element, test_elements)
     if method not in ("auto", "compare_all", "binary_search", "sort"):
         raise ValueError(
@@ -241,13 +241,13 @@ def isin(
 
 
 def union1d(ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
-    """As `numpy.union1d`, with the size of `unique`."""
+    """As `numpy.union1d`, with `size` as in `unique`."""
     ar1, ar2 = values("union1d", ar1, ar2)
     size = _size("union1d", ar1, ar2, size=size)
     return unique(shaping.concatenate([ar1, ar2], None), size=size, fill_value=fill_value)
 
 
-def _filled_up(x: Any, number: Any, fill: Any) -> Any:
+def _padded(x: Any, number: Any, fill: Any) -> Any:
     valid = lax.lt(_places(x.size), number)
     return where(valid, x, fill(x) if callable(fill) else fill)
 
@@ -260,7 +260,7 @@ def setdiff1d(
     size: int | None = None,
     fill_value: ArrayLike | None = None,
 ) -> Array:
-    """As `numpy.setdiff1d`; traced, it needs `size`, up to which the result is filled with `fill_value`, 0 by
+    """As `numpy.setdiff1d`; traced arrays need `size`, to which the result is padded with `fill_value`, 0 by
     default.
     """
     ar1, ar2 = values("setdiff1d", ar1, ar2)
@@ -275,7 +275,7 @@ def setdiff1d(
     ar1 = ar1 if assume_unique else unique(ar1, size=ar1.size)
     mask = _in1d(ar1, ar2, "auto", True, True)
     if not assume_unique:
-        # Repetitions of the first element fill up what was not distinct.
+        # `unique` pads with the first element; these repetitions are not counted.
         same = reductions.sum(lax.eq(ar1, _take(ar1, 0)))
         number = lax.sub(const_like(same, ar1.size + 1), same)
         mask = where(lax.lt(_places(ar1.size), number), mask, False)
@@ -283,8 +283,8 @@ def setdiff1d(
     return where(valid, _take(ar1, nonzero(mask, size=size)[0]), fill)
 
 
-def _joined(ar1: Any, number1: Any, ar2: Any) -> Any:
-    """The distinct elements of both arrays side by side, and zeros."""
+def _joined_sets(ar1: Any, number1: Any, ar2: Any) -> Any:
+    """The distinct elements of both arrays concatenated, padded with zeros."""
     joined = moving.full((ar1.size + ar2.size,), ar1.dtype.type(0))
     return dynamic_slice.dynamic_update_slice(dynamic_slice.dynamic_update_slice(joined, ar1, (0,)), ar2, (number1,))
 
@@ -293,11 +293,11 @@ def _selected(x: Any, at: Any, fill: Any) -> Any:
     return _take(x, at, PLAIN._replace(mode="fill", fill_value=fill))
 
 
-def _with_fill(x: Any, number: Any, fill: Any) -> Any:
-    """Beyond `number`, the fill value, or else the least of the values."""
+def _padded_by_default(x: Any, number: Any, fill: Any) -> Any:
+    """`x` padded from index `number` on with the fill value, by default its least element."""
     if fill is not None:
-        return _filled_up(x, number, fill)
-    return _filled_up(_filled_up(x, number, reductions.max), number, reductions.min)
+        return _padded(x, number, fill)
+    return _padded(_padded(x, number, reductions.max), number, reductions.min)
 
 
 @jitted("_setxor1d_size", static=("assume_unique", "size"))
@@ -308,19 +308,19 @@ def _setxor1d_size(ar1: Any, ar2: Any, fill_value: Any, *, assume_unique: bool, 
         aux = searching.sort(shaping.concatenate([ar1, ar2]))
     else:
         set1, set2 = (_distinct(x, size=x.size, number=True) for x in (ar1, ar2))
-        joined, end = _joined(set1.values, set1.number, set2.values), False
+        joined, end = _joined_sets(set1.values, set1.number, set2.values), False
         number = lax.add(set1.number, set2.number)
-        inside = lax.lt(_places(joined.size + 1), lax.add(number, const_like(number, 1)))
-        _, aux = lax_sort.sort((lax.bitwise_not(_take(inside, _TAIL)), joined), num_keys=2)
-    differs = lax.ne(*_neighbours(aux))
+        is_valid = lax.lt(_places(joined.size + 1), lax.add(number, const_like(number, 1)))
+        _, aux = lax_sort.sort((lax.bitwise_not(_take(is_valid, _TAIL)), joined), num_keys=2)
+    differs = lax.ne(*_adjacent(aux))
     edges = [moving.reshape(np.bool_(x), (1,)) for x in (True, end)]
     flag = shaping.concatenate([edges[0], differs, edges[1]])
     if not assume_unique:
-        flag = lax.bitwise_and(inside, _put(flag, number, True, "set"))
-    alone = lax.bitwise_and(*_neighbours(flag))
-    number = reductions.sum(alone)
-    at = nonzero(alone, size=size, fill_value=aux.size)[0]
-    return _with_fill(_selected(aux, at, 0), number, fill_value)
+        flag = lax.bitwise_and(is_valid, _put(flag, number, True, "set"))
+    is_single = lax.bitwise_and(*_adjacent(flag))
+    number = reductions.sum(is_single)
+    at = nonzero(is_single, size=size, fill_value=aux.size)[0]
+    return _padded_by_default(_selected(aux, at, 0), number, fill_value)
 
 
 def setxor1d(
@@ -331,7 +331,7 @@ def setxor1d(
     size: int | None = None,
     fill_value: ArrayLike | None = None,
 ) -> Array:
-    """As `numpy.setxor1d`; traced, it needs `size`, up to which the result is filled with `fill_value`, its
+    """As `numpy.setxor1d`; traced arrays need `size`, to which the result is padded with `fill_value`, its
     least element by default.
     """
     ar1, ar2 = promote_dtypes(*(shaping.ravel(x) for x in values("setxor1d", ar1, ar2)))
@@ -346,8 +346,8 @@ def setxor1d(
     if not aux.size:
         return aux
     edge = np.ones(1, np.bool_)
-    flag = shaping.concatenate([edge, lax.ne(*_neighbours(aux)), edge])
-    return _take(aux, lax.bitwise_and(*_neighbours(flag)))
+    flag = shaping.concatenate([edge, lax.ne(*_adjacent(aux)), edge])
+    return _take(aux, lax.bitwise_and(*_adjacent(flag)))
 
 
 @jitted("_intersect1d_size", static=("assume_unique", "return_indices", "size", "fill_value"))
@@ -358,23 +358,23 @@ def _intersect1d_size(ar1: Any, ar2: Any, assume_unique: bool, return_indices: b
         firsts, number1 = [_places(n) for n in sizes], sizes[0]
         joined = shaping.concatenate([ar1, ar2])
         aux, order = lax_sort.sort((joined, _places(length)), num_keys=1)
-        inside = moving.full((length,), np.bool_(True))
+        is_valid = moving.full((length,), np.bool_(True))
     else:
         set1, set2 = (_distinct(x, size=x.size, fill_value=0, index=True, number=True) for x in (ar1, ar2))
         firsts, number1 = [set1.indices, set2.indices], set1.number
-        joined = _joined(set1.values, number1, set2.values)
-        inside = lax.lt(_places(length), lax.add(number1, set2.number))
-        keys = (lax.bitwise_not(inside), joined, _places(length))
+        joined = _joined_sets(set1.values, number1, set2.values)
+        is_valid = lax.lt(_places(length), lax.add(number1, set2.number))
+        keys = (lax.bitwise_not(is_valid), joined, _places(length))
         _, aux, order = lax_sort.sort(keys, num_keys=2)
-    both = lax.bitwise_and(lax.eq(*_neighbours(aux)), _take(inside, _TAIL))
+    both = lax.bitwise_and(lax.eq(*_adjacent(aux)), _take(is_valid, _TAIL))
     number = reductions.sum(both)
     at = nonzero(both, size=size, fill_value=length)[0]
-    common = _with_fill(_selected(aux, at, 0), number, fill_value)
+    common = _padded_by_default(_selected(aux, at, 0), number, fill_value)
     if not return_indices:
         return common
-    at1 = _filled_up(_selected(order, at, sizes[0]), number, sizes[0])
+    at1 = _padded(_selected(order, at, sizes[0]), number, sizes[0])
     at2 = ufuncs.subtract(_selected(order, ufuncs.add(at, 1), sizes[1]), number1)
-    places = at1, _filled_up(at2, number, sizes[1])
+    places = at1, _padded(at2, number, sizes[1])
     if not assume_unique:
         places = (_selected(x, i, n) for x, i, n in zip(firsts, places, sizes, strict=True))
     return common, *places
@@ -389,7 +389,7 @@ def intersect1d(
     size: int | None = None,
     fill_value: ArrayLike | None = None,
 ) -> Any:
-    """As `numpy.intersect1d`; traced, it needs `size`, up to which the result is filled with `fill_value`,
+    """As `numpy.intersect1d`; traced arrays need `size`, to which the result is padded with `fill_value`,
     its least element by default.
     """
     ar1, ar2 = (shaping.ravel(x) for x in promote_dtypes(*values("intersect1d", ar1, ar2)))
@@ -403,7 +403,7 @@ def intersect1d(
         firsts = [*first1, *first2]
     joined = shaping.concatenate([ar1, ar2])
     aux, order = lax_sort.sort((joined, _places(joined.size)), num_keys=1)
-    both = lax.eq(*_neighbours(aux))
+    both = lax.eq(*_adjacent(aux))
     common = _take(_take(aux, _HEAD), both)
     if not return_indices:
         return common

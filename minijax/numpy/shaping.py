@@ -1,4 +1,4 @@
-"""Functions that change shapes and orders: reshaping, joining, splitting, repeating, padding, differences."""
+"""Reshaping, joining, splitting, repeating, shifting and reversing arrays, and differences."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Axes = int | Sequence[int] | None
 
 
 def axes_from_front(axis: Axes, ndim: int) -> tuple[int, ...]:
-    """Axes counted from the front; None: all of them."""
+    """Axes as nonnegative indices; all axes for None."""
     if axis is None:
         return tuple(range(ndim))
     axes = (axis,) if np.ndim(axis) == 0 else tuple(axis)
@@ -36,7 +36,7 @@ def axes_from_front(axis: Axes, ndim: int) -> tuple[int, ...]:
 
 
 def flat_unless(a: Any, axis: int | None) -> tuple[Any, int]:
-    """The array and the axis, counted from the front; for None the flattened array and its one axis."""
+    """The array and the axis as a nonnegative index; for None, the flattened array and axis 0."""
     return (ravel(a), 0) if axis is None else (a, dims.canonical_axis(axis, a.ndim))
 
 
@@ -63,7 +63,7 @@ def reshape(
 
 
 def _fill_in(have: tuple, shape: Any) -> tuple[int, ...]:
-    """The sizes asked for, with a -1 replaced by what is left."""
+    """The requested sizes, with -1 replaced by the remaining factor."""
     sizes = dims.shape_of_iterable(shape)
     total = math.prod(have)
     if sizes.count(-1) > 1:
@@ -72,7 +72,7 @@ def _fill_in(have: tuple, shape: Any) -> tuple[int, ...]:
     if any(is_int(n) and n < -1 for n in sizes):
         raise TypeError(f"reshape: sizes must be nonnegative or -1, got {sizes}")
     if -1 in sizes:
-        # A constraint may say it of either sign.
+        # A constraint on symbolic dimensions may prove divisibility for one sign only.
         divisor = next((n for n in (known, -known) if n != 0 and total % n == 0), None)
         if divisor is None:
             if known != 0 and not (is_int(known) and is_int(total)):
@@ -125,7 +125,7 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
 def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
     """As `numpy.swapaxes`."""
     a = value("swapaxes", a)
-    order = np.arange(a.ndim)  # which says what is out of bounds
+    order = np.arange(a.ndim)  # its indexing checks the bounds
     order[axis1], order[axis2] = order[axis2], order[axis1]
     return moving.transpose(a, order.tolist())
 
@@ -188,14 +188,14 @@ def broadcast_to(array: ArrayLike, shape: DimSize | Shape, *, out_sharding: Shar
         )
     requested = sharding.requested_sharding("jnp.broadcast_to", out_sharding, len(shape))
     if requested is not None:
-        _check_kept(array, requested, shape)
+        _check_unbroadcast(array, requested, shape)
     if requested is None or array.shape == shape:
         return sharding.with_out_sharding("jnp.broadcast_to", moving.broadcast_to_shape(array, shape), out_sharding)
     return moving.broadcast_to_shape(array, shape, requested)
 
 
-def _check_kept(array: Any, requested: Any, shape: tuple[int, ...]) -> None:
-    """Raises ValueError where axes that are not broadcast were to be split otherwise than they are."""
+def _check_unbroadcast(array: Any, requested: Any, shape: tuple[int, ...]) -> None:
+    """Raises ValueError if the requested sharding differs along an axis that is not broadcast."""
     aval, spec = typeof(array), requested.spec.padded(len(shape))
     offset = len(shape) - aval.ndim
     for i, (size, entry) in enumerate(zip(aval.shape, aval.entries, strict=True), offset):
@@ -253,7 +253,7 @@ def concatenate(
     dtype = dtypes.requested_dtype(dtype, "concatenate")
     if isinstance(arrays, np.ndarray | Array):
         return _merge_first(value("concatenate", arrays), axis, dtype)
-    parts = _listed("concatenate", arrays)
+    parts = _checked_sequence("concatenate", arrays)
     if axis is None:
         return concatenate([ravel(x) for x in parts], 0, dtype)
     if any(typeof(x).ndim == 0 for x in parts):
@@ -263,7 +263,7 @@ def concatenate(
     return value("concatenate", parts[0]) if len(parts) == 1 else structural.concatenate(parts, axis)
 
 
-def _listed(name: str, arrays: Any) -> Sequence:
+def _checked_sequence(name: str, arrays: Any) -> Sequence:
     """The arrays to join. Raises TypeError unless they are a sequence, ValueError for an empty one."""
     if not isinstance(arrays, Sequence):
         raise TypeError(f"{name}: the arrays must be given as a sequence or as one array, got {type(arrays)}")
@@ -307,15 +307,15 @@ def stack(
         x = value("stack", arrays)
         axis = dims.canonical_axis(axis, x.ndim)
         return concatenate(moving.expand_dims(x, (axis + 1,)), axis, dtype)
-    parts = _listed("stack", arrays)
+    parts = _checked_sequence("stack", arrays)
     axis = dims.canonical_axis(axis, typeof(parts[0]).ndim + 1)
     if any(typeof(x).shape != typeof(parts[0]).shape for x in parts):
         raise ValueError("All input arrays must have the same shape.")
     return structural.stack(_in_one_dtype(parts, dtype), axis)
 
 
-def _each(at_least: Any, tup: Any) -> tuple[Any, int]:
-    """The arrays with enough axes, and the rank that they have then."""
+def _with_min_ranks(at_least: Any, tup: Any) -> tuple[Any, int]:
+    """The arrays with the axes that `at_least` adds, and their rank."""
     if isinstance(tup, np.ndarray | Array):
         stacked = vmap(at_least)(asarray(tup))
         return stacked, stacked.ndim - 1
@@ -325,18 +325,18 @@ def _each(at_least: Any, tup: Any) -> tuple[Any, int]:
 
 def hstack(tup: np.ndarray | Array | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
     """As `numpy.hstack`."""
-    arrays, ndim = _each(atleast_1d, tup)
+    arrays, ndim = _with_min_ranks(atleast_1d, tup)
     return concatenate(arrays, 0 if ndim == 1 else 1, dtype)
 
 
 def vstack(tup: np.ndarray | Array | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
     """As `numpy.vstack`."""
-    return concatenate(_each(atleast_2d, tup)[0], 0, dtype)
+    return concatenate(_with_min_ranks(atleast_2d, tup)[0], 0, dtype)
 
 
 def dstack(tup: np.ndarray | Array | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
     """As `numpy.dstack`."""
-    return concatenate(_each(atleast_3d, tup)[0], 2, dtype)
+    return concatenate(_with_min_ranks(atleast_3d, tup)[0], 2, dtype)
 
 
 def column_stack(tup: np.ndarray | Array | Sequence[ArrayLike]) -> Array:
@@ -432,7 +432,7 @@ def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
     return structural.unstack(x, axis)
 
 
-# ---- repeating and turning ---------------------------------------------------------------------------
+# ---- repeating, shifting and reversing ---------------------------------------------------------------
 
 
 def tile(A: ArrayLike, reps: DimSize | Sequence[DimSize]) -> Array:
@@ -528,12 +528,12 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     i, j = (dims.canonical_axis(a, m.ndim) for a in axes)
     if i == j:
         raise ValueError("rot90: Axes must be different")
-    turns = operator.index(k) % 4
-    if turns == 0:
+    quarter_turns = operator.index(k) % 4
+    if quarter_turns == 0:
         return m
-    if turns == 2:
+    if quarter_turns == 2:
         return flip(flip(m, i), j)
-    return swapaxes(flip(m, j), i, j) if turns == 1 else flip(swapaxes(m, i, j), j)
+    return swapaxes(flip(m, j), i, j) if quarter_turns == 1 else flip(swapaxes(m, i, j), j)
 
 
 @jitted("resize", static=("new_shape",))
@@ -552,7 +552,7 @@ def resize(a: ArrayLike, new_shape: Shape) -> Array:
 # ---- differences -------------------------------------------------------------------------------------
 
 
-def _apart(a: Any, axis: int) -> Any:
+def _differences(a: Any, axis: int) -> Any:
     before = [slice(None)] * axis
     later, earlier = subscripts.getitem(a, (*before, slice(1, None))), subscripts.getitem(a, (*before, slice(-1)))
     return lax.ne(later, earlier) if a.dtype == np.bool_ else lax.sub(later, earlier)
@@ -575,7 +575,7 @@ def diff(
         edges = [[] if edge is None else [_edge_of(edge, a, axis)] for edge in (prepend, append)]
         a = concatenate([*edges[0], a, *edges[1]], axis)
     for _ in range(n):
-        a = _apart(a, axis)
+        a = _differences(a, axis)
     return a
 
 

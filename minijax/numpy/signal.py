@@ -60,7 +60,7 @@ def convolve(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """As `numpy.convolve`, with the precision and the dtype of the sums; always inexact."""
+    """As `numpy.convolve`, with a precision and an accumulation dtype; always inexact."""
     return _conv(*_checked("convolve", a, v, mode), mode, "convolve", precision, preferred_element_type)
 
 
@@ -73,7 +73,7 @@ def correlate(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """As `numpy.correlate`, with the precision and the dtype of the sums; always inexact."""
+    """As `numpy.correlate`, with a precision and an accumulation dtype; always inexact."""
     return _conv(*_checked("correlate", a, v, mode), mode, "correlate", precision, preferred_element_type)
 
 

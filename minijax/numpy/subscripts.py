@@ -1,4 +1,4 @@
-"""Indexing as users write it, `x[...]` and `x.at[...]`; an eager call is one remembered program."""
+"""NumPy indexing, `x[...]` and `x.at[...]`; an eager call runs one cached program."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -36,7 +36,7 @@ _UPDATES = {
 
 
 def getitem(x: Any, index: Any, options: Options = PLAIN) -> Any:
-    """`x[index]`: by a slice, a dynamic slice or a gather, as the index allows."""
+    """`x[index]`: by a slice, a dynamic slice or a gather, depending on the index."""
     try:
         if options.fill_value is not None:
             options = options._replace(fill_value=_fill_value(options.fill_value))
@@ -61,7 +61,7 @@ def _fill_value(value: Any) -> Any:
 
 
 def update(x: Any, index: Any, values: Any, name: str, options: Options = PLAIN) -> Any:
-    """`x` with what an index names set, added to, ... (`name` is that of the method of `x.at[index]`)."""
+    """`x` with the elements at `index` updated by `name`, a method of `x.at[index]`."""
     try:
         x = x if isinstance(x, Array) else creation.asarray(x)
         values = unwrapped(values)
@@ -85,8 +85,8 @@ def update(x: Any, index: Any, values: Any, name: str, options: Options = PLAIN)
 # ---- eager calls -------------------------------------------------------------------------------------
 
 
-class _Known(NamedTuple):
-    """The program for one kind of index; the axes that its ints are for, and where its slices start."""
+class _CachedIndex(NamedTuple):
+    """The cached program for one kind of index, the sizes of the axes of its ints, and the starts of its slices."""
 
     run: Callable[[Sequence], Any]
     sizes: tuple[int, ...]
@@ -94,8 +94,8 @@ class _Known(NamedTuple):
 
 
 def _at_once(x: ArrayImpl, index: Any, options: Options, name: str | None, new_values: tuple) -> Any:
-    """The index taken, or the update `name` with `given` made, by one program; None where that cannot be."""
-    parts = _split(index, x._sig.shape)
+    """Runs an index, or the update `name` with `new_values`, as one cached program; None if that is not possible."""
+    parts = _static_parts(index, x._sig.shape)
     if parts is None:
         return None
     kinds, ints, arrays = parts
@@ -118,8 +118,8 @@ def _at_once(x: ArrayImpl, index: Any, options: Options, name: str | None, new_v
     return run([*leaves, *starts] if starts else leaves)
 
 
-def _split(index: Any, shape: tuple[int, ...]) -> tuple[list, list, list] | None:
-    """What is static in an index, as a key, its ints, and its arrays; None for an index of a rare kind."""
+def _static_parts(index: Any, shape: tuple[int, ...]) -> tuple[list, list, list] | None:
+    """The static part of an index as a key, its ints, and its arrays; None for an index that is not cached."""
     kinds: list[Any] = []
     ints: list[int] = []
     arrays: list[ArrayImpl] = []
@@ -149,9 +149,7 @@ def _split(index: Any, shape: tuple[int, ...]) -> tuple[list, list, list] | None
 
 
 def _index_arrays(item: Any, shape: tuple[int, ...]) -> list[ArrayImpl] | None:
-    """The arrays of integers that an array in an index stands for; a mask must fit the first axes of
-    `shape`.
-    """
+    """The integer arrays that replace an array in an index; a mask must have the first sizes of `shape`."""
     if type(item) is not ArrayImpl and type(item) is not np.ndarray:
         return None
     if item.dtype == np.bool_ and item.shape and item.shape == shape[: item.ndim]:
@@ -163,8 +161,8 @@ def _index_arrays(item: Any, shape: tuple[int, ...]) -> list[ArrayImpl] | None:
 
 def _learned(
     x: ArrayImpl, index: Any, options: Options, name: str | None, new_values: tuple, ints: list, arrays: list
-) -> _Known | None:
-    """The program for an index, with ints and the starts of slices as operands, so that it serves others."""
+) -> _CachedIndex | None:
+    """Compiles the program for an index; ints and slice starts are operands, so that similar indices share it."""
     if x._sig.device is None or new_values and not _keeps_type(x, new_values[0]):
         return None
     ind = parse(index, x._sig.shape)[0]
@@ -175,8 +173,8 @@ def _learned(
     leaves = [x, *new_values, *arrays, *[transfer.scalar_operand(0)] * len(sizes)]
     leaves += [transfer.scalar_operand(i) for i in starts]
     key = (config.state(), ind, cache.key(options), name, *[a._sig for a in leaves])
-    run = programs.once(key, compile_function, _flat(ind, options, name), leaves, name or "getitem")
-    return _Known(run, tuple(sizes), tuple(leaves[len(leaves) - len(starts) :]))
+    run = programs.once(key, compile_function, _flat_function(ind, options, name), leaves, name or "getitem")
+    return _CachedIndex(run, tuple(sizes), tuple(leaves[len(leaves) - len(starts) :]))
 
 
 def _keeps_type(x: Array, values: Array) -> bool:
@@ -184,8 +182,8 @@ def _keeps_type(x: Array, values: Array) -> bool:
 
 
 def _as_operands(index: Index, options: Options, first: int, ints: int) -> tuple[Index, list, list] | None:
-    """The index with operands, from number `first` on, for its `ints` ints and then for the starts of its
-    slices; the sizes of the ints' axes, and the starts. None for an int out of bounds.
+    """The index with its `ints` ints and then the starts of its slices replaced by operands, numbered from
+    `first`; the sizes of the ints' axes, and the starts. None for an int out of bounds.
     """
     on_axes = index.on_axes()
     slides = all(e.step in (1, -1) if type(e) is Span else type(e) is int or not e.shape for _, e in on_axes)
@@ -211,7 +209,7 @@ def _as_operands(index: Index, options: Options, first: int, ints: int) -> tuple
     return index._replace(entries=entries), sizes, starts
 
 
-def _flat(index: Index, options: Options, name: str | None) -> Callable:
+def _flat_function(index: Index, options: Options, name: str | None) -> Callable:
     if name is None:
         return lambda x, *operands: [read(x, operands, index, options)]
     return lambda x, values, *operands: [scatter(x, operands, values, index, options, _UPDATES[name])]
@@ -239,7 +237,7 @@ _STATIC_ITEMS = (int, np.integer, np.bool_, slice, type(None), type(Ellipsis))
 
 
 def _arrays_of(index: Any) -> tuple[Callable, list]:
-    """An index as a function of its arrays, and these."""
+    """An index as a function of its arrays, and its arrays."""
     items = list(index) if isinstance(index, tuple) else [index]
     arrays = Mask([not isinstance(item, _STATIC_ITEMS) for item in items])
     static, dynamic = arrays.partition(items)
@@ -293,12 +291,12 @@ class _IndexUpdateRef:
         out_sharding: Any = None,
         wrap_negative_indices: bool = True,
     ) -> Any:
-        """`x[index]`, with a choice of what becomes of indices out of bounds."""
+        """`x[index]`, with options, such as a mode for indices out of bounds."""
         options = Options(mode, fill_value, indices_are_sorted, unique_indices, wrap_negative_indices)
         if out_sharding is None:
             return getitem(self.array, self.index, options)
         static, arrays = _arrays_of(self.index)
-        if all(is_value(x) and not typeof(x).shape for x in arrays):  # slices keep what the type says
+        if all(is_value(x) and not typeof(x).shape for x in arrays):  # slices keep the sharding of the type
             return getitem(self.array, self.index, options)
         compute = lambda x, *arrays: getitem(x, static(arrays), options)  # noqa: E731
         return sharding.with_auto_axes(".get", compute, (self.array, *arrays), out_sharding)
@@ -360,7 +358,7 @@ def iterate(x: Any) -> Any:
     if not aval.shape:
         raise TypeError("iteration over a 0-d array")
     if type(x) is PRNGKeyArray and state.is_eager():
-        # As in jax this counts as no use of the keys.
+        # As in jax, this does not consume the keys.
         return (key_array(x._impl, words) for words in iterate(x._base_array))
     if type(x) is ArrayImpl and state.is_eager():
         if x._sig.device is None and not x.is_fully_replicated:

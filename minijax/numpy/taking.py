@@ -1,4 +1,4 @@
-"""Elements by position: `take` and its kin, diagonals, and where elements are nonzero."""
+"""Elements by position: `take` and related functions, diagonals, and indices of nonzero elements."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def take(
     indices_are_sorted: bool = False,
     fill_value: ArrayLike | None = None,
 ) -> Array:
-    """As `numpy.take`; by default an index out of bounds gives NaN, or the lowest number of its kind."""
+    """As `numpy.take`; by default an index out of bounds gives NaN, or an extreme integer."""
     check_out("take", out)
     a, indices = values("take", a, indices)
     axis = None if axis is None else operator.index(axis)
@@ -79,7 +79,7 @@ def _take(a, indices, axis, mode, unique, is_sorted, fill):
     offsets = (*range(axis), *range(axis + indices.ndim, a.ndim + indices.ndim - 1))
     sizes = tuple(1 if i == axis else n for i, n in enumerate(a.shape))
     if not indices.size:
-        # Of nothing nothing is taken, whatever the shape of the indices.
+        # Without indices nothing is gathered, whatever their shape.
         none = (*a.shape[:axis], *indices.shape, *a.shape[axis + 1 :])
         return a if not size else moving.full(none, a.dtype.type(0))
     starts, numbers = moving.expand_dims(indices, (indices.ndim,)), GatherDimensionNumbers(offsets, (axis,), (axis,))
@@ -97,9 +97,7 @@ def take_along_axis(
     *,
     wrap_negative_indices: bool | None = None,
 ) -> Array:
-    """As `numpy.take_along_axis`; by default an index out of bounds gives NaN, or the lowest number of its
-    kind.
-    """
+    """As `numpy.take_along_axis`; by default an index out of bounds gives NaN, or an extreme integer."""
     a, indices = values("take_along_axis", arr, indices)
     if not dtypes.issubdtype(indices.dtype, np.integer):
         raise TypeError(f"take_along_axis indices must be of integer type, got {indices.dtype}")
@@ -122,14 +120,14 @@ def take_along_axis(
         indices = convert(indices, np.dtype(np.int32))
     indices = from_front(indices, a.shape[axis]) if wraps else indices
     if mode == "one_hot":
-        return _picked(a, indices, axis)
+        return _take_one_hot(a, indices, axis)
     plan = along(a.shape, indices.shape, axis)
     vectors = moving.reshape_to(indices, (*plan.index_shape, 1))
     return gather_scatter.gather(a, vectors, plan.numbers, plan.slice_sizes, mode=gather_mode, fill_value=fill_value)
 
 
-def _picked(a: Any, indices: Any, axis: int) -> Any:
-    """The elements at indices along an axis, by a product with ones at these places."""
+def _take_one_hot(a: Any, indices: Any, axis: int) -> Any:
+    """The elements at indices along an axis, by a product with one-hot vectors."""
     ones = marked(indices, a.shape[axis], dtype=np.dtype(bool), axis=-1)
     if a.ndim == 1:
         return dot(ones, a, preferred_element_type=a.dtype)
@@ -140,7 +138,7 @@ def _picked(a: Any, indices: Any, axis: int) -> Any:
 
 @jitted("_one_hot", static=("num_classes", "dtype", "axis"))
 def marked(x: Any, num_classes: int, *, dtype: Any, axis: int) -> Any:
-    """A new axis of zeros with a one at each index; all zeros for an index out of bounds."""
+    """One-hot vectors along a new axis; all zeros for an index out of bounds."""
     x = value("one_hot", x)
     at = dims.canonical_axis(axis, x.ndim + 1)
     shape, split = tuple(num_classes if i == at else 1 for i in range(x.ndim + 1)), sharding.sharding_of_ct(typeof(x))
@@ -179,7 +177,7 @@ def put_along_axis(
 
 
 def ix_(*args: ArrayLike) -> tuple[Array, ...]:
-    """As `numpy.ix_`; masks must be known when the program is traced."""
+    """As `numpy.ix_`; masks must be concrete."""
     places = []
     for i, x in enumerate(values("ix", *args)):
         if x.ndim != 1:
@@ -203,7 +201,7 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
     offset = operator.index(offset)
     if a.ndim != 2 or offset or a.shape[0] != a.shape[1] or a.dtype == np.bool_:
         return _gathered_diagonal(a, offset, i, j)
-    # jax has a branch for its kernels, which cannot gather.
+    # jax has a branch for Mosaic kernels, which cannot gather.
     summed = lambda eye, a: moving.sum_axes(lax.mul(eye, a), (0,))  # noqa: E731
     gathered = lambda _, a: _gathered_diagonal(a, 0, i, j)  # noqa: E731
     return platform_dependent(creation.eye(a.shape[0], dtype=a.dtype), a, mosaic=summed, default=gathered)
@@ -259,32 +257,32 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """As `numpy.tril_indices`."""
     m = n if m is None else m
-    return nonzero(creation.tril(creation.ones((n, m)), k), size=_below(n, m, k))
+    return nonzero(creation.tril(creation.ones((n, m)), k), size=_lower_size(n, m, k))
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """As `numpy.triu_indices`."""
     m = n if m is None else m
-    return nonzero(creation.triu(creation.ones((n, m)), k), size=_below(m, n, -k))
+    return nonzero(creation.triu(creation.ones((n, m)), k), size=_lower_size(m, n, -k))
 
 
-def _below(n: Dim, m: Dim, k: Dim) -> Dim:
+def _lower_size(n: Dim, m: Dim, k: Dim) -> Dim:
     """The number of elements of the lower triangle of an n by m matrix."""
-    # It is never negative, but of symbolic sizes that may have to be said.
-    return max_dim(_triangle(n + k) - _triangle(k) - _triangle(n + k - m) + _triangle(k - m), 0)
+    # It is never negative, which is not always provable for symbolic sizes.
+    return max_dim(_triangular(n + k) - _triangular(k) - _triangular(n + k - m) + _triangular(k - m), 0)
 
 
-def _triangle(n: Dim) -> Dim:
+def _triangular(n: Dim) -> Dim:
     """1 + 2 + ... + n, zero where n is negative."""
     n = max_dim(n, 0)
     return n * (n + 1) // 2
 
 
-# ---- where elements are nonzero --------------------------------------------------------------------------
+# ---- indices of nonzero elements -------------------------------------------------------------------------
 
 
 def known(name: str, x: Any) -> np.ndarray:
-    """The value of an array whose contents decide the result's shape."""
+    """The concrete value of an array on which the shape of a result depends."""
     if isinstance(x, Tracer) and x.concrete_value() is None:
         raise errors.ConcretizationTypeError(
             x,
@@ -297,7 +295,7 @@ def known(name: str, x: Any) -> np.ndarray:
 def nonzero(
     a: ArrayLike, *, size: int | None = None, fill_value: None | ArrayLike | tuple[ArrayLike, ...] = None
 ) -> tuple[Array, ...]:
-    """As `numpy.nonzero`; traced, it needs the `size` of the results, which it cuts off or fills up."""
+    """As `numpy.nonzero`; a traced array needs `size`, to which results are truncated or padded."""
     a = value("nonzero", a)
     if a.ndim == 0:
         raise ValueError("Calling nonzero on 0d arrays is not allowed. Use jnp.atleast_1d(scalar).nonzero() instead.")
@@ -327,7 +325,7 @@ def nonzero(
 
 
 def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
-    """As `numpy.argwhere`; traced, it needs `size`."""
+    """As `numpy.argwhere`; a traced array needs `size`."""
     a = value("argwhere", a)
     places_by_axis = nonzero(shaping.atleast_1d(a), size=size, fill_value=fill_value)
     places = shaping.transpose(shaping.vstack(places_by_axis))
@@ -339,7 +337,7 @@ def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | N
 def flatnonzero(
     a: ArrayLike, *, size: int | None = None, fill_value: None | ArrayLike | tuple[ArrayLike, ...] = None
 ) -> Array:
-    """As `numpy.flatnonzero`; traced, it needs `size`."""
+    """As `numpy.flatnonzero`; a traced array needs `size`."""
     return nonzero(shaping.ravel(a), size=size, fill_value=fill_value)[0]
 
 
@@ -349,7 +347,7 @@ def flatnonzero(
 def delete(
     arr: ArrayLike, obj: ArrayLike | slice, axis: int | None = None, *, assume_unique_indices: bool = False
 ) -> Array:
-    """As `numpy.delete`; traced positions must be `assume_unique_indices`."""
+    """As `numpy.delete`; traced positions need `assume_unique_indices`."""
     a = value("delete", arr)
     (obj,) = (obj,) if isinstance(obj, slice) else arraylike("delete", obj)
     a, axis = shaping.flat_unless(a, axis)
@@ -366,19 +364,19 @@ def delete(
     if assume_unique_indices:
         (obj,) = values("delete", obj)
         return _without(a, shaping.ravel(obj), axis)
-    stays = np.ones(size, bool)
-    stays[concrete(obj, "delete", "obj")] = False
-    return subscripts.getitem(a, (*[slice(None)] * axis, stays))
+    is_kept = np.ones(size, bool)
+    is_kept[concrete(obj, "delete", "obj")] = False
+    return subscripts.getitem(a, (*[slice(None)] * axis, is_kept))
 
 
 def _without(a: Any, places: Any, axis: int) -> Any:
-    """`a` without the elements at distinct places, which may be traced."""
-    size, gone = a.shape[axis], places.shape[0]
+    """`a` without the elements at distinct positions, which may be traced."""
+    size, count = a.shape[axis], places.shape[0]
     places = choose(places < 0, places + size, places)
-    places = searching.sort(clip(places, 0, size)) - counting.iota(places.dtype, gone)
-    rest = counting.iota(places.dtype, size - gone)
-    rest = rest + (rest[None, :] >= places[:, None]).sum(0, dtype=places.dtype)
-    return subscripts.getitem(a, (*[slice(None)] * axis, rest))
+    places = searching.sort(clip(places, 0, size)) - counting.iota(places.dtype, count)
+    kept = counting.iota(places.dtype, size - count)
+    kept = kept + (kept[None, :] >= places[:, None]).sum(0, dtype=places.dtype)
+    return subscripts.getitem(a, (*[slice(None)] * axis, kept))
 
 
 def repeat(
@@ -403,7 +401,7 @@ def repeat(
     if out_sharding is None and aval.entries[place] is not None:
         raise ValueError(
             f"Please pass sharding to `jnp.repeat` via `out_sharding` parameter: axis {place} of a, which is repeated, "
-            f"is split in {aval.str_short()}"
+            f"is sharded in {aval.str_short()}"
         )
     over = NamedSharding(mesh, P(*aval.entries)) if out_sharding is None else out_sharding
     if isinstance(repeats, Array):
@@ -426,12 +424,12 @@ def _repeated(a: Any, repeats: Any, axis: int, total: int | None) -> Any:
     if not total or not counts.shape[0]:
         return take(a, creation.zeros(total, np.int32), axis)
     starts = cumulative.cumsum(shaping.roll(counts, 1).at[0].set(0))
-    passed = cumulative.cumsum(creation.zeros(total, np.int32).at[starts].add(1))
-    return take(a, passed - 1, axis)
+    index_of_copy = cumulative.cumsum(creation.zeros(total, np.int32).at[starts].add(1))
+    return take(a, index_of_copy - 1, axis)
 
 
 def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | None = None) -> Array:
-    """As `numpy.trim_zeros`; the values must be known."""
+    """As `numpy.trim_zeros`; the values must be concrete."""
     a = value("trim_zeros", filt)
     nonzeros = np.argwhere(known("trim_zeros", a))
     axes = shaping.axes_from_front(axis, a.ndim)
@@ -443,7 +441,7 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | No
 
 
 def extract(condition: ArrayLike, arr: ArrayLike, *, size: int | None = None, fill_value: ArrayLike = 0) -> Array:
-    """As `numpy.extract`; traced, it needs `size`."""
+    """As `numpy.extract`; a traced condition needs `size`."""
     return compress(shaping.ravel(condition), shaping.ravel(arr), size=size, fill_value=fill_value)
 
 
@@ -456,7 +454,7 @@ def compress(
     fill_value: ArrayLike = 0,
     out: None = None,
 ) -> Array:
-    """As `numpy.compress`; traced, it needs `size`."""
+    """As `numpy.compress`; a traced condition needs `size`."""
     check_out("compress", out)
     condition, a = value("compress", condition), value("compress", a)
     if condition.ndim != 1:

@@ -1,4 +1,4 @@
-"""Universal functions: elementwise functions that also reduce, accumulate and update in place of elements."""
+"""Universal functions: elementwise functions with reductions, accumulations and indexed updates."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from minijax.run.array import Array, ArrayLike
 
 @known_as("jax.numpy.ufunc")
 class ufunc:
-    """A function of scalars as one of arrays, as `numpy.ufunc`; `at` gives the updated array.
+    """A function of scalars applied elementwise, as `numpy.ufunc`; `at` returns the updated array.
 
-    `call`, `reduce`, `accumulate`, `at` and `reduceat`, where given, stand for what `func` would do.
+    `call`, `reduce`, `accumulate`, `at` and `reduceat`, if given, replace the implementations by `func`.
     """
 
     def __init__(self, func: Callable, /, nin: int, nout: int, *, name: str | None = None,
@@ -42,9 +42,9 @@ class ufunc:
         self.__doc__ = func.__doc__
         self._nin, self._nout, self._identity = nin, nout, identity
         self._nargs = nin if nargs is None else nargs
-        self._ways = {"reduce": reduce, "accumulate": accumulate, "at": at, "reduceat": reduceat}
+        self._impls = {"reduce": reduce, "accumulate": accumulate, "at": at, "reduceat": reduceat}
         self._call = call or self._vectorized
-        self._key = (func, nin, nout, self.__name__, self.nargs, str(identity), call, *self._ways.values())
+        self._key = (func, nin, nout, self.__name__, self.nargs, str(identity), call, *self._impls.values())
 
     nin = property(lambda self: self._nin)
     nout = property(lambda self: self._nout)
@@ -85,7 +85,7 @@ class ufunc:
     @jitted("reduce", static=("self", "axis", "dtype", "out", "keepdims"))
     def reduce(self, a: Any, axis: int | None = 0, dtype: Any = None, out: None = None,
                keepdims: bool = False, initial: Any = None, where: Any = None) -> Any:  # fmt: skip
-        """The function of all elements along `axis`, from the first on."""
+        """Reduces all elements along `axis`, from the first on."""
         self._check("reduce", out)
         check_arraylike(f"{self.__name__}.reduce", a)
         if where is not None:
@@ -97,7 +97,7 @@ class ufunc:
                 )
             if typeof(where).dtype != np.bool_:
                 raise ValueError(f"where argument must have dtype=bool; got dtype={typeof(where).dtype}")
-        by = self._ways["reduce"] or self._reduce_by_loop
+        by = self._impls["reduce"] or self._reduce_by_loop
         return by(a, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where)
 
     def _reduce_by_loop(self, a, axis, dtype, keepdims, initial, where):
@@ -138,10 +138,10 @@ class ufunc:
 
     @jitted("accumulate", static=("self", "axis", "dtype", "out"))
     def accumulate(self, a: Any, axis: int = 0, dtype: Any = None, out: None = None) -> Any:
-        """The function of the first elements along `axis`: of one, of two, and so on."""
+        """The partial reductions along `axis`: of the first element, the first two, and so on."""
         self._check("accumulate", out)
         check_arraylike(f"{self.__name__}.accumulate", a)
-        return (self._ways["accumulate"] or self._accumulate_by_scan)(a, axis=axis, dtype=dtype)
+        return (self._impls["accumulate"] or self._accumulate_by_scan)(a, axis=axis, dtype=dtype)
 
     def _accumulate_by_scan(self, a, axis, dtype):
         if axis is None or isinstance(axis, tuple):
@@ -162,7 +162,7 @@ class ufunc:
         return moveaxis(partial_results, 0, axis)
 
     def at(self, a: Any, indices: Any, b: Any = None, /, *, inplace: bool = True) -> Any:
-        """A copy of `a` with some elements replaced by their function (of `b` too), once for each index.
+        """A copy of `a` with the function applied to the elements at `indices` (and to `b`), once for each index.
 
         Raises NotImplementedError unless `inplace=False`: arrays are immutable.
         """
@@ -175,7 +175,7 @@ class ufunc:
 
     @jitted("at", static=("self",))
     def _at(self, a, indices, b=None):
-        return (self._ways["at"] or self._at_by_scan)(a, indices, *(() if b is None else (b,)))
+        return (self._impls["at"] or self._at_by_scan)(a, indices, *(() if b is None else (b,)))
 
     def _at_by_scan(self, a, indices, *values):
         indices = indices if isinstance(indices, tuple) else (indices,)
@@ -207,7 +207,7 @@ class ufunc:
 
     @jitted("reduceat", static=("self", "axis", "dtype", "out"))
     def reduceat(self, a: Any, indices: Any, axis: int = 0, dtype: Any = None, out: None = None) -> Any:
-        """The function of the elements from each index up to the next; of one if the next is no larger."""
+        """Reduces the elements from each index up to the next; only one element if the next is not larger."""
         self._check("reduceat", out)
         a, indices = arrays(f"{self.__name__}.reduceat", a, indices)
         if typeof(indices).ndim != 1:
@@ -217,7 +217,7 @@ class ufunc:
         if axis is None or isinstance(axis, tuple):
             raise ValueError("reduceat requires a single integer axis.")
         axis = dims.canonical_axis(axis, typeof(a).ndim)
-        return (self._ways["reduceat"] or self._reduceat_by_loop)(a, indices, axis)
+        return (self._impls["reduceat"] or self._reduceat_by_loop)(a, indices, axis)
 
     def _reduceat_by_loop(self, a, indices, axis):
         count, parts = typeof(a).shape[axis], typeof(indices).shape[0]
@@ -234,7 +234,7 @@ class ufunc:
 
     @jitted("outer", static=("self",))
     def outer(self, A: Any, B: Any, /) -> Any:
-        """The function of each element of `A` and each of `B`."""
+        """Applies the function to each pair of an element of `A` and one of `B`."""
         self._check("outer")
         A, B = arrays(f"{self.__name__}.outer", A, B)
         pairs = vmap(vmap(self._call, (None, 0)), (0, None))(ravel(A), ravel(B))
@@ -242,7 +242,7 @@ class ufunc:
 
 
 def frompyfunc(func: Callable, /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
-    """As `numpy.frompyfunc`, of a function that can be traced."""
+    """As `numpy.frompyfunc`, of a traceable function."""
     return ufunc(func, nin, nout, identity=identity)
 
 
@@ -250,7 +250,7 @@ def frompyfunc(func: Callable, /, nin: int, nout: int, *, identity: Any = None) 
 
 
 class _Bits(reductions.Reducer):
-    """A reduction of the bits of integers."""
+    """A bitwise reduction of integers."""
 
     def __call__(self, a, *args):
         dtype = typeof(a).dtype
@@ -262,7 +262,7 @@ class _Bits(reductions.Reducer):
         return np.asarray(self.start).astype(dtype)
 
 
-def _by(reducer: reductions.Reducer) -> Callable:
+def _reduce_with(reducer: reductions.Reducer) -> Callable:
     def reduce(a, axis, dtype, keepdims, initial, where):
         dtype = dtypes.requested_dtype(dtype, reducer.name)
         return reducer(a, reductions.static_axis(axis), dtype, keepdims, initial, where, True)
@@ -270,8 +270,8 @@ def _by(reducer: reductions.Reducer) -> Callable:
     return reduce
 
 
-def _by_logsumexp(combine: Callable, unit: float | None = None) -> Callable:
-    """The logarithm of a sum of powers of e, or of the number whose logarithm is `unit`."""
+def _logsumexp_reduce(combine: Callable, unit: float | None = None) -> Callable:
+    """The logarithm of a sum of powers of e, or of the base with the natural logarithm `unit`."""
 
     def reduce(a, axis, dtype, keepdims, initial, where):
         a, *initial = promote_args_inexact("logsumexp", *((a,) if initial is None else (a, initial)))
@@ -289,11 +289,11 @@ def _updating(name: str) -> Callable:
 
 
 def _ufunc(
-    function: Callable, nin: int = 2, identity: Any = None, reducer: reductions.Reducer | None = None, **ways: Any
+    function: Callable, nin: int = 2, identity: Any = None, reducer: reductions.Reducer | None = None, **impls: Any
 ) -> Any:
     if reducer:
-        ways["reduce"] = _by(reducer)
-    return ufunc(function, nin, 1, name=function.__name__, nargs=nin, identity=identity, call=function, **ways)
+        impls["reduce"] = _reduce_with(reducer)
+    return ufunc(function, nin, 1, name=function.__name__, nargs=nin, identity=identity, call=function, **impls)
 
 
 if TYPE_CHECKING:
@@ -328,7 +328,7 @@ logical_or: BinaryUfunc = _ufunc(
 logical_xor: BinaryUfunc = _ufunc(
     ufuncs.logical_xor, 2, False, reductions.Logical("logical_xor", _XOR, lax.bitwise_xor, False)
 )
-logaddexp: BinaryUfunc = _ufunc(custom_rules.logaddexp, 2, -np.inf, reduce=_by_logsumexp(custom_rules.logaddexp))
+logaddexp: BinaryUfunc = _ufunc(custom_rules.logaddexp, 2, -np.inf, reduce=_logsumexp_reduce(custom_rules.logaddexp))
 logaddexp2: BinaryUfunc = _ufunc(
-    custom_rules.logaddexp2, 2, -np.inf, reduce=_by_logsumexp(custom_rules.logaddexp, math_log(2))
+    custom_rules.logaddexp2, 2, -np.inf, reduce=_logsumexp_reduce(custom_rules.logaddexp, math_log(2))
 )

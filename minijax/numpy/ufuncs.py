@@ -1,4 +1,4 @@
-"""Elementwise functions: arithmetic, functions of analysis, comparison, logic and bits."""
+"""Elementwise functions: arithmetic, elementary functions, comparison, logic and bits."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ R = TypeVar("R")
 
 
 def promoting(promote: Promotion, inline: bool = False) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Decorator: jits a function of arrays alone; it gets them checked and promoted, under its name."""
+    """Decorator: jits a function of arrays, which are checked and promoted first; errors give its name."""
 
     def wrap(function: Callable[P, R]) -> Any:
         @functools.wraps(function)
@@ -167,7 +167,7 @@ def _power(x1: Any, x2: Any) -> Any:
 
 
 def _integer_power(x1: Any, x2: Any) -> Any:
-    """By squaring, over the six bits that an exponent can need before all but 0, 1 and -1 overflow."""
+    """By squaring, over six bits: with larger exponents all bases but 0, 1 and -1 overflow."""
     zero, one = scalar_like(x1, 0), scalar_like(x2, 1)
     of_zero = lax.bitwise_and(lax.eq(x1, zero), lax.ne(x2, scalar_like(x2, 0)))
     result = where(of_zero, zero, scalar_like(x1, 1))
@@ -224,7 +224,7 @@ def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return where(signbit(x2), lax.neg(lax.abs(x1)), lax.abs(x1))
 
 
-# ---- functions of analysis --------------------------------------------------------------------------
+# ---- elementary functions ---------------------------------------------------------------------------
 
 exp = _unary("exp", lax.exp)
 exp2 = _unary("exp2", lax.exp2)
@@ -259,7 +259,7 @@ def arccosh(x: ArrayLike, /) -> Array:
 
 
 def _in_base(scale: Callable) -> Callable:
-    """The logarithm in another base: `scale` takes the natural one, or both its parts."""
+    """The logarithm in another base: `scale` converts the natural one, or its real and imaginary parts."""
 
     def logarithm(x):
         natural = lax.log(x)
@@ -313,7 +313,7 @@ def rint(x: ArrayLike, /) -> Array:
 
 @jitted(static=("decimals", "out"))
 def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
-    """As `numpy.round`; integers cannot be rounded to tens."""
+    """As `numpy.round`; integers need nonnegative `decimals`."""
     (a,) = arrays("round", a)
     check_out("round", out)
     if kind_of(a) is bool:
@@ -547,7 +547,7 @@ def isclose(
 
 
 def truth(x: Any) -> Any:
-    """Whether each element is not zero."""
+    """Returns whether each element is nonzero."""
     return x if typeof(x).dtype == np.bool_ else lax.ne(x, const_like(x, 0))
 
 

@@ -1,4 +1,4 @@
-"""Functions of core arrays, as functions that broadcast over the leading axes."""
+"""`vectorize`: functions of core arrays, broadcast over the leading axes."""
 
 import functools
 import re
@@ -26,7 +26,7 @@ def parse_signature(signature: str) -> list[list[tuple[str, ...]]]:
 
 
 def check_core(shape: tuple, names: tuple[str, ...], sizes: dict[str, int], where: str) -> None:
-    """Adds the sizes of core axes to those known. Raises ValueError for another size of a name."""
+    """Adds the sizes of core axes to `sizes`. Raises ValueError if a name has another size there."""
     for name, size in zip(names, shape, strict=True):
         if sizes.setdefault(name, size) != size:
             mismatch = f"{name!r}: {size} vs {sizes[name]}"
@@ -34,7 +34,7 @@ def check_core(shape: tuple, names: tuple[str, ...], sizes: dict[str, int], wher
 
 
 def checked_results(f: Callable, signatures: list[tuple[str, ...]], sizes: dict[str, int], where: str) -> Callable:
-    """`f`, with the number and the core shapes of its results held to the signature."""
+    """`f`, with the number and the core shapes of its results checked against the signature."""
 
     def checked(*args):
         out = f(*args)
@@ -65,9 +65,9 @@ def _without_excluded(f: Callable, excluded: frozenset, args: Sequence, kwargs: 
 
 
 def mapped(f: Callable, args: list, leads: list[tuple[int, ...]], name: str | None = None) -> Any:
-    """`f` of core arrays over the axes of the shape that the leading shapes broadcast to.
+    """Maps `f` of core arrays over the shape that the leading shapes broadcast to.
 
-    With a `name`, leading shapes of several ranks are warned of or refused, as the configuration says.
+    With a `name`, implicit rank promotion warns or raises, as `jax_numpy_rank_promotion` specifies.
     """
     shape = broadcast_shapes(*leads) if leads else ()
     if name is not None:
@@ -85,7 +85,7 @@ def mapped(f: Callable, args: list, leads: list[tuple[int, ...]], name: str | No
 def vectorize(
     pyfunc: Callable, *, excluded: Collection[int | str] = frozenset(), signature: str | None = None
 ) -> Callable:
-    """As `numpy.vectorize`, by `vmap`; keyword arguments are passed on whole."""
+    """As `numpy.vectorize`, by `vmap`; keyword arguments are not mapped."""
     if not callable(pyfunc):
         raise TypeError(f"Expected a callable value, got {pyfunc}")
     if not all(isinstance(e, (str, int)) for e in excluded):

@@ -1,4 +1,4 @@
-"""jax.ops: reductions of segments."""
+"""jax.ops: segment reductions."""
 
 from minijax.base.faces import Face
 

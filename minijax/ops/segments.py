@@ -1,4 +1,4 @@
-"""Reductions of segments of an array, named by the index of their result."""
+"""Segment reductions: rows with equal ids are combined, at the index that the id gives."""
 
 from __future__ import annotations
 
@@ -36,28 +36,28 @@ def _segment(name: str, method: str, reduce: Callable, start: Callable[[np.dtype
         check_arraylike(name, data, segment_ids)
         data, ids = creation.asarray(data), creation.asarray(segment_ids)
         count = _count(name, ids, num_segments)
-        aval, places = typeof(data), typeof(ids).size
+        aval, id_count = typeof(data), typeof(ids).size
         options = Options("drop" if mode is None else mode, None, indices_are_sorted, unique_indices, False)
         shape, index = (count, *aval.shape[1:]), ids
         if bucket_size is not None:
-            shape = (-(-places // bucket_size), *shape)
+            shape = (-(-id_count // bucket_size), *shape)
         initial = full(shape, as_type(start(aval.dtype), aval.dtype))
         if bucket_size is not None:
             buckets = ufuncs.floor_divide(creation.arange(typeof(ids).shape[0]), bucket_size)
             index = (buckets, subscripts.getitem(ids, (None,)))
 
-        def combined(initial, data, index):
+        def combine(initial, data, index):
             out = subscripts.update(initial, index, data, method, options)
             return out if bucket_size is None else as_type(reduce(out, axis=0), aval.dtype)
 
         if method != "add" and out_sharding is not None and named_sharding(name, out_sharding).spec.unreduced:
-            raise NotImplementedError(f"{name}: unreduced results are sums that are not added up yet: {out_sharding}")
-        return with_auto_axes(name, combined, (initial, data, index), out_sharding)
+            raise NotImplementedError(f"{name}: only partial sums can be unreduced, got {out_sharding}")
+        return with_auto_axes(name, combine, (initial, data, index), out_sharding)
 
-    explained = f"""{doc} of the rows of `data` that have equal ids, at the index that the id is.
+    explained = f"""{doc} of the rows of `data` that have equal ids, at the index that the id gives.
 
-    Ids outside of the `num_segments` results, by default as many as the largest id asks for, are dropped, or
-    what else `mode` says. With a `bucket_size`, so many ids at a time are combined first.
+    `num_segments` is by default the largest id plus one; other ids are dropped, or handled as `mode` specifies.
+    With a `bucket_size`, buckets of that many ids are combined first.
     """
     return named(function, name, explained)
 
