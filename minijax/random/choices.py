@@ -1,4 +1,4 @@
-"""Draws from what there is: permutations, samples, categories."""
+"""Random permutations, choices from an array, and categories."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ def permutation(
     *,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """The slices of `x` along an axis (or the numbers below the integer `x`) in random order.
+    """The slices of `x` along an axis, or `arange(x)` if `x` is an integer, in random order.
 
-    With `independent` each vector along the axis gets an order of its own.
+    If `independent`, each vector along the axis is permuted separately.
     """
     key = checked_key("permutation", key)
     _check_array("permutation", x)
@@ -70,7 +70,7 @@ def permutation(
 @jitted("_shuffle", static=("axis",))
 def _shuffle(key, x, axis):
     shape = typeof(x).shape
-    # Sorting by random words, often enough that equal words hardly ever leave their mark.
+    # Sorts by random words; enough rounds that ties between equal words rarely affect the order.
     count = prod(shape)
     if not is_int(count):
         raise NotImplementedError(
@@ -92,7 +92,7 @@ def choice(
     axis: int = 0,
     mode: str | None = None,
 ) -> Array:
-    """Elements of `a` along an axis (or numbers below the integer `a`), with probabilities `p` if given."""
+    """Samples from `a` along an axis, or from `arange(a)` if `a` is an integer; with probabilities `p` if given."""
     key, _ = single_key("choice", key)
     if not isinstance(shape, tuple | list | np.ndarray):
         raise TypeError(f"shape argument of jax.random.choice must be a sequence, got {shape}")
@@ -120,7 +120,7 @@ def choice(
 
 
 def _indices(key: Array, inputs: int, shape: tuple, replace: bool, p: Any, mode: str | None) -> Array:
-    """Random numbers below `inputs`, with probabilities `p` if given; flat if not replaced."""
+    """Random indices below `inputs`, with probabilities `p` if given; one-dimensional without replacement."""
     if p is None:
         return randint(key, shape, 0, inputs)
     _check_array("choice", p)
@@ -145,7 +145,7 @@ def _indices(key: Array, inputs: int, shape: tuple, replace: bool, p: Any, mode:
 @takes_out_sharding
 def categorical(key: ArrayLike, logits: ArrayLike, axis: int = -1, shape: Shape | None = None, replace: bool = True,
                 mode: str | None = None, *, out_sharding: ShardingLike | None = None) -> Array:  # fmt: skip
-    """Categories whose logarithmic probabilities lie along an axis of `logits`, up to a constant."""
+    """Samples categories by unnormalized log probabilities, given along an axis of `logits`."""
     key = checked_key("categorical", key)
     logits = unwrapped(logits)
     _check_array("categorical", logits)

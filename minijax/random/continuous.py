@@ -1,4 +1,4 @@
-"""Draws from continuous distributions that are made of uniform and normal ones."""
+"""Samples from continuous distributions that are computed from uniform and normal samples."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _STATIC = ("shape", "dtype")
 
 
 def check_cast(name: str, dtype: Any, *parameters: Any) -> None:
-    """Raises TypePromotionError for a parameter of a type wider than the dtype to draw."""
+    """Raises TypePromotionError if a parameter cannot be cast to the requested dtype without losing precision."""
     for aval in map(typeof, parameters):
         if dtypes.is_complex(aval.dtype) or (not aval.weak_type and dtypes.promote_types(aval.dtype, dtype) != dtype):
             raise dtypes.TypePromotionError(
@@ -46,7 +46,7 @@ def optional_shape(shape: Any) -> tuple[int, ...] | None:
 
 
 def shape_of(name: str, shape: tuple[int, ...] | None, *parameters: Any) -> tuple[int, ...]:
-    """The shape to draw: that of the parameters if none is asked for."""
+    """The shape of the samples: `shape` if given, else the broadcast shape of the parameters."""
     if shape is None:
         return broadcast_shapes(*[typeof(p).shape for p in parameters])
     check_shape(name, shape, *parameters)
@@ -59,7 +59,7 @@ _ONE = np.float32(1.0)
 @takes_out_sharding
 def lognormal(key: ArrayLike, sigma: ArrayLike = _ONE, shape: Shape | None = None, dtype: DTypeLike | None = None, *,
               out_sharding: ShardingLike | None = None) -> Array:  # fmt: skip
-    """exp(sigma * z) of normal numbers z; without `shape` one for each sigma."""
+    """Samples exp(sigma * z) of standard normal z; `shape` defaults to that of sigma."""
     key = checked_key("lognormal", key)
     dtype = float_dtype("lognormal", dtype)
     check_cast("lognormal", dtype, sigma)
@@ -81,7 +81,7 @@ def rayleigh(
     *,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """Numbers of the Rayleigh distribution; without `shape` one for each scale."""
+    """Samples from the Rayleigh distribution; `shape` defaults to that of `scale`."""
     key = checked_key("rayleigh", key)
     dtype = float_dtype("rayleigh", dtype)
     check_cast("rayleigh", dtype, scale)
@@ -105,7 +105,7 @@ def pareto(
     *,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """Numbers of the Pareto distribution of exponent `b`; without `shape` one for each exponent."""
+    """Samples from the Pareto distribution of exponent `b`; `shape` defaults to that of `b`."""
     key = checked_key("pareto", key)
     return _pareto(key, b, optional_shape(shape), float_dtype("pareto", dtype))
 
@@ -120,7 +120,7 @@ def _pareto(key, b, shape, dtype):
 def weibull_min(
     key: ArrayLike, scale: ArrayLike, concentration: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None
 ) -> Array:
-    """Numbers of the Weibull distribution."""
+    """Samples from the Weibull distribution."""
     key = checked_key("weibull_min", key)
     return _weibull_min(key, scale, concentration, drawn_shape(shape), float_dtype("weibull_min", dtype))
 
@@ -135,7 +135,7 @@ def _weibull_min(key, scale, concentration, shape, dtype):
 def maxwell(
     key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: ShardingLike | None = None
 ) -> Array:
-    """Numbers of the one-sided Maxwell distribution: lengths of normal vectors in space."""
+    """Samples from the one-sided Maxwell distribution: norms of normal vectors of 3 components."""
     key = checked_key("maxwell", key)
     return _maxwell(key, drawn_shape(shape), float_dtype("maxwell", dtype))
 
@@ -148,9 +148,9 @@ def _maxwell(key, shape, dtype):
 def double_sided_maxwell(
     key: ArrayLike, loc: ArrayLike, scale: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None
 ) -> Array:
-    """Numbers of the two-sided Maxwell distribution.
+    """Samples from the two-sided Maxwell distribution.
 
-    Their shape is `shape`, or that of the parameters, and once more that of the parameters, as in jax.
+    The result has the shape `shape`, by default that of the parameters, followed by that of the parameters, as in jax.
     """
     key = checked_key("double_sided_maxwell", key)
     return _double_sided_maxwell(key, loc, scale, drawn_shape(shape), float_dtype("double_sided_maxwell", dtype))
@@ -182,7 +182,7 @@ def triangular(
     *,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """Numbers between `left` and `right`, most of them near `mode`; without `shape` one for each of these."""
+    """Samples from the triangular distribution; `shape` defaults to the broadcast shape of the parameters."""
     key = checked_key("triangular", key)
     return _triangular(key, left, mode, right, optional_shape(shape), float_dtype("triangular", dtype))
 
@@ -207,7 +207,7 @@ def wald(
     *,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """Numbers of the Wald distribution of scale 1, by Michael, Schucany & Haas; without `shape` one for each mean."""
+    """Samples from the Wald distribution of scale 1 (Michael, Schucany & Haas); `shape` defaults to that of `mean`."""
     key = checked_key("wald", key)
     return _wald(key, mean, optional_shape(shape), float_dtype("wald", dtype))
 

@@ -1,6 +1,6 @@
-"""Draws of counts by rejection: Poisson, binomial and multinomial numbers.
+"""Samples from the Poisson, binomial and multinomial distributions, by rejection.
 
-W. Hörmann's transformed rejection (1993) draws large ones: PTRS for Poisson numbers, BTRS for binomial ones.
+Large means use W. Hörmann's transformed rejection (1993): PTRS for Poisson samples, BTRS for binomial ones.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _full(shape: tuple[int, ...], value: Any, dtype: Any) -> Any:
 
 
 def _goes_on(i: Any, most: Any) -> Any:
-    """Whether fewer steps than `most` were made; a bound for programs that would never end."""
+    """Returns whether fewer than `most` steps were made; bounds the loops, which could run for ever."""
     return convert_element_type(i, typeof(most).dtype) < most
 
 
@@ -58,7 +58,7 @@ def poisson(
     *,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """Poisson numbers of mean `lam`, integers; -1 where that is NaN.
+    """Samples from the Poisson distribution of mean `lam`, as integers; -1 where `lam` is NaN.
 
     Raises NotImplementedError for keys of another implementation than threefry2x32.
     """
@@ -78,7 +78,7 @@ def _poisson(key, lam, shape, dtype):
     most = np.asarray(dtypes.iinfo(dtype).max, dtype)[()]
     is_small = ops.bitwise_or(ops.ne(lam, lam), ops.lt(lam, np.float32(10)))
     small = ops.select(is_small, lam, _full(shape, 0, np.float32))
-    # Any large mean, where no number is drawn by rejection.
+    # An arbitrary large mean where the other method draws; this result is not used.
     large = ops.select(is_small, _full(shape, 1e5, np.float32), lam)
     counts = ops.select(
         is_small, _poisson_knuth(key, small, shape, dtype, most), _poisson_rejection(key, large, shape, dtype, most)
@@ -88,7 +88,7 @@ def _poisson(key, lam, shape, dtype):
 
 @jitted("_poisson_knuth", static=("shape", "dtype", "most"))
 def _poisson_knuth(key, lam, shape, dtype, most):
-    """Counts how many uniform numbers have a product above exp(-lam) (Knuth, TAOCP 2, 3.4.1)."""
+    """Counts the uniform samples whose product stays above exp(-lam) (Knuth, TAOCP 2, 3.4.1)."""
 
     def step(state):
         i, count, key, log_product = state
@@ -142,7 +142,7 @@ def _poisson_rejection(key, lam, shape, dtype, most):
 def binomial(
     key: Array, n: ArrayLike, p: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None
 ) -> Array:
-    """How many of `n` trials of probability `p` succeed, as floats; NaN where either is no number of its kind."""
+    """Samples from the binomial distribution, as floats; NaN where `n` or `p` is invalid."""
     key = checked_key("binomial", key)
     check_arraylike("binomial", n, p)
     (p,) = promote_dtypes_inexact(p)
@@ -166,7 +166,7 @@ def _binomial(key, n, p, shape, dtype):
     q = ops.select(is_nan | is_negative, jnp.full_like(q, 0.01), q)
     is_inverted = is_no_count | (n * q <= 10)
     count = ops.floor(n)
-    # Any numbers, where the other method draws.
+    # Arbitrary parameters where the other method draws; these results are not used.
     inverted = ops.select(is_inverted, count, jnp.full_like(count, 0))
     rejected = ops.select(is_inverted, jnp.full_like(count, 1e4), count)
     probability = ops.select(is_inverted, jnp.full_like(q, 0.5), q)
@@ -182,7 +182,7 @@ def _binomial(key, n, p, shape, dtype):
 
 
 def _by_inversion(key, count, probability, shape, dtype, most):
-    """Counts the geometric numbers whose sum stays below `count` (Devroye 1986, X.4.3)."""
+    """Counts the geometric samples whose sum stays below `count` (Devroye 1986, X.4.3)."""
     log_failure = ops.log1p(-probability)
 
     def step(state):
@@ -264,9 +264,9 @@ def multinomial(
     dtype: DTypeLike | None = None,
     unroll: int | bool = 1,
 ) -> Array:
-    """How often each of the outcomes along p's last axis comes in `n` trials; `unroll` is that of the scan over them.
+    """Samples from the multinomial distribution of `n` trials; `unroll` is that of the scan over the outcomes.
 
-    `shape`, if given, holds the outcomes as its last axis; probabilities count in relation to their sum.
+    The last axis of `p`, and of `shape` if given, is that of the outcomes. `p` is normalized.
     """
     key = checked_key("multinomial", key)
     check_arraylike("multinomial", n, p)

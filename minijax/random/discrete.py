@@ -1,4 +1,4 @@
-"""Draws from distributions over integers."""
+"""Samples from the geometric distribution."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def geometric(
     *,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """The number of trials until the first success of probability `p`; without `shape` one for each probability.
+    """The number of trials up to the first success of probability `p`; `shape` defaults to that of `p`.
 
-    Raises ValueError for a dtype that is no integer.
+    Raises ValueError for a dtype that is not an integer dtype.
     """
     key = checked_key("geometric", key)
     dtype = dtypes.requested_dtype(dtype, "geometric", int)

@@ -1,4 +1,4 @@
-"""Draws from the gamma distribution (Marsaglia and Tsang 2000) and from those that are made of it."""
+"""Samples from the gamma distribution (Marsaglia and Tsang 2000) and from distributions that are computed from it."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ _STATIC = ("shape", "dtype")
 
 
 def _drawn(key: Any, a: Any, log_space: bool) -> Any:
-    """A gamma number of shape parameter `a`, or its logarithm, which is exact for small `a` too."""
+    """A gamma sample of shape parameter `a`, or with `log_space` its logarithm, which is accurate for small `a` too."""
     dtype = typeof(a).dtype
     number = lambda x: np.asarray(x, dtype)[()]  # noqa: E731
     one, third = number(1), number(1 / 3)
     is_large = ops.ge(a, one)
-    # The method needs a >= 1; below, a number for a + 1 is scaled by u ** (1 / a).
+    # The method needs a >= 1; below, a sample for a + 1 is scaled by u ** (1 / a).
     d = ops.sub(ops.select(is_large, a, ops.add(a, one)), third)
     c = ops.div(third, ops.sqrt(d))
 
@@ -83,7 +83,7 @@ def _drawn(key: Any, a: Any, log_space: bool) -> Any:
 
 
 class RandomGamma(KeyOperation):
-    """Gamma numbers: for each key, one per shape parameter of those that have the key's indices in front."""
+    """Gamma samples, one for each element of `a`; the leading axes of `a` are those of the keys."""
 
     name = "random_gamma"
     counts = False
@@ -122,7 +122,7 @@ class RandomGamma(KeyOperation):
 
 
 def _derivative(samples: Any, a: Any, log_space: bool) -> Any:
-    """By the shape parameter, of the number that has the same probability of a smaller one."""
+    """The derivative of samples by the shape parameter, at a fixed value of the cumulative distribution function."""
     aval = typeof(samples)
     if log_space:
         samples = ops.exp(samples)
@@ -150,7 +150,7 @@ def gamma(
     *,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """Gamma numbers of shape parameter `a` and scale 1; differentiable by `a` (Figurnov et al. 2018)."""
+    """Samples from the gamma distribution of scale 1; differentiable by its shape `a` (Figurnov et al. 2018)."""
     key = checked_key("gamma", key)
     return _gamma(key, a, optional_shape(shape), float_dtype("gamma", dtype), False)
 
@@ -164,7 +164,7 @@ def loggamma(
     *,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """Logarithms of gamma numbers, which do not vanish where the numbers for a small `a` do."""
+    """Logarithms of gamma samples; accurate for small `a`, where the samples themselves underflow to zero."""
     key = checked_key("loggamma", key)
     return _gamma(key, a, optional_shape(shape), float_dtype("gamma", dtype), True)
 
@@ -188,7 +188,7 @@ def beta(
     *,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """Numbers of the beta distribution."""
+    """Samples from the beta distribution."""
     key = checked_key("beta", key)
     dtype = float_dtype("beta", dtype)
     check_cast("beta", dtype, a, b)
@@ -216,7 +216,7 @@ def dirichlet(
     *,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """Vectors of the Dirichlet distribution: `shape` is that in front of alpha's last axis."""
+    """Samples from the Dirichlet distribution, vectors along the last axis; `shape` is that of the other axes."""
     key = checked_key("dirichlet", key)
     return _dirichlet(key, alpha, optional_shape(shape), float_dtype("dirichlet", dtype))
 
@@ -231,7 +231,7 @@ def _dirichlet(key, alpha, shape, dtype):
     else:
         check_shape("dirichlet", shape, own[:-1])
     log_samples = loggamma(key, convert_element_type(alpha, dtype), (*shape, *own[-1:]), dtype)
-    # A softmax of its own: the maximum is no part of the derivative.
+    # Not nn.softmax: the derivative must not include that of the maximum.
     most = stop_gradient(jnp.max(log_samples, -1, keepdims=True, initial=-jnp.inf))
     terms = jnp.exp(log_samples - most)
     return terms / terms.sum(-1, keepdims=True)
@@ -246,7 +246,7 @@ def chisquare(
     *,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """Chi-square numbers of `df` degrees of freedom."""
+    """Samples from the chi-square distribution of `df` degrees of freedom."""
     key = checked_key("chisquare", key)
     dtype = float_dtype("chisquare", dtype)
     check_cast("chisquare", dtype, df)
@@ -271,7 +271,7 @@ def t(
     *,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """Student's t numbers of `df` degrees of freedom."""
+    """Samples from Student's t distribution of `df` degrees of freedom."""
     key = checked_key("t", key)
     dtype = float_dtype("t", dtype)
     check_cast("t", dtype, df)
@@ -299,7 +299,7 @@ def f(
     *,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """Numbers of the F distribution: quotients of means of `dfnum` and `dfden` squares of normal numbers."""
+    """Samples from the F distribution of `dfnum` and `dfden` degrees of freedom."""
     key = checked_key("f", key)
     dtype = float_dtype("f", dtype)
     check_cast("f", dtype, dfnum, dfden)
@@ -324,7 +324,7 @@ def generalized_normal(
     *,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """Numbers of a density that falls as exp(-|x|**p)."""
+    """Samples from the density proportional to exp(-|x|**p)."""
     key = checked_key("generalized_normal", key)
     return _generalized_normal(key, p, drawn_shape(shape), float_dtype("generalized_normal", dtype))
 
@@ -347,7 +347,7 @@ def ball(
     *,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """Points of the unit ball of the p-norm in `d` dimensions, which come last (Barthe et al. 2005)."""
+    """Uniform samples from the unit ball of the p-norm, `d` coordinates along the last axis (Barthe et al. 2005)."""
     key = checked_key("ball", key)
     return _ball(key, d, p, drawn_shape(shape), float_dtype("ball", dtype))
 

@@ -1,4 +1,4 @@
-"""Making, splitting and taking apart random keys, typed ones and raw ones of the older kind."""
+"""Creates, splits and converts random keys: typed keys, and the legacy raw keys of uint32 words."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from minijax.run.array import Array, ArrayLike
 
 @dataclass(frozen=True, repr=False, slots=True)
 class PRNGSpec:
-    """Names a generator that has no name known to all."""
+    """Names a PRNG implementation that is not registered by name."""
 
     _impl: PRNGImpl
 
@@ -44,24 +44,24 @@ class PRNGSpec:
 
 def define_prng_impl(*, key_shape: tuple[int, ...], seed: Callable, split: Callable, random_bits: Callable,
                      fold_in: Callable, name: str = "<unnamed>", tag: str = "?") -> PRNGSpec:  # fmt: skip
-    """A generator of one's own, to be passed as `impl`; see `PRNGImpl` for the functions."""
+    """Defines a PRNG implementation, to be passed as `impl`; see `PRNGImpl` for the functions."""
     return PRNGSpec(PRNGImpl(key_shape, seed, split, random_bits, fold_in, name, tag))
 
 
 def random_seed(seeds: Any, impl: PRNGImpl) -> Array:
-    """Keys made from an array of integers."""
+    """Keys seeded by an array of integers."""
     seeds = np.int64(seeds) if isinstance(seeds, int) else seeds
     offset = config.random_seed_offset.value
     return random_seed_p.bind(add(seeds, scalar_like(seeds, offset)) if offset else seeds, impl=impl)
 
 
 def seed_with_impl(impl: PRNGImpl, seed: Any) -> Array:
-    """As `random_seed`, with the generator first."""
+    """As `random_seed`, with the PRNG implementation first."""
     return random_seed(seed, impl)
 
 
 def resolve_impl(spec: Any) -> PRNGImpl:
-    """The generator that a name, a key dtype or a `PRNGSpec` stands for; by default the configured one."""
+    """The PRNG implementation given by a name, a key dtype or a `PRNGSpec`; by default the configured one."""
     if spec is None:
         spec = config.default_prng_impl.value
     if isinstance(spec, PRNGImpl):
@@ -76,7 +76,7 @@ def resolve_impl(spec: Any) -> PRNGImpl:
 
 
 def is_key(x: Any) -> bool:
-    """Whether `x` is an array of typed keys."""
+    """Returns whether `x` is an array of typed keys."""
     return is_value(x) and isinstance(getattr(typeof(x), "dtype", None), dtypes.KeyType)
 
 
@@ -104,7 +104,7 @@ def _seeded(name: str, seed: Any, impl: PRNGImpl) -> Any:
 
 
 def key(seed: int | ArrayLike, *, impl: Any = None, dtype: Any = None) -> Array:
-    """A typed key made from an integer; `impl` or `dtype` says of which generator.
+    """A typed key made from an integer seed; `impl` or `dtype` selects the PRNG implementation.
 
     Raises TypeError unless the seed is a scalar integer.
     """
@@ -122,18 +122,18 @@ def _impl_of(name: str, impl: Any, dtype: Any) -> PRNGImpl:
 
 
 def PRNGKey(seed: int | ArrayLike, *, impl: Any = None) -> Array:
-    """A raw key of uint32 words made from an integer; a typed one if `jax_enable_custom_prng` is set."""
+    """A raw key of uint32 words made from an integer seed; a typed key if `jax_enable_custom_prng` is set."""
     typed = _seeded("PRNGKey", seed, resolve_impl(impl))
     return typed if config.enable_custom_prng.value else random_unwrap_p.bind(typed)
 
 
 def key_dtype(impl_spec: Any = None) -> dtypes.KeyType:
-    """The dtype of the typed keys of a generator."""
+    """The dtype of the typed keys of a PRNG implementation."""
     return dtypes.KeyType(resolve_impl(impl_spec))
 
 
 def wrap_key_data(key_bits_array: Array, *, impl: Any = None, dtype: Any = None) -> Array:
-    """The typed keys whose words these are. Raises TypeError if they have the wrong dtype or shape."""
+    """The typed keys made of these uint32 words. Raises TypeError if the words have the wrong dtype or shape."""
     impl = _impl_of("wrap_key_data", impl, dtype)
     check_words(key_bits_array, impl)
     return random_wrap_p.bind(key_bits_array, impl=impl)
@@ -150,7 +150,7 @@ _LegacyState = config.LegacyPrngKeyState
 
 
 def as_keys(keys: Any, warn: bool = False) -> tuple[Array, bool]:
-    """Typed keys, and whether they were raw words before. Raises TypeError for what are no keys."""
+    """(typed keys, whether `keys` were raw words). Raises TypeError if `keys` are not keys."""
     try:
         if is_key(keys):
             return keys, False
@@ -169,7 +169,7 @@ def as_keys(keys: Any, warn: bool = False) -> tuple[Array, bool]:
 
 
 def single_key(name: str, key: Any) -> tuple[Array, bool]:
-    """One typed key, and whether it was raw words before. Raises ValueError for an array of keys."""
+    """(typed key, whether `key` was raw words). Raises ValueError for an array of keys."""
     try:
         typed, raw = as_keys(key, warn=True)
         if typeof(typed).shape:
@@ -216,11 +216,11 @@ def key_data(keys: ArrayLike) -> Array:
 
 
 def key_impl(keys: ArrayLike) -> str | PRNGSpec:
-    """The generator of keys, by its name if that is known to all."""
+    """The PRNG implementation of keys: its name if it is registered, else a `PRNGSpec`."""
     impl = typeof(as_keys(keys)[0]).dtype._impl
     return impl.name if NAMED_IMPLS.get(impl.name) == impl else PRNGSpec(impl)
 
 
 def clone(key: Any) -> Array:
-    """The same key, which counts as not used yet."""
+    """A copy of the key that the key-reuse checker counts as unused."""
     return random_clone_p.bind(key)

@@ -1,4 +1,4 @@
-"""Draws that need linear algebra: correlated normal numbers, and orthogonal matrices."""
+"""Samples that need linear algebra: multivariate normal vectors and orthogonal matrices."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def multivariate_normal(
     *,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """Normal vectors of mean (..., n) and covariance (..., n, n), whose leading axes broadcast to `shape`.
+    """Normal vectors of mean (..., n) and covariance (..., n, n); the leading axes broadcast to `shape`.
 
-    `method` is how the covariance is factored: "cholesky", which is fastest and needs it definite, "eigh" or "svd".
-    Raises ValueError for another one, for other ranks, and for a dtype that is not floating.
+    `method` factors the covariance: "cholesky" (the fastest; needs a definite matrix), "eigh" or "svd".
+    Raises ValueError for other methods, for other ranks, and for a dtype that is not floating.
     """
     key = checked_key("multivariate_normal", key)
     mean, cov = promote_dtypes_inexact(mean, cov)
@@ -79,10 +79,10 @@ def orthogonal(
     *,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """Matrices of n rows and `m` (n unless told) columns, of which the fewer are orthonormal, for each of `shape`.
+    """Matrices (*shape, n, m) with orthonormal columns, or rows if n < m; `m` is n by default.
 
-    They are uniform by the Haar measure (Mezzadri 2007); complex dtypes give unitary ones. Raises ValueError for
-    negative sizes and for a dtype that is neither floating nor complex.
+    They are uniform with respect to the Haar measure (Mezzadri 2007); complex dtypes give unitary matrices. Raises
+    ValueError for negative sizes and for a dtype that is neither floating nor complex.
     """
     key = checked_key("orthogonal", key)
     dtype = float_dtype("normal", dtype, np.inexact, "float or complex")

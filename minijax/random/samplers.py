@@ -1,4 +1,4 @@
-"""Draws from distributions over numbers."""
+"""Samples from the basic distributions, and the checks of arguments that all samplers share."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _Shape = tuple[int, ...]
 
 
 def drawn_shape(shape: Any) -> _Shape:
-    """A shape as users write it, an int or a sequence of ints."""
+    """The canonical shape of an argument `shape`, an int or a sequence of ints."""
     return dims.canonical_shape((shape,) if isinstance(shape, int) else shape)
 
 
@@ -45,7 +45,7 @@ def check_shape(name: str, shape: _Shape, *parameters: Any) -> None:
 
 
 def checked_key(name: str, key: Any) -> Array:
-    """The one typed key to draw with."""
+    """The argument `key` as a single typed key."""
     return single_key(name, key)[0]
 
 
@@ -53,7 +53,7 @@ _STATIC = {"shape", "dtype", "axis", "independent", "replace", "n", "m", "d", "o
 
 
 def takes_out_sharding(draw: Callable) -> Callable:
-    """A function that draws, and lays what it drew out over the Explicit axes of its argument `out_sharding`."""
+    """Adds the argument `out_sharding` to a sampler: its samples are sharded over these Explicit axes."""
     name, signature = draw.__name__, inspect.signature(draw)
 
     @functools.wraps(draw)
@@ -77,7 +77,7 @@ def takes_out_sharding(draw: Callable) -> Callable:
 
 
 def float_dtype(name: str, dtype: Any, kind: type = np.floating, called: str = "float") -> np.dtype:
-    """The dtype to draw, by default that of Python floats. Raises ValueError if it is of another kind."""
+    """The dtype of the samples, by default that of Python floats. Raises ValueError if it is not a `kind`."""
     dtype = dtypes.requested_dtype(dtype, name, float)
     if not dtypes.issubdtype(dtype, kind):
         raise ValueError(f"dtype argument to `{name}` must be a {called} dtype, got {dtype}")
@@ -85,17 +85,17 @@ def float_dtype(name: str, dtype: Any, kind: type = np.floating, called: str = "
 
 
 def split_keys(key: Array, num: int) -> tuple[Array, ...]:
-    """New keys, inside a traced function."""
+    """Splits a typed key into `num` keys, as a tuple."""
     return unpacked(random_split_p.bind(key, shape=(num,)))
 
 
 def split_in_two(key: Array) -> tuple[Array, ...]:
-    """Two new keys, inside a traced function."""
+    """Splits a typed key into two."""
     return split_keys(key, 2)
 
 
 def unpacked(x: Array) -> tuple[Array, ...]:
-    """The elements along the first axis."""
+    """The elements along the first axis, as a tuple."""
     shape = typeof(x).shape
     ones, rest = (1,) * len(shape), (0,) * (len(shape) - 1)
     return tuple(
@@ -133,7 +133,7 @@ def uniform(
     *,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """Numbers spread evenly over [minval, maxval)."""
+    """Uniform samples from [minval, maxval)."""
     key = checked_key("uniform", key)
     return _uniform(key, drawn_shape(shape), float_dtype("uniform", dtype), minval, maxval)
 
@@ -143,7 +143,7 @@ def _uniform(key, shape, dtype, minval, maxval):
     low, high = convert_element_type(minval, dtype), convert_element_type(maxval, dtype)
     low, high = structural.broadcast_to_rank(low, len(shape)), structural.broadcast_to_rank(high, len(shape))
     info = dtypes.finfo(dtype)
-    # A random mantissa below the exponent of 1; narrow ones need no more than 8 bits.
+    # Random mantissa bits with the exponent of 1 give a number in [1, 2); a narrow mantissa needs 8 bits only.
     width = 8 if info.nmant < 8 else info.bits
     word = dtypes.BY_NAME[f"uint{info.bits}"]
     drawn = convert(random_bits_p.bind(key, bit_width=width, shape=shape), word)
@@ -164,7 +164,7 @@ def randint(
     *,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """Integers spread evenly over [minval, maxval). Raises TypeError for a dtype that is no integer."""
+    """Uniform integers from [minval, maxval). Raises TypeError for a dtype that is not an integer dtype."""
     key = checked_key("randint", key)
     shape = drawn_shape(shape)
     dtype = dtypes.requested_dtype(dtype, "randint", int)
@@ -181,7 +181,7 @@ def randint(
 
 
 def _fitted(x: Any, dtype: np.dtype) -> Any:
-    """An integer as one of `dtype`, held inside the bounds of that."""
+    """Converts an integer array to an integer dtype; values are clipped to its bounds."""
     aval = typeof(x)
     own, other = dtypes.iinfo(aval.dtype), dtypes.iinfo(dtype)
     bounds = [max(int(own.min), int(other.min)), min(int(own.max), int(other.max))]
@@ -208,7 +208,7 @@ def _randint(key, shape, minval, maxval, dtype):
     one = scalar_like(span, 1)
     span = ops.select(ops.le(high, low), moving.full(typeof(span).shape, one), span)
     span = ops.select(bitwise_and(beyond, ops.gt(high, low)), ops.add(span, one), span)
-    # The high word counts for 2**bits modulo the span, computed without overflow.
+    # The high word is multiplied by 2**bits modulo the span, computed without overflow.
     root = ops.rem(scalar_like(span, 2 ** (info.bits // 2)), span)
     weight = ops.rem(ops.mul(root, root), span)
     offset = ops.add(ops.mul(ops.rem(more, span), weight), ops.rem(less, span))
@@ -224,9 +224,9 @@ def bernoulli(
     *,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """True with probability `p`; mode "high" tells small probabilities apart.
+    """True with probability `p`; mode "high" resolves smaller probabilities.
 
-    Raises TypeError unless `p` is floating, ValueError for another mode.
+    Raises TypeError unless `p` is floating, and ValueError for other modes than "high" and "low".
     """
     key = checked_key("bernoulli", key)
     if mode not in ("high", "low"):
@@ -256,7 +256,7 @@ def _bernoulli(key, p, shape, mode):
 def rademacher(
     key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: ShardingLike | None = None
 ) -> Array:
-    """1 or -1, each with probability one half."""
+    """Samples 1 and -1, each with probability 1/2."""
     key = checked_key("rademacher", key)
     dtype = dtypes.requested_dtype(dtype, "rademacher", int)
     return _rademacher(key, drawn_shape(shape), dtype)
@@ -275,7 +275,7 @@ def _rademacher(key, shape, dtype):
 def normal(
     key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: ShardingLike | None = None
 ) -> Array:
-    """Numbers of the standard normal distribution; complex ones have unit variance in all."""
+    """Samples from the standard normal distribution; complex samples have unit variance in total."""
     key = checked_key("normal", key)
     return _normal(key, drawn_shape(shape), float_dtype("normal", dtype, np.inexact, "float or complex"))
 
@@ -309,7 +309,7 @@ def truncated_normal(
     *,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """Numbers of the standard normal distribution, of those between `lower` and `upper`."""
+    """Samples from the standard normal distribution, truncated to the interval from `lower` to `upper`."""
     key = checked_key("truncated_normal", key)
     shape = None if shape is None else drawn_shape(shape)
     return _truncated_normal(key, lower, upper, shape, float_dtype("truncated_normal", dtype))
@@ -331,7 +331,7 @@ def _truncated_normal(key, lower, upper, shape, dtype):
 
 
 def _parameterless(sample: Callable) -> Callable:
-    """The public function of a distribution without parameters: checks its arguments, and jits `sample`."""
+    """The public sampler of a distribution without parameters: checks the arguments and calls `sample` under jit."""
     name = sample.__name__
     jitted_sample = jitted(f"_{name}", static=("shape", "dtype"))(sample)
 
@@ -346,7 +346,7 @@ def _parameterless(sample: Callable) -> Callable:
 
 @_parameterless
 def exponential(key, shape, dtype):
-    """Numbers of the exponential distribution of mean 1."""
+    """Samples from the exponential distribution of mean 1."""
     return ops.neg(ops.log1p(ops.neg(uniform(key, shape, dtype))))
 
 
@@ -359,9 +359,9 @@ def gumbel(
     *,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """Numbers of the Gumbel distribution; mode "high" reaches further into its tail, "highest" further yet.
+    """Samples from the Gumbel distribution; the modes "high" and "highest" reach further into its tail.
 
-    Raises ValueError for another mode than these and "low".
+    Raises ValueError for other modes than these and "low".
     """
     key = checked_key("gumbel", key)
     shape, dtype = drawn_shape(shape), float_dtype("gumbel", dtype)
@@ -390,9 +390,9 @@ def _gumbel(key, shape, dtype, mode):
 
 
 def _near_an_end(words: Array) -> tuple[Array, Array]:
-    """From 64 bits a number of the unit interval: whether it is in the lower half, and how far from the nearer end.
+    """Makes a uniform number of 64 random bits: (whether it is below 1/2, its distance from the nearer of 0 and 1).
 
-    The distance is as precise as float32 can be: its exponent counts the zeros that the bits begin with.
+    The distance has the full precision of float32: its exponent is minus the number of leading zeros of the bits.
     """
     bits = np.uint32(32)
     flipped = ops.bitwise_not(words)
@@ -419,20 +419,20 @@ def _near_an_end(words: Array) -> tuple[Array, Array]:
 
 @_parameterless
 def laplace(key, shape, dtype):
-    """Numbers of the Laplace distribution of scale 1."""
+    """Samples from the Laplace distribution of scale 1."""
     drawn = uniform(key, shape, dtype, np.asarray(-1.0 + float(dtypes.finfo(dtype).epsneg), dtype)[()], 1.0)
     return ops.mul(ops.sign(drawn), ops.log1p(ops.neg(ops.abs(drawn))))
 
 
 @_parameterless
 def logistic(key, shape, dtype):
-    """Numbers of the logistic distribution of scale 1."""
+    """Samples from the logistic distribution of scale 1."""
     drawn = uniform(key, shape, dtype, np.asarray(dtypes.finfo(dtype).tiny, dtype)[()], 1.0)
     return ops.sub(ops.log(drawn), ops.log1p(ops.neg(drawn)))
 
 
 @_parameterless
 def cauchy(key, shape, dtype):
-    """Numbers of the Cauchy distribution of scale 1."""
+    """Samples from the Cauchy distribution of scale 1."""
     drawn = uniform(key, shape, dtype, np.asarray(dtypes.finfo(dtype).eps, dtype)[()], 1.0)
     return ops.tan(ops.mul(scalar_like(drawn, pi), ops.sub(drawn, scalar_like(drawn, 0.5))))

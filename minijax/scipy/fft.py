@@ -29,7 +29,7 @@ def _check(name: str, type: int, norm: str | None) -> None:
 
 
 def _sized(x: Any, n: int, axis: int) -> Any:
-    """`x` cut, or filled up with zeros, to the length n."""
+    """`x` truncated or zero-padded to the length n."""
     widths = [(0, 0)] * x.ndim
     widths[axis] = (0, max(n - x.shape[axis], 0))
     return jnp.pad(x, widths)[(slice(None),) * axis + (slice(n),)]
@@ -40,7 +40,7 @@ def _along(x: Any, axis: int, ndim: int) -> Any:
 
 
 def _turns(n: int, axis: int, x: Any) -> Any:
-    """exp(-i * pi * k / (2 * n)) for each k, in complex numbers of the precision of `x`."""
+    """exp(-i * pi * k / (2 * n)) for each k < n, complex, in the precision of `x`."""
     k = _along(jnp.arange(n, dtype=typeof(x).dtype), axis, x.ndim)
     return lax.exp(-0.5j * math.pi * _complex(k) / n)
 
@@ -66,7 +66,7 @@ def _in_parts(transform: Callable, x: Any, n: int | None, axis: int, norm: str |
 
 def _dct(x: Any, axis: int, norm: str | None) -> Any:
     n, before = x.shape[axis], (slice(None),) * axis
-    # J. Makhoul, "A fast cosine transform in one and two dimensions", 1980: even places first, odd ones backwards.
+    # J. Makhoul, "A fast cosine transform in one and two dimensions", 1980: even indices, then odd ones in reverse.
     even, odd = (x[(*before, slice(i, None, 2))] for i in (0, 1))
     order = jnp.concatenate([even, structural.rev(odd, (axis,))], axis)
     result = 2 * lax.real(fft.fft(order, axis=axis) * _turns(n, axis, x))

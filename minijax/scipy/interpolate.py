@@ -1,4 +1,4 @@
-"""Values between the points of a grid."""
+"""Interpolation on a regular grid."""
 
 import itertools
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ _METHODS = ("linear", "nearest")
 
 
 def _points(xi: Any, ndim: int) -> Any:
-    """The points as an array (..., ndim); a tuple has an array for each dimension."""
+    """The points as an array (..., ndim); a tuple holds one array per dimension."""
     if isinstance(xi, tuple) and len(xi) == 1:
         xi = xi[0]
     if isinstance(xi, tuple):
@@ -36,8 +36,8 @@ def _points(xi: Any, ndim: int) -> Any:
 class RegularGridInterpolator:
     """As `scipy.interpolate.RegularGridInterpolator`, for the methods "linear" and "nearest".
 
-    `points` has the coordinates along each leading dimension of `values`, ascending; what lies outside gets
-    `fill_value`, or with None is extrapolated. Raises NotImplementedError for `bounds_error`.
+    `points` has the coordinates along each leading dimension of `values`, ascending. Points outside of the grid
+    get `fill_value`, or are extrapolated if it is None. Raises NotImplementedError for `bounds_error`.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class RegularGridInterpolator:
         self.values = values
 
     def __call__(self, xi: Any, method: str | None = None) -> Any:
-        """The values at points, (..., dimensions) or a tuple of arrays of coordinates."""
+        """Interpolates at points, (..., dimensions) or a tuple of arrays of coordinates."""
         method = self.method if method is None else method
         if method not in _METHODS:
             raise ValueError(f"RegularGridInterpolator: method {method!r} is not defined")
@@ -110,7 +110,7 @@ class RegularGridInterpolator:
 
 
 def _cells(grid: Sequence[Any], xi: Any) -> tuple[list, list, Any]:
-    """For each dimension the index of the cell and how far in it the points lie; and which lie outside."""
+    """(cell indices for each dimension, distances into the cell, which points are outside the grid)."""
     cells, distances, is_outside = [], [], jnp.zeros(xi.shape[1], bool)
     for x, points in zip(xi, grid, strict=True):
         i = jnp.searchsorted(points, x) - 1

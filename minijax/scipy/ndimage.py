@@ -1,4 +1,4 @@
-"""Arrays at places between their elements."""
+"""Interpolation of arrays between their elements."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__, __dir__ = listing(__name__, "map_coordinates")
 
 
 def _mirror(index: Any, size: int) -> Any:
-    """Where an index lies when the elements go back and forth, the last ones once."""
+    """Maps an index into an array that is continued by reflection about the centers of its end elements."""
     last = size - 1
     return jnp.abs((index + last) % (2 * last) - last)
 
@@ -31,7 +31,7 @@ _FOLDS: dict[str, Callable] = {
     "nearest": lambda index, size: jnp.clip(index, 0, size - 1),
     "wrap": lambda index, size: index % size,
     "mirror": _mirror,
-    # The same on a grid of halves: 2 * i + 1 lies at the middle of the element i.
+    # `_mirror` in units of half an element: 2 * i + 1 is the center of the element i.
     "reflect": lambda index, size: jnp.floor_divide(_mirror(2 * index + 1, 2 * size + 1) - 1, 2),
 }
 

@@ -18,7 +18,7 @@ __all__, __dir__ = listing(__name__, "vq")
 def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple[Any, Any]:
     """The index of the code nearest to each observation, and the distance; codes and observations are rows.
 
-    `check_finite` has no effect. Raises ValueError for other ranks than 1 or 2, or for two ranks.
+    `check_finite` has no effect. Raises ValueError for ranks other than 1 or 2, or for different ranks.
     """
     obs, code_book = (jnp.asarray(x) for x in promote_dtypes_inexact(*arrays("scipy.cluster.vq.vq", obs, code_book)))
     if obs.ndim != code_book.ndim:

@@ -21,7 +21,7 @@ from minijax.primitives.promote import promote_dtypes_inexact
 from minijax.run.array import Array, ArrayLike
 from minijax.scipy.linalg.systems import solve_triangular
 
-# For each precision: the norms up to which approximants of the degrees are exact, and the one of the last.
+# precision -> (the norms up to which an approximant of each degree is exact, that of the last degree, the degrees)
 _LIMITS = {
     np.dtype(np.float32): ((4.258730016922831e-001, 1.880152677804762e000), 3.925724783138660, (3, 5, 7)),
     np.dtype(np.float64): (
@@ -33,7 +33,7 @@ _LIMITS = {
 
 
 def _approximant(degree: int, a: Any) -> tuple:
-    """The odd and the even part of the numerator, which the denominator has the difference of."""
+    """The odd and the even part of the numerator; the denominator is even - odd."""
     weights = [factorial(2 * degree - j) / (factorial(degree - j) * factorial(j)) for j in range(degree + 1)]
     powers = [jnp.eye(typeof(a).shape[0], dtype=typeof(a).dtype), matmul_highest(a, a)]
     highest = 3 if degree == 13 else degree // 2
@@ -52,7 +52,7 @@ def _approximant(degree: int, a: Any) -> tuple:
 
 @jitted("_calc_P_Q")
 def _fraction(a: Any) -> tuple:
-    """The numerator and the denominator for the matrix halved so often as is returned too."""
+    """(numerator, denominator, s): the approximant's fraction for the matrix divided by 2 ** s."""
     limits, largest, degrees = _LIMITS[dtypes.to_floating_dtype(typeof(a).dtype)]
     size = jnp.linalg.norm(a, 1)
     halvings = jnp.maximum(0, jnp.floor(jnp.log2(size / largest)))
@@ -88,9 +88,9 @@ def _check_square(name: str, what: str, x: Any) -> None:
 
 @jitted("expm", static=("upper_triangular", "max_squarings"))
 def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:
-    """As `scipy.linalg.expm`, in single or double precision; NaN where more than `max_squarings` were needed.
+    """As `scipy.linalg.expm`, in single or double precision; NaN where more than `max_squarings` would be needed.
 
-    `upper_triangular` says that A is, and how the approximant's fraction is solved.
+    If `upper_triangular`, A is assumed to be, and a triangular system is solved for the approximant.
     """
     (A,) = promote_dtypes_inexact(A)
     _check_square("expm", "A", A)
@@ -104,7 +104,7 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
 
 @jitted("expm_frechet", static=("method", "compute_expm"))
 def expm_frechet(A: ArrayLike, E: ArrayLike, *, method: str | None = None, compute_expm: bool = True) -> Any:
-    """As `scipy.linalg.expm_frechet`, by forward differentiation, whatever the `method`."""
+    """As `scipy.linalg.expm_frechet`, by forward-mode differentiation; `method` has no effect."""
     A, E = jnp.asarray(A), jnp.asarray(E)
     _check_square("expm_frechet", "A", A)
     _check_square("expm_frechet", "E", E)

@@ -1,4 +1,4 @@
-"""Factors of matrices: LU, QR, singular values, eigenvalues of Hermitian matrices, Schur, polar."""
+"""Factorizations of matrices: LU, QR, singular values, eigenvalues of Hermitian matrices, Schur, polar."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ def schur(a: ArrayLike, output: str = "real") -> tuple[Array, Array]:
 
 
 def _turned(i: Any, t: Any, z: Any) -> tuple:
-    """Makes the block of rows i - 1 and i triangular by a rotation of Givens."""
+    """Makes the 2x2 block of the rows i - 1 and i triangular by a Givens rotation."""
     shifted = jnp.linalg.eigvals(dynamic_slice(t, (i - 1, i - 1), (2, 2))) - t[i, i]
     length = jnp.linalg.norm(jnp.array([shifted[0], t[i, i - 1]])).astype(typeof(t).dtype)
     c, s = shifted[0] / length, t[i, i - 1] / length
@@ -286,7 +286,7 @@ def polar(
 ) -> tuple[Array, Array]:
     """As `scipy.linalg.polar`, of matrices in the last two axes, by `method` "qdwh" or "svd".
 
-    `eps` and `max_iterations` are those of `jax.lax.linalg.qdwh`.
+    `eps` and `max_iterations` are passed to `jax.lax.linalg.qdwh`.
     """
     a = jnp.asarray(a)
     if typeof(a).ndim < 2:

@@ -24,7 +24,7 @@ from minijax.scipy.linalg.systems import inv, solve
 
 @jitted("_sqrtm_triu")
 def _sqrtm_triu(t: Any) -> Any:
-    """The square root of a triangular matrix, column by column from the diagonal up (Björck & Hammarling 1983)."""
+    """The square root of an upper triangular matrix, column by column (Björck & Hammarling 1983)."""
     n = typeof(t).shape[0]
     roots = jnp.sqrt(jnp.diag(t))
 
@@ -61,7 +61,7 @@ def sqrtm(A: ArrayLike, blocksize: int = 1) -> Array:
 
 @jitted("_algorithm_11_1_1")
 def _parlett(f: Any, t: Any) -> tuple:
-    """A function of a triangular matrix from its diagonal on, and the smallest difference of eigenvalues.
+    """Completes f(t), given its diagonal, for triangular `t`; (f(t), the least gap of eigenvalues).
 
     Parlett's recurrence, algorithm 11.1.1 of Golub & Van Loan.
     """
@@ -86,8 +86,8 @@ def _parlett(f: Any, t: Any) -> tuple:
 
 
 def funm(A: ArrayLike, func: Callable, disp: bool = True) -> Any:
-    """As `scipy.linalg.funm`, always complex, of a function of vectors; without `disp`, an estimate of the
-    relative error too.
+    """As `scipy.linalg.funm`, always complex; `func` is applied to a vector of eigenvalues. Unless `disp`,
+    returns an estimate of the relative error too.
     """
     A = jnp.asarray(A)
     if typeof(A).ndim != 2 or typeof(A).shape[0] != typeof(A).shape[1]:
@@ -108,7 +108,7 @@ def funm(A: ArrayLike, func: Callable, disp: bool = True) -> Any:
 
 
 def _by_schur(a: Any, b: Any, c: Any) -> Any:
-    """Solves for one element after another, from the last row on, of triangular matrices (Bartels & Stewart 1972)."""
+    """Solves the equation of triangular matrices element by element, from the last row up (Bartels & Stewart 1972)."""
     (r, u), (s, v) = schur(a, output="complex"), schur(b.conj().T, output="complex")
     c = u.conj().T @ c.astype(typeof(u).dtype) @ v
     s = s.conj().T

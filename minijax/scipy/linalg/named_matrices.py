@@ -1,4 +1,4 @@
-"""Matrices that have names and a size."""
+"""Named matrices of a given size."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _choose(n: Any, k: Any) -> Any:
 
 @jitted("invhilbert", static=("n",))
 def invhilbert(n: int) -> Array:
-    """As `scipy.linalg.invhilbert`, in floating-point numbers, whose digits 15 rows exceed."""
+    """As `scipy.linalg.invhilbert`, in floating point; from 15 rows on the elements are not exact."""
     at = jnp.arange(n, dtype=dtypes.canonicalize_dtype(float))
     i, j = at[:, None], at[None, :]
     total = i + j
@@ -111,7 +111,7 @@ def pascal(n: int, kind: str | None = None) -> Array:
 
 @jitted("invpascal", static=("n", "kind"))
 def invpascal(n: int, kind: str | None = None) -> Array:
-    """As `scipy.linalg.invpascal`, in floating-point numbers."""
+    """As `scipy.linalg.invpascal`, in floating point."""
     kind = "symmetric" if kind is None else kind
     _check_kind("invpascal", kind)
     at = jnp.arange(n, dtype=dtypes.canonicalize_dtype(float))

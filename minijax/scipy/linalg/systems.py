@@ -1,4 +1,4 @@
-"""Systems of linear equations, determinants, and the factors that solve systems."""
+"""Solves linear systems, with the factorizations for it, and computes determinants and inverses."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def cho_factor(
 
 
 def _are_vectors(name: str, a: Any, b: Any) -> bool:
-    """Whether b holds right sides that are vectors: one, or for every matrix of a one, which is deprecated."""
+    """Returns whether `b` is one vector, or a batch of vectors, one for each matrix of `a` (deprecated)."""
     shape, right = typeof(a).shape, typeof(b).shape
     batched = len(shape) == len(right) + 1 and shape[-1] == right[-1]
     if batched and len(right) > 1:
@@ -60,7 +60,7 @@ def _are_vectors(name: str, a: Any, b: Any) -> bool:
 
 
 def _by_columns(solve: Callable, vectors: bool, *args: Any) -> Any:
-    """`solve` of matrices, any vectors, and at last right sides; leading axes broadcast."""
+    """Applies `solve(matrix, *others, b)` over broadcast leading axes; `vectors`: whether `b` is a vector."""
     between, core = "(n)," * (len(args) - 2), "(n)" if vectors else "(n,m)"
     return vectorize(solve, signature=f"(n,n),{between}{core}->{core}")(*args)
 
@@ -151,7 +151,7 @@ def solve(
     check_finite: bool = True,
     assume_a: str = "gen",
 ) -> Array:
-    """As `scipy.linalg.solve`: by Cholesky's factor where `assume_a` is "pos", by LU otherwise."""
+    """As `scipy.linalg.solve`: by a Cholesky factorization if `assume_a` is "pos", else by LU."""
     if assume_a not in _ASSUMPTIONS:
         raise ValueError(f"solve: Expected assume_a to be one of {list(_ASSUMPTIONS)}; got {assume_a!r}")
     return _solve(a, b, assume_a, lower)

@@ -23,7 +23,7 @@ _UNROLLED = 16
 
 
 def _smaller(alpha: Any, squares: Any, least: Any, first: Any, x: Any) -> Any:
-    """For each x, how many eigenvalues are smaller: the negative pivots of the matrix minus x (Sturm)."""
+    """The number of eigenvalues below each x: the number of negative pivots of the matrix minus x (Sturm)."""
     n = typeof(alpha).shape[0]
     zeros, ones = jnp.zeros(typeof(x).shape, np.int32), jnp.ones(typeof(x).shape, np.int32)
     q = alpha[0] - x
@@ -49,7 +49,7 @@ def _smaller(alpha: Any, squares: Any, least: Any, first: Any, x: Any) -> Any:
 
 
 def _bisected(alpha: Any, sizes: Any, squares: Any, targets: Any, tol: Any) -> Any:
-    """The eigenvalues that have `targets` smaller ones, from Gershgorin's bounds on."""
+    """The eigenvalues of the indices `targets`, by bisection from Gershgorin's bounds."""
     dtype, n, slack = typeof(alpha).dtype, typeof(alpha).shape[0], 2.1
     info = dtypes.finfo(dtype)
     radii = jnp.concatenate([sizes[:1], sizes[:-1] + sizes[1:], sizes[-1:]])
@@ -84,7 +84,7 @@ def _bisected(alpha: Any, sizes: Any, squares: Any, targets: Any, tol: Any) -> A
 
 
 def _clusters(values: Any, capacity: int) -> tuple:
-    """Where runs of close values start and end, and how many there are."""
+    """(starts, ends, count) of the runs of close eigenvalues."""
     gaps, size = values[1:] - values[:-1], jnp.maximum(jnp.abs(values[0]), jnp.abs(values[-1]))
     close = gaps < jnp.sqrt(dtypes.finfo(typeof(values).dtype).eps) * size
     before = jnp.pad(close, (1, 0), constant_values=False)
@@ -107,7 +107,7 @@ def _orthonormal_rows(start: Any, end: Any, at: Any, x: Any) -> Any:
 
 
 def _eigenvectors(alpha: Any, beta: Any, values: Any, key: Any) -> Any:
-    """Inverse iteration from vectors drawn by the key, those of close eigenvalues kept orthogonal."""
+    """Inverse iteration from random vectors; those of close eigenvalues are orthogonalized."""
     n, count, dtype = typeof(alpha).shape[0], typeof(values).shape[0], typeof(beta).dtype
     lower = jnp.pad(jnp.conj(beta), (1, 0))
     upper = jnp.pad(beta, (0, 1))
@@ -151,7 +151,7 @@ def eigh_tridiagonal(
 ) -> Any:
     """As `scipy.linalg.eigh_tridiagonal`, in single or double precision; `select` is "a" (all) or "i" (by index).
 
-    `tol` is how wide the last intervals may be; the iteration for vectors begins with those of the `key`.
+    Bisection ends at intervals of width `tol`. Eigenvectors are iterated from random vectors, drawn with `key`.
     """
     d, e = jnp.asarray(d), jnp.asarray(e)
     n, dtype = typeof(d).shape[0], typeof(d).dtype
@@ -178,7 +178,7 @@ def eigh_tridiagonal(
 
 
 def _selected(select: str, bounds: tuple | None, n: int) -> Callable:
-    """What makes the indices of the eigenvalues that are asked for."""
+    """A function that returns the indices of the requested eigenvalues."""
     if select not in ("a", "i", "v"):
         raise ValueError(f"eigh_tridiagonal: select must have a value in {{'a', 'i', 'v'}}, got {select!r}.")
     if select == "v":

@@ -1,4 +1,4 @@
-"""Matrices whose rows are windows into a vector, and matrices made of one or two vectors."""
+"""Matrices whose rows are windows of a vector, and other matrices made of one or two vectors."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def _vectorized(signature: str) -> Callable:
 
 
 def _windows(head: Any, tail: Any, rising: bool = True) -> Any:
-    """Row i holds the elements of head and tail[1:] from the i-th on, as many as `tail` has; without
-    `rising`, head and the rows stand in the other order.
+    """Row i holds `len(tail)` elements of [*head, *tail[1:]] from the i-th on. Unless `rising`, head and the
+    order of the rows are reversed.
     """
     (m,), (n,) = typeof(head).shape, typeof(tail).shape
     if not m or not n:

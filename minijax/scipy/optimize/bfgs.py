@@ -26,7 +26,7 @@ class _State(NamedTuple):
     inverse: Any
     value_before: Any
     status: Any
-    # jax's loop has two numbers besides that stay as they are, and so come first in its program.
+    # jax's loop carries two constants too, which come first among the operands of its while loop.
     idle: tuple[int, int]
 
 
@@ -38,7 +38,7 @@ def minimize_bfgs(
     gtol: float = 1e-5,
     line_search_maxiter: int = 10,
 ) -> tuple:
-    """The values of OptimizeResults, in order; status is 1 after `maxiter` steps, from 2 on where a search failed."""
+    """The fields of OptimizeResults; status is 1 after `maxiter` steps, and 2 or more if a line search failed."""
     size = x0.shape[0]
     maxiter = size * 200 if maxiter is None else maxiter
     identity = jnp.eye(size, dtype=x0.dtype)

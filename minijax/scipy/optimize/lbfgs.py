@@ -1,4 +1,4 @@
-"""BFGS with the last steps in place of a matrix: Nocedal & Wright, algorithms 7.4 and 7.5."""
+"""Limited-memory BFGS: Nocedal & Wright, algorithms 7.4 and 7.5."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ from minijax.scipy.optimize.line_search import dot, line_search
 
 
 class _State(NamedTuple):
-    """The last steps, changes of the gradient, and inverses of their products are in rows, the latest one last."""
+    """`steps` s, gradient `changes` y and `rhos` 1 / (y . s) hold the last `maxcor` steps, the latest one last."""
 
     is_converged: Any
     is_failed: Any
@@ -43,10 +43,10 @@ def minimize_lbfgs(
     maxgrad: float | None = None,
     maxls: int = 20,
 ) -> tuple:
-    """The values of OptimizeResults, in order; `x0` may be complex.
+    """The fields of OptimizeResults, in order; `x0` may be complex.
 
-    Status is 1 after `maxiter` steps, 2 or 3 after `maxfun` values or `maxgrad` gradients, 4 where the value falls by
-    less than `ftol`, 5 where a line search of `maxls` steps failed. The last `maxcor` steps are kept.
+    Status is 1 after `maxiter` steps, 2 or 3 after `maxfun` values or `maxgrad` gradients, 4 if the value decreases
+    by less than `ftol`, 5 if a line search of `maxls` steps failed. The last `maxcor` steps are kept.
     """
     size = len(x0)
     maxiter = size * 200 if maxiter is None and maxfun is None and maxgrad is None else maxiter
@@ -117,7 +117,7 @@ def _pushed(rows: Any, row: Any) -> Any:
 
 
 def _direction(state: _State) -> Any:
-    """The gradient times what the last steps say of the Hessian's inverse, downhill: the two loops of algorithm 7.4."""
+    """Minus the approximate inverse Hessian times the gradient: the two-loop recursion of algorithm 7.4."""
     size = len(state.rhos)
     count = jnp.where(state.k < size, state.k, size)
 

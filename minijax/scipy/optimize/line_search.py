@@ -15,7 +15,7 @@ _ZOOMS = 30
 
 
 class _Zoom(NamedTuple):
-    """An interval of steps: its end `lo` with the least value, the other end `hi`, and the last point left out."""
+    """An interval of steps: `lo` is the end with the lesser value, `hi` the other end, `last` the end dropped last."""
 
     is_done: Any
     is_failed: Any
@@ -52,7 +52,7 @@ class _Search(NamedTuple):
 
 
 class LineSearch(NamedTuple):
-    """Where a line search ended; `status` is 0, 1 where zooming failed, 3 where it took too many steps."""
+    """The result of a line search; `status` is 0, 1 if zooming failed, 3 after too many steps."""
 
     is_failed: Any
     nit: Any
@@ -65,12 +65,12 @@ class LineSearch(NamedTuple):
 
 
 def _where(condition: Any, state: Any, **values: Any) -> Any:
-    """The state with these values where the condition holds."""
+    """Replaces these fields of the state where the condition holds."""
     return state._replace(**{name: jnp.where(condition, x, getattr(state, name)) for name, x in values.items()})
 
 
 def _cubic_minimum(a, fa, slope, b, fb, c, fc):
-    """The minimum of the cubic through three points with a slope at the first; nan where there is none."""
+    """The minimum of the cubic through three points with this slope at the first; NaN if it has no minimum."""
     db, dc = b - a, c - a
     size = (db * dc) ** 2 * (db - dc)
     matrix = jnp.array([[dc**2, -(db**2)], [-(dc**3), db**3]])
@@ -81,14 +81,14 @@ def _cubic_minimum(a, fa, slope, b, fb, c, fc):
 
 
 def _quadratic_minimum(a, fa, slope, b, fb):
-    """The minimum of the parabola through two points with a slope at the first."""
+    """The minimum of the parabola through two points with this slope at the first."""
     db = b - a
     B = (fb - fa - slope * db) / (db**2)
     return a - slope / (2.0 * B)
 
 
 def _trial(state: _Zoom, low: Any, high: Any, margin: Any, less: Any) -> Any:
-    """A step inside the interval: by a cubic, else a parabola, where they are not close to an end, else the middle."""
+    """A step inside the interval: the minimum of a cubic or a parabola, or the middle if these are near an end."""
     cubic = _cubic_minimum(state.lo, state.phi_lo, state.slope_lo, state.hi, state.phi_hi, state.last, state.phi_last)
     is_cubic = (state.j > 0) & (cubic > low + margin) & (cubic < high - margin)
     quadratic = _quadratic_minimum(state.lo, state.phi_lo, state.slope_lo, state.hi, state.phi_hi)
@@ -101,7 +101,7 @@ def _trial(state: _Zoom, low: Any, high: Any, margin: Any, less: Any) -> Any:
 
 
 def _zoom(along, phi_0, slope_0, lo, hi, gradient, is_idle):
-    """Shrinks the interval between two points (step, value, slope); algorithm 3.6. Does nothing where it is idle."""
+    """Shrinks the interval between two points (step, value, slope); algorithm 3.6. Makes no step if `is_idle`."""
 
     def goes_on(state):
         return ~state.is_done & ~is_idle & ~state.is_failed
@@ -137,7 +137,7 @@ def _zoom(along, phi_0, slope_0, lo, hi, gradient, is_idle):
 def line_search(
     f: Callable, x: Any, direction: Any, value: Any, gradient: Any, value_before: Any = None, maxiter: int = 10
 ) -> LineSearch:
-    """A step from `x`, where `f` has this value and gradient; `value_before` that one step ago. Algorithm 3.5."""
+    """Finds a step from `x`, where `f` has this value and gradient; it was `value_before` a step ago. Algorithm 3.5."""
 
     def along(step):
         step = jnp.array(step, dtype=direction.dtype)
@@ -174,7 +174,7 @@ def line_search(
     start = _Search(False, False, 1, 0.0, value, slope_0, 0, 0, 0.0, value, slope_0, gradient)
     state = while_loop(goes_on, look, start)
     status = jnp.where(state.is_failed, 1, jnp.where(state.i > maxiter, 3, 0))
-    # In few bits a step of nearly nothing would leave x as it is.
+    # In low precision a tiny step would not change x.
     is_tiny = jnp.logical_and(jnp.finfo(state.step.dtype).bits != 64, jnp.abs(state.step) < 1e-8)
     step = jnp.where(is_tiny, jnp.sign(state.step) * 1e-8, state.step)
     return LineSearch(
@@ -183,7 +183,7 @@ def line_search(
 
 
 def _zoomed(state: _Search, is_between: Any, zoom: _Zoom) -> _Search:
-    """The state that takes over what zooming came to."""
+    """The state with the result of zooming, where `is_between`."""
     state = state._replace(
         is_done=is_between | state.is_done, is_failed=(is_between & zoom.is_failed) | state.is_failed
     )

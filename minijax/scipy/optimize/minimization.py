@@ -1,4 +1,4 @@
-"""Which method minimizes, and what it gives."""
+"""`minimize` and its result."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from minijax.scipy.optimize.lbfgs import minimize_lbfgs
 
 
 class OptimizeResults(NamedTuple):
-    """What a minimization ended with.
+    """The result of a minimization.
 
-    x: where it ended.
+    x: the minimizer found.
     success: whether it converged.
-    status: 0 where it converged, otherwise why it did not.
+    status: 0 if it converged, else a number for the reason why it did not.
     fun, jac: the function's value and gradient at `x`.
-    hess_inv: what is known of the inverse of the Hessian, or None.
-    nfev, njev: how often the function and its gradient were evaluated.
+    hess_inv: the approximate inverse of the Hessian, or None.
+    nfev, njev: the number of evaluations of the function and of its gradient.
     nit: the number of steps.
     """
 
@@ -45,11 +45,11 @@ def minimize(
     tol: float | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> OptimizeResults:
-    """Minimizes `fun(x, *args)`, a real scalar, for vectors x from `x0` on; as `scipy.optimize.minimize`.
+    """Minimizes `fun(x, *args)`, a real scalar, over vectors x, starting at `x0`; as `scipy.optimize.minimize`.
 
-    `method` is "BFGS". Its options are `maxiter` (200 for each variable), `gtol` (1e-5: the norm that the gradient may
-    have), `norm` (infinity: the norm's order) and `line_search_maxiter`. `tol` has no effect. The steps cannot be
-    differentiated in reverse. Raises TypeError where `args` is no tuple and ValueError for another method.
+    `method` is "BFGS". Its options are `maxiter` (200 for each variable), `gtol` (1e-5: the gradient norm to reach),
+    `norm` (infinity: the order of that norm) and `line_search_maxiter`. `tol` has no effect. Not differentiable in
+    reverse mode. Raises TypeError if `args` is not a tuple, and ValueError for other methods.
     """
     if not isinstance(args, tuple):
         raise TypeError(f"args argument to jax.scipy.optimize.minimize must be a tuple, got {args}")

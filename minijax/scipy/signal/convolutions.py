@@ -41,7 +41,7 @@ def _larger_first(refusal: str, in1: Any, in2: Any) -> tuple[Any, Any]:
 
 
 def _part(mode: str, first: Sequence[int], second: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Where in a full convolution a mode's part starts, and its shape."""
+    """(start, shape) of the part of the full convolution that a mode returns."""
     full = tuple(m + n - 1 for m, n in zip(first, second, strict=True))
     if mode == "valid":
         shape = tuple(abs(m - n) + 1 for m, n in zip(first, second, strict=True))
@@ -81,7 +81,7 @@ def _fft_whole(in1: Any, in2: Any, mode: str) -> Any:
 
 
 def fftconvolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", axes: int | Sequence[int] | None = None) -> Array:
-    """As `scipy.signal.fftconvolve`; the arrays must have equal sizes in the dimensions that are not among `axes`."""
+    """As `scipy.signal.fftconvolve`; sizes must be equal in the dimensions not in `axes`."""
     check_arraylike("fftconvolve", in1, in2)
     in1, in2 = promote_dtypes_inexact(in1, in2)
     in1, in2 = jnp.asarray(in1), jnp.asarray(in2)
@@ -159,7 +159,7 @@ def correlate2d(
     """As `scipy.signal.correlate2d`. Raises NotImplementedError for boundaries that are not zeros."""
     _check_planes("correlate2d", in1, in2, boundary, fillvalue)
     if (mode == "full" and _is_covered(in1, in2)) or (mode == "valid" and not _is_covered(in2, in1)):
-        # As jax does it: with "valid" the result is the conjugate of scipy's.
+        # As in jax: with "valid" the result is the conjugate of scipy's.
         result = _direct("correlate2d", jnp.flip(in2), jnp.conj(in1), mode, precision)
         return jnp.conj(result) if mode == "full" else result
     return jnp.flip(_direct("correlate2d", jnp.flip(in1), jnp.conj(in2), mode, precision))

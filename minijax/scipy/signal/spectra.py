@@ -23,14 +23,14 @@ from minijax.primitives.structural import slice_in_dim
 from minijax.run.array import Array, ArrayLike
 from minijax.scipy.signal.trends import detrend as without_trend
 
-# Imported when a window is asked for by another name than jax's default.
+# Imported for windows other than jax's default.
 _scipy = defer("scipy.signal")
 _BOUNDARIES = ("even", "odd", "constant", "zeros", None)
 _Detrend = str | bool | Callable
 
 
 def _extended(x: Any, count: int, boundary: str | None) -> Any:
-    """The signal with `count` elements more on either side of the last axis."""
+    """The signal extended by `count` elements at both ends of the last axis."""
     if boundary is None or not count:
         return x
     if boundary != "odd":
@@ -75,7 +75,7 @@ def _window(name: str, window: Any, nperseg: int | None, length: int, dtype: Any
 
 @dataclasses.dataclass(frozen=True)
 class _Segments:
-    """How a signal is cut: `size` is that of a segment, `step` the distance of two, `nfft` the transform's."""
+    """The segmentation of a signal: segment `size`, `step` between starts of segments, transform size `nfft`."""
 
     size: int
     step: int
@@ -123,7 +123,7 @@ def _both_sides(result: Any, nfft: int) -> Any:
 
 @dataclasses.dataclass(frozen=True)
 class _Options:
-    """What the functions below have in common."""
+    """The options that the functions below share."""
 
     fs: Any
     window: Any
@@ -140,7 +140,7 @@ class _Options:
 
 
 def _prepared(name: str, x: Any, y: Any, options: _Options) -> list:
-    """The signals, of one dtype and rank."""
+    """The signals, promoted to one dtype and with broadcast batch axes."""
     check_arraylike(name, x, *(() if y is None else (y,)))
     if y is None:
         (x,) = promote_dtypes_inexact(jnp.asarray(x))
@@ -161,7 +161,7 @@ def _lengthened(x: Any, count: int) -> Any:
 
 
 def _spectra(name: str, x: Any, y: Any, options: _Options) -> tuple[Any, Any, Any]:
-    """Frequencies, times, and the spectra of the segments, frequencies in the place of the axis, times last."""
+    """(frequencies, times, spectra of the segments). In the spectra frequencies replace the axis; times come last."""
     if options.boundary not in _BOUNDARIES:
         raise ValueError(f"{name}: Unknown boundary option {options.boundary!r}, must be one of: {list(_BOUNDARIES)}")
     signals = _prepared(name, x, y, options)
@@ -217,7 +217,7 @@ def stft(
 ) -> tuple[Any, Any, Any]:
     """As `scipy.signal.stft`: frequencies, times and the short-time Fourier transform.
 
-    Windows that are named but for "hann" are those of scipy.
+    Named windows other than "hann" are computed by scipy.
     """
     options = _Options(
         fs, window, nperseg, noverlap, nfft, detrend, return_onesided, "spectrum", axis, True, boundary, padded
@@ -283,11 +283,11 @@ def welch(
 
 
 def _overlapped(x: Any, step: int) -> Any:
-    """The sum of segments (..., segments, size) that start `step` elements after each other."""
+    """Overlap-adds segments (..., segments, size) whose starts are `step` elements apart."""
     *outer, count, size = x.shape
     per = -(-size // step)
     x = jnp.pad(x.reshape(-1, count, size), [(0, 0), (0, 0), (0, per * step - size)])
-    # Padded with as many segments again, the parts of a segment are shifted when they are laid out in rows.
+    # Zero rows are appended; reshaping to rows that are one step shorter shifts part i of each segment by i steps.
     x = x.reshape(-1, count, per, step).transpose(0, 2, 1, 3)
     x = jnp.pad(x, [(0, 0), (0, 0), (0, count), (0, 0)])
     x = x.reshape(x.shape[0], -1)[:, : per * (2 * count - 1) * step]
@@ -298,7 +298,7 @@ def _overlapped(x: Any, step: int) -> Any:
 def _inverse_segments(
     nperseg: int | None, noverlap: int | None, nfft: int | None, size: int, is_odd_too: bool
 ) -> _Segments:
-    """How the transform was cut; `size` is that of an even transform with so many frequencies."""
+    """The segmentation of the transform; `size` is the even transform size with that many frequencies."""
     nperseg = size if nperseg is None else nperseg
     if nperseg < 1:
         raise ValueError(f"istft: nperseg must be a positive integer, got {nperseg}")

@@ -1,4 +1,4 @@
-"""Signals without their trend."""
+"""Removes trends from signals."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def detrend(
     bp: int | Sequence[int] | np.ndarray = 0,
     overwrite_data: None = None,
 ) -> Array:
-    """As `scipy.signal.detrend`: less the mean, or less the line that fits best between breakpoints.
+    """As `scipy.signal.detrend`: subtracts the mean, or a least-squares line between breakpoints.
 
     Raises NotImplementedError for `overwrite_data`, ValueError for other types and breakpoints outside of the data.
     """

@@ -1,6 +1,6 @@
 """Iterative solvers of linear systems: conjugate gradients, BiCGSTAB and GMRES, over pytrees of arrays.
 
-An operator is a function of a pytree like `b`, or a square matrix. Derivatives are solutions of linear systems too.
+An operator is a function of a pytree like `b`, or a square matrix. Derivatives solve linear systems too.
 """
 
 import operator
@@ -38,7 +38,7 @@ def _inner(x: Any, y: Any) -> Any:
 
 
 def _real_inner(x: Any, y: Any) -> Any:
-    """The real part of the inner product, a sum over leaves."""
+    """The real part of the inner product, summed over leaves."""
     return sum(tree_leaves(tree_map(_real_product, x, y)))
 
 
@@ -68,7 +68,7 @@ def _as_operator(name: str, f: Any) -> Callable:
 
 
 def _prepared(name: str, A: Any, b: Any, x0: Any, maxiter: int | None, M: Any) -> tuple:
-    """The operators as functions, the pytrees as arrays, and the number of steps, ten for each element unless told."""
+    """(A, b, x0, maxiter, M): operators as functions, leaves as arrays; `maxiter` is ten times the size by default."""
     x0 = tree_map(jnp.zeros_like, b) if x0 is None else x0
     b, x0 = device_put((b, x0))
     maxiter = 10 * sum(x.size for x in tree_leaves(b)) if maxiter is None else maxiter
@@ -88,7 +88,7 @@ def _is_real(b: Any) -> bool:
 
 
 def _tolerated(b: Any, tol: Any, atol: Any) -> Any:
-    """The square of the norm that a residual may have."""
+    """The square of the residual norm at which iteration ends."""
     size = _real_inner(b, b)
     return jnp.maximum(jnp.square(tol) * size, jnp.square(atol))
 
@@ -126,7 +126,7 @@ def cg(
 ) -> tuple[Any, None]:
     """Solves A x = b for a Hermitian positive definite `A` (Hestenes & Stiefel 1952); (x, None).
 
-    Ends where norm(b - A x) <= max(tol * norm(b), atol), or after `maxiter` steps. `M` approximates the inverse.
+    Ends once norm(b - A x) <= max(tol * norm(b), atol), or after `maxiter` steps. `M` approximates the inverse of `A`.
     """
     A, b, x0, maxiter, M = _prepared("cg", A, b, x0, maxiter, M)
     solver = partial(_cg, x0=x0, tol=tol, atol=atol, maxiter=maxiter, M=M)
@@ -162,7 +162,7 @@ def _bicgstab(A, b, *, x0, maxiter, tol, atol, M):
             _add(x, _add(_mul(alpha, p_hat), _mul(omega, s_hat))),
         )
         r = tree_map(partial(jnp.where, is_done), s, _sub(s, _mul(omega, t)))
-        # Negative counts say that the method broke down.
+        # A negative count means that the method broke down.
         k = jnp.where((omega == 0) | (alpha == 0), -11, k + 1)
         k = jnp.where(rho_next == 0, -10, k)
         return x, r, alpha, omega, rho_next, p, q, k
@@ -185,7 +185,7 @@ def bicgstab(
 
 
 def _like(x: Any, tree: Any) -> Any:
-    """`x` in the type that the leaves promote to, weak if they all are."""
+    """`x` cast to the dtype that the leaves promote to; weakly typed if they all are."""
     leaves = tree_leaves(tree)
     return convert(x, jnp.result_type(*leaves), all(typeof(leaf).weak_type for leaf in leaves))
 
@@ -217,7 +217,7 @@ def _combine(basis: Any, weights: Any) -> Any:
 
 
 def _orthogonalized(basis: Any, x: Any, norm: Any, passes: int = 2) -> tuple:
-    """`x` without its parts along the basis, and these; as often as needed, by the criterion of Giraud et al. 2005."""
+    """`x` orthogonalized against the basis, and its coefficients; repeated by the criterion of Giraud et al. 2005."""
     first = tree_leaves(basis)[0]
     r = jnp.zeros(first.shape[-1], first.dtype)
     scaled = norm / jnp.sqrt(2.0)
@@ -245,7 +245,7 @@ def _orthogonalized(basis: Any, x: Any, norm: Any, passes: int = 2) -> tuple:
 
 
 def _arnoldi(k: Any, A: Callable, M: Callable, V: Any, H: Any) -> tuple:
-    """One more vector of the Krylov basis V, and column of the Hessenberg matrix, the row k of H."""
+    """Adds a vector to the Krylov basis V, and a column of the Hessenberg matrix, stored as row k of H."""
     dtype = jnp.result_type(*tree_leaves(V))
     v = M(A(tree_map(lambda x: x[..., k], V)))
     _, norm = _normalized(v)
@@ -270,7 +270,7 @@ def _least_squares(a: Any, b: Any) -> Any:
 
 
 def _gmres_batched(A, b, x, unit, norm, ptol, restart, M):
-    """All `restart` steps, then one least-squares problem."""
+    """Makes all `restart` steps, then solves one least-squares problem."""
     dtype = jnp.result_type(*tree_leaves(b))
 
     def goes_on(state):
@@ -296,7 +296,7 @@ def _rotated(H_row: Any, i: Any, cs: Any, sn: Any) -> Any:
 
 
 def _rotation(a: Any, b: Any) -> tuple:
-    """Cosine and sine of the Givens rotation that makes b vanish (Golub & Van Loan, 5.1.8)."""
+    """Cosine and sine of the Givens rotation that maps (a, b) to (r, 0) (Golub & Van Loan, 5.1.8)."""
     is_zero, a_is_less = abs(b) == 0, abs(a) < abs(b)
     t = -jnp.where(a_is_less, a, b) / jnp.where(a_is_less, b, a)
     r = rsqrt(1 + abs(t) ** 2).astype(t.dtype)
@@ -306,7 +306,7 @@ def _rotation(a: Any, b: Any) -> tuple:
 
 
 def _gmres_incremental(A, b, x, unit, norm, ptol, restart, M):
-    """Steps until the residual, known by rotations of the Hessenberg matrix, is small (Saad & Schultz 1986)."""
+    """Steps until the residual is small; Givens rotations give its norm (Saad & Schultz 1986)."""
     dtype = jnp.result_type(*tree_leaves(b))
 
     def goes_on(state):
@@ -364,10 +364,10 @@ def gmres(
     M: Any = None,
     solve_method: str = "batched",
 ) -> tuple[Any, Any]:
-    """Solves A x = b for any nonsingular `A`; (x, 0), or (x, -1) where that is NaN.
+    """Solves A x = b for any nonsingular `A`; returns (x, 0), or (x, -1) if x has NaNs.
 
-    Keeps `restart` vectors, after which it begins again, at most `maxiter` times. `solve_method` "incremental" looks
-    at the residual after each vector, "batched" once they are all there. The others are those of `cg`.
+    Restarts after `restart` vectors, at most `maxiter` times. `solve_method` "incremental" checks
+    the residual after each vector, "batched" after all of them. The other arguments are those of `cg`.
     """
     A, b, x0, maxiter, M = _prepared("gmres", A, b, x0, maxiter, M)
     methods = {"incremental": _gmres_incremental, "batched": _gmres_batched}

@@ -24,12 +24,12 @@ class Rotation(NamedTuple):
 
     @classmethod
     def concatenate(cls, rotations: Sequence["Rotation"]) -> "Rotation":
-        """The rotations of several objects in one."""
+        """Concatenates several `Rotation` objects."""
         return cls(jnp.concatenate([rotation.quat for rotation in rotations]))
 
     @classmethod
     def from_euler(cls, seq: str, angles: Any, degrees: bool = False) -> "Rotation":
-        """From Euler angles (..., axes) about those of `seq`, up to three of "xyz" (extrinsic) or "XYZ" (intrinsic).
+        """From Euler angles (..., axes) about the axes of `seq`, up to three of "xyz" (extrinsic) or "XYZ" (intrinsic).
 
         Raises ValueError for other axes, or for one that is repeated.
         """
@@ -63,7 +63,7 @@ class Rotation(NamedTuple):
 
     @classmethod
     def identity(cls, num: int | None = None, dtype: Any = float) -> "Rotation":
-        """The rotation that leaves all in place. Raises AssertionError for a number of them, as jax does."""
+        """The identity rotation. Raises AssertionError if `num` is given, as jax does."""
         if num is not None:
             raise AssertionError("Rotation.identity: `num` is not supported, pass None")
         return cls(jnp.array([0.0, 0.0, 0.0, 1.0], dtype=dtype))
@@ -86,16 +86,16 @@ class Rotation(NamedTuple):
         return self.quat.shape[0]
 
     def __mul__(self, other: "Rotation") -> "Rotation":
-        """The rotation that does `other`, then this one."""
+        """The composition: rotates by `other` first, then by this one."""
         return Rotation.from_quat(_compose(self.quat, other.quat))
 
     @property
     def single(self) -> bool:
-        """Whether this is one rotation and no array."""
+        """Whether this is a single rotation, not an array of them."""
         return self.quat.ndim == 1
 
     def apply(self, vectors: Any, inverse: bool = False) -> Any:
-        """The vectors (..., 3) rotated, or rotated back."""
+        """Rotates vectors (..., 3), by the inverse rotation if `inverse`."""
         return _apply(self.as_matrix(), vectors, inverse)
 
     def as_euler(self, seq: str, degrees: bool = False) -> Any:
@@ -122,12 +122,12 @@ class Rotation(NamedTuple):
         return _rotvec(self.quat, degrees)
 
     def as_quat(self, canonical: bool = False, scalar_first: bool = False) -> Any:
-        """Quaternions (..., 4); the canonical one of the two of a rotation has no negative scalar."""
+        """Quaternions (..., 4); if `canonical`, the one of q and -q whose scalar is not negative."""
         quat = _canonical(self.quat) if canonical else self.quat
         return jnp.roll(quat, 1, axis=-1) if scalar_first else quat
 
     def inv(self) -> "Rotation":
-        """The rotation back."""
+        """The inverse rotation."""
         return Rotation(_conjugate(self.quat))
 
     def magnitude(self) -> Any:
@@ -135,7 +135,7 @@ class Rotation(NamedTuple):
         return _magnitude(self.quat)
 
     def mean(self, weights: Any = None) -> "Rotation":
-        """The rotation nearest to all (Markley and others 2007), with weights (rotations,).
+        """The weighted mean rotation (Markley et al. 2007); the weights are (rotations,).
 
         Raises TypeError for a single rotation and ValueError for weights of another shape.
         """
@@ -153,7 +153,7 @@ class Rotation(NamedTuple):
 
 
 class Slerp(NamedTuple):
-    """Rotations between those at known times, evenly about one axis each; as `scipy.spatial.transform.Slerp`."""
+    """Spherical linear interpolation between rotations at given times; as `scipy.spatial.transform.Slerp`."""
 
     times: Any
     timedelta: Any
@@ -162,7 +162,7 @@ class Slerp(NamedTuple):
 
     @classmethod
     def init(cls, times: Any, rotations: Rotation) -> "Slerp":
-        """From ascending times (n,) and as many rotations, two or more. Raises TypeError or ValueError otherwise."""
+        """From ascending times (n,) and n >= 2 rotations. Raises TypeError or ValueError for other arguments."""
         if not isinstance(rotations, Rotation):
             raise TypeError(f"Slerp.init: `rotations` must be a `Rotation` instance. Got: {type(rotations)}")
         if rotations.single or len(rotations) == 1:
@@ -195,7 +195,7 @@ class Slerp(NamedTuple):
 
 
 def _axes(name: str, seq: str) -> tuple[Any, bool]:
-    """The axes as indices, and whether they turn with the body."""
+    """(indices of the axes, whether they are intrinsic)."""
     if not (set(seq) <= set("xyz") or set(seq) <= set("XYZ")):
         raise ValueError(f"{name}: Expected axes from `seq` to be from ['x', 'y', 'z'] or ['X', 'Y', 'Z'], got {seq}")
     if any(a == b for a, b in zip(seq, seq[1:], strict=False)):
@@ -208,7 +208,7 @@ def _norm(vector: Any) -> Any:
 
 
 def _polynomial_or(angle: Any, series: Any, quotient: Any) -> Any:
-    """A quotient of an angle and a sine, by its series where the angle is small."""
+    """A quotient of an angle and a sine; its series where the angle is small."""
     return jnp.where(angle <= _SMALL_ANGLE, series, quotient)
 
 
@@ -346,7 +346,7 @@ def _rotvec(quat: Any, degrees: Any) -> Any:
 
 @functools.partial(jnp.vectorize, signature="(m)->(n)", excluded=(1, 2, 3))
 def _euler(quat: Any, axes: Any, is_extrinsic: Any, degrees: Any) -> Any:
-    """Bernardes & Viollet 2022, for any three axes; for axes i, j, k without a repeated one k is the one left."""
+    """Bernardes & Viollet 2022, for axes i, j, k. If i == k, k becomes the axis that is neither i nor j."""
     first = jnp.where(is_extrinsic, 0, 2)
     third = jnp.where(is_extrinsic, 2, 0)
     axes = jnp.where(is_extrinsic, axes, axes[::-1])

@@ -43,7 +43,7 @@ def i1(x: ArrayLike) -> Array:
 
 
 def _by_recurrence(z: Any, v: int, n_iter: int) -> Any:
-    """The functions of the orders 0 to `v` at a scalar, by Miller's backward recurrence."""
+    """The Bessel functions of the orders 0 to `v` at a scalar, by Miller's backward recurrence."""
 
     def step(carry, n):
         before, now, total = carry

@@ -1,4 +1,4 @@
-"""The error function and its relatives."""
+"""The error function and functions related to it."""
 
 from __future__ import annotations
 

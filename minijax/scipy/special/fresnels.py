@@ -42,7 +42,7 @@ _FRESNEL = (
       1.2754507566772912e-05, 1.0431458965757199e-07, 4.6068072814652043e-10, 1.1027321506624028e-12,
       1.3879653125957886e-15, 8.391588162831187e-19, 1.8695871016278324e-22)),
 )  # fmt: skip
-# The same in single precision, polynomials alone: fresnlf.c.
+# The same in single precision, by polynomials: fresnlf.c.
 _FRESNEL_SINGLE = (
     (1.6476295e-09, -1.5227548e-07, 8.424749e-06, -0.0003120693, 0.0072447276, -0.09228056, 0.5235988),
     (1.4168025e-08, -1.1572314e-06, 5.3872234e-05, -0.0016043818, 0.02818489, -0.24673982, 1.0),
@@ -116,7 +116,7 @@ def _around_half(x: Any, sin: Any, cos: Any, f: Any, g: Any) -> tuple[Any, Any]:
 
 @jitted("sincospisquaredhalf")
 def _waves(x: Any) -> tuple[Any, Any]:
-    """sin(pi * x ** 2 / 2) and cos, the squares reduced without rounding."""
+    """sin(pi * x ** 2 / 2) and cos(pi * x ** 2 / 2); x ** 2 is reduced modulo 4 without rounding errors."""
     x = lax.abs(x)
     rest = jnp.fmod(x, 2.0)
     half = rest / 2

@@ -1,4 +1,4 @@
-"""The gamma function and those made of it."""
+"""The gamma function and functions related to it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _LANCZOS = (0.99999999999980993227684700473478, 676.5203681218850985670091904440
 @jitted("_complex_loggamma_scipy")
 def _complex_loggamma(z: Any) -> Any:
     outside, z = _inside(z)
-    # Steps to the right, where the approximation holds.
+    # Shifts the argument by this many steps to the right, where the approximation holds.
     steps = jnp.maximum(0, jnp.ceil(0.5 - lax.real(z)).astype(int))
 
     def step(state):
@@ -58,7 +58,7 @@ def _complex_loggamma(z: Any) -> Any:
 
 
 def _inside(z: Any) -> tuple[Any, Any]:
-    """Whether z is a pole or NaN, and 1 where it is, z elsewhere."""
+    """(whether z is a pole or NaN, z with 1 in those places)."""
     is_nan = lax.ne(z, z)
     pole = (lax.imag(z) == 0) & (lax.real(z) == lax.floor(lax.real(z))) & (lax.real(z) <= 0)
     outside = pole | is_nan
@@ -70,7 +70,7 @@ def _unless(outside: Any, x: Any) -> Any:
 
 
 def _lanczos(z: Any) -> Any:
-    """The logarithm of the gamma function, reflected at 0.5."""
+    """The logarithm of the gamma function by Lanczos's approximation, reflected at 0.5."""
     dtype, axes = typeof(z).dtype, tuple(range(typeof(z).ndim))
     coefficients = jnp.array(_LANCZOS, dtype)
     reflected = lax.real(z) < 0.5
@@ -108,7 +108,7 @@ def gamma(x: ArrayLike) -> Array:
 
 
 def factorial(n: ArrayLike, exact: bool = False) -> Array:
-    """gamma(n + 1), and 0 of negative numbers. There is no exact factorial."""
+    """gamma(n + 1), and 0 of negative numbers. `exact` must be False."""
     if exact:
         raise NotImplementedError("factorial with exact=True")
     (n,) = promote_args_inexact("factorial", n)
@@ -182,7 +182,7 @@ def beta(a: ArrayLike, b: ArrayLike) -> Array:
 
 @custom_jvp
 def poch(z: ArrayLike, m: ArrayLike) -> Array:
-    """gamma(z + m) / gamma(z), and 1 where m = 0. Derivatives hold for positive arguments."""
+    """gamma(z + m) / gamma(z), and 1 where m = 0. Derivatives are valid for positive arguments only."""
     z, m = promote_args_inexact("poch", z, m)
     return jnp.where(lax.eq(m, const_like(m, 0)), scalar_like(m, 1), gamma(jnp.add(z, m)) / gamma(z))
 

@@ -17,7 +17,7 @@ from minijax.run.array import Array
 
 
 def _grid(n_max: int, dtype: np.dtype) -> list[Any]:
-    """The order and the degree at each place of a matrix."""
+    """(order, degree) of each element of a matrix."""
     return jnp.meshgrid(*(jnp.arange(n_max + 1, dtype=dtype) for _ in range(2)), indexing="ij")
 
 
@@ -33,7 +33,7 @@ def _coefficients(n_max: int, dtype: np.dtype, is_normalized: bool) -> tuple[Any
 
 
 def _masks(n_max: int, dtype: np.dtype, is_normalized: bool) -> tuple[Any, Any]:
-    """The coefficients of the recurrence in the degree: for each degree a matrix that has them on a diagonal."""
+    """Coefficients of the recurrence in the degree: one matrix per degree, with the coefficients on a diagonal."""
     coefficients = _coefficients(n_max, dtype, is_normalized)
     places = [jnp.triu_indices(n_max + 1, k) for k in (1, 2)]
     zeros = jnp.zeros((n_max + 1, n_max + 1), dtype)
@@ -72,12 +72,12 @@ def _legendre(n_max: int, x: Any, is_normalized: bool) -> Any:
 
 @jitted("_gen_derivatives")
 def _derivatives(table: Any, x: Any) -> Any:
-    """The derivatives of the functions in a table that is not normalized: sums of others, of a degree less."""
+    """The derivatives of the functions in a table that is not normalized, as sums of functions of one degree less."""
     size, dtype = len(table), typeof(x).dtype
     less = jnp.pad(table, ((0, 0), (1, 0), (0, 0)))[:, :size, :]
     above = jnp.pad(less, ((0, 2), (0, 0), (0, 0)))[2:, :, :]
     below = jnp.pad(less, ((2, 0), (0, 0), (0, 0)))[:size, :, :]
-    # Functions of the orders -1 and -2 are those of 1 and 2, but for a factor.
+    # Functions of the orders -1 and -2 are multiples of those of the orders 1 and 2.
     if size > 1:
         k, positive = jnp.arange(1, size - 1, dtype=dtype), table[1, 1 : size - 1, :]
         below = below.at[1, 2:, :].set(jnp.einsum("i,ij->ij", -1 / ((k + 1) * k), positive))
@@ -126,16 +126,16 @@ def _checked_legendre(m: Any, n: Any, z: Any, is_normalized: bool) -> Any:
 
 
 def lpmn(m: int, n: int, z: Array) -> tuple[Any, Any]:
-    """The associated Legendre functions of the first kind and their derivatives, indexed by order, degree and place.
+    """The associated Legendre functions of the first kind and their derivatives, indexed by order, degree and point.
 
-    Orders and degrees up to `m` and `n`, which must be equal, at the vector `z` of floats between -1 and 1.
+    Orders and degrees go up to `m` and `n`, which must be equal; `z` is a vector of floats between -1 and 1.
     """
     table = _checked_legendre(m, n, z, False)
     return table, _derivatives(table, z)
 
 
 def lpmn_values(m: int, n: int, z: Array, is_normalized: bool) -> Any:
-    """The associated Legendre functions alone, as `lpmn`; if `is_normalized`, those that harmonics are made of."""
+    """The associated Legendre functions, as in `lpmn`; if `is_normalized`, as in spherical harmonics."""
     return _checked_legendre(m, n, z, is_normalized)
 
 
@@ -152,7 +152,7 @@ def _harmonic(n: Any, m: Any, theta: Any, phi: Any, n_max: int) -> Any:
 def sph_harm_y(n: Array, m: Array, theta: Array, phi: Array, diff_n: None = None, n_max: int | None = None) -> Array:
     """The spherical harmonics of vectors of degrees `n`, orders `m`, colatitudes and longitudes.
 
-    Degrees above `n_max`, which is the largest of `n` unless told, are clipped to it. Raises
+    Degrees above `n_max`, by default the largest of `n`, are clipped to it. Raises
     ConcretizationTypeError for traced degrees without `n_max`, NotImplementedError for `diff_n`.
     """
     if diff_n is not None:

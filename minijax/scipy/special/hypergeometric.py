@@ -25,7 +25,7 @@ _MOST_TERMS = 250
 
 
 def _series(start: float, term: Any, share: Callable, ratio: Callable) -> Any:
-    """start + the sum of share(k, term), where ratio(k) leads from a term to the next."""
+    """start plus the sum of share(k, term_k), where term_(k+1) = ratio(k) * term_k."""
 
     def unsettled(state):
         total, k, term = state
@@ -122,7 +122,7 @@ def _gauss_series(a: Any, b: Any, c: Any, x: Any) -> Any:
 
 
 def _gauss_polynomial(a: Any, b: Any, c: Any, x: Any) -> Any:
-    """The series where a or b is an integer that is not positive, after which it ends."""
+    """The series where a or b is a non-positive integer: a polynomial."""
     whole = jnp.round(b)
     b_ends_first = (b < a) & (_is_whole(b, whole) & ~((c % 1 == 0) & ((c <= 0) & (c > b))))
     ending, other = jnp.where(b_ends_first, b, a), jnp.where(b_ends_first, a, b)
@@ -137,7 +137,7 @@ def _gauss_polynomial(a: Any, b: Any, c: Any, x: Any) -> Any:
 
 
 def _gauss_near_one(a: Any, b: Any, c: Any, x: Any) -> Any:
-    """Where c - a - b is an integer: M. Abramowitz and I. Stegun, 15.3.10 to 15.3.12."""
+    """The series near 1 where c - a - b is an integer: M. Abramowitz and I. Stegun, 15.3.10 to 15.3.12."""
     d, s = c - a - b, 1 - x
     m, zero = jnp.round(d), scalar_like(x, 0)
     e, above = jnp.where(m >= 0, d, -d), jnp.where(m >= 0, d, zero)
@@ -201,7 +201,7 @@ def _gauss(a: Any, b: Any, c: Any, x: Any) -> Any:
 def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
     """Gauss's function of real numbers, for x <= 1: Pearson, Olver and Porter, 2017, section 4.
 
-    Precision is lost where the value is large. Infinite where x > 1 and where the series has no sum.
+    Precision is lost where the value is large. Infinite where x > 1 and where the series diverges.
     """
     a, b, c, x = promote_args_inexact("hyp2f1", a, b, c, x)
     d, s, ca, cb = c - a - b, 1 - x, c - a, c - b

@@ -81,7 +81,7 @@ def _expi_of_positive(x: Any) -> Any:
 @custom_jvp
 @jitted()
 def expi(x: ArrayLike) -> Array:
-    """The exponential integral: the principal value of that of exp(t) / t up to x. Raises ValueError for complex x."""
+    """The exponential integral: the principal value integral of exp(t) / t up to x. Raises ValueError for complex x."""
     (x,) = promote_args_inexact("expi", x)
     if is_complex(x):
         raise ValueError("expi does not support complex-valued inputs.")
@@ -186,7 +186,7 @@ def _expn_of_large_order(x: Any, n: Any) -> Any:
 @jitted()
 @vectorize
 def expn(n: ArrayLike, x: ArrayLike) -> Array:
-    """The exponential integral of order n: that of exp(-x * t) / t ** n from 1 on."""
+    """The exponential integral of order n: the integral of exp(-x * t) / t ** n from 1 to infinity."""
     n, x = promote_args_inexact("expn", n, x)
     conditions = [(n < 0) | (x < 0), (x == 0) & (n < 2), (x == 0) & (n >= 2), (n == 0) & (x >= 0), n >= 5000, x > 1]
     at_zero = 1 / jnp.where(n == 1, n + n, n)

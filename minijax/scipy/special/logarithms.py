@@ -1,4 +1,4 @@
-"""Logistic and power transforms, and the terms that entropies are made of."""
+"""Logistic and power transforms, and the terms of entropies."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def expit(x: ArrayLike) -> Array:
 
 
 def _zero_at_zero(x: Any, y: Any, log: Callable) -> Any:
-    """x * log(y), which is 0 where x is and y is a number."""
+    """x * log(y), and 0 where x = 0 unless y is NaN."""
     holds = jnp.logical_or(lax.ne(x, const_like(x, 0)), lax.ne(y, y))
     return jnp.where(holds, lax.mul(x, log(y)), structural.full_like(x, 0))
 
 
 @custom_jvp
 def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
-    """x * log(y), and 0 where x = 0, unless y is NaN."""
+    """x * log(y), and 0 where x = 0 unless y is NaN."""
     return _zero_at_zero(*promote_args_inexact("xlogy", x, y), lax.log)
 
 
@@ -82,7 +82,7 @@ def entr(x: ArrayLike) -> Array:
 def _relative_entropy(p: Any, q: Any) -> Any:
     both = jnp.logical_and(lax.gt(p, const_like(p, 0)), lax.gt(q, const_like(q, 0)))
     zero = jnp.logical_and(lax.eq(p, const_like(p, 0)), lax.ge(q, const_like(q, 0)))
-    # Arguments that cannot occur keep the derivatives finite.
+    # Replaces arguments of the branch not taken, so that its derivatives are finite.
     safe_p, safe_q = jnp.where(both, p, 1), jnp.where(both, q, 1)
     logarithms = lax.sub(_xlogx(safe_p), xlogy(safe_p, safe_q))
     return jnp.where(both, logarithms, jnp.where(zero, const_like(p, 0), np.inf))

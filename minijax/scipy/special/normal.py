@@ -1,4 +1,4 @@
-"""The normal distribution: its probabilities, their logarithms and their inverse."""
+"""The cumulative distribution function of the normal distribution, its logarithm and its inverse."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _FAR = (
      0.00032801446468212774, 2.8924786474538068e-06, 6.790194080099813e-09),
 )  # fmt: skip
 
-# Where the logarithm is that of an asymptotic series, and where that of the complement.
+# Bounds: below the first log_ndtr is an asymptotic series, above the second the complement is used.
 _LIMITS = {np.dtype(np.float32): (-10.0, 5.0), np.dtype(np.float64): (-20.0, 8.0)}
 
 
@@ -49,7 +49,7 @@ def _checked(name: str, x: Any) -> Any:
 
 
 def ndtr(x: ArrayLike) -> Array:
-    """The probability that a normal number is at most x. Raises TypeError unless x is float32 or float64."""
+    """The probability that a standard normal variable is at most x. Raises TypeError unless x is float32 or float64."""
     return _ndtr(_checked("ndtr", x))
 
 
@@ -69,7 +69,7 @@ def ndtri(p: ArrayLike) -> Array:
     upper = p > scalar_like(p, -math.expm1(-2.0))
     q = jnp.where(upper, 1 - p, p)
     q = jnp.where(q == 0, structural.full_like(p, 0.5), q)
-    # Where the tails do not begin.
+    # The central region, between the tails.
     w = q - 0.5
     square = lax.square(w)
     middle = w + w * square * (polynomial(_MIDDLE[0], square) / polynomial(_MIDDLE[1], square))
@@ -81,7 +81,7 @@ def ndtri(p: ArrayLike) -> Array:
     far, near = first - far, first - near
     x = jnp.where(q > tail, middle, jnp.where(z >= 8, far, near))
     x = jnp.where(p > scalar_like(p, -math.expm1(-2.0)), x, -x)
-    with config.debug_infs(False):  # these are no results yet
+    with config.debug_infs(False):  # an intermediate, not a result
         infinity = structural.full_like(p, np.inf)
         is_zero, below = p == 0, lax.neg(infinity)
     return jnp.where(is_zero, below, jnp.where(p == 1, infinity, x))
@@ -154,7 +154,7 @@ def _owens_t_impl(h: Any, a: Any) -> Any:
     squares, weights = (jnp.array(table, dtype) for table in (_SQUARES, _WEIGHTS))
     size, slope = lax.abs(h), lax.abs(a)
     scaled = size / root
-    # T is computed for slopes up to 1, to which the others are led back.
+    # T is computed for slopes up to 1; greater slopes are reduced to these.
     small_slope = jnp.where(slope <= 1, slope, slope**-1)
     small_size = jnp.where(slope <= 1, size, slope * size)
     core = _owens_t_core(small_size, small_slope, squares, weights)

@@ -1,4 +1,4 @@
-"""What the approximations share: polynomials with tables of coefficients, arguments out of the way, precision."""
+"""Helpers of the approximations: polynomials, safe arguments of untaken branches, and precision."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,12 +12,12 @@ from minijax.primitives.convert import convert_element_type
 
 
 def polynomial(table: Sequence[complex], x: Any) -> Any:
-    """The polynomial with these coefficients, of the highest order first."""
+    """Evaluates the polynomial with these coefficients, of the highest order first, by Horner's method."""
     return jnp.polyval(jnp.array(table, typeof(x).dtype), x)
 
 
 def safe(inside: Any, x: Any) -> Any:
-    """`x` where `inside`, 1 elsewhere, so that no derivative there is NaN."""
+    """`x` where `inside`, 1 elsewhere, where a branch not taken must not have NaN derivatives."""
     return lax.select(inside, x, structural.full_like(x, 1))
 
 

@@ -7,7 +7,7 @@ from minijax.run.array import Array, ArrayLike
 
 
 def softmax(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None) -> Array:
-    """exp(x) divided by its sum over the axes, all by default."""
+    """exp(x) divided by its sum over the axes, by default all axes."""
     return nn.softmax(x, axis=axis)
 
 

@@ -29,7 +29,7 @@ def _bernoulli_fractions(count: int) -> list[Fraction]:
 
 
 def _summed(x: Any, q: Any) -> Any:
-    """The zeta function by the formula of Euler and Maclaurin (F. Johansson, arXiv:1309.2877)."""
+    """The zeta function by the Euler-Maclaurin formula (F. Johansson, arXiv:1309.2877)."""
     x, q = promote_args_inexact("zeta", x, q)
     dtype = np.dtype(typeof(x).dtype)
     count = 16 if dtype.itemsize > 4 else 8
@@ -47,7 +47,7 @@ def _summed(x: Any, q: Any) -> Any:
 
 @custom_jvp
 def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
-    """The Hurwitz zeta function: the sum of (n + q) ** -x over n >= 0. There is no Riemann's: `q` must be given."""
+    """The Hurwitz zeta function: the sum of (n + q) ** -x over n >= 0. `q` must be given."""
     if q is None:
         raise NotImplementedError(
             "Riemann zeta function not implemented; pass q != None to compute the Hurwitz Zeta function."

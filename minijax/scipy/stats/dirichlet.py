@@ -19,9 +19,9 @@ __all__, __dir__ = listing(__name__, "logpdf pdf")
 
 
 def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
-    """The logarithm of the density at the shares `x`, on the first axis, of which the last may be left out.
+    """The logarithm of the density at the shares `x` along the first axis; the last share may be left out.
 
-    Raises ValueError unless `alpha` is a vector that long.
+    Raises ValueError unless `alpha` is a vector of one element per share.
     """
     return _logpdf(*promote_dtypes_inexact(*arrays("dirichlet.logpdf", x, alpha)))
 

@@ -23,7 +23,7 @@ _PARTS = ("neff", "dataset", "weights", "covariance", "inv_cov")
 class gaussian_kde:  # noqa: N801
     """The sum of normal densities around the points of `dataset`, the columns of a matrix, with `weights`.
 
-    `bw_method` is a factor of the kernels' width, a function of the estimate that gives one, "scott" or "silverman".
+    `bw_method` is a factor of the kernels' width, a function from the estimate to it, "scott" or "silverman".
     """
 
     def __init__(self, dataset: Any, bw_method: str | Callable | Any = None, weights: Any = None):
@@ -97,7 +97,7 @@ class gaussian_kde:  # noqa: N801
         return logsumexp(-energy - norm, axis=0, b=self.weights[:, None])
 
     def integrate_gaussian(self, mean: Any, cov: Any) -> Any:
-        """The integral of the density times a normal one."""
+        """The integral of the density times a normal density."""
         mean, cov = jnp.atleast_1d(jnp.squeeze(mean)), jnp.atleast_2d(cov)
         if mean.shape != (self.d,):
             raise ValueError(f"mean does not have dimension {self.d}")
@@ -131,7 +131,7 @@ class gaussian_kde:  # noqa: N801
         return self.dataset[:, which] + jnp.moveaxis(noise, -1, 0)
 
     def integrate_box(self, low_bounds: Any, high_bounds: Any, maxpts: Any = None) -> Any:
-        """Raises NotImplementedError: there is only `integrate_box_1d`."""
+        """Raises NotImplementedError: only `integrate_box_1d` is available."""
         raise NotImplementedError("only 1D box integrations are supported; use `integrate_box_1d`")
 
     def set_bandwidth(self, bw_method: Any = None) -> None:
@@ -149,7 +149,7 @@ class gaussian_kde:  # noqa: N801
 
 
 def _energies(dataset: Any, points: Any, precision: Any) -> Any:
-    """Half the squared distance, in standard deviations, of each point of the data from each other."""
+    """Half the squared distance, in standard deviations, between each data point and each of `points`."""
     whitening = lax_linalg.cholesky(precision)
     y = jnp.einsum("ij,jk->ik", whitening.T, dataset)[:, :, None] - (whitening.T @ points)[:, None, :]
     return 0.5 * jnp.sum(jnp.square(y), axis=0)

@@ -18,9 +18,9 @@ __all__, __dir__ = listing(__name__, "logpdf pdf")
 
 
 def logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: None = None) -> ArrayLike:
-    """The logarithm of the density at vectors on the last axis; a scalar `cov` stands for its multiple of the identity.
+    """The logarithm of the density at vectors along the last axis; a scalar `cov` multiplies the identity.
 
-    Raises ValueError for shapes that do not fit, NotImplementedError for `allow_singular`.
+    Raises ValueError for incompatible shapes, NotImplementedError for `allow_singular`.
     """
     if allow_singular is not None:
         raise NotImplementedError("allow_singular argument of multivariate_normal.logpdf")

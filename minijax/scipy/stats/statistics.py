@@ -42,7 +42,7 @@ def _most_frequent(x: Any) -> tuple[Any, Any]:
 
 @jitted(static=("axis", "nan_policy", "keepdims"))
 def mode(a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False) -> ModeResult:
-    """The smallest of the most frequent values along an axis, or of all, and their counts.
+    """The smallest of the most frequent values along an axis, or of all elements, and their counts.
 
     Raises ValueError for an unknown policy, NotImplementedError for those but "propagate".
     """
@@ -66,7 +66,7 @@ def mode(a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate", keep
 def sem(
     a: ArrayLike, axis: int | None = 0, ddof: int = 1, nan_policy: str = "propagate", *, keepdims: bool = False
 ) -> Array:
-    """The standard error of the mean along an axis, or of all; "omit" leaves NaNs out.
+    """The standard error of the mean along an axis, or of all elements; "omit" leaves NaNs out.
 
     Raises ValueError for other policies.
     """
@@ -103,7 +103,7 @@ def _ranks(x: Any, method: str) -> Any:
 
 
 def rankdata(a: ArrayLike, method: str = "average", *, axis: int | None = None, nan_policy: str = "propagate") -> Array:
-    """The ranks of the elements, floats from 1 on, along an axis or of all; where there is a NaN, all NaN.
+    """The ranks of the elements, floats from 1 on, along an axis or of all elements; all NaN if one is NaN.
 
     Equal elements get the "average", "min" or "max" of their ranks, "dense" ones, or "ordinal" ones in their order.
     Raises ValueError for other methods and policies, NotImplementedError for policies but "propagate".

@@ -1,4 +1,4 @@
-"""The normal distribution cut off at `a` and `b` standard deviations."""
+"""The normal distribution truncated at `a` and `b` standard deviations."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def _log_mass(a: Any, b: Any) -> Any:
     a, b = jnp.array(a), jnp.array(b)
     left, right = b <= 0, a > 0
     central = jnp.logical_not(jnp.logical_or(left, right))
-    # Tails on the right are turned to the left, where the logarithms are exact.
+    # Intervals in the right tail are mirrored to the left one, where the logarithms are more exact.
     low, high = jnp.where(right, -b, a), jnp.where(right, -a, b)
     high, low = log_ndtr(high), log_ndtr(low)
     in_tail = logsumexp(_paired(high, low), axis=0, b=_paired(jnp.ones_like(high), -jnp.ones_like(high)))
@@ -59,7 +59,7 @@ def logcdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     whole = _log_mass(a, b)
     below = lax.sub(_log_mass(a, x), whole)
     above = lax.sub(_log_mass(x, b), whole)
-    # Near 1 the logarithm of the complement is the more exact.
+    # Near 1 the logarithm of the complement is more exact.
     conditions = [lax.ge(x, b), lax.le(x, a), below > -0.1, lax.gt(x, a)]
     values = [const_like(x, 0), const_like(x, -np.inf), lax.log1p(-lax.exp(above)), below]
     logarithm = jnp.select(conditions, values)
