@@ -115,7 +115,7 @@ def _reversed(sequence: Any, seq_lengths: Any) -> Any:
 
 
 def _run(sequence, state, weights, seq_lengths):
-    """One direction of a layer: its outputs, zero after the end of each sequence, and the last hidden and cell state."""
+    """One direction of a layer: outputs, zero after the end of each sequence, and the last hidden and cell state."""
 
     def step(carry, x):
         (h, c), (W_ih, W_hh, b_ih, b_hh) = carry, (jnp.split(w, 4, axis=0) for w in weights)
