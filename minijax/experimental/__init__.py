@@ -1,4 +1,4 @@
-"""jax.experimental: what jax calls so."""
+"""jax.experimental."""
 
 from minijax.base.faces import Face
 

@@ -1,4 +1,4 @@
-"""jax.experimental.buffer_callback: functions of the host that are handed the memory of arrays."""
+"""jax.experimental.buffer_callback: host callbacks on the buffers of arrays."""
 
 from minijax.base.faces import Face
 

@@ -1,4 +1,4 @@
-"""jax.experimental.checkify: checks at run time, as results of a program."""
+"""jax.experimental.checkify: runtime checks, returned as error values."""
 
 from minijax.base.faces import Face
 

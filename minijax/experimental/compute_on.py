@@ -1,4 +1,4 @@
-"""jax.experimental.compute_on: where operations are computed."""
+"""jax.experimental.compute_on: selects where operations are computed."""
 
 from minijax.base.faces import Face
 

@@ -1,4 +1,4 @@
-"""jax.experimental.custom_partitioning: functions that users partition."""
+"""jax.experimental.custom_partitioning: functions with user-defined partitioning."""
 
 from minijax.base.faces import Face
 

@@ -1,4 +1,4 @@
-"""jax.experimental.hijax: types of values and primitives that users define."""
+"""jax.experimental.hijax: user-defined types and primitives."""
 
 from minijax.base.faces import Face
 

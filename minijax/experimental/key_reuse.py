@@ -1,1 +1,1 @@
-"""jax.experimental.key_reuse: the option `jax_debug_key_reuse` refuses keys that are used twice; no names are here."""
+"""jax.experimental.key_reuse: no names. The option `jax_debug_key_reuse` raises an error for keys used twice."""

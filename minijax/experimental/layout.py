@@ -1,4 +1,4 @@
-"""jax.experimental.layout: the order of axes in memory."""
+"""jax.experimental.layout: memory layouts of arrays."""
 
 from minijax.base.faces import Face
 

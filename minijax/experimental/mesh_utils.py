@@ -1,4 +1,4 @@
-"""jax.experimental.mesh_utils: grids of devices for meshes."""
+"""jax.experimental.mesh_utils: arrays of devices for meshes."""
 
 from minijax.api.meshes import (
     create_device_mesh as create_device_mesh,

@@ -1,4 +1,4 @@
-"""jax.experimental.multihost_utils: what the processes of one program tell each other."""
+"""jax.experimental.multihost_utils: communication between the processes of a program."""
 
 from minijax.base.faces import Face
 

@@ -1,7 +1,7 @@
 """Ordinary differential equations: the Runge–Kutta method of Dormand and Prince (1980), of fifth order.
 
-Steps are controlled as in Hairer, Nørsett and Wanner, Solving Ordinary Differential Equations I, section II.4; values
-between them are interpolated by Shampine's polynomial (1986); derivatives are solutions of the adjoint equation.
+The step size is controlled as in Hairer, Nørsett and Wanner, Solving Ordinary Differential Equations I, section II.4.
+Values between steps are interpolated by Shampine's polynomial (1986). Reverse mode solves the adjoint equation.
 """
 
 import functools
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import minijax.numpy as jnp
-from minijax import api_util as api_util  # some libraries take it from here
+from minijax import api_util as api_util  # some libraries import it from here
 from minijax.api.autodiff import vjp
 from minijax.api.custom import custom_vjp
 from minijax.api.custom_tools import closure_convert
@@ -40,7 +40,7 @@ __all__, __dir__ = listing(
 """,
 )
 
-# The tableau: times, stages, the solution, its error, and the solution in the middle of the step.
+# The Butcher tableau: times, stages, the solution, its error, and the solution at the midpoint of the step.
 _TIMES = (1 / 5, 3 / 10, 4 / 5, 8 / 9, 1.0, 1.0, 0)
 _STAGES = (
     (1 / 5, 0, 0, 0, 0, 0, 0),
@@ -73,24 +73,27 @@ _MIDDLE = (
 
 @transformation2
 def ravel_first_arg_(f: Callable, unravel: Callable, y_flat: Any, *args: Any) -> Any:
-    """A wrapped function with its first argument and its result as vectors."""
+    """Transforms a wrapped function to take its first argument and return its result as vectors."""
     return ravel_pytree(f(unravel(y_flat), *args))[0]
 
 
 def ravel_first_arg(f: Callable, unravel: Callable, debug_info: DebugInfo) -> Callable:
-    """`f` with its first argument and its result as vectors."""
+    """Transforms `f` to take its first argument and return its result as vectors."""
     return ravel_first_arg_(wrap_init(f, debug_info=debug_info), unravel).call_wrapped
 
 
 def interp_fit_dopri(y0: Any, y1: Any, k: Any, dt: Any) -> Any:
-    """The coefficients, highest power first, of a polynomial in the part of the step that has passed."""
+    """The coefficients, highest power first, of a polynomial in the fraction of the step."""
     middle = jnp.array(_MIDDLE, y0.dtype)
     y_mid = y0 + dt.astype(y0.dtype) * _dot(middle, k)
     return jnp.asarray(fit_4th_order_polynomial(y0, y1, y_mid, k[0], k[-1], dt))
 
 
 def fit_4th_order_polynomial(y0: Any, y1: Any, y_mid: Any, dy0: Any, dy1: Any, dt: Any) -> tuple:
-    """The coefficients, highest power first, with these values at both ends and between, and slopes at the ends."""
+    """The polynomial with these values at both ends and the midpoint, and these slopes (dy0, dy1) at the ends.
+
+    Returns its coefficients in the fraction of the step, highest power first.
+    """
     dt = dt.astype(y0.dtype)
     a = -2.0 * dt * dy0 + 2.0 * dt * dy1 - 8.0 * y0 - 8.0 * y1 + 16.0 * y_mid
     b = 5.0 * dt * dy0 - 3.0 * dt * dy1 + 18.0 * y0 + 14.0 * y1 - 32.0 * y_mid
@@ -99,7 +102,7 @@ def fit_4th_order_polynomial(y0: Any, y1: Any, y_mid: Any, dy0: Any, dy1: Any, d
 
 
 def initial_step_size(fun: Callable, t0: Any, y0: Any, order: int, rtol: float, atol: float, f0: Any) -> Any:
-    """The first step that is tried, by the sizes of a solution and its first two derivatives."""
+    """The initial step size, from the norms of the solution and its first two derivatives."""
     y0, f0 = promote_dtypes_inexact(y0, f0)
     scale = atol + jnp.abs(y0) * rtol
     d0, d1 = jnp.linalg.norm(y0 / scale), jnp.linalg.norm(f0 / scale)
@@ -136,7 +139,7 @@ def abs2(x: Any) -> Any:
 
 
 def mean_error_ratio(error_estimate: Any, rtol: float, atol: float, y0: Any, y1: Any) -> Any:
-    """The error in units of what is tolerated: the root of the mean square."""
+    """The root mean square of the error relative to the tolerance."""
     tolerance = atol + rtol * jnp.maximum(jnp.abs(y0), jnp.abs(y1))
     return jnp.sqrt(jnp.mean(abs2(error_estimate / tolerance)))
 
@@ -149,7 +152,7 @@ def optimal_step_size(
     dfactor: float = 0.2,
     order: float = 5.0,
 ) -> Any:
-    """The step that would have had the tolerated error, at most `ifactor` and at least `dfactor` times the last one."""
+    """The step size expected to meet the tolerance, between `dfactor` and `ifactor` times the last step size."""
     least = jnp.where(mean_error_ratio < 1, 1.0, dfactor)
     factor = jnp.minimum(ifactor, jnp.maximum(mean_error_ratio ** (-1.0 / order) * safety, least))
     return jnp.where(mean_error_ratio == 0, last_step * ifactor, last_step * factor)
@@ -165,11 +168,11 @@ def odeint(
     mxstep: float = np.inf,
     hmax: float = np.inf,
 ) -> Any:
-    """The solution of dy/dt = func(y, t, *args) at the times `t`, which increase; y(t[0]) is `y0`, a pytree of arrays.
+    """Solves dy/dt = func(y, t, *args) with y(t[0]) = y0, a pytree of arrays, at the increasing times `t`.
 
-    Leaves of the result have an axis of times in front. At most `mxstep` steps, each at most `hmax`, lie between two
-    times. The derivatives in reverse mode are by `y0`, `t` and `args`. TypeError where `t` is not of floats, or where
-    `args` hold what is no array.
+    Leaves of the result have a leading axis of times. At most `mxstep` steps, each at most `hmax`, are taken between
+    two times. Reverse mode differentiates with respect to `y0`, `t` and `args`. Raises TypeError if `t` is not of a
+    floating dtype or a leaf of `args` is not an array.
     """
     for leaf in tree_leaves(args):
         if not is_value(leaf):
@@ -244,7 +247,7 @@ def _odeint_rev(func, rtol, atol, mxstep, hmax, res, g):
         y_bar, t0_bar, args_bar = tree_map(operator.itemgetter(1), tuple(bars))
         return (y_bar + g[i - 1], t0_bar, args_bar), t_bar
 
-    # The last time's cotangent is the last of the scan's, and the first time's what is left.
+    # The scan gives the cotangents of all times but the first, whose cotangent is in the final carry.
     carry = (g[-1], 0.0, tree_map(jnp.zeros_like, args))
     (y_bar, t0_bar, args_bar), rev_ts_bar = scan(back, carry, jnp.arange(len(ts) - 1, 0, -1))
     ts_bar = jnp.concatenate([jnp.array([t0_bar]), rev_ts_bar[::-1]])

@@ -1,3 +1,3 @@
-"""jax.experimental.profiler: what profiles say to the compiler."""
+"""jax.experimental.profiler: profile data for profile-guided compilation."""
 
 from minijax.run.profiler import get_profiled_instructions_proto as get_profiled_instructions_proto

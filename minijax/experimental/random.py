@@ -1,4 +1,4 @@
-"""jax.experimental.random: a generator of random numbers that moves on with each draw."""
+"""jax.experimental.random: a stateful random number generator."""
 
 import dataclasses
 import secrets
@@ -28,9 +28,9 @@ def _size(size: Size, *parameters: Any) -> Any:
 @register_dataclass
 @dataclasses.dataclass(frozen=True)
 class StatefulPRNG:
-    """A key, and a reference that counts the draws from it: a pytree with methods of NumPy's generators.
+    """A key and a reference that counts the draws from it: a pytree with the methods of NumPy's generators.
 
-    The count goes on in jitted functions and loops, whether the generator is their argument or captured.
+    Jitted functions and loops update the counter, whether the generator is an argument or closed over.
     """
 
     _base_key: Any
@@ -51,34 +51,34 @@ class StatefulPRNG:
         return random.split(key, shape) if shape != () else key
 
     def random(self, size: Size = None, dtype: Any = float) -> Any:
-        """Numbers spread evenly over [0, 1)."""
+        """Uniform numbers in [0, 1)."""
         return random.uniform(self.key(), () if size is None else size, dtype)
 
     def uniform(self, low: Any = 0, high: Any = 1, size: Size = None, *, dtype: Any = float) -> Any:
-        """Numbers spread evenly over [low, high)."""
+        """Uniform numbers in [low, high)."""
         return random.uniform(self.key(), _size(size, low, high), dtype, low, high)
 
     def normal(self, loc: Any = 0, scale: Any = 1, size: Size = None, *, dtype: Any = float) -> Any:
-        """Normal numbers of a mean and a standard deviation."""
+        """Normal numbers with mean `loc` and standard deviation `scale`."""
         return loc + scale * random.normal(self.key(), _size(size, loc, scale), dtype)
 
     def integers(self, low: Any, high: Any = None, size: Size = None, *, dtype: Any = int) -> Any:
-        """Integers spread evenly over [low, high), or over [0, low) without `high`."""
+        """Uniform integers in [low, high), or in [0, low) if `high` is None."""
         low, high = (0, low) if high is None else (low, high)
         return random.randint(self.key(), _size(size, low, high), low, high, dtype)
 
     def spawn(self, n_children: int) -> list["StatefulPRNG"]:
-        """Generators that are independent of each other and of this one."""
+        """A list of generators, independent of each other and of this one."""
         return [StatefulPRNG(key, new_ref(0)) for key in self.key(n_children)] if n_children else []
 
     def split(self, num: int | Sequence[int]) -> "StatefulPRNG":
-        """As many generators as one pytree with leading axes, for vmap."""
+        """`num` generators as one generator whose leaves have leading axes, to map over with vmap."""
         keys = self.key(num)
         return StatefulPRNG(keys, new_ref(jnp.zeros(typeof(keys).shape, int)))
 
 
 def stateful_rng(seed: Any = None, *, impl: Any = None) -> StatefulPRNG:
-    """A generator of a seed, or of one that the system draws; `impl` is that of `jax.random.key`."""
+    """A generator with this seed, or with a seed from the operating system. `impl` is as for `jax.random.key`."""
     if seed is None:
         if not state.is_eager():
             raise TypeError(

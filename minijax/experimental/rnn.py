@@ -1,7 +1,7 @@
-"""jax.experimental.rnn: LSTMs of several layers, by cuDNN or MIOpen on GPUs, and by a loop everywhere.
+"""jax.experimental.rnn: LSTMs of several layers, by cuDNN or MIOpen on GPUs, or by a scan on any device.
 
-Their weights are one vector: for each layer and direction those of the inputs and of the states, then all biases. Of
-each the rows are those of the gates in, keep, new and out. A layer reads both directions of the one below.
+The weights are one vector: the input and the state weights of each layer and direction, then all biases. The rows of
+each matrix are those of the gates in, keep, new and out. A layer reads both directions of the layer below.
 """
 
 import functools
@@ -50,7 +50,7 @@ register_lowering(rnn_bwd_p, gpu_rnn.miopen_rnn_bwd_lowering, platform="rocm")
 
 
 def _shapes(input_size: int, hidden_size: int, num_layers: int, bidirectional: bool) -> list[tuple[int, ...]]:
-    """The shapes of weights and biases in the order in which they are packed."""
+    """The shapes of weights and biases, in the order in which they are packed."""
     directions, gates = 1 + bool(bidirectional), 4 * hidden_size
     widths = [input_size if layer == 0 else directions * hidden_size for layer in range(num_layers)]
     weights = [shape for width in widths for shape in [(gates, width), (gates, hidden_size)] * directions]
@@ -65,7 +65,7 @@ def get_num_params_in_lstm(input_size: int, hidden_size: int, num_layers: int, b
 def init_lstm_weight(
     rng: PRNGKeyArray, input_size: int, hidden_size: int, num_layers: int, bidirectional: bool
 ) -> Array:
-    """Weights and biases spread evenly between -1 and 1 over the square root of the hidden size, in float32."""
+    """Uniform float32 weights and biases in [-b, b) with b = 1 / sqrt(hidden_size)."""
     size = get_num_params_in_lstm(input_size, hidden_size, num_layers, bidirectional)
     bound = np.sqrt(1.0 / hidden_size)
     return random.uniform(rng, (size,), jnp.float32, -bound, bound)
@@ -74,9 +74,9 @@ def init_lstm_weight(
 def unpack_lstm_weights(
     weights: Array, input_size: int, hidden_size: int, num_layers: int, bidirectional: bool
 ) -> tuple[ByLayer, ByLayer, ByLayer, ByLayer]:
-    """The weights of inputs and of states, and the biases of both, each by layer and direction, for `lstm_ref`.
+    """The weights of inputs and of states, and the biases of both, each by number of layer and direction.
 
-    Raises TypeError for a vector that is too short.
+    These are the operands of `lstm_ref`. Raises TypeError for a vector that is too short.
     """
     shapes = _shapes(input_size, hidden_size, num_layers, bidirectional)
     start, parts = 0, []
@@ -89,7 +89,7 @@ def unpack_lstm_weights(
 
 
 def swap_lstm_gates(weights: Array, input_size: int, hidden_size: int, num_layers: int, bidirectional: bool) -> Array:
-    """The weights with the gates new and out exchanged, as MIOpen has them."""
+    """Exchanges the gates new and out in the weights, which is the order of MIOpen."""
     weights, start = jnp.asarray(weights), 0
     for shape in _shapes(input_size, hidden_size, num_layers, bidirectional):
         stop = start + math.prod(shape)
@@ -100,7 +100,7 @@ def swap_lstm_gates(weights: Array, input_size: int, hidden_size: int, num_layer
     return weights
 
 
-# ---- by a loop ---------------------------------------------------------------------------------------
+# ---- by a scan ---------------------------------------------------------------------------------------
 
 
 def _check_lengths(seq_lengths: Array) -> None:
@@ -109,13 +109,13 @@ def _check_lengths(seq_lengths: Array) -> None:
 
 
 def _reversed(sequence: Any, seq_lengths: Any) -> Any:
-    """Each sequence (step, batch, feature) backwards up to its length."""
+    """Reverses each sequence (step, batch, feature) up to its length."""
     shifts = len(sequence) - seq_lengths
     return vmap(functools.partial(jnp.roll, axis=0), in_axes=(1, 0), out_axes=1)(sequence, shifts)[::-1]
 
 
 def _run(sequence, state, weights, seq_lengths):
-    """One direction of a layer: its outputs, zero from the end of each sequence on, and the last state and memory."""
+    """One direction of a layer: outputs, zero after the end of each sequence, and the last hidden and cell state."""
 
     def step(carry, x):
         (h, c), (W_ih, W_hh, b_ih, b_hh) = carry, (jnp.split(w, 4, axis=0) for w in weights)
@@ -140,13 +140,13 @@ def lstm_ref(
     x: Array, h_0: Array, c_0: Array, W_ih: ByLayer, W_hh: ByLayer, b_ih: ByLayer, b_hh: ByLayer, seq_lengths: Array,
     input_size: int, hidden_size: int, num_layers: int, dropout: float, bidirectional: bool,
 ) -> tuple[Array, Array, Array]:  # fmt: skip
-    """As `lstm` by a loop over the steps, any number of times differentiable; `unpack_lstm_weights` gives the weights.
+    """As `lstm`, as a scan over the steps, which has derivatives of any order. Takes unpacked weights.
 
-    Raises NotImplementedError for any dropout, KeyError for weights that are missing.
+    Raises NotImplementedError for a dropout other than 0, KeyError for missing weights.
     """
     _check_lengths(seq_lengths)
     if dropout != 0.0:
-        raise NotImplementedError("lstm_ref: dropout is not supported, since which values cuDNN drops is not known.")
+        raise NotImplementedError("lstm_ref: dropout is not supported, since the values that cuDNN drops are unknown.")
     sequence, last, i = jnp.transpose(x, (1, 0, 2)), [], 0
     for _ in range(num_layers):
         outputs = []
@@ -168,7 +168,7 @@ def lstm_ref(
 def _allows_tf32(precision: PrecisionLike) -> bool:
     how = canonical_precision(precision)
     if isinstance(how, tuple) and how[0] is Precision.DEFAULT:
-        raise NotImplementedError("lstm: bfloat16 support is not implemented, which the precision 'default' asks for.")
+        raise NotImplementedError("lstm: bfloat16 support, which precision 'default' requests, is not implemented.")
     return not (isinstance(how, tuple) and how[0] is Precision.HIGHEST)
 
 
@@ -177,11 +177,11 @@ def lstm(
     x: Array, h_0: Array, c_0: Array, weights: Array, seq_lengths: Array, input_size: int, hidden_size: int,
     num_layers: int, dropout: float, bidirectional: bool, precision: PrecisionLike = None,
 ) -> tuple[Array, Array, Array]:  # fmt: skip
-    """An LSTM on a GPU: outputs (batch, step, directions x hidden), and the last states and memories.
+    """An LSTM on a GPU: returns outputs (batch, step, directions x hidden), and the last hidden and cell states.
 
-    `x` is (batch, step, input), zero-padded up to the longest of the int32 `seq_lengths`; `h_0`, `c_0` and the last
-    ones are (layers x directions, batch, hidden), `dropout` a probability. Raises NotImplementedError on other devices
-    than GPUs, under `vmap`, for second derivatives and for a precision of bfloat16; AttributeError without a plugin.
+    `x` is (batch, step, input), zero-padded to the longest of the int32 `seq_lengths`. All states are (layers x
+    directions, batch, hidden); `dropout` is a probability. Raises NotImplementedError on devices other than GPUs,
+    under `vmap`, for second derivatives and for bfloat16 precision, AttributeError without a GPU plugin.
     """
     return lstm_fwd(
         x, h_0, c_0, weights, seq_lengths, input_size, hidden_size, num_layers, dropout, bidirectional, precision
@@ -192,7 +192,7 @@ def lstm_fwd(
     x: Array, h_0: Array, c_0: Array, w: Array, seq_lengths: Array, input_size: int, hidden_size: int, num_layers: int,
     dropout: float, bidirectional: bool, precision: PrecisionLike,
 ) -> tuple:  # fmt: skip
-    """The results of `lstm`, and the residuals that `lstm_bwd` takes."""
+    """The results of `lstm`, and the residuals for `lstm_bwd`."""
     _check_lengths(seq_lengths)
     operands = x, h_0, c_0, w, seq_lengths
     y, h_n, c_n, kept = rnn_fwd_p.bind(
@@ -206,7 +206,7 @@ def lstm_bwd(
     input_size: int, hidden_size: int, num_layers: int, dropout: float, bidirectional: bool, precision: PrecisionLike,
     residuals: tuple, gradients: tuple,
 ) -> tuple:  # fmt: skip
-    """The cotangents of the five operands of `lstm`; that of the lengths is zero."""
+    """The cotangents of the five array operands of `lstm`; the cotangent of the lengths is zero."""
     x, h_0, c_0, w, seq_lengths, y, kept = residuals
     cotangents = rnn_bwd_p.bind(
         *gradients, x, h_0, c_0, w, y, kept, seq_lengths, input_size=input_size, hidden_size=hidden_size,

@@ -1,7 +1,7 @@
-"""jax.experimental.roofline: what a program must compute, read and send, counted on its jaxpr without running it.
+"""jax.experimental.roofline: FLOPs, memory traffic and communication of a program, counted on its jaxpr.
 
-Only operations with a rule count, and those in loops once. Memory is that of the variables that live at one time.
-Devices are linked as a torus of the mesh's sizes.
+Only operations with a rule are counted, the bodies of loops once. Peak memory is that of the live variables.
+Devices are assumed to be linked as a torus with the sizes of the mesh.
 """
 
 import logging
@@ -67,9 +67,9 @@ class RooflineShape:
 
 @dataclass(frozen=True, kw_only=True)
 class RooflineResult:
-    """Operations on floats, bytes sent along each mesh axis and hops, bytes of memory moved, and at most in use.
+    """FLOPs, bytes sent and hops along each mesh axis, bytes read and written in memory, and peak bytes in use.
 
-    What is `unfused` counts each operation by itself; the others only those that are not fused with their neighbours.
+    `unfused_*` count every operation; the others only operations that are not fused with their neighbours.
     """
 
     flops: int = 0
@@ -104,7 +104,7 @@ _SUMMED, _BY_AXIS = ("flops", "unfused_flops", "hbm_bytes", "unfused_hbm_bytes")
 
 @dataclass(frozen=True, kw_only=True)
 class RooflineRuleContext:
-    """What a rule knows of an equation."""
+    """The context of an equation that a rule is called with."""
 
     name_stack: NameStack
     primitive: Primitive
@@ -123,16 +123,16 @@ class RooflineRuleContext:
 
 Rule = Callable[..., RooflineResult]
 _rules: dict[Primitive, Rule] = {}
-_BY_NAME: dict[str, Rule] = {}  # of the library's primitives
+_BY_NAME: dict[str, Rule] = {}  # by the names of minijax's primitives
 
 
 def register_roofline(prim: Primitive) -> Callable[[Rule], Rule]:
-    """Decorator: the rule of a primitive, (context, *shapes, **params) -> what it counts."""
+    """Decorator that registers the rule of a primitive: (context, *shapes, **params) -> RooflineResult."""
     return lambda rule: _rules.setdefault(prim, rule)
 
 
 def register_standard_roofline(prim: Primitive) -> None:
-    """Says that a primitive counts nothing."""
+    """Registers a rule that counts nothing."""
     _rules[prim] = lambda ctx, *shapes, **params: RooflineResult.zeros()
 
 
@@ -199,7 +199,7 @@ def _scatter(ctx, x, indices, updates, *, update_jaxpr, **params):
 def _dot_general(ctx, lhs, rhs, *, dimension_numbers, **params):
     contracted, out = prod(lhs.shape[i] for i in dimension_numbers[0][0]), RooflineShape.from_aval(ctx.avals_out[0])
     flops = 2 * contracted * out.size
-    # The result stays where the left operand does.
+    # The result is in the same memory as the left operand.
     moved = (lhs.bytes + out.bytes) * (not ctx.pin_lhs_in_vmem) + rhs.bytes * (not ctx.pin_rhs_in_vmem)
     return RooflineResult(flops=flops, hbm_bytes=moved, unfused_flops=flops, unfused_hbm_bytes=moved)
 
@@ -216,9 +216,9 @@ def _conv(ctx, lhs, rhs, *, window_strides, padding, lhs_dilation, rhs_dilation,
 
 
 def _overlaps(size: int, taps: int, outs: int, stride: int, padding: Sequence[int], spread: int, step: int) -> int:
-    """How many pairs of a position of the output and of the kernel meet an element of the input, along one axis."""
+    """The number of pairs of an output and a kernel position that read an input element, along one axis."""
     start = np.arange(outs, dtype=np.int64) * stride - padding[0]
-    # start + step * k is a multiple of `spread` for each k that is `first` modulo `period`, if for any.
+    # If start + step * k is a multiple of `spread` for any k, it is for each k equal to `first` modulo `period`.
     common = gcd(step, spread)
     period = spread // common
     first = (-start // common) % period * pow(step // common, -1, period) % period
@@ -229,7 +229,7 @@ def _overlaps(size: int, taps: int, outs: int, stride: int, padding: Sequence[in
 
 
 def _over_links(ctx: RooflineRuleContext, names: Any, count: Callable[[list[int]], tuple[int, int]]) -> RooflineResult:
-    """Bytes and hops, by the sizes of the axes, which are the same on each; none on axes of one device."""
+    """`count(axis sizes)` as the bytes and hops of each of these axes; zero if there is one device along them."""
     axes = axes_of(names)
     sizes = [ctx.mesh.shape[n] for n in axes]
     sent, hops = count(sizes) if prod(sizes) > 1 else (0, 0)
@@ -237,7 +237,7 @@ def _over_links(ctx: RooflineRuleContext, names: Any, count: Callable[[list[int]
 
 
 def _ring(part: float, sizes: list[int], rounds: int = 1) -> tuple[int, int]:
-    """Bytes and hops of rings along all axes at once, where each device has that part."""
+    """The bytes and hops of simultaneous rings along all axes; `part` is the bytes that a device holds."""
     return rounds * int(part / len(sizes)) * (prod(sizes) - 1), rounds * len(sizes) * max(sizes)
 
 
@@ -265,7 +265,7 @@ def _scalar_collective(ctx, *shapes, axes, **params):
 def _all_to_all(ctx, x, *, axis_name, **params):
     def count(sizes):
         narrow = min(sizes)
-        links = narrow ** (len(sizes) - 1) * (1 if narrow <= 2 else 2)  # between the halves
+        links = narrow ** (len(sizes) - 1) * (1 if narrow <= 2 else 2)  # that connect the two halves
         return int(x.bytes * prod(sizes) / 2 / links), sum(n // 2 for n in sizes)
 
     return _over_links(ctx, axis_name, count)
@@ -282,7 +282,7 @@ def _ppermute(ctx, x, *, axis_name, perm, **params):
 
 
 def _route(source: int, target: int, sizes: list[int]) -> Iterable[tuple]:
-    """The links from one device to another, along one axis after the other, each the shorter way around."""
+    """The links from one device to another: along one axis after the other, in the shorter direction."""
     at, to = (list(map(int, np.unravel_index(i, sizes))) for i in (source, target))
     for axis, size in enumerate(sizes):
         forward = (to[axis] - at[axis]) % size
@@ -304,14 +304,14 @@ def _bytes(atoms: Iterable[Any]) -> int:
 
 
 def _count(jaxpr: Jaxpr, mesh: Any, *pins: bool) -> RooflineResult:
-    """The sum over the equations, and the most memory that variables take at one time."""
+    """The sum over the equations, and the peak memory of live variables."""
     last = {a: i for i, eqn in enumerate(jaxpr.eqns) for a in eqn.invars if type(a) is not Literal}
     kept = {a for a in jaxpr.outvars if type(a) is not Literal}
     held = peak = _bytes(v for v in (*jaxpr.constvars, *jaxpr.invars) if v in last or v in kept)
     total = RooflineResult.zeros()
     for i, eqn in enumerate(jaxpr.eqns):
         total += _count_eqn(eqn, mesh, *pins)
-        # As jax has it: a value that is read twice by its last reader is freed twice.
+        # As in jax, a value that its last equation reads twice is freed twice.
         freed = [a for a in eqn.invars if type(a) is not Literal and last[a] == i and a not in kept]
         held += _bytes(v for v in eqn.outvars if v in last or v in kept) - _bytes(freed)
         peak = max(peak, held)
@@ -346,7 +346,7 @@ def _described(shapes: Any, mesh: Any, specs: Any) -> Any:
 
 
 def _program(function: Callable, args: Sequence, kwargs: dict, pruned: bool = True) -> tuple[Jaxpr, Any]:
-    """The jaxpr, in a `shard_map` that of one device, if `pruned` without what nothing reads; the results' shapes."""
+    """The jaxpr and the results' shapes. Of a `shard_map` the body; dead code is eliminated if `pruned`."""
     closed, shapes = make_jaxpr(function, return_shape=True)(*args, **kwargs)
     mapped = [eqn.params["jaxpr"] for eqn in closed.eqns if eqn.primitive is shard_map_p]
     jaxpr = mapped[0] if mapped else closed.jaxpr
@@ -364,10 +364,10 @@ def roofline(
     vjp: bool = False,
     print_jaxpr: bool = False,
 ) -> Callable[..., tuple[Any, RooflineResult]]:
-    """The function from arguments, or descriptions of them, to what `f` returns, described, and what it counts.
+    """A function (arrays or ShapeDtypeStructs) -> (the results of `f` as ShapeDtypeStructs, RooflineResult).
 
-    With a `mesh`, `f` is that of one device, as for `shard_map`, and so are the counts. With `vjp`, `f` is followed
-    by its derivative, for cotangents of type bfloat16.
+    With a `mesh`, `f` is the body of a `shard_map`, and the counts are per device. With `vjp`, `f` is followed by
+    its pullback, for cotangents of dtype bfloat16.
     """
     specs = (P() if in_specs is None else in_specs), (P() if out_specs is None else out_specs)
 
@@ -404,7 +404,7 @@ def roofline_and_grad(
     pin_rhs_in_vmem: bool = False,
     print_jaxpr: bool = False,
 ) -> Callable[..., tuple[Any, RooflineResult, RooflineResult]]:
-    """As `roofline`, and third what the derivative counts, from residuals and cotangents of type bfloat16."""
+    """As `roofline`, with a third result for the pullback, with residuals and cotangents of dtype bfloat16."""
     pins = dict(pin_lhs_in_vmem=pin_lhs_in_vmem, pin_rhs_in_vmem=pin_rhs_in_vmem)
 
     def counted(*args):

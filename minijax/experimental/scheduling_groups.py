@@ -1,4 +1,4 @@
-"""jax.experimental.scheduling_groups: calls that bear metadata for XLA."""
+"""jax.experimental.scheduling_groups: calls with metadata for XLA."""
 
 from minijax.base.faces import Face
 

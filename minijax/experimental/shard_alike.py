@@ -1,4 +1,4 @@
-"""jax.experimental.shard_alike: values that are laid out alike."""
+"""jax.experimental.shard_alike: gives two values the same sharding."""
 
 from minijax.base.faces import Face
 

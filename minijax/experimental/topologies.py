@@ -1,4 +1,4 @@
-"""jax.experimental.topologies: the devices of machines that need not be there."""
+"""jax.experimental.topologies: the devices of machines that need not be attached, to compile for."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,21 +12,21 @@ __all__, __dir__ = listing(__name__, "Device TopologyDescription get_attached_to
 
 
 class TopologyDescription:
-    """The devices of a machine."""
+    """The devices of a topology."""
 
     def __init__(self, devices: list[Any]):
         self.devices = devices
 
 
 def get_attached_topology(platform: str | None = None) -> TopologyDescription:
-    """The devices that are there. Raises RuntimeError for a platform that is not."""
+    """The attached devices of a platform. Raises RuntimeError for a platform without devices."""
     return TopologyDescription(client.devices(platform))
 
 
 def get_topology_desc(topology_name: str = "", platform: str | None = None, **kwargs: Any) -> TopologyDescription:
-    """The devices of a machine with that name, by default of TPUs, as the plugin of a platform knows it.
+    """The devices of a named topology, as described by the plugin of a platform, by default that of TPUs.
 
-    Raises RuntimeError where the plugin is not installed, NotImplementedError for platforms that describe none.
+    Raises RuntimeError if the plugin is not installed, NotImplementedError for platforms without topologies.
     """
     topology = client.topology_of("tpu" if platform is None else platform, topology_name, kwargs)
     return TopologyDescription(topology._make_compile_only_devices())
@@ -39,6 +39,6 @@ def make_mesh(
     *,
     contiguous_submeshes: bool = False,
 ) -> Mesh:
-    """A mesh of these devices, in an order that fits how they are connected."""
+    """A mesh of the devices of a topology, in an order that suits their interconnect."""
     devices = mesh_utils.create_device_mesh(mesh_shape, list(topo.devices), contiguous_submeshes=contiguous_submeshes)
     return Mesh(devices, axis_names)

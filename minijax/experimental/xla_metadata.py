@@ -1,4 +1,4 @@
-"""jax.experimental.xla_metadata: attributes of operations that XLA passes on."""
+"""jax.experimental.xla_metadata: frontend attributes of operations in XLA."""
 
 from minijax.base.faces import Face
 

@@ -1,4 +1,4 @@
-"""jax.experimental.array_serialization: arrays in files."""
+"""jax.experimental.array_serialization: saves arrays to files and loads them."""
 
 from minijax.base.faces import Face
 

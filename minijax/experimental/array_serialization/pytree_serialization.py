@@ -1,4 +1,4 @@
-"""jax.experimental.array_serialization.pytree_serialization: trees of arrays in a directory."""
+"""jax.experimental.array_serialization.pytree_serialization: saves and loads pytrees of arrays."""
 
 import asyncio
 import json
@@ -21,15 +21,15 @@ from minijax.run import client
 
 __all__, __dir__ = listing(__name__, "load load_pytreedef nonblocking_load nonblocking_save save")
 
-_TREE, _ARRAYS = "pytreedef.json", "array_store"  # the names in jax's directories
+_TREE, _ARRAYS = "pytreedef.json", "array_store"  # the file names that jax uses
 _ARRAY = re.compile(r"Array\((\w+)\[(.*)\]\)")
 
 
 def save(data: Any, directory: str | PathLike[str], *, overwrite: bool = True, ts_specs: Any = None) -> None:
-    """Writes a tree whose leaves are arrays or None; `ts_specs`, a prefix of it, says more of how tensorstore does.
+    """Writes a pytree whose leaves are arrays or None. `ts_specs`, a prefix of it, has options for tensorstore.
 
-    Raises ValueError for other leaves, and where files are that are not to be written over; RuntimeError where those
-    are no earlier tree's.
+    Raises ValueError for other leaves, and for a nonempty directory without `overwrite`; RuntimeError for a directory
+    that holds files other than those of a saved pytree.
     """
     root, (leaves, treedef) = _local(directory), utils.flattened(data)
     if not all(x is None or _is_array(x) for x in leaves):
@@ -56,9 +56,9 @@ def save(data: Any, directory: str | PathLike[str], *, overwrite: bool = True, t
 
 
 def load(directory: str | PathLike[str], shardings: Any, *, mask: Any = None, ts_specs: Any = None) -> Any:
-    """The tree in a directory, laid out as `shardings`, a prefix of it, says; None where `mask` is False.
+    """Reads the pytree in a directory, sharded as `shardings`, a prefix of it; None where `mask` is False.
 
-    Raises AssertionError where there is no directory.
+    Raises AssertionError if the directory does not exist.
     """
     root = _local(directory)
     if not root.is_dir():
@@ -80,7 +80,7 @@ def load(directory: str | PathLike[str], shardings: Any, *, mask: Any = None, ts
 
 
 def load_pytreedef(directory: str | PathLike[str]) -> Any:
-    """The tree in a directory, with descriptions in place of its arrays."""
+    """Reads the structure of the pytree in a directory, with a ShapeDtypeStruct for each array."""
     leaves, treedef = _described_in(_local(directory))
     return treedef.unflatten(leaves)
 
@@ -88,7 +88,7 @@ def load_pytreedef(directory: str | PathLike[str]) -> Any:
 def nonblocking_save(
     data: Any, directory: str | PathLike[str], *, overwrite: bool = True, ts_specs: Any = None
 ) -> PyTreeFuture:
-    """As `save`, while the program goes on."""
+    """As `save`, in a thread; returns a future."""
     started = _started(lambda: save(data, directory, overwrite=overwrite, ts_specs=ts_specs))
     started.pytree = tree.tree_map(lambda x: ShapeDtypeStruct(x.shape, x.dtype) if _is_array(x) else x, data)
     return started
@@ -97,7 +97,7 @@ def nonblocking_save(
 def nonblocking_load(
     directory: str | PathLike[str], shardings: Any, *, mask: Any = None, ts_specs: Any = None
 ) -> PyTreeFuture:
-    """As `load`, while the program goes on."""
+    """As `load`, in a thread; returns a future."""
     described = load_pytreedef(directory)
     started = _started(lambda: load(directory, shardings, mask=mask, ts_specs=ts_specs))
     started.pytree = described
@@ -118,7 +118,7 @@ async def _all(write: Callable, rows: list[tuple]) -> list:
 def _local(directory: str | PathLike[str]) -> Path:
     text = os.fspath(directory)
     if tensorstore_impl.is_remote_storage(text):
-        raise NotImplementedError(f"trees of arrays in buckets are not there yet: {text}")
+        raise NotImplementedError(f"saving pytrees in cloud storage is not implemented: {text}")
     return Path(text).absolute()
 
 
@@ -127,7 +127,7 @@ def _is_array(x: Any) -> bool:
 
 
 def _specs(treedef: Any, prefix: Any) -> list:
-    """For each leaf its specification in a prefix of the tree."""
+    """The spec of each leaf, from a prefix of the tree."""
     specs, prefix_def = tree.flatten(prefix, tensorstore_impl.is_tensorstore_spec_leaf)
     return tree.broadcast_leaves(specs, prefix_def, treedef)
 
@@ -142,14 +142,14 @@ def _described_in(root: Path) -> tuple[list, Any]:
     for text in texts:
         found = _ARRAY.fullmatch(text or "")
         if text is not None and (found is None or found[1] not in dtypes.BY_NAME):
-            raise ValueError(f"{root / _TREE} describes no array: {text!r}")
+            raise ValueError(f"{root / _TREE} has an invalid description of an array: {text!r}")
         shape = tuple(int(n) for n in found[2].split(",") if n.strip()) if found else ()
         leaves.append(ShapeDtypeStruct(shape, dtypes.BY_NAME[found[1]]) if found else None)
     return leaves, treedef
 
 
 def _empty(root: Path, overwrite: bool) -> None:
-    """Makes the directory, without the tree that it may hold."""
+    """Creates the directory, or removes the pytree saved in it."""
     root.mkdir(parents=True, exist_ok=True)
     there = list(root.iterdir())
     if there and not overwrite:
@@ -157,14 +157,14 @@ def _empty(root: Path, overwrite: bool) -> None:
     if others := [path for path in there if path.name not in (_TREE, _ARRAYS)]:
         raise RuntimeError(
             f"Refusing to work on a directory that is not a previous checkpoint. Unrecognized paths: {others}. Remove "
-            f"them, if they are of no use, and {root} is taken"
+            f"them if they are not needed, and save to {root} again"
         )
     (root / _TREE).unlink(missing_ok=True)
     shutil.rmtree(root / _ARRAYS, ignore_errors=True)
 
 
 def _combine(arrays: Path) -> None:
-    """Makes a database of those that the processes have written, whose files it refers to."""
+    """Combines the databases that the processes have written into one, which refers to their files."""
     kvstores = [{"driver": "ocdbt", "base": f"file://{part}/"} for part in sorted(arrays.glob("process_*"))]
     asyncio.run(tensorstore_impl.combine_kvstores({"driver": "ocdbt", "base": f"file://{arrays}/"}, kvstores))
 

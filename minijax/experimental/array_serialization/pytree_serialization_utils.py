@@ -1,4 +1,4 @@
-"""jax.experimental.array_serialization.pytree_serialization_utils: the structure of a tree as text, and futures."""
+"""jax.experimental.array_serialization.pytree_serialization_utils: tree structures as JSON, and futures."""
 
 import base64
 from collections.abc import Generator
@@ -18,11 +18,11 @@ from minijax.base.native import PyTreeDef
 
 __all__, __dir__ = listing(__name__, "deserialize_pytreedef register_pytree_node_serialization serialize_pytreedef")
 
-_STRUCTURE, _LEAVES = "__jax_pytreedef_repr", "__jax_leaf_ids"  # the names in jax's files
+_STRUCTURE, _LEAVES = "__jax_pytreedef_repr", "__jax_leaf_ids"  # the keys that jax uses
 
 
 class PyTreeFuture(Future):
-    """A tree that is being written or read; `pytree` describes it."""
+    """The future of a pytree that is being saved or loaded; `pytree` has a ShapeDtypeStruct for each array."""
 
     def __init__(self, future: Future):
         super().__init__()
@@ -45,30 +45,30 @@ class PyTreeFuture(Future):
 
 
 def serialize_pytreedef(node: PyTreeDef) -> dict[str, Any]:
-    """A structure, with its leaves numbered, as what JSON can hold.
+    """Converts a tree structure to a JSON object, with numbers for its leaves.
 
-    Raises ValueError for types of nodes that `jax.export` does not know, ImportError without flatbuffers.
+    Raises ValueError for node types that are not registered for `jax.export`, ImportError without flatbuffers.
     """
     data = encoded(schema.TABLES, "PyTreeDef", tree_table(node), has_checksum=False)
     return {_STRUCTURE: base64.b64encode(data).decode(), _LEAVES: list(range(node.num_leaves))}
 
 
 def deserialize_pytreedef(pytreedef_repr: dict[str, Any]) -> PyTreeDef:
-    """The structure that `serialize_pytreedef` wrote. Raises ValueError where it is damaged."""
+    """The inverse of `serialize_pytreedef`. Raises ValueError for corrupted data."""
     data = base64.b64decode(pytreedef_repr[_STRUCTURE])
     return tree_of(decoded(schema.TABLES, "PyTreeDef", data), iter(pytreedef_repr[_LEAVES]))
 
 
 def described(node: PyTreeDef, leaves: list[str | None]) -> dict[str, Any]:
-    """As `serialize_pytreedef`, with these texts for the leaves."""
+    """As `serialize_pytreedef`, with these descriptions of the leaves."""
     return serialize_pytreedef(node) | {_LEAVES: leaves}
 
 
 def of_description(description: dict[str, Any]) -> tuple[list[str | None], PyTreeDef]:
-    """The texts of leaves, and the structure."""
+    """The inverse of `described`: the descriptions of the leaves, and the structure."""
     return description[_LEAVES], deserialize_pytreedef(description)
 
 
 def flattened(x: Any) -> tuple[list, PyTreeDef]:
-    """The leaves of a tree, None among them, and its structure."""
+    """Flattens a tree, with None as a leaf."""
     return tree.flatten(x, lambda leaf: leaf is None)

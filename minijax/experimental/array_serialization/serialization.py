@@ -1,4 +1,4 @@
-"""jax.experimental.array_serialization.serialization: arrays of several processes in files, by tensorstore."""
+"""jax.experimental.array_serialization.serialization: saves arrays of several processes by tensorstore."""
 
 import abc
 import asyncio
@@ -35,16 +35,16 @@ logger = logging.getLogger("jax.experimental.array_serialization.serialization")
 
 get_tensorstore_spec = functools.partial(tensorstore_impl.get_tensorstore_spec, ocdbt=False, driver="zarr")
 
-_numbers = itertools.count()  # of commits: equal in all processes, which make them in one order
+_numbers = itertools.count()  # of commits; equal in all processes, which commit in the same order
 _GB = 10**9
 
 
 class BarrierTimeoutError(Exception):
-    """Raised where another process does not come to commit what it has written."""
+    """Raised if another process does not reach the commit barrier in time."""
 
 
 def run_serialization(arrays: Sequence[Any], tensorstore_specs: Sequence[dict[str, Any]]) -> None:
-    """Writes arrays, or the leaves of a tree, and waits until they are on disk."""
+    """Writes the arrays of a tree, and waits until they are on disk."""
 
     async def run() -> None:
         await asyncio.gather(*tree.tree_leaves(tree.tree_map(async_serialize, arrays, tensorstore_specs)))
@@ -56,7 +56,7 @@ def run_deserialization(
     shardings: Sequence, tensorstore_specs: Sequence, global_shapes: Any = None, dtypes: Any = None,
     concurrent_gb: int = 32,
 ) -> list:  # fmt: skip
-    """Reads arrays, at most so many gigabytes at once."""
+    """Reads arrays, at most `concurrent_gb` gigabytes at a time."""
 
     async def run() -> list:
         limit = LimitInFlightBytes(concurrent_gb * _GB)
@@ -68,21 +68,21 @@ def run_deserialization(
 
 
 class GlobalAsyncCheckpointManagerBase(abc.ABC):
-    """What writes arrays while the program goes on; one write is waited for before the next begins."""
+    """The interface of managers that write arrays asynchronously, one checkpoint at a time."""
 
     @abc.abstractmethod
     def check_for_errors(self) -> None:
-        """Raises what the last write raised."""
+        """Raises the error of the last write, if any."""
 
     @abc.abstractmethod
     def wait_until_finished(self) -> None:
-        """Waits for the last write."""
+        """Waits until the last write is done."""
 
     @abc.abstractmethod
     def serialize(
         self, arrays: Sequence[Any], tensorstore_specs: Sequence[dict], *, on_commit_callback: Callable
     ) -> None:
-        """Begins to write arrays."""
+        """Starts to write arrays."""
 
     @abc.abstractmethod
     def deserialize(
@@ -92,9 +92,9 @@ class GlobalAsyncCheckpointManagerBase(abc.ABC):
 
 
 class AsyncManager:
-    """Waits in a thread until what was written is on disk, in every process, and commits it in the first.
+    """Waits in a thread until the arrays of every process are on disk; then the first process commits them.
 
-    Raises ValueError in a program of several processes that `jax.distributed` does not know.
+    Raises ValueError in a program of several processes without `jax.distributed.initialize()`.
     """
 
     def __init__(self, timeout_secs: int = 300):
@@ -105,8 +105,7 @@ class AsyncManager:
         self._client = distributed.state.client
         if client.process_count() > 1 and self._client is None:
             raise ValueError(
-                "AsyncManager: processes that write together know of each other by `jax.distributed.initialize()` at "
-                "the start of the program"
+                "AsyncManager: a program of several processes must call `jax.distributed.initialize()` when it starts"
             )
 
     def __del__(self):
@@ -135,7 +134,7 @@ class AsyncManager:
             if "DEADLINE_EXCEEDED" not in str(error):
                 raise
             raise BarrierTimeoutError(
-                f"Another process did not come to commit within timeout_secs, {self._timeout_in_ms // 1000}: {error}"
+                f"Another process did not reach the commit barrier within {self._timeout_in_ms // 1000} s: {error}"
             ) from error
 
     def _add_futures(self, futures: Sequence[Any]) -> None:
@@ -147,13 +146,13 @@ class AsyncManager:
         self._thread.start()
 
     def check_for_errors(self) -> None:
-        """Raises what the last write raised, once."""
+        """Raises the error of the last write, if any, once."""
         error, self._error = self._error, None
         if error is not None:
             raise error
 
     def wait_until_finished(self) -> None:
-        """Waits until the last write is committed, by the first process too. Raises what it raised."""
+        """Waits until the first process has committed the last write. Raises the error of the write, if any."""
         thread, self._thread = self._thread, None
         if thread is not None:
             thread.join()
@@ -163,13 +162,13 @@ class AsyncManager:
 
 
 class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBase):
-    """Writes arrays while the program goes on, and reads them."""
+    """Writes arrays asynchronously, and reads them."""
 
     def serialize(
         self, arrays: Sequence, tensorstore_specs: Sequence[dict], *,
         on_commit_callback: Callable[[], None] | None = None, transaction: Any = None,
     ) -> None:  # fmt: skip
-        """Begins to write arrays; once all are on disk the first process calls `on_commit_callback`."""
+        """Starts to write arrays. The first process calls `on_commit_callback` once all are on disk."""
         self.wait_until_finished()
         commits: list = []
 
@@ -185,7 +184,7 @@ class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBas
         self, arrays: Sequence, paths: Sequence[str], *,
         on_commit_callback: Callable[[], None] | None = None, transaction: Any = None,
     ) -> None:  # fmt: skip
-        """As `serialize`, to the files of these paths."""
+        """As `serialize`, to these paths."""
         specs = [get_tensorstore_spec(path) for path in paths]
         self.serialize(arrays, specs, on_commit_callback=on_commit_callback, transaction=transaction)
 
@@ -193,7 +192,7 @@ class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBas
         self, shardings: Sequence, tensorstore_specs: Sequence, global_shapes: Any = None, dtypes: Any = None,
         concurrent_gb: int = 32,
     ) -> list:  # fmt: skip
-        """Reads arrays, when what is being written is there."""
+        """Reads arrays after the pending write is done."""
         self.wait_until_finished()
         return run_deserialization(shardings, tensorstore_specs, global_shapes, dtypes, concurrent_gb)
 
@@ -201,6 +200,6 @@ class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBas
         self, shardings: Sequence, paths: Sequence[str], global_shapes: Any = None, dtypes: Any = None,
         concurrent_gb: int = 32,
     ) -> list:  # fmt: skip
-        """As `deserialize`, from the files of these paths."""
+        """As `deserialize`, from these paths."""
         specs = [get_tensorstore_spec(path) for path in paths]
         return self.deserialize(shardings, specs, global_shapes, dtypes, concurrent_gb)

@@ -1,4 +1,4 @@
-"""Arrays in files, by tensorstore: where they lie, in which chunks, written and read part by part."""
+"""Arrays in tensorstore: specs with paths and chunks, and writing and reading by shards."""
 
 import asyncio
 import os
@@ -39,7 +39,7 @@ TS_CONTEXT = ts.Context(
 )
 _CHUNK_LAYOUT = ts.ChunkLayout(chunk_elements=100_000_000)
 _FILE_SIZE_TARGET = 2 * 1024**3
-_REMOTE = {"gs": "gcs", "s3": "s3"}  # the drivers of the schemes of paths
+_REMOTE = {"gs": "gcs", "s3": "s3"}  # {scheme of a path: driver}
 
 
 # ---- specs ------------------------------------------------------------------------------------------
@@ -49,9 +49,9 @@ def get_tensorstore_spec(
     ckpt_path: str | PathLike[str], ocdbt: bool = True, process_idx: int | None = None, arr: Any = None,
     driver: str = "zarr3",
 ) -> dict[str, Any]:  # fmt: skip
-    """Where and how tensorstore keeps the array of this path: in a file of its own, or in a database of its folder.
+    """The tensorstore spec of the array at this path: its own file, or with `ocdbt` an entry of its folder's database.
 
-    Raises ValueError for a path that names no file in a bucket, and for a relative one of a database.
+    Raises ValueError for a cloud path without a file name in a bucket, and for a relative path with `ocdbt`.
     """
     path = os.fspath(ckpt_path) if isinstance(ckpt_path, PathLike) else str(ckpt_path)
     scheme = re.match(r"(gs|s3)://", path)
@@ -90,7 +90,7 @@ def _kvstore(path: str) -> dict[str, str]:
 
 
 def _metadata(arr: Any, driver: str, is_remote: bool = False) -> dict[str, Any]:
-    """Shape, dtype, chunks and compression of an array's file; no chunk holds more than one device's part."""
+    """The shape, dtype, chunks and compression of an array's file. A chunk is at most one shard."""
     part = arr.sharding.shard_shape(arr.shape) if isinstance(arr, ArrayImpl) else arr.shape
     if driver == "zarr":
         return {"compressor": {"id": "zstd"}, "shape": arr.shape, "chunks": [max(n, 1) for n in part]}
@@ -103,7 +103,7 @@ def _metadata(arr: Any, driver: str, is_remote: bool = False) -> dict[str, Any]:
 
 
 def _chunk_shape(part: Sequence[int], dtype: Any, target: int = _FILE_SIZE_TARGET) -> list[int]:
-    """A part of an array cut by its sizes' factors, the small ones first, until a chunk fits; one of each is kept."""
+    """Divides a shard's shape by prime factors, smallest first, until a chunk fits; keeps the largest of each axis."""
     sizes = [max(n, 1) for n in part]
     cuts = sorted((factor, axis) for axis, n in enumerate(sizes) for factor in _factors(n)[:-1])
     for factor, axis in cuts:
@@ -124,12 +124,12 @@ def _factors(n: int) -> list[int]:
 
 
 def is_tensorstore_spec_leaf(leaf: Any) -> bool:
-    """Whether a node of a tree is no specification, or a whole one."""
+    """Returns whether a node of a tree is None or a spec."""
     return leaf is None or isinstance(leaf, dict) and ("driver" in leaf or "kvstore" in leaf)
 
 
 def is_remote_storage(tspec: dict[str, Any] | str) -> bool:
-    """Whether a specification or a path lies in a bucket of a cloud."""
+    """Returns whether a spec or a path is in cloud storage."""
     if isinstance(tspec, str):
         return tspec.startswith(tuple(f"{scheme}://" for scheme in _REMOTE))
     is_inner_remote = any(is_remote_storage(tspec[key]) for key in ("base", "kvstore") if key in tspec)
@@ -137,7 +137,7 @@ def is_remote_storage(tspec: dict[str, Any] | str) -> bool:
 
 
 def merge_nested_ts_specs(dict1: dict[str, Any], dict2: dict[str, Any] | None) -> dict[str, Any]:
-    """A specification with what another one says beside it, but for where the array lies."""
+    """Updates a spec with another one, except for its location (`kvstore`)."""
     merged = dict(dict1)
     for key, value in (dict2 or {}).items():
         if key == "kvstore":
@@ -156,16 +156,16 @@ async def async_serialize(
     arr_inp: Any, tensorstore_spec: dict[str, Any], commit_future: list | None = None, context: Any = TS_CONTEXT,
     chunk_layout: Any = _CHUNK_LAYOUT, primary_host: int | None = None, replica_id: int = 0, transaction: Any = None,
 ) -> list:  # fmt: skip
-    """Writes this process's parts of an array; the specification gets the metadata that it lacks.
+    """Writes the shards of an array that this process holds, and adds missing metadata to the spec.
 
-    With `commit_future`, what is yet to reach the disk is added to that list, and only the copy is waited for.
-    Raises ValueError for an array of this process alone where there are several and none is the `primary_host`.
+    With `commit_future`, waits only until the data are copied and appends the pending commits to that list. Raises
+    ValueError for a fully addressable array in a program of several processes without a `primary_host`.
     """
     count = client.process_count()
     if isinstance(arr_inp, ArrayImpl) and arr_inp.is_fully_addressable and count > 1 and primary_host is None:
         raise ValueError(
-            f"async_serialize: fully addressable arrays, here one of shape {arr_inp.shape}, are not written by each of "
-            f"{count} processes to the same file, {tensorstore_spec}: name the primary_host that does"
+            f"async_serialize: fully addressable arrays, here one of shape {arr_inp.shape}, cannot be written by all "
+            f"{count} processes to the same file, {tensorstore_spec}: set primary_host to the process that writes them"
         )
     driver = tensorstore_spec["driver"]
     if "metadata" not in tensorstore_spec:
@@ -176,14 +176,14 @@ async def async_serialize(
     spec = ts.Spec(tensorstore_spec)
     if primary_host is None or client.process_index() == primary_host:
         created = ts.open(spec, create=True, **options)
-        # Only what is known to be there may be opened without its metadata.
+        # A store may be opened without reading its metadata only after it was created.
         await created if commit_future is None else commit_future.append(created)
     store = await ts.open(spec, assume_metadata=True, **options)
 
     async def write(shard: Any) -> None:
         if shard.replica_id != replica_id:
             return
-        # Its memory is read while another program may be given it: tensorstore copies what it keeps.
+        # Another program may reuse this memory (donation) while it is read: tensorstore must copy it.
         future = store[shard.index].write(np.asarray(shard.data), can_reference_source_data_indefinitely=False)
         if commit_future is None:
             return await future.commit
@@ -196,7 +196,7 @@ async def async_serialize(
 async def combine_kvstores(
     combined_kvstore: dict[str, Any], kvstores: Sequence[dict[str, Any]], context: Any = TS_CONTEXT
 ) -> None:
-    """Copies what several databases hold, as of several processes, into one."""
+    """Copies the entries of several databases, for example one of each process, into one."""
     target = await ts.KvStore.open(ts.KvStore.Spec(combined_kvstore), context=context)
     sources = await asyncio.gather(*(ts.KvStore.open(ts.KvStore.Spec(k), context=context) for k in kvstores))
     transaction = ts.Transaction(atomic=True)
@@ -209,14 +209,14 @@ async def combine_kvstores(
 
 
 class LimitInFlightBytes:
-    """Lets readers begin as long as what they read together fits in the host's memory."""
+    """Limits the number of bytes that concurrent reads take in the host's memory."""
 
     def __init__(self, host_memory_bytes_limit: int):
         self._limit = self._available = host_memory_bytes_limit
         self._condition = asyncio.Condition()
 
     async def wait_for_bytes(self, requested: int) -> int:
-        """Waits until so many bytes may be read, at most the limit; gives how many are to be released."""
+        """Waits until these bytes, at most the limit, may be read. Returns the number of bytes to release."""
         requested = min(requested, self._limit)
         async with self._condition:
             await self._condition.wait_for(lambda: self._available >= requested)
@@ -224,14 +224,14 @@ class LimitInFlightBytes:
         return requested
 
     async def release_bytes(self, requested: int) -> None:
-        """Gives bytes back."""
+        """Returns bytes that were read."""
         async with self._condition:
             self._available += requested
             self._condition.notify_all()
 
 
 def estimate_read_memory_footprint(t: Any, domain: Any) -> int:
-    """The bytes of the chunks that hold a part of an array."""
+    """The size in bytes of all chunks that overlap a domain."""
     chunk = t.chunk_layout.read_chunk_template.shape
     bounds = zip(domain.inclusive_min, domain.exclusive_max, chunk, strict=True)
     return t.dtype.numpy_dtype.itemsize * prod(
@@ -244,9 +244,9 @@ async def async_deserialize(
     byte_limiter: LimitInFlightBytes | None = None, context: Any = TS_CONTEXT, chunk_layout: Any = _CHUNK_LAYOUT,
     assume_metadata: bool = False,
 ) -> ArrayImpl:  # fmt: skip
-    """The array of a specification, laid out as a sharding, a format or a description says, whose dtype it has too.
+    """Reads an array with the sharding or format `in_type`, or with those and the dtype of a ShapeDtypeStruct.
 
-    It is cut off, or filled with zeros, to `global_shape`. Raises TypeError for a layout that is none.
+    It is truncated or zero-padded to `global_shape`. Raises TypeError for an `in_type` without a concrete sharding.
     """
     form = in_type.format if isinstance(in_type, ShapeDtypeStruct) else in_type
     sharding = form.sharding if isinstance(form, Format) else form
@@ -269,7 +269,7 @@ async def async_deserialize(
 
     if len(shape) != store.rank:
         raise ValueError(
-            f"async_deserialize: global_shape {shape} has another rank than the array there, {store.shape}"
+            f"async_deserialize: global_shape {shape} does not have the rank of the stored array of shape {store.shape}"
         )
 
     async def read(device: Any, index: tuple) -> ArrayImpl:

@@ -1,4 +1,4 @@
-"""jax.experimental.colocated_python: Python that runs beside devices, which CPUs have in this process."""
+"""jax.experimental.colocated_python: Python functions that run on the hosts of devices."""
 
 from minijax.base.faces import Face
 

@@ -1,4 +1,4 @@
-"""jax.experimental.colocated_python.api: functions and objects that live beside devices."""
+"""jax.experimental.colocated_python.api: functions and objects colocated with devices."""
 
 import inspect
 from collections.abc import Callable, Sequence
@@ -17,9 +17,9 @@ __all__, __dir__ = listing(__name__, "colocated_cpu_devices colocated_python col
 
 
 def colocated_cpu_devices(devices_or_mesh: Sequence[Any] | Mesh) -> Any:
-    """The CPU devices beside these devices, in their order, or a mesh of them.
+    """The CPU devices colocated with these devices, in the same order, or a mesh of them.
 
-    Raises ValueError where a process has fewer CPU devices than others.
+    Raises ValueError if a process has too few CPU devices.
     """
     if isinstance(devices_or_mesh, Mesh):
         mesh = devices_or_mesh
@@ -35,15 +35,15 @@ def _beside(device: Any) -> Any:
     if number >= len(cpus):
         raise ValueError(
             f"colocated_cpu_devices: process {device.process_index} has {len(cpus)} CPU devices, too few for {device}: "
-            "`jax_num_cpu_devices` makes more"
+            "set `jax_num_cpu_devices` to get more"
         )
     return cpus[number]
 
 
 def colocated_python(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of arrays that is run where they lie; `specialize` says more of it.
+    """Makes `fun`, a function of arrays, run on their hosts. `specialize` gives specs of arguments and results.
 
-    Raises ValueError for results that are no arrays, and where nothing says on which devices it runs.
+    A call raises ValueError for results that are not arrays, and if no argument or `specialize` gives the devices.
     """
     try:
         signature = inspect.signature(fun)
@@ -53,5 +53,5 @@ def colocated_python(fun: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def colocated_python_class(cls: type) -> type:
-    """A class whose objects live beside devices: made at the first call of a method, which `specialize` may follow."""
+    """Makes the objects of a class live on the hosts of devices. They are created at the first method call."""
     return wrap_class(cls, source_of(cls))

@@ -1,4 +1,4 @@
-"""jax.experimental.colocated_python.func: functions that run beside devices."""
+"""jax.experimental.colocated_python.func: functions colocated with devices."""
 
 import dataclasses
 import functools
@@ -16,7 +16,7 @@ __all__, __dir__ = listing(__name__, "FunctionInfo Specialization is_prng_key_dt
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FunctionInfo:
-    """A function, where it was written, and its signature."""
+    """A function, its source location, and its signature."""
 
     fun: Callable[..., Any]
     fun_sourceinfo: str | None
@@ -25,7 +25,7 @@ class FunctionInfo:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Specialization:
-    """What is known of a function's arguments, results and devices before it is called."""
+    """The specs of a function's arguments, results and devices that are known before a call."""
 
     in_specs_treedef: Any = None
     in_specs_leaves: tuple[ShapeDtypeStruct, ...] | None = None
@@ -35,7 +35,7 @@ class Specialization:
     devices: Any = None
 
     def update(self, **fields: Any) -> "Specialization":
-        """This one with more fields. Raises ValueError for one that is known already."""
+        """Adds fields. Raises ValueError for a field that is set already."""
         for name in fields:
             if getattr(self, name) is not None:
                 raise ValueError(f"{name.removesuffix('_treedef').removesuffix('_leaves')} already specified")
@@ -45,14 +45,14 @@ class Specialization:
 
 
 def is_prng_key_dtype(dtype: Any) -> bool:
-    """Whether this is a dtype of random keys."""
+    """Returns whether `dtype` is a dtype of PRNG keys."""
     return dtype is not None and dtypes.is_extended(dtype) and dtypes.issubdtype(dtype, dtypes.prng_key)
 
 
 def make_callable(
     fun: Callable[..., Any], fun_sourceinfo: str | None, fun_signature: inspect.Signature | None
 ) -> Callable[..., Any]:
-    """A function of arrays that runs where they lie."""
+    """Makes a function of arrays run on their hosts."""
     return _callable(FunctionInfo(fun, fun_sourceinfo, fun_signature), Specialization())
 
 
@@ -60,7 +60,7 @@ def _callable(info: FunctionInfo, known: Specialization) -> Callable[..., Any]:
     def specialize(
         in_specs: Any = None, out_specs_fn: Callable[..., Any] | None = None, devices: Sequence[Any] | None = None
     ) -> Callable[..., Any]:
-        """This function with its arguments described as (args, kwargs), its results by a function, and its devices."""
+        """This function with the specs of (args, kwargs), a function from these to specs of results, and devices."""
         fields: dict[str, Any] = {}
         if in_specs is not None:
             leaves, treedef = tree.flatten(in_specs)
@@ -97,8 +97,8 @@ def _run(info: FunctionInfo, known: Specialization, args: tuple, kwargs: dict[st
         )
     if devices[0].platform != "cpu":
         raise NotImplementedError(
-            f"colocated_python: no Python runs beside devices of platform {devices[0].platform}. Arrays on "
-            "`colocated_cpu_devices(devices)` can be handed to the function"
+            f"colocated_python: Python cannot run beside devices of platform {devices[0].platform}. Pass arrays "
+            "on `colocated_cpu_devices(devices)`"
         )
     if known.out_specs_fn is not None:
         in_args, in_kwargs = treedef.unflatten(specs)

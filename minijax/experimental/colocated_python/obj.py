@@ -1,4 +1,4 @@
-"""jax.experimental.colocated_python.obj: objects that live beside devices."""
+"""jax.experimental.colocated_python.obj: objects colocated with devices."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +10,7 @@ __all__, __dir__ = listing(__name__, "wrap_class")
 
 
 def wrap_class(cls: type, cls_sourceinfo: str | None) -> type:
-    """A class of stand-ins for objects of `cls`, with its methods: an object is made when the first is called."""
+    """A class of proxies with the methods of `cls`; the first method call creates the object of `cls`."""
     names = [name for name in dir(cls) if not name.startswith("__") and callable(getattr(cls, name))]
 
     def make(self: Any, *args: Any, **kwargs: Any) -> None:

@@ -1,4 +1,4 @@
-"""jax.experimental.colocated_python.serialization: the type of lists of devices, which libraries ask for."""
+"""jax.experimental.colocated_python.serialization: the type of device lists, which libraries import."""
 
 from minijax.base.faces import Face
 

@@ -1,4 +1,4 @@
-"""jax.experimental.compilation_cache: the programs on disk."""
+"""jax.experimental.compilation_cache: the persistent compilation cache."""
 
 from minijax.base.faces import Face
 

@@ -1,4 +1,4 @@
-"""jax.experimental.compilation_cache.compilation_cache: where programs lie on disk."""
+"""jax.experimental.compilation_cache.compilation_cache: the directory of the persistent cache."""
 
 from minijax.base.faces import Face
 

@@ -1,7 +1,7 @@
 """The Taylor rules of primitives.
 
-Coefficients are those of powers, without factorials. Recurrences are those of Griewank and Walther, "Evaluating
-Derivatives" (2008), chapter 13.
+Series hold Taylor coefficients, not derivatives: there are no factorials. The recurrences are those of Griewank and
+Walther, "Evaluating Derivatives" (2008), chapter 13.
 """
 
 import functools
@@ -32,30 +32,30 @@ from minijax.primitives.zeros import add_any_p
 
 
 def linear_prop(prim: Primitive, primals_in: Sequence, series_in: Sequence, **params: Any) -> tuple[Any, Any]:
-    """The rule of an operation that is linear in all operands together."""
+    """The rule of an operation that is jointly linear in its operands."""
     out = prim.bind(*primals_in, **params)
     terms = [prim.bind(*ts, **params) for ts in zip(*series_in, strict=True)]
     return out, list(zip(*terms, strict=True)) if prim.multiple_results else terms
 
 
 def deflinear(prim: Primitive) -> None:
-    """Gives a primitive the rule of linear ones."""
+    """Registers the rule of linear operations for a primitive."""
     jet_rules[prim] = functools.partial(linear_prop, prim)
 
 
 def zero_prop(prim: Primitive, primals_in: Sequence, series_in: Sequence, **params: Any) -> tuple[Any, Any]:
-    """The rule of an operation that is constant in pieces."""
+    """The rule of a piecewise constant operation."""
     out = prim.bind(*primals_in, **params)
     return out, [zero_series] * len(out) if prim.multiple_results else zero_series
 
 
 def defzero(prim: Primitive) -> None:
-    """Gives a primitive the rule of those that are constant in pieces."""
+    """Registers the rule of piecewise constant operations for a primitive."""
     jet_rules[prim] = functools.partial(zero_prop, prim)
 
 
 def deriv_prop(prim: Primitive, deriv: Callable, primals_in: Sequence, series_in: Sequence) -> tuple[Any, list]:
-    """The rule of an operation of one operand whose derivative is the function `deriv` of it."""
+    """The rule of an operation of one operand with the derivative `deriv(x)`."""
     (x,), (series,) = primals_in, series_in
     out = prim.bind(x)
     slope, slopes = jet_of(deriv, primals_in, series_in)
@@ -63,12 +63,12 @@ def deriv_prop(prim: Primitive, deriv: Callable, primals_in: Sequence, series_in
 
 
 def def_deriv(prim: Primitive, deriv: Callable) -> None:
-    """Gives a primitive of one operand the rule that `deriv`, its derivative, says."""
+    """Registers the rule that follows from the derivative `deriv` for a primitive of one operand."""
     jet_rules[prim] = functools.partial(deriv_prop, prim, deriv)
 
 
 def def_comp(prim: Primitive, comp: Callable, **kwargs: Any) -> None:
-    """Gives a primitive the rule of `comp(*operands, **params)`, which computes the same by other operations."""
+    """Registers the Taylor rule of `comp(*operands, **params)`, an equal composition of other operations."""
 
     def rule(primals_in, series_in, **params):
         return jet_of(functools.partial(comp, **kwargs, **params), primals_in, series_in)
@@ -91,12 +91,12 @@ def rule_of(*prims: Primitive) -> Callable[[Callable], Callable]:
 
 
 def total(terms: Iterable) -> Any:
-    """The sum, from 0 on."""
+    """The sum of the terms, starting from 0."""
     return functools.reduce(jnp.add, terms, 0)
 
 
 def weighted(k: int, first: Sequence, second: Sequence) -> Any:
-    """Coefficient k of the integral of `first` times the derivative of `second`, whose coefficient 0 is left out."""
+    """Coefficient k of the integral of `first` times the derivative of `second`, which omits coefficient 0."""
     terms = (jnp.multiply(jnp.multiply(j, first[k - j]), second[j - 1]) for j in range(1, k + 1))
     return jnp.divide(total(terms), k)
 
@@ -107,12 +107,12 @@ def integral(slopes: Sequence, series: Sequence) -> list:
 
 
 def product(k: int, u: Sequence, w: Sequence, multiply: Callable = jnp.multiply) -> Any:
-    """Coefficient k of a product, or of another bilinear operation."""
+    """Coefficient k of `multiply(u, w)`, a bilinear operation."""
     return total(multiply(u[j], w[k - j]) for j in range(k + 1))
 
 
 def quotient(u: Sequence, w: Sequence, known: Sequence = ()) -> list:
-    """The coefficients of a quotient; `known` are the first of them."""
+    """The coefficients of u / w; `known` are the first of them."""
     v = list(known)
     for k in range(len(v), len(u)):
         v.append(jnp.divide(jnp.subtract(u[k], total(jnp.multiply(v[j], w[k - j]) for j in range(k))), w[0]))
@@ -120,7 +120,7 @@ def quotient(u: Sequence, w: Sequence, known: Sequence = ()) -> list:
 
 
 def exponential(first: Any, series: Sequence) -> list:
-    """The coefficients of exp, which is `first` where the series starts."""
+    """The coefficients of exp(x), from its value `first` and the series of x."""
     v = [first]
     for k in range(1, len(series) + 1):
         v.append(weighted(k, v, series))
@@ -148,7 +148,7 @@ for p in (
 
 @rule_of(convert.convert_element_type_p)
 def convert_rule(primals: Sequence, series: Sequence, *, new_dtype: Any, weak_type: bool, **params: Any) -> tuple:
-    """Coefficients that have the type already, zeros for one, stay."""
+    """Coefficients that have the dtype already, such as zeros, are not converted."""
     bind = functools.partial(convert.convert_element_type_p.bind, new_dtype=new_dtype, weak_type=weak_type, **params)
     out = bind(*primals)
     types = [(typeof(t).dtype, typeof(t).weak_type) for t in series[0]]
@@ -157,7 +157,7 @@ def convert_rule(primals: Sequence, series: Sequence, *, new_dtype: Any, weak_ty
 
 
 def power(x: Any, y: int) -> Any:
-    """An integer power by repeated squares."""
+    """An integer power by repeated squaring."""
     if y == 0:
         return 1
     if y < 0:
@@ -235,7 +235,7 @@ def div_rule(primals: Sequence, series: Sequence) -> tuple[Any, list]:
 
 
 def circular(first: Primitive, second: Primitive, sign: float, which: int) -> Callable:
-    """The rule of one of two functions of which each is the other's derivative, but for the sign of the second's."""
+    """The rule of `first` or `second` (`which`), with first' = second and second' = sign * first."""
 
     def rule(primals, series, **params):
         (x,), (u,) = primals, series
@@ -283,7 +283,7 @@ def tanh_rule(primals: Sequence, series: Sequence, **params: Any) -> tuple[Any, 
 
 @rule_of(ops.erf_inv_p)
 def erf_inv_rule(primals: Sequence, series: Sequence) -> tuple[Any, list]:
-    """By its derivative, sqrt(pi)/2 exp(v^2), of which more is known with each coefficient."""
+    """By its derivative sqrt(pi)/2 exp(v^2), whose coefficients follow from those of v found before."""
     (x,), (u,) = primals, series
     v, scale = [ops.erf_inv_p.bind(x)], math.sqrt(math.pi) / 2
     slopes = [jnp.multiply(scale, ops.exp(ops.square(v[0])))]
@@ -317,10 +317,10 @@ def abs_rule(primals: Sequence, series: Sequence) -> tuple[Any, list]:
 
 
 def chooser(pred: Callable) -> Callable:
-    """The rule of the larger, or the smaller, of two; equal ones each count half."""
+    """The rule of max or min; each of two equal operands contributes half."""
 
     def rule(primals, series):
-        x, y = jnp.broadcast_arrays(*primals)  # one may be a scalar
+        x, y = jnp.broadcast_arrays(*primals)  # one operand may be a scalar
         first, equal = pred(x, y), ops.eq(x, y)
         out = ops.select(first, x, y)
         terms = []
@@ -340,7 +340,7 @@ def total_over(x: Any, axes: Sequence[int]) -> Any:
 
 
 def extremum(prim: Primitive) -> Callable:
-    """The rule of a largest, or smallest, element: the mean over those that are."""
+    """The rule of reduce_max or reduce_min: the mean over all elements that attain it."""
 
     def rule(primals, series, *, axes, **params):
         (x,), (u,) = primals, series
@@ -365,7 +365,7 @@ def select_rule(primals: Sequence, series: Sequence) -> tuple[Any, list]:
 
 
 def placed(prim: Primitive, linear: Callable[[int], Sequence[int]]) -> Callable:
-    """The rule of an operation that is linear in the operands that `linear` numbers, and indexes by the others."""
+    """The rule of an operation linear in the operands `linear(number of operands)`; the others are indices."""
 
     def rule(primals, series, **params):
         places = linear(len(primals))
@@ -388,7 +388,7 @@ rule_of(scatter_add_p)(placed(scatter_add_p, lambda n: (0, 2)))
 
 @state.traced_cache
 def jet_jaxpr(closed: ClosedJaxpr, order: int, avals: tuple) -> ClosedJaxpr:
-    """The jaxpr (primals, series of each) -> (results, series of each), flat; `avals` are those of the series."""
+    """The flat jaxpr (primals, series of each) -> (results, series of each). `avals`: of all coefficients."""
     n = len(closed.in_avals)
 
     def run(*args):

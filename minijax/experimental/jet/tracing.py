@@ -1,4 +1,4 @@
-"""Taylor-mode differentiation: each operation runs with the Taylor coefficients of its operands beside it."""
+"""The trace of Taylor-mode differentiation: each operation also propagates Taylor coefficients."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ zero_term, zero_series = ZeroTerm(), ZeroSeries()
 tree.register_pytree_node(ZeroTerm, lambda z: ((), None), lambda _, children: zero_term)
 tree.register_pytree_node(ZeroSeries, lambda z: ((), None), lambda _, children: zero_series)
 
-Series = Any  # of one value: a list of coefficients, or `zero_series`
+Series = Any  # of one value: a list of its coefficients, or `zero_series`
 Rule = Callable[
     ..., tuple[Any, Any]
 ]  # (primals, series, **params) -> primal and series of the result, or lists of them
@@ -34,7 +34,7 @@ call_param_updaters: dict[Primitive, Callable] = {}
 
 
 class JetTracer(Tracer):
-    """A value and the Taylor coefficients after it."""
+    """A value and its Taylor coefficients of order 1 and above."""
 
     __slots__ = ("primal", "terms")
 
@@ -56,7 +56,7 @@ class JetTracer(Tracer):
 
 
 class JetTrace(Trace):
-    """Runs the rules of `jet_rules` in its parent, on series of `order` coefficients."""
+    """Applies `jet_rules` under its parent trace, to series of `order` coefficients."""
 
     __slots__ = ("tag", "order")
 
@@ -69,7 +69,7 @@ class JetTrace(Trace):
         return self.parent
 
     def to_primal_terms_pair(self, x: Any) -> tuple[Any, Series]:
-        """A value and its series; what is not this trace's is constant."""
+        """A value and its series, which is zero for a value that is not a tracer of this trace."""
         if isinstance(x, JetTracer) and x._trace is self:
             return x.primal, x.terms
         if isinstance(x, Tracer):
@@ -98,7 +98,7 @@ class JetTrace(Trace):
 
 
 def instantiated(primal: Any, series: Series, order: int) -> list:
-    """The coefficients as arrays."""
+    """The coefficients, with symbolic zeros as arrays."""
     terms = [zero_term] * order if series is zero_series else series
     aval = typeof(primal)
     return [jnp.zeros(aval.shape, aval.dtype) if t is zero_term else t for t in terms]
@@ -106,7 +106,7 @@ def instantiated(primal: Any, series: Series, order: int) -> list:
 
 @stack.deep
 def jet_subtrace(f: Callable, tag: Any, order: int, primals: Sequence, series: Sequence) -> tuple[tuple, tuple]:
-    """Results of a flat function and their series of `order` terms, `zero_series` for those that are constant."""
+    """The results of a flat function and their series of `order` terms, `zero_series` for constant results."""
     trace = JetTrace(tag, state.current_trace(), order)
     args = [JetTracer(trace, p, s) for p, s in zip(primals, series, strict=False)]
     out = context.run_under(trace, lambda: [trace.to_primal_terms_pair(x) for x in f(*args)])
@@ -114,20 +114,20 @@ def jet_subtrace(f: Callable, tag: Any, order: int, primals: Sequence, series: S
 
 
 def jet_fun(f: Callable, order: int, primals: Sequence, series: Sequence) -> tuple[Sequence, list]:
-    """As `f(tag, order, primals, series)`, a subtrace, with coefficients for the series that are all zero."""
+    """Calls the subtrace `f(tag, order, primals, series)` and instantiates symbolic zero series."""
     out, out_series = f(object(), order, primals, series)
-    # Zeros are made once for all orders.
+    # One array of zeros serves all orders.
     zeros = ([jnp.zeros_like(p)] * order if s is zero_series else s for p, s in zip(out, out_series, strict=True))
     return out, list(zeros)
 
 
 def jet_flat(fun: Callable, order: int, primals: Sequence, series: Sequence) -> tuple[Sequence, list]:
-    """Results of a flat function and their series of `order` terms."""
+    """The results of a flat function and their series of `order` terms."""
     return jet_fun(functools.partial(jet_subtrace, fun), order, primals, series)
 
 
 def jet_of(fun: Callable, primals: Sequence, series: Sequence) -> tuple[Any, list]:
-    """The result of a function of arrays with one result, and its series."""
+    """The result of a function of arrays that returns one array, and its series."""
     (out,), (out_series,) = jet_flat(lambda *xs: [fun(*xs)], len(series[0]), primals, series)
     return out, out_series
 

@@ -1,4 +1,4 @@
-"""`jet`."""
+"""The transformation `jet`."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -7,25 +7,24 @@ from typing import Any
 from minijax.base import source, tree
 from minijax.base.linear_util import Store
 from minijax.composed import special
-from minijax.experimental.jet import rules as rules, tracing  # the rules fill the table
+from minijax.experimental.jet import rules as rules, tracing  # imported to register the rules
 from minijax.experimental.jet.tracing import jet_flat, zero_term
 from minijax.interop.transformations import transformation2, transformation_with_aux2
 from minijax.primitives import elementwise as ops
 
 
 def fact(n: int) -> Any:
-    """The factorial, computed in floats by the logarithm of the gamma function."""
+    """The factorial as a float, computed by lgamma."""
     return ops.exp(special.lgamma(n + 1.0))
 
 
 @source.boundary
 def jet(fun: Callable, primals: Sequence, series: Sequence, factorial_scaled: bool = True, **_: Any) -> tuple[Any, Any]:
-    """The result of `fun(*primals)`, and the Taylor series of what comes of arguments that are Taylor series.
+    """The result of `fun(*primals)`, and the Taylor series of its leaves for arguments with these Taylor series.
 
-    `series` has for each argument, an array, its coefficients of order 1, 2, …, as many for all: derivatives, or
-    with `factorial_scaled` false those divided by factorials. In the second result each leaf of the first is such a
-    list. Raises ValueError for lists that differ in length and for arguments that are no arrays, KeyError for
-    an operation without a rule.
+    `series` holds a list for each argument with its terms of order 1, 2, …: derivatives, or Taylor coefficients if
+    `factorial_scaled` is false. The second result has a list of terms in place of each leaf. Raises ValueError for
+    lists of different lengths and for arguments that are not arrays, KeyError for an operation without a rule.
     """
     lengths = {len(s) for s in series}
     if len(lengths) != 1:
@@ -63,7 +62,7 @@ jet_subtrace, jet_fun = transformation2(tracing.jet_subtrace), transformation2(t
 
 @transformation_with_aux2
 def traceable(f: Callable, store: Store, in_tree_def: Any, *primals_and_series: Any) -> list:
-    """A wrapped function (primals, series) -> (results, series) over leaves, and a thunk of its result's tree."""
+    """Flattens a wrapped function (primals, series) -> (results, series); also gives a thunk of the result's tree."""
     primals, series = in_tree_def.unflatten(primals_and_series)
     results, out_series = f(primals, series)
     leaves, out_tree = tree.flatten((results, out_series))

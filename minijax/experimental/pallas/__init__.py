@@ -1,4 +1,4 @@
-"""jax.experimental.pallas: kernels. It imports, and raises NotImplementedError when it is used."""
+"""jax.experimental.pallas: kernels. It can be imported; its names raise NotImplementedError."""
 
 from minijax.base.faces import Face
 

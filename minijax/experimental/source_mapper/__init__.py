@@ -1,4 +1,4 @@
-"""jax.experimental.source_mapper: which lines of the program the lines of its texts come from."""
+"""jax.experimental.source_mapper: maps lines of jaxprs and modules to source lines."""
 
 from minijax.base.faces import Face
 

@@ -1,4 +1,4 @@
-"""jax.experimental.source_mapper.common: the passes and what they give."""
+"""jax.experimental.source_mapper.common: compiler passes and their source maps."""
 
 from minijax.base.faces import Face
 

@@ -1,4 +1,4 @@
-"""jax.experimental.source_mapper.generate_map: functions and the maps of their texts."""
+"""jax.experimental.source_mapper.generate_map: source maps of functions."""
 
 from minijax.base.faces import Face
 

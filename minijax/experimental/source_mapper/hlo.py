@@ -1,4 +1,4 @@
-"""jax.experimental.source_mapper.hlo: StableHLO and HLO texts."""
+"""jax.experimental.source_mapper.hlo: source maps of StableHLO and HLO modules."""
 
 from minijax.base.faces import Face
 

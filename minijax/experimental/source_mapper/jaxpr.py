@@ -1,4 +1,4 @@
-"""jax.experimental.source_mapper.jaxpr: the texts of jaxprs."""
+"""jax.experimental.source_mapper.jaxpr: source maps of jaxprs."""
 
 from minijax.base.faces import Face
 

@@ -1,4 +1,4 @@
-"""jax.experimental.source_mapper.mlir: the locations of StableHLO texts."""
+"""jax.experimental.source_mapper.mlir: locations in StableHLO modules."""
 
 from minijax.base.faces import Face
 

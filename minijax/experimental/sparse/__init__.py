@@ -1,4 +1,4 @@
-"""Sparse arrays: what jax calls `jax.experimental.sparse`."""
+"""jax.experimental.sparse: sparse arrays."""
 
 from minijax.base.faces import Face
 from minijax.experimental.sparse import bcoo_array, bcsr as _bcsr  # noqa: F401  # `vmap` must know the classes before they are returned

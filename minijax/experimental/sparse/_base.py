@@ -1,4 +1,4 @@
-"""The class that all formats of sparse arrays share."""
+"""The base class of sparse arrays in all formats."""
 
 import abc
 import math
@@ -13,12 +13,12 @@ _sparse: Any = lazy.defer("minijax.experimental.sparse")
 
 
 def late(name: str) -> Callable:
-    """The function of `jax.experimental.sparse` of this name."""
+    """The function or class `jax.experimental.sparse.name`, looked up at the time of the call."""
     return getattr(_sparse, name)
 
 
 def operator(name: str) -> Any:
-    """The method that calls the sparsified operator, or method, `name`."""
+    """A method that calls the sparsified operator or method `name`."""
 
     def method(self, *args, **kwargs):
         return _sparse.transform.operators[name](self, *args, **kwargs)
@@ -28,9 +28,9 @@ def operator(name: str) -> Any:
 
 
 class JAXSparse(abc.ABC):
-    """A sparse array: buffers, which are its leaves as a pytree, and a shape.
+    """A sparse array: a pytree with its buffers as leaves, and a shape.
 
-    A subclass names its buffers; operators that its format lacks raise NotImplementedError.
+    A subclass names its buffers. Operators that its format does not implement raise NotImplementedError.
     """
 
     data: Any
@@ -61,13 +61,13 @@ class JAXSparse(abc.ABC):
         return f"{type(data).__name__}[{shown}]" if isinstance(data, Tracer) else shown
 
     def _layout(self) -> str:
-        """What the format shows after the number of stored elements."""
+        """The part of the repr after the number of stored elements."""
         return ""
 
     @property
     @abc.abstractmethod
     def nse(self) -> int:
-        """The number of stored elements, of each batch."""
+        """The number of stored elements of each batch."""
 
     @property
     @abc.abstractmethod
@@ -93,7 +93,7 @@ class JAXSparse(abc.ABC):
         return self.transpose()
 
     def block_until_ready(self) -> Any:
-        """Waits for the buffers; returns the array."""
+        """Waits until the buffers are computed, and returns the array."""
         for leaf in tree.tree_leaves(self):
             leaf.block_until_ready()
         return self

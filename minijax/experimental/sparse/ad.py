@@ -1,4 +1,4 @@
-"""Derivatives with respect to sparse arrays: of their data, as sparse arrays of the same indices."""
+"""Derivatives with respect to the data of sparse arrays, returned as sparse arrays of the same indices."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -15,14 +15,14 @@ __all__, __dir__ = listing(__name__, "flatten_fun_for_sparse_ad grad is_sparse j
 
 
 def is_sparse(x: Any) -> bool:
-    """Whether it is a sparse array."""
+    """Returns whether `x` is a sparse array."""
     return isinstance(x, JAXSparse)
 
 
 def flatten_fun_for_sparse_ad(fun: Callable, argnums: int | tuple[int, ...], args: tuple[Any, ...]) -> tuple:
-    """`fun` as a function of leaves, those to differentiate by, the leaves, and what makes a derivative's tree.
+    """Flattens `fun` and `args` for differentiation with respect to the data of sparse arrays.
 
-    A sparse array is differentiated by its data.
+    Returns `fun` as a function of leaves, its argnums, the leaves, and a function (gradients by argnum) -> tree.
     """
     single = isinstance(argnums, int)
     numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
@@ -30,7 +30,7 @@ def flatten_fun_for_sparse_ad(fun: Callable, argnums: int | tuple[int, ...], arg
         raise AssertionError(f"{argnums=} for {len(args)} positional arguments")
     numbers = tuple(k % len(args) for k in numbers)
     leaves, structure = tree.tree_flatten(args)
-    # Of each argument: its sparse and other arrays, and the place of its first leaf among all.
+    # For each argument: its arrays, sparse or dense, and the numbers of their first leaves among all leaves.
     counts = [len(tree.tree_leaves(arg)) for arg in args]
     flat_numbers: list[int] = []
     wholes, structures = [], []
@@ -59,7 +59,7 @@ def flatten_fun_for_sparse_ad(fun: Callable, argnums: int | tuple[int, ...], arg
 
 
 def _like(x: Any, gradient: Any) -> Any:
-    """The derivative as a sparse array where `x` is one; axes that it has in front are batch ones."""
+    """The derivative as a sparse array if `x` is sparse; additional leading axes become batch axes."""
     if not is_sparse(x):
         return gradient
     (_, *others), aux = x.tree_flatten()
@@ -73,7 +73,7 @@ def _like(x: Any, gradient: Any) -> Any:
 def value_and_grad(
     fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
 ) -> Callable[..., tuple[Any, Any]]:
-    """`jax.value_and_grad`, where arguments may be sparse; the gradients of those are so too."""
+    """`jax.value_and_grad` with sparse arguments, whose gradients are sparse."""
     numbers = argnums if isinstance(argnums, int) else tuple(argnums)
 
     @functools.wraps(fun)
@@ -87,7 +87,7 @@ def value_and_grad(
 
 
 def grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any) -> Callable:
-    """`jax.grad`, where arguments may be sparse; the gradients of those are so too."""
+    """`jax.grad` with sparse arguments, whose gradients are sparse."""
     both = value_and_grad(fun, argnums, has_aux, **kwargs)
 
     @functools.wraps(fun)
@@ -117,12 +117,12 @@ def _jacobian(
 
 
 def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any) -> Callable:
-    """`jax.jacfwd`, where arguments may be sparse: by such, axes of the result are batch axes."""
+    """`jax.jacfwd` with sparse arguments. The axes of the result become batch axes of a sparse Jacobian."""
     return _jacobian(autodiff.jacfwd, fun, argnums, has_aux, kwargs)
 
 
 def jacrev(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any) -> Callable:
-    """`jax.jacrev`, where arguments may be sparse: by such, axes of the result are batch axes."""
+    """`jax.jacrev` with sparse arguments. The axes of the result become batch axes of a sparse Jacobian."""
     return _jacobian(autodiff.jacrev, fun, argnums, has_aux, kwargs)
 
 

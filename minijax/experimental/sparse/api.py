@@ -25,7 +25,7 @@ _FORMATS = {"bcsr": "BCSR", "bcoo": "BCOO", "coo": "COO", "csr": "CSR", "csc": "
 
 
 class AsDense(Composed):
-    """The array that the leaves of a sparse array, or one leaf, stand for."""
+    """The dense array of a sparse array with these leaves, or the leaf itself for a dense array."""
 
     name = "todense"
 
@@ -45,7 +45,7 @@ class AsDense(Composed):
     def transpose(self, cts, data, *others, tree):
         (ct,) = cts
         if not is_linear(data) or any(map(is_linear, others)):
-            raise ValueError("todense: can be transposed with respect to the data alone")
+            raise ValueError("todense: can be transposed with respect to the data only")
         (pulled,) = linear_transpose(lambda d: self.compute(d, *others, tree=tree)[0], data.aval)(instantiate(ct))
         return [pulled, *[None] * len(others)]
 
@@ -57,7 +57,7 @@ todense_p = AsDense()
 
 
 def todense(arr: JAXSparse | Array) -> Array:
-    """A sparse array, or one that is not, as one that is not."""
+    """Converts a sparse array to a dense one; returns a dense array unchanged."""
     bufs, structure = tree.tree_flatten(arr)
     return todense_p.bind(*bufs, tree=structure)
 
@@ -75,7 +75,7 @@ def empty(
     sparse_format: str = "bcoo",
     **kwds: Any,
 ) -> JAXSparse:
-    """A sparse array of zeros, in one of the formats bcoo, bcsr, coo, csr and csc; `kwds` are the format's."""
+    """A sparse array of zeros in format bcoo, bcsr, coo, csr or csc. `kwds` depend on the format."""
     return _class_of(sparse_format)._empty(tuple(shape), dtype=dtype, index_dtype=index_dtype, **kwds)
 
 
@@ -88,7 +88,7 @@ def eye(
     sparse_format: str = "bcoo",
     **kwds: Any,
 ) -> JAXSparse:
-    """A sparse matrix of N rows and M (or N) columns with ones on its k-th diagonal; `kwds` are the format's."""
+    """A sparse N x M (by default N x N) matrix with ones on its k-th diagonal. `kwds` depend on the format."""
     if sparse_format not in _FORMATS:
         raise KeyError(sparse_format)
     M = operator.index(N if M is None else M)

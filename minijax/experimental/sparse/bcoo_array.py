@@ -15,13 +15,13 @@ from minijax.experimental.sparse.util import Shape, SparseInfo
 from minijax.higher.cond import cond
 from minijax.run.array import Array
 
-# What cuSPARSE multiplies.
+# The dtypes that cuSPARSE products support.
 CUSPARSE_DATA_DTYPES = [np.float32, np.float64, np.complex64, np.complex128]
 CUSPARSE_INDEX_DTYPES = [np.int32]
 
 
 class Buffer(Protocol):
-    """What has a shape and a dtype."""
+    """An array, tracer or abstract value: anything with a shape and a dtype."""
 
     @property
     def shape(self) -> Shape: ...
@@ -31,7 +31,7 @@ class Buffer(Protocol):
 
 
 class BCOOProperties(NamedTuple):
-    """How many axes of each kind a BCOO has, and how many elements it stores for each batch."""
+    """The number of axes of each kind of a BCOO, and of stored elements of each batch."""
 
     n_batch: int
     n_sparse: int
@@ -40,7 +40,7 @@ class BCOOProperties(NamedTuple):
 
 
 def validated(data: Buffer, indices: Buffer, shape: Sequence[int]) -> BCOOProperties:
-    """The properties of a BCOO of these buffers. Raises ValueError where their shapes do not fit."""
+    """Returns the properties of a BCOO with these buffers. Raises ValueError for incompatible shapes."""
     if not dtypes.issubdtype(indices.dtype, np.integer):
         raise AssertionError(f"BCOO: indices must be integers, not of dtype {np.dtype(indices.dtype).name}")
     if len(indices.shape) < 2:
@@ -49,7 +49,7 @@ def validated(data: Buffer, indices: Buffer, shape: Sequence[int]) -> BCOOProper
     n_batch = len(indices.shape) - 2
     n_dense = len(shape) - n_batch - n_sparse
     if n_dense < 0:
-        raise AssertionError(f"BCOO: indices.shape={indices.shape} speaks of more axes than shape={shape} has")
+        raise AssertionError(f"BCOO: indices.shape={indices.shape} has more axes than shape={shape} has")
 
     def fits(batch):
         return len(batch) == n_batch and all(b in (1, n) for b, n in zip(batch, shape, strict=False))
@@ -68,9 +68,9 @@ def validated(data: Buffer, indices: Buffer, shape: Sequence[int]) -> BCOOProper
 class BCOO(JAXSparse):
     """A sparse array in batched coordinate format.
 
-    `args` are data of shape (*batch, nse, *dense) and indices of shape (*batch, nse, n_sparse); batch axes of
+    `args` are data of shape (*batch, nse, *dense) and indices of shape (*batch, nse, n_sparse). Batch axes of
     size one are broadcast. Rows of indices that are out of bounds are padding. `indices_sorted` and
-    `unique_indices` are promises that nothing checks.
+    `unique_indices` are promises of the caller that are not checked.
     """
 
     data: Any
@@ -109,12 +109,12 @@ class BCOO(JAXSparse):
     def fromdense(
         cls, mat: Array, *, nse: int | None = None, index_dtype: Any = np.int32, n_dense: int = 0, n_batch: int = 0
     ) -> "BCOO":
-        """The nonzero elements of an array: as many as there are, or `nse`, which traced arrays need."""
+        """Converts a dense array. `nse` is the number of nonzero elements by default; traced arrays require it."""
         return late("bcoo_fromdense")(mat, nse=nse, index_dtype=index_dtype, n_dense=n_dense, n_batch=n_batch)
 
     @classmethod
     def from_scipy_sparse(cls, mat: Any, *, index_dtype: Any = None, n_dense: int = 0, n_batch: int = 0) -> "BCOO":
-        """A matrix of scipy.sparse. Raises NotImplementedError for batch and dense axes."""
+        """Converts a scipy.sparse matrix. Raises NotImplementedError for batch and dense axes."""
         if n_dense or n_batch:
             raise NotImplementedError("BCOO.from_scipy_sparse: n_dense and n_batch must be zero")
         mat = mat.tocoo()
@@ -123,7 +123,7 @@ class BCOO(JAXSparse):
 
     @classmethod
     def _empty(cls, shape, *, dtype=None, index_dtype="int32", n_dense=0, n_batch=0, nse=0):
-        """All zeros, with `nse` stored ones for each batch."""
+        """All zeros, with `nse` padding elements stored for each batch."""
         shape = tuple(shape)
         n_sparse = len(shape) - n_dense - n_batch
         if n_sparse < 0 or n_dense < 0 or n_batch < 0 or nse < 0:
@@ -145,7 +145,7 @@ class BCOO(JAXSparse):
                 jnp.eye(N, M, k, dtype=dtype), n_batch=n_batch, n_dense=n_dense, index_dtype=index_dtype
             )
         count = min(N, M - k) if k > 0 else min(M, N + k)
-        if count <= 0:  # the diagonal lies outside
+        if count <= 0:  # the diagonal is outside the matrix
             return cls._empty((N, M), dtype=dtype, index_dtype=index_dtype, n_batch=n_batch, nse=int(n_batch > 0))
         if n_batch:
             data, indices = cls._eye_of_rows(N, M, k, dtype, index_dtype)
@@ -159,7 +159,7 @@ class BCOO(JAXSparse):
 
     @staticmethod
     def _eye_of_rows(N, M, k, dtype, index_dtype):
-        """Buffers with the rows as batches; those that the diagonal misses hold padding."""
+        """Buffers with the rows as a batch axis; rows that the diagonal does not cross hold padding."""
         data = jnp.ones(N, dtype)
         column = jnp.arange(N, dtype=index_dtype)
         if k:
@@ -183,28 +183,28 @@ class BCOO(JAXSparse):
         return self
 
     def todense(self) -> Array:
-        """As an array that is not sparse."""
+        """Converts to a dense array."""
         return late("bcoo_todense")(self)
 
     def transpose(self, axes: Sequence[int] | None = None) -> "BCOO":
-        """With the axes in the order `axes`, reversed if None; batch, sparse and dense axes stay such."""
+        """Permutes the axes, reversed if `axes` is None. Batch, sparse and dense axes cannot be exchanged."""
         permutation = range(self.ndim)[::-1] if axes is None else axes
         transposed = late("bcoo_transpose")(self, permutation=permutation)
         return transposed
 
     def sort_indices(self) -> "BCOO":
-        """With the stored elements in the order of their indices."""
+        """Sorts the stored elements by their indices."""
         return late("bcoo_sort_indices")(self)
 
     def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> "BCOO":
-        """With elements of equal indices added up; `nse`, of the result, must be said under transformations."""
+        """Adds elements of equal indices. `nse`, of the result, is required under transformations."""
         bcoo = late("bcoo")
         return (bcoo.bcoo_eliminate_zeros if remove_zeros else bcoo.bcoo_sum_duplicates)(self, nse=nse)
 
     def update_layout(
         self, *, n_batch: int | None = None, n_dense: int | None = None, on_inefficient: str = "error"
     ) -> "BCOO":
-        """With other numbers of batch and dense axes; `on_inefficient` is 'error', 'warn' or None."""
+        """Changes the numbers of batch and dense axes; `on_inefficient` is 'error', 'warn' or None."""
         return late("bcoo_update_layout")(self, n_batch=n_batch, n_dense=n_dense, on_inefficient=on_inefficient)
 
 
@@ -217,7 +217,7 @@ BCOO.__hash__ = None  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def _element(part, index, mat, axis):
-    """The BCOO that a mapped function sees: one batch axis less."""
+    """The BCOO without the mapped batch axis, as vmap passes it to a function."""
     if axis is None:
         return mat
     if not -mat.ndim <= axis < mat.ndim or axis % mat.ndim >= mat.n_batch:
@@ -231,7 +231,7 @@ def _element(part, index, mat, axis):
 
 
 def _whole(whole, size, mat, axis):
-    """The BCOO of the elements that a mapped function returns: one batch axis more."""
+    """The BCOO with the mapped axis as a new batch axis, as vmap returns it."""
     if axis is None:
         return BCOO((whole(size, mat.data, None), whole(size, mat.indices, None)), **mat._info._asdict())
     if not 0 <= axis <= mat.n_batch:

@@ -1,4 +1,4 @@
-"""BCOO from and to arrays that are not sparse."""
+"""Conversion of BCOO from and to dense arrays."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from minijax.primitives import moving
 from minijax.run.array import Array, ArrayLike
 
 _TRACED_NSE = """
-The error arose for the nse argument of bcoo_fromdense: traced code needs a number of stored elements, since how
-many elements are nonzero is not known there."""
+The error arose for the nse argument of bcoo_fromdense: traced code must specify the number of stored elements,
+since the number of nonzero elements of a tracer is unknown."""
 
 # ---- to dense ---------------------------------------------------------------------------------------
 
 
 class ToDense(Composed):
-    """The array that (data, indices) stand for."""
+    """Converts (data, indices) to a dense array."""
 
     name = "bcoo_todense"
 
@@ -68,7 +68,7 @@ class ToDense(Composed):
 
 
 def sum_of_batches(x: Any, shape: Shape) -> Any:
-    """`x` summed over the axes where `shape` has size one."""
+    """Sums `x` over the axes that `shape` broadcasts, for the cotangent of a broadcast operand."""
     axes = tuple(k for k, (n, want) in enumerate(zip(typeof(x).shape, shape, strict=True)) if n != want)
     return moving.reshape_to(moving.sum_axes(x, axes), shape) if axes else x
 
@@ -77,7 +77,7 @@ bcoo_todense_p = ToDense()
 
 
 def bcoo_todense(mat: BCOO) -> Array:
-    """The array that a BCOO stands for."""
+    """Converts a BCOO to a dense array."""
     return bcoo_todense_p.bind(mat.data, mat.indices, spinfo=mat._info)
 
 
@@ -85,7 +85,7 @@ def bcoo_todense(mat: BCOO) -> Array:
 
 
 class FromDense(Composed):
-    """The data and indices of the nonzero elements of an array; what `nse` leaves is padding."""
+    """The data and indices of the nonzero elements of an array, padded to `nse`."""
 
     name = "bcoo_fromdense"
     multiple_results = True
@@ -139,9 +139,9 @@ bcoo_fromdense_p = FromDense()
 def bcoo_fromdense(
     mat: Array, *, nse: int | None = None, n_batch: int = 0, n_dense: int = 0, index_dtype: DTypeLike = jnp.int32
 ) -> BCOO:
-    """The nonzero elements of `mat` as a BCOO, whose first and last axes are batch and dense ones.
+    """Converts a dense array to a BCOO, with `n_batch` leading batch axes and `n_dense` trailing dense axes.
 
-    `nse` elements are stored for each batch, as many as are needed if None; traced arrays need a number.
+    `nse` elements are stored for each batch, by default as many as are nonzero; traced arrays require a number.
     """
     x: Any = jnp.asarray(mat)
     if nse is None:
@@ -159,7 +159,7 @@ def bcoo_fromdense(
 
 
 class Extract(Composed):
-    """The elements of an array at the indices of a BCOO; 0 for padding, and for all but the first of equal ones."""
+    """The elements of an array at the indices of a BCOO; 0 for padding and for repeated indices."""
 
     name = "bcoo_extract"
 
@@ -209,7 +209,7 @@ class Extract(Composed):
 
 
 def first_of_equals(indices: Any) -> Any:
-    """Which rows of (nse, n_sparse) indices are equal to none before them."""
+    """A mask of the rows of (nse, n_sparse) indices that do not repeat an earlier row."""
     nse, n_sparse = typeof(indices).shape
     if not n_sparse:
         return jnp.arange(nse) == 0
@@ -226,7 +226,8 @@ bcoo_extract_p = Extract()
 def bcoo_extract(sparr: BCOO, arr: ArrayLike, *, assume_unique: bool | None = None) -> BCOO:
     """The elements of an array at the indices of `sparr`.
 
-    Equal indices give the element once, unless `assume_unique`; that is None for what `sparr` says of itself.
+    Repeated indices get the element once and zeros after it, unless `assume_unique`, by default the promise
+    `sparr.unique_indices`.
     """
     if not isinstance(sparr, BCOO):
         raise TypeError(f"First argument to bcoo_extract should be a BCOO array. Got type(sparr)={type(sparr)}")

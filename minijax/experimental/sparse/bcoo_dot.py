@@ -1,4 +1,4 @@
-"""Products of a BCOO and an array, and elements of a product of arrays at the indices of a BCOO."""
+"""Products of BCOO, and sampled products of dense arrays at the indices of a BCOO."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def as_tuples(dimension_numbers: Any) -> Dims:
 
 
 def remaining(ndim: int, *taken: Sequence[int]) -> tuple[int, ...]:
-    """The axes that none of `taken` names."""
+    """The axes that are not in any of `taken`."""
     return tuple(axis for axis in range(ndim) if not any(axis in axes for axes in taken))
 
 
 def product_type(lhs: Any, rhs: Any, dimension_numbers: Dims, preferred: Any) -> ShapedArray:
-    """The type of a product of arrays of these shapes and dtypes, by the checks of `dot_general`."""
+    """The abstract value of a `dot_general` of arrays of these shapes and dtypes, after its checks."""
     dtype = dtypes.result_type(lhs.dtype, rhs.dtype)
     types = (ShapedArray(tuple(x.shape), dtype) for x in (lhs, rhs))
     params = dict(dimension_numbers=dimension_numbers, precision=None, preferred_element_type=preferred)
@@ -130,7 +130,7 @@ class DotGeneral(Composed):
         return [self._pulled(ct, rhs, indices, data.aval, order, inner, lhs_spinfo), None, None]
 
     def _by_parts(self, ct, operands, **params):
-        """The cotangents by those of the operations that it is made of."""
+        """The cotangents by transposing `compute`."""
         (k,) = (k for k, x in enumerate(operands) if is_linear(x))
         fill = lambda x: [x if j == k else y for j, y in enumerate(operands)]  # noqa: E731
         (pulled,) = linear_transpose(lambda x: self.compute(*fill(x), **params)[0], operands[k].aval)(ct)
@@ -138,7 +138,7 @@ class DotGeneral(Composed):
 
     @staticmethod
     def _pulled(ct, rhs, indices, aval, order, dimension_numbers, spinfo):
-        """The cotangent of data of type `aval`: the product at the indices, whose axes are in `order`."""
+        """The cotangent of data of type `aval`: the product `ct @ rhs`, whose axes are in `order`, at the indices."""
         n_batch, nse = typeof(indices).ndim - 2, typeof(indices).shape[-2]
         empty = jnp.empty((1,) * n_batch + (nse,) + aval.shape[n_batch + 1 :], aval.dtype)
         is_moved = order != tuple(range(len(order)))
@@ -161,7 +161,7 @@ class DotGeneral(Composed):
 
 
 def batched_numbers(rhs_dim: int | None, dimension_numbers: Any) -> tuple[Any, int]:
-    """The dimension numbers where the left side has a mapped axis in front, and where that of the product is."""
+    """The dimension numbers with a mapped axis in front of the left operand, and the mapped axis of the result."""
     (contract, rhs_contract), (batch, rhs_batch) = dimension_numbers
     contract, batch = tuple(k + 1 for k in contract), tuple(k + 1 for k in batch)
     if rhs_dim is None:
@@ -181,9 +181,9 @@ def _ranges(*counts: int) -> list[tuple[int, ...]]:
 
 
 def _of_one_batch(d: Any, r: Any, indices: Any, taken: tuple, kept: list[int], sizes: list[int]) -> Any:
-    """The product of one batch: (nse, *dense) and (*contracted, *free) give (*sizes, *dense, *free).
+    """The product of one batch: d (nse, *dense), r (*contracted, *free) -> (*sizes, *dense, *free).
 
-    `taken` are the indices of the contracted axes, `kept` the columns of the others, of these sizes.
+    `taken` are the indices along the contracted axes, `kept` the columns of the other axes, `sizes` their sizes.
     """
     n_dense = d.ndim - 1
     if taken:
@@ -215,10 +215,10 @@ def bcoo_dot_general(
     preferred_element_type: None = None,
     out_sharding: Any = None,
 ) -> BCOO | Array:
-    """`lax.dot_general` of BCOO and arrays: a BCOO for two of them, else an array.
+    """`lax.dot_general` with BCOO operands. The result is a BCOO if both are BCOO, else a dense array.
 
-    `precision` is ignored. Raises NotImplementedError for `out_sharding`, for a contraction of dense axes, and for
-    batches that are no batch axes of a BCOO.
+    `precision` is ignored. Raises NotImplementedError for `out_sharding`, for contracting dense axes, and for
+    batch dimensions that are not batch axes of a BCOO.
     """
     if out_sharding is not None:
         raise NotImplementedError("bcoo_dot_general: out_sharding")
@@ -266,7 +266,7 @@ class DotGeneralSampled(Composed):
         n, n_sparse = indices.ndim - 2, indices.shape[-1]
         A, B = promote_dtypes(A, B)
         a_free, b_free = remaining(A.ndim, contract, batch), remaining(B.ndim, b_contract, b_batch)
-        # The axes of A and of B that each axis of the product comes from, and the labels of all axes.
+        # For each axis of the product its axis in A and in B (None: not there), then einsum labels of all axes.
         nobody = [None] * max(len(a_free), len(b_free))
         of_a = [*batch, *a_free, *nobody[: len(b_free)]]
         of_b = [*b_batch, *nobody[: len(a_free)], *b_free]
@@ -317,7 +317,10 @@ class DotGeneralSampled(Composed):
 
 
 def _gathered(x: Any, axes: list[int], indices: Any, sparse: range, stored: int) -> tuple[Any, list[int]]:
-    """`x`, whose axes have these labels, with one labelled `stored` in front of those that are not sparse."""
+    """Gathers `x`, whose axes have these labels, at the indices of its sparse axes.
+
+    These become one axis in front, labelled `stored`. Returns the array and its labels.
+    """
     columns = [indices[:, k - sparse.start] for k in axes if k in sparse]
     if not columns:
         return x, axes
@@ -330,7 +333,7 @@ bcoo_dot_general_sampled_p = DotGeneralSampled()
 
 
 def bcoo_dot_general_sampled(A: Array, B: Array, indices: Array, *, dimension_numbers: Any) -> Array:
-    """The data of a BCOO with these indices that holds elements of `lax.dot_general` of A and B.
+    """The elements of `lax.dot_general(A, B)` at these indices of a BCOO.
 
     No other elements are computed.
     """
@@ -342,7 +345,7 @@ def bcoo_dot_general_sampled(A: Array, B: Array, indices: Array, *, dimension_nu
 
 
 class SpDotGeneral(Composed):
-    """Data and indices of the product of two BCOO: an element for each pair, summed where that is more than fit."""
+    """The data and indices of the product of two BCOO: one element a pair, summed if these exceed the size."""
 
     name = "bcoo_spdot_general"
     multiple_results = True
@@ -420,7 +423,7 @@ class SpDotGeneral(Composed):
 
 
 def _of_pairs(d: Any, i: Any, e: Any, j: Any, taken: tuple, sizes: tuple) -> tuple[Any, Any]:
-    """The product of one batch: of data `d` at indices `i` and `e` at `j`, over the columns `taken` of each."""
+    """The product of one batch: data `d` at indices `i` and `e` at `j`, contracting the columns `taken` of each."""
     kept = [remaining(x.shape[1], columns) for x, columns in zip((i, j), taken, strict=True)]
     out_sizes = tuple(size[k] for size, columns in zip(sizes, kept, strict=True) for k in columns)
     pairs = len(d) * len(e)

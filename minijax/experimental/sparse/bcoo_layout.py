@@ -1,4 +1,4 @@
-"""BCOO in another order or layout: transposed, sorted, with duplicates summed, with other batch and dense axes."""
+"""Reordering a BCOO: transposing, sorting, summing duplicates, changing the numbers of batch and dense axes."""
 
 import math
 import operator
@@ -31,7 +31,7 @@ _TRACED_NSE = (
 
 
 class OfBuffers(Composed):
-    """An operation on data and indices that gives such, linear in data."""
+    """An operation on data and indices that returns data and indices and is linear in data."""
 
     multiple_results = True
 
@@ -50,7 +50,7 @@ class OfBuffers(Composed):
 
 
 def unbatched(data: Any, indices: Any, dims: Sequence[int | None]) -> tuple[list, list]:
-    """Results of a batching rule: indices that were not mapped are not so in the result."""
+    """Results of a batching rule; indices that are unmapped in the operands are unmapped in the result."""
     if dims[1] is None:
         return [data, lax.squeeze(indices, (0,))], [0, None]
     return [data, indices], [0, 0]
@@ -60,7 +60,7 @@ def unbatched(data: Any, indices: Any, dims: Sequence[int | None]) -> tuple[list
 
 
 def _parts(permutation: Sequence[int], props: BCOOProperties) -> tuple[list, list, list]:
-    """The permutations of the batch, of the sparse and of the dense axes."""
+    """Splits a permutation into those of the batch, the sparse and the dense axes."""
     bounds = 0, props.n_batch, props.n_batch + props.n_sparse, len(permutation)
     parts = []
     for kind, low, high in zip(("batch", "sparse", "dense"), bounds, bounds[1:], strict=False):
@@ -80,7 +80,7 @@ class Transpose(OfBuffers):
     name = "bcoo_transpose"
 
     def orders(self, data, indices, permutation, spinfo):
-        """The permutations of the axes of data and indices, and of the columns of indices."""
+        """The permutations of the axes of data, of the axes of indices, and of the columns of indices."""
         props = validated(data, indices, spinfo.shape)
         batch, sparse, dense = _parts(permutation, props)
         n = props.n_batch
@@ -120,9 +120,9 @@ bcoo_transpose_p = Transpose()
 
 
 def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
-    """With the axes in the order `permutation`, in which batch, sparse and dense axes stay such.
+    """Permutes the axes.
 
-    Raises NotImplementedError where one does not.
+    Raises NotImplementedError for a permutation that exchanges batch, sparse and dense axes.
     """
     permutation = tuple(map(operator.index, permutation))
     if sorted(permutation) != list(range(mat.ndim)):
@@ -167,7 +167,7 @@ bcoo_sort_indices_p = SortIndices()
 
 
 def bcoo_sort_indices(mat: BCOO) -> BCOO:
-    """With the stored elements in the order of their indices."""
+    """Sorts the stored elements by their indices."""
     buffers: Any = bcoo_sort_indices_p.bind(*mat._bufs, spinfo=mat._info)
     return BCOO(buffers, shape=mat.shape, indices_sorted=True, unique_indices=mat.unique_indices)
 
@@ -176,9 +176,9 @@ def bcoo_sort_indices(mat: BCOO) -> BCOO:
 
 
 def unique_rows(indices: Any, sizes: Shape) -> tuple[Any, Any, Any]:
-    """The different rows of (nse, n_sparse) indices in order, with padding last and behind them.
+    """The unique rows of (nse, n_sparse) indices in order, then padding.
 
-    Also which of them each row is, and how many there are but for padding.
+    Also the position of each row among the unique ones, and the number of those that are not padding.
     """
     nse, n_sparse = typeof(indices).shape
     if not n_sparse or not nse:
@@ -223,9 +223,9 @@ bcoo_sum_duplicates_p = SumDuplicates()
 
 
 def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
-    """With elements of equal indices added up, in the order of indices.
+    """Adds elements of equal indices and sorts them by their indices.
 
-    `nse`, how many are stored, is as many as are needed if None; ValueError for traced arrays without.
+    `nse` elements are stored, by default as many as are needed. Raises ValueError for traced arrays without `nse`.
     """
     if nse is None:
         nse = _count_unique(mat)
@@ -244,7 +244,7 @@ def _count_unique(mat: BCOO) -> int:
 
 
 def bcoo_eliminate_zeros(mat: BCOO, nse: int | None = None) -> BCOO:
-    """As `bcoo_sum_duplicates`, without elements that are zero in all batches that share their indices."""
+    """As `bcoo_sum_duplicates`, and removes elements that are zero in all batches that share their indices."""
     n = mat.n_batch
     zero = (mat.data == 0).all(tuple(range(n + 1, n + 1 + mat.n_dense)))
     shared = tuple(k for k in range(n) if mat.indices.shape[k] == 1 != mat.data.shape[k])
@@ -261,9 +261,9 @@ def bcoo_eliminate_zeros(mat: BCOO, nse: int | None = None) -> BCOO:
 def bcoo_update_layout(
     mat: BCOO, *, n_batch: int | None = None, n_dense: int | None = None, on_inefficient: str | None = "error"
 ) -> BCOO:
-    """With other numbers of batch and dense axes.
+    """Changes the numbers of batch and dense axes.
 
-    More of them store more zeros: SparseEfficiencyError then, unless `on_inefficient` is 'warn' or None.
+    Raises SparseEfficiencyError where that stores more zeros, unless `on_inefficient` is 'warn' or None.
     """
     n_batch = int(operator.index(mat.n_batch if n_batch is None else n_batch))
     n_dense = int(operator.index(mat.n_dense if n_dense is None else n_dense))
@@ -301,13 +301,13 @@ def _inefficient(change: str, shape: Shape, on_inefficient: str | None) -> None:
 
 
 def grid(sizes: Sequence[int], dtype: Any) -> Any:
-    """All indices of an array of these sizes in order, as rows."""
+    """The indices of all elements of an array of these sizes in order, one a row."""
     axes = jnp.meshgrid(*[jnp.arange(n, dtype=dtype) for n in sizes], indexing="ij")
     return jnp.stack([axis.ravel() for axis in axes], -1)
 
 
 def _from_dense_axes(mat: BCOO, count: int) -> BCOO:
-    """The first `count` dense axes become sparse."""
+    """Makes the first `count` dense axes sparse."""
     data, indices, n = mat.data, mat.indices, mat.n_batch
     sizes = data.shape[n + 1 : n + 1 + count]
     total = math.prod(sizes)
@@ -320,7 +320,7 @@ def _from_dense_axes(mat: BCOO, count: int) -> BCOO:
 
 
 def _from_batch_axes(mat: BCOO, count: int) -> BCOO:
-    """The last `count` batch axes become sparse."""
+    """Makes the last `count` batch axes sparse."""
     n, nse = mat.n_batch - count, mat.nse
     sizes = mat.shape[n : n + count]
     total = math.prod(sizes)
@@ -334,7 +334,7 @@ def _from_batch_axes(mat: BCOO, count: int) -> BCOO:
 
 
 def _to_dense_axes(mat: BCOO, count: int) -> BCOO:
-    """The last `count` sparse axes become dense."""
+    """Makes the last `count` sparse axes dense."""
     n_sparse = mat.n_sparse - count
     start = mat.n_batch + n_sparse
     sizes = mat.shape[start : start + count]
@@ -348,7 +348,7 @@ def _to_dense_axes(mat: BCOO, count: int) -> BCOO:
 
 
 def _to_batch_axes(mat: BCOO, count: int) -> BCOO:
-    """The first `count` sparse axes become batch ones: an element is stored in its batch, and is padding in others."""
+    """Makes the first `count` sparse axes batch axes: an element is stored in its batch and is padding in others."""
     n, nse = mat.n_batch, mat.nse
     sizes, left = mat.shape[n : n + count], mat.shape[n + count : n + mat.n_sparse]
 

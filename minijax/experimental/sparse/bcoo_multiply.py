@@ -20,7 +20,7 @@ from minijax.run.array import Array
 def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
     """The elementwise product of two BCOO, whose axes of size one are broadcast.
 
-    An element is stored for each pair of them. Raises NotImplementedError where they differ in how many axes are dense.
+    One element is stored for each pair of elements. Raises NotImplementedError for different numbers of dense axes.
     """
     if lhs.ndim != rhs.ndim:
         raise TypeError(
@@ -39,7 +39,7 @@ def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
         d, e = promote_dtypes(d, e)
         stored = ~is_padding(i, sparse_sizes(lhs))[:, None] & ~is_padding(j, sparse_sizes(rhs))[None]
         i, j = i[:, None], j[None].astype(i.dtype)
-        # An axis of size one that is broadcast has index 0, which says nothing of where the other element lies.
+        # The index along a broadcast axis of size one is always 0: it matches every index of the other element.
         widened = lambda mat: [a == 1 != b for a, b in zip(sparse_sizes(mat), sizes, strict=True)]  # noqa: E731
         ones = [row(widened(mat), i) == 1 for mat in (lhs, rhs)]
         met = stored & ((i == j) | ones[0] | ones[1]).all(-1)
@@ -56,9 +56,9 @@ def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
 
 
 def bcoo_multiply_dense(sp_mat: BCOO, v: Array) -> Array:
-    """The data of the product of a BCOO and an array, which is broadcast to it.
+    """The data of the product of a BCOO and a dense array, which is broadcast.
 
-    Raises NotImplementedError if the product has another shape than the BCOO.
+    Raises NotImplementedError if the product does not have the shape of the BCOO.
     """
     x: Any = jnp.asarray(v)
     shape = lax.broadcast_shapes(sp_mat.shape, x.shape)
@@ -95,9 +95,9 @@ def bcoo_conv_general_dilated(
     preferred_element_type: Any = None,
     out_sharding: Any = None,
 ) -> BCOO:
-    """`lax.conv_general_dilated` of two BCOO in one dimension: an element for each pair that is stored.
+    """`lax.conv_general_dilated` of two BCOO in one dimension. One element is stored for each pair of elements.
 
-    Raises NotImplementedError but for one batch and one feature, without strides and dilations.
+    Raises NotImplementedError for strides, dilations, and batches or features of a size other than one.
     """
     params = dict(
         window_strides=window_strides, padding=padding, lhs_dilation=lhs_dilation, rhs_dilation=rhs_dilation,
@@ -145,6 +145,6 @@ def bcoo_conv_general_dilated(
 
 
 def _convolved(types: Any, params: dict) -> ShapedArray:
-    """The type of a convolution of arrays of these types."""
+    """The abstract value of a convolution of arrays of these types."""
     out = eval_shape(lambda x, y: lax.conv_general_dilated(x, y, **params), *types)
     return ShapedArray(out.shape, out.dtype)

@@ -1,4 +1,4 @@
-"""BCOO of other shapes: broadcast, joined, reshaped, reversed, squeezed and summed over axes."""
+"""Broadcasting, concatenating, reshaping, reversing, squeezing and summing BCOO."""
 
 import math
 import operator
@@ -21,7 +21,7 @@ def sparse_sizes(mat: BCOO) -> tuple[int, ...]:
 
 
 def padded(indices: Any, columns: Any, old: Sequence[int], new: Sequence[int]) -> Any:
-    """`columns` made of `indices`, with padding where those lie out of bounds of `old`."""
+    """`columns`, computed from `indices`, with padding (`new`) where `indices` are padding (out of bounds of `old`)."""
     padding = row(new, indices)
     return jnp.where(is_padding(indices, old)[..., None], padding, columns.astype(indices.dtype))
 
@@ -29,15 +29,15 @@ def padded(indices: Any, columns: Any, old: Sequence[int], new: Sequence[int]) -
 def bcoo_broadcast_in_dim(
     mat: BCOO, *, shape: Sequence[int], broadcast_dimensions: Sequence[int], sharding: Any = None
 ) -> BCOO:
-    """`lax.broadcast_in_dim`. New axes before a batch axis are batch ones, those behind a dense axis dense ones.
+    """`lax.broadcast_in_dim`. New axes before a batch axis are batch axes, those after a dense axis are dense.
 
-    Raises NotImplementedError for sparse axes that would become longer, and for `sharding`.
+    Raises NotImplementedError for new sparse axes of a size other than one, and for `sharding`.
     """
     if sharding is not None:
         raise NotImplementedError("bcoo_broadcast_in_dim: sharding")
     shape, places = tuple(map(operator.index, shape)), tuple(map(operator.index, broadcast_dimensions))
     if len(places) != mat.ndim:
-        raise ValueError(f"bcoo_broadcast_in_dim: {broadcast_dimensions=} must name an axis for each of {mat.shape}")
+        raise ValueError(f"bcoo_broadcast_in_dim: {broadcast_dimensions=} needs an entry for each axis of {mat.shape}")
     n, m = mat.n_batch, mat.n_batch + mat.n_sparse
     n_batch = places[n] if n < mat.ndim else len(shape)
     n_dense = len(shape) - places[m] if mat.n_dense else 0
@@ -59,7 +59,7 @@ def bcoo_broadcast_in_dim(
 
 
 def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
-    """BCOO joined along a batch or sparse axis. Raises NotImplementedError for a dense one."""
+    """Concatenates BCOO along a batch or sparse axis. Raises NotImplementedError for a dense axis."""
     dimension = operator.index(dimension)
     if not operands:
         raise ValueError("bcoo_concatenate: concatenate requires a non-empty sequences of arrays")
@@ -95,7 +95,7 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
 
 
 def with_nse(data: Any, indices: Any, nse: int, sizes: Sequence[int]) -> tuple[Any, Any]:
-    """Data and indices of `nse` elements, the ones added zeros at `sizes`, which are those of the sparse axes."""
+    """Pads data and indices to `nse` elements: zeros at `sizes`, out of bounds of the sparse axes."""
     stored, n = typeof(indices).shape[-2], typeof(indices).ndim - 2
     if stored == nse:
         return data, indices
@@ -113,7 +113,7 @@ def _joined_along_sparse(operands: Sequence[BCOO], column: int, shape: tuple[int
     indices = []
     for mat in operands:
         moved = mat.indices.at[..., column].add(start)
-        if len(sizes) == 1:  # where there are more columns, the others tell what is padding
+        if len(sizes) == 1:  # with more columns, the others still mark padding
             moved = padded(mat.indices, moved, sparse_sizes(mat), sizes)
         indices.append(jnp.broadcast_to(moved, (*batches[1], *moved.shape[n:])))
         start += mat.shape[n + column]
@@ -123,7 +123,7 @@ def _joined_along_sparse(operands: Sequence[BCOO], column: int, shape: tuple[int
 def bcoo_reshape(
     mat: BCOO, *, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None, sharding: Any = None
 ) -> BCOO:
-    """`lax.reshape`. Raises ValueError where batch, sparse and dense axes would be mixed."""
+    """`lax.reshape`. Raises ValueError if it would merge axes of different kinds: batch, sparse and dense."""
     if sharding is not None:
         raise NotImplementedError("bcoo_reshape: sharding")
     if dimensions is not None and tuple(dimensions) != tuple(range(mat.ndim)):
@@ -166,13 +166,13 @@ def _strides(sizes: Sequence[int]) -> list[int]:
 
 
 def _axes_of_size(old: Sequence[int], new: Sequence[int], choose: Callable) -> int | None:
-    """How many leading axes of `new` hold as many elements as `old`: one of the counts that do, if any."""
+    """The number of leading axes of `new` with the size of `old`, chosen from all that match, or None."""
     counts = [k for k in range(1, len(new) + 1) if math.prod(new[:k]) == math.prod(old)]
     return choose(counts, default=None) if old else 0
 
 
 def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
-    """`lax.rev`: with the elements along some axes in reverse order."""
+    """`lax.rev`: reverses the elements along some axes."""
     dimensions = tuple(map(operator.index, dimensions))
     if any(axis >= operand.ndim for axis in dimensions):
         raise TypeError(
@@ -192,7 +192,7 @@ def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
 
 
 def _without_padding(data: Any, indices: Any, sizes: tuple[int, ...]) -> Any:
-    """`data` with zeros for padding, which fewer columns of indices may no longer show."""
+    """Sets the data of padding to zero, since dropping columns of the indices may make padding look stored."""
     stored = (indices < row(sizes, indices)).all(-1)
     if data.ndim > stored.ndim:
         stored = stored.reshape(*stored.shape, *[1] * (data.ndim - stored.ndim))
@@ -200,7 +200,7 @@ def _without_padding(data: Any, indices: Any, sizes: tuple[int, ...]) -> Any:
 
 
 def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
-    """`lax.squeeze`: without axes of size one."""
+    """`lax.squeeze`: removes axes of size one."""
     dimensions = tuple(canonical_axis(axis, arr.ndim) for axis in dimensions)
     if any(arr.shape[axis] != 1 for axis in dimensions):
         raise ValueError(
@@ -219,7 +219,7 @@ def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
 
 
 def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
-    """The sum over some axes, of which nothing is added up that is stored apart."""
+    """The sum over some axes. Only dense axes are added; the other elements remain stored, with repeated indices."""
     axes = tuple(sorted(set(map(operator.index, axes))))
     if not all(0 <= axis < mat.ndim for axis in axes):
         raise AssertionError(f"bcoo_reduce_sum: invalid {axes=} for {mat.ndim} dimensions")

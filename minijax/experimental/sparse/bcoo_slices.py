@@ -1,4 +1,4 @@
-"""Parts of a BCOO: slices and gathers."""
+"""Slicing and gathering BCOO."""
 
 from __future__ import annotations
 
@@ -21,13 +21,11 @@ from minijax.run.array import Array
 def bcoo_slice(
     mat: BCOO, *, start_indices: Sequence[int], limit_indices: Sequence[int], strides: Sequence[int] | None = None
 ) -> BCOO:
-    """`lax.slice`; what lies outside becomes padding, or is dropped where fewer elements than are stored fit."""
+    """`lax.slice`. Elements outside become padding; `nse` shrinks if the slice has fewer elements."""
     starts, limits = (list(map(operator.index, xs)) for xs in (start_indices, limit_indices))
     steps = [1] * mat.ndim if strides is None else list(map(operator.index, strides))
     if not len(starts) == len(limits) == len(steps) == mat.ndim:
-        raise ValueError(
-            f"bcoo_slice: {start_indices=}, {limit_indices=} and {strides=} must fit {mat.ndim} dimensions"
-        )
+        raise ValueError(f"bcoo_slice: {start_indices=}, {limit_indices=} and {strides=} must have {mat.ndim} entries")
     if any(step <= 0 for step in steps):
         raise ValueError(f"strides must be a sequence of positive integers; got {steps}")
     if not all(0 <= low <= high <= n for low, high, n in zip(starts, limits, mat.shape, strict=True)):
@@ -57,7 +55,7 @@ def bcoo_slice(
 
 
 def _compacted(data: Any, indices: Any, inside: Any, sizes: Any, shape: tuple[int, ...]) -> BCOO:
-    """A BCOO of the elements that are `inside`, of as many as fit; the others are padding at `sizes`."""
+    """A BCOO of the elements that are `inside`; others are padding (`sizes`). `nse` is at most the array's size."""
     indices = jnp.where(inside, indices, sizes)
     inside = lax.squeeze(inside, (inside.ndim - 1,))
     inside = lax.expand_dims(inside, range(inside.ndim, data.ndim))
@@ -70,7 +68,7 @@ def _compacted(data: Any, indices: Any, inside: Any, sizes: Any, shape: tuple[in
 
 
 def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Sequence[int]) -> BCOO:
-    """`lax.dynamic_slice`: slices that would leave an axis are moved so that they do not."""
+    """`lax.dynamic_slice`: start indices are clamped to keep the slice in bounds."""
     sizes = tuple(map(operator.index, slice_sizes))
     starts = [jnp.asarray(start) for start in start_indices]
     if not len(starts) == len(sizes) == mat.ndim:
@@ -117,9 +115,9 @@ def bcoo_gather(
     mode: str | GatherScatterMode | None = None,
     fill_value: Any = None,
 ) -> BCOO:
-    """`lax.gather` of slices from anywhere: batch axes of the result if they are its first ones, else sparse ones.
+    """`lax.gather`. The axes of the start indices become batch axes if they are the first ones, else sparse axes.
 
-    Raises NotImplementedError for batching dimensions and fill modes.
+    Raises NotImplementedError for batching dimensions and for fill values other than zero.
     """
     numbers = dimension_numbers
     if numbers.operand_batching_dims or numbers.start_indices_batching_dims:

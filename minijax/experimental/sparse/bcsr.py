@@ -1,6 +1,6 @@
-"""Sparse arrays in batched compressed rows: of two sparse axes, with batch axes in front and dense ones behind.
+"""Sparse arrays in batched compressed row format: two sparse axes after batch axes and before dense ones.
 
-Each operation is that of BCOO on the indices that the pointers stand for.
+Each operation expands the row pointers to BCOO indices and applies the operation of BCOO.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ __all__, __dir__ = listing(
 
 
 class BCSRProperties(NamedTuple):
-    """How many axes of each kind a BCSR has, and how many elements it stores for each batch."""
+    """The number of axes of each kind of a BCSR, and of stored elements of each batch."""
 
     n_batch: int
     n_dense: int
@@ -51,7 +51,7 @@ class BCSRProperties(NamedTuple):
 
 
 def validated(data: Buffer, indices: Buffer, indptr: Buffer, shape: Sequence[int]) -> BCSRProperties:
-    """The properties of a BCSR of these buffers. Raises ValueError where their shapes do not fit."""
+    """Returns the properties of a BCSR with these buffers. Raises ValueError for incompatible shapes."""
     n_batch, n_dense = len(indices.shape) - 1, len(data.shape) - len(indices.shape)
     nse = indices.shape[-1]
     if not all(dtypes.issubdtype(x.dtype, np.integer) for x in (indices, indptr)) or n_batch < 0 or n_dense < 0:
@@ -70,13 +70,13 @@ def validated(data: Buffer, indices: Buffer, indptr: Buffer, shape: Sequence[int
 
 
 def coordinates(indices: Any, indptr: Any) -> Any:
-    """The indices as those of a BCOO, row and column."""
+    """The indices of a BCOO: the row and column of each stored element."""
     rows, columns = nfold_vmap(_csr_to_coo, typeof(indices).ndim - 1)(indices, indptr)
     return jnp.stack([rows, columns], -1)
 
 
 def compressed(indices: Any, rows: int) -> tuple[Any, Any]:
-    """The columns, and where each row starts, of sorted indices of a BCOO."""
+    """The columns and row pointers of a BCSR, from the sorted indices of a BCOO."""
     columns, row = indices[..., 1], indices[..., 0]
     return columns, nfold_vmap(lambda r: pointers(r, rows), typeof(row).ndim - 1)(row)
 
@@ -90,7 +90,7 @@ def _in_front(name: str, axis: Any, buffers: Sequence, dims: Sequence) -> list:
 
 
 class ToDense(Composed):
-    """The array that (data, indices, indptr) stand for."""
+    """Converts (data, indices, indptr) to a dense array."""
 
     name = "bcsr_todense"
 
@@ -149,7 +149,7 @@ class Extract(Composed):
 
 
 class FromDense(Composed):
-    """The data, columns and pointers of the nonzero elements of an array; what `nse` leaves is padding."""
+    """The data, columns and row pointers of the nonzero elements of an array, padded to `nse`."""
 
     name = "bcsr_fromdense"
     multiple_results = True
@@ -215,10 +215,10 @@ bcsr_todense_p, bcsr_extract_p, bcsr_fromdense_p, bcsr_dot_general_p = ToDense()
 @tree.register_pytree_node_class
 @known_as("jax.experimental.sparse.bcsr.BCSR")
 class BCSR(JAXSparse):
-    """A sparse array in batched compressed rows.
+    """A sparse array in batched compressed row format.
 
-    `args` are data of shape (*batch, nse, *dense), the columns (*batch, nse), and where each row starts (*batch,
-    rows + 1); batch axes of size one are broadcast.
+    `args` are data of shape (*batch, nse, *dense), columns of shape (*batch, nse), and row pointers of shape
+    (*batch, rows + 1). Batch axes of size one are broadcast.
     """
 
     data: Any
@@ -269,12 +269,12 @@ class BCSR(JAXSparse):
     def fromdense(
         cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32, n_dense: int = 0, n_batch: int = 0
     ) -> BCSR:
-        """The nonzero elements of an array: as many as there are, or `nse`, which traced arrays need."""
+        """Converts a dense array. `nse` is the number of nonzero elements by default; traced arrays require it."""
         return bcsr_fromdense(mat, nse=nse, index_dtype=index_dtype, n_dense=n_dense, n_batch=n_batch)
 
     @classmethod
     def from_bcoo(cls, arr: BCOO) -> BCSR:
-        """A BCOO of two sparse axes, its indices sorted. Raises NotImplementedError for another number."""
+        """Converts a BCOO with two sparse axes, else raises NotImplementedError. Sorts its indices."""
         if arr.n_sparse != 2:
             raise NotImplementedError(f"BCSR.from_bcoo requires n_sparse=2; got n_sparse={arr.n_sparse}")
         arr = arr if arr.indices_sorted else arr.sort_indices()
@@ -283,7 +283,7 @@ class BCSR(JAXSparse):
 
     @classmethod
     def from_scipy_sparse(cls, mat: Any, *, index_dtype: Any = None, n_dense: int = 0, n_batch: int = 0) -> BCSR:
-        """A matrix of scipy.sparse. Raises NotImplementedError for batch and dense axes."""
+        """Converts a scipy.sparse matrix. Raises NotImplementedError for batch and dense axes."""
         if n_dense or n_batch:
             raise NotImplementedError("BCSR.from_scipy_sparse: n_dense and n_batch must be zero")
         mat = mat.tocsr()
@@ -301,7 +301,7 @@ class BCSR(JAXSparse):
         n_batch: int = 0,
         nse: int = 0,
     ) -> BCSR:
-        """All zeros, with `nse` stored ones for each batch."""
+        """All zeros, with `nse` padding elements stored for each batch."""
         shape = tuple(shape)
         if n_dense < 0 or n_batch < 0 or nse < 0 or len(shape) - n_dense - n_batch != 2:
             raise ValueError(f"BCSR must have two sparse axes; got shape={shape}, {n_dense=}, {n_batch=}, {nse=}")
@@ -316,19 +316,19 @@ class BCSR(JAXSparse):
         return bcsr_fromdense(jnp.eye(N, M, k, dtype=dtype), index_dtype=index_dtype, **axes)
 
     def to_bcoo(self) -> BCOO:
-        """The same array as a BCOO."""
+        """Converts to a BCOO."""
         indices = coordinates(self.indices, self.indptr)
         return BCOO((self.data, indices), **self._info._asdict())
 
     def todense(self) -> Array:
-        """As an array that is not sparse."""
+        """Converts to a dense array."""
         return bcsr_todense(self)
 
     def transpose(self, *args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError("Transpose is not implemented.")
 
     def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> BCSR:
-        """With elements of equal indices added up; `nse`, of the result, must be said under transformations."""
+        """Adds elements of equal indices. `nse`, of the result, is required under transformations."""
         return (bcsr_eliminate_zeros if remove_zeros else bcsr_sum_duplicates)(self, nse=nse)
 
 
@@ -337,7 +337,7 @@ for _name in ("__getitem__", "__matmul__", "__rmatmul__"):
 
 
 def _element(part, index, mat, axis):
-    """The BCSR that a mapped function sees: one batch axis less."""
+    """The BCSR without the mapped batch axis, as vmap passes it to a function."""
     if axis is None:
         return mat
     if not -mat.ndim <= axis < mat.ndim or axis % mat.ndim >= mat.n_batch:
@@ -351,7 +351,7 @@ def _element(part, index, mat, axis):
 
 
 def _whole(whole, size, mat, axis):
-    """The BCSR of the elements that a mapped function returns: one batch axis more."""
+    """The BCSR with the mapped axis as a new batch axis, as vmap returns it."""
     if axis is not None and not 0 <= axis <= mat.n_batch:
         raise ValueError(f"BCSR: out_axes={axis} of vmap for n_batch={mat.n_batch}, it must become a batch axis")
     shape = mat.shape if axis is None else (*mat.shape[:axis], size, *mat.shape[axis:])
@@ -366,16 +366,16 @@ register_vmappable(BCSR, int, int, _element, _whole, None)
 
 
 def bcsr_todense(mat: BCSR) -> Array:
-    """The array that a BCSR stands for."""
+    """Converts a BCSR to a dense array."""
     return bcsr_todense_p.bind(*mat._bufs, spinfo=mat._info)
 
 
 def bcsr_fromdense(
     mat: ArrayLike, *, nse: int | None = None, n_batch: int = 0, n_dense: int = 0, index_dtype: DTypeLike = jnp.int32
 ) -> BCSR:
-    """The nonzero elements of `mat` as a BCSR, whose first and last axes are batch and dense ones.
+    """Converts a dense array to a BCSR, with `n_batch` leading batch axes and `n_dense` trailing dense axes.
 
-    `nse` elements are stored for each batch, as many as are needed if None; traced arrays need a number.
+    `nse` elements are stored for each batch, by default as many as are nonzero; traced arrays require a number.
     """
     x: Any = jnp.asarray(mat)
     if x.ndim - n_batch - n_dense != 2:
@@ -429,10 +429,10 @@ def bcsr_concatenate(operands: Sequence[BCSR], *, dimension: int) -> BCSR:
 
 
 def bcsr_sum_duplicates(mat: BCSR, nse: int | None = None) -> BCSR:
-    """With elements of equal indices added up, `nse` of them."""
+    """Adds elements of equal indices and stores `nse` of them."""
     return BCSR.from_bcoo(bcoo_sum_duplicates(mat.to_bcoo(), nse=nse))
 
 
 def bcsr_eliminate_zeros(mat: BCSR, nse: int | None = None) -> BCSR:
-    """With elements of equal indices added up, and without those that are zero."""
+    """Adds elements of equal indices and removes zeros."""
     return BCSR.from_bcoo(eliminated(mat.to_bcoo(), nse=nse))

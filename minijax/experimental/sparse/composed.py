@@ -1,4 +1,4 @@
-"""Primitives of sparse arrays: each written as the operations that its method `compute` consists of."""
+"""The base class of the primitives of sparse arrays, which are lowered by tracing a Python function."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from minijax.primitives.zeros import add_zeros
 
 
 class Composed(Primitive):
-    """An operation written as those that `compute` of its operands, giving a sequence, consists of."""
+    """A primitive that is lowered by tracing `compute(*operands, **params)`, which returns a sequence."""
 
     def compute(self, *operands: Any, **params: Any) -> Sequence:
         raise NotImplementedError
@@ -22,7 +22,7 @@ class Composed(Primitive):
     def jvp_by_parts(
         self, rules: Sequence[Callable | None], primals: Sequence, tangents: Sequence, params: dict
     ) -> tuple[list, list]:
-        """The results, and the first one's tangent: the sum of what rules (tangent, *primals) give per operand."""
+        """The results and tangents: the first tangent is the sum of `rule(tangent, *primals)` over the operands."""
         results = self.bind_all(primals, params)
         total: Any = Zero.from_primal_value(results[0])
         for rule, tangent in zip(rules, tangents, strict=True):
@@ -32,9 +32,9 @@ class Composed(Primitive):
 
 
 def batch_axis_in_front(name: str, x: Any, dim: int | None, n_batch: int) -> Any:
-    """`x` with the mapped axis in front, of size one if there is none.
+    """Moves the mapped axis of `x` to the front, or adds one of size one to an unmapped `x`.
 
-    Raises NotImplementedError if it is none of the batch axes.
+    Raises NotImplementedError if the mapped axis is not among the batch axes.
     """
     if dim is None:
         return moving.expand_dims(x, (0,))
@@ -47,7 +47,7 @@ def batch_axis_in_front(name: str, x: Any, dim: int | None, n_batch: int) -> Any
 
 
 def batched_buffers(name: str, axis: Axis, buffers: Sequence, dims: Sequence, spinfo: Any) -> tuple[Any, Any, Any]:
-    """Data and indices with the mapped axis in front, and what is said of them with one batch axis more."""
+    """Data and indices with the mapped axis in front, and `spinfo` with one batch axis more."""
     data, indices = buffers
     n_batch = typeof(indices).ndim - 2 - (dims[1] is not None)
     moved = [batch_axis_in_front(name, x, dim, n_batch) for x, dim in zip((data, indices), dims, strict=True)]

@@ -1,4 +1,4 @@
-"""Sparse matrices in coordinate format: the data, row and column of each stored element."""
+"""Sparse matrices in coordinate format: the value, row and column of each stored element."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Dtype = Any
 
 
 class COOInfo(NamedTuple):
-    """What primitives must know of a COO beside its buffers."""
+    """The metadata of a COO that its primitives take as a parameter."""
 
     shape: Shape
     rows_sorted: bool = False
@@ -94,7 +94,7 @@ coo_matvec_p, coo_matmat_p = CooMatVec(), CooMatMat()
 
 @tree.register_pytree_node_class
 class COO(SparseMatrix):
-    """A sparse matrix of data, rows and columns; `rows_sorted` and `cols_sorted` are promises that nothing checks."""
+    """A sparse matrix of data, rows and columns. `rows_sorted` and `cols_sorted` are not checked."""
 
     row: Any
     col: Any
@@ -116,7 +116,7 @@ class COO(SparseMatrix):
 
     @classmethod
     def fromdense(cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> COO:
-        """The nonzero elements of a matrix, of which there are `nse`; traced code must say how many."""
+        """Converts a dense matrix with `nse` nonzero elements; traced code must specify `nse`."""
         return coo_fromdense(mat, nse=nse, index_dtype=index_dtype)
 
     @classmethod
@@ -130,7 +130,7 @@ class COO(SparseMatrix):
         return cls(diagonal(N, M, k, dtype, index_dtype), shape=(N, M), rows_sorted=True, cols_sorted=True)
 
     def _sort_indices(self) -> COO:
-        """The same matrix with its elements by rows, and in these by columns."""
+        """Sorts the stored elements by row, then by column."""
         row, col, data = lax.sort((self.row, self.col, self.data), num_keys=2)
         return COO((data, row, col), shape=self.shape, rows_sorted=True)
 
@@ -147,24 +147,24 @@ class COO(SparseMatrix):
 
 
 def coo_todense(mat: COO) -> Array:
-    """The matrix that a COO stands for."""
+    """Converts a COO to a dense matrix."""
     return coo_todense_p.bind(mat.data, mat.row, mat.col, spinfo=mat._info)
 
 
 def coo_fromdense(mat: Array, *, nse: int | None = None, index_dtype: DTypeLike = jnp.int32) -> COO:
-    """The nonzero elements of a matrix as a COO of `nse` elements; traced code must say how many."""
+    """Converts a dense matrix with `nse` nonzero elements to a COO; traced code must specify `nse`."""
     mat = jnp.asarray(mat)
     nse = count_nonzero("coo_fromdense", mat, nse)
     return COO(coo_fromdense_p.bind(mat, nse=nse, index_dtype=index_dtype), shape=mat.shape, rows_sorted=True)
 
 
 def coo_matvec(mat: COO, v: Array, transpose: bool = False) -> Array:
-    """The product of a COO, or of its transpose, and a vector."""
+    """The product of a COO, transposed if `transpose`, and a vector."""
     data, v = promote_dtypes(mat.data, v)
     return coo_matvec_p.bind(data, mat.row, mat.col, v, spinfo=mat._info, transpose=transpose)
 
 
 def coo_matmat(mat: COO, B: Array, *, transpose: bool = False) -> Array:
-    """The product of a COO, or of its transpose, and a matrix."""
+    """The product of a COO, transposed if `transpose`, and a matrix."""
     data, B = promote_dtypes(mat.data, B)
     return coo_matmat_p.bind(data, mat.row, mat.col, B, spinfo=mat._info, transpose=transpose)

@@ -1,4 +1,4 @@
-"""Sparse matrices in compressed formats: by rows (CSR), and by columns (CSC), which is the other's transpose."""
+"""Sparse matrices in compressed row format (CSR) and compressed column format (CSC), transposes of each other."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ __all__, __dir__ = listing(
 
 
 def rows_of(indices: Any, indptr: Any) -> Any:
-    """The row of each stored element: each starts where its pointer says."""
+    """The row of each stored element; `indptr[i]` is the number of the first element of row i."""
     return jnp.cumsum(jnp.zeros_like(indices).at[indptr].add(1)) - 1
 
 
 def pointers(rows: Any, count: int) -> Any:
-    """Where each of `count` rows starts, of the sorted rows of elements."""
+    """The `indptr` of `count` rows, from the sorted row of each stored element."""
     return jnp.zeros(count + 1, rows.dtype).at[1:].set(jnp.cumsum(jnp.bincount(rows, length=count).astype(rows.dtype)))
 
 
 @jitted("_csr_to_coo")
 def _csr_to_coo(indices: Any, indptr: Any) -> tuple[Any, Any]:
-    """The rows and columns of compressed rows."""
+    """The row and column of each stored element."""
     return rows_of(indices, indptr), indices
 
 
@@ -70,7 +70,7 @@ class CsrMatMat(_Rows, Multiply):
 
 
 class CsrFromDense(_Rows):
-    """The data and columns of the nonzero elements of a matrix, and where each row starts."""
+    """The data, columns and row pointers of the nonzero elements of a matrix."""
 
     name = "csr_fromdense"
     multiple_results = True
@@ -97,7 +97,7 @@ csr_matvec_p, csr_matmat_p = CsrMatVec(), CsrMatMat()
 
 
 class _Compressed(SparseMatrix):
-    """What CSR and CSC share."""
+    """The base class of CSR and CSC."""
 
     indices: Any
     indptr: Any
@@ -125,11 +125,11 @@ class _Compressed(SparseMatrix):
 
 @tree.register_pytree_node_class
 class CSR(_Compressed):
-    """A sparse matrix of data, columns, and the position where each row starts."""
+    """A sparse matrix of data, columns, and the number of the first stored element of each row."""
 
     @classmethod
     def fromdense(cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> CSR:
-        """The nonzero elements of a matrix, of which there are `nse`; traced code must say how many."""
+        """Converts a dense matrix with `nse` nonzero elements; traced code must specify `nse`."""
         return csr_fromdense(mat, nse=nse, index_dtype=index_dtype)
 
     def todense(self) -> Array:
@@ -141,13 +141,13 @@ class CSR(_Compressed):
 
 @tree.register_pytree_node_class
 class CSC(_Compressed):
-    """A sparse matrix of data, rows, and the position where each column starts."""
+    """A sparse matrix of data, rows, and the number of the first stored element of each column."""
 
     _by_columns = True
 
     @classmethod
     def fromdense(cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> CSC:
-        """The nonzero elements of a matrix, of which there are `nse`; traced code must say how many."""
+        """Converts a dense matrix with `nse` nonzero elements; traced code must specify `nse`."""
         return csr_fromdense(jnp.asarray(mat).T, nse=nse, index_dtype=index_dtype).T
 
     def todense(self) -> Array:
@@ -158,12 +158,12 @@ class CSC(_Compressed):
 
 
 def csr_todense(mat: CSR) -> Array:
-    """The matrix that a CSR stands for."""
+    """Converts a CSR to a dense matrix."""
     return csr_todense_p.bind(mat.data, mat.indices, mat.indptr, shape=mat.shape)
 
 
 def csr_fromdense(mat: Array, *, nse: int | None = None, index_dtype: DTypeLike = np.int32) -> CSR:
-    """The nonzero elements of a matrix as a CSR of `nse` elements; traced code must say how many."""
+    """Converts a dense matrix with `nse` nonzero elements to a CSR; traced code must specify `nse`."""
     mat = jnp.asarray(mat)
     nse = count_nonzero("csr_fromdense", mat, nse)
     buffers = csr_fromdense_p.bind(mat, nse=nse, index_dtype=dtypes.canonicalize_dtype(index_dtype))
@@ -171,12 +171,12 @@ def csr_fromdense(mat: Array, *, nse: int | None = None, index_dtype: DTypeLike 
 
 
 def csr_matvec(mat: CSR, v: Array, transpose: bool = False) -> Array:
-    """The product of a CSR, or of its transpose, and a vector."""
+    """The product of a CSR, transposed if `transpose`, and a vector."""
     data, v = promote_dtypes(mat.data, v)
     return csr_matvec_p.bind(data, mat.indices, mat.indptr, v, shape=mat.shape, transpose=transpose)
 
 
 def csr_matmat(mat: CSR, B: Array, *, transpose: bool = False) -> Array:
-    """The product of a CSR, or of its transpose, and a matrix."""
+    """The product of a CSR, transposed if `transpose`, and a matrix."""
     data, B = promote_dtypes(mat.data, B)
     return csr_matmat_p.bind(data, mat.indices, mat.indptr, B, shape=mat.shape, transpose=transpose)

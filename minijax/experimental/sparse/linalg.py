@@ -1,4 +1,4 @@
-"""Eigenvectors and solutions of large linear systems."""
+"""Eigenvectors of large matrices, and solutions of sparse linear systems."""
 
 from collections.abc import Callable
 from functools import partial
@@ -27,15 +27,16 @@ __all__, __dir__ = listing(__name__, "lobpcg_standard spsolve spsolve_p")
 def lobpcg_standard(
     A: Array | Callable[[Array], Array], X: Array, m: int = 100, tol: Array | float | None = None
 ) -> tuple[Array, Array, Array]:
-    """The largest eigenvalues and eigenvectors of a Hermitian matrix, and the number of iterations it took.
+    """The largest eigenvalues and their eigenvectors of a Hermitian matrix, and the number of iterations.
 
     Args:
       A: an (n, n) array, or a function that multiplies one with an (n, k) array.
-      X: (n, k), where the search begins: columns that are linearly independent, `0 < 5 * k < n`.
+      X: (n, k), the initial search directions, linearly independent columns with `0 < 5 * k < n`.
       m: the largest number of iterations.
       tol: an eigenpair has converged when `|A v - w v| < 10 * n * tol * (w + |A v|)`; the machine epsilon if None.
 
-    Returns eigenvalues (k,), eigenvectors (n, k), and iterations. Raises ValueError where dtypes or sizes do not fit.
+    Returns eigenvalues (k,), eigenvectors (n, k), and the number of iterations. Raises ValueError for dtypes or sizes
+    that do not match.
 
     Knyazev, "Toward the optimal preconditioned eigensolver: locally optimal block preconditioned conjugate gradient
     method", SIAM J. Sci. Comput. 23 (2001); the basis is kept orthonormal as in Duersch, Shao, Yang and Gu, "A robust
@@ -73,7 +74,7 @@ def _largest(A, X, m, tol):
         best = Q[:, :k]
         X = _mm(S, best / _norms(best))
         X /= _norms(X)
-        # The next directions: orthonormal within the other Ritz vectors, and leading to the present ones.
+        # The next directions: an orthonormal basis, among the other Ritz vectors, of the last update of X.
         q, _ = jnp.linalg.qr(Q[:k, k:].T)
         P = _safely_normalized(_mm(S, _mm(Q[:, k:], q)))
         AX = A(X)
@@ -126,7 +127,7 @@ def _orthonormalized(X: Any) -> Any:
 
 
 def _svqb(X: Any) -> Any:
-    """An orthonormal basis of the columns, zeros for those that depend on others.
+    """An orthonormal basis of the columns, with zeros for linearly dependent columns.
 
     Stathopoulos and Wu, "A block orthogonalization procedure with constant synchronization requirements", SIAM J. Sci.
     Comput. 23 (2002).
@@ -145,7 +146,7 @@ def _svqb(X: Any) -> Any:
 
 
 def _projected_out(basis: Any, U: Any) -> Any:
-    """An orthonormal basis of the columns of U without their parts in `basis`; zeros where little is left."""
+    """An orthonormal basis of the columns of U projected out of `basis`; zeros for columns with a small rest."""
     for _ in range(2):
         U -= _mm(basis, _mm(basis.T, U))
         U = _orthonormalized(U)
@@ -155,7 +156,7 @@ def _projected_out(basis: Any, U: Any) -> Any:
 
 
 def _extension(X: Any) -> Any:
-    """As many columns as X has, orthonormal and orthogonal to it: of the block reflector that holds X.
+    """As many columns as X has, orthonormal and orthogonal to X, from the block reflector that contains X.
 
     Schreiber and Parlett, "Block reflectors: theory and computation", SIAM J. Numer. Anal. 25 (1988).
     """
@@ -173,7 +174,7 @@ def _extension(X: Any) -> Any:
 
 
 class SpSolve(HostFunction):
-    """The solution of a system of compressed rows: SciPy's on a CPU, cuSOLVER's QR factorization on its GPUs."""
+    """Solves a linear system in CSR format: by SciPy on a CPU, by cuSOLVER's QR factorization on a CUDA GPU."""
 
     name = "spsolve"
     multiple_results = False
@@ -226,7 +227,7 @@ class SpSolve(HostFunction):
         if is_linear(data) or is_linear(indices) or is_linear(indptr):
             raise NotImplementedError("spsolve: transposed with respect to the matrix")
         ct = instantiate(cts[0])
-        # (data, columns, rows) -> those of the transpose, in the order of its rows
+        # (columns, rows, data) of the matrix -> (rows, columns, data) of its transpose, sorted by row
         columns, rows, data = lax.sort([indices, rows_of(indices, indptr), data], num_keys=2)
         return [None, None, None, self.bind(data, rows, pointers(columns, typeof(ct).shape[0]), ct, **params)]
 
@@ -235,14 +236,15 @@ spsolve_p = SpSolve()
 
 
 def spsolve(data: Any, indices: Any, indptr: Any, b: Any, tol: float = 1e-6, reorder: int = 1) -> Array:
-    """The solution of a square sparse system, by SciPy's solver, or on CUDA devices a QR factorization.
+    """Solves a square sparse linear system, by SciPy's solver, or by a QR factorization on CUDA devices.
 
     Args:
-      data, indices, indptr: the nonzero elements of the matrix, their columns, and where each row starts.
-      b: the right side, a vector of the dtype of `data`.
-      tol: below which a pivot counts as zero; on CUDA devices alone.
-      reorder: how those reorder rows to keep factors sparse: 0 not at all, 1 symrcm, 2 symamd, 3 csrmetisnd.
+      data, indices, indptr: the buffers of the matrix in CSR format.
+      b: the right-hand side, a vector of the dtype of `data`.
+      tol: the threshold below which a pivot counts as zero; used on CUDA devices only.
+      reorder: the reordering that keeps factors sparse, on CUDA devices only: 0 none, 1 symrcm, 2 symamd,
+        3 csrmetisnd.
 
-    Raises ValueError for operands that do not fit; there is no `vmap`.
+    Raises ValueError for operands of incompatible shapes or dtypes. `vmap` is not supported.
     """
     return spsolve_p.bind(data, indices, indptr, b, tol=tol, reorder=reorder)

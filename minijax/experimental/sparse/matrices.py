@@ -1,4 +1,4 @@
-"""What the matrix formats without batches share: operations on stored elements, and the class of their arrays."""
+"""The base classes of COO, CSR and CSC: primitives on stored elements, and the class of matrices."""
 
 import operator
 from collections.abc import Sequence
@@ -19,19 +19,19 @@ from minijax.primitives.zeros import instantiate
 
 
 class Stored(Composed):
-    """An operation on data and two arrays of indices; a format says which rows and columns these mean."""
+    """An operation on data and two index buffers, which a format converts to rows and columns."""
 
     def places(self, first: Any, second: Any) -> tuple[Any, Any]:
         """The row and the column of each stored element."""
         raise NotImplementedError
 
     def shape(self, params: dict) -> Shape:
-        """The shape of the matrix, as the parameters say it."""
+        """The shape of the matrix, from the parameters."""
         return params["shape"]
 
 
 class ToDense(Stored):
-    """The matrix that stored elements stand for."""
+    """Converts stored elements to a dense matrix."""
 
     def infer(self, data, first, second, **params):
         return [ShapedArray(self.shape(params), data.dtype)]
@@ -52,7 +52,7 @@ class ToDense(Stored):
 
 
 class Multiply(Stored):
-    """The product of the matrix, or with `transpose` of its transpose, and a vector or a matrix."""
+    """The product of the matrix, transposed if `transpose`, and a vector or a matrix."""
 
     rank = 1
 
@@ -87,7 +87,7 @@ class Multiply(Stored):
 
 
 def stored_elements(mat: Any, nse: int) -> tuple[Any, Any, Any, Any]:
-    """Data, rows and columns of the nonzero elements, and which of them there are."""
+    """Data, rows and columns of the nonzero elements, padded to `nse`, and a mask of those that are not padding."""
     row, col = jnp.nonzero(mat, size=nse)
     data = mat[row, col]
     is_stored = jnp.arange(nse) < (mat != 0).sum()
@@ -95,7 +95,7 @@ def stored_elements(mat: Any, nse: int) -> tuple[Any, Any, Any, Any]:
 
 
 def count_nonzero(name: str, mat: Any, nse: int | None) -> int:
-    """The number of elements to store, all that are nonzero unless told; raises an error in traced code."""
+    """The number of elements to store: `nse`, or of nonzero elements if None. Raises an error for a traced number."""
     if mat.ndim != 2:
         raise AssertionError(f"{name}: a matrix is needed, not an array of shape {mat.shape}")
     nse = (mat != 0).sum() if nse is None else nse
@@ -103,7 +103,7 @@ def count_nonzero(name: str, mat: Any, nse: int | None) -> int:
 
 
 class SparseMatrix(JAXSparse):
-    """A sparse array of two axes with data and two arrays of indices: its buffers, by which it is a pytree."""
+    """A sparse array of two axes whose buffers, the leaves of the pytree, are data and two arrays of indices."""
 
     data: Any
     nse = property(lambda self: self.data.size)
@@ -126,7 +126,7 @@ class SparseMatrix(JAXSparse):
         return (self.data, *self._indices_of()), self._metadata()
 
     def _metadata(self) -> dict[str, Any]:
-        """What the array is beside its buffers, by name."""
+        """The attributes that are not buffers, by name."""
         return {"shape": self.shape}
 
     @classmethod
@@ -148,7 +148,7 @@ class SparseMatrix(JAXSparse):
         return shape
 
     def _multiply(self, data: Any, x: Any) -> Any:
-        """The product of the matrix of these data with a vector or a matrix."""
+        """The product of the matrix with its data replaced by `data`, and a vector or a matrix."""
         raise NotImplementedError
 
     def transpose(self, axes: Sequence[int] | None = None) -> Any:

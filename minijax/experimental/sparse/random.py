@@ -38,8 +38,8 @@ def random_bcoo(
 ) -> BCOO:
     """A BCOO of random indices with data from `generator(key, shape, dtype, **kwds)`.
 
-    Of each batch `nse` elements are stored, or that share of all if it is below 1. Raises ValueError for more than
-    there are.
+    `nse` elements are stored for each batch, a fraction of the size if below 1. Raises ValueError for a number
+    larger than the size.
     """
     shape = tuple(map(operator.index, shape))
     n_batch, n_dense = operator.index(n_batch), operator.index(n_dense)

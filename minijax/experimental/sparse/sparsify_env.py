@@ -1,4 +1,4 @@
-"""What `sparsify` computes with: values that stand for buffers, and jaxprs evaluated on them by rules."""
+"""The interpreter of `sparsify`: values that refer to buffers of an environment, and rules by primitive."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -13,11 +13,11 @@ from minijax.ir.trace import environment, values_of
 from minijax.ir.types import ShapedArray, typeof
 from minijax.run.array import Array
 
-# By primitive: the rule (env, *values, **params) -> values. Users may add to them.
+# {primitive: rule (env, *values, **params) -> values}. Users may add rules.
 sparse_rules_bcoo: dict[Any, Callable] = {}
 sparse_rules_bcsr: dict[Any, Callable] = {}
 
-# Operations whose result is not zero where the operands are.
+# Operations that do not map zeros to zeros.
 _DENSE = frozenset(
     """
     acos acosh and argmax argmin atan2 bessel_i0e clamp cos cosh cumlogsumexp cumprod digamma eq erfc 
@@ -27,7 +27,7 @@ _DENSE = frozenset(
 
 
 class SparsifyValue(NamedTuple):
-    """A value: its shape, and the places of its buffers in the environment."""
+    """A value: its shape, and the numbers of its buffers in the environment."""
 
     shape: tuple[int, ...]
     data_ref: int | None
@@ -54,7 +54,7 @@ class SparsifyValue(NamedTuple):
 
 
 class SparsifyEnv:
-    """Buffers, each once, that values refer to by number."""
+    """The buffers of all values, which refer to them by number and may share them."""
 
     def __init__(self, bufs: Sequence[Any] = ()):
         self._buffers = list(bufs)
@@ -78,7 +78,7 @@ class SparsifyEnv:
         return self._get(spvalue.indptr_ref)
 
     def dense(self, data: Any) -> SparsifyValue:
-        """A value for an array."""
+        """Adds a dense array and returns its value."""
         return SparsifyValue(tuple(typeof(data).shape), self._push(data))
 
     def sparse(
@@ -94,7 +94,7 @@ class SparsifyEnv:
         indices_sorted: bool = False,
         unique_indices: bool = False,
     ) -> SparsifyValue:
-        """A value of buffers, each new or at a place; without `indptr` and `indptr_ref` a BCOO."""
+        """The value of a sparse array. Each buffer is new or has a number; a BCOO has no `indptr`."""
         refs: list[int | None] = []
         for name, buffer, ref in (
             ("data", data, data_ref),
@@ -114,7 +114,7 @@ def is_spvalue(x: Any) -> bool:
 
 
 def arrays_to_spvalues(spenv: SparsifyEnv, args: Any) -> Any:
-    """The tree with values for sparse and other arrays."""
+    """Replaces the sparse and dense arrays of a tree by values."""
 
     def value(arg):
         if isinstance(arg, JAXSparse) and type(arg).__name__ in ("BCOO", "BCSR"):
@@ -128,7 +128,7 @@ def arrays_to_spvalues(spenv: SparsifyEnv, args: Any) -> Any:
 
 
 def spvalues_to_arrays(spenv: SparsifyEnv, spvalues: Any) -> Any:
-    """The tree with the arrays that values stand for."""
+    """Replaces the values of a tree by arrays."""
 
     def array(value):
         flags = dict(indices_sorted=value.indices_sorted, unique_indices=value.unique_indices)
@@ -143,7 +143,7 @@ def spvalues_to_arrays(spenv: SparsifyEnv, spvalues: Any) -> Any:
 
 
 def spvalues_to_avals(spenv: SparsifyEnv, spvalues: Any) -> Any:
-    """The tree with the types of arrays of the values' shapes."""
+    """Replaces the values of a tree by the abstract values of dense arrays."""
 
     def aval(value):
         data = typeof(spenv.data(value))
@@ -155,7 +155,7 @@ def spvalues_to_avals(spenv: SparsifyEnv, spvalues: Any) -> Any:
 def apply_rule(
     primitive: Any, spenv: SparsifyEnv, values: Sequence[SparsifyValue], params: dict
 ) -> Sequence[SparsifyValue]:
-    """The results of an operation of which an operand is sparse. Raises NotImplementedError without a rule."""
+    """Applies the rule of a primitive to operands with a sparse one. Raises NotImplementedError without a rule."""
     rules = sparse_rules_bcsr if any(v.is_bcsr() for v in values) else sparse_rules_bcoo
     if primitive not in rules:
         name = primitive.name
@@ -171,7 +171,7 @@ def apply_rule(
 def eval_sparse(
     jaxpr: Jaxpr, consts: Sequence[Array], spvalues: Sequence[SparsifyValue], spenv: SparsifyEnv
 ) -> Sequence[SparsifyValue]:
-    """The values of the jaxpr's results, for those of its inputs."""
+    """Evaluates a jaxpr on values and returns those of its results."""
     env: dict = {v: spenv.dense(c) for v, c in environment(jaxpr, consts).items()}
     env.update(zip(jaxpr.invars, spvalues, strict=True))
     trace = state.current_trace()

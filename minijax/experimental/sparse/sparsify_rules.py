@@ -1,4 +1,4 @@
-"""The rules of `sparsify` for operations on BCOO."""
+"""The rules of `sparsify`."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -52,7 +52,7 @@ def _of_data(primitive: Any) -> Callable:
 
 
 def _with_data(spenv: SparsifyEnv, value: SparsifyValue, data: Any) -> SparsifyValue:
-    """The value with other data."""
+    """The value with its data replaced."""
     flags = dict(indices_sorted=bool(value.indices_sorted), unique_indices=bool(value.unique_indices))
     return spenv.sparse(value.shape, data, indices_ref=value.indices_ref, indptr_ref=value.indptr_ref, **flags)
 
@@ -197,7 +197,7 @@ def _transpose(spenv, value, *, permutation):
     mat = spvalues_to_arrays(spenv, value)
     out = bcoo_transpose(mat, permutation=permutation)
     result = arrays_to_spvalues(spenv, out)
-    # Where sparse axes alone are moved, the data stay as they are.
+    # Permuting only sparse axes leaves the data unchanged.
     return result if mat.n_batch or mat.n_dense else result._replace(data_ref=value.data_ref)
 
 
@@ -213,7 +213,7 @@ def _todense(spenv, *values, tree):
 
 
 def _called(closed: Any, arrays: Sequence) -> list:
-    """The results of a closed jaxpr of sparse and other arrays, with sparse ones that are so by chance as they come."""
+    """Evaluates a closed jaxpr on sparse and dense arrays; its results may be sparse."""
     spenv = SparsifyEnv()
     values = arrays_to_spvalues(spenv, list(arrays))
     return spvalues_to_arrays(spenv, list(eval_sparse(closed.jaxpr, closed.consts, values, spenv)))
@@ -223,7 +223,7 @@ def _called(closed: Any, arrays: Sequence) -> list:
 def _jit(spenv, *values, jaxpr, name, inline, **_):
     if inline:
         return eval_sparse(jaxpr.jaxpr, jaxpr.consts, values, spenv)
-    # Buffers that several arguments share stay shared, and so do those of results and arguments.
+    # Buffers that arguments share among them remain shared inside the call.
     refs = [ref for v in values for ref in (v.data_ref, v.indices_ref, v.indptr_ref) if ref is not None]
     places = {ref: k for k, ref in enumerate(dict.fromkeys(refs))}
     moved = lambda ref: None if ref is None else places[ref]  # noqa: E731
@@ -252,7 +252,7 @@ def _jit(spenv, *values, jaxpr, name, inline, **_):
 
 
 def _plain(arrays: Sequence) -> list:
-    """The arrays without what is said of the indices, which may not hold of what takes their places."""
+    """Drops the promises `indices_sorted` and `unique_indices`, which carries and branch results need not keep."""
     return [BCOO(x._bufs, shape=x.shape) if isinstance(x, BCOO) else x for x in arrays]
 
 

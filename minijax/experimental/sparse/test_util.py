@@ -1,4 +1,4 @@
-"""What tests of sparse arrays are written with: layouts, and random arrays."""
+"""Test utilities for sparse arrays: layouts, random arrays, and a test case class."""
 
 import itertools
 import math
@@ -35,7 +35,7 @@ MATMUL_TOL = {np.float32: 1e-5, np.float64: 1e-10, np.complex64: 1e-5, np.comple
 
 
 class BatchedDotGeneralProperties(NamedTuple):
-    """A product of batched sparse arrays: shapes, layout and dimension numbers."""
+    """The shapes, layout and dimension numbers of a product of batched sparse arrays."""
 
     lhs_shape: tuple[int, ...]
     rhs_shape: tuple[int, ...]
@@ -45,7 +45,7 @@ class BatchedDotGeneralProperties(NamedTuple):
 
 
 class SparseLayout(NamedTuple):
-    """How many axes of each kind there are."""
+    """The number of axes of each kind."""
 
     n_batch: int
     n_dense: int
@@ -53,12 +53,12 @@ class SparseLayout(NamedTuple):
 
 
 def is_sparse(x: Any) -> bool:
-    """Whether it is a sparse array."""
+    """Returns whether `x` is a sparse array."""
     return isinstance(x, JAXSparse)
 
 
 def iter_subsets(s: Sequence) -> Iterable[tuple]:
-    """All subsequences, shorter ones first."""
+    """All subsequences, shortest first."""
     return itertools.chain.from_iterable(itertools.combinations(s, n) for n in range(len(s) + 1))
 
 
@@ -113,7 +113,7 @@ def rand_bcoo(
     n_batch: int = 0,
     n_dense: int = 0,
 ) -> Callable[..., BCOO]:
-    """A function (shape, dtype) that makes a BCOO with `nse` stored elements, or that share of all."""
+    """A function (shape, dtype) -> random BCOO with `nse` stored elements, a fraction of the size if below 1."""
     return _rand("BCOO", rng, rand_method, nse, n_batch, n_dense)
 
 
@@ -131,7 +131,7 @@ def rand_bcsr(
 def rand_sparse(
     rng: np.random.RandomState, nse: int | float = 0.5, post: Callable = lambda x: x, rand_method: Callable = _standard
 ) -> Callable:
-    """A function (shape, dtype) that makes an array with `nse` elements, or that share of all, and zeros."""
+    """A function (shape, dtype) -> random array with `nse` nonzero elements, a fraction of the size if below 1."""
     draw = rand_method(rng)
 
     def make(shape, dtype):
@@ -145,7 +145,7 @@ def rand_sparse(
 
 
 class SparseTestCase(_TestCase):
-    """A test case that compares functions of sparse arrays with those of dense ones."""
+    """A test case that compares functions of sparse arrays with functions of dense arrays."""
 
     def setUp(self):
         super().setUp()
@@ -186,7 +186,7 @@ class SparseTestCase(_TestCase):
     ):
         args = args_maker()
         if not any(np.size(x) for x in tree.tree_leaves(dense_fun(*_dense(args)))):
-            return  # there is no element to differentiate
+            return  # no elements to differentiate
         argnums = tuple(range(len(args))) if argnums is None else argnums
         numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
         for mode in modes:
@@ -226,7 +226,7 @@ def _dense(args: Any) -> Any:
 
 
 def _stored_elements(mat: Any, dense: Any) -> tuple[Any, Any]:
-    """What `mat` stores, and the same elements of an array."""
+    """The stored elements of `mat`, and the elements of `dense` at the same indices."""
     if isinstance(mat, BCOO):
         return mat.data, late("bcoo_extract")(mat, dense, assume_unique=True).data
     if is_sparse(mat):

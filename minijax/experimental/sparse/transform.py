@@ -1,4 +1,4 @@
-"""`sparsify`: functions of arrays as functions of sparse arrays."""
+"""`sparsify`: transforms functions of dense arrays to functions of sparse arrays."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -41,11 +41,11 @@ __all__, __dir__ = listing(
 )
 
 ArrayOrSparse = Array | BCOO
-sparsify_rules  # its rules are in the tables  # noqa: B018
+sparsify_rules  # imported to register its rules  # noqa: B018
 
 
 def sparsify_raw(f: Callable) -> Callable:
-    """`f` as a function (env, *values) -> (values, tree of the result)."""
+    """Transforms `f` to a function (env, *values) -> (values of the leaves, tree of the result)."""
 
     @functools.wraps(f)
     def wrapped(spenv: SparsifyEnv, *spvalues: SparsifyValue, **params: Any):
@@ -58,9 +58,9 @@ def sparsify_raw(f: Callable) -> Callable:
 
 
 def sparsify(f: Callable, use_tracer: bool = False) -> Callable:
-    """`f`, a function of arrays, as one of sparse arrays too, by the rules of `sparse_rules_bcoo` and `_bcsr`.
+    """Transforms `f` to also accept sparse arrays, by the rules of `sparse_rules_bcoo` and `sparse_rules_bcsr`.
 
-    Raises NotImplementedError where an operation on a sparse array has none. `use_tracer` runs `f` once, on
+    Raises NotImplementedError for an operation on a sparse array without a rule. `use_tracer` runs `f` once on
     `SparseTracer`s, instead of tracing it to a jaxpr first.
     """
     return (_with_tracers if use_tracer else _with_interpreter)(f)
@@ -83,7 +83,7 @@ def _with_interpreter(f: Callable) -> Callable:
 
 
 class SparseTracer(Tracer):
-    """A value of an environment."""
+    """A tracer of a value of an environment."""
 
     __slots__ = ("_spvalue",)
 
@@ -100,7 +100,7 @@ class SparseTracer(Tracer):
 
 
 class SparseTrace(Trace):
-    """Runs the rules of sparse arrays in its parent."""
+    """Applies the rules of sparse arrays under its parent trace."""
 
     __slots__ = ("tag", "spenv")
 
@@ -134,7 +134,7 @@ class SparseTrace(Trace):
 def sparsify_subtrace(
     f: Callable, store: Store, tag: Any, spenv: SparsifyEnv, spvalues: Sequence[SparsifyValue], *bufs: Any
 ) -> Sequence[Any]:
-    """A wrapped flat function run on values of an environment: its buffers then, and a thunk of the results' values."""
+    """Runs a wrapped flat function on values; returns the environment's buffers and a thunk of the results' values."""
     trace = SparseTrace(state.current_trace(), tag, spenv)
     with state.set_current_trace(trace):
         results = f(*[SparseTracer(trace, spvalue=v) for v in spvalues])
@@ -143,7 +143,7 @@ def sparsify_subtrace(
 
 
 def sparsify_fun(wrapped_fun: WrappedFun, args: Sequence[ArrayOrSparse]) -> list[ArrayOrSparse]:
-    """The results of a wrapped flat function of arrays, for sparse ones."""
+    """Runs a wrapped flat function of dense arrays on sparse ones."""
     spenv = SparsifyEnv()
     fun, spvalues = sparsify_subtrace(wrapped_fun, object(), spenv, arrays_to_spvalues(spenv, args))
     fun.call_wrapped()

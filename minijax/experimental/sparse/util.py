@@ -1,4 +1,4 @@
-"""What all formats of sparse arrays share: warnings, errors, and mapping over axes of size one."""
+"""Helpers for all formats of sparse arrays: warnings, errors, and a vmap that broadcasts axes of size one."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -23,19 +23,19 @@ Shape = tuple[int, ...]
 
 
 class SparseEfficiencyError(ValueError):
-    """A layout would be inefficient for what was asked."""
+    """Raised where an operation would be inefficient in the layout of a sparse array."""
 
 
 class SparseEfficiencyWarning(UserWarning):
-    """What was asked is inefficient in this layout."""
+    """Warns that an operation is inefficient in the layout of a sparse array."""
 
 
 class CuSparseEfficiencyWarning(SparseEfficiencyWarning):
-    """No routine of cuSPARSE does what was asked."""
+    """Warns that cuSPARSE has no routine for an operation."""
 
 
 class SparseInfo(NamedTuple):
-    """What primitives must know of a sparse array beside its buffers."""
+    """The metadata of a sparse array that its primitives take as a parameter."""
 
     shape: Shape
     indices_sorted: bool = False
@@ -84,7 +84,7 @@ def nfold_vmap(fun: Callable, N: int, *, broadcasted: bool = True, in_axes: Any 
 
 
 def count_stored(mat: Any, n_batch: int = 0, n_dense: int = 0) -> Any:
-    """How many elements a sparse array must store for `mat`: the most of any batch."""
+    """The number of nonzero elements of `mat`: the maximum over its batches."""
     mask = mat != 0
     if n_dense > 0:
         mask = mask.any(tuple(range(mask.ndim - n_dense, mask.ndim)))
@@ -92,7 +92,7 @@ def count_stored(mat: Any, n_batch: int = 0, n_dense: int = 0) -> Any:
 
 
 def is_padding(indices: Any, sizes: Sequence[int]) -> Any:
-    """Which rows of (..., n_sparse) indices lie out of bounds of the sparse axes' `sizes`."""
+    """A mask of the rows of (..., n_sparse) indices that are out of bounds of the sparse axes' `sizes`."""
     return (indices >= row(sizes, indices)).any(-1)
 
 

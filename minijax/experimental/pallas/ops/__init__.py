@@ -1,4 +1,4 @@
-"""jax.experimental.pallas.ops: programs made of kernels."""
+"""jax.experimental.pallas.ops: operations built from kernels."""
 
 from minijax.base.faces import Face
 

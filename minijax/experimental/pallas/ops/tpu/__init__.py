@@ -1,4 +1,4 @@
-"""jax.experimental.pallas.ops.tpu: programs made of kernels for TPUs."""
+"""jax.experimental.pallas.ops.tpu: operations built from TPU kernels."""
 
 from minijax.base.faces import Face
 

@@ -1,4 +1,4 @@
-"""jax.experimental.pallas.ops.tpu.splash_attention: attention over masks with blocks of zeros."""
+"""jax.experimental.pallas.ops.tpu.splash_attention: attention with block-sparse masks."""
 
 from minijax.base.faces import Face
 
