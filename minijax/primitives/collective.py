@@ -1,6 +1,6 @@
-"""Collectives over named axes: sums, gathers, exchanges, and where in the axis one is.
+"""Collectives over named axes: sums, gathers, exchanges, and the index of a device along an axis.
 
-Under `vmap` an axis is a dimension, and the batch rules turn collectives into reductions and shuffles.
+Under `vmap` the named axis is a batch dimension: the batch rules turn collectives into reductions and shuffles.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ class Named(Primitive):
     constrains = False
 
     def typed(self, avals, params):
-        # Result types may depend on the sizes of the named axes: nothing is remembered.
+        # Result types may depend on the sizes of the named axes, which are not in the key of the cache of result types.
         return self._typed(avals, params)
 
     def names_axis(self, params):
         return names_of(params["axis_name"])
 
     def own(self, axis: Any, axis_name: Any) -> bool:
-        """Whether the batch axis is the axis, and the only one, that this collective runs over."""
+        """Returns whether this collective runs over the batch axis. Raises NotImplementedError if over others too."""
         names = names_of(axis_name)
         if axis.name not in names:
             return False
@@ -64,7 +64,7 @@ class Named(Primitive):
 
 
 def _varied(x: Any, axis_name: Any) -> Any:
-    """`x`, cast to vary over the named axes that are manual mesh axes whose types are checked."""
+    """Casts `x` to vary over those named axes that are manual mesh axes (inside shard_map with check_vma)."""
     return cast_to_vary(x, frozenset(names_of(axis_name)).intersection(state.thread.manual))
 
 
@@ -72,7 +72,7 @@ def _varied(x: Any, axis_name: Any) -> Any:
 
 
 class AllReduce(Linear1):
-    """Combines values over `axes`: names of axes, and positions of dimensions that go."""
+    """Combines values over `axes`: names of axes, and positions of dimensions, which are reduced."""
 
     constrains = False
 
@@ -144,7 +144,7 @@ class PExtremum(AllReduce):
 
 
 class LinearNamed(Named, Linear1):
-    """A linear collective of one operand, by default one whose result has the operand's type."""
+    """A linear collective of one operand; by default the result has the operand's type."""
 
     def infer(self, x, **params):
         return [x]
@@ -160,11 +160,11 @@ class LinearNamed(Named, Linear1):
         return [out], [d]
 
     def beside(self, d: int, params: dict) -> tuple[dict, int]:
-        """The parameters where the operand has one more dimension `d`, and which one that is of the result."""
+        """Returns the parameters for an operand with an extra batch dimension `d`, and the result's batch dimension."""
         return params, d
 
     def batched_over_axis(self, size: int, x: Any, d: int | None, **params: Any) -> tuple[Any, int | None]:
-        """The collective over the batch axis itself, dimension `d` of `x`; the result and its batch dimension."""
+        """Runs the collective over the batch axis, dimension `d` of `x`; returns (result, its batch dimension)."""
         raise NotImplementedError
 
 
@@ -200,9 +200,9 @@ class AllGather(LinearNamed):
 
 
 class OfWholeAxes(LinearNamed):
-    """A collective without groups that changes how its operand lies over the named manual axes.
+    """A collective without groups that changes the type of its operand over the named manual axes.
 
-    `takes` and `gives` are fields of `ManualAxisType`, None: all devices have the result.
+    `takes` and `gives` are fields of `ManualAxisType`; `gives` is None if the result is replicated (invarying).
     """
 
     takes: str = "varying"
@@ -222,7 +222,7 @@ class OfWholeAxes(LinearNamed):
 
 
 class AllGatherInvariant(OfWholeAxes, AllGather):
-    """As `all_gather`, with a result whose type says that it does not vary over the named axes."""
+    """As `all_gather`, but the type of the result does not vary over the named axes."""
 
     name = "all_gather_invariant"
 
@@ -234,7 +234,7 @@ class AllGatherInvariant(OfWholeAxes, AllGather):
 
 
 class AllGatherReduced(OfWholeAxes, AllGather):
-    """As `all_gather`, with a result that is reduced over the named axes: each device has a part of its cotangent."""
+    """As `all_gather`, but the result is reduced over the named axes: its cotangent is unreduced."""
 
     name, gives = "all_gather_reduced", "reduced"
 
@@ -243,7 +243,7 @@ class AllGatherReduced(OfWholeAxes, AllGather):
 
 
 class ReduceScatter(LinearNamed):
-    """The sum over the members, of which each keeps its part of one dimension."""
+    """Sums over the members of the axis, then gives each member its chunk of one dimension."""
 
     name = "reduce_scatter"
 
@@ -283,7 +283,7 @@ class ReduceScatter(LinearNamed):
 
 
 class UnreducedReduceScatter(OfWholeAxes, ReduceScatter):
-    """As `reduce_scatter`, of a value that is unreduced over the named axes."""
+    """As `reduce_scatter`, for an operand that is unreduced over the named axes."""
 
     name, takes, gives = "unreduced_reduce_scatter", "unreduced", "varying"
 
@@ -292,7 +292,7 @@ class UnreducedReduceScatter(OfWholeAxes, ReduceScatter):
 
 
 class AllToAll(LinearNamed):
-    """Every member splits one dimension, sends the parts round, and joins what it gets along another."""
+    """Each member splits one dimension, exchanges the chunks, and joins those received along another one."""
 
     name = "all_to_all"
 
@@ -320,7 +320,7 @@ class AllToAll(LinearNamed):
         return [self._over_one_of(names, axis, operands[0], dims[0], **params)], [0]
 
     def _over_one_of(self, names, axis, x, d, *, axis_name, split_axis, concat_axis, **params):
-        """Exchanges along the batch axis here, and leaves the rest to the other names; its batch axis is the first."""
+        """Exchanges along the batch axis, and binds the collective over the other names. The batch dimension is 0."""
         at, s, c = names.index(axis.name), split_axis + 2, concat_axis + 2
         before = prod(axis_size(name) for name in names[:at])
         x = moving.axis_to_front(x, d, axis)
@@ -345,7 +345,7 @@ class AllToAll(LinearNamed):
 
 
 class PPermute(LinearNamed):
-    """Every member sends its value to another, by the (source, target) pairs of `perm`."""
+    """Each member sends its value to another member, as the (source, target) pairs of `perm` specify."""
 
     name = "ppermute"
 
@@ -373,7 +373,7 @@ class PPermute(LinearNamed):
 
 
 class PBroadcast(LinearNamed):
-    """The value of the member `source`, for all."""
+    """The value of the member `source`, sent to all members."""
 
     name = "pbroadcast"
 
@@ -387,7 +387,7 @@ class PBroadcast(LinearNamed):
 
 
 class AxisIndex(Named, ZeroJvp):
-    """Where in the named axis one is."""
+    """The index of the device along the named axis."""
 
     name = "axis_index"
 
@@ -427,7 +427,7 @@ axis_index_p = AxisIndex()
 
 
 def axis_size(axis_name: Hashable, function: str = "axis_size") -> int:
-    """The size of a named axis, or of several together. Raises NameError if one is not bound."""
+    """The size of a named axis, or the product of the sizes of several. Raises NameError for an unbound axis name."""
     try:
         return prod(state.axis_size(name, function) for name in names_of(axis_name))
     except Exception as error:
@@ -446,7 +446,7 @@ def _check_groups(groups: Any) -> Groups:
 
 
 def _group_size(axis_name: Any, groups: Groups, function: str, alike: bool = True) -> int:
-    """The size of each group, which must be `alike`; else of the first."""
+    """The size of the first group. Raises ValueError if `alike` and the groups differ in size."""
     try:
         size = axis_size(axis_name, function)
         if groups is None:
@@ -460,7 +460,7 @@ def _group_size(axis_name: Any, groups: Groups, function: str, alike: bool = Tru
 
 
 def _in_groups(function: str, axis_name: Any, groups: Any, tiled: bool) -> dict:
-    """The parameters that gathers and scatters have alike."""
+    """The parameters that all_gather and reduce_scatter share."""
     try:
         groups = _check_groups(groups)
         size = _group_size(axis_name, groups, function)
@@ -495,7 +495,7 @@ def _reduce_all(primitive: AllReduce, x: Any, axis_name: Any, groups: Any) -> An
 
 
 def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
-    """The sum over a named axis, leaf by leaf; of a constant, its multiple."""
+    """The sum over a named axis, leaf by leaf; a constant is multiplied by the size of the axis."""
     leaves = tree.tree_leaves(x)
     has_positions = any(isinstance(a, int) for a in names_of(axis_name))
     if not has_positions and not any(isinstance(leaf, Tracer) for leaf in leaves):
@@ -519,7 +519,7 @@ def _multiple(leaf: Any, size: int) -> Any:
 
 
 def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
-    """The mean over a named axis, leaf by leaf; over groups of several sizes jax divides by the first one's."""
+    """The mean over a named axis, leaf by leaf. If groups differ in size, divides by that of the first, as jax does."""
     size = _group_size(axis_name, _check_groups(axis_index_groups), "pmean", alike=False)
 
     def mean(total):
@@ -550,10 +550,10 @@ _GATHERS = {"varying": all_gather_p, "invarying": all_gather_invariant_p, "reduc
 def all_gather(
     x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: int = 0, tiled: bool = False, to: str = "varying"
 ) -> Any:
-    """The values over a named axis, stacked along a new dimension `axis`, or concatenated if `tiled`.
+    """Gathers the values over a named axis: stacked along a new dimension `axis`, or concatenated if `tiled`.
 
-    Inside `shard_map` their type says that they vary over the axis; with `to="invarying"` it says that they do not,
-    and with `to="reduced"` that each device has a part of their cotangents.
+    Inside `shard_map` the result varies over the axis; with `to="invarying"` its type does not vary, and with
+    `to="reduced"` it is reduced, so that its cotangent is unreduced.
     """
     how = _in_groups("all_gather", axis_name, axis_index_groups, tiled)
     if to not in _GATHERS:
@@ -572,7 +572,7 @@ def all_gather(
 def psum_scatter(
     x: Any, axis_name: Any, *, scatter_dimension: int = 0, axis_index_groups: Any = None, tiled: bool = False
 ) -> Any:
-    """The sum over a named axis, of which each member keeps its part of one dimension."""
+    """Sums over a named axis, then gives each member its chunk of the dimension `scatter_dimension`."""
     how = _in_groups("psum_scatter", axis_name, axis_index_groups, tiled)
 
     def one(leaf):
@@ -590,7 +590,7 @@ def psum_scatter(
 def all_to_all(
     x: Any, axis_name: Any, split_axis: int, concat_axis: int, *, axis_index_groups: Any = None, tiled: bool = False
 ) -> Any:
-    """Exchanges parts: splits `split_axis` over the named axis, and joins what comes along `concat_axis`."""
+    """Splits `split_axis` over the named axis, exchanges the chunks, and joins those received along `concat_axis`."""
     groups = _check_groups(axis_index_groups)
     size = _group_size(axis_name, groups, "all_to_all")
 
@@ -620,7 +620,7 @@ def all_to_all(
 
 
 def ppermute(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
-    """Sends values along a named axis by (source, target) pairs; who gets none has zeros."""
+    """Sends values along a named axis by (source, target) pairs; a member that receives nothing gets zeros."""
     axis_size(axis_name, "ppermute")
     pairs = tuple((int(a), int(b)) for a, b in perm)
     return tree.tree_map(
@@ -629,19 +629,19 @@ def ppermute(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
 
 
 def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
-    """Every member i of a named axis gets the value of member `perm[i]`."""
+    """Each member i of a named axis gets the value of member `perm[i]`."""
     if sorted(perm) != list(range(len(perm))):
         raise ValueError(f"pshuffle: `perm` does not represent a permutation: {perm}")
     return ppermute(x, axis_name, list(zip(perm, range(len(perm)), strict=True)))
 
 
 def pswapaxes(x: Any, axis_name: Any, axis: int, *, axis_index_groups: Any = None) -> Any:
-    """Swaps a named axis with the dimension `axis`, which has its size."""
+    """Swaps a named axis with the dimension `axis`, which must have the same size."""
     return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
 
 
 def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
-    """The value of the member `source` of a named axis, for all its members."""
+    """Sends the value of the member `source` of a named axis to all its members."""
     axis_size(axis_name, "pbroadcast")
 
     def one(leaf):
@@ -657,7 +657,7 @@ def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
 
 
 def axis_index(axis_name: Hashable) -> Array:
-    """Where in a named axis one is; of several, the place in row-major order."""
+    """The index along a named axis; for several axes, the index in row-major order."""
     if not isinstance(axis_name, (tuple, list)):
         state.axis_size(axis_name, "axis_index")
         return axis_index_p.bind(axis_name=axis_name)

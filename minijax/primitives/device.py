@@ -1,4 +1,4 @@
-"""Placing values on devices, as an operation."""
+"""The operation that places values on devices, by shardings or in memory spaces."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -22,7 +22,7 @@ from minijax.run.token import Token
 
 
 class CopySemantics:
-    """Whether placing a value may share its memory."""
+    """Specifies whether the placed value may share the buffer of its operand."""
 
     def __init__(self, name: str):
         self.name = name
@@ -35,7 +35,7 @@ REUSE_INPUT, ALWAYS_COPY, DONATE_INPUT = map(CopySemantics, ("REUSE_INPUT", "ALW
 
 
 class DevicePut(Primitive):
-    """The same values where `devices` says: on a device, by a sharding, in a memory; None: where they are."""
+    """Places each value as its item of `devices` specifies: a device, sharding or memory space; None: no change."""
 
     name = "device_put"
     multiple_results = True
@@ -105,28 +105,28 @@ def _placed_type(aval: AbstractValue, place: Any) -> AbstractValue:
 
 
 def _source(src: Any, operand: Any, ct: Any) -> Any:
-    """Where the cotangent of an operand goes."""
+    """The place for the cotangent of an operand."""
     space = space_of(operand.aval if is_linear(operand) else typeof(operand))
     return space if src is None and space_of(typeof(ct)) is not space else src
 
 
 def _lying(x: Any) -> NamedSharding | None:
-    """How a value lies, if its type says it."""
+    """The sharding in the type of a traced value; None if it has none."""
     aval = typeof(x)
     sharding = None if state.is_eager() or type(aval) is not ShapedArray else aval._sharding
     return sharding and sharding.with_memory_kind(MEMORY_KINDS[aval.memory_space])
 
 
 def in_memory(x: Any, space: MemorySpace) -> Any:
-    """How an eager value lies, in that memory of its devices."""
+    """The sharding of an eager value, but in the memory space `space` of its devices."""
     if space not in MEMORY_KINDS:
-        raise ValueError(f"device_put: a value can lie in jax.memory.Space.Device or Host, not in {space}")
+        raise ValueError(f"device_put: a value can be in jax.memory.Space.Device or Host, not in {space}")
     have = x.sharding if isinstance(x, ArrayImpl) else client.single_device_sharding(client.default_device())
     return have.with_memory_kind(MEMORY_KINDS[space])
 
 
 def place(x: Any, device: Any, copy: CopySemantics) -> Any:
-    """An eager value on a device (or by a sharding, or in a memory)."""
+    """Places an eager value on a device, by a sharding, or in a memory space."""
     if type(x) is Token:
         return transfer.moved_token(x, device)
     if type(device) is MemorySpace:
@@ -136,15 +136,15 @@ def place(x: Any, device: Any, copy: CopySemantics) -> Any:
     if isinstance(device, Sharding) and not device.is_fully_addressable:
         _check_is_shared(x, device)
     donates = copy is DONATE_INPUT and type(x) is ArrayImpl
-    is_on_several = donates and x._sig.device is None  # shards that stay where they are would share their memory
+    is_on_several = donates and x._sig.device is None  # shards that do not move would share their buffers
     moved = transfer.to_device(x, device, copy=copy is ALWAYS_COPY or is_on_several)
     if donates and (is_on_several or moved._sig.device is not x._sig.device):
-        x.delete()  # on one device they share their memory
+        x.delete()  # on the same device the two share a buffer
     return moved
 
 
 def _check_is_shared(x: Any, sharding: Sharding) -> None:
-    """Raises where processes would not put one value on their devices: AssertionError, ValueError for one's array."""
+    """Raises AssertionError if processes hold different values, ValueError for an array committed to one process."""
     if not isinstance(x, ArrayImpl):
         gather.check_same_everywhere(transfer.as_host(x), sharding)
     elif x.is_fully_addressable and sharding.num_devices > 1:
@@ -159,9 +159,9 @@ def _check_is_shared(x: Any, sharding: Sharding) -> None:
 
 
 def placed_like(x: Any, model: Any) -> Any:
-    """An eager value where `model`, a committed array or a description of one, lies, if `x` can lie so.
+    """Places an eager `x` by the sharding of `model`, a committed array or a ShapeDtypeStruct, if that fits `x`.
 
-    Inside `shard_map`, `x` varies over the mesh axes that `model` varies over too.
+    Inside `shard_map`, casts `x` to vary over the mesh axes that `model` varies over.
     """
     if state.thread.manual:
         mine = typeof(model) if is_value(model) else None
@@ -182,7 +182,7 @@ def placed_like(x: Any, model: Any) -> Any:
 
 
 def device_put(xs: Sequence, devices: Sequence, srcs: Sequence, copies: Sequence[CopySemantics]) -> list:
-    """Values on devices, under the current trace."""
+    """Binds device_put under the current trace."""
     sources = tuple([_lying(x) if src is None else src for x, src in zip(xs, srcs, strict=True)])
     params = dict(copy_semantics=tuple(copies), devices=tuple(devices), srcs=sources)
     return device_put_p.bind_all(xs, params)

@@ -1,4 +1,4 @@
-"""Arrays made of what users hand in as values."""
+"""Conversion of users' values to arrays."""
 
 from typing import Any
 
@@ -18,11 +18,11 @@ from minijax.run.array import Array
 
 
 def array_of(x: Any, dtype: Any = None, copy: bool = False) -> Any:
-    """An array, or nested lists of arrays and numbers, as an array; a Python scalar gives a weak one.
+    """Converts an array, or nested lists of arrays and numbers, to an array; Python scalars become weakly typed.
 
-    NumPy's arrays of strings stay what they are, until it is known on which device they go.
+    NumPy arrays of strings are returned unchanged: the caller converts them once their device is known.
 
-    Raises TypeError for what has no numbers.
+    Raises TypeError for a value that is not numeric.
     """
     try:
         if dtype is dtypes.string:
@@ -31,7 +31,7 @@ def array_of(x: Any, dtype: Any = None, copy: bool = False) -> Any:
             return _of_list(x, dtype)
         x = unwrapped(x)
         if isinstance(x, Array):
-            # A value known to a derivative may be a number still.
+            # The primal value of a JVP tracer may still be a number or a NumPy array.
             known = x.concrete_value() if isinstance(x, Tracer) else x
             x = copy_p.bind(x) if copy or not (known is None or isinstance(known, Array)) else x
             return x if dtype is None else convert(x, dtype)
@@ -107,7 +107,7 @@ def _of_list(x: Any, dtype: Any) -> Any:
 
 
 def _stacked(x: Any, dtype: Any) -> Any:
-    """Nested lists of arrays, joined from the inside."""
+    """Stacks nested lists of arrays, innermost lists first."""
     if not isinstance(x, list | tuple):
         return array_of(x, dtype)
     parts = [moving.expand_dims(_stacked(y, dtype), (0,)) for y in x]
