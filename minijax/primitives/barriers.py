@@ -24,7 +24,7 @@ class NoDCEEffect(Effect):
 
 for _registry in (lowerable_effects, control_flow_allowed_effects, custom_derivatives_allowed_effects):
     _registry.add_type(NoDCEEffect)
-_KEPT = frozenset({NoDCEEffect()})
+_NO_DCE = frozenset({NoDCEEffect()})
 
 
 class OptimizationBarrier(Primitive):
@@ -74,7 +74,7 @@ class DCESink(Primitive):
         return []
 
     def effects(self, x, *, prevent_mlir_dce):
-        return _KEPT
+        return _NO_DCE
 
     def at_once(self, x, **params):
         return []

@@ -53,7 +53,7 @@ class Named(Primitive):
     def names_axis(self, params):
         return names_of(params["axis_name"])
 
-    def own(self, axis: Any, axis_name: Any) -> bool:
+    def is_over_batch_axis(self, axis: Any, axis_name: Any) -> bool:
         """Returns whether this collective runs over the batch axis. Raises NotImplementedError if over others too."""
         names = names_of(axis_name)
         if axis.name not in names:
@@ -63,7 +63,7 @@ class Named(Primitive):
         return True
 
 
-def _varied(x: Any, axis_name: Any) -> Any:
+def _pvary(x: Any, axis_name: Any) -> Any:
     """Casts `x` to vary over those named axes that are manual mesh axes (inside shard_map with check_vma)."""
     return cast_to_vary(x, frozenset(names_of(axis_name)).intersection(state.thread.manual))
 
@@ -110,8 +110,8 @@ class AllReduce(Linear1):
             return [self.bind(x, axes=rest, axis_index_groups=axis_index_groups) if rest else x], [None]
         if not named:
             positions = [a + (a >= d) if isinstance(a, int) else a for a in axes]
-            gone = sum(1 for a in _positions(positions) if a < d)
-            return [self.bind(x, axes=tuple(positions), axis_index_groups=axis_index_groups)], [d - gone]
+            removed = sum(1 for a in _positions(positions) if a < d)
+            return [self.bind(x, axes=tuple(positions), axis_index_groups=axis_index_groups)], [d - removed]
         axes = tuple(0 if a == axis.name else a + 1 if isinstance(a, int) else a for a in axes)
         return [self.bind(move_axis(x, d, 0), axes=axes, axis_index_groups=None)], [None]
 
@@ -151,19 +151,19 @@ class LinearNamed(Named, Linear1):
 
     def batch(self, axis, operands, dims, **params):
         (x,), (d,) = operands, dims
-        if not self.own(axis, params["axis_name"]):
-            params, d = self.beside(d, params)
+        if not self.is_over_batch_axis(axis, params["axis_name"]):
+            params, d = self.shift_axes(d, params)
             return [self.bind(x, **params)], [d]
         if params.get("axis_index_groups") is not None:
             raise NotImplementedError(f"{self.name}: axis_index_groups not supported in vmap")
-        out, d = self.batched_over_axis(axis.size, x, d, **params)
+        out, d = self.run_over_batch_axis(axis.size, x, d, **params)
         return [out], [d]
 
-    def beside(self, d: int, params: dict) -> tuple[dict, int]:
+    def shift_axes(self, d: int, params: dict) -> tuple[dict, int]:
         """Returns the parameters for an operand with an extra batch dimension `d`, and the result's batch dimension."""
         return params, d
 
-    def batched_over_axis(self, size: int, x: Any, d: int | None, **params: Any) -> tuple[Any, int | None]:
+    def run_over_batch_axis(self, size: int, x: Any, d: int | None, **params: Any) -> tuple[Any, int | None]:
         """Runs the collective over the batch axis, dimension `d` of `x`; returns (result, its batch dimension)."""
         raise NotImplementedError
 
@@ -182,46 +182,48 @@ class AllGather(LinearNamed):
         groups, (aval,) = device_groups(e, self, axis_name, axis_index_groups), ins
         if not tiled:
             at = all_gather_dimension
-            apart = aval.update(shape=inserted(aval.shape, at, 1))
-            x, aval = e.broadcast_in_dim(x, aval, apart, moving.other_axes(apart.ndim, (at,))), apart
+            expanded = aval.update(shape=inserted(aval.shape, at, 1))
+            x, aval = e.broadcast_in_dim(x, aval, expanded, moving.other_axes(expanded.ndim, (at,))), expanded
         return [e.all_gather(x, aval, outs[0], all_gather_dimension, groups)]
 
     def transposed(self, ct, aval, *, all_gather_dimension, **params):
         return reduce_scatter_p.bind(ct, scatter_dimension=all_gather_dimension, **params)
 
-    def beside(self, d, params):
+    def shift_axes(self, d, params):
         at = params["all_gather_dimension"]
         return {**params, "all_gather_dimension": at + (d <= at)}, d + (d > at and not params["tiled"])
 
-    def batched_over_axis(self, size, x, d, *, all_gather_dimension, tiled, **params):
+    def run_over_batch_axis(self, size, x, d, *, all_gather_dimension, tiled, **params):
         x = moving.broadcast_axis(x, size, 0) if d is None else x
         x = move_axis(x, d or 0, all_gather_dimension)
         return (collapse(x, all_gather_dimension, all_gather_dimension + 2) if tiled else x), None
 
 
-class OfWholeAxes(LinearNamed):
+class UngroupedCollective(LinearNamed):
     """A collective without groups that changes the type of its operand over the named manual axes.
 
-    `takes` and `gives` are fields of `ManualAxisType`; `gives` is None if the result is replicated (invarying).
+    `input_state` and `result_state` are fields of `ManualAxisType`; None: the result is replicated (invarying).
     """
 
-    takes: str = "varying"
-    gives: str | None = None
+    input_state: str = "varying"
+    result_state: str | None = None
 
     def manual_type(self, avals, params):
-        return avals[0].manual_axis_type.moved(names_of(params["axis_name"]), self.takes, self.gives)
+        return avals[0].manual_axis_type.moved(names_of(params["axis_name"]), self.input_state, self.result_state)
 
     def infer(self, x, **params):
         manual = frozenset(names_of(params["axis_name"])).intersection(state.thread.manual)
-        if not manual <= getattr(x.manual_axis_type, self.takes):
-            raise ValueError(f"{self.name} only accepts inputs that are {self.takes} over {set(manual)}. Got {x.text}")
+        if not manual <= getattr(x.manual_axis_type, self.input_state):
+            raise ValueError(
+                f"{self.name} only accepts inputs that are {self.input_state} over {set(manual)}. Got {x.text}"
+            )
         return super().infer(x, axis_index_groups=None, **params)
 
     def lower(self, e, ins, outs, x, **params):
         return super().lower(e, ins, outs, x, axis_index_groups=None, **params)
 
 
-class AllGatherInvariant(OfWholeAxes, AllGather):
+class AllGatherInvariant(UngroupedCollective, AllGather):
     """As `all_gather`, but the type of the result does not vary over the named axes."""
 
     name = "all_gather_invariant"
@@ -233,10 +235,10 @@ class AllGatherInvariant(OfWholeAxes, AllGather):
         return part if tiled else squeeze(part, (all_gather_dimension,))
 
 
-class AllGatherReduced(OfWholeAxes, AllGather):
+class AllGatherReduced(UngroupedCollective, AllGather):
     """As `all_gather`, but the result is reduced over the named axes: its cotangent is unreduced."""
 
-    name, gives = "all_gather_reduced", "reduced"
+    name, result_state = "all_gather_reduced", "reduced"
 
     def transposed(self, ct, aval, *, all_gather_dimension, **params):
         return unreduced_reduce_scatter_p.bind(ct, scatter_dimension=all_gather_dimension, **params)
@@ -262,17 +264,17 @@ class ReduceScatter(LinearNamed):
         if tiled:
             return [e.reduce_scatter(x, ins[0], out, scatter_dimension, groups, "add")]
         at = scatter_dimension
-        apart = out.update(shape=inserted(out.shape, at, 1))
-        return [e.reshape(e.reduce_scatter(x, ins[0], apart, at, groups, "add"), apart, out)]
+        expanded = out.update(shape=inserted(out.shape, at, 1))
+        return [e.reshape(e.reduce_scatter(x, ins[0], expanded, at, groups, "add"), expanded, out)]
 
     def transposed(self, ct, aval, *, scatter_dimension, **params):
         return all_gather_p.bind(ct, all_gather_dimension=scatter_dimension, **params)
 
-    def beside(self, d, params):
+    def shift_axes(self, d, params):
         at = params["scatter_dimension"]
         return {**params, "scatter_dimension": at + (d <= at)}, d - (d > at and not params["tiled"])
 
-    def batched_over_axis(self, size, x, d, *, scatter_dimension, tiled, **params):
+    def run_over_batch_axis(self, size, x, d, *, scatter_dimension, tiled, **params):
         if typeof(x).dtype == np.bool_:
             if d is not None:
                 raise TypeError("psum_scatter: booleans that differ over a mapped axis have no sum; convert them first")
@@ -282,10 +284,10 @@ class ReduceScatter(LinearNamed):
         return (moving.divide_axis(x, scatter_dimension, size) if tiled else x), scatter_dimension
 
 
-class UnreducedReduceScatter(OfWholeAxes, ReduceScatter):
+class UnreducedReduceScatter(UngroupedCollective, ReduceScatter):
     """As `reduce_scatter`, for an operand that is unreduced over the named axes."""
 
-    name, takes, gives = "unreduced_reduce_scatter", "unreduced", "varying"
+    name, input_state, result_state = "unreduced_reduce_scatter", "unreduced", "varying"
 
     def transposed(self, ct, aval, *, scatter_dimension, **params):
         return all_gather_reduced_p.bind(ct, all_gather_dimension=scatter_dimension, **params)
@@ -310,16 +312,16 @@ class AllToAll(LinearNamed):
     def transposed(self, ct, aval, *, split_axis, concat_axis, **params):
         return self.bind(ct, split_axis=concat_axis, concat_axis=split_axis, **params)
 
-    def beside(self, d, params):
+    def shift_axes(self, d, params):
         return {**params, **{name: params[name] + (d <= params[name]) for name in ("split_axis", "concat_axis")}}, d
 
     def batch(self, axis, operands, dims, **params):
         names = names_of(params["axis_name"])
         if len(names) == 1 or axis.name not in names or params["axis_index_groups"] is not None:
             return super().batch(axis, operands, dims, **params)
-        return [self._over_one_of(names, axis, operands[0], dims[0], **params)], [0]
+        return [self._over_batch_axis(names, axis, operands[0], dims[0], **params)], [0]
 
-    def _over_one_of(self, names, axis, x, d, *, axis_name, split_axis, concat_axis, **params):
+    def _over_batch_axis(self, names, axis, x, d, *, axis_name, split_axis, concat_axis, **params):
         """Exchanges along the batch axis, and binds the collective over the other names. The batch dimension is 0."""
         at, s, c = names.index(axis.name), split_axis + 2, concat_axis + 2
         before = prod(axis_size(name) for name in names[:at])
@@ -333,7 +335,7 @@ class AllToAll(LinearNamed):
         x = moving.move_axis(moving.divide_axis(x, c, before), 1, c)
         return collapse(x, c - 1, c + 2)
 
-    def batched_over_axis(self, size, x, d, *, split_axis, concat_axis, **params):
+    def run_over_batch_axis(self, size, x, d, *, split_axis, concat_axis, **params):
         if d is None:
             x, d = moving.broadcast_axis(x, size, 0), 0
         if split_axis != concat_axis:
@@ -358,7 +360,7 @@ class PPermute(LinearNamed):
     def transposed(self, ct, aval, *, axis_name, perm):
         return self.bind(ct, axis_name=axis_name, perm=tuple((b, a) for a, b in perm))
 
-    def batched_over_axis(self, size, x, d, *, axis_name, perm):
+    def run_over_batch_axis(self, size, x, d, *, axis_name, perm):
         sources = dict((b, a) for a, b in perm)
         if sorted(sources) != list(range(size)) or sorted(sources.values()) != sorted(sources):
             raise AssertionError(f"ppermute: perm {perm} doesn't match the axis size {size}")
@@ -382,7 +384,7 @@ class PBroadcast(LinearNamed):
         chosen = eq(axis_index(axis_name), np.int32(source))
         return select(moving.broadcast_in_dim(chosen, aval.shape, ()), total, zeros_like_aval(typeof(total)))
 
-    def batched_over_axis(self, size, x, d, *, axis_name, source):
+    def run_over_batch_axis(self, size, x, d, *, axis_name, source):
         return (x if d is None else index_in_dim(x, source, d, keepdims=False)), None
 
 
@@ -445,13 +447,13 @@ def _check_groups(groups: Any) -> Groups:
     return groups
 
 
-def _group_size(axis_name: Any, groups: Groups, function: str, alike: bool = True) -> int:
-    """The size of the first group. Raises ValueError if `alike` and the groups differ in size."""
+def _group_size(axis_name: Any, groups: Groups, function: str, must_be_equal: bool = True) -> int:
+    """The size of the first group. Raises ValueError if `must_be_equal` and the groups differ in size."""
     try:
         size = axis_size(axis_name, function)
         if groups is None:
             return size
-        if alike and len({len(group) for group in groups}) > 1:
+        if must_be_equal and len({len(group) for group in groups}) > 1:
             raise ValueError(f"axis_index_groups must all be the same size, got {groups}")
         return len(groups[0])
     except Exception as error:
@@ -459,7 +461,7 @@ def _group_size(axis_name: Any, groups: Groups, function: str, alike: bool = Tru
         raise
 
 
-def _in_groups(function: str, axis_name: Any, groups: Any, tiled: bool) -> dict:
+def _group_params(function: str, axis_name: Any, groups: Any, tiled: bool) -> dict:
     """The parameters that all_gather and reduce_scatter share."""
     try:
         groups = _check_groups(groups)
@@ -486,7 +488,7 @@ def _reduce_all(primitive: AllReduce, x: Any, axis_name: Any, groups: Any) -> An
             raise NotImplementedError("psum: axis_index_groups under shard_map with check_vma=True")
         if primitive is psum_p and manual_state("psum", leaf, axes) == "unreduced":
             return unreduced_psum_p.bind(leaf, axes=axes)
-        leaf = _varied(leaf, axes)
+        leaf = _pvary(leaf, axes)
         if typed:
             return psum_invariant_p.bind(leaf, axes=axes)
         return primitive.bind(leaf, axes=axes, axis_index_groups=groups)
@@ -499,18 +501,18 @@ def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     leaves = tree.tree_leaves(x)
     has_positions = any(isinstance(a, int) for a in names_of(axis_name))
     if not has_positions and not any(isinstance(leaf, Tracer) for leaf in leaves):
-        size = _group_size(axis_name, _check_groups(axis_index_groups), "psum", alike=False)
-        return tree.tree_map(lambda leaf: _multiple(leaf, size), x)
+        size = _group_size(axis_name, _check_groups(axis_index_groups), "psum", must_be_equal=False)
+        return tree.tree_map(lambda leaf: _times_axis_size(leaf, size), x)
 
     def one(leaf):
         if isinstance(leaf, dtypes.PYTHON_SCALARS):
-            return _multiple(leaf, _group_size(axis_name, axis_index_groups, "psum", alike=False))
+            return _times_axis_size(leaf, _group_size(axis_name, axis_index_groups, "psum", must_be_equal=False))
         return _reduce_all(psum_p, leaf, axis_name, axis_index_groups)
 
     return tree.tree_map(one, x)
 
 
-def _multiple(leaf: Any, size: int) -> Any:
+def _times_axis_size(leaf: Any, size: int) -> Any:
     if isinstance(leaf, Array):
         return leaf if size == 1 else mul(scalar_like(leaf, size), leaf)
     if isinstance(leaf, bool):
@@ -520,7 +522,7 @@ def _multiple(leaf: Any, size: int) -> Any:
 
 def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     """The mean over a named axis, leaf by leaf. If groups differ in size, divides by that of the first, as jax does."""
-    size = _group_size(axis_name, _check_groups(axis_index_groups), "pmean", alike=False)
+    size = _group_size(axis_name, _check_groups(axis_index_groups), "pmean", must_be_equal=False)
 
     def mean(total):
         if isinstance(total, dtypes.PYTHON_SCALARS):
@@ -555,7 +557,7 @@ def all_gather(
     Inside `shard_map` the result varies over the axis; with `to="invarying"` its type does not vary, and with
     `to="reduced"` it is reduced, so that its cotangent is unreduced.
     """
-    how = _in_groups("all_gather", axis_name, axis_index_groups, tiled)
+    how = _group_params("all_gather", axis_name, axis_index_groups, tiled)
     if to not in _GATHERS:
         raise ValueError(f"all_gather: `to` must be one of 'varying', 'invarying' or 'reduced', got {to!r}")
     if to != "varying" and how.pop("axis_index_groups") is not None:
@@ -563,7 +565,7 @@ def all_gather(
 
     def one(leaf):
         at = canonical_axis(axis, typeof(leaf).ndim + (not tiled))
-        leaf = leaf if to == "reduced" else _varied(leaf, axis_name)
+        leaf = leaf if to == "reduced" else _pvary(leaf, axis_name)
         return _GATHERS[to].bind(leaf, all_gather_dimension=at, **how)
 
     return tree.tree_map(one, x)
@@ -573,16 +575,16 @@ def psum_scatter(
     x: Any, axis_name: Any, *, scatter_dimension: int = 0, axis_index_groups: Any = None, tiled: bool = False
 ) -> Any:
     """Sums over a named axis, then gives each member its chunk of the dimension `scatter_dimension`."""
-    how = _in_groups("psum_scatter", axis_name, axis_index_groups, tiled)
+    how = _group_params("psum_scatter", axis_name, axis_index_groups, tiled)
 
     def one(leaf):
         at = canonical_axis(scatter_dimension, typeof(leaf).ndim)
         if manual_state("psum_scatter", leaf, axis_name) != "unreduced":
-            return reduce_scatter_p.bind(_varied(leaf, axis_name), scatter_dimension=at, **how)
+            return reduce_scatter_p.bind(_pvary(leaf, axis_name), scatter_dimension=at, **how)
         if axis_index_groups is not None:
             raise NotImplementedError("psum_scatter: axis_index_groups of an unreduced value")
-        whole = {k: v for k, v in how.items() if k != "axis_index_groups"}
-        return unreduced_reduce_scatter_p.bind(leaf, scatter_dimension=at, **whole)
+        ungrouped = {k: v for k, v in how.items() if k != "axis_index_groups"}
+        return unreduced_reduce_scatter_p.bind(leaf, scatter_dimension=at, **ungrouped)
 
     return tree.tree_map(one, x)
 
@@ -607,14 +609,14 @@ def all_to_all(
                 f"size of the named axis {axis_name}, {size}"
             )
         # [.., n, ..] -> [.., n, .., 1, ..] -> [.., 1, .., n, ..]
-        apart = not tiled and split != concat
-        if apart:
+        inserts_axis = not tiled and split != concat
+        if inserts_axis:
             concat, split = (concat + 1, split) if split < concat else (concat, split + 1)
             leaf = moving.expand_dims(leaf, (concat,))
         how = dict(axis_index_groups=groups, tiled=tiled)
-        leaf = _varied(leaf, axis_name)
+        leaf = _pvary(leaf, axis_name)
         out = all_to_all_p.bind(leaf, axis_name=axis_name, split_axis=split, concat_axis=concat, **how)
-        return squeeze(out, (split,)) if apart else out
+        return squeeze(out, (split,)) if inserts_axis else out
 
     return tree.tree_map(one, x)
 
@@ -624,7 +626,7 @@ def ppermute(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
     axis_size(axis_name, "ppermute")
     pairs = tuple((int(a), int(b)) for a, b in perm)
     return tree.tree_map(
-        lambda leaf: ppermute_p.bind(_varied(leaf, axis_name), axis_name=names_of(axis_name), perm=pairs), x
+        lambda leaf: ppermute_p.bind(_pvary(leaf, axis_name), axis_name=names_of(axis_name), perm=pairs), x
     )
 
 

@@ -70,21 +70,21 @@ class DevicePut(Primitive):
     def jvp(self, primals, tangents, *, devices, srcs, copy_semantics):
         params = dict(devices=devices, srcs=srcs, copy_semantics=copy_semantics)
         outs = self.bind_all(primals, params)
-        moving = [i for i, t in enumerate(tangents) if type(t) is not Zero]
-        if not moving:
+        nonzero = [i for i, t in enumerate(tangents) if type(t) is not Zero]
+        if not nonzero:
             return outs, [Zero.from_primal_value(x) for x in outs]
-        chosen = {k: tuple(v[i] for i in moving) for k, v in params.items()}
-        pushed = dict(zip(moving, self.bind_all([tangents[i] for i in moving], chosen), strict=True))
+        chosen = {k: tuple(v[i] for i in nonzero) for k, v in params.items()}
+        pushed = dict(zip(nonzero, self.bind_all([tangents[i] for i in nonzero], chosen), strict=True))
         return outs, [pushed.get(i, t) for i, t in enumerate(tangents)]
 
     def transpose(self, cts, *operands, devices, srcs, copy_semantics):
-        moving = [i for i, ct in enumerate(cts) if type(ct) is not Zero]
-        if not moving:
+        nonzero = [i for i, ct in enumerate(cts) if type(ct) is not Zero]
+        if not nonzero:
             return list(cts)
-        sources = tuple(_source(srcs[i], operands[i], cts[i]) for i in moving)
-        back = dict(devices=sources, srcs=tuple(devices[i] for i in moving))
-        results = self.bind_all([cts[i] for i in moving], dict(back, copy_semantics=(ALWAYS_COPY,) * len(moving)))
-        put_back = dict(zip(moving, results, strict=True))
+        sources = tuple(_ct_destination(srcs[i], operands[i], cts[i]) for i in nonzero)
+        back = dict(devices=sources, srcs=tuple(devices[i] for i in nonzero))
+        results = self.bind_all([cts[i] for i in nonzero], dict(back, copy_semantics=(ALWAYS_COPY,) * len(nonzero)))
+        put_back = dict(zip(nonzero, results, strict=True))
         return [put_back.get(i, ct) for i, ct in enumerate(cts)]
 
     def batch(self, axis, operands, dims, **params):
@@ -104,13 +104,13 @@ def _placed_type(aval: AbstractValue, place: Any) -> AbstractValue:
     return aval.in_space(space) if isinstance(space, MemorySpace) else aval
 
 
-def _source(src: Any, operand: Any, ct: Any) -> Any:
+def _ct_destination(src: Any, operand: Any, ct: Any) -> Any:
     """The place for the cotangent of an operand."""
     space = space_of(operand.aval if is_linear(operand) else typeof(operand))
     return space if src is None and space_of(typeof(ct)) is not space else src
 
 
-def _lying(x: Any) -> NamedSharding | None:
+def _traced_sharding(x: Any) -> NamedSharding | None:
     """The sharding in the type of a traced value; None if it has none."""
     aval = typeof(x)
     sharding = None if state.is_eager() or type(aval) is not ShapedArray else aval._sharding
@@ -183,6 +183,6 @@ def placed_like(x: Any, model: Any) -> Any:
 
 def device_put(xs: Sequence, devices: Sequence, srcs: Sequence, copies: Sequence[CopySemantics]) -> list:
     """Binds device_put under the current trace."""
-    sources = tuple([_lying(x) if src is None else src for x, src in zip(xs, srcs, strict=True)])
+    sources = tuple([_traced_sharding(x) if src is None else src for x, src in zip(xs, srcs, strict=True)])
     params = dict(copy_semantics=tuple(copies), devices=tuple(devices), srcs=sources)
     return device_put_p.bind_all(xs, params)

@@ -290,7 +290,7 @@ class DotGeneral(Product):
         if isinstance(precision, (DotAlgorithm, DotAlgorithmPreset)):
             kinds, stored, algorithm = _plan(e.platform, precision, *avals, out)
         else:
-            kinds = _mixed_kinds(e.platform, *avals, out)
+            kinds = _common_dtypes(e.platform, *avals, out)
         for i, kind in enumerate(kinds):
             if kind is not None:
                 names[i], avals[i] = _converted(e, names[i], avals[i], kind)
@@ -400,7 +400,7 @@ def _result_dtype(lhs: Any, rhs: Any, preferred: Any, may_narrow: bool) -> Any:
     return preferred
 
 
-def _mixed_kinds(platform: str, lhs: ShapedArray, rhs: ShapedArray, out: ShapedArray) -> tuple:
+def _common_dtypes(platform: str, lhs: ShapedArray, rhs: ShapedArray, out: ShapedArray) -> tuple:
     """The dtypes to which operands of different dtypes are converted first; None: no conversion."""
     same = lhs.dtype == rhs.dtype or lhs.dtype in _F8 and rhs.dtype in _F8
     return (None, None) if same or platform == "tpu" else (out.dtype, out.dtype)

@@ -57,7 +57,7 @@ def real_dtype(dtype: Any) -> np.dtype:
     return np.finfo(dtype).dtype if dtypes.is_complex(dtype) else dtype
 
 
-def _at(x: Any, value: Any, like: Any) -> Any:
+def _equals(x: Any, value: Any, like: Any) -> Any:
     """A boolean array: where `x` equals the scalar `value`, taken in the type of `like`."""
     return eq(x, const_like(like, value))
 
@@ -125,12 +125,12 @@ class Abs(Elementwise):
 def _abs_jvp(t, ans, x):
     if not dtypes.is_complex(typeof(x).dtype):
         return select_n(ge(x, zero_like(x)), neg(t), t)
-    turned = conj(x)
-    return real(mul(t, div(turned, _ones_where_zero(convert_element_type(ans, typeof(x).dtype)))))
+    conjugated = conj(x)
+    return real(mul(t, div(conjugated, _ones_where_zero(convert_element_type(ans, typeof(x).dtype)))))
 
 
 def _ones_where_zero(x: Any) -> Any:
-    return select_n(_at(x, 0, x), x, full_of(x, 1))
+    return select_n(_equals(x, 0, x), x, full_of(x, 1))
 
 
 class Sign(Elementwise):
@@ -266,7 +266,7 @@ def _pow_jvp_base(t, ans, x, y):
     shape, over, y = typeof(ans).shape, typeof(ans)._sharding, convert_element_type(y, typeof(x).dtype)
     x, y = moving.broadcast_squeezed(x, shape, over), moving.broadcast_squeezed(y, shape, over)
     full = lambda number: moving.full(shape, const_like(x, number), sharding=over)  # noqa: E731
-    at_zero, zeros, safe = _at(y, 0, y), full(0), select_n(_at(y, 0, y), y, full(1))
+    at_zero, zeros, safe = _equals(y, 0, y), full(0), select_n(_equals(y, 0, y), y, full(1))
     return mul(t, select_n(at_zero, mul(safe, pow(x, sub(y, full(1)))), zeros))
 
 
@@ -284,7 +284,7 @@ class Extremum(Elementwise):
     @staticmethod
     def _share(i):
         def rule(t, ans, *operands):
-            return mul(t, _balanced(operands[i], ans, operands[1 - i]))
+            return mul(t, _tie_factor(operands[i], ans, operands[1 - i]))
 
         return rule
 
@@ -301,12 +301,12 @@ class Extremum(Elementwise):
         return [e.select(which, x, y, flag, out)]
 
 
-def _balanced(x: Any, ans: Any, other: Any) -> Any:
+def _tie_factor(x: Any, ans: Any, other: Any) -> Any:
     """1 where `x` is the extremum, 1/2 where both are, 0 elsewhere."""
-    return div(_masked(x, ans, 1, 0), _masked(other, ans, 2, 1))
+    return div(_where_equal(x, ans, 1, 0), _where_equal(other, ans, 2, 1))
 
 
-def _masked(x: Any, ans: Any, yes: Any, no: Any) -> Any:
+def _where_equal(x: Any, ans: Any, yes: Any, no: Any) -> Any:
     here, ones = eq(x, ans), full_of(ans, yes)
     return select_n(here, full_of(ans, no), ones)
 

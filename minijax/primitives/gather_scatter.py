@@ -113,10 +113,10 @@ class Gather(JointlyLinear):
             return [self._emit(e, ins, outs, x, indices, **how)]
         numbers, (out,) = how["dimension_numbers"], outs
         bounds = index_bounds(numbers.start_index_map, how["slice_sizes"], ins[0])
-        wide = ShapedArray(ins[1].shape, _place_dtype(bounds))
+        wide = ShapedArray(ins[1].shape, _index_dtype(bounds))
         if wide.dtype != ins[1].dtype:
             indices = e.convert(indices, ins[1], wide)
-        inside = _inside(e, indices, wide, bounds)
+        inside = _is_in_bounds(e, indices, wide, bounds)
         windows = self._emit(e, [ins[0], wide], outs, x, indices, **how)
         batch_axes = tuple(i for i in range(out.ndim) if i not in numbers.offset_dims)
         flags = ShapedArray(out.shape, _BOOL)
@@ -165,22 +165,22 @@ class Gather(JointlyLinear):
         return self.bind_all([x, indices], params), [0]
 
 
-def _place_dtype(bounds: Sequence[int]) -> Any:
+def _index_dtype(bounds: Sequence[int]) -> Any:
     return np.int64 if any(is_int(b) and b > np.iinfo(np.int32).max for b in bounds) else _INT32
 
 
-def _each(e: Any, bounds: Sequence[int], aval: ShapedArray) -> str:
+def _broadcast_bounds(e: Any, bounds: Sequence[int], aval: ShapedArray) -> str:
     """The bounds, broadcast to all index vectors."""
     row = ShapedArray((len(bounds),), aval.dtype)
     most = e.sizes_as(bounds, row)
     return most if row.shape == aval.shape else e.broadcast_in_dim(most, row, aval, (aval.ndim - 1,))
 
 
-def _inside(e: Any, indices: str, aval: ShapedArray, bounds: Sequence[int]) -> str:
+def _is_in_bounds(e: Any, indices: str, aval: ShapedArray, bounds: Sequence[int]) -> str:
     """Emits a boolean for each index vector: whether it is between 0 and the bounds."""
     flags, zeros = ShapedArray(aval.shape, _BOOL), e.full(0, aval)
     above = e.compare("GE", indices, zeros, aval)
-    both = e.binary("and", above, e.compare("LE", indices, _each(e, bounds, aval), aval), flags)
+    both = e.binary("and", above, e.compare("LE", indices, _broadcast_bounds(e, bounds, aval), aval), flags)
     start = e.constant(True, ShapedArray((), _BOOL))
     return e.reduce([both], [start], [flags], [ShapedArray(aval.shape[:-1], _BOOL)], (aval.ndim - 1,), "and")[0]
 
@@ -254,14 +254,14 @@ class Scatter(JointlyLinear):
         whole = [*batched, *(i for i, d in places.items() if x.shape[i] == updates.shape[d])]
         of_rows = [d for d in range(updates.ndim) if d not in numbers.update_window_dims]
         rows = _batch_entries(x, indices, batched, of_indices)
-        apart, rows = rows is None, list(indices.entries[:-1]) if rows is None else rows
+        conflicts, rows = rows is None, list(indices.entries[:-1]) if rows is None else rows
         for row in of_indices:
             rows[row] = updates.entries[of_rows[row]] if rows[row] is None else rows[row]
         wanted = dict(zip(of_rows, rows, strict=True)) | {d: x.entries[i] for i, d in places.items()}
         follows = all(e in (None, wanted[d]) for d, e in enumerate(updates.entries))
         alone = [e for i, e in enumerate(indices.entries) if i not in of_indices]
         alone += entries_of(x.entries, {*range(x.ndim)} - {*whole})
-        if apart or not follows or any(e is not None for e in alone):
+        if conflicts or not follows or any(e is not None for e in alone):
             raise ShardingTypeError(
                 f"scatter: the types of the operand {x!r}, of the indices {indices!r} and of the updates {updates!r} "
                 "do not determine the sharding of the result. Use `.at[...].set/add/mul/...(out_sharding=)` to "
@@ -272,7 +272,7 @@ class Scatter(JointlyLinear):
 
     def lower(self, e, ins, outs, x, indices, updates, *, update_jaxpr, mode, dimension_numbers, **how):
         reducer = None if update_jaxpr is None else lambda *names: jaxpr_body(e, update_jaxpr, (), names)
-        indices = _clipped(e, indices, ins, mode, dimension_numbers)
+        indices = _clamped_indices(e, indices, ins, mode, dimension_numbers)
         return [self.emit(e, ins, x, indices, updates, dimension_numbers, reducer, **how)]
 
     def emit(self, e: Any, ins: Sequence, x: str, indices: str, updates: str, numbers: ScatterDimensionNumbers,
@@ -332,7 +332,9 @@ def _flags(params: dict) -> dict:
     return {k: params[k] for k in ("dimension_numbers", "indices_are_sorted", "unique_indices", "mode")}
 
 
-def _clipped(e: Any, indices: str, ins: Sequence, mode: GatherScatterMode, numbers: ScatterDimensionNumbers) -> str:
+def _clamped_indices(
+    e: Any, indices: str, ins: Sequence, mode: GatherScatterMode, numbers: ScatterDimensionNumbers
+) -> str:
     """The indices, clamped in bounds in the mode CLIP; in the other modes XLA drops updates that are out of bounds."""
     if mode is not CLIP:
         return indices
@@ -340,7 +342,7 @@ def _clipped(e: Any, indices: str, ins: Sequence, mode: GatherScatterMode, numbe
     highest = int(np.iinfo(aval.dtype).max)
     sizes = window_sizes(numbers, x.ndim, updates.shape)
     bounds = [min(b, highest) if is_int(b) else b for b in index_bounds(numbers.scatter_dims_to_operand_dims, sizes, x)]
-    return e.clamp(e.full(0, aval), indices, _each(e, bounds, aval), aval)
+    return e.clamp(e.full(0, aval), indices, _broadcast_bounds(e, bounds, aval), aval)
 
 
 # As in jax, scatters from transposition do not share an update jaxpr with those that users write.
@@ -376,12 +378,12 @@ class ScatterReplace(Scatter):
     def _winners(self, x, indices, updates, how):
         """Returns (number of the update that each element got (0: none), () -> whether each update was written)."""
         numbers, shape = how["dimension_numbers"], typeof(updates).shape
-        apart = tuple(1 if i in numbers.update_window_dims else n for i, n in enumerate(shape))
-        many = prod(apart)
+        counts = tuple(1 if i in numbers.update_window_dims else n for i, n in enumerate(shape))
+        many = prod(counts)
         is_small = not is_int(many) or many < np.iinfo(np.uint32).max
         count = iota(np.uint32 if is_small else np.uint64, many)
         one = scalar_like(count, 1)
-        ids = add(moving.reshape(count, apart), moving.full(shape, one))
+        ids = add(moving.reshape(count, counts), moving.full(shape, one))
         written = self.write(moving.full(typeof(x).shape, scalar_like(count, 0)), indices, ids, **how)
         read = _read_windows(written, indices, numbers, shape)
         return written, lambda: eq(ids, read)
@@ -449,11 +451,11 @@ class ScatterExtremum(Scatter):
             return [out], [Zero.from_primal_value(out)]
         t, t_updates, numbers = instantiate(t), instantiate(t_updates), params["dimension_numbers"]
         read = lambda v: _read_windows(v, indices, numbers, typeof(updates).shape)  # noqa: E731
-        of_old, of_new = self._shares(x, indices, updates, read(x), read(out), read, numbers)
+        of_old, of_new = self._tie_factors(x, indices, updates, read(x), read(out), read, numbers)
         change = add(mul(read(t), of_old), mul(t_updates, of_new))
         return [out], [scatter_add(t, indices, change, **_flags(params))]
 
-    def _shares(self, x, indices, updates, old, new, read, numbers):
+    def _tie_factors(self, x, indices, updates, old, new, read, numbers):
         """Returns (factor of the operand's tangent, as a change; factor of the updates'). Ties share equally."""
         count = lambda these: read(scatter_add(full_of(x), indices, these(), numbers))  # noqa: E731
         one = scalar_like(x, 1)

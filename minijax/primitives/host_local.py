@@ -33,7 +33,7 @@ class LocalToGlobal(_BetweenProcesses):
     name = "host_local_array_to_global_array"
 
     def infer(self, x, *, global_mesh, pspec):
-        return [x.update(shape=_shape_over(x, global_mesh.local_mesh, global_mesh, pspec))]
+        return [x.update(shape=_shape_on_mesh(x, global_mesh.local_mesh, global_mesh, pspec))]
 
     def at_once(self, x, *, global_mesh, pspec):
         if isinstance(x, ArrayImpl) and not x.is_fully_addressable:
@@ -42,7 +42,7 @@ class LocalToGlobal(_BetweenProcesses):
         if new.is_fully_addressable:
             return [transfer.to_device(x, new)]
         x = transfer.to_device(x, NamedSharding(global_mesh.local_mesh, pspec))
-        aval = x.aval.update(shape=_shape_over(x.aval, global_mesh.local_mesh, global_mesh, pspec), sharding=None)
+        aval = x.aval.update(shape=_shape_on_mesh(x.aval, global_mesh.local_mesh, global_mesh, pspec), sharding=None)
         return [joined(aval, new, [s.data for s in x.addressable_shards], True)]
 
     def transposed(self, ct, aval, *, global_mesh, pspec):
@@ -55,7 +55,7 @@ class GlobalToLocal(_BetweenProcesses):
     name = "global_array_to_host_local_array"
 
     def infer(self, x, *, global_mesh, pspec):
-        return [x.update(shape=_shape_over(x, global_mesh, global_mesh.local_mesh, pspec))]
+        return [x.update(shape=_shape_on_mesh(x, global_mesh, global_mesh.local_mesh, pspec))]
 
     def at_once(self, x, *, global_mesh, pspec):
         if isinstance(x, ArrayImpl) and x.is_fully_addressable:
@@ -64,7 +64,7 @@ class GlobalToLocal(_BetweenProcesses):
         if x.is_fully_addressable:
             return [x]
         local = NamedSharding(global_mesh.local_mesh, pspec)
-        aval = x.aval.update(shape=_shape_over(x.aval, global_mesh, local.mesh, pspec), sharding=None)
+        aval = x.aval.update(shape=_shape_on_mesh(x.aval, global_mesh, local.mesh, pspec), sharding=None)
         return [joined(aval, local, [s.data for s in x.addressable_shards], True)]
 
     def transposed(self, ct, aval, *, global_mesh, pspec):
@@ -74,7 +74,7 @@ class GlobalToLocal(_BetweenProcesses):
 local_to_global_p, global_to_local_p = LocalToGlobal(), GlobalToLocal()
 
 
-def _shape_over(aval: ShapedArray, old: Any, new: Any, spec: P) -> tuple[int, ...]:
+def _shape_on_mesh(aval: ShapedArray, old: Any, new: Any, spec: P) -> tuple[int, ...]:
     """The shape of the array over the mesh `new` that has the same shards as `aval` has over the mesh `old`."""
     part = NamedSharding(old, spec).shard_shape(aval.shape)
     return tuple([size * count for size, count in zip(part, NamedSharding(new, spec).tiling(aval.ndim), strict=True)])

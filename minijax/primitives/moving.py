@@ -352,7 +352,7 @@ def broadcast_together(shape: tuple[int, ...], *values: Any) -> Sequence:
     if all([t.shape == shape for t in types]):
         return values
     over = _joint_sharding(shape, types) if explicit_meshes else None
-    return [_broadcast_over(x, shape, over) for x in values]
+    return [_broadcast_sharded(x, shape, over) for x in values]
 
 
 def _joint_sharding(shape: tuple[int, ...], types: Sequence[Any]) -> NamedSharding | None:
@@ -366,7 +366,7 @@ def _joint_sharding(shape: tuple[int, ...], types: Sequence[Any]) -> NamedShardi
     return typed_sharding(known[0]._sharding.mesh, entries, unreduced, reduced)
 
 
-def _broadcast_over(x: Any, shape: tuple[int, ...], over: NamedSharding | None) -> Any:
+def _broadcast_sharded(x: Any, shape: tuple[int, ...], over: NamedSharding | None) -> Any:
     have = typeof(x)
     if have.shape == shape:
         return x if over is None or any(have.sums) else resharded_as(x, have.update(sharding=over))

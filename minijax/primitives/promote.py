@@ -133,15 +133,15 @@ def _plan_key(promote: Callable, args: Sequence) -> tuple | None:
     return tuple(key)
 
 
-def _agreeing(name: str, promote: Callable[..., list], args: Sequence) -> list:
+def _promote_cached(name: str, promote: Callable[..., list], args: Sequence) -> list:
     try:
         key = _plan_key(promote, args)
         plan = _plans.get(key)
         if plan is not None:
             return [x if to is None else convert(x, *to) for x, to in zip(args, plan, strict=True)]
         if key is None:
-            return _made_to_agree(name, promote, args)
-        operands = _made_to_agree(name, promote, args)
+            return _promote(name, promote, args)
+        operands = _promote(name, promote, args)
         avals = [typeof(x) for x in operands]
         one_rank = len({a.ndim for a in avals if a.ndim} | {typeof(x).ndim for x in args if typeof(x).ndim}) < 2
         if one_rank and config.state() is key[0]:
@@ -153,7 +153,7 @@ def _agreeing(name: str, promote: Callable[..., list], args: Sequence) -> list:
         raise
 
 
-def _made_to_agree(name, promote, args):
+def _promote(name, promote, args):
     args = arrays(name, *args)
     check_no_float0(name, *args)
     try:
@@ -169,17 +169,17 @@ def _made_to_agree(name, promote, args):
 
 def promote_args(name: str, *args: Any) -> list:
     """Promotes arguments to one dtype and rank. Raises TypeError for an argument that is not an array."""
-    return _agreeing(name, promote_dtypes, args)
+    return _promote_cached(name, promote_dtypes, args)
 
 
 def promote_args_numeric(name: str, *args: Any) -> list:
     """As `promote_args`, but bool becomes int32."""
-    return _agreeing(name, promote_dtypes_numeric, args)
+    return _promote_cached(name, promote_dtypes_numeric, args)
 
 
 def promote_args_inexact(name: str, *args: Any) -> list:
     """As `promote_args`, but integers and bool become floats."""
-    return _agreeing(name, promote_dtypes_inexact, args)
+    return _promote_cached(name, promote_dtypes_inexact, args)
 
 
 def kind_of(x: Any) -> type:

@@ -65,7 +65,7 @@ class Threefry2x32(WordHash):
         return build(e, ins, out, *operands)
 
 
-def _begun(e: Any, ins: Sequence, out: ShapedArray, key0: str, key1: str, x0: str, x1: str) -> tuple:
+def _initial_state(e: Any, ins: Sequence, out: ShapedArray, key0: str, key1: str, x0: str, x1: str) -> tuple:
     """Returns (words with the key added, the three words of the key, their type)."""
     key = ShapedArray(broadcast_shapes_of_op("threefry2x32", ins[0].shape, ins[1].shape), _U32)
     both = [_broadcast(e, k, a, key) for k, a in zip((key0, key1), ins, strict=False)]
@@ -80,7 +80,7 @@ def _broadcast(e: Any, x: str, aval: ShapedArray, out: ShapedArray) -> str:
 
 
 def _unrolled(e: Any, ins: Sequence, out: ShapedArray, key0: str, key1: str, x0: str, x1: str) -> list[str]:
-    x0, x1, keys, key = _begun(e, ins, out, key0, key1, x0, x1)
+    x0, x1, keys, key = _initial_state(e, ins, out, key0, key1, x0, x1)
     for i in range(_ROUNDS):
         for turn in _ROTATIONS[i % 2]:
             x0 = e.binary("add", x0, x1, out)
@@ -95,7 +95,7 @@ def _unrolled(e: Any, ins: Sequence, out: ShapedArray, key0: str, key1: str, x0:
 
 def _looped(e: Any, ins: Sequence, out: ShapedArray, key0: str, key1: str, x0: str, x1: str) -> list[str]:
     turns = [e.constant(np.array(r, _U32), _TURNS) for r in _ROTATIONS]
-    x0, x1, keys, key = _begun(e, ins, out, key0, key1, x0, x1)
+    x0, x1, keys, key = _initial_state(e, ins, out, key0, key1, x0, x1)
     step, count = e.constant(0, _COUNT), e.constant(0, _COUNT)
     state = [_COUNT, out, out, key, key, key, _TURNS, _TURNS]
 
@@ -152,7 +152,7 @@ class _Value(NamedTuple):
         )
         return low, high
 
-    def mixed(self, other: "_Value", turn: int) -> tuple["_Value", "_Value"]:
+    def threefry_step(self, other: "_Value", turn: int) -> tuple["_Value", "_Value"]:
         """Threefry's step: returns the sum, and the sum xor the rotated second word."""
         total = self + other
         left, right = other._with("shift_left", turn), other._with("shift_right_logical", 32 - turn)
@@ -187,9 +187,9 @@ def _threefry4x32(*operands: _Value) -> Sequence[_Value]:
     for i in range(20):
         first, second = _TURNS4[i % 8]
         if i % 2:
-            (a, d), (c, b) = a.mixed(d, first), c.mixed(b, second)
+            (a, d), (c, b) = a.threefry_step(d, first), c.threefry_step(b, second)
         else:
-            (a, b), (c, d) = a.mixed(b, first), c.mixed(d, second)
+            (a, b), (c, d) = a.threefry_step(b, first), c.threefry_step(d, second)
         if i % 4 == 3:
             n = i // 4 + 1
             a, b, c, d = (x + keys[(n + k) % 5] for k, x in enumerate((a, b, c, d)))

@@ -20,9 +20,9 @@ class ShardAlike(Primitive):
         return [x, y]
 
     def lower(self, e, ins, outs, x, y):
-        results = [_with_whole_elements(e, v, aval) for v, aval in zip((x, y), ins, strict=True)]
+        results = [_replicate_key_words(e, v, aval) for v, aval in zip((x, y), ins, strict=True)]
         e.sharding_group(results, ins)
-        return [_with_whole_elements(e, v, aval) for v, aval in zip(results, ins, strict=True)]
+        return [_replicate_key_words(e, v, aval) for v, aval in zip(results, ins, strict=True)]
 
     def jvp(self, primals, tangents):
         results = self.bind_all(primals, {})
@@ -41,7 +41,7 @@ class ShardAlike(Primitive):
         return self.bind_all([x, y], {}), [d, d]
 
 
-def _with_whole_elements(e: Any, x: str, aval: Any) -> str:
+def _replicate_key_words(e: Any, x: str, aval: Any) -> str:
     """Constrains `x`, if it is an array of keys, to keep the words of one key on one device."""
     return e.with_whole_keys([x], [aval])[0] if e.num_partitions > 1 else x
 

@@ -43,7 +43,7 @@ def take_along(x: Any, indices: Any, axis: int) -> Any:
     return gather(x, indices, numbers, (1,) * typeof(x).ndim, mode=GatherScatterMode.PROMISE_IN_BOUNDS)
 
 
-def _check_numbers(name: str, *avals: ShapedArray) -> None:
+def _check_no_keys(name: str, *avals: ShapedArray) -> None:
     """Raises ValueError for random keys, which XLA cannot sort."""
     if any(dtypes.is_extended(a.dtype) for a in avals):
         raise ValueError(f"{name}: cannot lower operands that are random keys, got {', '.join(map(str, avals))}")
@@ -76,7 +76,7 @@ class Sort(Primitive):
         return [a.entries for a in avals]
 
     def lower(self, e, ins, outs, *operands, dimension, is_stable, num_keys):
-        _check_numbers("sort", *ins)
+        _check_no_keys("sort", *ins)
 
         def comparator(*pairs):
             keys = [
@@ -166,7 +166,7 @@ class TopK(Primitive):
         return [avals[0].entries] * 2
 
     def lower(self, e, ins, outs, x, *, k, axis):
-        _check_numbers("top_k", *ins)
+        _check_no_keys("top_k", *ins)
         (aval,), last = ins, ins[0].ndim - 1
         if axis == last:
             return e.top_k(x, aval, outs, k)

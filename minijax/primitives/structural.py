@@ -195,7 +195,7 @@ class JointlyLinear(Primitive):
         outs = self.bind_all(primals, params)
         if all(type(t) is Zero for t in tangents):
             return outs, [Zero.from_primal_value(out) for out in outs]
-        operands = [x if _is_index(t) else instantiate(t) for x, t in zip(primals, tangents, strict=True)]
+        operands = [x if _is_integer_tangent(t) else instantiate(t) for x, t in zip(primals, tangents, strict=True)]
         return outs, self.bind_all(operands, params)
 
     def transpose(self, cts, *operands, **params):
@@ -209,7 +209,7 @@ class JointlyLinear(Primitive):
         raise NotImplementedError
 
 
-def _is_index(tangent: Any) -> bool:
+def _is_integer_tangent(tangent: Any) -> bool:
     """Returns whether a tangent belongs to an operand of integers."""
     return type(tangent) is Zero and tangent.aval.dtype == dtypes.float0
 
@@ -251,8 +251,8 @@ class Pad(JointlyLinear):
         return [e.pad(x, value, ins[0], outs[0], low, high, between)]
 
     def transposed(self, ct, x, value, *, padding_config):
-        cut = pad(ct, scalar_like(ct, 0), [(-low, -high, 0) for low, high, _ in padding_config])
-        ct_x = slice(cut, (0,) * len(padding_config), typeof(cut).shape, tuple(c + 1 for _, _, c in padding_config))
+        inner = pad(ct, scalar_like(ct, 0), [(-low, -high, 0) for low, high, _ in padding_config])
+        ct_x = slice(inner, (0,) * len(padding_config), typeof(inner).shape, tuple(c + 1 for _, _, c in padding_config))
         if not is_linear(value):
             return [ct_x, None]
         axes = tuple(range(len(padding_config)))
@@ -481,17 +481,17 @@ class Tile(Linear1):
     def lower(self, e, ins, outs, x, *, reps):
         (have,) = ins
         pairs = list(zip(reps, have.shape, strict=True))
-        apart = have.update(shape=tuple(n for _, s in pairs for n in (1, s)))
+        interleaved = have.update(shape=tuple(n for _, s in pairs for n in (1, s)))
         copied = have.update(shape=tuple(n for pair in pairs for n in pair))
-        x = e.reshape(x, have, apart)
-        return [e.reshape(e.broadcast_in_dim(x, apart, copied, tuple(range(apart.ndim))), copied, outs[0])]
+        x = e.reshape(x, have, interleaved)
+        return [e.reshape(e.broadcast_in_dim(x, interleaved, copied, tuple(range(interleaved.ndim))), copied, outs[0])]
 
     def transposed(self, ct, aval, *, reps):
-        apart = tuple(n for pair in zip(reps, aval.shape, strict=True) for n in pair)
+        interleaved = tuple(n for pair in zip(reps, aval.shape, strict=True) for n in pair)
         over = sharding_of_ct(aval)
         if over is not None:
             over = over.update(spec=over.spec.update(partitions=[e for have in aval.entries for e in (None, have)]))
-        return moving.sum_axes(moving.reshape_to(ct, apart, over), tuple(range(0, len(apart), 2)))
+        return moving.sum_axes(moving.reshape_to(ct, interleaved, over), tuple(range(0, len(interleaved), 2)))
 
     def batch(self, axis, operands, dims_in, *, reps):
         (d,) = dims_in

@@ -24,7 +24,7 @@ from minijax.primitives.structural import pad, slice
 PaddingPairs = Sequence[tuple[int, int]]
 
 # The value of each parameter for an axis along which the window does not slide.
-_AT_REST = {"window_dimensions": 1, "window_strides": 1, "padding": (0, 0), "base_dilation": 1, "window_dilation": 1}
+_FIXED = {"window_dimensions": 1, "window_strides": 1, "padding": (0, 0), "base_dilation": 1, "window_dilation": 1}
 _GPUS = ("cuda", "rocm", "oneapi")
 _SIZES = ("window_dimensions", "window_strides", "base_dilation", "window_dilation")
 
@@ -133,7 +133,7 @@ def window_shape(shape: tuple[int, ...], **window: tuple) -> tuple[int, ...]:
 
 def with_axis(window: dict[str, tuple], at: int) -> dict[str, tuple]:
     """Adds an axis to the parameters of a window, along which the window does not slide."""
-    return {name: (*v[:at], _AT_REST[name], *v[at:]) for name, v in window.items()}
+    return {name: (*v[:at], _FIXED[name], *v[at:]) for name, v in window.items()}
 
 
 # ---- sums and extrema -------------------------------------------------------------------------------
@@ -249,7 +249,7 @@ class ByWinners(Primitive):
         return [self.bind(*ready, select_prim=select_prim, **with_axis(window, 0))], [0]
 
 
-def _loser(select_prim: Compare, dtype: Any) -> Any:
+def _losing_value(select_prim: Compare, dtype: Any) -> Any:
     """The value that never wins a window."""
     return lowest(dtype, highest=select_prim is le_p)
 
@@ -285,8 +285,8 @@ class SelectAndScatterAdd(ByWinners):
         low, high = zip(*padding, strict=True)
         none = (0,) * aval.ndim
         whole = ShapedArray(tuple(n + sum(p) for n, p in zip(aval.shape, padding, strict=True)), aval.dtype)
-        loser = e.constant(_loser(select_prim, aval.dtype), unit)
-        padded = scatter(e.pad(x, loser, aval, whole, low, high, none), whole, ((0, 0),) * aval.ndim)
+        losing = e.constant(_losing_value(select_prim, aval.dtype), unit)
+        padded = scatter(e.pad(x, losing, aval, whole, low, high, none), whole, ((0, 0),) * aval.ndim)
         if min(*low, *high) >= 0:
             return [e.slice(padded, whole, aval, low, tuple(map(operator.add, low, aval.shape)))]
         back = tuple(map(operator.neg, low)), tuple(map(operator.neg, high))
@@ -318,7 +318,7 @@ class SelectAndGatherAdd(ByWinners):
         check_kinds(select_prim.name, ORDERED, aval)
         unit, tangent_unit = ShapedArray((), aval.dtype), ShapedArray((), tangent_aval.dtype)
         flag = ShapedArray((), np.bool_)
-        starts = [e.constant(_loser(select_prim, aval.dtype), unit), e.constant(0, tangent_unit)]
+        starts = [e.constant(_losing_value(select_prim, aval.dtype), unit), e.constant(0, tangent_unit)]
         if e.platform in _GPUS and aval.dtype == tangent_aval.dtype:
             pairs = Pairs(e, aval.dtype)
 
@@ -346,8 +346,8 @@ class SelectAndGatherAdd(ByWinners):
             )
         has_gaps = any(d != 1 for d in base_dilation)
         if has_gaps:
-            loser = scalar_like(operand, _loser(select_prim, typeof(operand).dtype))
-            operand = pad(operand, loser, [(0, 0, d - 1) for d in base_dilation])
+            losing = scalar_like(operand, _losing_value(select_prim, typeof(operand).dtype))
+            operand = pad(operand, losing, [(0, 0, d - 1) for d in base_dilation])
         source = select_and_scatter_add_p.bind(ct, operand, select_prim=select_prim, **window)
         if not has_gaps:
             return source
