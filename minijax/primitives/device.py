@@ -131,16 +131,27 @@ def place(x: Any, device: Any, copy: CopySemantics) -> Any:
         return transfer.moved_token(x, device)
     if type(device) is MemorySpace:
         device = in_memory(x, device)
-    if type(x) is ArrayImpl and (device is None or x._sig.committed and device in (x._sig.device, x._sig.sharding)):
+    if type(x) is ArrayImpl and _is_placed(x, device):
         return x if copy is not ALWAYS_COPY else transfer.to_device(x, copy=True)
     if isinstance(device, Sharding) and not device.is_fully_addressable:
         _check_is_shared(x, device)
-    donates = copy is DONATE_INPUT and type(x) is ArrayImpl
-    is_on_several = donates and x._sig.device is None  # shards that do not move would share their buffers
-    moved = transfer.to_device(x, device, copy=copy is ALWAYS_COPY or is_on_several)
-    if donates and (is_on_several or moved._sig.device is not x._sig.device):
-        x.delete()  # on the same device the two share a buffer
-    return moved
+    if copy is DONATE_INPUT and type(x) is ArrayImpl:
+        return _place_donated(x, device)
+    return transfer.to_device(x, device, copy=copy is ALWAYS_COPY)
+
+
+def _is_placed(x: ArrayImpl, device: Any) -> bool:
+    """Returns whether `x` is already where it is to be placed."""
+    return device is None or x._sig.committed and device in (x._sig.device, x._sig.sharding)
+
+
+def _place_donated(x: ArrayImpl, device: Any) -> Any:
+    """Places an array and deletes it, unless both share a buffer because they are on the same device."""
+    is_on_several = x._sig.device is None  # shards that do not move would share their buffers
+    placed = transfer.to_device(x, device, copy=is_on_several)
+    if is_on_several or placed._sig.device is not x._sig.device:
+        x.delete()
+    return placed
 
 
 def _check_is_shared(x: Any, sharding: Sharding) -> None:
@@ -164,21 +175,26 @@ def placed_like(x: Any, model: Any) -> Any:
     Inside `shard_map`, casts `x` to vary over the mesh axes that `model` varies over.
     """
     if state.thread.manual:
-        mine = typeof(model) if is_value(model) else None
-        kind = getattr(model, "manual_axis_type", None) if mine is None else getattr(mine, "manual_axis_type", None)
+        kind = getattr(typeof(model) if is_value(model) else model, "manual_axis_type", None)
         return cast_to_vary(x, kind.varying) if kind else x
     if type(x) is not ArrayImpl:
         return x
     if type(model) is not ArrayImpl:
-        sharding = None if is_value(model) or x.shape != model.shape else getattr(model, "sharding", None)
-        if isinstance(getattr(sharding, "mesh", None), AbstractMesh):
-            context = meshes.context_mesh()
-            is_of_context = context is not None and context.abstract_mesh.shape_tuple == sharding.mesh.shape_tuple
-            sharding = NamedSharding(context, sharding.spec) if is_of_context else None
+        sharding = None if is_value(model) or x.shape != model.shape else _concrete_sharding(model)
         return transfer.to_device(x, sharding) if isinstance(sharding, Sharding) else x
     if not model._sig.committed or model._sig.device is None and x._sig.shape != model._sig.shape:
         return x
     return transfer.filled_at(x, model._sig.sharding)
+
+
+def _concrete_sharding(model: Any) -> Any:
+    """The sharding of a ShapeDtypeStruct; if its mesh is abstract, over the context mesh of the same axes, or None."""
+    sharding = getattr(model, "sharding", None)
+    if not isinstance(getattr(sharding, "mesh", None), AbstractMesh):
+        return sharding
+    context = meshes.context_mesh()
+    is_of_context = context is not None and context.abstract_mesh.shape_tuple == sharding.mesh.shape_tuple
+    return NamedSharding(context, sharding.spec) if is_of_context else None
 
 
 def device_put(xs: Sequence, devices: Sequence, srcs: Sequence, copies: Sequence[CopySemantics]) -> list:

@@ -53,43 +53,42 @@ INT_BOOL = INT | BOOL
 REAL = INT | FLOAT
 
 
+def scalar(value: Any, dtype: Any, weak_type: bool = False) -> Any:
+    """A number as a scalar constant; a weakly typed one keeps the Python number, not rounded to the dtype."""
+    if weak_type:
+        return of_type(dtypes.scalar_type_of(dtype)(value), ShapedArray((), dtype, True))
+    return scalar_of(value, dtype)
+
+
 def scalar_like(x: Any, value: Any) -> Any:
     """A scalar of the dtype of `x`."""
     dtype = typeof(x).dtype
-    return scalar_of(value, dtype) if is_int(value) else convert_element_type(value, dtype)
+    return scalar(value, dtype) if is_int(value) else convert_element_type(value, dtype)
 
 
 def const_like(x: Any, value: Any) -> Any:
     """A scalar of the dtype of `x`; a Python scalar if `x` is a weak scalar, which keeps results weak."""
     aval = typeof(x)
-    return _scalar(aval, value, aval.weak_type and not aval.shape)
+    return scalar(value, aval.dtype, aval.weak_type and not aval.shape)
 
 
 def zero_like(x: Any) -> Any:
     """The scalar 0 of the dtype, the weak type and the mesh of `x`."""
-    return _filled(typeof(x), 0)
+    return _scalar_on_mesh(0, typeof(x))
 
 
 def one_like(x: Any) -> Any:
     """The scalar 1 of the dtype, the weak type and the mesh of `x`."""
-    return _filled(typeof(x), 1)
+    return _scalar_on_mesh(1, typeof(x))
 
 
-def _filled(aval: ShapedArray, value: int) -> Any:
-    scalar = _scalar(aval, value, aval.weak_type)
-    return scalar if aval._sharding is None else over_mesh(scalar, aval._sharding)
-
-
-def _scalar(aval: ShapedArray, value: Any, weak: bool) -> Any:
-    if weak:
-        return of_type(dtypes.scalar_type_of(aval.dtype)(value), ShapedArray((), aval.dtype, True))
-    return scalar_of(value, aval.dtype)
+def _scalar_on_mesh(value: int, aval: ShapedArray) -> Any:
+    return over_mesh(scalar(value, aval.dtype, aval.weak_type), aval._sharding)
 
 
 def full_of(x: Any, value: Any = 0) -> Any:
     """An array filled with one value, of the type of `x`, including its weak type."""
-    aval = typeof(x)
-    return moving.full(aval.shape, scalar_like(x, value), aval.weak_type, aval._sharding)
+    return moving.filled(typeof(x), scalar_like(x, value))
 
 
 def is_complex(x: Any) -> bool:

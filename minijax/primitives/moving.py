@@ -414,6 +414,11 @@ def full(shape: Sequence[int], value: Any, weak_type: bool = False, sharding: An
     return broadcast_in_dim_p.bind(value, shape=tuple(shape), broadcast_dimensions=(), sharding=sharding)
 
 
+def filled(aval: ShapedArray, value: Any) -> Any:
+    """An array of the shape, weak type and sharding of `aval`, filled with a scalar of its dtype."""
+    return full(aval.shape, value, aval.weak_type, aval._sharding)
+
+
 def reshape(
     operand: ArrayLike,
     new_sizes: Sequence[int],

@@ -100,7 +100,7 @@ class SliceAt(Primitive):
         return [ShapedArray(slice_sizes, x.dtype, x.weak_type)]
 
     def shard(self, mesh, avals, outs, **params):
-        return [check_divides("slicing" if self.name == "slice" else self.name, mesh, avals[0], outs[0].shape)]
+        return [check_divides(self.name, mesh, avals[0], outs[0].shape)]
 
     def sums(self, avals, params):
         return merged_sums(self.name, avals[:1])
@@ -137,7 +137,7 @@ class Slice(Linear1):
         return [ShapedArray(shape, x.dtype, x.weak_type)]
 
     def shard(self, mesh, avals, outs, **params):
-        return [check_divides("slicing" if self.name == "slice" else self.name, mesh, avals[0], outs[0].shape)]
+        return [check_divides(self.name, mesh, avals[0], outs[0].shape)]
 
     def at_once(self, x, *, start_indices, limit_indices, strides):
         params = dict(start_indices=start_indices, limit_indices=limit_indices, strides=strides)
@@ -244,7 +244,7 @@ class Pad(JointlyLinear):
         return [ShapedArray(shape, x.dtype, x.weak_type and value.weak_type)]
 
     def shard(self, mesh, avals, outs, **params):
-        return [check_divides("slicing" if self.name == "slice" else self.name, mesh, avals[0], outs[0].shape)]
+        return [check_divides(self.name, mesh, avals[0], outs[0].shape)]
 
     def lower(self, e, ins, outs, x, value, *, padding_config):
         low, high, between = zip(*padding_config, strict=True) if padding_config else ((), (), ())
@@ -305,9 +305,7 @@ class Concatenate(Joined):
         return [ShapedArray(shape, xs[0].dtype, all(x.weak_type for x in xs))]
 
     def shard(self, mesh, avals, outs, *, dimension):
-        return [
-            check_divides("slicing" if self.name == "slice" else self.name, mesh, common_layout(avals), outs[0].shape)
-        ]
+        return [check_divides(self.name, mesh, common_layout(avals), outs[0].shape)]
 
     def lower(self, e, ins, outs, *xs, dimension):
         return [e.concatenate(xs, ins, outs[0], dimension)]
@@ -371,9 +369,7 @@ class Split(JointlyLinear):
         return [ShapedArray(resized(x.shape, axis, s), x.dtype, x.weak_type) for s in sizes]
 
     def shard(self, mesh, avals, outs, *, sizes, axis):
-        return [
-            check_divides("slicing" if self.name == "slice" else self.name, mesh, avals[0], out.shape) for out in outs
-        ]
+        return [check_divides(self.name, mesh, avals[0], out.shape) for out in outs]
 
     def lower(self, e, ins, outs, x, *, sizes, axis):
         (have,) = ins
@@ -731,24 +727,27 @@ def blank(shape: Sequence[int], dtype: Any, weak_type: bool = False) -> Any:
 
 def _filled(shape: Any, value: Any, dtype: Any, like: ShapedArray, sharding: Any) -> Any:
     """An array filled with one value; if `dtype` is None, it has the dtype and weak type of `like`."""
-    weak, as_given = dtype is None and like.weak_type, dtype is None and like is typeof(value)
+    keeps_type = dtype is None and like is typeof(value)
+    is_placed = sharding is not None and state.is_eager()
+    weak_type = dtype is None and like.weak_type and not is_placed
     dtype = dtypes.dtype_from_user(like.dtype if dtype is None else dtype)
     shape = dims.shape_of(shape)
     moving.check_nonnegative("broadcast_in_dim shape", shape)
-    is_placed = sharding is not None and state.is_eager()
     dtype = dtypes.canonicalize_dtype(dtype, allow_extended_dtype=True)
-    if dtypes.is_extended(dtype) and not as_given:
+    if dtypes.is_extended(dtype) and not keeps_type:
         return filled_extended(shape, value, dtype)
-    value = convert(value, dtype, weak and not is_placed)
+    array = _broadcast_scalar(convert(value, dtype, weak_type), shape, like)
+    return transfer.filled_at(array, sharding) if is_placed else array
+
+
+def _broadcast_scalar(value: Any, shape: _Shape, like: ShapedArray) -> Any:
+    """Broadcasts a scalar to `shape`; while a function is traced, with the sharding of `like` if shapes are equal."""
+    is_eager = state.is_eager()
+    sharding = None if is_eager or shape != like.shape else like._sharding
     if shape:
-        alike = shape == like.shape and not state.is_eager()
-        value = moving.broadcast_to_shape(value, shape, like._sharding if alike else None)
-    elif like._sharding is not None and not like.shape and not state.is_eager():
-        value = over_mesh(value, like._sharding)
-    if is_placed:
-        return transfer.filled_at(value, sharding)
+        return moving.broadcast_to_shape(value, shape, sharding)
     # A scalar becomes a literal in a jaxpr; eagerly, the caller expects an array.
-    return value if isinstance(value, Array) or not state.is_eager() else transfer.to_device(value)
+    return transfer.to_device(value) if is_eager and not isinstance(value, Array) else over_mesh(value, sharding)
 
 
 def full_like(

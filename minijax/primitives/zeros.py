@@ -28,12 +28,16 @@ def zeros_like_aval(aval: ShapedArray) -> Array:
         return np.zeros(aval.shape, dtypes.float0)
     if dtypes.is_extended(aval.dtype):
         zeros = moving.broadcast_to_shape(aval.dtype._rules.zero(aval.dtype), aval.shape)
-        return resharded_as(made_varying(zeros, aval), aval)
-    over = aval._sharding
-    if over is None and aval.shape and explicit_meshes:
-        over = unsharded(aval.ndim)  # a type without a mesh has zeros without a mesh, even if one is set
-    zeros = moving.full(aval.shape, scalar_of(np.zeros((), aval.dtype), aval.dtype), aval.weak_type, over)
+    elif aval._sharding is None and aval.shape and explicit_meshes:
+        # A type without a mesh has zeros without a mesh, even if one is set.
+        zeros = moving.full(aval.shape, _zero(aval.dtype), aval.weak_type, unsharded(aval.ndim))
+    else:
+        zeros = moving.filled(aval, _zero(aval.dtype))
     return resharded_as(made_varying(zeros, aval), aval)
+
+
+def _zero(dtype: Any) -> Any:
+    return scalar_of(np.zeros((), dtype), dtype)
 
 
 def made_varying(x: Any, aval: ShapedArray) -> Any:
