@@ -1,4 +1,4 @@
-"""What holds computations where they are: barriers, sinks and tokens; and `stage`, which holds a value."""
+"""Operations that order computations or keep them from removal: barriers, sinks, tokens; and `stage`."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from minijax.run.array import Array, ArrayLike
 
 
 class NoDCEEffect(Effect):
-    """Keeps an equation that gives no result."""
+    """The effect that keeps an equation without results from dead code elimination."""
 
 
 for _registry in (lowerable_effects, control_flow_allowed_effects, custom_derivatives_allowed_effects):
     _registry.add_type(NoDCEEffect)
-_KEPT = frozenset({NoDCEEffect()})
+_NO_DCE = frozenset({NoDCEEffect()})
 
 
 class OptimizationBarrier(Primitive):
-    """The operands; the compiler computes all of them before what uses one."""
+    """The identity; the compiler computes all operands before anything that uses a result."""
 
     name = "optimization_barrier"
     in_one_memory = False
@@ -45,7 +45,7 @@ class OptimizationBarrier(Primitive):
 
     def jvp(self, primals, tangents):
         outs = self.bind(*primals)
-        # Integers have no tangents that a program could hold.
+        # Tangents of integers have dtype float0, which no program can hold.
         numeric = [i for i, t in enumerate(tangents) if not _is_float0(t)]
         pushed = dict(zip(numeric, self.bind(*(instantiate(tangents[i]) for i in numeric)), strict=True))
         return outs, [pushed.get(i, Zero(typeof(x).to_tangent_aval())) for i, x in enumerate(outs)]
@@ -65,7 +65,7 @@ def _is_float0(tangent: Any) -> bool:
 
 
 class DCESink(Primitive):
-    """Nothing, for the sake of which its operand is computed."""
+    """Keeps its operand from being removed as dead code; it has no results."""
 
     name = "dce_sink"
     multiple_results = True
@@ -74,7 +74,7 @@ class DCESink(Primitive):
         return []
 
     def effects(self, x, *, prevent_mlir_dce):
-        return _KEPT
+        return _NO_DCE
 
     def at_once(self, x, **params):
         return []
@@ -100,7 +100,7 @@ class DCESink(Primitive):
 
 
 class Tokens(Primitive):
-    """A token that is ready when the operands, tokens too, are."""
+    """A token that is ready when all operands, which are tokens too, are ready."""
 
     def __init__(self, name: str):
         self.name = name
@@ -117,7 +117,7 @@ class Tokens(Primitive):
 
 
 class Stage(Primitive):
-    """The value, as an array or as a constant of what is being traced."""
+    """The value as an array; while a function is traced, as a constant of its jaxpr."""
 
     name = "stage"
 
@@ -131,13 +131,13 @@ create_token_p, after_all_p = Tokens("create_token"), Tokens("after_all")
 
 
 def optimization_barrier(operand: Any, /) -> Any:
-    """A tree of the arrays of `operand`, none of which is used before all are computed."""
+    """Returns the tree `operand` unchanged; no array in it is used before all of them are computed."""
     leaves, treedef = tree.flatten(operand)
     return treedef.unflatten(optimization_barrier_p.bind(*leaves))
 
 
 def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
-    """Keeps a tree of values from being dropped by minijax; by XLA too, if `prevent_mlir_dce`."""
+    """Keeps a tree of values from minijax's dead code elimination; from XLA's too, if `prevent_mlir_dce`."""
     for leaf in tree.tree_leaves(val):
         typeof(leaf)
         dce_sink_p.bind(leaf, prevent_mlir_dce=prevent_mlir_dce)
@@ -154,5 +154,5 @@ def after_all(*operands: Any) -> Any:
 
 
 def stage(x: ArrayLike, /) -> Array:
-    """`x` as an array; while a function is traced, as a value of the trace."""
+    """Returns `x` as an array; while a function is traced, as a value in its jaxpr."""
     return stage_p.bind(x)

@@ -1,4 +1,4 @@
-"""Special functions without loops: Bessel functions of the first orders, and the zeta function."""
+"""Special functions without loops: modified Bessel functions of orders 0 and 1, and the zeta function."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _FAR = [
 
 
 def _chebyshev(x: Any, coefficients: Sequence[float]) -> Any:
-    """The sum of a Chebyshev series at x / 2, by Clenshaw's recurrence; the highest order comes first."""
+    """Sums a Chebyshev series at x / 2 by Clenshaw's recurrence; coefficients start with the highest order."""
     # Order of operations as in jax (Apache-2.0).
     now = before = earlier = full_of(x, 0)
     for c in coefficients:
@@ -84,5 +84,5 @@ bessel_i0e, bessel_i1e = map(unary, (bessel_i0e_p, bessel_i1e_p))
 
 
 def zeta(x: ArrayLike, q: ArrayLike) -> Array:
-    """The Hurwitz zeta function: the sum of (n + q) ** -x over n >= 0. It has no derivatives."""
+    """The Hurwitz zeta function: the sum of (n + q) ** -x over n >= 0. Not differentiable."""
     return zeta_p.bind(x, q)

@@ -1,6 +1,6 @@
-"""Collectives over named axes: sums, gathers, exchanges, and where in the axis one is.
+"""Collectives over named axes: sums, gathers, exchanges, and the index of a device along an axis.
 
-Under `vmap` an axis is a dimension, and the batch rules turn collectives into reductions and shuffles.
+Under `vmap` the named axis is a batch dimension: the batch rules turn collectives into reductions and shuffles.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ class Named(Primitive):
     constrains = False
 
     def typed(self, avals, params):
-        # Result types may depend on the sizes of the named axes: nothing is remembered.
+        # Result types may depend on the sizes of the named axes, which are not in the key of the cache of result types.
         return self._typed(avals, params)
 
     def names_axis(self, params):
         return names_of(params["axis_name"])
 
-    def own(self, axis: Any, axis_name: Any) -> bool:
-        """Whether the batch axis is the axis, and the only one, that this collective runs over."""
+    def is_over_batch_axis(self, axis: Any, axis_name: Any) -> bool:
+        """Returns whether this collective runs over the batch axis. Raises NotImplementedError if over others too."""
         names = names_of(axis_name)
         if axis.name not in names:
             return False
@@ -63,8 +63,8 @@ class Named(Primitive):
         return True
 
 
-def _varied(x: Any, axis_name: Any) -> Any:
-    """`x`, cast to vary over the named axes that are manual mesh axes whose types are checked."""
+def _pvary(x: Any, axis_name: Any) -> Any:
+    """Casts `x` to vary over those named axes that are manual mesh axes (inside shard_map with check_vma)."""
     return cast_to_vary(x, frozenset(names_of(axis_name)).intersection(state.thread.manual))
 
 
@@ -72,7 +72,7 @@ def _varied(x: Any, axis_name: Any) -> Any:
 
 
 class AllReduce(Linear1):
-    """Combines values over `axes`: names of axes, and positions of dimensions that go."""
+    """Combines values over `axes`: names of axes, and positions of dimensions, which are reduced."""
 
     constrains = False
 
@@ -110,8 +110,8 @@ class AllReduce(Linear1):
             return [self.bind(x, axes=rest, axis_index_groups=axis_index_groups) if rest else x], [None]
         if not named:
             positions = [a + (a >= d) if isinstance(a, int) else a for a in axes]
-            gone = sum(1 for a in _positions(positions) if a < d)
-            return [self.bind(x, axes=tuple(positions), axis_index_groups=axis_index_groups)], [d - gone]
+            removed = sum(1 for a in _positions(positions) if a < d)
+            return [self.bind(x, axes=tuple(positions), axis_index_groups=axis_index_groups)], [d - removed]
         axes = tuple(0 if a == axis.name else a + 1 if isinstance(a, int) else a for a in axes)
         return [self.bind(move_axis(x, d, 0), axes=axes, axis_index_groups=None)], [None]
 
@@ -144,27 +144,27 @@ class PExtremum(AllReduce):
 
 
 class LinearNamed(Named, Linear1):
-    """A linear collective of one operand, by default one whose result has the operand's type."""
+    """A linear collective of one operand; by default the result has the operand's type."""
 
     def infer(self, x, **params):
         return [x]
 
     def batch(self, axis, operands, dims, **params):
         (x,), (d,) = operands, dims
-        if not self.own(axis, params["axis_name"]):
-            params, d = self.beside(d, params)
+        if not self.is_over_batch_axis(axis, params["axis_name"]):
+            params, d = self.shift_axes(d, params)
             return [self.bind(x, **params)], [d]
         if params.get("axis_index_groups") is not None:
             raise NotImplementedError(f"{self.name}: axis_index_groups not supported in vmap")
-        out, d = self.batched_over_axis(axis.size, x, d, **params)
+        out, d = self.run_over_batch_axis(axis.size, x, d, **params)
         return [out], [d]
 
-    def beside(self, d: int, params: dict) -> tuple[dict, int]:
-        """The parameters where the operand has one more dimension `d`, and which one that is of the result."""
+    def shift_axes(self, d: int, params: dict) -> tuple[dict, int]:
+        """Returns the parameters for an operand with an extra batch dimension `d`, and the result's batch dimension."""
         return params, d
 
-    def batched_over_axis(self, size: int, x: Any, d: int | None, **params: Any) -> tuple[Any, int | None]:
-        """The collective over the batch axis itself, dimension `d` of `x`; the result and its batch dimension."""
+    def run_over_batch_axis(self, size: int, x: Any, d: int | None, **params: Any) -> tuple[Any, int | None]:
+        """Runs the collective over the batch axis, dimension `d` of `x`; returns (result, its batch dimension)."""
         raise NotImplementedError
 
 
@@ -182,47 +182,49 @@ class AllGather(LinearNamed):
         groups, (aval,) = device_groups(e, self, axis_name, axis_index_groups), ins
         if not tiled:
             at = all_gather_dimension
-            apart = aval.update(shape=inserted(aval.shape, at, 1))
-            x, aval = e.broadcast_in_dim(x, aval, apart, moving.other_axes(apart.ndim, (at,))), apart
+            expanded = aval.update(shape=inserted(aval.shape, at, 1))
+            x, aval = e.broadcast_in_dim(x, aval, expanded, moving.other_axes(expanded.ndim, (at,))), expanded
         return [e.all_gather(x, aval, outs[0], all_gather_dimension, groups)]
 
     def transposed(self, ct, aval, *, all_gather_dimension, **params):
         return reduce_scatter_p.bind(ct, scatter_dimension=all_gather_dimension, **params)
 
-    def beside(self, d, params):
+    def shift_axes(self, d, params):
         at = params["all_gather_dimension"]
         return {**params, "all_gather_dimension": at + (d <= at)}, d + (d > at and not params["tiled"])
 
-    def batched_over_axis(self, size, x, d, *, all_gather_dimension, tiled, **params):
+    def run_over_batch_axis(self, size, x, d, *, all_gather_dimension, tiled, **params):
         x = moving.broadcast_axis(x, size, 0) if d is None else x
         x = move_axis(x, d or 0, all_gather_dimension)
         return (collapse(x, all_gather_dimension, all_gather_dimension + 2) if tiled else x), None
 
 
-class OfWholeAxes(LinearNamed):
-    """A collective without groups that changes how its operand lies over the named manual axes.
+class UngroupedCollective(LinearNamed):
+    """A collective without groups that changes the type of its operand over the named manual axes.
 
-    `takes` and `gives` are fields of `ManualAxisType`, None: all devices have the result.
+    `input_state` and `result_state` are fields of `ManualAxisType`; None: the result is replicated (invarying).
     """
 
-    takes: str = "varying"
-    gives: str | None = None
+    input_state: str = "varying"
+    result_state: str | None = None
 
     def manual_type(self, avals, params):
-        return avals[0].manual_axis_type.moved(names_of(params["axis_name"]), self.takes, self.gives)
+        return avals[0].manual_axis_type.moved(names_of(params["axis_name"]), self.input_state, self.result_state)
 
     def infer(self, x, **params):
         manual = frozenset(names_of(params["axis_name"])).intersection(state.thread.manual)
-        if not manual <= getattr(x.manual_axis_type, self.takes):
-            raise ValueError(f"{self.name} only accepts inputs that are {self.takes} over {set(manual)}. Got {x.text}")
+        if not manual <= getattr(x.manual_axis_type, self.input_state):
+            raise ValueError(
+                f"{self.name} only accepts inputs that are {self.input_state} over {set(manual)}. Got {x.text}"
+            )
         return super().infer(x, axis_index_groups=None, **params)
 
     def lower(self, e, ins, outs, x, **params):
         return super().lower(e, ins, outs, x, axis_index_groups=None, **params)
 
 
-class AllGatherInvariant(OfWholeAxes, AllGather):
-    """As `all_gather`, with a result whose type says that it does not vary over the named axes."""
+class AllGatherInvariant(UngroupedCollective, AllGather):
+    """As `all_gather`, but the type of the result does not vary over the named axes."""
 
     name = "all_gather_invariant"
 
@@ -233,17 +235,17 @@ class AllGatherInvariant(OfWholeAxes, AllGather):
         return part if tiled else squeeze(part, (all_gather_dimension,))
 
 
-class AllGatherReduced(OfWholeAxes, AllGather):
-    """As `all_gather`, with a result that is reduced over the named axes: each device has a part of its cotangent."""
+class AllGatherReduced(UngroupedCollective, AllGather):
+    """As `all_gather`, but the result is reduced over the named axes: its cotangent is unreduced."""
 
-    name, gives = "all_gather_reduced", "reduced"
+    name, result_state = "all_gather_reduced", "reduced"
 
     def transposed(self, ct, aval, *, all_gather_dimension, **params):
         return unreduced_reduce_scatter_p.bind(ct, scatter_dimension=all_gather_dimension, **params)
 
 
 class ReduceScatter(LinearNamed):
-    """The sum over the members, of which each keeps its part of one dimension."""
+    """Sums over the members of the axis, then gives each member its chunk of one dimension."""
 
     name = "reduce_scatter"
 
@@ -262,17 +264,17 @@ class ReduceScatter(LinearNamed):
         if tiled:
             return [e.reduce_scatter(x, ins[0], out, scatter_dimension, groups, "add")]
         at = scatter_dimension
-        apart = out.update(shape=inserted(out.shape, at, 1))
-        return [e.reshape(e.reduce_scatter(x, ins[0], apart, at, groups, "add"), apart, out)]
+        expanded = out.update(shape=inserted(out.shape, at, 1))
+        return [e.reshape(e.reduce_scatter(x, ins[0], expanded, at, groups, "add"), expanded, out)]
 
     def transposed(self, ct, aval, *, scatter_dimension, **params):
         return all_gather_p.bind(ct, all_gather_dimension=scatter_dimension, **params)
 
-    def beside(self, d, params):
+    def shift_axes(self, d, params):
         at = params["scatter_dimension"]
         return {**params, "scatter_dimension": at + (d <= at)}, d - (d > at and not params["tiled"])
 
-    def batched_over_axis(self, size, x, d, *, scatter_dimension, tiled, **params):
+    def run_over_batch_axis(self, size, x, d, *, scatter_dimension, tiled, **params):
         if typeof(x).dtype == np.bool_:
             if d is not None:
                 raise TypeError("psum_scatter: booleans that differ over a mapped axis have no sum; convert them first")
@@ -282,17 +284,17 @@ class ReduceScatter(LinearNamed):
         return (moving.divide_axis(x, scatter_dimension, size) if tiled else x), scatter_dimension
 
 
-class UnreducedReduceScatter(OfWholeAxes, ReduceScatter):
-    """As `reduce_scatter`, of a value that is unreduced over the named axes."""
+class UnreducedReduceScatter(UngroupedCollective, ReduceScatter):
+    """As `reduce_scatter`, for an operand that is unreduced over the named axes."""
 
-    name, takes, gives = "unreduced_reduce_scatter", "unreduced", "varying"
+    name, input_state, result_state = "unreduced_reduce_scatter", "unreduced", "varying"
 
     def transposed(self, ct, aval, *, scatter_dimension, **params):
         return all_gather_reduced_p.bind(ct, all_gather_dimension=scatter_dimension, **params)
 
 
 class AllToAll(LinearNamed):
-    """Every member splits one dimension, sends the parts round, and joins what it gets along another."""
+    """Each member splits one dimension, exchanges the chunks, and joins those received along another one."""
 
     name = "all_to_all"
 
@@ -310,17 +312,17 @@ class AllToAll(LinearNamed):
     def transposed(self, ct, aval, *, split_axis, concat_axis, **params):
         return self.bind(ct, split_axis=concat_axis, concat_axis=split_axis, **params)
 
-    def beside(self, d, params):
+    def shift_axes(self, d, params):
         return {**params, **{name: params[name] + (d <= params[name]) for name in ("split_axis", "concat_axis")}}, d
 
     def batch(self, axis, operands, dims, **params):
         names = names_of(params["axis_name"])
         if len(names) == 1 or axis.name not in names or params["axis_index_groups"] is not None:
             return super().batch(axis, operands, dims, **params)
-        return [self._over_one_of(names, axis, operands[0], dims[0], **params)], [0]
+        return [self._over_batch_axis(names, axis, operands[0], dims[0], **params)], [0]
 
-    def _over_one_of(self, names, axis, x, d, *, axis_name, split_axis, concat_axis, **params):
-        """Exchanges along the batch axis here, and leaves the rest to the other names; its batch axis is the first."""
+    def _over_batch_axis(self, names, axis, x, d, *, axis_name, split_axis, concat_axis, **params):
+        """Exchanges along the batch axis, and binds the collective over the other names. The batch dimension is 0."""
         at, s, c = names.index(axis.name), split_axis + 2, concat_axis + 2
         before = prod(axis_size(name) for name in names[:at])
         x = moving.axis_to_front(x, d, axis)
@@ -333,7 +335,7 @@ class AllToAll(LinearNamed):
         x = moving.move_axis(moving.divide_axis(x, c, before), 1, c)
         return collapse(x, c - 1, c + 2)
 
-    def batched_over_axis(self, size, x, d, *, split_axis, concat_axis, **params):
+    def run_over_batch_axis(self, size, x, d, *, split_axis, concat_axis, **params):
         if d is None:
             x, d = moving.broadcast_axis(x, size, 0), 0
         if split_axis != concat_axis:
@@ -345,7 +347,7 @@ class AllToAll(LinearNamed):
 
 
 class PPermute(LinearNamed):
-    """Every member sends its value to another, by the (source, target) pairs of `perm`."""
+    """Each member sends its value to another member, as the (source, target) pairs of `perm` specify."""
 
     name = "ppermute"
 
@@ -358,7 +360,7 @@ class PPermute(LinearNamed):
     def transposed(self, ct, aval, *, axis_name, perm):
         return self.bind(ct, axis_name=axis_name, perm=tuple((b, a) for a, b in perm))
 
-    def batched_over_axis(self, size, x, d, *, axis_name, perm):
+    def run_over_batch_axis(self, size, x, d, *, axis_name, perm):
         sources = dict((b, a) for a, b in perm)
         if sorted(sources) != list(range(size)) or sorted(sources.values()) != sorted(sources):
             raise AssertionError(f"ppermute: perm {perm} doesn't match the axis size {size}")
@@ -373,7 +375,7 @@ class PPermute(LinearNamed):
 
 
 class PBroadcast(LinearNamed):
-    """The value of the member `source`, for all."""
+    """The value of the member `source`, sent to all members."""
 
     name = "pbroadcast"
 
@@ -382,12 +384,12 @@ class PBroadcast(LinearNamed):
         chosen = eq(axis_index(axis_name), np.int32(source))
         return select(moving.broadcast_in_dim(chosen, aval.shape, ()), total, zeros_like_aval(typeof(total)))
 
-    def batched_over_axis(self, size, x, d, *, axis_name, source):
+    def run_over_batch_axis(self, size, x, d, *, axis_name, source):
         return (x if d is None else index_in_dim(x, source, d, keepdims=False)), None
 
 
 class AxisIndex(Named, ZeroJvp):
-    """Where in the named axis one is."""
+    """The index of the device along the named axis."""
 
     name = "axis_index"
 
@@ -427,7 +429,7 @@ axis_index_p = AxisIndex()
 
 
 def axis_size(axis_name: Hashable, function: str = "axis_size") -> int:
-    """The size of a named axis, or of several together. Raises NameError if one is not bound."""
+    """The size of a named axis, or the product of the sizes of several. Raises NameError for an unbound axis name."""
     try:
         return prod(state.axis_size(name, function) for name in names_of(axis_name))
     except Exception as error:
@@ -445,13 +447,13 @@ def _check_groups(groups: Any) -> Groups:
     return groups
 
 
-def _group_size(axis_name: Any, groups: Groups, function: str, alike: bool = True) -> int:
-    """The size of each group, which must be `alike`; else of the first."""
+def _group_size(axis_name: Any, groups: Groups, function: str, must_be_equal: bool = True) -> int:
+    """The size of the first group. Raises ValueError if `must_be_equal` and the groups differ in size."""
     try:
         size = axis_size(axis_name, function)
         if groups is None:
             return size
-        if alike and len({len(group) for group in groups}) > 1:
+        if must_be_equal and len({len(group) for group in groups}) > 1:
             raise ValueError(f"axis_index_groups must all be the same size, got {groups}")
         return len(groups[0])
     except Exception as error:
@@ -459,8 +461,8 @@ def _group_size(axis_name: Any, groups: Groups, function: str, alike: bool = Tru
         raise
 
 
-def _in_groups(function: str, axis_name: Any, groups: Any, tiled: bool) -> dict:
-    """The parameters that gathers and scatters have alike."""
+def _group_params(function: str, axis_name: Any, groups: Any, tiled: bool) -> dict:
+    """The parameters that all_gather and reduce_scatter share."""
     try:
         groups = _check_groups(groups)
         size = _group_size(axis_name, groups, function)
@@ -486,7 +488,7 @@ def _reduce_all(primitive: AllReduce, x: Any, axis_name: Any, groups: Any) -> An
             raise NotImplementedError("psum: axis_index_groups under shard_map with check_vma=True")
         if primitive is psum_p and manual_state("psum", leaf, axes) == "unreduced":
             return unreduced_psum_p.bind(leaf, axes=axes)
-        leaf = _varied(leaf, axes)
+        leaf = _pvary(leaf, axes)
         if typed:
             return psum_invariant_p.bind(leaf, axes=axes)
         return primitive.bind(leaf, axes=axes, axis_index_groups=groups)
@@ -495,22 +497,22 @@ def _reduce_all(primitive: AllReduce, x: Any, axis_name: Any, groups: Any) -> An
 
 
 def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
-    """The sum over a named axis, leaf by leaf; of a constant, its multiple."""
+    """The sum over a named axis, leaf by leaf; a constant is multiplied by the size of the axis."""
     leaves = tree.tree_leaves(x)
     has_positions = any(isinstance(a, int) for a in names_of(axis_name))
     if not has_positions and not any(isinstance(leaf, Tracer) for leaf in leaves):
-        size = _group_size(axis_name, _check_groups(axis_index_groups), "psum", alike=False)
-        return tree.tree_map(lambda leaf: _multiple(leaf, size), x)
+        size = _group_size(axis_name, _check_groups(axis_index_groups), "psum", must_be_equal=False)
+        return tree.tree_map(lambda leaf: _times_axis_size(leaf, size), x)
 
     def one(leaf):
         if isinstance(leaf, dtypes.PYTHON_SCALARS):
-            return _multiple(leaf, _group_size(axis_name, axis_index_groups, "psum", alike=False))
+            return _times_axis_size(leaf, _group_size(axis_name, axis_index_groups, "psum", must_be_equal=False))
         return _reduce_all(psum_p, leaf, axis_name, axis_index_groups)
 
     return tree.tree_map(one, x)
 
 
-def _multiple(leaf: Any, size: int) -> Any:
+def _times_axis_size(leaf: Any, size: int) -> Any:
     if isinstance(leaf, Array):
         return leaf if size == 1 else mul(scalar_like(leaf, size), leaf)
     if isinstance(leaf, bool):
@@ -519,8 +521,8 @@ def _multiple(leaf: Any, size: int) -> Any:
 
 
 def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
-    """The mean over a named axis, leaf by leaf; over groups of several sizes jax divides by the first one's."""
-    size = _group_size(axis_name, _check_groups(axis_index_groups), "pmean", alike=False)
+    """The mean over a named axis, leaf by leaf. If groups differ in size, divides by that of the first, as jax does."""
+    size = _group_size(axis_name, _check_groups(axis_index_groups), "pmean", must_be_equal=False)
 
     def mean(total):
         if isinstance(total, dtypes.PYTHON_SCALARS):
@@ -550,12 +552,12 @@ _GATHERS = {"varying": all_gather_p, "invarying": all_gather_invariant_p, "reduc
 def all_gather(
     x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: int = 0, tiled: bool = False, to: str = "varying"
 ) -> Any:
-    """The values over a named axis, stacked along a new dimension `axis`, or concatenated if `tiled`.
+    """Gathers the values over a named axis: stacked along a new dimension `axis`, or concatenated if `tiled`.
 
-    Inside `shard_map` their type says that they vary over the axis; with `to="invarying"` it says that they do not,
-    and with `to="reduced"` that each device has a part of their cotangents.
+    Inside `shard_map` the result varies over the axis; with `to="invarying"` its type does not vary, and with
+    `to="reduced"` it is reduced, so that its cotangent is unreduced.
     """
-    how = _in_groups("all_gather", axis_name, axis_index_groups, tiled)
+    how = _group_params("all_gather", axis_name, axis_index_groups, tiled)
     if to not in _GATHERS:
         raise ValueError(f"all_gather: `to` must be one of 'varying', 'invarying' or 'reduced', got {to!r}")
     if to != "varying" and how.pop("axis_index_groups") is not None:
@@ -563,7 +565,7 @@ def all_gather(
 
     def one(leaf):
         at = canonical_axis(axis, typeof(leaf).ndim + (not tiled))
-        leaf = leaf if to == "reduced" else _varied(leaf, axis_name)
+        leaf = leaf if to == "reduced" else _pvary(leaf, axis_name)
         return _GATHERS[to].bind(leaf, all_gather_dimension=at, **how)
 
     return tree.tree_map(one, x)
@@ -572,17 +574,17 @@ def all_gather(
 def psum_scatter(
     x: Any, axis_name: Any, *, scatter_dimension: int = 0, axis_index_groups: Any = None, tiled: bool = False
 ) -> Any:
-    """The sum over a named axis, of which each member keeps its part of one dimension."""
-    how = _in_groups("psum_scatter", axis_name, axis_index_groups, tiled)
+    """Sums over a named axis, then gives each member its chunk of the dimension `scatter_dimension`."""
+    how = _group_params("psum_scatter", axis_name, axis_index_groups, tiled)
 
     def one(leaf):
         at = canonical_axis(scatter_dimension, typeof(leaf).ndim)
         if manual_state("psum_scatter", leaf, axis_name) != "unreduced":
-            return reduce_scatter_p.bind(_varied(leaf, axis_name), scatter_dimension=at, **how)
+            return reduce_scatter_p.bind(_pvary(leaf, axis_name), scatter_dimension=at, **how)
         if axis_index_groups is not None:
             raise NotImplementedError("psum_scatter: axis_index_groups of an unreduced value")
-        whole = {k: v for k, v in how.items() if k != "axis_index_groups"}
-        return unreduced_reduce_scatter_p.bind(leaf, scatter_dimension=at, **whole)
+        ungrouped = {k: v for k, v in how.items() if k != "axis_index_groups"}
+        return unreduced_reduce_scatter_p.bind(leaf, scatter_dimension=at, **ungrouped)
 
     return tree.tree_map(one, x)
 
@@ -590,7 +592,7 @@ def psum_scatter(
 def all_to_all(
     x: Any, axis_name: Any, split_axis: int, concat_axis: int, *, axis_index_groups: Any = None, tiled: bool = False
 ) -> Any:
-    """Exchanges parts: splits `split_axis` over the named axis, and joins what comes along `concat_axis`."""
+    """Splits `split_axis` over the named axis, exchanges the chunks, and joins those received along `concat_axis`."""
     groups = _check_groups(axis_index_groups)
     size = _group_size(axis_name, groups, "all_to_all")
 
@@ -607,41 +609,41 @@ def all_to_all(
                 f"size of the named axis {axis_name}, {size}"
             )
         # [.., n, ..] -> [.., n, .., 1, ..] -> [.., 1, .., n, ..]
-        apart = not tiled and split != concat
-        if apart:
+        inserts_axis = not tiled and split != concat
+        if inserts_axis:
             concat, split = (concat + 1, split) if split < concat else (concat, split + 1)
             leaf = moving.expand_dims(leaf, (concat,))
         how = dict(axis_index_groups=groups, tiled=tiled)
-        leaf = _varied(leaf, axis_name)
+        leaf = _pvary(leaf, axis_name)
         out = all_to_all_p.bind(leaf, axis_name=axis_name, split_axis=split, concat_axis=concat, **how)
-        return squeeze(out, (split,)) if apart else out
+        return squeeze(out, (split,)) if inserts_axis else out
 
     return tree.tree_map(one, x)
 
 
 def ppermute(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
-    """Sends values along a named axis by (source, target) pairs; who gets none has zeros."""
+    """Sends values along a named axis by (source, target) pairs; a member that receives nothing gets zeros."""
     axis_size(axis_name, "ppermute")
     pairs = tuple((int(a), int(b)) for a, b in perm)
     return tree.tree_map(
-        lambda leaf: ppermute_p.bind(_varied(leaf, axis_name), axis_name=names_of(axis_name), perm=pairs), x
+        lambda leaf: ppermute_p.bind(_pvary(leaf, axis_name), axis_name=names_of(axis_name), perm=pairs), x
     )
 
 
 def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
-    """Every member i of a named axis gets the value of member `perm[i]`."""
+    """Each member i of a named axis gets the value of member `perm[i]`."""
     if sorted(perm) != list(range(len(perm))):
         raise ValueError(f"pshuffle: `perm` does not represent a permutation: {perm}")
     return ppermute(x, axis_name, list(zip(perm, range(len(perm)), strict=True)))
 
 
 def pswapaxes(x: Any, axis_name: Any, axis: int, *, axis_index_groups: Any = None) -> Any:
-    """Swaps a named axis with the dimension `axis`, which has its size."""
+    """Swaps a named axis with the dimension `axis`, which must have the same size."""
     return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
 
 
 def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
-    """The value of the member `source` of a named axis, for all its members."""
+    """Sends the value of the member `source` of a named axis to all its members."""
     axis_size(axis_name, "pbroadcast")
 
     def one(leaf):
@@ -657,7 +659,7 @@ def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
 
 
 def axis_index(axis_name: Hashable) -> Array:
-    """Where in a named axis one is; of several, the place in row-major order."""
+    """The index along a named axis; for several axes, the index in row-major order."""
     if not isinstance(axis_name, (tuple, list)):
         state.axis_size(axis_name, "axis_index")
         return axis_index_p.bind(axis_name=axis_name)

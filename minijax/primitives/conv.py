@@ -1,4 +1,4 @@
-"""Convolution: conv_general_dilated, and the numbers that name the axes of its arrays."""
+"""Convolution: conv_general_dilated, and its dimension numbers."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class ConvGeneralDilated(Product):
         return [e.convolution(lhs, rhs, *ins, outs[0], **params)]
 
     def transposed(self, ct, aval, other, side, **params):
-        # A kernel, which the cotangent is for the gradient of the kernel, must not be empty.
+        # The gradient of the kernel is a convolution whose kernel is `ct`, and XLA takes no empty kernel.
         if side and not typeof(ct).size:
             return Zero(aval)
         avals = (typeof(other), aval, typeof(ct)) if side else (aval, typeof(other), typeof(ct))
@@ -105,25 +105,25 @@ class ConvGeneralDilated(Product):
             gapped(permuted(a.shape, spec), by)[2:]
             for a, spec, by in zip(avals, params["dimension_numbers"], dilations, strict=True)
         ]
-        return (self._of_lhs, self._of_rhs)[side](ct, aval, other, sizes, **params)
+        return (self._transposed_lhs, self._transposed_rhs)[side](ct, aval, other, sizes, **params)
 
-    def _of_lhs(self, ct, aval, rhs, sizes, *, window_strides, padding, lhs_dilation, dimension_numbers,
+    def _transposed_lhs(self, ct, aval, rhs, sizes, *, window_strides, padding, lhs_dilation, dimension_numbers,
                 feature_group_count, batch_group_count, out_sharding, **params):  # fmt: skip
         lhs_spec, rhs_spec, out_spec = dimension_numbers
         groups = max(feature_group_count, batch_group_count)
         if groups > 1:
-            rhs = _axis_into(rhs_spec[0], rhs_spec[1], divide_axis(rhs, rhs_spec[0], groups))
-        kernel = _as(rev(rhs, tuple(rhs_spec[2:])), typeof(ct).dtype)
+            rhs = _merge_axis(rhs_spec[0], rhs_spec[1], divide_axis(rhs, rhs_spec[0], groups))
+        kernel = _as_dtype(rev(rhs, tuple(rhs_spec[2:])), typeof(ct).dtype)
         pads = tuple((w - 1 - low, n - m + low) for n, w, m, (low, _) in zip(*sizes, padding, strict=True))
         params |= dict(window_strides=lhs_dilation, lhs_dilation=window_strides, padding=pads)
         params["out_sharding"] = sharding_of_ct(aval)
         params["dimension_numbers"] = ConvDimensionNumbers(out_spec, _swapped(rhs_spec), lhs_spec)
-        grad = _as(self.bind(ct, kernel, feature_group_count=groups, batch_group_count=1, **params), aval.dtype)
+        grad = _as_dtype(self.bind(ct, kernel, feature_group_count=groups, batch_group_count=1, **params), aval.dtype)
         if batch_group_count > 1:
-            grad = _axis_into(lhs_spec[1], lhs_spec[0], divide_axis(grad, lhs_spec[1], batch_group_count))
+            grad = _merge_axis(lhs_spec[1], lhs_spec[0], divide_axis(grad, lhs_spec[1], batch_group_count))
         return grad
 
-    def _of_rhs(self, ct, aval, lhs, sizes, *, window_strides, padding, rhs_dilation, dimension_numbers,
+    def _transposed_rhs(self, ct, aval, lhs, sizes, *, window_strides, padding, rhs_dilation, dimension_numbers,
                 feature_group_count, batch_group_count, out_sharding, **params):  # fmt: skip
         lhs_spec, rhs_spec, out_spec = dimension_numbers
         pads = tuple((low, w + m - 1 - n - low) for n, w, m, (low, _) in zip(*sizes, padding, strict=True))
@@ -131,7 +131,7 @@ class ConvGeneralDilated(Product):
         params |= dict(feature_group_count=batch_group_count, batch_group_count=feature_group_count)
         params["out_sharding"] = sharding_of_ct(aval)
         params["dimension_numbers"] = ConvDimensionNumbers(*map(_swapped, (lhs_spec, out_spec, rhs_spec)))
-        return _as(self.bind(_as(lhs, typeof(ct).dtype), ct, **params), aval.dtype)
+        return _as_dtype(self.bind(_as_dtype(lhs, typeof(ct).dtype), ct, **params), aval.dtype)
 
     def batch(self, axis, operands, dims, *, dimension_numbers, feature_group_count, batch_group_count, out_sharding,
               **params):  # fmt: skip
@@ -140,58 +140,58 @@ class ConvGeneralDilated(Product):
         if not axis.size:
             params |= dict(feature_group_count=feature_group_count, batch_group_count=batch_group_count)
             params["out_sharding"] = out_sharding
-            (out,) = self.infer(*map(_without, operands, dims), dimension_numbers=dimension_numbers, **params)
+            (out,) = self.infer(*map(_unbatched_type, operands, dims), dimension_numbers=dimension_numbers, **params)
             return [moving.full((0, *out.shape), out.dtype.type(0))], [0]
         features, batches, groups, at = feature_group_count, batch_group_count, 1, out_spec[1]
         if dl is None:
             groups = max(features, batches)
-            rhs = _joined(rhs, dr, rhs_spec[0], groups)
+            rhs = _merge_batch_axis(rhs, dr, rhs_spec[0], groups)
         elif dr is None:
-            lhs, at = _joined(lhs, dl, lhs_spec[0], batches), out_spec[0]
+            lhs, at = _merge_batch_axis(lhs, dl, lhs_spec[0], batches), out_spec[0]
         else:
             by_batch = batches > 1
-            lhs = _axis_into(dl, lhs_spec[0 if by_batch else 1], lhs)
-            rhs = _axis_into(dr, rhs_spec[0], rhs)
+            lhs = _merge_axis(dl, lhs_spec[0 if by_batch else 1], lhs)
+            rhs = _merge_axis(dr, rhs_spec[0], rhs)
             features, batches = (1, batches * axis.size) if by_batch else (features * axis.size, 1)
         params |= dict(feature_group_count=features, batch_group_count=batches)
-        params["out_sharding"] = _batched(out_sharding, at, axes_of(axis.entry), groups, len(out_spec))
+        params["out_sharding"] = _batched_sharding(out_sharding, at, axes_of(axis.entry), groups, len(out_spec))
         out = self.bind(lhs, rhs, dimension_numbers=dimension_numbers, **params)
         if groups == 1:
             return [divide_axis(out, at, axis.size)], [at]
         # [groups * size * rest] -> [size, groups * rest]
         out = divide_axis(divide_axis(out, at, groups), at + 1, axis.size)
-        return [_axis_into(at, at + 1, out)], [at]
+        return [_merge_axis(at, at + 1, out)], [at]
 
 
 conv_general_dilated_p = ConvGeneralDilated()
 
 
-def _batched(sharding: Any, at: int, names: tuple, groups: int, ndim: int) -> Any:
-    """The requested sharding of a result whose axis `at` became one with the mapped axis, which lies over `names`."""
+def _batched_sharding(sharding: Any, at: int, names: tuple, groups: int, ndim: int) -> Any:
+    """The out_sharding of the batched result, whose axis `at` is merged with the mapped axis, sharded over `names`."""
     if sharding is None or not names:
         return sharding
     entries = list(sharding.spec.padded(ndim))
     if groups > 1 or entries[at] is not None:
         raise NotImplementedError(
-            f"conv_general_dilated: a mapped axis over {names} becomes one with axis {at} of the result, "
-            f"which out_sharding {sharding.spec} splits or which has {groups} groups"
+            f"conv_general_dilated: a mapped axis over {names} is merged with axis {at} of the result, "
+            f"which is sharded in out_sharding {sharding.spec} or has {groups} groups"
         )
     entries[at] = joined_entry(*names)
     return sharding.update(spec=sharding.spec.update(partitions=entries))
 
 
-def _as(x: Any, dtype: Any) -> Any:
+def _as_dtype(x: Any, dtype: Any) -> Any:
     return x if typeof(x).dtype == dtype else convert(x, dtype)
 
 
-def _without(x: Any, axis: int | None) -> ShapedArray:
+def _unbatched_type(x: Any, axis: int | None) -> ShapedArray:
     """The type of `x` without its batch axis."""
     shape = typeof(x).shape
     return ShapedArray(shape if axis is None else (*shape[:axis], *shape[axis + 1 :]), typeof(x).dtype)
 
 
-def _axis_into(source: int, destination: int, x: Any) -> Any:
-    """`x` with one axis moved before another and made one with it."""
+def _merge_axis(source: int, destination: int, x: Any) -> Any:
+    """Moves one axis of `x` in front of another and merges the two."""
     shape = typeof(x).shape
     order = [i for i in range(len(shape)) if i != source]
     sizes = [shape[i] for i in order]
@@ -200,12 +200,12 @@ def _axis_into(source: int, destination: int, x: Any) -> Any:
     return moving.reshape(x, sizes, order)
 
 
-def _joined(x: Any, dim: int, at: int, groups: int) -> Any:
-    """`x` with its batch axis inside axis `at` of the result, behind the groups in that axis."""
+def _merge_batch_axis(x: Any, dim: int, at: int, groups: int) -> Any:
+    """Merges the batch axis of `x` into axis `at` of the result, after the groups in that axis."""
     if groups == 1:
-        return _axis_into(dim, at, x)
+        return _merge_axis(dim, at, x)
     x = divide_axis(x, at + (dim <= at), groups)
-    return _axis_into(at, at, _axis_into(dim + (at < dim), at + 1, x))
+    return _merge_axis(at, at, _merge_axis(dim + (at < dim), at + 1, x))
 
 
 def _swapped(spec: Sequence[int]) -> Shape:
@@ -213,18 +213,18 @@ def _swapped(spec: Sequence[int]) -> Shape:
 
 
 def permuted(shape: Sequence[int], spec: Sequence[int]) -> Shape:
-    """A shape with its sizes in the order of `spec`."""
+    """The sizes of a shape in the order of `spec`."""
     return tuple(shape[i] for i in spec)
 
 
 def gapped(shape: Shape, dilation: Sequence[int]) -> Shape:
-    """A shape (batch, feature, *spatial) with gaps along as many spatial axes as there are dilations."""
+    """A shape (batch, feature, *spatial) after dilation of as many spatial axes as there are dilations."""
     end = 2 + len(dilation)
     return (*shape[:2], *dilated(shape[2:end], dilation[: len(shape) - 2], "conv_general_dilated"), *shape[end:])
 
 
 def sliding_shape(x: Shape, kernel: Shape, strides: Sequence[int], padding: Sequence, groups: int = 1) -> Shape:
-    """The shape (batch, feature, *spatial) of a result; operands' likewise, dilated."""
+    """The shape (batch, feature, *spatial) of the result; `x` and `kernel` are dilated shapes in the same order."""
     if len(padding) != len(x) - 2:
         raise TypeError(f"Wrong number of explicit pads for convolution: expected {len(x) - 2}, got {len(padding)}.")
     padded = [n + low + high for n, (low, high) in zip(x[2:], padding, strict=True)]
@@ -281,7 +281,7 @@ def _result_dtype(dtype: Any, preferred: Any) -> Any:
 
 
 def _lower_complex(e: Any, x: str, y: str, lhs: ShapedArray, rhs: ShapedArray, out: ShapedArray, params: dict) -> str:
-    """Three real convolutions (Gauss)."""
+    """A complex convolution as three real ones (Gauss)."""
     left, right, real = (ShapedArray(a.shape, np.finfo(a.dtype).dtype) for a in (lhs, rhs, out))
     (a, b), (c, d) = (
         [e.map_to(part, v, aval, half) for part in ("real", "imag")]
@@ -296,9 +296,9 @@ def _lower_complex(e: Any, x: str, y: str, lhs: ShapedArray, rhs: ShapedArray, o
 
 
 def conv_general_permutations(dimension_numbers: Sequence[str]) -> tuple[Shape, Shape, Shape]:
-    """The axes, as in `ConvDimensionNumbers`, that strings like ("NHWC", "HWIO", "NHWC") name.
+    """Converts strings like ("NHWC", "HWIO", "NHWC") to axis numbers as in `ConvDimensionNumbers`.
 
-    Raises TypeError unless each has its two letters and the same spatial ones, each once.
+    Raises TypeError unless each string has its two letters and the same spatial letters, each once.
     """
     lhs, rhs, out = dimension_numbers
     for i, (spec, pair) in enumerate(zip((lhs, rhs, out), ("NC", "OI", "NC"), strict=True)):
@@ -323,7 +323,7 @@ def conv_general_permutations(dimension_numbers: Sequence[str]) -> tuple[Shape, 
 def conv_dimension_numbers(
     lhs_shape: Sequence[int], rhs_shape: Sequence[int], dimension_numbers: Any
 ) -> ConvDimensionNumbers:
-    """The axes that strings name, or None: (batch, feature, *spatial) for both and (out, in, *spatial)."""
+    """Converts strings to axis numbers; None: (batch, feature, *spatial), and (out, in, *spatial) for the kernel."""
     if isinstance(dimension_numbers, ConvDimensionNumbers):
         return dimension_numbers
     ndim = len(lhs_shape)
@@ -364,11 +364,11 @@ def conv_general_dilated(lhs: Array, rhs: Array, window_strides: Sequence[int], 
                          feature_group_count: int = 1, batch_group_count: int = 1,
                          precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None,
                          out_sharding: ShardingLike | None = None) -> Array:  # fmt: skip
-    """Wraps XLA's Conv: a convolution (no kernel is flipped) of any number of spatial axes.
+    """Wraps XLA's Conv: a convolution, without flipping the kernel, over any number of spatial axes.
 
-    `dimension_numbers` says what the axes mean; padding is VALID, SAME, SAME_LOWER or pairs (low, high).
-    `lhs_dilation` puts zeros between the elements of `lhs`. Groups of features, or of batch elements,
-    have kernels of their own. Raises TypeError or ValueError for what does not fit.
+    `dimension_numbers` gives the meaning of each axis; padding is VALID, SAME, SAME_LOWER or pairs (low, high).
+    `lhs_dilation` puts zeros between the elements of `lhs`. Each group of features, or of batch elements, has
+    its own kernels. Raises TypeError or ValueError for arguments that do not fit together.
     """
     try:
         name = "conv_general_dilated"

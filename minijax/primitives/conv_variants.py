@@ -1,4 +1,4 @@
-"""Functions over conv_general_dilated: simpler and transposed convolutions, patches, and shapes of results."""
+"""Functions on top of conv_general_dilated: simpler and transposed convolutions, patches, and result shapes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def conv(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """`conv_general_dilated` without dilation, groups or other orders of axes."""
+    """`conv_general_dilated` without dilation and groups, with the axes in the default order."""
     return conv_general_dilated(
         lhs, rhs, window_strides, padding, precision=precision, preferred_element_type=preferred_element_type
     )
@@ -53,7 +53,7 @@ def conv_with_general_padding(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """`conv_general_dilated` without groups or other orders of axes."""
+    """`conv_general_dilated` without groups, with the axes in the default order."""
     return conv_general_dilated(lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation,
                                 precision=precision,
                                 preferred_element_type=preferred_element_type)  # fmt: skip
@@ -63,7 +63,7 @@ _DEFAULTS = (("NC", "IO", "NC"), ("NHC", "HIO", "NHC"), ("NHWC", "HWIO", "NHWC")
 
 
 def _transpose_pads(k: int, s: int, padding: str) -> tuple[int, int]:
-    """The padding with which the result has `s` times (SAME) as many elements, or all there are (VALID)."""
+    """The padding with which the result has `s` times as many elements (SAME), or every element (VALID)."""
     if padding == "SAME":
         total = k + s - 2
         low = k - 1 if s > k - 1 else -(-total // 2)
@@ -83,11 +83,11 @@ def conv_transpose(
     preferred_element_type: DTypeLike | None = None,
     use_consistent_padding: bool = False,
 ) -> Array:
-    """A fractionally strided convolution: the transpose of one with these strides.
+    """A fractionally strided convolution: the transpose of a convolution with these strides.
 
     Axes are (batch, *spatial, feature) and (*spatial, in, out) by default. `transpose_kernel` flips the
-    kernel and swaps its features, which makes it the gradient of a convolution; pairs of padding are those
-    of the convolution if `use_consistent_padding`, and are applied to the gapped `lhs` otherwise.
+    kernel and swaps its features, which makes this the gradient of a convolution. Explicit padding pairs are
+    those of that convolution if `use_consistent_padding`, and pad the dilated `lhs` if not.
     """
     left, right = typeof(lhs).shape, typeof(rhs).shape
     assert len(left) == len(right), f"conv_transpose: lhs and rhs must have equal ranks, got {left} and {right}"
@@ -122,7 +122,7 @@ def conv_general_dilated_patches(
     precision: Any = None,
     preferred_element_type: np.dtype | None = None,
 ) -> Array:
-    """What the window shows of `lhs` in each place, in the feature axis: (feature, *window) flattened."""
+    """The patch of `lhs` under each window, flattened from (feature, *window) into the feature axis."""
     aval, filter_shape = typeof(lhs), tuple(filter_shape)
     numbers = conv_dimension_numbers(aval.shape, (1, 1, *filter_shape), dimension_numbers)
     size, features = int(np.prod(filter_shape)), aval.shape[numbers.lhs_spec[1]]
@@ -147,10 +147,10 @@ def conv_general_dilated_local(
     dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
     precision: PrecisionLike = None,
 ) -> Array:
-    """A convolution with a kernel of its own in each place of the window.
+    """A convolution with a separate kernel at each position of the window.
 
-    The kernels' axis of input features holds (feature, *filter_shape) flattened, and their spatial axes are
-    the result's.
+    The input feature axis of `rhs` holds (feature, *filter_shape) flattened, and the spatial axes of `rhs` are
+    those of the result.
     """
     how = canonical_precision(precision)
     if how is not None and not (isinstance(how, tuple) and isinstance(how[0], Precision)):
@@ -174,7 +174,7 @@ def conv_shape_tuple(
     pads: Padding,
     batch_group_count: int = 1,
 ) -> Shape:
-    """The shape of a convolution of arrays of these shapes, whose axes are in the order of the default."""
+    """The result shape of a convolution of arrays of these shapes, whose axes are in the default order."""
     if isinstance(pads, str):
         pads = padtype_to_pads(lhs_shape[2:], rhs_shape[2:], strides, pads)
     assert lhs_shape[0] % batch_group_count == 0, (
@@ -190,7 +190,7 @@ def _transposed_shape(lhs: Shape, rhs: Shape, strides: Sequence[int], padding: P
 
 
 def _shape_function(name: str, shape_of: Callable, modes: Sequence[str], operation: str) -> Callable[..., Shape]:
-    """The function `name` of the shapes of operands; `shape_of` is it for axes in the order of the default."""
+    """Returns the function `name` of operand shapes; `shape_of` computes it for axes in the default order."""
 
     def shape_tuple(
         lhs_shape: Sequence[int],

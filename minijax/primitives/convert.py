@@ -1,4 +1,4 @@
-"""Conversion between dtypes, bit casts, copies, and stopping the gradient."""
+"""Conversion between dtypes, bit casts, copies, and stop_gradient."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _check_convertible(have: Any, dtype: Any) -> None:
 
 
 class ConvertElementType(Linear1):
-    """The same numbers in another dtype, or with another weak type."""
+    """Converts to another dtype, or to another weak type."""
 
     name = "convert_element_type"
 
@@ -45,7 +45,7 @@ class ConvertElementType(Linear1):
         return [ShapedArray(x.shape, new_dtype, weak_type, sharding=over)]
 
     def rebind(self, trace, operands, params):
-        # What was weak when the equation was recorded may not be so now.
+        # The operand's weak type may have changed since the equation was recorded.
         aval, wanted = typeof(operands[0]), (params["new_dtype"], params["weak_type"], None)
         if isinstance(operands[0], Tracer) and (aval.dtype, aval.weak_type, params["sharding"]) == wanted:
             return list(operands)
@@ -73,7 +73,7 @@ class ConvertElementType(Linear1):
         return [out], self.bind_all(tangents, params)
 
     def transposed(self, ct, aval, *, new_dtype, weak_type, sharding):
-        # A cotangent that the user gave as a Python number becomes an array here, as any result.
+        # A user's cotangent may be a Python number; it must become an array as any other result does.
         return cast(held(ct) if type(ct) in dtypes.PYTHON_SCALARS else ct, aval.dtype, aval.weak_type)
 
     def batch(self, axis, operands, dims, **params):
@@ -88,7 +88,7 @@ class ConvertElementType(Linear1):
 
 
 class CastExtended(Linear1):
-    """The numbers that represent elements of an extended dtype as such elements, or back: the same bytes."""
+    """Casts between an extended dtype and the dtype that represents its elements; the bytes are the same."""
 
     def __init__(self, name: str, parameter: str):
         self.name, self.parameter = name, parameter
@@ -117,7 +117,7 @@ class CastExtended(Linear1):
 
 
 class BitcastConvertType(Primitive):
-    """The same bits read as another dtype; the last axis appears or goes if the widths differ."""
+    """Reads the same bits as another dtype; adds or removes the last axis if the widths differ."""
 
     name = "bitcast_convert_type"
 
@@ -155,14 +155,14 @@ class BitcastConvertType(Primitive):
 
     def batch(self, axis, operands, dims, *, new_dtype):
         (x,), (d,) = operands, dims
-        # Wider elements take up the last axis, which must not be the mapped one.
+        # Wider elements absorb the last axis, which must not be the mapped axis.
         if dtypes.bit_width(new_dtype) > dtypes.bit_width(typeof(x).dtype) and d == typeof(x).ndim - 1:
             x, d = move_axis(x, d, 0), 0
         return [self.bind(x, new_dtype=new_dtype)], [d]
 
 
 class Copy(Linear1):
-    """The same value in a buffer of its own."""
+    """Copies the value into a buffer of its own."""
 
     moves_data = True
     in_one_memory = False
@@ -184,7 +184,7 @@ class Copy(Linear1):
 
 
 class StopGradient(Copy):
-    """The value, whose derivative counts as zero."""
+    """The identity with a zero derivative."""
 
     constrains = False
 
@@ -206,9 +206,9 @@ fold_as(Folding.MOVE, convert_element_type_p, copy_p, stop_gradient_p)
 
 
 def convert(operand: Any, dtype: Any, weak_type: bool = False) -> Any:
-    """`operand` with a dtype and weak type; itself if it has them.
+    """Converts `operand` to a dtype and weak type; returns it unchanged if it has them.
 
-    Warns with ComplexWarning where an imaginary part is lost.
+    Warns with ComplexWarning if an imaginary part is lost.
     """
     if typeof(operand).dtype in _COMPLEX and dtype not in _COMPLEX:
         message = "Casting complex values to real discards the imaginary part"
@@ -220,7 +220,7 @@ def convert(operand: Any, dtype: Any, weak_type: bool = False) -> Any:
 
 
 def cast(operand: Any, dtype: Any, weak_type: bool = False) -> Any:
-    """As `convert`, without the warning."""
+    """As `convert`, but without the warning."""
     aval = typeof(operand)
     if aval.dtype == dtype and aval.weak_type == weak_type and isinstance(operand, Array):
         return operand
@@ -242,7 +242,7 @@ def _cast_extended(operand: Any, dtype: Any) -> Any:
 
 
 def _convert_scalar(operand: Any, dtype: Any, weak_type: bool) -> Any:
-    """A host scalar is converted on the host."""
+    """Converts a host scalar on the host."""
     if weak_type and type(operand) in (int, float, complex) and typeof(operand).dtype == dtype:
         if type(operand) is not int or operand.bit_length() <= 31:
             return operand
@@ -250,7 +250,7 @@ def _convert_scalar(operand: Any, dtype: Any, weak_type: bool) -> Any:
 
 
 def as_type(x: Any, dtype: Any, weak_type: bool = False) -> Any:
-    """`x` with this dtype and weakness; host arrays that have them stay host arrays."""
+    """Converts `x` to a dtype and weak type; a NumPy array that has them is returned unchanged."""
     if isinstance(x, np.ndarray):
         aval = typeof(x)
         if aval.dtype == dtype and not weak_type:
@@ -261,17 +261,17 @@ def as_type(x: Any, dtype: Any, weak_type: bool = False) -> Any:
 
 
 def scalar_as(x: Any, dtype: Any) -> Any:
-    """A number or a dimension as a scalar of this dtype; ints that it cannot hold wrap around, as NumPy's do."""
+    """Converts a number or a dimension to a scalar of `dtype`; ints that do not fit wrap around, as in NumPy."""
     return np.asarray(x).astype(dtype)[()] if is_int(x) else convert(x, dtype)
 
 
 def convert_element_type(operand: ArrayLike, new_dtype: Any) -> Array:
-    """`operand` as `new_dtype`, canonicalised, and never with a weak type. Raises ValueError for None."""
+    """Converts `operand` to `new_dtype`, canonicalised, without a weak type. Raises ValueError if it is None."""
     if new_dtype is None:
         raise ValueError("convert_element_type: new_dtype must be specified.")
     operand = unwrapped(operand)
     aval = typeof(operand)
-    # A NumPy dtype equals its Python type, so only types are looked up.
+    # A NumPy dtype compares equal to its Python scalar type: only look up types.
     is_scalar = isinstance(new_dtype, type) and new_dtype in dtypes.python_scalar_dtypes
     dtype = dtypes.scalar_dtype(new_dtype) if is_scalar else new_dtype
     dtype = dtypes.canonicalize_dtype(dtype, allow_extended_dtype=True)
@@ -283,9 +283,9 @@ def convert_element_type(operand: ArrayLike, new_dtype: Any) -> Array:
 
 
 def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
-    """The bits of `operand` read as `new_dtype`.
+    """Reads the bits of `operand` as `new_dtype`.
 
-    Between widths that differ, the result gains or loses a last axis. Raises ValueError if it does not fit.
+    If the widths differ, the result gains or loses a last axis. Raises ValueError if the sizes do not fit.
     """
     new_dtype = dtypes.check_and_canonicalize_user_dtype(new_dtype, "bitcast_convert_type")
     return bitcast_convert_type_p.bind(operand, new_dtype=new_dtype)
@@ -295,13 +295,13 @@ T = TypeVar("T")
 
 
 def stop_gradient(x: T) -> T:
-    """The values of a tree, constants to differentiation.
+    """Returns a tree unchanged; differentiation treats its values as constants.
 
-    Raises TypeError for leaves that are no arrays.
+    Raises TypeError for leaves that are not arrays.
     """
     return stop_gradient_p.bind(x) if is_value(x) else tree.tree_map(stop_gradient_p.bind, x)
 
 
 def copy(x: Any) -> Any:
-    """A copy of `x` in a buffer of its own."""
+    """Copies `x` into a buffer of its own."""
     return copy_p.bind(x)

@@ -1,4 +1,4 @@
-"""Arrays made of a shape alone: numbers along an axis, unit matrices, arrays whose elements nobody reads."""
+"""Arrays made from a shape alone: iota, identity matrices, and arrays whose elements are never read."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Iota(Primitive):
 
 
 class Empty(Primitive):
-    """An array of which nothing is promised but its type."""
+    """An uninitialized array: its elements are unspecified."""
 
     lies_over_set_mesh = True
     name = "empty"
@@ -60,7 +60,7 @@ class Empty(Primitive):
 
 
 class EmptyScalar(Empty):
-    """A scalar whose value nobody reads."""
+    """A scalar whose value is never read."""
 
     lies_over_set_mesh = False
     name = "empty2"
@@ -92,7 +92,7 @@ def broadcasted_iota(dtype: DTypeLike, shape: Sequence[int], dimension: int, *, 
 
 
 def empty(shape: Sequence[int], dtype: Any, *, out_sharding: Any = None) -> Any:
-    """An array whose elements may be anything."""
+    """An uninitialized array: its elements are unspecified."""
     shape = dims.canonical_shape(shape)
     return empty_p.bind(
         shape=shape, dtype=dtype, out_sharding=requested_sharding("lax.empty", out_sharding, len(shape))
@@ -100,7 +100,7 @@ def empty(shape: Sequence[int], dtype: Any, *, out_sharding: Any = None) -> Any:
 
 
 def empty_of(aval: ShapedArray) -> Any:
-    """An array of the type `aval` that nobody will read."""
+    """An array of type `aval` whose elements are never read."""
     value = cast_to(empty2_p.bind(dtype=aval.dtype, memory_space=aval.memory_space), aval.manual_axis_type)
     return resharded_as(moving.broadcast_to_shape(value, aval.shape, aval._sharding), aval)
 
@@ -110,9 +110,9 @@ def _offset(offset: Any, dtype: Any) -> Any:
 
 
 def diagonal_mask(rows: int, columns: int, offset: Any, compare: Any, dtype: Any = _INT32) -> Any:
-    """A matrix of flags: whether row + offset and column, of an integer dtype, compare.
+    """A boolean matrix: `compare(row + offset, column)` for indices of an integer dtype.
 
-    Raises TypeError for an offset that is no integer.
+    Raises TypeError for an offset that is not an integer.
     """
     traced = isinstance(offset, Tracer)
     if traced and not np.issubdtype(offset.dtype, np.integer):
@@ -123,6 +123,6 @@ def diagonal_mask(rows: int, columns: int, offset: Any, compare: Any, dtype: Any
 
 
 def eye(rows: int, columns: int, dtype: Any, ndim: int = 2) -> Any:
-    """A unit matrix, behind batch axes of size 1."""
+    """An identity matrix with leading batch axes of size 1, of rank `ndim`."""
     unit = convert(diagonal_mask(rows, columns, 0, eq), dtype)
     return moving.expand_dims(unit, tuple(range(ndim - 2)))

@@ -1,4 +1,4 @@
-"""Placing values on devices, as an operation."""
+"""The operation that places values on devices, by shardings or in memory spaces."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -22,7 +22,7 @@ from minijax.run.token import Token
 
 
 class CopySemantics:
-    """Whether placing a value may share its memory."""
+    """Specifies whether the placed value may share the buffer of its operand."""
 
     def __init__(self, name: str):
         self.name = name
@@ -35,7 +35,7 @@ REUSE_INPUT, ALWAYS_COPY, DONATE_INPUT = map(CopySemantics, ("REUSE_INPUT", "ALW
 
 
 class DevicePut(Primitive):
-    """The same values where `devices` says: on a device, by a sharding, in a memory; None: where they are."""
+    """Places each value as its item of `devices` specifies: a device, sharding or memory space; None: no change."""
 
     name = "device_put"
     multiple_results = True
@@ -70,21 +70,21 @@ class DevicePut(Primitive):
     def jvp(self, primals, tangents, *, devices, srcs, copy_semantics):
         params = dict(devices=devices, srcs=srcs, copy_semantics=copy_semantics)
         outs = self.bind_all(primals, params)
-        moving = [i for i, t in enumerate(tangents) if type(t) is not Zero]
-        if not moving:
+        nonzero = [i for i, t in enumerate(tangents) if type(t) is not Zero]
+        if not nonzero:
             return outs, [Zero.from_primal_value(x) for x in outs]
-        chosen = {k: tuple(v[i] for i in moving) for k, v in params.items()}
-        pushed = dict(zip(moving, self.bind_all([tangents[i] for i in moving], chosen), strict=True))
+        chosen = {k: tuple(v[i] for i in nonzero) for k, v in params.items()}
+        pushed = dict(zip(nonzero, self.bind_all([tangents[i] for i in nonzero], chosen), strict=True))
         return outs, [pushed.get(i, t) for i, t in enumerate(tangents)]
 
     def transpose(self, cts, *operands, devices, srcs, copy_semantics):
-        moving = [i for i, ct in enumerate(cts) if type(ct) is not Zero]
-        if not moving:
+        nonzero = [i for i, ct in enumerate(cts) if type(ct) is not Zero]
+        if not nonzero:
             return list(cts)
-        sources = tuple(_source(srcs[i], operands[i], cts[i]) for i in moving)
-        back = dict(devices=sources, srcs=tuple(devices[i] for i in moving))
-        results = self.bind_all([cts[i] for i in moving], dict(back, copy_semantics=(ALWAYS_COPY,) * len(moving)))
-        put_back = dict(zip(moving, results, strict=True))
+        sources = tuple(_ct_destination(srcs[i], operands[i], cts[i]) for i in nonzero)
+        back = dict(devices=sources, srcs=tuple(devices[i] for i in nonzero))
+        results = self.bind_all([cts[i] for i in nonzero], dict(back, copy_semantics=(ALWAYS_COPY,) * len(nonzero)))
+        put_back = dict(zip(nonzero, results, strict=True))
         return [put_back.get(i, ct) for i, ct in enumerate(cts)]
 
     def batch(self, axis, operands, dims, **params):
@@ -104,47 +104,58 @@ def _placed_type(aval: AbstractValue, place: Any) -> AbstractValue:
     return aval.in_space(space) if isinstance(space, MemorySpace) else aval
 
 
-def _source(src: Any, operand: Any, ct: Any) -> Any:
-    """Where the cotangent of an operand goes."""
+def _ct_destination(src: Any, operand: Any, ct: Any) -> Any:
+    """The place for the cotangent of an operand."""
     space = space_of(operand.aval if is_linear(operand) else typeof(operand))
     return space if src is None and space_of(typeof(ct)) is not space else src
 
 
-def _lying(x: Any) -> NamedSharding | None:
-    """How a value lies, if its type says it."""
+def _traced_sharding(x: Any) -> NamedSharding | None:
+    """The sharding in the type of a traced value; None if it has none."""
     aval = typeof(x)
     sharding = None if state.is_eager() or type(aval) is not ShapedArray else aval._sharding
     return sharding and sharding.with_memory_kind(MEMORY_KINDS[aval.memory_space])
 
 
 def in_memory(x: Any, space: MemorySpace) -> Any:
-    """How an eager value lies, in that memory of its devices."""
+    """The sharding of an eager value, but in the memory space `space` of its devices."""
     if space not in MEMORY_KINDS:
-        raise ValueError(f"device_put: a value can lie in jax.memory.Space.Device or Host, not in {space}")
+        raise ValueError(f"device_put: a value can be in jax.memory.Space.Device or Host, not in {space}")
     have = x.sharding if isinstance(x, ArrayImpl) else client.single_device_sharding(client.default_device())
     return have.with_memory_kind(MEMORY_KINDS[space])
 
 
 def place(x: Any, device: Any, copy: CopySemantics) -> Any:
-    """An eager value on a device (or by a sharding, or in a memory)."""
+    """Places an eager value on a device, by a sharding, or in a memory space."""
     if type(x) is Token:
         return transfer.moved_token(x, device)
     if type(device) is MemorySpace:
         device = in_memory(x, device)
-    if type(x) is ArrayImpl and (device is None or x._sig.committed and device in (x._sig.device, x._sig.sharding)):
+    if type(x) is ArrayImpl and _is_placed(x, device):
         return x if copy is not ALWAYS_COPY else transfer.to_device(x, copy=True)
     if isinstance(device, Sharding) and not device.is_fully_addressable:
         _check_is_shared(x, device)
-    donates = copy is DONATE_INPUT and type(x) is ArrayImpl
-    is_on_several = donates and x._sig.device is None  # shards that stay where they are would share their memory
-    moved = transfer.to_device(x, device, copy=copy is ALWAYS_COPY or is_on_several)
-    if donates and (is_on_several or moved._sig.device is not x._sig.device):
-        x.delete()  # on one device they share their memory
-    return moved
+    if copy is DONATE_INPUT and type(x) is ArrayImpl:
+        return _place_donated(x, device)
+    return transfer.to_device(x, device, copy=copy is ALWAYS_COPY)
+
+
+def _is_placed(x: ArrayImpl, device: Any) -> bool:
+    """Returns whether `x` is already where it is to be placed."""
+    return device is None or x._sig.committed and device in (x._sig.device, x._sig.sharding)
+
+
+def _place_donated(x: ArrayImpl, device: Any) -> Any:
+    """Places an array and deletes it, unless both share a buffer because they are on the same device."""
+    is_on_several = x._sig.device is None  # shards that do not move would share their buffers
+    placed = transfer.to_device(x, device, copy=is_on_several)
+    if is_on_several or placed._sig.device is not x._sig.device:
+        x.delete()
+    return placed
 
 
 def _check_is_shared(x: Any, sharding: Sharding) -> None:
-    """Raises where processes would not put one value on their devices: AssertionError, ValueError for one's array."""
+    """Raises AssertionError if processes hold different values, ValueError for an array committed to one process."""
     if not isinstance(x, ArrayImpl):
         gather.check_same_everywhere(transfer.as_host(x), sharding)
     elif x.is_fully_addressable and sharding.num_devices > 1:
@@ -159,30 +170,35 @@ def _check_is_shared(x: Any, sharding: Sharding) -> None:
 
 
 def placed_like(x: Any, model: Any) -> Any:
-    """An eager value where `model`, a committed array or a description of one, lies, if `x` can lie so.
+    """Places an eager `x` by the sharding of `model`, a committed array or a ShapeDtypeStruct, if that fits `x`.
 
-    Inside `shard_map`, `x` varies over the mesh axes that `model` varies over too.
+    Inside `shard_map`, casts `x` to vary over the mesh axes that `model` varies over.
     """
     if state.thread.manual:
-        mine = typeof(model) if is_value(model) else None
-        kind = getattr(model, "manual_axis_type", None) if mine is None else getattr(mine, "manual_axis_type", None)
+        kind = getattr(typeof(model) if is_value(model) else model, "manual_axis_type", None)
         return cast_to_vary(x, kind.varying) if kind else x
     if type(x) is not ArrayImpl:
         return x
     if type(model) is not ArrayImpl:
-        sharding = None if is_value(model) or x.shape != model.shape else getattr(model, "sharding", None)
-        if isinstance(getattr(sharding, "mesh", None), AbstractMesh):
-            context = meshes.context_mesh()
-            is_of_context = context is not None and context.abstract_mesh.shape_tuple == sharding.mesh.shape_tuple
-            sharding = NamedSharding(context, sharding.spec) if is_of_context else None
+        sharding = None if is_value(model) or x.shape != model.shape else _concrete_sharding(model)
         return transfer.to_device(x, sharding) if isinstance(sharding, Sharding) else x
     if not model._sig.committed or model._sig.device is None and x._sig.shape != model._sig.shape:
         return x
     return transfer.filled_at(x, model._sig.sharding)
 
 
+def _concrete_sharding(model: Any) -> Any:
+    """The sharding of a ShapeDtypeStruct; if its mesh is abstract, over the context mesh of the same axes, or None."""
+    sharding = getattr(model, "sharding", None)
+    if not isinstance(getattr(sharding, "mesh", None), AbstractMesh):
+        return sharding
+    context = meshes.context_mesh()
+    is_of_context = context is not None and context.abstract_mesh.shape_tuple == sharding.mesh.shape_tuple
+    return NamedSharding(context, sharding.spec) if is_of_context else None
+
+
 def device_put(xs: Sequence, devices: Sequence, srcs: Sequence, copies: Sequence[CopySemantics]) -> list:
-    """Values on devices, under the current trace."""
-    sources = tuple([_lying(x) if src is None else src for x, src in zip(xs, srcs, strict=True)])
+    """Binds device_put under the current trace."""
+    sources = tuple([_traced_sharding(x) if src is None else src for x, src in zip(xs, srcs, strict=True)])
     params = dict(copy_semantics=tuple(copies), devices=tuple(devices), srcs=sources)
     return device_put_p.bind_all(xs, params)

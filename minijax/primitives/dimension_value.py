@@ -1,4 +1,4 @@
-"""Symbolic dimensions as arrays: their values are known when a program runs."""
+"""Symbolic dimensions as arrays, whose values are known when the program runs."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ dim_as_value_p = DimAsValue()
 
 
 def dimension_as_value(d: Any) -> Any:
-    """A dimension as an array: of a symbolic one a scalar of a weak type, an int as it is."""
+    """Returns a symbolic dimension as a weakly typed scalar; an int is returned unchanged."""
     if not isinstance(d, SymbolicDim):
         return d
     if isinstance(state.current_trace(), EvalTrace):

@@ -1,4 +1,4 @@
-"""Products of arrays: dot_general, its precisions and algorithms, and the simpler products over it."""
+"""Products of arrays: dot_general, its precisions and algorithms, and simpler products on top of it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class _Named(enum.Enum):
 
 @known_as("jax._src.lax.lax.Precision")
 class Precision(_Named):
-    """How exactly XLA multiplies: more exact is slower on accelerators; CPUs ignore it."""
+    """The precision of XLA's products: higher is slower on accelerators; CPUs ignore it."""
 
     DEFAULT = 0
     HIGH = 1
@@ -58,7 +58,7 @@ class Precision(_Named):
 
 @known_as("jax._src.lax.lax.DotAlgorithm")
 class DotAlgorithm(NamedTuple):
-    """The algorithm of a product, by the types it multiplies and adds in."""
+    """The algorithm of a product, given by the types in which it multiplies and accumulates."""
 
     lhs_precision_type: Any
     rhs_precision_type: Any
@@ -83,7 +83,7 @@ _ON_CPU = {"DEFAULT", "F16_F16_F16", "F32_F32_F32", "F64_F64_F64", "BF16_BF16_F3
 
 @known_as("jax._src.lax.lax.DotAlgorithmPreset")
 class DotAlgorithmPreset(_Named):
-    """Algorithms of products by name: types of the operands, of the sum, and the number of products."""
+    """Named algorithms of products: the types of operands and accumulator, and the number of products."""
 
     DEFAULT = enum.auto()
     ANY_F8_ANY_F8_F32 = enum.auto()
@@ -112,7 +112,7 @@ class DotAlgorithmPreset(_Named):
 
     @property
     def supported_lhs_types(self) -> tuple | None:
-        """The dtypes that the left operand may have without being converted; None: any."""
+        """The dtypes that the left operand may have without conversion; None: any."""
         if self is DotAlgorithmPreset.DEFAULT or self._is_f8:
             return None
         name = self.name.split("_")[0]
@@ -122,18 +122,18 @@ class DotAlgorithmPreset(_Named):
 
     @property
     def supported_rhs_types(self) -> tuple | None:
-        """The dtypes that the right operand may have without being converted; None: any."""
+        """The dtypes that the right operand may have without conversion; None: any."""
         return self.supported_lhs_types
 
     @property
     def accumulation_type(self) -> Any:
-        """The dtype of the sum; None: the backend's choice."""
+        """The dtype in which products are accumulated; None: the backend chooses."""
         parts = self.name.split("_")
         place = 4 if self._is_f8 else 2
         return _TYPES.get(parts[place]) if len(parts) > 2 else None
 
     def supported_output_types(self, lhs_dtype: Any, rhs_dtype: Any) -> tuple | None:
-        """The dtypes that the result may have without being converted; None: any."""
+        """The dtypes that the result may have without conversion; None: any."""
         sums = self.accumulation_type
         if sums is None:
             return None
@@ -144,7 +144,7 @@ class DotAlgorithmPreset(_Named):
         return (sums, narrow) if narrow is not sums and same else (sums,)
 
     def _algorithm(self, lhs: Any, rhs: Any, out: Any) -> tuple | None:
-        """The fields of the attribute for operands and result of these dtypes."""
+        """The fields of StableHLO's algorithm attribute for operands and result of these dtypes."""
         if self is DotAlgorithmPreset.DEFAULT:
             return None
         if self._is_f8:
@@ -164,7 +164,7 @@ PrecisionLike = (
 
 
 def canonical_precision(precision: PrecisionLike) -> tuple[Precision, Precision] | DotAlgorithm | Any:
-    """A precision argument as a pair, an algorithm or a preset; None, if there is no configured default."""
+    """Converts a precision argument to a pair, an algorithm or a preset; None if no default is configured."""
     if precision is None:
         precision = config.default_matmul_precision.value
         if precision is None:
@@ -185,13 +185,13 @@ def canonical_precision(precision: PrecisionLike) -> tuple[Precision, Precision]
 
 
 def precision_pair(precision: Any) -> tuple[str, str]:
-    """The names of a pair of precisions, those of the default for anything else."""
+    """The names of a pair of precisions; those of the default precision for anything else."""
     is_pair = isinstance(precision, tuple) and isinstance(precision[0], Precision)
     return tuple(p.name for p in precision) if is_pair else ("DEFAULT", "DEFAULT")
 
 
 class Product(Primitive):
-    """An operation linear in each of its two operands."""
+    """An operation that is linear in each of its two operands."""
 
     def jvp(self, primals, tangents, **params):
         (out,) = self.bind_all(primals, params)
@@ -210,12 +210,12 @@ class Product(Primitive):
         return [None, grad] if side else [grad, None]
 
     def transposed(self, ct: Any, aval: ShapedArray, other: Any, side: int, **params: Any) -> Any:
-        """The cotangent of operand `side`, of type `aval`, where the other one is known."""
+        """The cotangent of operand `side`, which has type `aval`; `other` is the other operand, which is known."""
         raise NotImplementedError
 
 
 class DotGeneral(Product):
-    """Contracts axes of `lhs` with axes of `rhs`; result axes: batch, rest of lhs, rest of rhs."""
+    """Contracts axes of `lhs` with axes of `rhs`; the result's axes: batch, free of lhs, free of rhs."""
 
     name = "dot_general"
     sharding_param = "out_sharding"
@@ -290,7 +290,7 @@ class DotGeneral(Product):
         if isinstance(precision, (DotAlgorithm, DotAlgorithmPreset)):
             kinds, stored, algorithm = _plan(e.platform, precision, *avals, out)
         else:
-            kinds = _mixed_kinds(e.platform, *avals, out)
+            kinds = _common_dtypes(e.platform, *avals, out)
         for i, kind in enumerate(kinds):
             if kind is not None:
                 names[i], avals[i] = _converted(e, names[i], avals[i], kind)
@@ -345,7 +345,7 @@ class DotGeneral(Product):
 
 
 def permute_axes(x: Any, permutation: tuple[int, ...]) -> Any:
-    """`x` with its axes permuted; nothing is done for the identity."""
+    """Transposes `x`, unless the permutation is the identity."""
     return x if permutation == tuple(range(len(permutation))) else moving.transpose(x, permutation)
 
 
@@ -374,7 +374,7 @@ def _check_dims(lhs: ShapedArray, rhs: ShapedArray, dimension_numbers: Any) -> N
 
 
 def _rank(dtype: Any) -> tuple:
-    """The order in which the wider of two operand dtypes becomes the result's, as XLA has it."""
+    """The key by which XLA picks the wider of two operand dtypes for the result."""
     is_complex = dtypes.is_complex(dtype)
     real = np.finfo(dtype).dtype if is_complex else dtype
     if dtypes.issubdtype(real, np.floating):
@@ -400,14 +400,14 @@ def _result_dtype(lhs: Any, rhs: Any, preferred: Any, may_narrow: bool) -> Any:
     return preferred
 
 
-def _mixed_kinds(platform: str, lhs: ShapedArray, rhs: ShapedArray, out: ShapedArray) -> tuple:
-    """The dtypes that operands of unlike dtypes are converted to first; None: as they are."""
+def _common_dtypes(platform: str, lhs: ShapedArray, rhs: ShapedArray, out: ShapedArray) -> tuple:
+    """The dtypes to which operands of different dtypes are converted first; None: no conversion."""
     same = lhs.dtype == rhs.dtype or lhs.dtype in _F8 and rhs.dtype in _F8
     return (None, None) if same or platform == "tpu" else (out.dtype, out.dtype)
 
 
 def _plan(platform: str, how: Any, lhs: ShapedArray, rhs: ShapedArray, out: ShapedArray) -> tuple:
-    """For an algorithm: dtypes that operands are converted to, the stored result's dtype, the attribute."""
+    """For an algorithm: (dtypes to which operands are converted, dtype of the stored result, attribute)."""
     if platform == "cpu" and str(how) not in _ON_CPU:
         raise ValueError(f"The precision '{how}' is not supported by dot_general on CPU")
     if isinstance(how, DotAlgorithm):
@@ -426,7 +426,7 @@ def _plan(platform: str, how: Any, lhs: ShapedArray, rhs: ShapedArray, out: Shap
 
 def _converted(e: Any, x: str, aval: ShapedArray, dtype: Any) -> tuple[str, ShapedArray]:
     out = ShapedArray(aval.shape, dtype)
-    if aval.dtype == dtype:  # as in jax's text, where both operands are converted if one is
+    if aval.dtype == dtype:  # as in jax's modules, where both operands are converted if one is
         return e.unary("convert", x, aval), out
     if dtype == np.bool_:
         params = dict(new_dtype=dtype, weak_type=False, sharding=None)

@@ -1,4 +1,4 @@
-"""Slices that start where a value says: reading them, and writing them."""
+"""Slices whose starts are values: dynamic_slice and dynamic_update_slice."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _IN_ORDER = dict(indices_are_sorted=True, unique_indices=True, mode=GatherScatte
 
 
 class DynamicSlice(SliceAt, JointlyLinear):
-    """A window of given sizes at given starts, moved inside if it would stick out."""
+    """A window of given sizes at given starts; the starts are clamped to keep it in bounds."""
 
     def jvp(self, primals, tangents, *, slice_sizes):
         params, (t, *_) = dict(slice_sizes=slice_sizes), tangents
@@ -54,7 +54,7 @@ class DynamicSlice(SliceAt, JointlyLinear):
 
 
 class DynamicUpdateSlice(JointlyLinear):
-    """The operand with a window at given starts replaced, moved inside if it would stick out."""
+    """The operand with the window at given starts replaced; the starts are clamped to keep it in bounds."""
 
     name = "dynamic_update_slice"
 
@@ -100,7 +100,7 @@ class DynamicUpdateSlice(JointlyLinear):
 
 
 def _index_vector(axis: Any, starts: Sequence, start_dims: Sequence) -> tuple[Any, int | None]:
-    """The starts as one vector, or as one for each element of the batch axis; and that axis."""
+    """Returns (starts as one vector, None), or (one vector per element of the batch axis, that axis)."""
     if not starts:
         return np.zeros((0,), np.int32), None
     if all(d is None for d in start_dims):
@@ -113,7 +113,7 @@ def _index_vector(axis: Any, starts: Sequence, start_dims: Sequence) -> tuple[An
     return concatenate(columns, 1), 0
 
 
-_SURE = 2**30  # below it, an index and its sum with a size fit every dtype of indices
+_SURE = 2**30  # below this size, an index and its sum with a size fit every dtype of indices
 
 dynamic_slice_p, dynamic_update_slice_p = DynamicSlice(), DynamicUpdateSlice()
 fold_as(Folding.EXACT, dynamic_slice_p)
@@ -121,7 +121,7 @@ fold_as(Folding.PLAIN, dynamic_update_slice_p)
 
 
 def _starts(name: str, operand: Any, start_indices: Any, allow_negative: bool | Sequence[bool]) -> list:
-    """The starts as scalars, those below zero counted from the end."""
+    """Converts the starts to scalars; negative ones count from the end."""
     shape = typeof(operand).shape
     if type(start_indices) is not tuple and isinstance(start_indices, Array | np.ndarray):
         indices_shape = typeof(start_indices).shape
@@ -138,7 +138,7 @@ def _starts(name: str, operand: Any, start_indices: Any, allow_negative: bool | 
 
 
 def _from_front(i: Any, size: int, allow_negative: bool) -> Any:
-    """An index counted from the front: now if its value is known, else by operations."""
+    """Converts a negative index to one counted from the front: in Python if its value is known, else by operations."""
     if type(i) is int and -_SURE < i < _SURE and type(size) is int and size < _SURE:
         return dtypes.default_int_dtype().type(i + size if i < 0 and allow_negative else i)
     aval = typeof(i)
@@ -150,7 +150,7 @@ def _from_front(i: Any, size: int, allow_negative: bool) -> Any:
         return np.asarray(i + size if i < 0 and allow_negative else i).astype(aval.dtype)[()]
     if not allow_negative or np.issubdtype(aval.dtype, np.unsignedinteger):
         return i
-    # The size wraps round in a dtype too narrow for it, and so does the sum: back again.
+    # In a dtype too narrow for the size, both the size and the sum wrap around, which cancels out.
     below = lt(i, scalar_like(i, 0))
     strong = convert(i, aval.dtype) if aval.weak_type else i
     return select(below, add(strong, np.asarray(size).astype(aval.dtype)[()]), i)
@@ -173,9 +173,9 @@ def dynamic_slice(
     *,
     allow_negative_indices: bool | Sequence[bool] = True,
 ) -> Array:
-    """Wraps XLA's DynamicSlice: a window of static sizes, moved inside if it would stick out.
+    """Wraps XLA's DynamicSlice: a window of static sizes, whose starts are clamped to keep it in bounds.
 
-    Indices below zero count from the end unless `allow_negative_indices` is False.
+    Negative indices count from the end unless `allow_negative_indices` is False.
     """
     starts = _starts("dynamic_slice", operand, start_indices, allow_negative_indices)
     sizes = dims.canonical_shape(slice_sizes)
@@ -191,13 +191,13 @@ def dynamic_update_slice(
     *,
     allow_negative_indices: bool | Sequence[bool] = True,
 ) -> Array:
-    """Wraps XLA's DynamicUpdateSlice: `operand` with a window replaced, moved inside if need be."""
+    """Wraps XLA's DynamicUpdateSlice: replaces a window of `operand`; starts are clamped to keep it in bounds."""
     starts = _starts("dynamic_update_slice", operand, start_indices, allow_negative_indices)
     return dynamic_update_slice_p.bind(operand, update, *starts)
 
 
 def _starts_in_dim(operand: Any, start: Any, axis: int) -> list:
-    """Starts of zero but along one axis."""
+    """The start indices: `start` along `axis`, zero along the others."""
     return [start if i == axis else scalar_like(start, 0) for i in range(typeof(operand).ndim)]
 
 
@@ -246,7 +246,7 @@ def dynamic_update_slice_in_dim(
 def dynamic_update_index_in_dim(
     operand: Array | np.ndarray, update: ArrayLike, index: ArrayLike, axis: int, *, allow_negative_indices: bool = True
 ) -> Array:
-    """`operand` with one slice along an axis replaced; `update` may lack that axis."""
+    """Replaces one slice of `operand` along an axis; `update` may lack that axis."""
     ndim = typeof(operand).ndim
     axis = dims.canonical_axis(axis, ndim)
     if typeof(update).ndim != ndim:

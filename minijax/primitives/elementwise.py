@@ -1,4 +1,4 @@
-"""Elementwise arithmetic, comparison, selection: one line for an op that is only its name and derivative."""
+"""Elementwise arithmetic, comparison and selection. Ops defined by name and derivative alone take one line."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ SIGNED = Kinds((np.floating, np.complexfloating, np.signedinteger))
 
 
 def real_dtype(dtype: Any) -> np.dtype:
-    """The dtype of the parts of a complex number; a real dtype itself."""
+    """The dtype of a complex dtype's real and imaginary parts; a real dtype is returned unchanged."""
     return np.finfo(dtype).dtype if dtypes.is_complex(dtype) else dtype
 
 
-def _at(x: Any, value: Any, like: Any) -> Any:
-    """Where in `x` the scalar `value` is: an array of booleans."""
+def _equals(x: Any, value: Any, like: Any) -> Any:
+    """A boolean array: where `x` equals the scalar `value`, taken in the type of `like`."""
     return eq(x, const_like(like, value))
 
 
@@ -76,7 +76,7 @@ class Sub(LinearElementwise):
 
 
 class Mul(Bilinear):
-    """x * y; where `out_dtype` is given, of operands converted to that."""
+    """x * y; operands are converted to `out_dtype` first if it is given."""
 
     def __init__(self):
         jvps = lambda t, ans, x, y, **out: mul(t, y, **out), lambda t, ans, x, y, **out: mul(x, t, **out)
@@ -105,7 +105,7 @@ class Mul(Bilinear):
 
     @staticmethod
     def _cast(e, x, aval, out):
-        # XLA ends the process where a complex number is converted to a real one.
+        # XLA aborts the process if a complex number is converted to a real one.
         if dtypes.is_complex(aval.dtype) and not dtypes.is_complex(out.dtype):
             real = ShapedArray(aval.shape, np.finfo(aval.dtype).dtype)
             x, aval = e.map_to("real", x, aval, real), real
@@ -113,7 +113,7 @@ class Mul(Bilinear):
 
 
 class Abs(Elementwise):
-    """The absolute value; of a complex number, its real modulus."""
+    """The absolute value; for a complex number, its modulus, which is real."""
 
     def result_dtype(self, x):
         check_kinds(self.name, self.accepts, x)
@@ -125,16 +125,16 @@ class Abs(Elementwise):
 def _abs_jvp(t, ans, x):
     if not dtypes.is_complex(typeof(x).dtype):
         return select_n(ge(x, zero_like(x)), neg(t), t)
-    turned = conj(x)
-    return real(mul(t, div(turned, _ones_where_zero(convert_element_type(ans, typeof(x).dtype)))))
+    conjugated = conj(x)
+    return real(mul(t, div(conjugated, _ones_where_zero(convert_element_type(ans, typeof(x).dtype)))))
 
 
 def _ones_where_zero(x: Any) -> Any:
-    return select_n(_at(x, 0, x), x, full_of(x, 1))
+    return select_n(_equals(x, 0, x), x, full_of(x, 1))
 
 
 class Sign(Elementwise):
-    """-1, 0 or 1; of a complex number, its direction."""
+    """-1, 0 or 1; for a complex number, x / |x|, or 0."""
 
     def lower(self, e, ins, outs, x):
         if not dtypes.issubdtype(outs[0].dtype, np.unsignedinteger):
@@ -163,7 +163,7 @@ class Exp2(Accurate):
 
 
 class Logistic(Accurate):
-    """1 / (1 + exp(-x)); the accuracy is that of the derivative."""
+    """1 / (1 + exp(-x)); `accuracy` only selects the formula of the derivative."""
 
     def lower(self, e, ins, outs, x, *, accuracy=None):
         (out,) = outs
@@ -172,7 +172,7 @@ class Logistic(Accurate):
 
 
 class Wave(Accurate):
-    """The sine or the cosine; of a complex number by its parts, exact on the imaginary axis."""
+    """The sine or the cosine; a complex one is computed from its parts, and is exact on the imaginary axis."""
 
     def lower(self, e, ins, outs, x, *, accuracy=None):
         if not COMPLEX.accepts(outs[0].dtype):
@@ -266,7 +266,7 @@ def _pow_jvp_base(t, ans, x, y):
     shape, over, y = typeof(ans).shape, typeof(ans)._sharding, convert_element_type(y, typeof(x).dtype)
     x, y = moving.broadcast_squeezed(x, shape, over), moving.broadcast_squeezed(y, shape, over)
     full = lambda number: moving.full(shape, const_like(x, number), sharding=over)  # noqa: E731
-    at_zero, zeros, safe = _at(y, 0, y), full(0), select_n(_at(y, 0, y), y, full(1))
+    at_zero, zeros, safe = _equals(y, 0, y), full(0), select_n(_equals(y, 0, y), y, full(1))
     return mul(t, select_n(at_zero, mul(safe, pow(x, sub(y, full(1)))), zeros))
 
 
@@ -275,7 +275,7 @@ def _pow_jvp_power(t, ans, x, y):
 
 
 class Extremum(Elementwise):
-    """The larger or smaller; complex numbers compare by their real parts, then their imaginary ones."""
+    """The larger or smaller operand; complex numbers compare by their real parts, then their imaginary parts."""
 
     def __init__(self, name: str, hlo: str, direction: str):
         super().__init__(name, hlo, ANY, self._share(0), self._share(1))
@@ -284,7 +284,7 @@ class Extremum(Elementwise):
     @staticmethod
     def _share(i):
         def rule(t, ans, *operands):
-            return mul(t, _balanced(operands[i], ans, operands[1 - i]))
+            return mul(t, _tie_factor(operands[i], ans, operands[1 - i]))
 
         return rule
 
@@ -301,12 +301,12 @@ class Extremum(Elementwise):
         return [e.select(which, x, y, flag, out)]
 
 
-def _balanced(x: Any, ans: Any, other: Any) -> Any:
+def _tie_factor(x: Any, ans: Any, other: Any) -> Any:
     """1 where `x` is the extremum, 1/2 where both are, 0 elsewhere."""
-    return div(_masked(x, ans, 1, 0), _masked(other, ans, 2, 1))
+    return div(_where_equal(x, ans, 1, 0), _where_equal(other, ans, 2, 1))
 
 
-def _masked(x: Any, ans: Any, yes: Any, no: Any) -> Any:
+def _where_equal(x: Any, ans: Any, yes: Any, no: Any) -> Any:
     here, ones = eq(x, ans), full_of(ans, yes)
     return select_n(here, full_of(ans, no), ones)
 
@@ -501,7 +501,7 @@ mulhi_p = Elementwise("mulhi", "chlo.mulhi", INT)
 
 
 class Predicate(Elementwise):
-    """An elementwise test: booleans, weak where all operands are."""
+    """An elementwise test with boolean results, weakly typed if all operands are."""
 
     def infer(self, *avals, **params):
         self.result_dtype(*avals, **params)
@@ -510,7 +510,7 @@ class Predicate(Elementwise):
 
 
 class Compare(Predicate):
-    """A comparison; `direction` is StableHLO's."""
+    """A comparison; `direction` is its StableHLO name."""
 
     constrains = False
     moves_data = True
@@ -533,7 +533,7 @@ le_p, lt_p = Compare("le", "LE", ORDERED), Compare("lt", "LT", ORDERED)
 
 
 class SelectN(Primitive):
-    """Picks, element by element, the case that `which` (bool or an integer) numbers."""
+    """Picks, element by element, the case whose number is in `which` (booleans or integers)."""
 
     moves_data = True
     lies_over_set_mesh = True
@@ -624,7 +624,7 @@ class SelectN(Primitive):
 
 
 class Clamp(Primitive):
-    """`x` held between `low` and `high`, each of the shape of `x` or of rank 0."""
+    """Clamps `x` between `low` and `high`; each bound has the shape of `x` or rank 0."""
 
     name = "clamp"
 
@@ -722,17 +722,17 @@ eq, ne, ge, gt, le, lt = map(binary, (eq_p, ne_p, ge_p, gt_p, le_p, lt_p))
 
 
 def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Array:
-    """x * y; with `out_dtype`, the operands may differ in dtype and are first converted to that."""
+    """x * y; with `out_dtype`, the operands may differ in dtype and are converted to it first."""
     return mul_p.bind(x, y) if out_dtype is None else mul_p.bind(x, y, out_dtype=np.dtype(out_dtype))
 
 
 def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
-    """The derivative of order `m` of `digamma`, at `x`; `m` is a float. There is no derivative by `m`."""
+    """The derivative of order `m` of `digamma` at `x`; `m` is a float. Not differentiable with respect to `m`."""
     return polygamma_p.bind(m, x)
 
 
 def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
-    """The float after `x1` on the way to `x2`."""
+    """The next float after `x1` in the direction of `x2`."""
     return nextafter_p.bind(x1, x2)
 
 
@@ -748,12 +748,12 @@ def integer_pow(x: ArrayLike, y: int) -> Array:
 
 
 def conj(x: ArrayLike) -> Array:
-    """The complex conjugate, complex also for a real `x`."""
+    """The complex conjugate; the result is complex even for a real `x`."""
     return conj_p.bind(x, input_dtype=typeof(x).dtype)
 
 
 def reduce_precision(operand: float | ArrayLike, exponent_bits: int, mantissa_bits: int) -> Array:
-    """Rounds to a float of fewer bits. Raises ValueError for bits that no float has."""
+    """Rounds to a float with fewer bits, in the same dtype. Raises ValueError for impossible numbers of bits."""
     exponent_bits, mantissa_bits = operator.index(exponent_bits), operator.index(mantissa_bits)
     if exponent_bits < 1 or mantissa_bits < 0:
         raise ValueError(
@@ -764,7 +764,7 @@ def reduce_precision(operand: float | ArrayLike, exponent_bits: int, mantissa_bi
 
 
 class RoundingMethod(enum.IntEnum):
-    """Where halves are rounded to."""
+    """The direction in which halves are rounded."""
 
     AWAY_FROM_ZERO = 0
     TO_NEAREST_EVEN = 1
@@ -786,15 +786,15 @@ def reciprocal(x: ArrayLike) -> Array:
 
 
 def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
-    """The elements of `cases[which]`; `which` is boolean (for two cases) or int32."""
+    """Picks, element by element, from `cases[which]`; `which` is boolean (for two cases) or int32."""
     return select_n_p.bind(which, *cases)
 
 
 def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
-    """`on_true` where `pred`, else `on_false`; no broadcasting but of a scalar `pred`."""
+    """`on_true` where `pred` is true, else `on_false`; only a scalar `pred` is broadcast."""
     return select_n_p.bind(pred, on_false, on_true)
 
 
 def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
-    """`x` held between `min` and `max`."""
+    """Clamps `x` between `min` and `max`."""
     return clamp_p.bind(min, x, max)

@@ -1,4 +1,4 @@
-"""Families of operations: base classes that give an op all its rules from a line or two."""
+"""Families of operations: base classes that derive all rules of an op from a line or two."""
 
 from __future__ import annotations
 
@@ -53,52 +53,51 @@ INT_BOOL = INT | BOOL
 REAL = INT | FLOAT
 
 
+def scalar(value: Any, dtype: Any, weak_type: bool = False) -> Any:
+    """A number as a scalar constant; a weakly typed one keeps the Python number, not rounded to the dtype."""
+    if weak_type:
+        return of_type(dtypes.scalar_type_of(dtype)(value), ShapedArray((), dtype, True))
+    return scalar_of(value, dtype)
+
+
 def scalar_like(x: Any, value: Any) -> Any:
     """A scalar of the dtype of `x`."""
     dtype = typeof(x).dtype
-    return scalar_of(value, dtype) if is_int(value) else convert_element_type(value, dtype)
+    return scalar(value, dtype) if is_int(value) else convert_element_type(value, dtype)
 
 
 def const_like(x: Any, value: Any) -> Any:
-    """A scalar of the dtype of `x`; a Python one beside a weak scalar, whose results stay weak."""
+    """A scalar of the dtype of `x`; a Python scalar if `x` is a weak scalar, which keeps results weak."""
     aval = typeof(x)
-    return _scalar(aval, value, aval.weak_type and not aval.shape)
+    return scalar(value, aval.dtype, aval.weak_type and not aval.shape)
 
 
 def zero_like(x: Any) -> Any:
     """The scalar 0 of the dtype, the weak type and the mesh of `x`."""
-    return _filled(typeof(x), 0)
+    return _scalar_on_mesh(0, typeof(x))
 
 
 def one_like(x: Any) -> Any:
     """The scalar 1 of the dtype, the weak type and the mesh of `x`."""
-    return _filled(typeof(x), 1)
+    return _scalar_on_mesh(1, typeof(x))
 
 
-def _filled(aval: ShapedArray, value: int) -> Any:
-    scalar = _scalar(aval, value, aval.weak_type)
-    return scalar if aval._sharding is None else over_mesh(scalar, aval._sharding)
-
-
-def _scalar(aval: ShapedArray, value: Any, weak: bool) -> Any:
-    if weak:
-        return of_type(dtypes.scalar_type_of(aval.dtype)(value), ShapedArray((), aval.dtype, True))
-    return scalar_of(value, aval.dtype)
+def _scalar_on_mesh(value: int, aval: ShapedArray) -> Any:
+    return over_mesh(scalar(value, aval.dtype, aval.weak_type), aval._sharding)
 
 
 def full_of(x: Any, value: Any = 0) -> Any:
-    """An array of the type of `x`, its weak type too, with one value everywhere."""
-    aval = typeof(x)
-    return moving.full(aval.shape, scalar_like(x, value), aval.weak_type, aval._sharding)
+    """An array filled with one value, of the type of `x`, including its weak type."""
+    return moving.filled(typeof(x), scalar_like(x, value))
 
 
 def is_complex(x: Any) -> bool:
-    """Whether a value holds complex numbers."""
+    """Returns whether `x` is complex."""
     return dtypes.is_complex(typeof(x).dtype)
 
 
 def check_kinds(name: str, kinds: Kinds, *avals: ShapedArray) -> None:
-    """Raises TypeError unless every operand is of one of the kinds."""
+    """Raises TypeError unless the dtype of every operand is of one of the kinds."""
     for i, a in enumerate(avals):
         if not kinds.accepts(a.dtype):
             at = f" at position {i}" if len(avals) > 1 else ""
@@ -108,7 +107,7 @@ def check_kinds(name: str, kinds: Kinds, *avals: ShapedArray) -> None:
 
 
 def check_same_dtypes(name: str, *avals: ShapedArray) -> None:
-    """Raises TypeError unless all dtypes are one."""
+    """Raises TypeError unless all dtypes are equal."""
     if any(a.dtype != avals[0].dtype for a in avals[1:]):
         names = ", ".join(a.dtype.name for a in avals)
         raise TypeError(
@@ -118,7 +117,7 @@ def check_same_dtypes(name: str, *avals: ShapedArray) -> None:
 
 
 def broadcast_shapes_of_op(name: str, *shapes: tuple) -> tuple:
-    """The common shape of operands: equal ranks with sizes equal or 1, and rank 0 against anything."""
+    """The common shape of operands: ranks must be equal or 0, sizes equal or 1."""
     first = shapes[0]
     if all(s == first for s in shapes[1:]):
         return first
@@ -136,7 +135,7 @@ def broadcast_shapes_of_op(name: str, *shapes: tuple) -> tuple:
 
 
 def reduced_scalars(operands: Sequence) -> list | None:
-    """The operands, with scalars reduced over the Explicit axes over which others are; None if none is."""
+    """Makes scalars reduced over the Explicit axes over which another operand is. None if that changes nothing."""
     avals = list(map(typeof, operands))
     like = next((a for a in avals if a._sharding is not None and a.sums[1]), None)
     scalars = [not a.shape and not a.is_split for a in avals]
@@ -148,7 +147,7 @@ def reduced_scalars(operands: Sequence) -> list | None:
 
 
 class SameShape(Primitive):
-    """Operands broadcast together; one result of the common shape."""
+    """An operation whose operands are broadcast together, with results of their common shape."""
 
     lies_over_set_mesh = True
 
@@ -161,7 +160,7 @@ class SameShape(Primitive):
 
     def bind(self, *operands: Any, **params: Any) -> Any:
         if params:
-            # jax's primitives take these; who binds them by hand passes the None that they have.
+            # Users who bind jax's primitives directly pass these parameters as None.
             params = {k: v for k, v in params.items() if v is not None or k not in ("accuracy", "out_dtype")}
         try:
             try:
@@ -197,7 +196,7 @@ class SameShape(Primitive):
         return merged_sums(self.name, avals)
 
     def broadcast(self, e: Any, ins: Sequence, out: ShapedArray, operands: Sequence[str]) -> list[str]:
-        """Operand names, broadcast to the result's shape."""
+        """The names of the operands, broadcast to the result's shape."""
         if e.explicit is None or not e.constrains_type(out):
             pairs = zip(operands, ins, strict=True)
             return [x if a.shape == out.shape else e.broadcast_to(x, a, out.shape) for x, a in pairs]
@@ -227,13 +226,13 @@ class SameShape(Primitive):
 
 
 def emit_broadcast(e: Any, x: str, aval: ShapedArray, shape: tuple) -> str:
-    """The name of `x` broadcast to `shape`: of rank 0, or with sizes of 1."""
+    """The name of `x` broadcast to `shape`; `x` is of rank 0 or has axes of size 1."""
     axes = range(len(shape)) if aval.shape else ()
     return e.broadcast_in_dim(x, aval, ShapedArray(shape, aval.dtype), tuple(axes))
 
 
 def emit_nary(e: Any, hlo: str, operands: Sequence[str], ins: Sequence, out: ShapedArray) -> str:
-    """An elementwise StableHLO (or `chlo.`) operation on operands of the result's shape."""
+    """Emits an elementwise StableHLO (or `chlo.`) operation on operands of the result's shape."""
     if hlo.startswith("chlo."):
         avals = [ShapedArray(out.shape, a.dtype) for a in ins]
         return e.chlo(hlo[5:], operands, avals, out)
@@ -262,7 +261,7 @@ def unbroadcast(ct: Any, aval: ShapedArray) -> Any:
 class Elementwise(SameShape):
     """An elementwise op named `hlo` in StableHLO (or `chlo.x`).
 
-    `jvp` gives, for each operand, the rule (tangent, result, *operands) -> tangent; None: no derivative;
+    `jvp` lists, for each operand, the rule (tangent, result, *operands) -> tangent; None: not differentiable;
     ZERO: the derivative is zero.
     """
 
@@ -295,14 +294,14 @@ class Elementwise(SameShape):
 
 
 class AccuracyMode(enum.Enum):
-    """How exact a function is to be, besides by a `Tolerance`."""
+    """The accuracy requested of a function, where no `Tolerance` is given."""
 
     HIGHEST = 1
     DEFAULT = 2
 
 
 class Tolerance:
-    """How far the results of a function may be off: absolutely, relatively, or in units in the last place."""
+    """The allowed error of a function's results: absolute, relative, or in units in the last place."""
 
     def __init__(self, atol: float = 0.0, rtol: float = 0.0, ulps: int = 0):
         if atol < 0 or rtol < 0 or ulps < 0:
@@ -315,7 +314,7 @@ class Tolerance:
 class Accurate(Elementwise):
     """A function whose parameter `accuracy` is an `AccuracyMode`, a `Tolerance` or None.
 
-    The rule of its derivative takes the accuracy after the operand.
+    Its derivative rule takes the accuracy after the operand.
     """
 
     def infer(self, x, *, accuracy=None):
@@ -325,7 +324,7 @@ class Accurate(Elementwise):
         return [e.unary(self.hlo, x, outs[0], self.exactness(accuracy))]
 
     def exactness(self, accuracy: Any) -> str:
-        """The attribute of an operation in StableHLO that tells its accuracy."""
+        """The StableHLO attribute for the accuracy of an operation."""
         if accuracy is None or accuracy is AccuracyMode.DEFAULT:
             return ""
         if accuracy is AccuracyMode.HIGHEST:
@@ -349,7 +348,7 @@ def ZERO(*_):
 
 
 class Defined(Elementwise):
-    """An elementwise op on floats that is lowered as `definition`, a function of arrays of one shape."""
+    """An elementwise op on floats that is lowered by tracing `definition`, a function of arrays of one shape."""
 
     def __init__(self, name: str, definition: Callable, *jvp: Rule | None):
         super().__init__(name, "", FLOAT, *jvp)
@@ -380,7 +379,7 @@ class LinearElementwise(Elementwise):
         return [out], [resharded_as(moving.broadcast_squeezed(tangent, aval.shape, over), aval)]
 
     def alone(self, i: int, tangent: Any, primals: Sequence) -> Any:
-        """The result's tangent where operand `i` alone has one."""
+        """The result's tangent if only operand `i` has a tangent."""
         return tangent
 
     def transpose(self, cts, *operands, **params):
@@ -396,14 +395,14 @@ class LinearElementwise(Elementwise):
 
 
 class OnUnreduced(LinearElementwise):
-    """One of the few that, as in jax, take `unreduced` values: what devices hold in parts of a sum."""
+    """One of the few ops that accept `unreduced` operands (each device holds a partial sum), as in jax."""
 
     def sums(self, avals, params):
         return sums_of_terms(self.name, avals)
 
 
 class Bilinear(Elementwise):
-    """An elementwise op linear in each operand: transposed with the other one known."""
+    """An elementwise op linear in each operand: transposed with respect to one while the other is known."""
 
     def __init__(self, name: str, hlo: str, accepts: Kinds, jvp: Sequence[Rule], transposes: Sequence[Rule | None]):
         super().__init__(name, hlo, accepts, *jvp)
@@ -418,7 +417,7 @@ class Bilinear(Elementwise):
         return results
 
 
-# ---- ops that are made of others ---------------------------------------------------------------------
+# ---- ops that are composed of others -----------------------------------------------------------------
 
 
 @state.traced_cache
@@ -430,8 +429,8 @@ def _traced(fun: Callable, ins: tuple, params: tuple) -> ClosedJaxpr:
 
 
 def emit(e: Any, fun: Callable, ins: Sequence[ShapedArray], operands: Sequence[str], **params: Any) -> list[str]:
-    """Writes the operations that `fun` of arrays, giving a sequence, consists of."""
-    # Loops are traced as if on one device.
+    """Traces `fun`, which maps arrays to a sequence of arrays, and emits its operations inline."""
+    # Loops are traced as if outside shard_map.
     closed = _traced(fun, tuple([a.update(manual_axis_type=NOT_MANUAL) for a in ins]), tuple(params.items()))
     return e.inlined(closed.jaxpr, e.constants(closed), operands)
 
@@ -440,7 +439,7 @@ def emit(e: Any, fun: Callable, ins: Sequence[ShapedArray], operands: Sequence[s
 
 
 def unary(primitive: Primitive, name: str = "") -> Callable[[Any], Any]:
-    """The function of `jax.lax` that binds a primitive to `x`."""
+    """Makes the function of `jax.lax` that binds a primitive to `x`."""
     bind = primitive.bind
 
     def function(x: ArrayLike) -> Array:
@@ -450,7 +449,7 @@ def unary(primitive: Primitive, name: str = "") -> Callable[[Any], Any]:
 
 
 def accurate(primitive: Accurate) -> Callable[..., Any]:
-    """The function of `jax.lax` that binds a primitive to `x` with an accuracy."""
+    """Makes the function of `jax.lax` that binds a primitive to `x` with an accuracy."""
     bind = primitive.bind
 
     def function(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> Array:
@@ -460,7 +459,7 @@ def accurate(primitive: Accurate) -> Callable[..., Any]:
 
 
 def binary(primitive: Primitive, name: str = "") -> Callable[[Any, Any], Any]:
-    """The function of `jax.lax` that binds a primitive to `x` and `y`."""
+    """Makes the function of `jax.lax` that binds a primitive to `x` and `y`."""
     bind = primitive.bind
 
     def function(x: ArrayLike, y: ArrayLike) -> Array:

@@ -17,7 +17,7 @@ from minijax.run.array import Array
 
 
 class GatherScatterMode(enum.Enum):
-    """The modes of gather and scatter: how an index out of bounds is taken."""
+    """The modes of gather and scatter: how indices out of bounds are handled."""
 
     CLIP = 1
     FILL_OR_DROP = 2
@@ -26,7 +26,7 @@ class GatherScatterMode(enum.Enum):
 
     @staticmethod
     def from_any(s: str | GatherScatterMode | None) -> GatherScatterMode:
-        """The mode that a user's word means. Raises ValueError for an unknown one."""
+        """Converts a user's string to a mode. Raises ValueError for an unknown one."""
         if isinstance(s, GatherScatterMode):
             return s
         if s is not None and not isinstance(s, str) or s not in _MODES:
@@ -48,7 +48,7 @@ _MODES = {
 
 @known_as("jax._src.lax.slicing.GatherDimensionNumbers")
 class GatherDimensionNumbers(NamedTuple):
-    """Which axes of operand, indices and result a gather relates; the indices' last one is the vector."""
+    """The axes of operand, indices and result that a gather relates; the last axis of the indices is the vector."""
 
     offset_dims: tuple[int, ...]
     collapsed_slice_dims: tuple[int, ...]
@@ -59,7 +59,7 @@ class GatherDimensionNumbers(NamedTuple):
 
 @known_as("jax._src.lax.slicing.ScatterDimensionNumbers")
 class ScatterDimensionNumbers(NamedTuple):
-    """Which axes of operand, indices and updates a scatter relates; the indices' last one is the vector."""
+    """The axes of operand, indices and updates that a scatter relates; the last axis of the indices is the vector."""
 
     update_window_dims: Sequence[int]
     inserted_window_dims: Sequence[int]
@@ -69,12 +69,12 @@ class ScatterDimensionNumbers(NamedTuple):
 
 
 def gather_numbers(numbers: ScatterDimensionNumbers) -> GatherDimensionNumbers:
-    """The gather that reads where a scatter writes."""
+    """The dimension numbers of the gather that reads the elements that a scatter writes."""
     return GatherDimensionNumbers(*numbers)
 
 
 def scatter_numbers(numbers: GatherDimensionNumbers) -> ScatterDimensionNumbers:
-    """The scatter that writes where a gather reads."""
+    """The dimension numbers of the scatter that writes the elements that a gather reads."""
     return ScatterDimensionNumbers(*numbers)
 
 
@@ -107,7 +107,7 @@ def _check_distinct(op: str, name: str, axes: Sequence[int], rank: int, what: st
 
 
 def check_offsets(numbers: GatherDimensionNumbers, rank: int) -> None:
-    """Checks the axes of a gather's result that run over a slice."""
+    """Checks `offset_dims`, the axes of a gather's result that index into a slice."""
     check_sorted("gather", "offset_dims", numbers.offset_dims)
     for i, d in enumerate(numbers.offset_dims):
         if not 0 <= d < rank:
@@ -115,7 +115,7 @@ def check_offsets(numbers: GatherDimensionNumbers, rank: int) -> None:
 
 
 def check_indices(op: str, indices: ShapedArray) -> None:
-    """Checks that there are integers in index vectors."""
+    """Checks that the indices are integers and have an axis for the index vectors."""
     if not dtypes.issubdtype(indices.dtype, np.integer):
         raise ValueError(f"{op}: indices must have an integer type, got {indices.dtype.name}")
     if not indices.ndim:
@@ -123,7 +123,7 @@ def check_indices(op: str, indices: ShapedArray) -> None:
 
 
 def check_vector(op: str, name: str, index_map: Sequence[int], indices: ShapedArray, rank: int) -> None:
-    """Checks the axes that the index vectors speak of."""
+    """Checks the operand axes to which the entries of an index vector refer."""
     if indices.shape[-1] != len(index_map):
         raise TypeError(
             f"{op.capitalize()} op has {len(index_map)} elements in {name} and the bound of dimension "
@@ -133,7 +133,7 @@ def check_vector(op: str, name: str, index_map: Sequence[int], indices: ShapedAr
 
 
 def check_batching(op: str, names: tuple[str, ...], numbers: Sequence, x: ShapedArray, indices: ShapedArray) -> None:
-    """Checks the batching axes of operand and indices, which must pair up and be no others."""
+    """Checks the batching axes of operand and indices: they must pair up and be disjoint from the other axes."""
     _, dropped, index_map, of_operand, of_indices = numbers
     check_axes(op, "operand_batching_dims", of_operand, x.ndim)
     for name, axes in zip(names, (dropped, index_map), strict=False):
@@ -154,7 +154,7 @@ def check_batching(op: str, names: tuple[str, ...], numbers: Sequence, x: Shaped
 
 
 def check_slices(numbers: GatherDimensionNumbers, sizes: Sequence[int], x: ShapedArray, indices: ShapedArray) -> None:
-    """Checks the slice sizes of a gather; where nothing is gathered, slices may be larger than the array."""
+    """Checks the slice sizes of a gather; slices may be larger than the array if nothing is gathered."""
     if len(sizes) != x.ndim:
         raise TypeError(
             f"Gather op must have one slice size for every input dimension, got {len(sizes)} for rank {x.ndim}"
@@ -211,14 +211,14 @@ def check_scatter(x: ShapedArray, indices: ShapedArray, updates: ShapedArray, nu
 
 
 def window_sizes(numbers: ScatterDimensionNumbers, rank: int, update_shape: tuple) -> tuple[int, ...]:
-    """The sizes of a scatter's windows in the operand, 1 along axes that the updates lack."""
+    """The sizes of a scatter's windows in the operand; 1 along axes that the updates lack."""
     sizes = iter([update_shape[i] for i in numbers.update_window_dims])
     missing = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
     return tuple(1 if i in missing else next(sizes) for i in range(rank))
 
 
 def index_bounds(index_map: Sequence[int], sizes: Sequence[int], x: ShapedArray) -> list[int]:
-    """The greatest index that keeps a window of these sizes inside, for each entry of an index vector."""
+    """The greatest index that keeps a window of these sizes in bounds, for each entry of an index vector."""
     return [x.shape[i] - sizes[i] for i in index_map]
 
 
@@ -228,7 +228,7 @@ _INT = int | np.integer
 @tree.register_pytree_node_class
 @dataclasses.dataclass
 class Slice:
-    """`size` elements from `start`, which may be an array, by `stride`."""
+    """A slice of `size` elements from `start`, which may be an array, with step `stride`."""
 
     start: Any
     size: Any
@@ -248,12 +248,12 @@ class Slice:
 
     @classmethod
     def from_slice(cls, slc: slice, size: int) -> Slice:
-        """The elements that a slice names on an axis of `size`."""
+        """Converts a Python slice of an axis of size `size`."""
         start, stop, step = slc.indices(size)
         return cls(start, len(range(start, stop, step)), step)
 
     def tree_flatten(self) -> tuple:
-        """The arrays among start and size, and the rest."""
+        """Returns (the arrays among start and size, the rest)."""
         ends = self.start, self.size
         return [x for x in ends if not isinstance(x, _INT)], (
             *(x if isinstance(x, _INT) else None for x in ends),
@@ -262,16 +262,16 @@ class Slice:
 
     @classmethod
     def tree_unflatten(cls, aux: tuple, arrays: Sequence) -> Slice:
-        """What was flattened, with other arrays."""
+        """Rebuilds the slice with other arrays."""
         leaves = iter(arrays)
         start, size = (next(leaves) if x is None else x for x in aux[:2])
         return cls(start, size, aux[2])
 
 
 def dslice(start: int | Array | None, size: int | Array | None = None, stride: int | None = None) -> slice | Slice:
-    """An index of `size` elements from `start`, which may be an array, by `stride`.
+    """An index of `size` elements from `start`, which may be an array, with step `stride`.
 
-    With None for `start` all of them; without `size` those before `start`.
+    With None for `start`, all elements; without `size`, the elements before `start`.
     """
     if start is None:
         return slice(None)

@@ -1,4 +1,4 @@
-"""Gather and the scatters; each is the other's transpose, so they stand together."""
+"""Gather and the scatters, in one file because each is transposed to the other."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _Mode = str | GatherScatterMode | None
 
 
 def _batch_entries(x: ShapedArray, indices: ShapedArray, batched: Sequence, of_indices: Sequence) -> list | None:
-    """The entries of all axes of the index vectors, of batching ones also as the operand says; None if they differ."""
+    """The spec entries of the axes of the indices, merged on batching axes with the operand's; None if those differ."""
     entries = list(indices.entries[:-1])
     for i, d in zip(batched, of_indices, strict=True):
         if None not in (x.entries[i], entries[d]) and x.entries[i] != entries[d]:
@@ -63,7 +63,7 @@ def _batch_entries(x: ShapedArray, indices: ShapedArray, batched: Sequence, of_i
 
 
 class Gather(JointlyLinear):
-    """Slices of the operand at the places that index vectors name, side by side."""
+    """Reads slices of the operand at the positions that index vectors give."""
 
     moves_data = True
     name = "gather"
@@ -97,8 +97,8 @@ class Gather(JointlyLinear):
         batches = _batch_entries(x, indices, *pairs)
         if batches is None or any(e is not None for e in alone):
             raise ShardingTypeError(
-                f"gather: the types of the operand {x!r} and of the indices {indices!r} do not say how the result "
-                "lies. Use `.at[...].get(out_sharding=)` to say it"
+                f"gather: the types of the operand {x!r} and of the indices {indices!r} do not determine the sharding "
+                "of the result. Use `.at[...].get(out_sharding=)` to specify it"
             )
         windows = iter([e for i, e in enumerate(x.entries) if i not in dropped])
         rows = iter(batches)
@@ -113,10 +113,10 @@ class Gather(JointlyLinear):
             return [self._emit(e, ins, outs, x, indices, **how)]
         numbers, (out,) = how["dimension_numbers"], outs
         bounds = index_bounds(numbers.start_index_map, how["slice_sizes"], ins[0])
-        wide = ShapedArray(ins[1].shape, _place_dtype(bounds))
+        wide = ShapedArray(ins[1].shape, _index_dtype(bounds))
         if wide.dtype != ins[1].dtype:
             indices = e.convert(indices, ins[1], wide)
-        inside = _inside(e, indices, wide, bounds)
+        inside = _is_in_bounds(e, indices, wide, bounds)
         windows = self._emit(e, [ins[0], wide], outs, x, indices, **how)
         batch_axes = tuple(i for i in range(out.ndim) if i not in numbers.offset_dims)
         flags = ShapedArray(out.shape, _BOOL)
@@ -137,7 +137,7 @@ class Gather(JointlyLinear):
 
     def transposed(self, ct, x, indices, **params):
         flags = {**_flags(params), "dimension_numbers": scatter_numbers(params["dimension_numbers"])}
-        # A custom rule may have given a cotangent of another dtype.
+        # The cotangent may have another dtype if a custom rule returned it.
         zeros = zeros_like_aval(x.aval.update(dtype=typeof(ct).dtype))
         return [scatter_add_p.write(zeros, indices, ct, in_transpose=True, **flags), None]
 
@@ -165,22 +165,22 @@ class Gather(JointlyLinear):
         return self.bind_all([x, indices], params), [0]
 
 
-def _place_dtype(bounds: Sequence[int]) -> Any:
+def _index_dtype(bounds: Sequence[int]) -> Any:
     return np.int64 if any(is_int(b) and b > np.iinfo(np.int32).max for b in bounds) else _INT32
 
 
-def _each(e: Any, bounds: Sequence[int], aval: ShapedArray) -> str:
-    """The bounds for each index vector."""
+def _broadcast_bounds(e: Any, bounds: Sequence[int], aval: ShapedArray) -> str:
+    """The bounds, broadcast to all index vectors."""
     row = ShapedArray((len(bounds),), aval.dtype)
     most = e.sizes_as(bounds, row)
     return most if row.shape == aval.shape else e.broadcast_in_dim(most, row, aval, (aval.ndim - 1,))
 
 
-def _inside(e: Any, indices: str, aval: ShapedArray, bounds: Sequence[int]) -> str:
-    """Whether each index vector is between 0 and the bounds."""
+def _is_in_bounds(e: Any, indices: str, aval: ShapedArray, bounds: Sequence[int]) -> str:
+    """Emits a boolean for each index vector: whether it is between 0 and the bounds."""
     flags, zeros = ShapedArray(aval.shape, _BOOL), e.full(0, aval)
     above = e.compare("GE", indices, zeros, aval)
-    both = e.binary("and", above, e.compare("LE", indices, _each(e, bounds, aval), aval), flags)
+    both = e.binary("and", above, e.compare("LE", indices, _broadcast_bounds(e, bounds, aval), aval), flags)
     start = e.constant(True, ShapedArray((), _BOOL))
     return e.reduce([both], [start], [flags], [ShapedArray(aval.shape[:-1], _BOOL)], (aval.ndim - 1,), "and")[0]
 
@@ -192,9 +192,9 @@ fold_as(Folding.EXACT, gather_p)
 def gather(operand: ArrayLike, start_indices: ArrayLike, dimension_numbers: GatherDimensionNumbers,
            slice_sizes: Sequence[int], *, unique_indices: bool = False, indices_are_sorted: bool = False,
            mode: _Mode = None, fill_value: Any = None) -> Array:  # fmt: skip
-    """Wraps XLA's Gather; without a mode the indices are promised to be in bounds.
+    """Wraps XLA's Gather; without a mode the caller promises that the indices are in bounds.
 
-    `fill_value` is for the mode "fill": by default NaN, the lowest signed or highest unsigned integer, True.
+    `fill_value` is for the mode "fill"; default: NaN, the lowest signed integer, the highest unsigned one, or True.
     """
     mode = PROMISE_IN_BOUNDS if mode is None else GatherScatterMode.from_any(mode)
     fill_value = _fill_value(typeof(operand).dtype, fill_value) if mode is FILL_OR_DROP else None
@@ -227,9 +227,9 @@ def _fill_value(dtype: Any, value: Any) -> Any:
 
 
 class Scatter(JointlyLinear):
-    """Updates written into windows of the operand, at the places that index vectors name.
+    """Writes updates into windows of the operand, at the positions that index vectors give.
 
-    `combine` makes one element of the old and the new one; None: the new one, or what `update_jaxpr` says.
+    `combine` computes an element from the old and the new one; None: the new one, or the result of `update_jaxpr`.
     """
 
     in_one_memory = False
@@ -254,36 +254,37 @@ class Scatter(JointlyLinear):
         whole = [*batched, *(i for i, d in places.items() if x.shape[i] == updates.shape[d])]
         of_rows = [d for d in range(updates.ndim) if d not in numbers.update_window_dims]
         rows = _batch_entries(x, indices, batched, of_indices)
-        apart, rows = rows is None, list(indices.entries[:-1]) if rows is None else rows
+        conflicts, rows = rows is None, list(indices.entries[:-1]) if rows is None else rows
         for row in of_indices:
             rows[row] = updates.entries[of_rows[row]] if rows[row] is None else rows[row]
         wanted = dict(zip(of_rows, rows, strict=True)) | {d: x.entries[i] for i, d in places.items()}
         follows = all(e in (None, wanted[d]) for d, e in enumerate(updates.entries))
         alone = [e for i, e in enumerate(indices.entries) if i not in of_indices]
         alone += entries_of(x.entries, {*range(x.ndim)} - {*whole})
-        if apart or not follows or any(e is not None for e in alone):
+        if conflicts or not follows or any(e is not None for e in alone):
             raise ShardingTypeError(
                 f"scatter: the types of the operand {x!r}, of the indices {indices!r} and of the updates {updates!r} "
-                "do not say how the result lies. Use `.at[...].set/add/mul/...(out_sharding=)` to say it"
+                "do not determine the sharding of the result. Use `.at[...].set/add/mul/...(out_sharding=)` to "
+                "specify it"
             )
         merged = dict(zip(batched, entries_of(tuple(rows), of_indices), strict=True))
         return [tuple([merged.get(i, e) for i, e in enumerate(x.entries)])]
 
     def lower(self, e, ins, outs, x, indices, updates, *, update_jaxpr, mode, dimension_numbers, **how):
         reducer = None if update_jaxpr is None else lambda *names: jaxpr_body(e, update_jaxpr, (), names)
-        indices = _clipped(e, indices, ins, mode, dimension_numbers)
+        indices = _clamped_indices(e, indices, ins, mode, dimension_numbers)
         return [self.emit(e, ins, x, indices, updates, dimension_numbers, reducer, **how)]
 
     def emit(self, e: Any, ins: Sequence, x: str, indices: str, updates: str, numbers: ScatterDimensionNumbers,
              reducer: Any, *, update_consts: tuple, **flags: bool) -> str:  # fmt: skip
-        """The scatter itself, of indices that are in bounds or may be dropped."""
+        """Emits the scatter; XLA drops updates whose indices are out of bounds."""
         numbers = numbers._asdict()
         return e.scatter([x], indices, [updates], ins[:1], ins[1], ins[2:], reducer, **numbers, **flags)[0]
 
     def write(self, x: Any, indices: Any, updates: Any, dimension_numbers: ScatterDimensionNumbers, *,
               indices_are_sorted: bool = False, unique_indices: bool = False, mode: _Mode = None,
               in_transpose: bool = False, jaxpr: Jaxpr | None = None) -> Any:  # fmt: skip
-        """Binds the primitive; `jaxpr` is the `update_jaxpr` of one that has no `combine`."""
+        """Binds the primitive; `jaxpr` is the `update_jaxpr` if the primitive has no `combine`."""
         if self.combine is not None:
             jaxpr = _update_jaxpr(self.combine, typeof(x).dtype, in_transpose)
         numbers = ScatterDimensionNumbers(*map(_axes, dimension_numbers))
@@ -316,33 +317,35 @@ class Scatter(JointlyLinear):
     def ct_updates(
         self, ct: Any, indices: Any, aval: ShapedArray, *, dimension_numbers: Any, mode: Any, **how: Any
     ) -> Any:
-        """The cotangent of updates of type `aval`: read where they were written."""
+        """The cotangent of updates of type `aval`: gathered from where the updates were written."""
         return _read_windows(ct, indices, dimension_numbers, aval.shape, mode=mode, fill_value=0)
 
 
 def _read_windows(x: Any, indices: Any, numbers: ScatterDimensionNumbers, update_shape: tuple, **how: Any) -> Any:
-    """What stands in the windows of `x` that a scatter of updates of this shape writes."""
+    """Gathers from `x` the windows that a scatter of updates of this shape writes."""
     sizes = window_sizes(numbers, typeof(x).ndim, update_shape)
     return gather(x, indices, gather_numbers(numbers), sizes, **how)
 
 
 def _flags(params: dict) -> dict:
-    """The parameters of a gather or scatter that a scatter at the same places takes over."""
+    """The parameters of a gather or scatter that a scatter at the same positions keeps."""
     return {k: params[k] for k in ("dimension_numbers", "indices_are_sorted", "unique_indices", "mode")}
 
 
-def _clipped(e: Any, indices: str, ins: Sequence, mode: GatherScatterMode, numbers: ScatterDimensionNumbers) -> str:
-    """The indices, moved inside in the mode CLIP; XLA drops updates that are out of bounds."""
+def _clamped_indices(
+    e: Any, indices: str, ins: Sequence, mode: GatherScatterMode, numbers: ScatterDimensionNumbers
+) -> str:
+    """The indices, clamped in bounds in the mode CLIP; in the other modes XLA drops updates that are out of bounds."""
     if mode is not CLIP:
         return indices
     x, aval, updates = ins
     highest = int(np.iinfo(aval.dtype).max)
     sizes = window_sizes(numbers, x.ndim, updates.shape)
     bounds = [min(b, highest) if is_int(b) else b for b in index_bounds(numbers.scatter_dims_to_operand_dims, sizes, x)]
-    return e.clamp(e.full(0, aval), indices, _each(e, bounds, aval), aval)
+    return e.clamp(e.full(0, aval), indices, _broadcast_bounds(e, bounds, aval), aval)
 
 
-# As in jax, what transposition writes does not share the little program with what the user wrote.
+# As in jax, scatters from transposition do not share an update jaxpr with those that users write.
 @cache.cache(maxsize=1024)
 def _update_jaxpr(combine: Callable, dtype: Any, in_transpose: bool) -> Jaxpr:
     aval = ShapedArray((), dtype)
@@ -350,7 +353,7 @@ def _update_jaxpr(combine: Callable, dtype: Any, in_transpose: bool) -> Jaxpr:
 
 
 class ScatterReplace(Scatter):
-    """The updates replace what was there; of several at one place, any."""
+    """Replaces elements by the updates; if several write to one element, any of them wins."""
 
     def jvp(self, primals, tangents, **params):
         if params["update_jaxpr"] is not None:
@@ -373,14 +376,14 @@ class ScatterReplace(Scatter):
         return [scatter_add(masked[0], indices, masked[1], **how)], [scatter_add(masked[2], indices, masked[3], **how)]
 
     def _winners(self, x, indices, updates, how):
-        """The number of the update that each element got (0: none), and a test for those written."""
+        """Returns (number of the update that each element got (0: none), () -> whether each update was written)."""
         numbers, shape = how["dimension_numbers"], typeof(updates).shape
-        apart = tuple(1 if i in numbers.update_window_dims else n for i, n in enumerate(shape))
-        many = prod(apart)
+        counts = tuple(1 if i in numbers.update_window_dims else n for i, n in enumerate(shape))
+        many = prod(counts)
         is_small = not is_int(many) or many < np.iinfo(np.uint32).max
         count = iota(np.uint32 if is_small else np.uint64, many)
         one = scalar_like(count, 1)
-        ids = add(moving.reshape(count, apart), moving.full(shape, one))
+        ids = add(moving.reshape(count, counts), moving.full(shape, one))
         written = self.write(moving.full(typeof(x).shape, scalar_like(count, 0)), indices, ids, **how)
         read = _read_windows(written, indices, numbers, shape)
         return written, lambda: eq(ids, read)
@@ -394,13 +397,13 @@ class ScatterReplace(Scatter):
 
 
 class ScatterAdd(Scatter):
-    """The updates are added to what was there."""
+    """Adds the updates to the elements."""
 
     def emit(self, e, ins, x, indices, updates, numbers, reducer, **how):
         scatter = super().emit
         if ins[0].dtype != np.complex128 or e.platform not in ("cuda", "rocm"):
             return scatter(e, ins, x, indices, updates, numbers, reducer, **how)
-        # GPUs have no atomic addition of 128 bits: the parts are added apart.
+        # GPUs have no atomic addition of 128 bits: real and imaginary parts are added separately.
         part = [ShapedArray(ins[0].shape, np.float64), ins[1], ShapedArray(ins[2].shape, np.float64)]
         sums = [
             scatter(e, part, e.map_to(name, x, ins[0], part[0]), indices,
@@ -411,14 +414,14 @@ class ScatterAdd(Scatter):
 
 
 class ScatterSub(Scatter):
-    """The updates are subtracted from what was there."""
+    """Subtracts the updates from the elements."""
 
     def ct_updates(self, ct, indices, aval, **params):
         return neg(super().ct_updates(ct, indices, aval, **params))
 
 
 class ScatterMul(Scatter):
-    """What was there is multiplied by the updates."""
+    """Multiplies the elements by the updates."""
 
     def jvp(self, primals, tangents, **params):
         x, indices, updates = primals
@@ -438,7 +441,7 @@ class ScatterMul(Scatter):
 
 
 class ScatterExtremum(Scatter):
-    """The smaller, or larger, of what was there and the updates."""
+    """Keeps the smaller, or larger, of the element and the updates."""
 
     def jvp(self, primals, tangents, **params):
         x, indices, updates = primals
@@ -448,12 +451,12 @@ class ScatterExtremum(Scatter):
             return [out], [Zero.from_primal_value(out)]
         t, t_updates, numbers = instantiate(t), instantiate(t_updates), params["dimension_numbers"]
         read = lambda v: _read_windows(v, indices, numbers, typeof(updates).shape)  # noqa: E731
-        of_old, of_new = self._shares(x, indices, updates, read(x), read(out), read, numbers)
+        of_old, of_new = self._tie_factors(x, indices, updates, read(x), read(out), read, numbers)
         change = add(mul(read(t), of_old), mul(t_updates, of_new))
         return [out], [scatter_add(t, indices, change, **_flags(params))]
 
-    def _shares(self, x, indices, updates, old, new, read, numbers):
-        """The factors of the tangents of the operand (as a change) and of the updates: ties share equally."""
+    def _tie_factors(self, x, indices, updates, old, new, read, numbers):
+        """Returns (factor of the operand's tangent, as a change; factor of the updates'). Ties share equally."""
         count = lambda these: read(scatter_add(full_of(x), indices, these(), numbers))  # noqa: E731
         one = scalar_like(x, 1)
         won, stays = eq(updates, new), eq(old, new)
@@ -496,7 +499,7 @@ def scatter_apply(operand: Array, scatter_indices: Array, func: Callable,
                   dimension_numbers: ScatterDimensionNumbers, *, update_shape: Sequence[int] = (),
                   indices_are_sorted: bool = False, unique_indices: bool = False,
                   mode: _Mode = None) -> Array:  # fmt: skip
-    """Applies `func`, a function of a scalar, to windows of the operand that index vectors name.
+    """Applies `func`, a function of a scalar, to windows of the operand, at the positions that index vectors give.
 
     Raises NotImplementedError for a `func` that closes over traced values, TypeError over arrays.
     """

@@ -1,4 +1,4 @@
-"""Arrays of each process, as parts of one that spans the processes."""
+"""Conversion between each process's own array and a global array that spans the processes."""
 
 from typing import Any
 
@@ -11,13 +11,13 @@ from minijax.run.array import ArrayImpl, joined
 
 
 class _BetweenProcesses(Linear1):
-    """Between the arrays of each process and one that spans them; a program has no operation for it."""
+    """Converts between host-local and global arrays; inside a jitted program it is the identity."""
 
     in_one_memory = False
 
     def lower(self, e, ins, outs, x, *, global_mesh, pspec):
         if ins[0].shape != outs[0].shape:
-            raise ValueError(f"{self.name}: programs are of global arrays; convert before, or after, calling them")
+            raise ValueError(f"{self.name}: inside jit all arrays are global; convert before or after the call")
         return [x]
 
     def batch(self, axis, operands, dims, *, global_mesh, pspec):
@@ -28,12 +28,12 @@ class _BetweenProcesses(Linear1):
 
 
 class LocalToGlobal(_BetweenProcesses):
-    """The array over a mesh of which the operand is this process's part."""
+    """The global array over a mesh whose local part is the operand."""
 
     name = "host_local_array_to_global_array"
 
     def infer(self, x, *, global_mesh, pspec):
-        return [x.update(shape=_shape_over(x, global_mesh.local_mesh, global_mesh, pspec))]
+        return [x.update(shape=_shape_on_mesh(x, global_mesh.local_mesh, global_mesh, pspec))]
 
     def at_once(self, x, *, global_mesh, pspec):
         if isinstance(x, ArrayImpl) and not x.is_fully_addressable:
@@ -42,7 +42,7 @@ class LocalToGlobal(_BetweenProcesses):
         if new.is_fully_addressable:
             return [transfer.to_device(x, new)]
         x = transfer.to_device(x, NamedSharding(global_mesh.local_mesh, pspec))
-        aval = x.aval.update(shape=_shape_over(x.aval, global_mesh.local_mesh, global_mesh, pspec), sharding=None)
+        aval = x.aval.update(shape=_shape_on_mesh(x.aval, global_mesh.local_mesh, global_mesh, pspec), sharding=None)
         return [joined(aval, new, [s.data for s in x.addressable_shards], True)]
 
     def transposed(self, ct, aval, *, global_mesh, pspec):
@@ -50,12 +50,12 @@ class LocalToGlobal(_BetweenProcesses):
 
 
 class GlobalToLocal(_BetweenProcesses):
-    """This process's part of an array over a mesh."""
+    """This process's local part of a global array over a mesh."""
 
     name = "global_array_to_host_local_array"
 
     def infer(self, x, *, global_mesh, pspec):
-        return [x.update(shape=_shape_over(x, global_mesh, global_mesh.local_mesh, pspec))]
+        return [x.update(shape=_shape_on_mesh(x, global_mesh, global_mesh.local_mesh, pspec))]
 
     def at_once(self, x, *, global_mesh, pspec):
         if isinstance(x, ArrayImpl) and x.is_fully_addressable:
@@ -64,7 +64,7 @@ class GlobalToLocal(_BetweenProcesses):
         if x.is_fully_addressable:
             return [x]
         local = NamedSharding(global_mesh.local_mesh, pspec)
-        aval = x.aval.update(shape=_shape_over(x.aval, global_mesh, local.mesh, pspec), sharding=None)
+        aval = x.aval.update(shape=_shape_on_mesh(x.aval, global_mesh, local.mesh, pspec), sharding=None)
         return [joined(aval, local, [s.data for s in x.addressable_shards], True)]
 
     def transposed(self, ct, aval, *, global_mesh, pspec):
@@ -74,7 +74,7 @@ class GlobalToLocal(_BetweenProcesses):
 local_to_global_p, global_to_local_p = LocalToGlobal(), GlobalToLocal()
 
 
-def _shape_over(aval: ShapedArray, old: Any, new: Any, spec: P) -> tuple[int, ...]:
-    """The shape of an array whose parts over one mesh lie over another."""
+def _shape_on_mesh(aval: ShapedArray, old: Any, new: Any, spec: P) -> tuple[int, ...]:
+    """The shape of the array over the mesh `new` that has the same shards as `aval` has over the mesh `old`."""
     part = NamedSharding(old, spec).shard_shape(aval.shape)
     return tuple([size * count for size, count in zip(part, NamedSharding(new, spec).tiling(aval.ndim), strict=True)])

@@ -1,4 +1,4 @@
-"""XLA metadata of one value: attributes of the operation that computes it."""
+"""XLA metadata of a value: frontend attributes of the operation that computes it."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from minijax.ir.primitive import Linear1, Primitive
 
 
 class XlaMetadataValue(Linear1):
-    """The value itself; the operation that computes it gets frontend attributes."""
+    """The identity; the operation that computes the operand gets frontend attributes."""
 
     name = "xla_metadata_value"
 
@@ -30,6 +30,6 @@ xla_metadata_value_p: Primitive = XlaMetadataValue()
 
 
 def tagged(x: Any, metadata: dict[str, Any]) -> Any:
-    """The leaves of `x`, whose operations have the metadata."""
+    """Attaches metadata to the operations that compute the leaves of `x`."""
     pairs = tuple(sorted(metadata.items()))
     return tree.tree_map(lambda leaf: xla_metadata_value_p.bind(leaf, xla_metadata_kvs=pairs), x)

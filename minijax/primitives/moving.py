@@ -1,4 +1,4 @@
-"""The operations that every rule needs to move axes about: broadcast, reshape, transpose, sum."""
+"""The operations that every rule needs to move axes: broadcast, reshape, transpose, sum."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class BroadcastInDim(Linear1):
 
 
 class Reshape(Linear1):
-    """The elements in row-major order, after permuting by `dimensions` if given, in another shape."""
+    """Changes the shape in row-major order, after permuting the axes by `dimensions` if given."""
 
     moves_data = True
     name = "reshape"
@@ -116,7 +116,7 @@ class Reshape(Linear1):
         entries = reshaped_entries(mesh, [x.shape[i] for i in order], [x.entries[i] for i in order], new_sizes)
         if entries is None:
             raise ShardingTypeError(
-                f"reshape: the axes of {x.str_short()} do not say how those of {new_sizes} lie. "
+                f"reshape: the sharding of {x.str_short()} does not determine that of {new_sizes}. "
                 "This reshape is not supported without `out_sharding`"
             )
         return [entries]
@@ -191,7 +191,7 @@ class ReduceSum(Linear1):
     name = "reduce_sum"
     sharding_param = "out_sharding"
 
-    # Not in `infer`, whose results are remembered whatever the options are.
+    # Not in `infer`, whose results are cached without the options in their key.
     def typed(self, avals, params):
         if avals[0].dtype in _HALVES and not config.allow_f16_reductions.value and self._adds(avals[0], **params):
             raise ValueError(
@@ -201,7 +201,7 @@ class ReduceSum(Linear1):
 
     def _typed(self, avals, params):
         requested, reduced = params["out_sharding"], avals[0].sums[1]
-        if requested is not None and reduced:  # which a request need not say
+        if requested is not None and reduced:  # a request need not specify the reduced axes
             spec = requested.spec.update(reduced=requested.spec.reduced | reduced)
             params = {**params, "out_sharding": requested.update(spec=spec)}
         return super()._typed(avals, params)
@@ -256,7 +256,7 @@ def reduced_aval(name: str, x: ShapedArray, axes: Sequence[int]) -> ShapedArray:
 
 
 def batched_axes(axes: Sequence[int], d: int) -> tuple[tuple[int, ...], int]:
-    """Reduction axes beside a batch axis `d`, and where that axis ends up."""
+    """Returns (reduction axes with a batch axis `d` in the operand, the result's batch axis)."""
     wider = axes_beside(axes, d)
     return wider, d - sum(1 for a in wider if a < d)
 
@@ -276,7 +276,7 @@ def other_axes(ndim: int, *taken: Sequence[int]) -> tuple[int, ...]:
 
 
 def axes_beside(axes: Sequence[int], d: int) -> tuple[int, ...]:
-    """The numbers of axes in an array with one more axis, `d`."""
+    """The numbers of axes after an axis `d` is inserted."""
     return tuple(a if a < d else a + 1 for a in axes)
 
 
@@ -336,7 +336,7 @@ def _check_broadcast(aval: ShapedArray, shape: tuple, axes: tuple) -> None:
 
 
 def broadcast_to_shape(x: Any, shape: tuple[int, ...], sharding: Any = None) -> Any:
-    """`x`, of rank 0 or of the rank of `shape`, broadcast to it; `sharding`: how that lies over Explicit axes."""
+    """Broadcasts `x`, of rank 0 or of the rank of `shape`. `sharding`: the result's, over Explicit axes."""
     have = typeof(x).shape
     if have == shape:
         return x
@@ -347,16 +347,16 @@ def broadcast_to_shape(x: Any, shape: tuple[int, ...], sharding: Any = None) -> 
 
 
 def broadcast_together(shape: tuple[int, ...], *values: Any) -> Sequence:
-    """The values broadcast to `shape`, that of some of them; if not of all, they lie over Explicit axes alike."""
+    """Broadcasts values to `shape`. If any has another shape, all get the same sharding over Explicit axes."""
     types = list(map(typeof, values))
     if all([t.shape == shape for t in types]):
         return values
     over = _joint_sharding(shape, types) if explicit_meshes else None
-    return [_broadcast_over(x, shape, over) for x in values]
+    return [_broadcast_sharded(x, shape, over) for x in values]
 
 
 def _joint_sharding(shape: tuple[int, ...], types: Sequence[Any]) -> NamedSharding | None:
-    """How values lie that are broadcast to a shape; None if none is split and the first of that rank knows no mesh."""
+    """The sharding of values broadcast to a shape; None if none is sharded and the first of full rank has no mesh."""
     known = [t for t in types if t._sharding is not None]
     specs = [[None if n == 1 else e for n, e in zip(t.shape, t.entries, strict=True)] for t in known]
     entries = merged_entries("broadcast", [(*[None] * (len(shape) - len(s)), *s) for s in specs]) if known else ()
@@ -366,7 +366,7 @@ def _joint_sharding(shape: tuple[int, ...], types: Sequence[Any]) -> NamedShardi
     return typed_sharding(known[0]._sharding.mesh, entries, unreduced, reduced)
 
 
-def _broadcast_over(x: Any, shape: tuple[int, ...], over: NamedSharding | None) -> Any:
+def _broadcast_sharded(x: Any, shape: tuple[int, ...], over: NamedSharding | None) -> Any:
     have = typeof(x)
     if have.shape == shape:
         return x if over is None or any(have.sums) else resharded_as(x, have.update(sharding=over))
@@ -374,7 +374,7 @@ def _broadcast_over(x: Any, shape: tuple[int, ...], over: NamedSharding | None) 
 
 
 def broadcast_squeezed(x: Any, shape: tuple[int, ...], out_sharding: Any = None) -> Any:
-    """As `broadcast_to_shape`, for what an elementwise operation broadcasts: without its sizes of 1 first."""
+    """As `broadcast_to_shape`, but drops the axes of size 1 first, as for operands of elementwise operations."""
     have = typeof(x).shape
     if have == shape:
         return x
@@ -383,7 +383,7 @@ def broadcast_squeezed(x: Any, shape: tuple[int, ...], out_sharding: Any = None)
 
 
 def recorder() -> JaxprTrace | None:
-    """The trace that writes down what is run now, None if it is run at once."""
+    """The trace that records operations now; None if they run eagerly."""
     trace = state.thread.trace
     while trace is not None and type(trace) is not JaxprTrace:
         trace = None if type(trace) is CompileTimeTrace else trace.parent
@@ -391,7 +391,7 @@ def recorder() -> JaxprTrace | None:
 
 
 def held(x: Any) -> Any:
-    """A host value as an array; while a function is traced, as a constant of the trace."""
+    """Converts a host value to an array; while a function is traced, to a constant of its jaxpr."""
     is_plain = type(x) is np.ndarray and x.dtype.kind != "V"
     if not is_plain and isinstance(x, Array):
         return x
@@ -404,7 +404,7 @@ def held(x: Any) -> Any:
 
 
 def full(shape: Sequence[int], value: Any, weak_type: bool = False, sharding: Any = None) -> Any:
-    """An array of one scalar value, which may lie over Explicit axes as `sharding` says."""
+    """An array filled with one scalar. `sharding`: the array's, over Explicit axes."""
     if weak_type:
         value = scalar_of(value, typeof(value).dtype, True) if isinstance(value, np.generic | Typed) else value
     elif not isinstance(value, np.generic) and type(value) in dtypes.python_scalar_dtypes:
@@ -412,6 +412,11 @@ def full(shape: Sequence[int], value: Any, weak_type: bool = False, sharding: An
     if not len(shape):
         return over_mesh(held(value), sharding)
     return broadcast_in_dim_p.bind(value, shape=tuple(shape), broadcast_dimensions=(), sharding=sharding)
+
+
+def filled(aval: ShapedArray, value: Any) -> Any:
+    """An array of the shape, weak type and sharding of `aval`, filled with a scalar of its dtype."""
+    return full(aval.shape, value, aval.weak_type, aval._sharding)
 
 
 def reshape(
@@ -447,7 +452,7 @@ def reshape_to(x: Any, shape: tuple[int, ...], sharding: Any = None) -> Any:
 
 
 def broadcast_as(x: Any, aval: ShapedArray, axes: Sequence[int]) -> Any:
-    """`x`, whose axes become `axes`, broadcast to the shape and sharding of a type."""
+    """Broadcasts `x` to the shape and sharding of a type; the axes of `x` become `axes`."""
     if aval._sharding is None:
         return broadcast_in_dim(x, aval.shape, axes)
     return broadcast_in_dim_p.bind(x, shape=aval.shape, broadcast_dimensions=tuple(axes), sharding=aval._sharding)
@@ -476,7 +481,7 @@ def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
 
 
 def sum_axes(x: Any, axes: tuple[int, ...], sharding: Any = None) -> Any:
-    """The sum over axes, which lies over Explicit axes as `sharding` says."""
+    """The sum over axes. `sharding`: the result's, over Explicit axes."""
     if not axes and sharding is None:
         return x
     return reduce_sum_p.bind(x, axes=axes, out_sharding=sharding)
@@ -487,7 +492,7 @@ def sum_axis(x: Any, axis: int) -> Any:
 
 
 def move_axis(x: Any, source: int, destination: int) -> Any:
-    """`x` with one axis moved."""
+    """Moves one axis of `x`."""
     if source == destination:
         return x
     order = [i for i in range(typeof(x).ndim) if i != source]
@@ -496,23 +501,23 @@ def move_axis(x: Any, source: int, destination: int) -> Any:
 
 
 def divide_axis(x: Any, axis: int, count: int) -> Any:
-    """`x` with one axis of size n made two, of sizes (count, n // count)."""
+    """Splits one axis of `x` of size n into two, of sizes (count, n // count)."""
     shape = typeof(x).shape
     return reshape(x, (*shape[:axis], count, shape[axis] // count, *shape[axis + 1 :]))
 
 
 def swap_axes(x: Any, a: int, b: int) -> Any:
-    """`x` with two different axes exchanged."""
+    """Exchanges two different axes of `x`."""
     order = list(range(typeof(x).ndim))
     order[a], order[b] = b, a
     return transpose(x, order)
 
 
 def broadcast_axis(x: Any, size: int | Axis, at: int) -> Any:
-    """`x` repeated along a new axis, of a size or that which `vmap` adds."""
+    """Broadcasts `x` along a new axis, of the given size or that of the `vmap` axis."""
     aval = typeof(x)
     if isinstance(size, Axis):
-        # What knows no mesh is split nowhere, in jax too.
+        # As in jax, a value without a mesh in its type is not sharded over the mapped axis.
         if size.entry is not None and type(aval) is ShapedArray and aval._sharding is not None:
             wide = aval.with_axis(at, size.size, size.entry, size.mesh)
             return broadcast_as(x, wide, other_axes(wide.ndim, (at,)))
@@ -525,11 +530,11 @@ def broadcast_axis(x: Any, size: int | Axis, at: int) -> Any:
 
 
 def axis_to_front(x: Any, dim: int | None, size: int | Axis) -> Any:
-    """`x` with its batch axis in front; a new one of `size` if it has none."""
+    """Moves the batch axis of `x` to the front; broadcasts along a new one of `size` if `x` has none."""
     return broadcast_axis(x, size, 0) if dim is None else move_axis(x, dim, 0)
 
 
 def append_axes(x: Any, count: int) -> Any:
-    """`x` with `count` axes of size 1 appended."""
+    """Appends `count` axes of size 1 to `x`."""
     ndim = typeof(x).ndim
     return expand_dims(x, tuple(range(ndim, ndim + count)))

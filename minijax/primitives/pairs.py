@@ -1,4 +1,4 @@
-"""Two numbers as one integer: GPUs reduce windows of integers, but not of pairs."""
+"""Packs two numbers into one integer, because XLA's GPUs reduce windows of integers but not of pairs."""
 
 import warnings
 from typing import Any
@@ -10,8 +10,9 @@ from minijax.ir.types import ShapedArray
 
 
 class Pairs:
-    """Packs floats of a dtype by an Emitter; of those wider than 32 bits the lower half is dropped, with a
-    warning.
+    """Packs floats of a dtype with an Emitter's operations.
+
+    Drops the lower half of those wider than 32 bits, with a warning.
     """
 
     def __init__(self, e: Any, dtype: Any):
@@ -29,7 +30,7 @@ class Pairs:
             )
 
     def aval(self, shape: tuple[int, ...]) -> ShapedArray:
-        """The type of packed pairs."""
+        """The type of an array of packed pairs."""
         return ShapedArray(shape, self.pair)
 
     def pack(self, x: str, y: str, shape: tuple[int, ...]) -> str:
@@ -49,7 +50,7 @@ class Pairs:
         return self._number(self.e.binary("and", pair, mask, self.aval(())), ())
 
     def second(self, pairs: str, shape: tuple[int, ...]) -> str:
-        """The second numbers of pairs."""
+        """The second numbers of an array of pairs."""
         return self._number(pairs if self.fits else self._shift("left", pairs, shape), shape)
 
     def _bits(self, x, shape):

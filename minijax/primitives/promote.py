@@ -1,4 +1,4 @@
-"""Operands made to agree: what counts as an array, one dtype, one rank."""
+"""Promotion of operands to one dtype and rank, and checks that they are arrays."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def check_arraylike(name: str, *args: Any) -> None:
 
 
 def check_out(name: str, out: None) -> None:
-    """Raises NotImplementedError if an array to write to was given: there is none that could be written."""
+    """Raises NotImplementedError if `out` was given: arrays are immutable."""
     if out is not None:
         raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported.")
 
 
 def arrays(name: str, *args: Any) -> list:
-    """The arguments, checked, those with `__jax_array__` turned into what it gives."""
+    """Checks that the arguments are arrays, and calls `__jax_array__` on those that have it."""
     try:
         for x in args:
             if type(x) not in value_kinds or is_of_users_type(x):
@@ -44,7 +44,7 @@ def arrays(name: str, *args: Any) -> list:
 
 
 def check_no_float0(name: str, *args: Any) -> None:
-    """Raises TypeError for float0, the type of derivatives with respect to integers."""
+    """Raises TypeError for float0, the dtype of tangents of integers."""
     if any(typeof(x).dtype == dtypes.float0 for x in args):
         raise TypeError(
             f"Called {name} with a float0 array. float0s do not support any operations by design because "
@@ -54,7 +54,7 @@ def check_no_float0(name: str, *args: Any) -> None:
 
 
 def promote_dtypes(*args: Any) -> list:
-    """The arguments with the one dtype (and weakness) that they promote to."""
+    """Converts the arguments to the dtype and weak type to which they promote."""
     if len(args) == 1:
         return list(args)
     dtype, weak = dtypes.promote(*map(dtypes.typed, args))
@@ -68,22 +68,22 @@ def _promote_to(to: Callable[[Any], Any], args: Sequence) -> list:
 
 
 def promote_dtypes_numeric(*args: Any) -> list:
-    """As `promote_dtypes`, with bool becoming int32."""
+    """As `promote_dtypes`, but bool becomes int32."""
     return _promote_to(dtypes.to_numeric_dtype, args)
 
 
 def promote_dtypes_inexact(*args: ArrayLike) -> list[Array]:
-    """As `promote_dtypes`, with integers and bool becoming floating."""
+    """As `promote_dtypes`, but integers and bool become floats."""
     return _promote_to(dtypes.to_inexact_dtype, args)
 
 
 def promote_dtypes_complex(*args: Any) -> list:
-    """As `promote_dtypes`, with real ones becoming complex."""
+    """As `promote_dtypes`, but real numbers become complex."""
     return _promote_to(dtypes.to_complex_dtype, args)
 
 
 def promote_shapes(name: str, *args: Any) -> list:
-    """The arguments with one rank, those of rank 0 left alone; the operation broadcasts sizes of 1."""
+    """Gives the arguments one rank, except those of rank 0; the operation itself broadcasts axes of size 1."""
     shapes = [typeof(x).shape for x in args]
     if len({len(s) for s in shapes if s}) < 2:
         return list(args)
@@ -93,9 +93,9 @@ def promote_shapes(name: str, *args: Any) -> list:
 
 
 def check_ranks(name: str, shapes: Sequence, cores: Sequence[int] | None = None) -> None:
-    """Warns of, or raises ValueError for, shapes of several ranks above 0, as the configuration says.
+    """Warns or raises ValueError for shapes of several ranks above 0, as jax_numpy_rank_promotion specifies.
 
-    Of each rank, that of its core is not counted.
+    `cores`: the numbers of core dimensions, which are not counted.
     """
     mode = config.state().numpy_rank_promotion
     cores = cores or [0] * len(shapes)
@@ -114,7 +114,7 @@ def check_ranks(name: str, shapes: Sequence, cores: Sequence[int] | None = None)
     )
 
 
-_plans = cache.BoundedDict(16384)  # what became of operands of these types: None, or their dtype and weakness
+_plans = cache.BoundedDict(16384)  # for operands of these types, by position: None (unchanged), or (dtype, weak type)
 
 
 def _plan_key(promote: Callable, args: Sequence) -> tuple | None:
@@ -133,15 +133,15 @@ def _plan_key(promote: Callable, args: Sequence) -> tuple | None:
     return tuple(key)
 
 
-def _agreeing(name: str, promote: Callable[..., list], args: Sequence) -> list:
+def _promote_cached(name: str, promote: Callable[..., list], args: Sequence) -> list:
     try:
         key = _plan_key(promote, args)
         plan = _plans.get(key)
         if plan is not None:
             return [x if to is None else convert(x, *to) for x, to in zip(args, plan, strict=True)]
         if key is None:
-            return _made_to_agree(name, promote, args)
-        operands = _made_to_agree(name, promote, args)
+            return _promote(name, promote, args)
+        operands = _promote(name, promote, args)
         avals = [typeof(x) for x in operands]
         one_rank = len({a.ndim for a in avals if a.ndim} | {typeof(x).ndim for x in args if typeof(x).ndim}) < 2
         if one_rank and config.state() is key[0]:
@@ -153,7 +153,7 @@ def _agreeing(name: str, promote: Callable[..., list], args: Sequence) -> list:
         raise
 
 
-def _made_to_agree(name, promote, args):
+def _promote(name, promote, args):
     args = arrays(name, *args)
     check_no_float0(name, *args)
     try:
@@ -168,18 +168,18 @@ def _made_to_agree(name, promote, args):
 
 
 def promote_args(name: str, *args: Any) -> list:
-    """Arguments of one dtype and rank. Raises TypeError for what is no array."""
-    return _agreeing(name, promote_dtypes, args)
+    """Promotes arguments to one dtype and rank. Raises TypeError for an argument that is not an array."""
+    return _promote_cached(name, promote_dtypes, args)
 
 
 def promote_args_numeric(name: str, *args: Any) -> list:
-    """As `promote_args`, with bool becoming int32."""
-    return _agreeing(name, promote_dtypes_numeric, args)
+    """As `promote_args`, but bool becomes int32."""
+    return _promote_cached(name, promote_dtypes_numeric, args)
 
 
 def promote_args_inexact(name: str, *args: Any) -> list:
-    """As `promote_args`, with integers and bool becoming floating."""
-    return _agreeing(name, promote_dtypes_inexact, args)
+    """As `promote_args`, but integers and bool become floats."""
+    return _promote_cached(name, promote_dtypes_inexact, args)
 
 
 def kind_of(x: Any) -> type:

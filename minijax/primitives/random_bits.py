@@ -1,4 +1,4 @@
-"""Random bits: the hashes Threefry and Philox of Salmon et al. (2011), and the generators that XLA has."""
+"""Random bits: the hashes Threefry and Philox of Salmon et al. (2011), and XLA's generators."""
 
 import enum
 from collections.abc import Callable, Sequence
@@ -26,7 +26,7 @@ _ROUNDS = 5
 
 
 class WordHash(SameShape):
-    """Hashes some `words` by words of a key, the first operands; all operands broadcast together."""
+    """Hashes `words` words by the words of a key, which come first; all operands are broadcast together."""
 
     multiple_results = True
 
@@ -60,13 +60,13 @@ class Threefry2x32(WordHash):
     """Hashes pairs of words by pairs of key words."""
 
     def rounds(self, e, ins, out, *operands):
-        # A loop compiles faster, and CPUs run it as fast; elsewhere the rounds are written out.
+        # A loop compiles faster and is as fast on CPUs; the rounds are unrolled on other platforms.
         build = _looped if e.platform == "cpu" else _unrolled
         return build(e, ins, out, *operands)
 
 
-def _begun(e: Any, ins: Sequence, out: ShapedArray, key0: str, key1: str, x0: str, x1: str) -> tuple:
-    """The words with the key added, the three words of the key, and the type of each of those."""
+def _initial_state(e: Any, ins: Sequence, out: ShapedArray, key0: str, key1: str, x0: str, x1: str) -> tuple:
+    """Returns (words with the key added, the three words of the key, their type)."""
     key = ShapedArray(broadcast_shapes_of_op("threefry2x32", ins[0].shape, ins[1].shape), _U32)
     both = [_broadcast(e, k, a, key) for k, a in zip((key0, key1), ins, strict=False)]
     third = e.binary("xor", e.binary("xor", *both, key), e.full(_PARITY, key), key)
@@ -80,7 +80,7 @@ def _broadcast(e: Any, x: str, aval: ShapedArray, out: ShapedArray) -> str:
 
 
 def _unrolled(e: Any, ins: Sequence, out: ShapedArray, key0: str, key1: str, x0: str, x1: str) -> list[str]:
-    x0, x1, keys, key = _begun(e, ins, out, key0, key1, x0, x1)
+    x0, x1, keys, key = _initial_state(e, ins, out, key0, key1, x0, x1)
     for i in range(_ROUNDS):
         for turn in _ROTATIONS[i % 2]:
             x0 = e.binary("add", x0, x1, out)
@@ -95,7 +95,7 @@ def _unrolled(e: Any, ins: Sequence, out: ShapedArray, key0: str, key1: str, x0:
 
 def _looped(e: Any, ins: Sequence, out: ShapedArray, key0: str, key1: str, x0: str, x1: str) -> list[str]:
     turns = [e.constant(np.array(r, _U32), _TURNS) for r in _ROTATIONS]
-    x0, x1, keys, key = _begun(e, ins, out, key0, key1, x0, x1)
+    x0, x1, keys, key = _initial_state(e, ins, out, key0, key1, x0, x1)
     step, count = e.constant(0, _COUNT), e.constant(0, _COUNT)
     state = [_COUNT, out, out, key, key, key, _TURNS, _TURNS]
 
@@ -127,7 +127,7 @@ def _looped(e: Any, ins: Sequence, out: ShapedArray, key0: str, key1: str, x0: s
 
 
 class _Value(NamedTuple):
-    """A value in a text, with operators that broadcast."""
+    """A value in a module, with operators that broadcast and emit operations."""
 
     e: Any
     name: str
@@ -145,15 +145,15 @@ class _Value(NamedTuple):
     __xor__ = partialmethod(_with, "xor")
 
     def times(self, factor: int) -> tuple["_Value", "_Value"]:
-        """The low and the high word of the product with a number."""
+        """Returns the low and the high word of the product with a number."""
         low, high = (
             _Value(self.e, self.e.full(factor, self.aval), self.aval)._with(hlo, self)
             for hlo in ("multiply", "chlo.mulhi")
         )
         return low, high
 
-    def mixed(self, other: "_Value", turn: int) -> tuple["_Value", "_Value"]:
-        """Threefry's step: the sum, and that xor the turned second word."""
+    def threefry_step(self, other: "_Value", turn: int) -> tuple["_Value", "_Value"]:
+        """Threefry's step: returns the sum, and the sum xor the rotated second word."""
         total = self + other
         left, right = other._with("shift_left", turn), other._with("shift_right_logical", 32 - turn)
         return total, total ^ left._with("or", right)
@@ -187,9 +187,9 @@ def _threefry4x32(*operands: _Value) -> Sequence[_Value]:
     for i in range(20):
         first, second = _TURNS4[i % 8]
         if i % 2:
-            (a, d), (c, b) = a.mixed(d, first), c.mixed(b, second)
+            (a, d), (c, b) = a.threefry_step(d, first), c.threefry_step(b, second)
         else:
-            (a, b), (c, d) = a.mixed(b, first), c.mixed(d, second)
+            (a, b), (c, d) = a.threefry_step(b, first), c.threefry_step(d, second)
         if i % 4 == 3:
             n = i // 4 + 1
             a, b, c, d = (x + keys[(n + k) % 5] for k, x in enumerate((a, b, c, d)))
@@ -209,7 +209,7 @@ class RandomAlgorithm(enum.IntEnum):
 
 
 class RngBitGenerator(Primitive):
-    """A new key, and random bits."""
+    """Returns a new key and random bits."""
 
     name = "rng_bit_generator"
     multiple_results = True
@@ -243,7 +243,7 @@ class RngBitGenerator(Primitive):
 
     def batch(self, axis, operands, dims, *, shape, **params):
         keys = moving.move_axis(operands[0], dims[0], 0)
-        # One key draws for all, and only the first key moves on: as in jax.
+        # As in jax, the first key draws for the whole batch, and only that key advances.
         first = squeeze(slice_in_dim(keys, 0, 1), (0,))
         key, bits = self.bind(first, shape=(axis.size, *shape), **params)
         start = [np.int32(0)] * typeof(keys).ndim
@@ -251,14 +251,14 @@ class RngBitGenerator(Primitive):
 
 
 def _halves(key: ShapedArray) -> ShapedArray:
-    """The type of a key of four words as two rows. Raises TypeError for any other key."""
+    """The type of a key of four words, as two rows of two. Raises TypeError for any other key."""
     if key.shape != (4,) or key.dtype != _U32:
         raise TypeError(f"rng_bit_generator: key must be uint32[4] or uint64[2], got {key.str_short(True)}")
     return ShapedArray((2, 2), _U32)
 
 
 class RngUniform(Primitive):
-    """Uniform numbers of XLA's own stateful generator."""
+    """Uniform numbers from XLA's stateful generator."""
 
     name = "rng_uniform"
 
@@ -276,7 +276,7 @@ class RngUniform(Primitive):
         return avals[0].sums
 
     def lower(self, e, ins, outs, a, b, *, shape):
-        # For other dtypes XLA ends the process.
+        # XLA aborts the process for other dtypes.
         if (
             not dtypes.is_inexact(ins[0].dtype)
             and dtypes.itemsize_bits(ins[0].dtype) < 32
@@ -307,7 +307,7 @@ def threefry_2x32(keypair: Any, count: Any) -> Any:
     if odd:
         flat = concatenate([flat, np.zeros(1, np.uint32)], 0)
     half = (aval.size + 1) // 2
-    # Of a symbolic size that may be even, the added word is then in neither half.
+    # For a symbolic size that may be even, slices of size `half` leave out the padding word.
     halves = split(flat, (half, half)) if is_int(odd) else [slice(flat, (i,), (i + half,)) for i in (0, half)]
     words = concatenate(threefry2x32_p.bind(key0, key1, *halves), 0)
     if odd:
@@ -323,7 +323,7 @@ def rng_bit_generator(
     *,
     out_sharding: Any = None,
 ) -> tuple:
-    """A new key and random bits of XLA's generator, which differ between platforms and versions."""
+    """Returns a new key and random bits from XLA's generator. The bits differ between platforms and versions."""
     dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "rng_bit_generator")
     shape = dims.canonical_shape(shape)
     requested = requested_sharding("rng_bit_generator", out_sharding, len(shape))
@@ -332,5 +332,5 @@ def rng_bit_generator(
 
 
 def rng_uniform(a: Any, b: Any, shape: Sequence[int]) -> Any:
-    """Numbers from `a` up to `b` of XLA's stateful generator: for tests, as calls cannot be repeated."""
+    """Numbers in [a, b) from XLA's stateful generator. For tests only, because calls are not reproducible."""
     return rng_uniform_p.bind(a, b, shape=dims.canonical_shape(shape))

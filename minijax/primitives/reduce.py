@@ -1,4 +1,4 @@
-"""Reductions over axes: sums, products, extrema, logic, and the places of extrema."""
+"""Reductions over axes: sums, products, extrema, logic, argmax and argmin."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from minijax.run.array import Array, ArrayLike
 
 
 def lowest(dtype: Any, highest: bool = False) -> Any:
-    """The value that no other of the dtype is below (above, if `highest`)."""
+    """The lowest value of a dtype (the highest, if `highest`)."""
     if dtype == np.bool_:
         return np.bool_(highest)
     if dtypes.is_complex(dtype):
@@ -43,7 +43,7 @@ def lowest(dtype: Any, highest: bool = False) -> Any:
 
 
 def merged_to_front(x: Any, axes: Sequence[int]) -> Any:
-    """`x` with `axes` as one axis in front, also if there are none."""
+    """Moves `axes` of `x` to the front and merges them into one axis, of size 1 if `axes` is empty."""
     aval = typeof(x)
     others = tuple(i for i in range(aval.ndim) if i not in axes)
     shape = (prod(aval.shape[i] for i in axes), *(aval.shape[i] for i in others))
@@ -54,7 +54,7 @@ def merged_to_front(x: Any, axes: Sequence[int]) -> Any:
 
 
 def combined_aval(name: str, x: ShapedArray, axes: Sequence[int]) -> ShapedArray:
-    """As `reduced_aval`, strongly typed; raises IndexError for axes beyond the last one, as jax does."""
+    """As `reduced_aval`, but strongly typed; raises IndexError for axes beyond the last one, as jax does."""
     if any(a >= x.ndim for a in axes):
         raise IndexError(f"{name}: axes {axes} are out of bounds for an operand of shape {x.shape}")
     return reduced_aval(name, x, axes).update(weak_type=False)
@@ -76,11 +76,11 @@ class Reduction(OverAxes):
         self.hlo = hlo
 
     def check(self, x: ShapedArray) -> None:
-        """Raises TypeError for a dtype that the operation does not take."""
+        """Raises TypeError for a dtype that the operation does not accept."""
         raise NotImplementedError
 
     def start(self, dtype: Any) -> Any:
-        """The value that an empty reduction has."""
+        """The result of an empty reduction."""
         raise NotImplementedError
 
     def infer(self, x, *, axes):
@@ -99,7 +99,7 @@ class Reduction(OverAxes):
 
 
 class ReduceProd(Reduction):
-    """The product; its derivative multiplies halves pairwise, so that zeros need no division."""
+    """The product. Its derivative multiplies halves pairwise: dividing the product would fail for zeros."""
 
     def check(self, x):
         check_kinds(self.name, NUMBER, x)
@@ -120,7 +120,7 @@ class ReduceProd(Reduction):
         return self.pushed(x, t)
 
     def pushed(self, x: Any, t: Any) -> tuple[list, list]:
-        """The product along the first axis, which is not empty, and its tangent."""
+        """Returns the product along the first axis, which is not empty, and its tangent."""
         while (size := typeof(x).shape[0]) > 1:
             half = (size + 1) // 2
             (x1, t1), (x2, t2) = ([slice_in_dim(v, a, b) for v in (x, t)] for a, b in ((0, half), (half, size)))
@@ -133,7 +133,7 @@ class ReduceProd(Reduction):
 
 
 class ReduceExtremum(Reduction):
-    """The largest or smallest element; the derivative is shared by all the elements that are equal to it."""
+    """The largest or smallest element; its derivative is shared by all elements that are equal to it."""
 
     def check(self, x):
         if dtypes.is_extended(x.dtype):
@@ -172,7 +172,7 @@ class ReduceExtremum(Reduction):
 
 
 class ReduceLogical(ZeroJvp, Reduction):
-    """Bits or truth values combined."""
+    """Combines bits or booleans."""
 
     def check(self, x):
         if dtypes.is_extended(x.dtype) or x.dtype.kind not in "biu":
@@ -192,7 +192,7 @@ ORDERED = Kinds((np.integer, np.floating, np.bool_))
 
 
 class ArgExtremum(ZeroJvp, OverAxes):
-    """The place along an axis of the largest or smallest element: the first one, or the first NaN."""
+    """The index along an axis of the first largest or smallest element, or of the first NaN."""
 
     def __init__(self, name: str, direction: str):
         self.name = name
@@ -256,7 +256,7 @@ def _axes(axes: Sequence[int]) -> tuple[int, ...]:
 
 
 def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
-    """The sum of the elements along `axes`, which are counted from the front."""
+    """The sum along `axes`, which must not be negative."""
     check_kinds("reduce_sum", NUMBER, typeof(operand))
     requested = requested_sharding("reduce_sum", out_sharding, typeof(operand).ndim - len(axes))
     return reduce_sum_p.bind(operand, axes=_axes(axes), out_sharding=requested)
@@ -278,12 +278,12 @@ reduce_xor = _reduction(reduce_xor_p, "bitwise exclusive or of the integers or b
 
 
 def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
-    """The place of the largest element along `axis`, counted from the front; of the first NaN, if any."""
+    """The index of the first largest element along `axis`, or of the first NaN. `axis` must not be negative."""
     return _arg(argmax_p, operand, axis, index_dtype)
 
 
 def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
-    """The place of the smallest element along `axis`, counted from the front; of the first NaN, if any."""
+    """The index of the first smallest element along `axis`, or of the first NaN. `axis` must not be negative."""
     return _arg(argmin_p, operand, axis, index_dtype)
 
 

@@ -1,4 +1,4 @@
-"""LSTMs that cuDNN and MIOpen compute: all layers and steps in one operation, and its derivative."""
+"""LSTMs of cuDNN and MIOpen: one operation computes all layers and steps; and its derivative."""
 
 from minijax.ir.primitive import Primitive
 from minijax.ir.types import ShapedArray
@@ -10,9 +10,9 @@ def rnn_abstract_eval(
     seq_lengths_aval: ShapedArray, input_size: int, hidden_size: int, num_layers: int, dropout: float,
     bidirectional: bool, cudnn_allow_tf32: bool,
 ) -> tuple[ShapedArray, ...]:  # fmt: skip
-    """The types of outputs, last states and memories, and of what the derivative needs besides.
+    """The types of the outputs, last hidden and cell states, and the reserve space that the derivative reads.
 
-    Raises AttributeError where no plugin of a GPU is installed, RuntimeError where its cuDNN does not load.
+    Raises AttributeError if no GPU plugin is installed, RuntimeError if its cuDNN does not load.
     """
     batch, length = x_aval.shape[0], x_aval.shape[1]
     _, kept = gpu_rnn.compute_rnn_workspace_reserve_space_sizes(
@@ -28,12 +28,12 @@ def rnn_bwd_abstract_eval(
     seq_lengths_aval: ShapedArray, input_size: int, hidden_size: int, num_layers: int, dropout: float,
     bidirectional: bool, cudnn_allow_tf32: bool,
 ) -> tuple[ShapedArray, ...]:  # fmt: skip
-    """The types of the cotangents of inputs, states, memories and weights."""
+    """The types of the cotangents of inputs, hidden states, cell states and weights."""
     return x_aval, h0_aval, c0_aval, w_aval
 
 
 class RnnForward(Primitive):
-    """Outputs, last states and memories, and what the derivative needs besides."""
+    """Computes the outputs, last hidden and cell states, and the reserve space that the derivative reads."""
 
     name = "rnn_fwd"
     multiple_results = True
@@ -43,7 +43,7 @@ class RnnForward(Primitive):
 
 
 class RnnBackward(Primitive):
-    """Cotangents of inputs, states, memories and weights."""
+    """Computes the cotangents of inputs, hidden states, cell states and weights."""
 
     name = "rnn_bwd"
     multiple_results = True

@@ -1,4 +1,4 @@
-"""Products of arrays in narrow numbers, each block of which has a scale."""
+"""Products of arrays of narrow floats with a scale for each block (microscaling)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SCALE = np.dtype(ml_dtypes.float8_e8m0fnu)
 
 
 class ScaledDot(Primitive):
-    """The `dot_general` of operands times their scales, which are the same along parts of contracted axes."""
+    """`dot_general` of scaled operands; one scale applies to each block along contracted axes."""
 
     name = "scaled_dot"
 
@@ -73,7 +73,7 @@ _DEQUANTIZED = {"float32": "F32", "bfloat16": "BF16", "float16": "F16"}
 
 
 class ScaledMatmul(Primitive):
-    """A product of batches of rows by rows, whose scales lie along the last axes; XLA has it for NVIDIA's GPUs."""
+    """A batched product of rows by rows, with scales along the last axes; XLA implements it on NVIDIA GPUs."""
 
     name = "scaled_matmul_wrapper"
 
@@ -146,7 +146,7 @@ def _decomposed(ins: tuple[ShapedArray, ...], dimension_numbers: Any, preferred:
 
 
 def _repeated(x: Any, axis: int, size: int) -> Any:
-    """`x` with each element along `axis` repeated, so that the axis is of `size`."""
+    """Repeats each element along `axis` to make the axis of size `size`."""
     shape = typeof(x).shape
     x = moving.expand_dims(x, (axis + 1,))
     apart = (*shape[: axis + 1], size // shape[axis], *shape[axis + 1 :])
@@ -163,11 +163,11 @@ def scaled_dot(
     dimension_numbers: DotDimensionNumbers | None = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Any:
-    """The product of `lhs * lhs_scale` and `rhs * rhs_scale`; without a scale an operand is taken as it is.
+    """The product of `lhs * lhs_scale` and `rhs * rhs_scale`; an operand without a scale is not scaled.
 
-    A scale has fewer elements along contracted axes, each for as many of the operand's. By default the last
-    axis is contracted with the last but one, the others are batch axes, and the result is of bfloat16.
-    Raises TypeError for scales that do not fit. There are no derivatives.
+    Along contracted axes a scale has fewer elements; each applies to a block of the operand. By default the last
+    axis is contracted with the last but one, the others are batch axes, and the result is bfloat16.
+    Raises TypeError for scales that do not fit. Not differentiable.
     """
     left, right = typeof(lhs), typeof(rhs)
     if dimension_numbers is None:

@@ -1,4 +1,4 @@
-"""Values that the compiler lays out alike."""
+"""Values that the compiler shards in the same way."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from minijax.primitives.zeros import aligned, instantiate
 
 
 class ShardAlike(Primitive):
-    """Two values of one shape, which the compiler lays out alike."""
+    """The identity of two values of one shape, which the compiler gives the same sharding."""
 
     name = "shard_alike"
     multiple_results = True
@@ -20,9 +20,9 @@ class ShardAlike(Primitive):
         return [x, y]
 
     def lower(self, e, ins, outs, x, y):
-        results = [_with_whole_elements(e, v, aval) for v, aval in zip((x, y), ins, strict=True)]
+        results = [_replicate_key_words(e, v, aval) for v, aval in zip((x, y), ins, strict=True)]
         e.sharding_group(results, ins)
-        return [_with_whole_elements(e, v, aval) for v, aval in zip(results, ins, strict=True)]
+        return [_replicate_key_words(e, v, aval) for v, aval in zip(results, ins, strict=True)]
 
     def jvp(self, primals, tangents):
         results = self.bind_all(primals, {})
@@ -41,8 +41,8 @@ class ShardAlike(Primitive):
         return self.bind_all([x, y], {}), [d, d]
 
 
-def _with_whole_elements(e: Any, x: str, aval: Any) -> str:
-    """`x`, no element of which, if they are keys, is split."""
+def _replicate_key_words(e: Any, x: str, aval: Any) -> str:
+    """Constrains `x`, if it is an array of keys, to keep the words of one key on one device."""
     return e.with_whole_keys([x], [aval])[0] if e.num_partitions > 1 else x
 
 
@@ -50,7 +50,7 @@ shard_alike_p = ShardAlike()
 
 
 def shard_alike(x: Any, y: Any) -> tuple:
-    """`x` and `y`, trees of one structure, whose arrays the compiler lays out alike, two by two.
+    """Returns trees `x` and `y` of one structure; the compiler gives corresponding arrays the same sharding.
 
     Raises ValueError if the trees, or the shapes of their arrays, differ.
     """

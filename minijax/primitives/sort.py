@@ -22,7 +22,7 @@ from minijax.run.array import Array, ArrayLike
 
 
 class TotalCompare(Compare):
-    """A comparison in the total order: NaN equals itself, and lies above the other numbers."""
+    """A comparison in the total order: NaN equals itself and is greater than the other numbers."""
 
     def lower(self, e, ins, outs, x, y):
         x, y = self.broadcast(e, ins, outs[0], (x, y))
@@ -37,20 +37,20 @@ _FLAG = ShapedArray((), np.bool_)
 
 
 def take_along(x: Any, indices: Any, axis: int) -> Any:
-    """The elements of `x` at `indices` along `axis`; the last axis of `indices` is a vector of one index."""
+    """Gathers the elements of `x` at `indices` along `axis`; `indices` has a last axis of size 1."""
     others = tuple(i for i in range(typeof(x).ndim) if i != axis)
     numbers = GatherDimensionNumbers((), (axis,), (axis,), others, others)
     return gather(x, indices, numbers, (1,) * typeof(x).ndim, mode=GatherScatterMode.PROMISE_IN_BOUNDS)
 
 
-def _check_numbers(name: str, *avals: ShapedArray) -> None:
-    """Raises ValueError for random keys, which XLA cannot move by a comparison."""
+def _check_no_keys(name: str, *avals: ShapedArray) -> None:
+    """Raises ValueError for random keys, which XLA cannot sort."""
     if any(dtypes.is_extended(a.dtype) for a in avals):
         raise ValueError(f"{name}: cannot lower operands that are random keys, got {', '.join(map(str, avals))}")
 
 
 class Sort(Primitive):
-    """All operands ordered by the first `num_keys` of them: NaN last, -0.0 as 0.0, complex by parts."""
+    """Sorts all operands by the first `num_keys` of them: NaN last, -0.0 as 0.0, complex numbers by their parts."""
 
     name = "sort"
     multiple_results = True
@@ -76,7 +76,7 @@ class Sort(Primitive):
         return [a.entries for a in avals]
 
     def lower(self, e, ins, outs, *operands, dimension, is_stable, num_keys):
-        _check_numbers("sort", *ins)
+        _check_no_keys("sort", *ins)
 
         def comparator(*pairs):
             keys = [
@@ -110,7 +110,7 @@ class Sort(Primitive):
 
 
 def _keys(e: Any, x: str, dtype: Any) -> list[tuple[str, ShapedArray]]:
-    """The keys that elements are compared by: both zeros as one, all NaNs as one, the parts of complex numbers."""
+    """The keys for comparisons: -0.0 becomes 0.0, all NaNs become equal, complex numbers become their parts."""
     unit = ShapedArray((), dtype)
     if dtypes.is_complex(dtype):
         part = np.finfo(dtype).dtype
@@ -138,7 +138,7 @@ def _lexicographic(e: Any, keys: Sequence) -> str:
 
 
 class TopK(Primitive):
-    """The `k` largest elements along `axis`, in falling order, and their places."""
+    """The `k` largest elements along `axis`, in descending order, and their indices."""
 
     name = "top_k"
     multiple_results = True
@@ -166,7 +166,7 @@ class TopK(Primitive):
         return [avals[0].entries] * 2
 
     def lower(self, e, ins, outs, x, *, k, axis):
-        _check_numbers("top_k", *ins)
+        _check_no_keys("top_k", *ins)
         (aval,), last = ins, ins[0].ndim - 1
         if axis == last:
             return e.top_k(x, aval, outs, k)
@@ -196,7 +196,7 @@ top_k_p = TopK()
 
 
 def sort(operand: Array | Sequence[Array], dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
-    """An array, or several by the first `num_keys` of them, in rising order along `dimension`."""
+    """Sorts an array, or several by the first `num_keys` of them, in ascending order along `dimension`."""
     several = isinstance(operand, (tuple, list))
     operands = tuple(operand) if several else (operand,)
     if not operands:
@@ -209,11 +209,11 @@ def sort(operand: Array | Sequence[Array], dimension: int = -1, is_stable: bool 
 
 
 def sort_key_val(keys: Array, values: ArrayLike, dimension: int = -1, is_stable: bool = True) -> tuple[Array, Array]:
-    """`keys` in rising order along `dimension`, and `values` in the same order."""
+    """Returns `keys` in ascending order along `dimension`, and `values` in the same order."""
     return sort((keys, values), dimension, is_stable, num_keys=1)
 
 
 def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> tuple[Array, Array]:
-    """The `k` largest elements along `axis`, in falling order, and their places."""
+    """Returns the `k` largest elements along `axis`, in descending order, and their indices."""
     axis = dims.canonical_axis(axis, typeof(operand).ndim)
     return top_k_p.bind(operand, k=dims.canonical_dim(k), axis=axis)

@@ -1,4 +1,4 @@
-"""Structural operations: slices, padding, joining and splitting, filled and counted arrays."""
+"""Structural operations: slices, padding, joining and splitting, filled arrays."""
 
 from __future__ import annotations
 
@@ -35,27 +35,27 @@ _INT32 = np.dtype(np.int32)
 
 
 def inserted(items: Sequence, at: int, item: Any) -> tuple:
-    """`items` with `item` put in before position `at`."""
+    """Inserts `item` into `items` before position `at`."""
     return (*items[:at], item, *items[at:])
 
 
 def resized(shape: _Shape, axis: int, size: int) -> _Shape:
-    """A shape with another size along one axis."""
+    """Replaces the size of one axis in a shape."""
     return (*shape[:axis], size, *shape[axis + 1 :])
 
 
 def shifted(axes: Sequence[int], by: int = 1) -> _Shape:
-    """Axis numbers, after axes were put in front."""
+    """The numbers of axes after `by` axes are inserted in front."""
     return tuple(a + by for a in axes)
 
 
 def beside(axis: int, d: int) -> int:
-    """The number of an axis in an array with one more axis, `d`."""
+    """The number of an axis after an axis `d` is inserted."""
     return axis if axis < d else axis + 1
 
 
 def operand_type(x: Any) -> ShapedArray:
-    """The type of an operand of a transpose rule, `Linear` or known."""
+    """The type of an operand of a transpose rule: of a `Linear`, or of a known value."""
     return x.aval if is_linear(x) else typeof(x)
 
 
@@ -82,7 +82,7 @@ class Squeeze(Linear1):
 
 
 class SliceAt(Primitive):
-    """A window of given sizes at given starts, moved inside if it would stick out."""
+    """A window of given sizes at given starts; the starts are clamped to keep it in bounds."""
 
     moves_data = True
     name = "dynamic_slice"
@@ -100,7 +100,7 @@ class SliceAt(Primitive):
         return [ShapedArray(slice_sizes, x.dtype, x.weak_type)]
 
     def shard(self, mesh, avals, outs, **params):
-        return [check_divides("slicing" if self.name == "slice" else self.name, mesh, avals[0], outs[0].shape)]
+        return [check_divides(self.name, mesh, avals[0], outs[0].shape)]
 
     def sums(self, avals, params):
         return merged_sums(self.name, avals[:1])
@@ -137,12 +137,12 @@ class Slice(Linear1):
         return [ShapedArray(shape, x.dtype, x.weak_type)]
 
     def shard(self, mesh, avals, outs, **params):
-        return [check_divides("slicing" if self.name == "slice" else self.name, mesh, avals[0], outs[0].shape)]
+        return [check_divides(self.name, mesh, avals[0], outs[0].shape)]
 
     def at_once(self, x, *, start_indices, limit_indices, strides):
         params = dict(start_indices=start_indices, limit_indices=limit_indices, strides=strides)
         ((out,), _) = self.typed([typeof(x)], params)
-        # Without strides the starts are operands, so that one program serves every place.
+        # Without strides the starts are operands, to compile one program for all starts.
         if strides is None:
             return slice_at_p.bind_all([x, *start_indices], dict(slice_sizes=out.shape))
         return strided_slice_p.bind_all([x], params)
@@ -167,7 +167,7 @@ class Slice(Linear1):
 
 
 class StridedSlice(Slice):
-    """A slice that is compiled for its starts."""
+    """A slice that is compiled with its starts as constants."""
 
     at_once = None
 
@@ -186,7 +186,7 @@ def _check_slice(x, starts, limits, strides):
 
 
 class JointlyLinear(Primitive):
-    """An operation linear in all its operands together, but for those that are indices."""
+    """An operation that is jointly linear in all its operands, except for indices."""
 
     def sums(self, avals, params):
         return avals[0].sums
@@ -195,7 +195,7 @@ class JointlyLinear(Primitive):
         outs = self.bind_all(primals, params)
         if all(type(t) is Zero for t in tangents):
             return outs, [Zero.from_primal_value(out) for out in outs]
-        operands = [x if _is_index(t) else instantiate(t) for x, t in zip(primals, tangents, strict=True)]
+        operands = [x if _is_integer_tangent(t) else instantiate(t) for x, t in zip(primals, tangents, strict=True)]
         return outs, self.bind_all(operands, params)
 
     def transpose(self, cts, *operands, **params):
@@ -205,17 +205,17 @@ class JointlyLinear(Primitive):
         return self.transposed(cts if self.multiple_results else cts[0], *operands, **params)
 
     def transposed(self, ct: Any, *operands: Any, **params: Any) -> Sequence:
-        """The cotangents of operands that are `Linear`, and None for the others; `ct` is a list for several results."""
+        """The cotangents of `Linear` operands, and None for the others; `ct` is a list if there are several results."""
         raise NotImplementedError
 
 
-def _is_index(tangent: Any) -> bool:
-    """Whether a tangent says that its operand is of integers."""
+def _is_integer_tangent(tangent: Any) -> bool:
+    """Returns whether a tangent belongs to an operand of integers."""
     return type(tangent) is Zero and tangent.aval.dtype == dtypes.float0
 
 
 class Pad(JointlyLinear):
-    """Padding by a scalar, before, after and between the elements; negative padding cuts off."""
+    """Pads with a scalar before, after and between elements; negative padding removes elements."""
 
     moves_data = True
     name = "pad"
@@ -244,15 +244,15 @@ class Pad(JointlyLinear):
         return [ShapedArray(shape, x.dtype, x.weak_type and value.weak_type)]
 
     def shard(self, mesh, avals, outs, **params):
-        return [check_divides("slicing" if self.name == "slice" else self.name, mesh, avals[0], outs[0].shape)]
+        return [check_divides(self.name, mesh, avals[0], outs[0].shape)]
 
     def lower(self, e, ins, outs, x, value, *, padding_config):
         low, high, between = zip(*padding_config, strict=True) if padding_config else ((), (), ())
         return [e.pad(x, value, ins[0], outs[0], low, high, between)]
 
     def transposed(self, ct, x, value, *, padding_config):
-        cut = pad(ct, scalar_like(ct, 0), [(-low, -high, 0) for low, high, _ in padding_config])
-        ct_x = slice(cut, (0,) * len(padding_config), typeof(cut).shape, tuple(c + 1 for _, _, c in padding_config))
+        inner = pad(ct, scalar_like(ct, 0), [(-low, -high, 0) for low, high, _ in padding_config])
+        ct_x = slice(inner, (0,) * len(padding_config), typeof(inner).shape, tuple(c + 1 for _, _, c in padding_config))
         if not is_linear(value):
             return [ct_x, None]
         axes = tuple(range(len(padding_config)))
@@ -274,7 +274,7 @@ class Pad(JointlyLinear):
 
 
 class Joined(JointlyLinear):
-    """An operation that puts its operands side by side."""
+    """An operation that joins its operands along an axis."""
 
     def transposed(self, ct, *operands, **params):
         parts = self.parts(ct, [operand_type(x).shape for x in operands], **params)
@@ -286,7 +286,7 @@ class Joined(JointlyLinear):
 
 
 class Concatenate(Joined):
-    """Arrays one after the other along an axis."""
+    """Joins arrays along an existing axis."""
 
     moves_data = True
     lies_over_set_mesh = True
@@ -305,9 +305,7 @@ class Concatenate(Joined):
         return [ShapedArray(shape, xs[0].dtype, all(x.weak_type for x in xs))]
 
     def shard(self, mesh, avals, outs, *, dimension):
-        return [
-            check_divides("slicing" if self.name == "slice" else self.name, mesh, common_layout(avals), outs[0].shape)
-        ]
+        return [check_divides(self.name, mesh, common_layout(avals), outs[0].shape)]
 
     def lower(self, e, ins, outs, *xs, dimension):
         return [e.concatenate(xs, ins, outs[0], dimension)]
@@ -325,7 +323,7 @@ def _listed(shapes):
 
 
 class Stack(Joined):
-    """Arrays of one shape, side by side along a new axis."""
+    """Joins arrays of one shape along a new axis."""
 
     lies_over_set_mesh = True
     name = "stack"
@@ -360,9 +358,9 @@ class Stack(Joined):
 
 
 class Split(JointlyLinear):
-    """Pieces of given sizes along an axis."""
+    """Splits an array into pieces of given sizes along an axis."""
 
-    constrains = False  # each piece is constrained as it is cut
+    constrains = False  # `lower` constrains each piece
     moves_data = True
     multiple_results = True
     name = "split"
@@ -371,9 +369,7 @@ class Split(JointlyLinear):
         return [ShapedArray(resized(x.shape, axis, s), x.dtype, x.weak_type) for s in sizes]
 
     def shard(self, mesh, avals, outs, *, sizes, axis):
-        return [
-            check_divides("slicing" if self.name == "slice" else self.name, mesh, avals[0], out.shape) for out in outs
-        ]
+        return [check_divides(self.name, mesh, avals[0], out.shape) for out in outs]
 
     def lower(self, e, ins, outs, x, *, sizes, axis):
         (have,) = ins
@@ -398,7 +394,7 @@ def _bounds_along(shape: _Shape, axis: int, start: int, limit: int) -> tuple[_Sh
 
 
 class Unstack(JointlyLinear):
-    """The slices along an axis, which they lose."""
+    """Splits an array into slices along an axis, and drops that axis."""
 
     multiple_results = True
     name = "unstack"
@@ -432,7 +428,7 @@ class Unstack(JointlyLinear):
 
 
 class Rev(Linear1):
-    """The elements in opposite order along some axes."""
+    """Reverses the order of elements along some axes."""
 
     moves_data = True
     name = "rev"
@@ -458,7 +454,7 @@ class Rev(Linear1):
 
 
 class Tile(Linear1):
-    """Copies of the operand side by side, `reps[i]` along axis i."""
+    """Repeats the operand `reps[i]` times along axis i."""
 
     name = "tile"
     in_one_memory = False
@@ -481,17 +477,17 @@ class Tile(Linear1):
     def lower(self, e, ins, outs, x, *, reps):
         (have,) = ins
         pairs = list(zip(reps, have.shape, strict=True))
-        apart = have.update(shape=tuple(n for _, s in pairs for n in (1, s)))
+        interleaved = have.update(shape=tuple(n for _, s in pairs for n in (1, s)))
         copied = have.update(shape=tuple(n for pair in pairs for n in pair))
-        x = e.reshape(x, have, apart)
-        return [e.reshape(e.broadcast_in_dim(x, apart, copied, tuple(range(apart.ndim))), copied, outs[0])]
+        x = e.reshape(x, have, interleaved)
+        return [e.reshape(e.broadcast_in_dim(x, interleaved, copied, tuple(range(interleaved.ndim))), copied, outs[0])]
 
     def transposed(self, ct, aval, *, reps):
-        apart = tuple(n for pair in zip(reps, aval.shape, strict=True) for n in pair)
+        interleaved = tuple(n for pair in zip(reps, aval.shape, strict=True) for n in pair)
         over = sharding_of_ct(aval)
         if over is not None:
             over = over.update(spec=over.spec.update(partitions=[e for have in aval.entries for e in (None, have)]))
-        return moving.sum_axes(moving.reshape_to(ct, apart, over), tuple(range(0, len(apart), 2)))
+        return moving.sum_axes(moving.reshape_to(ct, interleaved, over), tuple(range(0, len(interleaved), 2)))
 
     def batch(self, axis, operands, dims_in, *, reps):
         (d,) = dims_in
@@ -534,7 +530,7 @@ def slice(
 
 
 def _size_along(name: str, operand: Any, axis: int) -> tuple[int, int]:
-    """The number of an axis, counted from the front, and its size."""
+    """Returns an axis number counted from the front, and the size of that axis."""
     shape = typeof(operand).shape
     if not -len(shape) <= axis < len(shape):
         raise IndexError(f"{name}: axis {axis} is out of range for an operand of shape {shape}")
@@ -544,7 +540,7 @@ def _size_along(name: str, operand: Any, axis: int) -> tuple[int, int]:
 def slice_in_dim(
     operand: Array | np.ndarray, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0
 ) -> Array:
-    """A slice along one axis; None and negative numbers as in Python's slices, but nothing is clipped."""
+    """Slices along one axis; None and negative numbers as in Python's slices, but limits are not clamped."""
     axis, size = _size_along("slice_in_dim", operand, int(axis))
     start, limit = (
         default if v is None else dims.canonical_dim(v) + (size if v < 0 else 0)
@@ -567,13 +563,13 @@ def index_in_dim(operand: Array | np.ndarray, index: int, axis: int = 0, keepdim
 
 
 def pad(operand: ArrayLike, padding_value: ArrayLike, padding_config: Sequence[tuple[int, int, int]]) -> Array:
-    """Wraps XLA's Pad: `padding_config` gives (before, after, between) of each axis; negative: cut off."""
+    """Wraps XLA's Pad: `padding_config` gives (before, after, between) for each axis; negative padding removes."""
     config = tuple(tuple(map(as_index, edges)) for edges in padding_config)
     return pad_p.bind(operand, padding_value, padding_config=config)
 
 
 def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
-    """Wraps XLA's Rev: turns the axes `dimensions` round."""
+    """Wraps XLA's Rev: reverses the axes `dimensions`."""
     return rev_p.bind(operand, dimensions=tuple(map(int, dimensions)))
 
 
@@ -581,7 +577,7 @@ def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
 
 
 def concatenate(operands: Array | Sequence[ArrayLike], dimension: int) -> Array:
-    """Wraps XLA's Concatenate: arrays one after the other; they must agree in dtype and in the other axes."""
+    """Wraps XLA's Concatenate: joins arrays of one dtype whose other axes have equal sizes."""
     if isinstance(operands, Array):
         operands = unstack(operands)
     if not len(operands):
@@ -592,7 +588,7 @@ def concatenate(operands: Array | Sequence[ArrayLike], dimension: int) -> Array:
 
 
 def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> Sequence[Array]:
-    """Pieces of the given sizes along an axis. Raises ValueError unless the sizes add up."""
+    """Splits into pieces of the given sizes along an axis. Raises ValueError unless the sizes add up."""
     aval = typeof(operand)
     axis, sizes = dims.canonical_axis(axis, aval.ndim), dims.canonical_shape(sizes)
     if any(s < 0 for s in sizes):
@@ -605,7 +601,7 @@ def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> Sequence[A
 
 
 def stack(operands: Sequence, axis: int = 0) -> Array:
-    """Arrays of one shape and dtype, side by side along a new axis."""
+    """Joins arrays of one shape and dtype along a new axis."""
     if isinstance(operands, Array):
         operands = unstack(operands)
     if not len(operands):
@@ -614,12 +610,12 @@ def stack(operands: Sequence, axis: int = 0) -> Array:
 
 
 def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
-    """The slices along an axis, without it."""
+    """Splits into slices along an axis, and drops that axis."""
     return tuple(unstack_p.bind(x, axis=dims.canonical_axis(axis, typeof(x).ndim)))
 
 
 def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
-    """Copies of `operand` side by side, `reps[i]` along axis i."""
+    """Repeats `operand` `reps[i]` times along axis i."""
     return tile_p.bind(operand, reps=dims.canonical_shape(reps))
 
 
@@ -627,7 +623,7 @@ def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
 
 
 def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: Any = None) -> Array:
-    """Puts axes of the given sizes in front."""
+    """Broadcasts along new leading axes of the given sizes."""
     if not sizes and isinstance(operand, Array):
         return operand
     shape = (*dims.canonical_shape(sizes), *typeof(operand).shape)
@@ -636,12 +632,12 @@ def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: Any = N
 
 
 def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
-    """Puts axes of size 1 in front, up to `rank`."""
+    """Adds leading axes of size 1, up to `rank` axes."""
     return moving.expand_dims(x, tuple(range(rank - typeof(x).ndim)))
 
 
 def broadcast_shapes(*shapes: Sequence[int]) -> _Shape:
-    """The shape to which shapes broadcast by numpy's rules. Raises ValueError if there is none."""
+    """The shape to which shapes broadcast by NumPy's rules. Raises ValueError if they do not."""
     shapes = [dims.canonical_shape(s) for s in shapes]
     rank = max(map(len, shapes))
     padded = [(1,) * (rank - len(s)) + s for s in shapes]
@@ -654,7 +650,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> _Shape:
 
 
 def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
-    """`arr` broadcast, as NumPy does, to the shape of `like_arr`. Raises ValueError where it does not fit."""
+    """Broadcasts `arr` to the shape of `like_arr` by NumPy's rules. Raises ValueError if it does not fit."""
     have, shape = typeof(arr).shape, typeof(like_arr).shape
     if len(have) > len(shape):
         raise ValueError(f"broadcast_like: Cannot broadcast to shape with fewer dimensions: arr_shape={have} {shape=}")
@@ -674,7 +670,7 @@ def shape_as_value(shape: Sequence[int]) -> Any:
 
 
 def collapse(operand: Array, start_dimension: int, stop_dimension: int | None = None) -> Array:
-    """Makes one axis of the axes from start up to stop. Raises ValueError if they are in the wrong order."""
+    """Merges the axes from start up to stop into one. Raises ValueError if start is after stop."""
     shape = typeof(operand).shape
     start, stop, _ = _builtin_slice(start_dimension, stop_dimension).indices(len(shape))
     if start > stop:
@@ -690,7 +686,7 @@ _builtin_slice = type(np.s_[:])
 def full(
     shape: Sequence[int], fill_value: ArrayLike, dtype: DTypeLike | None = None, *, sharding: Sharding | None = None
 ) -> Array:
-    """An array of one scalar value. Raises TypeError for a value that is no scalar."""
+    """An array filled with one scalar. Raises TypeError for a value that is not a scalar."""
     aval = typeof(fill_value)
     if aval.shape:
         raise TypeError(f"full: fill_value must be a scalar, got shape {aval.shape}")
@@ -698,7 +694,7 @@ def full(
 
 
 def filled_keys(shape: Sequence[int], value: Any, dtype: Any) -> Any:
-    """An array of random keys: all of them one key, or with words that are all one number.
+    """An array of random keys, filled with one key, or with keys all of whose words are one number.
 
     Raises ValueError for a key of another generator.
     """
@@ -712,7 +708,7 @@ def filled_keys(shape: Sequence[int], value: Any, dtype: Any) -> Any:
 
 
 def filled_extended(shape: Sequence[int], value: Any, dtype: Any) -> Any:
-    """An array of one element of an extended dtype."""
+    """An array of an extended dtype, filled with one element."""
     if isinstance(dtype, dtypes.KeyType):
         return filled_keys(shape, value, dtype)
     return (
@@ -723,32 +719,35 @@ def filled_extended(shape: Sequence[int], value: Any, dtype: Any) -> Any:
 
 
 def blank(shape: Sequence[int], dtype: Any, weak_type: bool = False) -> Any:
-    """An array of zeros, or of random keys whose words are zeros."""
+    """An array of zeros, or of random keys whose words are zero."""
     if dtypes.is_extended(dtype):
         return filled_extended(shape, 0, dtype)
     return moving.full(shape, np.zeros((), dtype)[()], weak_type)
 
 
 def _filled(shape: Any, value: Any, dtype: Any, like: ShapedArray, sharding: Any) -> Any:
-    """An array of one value; without a dtype it has that of `like` and its weak type."""
-    weak, as_given = dtype is None and like.weak_type, dtype is None and like is typeof(value)
+    """An array filled with one value; if `dtype` is None, it has the dtype and weak type of `like`."""
+    keeps_type = dtype is None and like is typeof(value)
+    is_placed = sharding is not None and state.is_eager()
+    weak_type = dtype is None and like.weak_type and not is_placed
     dtype = dtypes.dtype_from_user(like.dtype if dtype is None else dtype)
     shape = dims.shape_of(shape)
     moving.check_nonnegative("broadcast_in_dim shape", shape)
-    is_placed = sharding is not None and state.is_eager()
     dtype = dtypes.canonicalize_dtype(dtype, allow_extended_dtype=True)
-    if dtypes.is_extended(dtype) and not as_given:
+    if dtypes.is_extended(dtype) and not keeps_type:
         return filled_extended(shape, value, dtype)
-    value = convert(value, dtype, weak and not is_placed)
+    array = _broadcast_scalar(convert(value, dtype, weak_type), shape, like)
+    return transfer.filled_at(array, sharding) if is_placed else array
+
+
+def _broadcast_scalar(value: Any, shape: _Shape, like: ShapedArray) -> Any:
+    """Broadcasts a scalar to `shape`; while a function is traced, with the sharding of `like` if shapes are equal."""
+    is_eager = state.is_eager()
+    sharding = None if is_eager or shape != like.shape else like._sharding
     if shape:
-        alike = shape == like.shape and not state.is_eager()
-        value = moving.broadcast_to_shape(value, shape, like._sharding if alike else None)
-    elif like._sharding is not None and not like.shape and not state.is_eager():
-        value = over_mesh(value, like._sharding)
-    if is_placed:
-        return transfer.filled_at(value, sharding)
-    # A program being recorded writes a scalar as a literal; users get an array.
-    return value if isinstance(value, Array) or not state.is_eager() else transfer.to_device(value)
+        return moving.broadcast_to_shape(value, shape, sharding)
+    # A scalar becomes a literal in a jaxpr; eagerly, the caller expects an array.
+    return transfer.to_device(value) if is_eager and not isinstance(value, Array) else over_mesh(value, sharding)
 
 
 def full_like(
@@ -758,7 +757,7 @@ def full_like(
     shape: Sequence[int] | None = None,
     sharding: Sharding | None = None,
 ) -> Array:
-    """An array of one value, of the shape, dtype and weak type of `x` unless told otherwise."""
+    """An array filled with one value; shape, dtype and weak type default to those of `x`."""
     aval = typeof_like(x)
     if typeof(fill_value).shape:
         raise TypeError(f"full_like: fill_value must be a scalar, got shape {typeof(fill_value).shape}.")

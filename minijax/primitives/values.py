@@ -1,5 +1,6 @@
-"""Arrays made of what users hand in as values."""
+"""Conversion of users' values to arrays."""
 
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -18,42 +19,48 @@ from minijax.run.array import Array
 
 
 def array_of(x: Any, dtype: Any = None, copy: bool = False) -> Any:
-    """An array, or nested lists of arrays and numbers, as an array; a Python scalar gives a weak one.
+    """Converts an array, or nested lists of arrays and numbers, to an array; Python scalars become weakly typed.
 
-    NumPy's arrays of strings stay what they are, until it is known on which device they go.
+    NumPy arrays of strings are returned unchanged: the caller converts them once their device is known.
 
-    Raises TypeError for what has no numbers.
+    Raises TypeError for a value that is not numeric.
     """
     try:
         if dtype is dtypes.string:
-            return _of_strings(x)
+            return _from_strings(x)
         if type(x) is list or type(x) is tuple:
-            return _of_list(x, dtype)
+            return _from_list(x, dtype)
         x = unwrapped(x)
         if isinstance(x, Array):
-            # A value known to a derivative may be a number still.
-            known = x.concrete_value() if isinstance(x, Tracer) else x
-            x = copy_p.bind(x) if copy or not (known is None or isinstance(known, Array)) else x
-            return x if dtype is None else convert(x, dtype)
-        if isinstance(x, (*PYTHON_SCALARS, np.generic)) and not isinstance(x, np.character):
-            return _of_scalar(x, dtype)
-        if isinstance(x, np.ndarray):
-            return _of_numpy(x, dtype)
-        if isinstance(x, list | tuple | dict | range) or x is None:
-            return _of_list(x, dtype)
-        if dtype is None and hasattr(x, "weak_type"):
-            return held(x)
-        if hasattr(x, "__array__") or isinstance(x, memoryview):
-            return _of_numpy(np.asarray(x), dtype)
-        if hasattr(x, "__cuda_array_interface__") or hasattr(x, "__dlpack__"):
-            return array_of(transfer.from_dlpack(x), dtype, copy)
-        return _of_numpy(np.asarray(x), dtype, x)
+            return _from_array(x, dtype, copy)
+        for types, converter in _CONVERTERS:
+            if isinstance(x, types):
+                return converter(x, dtype)
+        return _from_foreign(x, dtype, copy)
     except Exception as error:
         hide_frames(error)
         raise
 
 
-def _of_scalar(x: Any, dtype: Any) -> Any:
+def _from_array(x: Any, dtype: Any, copy: bool) -> Any:
+    # The primal value of a JVP tracer may still be a number or a NumPy array.
+    known = x.concrete_value() if isinstance(x, Tracer) else x
+    x = copy_p.bind(x) if copy or not (known is None or isinstance(known, Array)) else x
+    return x if dtype is None else convert(x, dtype)
+
+
+def _from_foreign(x: Any, dtype: Any, copy: bool = False) -> Any:
+    """Converts an object by the first protocol that it offers, else as NumPy does."""
+    if dtype is None and hasattr(x, "weak_type"):
+        return held(x)
+    if hasattr(x, "__array__") or isinstance(x, memoryview):
+        return _from_numpy(np.asarray(x), dtype)
+    if hasattr(x, "__cuda_array_interface__") or hasattr(x, "__dlpack__"):
+        return array_of(transfer.from_dlpack(x), dtype, copy)
+    return _from_numpy(np.asarray(x), dtype, x)
+
+
+def _from_scalar(x: Any, dtype: Any) -> Any:
     if dtype is None:
         return held(x)
     if type(x) is complex and dtype.kind not in "cb":
@@ -61,7 +68,7 @@ def _of_scalar(x: Any, dtype: Any) -> Any:
     return held(np.asarray(x, dtype=dtype))
 
 
-def _of_numpy(x: np.ndarray, dtype: Any, given: Any = None) -> Any:
+def _from_numpy(x: np.ndarray, dtype: Any, given: Any = None) -> Any:
     if x.dtype == dtypes.string:
         if dtype is not None:
             raise TypeError(f"Cannot make an array with dtype {dtype} from an object with dtype {x.dtype}.")
@@ -77,7 +84,7 @@ def _of_numpy(x: np.ndarray, dtype: Any, given: Any = None) -> Any:
     return held(x if dtype is not None or x.dtype == canonical else x.astype(canonical))
 
 
-def _of_strings(x: Any) -> np.ndarray:
+def _from_strings(x: Any) -> np.ndarray:
     if not isinstance(x, np.ndarray):
         raise TypeError(f"Currently, string arrays can only be made from NumPy arrays. Got: {type(x)}.")
     if x.dtype != dtypes.string:
@@ -85,16 +92,13 @@ def _of_strings(x: Any) -> np.ndarray:
     return x
 
 
-def _of_list(x: Any, dtype: Any) -> Any:
-    if x and type(x) is list and len(kinds := set(map(type, x))) == 1 and (kind := kinds.pop()) in PYTHON_SCALARS:
+def _from_list(x: Any, dtype: Any) -> Any:
+    kind = _type_of_numbers(x)
+    if kind is not None:
         dtype = dtypes.scalar_dtype(kind) if dtype is None else dtype
-        return _of_numpy(np.array(x, dtype), dtype)
-    leaves = tree.tree_leaves(x, is_leaf=lambda y: y is None) if not isinstance(x, range) else list(x)
-    if any(y is None for y in leaves):
-        raise ValueError("None is not a valid value for jnp.array")
-    leaves = list(map(unwrapped, leaves))
-    if all(type(y) in PYTHON_SCALARS or isinstance(y, Array | np.ndarray | np.generic) for y in leaves) and leaves:
-        dtype = dtypes.result_type(*leaves) if dtype is None else dtype
+        return _from_numpy(np.array(x, dtype), dtype)
+    leaves = _leaves(x)
+    dtype = _promoted_dtype(leaves) if dtype is None else dtype
     if isinstance(x, list | tuple) and any(isinstance(y, Array) for y in leaves):
         return _stacked(x, dtype)
     if isinstance(x, dict):
@@ -103,11 +107,32 @@ def _of_list(x: Any, dtype: Any) -> Any:
             "are supported by JAX."
         )
     array = np.array(x, dtype=dtype if leaves else dtype or dtypes.default_float_dtype())
-    return _of_numpy(array, dtype)
+    return _from_numpy(array, dtype)
+
+
+def _type_of_numbers(x: Any) -> type | None:
+    """The type of the elements of a flat list of Python scalars of one type; None for anything else."""
+    kinds = set(map(type, x)) if type(x) is list else ()
+    kind = next(iter(kinds)) if len(kinds) == 1 else None
+    return kind if kind in PYTHON_SCALARS else None
+
+
+def _leaves(x: Any) -> list:
+    """The leaves of nested lists. Raises ValueError for None."""
+    leaves = list(x) if isinstance(x, range) else tree.tree_leaves(x, is_leaf=lambda y: y is None)
+    if any(y is None for y in leaves):
+        raise ValueError("None is not a valid value for jnp.array")
+    return list(map(unwrapped, leaves))
+
+
+def _promoted_dtype(leaves: list) -> Any:
+    """The dtype to which numbers and arrays promote; None if there are none, or other values among them."""
+    is_numeric = all(type(y) in PYTHON_SCALARS or isinstance(y, Array | np.ndarray | np.generic) for y in leaves)
+    return dtypes.result_type(*leaves) if leaves and is_numeric else None
 
 
 def _stacked(x: Any, dtype: Any) -> Any:
-    """Nested lists of arrays, joined from the inside."""
+    """Stacks nested lists of arrays, innermost lists first."""
     if not isinstance(x, list | tuple):
         return array_of(x, dtype)
     parts = [moving.expand_dims(_stacked(y, dtype), (0,)) for y in x]
@@ -117,3 +142,12 @@ def _stacked(x: Any, dtype: Any) -> Any:
             f"array was given parts of shapes {[typeof(p).shape[1:] for p in parts]}"
         )
     return concatenate(parts, 0)
+
+
+# In order: strings are NumPy scalars, but not numbers.
+_CONVERTERS = (
+    (np.character, _from_foreign),
+    ((*PYTHON_SCALARS, np.generic), _from_scalar),
+    (np.ndarray, _from_numpy),
+    ((list, tuple, dict, range, NoneType), _from_list),
+)

@@ -23,20 +23,20 @@ from minijax.primitives.structural import pad, slice
 
 PaddingPairs = Sequence[tuple[int, int]]
 
-# What an axis that no window slides along has for each parameter.
-_AT_REST = {"window_dimensions": 1, "window_strides": 1, "padding": (0, 0), "base_dilation": 1, "window_dilation": 1}
+# The value of each parameter for an axis along which the window does not slide.
+_FIXED = {"window_dimensions": 1, "window_strides": 1, "padding": (0, 0), "base_dilation": 1, "window_dilation": 1}
 _GPUS = ("cuda", "rocm", "oneapi")
 _SIZES = ("window_dimensions", "window_strides", "base_dilation", "window_dilation")
 
 
 def dilated(sizes: Sequence[int], dilation: Sequence[int] | None, op: str = "reduce_window") -> tuple[int, ...]:
-    """The sizes of axes after gaps of `dilation - 1` are put between their elements; None: no gaps."""
+    """The sizes of axes after dilation, which puts `dilation - 1` gaps between elements; None: no gaps."""
     if dilation is None:
         return tuple(sizes)
     if not all(d > 0 for d in dilation):
         raise TypeError(f"{op}: All dilations must be positive, got {tuple(dilation)}.")
     wide = tuple((n - 1) * d + 1 if n and d != 1 else n for n, d in zip(sizes, dilation, strict=True))
-    if any(is_int(n) and n >= 2**62 for n in wide):  # XLA ends the process where they overflow
+    if any(is_int(n) and n >= 2**62 for n in wide):  # XLA aborts the process if sizes overflow
         raise OverflowError(f"{op}: the sizes {tuple(sizes)} with dilations {tuple(dilation)} do not fit 64 bits")
     return wide
 
@@ -44,10 +44,10 @@ def dilated(sizes: Sequence[int], dilation: Sequence[int] | None, op: str = "red
 def padtype_to_pads(
     in_shape: Sequence[int], window_shape: Sequence[int], window_strides: Sequence[int], padding: str
 ) -> list[tuple[int, int]]:
-    """The padding before and after each axis that "VALID", "SAME" or "SAME_LOWER" means.
+    """Converts "VALID", "SAME" or "SAME_LOWER" to the padding before and after each axis.
 
-    "SAME" gives as many windows as strides fit into the axis, the odd element of padding at the end,
-    "SAME_LOWER" at the start. Raises TypeError for what is no string, RuntimeError for another one.
+    "SAME" gives as many windows as strides fit into the axis, and puts an odd element of padding at the end,
+    "SAME_LOWER" at the start. Raises TypeError for a value that is not a string, RuntimeError for other strings.
     """
     if not isinstance(padding, str):
         raise TypeError(f"padtype_to_pads: Unknown padding type: {padding}.")
@@ -72,7 +72,7 @@ def reduce_window_shape_tuple(
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
 ) -> tuple[int, ...]:
-    """How many windows there are along each axis. Raises TypeError for dilations that are not positive."""
+    """The number of windows along each axis. Raises TypeError for dilations that are not positive."""
     sizes = dilated(operand_shape, base_dilation), dilated(window_dimensions, window_dilation)
     axes = zip(*sizes, window_strides, padding, strict=True)
     return tuple(stride_dim(low + n + high, window, stride) for n, window, stride, (low, high) in axes)
@@ -93,7 +93,7 @@ def canonical_window(
     base_dilation: Sequence[int] | None,
     window_dilation: Sequence[int] | None,
 ) -> dict[str, tuple]:
-    """The parameters of a window over an operand of `shape`, as primitives take them."""
+    """Converts a user's window over an operand of `shape` to the parameters of primitives."""
     sizes = (window_dimensions, window_strides, base_dilation, window_dilation)
     ones = (1,) * len(window_dimensions)
     window = {n: ones if v is None else _ints(n, v) for n, v in zip(_SIZES, sizes, strict=True)}
@@ -124,7 +124,7 @@ def check_window(shape: tuple[int, ...], **window: tuple) -> None:
 
 
 def window_shape(shape: tuple[int, ...], **window: tuple) -> tuple[int, ...]:
-    """The shape of the results of a window over an operand of `shape`, after `check_window`."""
+    """Checks a window over an operand of `shape`, and returns the shape of the results."""
     check_window(shape, **window)
     if len(window["padding"]) != len(shape):
         raise ValueError(f"reduce_window got padding {window['padding']} for operand shape {shape}.")
@@ -132,15 +132,15 @@ def window_shape(shape: tuple[int, ...], **window: tuple) -> tuple[int, ...]:
 
 
 def with_axis(window: dict[str, tuple], at: int) -> dict[str, tuple]:
-    """The parameters of a window with one more axis, along which it does not slide."""
-    return {name: (*v[:at], _AT_REST[name], *v[at:]) for name, v in window.items()}
+    """Adds an axis to the parameters of a window, along which the window does not slide."""
+    return {name: (*v[:at], _FIXED[name], *v[at:]) for name, v in window.items()}
 
 
 # ---- sums and extrema -------------------------------------------------------------------------------
 
 
 def start_of_window(e: Any, value: Any, unit: ShapedArray) -> str:
-    """The name of the value that windows start from, as jax writes it."""
+    """Emits the initial value of windows in the form that jax emits, and returns its name."""
     return e.broadcast_in_dim(e.constant(value, unit), unit, unit, ())
 
 
@@ -154,7 +154,7 @@ class ReduceWindow(Primitive):
         return [check_divides("reduce_window", mesh, avals[0], outs[0].shape)]
 
     def start(self, dtype: Any) -> Any:
-        """The value that changes nothing."""
+        """The identity element of the reduction."""
         raise NotImplementedError
 
     def reducer(self, e: Any, dtype: Any) -> Any:
@@ -188,7 +188,7 @@ class ReduceWindowSum(ReduceWindow, Linear1):
         return "add"
 
     def transposed(self, ct, aval, *, window_dimensions, window_strides, padding, base_dilation, window_dilation):
-        """Every element gathers from the windows it was in: they are spread by strides and padded to meet."""
+        """Each element sums the cotangents of the windows it was in: `ct` is dilated by the strides and padded."""
         ones = (1,) * aval.ndim
         wide = dilated(window_dimensions, window_dilation)
         have = dilated(aval.shape, base_dilation)
@@ -204,7 +204,7 @@ class ReduceWindowSum(ReduceWindow, Linear1):
 
 
 class ReduceWindowExtremum(ReduceWindow):
-    """The largest or smallest element of each window; its derivative is that of the first one that wins."""
+    """The largest or smallest element of each window; its derivative is that of the first element that wins."""
 
     def __init__(self, name: str, reduction: Reduction, wins: Compare):
         self.name = name
@@ -223,9 +223,9 @@ class ReduceWindowExtremum(ReduceWindow):
 
 
 class ByWinners(Primitive):
-    """Moves elements of the first operand to or from the places where the second one wins its window.
+    """Moves elements of the first operand to or from the positions of the second operand's window winners.
 
-    Linear in the first operand; `select_prim` compares: ge, the largest wins, or le.
+    Linear in the first operand; `select_prim` is ge (the largest element wins) or le (the smallest).
     """
 
     def jvp(self, primals, tangents, **params):
@@ -249,13 +249,13 @@ class ByWinners(Primitive):
         return [self.bind(*ready, select_prim=select_prim, **with_axis(window, 0))], [0]
 
 
-def _loser(select_prim: Compare, dtype: Any) -> Any:
-    """The value that wins nowhere."""
+def _losing_value(select_prim: Compare, dtype: Any) -> Any:
+    """The value that never wins a window."""
     return lowest(dtype, highest=select_prim is le_p)
 
 
 class SelectAndScatterAdd(ByWinners):
-    """Each window's element of the source, added to the place that wins it."""
+    """Adds each element of the source to the position that wins its window."""
 
     name = "select_and_scatter_add"
 
@@ -281,12 +281,12 @@ class SelectAndScatterAdd(ByWinners):
             return [source]  # XLA aborts the process for select_and_scatter of rank 0
         if e.platform == "tpu":
             return [scatter(x, aval, padding)]
-        # Elsewhere places in the padding could win: it holds what wins nowhere.
+        # On other platforms an element of the padding could win, unless it is the value that never wins.
         low, high = zip(*padding, strict=True)
         none = (0,) * aval.ndim
         whole = ShapedArray(tuple(n + sum(p) for n, p in zip(aval.shape, padding, strict=True)), aval.dtype)
-        loser = e.constant(_loser(select_prim, aval.dtype), unit)
-        padded = scatter(e.pad(x, loser, aval, whole, low, high, none), whole, ((0, 0),) * aval.ndim)
+        losing = e.constant(_losing_value(select_prim, aval.dtype), unit)
+        padded = scatter(e.pad(x, losing, aval, whole, low, high, none), whole, ((0, 0),) * aval.ndim)
         if min(*low, *high) >= 0:
             return [e.slice(padded, whole, aval, low, tuple(map(operator.add, low, aval.shape)))]
         back = tuple(map(operator.neg, low)), tuple(map(operator.neg, high))
@@ -298,7 +298,7 @@ class SelectAndScatterAdd(ByWinners):
 
 
 class SelectAndGatherAdd(ByWinners):
-    """The tangents at the places that win the windows."""
+    """Gathers the tangents at the positions that win the windows."""
 
     name = "select_and_gather_add"
 
@@ -318,7 +318,7 @@ class SelectAndGatherAdd(ByWinners):
         check_kinds(select_prim.name, ORDERED, aval)
         unit, tangent_unit = ShapedArray((), aval.dtype), ShapedArray((), tangent_aval.dtype)
         flag = ShapedArray((), np.bool_)
-        starts = [e.constant(_loser(select_prim, aval.dtype), unit), e.constant(0, tangent_unit)]
+        starts = [e.constant(_losing_value(select_prim, aval.dtype), unit), e.constant(0, tangent_unit)]
         if e.platform in _GPUS and aval.dtype == tangent_aval.dtype:
             pairs = Pairs(e, aval.dtype)
 
@@ -346,8 +346,8 @@ class SelectAndGatherAdd(ByWinners):
             )
         has_gaps = any(d != 1 for d in base_dilation)
         if has_gaps:
-            loser = scalar_like(operand, _loser(select_prim, typeof(operand).dtype))
-            operand = pad(operand, loser, [(0, 0, d - 1) for d in base_dilation])
+            losing = scalar_like(operand, _losing_value(select_prim, typeof(operand).dtype))
+            operand = pad(operand, losing, [(0, 0, d - 1) for d in base_dilation])
         source = select_and_scatter_add_p.bind(ct, operand, select_prim=select_prim, **window)
         if not has_gaps:
             return source
@@ -356,7 +356,7 @@ class SelectAndGatherAdd(ByWinners):
 
 
 class SelectAndScatter(Primitive):
-    """Each window's element of the source, combined by a jaxpr into the place that another jaxpr selects."""
+    """Combines each element of the source, by one jaxpr, into the position in its window that another selects."""
 
     name = "select_and_scatter"
 

@@ -1,4 +1,4 @@
-"""Zeros, and the sum of tangents: what differentiation needs of arithmetic."""
+"""Zeros and sums of tangents: the arithmetic that differentiation needs."""
 
 from __future__ import annotations
 
@@ -21,33 +21,37 @@ from minijax.run.array import Array, ArrayLike
 
 
 def zeros_like_aval(aval: ShapedArray) -> Array:
-    """An array of zeros of the type `aval`, or the zero of a user's type."""
+    """An array of zeros of type `aval`, or the zero of a user-defined type."""
     if aval.is_high:
         return aval.vspace_zero()
     if aval.dtype == dtypes.float0 and (not aval.shape or moving.recorder() is None):
         return np.zeros(aval.shape, dtypes.float0)
     if dtypes.is_extended(aval.dtype):
         zeros = moving.broadcast_to_shape(aval.dtype._rules.zero(aval.dtype), aval.shape)
-        return resharded_as(made_varying(zeros, aval), aval)
-    over = aval._sharding
-    if over is None and aval.shape and explicit_meshes:
-        over = unsharded(aval.ndim)  # zeros of a value that knows no mesh know none, whichever is set
-    zeros = moving.full(aval.shape, scalar_of(np.zeros((), aval.dtype), aval.dtype), aval.weak_type, over)
+    elif aval._sharding is None and aval.shape and explicit_meshes:
+        # A type without a mesh has zeros without a mesh, even if one is set.
+        zeros = moving.full(aval.shape, _zero(aval.dtype), aval.weak_type, unsharded(aval.ndim))
+    else:
+        zeros = moving.filled(aval, _zero(aval.dtype))
     return resharded_as(made_varying(zeros, aval), aval)
 
 
+def _zero(dtype: Any) -> Any:
+    return scalar_of(np.zeros((), dtype), dtype)
+
+
 def made_varying(x: Any, aval: ShapedArray) -> Any:
-    """`x`, which all devices have, made to lie over manual mesh axes as a value of type `aval` does."""
+    """Casts a replicated `x` to be varying, unreduced or reduced over manual mesh axes as the type `aval` is."""
     return cast_to(x, aval.manual_axis_type)
 
 
 def nonzero_mask(tangents: Iterable) -> Mask:
-    """Which tangents, or cotangents, are not symbolic zeros."""
+    """The mask of the tangents, or cotangents, that are not symbolic zeros."""
     return Mask([type(t) is not Zero for t in tangents])
 
 
 def instantiate(tangent: Any) -> Any:
-    """`tangent`, or zeros where it is a symbolic `Zero`."""
+    """Replaces a symbolic `Zero` by an array of zeros."""
     return zeros_like_aval(tangent.aval) if type(tangent) is Zero else tangent
 
 
@@ -94,7 +98,7 @@ class AddAny(Primitive):
 
 
 def aligned(axis: Axis, x: Any, y: Any, dx: int | None, dy: int | None) -> tuple[Any, Any, int | None]:
-    """Two operands with the batch axis at the same place, that of `y` if it has one; and the place."""
+    """Moves the batch axes of two operands to one position, that of `y` if it has one; returns (x, y, position)."""
     if dx == dy:
         return x, y, dx
     if dx is None:
@@ -109,7 +113,7 @@ fold_as(Folding.PLAIN, add_any_p)
 
 
 def add_any(x: ArrayLike, y: ArrayLike) -> Array:
-    """The sum of two tangents or cotangents; users' dtypes say what it is."""
+    """The sum of two tangents or cotangents; extended dtypes and user-defined types define their own."""
     aval = typeof(x)
     if aval.is_high:
         return aval.vspace_add(x, y)
@@ -122,14 +126,14 @@ ShapedArray.vspace_add = lambda self, x, y: add_any(x, y)
 
 
 def add_zeros(x: Any, y: Any) -> Any:
-    """The sum of two tangents, either of which may be `Zero`."""
+    """The sum of two tangents; either may be a symbolic `Zero`."""
     if type(x) is Zero:
         return y
     return x if type(y) is Zero else add_any(x, y)
 
 
 def add_tangents(terms: Sequence, like: Any) -> Any:
-    """The sum of tangents of one value, a `Zero` if there are none."""
+    """The sum of the tangents of one value; a symbolic `Zero` if `terms` is empty."""
     if not terms:
         return Zero.from_primal_value(like)
     total = terms[0]
