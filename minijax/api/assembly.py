@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from minijax.api.transfer import device_put, on_mesh_that_is_set
+from minijax.api.transfer import device_put, on_context_mesh
 from minijax.base import dtypes, tree
 from minijax.base.dtypes import DTypeLike
 from minijax.base.errors import UnexpectedTracerError
@@ -107,7 +107,7 @@ def make_array_from_process_local_data(sharding: Any, local_data: Any, global_sh
     """
     leaves, treedef = tree.flatten(local_data)
     shardings = tree.flatten_axes("make_array_from_process_local_data sharding", treedef, sharding)
-    shardings = [on_mesh_that_is_set(s) if isinstance(s, PartitionSpec) else s for s in shardings]
+    shardings = [on_context_mesh(s) if isinstance(s, PartitionSpec) else s for s in shardings]
     shardings = [s if isinstance(s, Sharding) else SingleDeviceSharding(s) for s in shardings]
     is_shape = isinstance(global_shape, tuple) and all(isinstance(n, int | None) for n in global_shape)
     shapes = [global_shape] * len(leaves) if global_shape is None or is_shape else treedef.flatten_up_to(global_shape)

@@ -27,7 +27,7 @@ from minijax.ir.body import (
     trace_flat,
 )
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr
-from minijax.ir.primitive import Linear
+from minijax.ir.primitive import UndefinedPrimal
 from minijax.ir.refs import Ref
 from minijax.ir.trace import eval_jaxpr
 from minijax.ir.types import (
@@ -48,10 +48,10 @@ from minijax.primitives.convert import convert, convert_element_type_p
 from minijax.primitives.counting import broadcasted_iota
 from minijax.primitives.elementwise import add, eq
 from minijax.primitives.families import scalar_like
-from minijax.primitives.moving import held
-from minijax.primitives.sharding import resharded_as
+from minijax.primitives.moving import as_array_or_constant
+from minijax.primitives.sharding import reshard_like
 from minijax.primitives.structural import split
-from minijax.primitives.zeros import instantiate, made_varying, zeros_like_aval
+from minijax.primitives.zeros import cast_replicated_like, instantiate, zeros_like_aval
 from minijax.transforms.jvp import jvp_flat
 from minijax.transforms.linearize import linearize_flat
 from minijax.transforms.prune import prune_closed
@@ -251,7 +251,7 @@ class VJP:
             )
         for ct, a in zip(cts, self.out_avals, strict=True):
             self._check(ct, a)
-        linear = [Linear(v.aval) for v in self.jaxpr.invars]
+        linear = [UndefinedPrimal(v.aval) for v in self.jaxpr.invars]
         nonzero_cts = Mask(self.nonzeros).marked(cts)
         avals = [a.to_ct_aval() for a in Mask(self.nonzeros).marked(self.out_avals)]
         nonzero_cts = [Zero(a) if is_float0(a) else ct for ct, a in zip(nonzero_cts, avals, strict=True)]
@@ -297,7 +297,7 @@ def _differ_in_sharding(a: ShapedArray, b: ShapedArray) -> bool:
 def _is_same_type(a: Any, b: Any) -> bool:
     if a.is_high or b.is_high:
         return a == b
-    if type(a) is type(b) is ShapedArray and (a.sums != b.sums or _differ_in_sharding(a, b)):
+    if type(a) is type(b) is ShapedArray and (a.reduction_state != b.reduction_state or _differ_in_sharding(a, b)):
         return False
     return (a.shape, a.dtype, space_of(a), varying_axes(a)) == (b.shape, b.dtype, space_of(b), varying_axes(b))
 
@@ -415,8 +415,8 @@ def _unit_cotangent(aval: ShapedArray) -> Any:
             f"grad: the gradient of a value of type {aval.str_short()} would begin with a 1, expected "
             f"{ct_aval.str_short()}: convert the value by `jax.lax.pcast` or `jax.lax.psum`"
         )
-    one = held(made_varying(scalar_of(1, aval.dtype, aval.weak_type), aval))
-    return resharded_as(one, ct_aval)
+    one = as_array_or_constant(cast_replicated_like(scalar_of(1, aval.dtype, aval.weak_type), aval))
+    return reshard_like(one, ct_aval)
 
 
 def _restricted_to(fun: Callable, nums: Sequence[int], args: Sequence, kwargs: dict) -> tuple[Callable, tuple]:
@@ -570,7 +570,7 @@ def _basis(value: Any) -> Any:
         if typeof(x)._sharding is not None and abstract_context() is not None:
             sharding = typeof(x)._sharding.update(spec=P(None, *typeof(x)._sharding.spec))
         params = dict(new_dtype=typeof(x).dtype, weak_type=typeof(x).weak_type, sharding=sharding)
-        parts.append(made_varying(convert_element_type_p.bind(block, **params), typeof(x)))
+        parts.append(cast_replicated_like(convert_element_type_p.bind(block, **params), typeof(x)))
     return treedef.unflatten(parts)
 
 
@@ -655,8 +655,10 @@ def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Sequence = ()) -
         for c, v in zip(cts, jaxpr.outvars, strict=True):
             if not _is_same_type(typeof(c), v.aval):
                 raise TypeError(f"cotangent type does not match function output, expected {v.aval} but got {typeof(c)}")
-        results = context.under(context.TRANSPOSE, backward, jaxpr, consts, [Linear(a) for a in avals], cts)
-        return in_tree.unflatten([c if type(c) is np.ndarray else held(c) for c in map(instantiate, results)])
+        results = context.under(context.TRANSPOSE, backward, jaxpr, consts, [UndefinedPrimal(a) for a in avals], cts)
+        return in_tree.unflatten(
+            [c if type(c) is np.ndarray else as_array_or_constant(c) for c in map(instantiate, results)]
+        )
 
     return tree.Partial(transposed_fun, consts)
 

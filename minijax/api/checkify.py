@@ -54,7 +54,7 @@ from minijax.primitives.gather_scatter import (
     scatter_mul_p,
     scatter_p,
 )  # fmt: skip
-from minijax.primitives.moving import broadcast_in_dim, expand_dims, held, reduce_sum_p, reshape_to
+from minijax.primitives.moving import as_array_or_constant, broadcast_in_dim, expand_dims, reduce_sum_p, reshape_to
 from minijax.primitives.random_bits import rng_uniform_p
 from minijax.primitives.reduce import argmin, reduce_prod_p
 from minijax.primitives.structural import concatenate, pad_p
@@ -278,7 +278,7 @@ def _cond(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
 
 def _carry_error(checker: Checker) -> int:
     """Turns the leaves of the error into values that a loop can carry, and returns their number."""
-    leaves = [held(x) for x in checker.error.flat()]
+    leaves = [as_array_or_constant(x) for x in checker.error.flat()]
     checker.error = Error.of_flat(checker.error.effects(), checker.error._metadata, leaves)
     return len(leaves)
 
@@ -339,7 +339,7 @@ def _shard_map(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
     """Checks the body of a shard_map: each device has its own error, and the result is batched over the mesh axes."""
     params = eqn.params
     mesh, jaxpr = params["mesh"], params["jaxpr"]
-    with shard_map_p.surroundings(params):
+    with shard_map_p.body_context(params):
         checked = _checked_shard_map_body(closed_of(jaxpr), checker.enabled, len(mesh.axis_names))
     k = len(checked.closed.outvars) - len(eqn.outvars)
     outs = [*(P(*mesh.axis_names) for _ in range(k)), *params["out_specs"]]
@@ -382,7 +382,7 @@ class _Outcome:
 
     def placeholders(self) -> list:
         """Returns the leaves of an error without failures, for a call of the rule."""
-        return [held(x) for x in init_error.with_effects(self.kinds).flat()]
+        return [as_array_or_constant(x) for x in init_error.with_effects(self.kinds).flat()]
 
     def count(self) -> int:
         """The number of leaves of the error."""

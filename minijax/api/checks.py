@@ -346,7 +346,7 @@ class Check(Primitive):
 
     name = "check"
     multiple_results = True
-    unites = False
+    auto_pvary = False
 
     def infer(self, *avals, **params):
         return []

@@ -24,7 +24,7 @@ from minijax.ir.body import (
     source_of,
     trace_flat,
 )
-from minijax.ir.check import alike, types_text
+from minijax.ir.check import same_types, types_text
 from minijax.ir.jaxpr import DebugInfo
 from minijax.ir.refs import Ref
 from minijax.ir.trace import Tracer, checked_values, eval_jaxpr
@@ -99,7 +99,7 @@ class _Primal(Flat):
                 f"    {self.out_tree.unflatten(own)}."
             )
         self.out_tree = out_tree
-        if self.out_avals is not None and not alike(avals, self.out_avals):
+        if self.out_avals is not None and not same_types(avals, self.out_avals):
             raise TypeError(
                 f"{title} {_PAIRS[kind][1].format(self.__name__)}, but instead the {kind} rule output's first element "
                 f"had shapes/dtypes of:\n    {types_text(avals)}\nwhile the custom_{_KINDS[kind]}-decorated "
@@ -277,7 +277,7 @@ def _check_tangents(results: Sequence, tangents: Sequence) -> None:
     for x, t in zip(results, tangents, strict=True):
         aval = typeof(x)
         want, have = aval.to_tangent_aval(), t.aval if type(t) is Zero else typeof(t)
-        if not alike([want], [have]):
+        if not same_types([want], [have]):
             raise TypeError(
                 "Custom JVP rule must produce primal and tangent outputs with corresponding shapes and dtypes. "
                 f"Expected {want.str_short()} (tangent type of {aval.str_short()}) but got {have.str_short()}."
@@ -405,7 +405,7 @@ def _checked_cotangent(where: str, ct: Any, aval: Any) -> Any:
     if ct is _NONE or type(ct) is Zero:
         return Zero(aval)
     have = ct.aval if type(ct) is SymbolicZero else typeof(ct)
-    if type(ct) is SymbolicZero and not _disable_bwd_checks.value and not alike([have], [aval]):
+    if type(ct) is SymbolicZero and not _disable_bwd_checks.value and not same_types([have], [aval]):
         raise ValueError(
             "Custom VJP bwd rule produced a SymbolicZero with a shape/dtype that does not match the corresponding "
             f"input tangent shape/dtype: at {where} the SymbolicZero had shape/dtype {have.str_short()} while the "

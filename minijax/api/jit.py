@@ -134,8 +134,12 @@ def resolve(
     """Resolves static and donated arguments to positions and names; each is inferred from the other if it is
     missing.
     """
-    static = both_ways(signature, ints("static_argnums", static_argnums), strings("static_argnames", static_argnames))
-    donate = both_ways(signature, ints("donate_argnums", donate_argnums), strings("donate_argnames", donate_argnames))
+    static = infer_nums_and_names(
+        signature, ints("static_argnums", static_argnums), strings("static_argnames", static_argnames)
+    )
+    donate = infer_nums_and_names(
+        signature, ints("donate_argnums", donate_argnums), strings("donate_argnames", donate_argnames)
+    )
     if signature is None and donate_argnames is not None:
         raise ValueError(
             f"Getting the signature of function {fun} failed. Pass donate_argnums instead of donate_argnames."
@@ -155,7 +159,7 @@ _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_O
 _KEYWORD = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
-def both_ways(signature, nums, names) -> tuple[tuple[int, ...], tuple[str, ...]]:
+def infer_nums_and_names(signature, nums, names) -> tuple[tuple[int, ...], tuple[str, ...]]:
     if signature is None or (nums is None) == (names is None):
         return nums or (), names or ()
     parameters = list(signature.parameters.values())

@@ -16,7 +16,7 @@ from minijax.ir.types import is_value, typeof
 from minijax.partition import meshes
 from minijax.partition.meshes import AbstractMesh, AxisType, Mesh
 from minijax.partition.shardings import NamedSharding, SingleDeviceSharding, empty_abstract_mesh
-from minijax.primitives.sharding import check_explicit, named_sharding, on_auto_axes, over_explicit_axes
+from minijax.primitives.sharding import check_explicit, drop_auto_axes, named_sharding, reshard_in_types
 from minijax.run import client
 
 
@@ -125,7 +125,7 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
     leaves, treedef = tree.flatten(xs)
     shardings = tree.flatten_axes("reshard out_shardings", treedef, out_shardings)
     shardings = [_explicit(s) for s in shardings]
-    return treedef.unflatten([over_explicit_axes(x, s) for x, s in zip(leaves, shardings, strict=True)])
+    return treedef.unflatten([reshard_in_types(x, s) for x, s in zip(leaves, shardings, strict=True)])
 
 
 def _explicit(sharding: Any) -> NamedSharding:
@@ -158,7 +158,7 @@ def auto_axes(
         if mesh is None or inner == mesh:
             return f(*args, **kwargs)
         with meshes.use_abstract_mesh(inner):
-            args, kwargs = on_auto_axes((args, kwargs), inner, mesh)
+            args, kwargs = drop_auto_axes((args, kwargs), inner, mesh)
             results = f(*args, **kwargs)
         with meshes.use_abstract_mesh(mesh):
             return _reshard_over(mesh, results, "auto_axes", "out_sharding", out_sharding, inner)
@@ -187,7 +187,7 @@ def explicit_axes(
         with meshes.use_abstract_mesh(inner):
             results = f(*_reshard_over(inner, args, "explicit_axes", "in_sharding", in_sharding), **kwargs)
         with meshes.use_abstract_mesh(mesh):
-            return on_auto_axes(results, mesh, inner)
+            return drop_auto_axes(results, mesh, inner)
 
     return wrapped
 
@@ -227,4 +227,4 @@ def _reshard_over(
     leaves, treedef = tree.flatten(values)
     shardings = [named_sharding(function, s) for s in tree.flatten_axes(f"{function} {argument}", treedef, prefix)]
     pairs = zip(leaves, shardings, strict=True)
-    return treedef.unflatten([over_explicit_axes(x, NamedSharding(mesh, s.spec), src) for x, s in pairs])
+    return treedef.unflatten([reshard_in_types(x, NamedSharding(mesh, s.spec), src) for x, s in pairs])

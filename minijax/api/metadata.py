@@ -13,7 +13,7 @@ from minijax.dispatch.jitted import Jitted, Resolved, Traced
 from minijax.higher.marked_calls import MarkedCall, compute_on_p, fused_call_p, xla_metadata_call_p
 from minijax.hlo.emitter import COMPUTE_TYPES
 from minijax.ir.body import check_callable, signature_of
-from minijax.ir.context import Surroundings
+from minijax.ir.context import ContextChange
 from minijax.ir.trace import checked_values
 from minijax.ir.types import checked_type
 from minijax.partition.memory import MemorySpace
@@ -35,7 +35,7 @@ def set_xla_metadata(x: Any = None, **kwargs: Any) -> Any:
     return _Metadata(change)
 
 
-class _Metadata(Surroundings):
+class _Metadata(ContextChange):
     def __call__(self, function: Callable) -> "_WithMetadata":
         return _WithMetadata(function, self)
 
@@ -43,7 +43,7 @@ class _Metadata(Surroundings):
 class _WithMetadata:
     """A function that is called, traced and lowered with XLA metadata set."""
 
-    def __init__(self, function: Callable, surroundings: Surroundings):
+    def __init__(self, function: Callable, surroundings: ContextChange):
         functools.update_wrapper(self, function, updated=())
         self._function, self._surroundings = function, surroundings
 
@@ -59,7 +59,7 @@ class _WithMetadata:
         return _WithMetadata(value, self._surroundings) if isinstance(value, types.MethodType) else value
 
 
-def compute_on(compute_type: str) -> Surroundings:
+def compute_on(compute_type: str) -> ContextChange:
     """Context manager and decorator: places the computation of the operations inside.
 
     `compute_type` is `device`, `device_host`, `tpu_sparsecore` or `gpu_stream:` and a number. Raises TypeError or
@@ -72,7 +72,7 @@ def compute_on(compute_type: str) -> Surroundings:
         raise ValueError(
             f"Invalid compute type {compute_type}. Current supported values are {known}, and `gpu_stream:#`."
         )
-    return Surroundings(lambda context: context._replace(compute_type=compute_type))
+    return ContextChange(lambda context: context._replace(compute_type=compute_type))
 
 
 def compute_on2(

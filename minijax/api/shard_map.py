@@ -235,7 +235,7 @@ def _specs_of_types(call: _Call, avals: Sequence) -> tuple:
             "by smap, in_axes was not specified"
         )
     specs = [P(*_over(region, aval)) for aval in avals]
-    sums = [[axes & region.axes for axes in aval.sums] for aval in avals]
+    sums = [[axes & region.axes for axes in aval.reduction_state] for aval in avals]
     return tuple([spec.update(None, *axes) for spec, axes in zip(specs, sums, strict=True)])
 
 
@@ -257,7 +257,7 @@ def _check_types(region: ManualRegion, avals: Sequence, specs: Sequence) -> None
             continue
         split = sharding_in_type(NamedSharding(region.mesh, spec), aval.ndim)
         have = P(*[joined_entry(*[a for a in axes_of(e) if a in region.axes]) for e in aval.entries])
-        have = have.update(None, *aval.sums)
+        have = have.update(None, *aval.reduction_state)
         if have != (P(*[None] * aval.ndim) if split is None else split.spec):
             raise ValueError(
                 f"in_specs passed to shard_map: {spec.padded(aval.ndim)} does not match the specs of the input: "

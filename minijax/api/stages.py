@@ -55,7 +55,7 @@ from minijax.run.array import ArrayImpl, Signature, signature, single_signature
 from minijax.run.compile import Loaded, hlo_computation, hlo_text, module_cost
 from minijax.run.compiled_shardings import has_sharding
 from minijax.transforms.discharge import discharged, values_of
-from minijax.transforms.lower_types import flat, lower_jaxpr, lowered
+from minijax.transforms.lower_types import flat, lower_hi_jaxpr, lower_values
 
 
 @known_as("jax.stages.ArgInfo")
@@ -174,10 +174,10 @@ class LoTraced(Traced):
     """A traced function over what stands for values of users' types: for each one a list."""
 
     def __init__(self, traced: Traced):
-        self.high, self.low = traced, lower_jaxpr(traced.jaxpr)
+        self.high, self.low = traced, lower_hi_jaxpr(traced.jaxpr)
         self._wrapped, self._of, self._call = traced._wrapped, traced._of._replace(closed=self.low.closed), traced._call
         self._signatures, self._name = traced._signatures, traced._name
-        ins = list(self.low.places(self.low.in_types))
+        ins = list(self.low.hi_indices(self.low.in_types))
         self._donated = [traced._donated[i] for i in ins]
         self._arg_names = [traced._arg_names[i] for i in ins] if traced._arg_names else ()
         self._left = len(flat([a.lo_ty() for a in self.low.last_types]))
@@ -185,12 +185,12 @@ class LoTraced(Traced):
         self.in_tree = _with_lists(traced.in_tree, self.low.in_types)
         self.out_tree = _with_lists(traced.out_tree, self.low.out_types)
         shardings = traced._out_shardings
-        self._out_shardings = shardings and [shardings[i] for i in self.low.places(self.low.out_types)]
+        self._out_shardings = shardings and [shardings[i] for i in self.low.hi_indices(self.low.out_types)]
 
     def _program_options(self):
         options, low = self.high._program_options(), self.low
-        ins = [options.ins[i] for i in low.places(low.in_types)] if options.ins else ()
-        outs = [options.outs[i] for i in low.places(low.out_types)] if options.outs else ()
+        ins = [options.ins[i] for i in low.hi_indices(low.in_types)] if options.ins else ()
+        outs = [options.outs[i] for i in low.hi_indices(low.out_types)] if options.outs else ()
         return options._replace(ins=tuple(ins), outs=(*(Request(),) * self._left, *outs) if outs else ())
 
 
@@ -504,18 +504,18 @@ class HighCompiled(Compiled):
     def __call__(self, *args, **kwargs):
         leaves, treedef = tree.flatten((args, kwargs))
         types, low = [full_type(x) for x in leaves], self._lo.low
-        values = flat(lowered(types, leaves))
+        values = flat(lower_values(types, leaves))
         self._check(values, _with_lists(treedef, types))
         operands, _ = operands_of(values)
         self._check_shardings(operands)
-        return self._lo.high.out_tree.unflatten(low.raised(leaves, self._executable(operands)))
+        return self._lo.high.out_tree.unflatten(low.raise_values(leaves, self._executable(operands)))
 
 
 def _signatures(x: Any, aval: Any) -> list[Signature]:
     """The signatures of an argument, or of what stands for it."""
     if not aval.is_high:
         return [_signature(x, aval)]
-    values = aval.lo_ty() if isinstance(x, AbstractValue) else lowered([aval], [x])[0]
+    values = aval.lo_ty() if isinstance(x, AbstractValue) else lower_values([aval], [x])[0]
     return [_signature(v, a) for v, a in zip(values, aval.lo_ty(), strict=True)]
 
 

@@ -18,7 +18,7 @@ from minijax.partition import meshes
 from minijax.partition.layouts import Format
 from minijax.partition.memory import MemorySpace
 from minijax.partition.meshes import PartitionSpec
-from minijax.partition.shardings import NamedSharding, Sharding, check_fits
+from minijax.partition.shardings import NamedSharding, Sharding, check_sharding_of_type
 from minijax.primitives.device import ALWAYS_COPY, DONATE_INPUT, REUSE_INPUT, device_put as put_values
 from minijax.run import client, guards, transfer
 from minijax.run.array import ArrayImpl, DeviceLike
@@ -37,7 +37,7 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
         if not is_value(leaf) and not hasattr(leaf, "__array__"):
             raise TypeError(f"Argument {leaf!r} of type {type(leaf)} is not a valid JAX type")
     of_leaves = lambda name, prefix: tree.flatten_axes(f"device_put {name}", treedef, prefix)  # noqa: E731
-    devices = [on_mesh_that_is_set(d) if isinstance(d, PartitionSpec) else d for d in of_leaves("device", device)]
+    devices = [on_context_mesh(d) if isinstance(d, PartitionSpec) else d for d in of_leaves("device", device)]
     for leaf, target in zip(leaves, devices, strict=True):
         if not isinstance(target, Sharding | Format | client.Device | MemorySpace | None):
             raise ValueError(
@@ -45,7 +45,7 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
                 f"`jax.memory.Space` or a pytree of these values. Received invalid value: {target}"
             )
         if isinstance(target, Sharding) and is_value(leaf) and type(leaf) is not Token:
-            check_fits(target, typeof(leaf), "device_put args")
+            check_sharding_of_type(target, typeof(leaf), "device_put args")
     sources = [
         known.sharding if s is None and isinstance(known := _known(x), ArrayImpl) else s
         for x, s in zip(leaves, of_leaves("src", src), strict=True)
@@ -61,7 +61,7 @@ def _known(x: Any) -> Any:
     return x.to_concrete_value() if isinstance(x, Tracer) else x
 
 
-def on_mesh_that_is_set(spec: PartitionSpec) -> NamedSharding:
+def on_context_mesh(spec: PartitionSpec) -> NamedSharding:
     """Returns the sharding with this spec on the context mesh. Raises ValueError if no mesh is set."""
     mesh = meshes.context_mesh()
     if mesh is None:

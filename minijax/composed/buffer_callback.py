@@ -19,7 +19,7 @@ class BufferCallback(Callback):
     """Calls a user's function of buffers, which fills the buffers of the results."""
 
     name = "buffer_callback"
-    constrains = False
+    constrain_results = False
     plural = "Buffer callbacks"
     advice = " Please use `jax.custom_jvp` to use callbacks while taking gradients."
 

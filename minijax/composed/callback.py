@@ -64,9 +64,9 @@ class HostFunction(Foreign):
     def infer(self, *avals, result_avals=(), **params):
         return list(result_avals)
 
-    def sums(self, avals, params):
-        if any(a.sums[0] for a in avals):
-            return super().sums(avals, params)
+    def reduction_state(self, avals, params):
+        if any(a.reduction_state[0] for a in avals):
+            return super().reduction_state(avals, params)
         return frozenset(), frozenset()
 
     def lower(self, e, ins, outs, *operands, **params):

@@ -17,7 +17,7 @@ from minijax.primitives import elementwise as ops
 from minijax.primitives.families import NUMBER, check_kinds, emit, full_of, is_complex, scalar_like
 from minijax.primitives.reduce import lowest, reduce_max_p, reduce_min_p, reduce_prod_p
 from minijax.primitives.structural import concatenate, pad, rev, slice_in_dim
-from minijax.primitives.window import start_of_window
+from minijax.primitives.window import window_init_value
 from minijax.run.array import Array
 from minijax.transforms.jvp import jvp_flat
 
@@ -102,7 +102,7 @@ class Cumulative(Primitive):
 
     def start(self, e: Any, unit: ShapedArray) -> str:
         """The name of the neutral element."""
-        return start_of_window(e, self.reduction.start(unit.dtype), unit)
+        return window_init_value(e, self.reduction.start(unit.dtype), unit)
 
     def reducer(self, e: Any, dtype: Any) -> Any:
         """The function of two scalars, or the name of an operation, that the Emitter's `reduce_window` takes."""
@@ -137,7 +137,7 @@ class Cumulative(Primitive):
 
 class CumSum(Cumulative):
     def start(self, e, unit):
-        return start_of_window(e, 0, unit)
+        return window_init_value(e, 0, unit)
 
     def reducer(self, e, dtype):
         return "add"

@@ -60,7 +60,7 @@ class Debugging(HostFunction):
             """Calls from the device that is the first along each of the axes that are not manual."""
             if not axes:
                 return super(Debugging, self).lower(e, ins, outs, *names, **params)
-            first = e.compare("EQ", e.place_in(mesh, axes[0], number), e.constant(0, number), number)
+            first = e.compare("EQ", e.index_along_mesh_axis(mesh, axes[0], number), e.constant(0, number), number)
             return e.case_(e.convert(first, flag, number), [tuple, lambda: shown(*names, axes=axes[1:])], [])
 
         return e.fully_manual(operands, ins, outs, shown)

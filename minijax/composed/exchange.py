@@ -8,7 +8,7 @@ import numpy as np
 
 from minijax.base import dtypes, tree
 from minijax.composed.cumulative import cumsum
-from minijax.ir.primitive import cotangents, is_linear
+from minijax.ir.primitive import cotangents, is_undefined_primal
 from minijax.ir.types import ShapedArray, Zero, is_zero, token_type, typeof
 from minijax.primitives import moving
 from minijax.primitives.collective import Named, _varied, all_to_all, axis_size
@@ -25,7 +25,7 @@ class RaggedAllToAll(Named):
     """Every member sends slices of its operand, which are written into the outputs of the others."""
 
     name = "ragged_all_to_all"
-    unites = False
+    auto_pvary = False
 
     def infer(self, operand, output, *ragged, axis_name, axis_index_groups):
         axis_size(axis_name)
@@ -56,7 +56,7 @@ class RaggedAllToAll(Named):
         if is_zero(ct):
             return cotangents((operand, output, starts, sent, there, received), (), (False, False))
         # The cotangent of received rows is sent back: from the sender's output offset to its input offset.
-        zeros = zeros_like_aval(operand.aval if is_linear(operand) else typeof(operand))
+        zeros = zeros_like_aval(operand.aval if is_undefined_primal(operand) else typeof(operand))
         here, back = (
             all_to_all(x, axis_name, 0, 0, tiled=True, axis_index_groups=axis_index_groups) for x in (there, starts)
         )

@@ -30,7 +30,7 @@ class FfiCall(Foreign):
     """Calls the function registered with XLA as `target_name`. Layouts are memory orders of operands and results."""
 
     name = "ffi_call"
-    constrains = False
+    constrain_results = False
 
     def _typed(self, avals, params):
         return self.types_as_told(avals, params)

@@ -33,7 +33,7 @@ class FFT(Linear1):
     """A Fourier transform of the last axes, of the sizes `fft_lengths`."""
 
     name = "fft"
-    constrains = False  # with a constrained result, XLA may shard the operand in a way that it cannot read
+    constrain_results = False  # with a constrained result, XLA may shard the operand in a way that it cannot read
 
     def infer(self, x, *, fft_type, fft_lengths):
         kind, count, is_real = fft_type.name, len(fft_lengths), fft_type == FftType.RFFT

@@ -14,7 +14,7 @@ from minijax.base.dtypes import DTypeLike
 from minijax.base.symbolic import max_dim, min_dim
 from minijax.composed.cumulative import cumsum
 from minijax.composed.linalg.matrices import over_batch
-from minijax.ir.primitive import Primitive, cotangents, is_linear
+from minijax.ir.primitive import Primitive, cotangents, is_undefined_primal
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.primitives import moving
 from minijax.primitives.convert import cast
@@ -172,11 +172,11 @@ class RaggedDotGeneral(Primitive):
         return [out], [add(*terms)]
 
     def transpose(self, cts, lhs, rhs, group_sizes, *, ragged_dot_dimension_numbers, **params):
-        (ct,), side = cts, 0 if is_linear(lhs) else 1
+        (ct,), side = cts, 0 if is_undefined_primal(lhs) else 1
         linear, known = ((lhs, rhs), (rhs, lhs))[side]
         if type(ct) is Zero:
             return cotangents((lhs, rhs, group_sizes), (), (False,))
-        ndims = [x.aval.ndim if is_linear(x) else typeof(x).ndim for x in (lhs, rhs)]
+        ndims = [x.aval.ndim if is_undefined_primal(x) else typeof(x).ndim for x in (lhs, rhs)]
         plan = _planned(ragged_dot_dimension_numbers, *ndims)
         if plan.mode is not _Mode.NONCONTRACTING:
             raise NotImplementedError(

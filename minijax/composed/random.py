@@ -110,7 +110,9 @@ def _words_of(keys: ShapedArray) -> ShapedArray:
     words = physical(keys)
     if keys._sharding is None or words is keys:
         return words
-    return words.sharded_over(keys._sharding.mesh, (*keys.entries, *[None] * (words.ndim - keys.ndim)), *keys.sums)
+    return words.sharded_over(
+        keys._sharding.mesh, (*keys.entries, *[None] * (words.ndim - keys.ndim)), *keys.reduction_state
+    )
 
 
 def _over(fun: Callable, shape: Sequence[int], dims: Sequence[int | None]) -> Callable:
@@ -237,7 +239,7 @@ class Drawn(KeyOperation):
 class RandomBits(Drawn):
     """Uniform bits, an array of `shape` for each key."""
 
-    lies_over_set_mesh = True
+    defaults_to_context_mesh = True
     name = "random_bits"
 
     def infer(self, keys, *, bit_width, shape):
@@ -251,7 +253,7 @@ class RandomBits(Drawn):
 class RandomSplit(Drawn):
     """New keys, an array of `shape` for each key."""
 
-    lies_over_set_mesh = True
+    defaults_to_context_mesh = True
     name = "random_split"
 
     def infer(self, keys, *, shape):
@@ -265,7 +267,7 @@ class RandomSplit(Drawn):
 class RandomFoldIn(KeyOperation):
     """New keys from keys and integers."""
 
-    lies_over_set_mesh = True
+    defaults_to_context_mesh = True
     name = "random_fold_in"
     batch, shard = SameShape.batch, SameShape.shard
 
@@ -430,12 +432,12 @@ def _counter_based(hash_p: WordHash, tag: str, key_size: int) -> PRNGImpl:
         hashed = [moving.expand_dims(x, (0,)) for x in hash_p.bind(*halves, *(none,) * (2 * key_size - 2))]
         return moving.reshape(structural.stack(hashed), (key_size,))
 
-    def hashed(words: Any, shape: tuple[int, ...], is_split: bool) -> Sequence:
+    def hashed(words: Any, shape: tuple[int, ...], is_sharded: bool) -> Sequence:
         # In the order of jax's module, where a single word comes last.
         key = _each(words) if rest else None
         halves = _positions(shape)
         zeros = [moving.full(shape, none)] * len(rest) if shape else rest
-        return hash_p.bind(*(key or _each(words)), *((*zeros, *halves) if is_split else (*halves, *zeros)))
+        return hash_p.bind(*(key or _each(words)), *((*zeros, *halves) if is_sharded else (*halves, *zeros)))
 
     def split(words: Any, shape: tuple[int, ...]) -> Any:
         return keys(hashed(words, shape, True))

@@ -20,7 +20,7 @@ from minijax.ir.types import AbstractValue, ShapedArray, Zero, is_value, typeof
 from minijax.primitives.convert import convert
 from minijax.primitives.elementwise import add, clamp
 from minijax.primitives.gather_dims import Slice
-from minijax.primitives.moving import full, held, reshape
+from minijax.primitives.moving import as_array_or_constant, full, reshape
 from minijax.primitives.zeros import instantiate
 from minijax.run.array import Array, ArrayImpl, copied
 from minijax.transforms.batch import BatchTrace, batch_flat, place
@@ -34,7 +34,7 @@ def _records() -> bool:
 class OfRefs(Primitive):
     """An operation on a reference. It is recorded in a jaxpr, or else performed eagerly on the reference's value."""
 
-    unites = False
+    auto_pvary = False
     writes = False
 
     def bind_all(self, operands, params):
@@ -83,11 +83,11 @@ class NewRef(OfRefs):
     def bind_all(self, operands, params):
         if _records():
             return Primitive.bind_all(self, operands, params)
-        x = held(operands[0])
+        x = as_array_or_constant(operands[0])
         return [Ref(copied(x) if type(x) is ArrayImpl else x, params["kind"])]
 
     def rebind(self, trace, operands, params):
-        return [Ref(held(operands[0]), params["kind"])]
+        return [Ref(as_array_or_constant(operands[0]), params["kind"])]
 
     def infer(self, aval, **params):
         return [AbstractRef(aval)]
@@ -249,9 +249,9 @@ class Get(Indexed):
 def _read(x, path, arrays):
     for index in path:
         if type(index) is Reshaped:
-            x = reshape(held(x), index.shape)
+            x = reshape(as_array_or_constant(x), index.shape)
         elif not _is_whole(index):
-            x = held(x)[_user_index(index, arrays)]
+            x = as_array_or_constant(x)[_user_index(index, arrays)]
     return x
 
 
@@ -259,14 +259,14 @@ def _updated(x, path, arrays, value, name):
     """`x` with its indexed elements set to `value`, or with `value` added to them."""
     index, *rest = path
     if type(index) is Reshaped:
-        value = _updated(reshape(held(x), index.shape), rest, arrays, value, name) if rest else value
+        value = _updated(reshape(as_array_or_constant(x), index.shape), rest, arrays, value, name) if rest else value
         value = reshape(value, typeof(x).shape)
         return value if rest or name == "set" else add(x, value)
     if rest:
         value, name = _updated(_read(x, (index,), arrays), rest, arrays, value, name), "set"
     if name == "set" and _is_whole(index):
         return value
-    view = held(x).at[_user_index(index, arrays, clamps=True)]
+    view = as_array_or_constant(x).at[_user_index(index, arrays, clamps=True)]
     return view.set(value) if name == "set" else view.add(value)
 
 
@@ -339,7 +339,7 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None)
             f"Error interpreting argument to new_ref as a JAX value. The problematic value is of type "
             f"{type(init_val)} and was passed to new_ref at position 0."
         )
-    init_val = held(init_val)
+    init_val = as_array_or_constant(init_val)
     if not typeof(init_val).is_high:
         dtypes.check_for_programs(typeof(init_val).dtype)
     return new_ref_p.bind(init_val, memory_space=memory_space, kind=kind)
@@ -496,7 +496,7 @@ def _checked_value(name: str, ref: Ref, value: Any, path: tuple, arrays: Sequenc
         raise ValueError(
             f"Invalid shape for `{name}`. Ref shape: {ref.shape}. Expected shape: {shape}. Value shape: {aval.shape}."
         )
-    return convert(held(value), ref.dtype)
+    return convert(as_array_or_constant(value), ref.dtype)
 
 
 @tree.register_pytree_node_class

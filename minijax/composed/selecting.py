@@ -14,7 +14,7 @@ from minijax.ir.types import typeof
 from minijax.primitives import elementwise as lax
 from minijax.primitives.convert import cast
 from minijax.primitives.families import const_like, is_complex
-from minijax.primitives.moving import broadcast_together
+from minijax.primitives.moving import broadcast_all_to
 from minijax.primitives.promote import arrays, check_arraylike, promote_dtypes
 from minijax.primitives.reduce import argmax
 from minijax.primitives.structural import broadcast_shapes, stack
@@ -34,9 +34,9 @@ def chosen(condition: Any, x: Any, y: Any) -> Any:
     x, y = promote_dtypes(x, y)
     shape = broadcast_shapes(*(typeof(v).shape for v in (condition, x, y)))
     if typeof(condition).shape:
-        condition, x, y = broadcast_together(shape, condition, x, y)
+        condition, x, y = broadcast_all_to(shape, condition, x, y)
     else:
-        x, y = broadcast_together(shape, x, y)
+        x, y = broadcast_all_to(shape, x, y)
     return lax.select(condition, x, y) if prod(shape) else x
 
 
@@ -57,8 +57,8 @@ def _select(conditions: tuple, choices: tuple) -> Any:
     shape = broadcast_shapes(*(typeof(v).shape for v in (*conditions, *choices, default)))
     # A leading test that is never true selects the default: argmax returns 0 where no other test is true.
     tested = broadcast_shapes(*(typeof(v).shape for v in conditions))
-    tests = promote_dtypes(*broadcast_together(tested, np.bool_(False), *conditions))
+    tests = promote_dtypes(*broadcast_all_to(tested, np.bool_(False), *conditions))
     tests = stack(tests)
     tests = lax.ne(tests, const_like(tests, 0)) if is_complex(tests) else cast(tests, np.dtype(bool))
     first = argmax(tests, 0, dtypes.default_int_dtype())
-    return lax.select_n(*broadcast_together(shape, first, default, *choices))
+    return lax.select_n(*broadcast_all_to(shape, first, default, *choices))

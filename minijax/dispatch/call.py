@@ -15,7 +15,7 @@ from minijax.primitives.zeros import nonzero_mask
 from minijax.transforms.batch import batch_jaxpr_axes
 from minijax.transforms.discharge import discharge_jaxpr, values_of
 from minijax.transforms.jvp import jvp_flat, jvp_jaxpr
-from minijax.transforms.lower_types import flat, lower_jaxpr, lowered
+from minijax.transforms.lower_types import flat, lower_hi_jaxpr, lower_values
 from minijax.transforms.partial_eval_custom import EqnParts, Policy, partial_eval_jaxpr_custom
 from minijax.transforms.prune import prune_closed
 
@@ -26,8 +26,8 @@ class Inlined(Primitive):
     """Evaluates the jaxpr in the parameter `body_name`; it is lowered inline."""
 
     multiple_results = True
-    unites = False
-    constrains = False
+    auto_pvary = False
+    constrain_results = False
     body_name = "jaxpr"
 
     def body(self, params: dict) -> ClosedJaxpr:
@@ -85,7 +85,7 @@ class Call(Inlined):
 
     def jvp(self, primals, tangents, **params):
         body, nonzeros = self.body(params), nonzero_mask(tangents)
-        with self.surroundings(params):
+        with self.body_context(params):
             pushed, out_nonzeros = jvp_jaxpr(body, nonzeros, (False,) * len(body.outvars))
         every, n = range(len(primals)), len(out_nonzeros)
         ins, outs = [*every, *nonzeros.marked(every)], [*range(n), *out_nonzeros.marked(range(n))]
@@ -98,18 +98,18 @@ class Call(Inlined):
         return self.bind_all(*call), list(out_dims)
 
     def discharge(self, operands: Sequence, refs: Sequence, **params: Any) -> tuple[list, dict, Callable]:
-        """See `TakesRefs`."""
+        """See `DischargeableCall`."""
         body = self.body(params)
         n = len(body.outvars)
         call = self.calling(params, discharge_jaxpr(body), values_of(operands), range(len(operands)), range(n))
         return *call, lambda results: (results[:n], results[n:])
 
     def to_lo(self, operands, params):
-        low = lower_jaxpr(self.body(params))
-        values = flat(lowered(low.in_types, operands))
-        ins = list(low.places(low.in_types))
-        outs = [*(None for _ in low.places(low.last_types)), *low.places(low.out_types)]
-        return low.raised(operands, self.bind_all(*self.calling(params, low.closed, values, ins, outs)))
+        low = lower_hi_jaxpr(self.body(params))
+        values = flat(lower_values(low.in_types, operands))
+        ins = list(low.hi_indices(low.in_types))
+        outs = [*(None for _ in low.hi_indices(low.last_types)), *low.hi_indices(low.out_types)]
+        return low.raise_values(operands, self.bind_all(*self.calling(params, low.closed, values, ins, outs)))
 
     def names_axis(self, params):
         return names_in(self.body(params))

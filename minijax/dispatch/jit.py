@@ -10,18 +10,18 @@ from minijax.dispatch.call import Call, forwarded
 from minijax.dispatch.operations import run_closed
 from minijax.dispatch.placement import ProgramOptions, requests
 from minijax.ir import state
-from minijax.ir.check import alike
+from minijax.ir.check import same_types
 from minijax.ir.context import path
 from minijax.ir.jaxpr import ClosedJaxpr
-from minijax.ir.primitive import Axis, cotangents, is_linear
+from minijax.ir.primitive import Axis, cotangents, is_undefined_primal
 from minijax.ir.trace import eval_jaxpr
 from minijax.ir.types import Zero, hi_classes, typeof
 from minijax.partition.meshes import axes_of, context_mesh
 from minijax.partition.shardings import UNSPECIFIED
-from minijax.primitives.sharding import widened
+from minijax.primitives.sharding import with_batch_dim
 from minijax.primitives.zeros import nonzero_mask
 from minijax.transforms.batch import batch_jaxpr_axes
-from minijax.transforms.discharge import TakesRefs
+from minijax.transforms.discharge import DischargeableCall
 from minijax.transforms.linearize import linearize_jaxpr
 from minijax.transforms.partial_eval import partial_eval_jaxpr, permute_jaxpr
 from minijax.transforms.transpose import transpose_jaxpr
@@ -71,11 +71,11 @@ def call_params(
     )
 
 
-class Jit(Call, TakesRefs):
+class Jit(Call, DischargeableCall):
     """Calls a jaxpr, compiled as one program."""
 
     name = "jit"
-    names_alike = "jaxpr"
+    inherits_names = "jaxpr"
     inlinable = True
 
     def label(self, stack, params):
@@ -88,7 +88,7 @@ class Jit(Call, TakesRefs):
                 f"Call primitive jit with {len(avals)} operands cannot call jaxpr with {len(taken)} inputs"
             )
         for have, aval in zip(avals, taken, strict=True):
-            if not alike([have], [aval]):
+            if not same_types([have], [aval]):
                 raise JaxprTypeError(f"Call primitive jit passes operand of type {have} to jaxpr expecting type {aval}")
 
     def typed(self, avals, params):
@@ -137,7 +137,7 @@ class Jit(Call, TakesRefs):
         return outs, calls.out_nonzeros, lambda *tangents: self.bind_all([*residuals, *tangents], calls.tangent)
 
     def transpose(self, cts, *operands, **params):
-        linear, nonzero = Mask(map(is_linear, operands)), nonzero_mask(cts)
+        linear, nonzero = Mask(map(is_undefined_primal, operands)), nonzero_mask(cts)
         avals = tuple([ct.aval if type(ct) is Zero else typeof(ct) for ct in cts])
         closed, nonzero_in = transpose_jaxpr(params["jaxpr"], linear, nonzero, False, avals)
         known, linear_ins = linear.partition(params["in_shardings"])
@@ -212,7 +212,8 @@ def _widened(shardings: Sequence, axis: Axis, dims: Sequence) -> list:
     """The shardings of batched values."""
     names = () if axis.spmd_name is None else axes_of(axis.spmd_name)
     return [
-        s if s is UNSPECIFIED or d is None else widened(s, d, names, None) for s, d in zip(shardings, dims, strict=True)
+        s if s is UNSPECIFIED or d is None else with_batch_dim(s, d, names, None)
+        for s, d in zip(shardings, dims, strict=True)
     ]
 
 

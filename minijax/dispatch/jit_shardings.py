@@ -50,7 +50,7 @@ def leaf_shardings(caller: str, argument: str, shardings: Shardings | None, tree
     Raises ValueError if the shardings are no prefix of the tree, RuntimeError for a partition spec where no
     mesh is set.
     """
-    mesh = meshes.entered_mesh() if caller == "pjit" else meshes.context_mesh()
+    mesh = meshes.legacy_context_mesh() if caller == "pjit" else meshes.context_mesh()
     return () if shardings is None else _leaf_shardings(caller, argument, shardings, treedef, mesh)
 
 

@@ -30,7 +30,7 @@ from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.refs import Ref
 from minijax.ir.trace import JaxprTrace, forbid_tracing
 from minijax.ir.types import hi_classes
-from minijax.partition.meshes import context_mesh, entered_mesh
+from minijax.partition.meshes import context_mesh, legacy_context_mesh
 from minijax.partition.shardings import UNSPECIFIED
 from minijax.run import client, profiler, watch
 from minijax.run.array import ArrayImpl
@@ -353,7 +353,7 @@ class Jitted:
     def program_options(self, traced: Traced, call: Call) -> ProgramOptions:
         o = self.options
         device, is_pjit = o.device, o.caller == "pjit"
-        if (device or o.backend) and (entered_mesh() if is_pjit else context_mesh()) is not None:
+        if (device or o.backend) and (legacy_context_mesh() if is_pjit else context_mesh()) is not None:
             raise ValueError(
                 "Mesh context manager should not be used with jit when backend or device is also specified as an "
                 f"argument to jit: {self.name} was called under a mesh that is set"

@@ -16,7 +16,7 @@ from minijax.ir.trace import EvalTrace, Tracer, escaped_message, eval_jaxpr, for
 from minijax.ir.types import hi_classes
 from minijax.run import watch
 from minijax.run.array import ArrayImpl
-from minijax.transforms.lower_types import takes_high
+from minijax.transforms.lower_types import is_hi_operation
 
 programs = Programs(1 << 15)  # of operations and of fused functions
 
@@ -77,7 +77,12 @@ def one_equation(primitive: Any, avals: Sequence, params: dict) -> ClosedJaxpr:
 
 def evaluate(primitive: Any, operands: Sequence, params: dict, compiled: bool = False) -> list:
     """Runs one operation eagerly; with `compiled`, always as a program."""
-    if hi_classes and primitive.to_lo is not None and not primitive.is_hi and takes_high(primitive, operands, params):
+    if (
+        hi_classes
+        and primitive.to_lo is not None
+        and not primitive.is_hi
+        and is_hi_operation(primitive, operands, params)
+    ):
         return primitive.to_lo(operands, params)
     if primitive.at_once is not None and not compiled:
         for x in operands:

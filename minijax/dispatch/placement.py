@@ -14,7 +14,7 @@ from minijax.partition import meshes
 from minijax.partition.layouts import AutoLayout, Layout, check_layout, shown, stored
 from minijax.partition.memory import Device, Host, MemorySpace
 from minijax.partition.meshes import Mesh, P
-from minijax.partition.shardings import MEMORY_KINDS, UNSPECIFIED, NamedSharding, Sharding, check_fits
+from minijax.partition.shardings import MEMORY_KINDS, UNSPECIFIED, NamedSharding, Sharding, check_sharding_of_type
 from minijax.run import client
 from minijax.run.array import Signature
 
@@ -54,8 +54,8 @@ class ProgramOptions(NamedTuple):
     def context_mesh(self) -> Mesh | None:
         """The mesh that the program runs on, if one is set."""
         if self.is_pjit:
-            return meshes.entered_mesh()
-        mesh = meshes.mesh_of_specs()
+            return meshes.legacy_context_mesh()
+        mesh = meshes.mesh_for_specs()
         return mesh if isinstance(mesh, Mesh) else meshes.context_mesh()
 
     def of_arguments(self, count: int) -> tuple[Request, ...]:
@@ -379,7 +379,7 @@ def _of_argument(i: int, sig: Signature, port: Port, options: ProgramOptions) ->
     if requested is None:
         return port._replace(sharding=sig.sharding) if sig.committed else port
     name = _name(port, i)
-    check_fits(requested, sig.aval, f"pjit arguments with pytree key path {name}")
+    check_sharding_of_type(requested, sig.aval, f"pjit arguments with pytree key path {name}")
     if sig.committed and sig.sharding.memory_kind != requested.memory_kind:
         raise ValueError(
             "Memory kinds passed to jax.jit does not match memory kind on the respective arg. Got jit memory "
@@ -399,7 +399,7 @@ def _check_results(outs: Sequence[Port]) -> None:
     for port in outs:
         if port.sharding is not None:
             path = "result" if port.name is None else port.name
-            check_fits(port.sharding, port.aval, f"pjit outputs with pytree key path {path}")
+            check_sharding_of_type(port.sharding, port.aval, f"pjit outputs with pytree key path {path}")
 
 
 def _incompatible(first: tuple, second: tuple, ins: Sequence[Port], options: ProgramOptions) -> NoReturn:

@@ -12,7 +12,7 @@ minijax.ir.hitypes: AvalMutableQDD AvalQDD HiPrimitive HiPspec HiType MutableHiT
 minijax.higher.hi_primitive: VJPHiPrimitive
 minijax.numpy.hitypes: register_hitype
 minijax.ir.types: AbstractValue ShapedArray Zero
-minijax.ir.primitive: is_undefined_primal=is_linear
+minijax.ir.primitive: is_undefined_primal=is_undefined_primal
 minijax.ir.effects: control_flow_allowed_effects
 minijax.primitives.zeros: instantiate_zeros=instantiate
 """,

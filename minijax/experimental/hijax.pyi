@@ -11,7 +11,7 @@ from minijax.ir.hitypes import HiType as HiType
 from minijax.ir.hitypes import MutableHiType as MutableHiType
 from minijax.ir.hitypes import aval_method as aval_method
 from minijax.ir.hitypes import aval_property as aval_property
-from minijax.ir.primitive import is_linear as is_undefined_primal
+from minijax.ir.primitive import is_undefined_primal as is_undefined_primal
 from minijax.ir.refs import AbstractRef as AbstractRef
 from minijax.ir.types import AbstractValue as AbstractValue
 from minijax.ir.types import ShapedArray as ShapedArray

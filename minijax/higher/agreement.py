@@ -68,7 +68,7 @@ def _check_carry(name: str, body: Body, carry_tree: Any, init_tree: Any) -> None
         f"corresponding output carry component has type {out.str_short()}, so "
         f"{_what_differs(aval, out)}"
         for path, aval, out in pairs
-        if not aval.fits(out)
+        if not aval.is_compatible(out)
     ]
     if reasons:
         pairs = zip(names, body.in_avals, body.closed.out_avals[: init_tree.num_leaves], strict=False)
@@ -150,7 +150,7 @@ def _at(path: tuple) -> str:
 def _differences(a: Any, b: Any) -> list[str]:
     """The differences between two types, apart from weak types."""
     if isinstance(a, AbstractValue) and isinstance(b, AbstractValue):
-        if a.fits(b):
+        if a.is_compatible(b):
             return []
         a, b = a.normalize(), b.normalize()
     return [

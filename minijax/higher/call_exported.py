@@ -7,7 +7,7 @@ from minijax.base import config
 from minijax.base.symbolic import SymbolicDim
 from minijax.base.symbolic_solver import OPERATIONS, AtOnce, solved, variables_of
 from minijax.hlo import spell
-from minijax.hlo.exported import merged, symbols_of
+from minijax.hlo.exported import merged, unused_symbols
 from minijax.hlo.writer import INDEX, PLATFORM_INDEX, Names
 from minijax.ir.body import argument_paths
 from minijax.ir.primitive import Primitive
@@ -23,9 +23,9 @@ class CallExported(Primitive):
 
     name = "call_exported"
     multiple_results = True
-    unites = False
-    constrains = False
-    in_one_memory = False
+    auto_pvary = False
+    constrain_results = False
+    same_memory_space = False
 
     def infer(self, *avals, exported):
         sizes = check_types(exported, avals)
@@ -117,7 +117,7 @@ def _platform_index(e, platforms) -> tuple[list, list]:
     places = [platforms.index(p) if p in platforms else 0 for p in e.platforms]
     if len(places) == 1:
         return [e.constant(places[0], INDEX)], [INDEX]
-    return [e.looked_up(e.globals[PLATFORM_INDEX], places)], [INDEX]
+    return [e.select_constant(e.globals[PLATFORM_INDEX], places)], [INDEX]
 
 
 def _laid(e, names: Names, avals: Sequence[Aval], shardings: Sequence) -> Names:
@@ -132,7 +132,7 @@ def _function(e, exported) -> str:
     """The symbol of the exported program's function, which is emitted at the first call."""
     key = call_exported_p, exported
     if key not in e._called:
-        rename = symbols_of(e, f"call_exported_{exported.fun_name}")
+        rename = unused_symbols(e, f"call_exported_{exported.fun_name}")
         parts = portable.parts_of(exported.mlir_module_serialized, rename, exported.uses_global_constants)
         merged(e, parts.meshes.values(), parts.functions)
         e._called[key] = spell.symbol(parts.main), 1

@@ -17,7 +17,7 @@ class Composite(Inlined):
 
     name = "composite"
     at_once = None
-    unites = True
+    auto_pvary = True
 
     def lower(self, e, ins, outs, *operands, name, jaxpr, attributes, version):
         attributes_by_name = {key: tree.tree_unflatten(treedef, leaves) for key, leaves, treedef in attributes}

@@ -13,24 +13,24 @@ from minijax.dispatch.call import names_in, split_tangents
 from minijax.higher.agreement import check_branches
 from minijax.hlo.emitter import jaxpr_body, ordered_in
 from minijax.ir import context, effects, state
-from minijax.ir.body import check_positional_aliases, merge_captured, trace_body, with_leading
-from minijax.ir.check import alike, check_params, is_closed, types_text
+from minijax.ir.body import check_positional_aliases, merge_captured_inputs, trace_body, with_leading
+from minijax.ir.check import check_params, is_closed, same_types, types_text
 from minijax.ir.hitypes import full_type
 from minijax.ir.jaxpr import ClosedJaxpr, JaxprEqn, Var
-from minijax.ir.primitive import Folding, is_linear
+from minijax.ir.primitive import Folding, is_undefined_primal
 from minijax.ir.trace import JaxprTrace, Tracer, eval_jaxpr
 from minijax.ir.types import token_type, typeof
 from minijax.primitives.convert import convert, stop_gradient_p
 from minijax.primitives.counting import empty_of
 from minijax.primitives.elementwise import clamp, eq, ne, select_n
 from minijax.primitives.families import scalar_like
-from minijax.primitives.moving import axis_to_front, broadcast_in_dim, held, move_axis
+from minijax.primitives.moving import as_array_or_constant, axis_to_front, broadcast_in_dim, move_axis
 from minijax.primitives.zeros import instantiate, nonzero_mask
 from minijax.transforms.batch import batch_jaxpr
 from minijax.transforms.discharge import discharge_jaxpr, values_of
 from minijax.transforms.jvp import jvp_jaxpr
 from minijax.transforms.linearize import linearize_jaxpr
-from minijax.transforms.lower_types import LowersTypes
+from minijax.transforms.lower_types import HiControlFlow
 from minijax.transforms.partial_eval import partial_eval_jaxpr, permute_jaxpr
 from minijax.transforms.partial_eval_custom import EqnParts, PartialEvalCustom, Policy, partial_eval_jaxpr_custom
 from minijax.transforms.prune import prune_closed
@@ -53,21 +53,21 @@ def _check_branch(number: int, first: ClosedJaxpr, branch: ClosedJaxpr) -> None:
         if len(ours) != len(theirs):
             plural = "inputs" if what == "input" else "values"
             raise JaxprTypeError(f"cond branch 0 {verb} {len(ours)} {plural}, branch {number} {verb} {len(theirs)}")
-        if not alike(ours, theirs):
+        if not same_types(ours, theirs):
             raise JaxprTypeError(
                 f"cond branches 0 and {number} have mismatching {what} types: "
                 f"{types_text(ours)} vs {types_text(theirs)}"
             )
 
 
-class Cond(LowersTypes):
+class Cond(HiControlFlow):
     """Runs the branch whose number is the first operand on the other operands."""
 
     folding = Folding.EXACT
     name = "cond"
     multiple_results = True
     dce_inside = True
-    unites = False
+    auto_pvary = False
 
     def check_equation(self, avals, params):
         check_params("cond", params, _PARAMS)
@@ -84,7 +84,7 @@ class Cond(LowersTypes):
             )
         if index.dtype != np.int32:
             raise JaxprTypeError(f"cond called with index of type {index.dtype} instead of int32")
-        if not alike(operands, taken):
+        if not same_types(operands, taken):
             raise JaxprTypeError(
                 f"cond branches take input types {types_text(taken)}, "
                 f"called with operands of type {types_text(operands)}"
@@ -162,7 +162,7 @@ class Cond(LowersTypes):
         return EqnParts([first], [again], unknown_outs, residuals, False)
 
     def transpose(self, cts, index, *operands, branches, **how):
-        linear = Mask(map(is_linear, operands))
+        linear = Mask(map(is_undefined_primal, operands))
         closed = tuple(transpose_jaxpr(b, linear, (True,) * len(cts), True)[0] for b in branches)
         operands = [index, *linear.unmarked(operands), *map(instantiate, cts)]
         return [None, *linear.merge(repeat(None), self.bind_all(operands, dict(branches=closed, **how)))]
@@ -432,13 +432,13 @@ def bind_branches(
     check_positional_aliases(next(iter(functions.values())), name, operands, leaves)
     bodies = [trace_body(f, avals, treedef, name) for f in functions.values()]
     check_branches(name, functions, bodies)
-    merged, captured = merge_captured(bodies)
+    merged, captured = merge_captured_inputs(bodies)
     closed = tuple(reversed(merged)) if backwards else tuple(merged)
     inputs = [*captured, *leaves]
     sources = [_forwarded(column, closed) for column in zip(*(c.outvars for c in closed), strict=True)]
     computed = Mask(source is None for source in sources)
     results = cond_p.bind(index, *inputs, branches=tuple(_without(c, computed) for c in closed), **how)
-    forwarded = (held(inputs[i]) for i in sources if i is not None)
+    forwarded = (as_array_or_constant(inputs[i]) for i in sources if i is not None)
     return bodies[0].out_tree.unflatten(computed.merge(forwarded, results))
 
 

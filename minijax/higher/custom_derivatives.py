@@ -197,7 +197,7 @@ class CustomLin(Primitive):
 
     name = "custom_lin"
     multiple_results = True
-    unites = False
+    auto_pvary = False
     has_backward_rule = True
 
     def infer(self, *avals, out_avals, **params):

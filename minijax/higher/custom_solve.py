@@ -10,7 +10,7 @@ from minijax.dispatch.call import names_in
 from minijax.higher.agreement import fixpoint
 from minijax.ir.body import Body, Flat, as_consts, source_of, trace_flat
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
-from minijax.ir.primitive import Linear, Primitive
+from minijax.ir.primitive import Primitive, UndefinedPrimal
 from minijax.ir.trace import eval_jaxpr
 from minijax.ir.types import Zero, typeof
 from minijax.primitives import moving
@@ -45,7 +45,7 @@ class CustomLinearSolve(Primitive):
 
     name = "custom_linear_solve"
     multiple_results = True
-    unites = False
+    auto_pvary = False
 
     def infer(self, *avals, const_lengths, jaxprs):
         _, b = _grouped(avals, const_lengths)
@@ -212,7 +212,7 @@ def _transposed(flat: Flat, treedef: Any, avals: Sequence) -> Callable:
 
     def transposed(ct):
         body = trace_flat(flat, avals, DebugInfo("linear_transpose", source_of(flat.fun)), as_consts)
-        cts = backward(body.jaxpr, body.closed.consts, [Linear(a) for a in avals], tree.tree_leaves(ct))
+        cts = backward(body.jaxpr, body.closed.consts, [UndefinedPrimal(a) for a in avals], tree.tree_leaves(ct))
         return treedef.unflatten(map(instantiate, cts))
 
     return transposed

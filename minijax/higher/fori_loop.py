@@ -10,7 +10,7 @@ from minijax.base.symbolic import is_int
 from minijax.higher.cond import concrete
 from minijax.higher.scan import scan
 from minijax.higher.while_loop import while_loop
-from minijax.ir.body import standing_for
+from minijax.ir.body import with_name_of
 from minijax.ir.types import typeof
 from minijax.primitives.convert import convert
 from minijax.primitives.elementwise import add, lt
@@ -48,7 +48,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable, init_val: Any, *, unro
         return add(i, one_like(i)), end, body_fun(i, val)
 
     lower, upper = (b if typeof(b).dtype == dtype else convert(b, dtype) for b in (lower, upper))
-    return while_loop(test, standing_for(step, body_fun), (lower, upper, init_val))[2]
+    return while_loop(test, with_name_of(step, body_fun), (lower, upper, init_val))[2]
 
 
 def _bounds_dtype(lower: Any, upper: Any) -> np.dtype:
@@ -69,5 +69,5 @@ def _counted(first: int, count: int, body_fun: Callable, init_val: Any, unroll: 
         i, val = loop_carry
         return (add(i, one_like(i)), body_fun(i, val)), None
 
-    body = standing_for(step, body_fun)
+    body = with_name_of(step, body_fun)
     return scan(body, (first, init_val), None, length=count, unroll=unroll)[0][1]

@@ -6,7 +6,7 @@ from typing import Any
 
 from minijax.base import tree
 from minijax.base.mask import Mask
-from minijax.ir.primitive import Axis, Primitive, is_linear
+from minijax.ir.primitive import Axis, Primitive, is_undefined_primal
 from minijax.ir.refs import REF_EFFECT, AbstractRef, is_ref
 from minijax.ir.types import Aval, Ct, Val, Zero, hi_classes, is_float0, typeof
 from minijax.primitives.zeros import add_any, instantiate, nonzero_mask
@@ -223,7 +223,7 @@ class CallHiPrimitive(Primitive):
     name = "call_hi_primitive"
     multiple_results = True
     is_hi = True
-    unites = False
+    auto_pvary = False
 
     def rebind(self, trace, operands, params):
         if any(map(is_ref, operands)):
@@ -267,7 +267,7 @@ class CallHiPrimitive(Primitive):
         return _prim.out_tree.flatten_up_to(out), Mask([True] * len(_prim.out_avals_flat)), push
 
     def transpose(self, cts, *operands, _prim):
-        accums = [ValAccum(x.aval) if is_linear(x) else x for x in operands]
+        accums = [ValAccum(x.aval) if is_undefined_primal(x) else x for x in operands]
         outgrad = _prim.out_tree.unflatten(map(instantiate, cts))
         _prim.transpose(outgrad, *_prim.in_tree.unflatten(accums))
         return [a.total if isinstance(a, ValAccum) else None for a in accums]
@@ -302,7 +302,7 @@ class HiLin(Primitive):
 
     name = "hi_lin"
     multiple_results = True
-    unites = False
+    auto_pvary = False
     has_backward_rule = True
 
     def infer(self, *avals, out_avals, **params):

@@ -7,7 +7,7 @@ from minijax.base import source, tree
 from minijax.dispatch.call import Inlined
 from minijax.ir.body import Body, Flat, source_of, trace_flat
 from minijax.ir.jaxpr import DebugInfo
-from minijax.ir.primitive import is_linear
+from minijax.ir.primitive import is_undefined_primal
 from minijax.ir.types import Zero, typeof
 from minijax.primitives.zeros import instantiate
 
@@ -43,7 +43,7 @@ class LinearCall(Inlined):
         params = dict(callee=back, num_callee_consts=len(consts), num_res=num_res, transpose_thunk=again)
         linear_cts = self.bind(*consts, *residuals, *map(instantiate, cts), **params)
         pairs = zip(operands[n:], linear_cts, strict=True)
-        return [None] * n + [ct if is_linear(x) else None for x, ct in pairs]
+        return [None] * n + [ct if is_undefined_primal(x) else None for x, ct in pairs]
 
 
 linear_call_p = LinearCall()

@@ -7,13 +7,13 @@ import numpy as np
 
 from minijax.base import dims, source, tree
 from minijax.higher.scan import scan
-from minijax.ir.body import Flat, standing_for
+from minijax.ir.body import Flat, with_name_of
 from minijax.ir.primitive import Axis
 from minijax.ir.types import ShapedArray, typeof
 from minijax.partition.meshes import P
 from minijax.primitives.elementwise import add, bitwise_or
 from minijax.primitives.moving import reshape
-from minijax.primitives.sharding import sharding_of_ct, with_auto_axes
+from minijax.primitives.sharding import cotangent_sharding, with_auto_axes
 from minijax.primitives.structural import concatenate, pad, rev, slice, slice_in_dim
 from minijax.transforms.batch import batch_flat, place
 
@@ -25,7 +25,7 @@ def map(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:
     With `batch_size`, each step applies `vmap(f)` to that many slices. Raises ValueError as `scan` does.
     """
     if batch_size is None:
-        return scan(standing_for(lambda _, x: ((), f(x)), f), (), xs)[1]
+        return scan(with_name_of(lambda _, x: ((), f(x)), f), (), xs)[1]
     if batch_size < 0:
         raise ValueError(f"map: batch_size must not be negative. Got {batch_size}.")
     leaves, treedef = tree.flatten(xs)
@@ -57,7 +57,7 @@ def _part(x: Any, start: int, end: int, sizes: tuple[int, ...]) -> Any:
         rows = x if end - start == aval.shape[0] else slice(x, (start, *zeros), (end, *tail))
         return reshape(rows, (*sizes, *tail))
 
-    over = None if type(aval) is not ShapedArray else sharding_of_ct(aval)
+    over = None if type(aval) is not ShapedArray else cotangent_sharding(aval)
     if over is None:
         return part(x)
     if over.spec[:1] not in ((), (None,)):

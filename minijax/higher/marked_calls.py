@@ -6,18 +6,18 @@ from minijax.base.mask import Mask
 from minijax.dispatch.call import Call, Places, forwarded
 from minijax.hlo.emitter import compute_attributes
 from minijax.ir.jaxpr import ClosedJaxpr
-from minijax.ir.primitive import Primitive, cotangents, is_linear
+from minijax.ir.primitive import Primitive, cotangents, is_undefined_primal
 from minijax.ir.types import Aval, Zero, typeof
 from minijax.partition.memory import Device, MemorySpace
 from minijax.partition.shardings import MEMORY_KINDS
 from minijax.primitives.zeros import nonzero_mask
-from minijax.transforms.discharge import TakesRefs
+from minijax.transforms.discharge import DischargeableCall
 from minijax.transforms.linearize import linearize_jaxpr
 from minijax.transforms.partial_eval import partial_eval_jaxpr
 from minijax.transforms.transpose import transpose_jaxpr
 
 
-class MarkedCall(Call, TakesRefs):
+class MarkedCall(Call, DischargeableCall):
     """A call whose other parameters are attributes for XLA. Its derivatives are calls with the same parameters."""
 
     at_once = None  # compiled as a program when run eagerly
@@ -45,7 +45,7 @@ class MarkedCall(Call, TakesRefs):
         return values[:n], values[n:]
 
     def transpose(self, cts, *operands, **params):
-        linear, nonzero = Mask(map(is_linear, operands)), nonzero_mask(cts)
+        linear, nonzero = Mask(map(is_undefined_primal, operands)), nonzero_mask(cts)
         avals = tuple([ct.aval if type(ct) is Zero else typeof(ct) for ct in cts])
         closed, nonzero_in = transpose_jaxpr(self.body(params), linear, nonzero, False, avals)
         values = [*linear.unmarked(operands), *nonzero.marked(cts)]
@@ -126,14 +126,14 @@ class Fused(PlacedCall):
 
     name = "fused_call"
     spaces = "out_spaces"
-    in_one_memory = False
+    same_memory_space = False
 
     def own_space(self, aval):
         return Device
 
     def transpose(self, cts, *operands, **params):
-        spaces = [x.aval.memory_space for x in operands if is_linear(x)]
-        linear, nonzero = Mask(map(is_linear, operands)), nonzero_mask(cts)
+        spaces = [x.aval.memory_space for x in operands if is_undefined_primal(x)]
+        linear, nonzero = Mask(map(is_undefined_primal, operands)), nonzero_mask(cts)
         closed, nonzero_in = transpose_jaxpr(params["jaxpr"], linear, nonzero)
         call = {**params, "jaxpr": closed, "out_spaces": tuple(nonzero_in.marked(spaces))}
         return cotangents(operands, self.bind_all([*linear.unmarked(operands), *nonzero.marked(cts)], call), nonzero_in)

@@ -17,11 +17,11 @@ from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.primitive import Axis, Primitive
 from minijax.ir.trace import Tracer, eval_jaxpr
 from minijax.ir.types import ShapedArray, Zero, typeof
-from minijax.partition.explicit import check_divides, common_layout, entries_of
+from minijax.partition.explicit import check_divides, common_sharding, entries_of
 from minijax.primitives import elementwise as ops, reduce as reductions, window as windows
 from minijax.primitives.families import INT_BOOL, const_like
 from minijax.primitives.moving import axis_to_front, broadcast_to_shape, other_axes
-from minijax.primitives.reduce import combined_aval, merged_to_front
+from minijax.primitives.reduce import merge_axes_to_front, strong_reduced_aval
 from minijax.primitives.structural import pad, slice_in_dim, squeeze
 from minijax.primitives.zeros import instantiate, nonzero_mask, zeros_like_aval
 from minijax.run.array import ShardingLike
@@ -83,7 +83,7 @@ class Reduce(Reducing):
             raise ValueError(f"reduce: operands must have equal shapes, got {[x.shape for x in xs]}")
         _check_results("reduce", xs, jaxpr)
         return [
-            combined_aval("reduce", x, dimensions).update(weak_type=x.weak_type and init.weak_type)
+            strong_reduced_aval("reduce", x, dimensions).update(weak_type=x.weak_type and init.weak_type)
             for x, init in zip(xs, inits, strict=True)
         ]
 
@@ -100,9 +100,9 @@ class Reduce(Reducing):
             raise NotImplementedError(
                 "Gradient of general lax.reduce with non-zero tangents for initial values to reduction not implemented"
             )
-        xs = [merged_to_front(x, dimensions) for x in xs]
+        xs = [merge_axes_to_front(x, dimensions) for x in xs]
         ts = [
-            Zero.from_primal_value(x) if type(t) is Zero else merged_to_front(t, dimensions)
+            Zero.from_primal_value(x) if type(t) is Zero else merge_axes_to_front(t, dimensions)
             for x, t in zip(xs, ts, strict=True)
         ]
         if typeof(xs[0]).shape[0]:
@@ -175,7 +175,7 @@ class ReduceWindow(Reducing):
 
     def shard(self, mesh, avals, outs, **params):
         xs = _halves(avals)[0]
-        return [check_divides("reduce_window", mesh, common_layout(xs), outs[0].shape)] * len(xs)
+        return [check_divides("reduce_window", mesh, common_sharding(xs), outs[0].shape)] * len(xs)
 
     def lower(self, e, ins, outs, *operands, jaxpr, consts, **window):
         xs, inits = _halves(operands)

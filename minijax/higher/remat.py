@@ -10,13 +10,13 @@ from minijax.dispatch.call import OpenCall, closed_of
 from minijax.higher.saved import log_saved
 from minijax.ir import context, effects, state
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr
-from minijax.ir.primitive import cotangents, is_linear
+from minijax.ir.primitive import cotangents, is_undefined_primal
 from minijax.ir.refs import is_ref
 from minijax.ir.trace import eval_jaxpr, trace_to_jaxpr
 from minijax.primitives.convert import Copy
 from minijax.primitives.zeros import nonzero_mask
 from minijax.transforms.batch import batch_jaxpr
-from minijax.transforms.discharge import TakesRefs
+from minijax.transforms.discharge import DischargeableCall
 from minijax.transforms.jvp import jvp_jaxpr
 from minijax.transforms.partial_eval import partial_eval_jaxpr
 from minijax.transforms.partial_eval_custom import partial_eval_jaxpr_custom
@@ -24,7 +24,7 @@ from minijax.transforms.prune import prune_jaxpr
 from minijax.transforms.transpose import transpose_jaxpr
 
 
-class Remat(OpenCall, TakesRefs):
+class Remat(OpenCall, DischargeableCall):
     """A jaxpr whose intermediate values are recomputed in the backward pass, unless `policy` saves them."""
 
     name = "remat2"
@@ -64,7 +64,7 @@ class Remat(OpenCall, TakesRefs):
         return results[:n], out_nonzeros, push
 
     def transpose(self, cts, *operands, **params):
-        linear, nonzero = Mask([is_linear(x) for x in operands]), nonzero_mask(cts)
+        linear, nonzero = Mask([is_undefined_primal(x) for x in operands]), nonzero_mask(cts)
         closed, nonzero_in = _transposed(closed_of(params["jaxpr"]), linear, nonzero)
         results = self._bind(closed, [*linear.unmarked(operands), *nonzero.marked(cts)], params)
         return cotangents(operands, results, nonzero_in)

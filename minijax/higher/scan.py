@@ -18,9 +18,9 @@ from minijax.higher.agreement import fixpoint, trace_loop
 from minijax.higher.scan_lowering import Slots, resized, unrolled
 from minijax.ir import state
 from minijax.ir.body import Body, check_positional_aliases
-from minijax.ir.check import alike, check_params, is_closed, is_count, types_text
+from minijax.ir.check import check_params, is_closed, is_count, same_types, types_text
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, substituted
-from minijax.ir.primitive import Folding, is_linear
+from minijax.ir.primitive import Folding, is_undefined_primal
 from minijax.ir.refs import is_ref
 from minijax.ir.trace import Tracer, eval_jaxpr, trace_to_jaxpr
 from minijax.ir.types import ShapedArray, Zero, typeof
@@ -31,7 +31,7 @@ from minijax.transforms.batch import batch_jaxpr, place
 from minijax.transforms.discharge import discharge_jaxpr, values_of
 from minijax.transforms.jvp import jvp_jaxpr, with_zeros
 from minijax.transforms.linearize import linearize_jaxpr
-from minijax.transforms.lower_types import LowersTypes
+from minijax.transforms.lower_types import HiControlFlow
 from minijax.transforms.partial_eval import PartialEval, partial_eval_jaxpr, permute_jaxpr
 from minijax.transforms.partial_eval_custom import EqnParts, partial_eval_jaxpr_custom
 from minijax.transforms.prune import prune_closed
@@ -68,28 +68,28 @@ def _check_groups(taken: Sequence[Sequence], given: Sequence[Sequence], length: 
     for what, ours, theirs in zip(("consts", "initial carry", "sequence"), taken, (*rest, slices), strict=True):
         # References are not compared: the body slices them when it reads them.
         pairs = [(a, b) for a, b in zip(ours, theirs, strict=False) if type(b) is ShapedArray]
-        if len(ours) != len(theirs) or any(not alike([a], [b]) for a, b in pairs):
+        if len(ours) != len(theirs) or any(not same_types([a], [b]) for a, b in pairs):
             raise JaxprTypeError(
                 f"scan jaxpr takes {what} types\n{types_text(ours)},\ncalled with {what} of types\n{types_text(theirs)}"
             )
 
 
-class Scan(LowersTypes):
+class Scan(HiControlFlow):
     """Runs `jaxpr`, (constants, carry, slices) -> (carry, results), `length` times."""
 
     folding = Folding.EXACT
     name = "scan"
     multiple_results = True
     dce_inside = True
-    unites = False
-    constrains = False
+    auto_pvary = False
+    constrain_results = False
 
     def check_equation(self, avals, params):
         check_params("scan", params, _PARAMS)
         closed, slots = _body(params)
         taken = slots.operands(closed.in_avals)
         carried = slots.results(closed.out_avals)[0]
-        if not alike(taken[1], carried):
+        if not same_types(taken[1], carried):
             raise JaxprTypeError(
                 f"scan input carry input and output types mismatch:\n{types_text(taken[1])}\nvs\n{types_text(carried)}"
             )
@@ -216,7 +216,7 @@ class Scan(LowersTypes):
         carry_cts, ys_cts = slots.results(cts)
         carry_cts = [instantiate(ct) for ct in Mask(slots.operands(used)[1]).marked(carry_cts)]
         slots, values = slots.pick(used), used.marked(operands)
-        lin_consts, _, lin_xs = slots.operands([is_linear(x) for x in values])
+        lin_consts, _, lin_xs = slots.operands([is_undefined_primal(x) for x in values])
         linear = Mask((*lin_consts, *(True,) * slots.carry, *lin_xs))
         known, running = slots.pick(~linear), slots.pick(linear)
         known_consts, _, known_xs = known.operands(linear.unmarked(values))
@@ -240,7 +240,7 @@ class Scan(LowersTypes):
         for mask in (nonzeros, linear, used):
             results = mask.merge(repeat(None), results)
         return [
-            None if not is_linear(x) else Zero(x.aval) if ct is None else ct
+            None if not is_undefined_primal(x) else Zero(x.aval) if ct is None else ct
             for x, ct in zip(operands, results, strict=True)
         ]
 

@@ -14,7 +14,7 @@ from minijax.hlo.writer import Region
 from minijax.ir import state
 from minijax.ir.hitypes import HiPspec
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Var
-from minijax.ir.primitive import cotangents, is_linear
+from minijax.ir.primitive import cotangents, is_undefined_primal
 from minijax.ir.refs import AbstractRef
 from minijax.ir.trace import close_over, eval_jaxpr, trace_to_jaxpr
 from minijax.ir.types import NOT_MANUAL, ManualAxisType, ShapedArray, Zero, token_type, typeof, varying_axes
@@ -30,9 +30,9 @@ from minijax.primitives.varying import ManualAxes
 from minijax.primitives.zeros import nonzero_mask
 from minijax.run.array import ArrayImpl
 from minijax.transforms.batch import batch_jaxpr_axes
-from minijax.transforms.discharge import TakesRefs, discharge_jaxpr, values_of
+from minijax.transforms.discharge import DischargeableCall, discharge_jaxpr, values_of
 from minijax.transforms.linearize import linearize_jaxpr
-from minijax.transforms.lower_types import flat, lower_jaxpr, lowered, raised
+from minijax.transforms.lower_types import flat, lower_hi_jaxpr, lower_values, raise_values
 from minijax.transforms.partial_eval import partial_eval_jaxpr, permute_jaxpr
 from minijax.transforms.partial_eval_custom import EqnParts, partial_eval_jaxpr_custom
 from minijax.transforms.prune import prune_closed
@@ -149,7 +149,7 @@ def region_of(params: dict) -> ManualRegion:
     return ManualRegion(params["mesh"], params["newly_manual_axes"], params["check_vma"])
 
 
-class ShardMap(TakesRefs, OpenCall):
+class ShardMap(DischargeableCall, OpenCall):
     """Calls a jaxpr on parts: operands are cut as `in_specs` say, results joined as `out_specs` say."""
 
     name = "shard_map"
@@ -158,7 +158,7 @@ class ShardMap(TakesRefs, OpenCall):
         region = region_of(params)
         return [region.global_aval(a, s) for a, s in zip(jaxpr.out_avals, out_specs, strict=True)]
 
-    def surroundings(self, params):
+    def body_context(self, params):
         return inside(region_of(params))
 
     def shardings(self, params):
@@ -205,24 +205,24 @@ class ShardMap(TakesRefs, OpenCall):
         outs, n = params["out_specs"], len(params["out_specs"])
         rows = zip(params["jaxpr"].in_avals, params["in_specs"], strict=True)
         last = [spec for aval, spec in rows if type(aval) is AbstractRef]
-        with self.surroundings(params):
+        with self.body_context(params):
             closed = discharge_jaxpr(closed_of(params["jaxpr"]))
         call = self._called(params, closed, values_of(operands), params["in_specs"], [*outs, *last])
         return *call, lambda results: (results[:n], results[n:])
 
     def to_lo(self, operands, params):
-        with self.surroundings(params):
-            low = lower_jaxpr(closed_of(params["jaxpr"]))
+        with self.body_context(params):
+            low = lower_hi_jaxpr(closed_of(params["jaxpr"]))
         if low.last_types:
             raise NotImplementedError("shard_map: values that change in place cannot be captured or passed")
         types = [typeof(x) for x in operands]
         ins, outs = map(_lo_specs, (params["in_specs"], params["out_specs"]))
-        results = self.bound(params, low.closed, flat(lowered(types, operands)), ins, outs)
-        return raised(self.infer(*types, **params), results)
+        results = self.bound(params, low.closed, flat(lower_values(types, operands)), ins, outs)
+        return raise_values(self.infer(*types, **params), results)
 
     def linearize(self, nonzeros, primals, **params):
         nonzeros, ins, outs = Mask(nonzeros), params["in_specs"], params["out_specs"]
-        with self.surroundings(params):
+        with self.body_context(params):
             linearized = linearize_jaxpr(closed_of(params["jaxpr"]), nonzeros)
             parts = _with_residual_specs(linearized.primal, linearized.tangent, ins, outs, params)
         results, residuals = self._run_known(parts, primals, ins, outs, params)
@@ -235,7 +235,7 @@ class ShardMap(TakesRefs, OpenCall):
         return results, linearized.out_nonzeros, push
 
     def _run_known(
-        self, parts: "_Parts", operands: Sequence, ins: Sequence, outs: Sequence, params: dict
+        self, parts: "SplitBody", operands: Sequence, ins: Sequence, outs: Sequence, params: dict
     ) -> tuple[list, list]:
         """The results of the known part, and the residuals."""
         values = self.bound(params, parts.known, operands, ins, [*parts.new_specs, *outs])
@@ -246,7 +246,7 @@ class ShardMap(TakesRefs, OpenCall):
         unknown = Mask(unknown_in)
         known_ins, unknown_ins = unknown.partition(params["in_specs"])
         known, rest = unknown.partition(operands)
-        with self.surroundings(params):
+        with self.body_context(params):
             pe = partial_eval_jaxpr(closed_of(params["jaxpr"]), unknown, (False,) * len(params["out_specs"]))
             known_outs, unknown_outs = pe.out_unknown.partition(params["out_specs"])
             parts = _with_residual_specs(pe.known, pe.unknown, known_ins, known_outs, params)
@@ -259,7 +259,7 @@ class ShardMap(TakesRefs, OpenCall):
         params, unknown = eqn.params, Mask(unknown_in)
         known_ins, unknown_ins = unknown.partition(params["in_specs"])
         known_in, rest = unknown.partition(eqn.invars)
-        with self.surroundings(params):
+        with self.body_context(params):
             pe = partial_eval_jaxpr_custom(closed_of(params["jaxpr"]), unknown, policy, (True,) * len(eqn.outvars))
             known_outs = pe.out_unknown.unmarked(params["out_specs"])
             parts = _with_residual_specs(pe.known, pe.staged, known_ins, known_outs, params)
@@ -287,10 +287,10 @@ class ShardMap(TakesRefs, OpenCall):
 
     def transpose(self, cts, *operands, **params):
         region, outs = region_of(params), params["out_specs"]
-        linear, nonzero = Mask([is_linear(x) for x in operands]), nonzero_mask(cts)
+        linear, nonzero = Mask([is_undefined_primal(x) for x in operands]), nonzero_mask(cts)
         known_specs, linear_specs = linear.partition(params["in_specs"])
         ct_specs = list(map(_of_cotangents, nonzero.marked(outs)))
-        with self.surroundings(params):
+        with self.body_context(params):
             ct_types = [ct.aval if type(ct) is Zero else typeof(ct) for ct in cts]
             rows = zip(ct_types, map(_of_cotangents, outs), strict=True)
             ct_avals = tuple([region.local_aval(a, s) for a, s in rows])
@@ -304,7 +304,7 @@ class ShardMap(TakesRefs, OpenCall):
                 closed = _summed(closed, tuple(map(tuple, rests)))
         cts = nonzero.marked(cts)
         if not region.check_vma:
-            cts = [_shared(ct, region.rest(s), region.mesh) for ct, s in zip(cts, ct_specs, strict=True)]
+            cts = [_divide_by_copies(ct, region.rest(s), region.mesh) for ct, s in zip(cts, ct_specs, strict=True)]
         in_specs = [*ct_specs, *known_specs]
         results = self.bound(params, closed, [*cts, *linear.unmarked(operands)], in_specs, result_specs)
         return cotangents(operands, results, nonzero_in)
@@ -320,13 +320,13 @@ class ShardMap(TakesRefs, OpenCall):
         else:
             local = local._replace(explicit_mesh_axis=joined_entry(*left), mesh=region.inner_mesh)
         more = tuple([frozenset(names if d is not None else ()) for d in dims])
-        with self.surroundings(params):
+        with self.body_context(params):
             if region.check_vma and names:
                 body = _varying_inputs(body, more)
             closed, out_dims = batch_jaxpr_axes(body, local, tuple(dims))
-        ins = [_wider(s, d, names) for s, d in zip(params["in_specs"], dims, strict=True)]
+        ins = [_with_batch_entry(s, d, names) for s, d in zip(params["in_specs"], dims, strict=True)]
         _check_unused("out_specs", names, params["out_specs"])
-        outs = [_wider(s, d, names) for s, d in zip(params["out_specs"], out_dims, strict=True)]
+        outs = [_with_batch_entry(s, d, names) for s, d in zip(params["out_specs"], out_dims, strict=True)]
         return self.bound(params, closed, operands, ins, outs), list(out_dims)
 
     def names_axis(self, params):
@@ -385,7 +385,7 @@ def _retraced(fun: Any, avals: Sequence, purpose: str) -> ClosedJaxpr:
     return close_over(jaxpr, consts)[0]
 
 
-class _Parts(NamedTuple):
+class SplitBody(NamedTuple):
     """A body in two parts, of which the second takes residuals: operands and results of the first, or new values.
 
     `known`: operands -> (new residuals, results). `unknown`: (residuals, other operands) -> its results.
@@ -404,7 +404,7 @@ class _Parts(NamedTuple):
 
 def _with_residual_specs(
     known: ClosedJaxpr, unknown: ClosedJaxpr, ins: Sequence[P], outs: Sequence[P], params: dict
-) -> _Parts:
+) -> SplitBody:
     """The parts of a body, (operands) -> (results, residuals) and (residuals, others) -> results, with specs."""
     n = len(outs)
     known, sources = forwarded(known, n, (True,) * n)
@@ -419,7 +419,7 @@ def _with_residual_specs(
     outs_order = (*range(n, n + len(new_specs)), *range(n))
     known = permute_jaxpr(known, tuple(range(len(ins))), outs_order)
     in_specs = tuple([ins[i] if kind == "in" else (*outs, *new_specs)[i] for kind, i in sources])
-    return _Parts(known, unknown, new_specs, in_specs, sources)
+    return SplitBody(known, unknown, new_specs, in_specs, sources)
 
 
 @state.traced_cache
@@ -462,7 +462,7 @@ def _summed(closed: ClosedJaxpr, rest: tuple) -> ClosedJaxpr:
     return _retraced(fun, closed.in_avals, "transpose")
 
 
-def _shared(ct: Any, rest: tuple, mesh: Any) -> Any:
+def _divide_by_copies(ct: Any, rest: tuple, mesh: Any) -> Any:
     """The part of a cotangent that one of the devices that hold the same result answers for."""
     copies = prod(mesh.shape[name] for name in rest)
     return ct if copies == 1 else div(ct, scalar_like(ct, copies))
@@ -475,7 +475,7 @@ def _varying_inputs(closed: ClosedJaxpr, more: tuple[frozenset, ...]) -> ClosedJ
     return _retraced(lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs), avals, "vmap")
 
 
-def _wider(spec: P, dim: int | None, names: Sequence) -> P:
+def _with_batch_entry(spec: P, dim: int | None, names: Sequence) -> P:
     if dim is None:
         return spec
     entries = list(spec.padded(dim))

@@ -21,14 +21,14 @@ from minijax.ir.jaxpr import ClosedJaxpr, Var
 from minijax.ir.primitive import Folding
 from minijax.ir.refs import is_ref
 from minijax.ir.types import ShapedArray, token_type
-from minijax.primitives.moving import held
+from minijax.primitives.moving import as_array_or_constant
 from minijax.primitives.zeros import instantiate, nonzero_mask
 from minijax.transforms.batch import batch_jaxpr, batch_jaxpr_axes, place
 from minijax.transforms.discharge import discharge_jaxpr, values_of
 from minijax.transforms.jvp import jvp_jaxpr
-from minijax.transforms.lower_types import LowersTypes
+from minijax.transforms.lower_types import HiControlFlow
 from minijax.transforms.partial_eval import partial_eval_jaxpr, permute_jaxpr
-from minijax.transforms.partial_eval_custom import EqnParts, may_save
+from minijax.transforms.partial_eval_custom import EqnParts, policy_decision
 from minijax.transforms.prune import prune_closed
 
 _disable_jit = config.option("disable_jit")
@@ -56,13 +56,13 @@ def _remembered(function: Callable) -> Callable:
     return functools.wraps(function)(lambda loop, *args: from_body(loop.body_jaxpr, loop[:-1], args))
 
 
-class While(LowersTypes):
+class While(HiControlFlow):
     """Repeats a body on a carry while a predicate of the carry holds. The predicate may be batched."""
 
     folding = Folding.EXACT
     name = "while"
     multiple_results = True
-    unites = False
+    auto_pvary = False
 
     def infer(self, *avals, body_jaxpr, **params):
         return body_jaxpr.out_avals
@@ -113,7 +113,7 @@ class While(LowersTypes):
         known_outs, unknown_outs = Mask(loop.split(unknown)[2]).partition(eqn.outvars)
         invars, params = unknown.unmarked(eqn.invars), known._asdict()
         first = eqn.replace(params=params, invars=invars, outvars=known_outs, effects=self.effects(**params))
-        save = policy is not None and may_save(policy, eqn) is True
+        save = policy is not None and policy_decision(policy, eqn) is True
         return EqnParts([first], [eqn], unknown_outs, known_outs if save else [])
 
     def transpose(self, cts, *operands, **params):
@@ -194,7 +194,7 @@ def _lower(e: Any, ins: Sequence, operands: Sequence[str], loop: Loop) -> list[s
             rows, (flag,) = zip(new, carry, loop.split(ins)[2], strict=True), flag or test_rows(*names)
             new = [_kept_rows(e, flag, flags, *row) for row in rows]
         state = [*names[: len(names) - len(carry)], *new]
-        if ordered and _are_one_operation_s([*(e.tokens[effect] for effect in ordered), *state]):
+        if ordered and _is_single_op([*(e.tokens[effect] for effect in ordered), *state]):
             # XLA takes the state of a loop whose body is one operation for constant if it starts as a constant.
             e.tokens[ordered[0]] = e.after_all([e.tokens[ordered[0]]])
         return [*evaluate(*state), *state] if k else state
@@ -206,7 +206,7 @@ def _lower(e: Any, ins: Sequence, operands: Sequence[str], loop: Loop) -> list[s
     return loop.split(results[len(ordered) + k :])[2]
 
 
-def _are_one_operation_s(results: Sequence[str]) -> bool:
+def _is_single_op(results: Sequence[str]) -> bool:
     operation = results[0].partition("#")[0]
     return all(x == f"{operation}#{i}" for i, x in enumerate(results))
 
@@ -290,7 +290,7 @@ def while_loop(cond_fun: Callable[[T], Any], body_fun: Callable[[T], T], init_va
         raise TypeError("lax.while_loop: body_fun and cond_fun arguments should be callable.")
     leaves, init_tree = tree.flatten(init_val)
     if _disable_jit.value:
-        val = init_tree.unflatten(map(held, leaves))
+        val = init_tree.unflatten(map(as_array_or_constant, leaves))
         while flag := concrete(cond_fun(val)):
             val = body_fun(val)
         if flag is not None:
@@ -315,7 +315,7 @@ def _bind(test: Body, body: Body, leaves: Sequence) -> list:
     loop, stays = _hoisted(Loop(len(test.captured), test.closed, len(body.captured), body.closed))
     moving, still = stays.partition(leaves)
     results = while_p.bind(*test.captured, *still, *body.captured, *moving, **loop._asdict())
-    return stays.merge(results, map(held, still))
+    return stays.merge(results, map(as_array_or_constant, still))
 
 
 @_remembered

@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import Any
 
 from minijax.base import dtypes
-from minijax.hlo.locations import Surroundings
+from minijax.hlo.locations import LocationContext
 from minijax.hlo.shardy import Meshes, constraining
 from minijax.hlo.spell import suffix_of
 from minijax.hlo.verbs.collective import Collective
@@ -52,7 +52,7 @@ class Emitter(Index, Linalg, Collective):
             raise ValueError(f"{device} is not among the devices of the program: {list(self.devices)}")
         return list(self.devices).index(device)
 
-    def place_in(self, mesh: Any, axis: Any, aval: ShapedArray) -> Name:
+    def index_along_mesh_axis(self, mesh: Any, axis: Any, aval: ShapedArray) -> Name:
         """The position of the running device along a mesh axis, in a region in which all axes are manual."""
         at, unsigned = mesh.axis_names.index(axis), ShapedArray((), dtypes.uint32)
         inner = self.constant(prod(mesh.axis_sizes[at + 1 :]), unsigned)
@@ -89,7 +89,7 @@ class Emitter(Index, Linalg, Collective):
     def constrained_by_type(self, names: Names, avals: Sequence[Any]) -> list[Name]:
         """Constrains values to the shardings in their types, if the types have a mesh."""
         return [
-            self.constrained(x, a, self.meshes.text_in_type(self.explicit, a)) if self.constrains_type(a) else x
+            self.constrained(x, a, self.meshes.type_sharding_text(self.explicit, a)) if self.constrains_type(a) else x
             for x, a in zip(names, avals, strict=True)
         ]
 
@@ -97,7 +97,7 @@ class Emitter(Index, Linalg, Collective):
         """Returns whether values of this type are constrained: it has a mesh, or no type has one."""
         return type(aval) is ShapedArray and (aval._sharding is not None or not self.explicit.explicit_axes)
 
-    def with_whole_keys(self, names: Names, avals: Sequence[Any]) -> list[Name]:
+    def replicate_key_words(self, names: Names, avals: Sequence[Any]) -> list[Name]:
         """Constrains key arrays so that the words of one key stay on one device; other dimensions stay open."""
         return [
             self.constrained(x, a, self.meshes.open_text(a)) if type(a) is ShapedArray and suffix_of(a) else x
@@ -137,13 +137,13 @@ class Emitter(Index, Linalg, Collective):
             return write(self, value, aval)
         return self.constant(getattr(value, "_base_array", value), aval)
 
-    def inside(self, name: str) -> Surroundings:
+    def inside(self, name: str) -> LocationContext:
         """The location context of operations inside the equation that is being lowered, or in its scope `name`."""
         scope, callers, base = self.around
         if self.eqn is None:
-            return Surroundings("/".join(filter(None, (scope, name))), callers, base)
+            return LocationContext("/".join(filter(None, (scope, name))), callers, base)
         names = filter(None, (scope, path(self.eqn.ctx.name_stack), name))
-        return Surroundings("/".join(names), (self.eqn.traceback, *callers), base)
+        return LocationContext("/".join(names), (self.eqn.traceback, *callers), base)
 
     def inlined(self, jaxpr: Jaxpr, const_names: Names, arg_names: Names, scope: str = "") -> list[Name]:
         """Lowers a jaxpr in place of an equation; the names of its operations get the equation's scopes and `scope`.
@@ -159,7 +159,7 @@ class Emitter(Index, Linalg, Collective):
         self, name: str | None, ordered: Sequence, build: Callable[..., Sequence[Name]]
     ) -> Callable[..., list[Name]]:
         """A region (tokens of ordered effects, *args) -> (tokens, *results), in the scope `name` if it is not None."""
-        around, tokens = Surroundings() if name is None else self.inside(name), dict(self.tokens)
+        around, tokens = LocationContext() if name is None else self.inside(name), dict(self.tokens)
 
         def threaded(*args):
             outer = self.around, self.tokens
@@ -187,8 +187,8 @@ class Emitter(Index, Linalg, Collective):
         ordered, callee = ordered_in(closed.jaxpr), self.unique_symbol(name)
         tokens = [token_type] * len(ordered)
         ins, outs = [*tokens, *closed.in_avals], [*tokens, *closed.out_avals]
-        outer = self.tokens, self.around, self.around_function, self._height
-        self.around = self.around_function = Surroundings()
+        outer = self.tokens, self.around, self.function_context, self._height
+        self.around = self.function_context = LocationContext()
         self._height = 0
         self._depth += 1
 
@@ -200,7 +200,7 @@ class Emitter(Index, Linalg, Collective):
         self.program_function(f"private {callee}", ins, outs, body)
         self._depth -= 1
         height = self._height + 1
-        self.tokens, self.around, self.around_function, self._height = outer
+        self.tokens, self.around, self.function_context, self._height = outer
         return callee, height
 
 
@@ -215,7 +215,7 @@ def jaxpr_body(
     env.update(zip(jaxpr.invars, arg_names, strict=True))
     find, mark, lines, outer, around, rule_of = env.get, e.marks.append, e.lines, e.eqn, e.around, e.rule_of
     explicit, known, is_plain = e.explicit, EMPTY, True
-    is_split = e.num_partitions > 1 or explicit is not None
+    is_sharded = e.num_partitions > 1 or explicit is not None
     for eqn in jaxpr.eqns:
         invars, outvars, context = eqn.invars, eqn.outvars, eqn.ctx
         operands = list(map(find, invars))
@@ -230,8 +230,8 @@ def jaxpr_body(
         else:
             results = _lowered_in_context(e, eqn, lower, ins, outs, operands)
         mark((lines, start, len(lines), around, eqn))
-        if is_split:
-            if eqn.primitive.constrains:
+        if is_sharded:
+            if eqn.primitive.constrain_results:
                 results = _with_constraints(e, results, outs)
             e.explicit = explicit
         if len(outvars) == 1:
@@ -260,7 +260,7 @@ def _with_constraints(e: Emitter, names: list[Name], avals: Sequence[Any]) -> li
     """Constrains an equation's results to the shardings in their types, in a program for several devices."""
     if e.explicit is not None:
         return e.constrained_by_type(names, avals)
-    return names if e.manual is not None else e.with_whole_keys(names, avals)
+    return names if e.manual is not None else e.replicate_key_words(names, avals)
 
 
 def _with_literals(e: Emitter, atoms: Sequence[Any], names: Sequence[Name | None], is_marked: bool) -> list[Name]:
@@ -268,7 +268,7 @@ def _with_literals(e: Emitter, atoms: Sequence[Any], names: Sequence[Name | None
     start = len(e.lines)
     names = [e.constant_of(v.val, v.aval) if n is None else n for v, n in zip(atoms, names, strict=True)]
     if is_marked:
-        e.marks.append((e.lines, start, len(e.lines), e.around_function, None))
+        e.marks.append((e.lines, start, len(e.lines), e.function_context, None))
     return names
 
 

@@ -24,7 +24,7 @@ _GUARANTEED = frozenset(
 )
 
 
-def unguaranteed_calls(text: str, allowed: Iterable[str]) -> list[str]:
+def unstable_custom_calls(text: str, allowed: Iterable[str]) -> list[str]:
     """The lines with custom calls whose targets are neither guaranteed nor `allowed`."""
     targets = _GUARANTEED.union(allowed)
     lines = [(match, text.count("\n", 0, match.start())) for match in _CUSTOM_CALL.finditer(text)]
@@ -38,6 +38,6 @@ def merged(e: Emitter, meshes: Iterable[str], functions: Sequence[list[str]]) ->
     e.functions += functions
 
 
-def symbols_of(e: Emitter, main: str) -> Callable[[str], str]:
+def unused_symbols(e: Emitter, main: str) -> Callable[[str], str]:
     """A function that maps the symbols of another module to unused ones of this; its `main` is renamed to `main`."""
     return lambda name: e.unique_symbol(main if name == "main" else name)[1:].strip('"')

@@ -11,7 +11,7 @@ from minijax.ir.jaxpr import JaxprEqn
 hashlib = defer("hashlib")
 
 
-class Surroundings(NamedTuple):
+class LocationContext(NamedTuple):
     """The location context in which equations are lowered.
 
     The scope, the tracebacks of enclosing equations, innermost first, and that of the call that lowers.
@@ -24,7 +24,7 @@ class Surroundings(NamedTuple):
 
 # (lines of a function, start, end, context, equation): the lines from start to end belong to the equation; None: to
 # literals.
-Mark = tuple[list[str], int, int, Surroundings, JaxprEqn | None]
+Mark = tuple[list[str], int, int, LocationContext, JaxprEqn | None]
 _UNMARKED = ("{", "):")  # ends of lines that only begin an operation
 Locate = Callable[..., Sequence[source.Position]]
 

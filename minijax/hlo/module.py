@@ -10,7 +10,7 @@ from minijax.base import source, stack
 from minijax.base.symbolic_solver import solved
 from minijax.hlo import spell
 from minijax.hlo.emitter import Emitter, jaxpr_body, ordered_in
-from minijax.hlo.locations import Located, Surroundings
+from minijax.hlo.locations import Located, LocationContext
 from minijax.hlo.portable import rules_of
 from minijax.hlo.program import Port, Program
 from minijax.hlo.shardy import constraining
@@ -67,7 +67,7 @@ def lower_jaxpr(program: Program) -> Module:
 
     def located_head():
         names = [f" loc({spell.string(port.name)})" for port in program.ins if port.name is not None]
-        return e.meshes.on_a_mesh(main.head([f"%arg{i}" for i in range(len(main.ins))], [""] * before + names))
+        return e.meshes.head_on_mesh(main.head([f"%arg{i}" for i in range(len(main.ins))], [""] * before + names))
 
     def body(args):
         e.globals, args = dict(zip(leading, args, strict=False)), args[len(leading) :]
@@ -80,8 +80,8 @@ def lower_jaxpr(program: Program) -> Module:
     is_wrapped = program.variables or (program.for_export and ordered)
     body = main.wrapped(e, body, len(index), program.variables, sizes) if is_wrapped else body
     e.function(main.head, len(main.ins), body, main.outs)
-    e.functions[0][0] = e.meshes.on_a_mesh(e.functions[0][0])
-    e.marks.append((e.functions[0], 1, len(e.functions[0]) - 1, e.around_function, None))
+    e.functions[0][0] = e.meshes.head_on_mesh(e.functions[0][0])
+    e.marks.append((e.functions[0], 1, len(e.functions[0]) - 1, e.function_context, None))
     written = e.written(name := spell.module_name(program.name), _attributes(e), located_head)
     seen = e.watchers, written.located, e.is_polymorphic
     return Module(name, written.text(), e.callbacks, ordered, aliases, donors, *seen)
@@ -91,7 +91,7 @@ def _emitter(program: Program) -> Emitter:
     """The emitter of a program's module, before the first operation."""
     e = Emitter(*program.platforms)
     e.for_export, e.rule_of = program.for_export, rules_of(e, program.overrides)
-    e.around = e.around_function = Surroundings(program.scope, (), source.here())
+    e.around = e.function_context = LocationContext(program.scope, (), source.here())
     e.num_partitions, e.devices, e.mesh, e.manual = (
         program.num_partitions, program.devices, program.mesh, program.manual
     )  # fmt: skip

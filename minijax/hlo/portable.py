@@ -73,16 +73,16 @@ def _for_all_platforms(
     """Lowers an operation once if its rule does not read the platform, else once for each platform."""
     if len(e.platforms) == 1:
         return rule(e, ins, outs, *operands, **params)
-    outer, e.has_asked = e.has_asked, False
+    outer, e.read_platform = e.read_platform, False
     before = _State.of(e)
     try:
         results = rule(e, ins, outs, *operands, **params)
-        if not e.has_asked:
+        if not e.read_platform:
             return results
         before.restore_module(e)
         return _by_platform(e, outs, lambda: rule(e, ins, outs, *operands, **params))
     finally:
-        e.has_asked = outer
+        e.read_platform = outer
 
 
 def _by_platform(e: Emitter, outs: Sequence[Aval], build: Callable[[], Names]) -> Names:
@@ -113,7 +113,7 @@ def _chosen(e: Emitter, outs: Sequence[Aval], drafts: Sequence[_Draft], places: 
     rows = [(d.lines, [*(d.tokens[i] for i in at), *d.results]) for d in drafts]
     index = e.globals[PLATFORM_INDEX]
     if list(places) != list(range(len(drafts))):
-        index = e.looked_up(index, places)
-    results = e.written_case(index, rows, [*[token_type] * len(at), *outs])
+        index = e.select_constant(index, places)
+    results = e.case_of_lines(index, rows, [*[token_type] * len(at), *outs])
     e.tokens = {**tokens, **{list(tokens)[i]: x for i, x in zip(at, results, strict=False)}}
     return results[len(at) :]

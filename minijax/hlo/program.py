@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 from minijax.ir.jaxpr import ClosedJaxpr, Var
 from minijax.ir.types import Aval, token_type
 from minijax.partition.layouts import AutoLayout, Layout
-from minijax.partition.shardings import Sharding
 
 
 class Port(NamedTuple):
@@ -17,7 +16,7 @@ class Port(NamedTuple):
     aval: Aval
     name: str | None = None  # of an argument, for locations; of a result, its path in the tree
     path: str | None = None  # of an argument of an exported program, for messages
-    sharding: Sharding | None = None  # None: XLA chooses
+    sharding: Any = None  # None: XLA chooses
     layout: Layout | AutoLayout | None = None  # None: the default layout
     memory_kind: str | None = None  # None: the program names no memories
     donated: bool = False
@@ -50,7 +49,7 @@ class Program(NamedTuple):
     mesh: Any = None
     manual: Any = None  # the mesh and its manual axes if the program is that of one device
     scope: str = ""  # precedes the names of operations in locations
-    variables: tuple[str, ...] = ()  # the dimension variables of the arguments
+    variables: Sequence[str] = ()  # the dimension variables of the arguments
     for_export: bool = False  # the module has the calling convention of jax.export
     overrides: Mapping[Any, Callable] = {}  # lowering rules that replace those of primitives
 

@@ -55,7 +55,7 @@ class Meshes:
             return f"{symbol}, {_dims([*entries, *closed])}"
         return f"{self.symbol(())}, {_dims([()] * (ndim + len(closed)))}"
 
-    def text_in_type(self, mesh: Any, aval: Any) -> str:
+    def type_sharding_text(self, mesh: Any, aval: Any) -> str:
         """As `sharding_text`, for the sharding in a type; sharding over Auto axes stays open."""
         mesh = mesh if aval._sharding is None else aval._sharding.mesh
         spec, free = aval.sharding.spec, bool(mesh.auto_axes)
@@ -70,7 +70,7 @@ class Meshes:
         """As `sharding_text`, with all dimensions open except the physical ones of an extended dtype."""
         return f"{self.symbol(())}, [{', '.join(['{?}'] * aval.ndim + ['{}'] * len(suffix_of(aval)))}]"
 
-    def part_text(self, mesh: Any, spec: Any, aval: Aval) -> str:
+    def region_sharding_text(self, mesh: Any, spec: Any, aval: Aval) -> str:
         """The sharding of an operand or result of a region with the manual axes of `mesh`."""
         ndim, closed = (0, []) if aval is token_type else (aval.ndim, [()] * len(suffix_of(aval)))
         entries = [*map(axes_of, spec.padded(ndim)), *closed]
@@ -97,7 +97,7 @@ class Meshes:
             self._unreduced = mesh.shape_tuple
         return _axis_set("unreduced", sorted(spec.unreduced, key=mesh.axis_names.index))
 
-    def on_a_mesh(self, head: str) -> str:
+    def head_on_mesh(self, head: str) -> str:
         """A function's first line, with arguments on the mesh of an unreduced value: else Shardy ends the process."""
         if self._unreduced is None:
             return head

@@ -18,7 +18,7 @@ def has_sizes(aval: Aval) -> bool:
     return "?" in type_of(aval)
 
 
-def reads_sizes(text: str) -> bool:
+def has_symbolic_sizes(text: str) -> bool:
     """Returns whether a module reads sizes of values at run time: it has symbolic dimensions."""
     return "stablehlo.get_dimension_size" in text
 

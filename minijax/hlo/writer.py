@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from minijax.base import dtypes
 from minijax.hlo import spell
-from minijax.hlo.locations import Mark, Surroundings, Written
+from minijax.hlo.locations import LocationContext, Mark, Written
 from minijax.hlo.spell import constant, results_of, symbol, type_of, types_of
 from minijax.ir.types import Aval, Name, ShapedArray
 
@@ -70,12 +70,12 @@ class Writer:
 
     def __init__(self, *platforms: str):
         self.platforms = platforms or ("cpu",)
-        self.has_asked = False  # True if the platform was read: the code depends on it
+        self.read_platform = False  # True if the platform was read: the code depends on it
         self.size_type = _SIZE_TYPES[dtypes.scalar_dtype(int)]  # the type of sizes computed at run time
         self.globals: dict[str, Name] = {}  # the leading arguments of all functions, by jax's names
         self.functions: list[list[str]] = []
         self.preamble: list[str] = []  # lines before the functions, e.g. meshes
-        self.around = self.around_function = Surroundings()  # of the current operation and function
+        self.around = self.function_context = LocationContext()  # of the current operation and function
         self.eqn: Any = None  # the equation that is being lowered
         self.reduction: str | None = None  # the operation whose reducer is being lowered
         self.unique_symbol = _Symbols().unique
@@ -86,7 +86,7 @@ class Writer:
     @property
     def platform(self) -> str:
         """The platform to lower for. If there are several, an operation that reads it is lowered for each."""
-        self.has_asked = True
+        self.read_platform = True
         return self.platforms[0]
 
     # ---- names, functions, regions ----------------------------------------------------------------

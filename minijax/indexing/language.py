@@ -11,7 +11,7 @@ from minijax.base.symbolic import Dim, SymbolicDim, is_int, max_dim, min_dim
 from minijax.ir.trace import Tracer
 from minijax.ir.types import is_value, typeof
 from minijax.primitives.gather_dims import Slice
-from minijax.primitives.values import array_of
+from minijax.primitives.values import as_array
 from minijax.run.array import Array
 
 LARGEST_INT32 = np.iinfo(np.int32).max
@@ -235,7 +235,7 @@ def _read(item: Any) -> Any:
         return _array(item)
     if is_value(item) and is_int(item):
         typeof(item)  # raises for an object with `__jax_array__`
-        return _array(array_of(item))
+        return _array(as_array(item))
     if hasattr(item, "__index__"):
         return item.__index__()
     raise IndexError(
@@ -248,7 +248,7 @@ def _listed(item: Any) -> Any:
     """A list inside an index as an array; a mask becomes a NumPy array."""
     leaves = tree.tree_leaves(item)
     if leaves and not all(type(x) in (bool, np.bool_) for x in leaves):
-        return array_of(item)
+        return as_array(item)
     return np.asarray(item, np.int32 if not leaves else np.bool_)
 
 

@@ -18,8 +18,8 @@ from minijax.primitives.dynamic_slice import dynamic_slice
 from minijax.primitives.elementwise import add, lt, mul, select_n
 from minijax.primitives.gather_scatter import FILL_OR_DROP, ONE_HOT, PROMISE_IN_BOUNDS, GatherScatterMode
 from minijax.primitives.promote import promote_dtypes
-from minijax.primitives.sharding import resharded_as
-from minijax.primitives.values import array_of
+from minijax.primitives.sharding import reshard_like
+from minijax.primitives.values import as_array
 from minijax.run.array import Array
 
 # ---- reading -----------------------------------------------------------------------------------------
@@ -29,7 +29,7 @@ def read(x: Any, operands: Sequence, index: Index, options: Options, steps_gathe
     """The elements of `x` at a parsed index; `steps_gather` uses a gather for slices with a step."""
     gathers = options.mode is not None and GatherScatterMode.from_any(options.mode) in (FILL_OR_DROP, ONE_HOT)
     if index.is_whole():
-        return _with_axes_of(x if isinstance(x, Array) else array_of(x), index)
+        return _with_axes_of(x if isinstance(x, Array) else as_array(x), index)
     on_axes = index.on_axes()
     has_steps = any(keeps_axis(e) and e.step not in (1, -1) for _, e in on_axes)
     if gathers or index.has_arrays() or steps_gather and has_steps:
@@ -220,7 +220,7 @@ def _promoted(x: Any, values: Any) -> Sequence:
 
 def _type_of_elements(aval: ShapedArray, p: Plan, index: Index) -> ShapedArray:
     """The type of the elements at an index of a value of type `aval`; axes selected entirely keep their sharding."""
-    if aval._sharding is None or any(aval.sums):
+    if aval._sharding is None or any(aval.reduction_state):
         return ShapedArray(p.result, aval.dtype)
     entries = list(aval.entries)
     for axis in sorted(index.expanded):
@@ -248,4 +248,4 @@ def _broadcast_values(values: Any, aval: ShapedArray) -> Any:
             f"requested type={ShapedArray(shape, typeof(values).dtype).str_short()}"
         )
     values = moving.broadcast_to_shape(values, shape, aval._sharding)
-    return values if any(typeof(values).sums) else resharded_as(values, aval)
+    return values if any(typeof(values).reduction_state) else reshard_like(values, aval)

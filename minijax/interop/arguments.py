@@ -119,4 +119,4 @@ def infer_argnums_and_argnames(
     sig: inspect.Signature, argnums: int | Iterable[int] | None, argnames: str | Iterable[str] | None
 ) -> tuple[tuple[int, ...], tuple[str, ...]]:
     """Returns the positions and names of the same arguments; either is inferred from the other if it is None."""
-    return jit.both_ways(sig, jit.ints("argnums", argnums), jit.strings("argnames", argnames))
+    return jit.infer_nums_and_names(sig, jit.ints("argnums", argnums), jit.strings("argnames", argnames))

@@ -15,7 +15,7 @@ from minijax.ir.jaxpr import NO_EFFECTS, JaxprEqn, Var
 from minijax.ir.primitive import Primitive
 from minijax.ir.trace import JaxprTrace, Trace, Tracer, the_eval_trace
 from minijax.ir.types import AbstractValue, ShapedArray, ValueKind, checked_type, is_value, value_kinds
-from minijax.partition.meshes import Mesh, empty_mesh, entered_mesh
+from minijax.partition.meshes import Mesh, empty_mesh, legacy_context_mesh
 from minijax.transforms.batch import BatchTrace
 
 # ---- types and values --------------------------------------------------------------------------------
@@ -296,7 +296,7 @@ class ThreadResources:
 
     @property
     def env(self) -> ResourceEnv:
-        return ResourceEnv(entered_mesh() or empty_mesh())
+        return ResourceEnv(legacy_context_mesh() or empty_mesh())
 
 
 thread_resources = ThreadResources()

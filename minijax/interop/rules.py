@@ -7,7 +7,7 @@ from typing import Any
 from minijax.base import tree
 from minijax.base.mask import Mask
 from minijax.ir.jaxpr import JaxprEqn
-from minijax.ir.primitive import Axis, Linear, Primitive, is_linear, no_rule
+from minijax.ir.primitive import Axis, Primitive, UndefinedPrimal, is_undefined_primal, no_rule
 from minijax.ir.types import Zero, is_zero, typeof
 from minijax.primitives import moving
 from minijax.primitives.families import SameShape
@@ -143,7 +143,7 @@ def deflinear2(primitive: Primitive, transpose_rule: Rule) -> None:
 
     def transposed(ct, *operands, **params):
         if all(map(is_zero, primitive.listed(ct))):
-            return [Zero(x.aval) if is_linear(x) else None for x in operands]
+            return [Zero(x.aval) if is_undefined_primal(x) else None for x in operands]
         return transpose_rule(ct, *operands, **params)
 
     primitive_jvps[primitive] = pushed
@@ -161,7 +161,7 @@ def defbilinear(prim: Primitive, lhs_rule: Rule, rhs_rule: Rule) -> None:
     )
 
     def transposed(ct, x, y, **params):
-        rules = lhs_rule if is_linear(x) else None, rhs_rule if is_linear(y) else None
+        rules = lhs_rule if is_undefined_primal(x) else None, rhs_rule if is_undefined_primal(y) else None
         return [
             None if rule is None else Zero(z.aval.to_ct_aval()) if is_zero(ct) else rule(ct, x, y, **params)
             for rule, z in zip(rules, (x, y), strict=True)
@@ -170,7 +170,7 @@ def defbilinear(prim: Primitive, lhs_rule: Rule, rhs_rule: Rule) -> None:
     primitive_transposes[prim] = transposed
 
 
-for _leafless in (Linear, Zero):
+for _leafless in (UndefinedPrimal, Zero):
     tree.register_pytree_node(_leafless, lambda x: ((), x.aval), lambda aval, _, cls=_leafless: cls(aval))
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 from minijax.api.jit import jit, make_jaxpr
 from minijax.ir.jaxpr import ClosedJaxpr
-from minijax.ir.show import lines_with_places
+from minijax.ir.show import lines_with_locations
 from minijax.run.compile import compile_text
 
 Segment = tuple[int, ...]  # generated column, index of the source, its line and column, index of a name
@@ -188,7 +188,7 @@ def compile_jaxpr(work_dir: str, f: Callable, f_args: Sequence, f_kwargs: dict, 
 
 def make_jaxpr_dump(jaxpr: Any, **_: Any) -> SourceMapDump:
     """Prints a jaxpr, with a map from the lines of each equation to its source position."""
-    lines_and_places, places = lines_with_places(jaxpr), []
+    lines_and_places, places = lines_with_locations(jaxpr), []
     enclosing: list[tuple[int, Place | None]] = []  # (indentation, place) of the equations around a line
     for line, summaries in lines_and_places:
         depth = _indent(line)

@@ -6,7 +6,7 @@ _FACE = Face(
     __name__,
     (),
     """
-minijax.ir.primitive: UndefinedPrimal=Linear is_undefined_primal=is_linear
+minijax.ir.primitive: UndefinedPrimal is_undefined_primal
 minijax.ir.types: Zero
 minijax.primitives.zeros: add_jaxvals=add_any add_jaxvals_p=add_any_p instantiate_zeros=instantiate zeros_like_aval
 minijax.transforms.jvp: JVPTrace JVPTracer

@@ -171,7 +171,7 @@ _NO_KEYWORDS = tree.tree_structure({})
 # ---- captured values --------------------------------------------------------------------------------
 
 
-def merge_captured(bodies: Sequence[Body]) -> tuple[list[ClosedJaxpr], list]:
+def merge_captured_inputs(bodies: Sequence[Body]) -> tuple[list[ClosedJaxpr], list]:
     """The bodies' jaxprs with the union of their captured values as leading inputs, and these in order of first use."""
     keys = [_identities(body.captured) for body in bodies]
     values: dict[Any, Any] = {}
@@ -234,7 +234,7 @@ def function_name(fun: Callable) -> str:
     return getattr(fun, "__name__", None) or "<unnamed function>"
 
 
-def standing_for(inner: Callable, fun: Callable) -> Callable:
+def with_name_of(inner: Callable, fun: Callable) -> Callable:
     """`inner` with the name and source line of the user's `fun` that it calls, for messages."""
     inner.__signature__ = inspect.signature(inner)  # pyright: ignore[reportFunctionMemberAccess]
     return functools.update_wrapper(inner, fun, updated=())

@@ -29,7 +29,7 @@ def _check_all(jaxpr: Jaxpr, seen: set[int]) -> None:
         seen.add(id(one))
         _check_one(one)
         for eqn in one.eqns:
-            around = eqn.primitive.surroundings(eqn.params)
+            around = eqn.primitive.body_context(eqn.params)
             if type(around) is nullcontext:
                 waiting.extend(jaxprs_in_params(eqn.params))
                 continue
@@ -88,7 +88,7 @@ def _check_eqn(eqn: JaxprEqn, jaxpr: Jaxpr) -> None:
     if len(inferred) != len(eqn.outvars):
         raise JaxprTypeError(f"{eqn.primitive} has {len(inferred)} results but its equation {len(eqn.outvars)}")
     for v, aval in zip(eqn.outvars, inferred, strict=True):
-        if v.aval != aval and (v.aval.weak_type != aval.weak_type or not v.aval.fits(aval)):
+        if v.aval != aval and (v.aval.weak_type != aval.weak_type or not v.aval.is_compatible(aval)):
             raise JaxprTypeError(
                 f"Value for variable {names_of(jaxpr).get(v, '_')!r} inconsistently typed as "
                 f"{aval.str_short(True)} for let-binder of type {v.aval.str_short(True)}"
@@ -97,7 +97,7 @@ def _check_eqn(eqn: JaxprEqn, jaxpr: Jaxpr) -> None:
         raise JaxprTypeError(f"{eqn.primitive} has the effects {effects} but its equation {eqn.effects}")
 
 
-def alike(ours: Sequence[Aval], theirs: Sequence[Aval]) -> bool:
+def same_types(ours: Sequence[Aval], theirs: Sequence[Aval]) -> bool:
     """Returns whether types are equal, ignoring the weak types and mesh axes of arrays."""
     return [_plain(a) for a in ours] == [_plain(a) for a in theirs]
 

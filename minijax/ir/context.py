@@ -82,7 +82,7 @@ def under(transform: Transform, function: Callable[..., Any], *args: Any) -> Any
         return function(*args)
 
 
-def surroundings_key(context: EqnContext) -> tuple | None:
+def context_key(context: EqnContext) -> tuple | None:
     """A cache key for the compute type and the XLA metadata of a context; None if it has neither."""
     _, compute_type, metadata, *_ = context
     if compute_type is None and not metadata:
@@ -94,19 +94,19 @@ def surroundings_key(context: EqnContext) -> tuple | None:
 _surroundings = config.UserContext(None)
 
 
-class Surroundings(ContextDecorator):
+class ContextChange(ContextDecorator):
     """Changes the compute type or the XLA metadata of the equations recorded within, in this thread."""
 
     def __init__(self, change: Callable[[EqnContext], EqnContext]):
         self._change = change
         self._entered: list[tuple[Any, Any]] = []
 
-    def _recreate_cm(self) -> "Surroundings":
+    def _recreate_cm(self) -> "ContextChange":
         return type(self)(self._change)
 
     def __enter__(self) -> None:
         context = self._change(thread.context)
-        managers = _surroundings(surroundings_key(context)), entered(context)
+        managers = _surroundings(context_key(context)), entered(context)
         self._entered.append(managers)
         for manager in managers:
             manager.__enter__()

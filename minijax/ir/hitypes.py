@@ -177,7 +177,7 @@ class HiPrimitive(Primitive):
     **params) -> the operands' cotangents.
     """
 
-    unites = False
+    auto_pvary = False
     is_hi = True
 
     def __init__(self, name: str):

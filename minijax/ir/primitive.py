@@ -64,7 +64,7 @@ class Axis(NamedTuple):
         return joined_entry(*[n for n in axes_of(self.explicit_mesh_axis) if n in mesh.explicit_axes])
 
 
-class Linear:
+class UndefinedPrimal:
     """Stands, in a transpose rule, for an operand in which the operation is linear; `aval`: its cotangent's type."""
 
     __slots__ = ("aval",)
@@ -77,15 +77,15 @@ class Linear:
         return f"UndefinedPrimal({weak}{self.aval.str_short()})"
 
 
-def is_linear(x: Val) -> bool:
-    return type(x) is Linear
+def is_undefined_primal(x: Val) -> bool:
+    return type(x) is UndefinedPrimal
 
 
 def cotangents(operands: Sequence, results: Iterable, nonzeros: Iterable[bool]) -> list:
     """The results of a transpose rule: for linear operands the next result that `nonzeros` marks, or Zero."""
     results, nonzeros = iter(results), iter(nonzeros)
     ct_of = lambda x: next(results) if next(nonzeros) else Zero(x.aval)  # noqa: E731
-    return [ct_of(x) if is_linear(x) else None for x in operands]
+    return [ct_of(x) if is_undefined_primal(x) else None for x in operands]
 
 
 class Folding(enum.Enum):
@@ -120,11 +120,11 @@ class Primitive:
     call_primitive = False
     skip_canonicalization = False
     dce_inside = False
-    unites = True  # inside `shard_map`, operands are made to vary over the same mesh axes, and results do
-    constrains = True  # programs constrain its results to their types' shardings; else its jaxprs do
+    auto_pvary = True  # inside `shard_map`, operands are made to vary over the same mesh axes, and results do
+    constrain_results = True  # programs constrain its results to their types' shardings; else its jaxprs do
     sharding_param: str | None = None  # by which users say how the result lies over Explicit axes
-    lies_over_set_mesh = False  # results lie over the mesh that is set where no operand knows one
-    in_one_memory = True  # operands of rank > 0 must lie in one memory, where results lie too
+    defaults_to_context_mesh = False  # results lie over the mesh that is set where no operand knows one
+    same_memory_space = True  # operands of rank > 0 must lie in one memory, where results lie too
     has_backward_rule = False  # which the user gives
     is_hi = False  # of a user's, who says by which others it is computed
     inlinable = False  # recorded as the equations of `jaxpr` where the parameter `inline` says so
@@ -237,7 +237,7 @@ class Primitive:
 
     def bind(self, *operands: Any, **params: Any) -> Any:
         """Runs or records the operation; the result, or a list if `multiple_results`."""
-        if state.thread.manual and self.unites:
+        if state.thread.manual and self.auto_pvary:
             operands = state.thread.manual.unite(operands)
         try:
             try:
@@ -252,13 +252,13 @@ class Primitive:
 
     def bind_all(self, operands: Sequence, params: dict) -> list:
         """As `bind`; always a list."""
-        if state.thread.manual and self.unites:
+        if state.thread.manual and self.auto_pvary:
             operands = state.thread.manual.unite(operands)
         return (state.thread.trace or state.eval_trace[0]).process(self, operands, params)
 
     def rebind(self, trace: Any, operands: Sequence, params: dict) -> list:
         """Hands a recorded equation to a trace again."""
-        if state.thread.manual and self.unites:
+        if state.thread.manual and self.auto_pvary:
             operands = state.thread.manual.unite(operands)
         return trace.process(self, operands, params)
 
@@ -269,7 +269,7 @@ class Primitive:
         """Result types and effects, remembered per operand types and parameters."""
         try:
             key = (*avals, *params.items())
-            if explicit_meshes and self.lies_over_set_mesh:
+            if explicit_meshes and self.defaults_to_context_mesh:
                 key = (abstract_context(), *key)
             typed = self._memo.get(key)
         except TypeError:
@@ -277,7 +277,7 @@ class Primitive:
         except AttributeError:
             self._memo = {}
             typed = None
-        if typed is None and _is_split(avals):
+        if typed is None and _any_has_mesh(avals):
             key = (abstract_context(), *key)  # the types' mesh must be the one that is set
             typed = self._memo.get(key)
         if typed is None:
@@ -292,16 +292,16 @@ class Primitive:
         outs = self.infer(*avals, **params)
         requested = params.get(self.sharding_param)
         if requested is not None:
-            self.check_request(avals, requested, params)
+            self.check_out_sharding(avals, requested, params)
             outs = [o.update(sharding=sharding_in_type(requested, o.ndim)) for o in outs]
-        elif _is_split(avals):
+        elif _any_has_mesh(avals):
             outs = self._sharded(avals, outs, params)
-        elif explicit_meshes and self.lies_over_set_mesh:
+        elif explicit_meshes and self.defaults_to_context_mesh:
             outs = self._over_set_mesh(avals, outs)
-        if self.unites and outs:
-            kind = self.manual_type(avals, params)
+        if self.auto_pvary and outs:
+            kind = self.vma_rule(avals, params)
             outs = outs if kind is None else [o.update(manual_axis_type=kind) if _differs(o, kind) else o for o in outs]
-            if self.in_one_memory and any(space_of(a) is not Device for a in avals):
+            if self.same_memory_space and any(space_of(a) is not Device for a in avals):
                 space = self._memory_space(avals)
                 outs = [o.in_space(space) if type(o) is ShapedArray else o for o in outs]
         return outs, self.effects(*avals, **params)
@@ -325,12 +325,12 @@ class Primitive:
         if specs is None:
             return outs
         if any(map(repeats_an_axis, specs)):
-            results = ", ".join([o.sharded_text(s) for o, s in zip(outs, specs, strict=True)])
+            results = ", ".join([o.str_with_sharding(s) for o, s in zip(outs, specs, strict=True)])
             raise ShardingTypeError(
                 f"{self.name} operation on {', '.join([a.text for a in avals])} produces an illegally sharded result, "
                 f"with a mesh axis twice: {results}"
             )
-        sums, explicit = self.sums(avals, params) if _are_sums(avals) else (), set(mesh.explicit_axes)
+        sums, explicit = self.reduction_state(avals, params) if _are_sums(avals) else (), set(mesh.explicit_axes)
         return [o.sharded_over(mesh, s, *(axes & explicit for axes in sums)) for o, s in zip(outs, specs, strict=True)]
 
     def _is_of_context(self, mesh, avals):
@@ -338,7 +338,7 @@ class Primitive:
         context = abstract_context()
         if context is None or context.has_axes_of(mesh):
             return True
-        if not any([a.is_split for a in avals if type(a) is ShapedArray]):
+        if not any([a.is_sharded for a in avals if type(a) is ShapedArray]):
             return False
         types = ", ".join([str(a) for a in avals])
         if context.manual_axes and not mesh.manual_axes:
@@ -351,14 +351,14 @@ class Primitive:
             f"{types}"
         )
 
-    def sums(self, avals: Sequence[Aval], params: dict) -> tuple[frozenset, frozenset]:
+    def reduction_state(self, avals: Sequence[Aval], params: dict) -> tuple[frozenset, frozenset]:
         """Over which Explicit and manual axes the results are unreduced and reduced, where an operand is."""
         types = ", ".join([a.text for a in avals])
         raise NotImplementedError(
             f"unreduced/reduced rule for {self.name} is not implemented: its operands are {types}"
         )
 
-    def check_request(self, avals: Sequence[Aval], requested: Any, params: dict) -> None:
+    def check_out_sharding(self, avals: Sequence[Aval], requested: Any, params: dict) -> None:
         """Raises where results cannot lie as `requested`, the parameter `sharding_param`, says."""
 
     def shard(self, mesh: Any, avals: Sequence[Aval], outs: Sequence[Aval], /, **params: Any) -> Sequence | None:
@@ -378,20 +378,20 @@ class Primitive:
                 )
         return arrays[0].memory_space if arrays else Device
 
-    def manual_type(self, avals: Sequence[Aval], params: dict) -> ManualAxisType | None:
+    def vma_rule(self, avals: Sequence[Aval], params: dict) -> ManualAxisType | None:
         """How the results lie over manual mesh axes. None: the types that `infer` gave say it."""
         varying = self.varying([varying_axes(a) for a in avals], params)
         if not _are_sums(avals):
             return ManualAxisType(varying) if varying else NOT_MANUAL
         kinds = [a.manual_axis_type for a in avals if type(a) is ShapedArray]
         manual = frozenset().union(*[axes for kind in kinds for axes in kind[1:]])
-        return ManualAxisType(varying, *(axes & manual for axes in self.sums(avals, params)))
+        return ManualAxisType(varying, *(axes & manual for axes in self.reduction_state(avals, params)))
 
     def varying(self, axes: Sequence[frozenset], params: dict) -> frozenset:
         """Over which mesh axes the results vary, given those of the operands."""
         return frozenset().union(*axes)
 
-    def surroundings(self, params: dict) -> AbstractContextManager:
+    def body_context(self, params: dict) -> AbstractContextManager:
         """The thread state that the jaxprs among the parameters are to be looked at in."""
         return nullcontext()
 
@@ -423,7 +423,7 @@ class Primitive:
     None, for the rule or from it: `jvp` is followed."""
 
     def transpose(self, cts: Sequence[Ct], *operands: Val, **params: Any) -> Sequence[Ct | None]:
-        """The cotangents of operands that are `Linear`, and None for the others."""
+        """The cotangents of operands that are `UndefinedPrimal`, and None for the others."""
         raise no_rule(self, "Transpose rule (for reverse-mode differentiation)")
 
     def batch(
@@ -474,21 +474,21 @@ def _differs(aval: Aval, kind: ManualAxisType) -> bool:
     return type(aval) is ShapedArray and aval.manual_axis_type != kind
 
 
-def _is_split(avals: Sequence[Aval]) -> bool:
+def _any_has_mesh(avals: Sequence[Aval]) -> bool:
     """Whether one of the types knows a mesh."""
     return any([type(a) is ShapedArray and a._sharding is not None for a in avals])
 
 
 def _are_sums(avals: Sequence[Aval]) -> bool:
     """Whether one of the types is unreduced or reduced over some axes."""
-    return any([any(a.sums) for a in avals if type(a) is ShapedArray])
+    return any([any(a.reduction_state) for a in avals if type(a) is ShapedArray])
 
 
 class Linear1(Primitive):
     """An operation linear in its one operand."""
 
-    def sums(self, avals, params):
-        return avals[0].sums
+    def reduction_state(self, avals, params):
+        return avals[0].reduction_state
 
     def jvp(self, primals, tangents, **params):
         (out,) = self.bind_all(primals, params)

@@ -3,7 +3,7 @@
 A jaxpr becomes a flat list of tokens, which one loop breaks into lines: nested jaxprs need no recursion.
 A primitive may define how its equations are printed, by attributes that all have defaults:
 `show_params(eqn)` returns the parameters to print, as pairs (None: all, sorted);
-`names_alike` is the parameter whose jaxpr is printed with the names of the operands and results;
+`inherits_names` is the parameter whose jaxpr is printed with the names of the operands and results;
 `show_eqn(eqn, name)` returns the whole text, where `name(atom, typed)` gives the names of operands and results, and
 `place(text)` marks the part of a reference that is read or written.
 """
@@ -110,7 +110,7 @@ def jaxpr_text(
     return _text(_lines(tokens, width, _Colours().line), "\x1b[2m", "\x1b[22m")
 
 
-def lines_with_places(jaxpr: Printed) -> list[tuple[str, list[str]]]:
+def lines_with_locations(jaxpr: Printed) -> list[tuple[str, list[str]]]:
     """The lines of a printed jaxpr, each with the source locations of the equations that begin there."""
     return _lines(_tokens(jaxpr, Options(source_info=True)))
 
@@ -281,7 +281,7 @@ class _Printer:
             yield text if self.options.use_color else _MARKS.sub("", text)
             yield from self.source_note(eqn)
             return
-        if custom and (param := getattr(eqn.primitive, "names_alike", None)) is not None:
+        if custom and (param := getattr(eqn.primitive, "inherits_names", None)) is not None:
             inner = _open(eqn.params[param])
             if inner not in self.shared:
                 self.name_alike(inner.invars, eqn.invars)

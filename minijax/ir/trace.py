@@ -46,7 +46,7 @@ class Trace:
     """
 
     __slots__ = ("parent", "alive", "__weakref__")
-    keeps_refs = False  # True if calls whose backward rules take references are recorded with them
+    records_ref_calls = False  # True if calls whose backward rules take references are recorded with them
 
     def __init__(self, parent: "Trace | None" = None):
         self.parent: Any = parent  # None for a trace that runs operations itself

@@ -39,7 +39,7 @@ class AbstractValue:
         """The common form of the types that differ only in weak type, or in the mesh of an unsharded type."""
         return self.strip_weak_type()
 
-    def fits(self, other: "AbstractValue") -> bool:
+    def is_compatible(self, other: "AbstractValue") -> bool:
         """Returns whether a carry or branch result of one type may be replaced by one of the other: they are equal up
         to weak type, and up to sharding if only one has a mesh in its type or both are unsharded."""
         return self.normalize() == other.normalize()
@@ -173,12 +173,12 @@ class ShapedArray(AbstractValue):
         """For each dimension the mesh axes that it is sharded over, according to the type."""
         return self._sharding.spec.partitions if self._sharding is not None else (None,) * self.ndim
 
-    def sharded_text(self, entries: Entries) -> str:
+    def str_with_sharding(self, entries: Entries) -> str:
         """The type as jaxprs print it, with dimensions sharded over `entries`."""
         return f"{dtypes.short_name(self.dtype)}[{','.join(map(_split_size, self.shape, entries))}]"
 
     @property
-    def sums(self) -> tuple[frozenset, frozenset]:
+    def reduction_state(self) -> tuple[frozenset, frozenset]:
         """(unreduced, reduced): the Explicit and manual axes of the reduction state in the type."""
         if self._sharding is None:
             return self.manual_axis_type[1:]
@@ -237,16 +237,16 @@ class ShapedArray(AbstractValue):
         return self.update(weak_type=False) if self.weak_type else self
 
     @property
-    def is_split(self) -> bool:
+    def is_sharded(self) -> bool:
         """Returns whether the type has a sharding other than fully replicated."""
-        return self._sharding is not None and (any(self.entries) or any(self.sums))
+        return self._sharding is not None and (any(self.entries) or any(self.reduction_state))
 
     def normalize(self) -> "ShapedArray":
-        if self._sharding is None or self.is_split:
+        if self._sharding is None or self.is_sharded:
             return self.strip_weak_type()
         return self.update(weak_type=False, sharding=None)
 
-    def fits(self, other: AbstractValue) -> bool:
+    def is_compatible(self, other: AbstractValue) -> bool:
         if type(other) is ShapedArray and (self._sharding is None) != (other._sharding is None):
             return self.update(weak_type=False, sharding=None) is other.update(weak_type=False, sharding=None)
         return self.normalize() == other.normalize()
@@ -264,7 +264,7 @@ class ShapedArray(AbstractValue):
     def to_ct_aval(self) -> "ShapedArray":
         # The cotangent of a replicated value (reduced) is a partial sum on each device (unreduced), and vice versa.
         tangent = self.to_tangent_aval()
-        if self._sharding is None and self.manual_axis_type is NOT_MANUAL or not any(self.sums):
+        if self._sharding is None and self.manual_axis_type is NOT_MANUAL or not any(self.reduction_state):
             return tangent
         varying, unreduced, reduced = self.manual_axis_type
         tangent = tangent.update(manual_axis_type=ManualAxisType(varying, reduced, unreduced))
@@ -291,7 +291,7 @@ class ShapedArray(AbstractValue):
         return f"({{{', '.join(texts)}}})"
 
     def _varying_text(self) -> str:
-        kinds = zip("VUR", (self.manual_axis_type.varying, *self.sums), strict=True)
+        kinds = zip("VUR", (self.manual_axis_type.varying, *self.reduction_state), strict=True)
         texts = [f"{letter}:{_axes_text(sorted(map(str, axes)))}" for letter, axes in kinds if axes]
         return f"{{{', '.join(texts)}}}" if texts else ""
 
@@ -493,7 +493,7 @@ def offers_array(x: Any) -> bool:
     return callable(getattr(x, "__jax_array__", None))
 
 
-def is_of_users_type(x: Any) -> bool:
+def is_hi_value(x: Any) -> bool:
     """Returns whether the type of `x` is user-defined (hijax)."""
     return bool(hi_classes) and (type(x) in hi_classes or getattr(getattr(x, "aval", None), "is_high", False))
 
@@ -501,7 +501,7 @@ def is_of_users_type(x: Any) -> bool:
 def unwrapped(x: Any) -> Any:
     """`x.__jax_array__()` if `x` has that method and is not a value itself; else `x`."""
     is_value = type(x) in value_kinds or any(c in value_kinds for c in type(x).__mro__)
-    return x if is_value and not is_of_users_type(x) or not offers_array(x) else x.__jax_array__()
+    return x if is_value and not is_hi_value(x) or not offers_array(x) else x.__jax_array__()
 
 
 def is_value(x: Any) -> bool:

@@ -16,7 +16,7 @@ from minijax.dispatch.jitted import jitted
 from minijax.interop.introspection import concrete_or_error
 from minijax.ir.types import typeof
 from minijax.numpy.logsumexp import logsumexp
-from minijax.numpy.reductions import all_sizes, canonical_axes, static_axis
+from minijax.numpy.reductions import canonical_axes, size_along, static_axis
 from minijax.numpy.taking import marked
 from minijax.numpy.ufuncs import tanh  # noqa: F401
 from minijax.primitives import elementwise as lax, structural
@@ -216,7 +216,7 @@ def logmeanexp(x: ArrayLike, axis: Axis = None, where: ArrayLike | None = None, 
     total = logsumexp(x, axis, where=where, keepdims=keepdims)
     if where is None:
         axes = canonical_axes(static_axis(axis), x.ndim)
-        count = total.dtype.type(all_sizes(x, axes))
+        count = total.dtype.type(size_along(x, axes))
     else:
         count = jnp.sum(jnp.broadcast_to(where, x.shape), axis, dtype=total.dtype, keepdims=keepdims)
     return total - jnp.log(count)

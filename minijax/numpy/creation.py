@@ -19,14 +19,14 @@ from minijax.dispatch.fused import fused
 from minijax.dispatch.jitted import jitted
 from minijax.ir import state
 from minijax.ir.trace import Tracer
-from minijax.ir.types import is_of_users_type, typeof, unwrapped
+from minijax.ir.types import is_hi_value, typeof, unwrapped
 from minijax.numpy import ufuncs
 from minijax.partition.shardings import Sharding
 from minijax.primitives import convert as lax_convert, counting, elementwise as lax, moving, sharding, structural
 from minijax.primitives.convert import cast, convert, scalar_as
-from minijax.primitives.device import REUSE_INPUT, device_put, placed_like
+from minijax.primitives.device import REUSE_INPUT, device_put, place_like
 from minijax.primitives.promote import arrays, promote_shapes
-from minijax.primitives.values import array_of
+from minijax.primitives.values import as_array
 from minijax.run import client, transfer
 from minijax.run.array import Array, ArrayLike, DeviceLike, DimSize, ShardingLike
 
@@ -98,7 +98,7 @@ def array(
         if order is not None and order != "K":
             raise NotImplementedError("array: Only implemented for order='K'")
         dtype = dtypes.requested_dtype(dtype, "array")
-        return _from_value(_with_min_rank(array_of(object, dtype, bool(copy)), ndmin), device, out_sharding)
+        return _from_value(_with_min_rank(as_array(object, dtype, bool(copy)), ndmin), device, out_sharding)
     except Exception as error:
         hide_frames(error)
         raise
@@ -133,7 +133,7 @@ def asarray(
         if order is not None and order != "K":
             raise NotImplementedError("asarray: Only implemented for order='K'")
         dtype = dtypes.requested_dtype(dtype, "asarray")
-        return _from_value(array_of(a, dtype, bool(copy)), device, out_sharding)
+        return _from_value(as_array(a, dtype, bool(copy)), device, out_sharding)
     except Exception as error:
         hide_frames(error)
         raise
@@ -243,7 +243,10 @@ def _filled(name: str, shape: Any, fill: Any, dtype: Any, device: Any, out_shard
     shape = _shape_of(shape)
     requested = _traced_sharding(f"jnp.{name}", out_sharding, shape)
     return _place(
-        _constant(shape, fill, dtype, out_sharding=requested), device, f"jnp.{name}", None if requested else out_sharding
+        _constant(shape, fill, dtype, out_sharding=requested),
+        device,
+        f"jnp.{name}",
+        None if requested else out_sharding,
     )
 
 
@@ -254,7 +257,7 @@ def _traced_sharding(name: str, out_sharding: Any, shape: tuple) -> Any:
 
 def _constant(shape: tuple, fill: Any, dtype: Any, weak: bool = False, out_sharding: Any = None) -> Any:
     if dtypes.is_extended(dtype):
-        return structural.filled_extended(shape, fill, dtype)
+        return structural.full_extended(shape, fill, dtype)
     if dtype == dtypes.float0:
         return np.zeros(shape, dtype)
     fill = convert(fill, dtype, weak)
@@ -314,7 +317,7 @@ def full(
     requested = _traced_sharding("full", out_sharding, shape)
     if typeof(fill).ndim:
         requested = requested if _check_broadcast("full", typeof(fill).shape, shape) != typeof(fill).shape else None
-        out = moving.broadcast_to_shape(array_of(fill, dtype), shape, requested)
+        out = moving.broadcast_to_shape(as_array(fill, dtype), shape, requested)
     elif dtype is None and dtypes.is_extended(typeof(fill).dtype):
         out = moving.broadcast_to_shape(fill, shape, requested)
     else:
@@ -330,10 +333,10 @@ def _check_broadcast(name: str, have: tuple, shape: tuple) -> tuple:
 
 
 def _like(name: str, a: Any, fill: Any, dtype: Any, shape: Any, device: Any, out_sharding: Any = None) -> Any:
-    if is_of_users_type(a) or not (hasattr(a, "shape") and hasattr(a, "dtype")):
+    if is_hi_value(a) or not (hasattr(a, "shape") and hasattr(a, "dtype")):
         (a,) = arraylike(name, a)
     dtype = dtypes.requested_dtype(dtype, name)
-    like = structural.typeof_like(a)
+    like = structural.aval_like(a)
     shape, is_whole = (like.shape, True) if shape is None else (_shape_of(shape), False)
     requested = _traced_sharding(name, out_sharding, shape)
     if typeof(fill).ndim:
@@ -344,7 +347,7 @@ def _like(name: str, a: Any, fill: Any, dtype: Any, shape: Any, device: Any, out
         split = like._sharding if is_whole and is_traced and device is None else None
         out = _constant(shape, fill, dtype or like.dtype, not dtype and like.weak_type, requested or split)
     if device is None and out_sharding is None:
-        return placed_like(out, a)
+        return place_like(out, a)
     return _place(out, device, name, None if requested else out_sharding)
 
 
@@ -657,7 +660,7 @@ def _triangle(name: str, m: Any, k: int, lower: bool) -> Any:
         raise ValueError(f"Argument to jax.numpy.{name} must be at least 2D, got shape {m.shape}")
     aval = typeof(m)
     mask = moving.broadcast_to_shape(_lower_mask(*m.shape[-2:], k if lower else k - 1), m.shape, aval._sharding)
-    mask = sharding.resharded_as(mask, aval)
+    mask = sharding.reshard_like(mask, aval)
     blank = structural.full_like(m, 0)
     return lax.select_n(mask, *((blank, m) if lower else (m, blank)))
 
@@ -674,7 +677,7 @@ def triu(m: ArrayLike, k: int = 0) -> Array:
     return _triangle("triu", m, k, False)
 
 
-def grid_along(x: Any, axis: int, shape: Sequence[int], sparse: bool = True) -> Any:
+def broadcast_along(x: Any, axis: int, shape: Sequence[int], sparse: bool = True) -> Any:
     """A vector broadcast along an axis of a grid; the other axes have size 1 if `sparse`."""
     return moving.broadcast_in_dim(x, [n if i == axis or not sparse else 1 for i, n in enumerate(shape)], (axis,))
 
@@ -692,7 +695,7 @@ def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: 
     if swap:
         args[:2] = args[1::-1]
     shape = [x.shape[0] for x in args]
-    grids = [grid_along(x, i, shape, sparse) for i, x in enumerate(args)]
+    grids = [broadcast_along(x, i, shape, sparse) for i, x in enumerate(args)]
     if swap:
         grids[:2] = grids[1::-1]
     return grids
@@ -702,7 +705,7 @@ def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None, sparse: b
     """As `numpy.indices`."""
     dtype = dtypes.requested_dtype(dtype, "indices", int)
     shape = dims.canonical_shape(dimensions)
-    grids = [grid_along(counting.iota(dtype, n), i, shape, sparse) for i, n in enumerate(shape)]
+    grids = [broadcast_along(counting.iota(dtype, n), i, shape, sparse) for i, n in enumerate(shape)]
     if sparse:
         return tuple(grids)
     return structural.stack(grids, 0) if grids else asarray(np.zeros(0, dtype))

@@ -31,7 +31,7 @@ def _accumulate(name: str, op: Callable, start: int, skips_nan: bool, promotes: 
     @jitted(name, static=("axis", "dtype"))
     def core(a, axis=None, dtype=None):
         if axis is None:
-            if typeof(a).is_split:
+            if typeof(a).is_sharded:
                 raise ShardingTypeError(
                     f"{name}: The input should be fully replicated where axis is None, but it is {typeof(a).text}"
                 )

@@ -597,7 +597,7 @@ def norm(x: ArrayLike, ord: int | float | str | None = None, axis: Axis = None, 
     (x,) = _inexact("norm", x)
     if axis is None and ord is None:
         return _euclidean(x, None, keepdims)
-    axes = shaping.axes_from_front(axis, typeof(x).ndim)
+    axes = shaping.nonnegative_axes(axis, typeof(x).ndim)
     if len(axes) == 1:
         return vector_norm(x, axis=axes[0], keepdims=keepdims, ord=2 if ord is None else ord)
     if len(axes) == 2:

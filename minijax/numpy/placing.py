@@ -80,7 +80,7 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
 def insert(arr: ArrayLike, obj: ArrayLike | slice, values: ArrayLike, axis: int | None = None) -> Array:
     """As `numpy.insert`."""
     a, new_values = creation.values("insert", arr, values)
-    a, axis = shaping.flat_unless(a, axis)
+    a, axis = shaping.flattened_if_no_axis(a, axis)
     n = a.shape[axis]
     places = _places(obj, n)
     is_scalar = places.ndim == 0

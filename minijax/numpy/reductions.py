@@ -126,7 +126,7 @@ class Reducer:
         computed, result = self.types(typeof(a).dtype, dtype, promote_integers)
         a = as_type(a, computed)
         extremum = self.start is None
-        if extremum and initial is None and not all_sizes(a, axes):
+        if extremum and initial is None and not size_along(a, axes):
             raise ValueError(f"zero-size array to reduction operation {self.name} which has no identity")
         if where is not None:
             if extremum and initial is None:
@@ -163,7 +163,7 @@ class Logical(Reducer):
         return as_type(lax.real(a) if is_complex(a) else a, np.dtype(bool))
 
 
-def all_sizes(a: Any, axes: tuple[int, ...]) -> int:
+def size_along(a: Any, axes: tuple[int, ...]) -> int:
     """The number of elements along `axes`."""
     shape = typeof(a).shape
     return product(shape[i] for i in axes)
@@ -354,7 +354,7 @@ def _var(a: Any, axis: Axis, dtype: Any, keepdims: bool, mean_: Any, correction:
     squares = _squared(ufuncs.subtract(a, mean_))
     part = typeof(squares).dtype
     if where is None:
-        count = scalar_like(squares, all_sizes(a, canonical_axes(axis, typeof(a).ndim)))
+        count = scalar_like(squares, size_along(a, canonical_axes(axis, typeof(a).ndim)))
     else:
         count = sum(moving.broadcast_to_shape(where, typeof(a).shape), axis, part, keepdims=keepdims)
     count = lax.sub(count, as_type(correction, part))
@@ -409,7 +409,7 @@ def _average(a: Any, axis: Axis, weights: Any, returned: bool, keepdims: bool) -
     if weights is None:
         (a,) = promote_dtypes_inexact(a)
         average = mean(a, axis, keepdims=keepdims)
-        shape, count = typeof(average).shape, all_sizes(a, canonical_axes(axis, typeof(a).ndim))
+        shape, count = typeof(average).shape, size_along(a, canonical_axes(axis, typeof(a).ndim))
         return (average, moving.full(shape, scalar_like(average, count))) if returned else average
     a, weights = promote_dtypes_inexact(a, weights)
     shape, weights_shape = typeof(a).shape, typeof(weights).shape

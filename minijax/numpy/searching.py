@@ -21,8 +21,8 @@ from minijax.primitives.convert import convert
 from minijax.primitives.families import full_of, is_complex, scalar_like
 from minijax.primitives.promote import arrays, is_inexact, is_unsigned, promote_dtypes
 from minijax.primitives.reduce import reduce_sum
-from minijax.primitives.sharding import over_mesh
-from minijax.primitives.varying import vary_alike
+from minijax.primitives.sharding import replicated_over_mesh
+from minijax.primitives.varying import match_varying
 from minijax.run.array import Array, ArrayLike
 
 _STATIC = ("axis", "kind", "order", "stable", "descending")
@@ -153,7 +153,7 @@ def _sort_keys(x: Any) -> list:
         return [*_sort_keys(lax.real(x)), *_sort_keys(lax.imag(x))]
     if not is_inexact(x):
         return [x]
-    zero = over_mesh(scalar_like(x, 0), typeof(x)._sharding)
+    zero = replicated_over_mesh(scalar_like(x, 0), typeof(x)._sharding)
     zeroed = lax.select(lax.eq(x, zero), full_of(x), x)
     return [lax.select(lax.ne(x, x), full_of(x, np.nan), zeroed)]
 
@@ -183,7 +183,7 @@ def _binary_search(a: Any, query: Any, side: str, unrolled: bool) -> Any:
 
     steps = math.ceil(math.log2(size + 1))
     unsigned = np.uint32 if dtype is np.int32 else np.uint64
-    interval = vary_alike((unsigned(0), unsigned(size)), (a, query))
+    interval = match_varying((unsigned(0), unsigned(size)), (a, query))
     (_, high), _ = scan(narrow, interval, (), steps, unroll=steps if unrolled else 1)
     return convert(high, np.dtype(dtype))
 

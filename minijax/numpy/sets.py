@@ -135,7 +135,7 @@ def unique(
     """
     a = value("unique", ar)
     size = _size("unique", a, size=size)
-    along = shaping.flat_unless(a, axis)
+    along = shaping.flattened_if_no_axis(a, axis)
     distinct = _distinct(*along, size, fill_value, return_index, return_inverse, return_counts, equal_nan)
     if axis is None and return_inverse:
         distinct = distinct._replace(inverse=shaping.reshape(distinct.inverse, a.shape))

@@ -27,7 +27,7 @@ from minijax.run.array import Array, ArrayLike, DimSize, Shape, ShardingLike
 Axes = int | Sequence[int] | None
 
 
-def axes_from_front(axis: Axes, ndim: int) -> tuple[int, ...]:
+def nonnegative_axes(axis: Axes, ndim: int) -> tuple[int, ...]:
     """Axes as nonnegative indices; all axes for None."""
     if axis is None:
         return tuple(range(ndim))
@@ -35,7 +35,7 @@ def axes_from_front(axis: Axes, ndim: int) -> tuple[int, ...]:
     return tuple(dims.canonical_axis(a, ndim) for a in axes)
 
 
-def flat_unless(a: Any, axis: int | None) -> tuple[Any, int]:
+def flattened_if_no_axis(a: Any, axis: int | None) -> tuple[Any, int]:
     """The array and the axis as a nonnegative index; for None, the flattened array and axis 0."""
     return (ravel(a), 0) if axis is None else (a, dims.canonical_axis(axis, a.ndim))
 
@@ -134,7 +134,7 @@ def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
 def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Sequence[int]) -> Array:
     """As `numpy.moveaxis`."""
     a = value("moveaxis", a)
-    froms, tos = axes_from_front(source, a.ndim), axes_from_front(destination, a.ndim)
+    froms, tos = nonnegative_axes(source, a.ndim), nonnegative_axes(destination, a.ndim)
     if len(froms) != len(tos):
         raise ValueError(f"Inconsistent number of elements: moveaxis got source {source}, destination {destination}")
     if len(set(froms)) != len(froms) or len(set(tos)) != len(tos):
@@ -162,7 +162,7 @@ def squeeze(a: ArrayLike, axis: Axes = None) -> Array:
     a = value("squeeze", a)
     if axis is None and not all(map(is_int, a.shape)):
         raise ValueError(f"jnp.squeeze with axis=None is not supported with shape polymorphism, got shape {a.shape}")
-    axes = tuple(i for i, n in enumerate(a.shape) if n == 1) if axis is None else axes_from_front(axis, a.ndim)
+    axes = tuple(i for i, n in enumerate(a.shape) if n == 1) if axis is None else nonnegative_axes(axis, a.ndim)
     return structural.squeeze(a, axes) if axes else a
 
 
@@ -212,7 +212,7 @@ def broadcast_arrays(*args: ArrayLike) -> list[Array]:
     args = values("broadcast_arrays", *args)
     if not args:
         return []
-    return moving.broadcast_together(structural.broadcast_shapes(*[x.shape for x in args]), *args)
+    return moving.broadcast_all_to(structural.broadcast_shapes(*[x.shape for x in args]), *args)
 
 
 def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
@@ -444,7 +444,7 @@ def tile(A: ArrayLike, reps: DimSize | Sequence[DimSize]) -> Array:
     return structural.tile(a, (1,) * (rank - len(reps)) + reps)
 
 
-def repeat_all(a: Any, count: int, axis: int) -> Any:
+def repeat_uniformly(a: Any, count: int, axis: int) -> Any:
     """`a` with each element along an axis repeated `count` times."""
     shape = (*a.shape[: axis + 1], count, *a.shape[axis + 1 :])
     others = [i for i in range(a.ndim + 1) if i != axis + 1]
@@ -457,7 +457,7 @@ def roll(a: ArrayLike, shift: ArrayLike | Sequence[int], axis: Axes = None) -> A
     a = value("roll", a)
     if axis is None:
         return reshape(roll(ravel(a), shift, 0), a.shape)
-    axes = axes_from_front(axis, a.ndim)
+    axes = nonnegative_axes(axis, a.ndim)
     shift = [unwrapped(s) for s in shift] if isinstance(shift, Sequence) else unwrapped(shift)
     if isinstance(shift, list) and any(isinstance(s, Array) for s in shift):
         shift = asarray(shift)
@@ -503,7 +503,7 @@ def _roll_dynamic(a, shift, axis):
 def flip(m: ArrayLike, axis: Axes = None) -> Array:
     """As `numpy.flip`."""
     m = value("flip", m)
-    return _flip(m, axes_from_front(axis, m.ndim))
+    return _flip(m, nonnegative_axes(axis, m.ndim))
 
 
 _flip = jitted("_flip", static=("dimensions",))(structural.rev)

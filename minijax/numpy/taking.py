@@ -60,7 +60,7 @@ def _take(a, indices, axis, mode, unique, is_sorted, fill):
     is_bool = indices.dtype == np.bool_ and mode in ("fill", None)
     if not (is_bool or dtypes.issubdtype(indices.dtype, np.integer)):
         raise ValueError(f"take: indices must have an integer type, got {indices.dtype}")
-    a, axis = shaping.flat_unless(a, axis)
+    a, axis = shaping.flattened_if_no_axis(a, axis)
     size = a.shape[axis]
     if indices.size and not size:
         raise IndexError("Cannot do a non-empty jnp.take() from an empty axis.")
@@ -141,7 +141,10 @@ def marked(x: Any, num_classes: int, *, dtype: Any, axis: int) -> Any:
     """One-hot vectors along a new axis; all zeros for an index out of bounds."""
     x = value("one_hot", x)
     at = dims.canonical_axis(axis, x.ndim + 1)
-    shape, split = tuple(num_classes if i == at else 1 for i in range(x.ndim + 1)), sharding.sharding_of_ct(typeof(x))
+    shape, split = (
+        tuple(num_classes if i == at else 1 for i in range(x.ndim + 1)),
+        sharding.cotangent_sharding(typeof(x)),
+    )
     whole = split.update(spec=P(*[None] * len(shape))) if split is not None and split.mesh.explicit_axes else None
     column = moving.expand_dims(x, (at,))
     return convert(equal(column, counting.broadcasted_iota(x.dtype, shape, at, out_sharding=whole)), dtype)
@@ -170,7 +173,7 @@ def put_along_axis(
     wide = (*a.shape[:axis], index_shape[axis], *a.shape[axis + 1 :])
     put = shaping.broadcast_to(values, wide)
     int_type = dtypes.default_int_dtype()
-    places = [creation.grid_along(counting.iota(int_type, n), i, a.shape) for i, n in enumerate(a.shape)]
+    places = [creation.broadcast_along(counting.iota(int_type, n), i, a.shape) for i, n in enumerate(a.shape)]
     places[axis] = indices
     updated = subscripts.update(a, tuple(places), put, "set", Options(mode))
     return shaping.reshape(updated, shape)
@@ -350,7 +353,7 @@ def delete(
     """As `numpy.delete`; traced positions need `assume_unique_indices`."""
     a = value("delete", arr)
     (obj,) = (obj,) if isinstance(obj, slice) else arraylike("delete", obj)
-    a, axis = shaping.flat_unless(a, axis)
+    a, axis = shaping.flattened_if_no_axis(a, axis)
     size = a.shape[axis]
     if isinstance(obj, slice):
         return _without(a, creation.arange(size)[obj], axis)
@@ -411,13 +414,13 @@ def repeat(
 
 def _repeated(a: Any, repeats: Any, axis: int, total: int | None) -> Any:
     if total is None and is_symbolic_dim(repeats):
-        return shaping.repeat_all(a, repeats, axis)
+        return shaping.repeat_uniformly(a, repeats, axis)
     if total is None:
         known_counts = np.asarray(concrete(repeats, "repeat", "repeats"))
         if (known_counts < 0).any():
             raise TypeError(f"repeat: counts must be nonnegative, got {known_counts}")
         if not known_counts.ndim:
-            return shaping.repeat_all(a, as_index(known_counts.item()), axis)
+            return shaping.repeat_uniformly(a, as_index(known_counts.item()), axis)
         total = int(np.broadcast_to(known_counts, a.shape[axis : axis + 1]).sum())
     (counts,) = values("repeat", repeats)
     counts = moving.broadcast_to_shape(counts, a.shape[axis : axis + 1])
@@ -432,7 +435,7 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | No
     """As `numpy.trim_zeros`; the values must be concrete."""
     a = value("trim_zeros", filt)
     nonzeros = np.argwhere(known("trim_zeros", a))
-    axes = shaping.axes_from_front(axis, a.ndim)
+    axes = shaping.nonnegative_axes(axis, a.ndim)
     parts = []
     for i, n in enumerate(a.shape):
         low, high = (int(nonzeros[:, i].min()), int(nonzeros[:, i].max()) + 1) if nonzeros.size else (n, 0)
@@ -460,7 +463,7 @@ def compress(
     if condition.ndim != 1:
         raise ValueError("compress: condition must be a 1D array")
     condition = condition if condition.dtype == np.bool_ else creation.astype(condition, bool)
-    a, axis = shaping.flat_unless(a, axis)
+    a, axis = shaping.flattened_if_no_axis(a, axis)
     a = moving.move_axis(a, axis, 0)
     n = a.shape[0]
     beyond, condition = condition[n:], condition[:n]

@@ -70,13 +70,15 @@ def merged_entries(name: str, specs: Sequence[Entries]) -> Entries:
     return tuple(merged)
 
 
-def merged_sums(name: str, avals: Sequence[Any], may_be_unreduced: bool = False) -> tuple[frozenset, frozenset]:
+def merged_reduction_state(
+    name: str, avals: Sequence[Any], may_be_unreduced: bool = False
+) -> tuple[frozenset, frozenset]:
     """Over which axes values are unreduced and reduced that are combined element by element.
 
     Raises ShardingTypeError where a value is reduced over an axis that another one is not, and NotImplementedError
     for unreduced ones unless they may be.
     """
-    unreduced, reduced = (frozenset().union(*axes) for axes in zip(*[a.sums for a in avals], strict=True))
+    unreduced, reduced = (frozenset().union(*axes) for axes in zip(*[a.reduction_state for a in avals], strict=True))
     if unreduced and not may_be_unreduced:
         texts = " and ".join([a.text for a in avals])
         raise NotImplementedError(f"unreduced rule for {name} is not implemented: its operands are {texts}")
@@ -85,36 +87,36 @@ def merged_sums(name: str, avals: Sequence[Any], may_be_unreduced: bool = False)
         text = f"that another input is reduced on, {set(reduced)}, but one is {a.text}"
         if any(axis in reduced for e in a.entries for axis in axes_of(e)):
             raise ShardingTypeError(f"{whose} sharded/varying on the same axes {text}; it can be resharded")
-        if a.sums[1] not in (reduced, frozenset()):
+        if a.reduction_state[1] not in (reduced, frozenset()):
             raise ShardingTypeError(f"{name}: all operands should be reduced over the same mesh axes, not {text}")
-        if not a.sums[1] and not a.sums[0] >= reduced:
+        if not a.reduction_state[1] and not a.reduction_state[0] >= reduced:
             raise ShardingTypeError(f"{whose} replicated on the same axes {text}")
     return unreduced, reduced
 
 
-def sums_of_terms(name: str, avals: Sequence[Any]) -> tuple[frozenset, frozenset]:
-    """As `merged_sums`, of what is linear in all operands together: all are unreduced alike, or none."""
-    unreduced, reduced = merged_sums(name, avals, True)
+def reduction_state_of_sum(name: str, avals: Sequence[Any]) -> tuple[frozenset, frozenset]:
+    """As `merged_reduction_state`, of what is linear in all operands together: all are unreduced alike, or none."""
+    unreduced, reduced = merged_reduction_state(name, avals, True)
     for side, a in zip(("lhs", "rhs"), avals, strict=False):
-        if unreduced and not a.sums[0]:
+        if unreduced and not a.reduction_state[0]:
             other = "rhs" if side == "lhs" else "lhs"
             raise ShardingTypeError(
                 f"{name}: {other} is unreduced while {side} is not, which is {a.text}: a sum over devices would be "
                 "implied. `jax.sharding.reshard` reduces it"
             )
-    if any(a.sums[0] != unreduced for a in avals):
+    if any(a.reduction_state[0] != unreduced for a in avals):
         texts = " and ".join([a.text for a in avals])
         raise ShardingTypeError(f"lhs and rhs to `{name}` must be unreduced along the same mesh axes, not {texts}")
     return unreduced, reduced
 
 
-def sums_of_factors(name: str, lhs: Any, rhs: Any) -> tuple[frozenset, frozenset]:
-    """As `merged_sums`, of a product: each device multiplies its part of a sum by what all of them have."""
-    unreduced, reduced = merged_sums(name, (lhs, rhs), True)
-    if lhs.sums[0] and rhs.sums[0]:
+def reduction_state_of_product(name: str, lhs: Any, rhs: Any) -> tuple[frozenset, frozenset]:
+    """As `merged_reduction_state`, of a product: each device multiplies its part of a sum by what all of them have."""
+    unreduced, reduced = merged_reduction_state(name, (lhs, rhs), True)
+    if lhs.reduction_state[0] and rhs.reduction_state[0]:
         raise ShardingTypeError(f"lhs and rhs to `{name}` cannot be unreduced both, {lhs.text} and {rhs.text}")
     for a, b, sides in ((lhs, rhs, ("LHS", "RHS")), (rhs, lhs, ("RHS", "LHS"))):
-        if a.sums[0] and b.sums[1] != a.sums[0]:
+        if a.reduction_state[0] and b.reduction_state[1] != a.reduction_state[0]:
             raise ShardingTypeError(
                 f"{name}: {sides[1]} should be reduced along the same axes {sides[0]} is unreduced on, but they are "
                 f"{b.text} and {a.text}"
@@ -235,12 +237,12 @@ def check_divides(name: str, mesh: AbstractMesh, aval: Any, shape: Sequence[int]
     return aval.entries
 
 
-def common_layout(avals: Sequence[Any], phrase: str = "All operands should have the same sharding") -> Any:
+def common_sharding(avals: Sequence[Any], phrase: str = "All operands should have the same sharding") -> Any:
     """The first of the types of values that lie alike; those that know no mesh lie as others do.
 
     Raises ShardingTypeError where two differ.
     """
     first, *others = [a for a in avals if a._sharding is not None] or avals
-    if any((a.entries, a.sums) != (first.entries, first.sums) for a in others):
+    if any((a.entries, a.reduction_state) != (first.entries, first.reduction_state) for a in others):
         raise ShardingTypeError(f"{phrase}, but their types are {', '.join([a.str_short() for a in avals])}")
     return first

@@ -311,7 +311,7 @@ def abstract_context() -> "AbstractMesh | None":
     return abstract if abstract is not None else None if mesh is None else mesh.abstract_mesh
 
 
-def mesh_of_specs() -> "Mesh | AbstractMesh | None":
+def mesh_for_specs() -> "Mesh | AbstractMesh | None":
     """The mesh of specs without a mesh: the context mesh, with the current types of its axes."""
     abstract, mesh = thread.context.cur_abstract_mesh or _abstract_context.value, _context_mesh.value
     if abstract is None or mesh is not None and mesh.abstract_mesh == abstract:
@@ -373,7 +373,7 @@ class set_mesh(contextlib.ContextDecorator):  # noqa: N801
         return False
 
 
-def entered_mesh() -> Any:
+def legacy_context_mesh() -> Any:
     """The mesh that this thread entered last by `with mesh:`, or None."""
     return _entered_meshes.value[-1] if _entered_meshes.value else None
 

@@ -393,7 +393,7 @@ def _with_tiles_of(devices: tuple, proto: Any, memory_kind: str | None) -> GSPMD
     return GSPMDSharding(devices, proto, memory_kind=memory_kind)
 
 
-def check_fits(sharding: Sharding, aval: Any, what: str, evenly: bool = True) -> None:
+def check_sharding_of_type(sharding: Sharding, aval: Any, what: str, evenly: bool = True) -> None:
     """Raises ValueError if a value of this type cannot have this sharding; `what` describes the values in the error."""
     try:
         sharding.check_compatible_aval(aval.shape)

@@ -13,7 +13,7 @@ from minijax.ir.effects import (
 )
 from minijax.ir.primitive import Primitive
 from minijax.ir.types import Zero, token_type, typeof
-from minijax.primitives.moving import held
+from minijax.primitives.moving import as_array_or_constant
 from minijax.primitives.zeros import instantiate
 from minijax.run.array import Array, ArrayLike
 
@@ -31,13 +31,13 @@ class OptimizationBarrier(Primitive):
     """The identity; the compiler computes all operands before anything that uses a result."""
 
     name = "optimization_barrier"
-    in_one_memory = False
+    same_memory_space = False
     multiple_results = True
 
     def infer(self, *avals):
         return list(avals)
 
-    def manual_type(self, avals, params):
+    def vma_rule(self, avals, params):
         return None
 
     def lower(self, e, ins, outs, *operands):
@@ -123,7 +123,7 @@ class Stage(Primitive):
 
     def bind(self, x):
         typeof(x)
-        return held(x)
+        return as_array_or_constant(x)
 
 
 optimization_barrier_p, dce_sink_p, stage_p = OptimizationBarrier(), DCESink(), Stage()

@@ -44,7 +44,7 @@ from minijax.run.array import Array
 class Named(Primitive):
     """A collective whose parameter `axis_name` is a name or a tuple of names."""
 
-    constrains = False
+    constrain_results = False
 
     def typed(self, avals, params):
         # Result types may depend on the sizes of the named axes, which are not in the key of the cache of result types.
@@ -74,7 +74,7 @@ def _pvary(x: Any, axis_name: Any) -> Any:
 class AllReduce(Linear1):
     """Combines values over `axes`: names of axes, and positions of dimensions, which are reduced."""
 
-    constrains = False
+    constrain_results = False
 
     def __init__(self, name: str, reducer: str, repeated: Callable[[Any, int], Any]):
         self.name = name
@@ -208,7 +208,7 @@ class UngroupedCollective(LinearNamed):
     input_state: str = "varying"
     result_state: str | None = None
 
-    def manual_type(self, avals, params):
+    def vma_rule(self, avals, params):
         return avals[0].manual_axis_type.moved(names_of(params["axis_name"]), self.input_state, self.result_state)
 
     def infer(self, x, **params):
@@ -405,7 +405,7 @@ class AxisIndex(Named, ZeroJvp):
     def lower(self, e, ins, outs, *, axis_name):
         device_groups(e, self, axis_name)
         mesh = e.manual[0]
-        return e.fully_manual([], [], outs, lambda: [e.place_in(mesh, axis_name, outs[0])])
+        return e.fully_manual([], [], outs, lambda: [e.index_along_mesh_axis(mesh, axis_name, outs[0])])
 
     def batch(self, axis, operands, dims, *, axis_name):
         return [broadcasted_iota(np.int32, (axis.size,), 0)], [0]

@@ -21,7 +21,7 @@ from minijax.primitives.convert import convert
 from minijax.primitives.dot import PrecisionLike, Product, canonical_precision, precision_pair
 from minijax.primitives.families import ANY, COMPLEX, FLOAT, REAL, check_kinds, check_same_dtypes
 from minijax.primitives.moving import divide_axis
-from minijax.primitives.sharding import requested_sharding, sharding_of_ct
+from minijax.primitives.sharding import cotangent_sharding, requested_sharding
 from minijax.primitives.structural import rev
 from minijax.primitives.window import dilated, padtype_to_pads
 from minijax.run.array import Array, ShardingLike
@@ -59,8 +59,12 @@ class ConvGeneralDilated(Product):
                 f"{self.name} window and window_strides must have the same number of dimensions, but got "
                 f"{len(kernel) - 2} and {len(window_strides)}"
             )
-        shape = sliding_shape(
-            gapped(x, lhs_dilation), gapped(kernel, rhs_dilation), window_strides, padding, batch_group_count
+        shape = conv_result_shape(
+            dilate_shape(x, lhs_dilation),
+            dilate_shape(kernel, rhs_dilation),
+            window_strides,
+            padding,
+            batch_group_count,
         )
         shape = permuted(shape, moving.inverse(dimension_numbers.out_spec))
         dtype = _result_dtype(lhs.dtype, preferred_element_type)
@@ -102,7 +106,7 @@ class ConvGeneralDilated(Product):
         avals = (typeof(other), aval, typeof(ct)) if side else (aval, typeof(other), typeof(ct))
         dilations = params["lhs_dilation"], params["rhs_dilation"], params["window_strides"]
         sizes = [
-            gapped(permuted(a.shape, spec), by)[2:]
+            dilate_shape(permuted(a.shape, spec), by)[2:]
             for a, spec, by in zip(avals, params["dimension_numbers"], dilations, strict=True)
         ]
         return (self._transposed_lhs, self._transposed_rhs)[side](ct, aval, other, sizes, **params)
@@ -116,7 +120,7 @@ class ConvGeneralDilated(Product):
         kernel = _as_dtype(rev(rhs, tuple(rhs_spec[2:])), typeof(ct).dtype)
         pads = tuple((w - 1 - low, n - m + low) for n, w, m, (low, _) in zip(*sizes, padding, strict=True))
         params |= dict(window_strides=lhs_dilation, lhs_dilation=window_strides, padding=pads)
-        params["out_sharding"] = sharding_of_ct(aval)
+        params["out_sharding"] = cotangent_sharding(aval)
         params["dimension_numbers"] = ConvDimensionNumbers(out_spec, _swapped(rhs_spec), lhs_spec)
         grad = _as_dtype(self.bind(ct, kernel, feature_group_count=groups, batch_group_count=1, **params), aval.dtype)
         if batch_group_count > 1:
@@ -129,7 +133,7 @@ class ConvGeneralDilated(Product):
         pads = tuple((low, w + m - 1 - n - low) for n, w, m, (low, _) in zip(*sizes, padding, strict=True))
         params |= dict(window_strides=rhs_dilation, rhs_dilation=window_strides, padding=pads)
         params |= dict(feature_group_count=batch_group_count, batch_group_count=feature_group_count)
-        params["out_sharding"] = sharding_of_ct(aval)
+        params["out_sharding"] = cotangent_sharding(aval)
         params["dimension_numbers"] = ConvDimensionNumbers(*map(_swapped, (lhs_spec, out_spec, rhs_spec)))
         return _as_dtype(self.bind(_as_dtype(lhs, typeof(ct).dtype), ct, **params), aval.dtype)
 
@@ -217,13 +221,13 @@ def permuted(shape: Sequence[int], spec: Sequence[int]) -> Shape:
     return tuple(shape[i] for i in spec)
 
 
-def gapped(shape: Shape, dilation: Sequence[int]) -> Shape:
+def dilate_shape(shape: Shape, dilation: Sequence[int]) -> Shape:
     """A shape (batch, feature, *spatial) after dilation of as many spatial axes as there are dilations."""
     end = 2 + len(dilation)
     return (*shape[:2], *dilated(shape[2:end], dilation[: len(shape) - 2], "conv_general_dilated"), *shape[end:])
 
 
-def sliding_shape(x: Shape, kernel: Shape, strides: Sequence[int], padding: Sequence, groups: int = 1) -> Shape:
+def conv_result_shape(x: Shape, kernel: Shape, strides: Sequence[int], padding: Sequence, groups: int = 1) -> Shape:
     """The shape (batch, feature, *spatial) of the result; `x` and `kernel` are dilated shapes in the same order."""
     if len(padding) != len(x) - 2:
         raise TypeError(f"Wrong number of explicit pads for convolution: expected {len(x) - 2}, got {len(padding)}.")
@@ -384,7 +388,7 @@ def conv_general_dilated(lhs: Array, rhs: Array, window_strides: Sequence[int], 
                     f"{name}: String padding is not implemented for transposed convolution using this op "
                     f"(lhs_dilation={lhs_dilation}). Specify the padding as pairs, or use conv_transpose."
                 )
-            window = gapped(permuted(right, numbers.rhs_spec), rhs_dilation)[2:]
+            window = dilate_shape(permuted(right, numbers.rhs_spec), rhs_dilation)[2:]
             padding = padtype_to_pads(permuted(left, numbers.lhs_spec)[2:], window, window_strides, padding)
         if preferred_element_type is not None:
             preferred_element_type = dtypes.check_and_canonicalize_user_dtype(preferred_element_type, name)

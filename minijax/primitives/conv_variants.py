@@ -18,9 +18,9 @@ from minijax.primitives.conv import (
     conv_dimension_numbers,
     conv_general_dilated,
     conv_general_permutations,
-    gapped,
+    conv_result_shape,
+    dilate_shape,
     permuted,
-    sliding_shape,
 )
 from minijax.primitives.counting import eye
 from minijax.primitives.dot import Precision, PrecisionLike, canonical_precision, dot_general, permute_axes
@@ -97,7 +97,7 @@ def conv_transpose(
         dimension_numbers = _DEFAULTS[len(left) - 2]
     numbers = conv_dimension_numbers(left, right, dimension_numbers)
     sizes = permuted(right, numbers.rhs_spec)
-    windows = (gapped(sizes, (1,) * (len(sizes) - 2) if rhs_dilation is None else rhs_dilation))[2:]
+    windows = (dilate_shape(sizes, (1,) * (len(sizes) - 2) if rhs_dilation is None else rhs_dilation))[2:]
     if isinstance(padding, str) and padding in ("SAME", "VALID"):
         padding = [_transpose_pads(k, s, padding) for k, s in zip(windows, strides, strict=False)]
     elif not isinstance(padding, str) and use_consistent_padding:
@@ -180,13 +180,13 @@ def conv_shape_tuple(
     assert lhs_shape[0] % batch_group_count == 0, (
         f"conv_shape_tuple: batch_group_count {batch_group_count} does not divide {lhs_shape[0]}"
     )
-    return sliding_shape(tuple(lhs_shape), tuple(rhs_shape), strides, pads, batch_group_count)
+    return conv_result_shape(tuple(lhs_shape), tuple(rhs_shape), strides, pads, batch_group_count)
 
 
 def _transposed_shape(lhs: Shape, rhs: Shape, strides: Sequence[int], padding: Padding) -> Shape:
     if isinstance(padding, str):
         padding = [_transpose_pads(k, s, padding) for k, s in zip(rhs[2:], strides, strict=False)]
-    return sliding_shape(gapped(lhs, strides), rhs, (1,) * len(rhs[2:]), padding)
+    return conv_result_shape(dilate_shape(lhs, strides), rhs, (1,) * len(rhs[2:]), padding)
 
 
 def _shape_function(name: str, shape_of: Callable, modes: Sequence[str], operation: str) -> Callable[..., Shape]:

@@ -15,7 +15,7 @@ from minijax.ir.trace import Tracer, as_literal
 from minijax.ir.types import ShapedArray, Zero, is_value, scalar_of, typeof, unwrapped
 from minijax.partition.explicit import sharding_in_type
 from minijax.partition.shardings import NamedSharding
-from minijax.primitives.moving import held, move_axis
+from minijax.primitives.moving import as_array_or_constant, move_axis
 from minijax.run import transfer
 from minijax.run.array import Array, ArrayLike
 
@@ -74,7 +74,7 @@ class ConvertElementType(Linear1):
 
     def transposed(self, ct, aval, *, new_dtype, weak_type, sharding):
         # A user's cotangent may be a Python number; it must become an array as any other result does.
-        return cast(held(ct) if type(ct) in dtypes.PYTHON_SCALARS else ct, aval.dtype, aval.weak_type)
+        return cast(as_array_or_constant(ct) if type(ct) in dtypes.PYTHON_SCALARS else ct, aval.dtype, aval.weak_type)
 
     def batch(self, axis, operands, dims, **params):
         return self.bind_all(operands, params), dims
@@ -165,7 +165,7 @@ class Copy(Linear1):
     """Copies the value into a buffer of its own."""
 
     moves_data = True
-    in_one_memory = False
+    same_memory_space = False
 
     def __init__(self, name: str):
         self.name = name
@@ -186,7 +186,7 @@ class Copy(Linear1):
 class StopGradient(Copy):
     """The identity with a zero derivative."""
 
-    constrains = False
+    constrain_results = False
 
     def at_once(self, x):
         return [x if type(x) in dtypes.PYTHON_SCALARS or isinstance(x, Array) else transfer.to_device(x)]
@@ -277,9 +277,9 @@ def convert_element_type(operand: ArrayLike, new_dtype: Any) -> Array:
     dtype = dtypes.canonicalize_dtype(dtype, allow_extended_dtype=True)
     _check_convertible(aval.dtype, dtype)
     if type(operand) is np.ndarray and aval.dtype == dtype:
-        return held(operand)
+        return as_array_or_constant(operand)
     converted = convert(operand, dtype)
-    return converted if isinstance(converted, Array | np.ndarray) else held(converted)
+    return converted if isinstance(converted, Array | np.ndarray) else as_array_or_constant(converted)
 
 
 def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:

@@ -18,8 +18,8 @@ from minijax.primitives import moving
 from minijax.primitives.convert import convert
 from minijax.primitives.elementwise import add, eq
 from minijax.primitives.families import NUMBER, check_kinds
-from minijax.primitives.sharding import requested_sharding, resharded_as
-from minijax.primitives.varying import cast_to
+from minijax.primitives.sharding import requested_sharding, reshard_like
+from minijax.primitives.varying import cast_replicated_to
 from minijax.run.array import Array
 
 _INT32 = np.dtype(np.int32)
@@ -29,7 +29,7 @@ class Iota(Primitive):
     """0, 1, 2, ... along an axis."""
 
     moves_data = True
-    lies_over_set_mesh = True
+    defaults_to_context_mesh = True
     name = "iota"
     sharding_param = "sharding"
 
@@ -48,7 +48,7 @@ class Iota(Primitive):
 class Empty(Primitive):
     """An uninitialized array: its elements are unspecified."""
 
-    lies_over_set_mesh = True
+    defaults_to_context_mesh = True
     name = "empty"
     sharding_param = "out_sharding"
 
@@ -62,10 +62,10 @@ class Empty(Primitive):
 class EmptyScalar(Empty):
     """A scalar whose value is never read."""
 
-    lies_over_set_mesh = False
+    defaults_to_context_mesh = False
     name = "empty2"
     sharding_param = None
-    constrains = False
+    constrain_results = False
 
     def infer(self, *, dtype, memory_space):
         return [ShapedArray((), dtype, memory_space=memory_space)]
@@ -101,8 +101,8 @@ def empty(shape: Sequence[int], dtype: Any, *, out_sharding: Any = None) -> Any:
 
 def empty_of(aval: ShapedArray) -> Any:
     """An array of type `aval` whose elements are never read."""
-    value = cast_to(empty2_p.bind(dtype=aval.dtype, memory_space=aval.memory_space), aval.manual_axis_type)
-    return resharded_as(moving.broadcast_to_shape(value, aval.shape, aval._sharding), aval)
+    value = cast_replicated_to(empty2_p.bind(dtype=aval.dtype, memory_space=aval.memory_space), aval.manual_axis_type)
+    return reshard_like(moving.broadcast_to_shape(value, aval.shape, aval._sharding), aval)
 
 
 def _offset(offset: Any, dtype: Any) -> Any:

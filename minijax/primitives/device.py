@@ -7,7 +7,7 @@ import numpy as np
 
 from minijax.base import dtypes
 from minijax.ir import state
-from minijax.ir.primitive import Primitive, is_linear
+from minijax.ir.primitive import Primitive, is_undefined_primal
 from minijax.ir.types import AbstractValue, ShapedArray, Zero, is_value, space_of, typeof
 from minijax.partition import meshes
 from minijax.partition.explicit import sharding_in_type
@@ -39,12 +39,12 @@ class DevicePut(Primitive):
 
     name = "device_put"
     multiple_results = True
-    in_one_memory = False
+    same_memory_space = False
 
     def infer(self, *avals, devices, srcs, copy_semantics):
         return [_placed_type(a, d) for a, d in zip(avals, devices, strict=True)]
 
-    def manual_type(self, avals, params):
+    def vma_rule(self, avals, params):
         return None
 
     def shardings(self, params):
@@ -106,7 +106,7 @@ def _placed_type(aval: AbstractValue, place: Any) -> AbstractValue:
 
 def _ct_destination(src: Any, operand: Any, ct: Any) -> Any:
     """The place for the cotangent of an operand."""
-    space = space_of(operand.aval if is_linear(operand) else typeof(operand))
+    space = space_of(operand.aval if is_undefined_primal(operand) else typeof(operand))
     return space if src is None and space_of(typeof(ct)) is not space else src
 
 
@@ -169,7 +169,7 @@ def _check_is_shared(x: Any, sharding: Sharding) -> None:
             gather.check_same_everywhere(np.asarray(x), sharding)
 
 
-def placed_like(x: Any, model: Any) -> Any:
+def place_like(x: Any, model: Any) -> Any:
     """Places an eager `x` by the sharding of `model`, a committed array or a ShapeDtypeStruct, if that fits `x`.
 
     Inside `shard_map`, casts `x` to vary over the mesh axes that `model` varies over.

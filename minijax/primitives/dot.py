@@ -14,7 +14,7 @@ from minijax.base import config, dtypes
 from minijax.base.dtypes import DTypeLike
 from minijax.base.errors import ShardingTypeError
 from minijax.base.naming import known_as
-from minijax.ir.primitive import Folding, Primitive, fold_as, is_linear
+from minijax.ir.primitive import Folding, Primitive, fold_as, is_undefined_primal
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.partition.explicit import entries_of, typed_sharding
 from minijax.partition.meshes import P, axes_of
@@ -22,8 +22,8 @@ from minijax.partition.shardings import NamedSharding
 from minijax.primitives import moving
 from minijax.primitives.convert import cast, convert_element_type_p
 from minijax.primitives.families import ANY, check_kinds
-from minijax.primitives.moving import axes_beside, other_axes
-from minijax.primitives.sharding import requested_sharding, widened
+from minijax.primitives.moving import axes_after_insertion, other_axes
+from minijax.primitives.sharding import requested_sharding, with_batch_dim
 from minijax.primitives.zeros import add_tangents
 from minijax.run.array import Array, ArrayLike
 
@@ -204,7 +204,7 @@ class Product(Primitive):
         return [out], [add_tangents(terms, out)]
 
     def transpose(self, cts, lhs, rhs, **params):
-        (ct,), side = cts, 0 if is_linear(lhs) else 1
+        (ct,), side = cts, 0 if is_undefined_primal(lhs) else 1
         operand, other = ((lhs, rhs), (rhs, lhs))[side]
         grad = Zero(operand.aval) if type(ct) is Zero else self.transposed(ct, operand.aval, other, side, **params)
         return [None, grad] if side else [grad, None]
@@ -257,15 +257,15 @@ class DotGeneral(Product):
         free = [entries_of(a.entries, other_axes(a.ndim, c, b)) for a, c, b in zip(avals, contract, batch, strict=True)]
         return [(*lhs_batch, *free[0], *free[1])]
 
-    def sums(self, avals, params):
+    def reduction_state(self, avals, params):
         self._check_unreduced(avals)
         return frozenset(), frozenset()
 
     def _check_unreduced(self, avals):
-        if any(a.sums[0] for a in avals):
+        if any(a.reduction_state[0] for a in avals):
             raise ShardingTypeError(f"lhs or rhs passed to dot_general cannot be unreduced: {avals[0]} and {avals[1]}")
 
-    def check_request(self, avals, requested, params):
+    def check_out_sharding(self, avals, requested, params):
         self._check_unreduced(avals)
         unreduced = requested.spec.unreduced
         if not unreduced:
@@ -310,7 +310,7 @@ class DotGeneral(Product):
         back = (*batch, *free, *(contract[i] for i in order))
         requested, split = None, aval._sharding or typeof(ct)._sharding or typeof(other)._sharding
         if split is not None:
-            unreduced, reduced = aval.sums
+            unreduced, reduced = aval.reduction_state
             requested = typed_sharding(split.mesh, entries_of(aval.entries, back), unreduced, reduced)
             requested = requested or NamedSharding(split.mesh, P(*[None] * aval.ndim))
         grad = self.bind(ct, other, dimension_numbers=numbers, out_sharding=requested, **params)
@@ -321,9 +321,9 @@ class DotGeneral(Product):
         (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
         (dl, dr), (lhs, rhs) = dims, operands
         if dl is not None:
-            lhs_contract, lhs_batch = axes_beside(lhs_contract, dl), axes_beside(lhs_batch, dl)
+            lhs_contract, lhs_batch = axes_after_insertion(lhs_contract, dl), axes_after_insertion(lhs_batch, dl)
         if dr is not None:
-            rhs_contract, rhs_batch = axes_beside(rhs_contract, dr), axes_beside(rhs_batch, dr)
+            rhs_contract, rhs_batch = axes_after_insertion(rhs_contract, dr), axes_after_insertion(rhs_batch, dr)
         lhs_free = other_axes(typeof(lhs).ndim, lhs_contract, lhs_batch)
         if dl is not None and dr is not None:
             lhs_batch, rhs_batch, where = (dl, *lhs_batch), (dr, *rhs_batch), 0
@@ -334,7 +334,7 @@ class DotGeneral(Product):
             where = len(lhs_batch) + len(lhs_free) + rhs_free.index(dr)
         numbers = ((lhs_contract, rhs_contract), (lhs_batch, rhs_batch))
         if out_sharding is not None:
-            out_sharding = widened(out_sharding, where, axes_of(axis.entry), None)
+            out_sharding = with_batch_dim(out_sharding, where, axes_of(axis.entry), None)
         return [self.bind(lhs, rhs, dimension_numbers=numbers, out_sharding=out_sharding, **params)], [where]
 
     def show_params(self, eqn):

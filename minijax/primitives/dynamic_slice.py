@@ -10,7 +10,7 @@ import numpy as np
 from minijax.base import dims, dtypes
 from minijax.base.errors import ShardingTypeError
 from minijax.base.symbolic import Dim, is_int
-from minijax.ir.primitive import Folding, fold_as, is_linear
+from minijax.ir.primitive import Folding, fold_as, is_undefined_primal
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.primitives import moving
 from minijax.primitives.convert import convert
@@ -86,8 +86,8 @@ class DynamicUpdateSlice(JointlyLinear):
     def transposed(self, ct, x, update, *starts):
         shape = operand_type(update).shape
         zeros = moving.full(shape, scalar_like(ct, 0), sharding=operand_type(update)._sharding)
-        ct_x = self.bind(ct, zeros, *starts) if is_linear(x) else None
-        ct_update = dynamic_slice_p.bind(ct, *starts, slice_sizes=shape) if is_linear(update) else None
+        ct_x = self.bind(ct, zeros, *starts) if is_undefined_primal(x) else None
+        ct_update = dynamic_slice_p.bind(ct, *starts, slice_sizes=shape) if is_undefined_primal(update) else None
         return [ct_x, ct_update, *[None] * len(starts)]
 
     def batch(self, axis, operands, dims_in):

@@ -11,9 +11,14 @@ import numpy as np
 
 from minijax.base import dtypes
 from minijax.base.dtypes import DTypeLike
-from minijax.ir.primitive import Folding, Primitive, fold_as, is_linear
+from minijax.ir.primitive import Folding, Primitive, fold_as, is_undefined_primal
 from minijax.ir.types import ShapedArray, Zero, typeof
-from minijax.partition.explicit import common_layout, merged_entries, sums_of_factors, sums_of_terms
+from minijax.partition.explicit import (
+    common_sharding,
+    merged_entries,
+    reduction_state_of_product,
+    reduction_state_of_sum,
+)
 from minijax.primitives import moving
 from minijax.primitives.convert import convert_element_type
 from minijax.primitives.families import (
@@ -92,8 +97,8 @@ class Mul(Bilinear):
         check_kinds(self.name, self.accepts, x, y)
         return dtypes.canonicalize_dtype(out_dtype)
 
-    def sums(self, avals, params):
-        return sums_of_factors(self.name, *avals)
+    def reduction_state(self, avals, params):
+        return reduction_state_of_product(self.name, *avals)
 
     def lower(self, e, ins, outs, x, y, *, out_dtype=None):
         (out,) = outs
@@ -203,7 +208,7 @@ class Wave(Accurate):
 class IntegerPow(Elementwise):
     """x to a constant integer power `y`, by repeated squaring."""
 
-    sums = Primitive.sums
+    reduction_state = Primitive.reduction_state
 
     def has_own_constants(self, params):
         return params["y"] < 0
@@ -512,7 +517,7 @@ class Predicate(Elementwise):
 class Compare(Predicate):
     """A comparison; `direction` is its StableHLO name."""
 
-    constrains = False
+    constrain_results = False
     moves_data = True
 
     def __init__(self, name: str, direction: str, accepts: Kinds):
@@ -536,7 +541,7 @@ class SelectN(Primitive):
     """Picks, element by element, the case whose number is in `which` (booleans or integers)."""
 
     moves_data = True
-    lies_over_set_mesh = True
+    defaults_to_context_mesh = True
     name = "select_n"
 
     def infer(self, which, *cases):
@@ -559,11 +564,11 @@ class SelectN(Primitive):
         return [ShapedArray(cases[0].shape, cases[0].dtype, all(c.weak_type for c in cases))]
 
     def shard(self, mesh, avals, outs, **params):
-        cases = [a for a in avals[1:] if a.is_split] or avals[1:]
-        return [common_layout(cases, "select cases must have the same shardings").entries]
+        cases = [a for a in avals[1:] if a.is_sharded] or avals[1:]
+        return [common_sharding(cases, "select cases must have the same shardings").entries]
 
-    def sums(self, avals, params):
-        return sums_of_terms(self.name, avals[1:])
+    def reduction_state(self, avals, params):
+        return reduction_state_of_sum(self.name, avals[1:])
 
     def lower(self, e, ins, outs, which, *cases):
         if len(cases) == 1:
@@ -594,7 +599,7 @@ class SelectN(Primitive):
     def transpose(self, cts, which, *cases):
         (ct,) = cts
         if type(ct) is Zero:
-            return [None, *(Zero(c.aval) if is_linear(c) else None for c in cases)]
+            return [None, *(Zero(c.aval) if is_undefined_primal(c) else None for c in cases)]
         zeros = full_of(ct)
         flags = typeof(which).dtype == np.bool_
 
@@ -603,7 +608,7 @@ class SelectN(Primitive):
                 return select_n(which, *(ct if i == j else zeros for j in range(len(cases))))
             return select_n(eq(which, const_like(which, i)), zeros, ct)
 
-        return [None, *(part(i) if is_linear(c) else None for i, c in enumerate(cases))]
+        return [None, *(part(i) if is_undefined_primal(c) else None for i, c in enumerate(cases))]
 
     def batch(self, axis, operands, dims):
         (which, *cases), (d, *case_dims) = operands, dims

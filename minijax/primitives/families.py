@@ -16,13 +16,13 @@ from minijax.base.util import named
 from minijax.hlo.spell import accuracy_attribute
 from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
-from minijax.ir.primitive import Linear, Primitive, is_linear
+from minijax.ir.primitive import Primitive, UndefinedPrimal, is_undefined_primal
 from minijax.ir.trace import trace_to_jaxpr
 from minijax.ir.types import NOT_MANUAL, ShapedArray, Zero, of_type, scalar_of, typeof
-from minijax.partition.explicit import merged_entries, merged_sums, sums_of_terms
+from minijax.partition.explicit import merged_entries, merged_reduction_state, reduction_state_of_sum
 from minijax.primitives import moving
 from minijax.primitives.convert import convert_element_type
-from minijax.primitives.sharding import over_mesh, resharded_as, sharding_of_ct
+from minijax.primitives.sharding import cotangent_sharding, replicated_over_mesh, reshard_like
 from minijax.primitives.zeros import add_tangents, instantiate
 from minijax.run.array import Array, ArrayLike
 
@@ -83,7 +83,7 @@ def one_like(x: Any) -> Any:
 
 
 def _scalar_on_mesh(value: int, aval: ShapedArray) -> Any:
-    return over_mesh(scalar(value, aval.dtype, aval.weak_type), aval._sharding)
+    return replicated_over_mesh(scalar(value, aval.dtype, aval.weak_type), aval._sharding)
 
 
 def full_of(x: Any, value: Any = 0) -> Any:
@@ -134,22 +134,22 @@ def broadcast_shapes_of_op(name: str, *shapes: tuple) -> tuple:
     return tuple(out)
 
 
-def reduced_scalars(operands: Sequence) -> list | None:
+def reduce_scalars_like(operands: Sequence) -> list | None:
     """Makes scalars reduced over the Explicit axes over which another operand is. None if that changes nothing."""
     avals = list(map(typeof, operands))
-    like = next((a for a in avals if a._sharding is not None and a.sums[1]), None)
-    scalars = [not a.shape and not a.is_split for a in avals]
+    like = next((a for a in avals if a._sharding is not None and a.reduction_state[1]), None)
+    scalars = [not a.shape and not a.is_sharded for a in avals]
     if like is None or not any(scalars):
         return None
-    types = [a.sharded_over(like._sharding.mesh, (), *like.sums) for a in avals]
+    types = [a.sharded_over(like._sharding.mesh, (), *like.reduction_state) for a in avals]
     rows = zip(operands, types, scalars, strict=True)
-    return [resharded_as(x, t) if is_scalar else x for x, t, is_scalar in rows]
+    return [reshard_like(x, t) if is_scalar else x for x, t, is_scalar in rows]
 
 
 class SameShape(Primitive):
     """An operation whose operands are broadcast together, with results of their common shape."""
 
-    lies_over_set_mesh = True
+    defaults_to_context_mesh = True
 
     def __init__(self, name: str, accepts: Kinds):
         self.name = name
@@ -166,7 +166,7 @@ class SameShape(Primitive):
             try:
                 return Primitive.bind(self, *operands, **params)
             except ShardingTypeError:
-                ready = reduced_scalars(operands)
+                ready = reduce_scalars_like(operands)
                 if ready is None:
                     raise
             return Primitive.bind(self, *ready, **params)
@@ -192,8 +192,8 @@ class SameShape(Primitive):
         ranked = [a.entries for a in avals if a.shape]
         return [merged_entries(self.name, ranked) if ranked else ()] * len(outs)
 
-    def sums(self, avals, params):
-        return merged_sums(self.name, avals)
+    def reduction_state(self, avals, params):
+        return merged_reduction_state(self.name, avals)
 
     def broadcast(self, e: Any, ins: Sequence, out: ShapedArray, operands: Sequence[str]) -> list[str]:
         """The names of the operands, broadcast to the result's shape."""
@@ -204,7 +204,7 @@ class SameShape(Primitive):
         for x, a in zip(operands, ins, strict=True):
             x = x if a.shape == out.shape else e.broadcast_to(x, a, out.shape)
             if a.shape != out.shape or a._sharding != out._sharding:
-                over = out.update(dtype=a.dtype).sharded_over(e.explicit, out.entries, *a.sums)
+                over = out.update(dtype=a.dtype).sharded_over(e.explicit, out.entries, *a.reduction_state)
                 (x,) = e.constrained_by_type([x], [over])
             wide.append(x)
         return wide
@@ -246,7 +246,7 @@ def emit_nary(e: Any, hlo: str, operands: Sequence[str], ins: Sequence, out: Sha
 def unbroadcast(ct: Any, aval: ShapedArray) -> Any:
     """Sums a cotangent over the axes along which its operand, of type `aval`, was broadcast."""
     have = typeof(ct)
-    shape, sums = have.shape, any(have.sums) or any(aval.sums)
+    shape, sums = have.shape, any(have.reduction_state) or any(aval.reduction_state)
     if shape == aval.shape and (sums or have._sharding == aval._sharding):
         return ct
     if not aval.shape:
@@ -254,7 +254,7 @@ def unbroadcast(ct: Any, aval: ShapedArray) -> Any:
     if shape == aval.shape and aval._sharding is None:
         return ct
     axes = tuple(i for i, (have, want) in enumerate(zip(shape, aval.shape, strict=True)) if have != want)
-    requested = None if sums else sharding_of_ct(aval)
+    requested = None if sums else cotangent_sharding(aval)
     return moving.reshape_to(moving.sum_axes(ct, axes), aval.shape, requested)
 
 
@@ -375,8 +375,8 @@ class LinearElementwise(Elementwise):
             return [out], self.bind_all([instantiate(t) for t in tangents], params)
         i = next(i for i, t in enumerate(tangents) if type(t) is not Zero)
         tangent, aval = self.alone(i, tangents[i], primals), typeof(out).to_tangent_aval()
-        over = None if any(aval.sums) or typeof(tangent).shape == aval.shape else aval._sharding
-        return [out], [resharded_as(moving.broadcast_squeezed(tangent, aval.shape, over), aval)]
+        over = None if any(aval.reduction_state) or typeof(tangent).shape == aval.shape else aval._sharding
+        return [out], [reshard_like(moving.broadcast_squeezed(tangent, aval.shape, over), aval)]
 
     def alone(self, i: int, tangent: Any, primals: Sequence) -> Any:
         """The result's tangent if only operand `i` has a tangent."""
@@ -385,11 +385,11 @@ class LinearElementwise(Elementwise):
     def transpose(self, cts, *operands, **params):
         (ct,) = cts
         if type(ct) is Zero:
-            return [Zero(x.aval) if is_linear(x) else None for x in operands]
+            return [Zero(x.aval) if is_undefined_primal(x) else None for x in operands]
         if len(operands) == 1:
             return [self.transposes[0](ct, *operands, **params)]
         return [
-            unbroadcast(rule(ct, *operands, **params), x.aval) if is_linear(x) else None
+            unbroadcast(rule(ct, *operands, **params), x.aval) if is_undefined_primal(x) else None
             for rule, x in zip(self.transposes, operands, strict=True)
         ]
 
@@ -397,8 +397,8 @@ class LinearElementwise(Elementwise):
 class OnUnreduced(LinearElementwise):
     """One of the few ops that accept `unreduced` operands (each device holds a partial sum), as in jax."""
 
-    def sums(self, avals, params):
-        return sums_of_terms(self.name, avals)
+    def reduction_state(self, avals, params):
+        return reduction_state_of_sum(self.name, avals)
 
 
 class Bilinear(Elementwise):
@@ -411,7 +411,7 @@ class Bilinear(Elementwise):
     def transpose(self, cts, *operands, **params):
         (ct,) = cts
         results: list[Any] = [None] * len(operands)
-        (i,) = (i for i, x in enumerate(operands) if type(x) is Linear)
+        (i,) = (i for i, x in enumerate(operands) if type(x) is UndefinedPrimal)
         aval = operands[i].aval
         results[i] = Zero(aval) if type(ct) is Zero else unbroadcast(self.transposes[i](ct, *operands, **params), aval)
         return results

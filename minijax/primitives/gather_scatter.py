@@ -14,10 +14,10 @@ from minijax.base.symbolic import is_int, min_dim
 from minijax.base.util import named
 from minijax.hlo.emitter import jaxpr_body
 from minijax.ir.jaxpr import DebugInfo, Jaxpr
-from minijax.ir.primitive import Folding, fold_as, is_linear
+from minijax.ir.primitive import Folding, fold_as, is_undefined_primal
 from minijax.ir.trace import Tracer, trace_to_jaxpr
 from minijax.ir.types import ShapedArray, Zero, typeof
-from minijax.partition.explicit import entries_of, sums_of_terms
+from minijax.partition.explicit import entries_of, reduction_state_of_sum
 from minijax.primitives import elementwise, moving
 from minijax.primitives.counting import iota
 from minijax.primitives.elementwise import add, div, eq, mul, neg, select
@@ -232,7 +232,7 @@ class Scatter(JointlyLinear):
     `combine` computes an element from the old and the new one; None: the new one, or the result of `update_jaxpr`.
     """
 
-    in_one_memory = False
+    same_memory_space = False
 
     def __init__(self, name: str, combine: Callable | None = None):
         self.name = name
@@ -243,8 +243,8 @@ class Scatter(JointlyLinear):
         check_scatter(x, indices, updates, dimension_numbers)
         return [ShapedArray(x.shape, x.dtype, x.weak_type, memory_space=x.memory_space)]
 
-    def sums(self, avals, params):
-        return sums_of_terms(self.name, (avals[0], avals[2]))
+    def reduction_state(self, avals, params):
+        return reduction_state_of_sum(self.name, (avals[0], avals[2]))
 
     def shard(self, mesh, avals, outs, *, dimension_numbers, **how):
         (x, indices, updates), numbers = avals, dimension_numbers
@@ -306,8 +306,8 @@ class Scatter(JointlyLinear):
         return self.bind_all([x, indices, updates], dict(how, dimension_numbers=numbers)), [0]
 
     def transposed(self, ct, x, indices, updates, **params):
-        ct_x = self.ct_operand(ct, indices, updates, **params) if is_linear(x) else None
-        ct_updates = self.ct_updates(ct, indices, updates.aval, **params) if is_linear(updates) else None
+        ct_x = self.ct_operand(ct, indices, updates, **params) if is_undefined_primal(x) else None
+        ct_updates = self.ct_updates(ct, indices, updates.aval, **params) if is_undefined_primal(updates) else None
         return [ct_x, None, ct_updates]
 
     def ct_operand(self, ct: Any, indices: Any, updates: Any, **params: Any) -> Any:
@@ -435,7 +435,7 @@ class ScatterMul(Scatter):
         return [out], [add_tangents(terms, out)]
 
     def ct_operand(self, ct, indices, updates, **params):
-        if is_linear(updates):
+        if is_undefined_primal(updates):
             raise NotImplementedError("scatter_mul is not linear in operand and updates together")
         return self.write(ct, indices, updates, in_transpose=True, **_flags(params))
 

@@ -13,7 +13,7 @@ from minijax.run.array import ArrayImpl, joined
 class _BetweenProcesses(Linear1):
     """Converts between host-local and global arrays; inside a jitted program it is the identity."""
 
-    in_one_memory = False
+    same_memory_space = False
 
     def lower(self, e, ins, outs, x, *, global_mesh, pspec):
         if ins[0].shape != outs[0].shape:

@@ -13,16 +13,16 @@ from minijax.base.errors import ShardingTypeError
 from minijax.ir import state
 from minijax.ir.primitive import Axis, Folding, Linear1, fold_as
 from minijax.ir.trace import CompileTimeTrace, DynamicJaxprTracer, JaxprTrace
-from minijax.ir.types import ShapedArray, Typed, is_of_users_type, scalar_of, typeof
+from minijax.ir.types import ShapedArray, Typed, is_hi_value, scalar_of, typeof
 from minijax.partition.explicit import entries_of, merged_entries, reshaped_entries, typed_sharding
 from minijax.partition.meshes import axes_of, explicit_meshes
 from minijax.partition.shardings import NamedSharding
 from minijax.primitives.sharding import (
-    over_mesh,
+    cotangent_sharding,
+    replicated_over_mesh,
     requested_sharding,
-    resharded_as,
-    sharding_of_ct,
-    widened,
+    reshard_like,
+    with_batch_dim,
     with_out_sharding,
 )
 from minijax.run import transfer
@@ -40,17 +40,17 @@ def _sums(sharding: Any) -> tuple[frozenset, frozenset]:
 
 
 def _batched_sharding(sharding: Any, axis: Any) -> Any:
-    return None if sharding is None else widened(sharding, 0, axes_of(axis.entry), None)
+    return None if sharding is None else with_batch_dim(sharding, 0, axes_of(axis.entry), None)
 
 
 class BroadcastInDim(Linear1):
     """Operand axis i becomes axis `broadcast_dimensions[i]` of the result."""
 
     moves_data = True
-    lies_over_set_mesh = True
+    defaults_to_context_mesh = True
     name = "broadcast_in_dim"
     sharding_param = "sharding"
-    in_one_memory = False
+    same_memory_space = False
 
     def infer(self, x, *, shape, broadcast_dimensions, sharding):
         check_nonnegative("broadcast_in_dim shape", shape)
@@ -69,7 +69,7 @@ class BroadcastInDim(Linear1):
         unit = tuple(i for i, (n, e) in enumerate(zip(aval.shape, aval.entries, strict=True)) if n == 1 and e is None)
         preserved = [d for i, d in enumerate(broadcast_dimensions) if i not in unit]
         order = sorted(preserved)
-        kept = sharding_of_ct(aval) if not typeof(ct).sums[0] else None
+        kept = cotangent_sharding(aval) if not typeof(ct).reduction_state[0] else None
         if kept is not None:
             entries = [kept.spec[broadcast_dimensions.index(d)] for d in order]
             kept = kept.update(spec=kept.spec.update(partitions=entries))
@@ -80,7 +80,9 @@ class BroadcastInDim(Linear1):
 
     def batch(self, axis, operands, dims_in, *, shape, broadcast_dimensions, sharding):
         x = axis_to_front(operands[0], dims_in[0], axis)
-        params = dict(shape=(axis.size, *shape), broadcast_dimensions=(0, *axes_beside(broadcast_dimensions, 0)))
+        params = dict(
+            shape=(axis.size, *shape), broadcast_dimensions=(0, *axes_after_insertion(broadcast_dimensions, 0))
+        )
         if sharding is None:
             return [broadcast_in_dim(x, **params)], [0]
         return [self.bind(x, **params, sharding=_batched_sharding(sharding, axis))], [0]
@@ -121,8 +123,8 @@ class Reshape(Linear1):
             )
         return [entries]
 
-    def check_request(self, avals, requested, params):
-        for which, have, want in zip(("unreduced", "reduced"), avals[0].sums, _sums(requested), strict=True):
+    def check_out_sharding(self, avals, requested, params):
+        for which, have, want in zip(("unreduced", "reduced"), avals[0].reduction_state, _sums(requested), strict=True):
             if want and not have:
                 raise ValueError(
                     f"reshape: out_sharding cannot contain {which} axes, as the operand has none: {set(want)}"
@@ -147,7 +149,7 @@ class Reshape(Linear1):
 
     def batch(self, axis, operands, dims_in, *, new_sizes, dimensions, sharding):
         x = move_axis(operands[0], dims_in[0], 0)
-        wider = None if dimensions is None else (0, *axes_beside(dimensions, 0))
+        wider = None if dimensions is None else (0, *axes_after_insertion(dimensions, 0))
         params = dict(new_sizes=(axis.size, *new_sizes), dimensions=wider)
         if sharding is None:
             return [reshape(x, **params)], [0]
@@ -179,7 +181,7 @@ class Transpose(Linear1):
 
     def batch(self, axis, operands, dims_in, *, permutation):
         (d,) = dims_in
-        return [transpose(operands[0], (d, *axes_beside(permutation, d)))], [0]
+        return [transpose(operands[0], (d, *axes_after_insertion(permutation, d)))], [0]
 
 
 _HALVES = frozenset((dtypes.BY_NAME["float16"], dtypes.BY_NAME["bfloat16"]))
@@ -200,7 +202,7 @@ class ReduceSum(Linear1):
         return super().typed(avals, params)
 
     def _typed(self, avals, params):
-        requested, reduced = params["out_sharding"], avals[0].sums[1]
+        requested, reduced = params["out_sharding"], avals[0].reduction_state[1]
         if requested is not None and reduced:  # a request need not specify the reduced axes
             spec = requested.spec.update(reduced=requested.spec.reduced | reduced)
             params = {**params, "out_sharding": requested.update(spec=spec)}
@@ -215,10 +217,10 @@ class ReduceSum(Linear1):
     def shard(self, mesh, avals, outs, *, axes, out_sharding):
         return [entries_of(avals[0].entries, other_axes(avals[0].ndim, axes))]
 
-    def check_request(self, avals, requested, params):
+    def check_out_sharding(self, avals, requested, params):
         (x,), unreduced = avals, requested.spec.unreduced
         summed = {axis for i in params["axes"] for axis in axes_of(x.entries[i])}
-        if not unreduced <= summed | x.sums[0]:
+        if not unreduced <= summed | x.reduction_state[0]:
             raise ShardingTypeError(
                 "reduce_sum: out_sharding's unreduced axes should be in operand's specs that were summed over, as "
                 f"{set(unreduced)} are not, the operand is {x.text}, its axes {tuple(params['axes'])}"
@@ -231,10 +233,10 @@ class ReduceSum(Linear1):
 
     def transposed(self, ct, aval, *, axes, out_sharding):
         if not axes:
-            return ct if aval._sharding is None or any(typeof(ct).sums) else resharded_as(ct, aval)
-        if aval._sharding is not None or out_sharding is None or any(typeof(ct).sums):
+            return ct if aval._sharding is None or any(typeof(ct).reduction_state) else reshard_like(ct, aval)
+        if aval._sharding is not None or out_sharding is None or any(typeof(ct).reduction_state):
             return broadcast_as(ct, aval, other_axes(aval.ndim, axes))
-        whole = sharding_of_ct(aval)
+        whole = cotangent_sharding(aval)
         return broadcast_in_dim_p.bind(
             ct, shape=aval.shape, broadcast_dimensions=other_axes(aval.ndim, axes), sharding=whole
         )
@@ -242,7 +244,7 @@ class ReduceSum(Linear1):
     def batch(self, axis, operands, dims_in, *, axes, out_sharding):
         axes, d = batched_axes(axes, dims_in[0])
         if out_sharding is not None:
-            out_sharding = widened(out_sharding, d, axes_of(axis.entry), None)
+            out_sharding = with_batch_dim(out_sharding, d, axes_of(axis.entry), None)
         return [self.bind(operands[0], axes=axes, out_sharding=out_sharding)], [d]
 
 
@@ -257,7 +259,7 @@ def reduced_aval(name: str, x: ShapedArray, axes: Sequence[int]) -> ShapedArray:
 
 def batched_axes(axes: Sequence[int], d: int) -> tuple[tuple[int, ...], int]:
     """Returns (reduction axes with a batch axis `d` in the operand, the result's batch axis)."""
-    wider = axes_beside(axes, d)
+    wider = axes_after_insertion(axes, d)
     return wider, d - sum(1 for a in wider if a < d)
 
 
@@ -275,7 +277,7 @@ def other_axes(ndim: int, *taken: Sequence[int]) -> tuple[int, ...]:
     return tuple(i for i in range(ndim) if i not in gone)
 
 
-def axes_beside(axes: Sequence[int], d: int) -> tuple[int, ...]:
+def axes_after_insertion(axes: Sequence[int], d: int) -> tuple[int, ...]:
     """The numbers of axes after an axis `d` is inserted."""
     return tuple(a if a < d else a + 1 for a in axes)
 
@@ -301,8 +303,8 @@ def broadcast_in_dim(
     if shape or not isinstance(operand, Array):
         _check_broadcast(aval, shape, axes)
         if aval.shape != shape or axes != tuple(range(len(shape))) or not isinstance(operand, Array):
-            if aval.shape == shape and axes == tuple(range(len(shape))) and out_sharding is None and recorder():
-                return held(operand)
+            if aval.shape == shape and axes == tuple(range(len(shape))) and out_sharding is None and recording_trace():
+                return as_array_or_constant(operand)
             requested = requested_sharding("broadcast_in_dim", out_sharding, len(shape))
             return broadcast_in_dim_p.bind(operand, shape=shape, broadcast_dimensions=axes, sharding=requested)
     return out if out_sharding is None else with_out_sharding("broadcast_in_dim", out, out_sharding)
@@ -346,7 +348,7 @@ def broadcast_to_shape(x: Any, shape: tuple[int, ...], sharding: Any = None) -> 
     return broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=axes, sharding=sharding)
 
 
-def broadcast_together(shape: tuple[int, ...], *values: Any) -> Sequence:
+def broadcast_all_to(shape: tuple[int, ...], *values: Any) -> Sequence:
     """Broadcasts values to `shape`. If any has another shape, all get the same sharding over Explicit axes."""
     types = list(map(typeof, values))
     if all([t.shape == shape for t in types]):
@@ -362,14 +364,14 @@ def _joint_sharding(shape: tuple[int, ...], types: Sequence[Any]) -> NamedShardi
     entries = merged_entries("broadcast", [(*[None] * (len(shape) - len(s)), *s) for s in specs]) if known else ()
     if not any(entries) and next((t._sharding for t in types if t.ndim == len(shape)), None) is None:
         return None
-    unreduced, reduced = (frozenset().union(*axes) for axes in zip(*[t.sums for t in known], strict=True))
+    unreduced, reduced = (frozenset().union(*axes) for axes in zip(*[t.reduction_state for t in known], strict=True))
     return typed_sharding(known[0]._sharding.mesh, entries, unreduced, reduced)
 
 
 def _broadcast_sharded(x: Any, shape: tuple[int, ...], over: NamedSharding | None) -> Any:
     have = typeof(x)
     if have.shape == shape:
-        return x if over is None or any(have.sums) else resharded_as(x, have.update(sharding=over))
+        return x if over is None or any(have.reduction_state) else reshard_like(x, have.update(sharding=over))
     return broadcast_to_shape(x, shape, over)
 
 
@@ -382,7 +384,7 @@ def broadcast_squeezed(x: Any, shape: tuple[int, ...], out_sharding: Any = None)
     return broadcast_in_dim(reshape_to(x, tuple(have[i] for i in axes)), shape, axes, out_sharding=out_sharding)
 
 
-def recorder() -> JaxprTrace | None:
+def recording_trace() -> JaxprTrace | None:
     """The trace that records operations now; None if they run eagerly."""
     trace = state.thread.trace
     while trace is not None and type(trace) is not JaxprTrace:
@@ -390,14 +392,14 @@ def recorder() -> JaxprTrace | None:
     return trace
 
 
-def held(x: Any) -> Any:
+def as_array_or_constant(x: Any) -> Any:
     """Converts a host value to an array; while a function is traced, to a constant of its jaxpr."""
     is_plain = type(x) is np.ndarray and x.dtype.kind != "V"
     if not is_plain and isinstance(x, Array):
         return x
-    if is_of_users_type(x):
+    if is_hi_value(x):
         return x
-    trace = recorder()
+    trace = recording_trace()
     if trace is None:
         return transfer.from_numpy(x) if is_plain else transfer.to_device(x)
     return DynamicJaxprTracer(trace, trace.atom(x), source.here())
@@ -410,7 +412,7 @@ def full(shape: Sequence[int], value: Any, weak_type: bool = False, sharding: An
     elif not isinstance(value, np.generic) and type(value) in dtypes.python_scalar_dtypes:
         value = np.asarray(value, dtypes.scalar_dtype(type(value)))[()]
     if not len(shape):
-        return over_mesh(held(value), sharding)
+        return replicated_over_mesh(as_array_or_constant(value), sharding)
     return broadcast_in_dim_p.bind(value, shape=tuple(shape), broadcast_dimensions=(), sharding=sharding)
 
 
@@ -524,7 +526,7 @@ def broadcast_axis(x: Any, size: int | Axis, at: int) -> Any:
         size = size.size
     shape = aval.shape
     out_shape = (*shape[:at], size, *shape[at:])
-    if isinstance(x, np.ndarray) and x.dtype == dtypes.float0 and recorder() is None:
+    if isinstance(x, np.ndarray) and x.dtype == dtypes.float0 and recording_trace() is None:
         return np.zeros(out_shape, dtypes.float0)
     return broadcast_in_dim(x, out_shape, other_axes(len(out_shape), (at,)))
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from minijax.base import cache, config, dtypes, errors
 from minijax.base.source import hide_frames
-from minijax.ir.types import is_of_users_type, is_value, offers_array, typeof, unwrapped, value_kinds
+from minijax.ir.types import is_hi_value, is_value, offers_array, typeof, unwrapped, value_kinds
 from minijax.primitives.convert import as_type, convert
 from minijax.primitives.structural import broadcast_shapes, broadcast_to_rank
 from minijax.run.array import Array, ArrayLike
@@ -20,7 +20,7 @@ GUIDE = "https://docs.jax.dev/en/latest/rank_promotion_warning.html"
 def check_arraylike(name: str, *args: Any) -> None:
     """Raises TypeError unless every argument is an array, a tracer or a scalar."""
     for i, x in enumerate(args):
-        if (type(x) not in value_kinds and not is_value(x) or is_of_users_type(x)) and not offers_array(x):
+        if (type(x) not in value_kinds and not is_value(x) or is_hi_value(x)) and not offers_array(x):
             raise TypeError(f"{name} requires ndarray or scalar arguments, got {type(x)} at position {i}.")
 
 
@@ -34,7 +34,7 @@ def arrays(name: str, *args: Any) -> list:
     """Checks that the arguments are arrays, and calls `__jax_array__` on those that have it."""
     try:
         for x in args:
-            if type(x) not in value_kinds or is_of_users_type(x):
+            if type(x) not in value_kinds or is_hi_value(x):
                 check_arraylike(name, *args)
                 return [unwrapped(x) for x in args]
         return list(args)

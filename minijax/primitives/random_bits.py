@@ -272,8 +272,8 @@ class RngUniform(Primitive):
     def shard(self, mesh, avals, outs, *, shape):
         return [(None,) * len(shape)]
 
-    def sums(self, avals, params):
-        return avals[0].sums
+    def reduction_state(self, avals, params):
+        return avals[0].reduction_state
 
     def lower(self, e, ins, outs, a, b, *, shape):
         # XLA aborts the process for other dtypes.

@@ -42,7 +42,7 @@ def lowest(dtype: Any, highest: bool = False) -> Any:
     return np.asarray(info.max if highest else info.min, dtype)[()]
 
 
-def merged_to_front(x: Any, axes: Sequence[int]) -> Any:
+def merge_axes_to_front(x: Any, axes: Sequence[int]) -> Any:
     """Moves `axes` of `x` to the front and merges them into one axis, of size 1 if `axes` is empty."""
     aval = typeof(x)
     others = tuple(i for i in range(aval.ndim) if i not in axes)
@@ -53,7 +53,7 @@ def merged_to_front(x: Any, axes: Sequence[int]) -> Any:
     return moving.reshape(x, shape, order)
 
 
-def combined_aval(name: str, x: ShapedArray, axes: Sequence[int]) -> ShapedArray:
+def strong_reduced_aval(name: str, x: ShapedArray, axes: Sequence[int]) -> ShapedArray:
     """As `reduced_aval`, but strongly typed; raises IndexError for axes beyond the last one, as jax does."""
     if any(a >= x.ndim for a in axes):
         raise IndexError(f"{name}: axes {axes} are out of bounds for an operand of shape {x.shape}")
@@ -112,7 +112,7 @@ class ReduceProd(Reduction):
         if type(t) is Zero:
             out = self.bind(x, axes=axes)
             return [out], [Zero.from_primal_value(out)]
-        x, t = merged_to_front(x, axes), merged_to_front(t, axes)
+        x, t = merge_axes_to_front(x, axes), merge_axes_to_front(t, axes)
         aval = typeof(x)
         if not aval.shape[0]:
             ones = ShapedArray(aval.shape[1:], aval.dtype)
@@ -180,7 +180,7 @@ class ReduceLogical(ZeroJvp, Reduction):
 
     def infer(self, x, *, axes):
         self.check(x)
-        return [combined_aval(self.name, x, axes)]
+        return [strong_reduced_aval(self.name, x, axes)]
 
     def start(self, dtype):
         if self.hlo != "and":

@@ -3,7 +3,7 @@
 from typing import Any
 
 from minijax.base import dtypes, tree
-from minijax.ir.primitive import Primitive, is_linear
+from minijax.ir.primitive import Primitive, is_undefined_primal
 from minijax.ir.types import Zero, typeof
 from minijax.primitives.zeros import aligned, instantiate
 
@@ -13,8 +13,8 @@ class ShardAlike(Primitive):
 
     name = "shard_alike"
     multiple_results = True
-    unites = False
-    constrains = False
+    auto_pvary = False
+    constrain_results = False
 
     def infer(self, x, y):
         return [x, y]
@@ -34,7 +34,7 @@ class ShardAlike(Primitive):
     def transpose(self, cts, *operands):
         if not any(type(ct) is Zero for ct in cts):
             cts = self.bind_all(cts, {})
-        return [ct if is_linear(x) else None for ct, x in zip(cts, operands, strict=True)]
+        return [ct if is_undefined_primal(x) else None for ct, x in zip(cts, operands, strict=True)]
 
     def batch(self, axis, operands, dims):
         y, x, d = aligned(axis, *operands[::-1], *dims[::-1])
@@ -43,7 +43,7 @@ class ShardAlike(Primitive):
 
 def _replicate_key_words(e: Any, x: str, aval: Any) -> str:
     """Constrains `x`, if it is an array of keys, to keep the words of one key on one device."""
-    return e.with_whole_keys([x], [aval])[0] if e.num_partitions > 1 else x
+    return e.replicate_key_words([x], [aval])[0] if e.num_partitions > 1 else x
 
 
 shard_alike_p = ShardAlike()

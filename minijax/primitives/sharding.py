@@ -12,7 +12,7 @@ from minijax.partition import meshes
 from minijax.partition.explicit import check_even, check_rank, joined_entry, sharding_in_type
 from minijax.partition.layouts import Format, Layout, check_layout
 from minijax.partition.meshes import UNCONSTRAINED, AbstractMesh, AxisType, Mesh, P, axes_of
-from minijax.partition.shardings import DuplicateSpecError, NamedSharding, Sharding, check_fits, unsharded
+from minijax.partition.shardings import DuplicateSpecError, NamedSharding, Sharding, check_sharding_of_type, unsharded
 from minijax.run import transfer
 from minijax.run.array import ArrayImpl
 from minijax.run.reshard import check_parts
@@ -22,8 +22,8 @@ class ShardingConstraint(Linear1):
     """The same value, laid out as `sharding` says but for `unconstrained_dims`."""
 
     name = "sharding_constraint"
-    in_one_memory = False
-    constrains = False
+    same_memory_space = False
+    constrain_results = False
 
     def infer(self, x, *, sharding, layout, context_mesh, unconstrained_dims):
         sharding.check_compatible_aval(x.shape)  # inside a program XLA pads what does not divide
@@ -39,7 +39,7 @@ class ShardingConstraint(Linear1):
     def batch(self, axis, operands, dims, *, sharding, layout, unconstrained_dims, **params):
         (x,), (d,) = operands, dims
         names = () if axis.spmd_name is None else axes_of(axis.spmd_name)
-        wider = widened(sharding, d, names, UNCONSTRAINED, "with_sharding_constraint")
+        wider = with_batch_dim(sharding, d, names, UNCONSTRAINED, "with_sharding_constraint")
         free = {i + (i >= d) for i in unconstrained_dims} | (set() if names else {d})
         layout = layout and with_batch_axis(layout, d)
         return [self.bind(x, sharding=wider, layout=layout, unconstrained_dims=frozenset(free), **params)], [d]
@@ -64,8 +64,8 @@ class Reshard(Linear1):
     """
 
     name = "reshard"
-    constrains = False  # the mesh that is set is another one where axes become Auto ones, or Explicit ones
-    in_one_memory = False
+    constrain_results = False  # the mesh that is set is another one where axes become Auto ones, or Explicit ones
+    same_memory_space = False
 
     def infer(self, x, *, dst_sharding, **meshes):
         check_even(x.shape, dst_sharding)
@@ -76,11 +76,11 @@ class Reshard(Linear1):
         if e.num_partitions == 1 or mesh is None or (e.manual is not None and e.explicit is None):
             return [x]
         check_parts(ins[0], outs[0])
-        return [e.constrained(x, ins[0], e.meshes.text_in_type(mesh, outs[0]))]
+        return [e.constrained(x, ins[0], e.meshes.type_sharding_text(mesh, outs[0]))]
 
     def transposed(self, ct, aval, *, dst_sharding, concrete_mesh, src_mesh=None):
         if aval._sharding is not None:
-            return resharded_as(ct, aval)
+            return reshard_like(ct, aval)
         if src_mesh is None:
             return self.bind(ct, dst_sharding=unsharded(aval.ndim), concrete_mesh=None)
         if state.is_eager() and type(ct) is ArrayImpl:
@@ -91,7 +91,7 @@ class Reshard(Linear1):
     def batch(self, axis, operands, dims, *, dst_sharding, **meshes):
         (x,), (d,) = operands, dims
         names = axes_of(axis.explicit_mesh_axis)
-        wider = widened(dst_sharding, d, names, None)
+        wider = with_batch_dim(dst_sharding, d, names, None)
         return [self.bind(x, dst_sharding=wider, **meshes)], [d]
 
     def shardings(self, params):
@@ -104,20 +104,20 @@ class Reshard(Linear1):
 reshard_p = Reshard()
 
 
-def resharded_as(x: Any, aval: Any) -> Any:
+def reshard_like(x: Any, aval: Any) -> Any:
     """`x`, laid out over Explicit axes as the type `aval` says."""
     have = typeof(x)
     if type(aval) is not ShapedArray or have._sharding == aval._sharding:
         return x
     if aval._sharding is not None:
         return reshard_p.bind(x, dst_sharding=aval._sharding, concrete_mesh=None)
-    if not any(have.sums) and not any(have.entries):
+    if not any(have.reduction_state) and not any(have.entries):
         return x
     whole = have._sharding.update(spec=P(*[None] * have.ndim))
     return reshard_p.bind(x, dst_sharding=whole, concrete_mesh=None)
 
 
-def over_mesh(x: Any, sharding: NamedSharding | None) -> Any:
+def replicated_over_mesh(x: Any, sharding: NamedSharding | None) -> Any:
     """A scalar constant, which all devices of the mesh of a type have that lies so."""
     if sharding is None or not sharding.mesh.explicit_axes:
         return x
@@ -177,7 +177,7 @@ def with_layout_constraint(x: Any, layouts: Any) -> Any:
     return treedef.unflatten([layout_constraint_p.bind(leaf, layout=order) for leaf, order in pairs])
 
 
-def widened(sharding: Sharding, dim: int, names: tuple, free: Any, function: str = "") -> Sharding:
+def with_batch_dim(sharding: Sharding, dim: int, names: tuple, free: Any, function: str = "") -> Sharding:
     """The sharding of values with one more dimension, over the mesh axes `names`, or if none as `free` says.
 
     Raises ValueError if the mesh axes are in use already; `function` says whose sharding it is.
@@ -221,9 +221,9 @@ def concrete_sharding(function: str, argument: str, spec: Any) -> Sharding:
             f"{argument} leaf specifications are expected to be PartitionSpec instances or None, but got {spec}"
         )
     check_distinct_axes(argument, spec)
-    mesh = None if function == "pjit" else meshes.mesh_of_specs()
+    mesh = None if function == "pjit" else meshes.mesh_for_specs()
     if mesh is None and function in ("with_sharding_constraint", "pjit"):
-        mesh = meshes.entered_mesh()
+        mesh = meshes.legacy_context_mesh()
     if mesh is None:
         raise RuntimeError(
             f"{function} requires a non-empty mesh in context where {argument} has PartitionSpecs, as {spec}: "
@@ -235,13 +235,13 @@ def concrete_sharding(function: str, argument: str, spec: Any) -> Sharding:
 def with_out_sharding(function: str, x: Any, out_sharding: Any) -> Any:
     """`x`, laid out as `out_sharding`, which the user gave to `function`, says of Explicit axes."""
     sharding = explicit_sharding(function, out_sharding)
-    return x if sharding is None else over_explicit_axes(x, sharding)
+    return x if sharding is None else reshard_in_types(x, sharding)
 
 
-def over_explicit_axes(x: Any, sharding: NamedSharding, src_mesh: Any = None) -> Any:
+def reshard_in_types(x: Any, sharding: NamedSharding, src_mesh: Any = None) -> Any:
     """`x`, of the mesh `src_mesh` if it is another one, laid out as `sharding` says if that has Explicit axes."""
     if not sharding.mesh.explicit_axes:
-        return x if sharding.mesh.empty else on_auto_axes(x, sharding.mesh.abstract_mesh, None)
+        return x if sharding.mesh.empty else drop_auto_axes(x, sharding.mesh.abstract_mesh, None)
     ndim = typeof(x).ndim
     check_rank(sharding, ndim)
     sharding = sharding.update(spec=sharding.spec.update(partitions=sharding.spec.padded(ndim)[:ndim]))
@@ -283,7 +283,7 @@ def requested_sharding(function: str, out_sharding: Any, ndim: int | None = None
     return sharding
 
 
-def sharding_of_ct(aval: ShapedArray) -> NamedSharding | None:
+def cotangent_sharding(aval: ShapedArray) -> NamedSharding | None:
     """What is requested of an operation that gives a cotangent of type `aval`; None where that knows no mesh."""
     if aval._sharding is not None:
         return aval._sharding
@@ -298,11 +298,11 @@ def with_auto_axes(function: str, compute: Callable, operands: Sequence, out_sha
         return compute(*operands)
     auto = requested.mesh.abstract_mesh.update_axis_types(dict.fromkeys(requested.mesh.axis_names, AxisType.Auto))
     with meshes.use_abstract_mesh(auto):
-        result = compute(*on_auto_axes(operands, auto, requested.mesh.abstract_mesh))
-    return over_explicit_axes(result, requested, auto)
+        result = compute(*drop_auto_axes(operands, auto, requested.mesh.abstract_mesh))
+    return reshard_in_types(result, requested, auto)
 
 
-def on_auto_axes(values: Any, mesh: Any, outer: Any) -> Any:
+def drop_auto_axes(values: Any, mesh: Any, outer: Any) -> Any:
     """The values in a tree, with those of the axes that they are sharded over left to XLA which are Auto in `mesh`.
 
     They are of the mesh `outer`, or of none; None: of any.
@@ -336,7 +336,7 @@ def _on_auto_axes(x: Any, mesh: Any, outer: Any) -> Any:
 def named_sharding(function: str, sharding: Any) -> NamedSharding:
     """A sharding, or a spec over the mesh that is set. Raises TypeError or ValueError for what is neither."""
     if isinstance(sharding, P):
-        mesh = meshes.mesh_of_specs()
+        mesh = meshes.mesh_for_specs()
         if mesh is None:
             raise ValueError(
                 f"{function}: Using PartitionSpec when you are not under a mesh context is not allowed: {sharding} "
@@ -449,16 +449,16 @@ def _constrained(x: Any, spec: Any) -> Any:
         return transfer.to_device(x, sharding)
     if isinstance(sharding, NamedSharding):
         if sharding.mesh.are_all_axes_explicit:
-            check_fits(sharding, typeof(x), "with_sharding_constraint arguments", evenly=False)
+            check_sharding_of_type(sharding, typeof(x), "with_sharding_constraint arguments", evenly=False)
             return _asserted(x, sharding)
         free = frozenset(i for i, entry in enumerate(sharding.spec) if entry is UNCONSTRAINED)
         if mesh is not None and sharding.mesh is mesh:
             sharding = NamedSharding(mesh.abstract_mesh, sharding.spec)
     _check_not_manual(sharding)
-    context = meshes.entered_mesh() or meshes.empty_mesh() if mesh is None else mesh.abstract_mesh
+    context = meshes.legacy_context_mesh() or meshes.empty_mesh() if mesh is None else mesh.abstract_mesh
     if state.is_eager():
         _check_mesh_of(x, requested)
     _check_auto(sharding)
-    check_fits(sharding, typeof(x), "with_sharding_constraint arguments", evenly=state.is_eager())
+    check_sharding_of_type(sharding, typeof(x), "with_sharding_constraint arguments", evenly=state.is_eager())
     params = dict(sharding=sharding, layout=layout, unconstrained_dims=free, context_mesh=context)
     return sharding_constraint_p.bind(x, **params)

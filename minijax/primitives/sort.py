@@ -12,7 +12,7 @@ from minijax.base.errors import ShardingTypeError
 from minijax.base.symbolic import is_int
 from minijax.ir.primitive import Folding, Primitive, fold_as
 from minijax.ir.types import ShapedArray, Zero, typeof
-from minijax.partition.explicit import common_layout
+from minijax.partition.explicit import common_sharding
 from minijax.primitives import moving
 from minijax.primitives.counting import broadcasted_iota
 from minijax.primitives.dynamic_slice import GatherDimensionNumbers, GatherScatterMode, gather
@@ -54,7 +54,7 @@ class Sort(Primitive):
 
     name = "sort"
     multiple_results = True
-    in_one_memory = False
+    same_memory_space = False
 
     def infer(self, *avals, dimension, is_stable, num_keys):
         if any(a.shape != avals[0].shape for a in avals):
@@ -72,7 +72,7 @@ class Sort(Primitive):
                     f"Arguments to sort must be unsharded over the sorting dimension, which is {dimension}, "
                     f"but one is {a.str_short()}"
                 )
-        common_layout(avals)
+        common_sharding(avals)
         return [a.entries for a in avals]
 
     def lower(self, e, ins, outs, *operands, dimension, is_stable, num_keys):

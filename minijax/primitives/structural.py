@@ -16,16 +16,22 @@ from minijax.base.dtypes import DTypeLike
 from minijax.base.errors import ShardingTypeError
 from minijax.base.symbolic import max_dim
 from minijax.ir import state
-from minijax.ir.primitive import Folding, Linear1, Primitive, fold_as, is_linear
+from minijax.ir.primitive import Folding, Linear1, Primitive, fold_as, is_undefined_primal
 from minijax.ir.types import ShapedArray, Zero, is_value, typeof, value_kinds
-from minijax.partition.explicit import check_divides, common_layout, entries_of, merged_sums, sharding_in_type
+from minijax.partition.explicit import (
+    check_divides,
+    common_sharding,
+    entries_of,
+    merged_reduction_state,
+    sharding_in_type,
+)
 from minijax.partition.shardings import NamedSharding, Sharding
 from minijax.primitives import moving
 from minijax.primitives.convert import convert
-from minijax.primitives.device import placed_like
+from minijax.primitives.device import place_like
 from minijax.primitives.elementwise import select, sub
-from minijax.primitives.families import check_same_dtypes, reduced_scalars, scalar_like
-from minijax.primitives.sharding import over_mesh, sharding_of_ct
+from minijax.primitives.families import check_same_dtypes, reduce_scalars_like, scalar_like
+from minijax.primitives.sharding import cotangent_sharding, replicated_over_mesh
 from minijax.primitives.zeros import instantiate
 from minijax.run import transfer
 from minijax.run.array import Array, ArrayLike
@@ -49,14 +55,14 @@ def shifted(axes: Sequence[int], by: int = 1) -> _Shape:
     return tuple(a + by for a in axes)
 
 
-def beside(axis: int, d: int) -> int:
+def axis_after_insertion(axis: int, d: int) -> int:
     """The number of an axis after an axis `d` is inserted."""
     return axis if axis < d else axis + 1
 
 
 def operand_type(x: Any) -> ShapedArray:
-    """The type of an operand of a transpose rule: of a `Linear`, or of a known value."""
-    return x.aval if is_linear(x) else typeof(x)
+    """The type of an operand of a transpose rule: of a `UndefinedPrimal`, or of a known value."""
+    return x.aval if is_undefined_primal(x) else typeof(x)
 
 
 class Squeeze(Linear1):
@@ -102,8 +108,8 @@ class SliceAt(Primitive):
     def shard(self, mesh, avals, outs, **params):
         return [check_divides(self.name, mesh, avals[0], outs[0].shape)]
 
-    def sums(self, avals, params):
-        return merged_sums(self.name, avals[:1])
+    def reduction_state(self, avals, params):
+        return merged_reduction_state(self.name, avals[:1])
 
     def lower(self, e, ins, outs, x, *starts, slice_sizes):
         if not starts:
@@ -188,8 +194,8 @@ def _check_slice(x, starts, limits, strides):
 class JointlyLinear(Primitive):
     """An operation that is jointly linear in all its operands, except for indices."""
 
-    def sums(self, avals, params):
-        return avals[0].sums
+    def reduction_state(self, avals, params):
+        return avals[0].reduction_state
 
     def jvp(self, primals, tangents, **params):
         outs = self.bind_all(primals, params)
@@ -200,12 +206,12 @@ class JointlyLinear(Primitive):
 
     def transpose(self, cts, *operands, **params):
         if all(type(ct) is Zero for ct in cts):
-            return [Zero(x.aval) if is_linear(x) else None for x in operands]
+            return [Zero(x.aval) if is_undefined_primal(x) else None for x in operands]
         cts = list(map(instantiate, cts))
         return self.transposed(cts if self.multiple_results else cts[0], *operands, **params)
 
     def transposed(self, ct: Any, *operands: Any, **params: Any) -> Sequence:
-        """The cotangents of `Linear` operands, and None for the others; `ct` is a list if there are several results."""
+        """The cotangents of `UndefinedPrimal` operands, and None for others; `ct` is a list for several results."""
         raise NotImplementedError
 
 
@@ -221,7 +227,7 @@ class Pad(JointlyLinear):
     name = "pad"
 
     def bind(self, *operands, **params):
-        return super().bind(*(reduced_scalars(operands) or operands), **params)
+        return super().bind(*(reduce_scalars_like(operands) or operands), **params)
 
     def infer(self, x, value, *, padding_config):
         if x.dtype != value.dtype:
@@ -253,11 +259,11 @@ class Pad(JointlyLinear):
     def transposed(self, ct, x, value, *, padding_config):
         inner = pad(ct, scalar_like(ct, 0), [(-low, -high, 0) for low, high, _ in padding_config])
         ct_x = slice(inner, (0,) * len(padding_config), typeof(inner).shape, tuple(c + 1 for _, _, c in padding_config))
-        if not is_linear(value):
+        if not is_undefined_primal(value):
             return [ct_x, None]
         axes = tuple(range(len(padding_config)))
         sums = [moving.reduce_sum_p.bind(v, axes=axes, out_sharding=None) for v in (ct, ct_x)]
-        return [ct_x if is_linear(x) else None, sub(*sums)]
+        return [ct_x if is_undefined_primal(x) else None, sub(*sums)]
 
     def batch(self, axis, operands, dims_in, *, padding_config):
         (x, value), (d, value_dim) = operands, dims_in
@@ -278,7 +284,7 @@ class Joined(JointlyLinear):
 
     def transposed(self, ct, *operands, **params):
         parts = self.parts(ct, [operand_type(x).shape for x in operands], **params)
-        return [part if is_linear(x) else None for part, x in zip(parts, operands, strict=True)]
+        return [part if is_undefined_primal(x) else None for part, x in zip(parts, operands, strict=True)]
 
     def parts(self, ct: Any, shapes: Sequence[_Shape], **params: Any) -> Sequence:
         """The cotangents of operands of these shapes."""
@@ -289,7 +295,7 @@ class Concatenate(Joined):
     """Joins arrays along an existing axis."""
 
     moves_data = True
-    lies_over_set_mesh = True
+    defaults_to_context_mesh = True
     name = "concatenate"
 
     def infer(self, *xs, dimension):
@@ -305,7 +311,7 @@ class Concatenate(Joined):
         return [ShapedArray(shape, xs[0].dtype, all(x.weak_type for x in xs))]
 
     def shard(self, mesh, avals, outs, *, dimension):
-        return [check_divides(self.name, mesh, common_layout(avals), outs[0].shape)]
+        return [check_divides(self.name, mesh, common_sharding(avals), outs[0].shape)]
 
     def lower(self, e, ins, outs, *xs, dimension):
         return [e.concatenate(xs, ins, outs[0], dimension)]
@@ -325,7 +331,7 @@ def _listed(shapes):
 class Stack(Joined):
     """Joins arrays of one shape along a new axis."""
 
-    lies_over_set_mesh = True
+    defaults_to_context_mesh = True
     name = "stack"
 
     def infer(self, *xs, axis):
@@ -335,7 +341,7 @@ class Stack(Joined):
         return [ShapedArray(inserted(xs[0].shape, axis, len(xs)), xs[0].dtype, all(x.weak_type for x in xs))]
 
     def shard(self, mesh, avals, outs, *, axis):
-        return [inserted(common_layout(avals).entries, axis, None)]
+        return [inserted(common_sharding(avals).entries, axis, None)]
 
     def lower(self, e, ins, outs, *xs, axis):
         single = ShapedArray(inserted(ins[0].shape, axis, 1), ins[0].dtype)
@@ -360,7 +366,7 @@ class Stack(Joined):
 class Split(JointlyLinear):
     """Splits an array into pieces of given sizes along an axis."""
 
-    constrains = False  # `lower` constrains each piece
+    constrain_results = False  # `lower` constrains each piece
     moves_data = True
     multiple_results = True
     name = "split"
@@ -384,7 +390,7 @@ class Split(JointlyLinear):
 
     def batch(self, axis_data, operands, dims_in, *, sizes, axis):
         (d,) = dims_in
-        return self.bind(*operands, sizes=sizes, axis=beside(axis, d)), [d] * len(sizes)
+        return self.bind(*operands, sizes=sizes, axis=axis_after_insertion(axis, d)), [d] * len(sizes)
 
 
 def _bounds_along(shape: _Shape, axis: int, start: int, limit: int) -> tuple[_Shape, _Shape]:
@@ -423,7 +429,7 @@ class Unstack(JointlyLinear):
 
     def batch(self, axis_data, operands, dims_in, *, axis):
         (d,) = dims_in
-        outs = self.bind(*operands, axis=beside(axis, d))
+        outs = self.bind(*operands, axis=axis_after_insertion(axis, d))
         return outs, [d if d <= axis else d - 1] * len(outs)
 
 
@@ -432,7 +438,7 @@ class Rev(Linear1):
 
     moves_data = True
     name = "rev"
-    sums = Primitive.sums
+    reduction_state = Primitive.reduction_state
 
     def infer(self, x, *, dimensions):
         if len(set(dimensions)) != len(dimensions):
@@ -450,14 +456,14 @@ class Rev(Linear1):
 
     def batch(self, axis, operands, dims_in, *, dimensions):
         (d,) = dims_in
-        return [rev(operands[0], moving.axes_beside(dimensions, d))], [d]
+        return [rev(operands[0], moving.axes_after_insertion(dimensions, d))], [d]
 
 
 class Tile(Linear1):
     """Repeats the operand `reps[i]` times along axis i."""
 
     name = "tile"
-    in_one_memory = False
+    same_memory_space = False
 
     def infer(self, x, *, reps):
         if len(reps) != x.ndim:
@@ -484,7 +490,7 @@ class Tile(Linear1):
 
     def transposed(self, ct, aval, *, reps):
         interleaved = tuple(n for pair in zip(reps, aval.shape, strict=True) for n in pair)
-        over = sharding_of_ct(aval)
+        over = cotangent_sharding(aval)
         if over is not None:
             over = over.update(spec=over.spec.update(partitions=[e for have in aval.entries for e in (None, have)]))
         return moving.sum_axes(moving.reshape_to(ct, interleaved, over), tuple(range(0, len(interleaved), 2)))
@@ -707,7 +713,7 @@ def filled_keys(shape: Sequence[int], value: Any, dtype: Any) -> Any:
     return impl.wrapped(moving.broadcast_to_shape(words, wide))
 
 
-def filled_extended(shape: Sequence[int], value: Any, dtype: Any) -> Any:
+def full_extended(shape: Sequence[int], value: Any, dtype: Any) -> Any:
     """An array of an extended dtype, filled with one element."""
     if isinstance(dtype, dtypes.KeyType):
         return filled_keys(shape, value, dtype)
@@ -721,7 +727,7 @@ def filled_extended(shape: Sequence[int], value: Any, dtype: Any) -> Any:
 def blank(shape: Sequence[int], dtype: Any, weak_type: bool = False) -> Any:
     """An array of zeros, or of random keys whose words are zero."""
     if dtypes.is_extended(dtype):
-        return filled_extended(shape, 0, dtype)
+        return full_extended(shape, 0, dtype)
     return moving.full(shape, np.zeros((), dtype)[()], weak_type)
 
 
@@ -735,7 +741,7 @@ def _filled(shape: Any, value: Any, dtype: Any, like: ShapedArray, sharding: Any
     moving.check_nonnegative("broadcast_in_dim shape", shape)
     dtype = dtypes.canonicalize_dtype(dtype, allow_extended_dtype=True)
     if dtypes.is_extended(dtype) and not keeps_type:
-        return filled_extended(shape, value, dtype)
+        return full_extended(shape, value, dtype)
     array = _broadcast_scalar(convert(value, dtype, weak_type), shape, like)
     return transfer.filled_at(array, sharding) if is_placed else array
 
@@ -747,7 +753,11 @@ def _broadcast_scalar(value: Any, shape: _Shape, like: ShapedArray) -> Any:
     if shape:
         return moving.broadcast_to_shape(value, shape, sharding)
     # A scalar becomes a literal in a jaxpr; eagerly, the caller expects an array.
-    return transfer.to_device(value) if is_eager and not isinstance(value, Array) else over_mesh(value, sharding)
+    return (
+        transfer.to_device(value)
+        if is_eager and not isinstance(value, Array)
+        else replicated_over_mesh(value, sharding)
+    )
 
 
 def full_like(
@@ -758,16 +768,16 @@ def full_like(
     sharding: Sharding | None = None,
 ) -> Array:
     """An array filled with one value; shape, dtype and weak type default to those of `x`."""
-    aval = typeof_like(x)
+    aval = aval_like(x)
     if typeof(fill_value).shape:
         raise TypeError(f"full_like: fill_value must be a scalar, got shape {typeof(fill_value).shape}.")
     if shape is not None and aval._sharding is not None:
         aval = aval.update(sharding=None)
     array = _filled(aval.shape if shape is None else shape, fill_value, dtype, aval, sharding)
-    return array if sharding is not None else placed_like(array, x)
+    return array if sharding is not None else place_like(array, x)
 
 
-def typeof_like(x: Any) -> ShapedArray:
+def aval_like(x: Any) -> ShapedArray:
     """The type of a value, or of anything with `shape` and `dtype`."""
     if type(x) not in value_kinds and hasattr(x, "shape") and hasattr(x, "dtype"):
         sharding = getattr(x, "sharding", None)

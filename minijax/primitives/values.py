@@ -12,13 +12,13 @@ from minijax.ir.trace import Tracer
 from minijax.ir.types import typeof, unwrapped
 from minijax.primitives import moving
 from minijax.primitives.convert import convert, copy_p
-from minijax.primitives.moving import held
+from minijax.primitives.moving import as_array_or_constant
 from minijax.primitives.structural import concatenate
 from minijax.run import transfer
 from minijax.run.array import Array
 
 
-def array_of(x: Any, dtype: Any = None, copy: bool = False) -> Any:
+def as_array(x: Any, dtype: Any = None, copy: bool = False) -> Any:
     """Converts an array, or nested lists of arrays and numbers, to an array; Python scalars become weakly typed.
 
     NumPy arrays of strings are returned unchanged: the caller converts them once their device is known.
@@ -52,20 +52,20 @@ def _from_array(x: Any, dtype: Any, copy: bool) -> Any:
 def _from_foreign(x: Any, dtype: Any, copy: bool = False) -> Any:
     """Converts an object by the first protocol that it offers, else as NumPy does."""
     if dtype is None and hasattr(x, "weak_type"):
-        return held(x)
+        return as_array_or_constant(x)
     if hasattr(x, "__array__") or isinstance(x, memoryview):
         return _from_numpy(np.asarray(x), dtype)
     if hasattr(x, "__cuda_array_interface__") or hasattr(x, "__dlpack__"):
-        return array_of(transfer.from_dlpack(x), dtype, copy)
+        return as_array(transfer.from_dlpack(x), dtype, copy)
     return _from_numpy(np.asarray(x), dtype, x)
 
 
 def _from_scalar(x: Any, dtype: Any) -> Any:
     if dtype is None:
-        return held(x)
+        return as_array_or_constant(x)
     if type(x) is complex and dtype.kind not in "cb":
         raise TypeError(f"float() argument must be a string or a real number, not {type(x).__name__!r}")
-    return held(np.asarray(x, dtype=dtype))
+    return as_array_or_constant(np.asarray(x, dtype=dtype))
 
 
 def _from_numpy(x: np.ndarray, dtype: Any, given: Any = None) -> Any:
@@ -81,7 +81,7 @@ def _from_numpy(x: np.ndarray, dtype: Any, given: Any = None) -> Any:
             "Only arrays of numeric types are supported by JAX."
         )
     canonical = dtypes.canonicalize_dtype(x.dtype)
-    return held(x if dtype is not None or x.dtype == canonical else x.astype(canonical))
+    return as_array_or_constant(x if dtype is not None or x.dtype == canonical else x.astype(canonical))
 
 
 def _from_strings(x: Any) -> np.ndarray:
@@ -134,7 +134,7 @@ def _promoted_dtype(leaves: list) -> Any:
 def _stacked(x: Any, dtype: Any) -> Any:
     """Stacks nested lists of arrays, innermost lists first."""
     if not isinstance(x, list | tuple):
-        return array_of(x, dtype)
+        return as_array(x, dtype)
     parts = [moving.expand_dims(_stacked(y, dtype), (0,)) for y in x]
     if len({typeof(p).shape for p in parts}) > 1 and all(isinstance(y, list | tuple) for y in x):
         raise ValueError(

@@ -21,8 +21,8 @@ class OverAxes(Linear1):
     `takes` and `gives` are fields of `ManualAxisType`, None for a value that all devices have.
     """
 
-    in_one_memory = False
-    constrains = False
+    same_memory_space = False
+    constrain_results = False
     takes: str | None = None
     gives: str | None = None
 
@@ -38,7 +38,7 @@ class OverAxes(Linear1):
                 raise ValueError(f"{self.name} cannot accept args which are {field}. Got {x.text} and axes={set(axes)}")
         return [x]
 
-    def manual_type(self, avals, params):
+    def vma_rule(self, avals, params):
         return avals[0].manual_axis_type.moved(params["axes"], self.takes, self.gives)
 
     def lower(self, e, ins, outs, x, *, axes):
@@ -62,7 +62,7 @@ class PSumInvariant(OverAxes):
 
     name = "psum_invariant"
 
-    def manual_type(self, avals, params):
+    def vma_rule(self, avals, params):
         return avals[0].manual_axis_type.moved(params["axes"], "varying", None)
 
     def lower(self, e, ins, outs, x, *, axes):
@@ -103,7 +103,7 @@ class UnreducedPSum(PSumInvariant):
     """The sum over `axes` of the parts that devices have."""
 
     name, takes = "unreduced_psum", "unreduced"
-    manual_type = OverAxes.manual_type
+    vma_rule = OverAxes.vma_rule
 
     def transposed(self, ct, aval, *, axes):
         return preduced_p.bind(ct, axes=axes)
@@ -185,7 +185,7 @@ def cast_to_vary(x: Any, axes: frozenset) -> Any:
     return pvary_p.bind(x, axes=in_mesh_order(missing)) if missing else x
 
 
-def cast_to(x: Any, kind: ManualAxisType) -> Any:
+def cast_replicated_to(x: Any, kind: ManualAxisType) -> Any:
     """`x`, which all devices have, cast to lie so over the manual mesh axes whose types are checked."""
     if not state.thread.manual:
         return x
@@ -195,13 +195,13 @@ def cast_to(x: Any, kind: ManualAxisType) -> Any:
     return x
 
 
-def _united(x: Any, axes: frozenset) -> Any:
+def _pvary_reduced(x: Any, axes: frozenset) -> Any:
     """An operand as one that varies over these axes, over which it may be reduced."""
     reduced = typeof(x).manual_axis_type.reduced & axes if axes else axes
     return cast_to_vary(reduced_vary_cast_p.bind(x, axes=in_mesh_order(reduced)) if reduced else x, axes)
 
 
-def vary_alike(values: Any, like: Any) -> Any:
+def match_varying(values: Any, like: Any) -> Any:
     """The leaves of a tree, cast to vary over all manual mesh axes that one of `like` varies over."""
     if not state.thread.manual:
         return values
@@ -225,7 +225,7 @@ class ManualAxes(tuple[Any, ...]):
                 f"an operation requires varying manual axes to match, but got {axes}. Cast the operands with "
                 "jax.lax.pcast, set jax_auto_pcast, or pass check_vma=False to jax.shard_map"
             )
-        return [_united(x, together) for x in operands]
+        return [_pvary_reduced(x, together) for x in operands]
 
 
 def pcast(x: Any, axis_name: Any, *, to: str) -> Any:

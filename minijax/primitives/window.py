@@ -9,7 +9,7 @@ import numpy as np
 from minijax.base.dims import as_index, stride_dim
 from minijax.base.symbolic import is_int, max_dim
 from minijax.hlo.emitter import jaxpr_body
-from minijax.ir.primitive import Linear1, Primitive, is_linear
+from minijax.ir.primitive import Linear1, Primitive, is_undefined_primal
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.partition.explicit import check_divides
 from minijax.primitives.elementwise import ORDERED, Compare, ge_p, le_p
@@ -139,7 +139,7 @@ def with_axis(window: dict[str, tuple], at: int) -> dict[str, tuple]:
 # ---- sums and extrema -------------------------------------------------------------------------------
 
 
-def start_of_window(e: Any, value: Any, unit: ShapedArray) -> str:
+def window_init_value(e: Any, value: Any, unit: ShapedArray) -> str:
     """Emits the initial value of windows in the form that jax emits, and returns its name."""
     return e.broadcast_in_dim(e.constant(value, unit), unit, unit, ())
 
@@ -163,7 +163,7 @@ class ReduceWindow(Primitive):
 
     def lower(self, e, ins, outs, x, **window):
         unit = ShapedArray((), ins[0].dtype)
-        start = start_of_window(e, self.start(unit.dtype), unit)
+        start = window_init_value(e, self.start(unit.dtype), unit)
         return e.reduce_window([x], [start], ins, outs, self.reducer(e, unit.dtype), **window)
 
     def batch(self, axis, operands, dims, **window):
@@ -174,7 +174,7 @@ class ReduceWindowSum(ReduceWindow, Linear1):
     """The sum of each window."""
 
     name = "reduce_window_sum"
-    sums = Primitive.sums
+    reduction_state = Primitive.reduction_state
 
     def infer(self, x, **window):
         if not NUMBER.accepts(x.dtype):
@@ -236,7 +236,7 @@ class ByWinners(Primitive):
 
     def transpose(self, cts, x, operand, **params):
         (ct,) = cts
-        if not is_linear(x):
+        if not is_undefined_primal(x):
             return [None, None]
         return [Zero(x.aval) if type(ct) is Zero else self.transposed(ct, operand, **params), None]
 

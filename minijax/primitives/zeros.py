@@ -9,14 +9,14 @@ import numpy as np
 
 from minijax.base import dtypes
 from minijax.base.mask import Mask
-from minijax.ir.primitive import Axis, Folding, Primitive, fold_as, is_linear
+from minijax.ir.primitive import Axis, Folding, Primitive, fold_as, is_undefined_primal
 from minijax.ir.types import ShapedArray, Zero, scalar_of, typeof
-from minijax.partition.explicit import merged_entries, sums_of_terms
+from minijax.partition.explicit import merged_entries, reduction_state_of_sum
 from minijax.partition.meshes import explicit_meshes
 from minijax.partition.shardings import unsharded
 from minijax.primitives import moving
-from minijax.primitives.sharding import resharded_as
-from minijax.primitives.varying import cast_to
+from minijax.primitives.sharding import reshard_like
+from minijax.primitives.varying import cast_replicated_to
 from minijax.run.array import Array, ArrayLike
 
 
@@ -33,16 +33,16 @@ def zeros_like_aval(aval: ShapedArray) -> Array:
         zeros = moving.full(aval.shape, _zero(aval.dtype), aval.weak_type, unsharded(aval.ndim))
     else:
         zeros = moving.filled(aval, _zero(aval.dtype))
-    return resharded_as(made_varying(zeros, aval), aval)
+    return reshard_like(cast_replicated_like(zeros, aval), aval)
 
 
 def _zero(dtype: Any) -> Any:
     return scalar_of(np.zeros((), dtype), dtype)
 
 
-def made_varying(x: Any, aval: ShapedArray) -> Any:
+def cast_replicated_like(x: Any, aval: ShapedArray) -> Any:
     """Casts a replicated `x` to be varying, unreduced or reduced over manual mesh axes as the type `aval` is."""
-    return cast_to(x, aval.manual_axis_type)
+    return cast_replicated_to(x, aval.manual_axis_type)
 
 
 def nonzero_mask(tangents: Iterable) -> Mask:
@@ -77,8 +77,8 @@ class AddAny(Primitive):
     def shard(self, mesh, avals, outs, **params):
         return [(merged_entries(self.name, [a.entries for a in avals]) if avals[0]._sharding else avals[0].entries)]
 
-    def sums(self, avals, params):
-        return sums_of_terms(self.name, avals)
+    def reduction_state(self, avals, params):
+        return reduction_state_of_sum(self.name, avals)
 
     def lower(self, e, ins, outs, x, y):
         return [e.binary("or" if outs[0].dtype == np.bool_ else "add", x, y, outs[0])]
@@ -90,7 +90,7 @@ class AddAny(Primitive):
         return out, self.bind_all([instantiate(t) for t in tangents], {})
 
     def transpose(self, cts, x, y):
-        return [cts[0] if is_linear(x) else None, cts[0] if is_linear(y) else None]
+        return [cts[0] if is_undefined_primal(x) else None, cts[0] if is_undefined_primal(y) else None]
 
     def batch(self, axis, operands, dims):
         x, y, d = aligned(axis, *operands, *dims)

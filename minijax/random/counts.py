@@ -22,7 +22,7 @@ from minijax.primitives import elementwise as ops, moving
 from minijax.primitives.convert import convert_element_type
 from minijax.primitives.promote import check_arraylike, promote_dtypes_inexact
 from minijax.primitives.structural import broadcast_shapes
-from minijax.primitives.varying import vary_alike
+from minijax.primitives.varying import match_varying
 from minijax.random.keys import split
 from minijax.random.samplers import (
     check_shape,
@@ -101,7 +101,7 @@ def _poisson_knuth(key, lam, shape, dtype, most):
         i, _, _, log_product = state
         return (log_product > -lam).any() & _goes_on(i, most)
 
-    state = (0, *vary_alike((_full(shape, 0, dtype), key, _full(shape, 0, np.float32)), (key, lam)))
+    state = (0, *match_varying((_full(shape, 0, dtype), key, _full(shape, 0, np.float32)), (key, lam)))
     return ops.sub(while_loop(goes_on, step, state)[1], np.ones((), dtype)[()])
 
 
@@ -132,7 +132,7 @@ def _poisson_rejection(key, lam, shape, dtype, most):
         i, _, is_accepted, _ = state
         return (~is_accepted).any() & _goes_on(i, most)
 
-    state = (0, *vary_alike((_full(shape, -1, np.float32), _full(shape, False, bool), key), (key, lam)))
+    state = (0, *match_varying((_full(shape, -1, np.float32), _full(shape, False, bool), key), (key, lam)))
     return convert_element_type(while_loop(goes_on, attempt, state)[1], dtype)
 
 
@@ -196,7 +196,7 @@ def _by_inversion(key, count, probability, shape, dtype, most):
         i, _, total, _ = state
         return (total <= count).any() & _goes_on(i, most)
 
-    state = (0, *vary_alike((_full(shape, 0, dtype), _full(shape, 0, dtype), key), (key, count, probability)))
+    state = (0, *match_varying((_full(shape, 0, dtype), _full(shape, 0, dtype), key), (key, count, probability)))
     return while_loop(goes_on, step, state)[1] - 1
 
 
@@ -251,7 +251,7 @@ def _by_rejection(key, count, probability, shape, dtype, most):
         i, _, is_accepted, _ = state
         return (~is_accepted).any() & _goes_on(i, most)
 
-    state = (0, *vary_alike((_full(shape, -1, dtype), _full(shape, False, bool), key), (key, count, probability)))
+    state = (0, *match_varying((_full(shape, -1, dtype), _full(shape, False, bool), key), (key, count, probability)))
     return while_loop(goes_on, attempt, state)[1]
 
 

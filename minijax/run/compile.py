@@ -15,7 +15,7 @@ from minijax.base.cache import WeakValues, cache, key
 from minijax.base.lazy import defer
 from minijax.base.util import ByKey
 from minijax.hlo.locations import Located
-from minijax.hlo.sizes import reads_sizes
+from minijax.hlo.sizes import has_symbolic_sizes
 from minijax.run import bindings, client, hlo_transforms, jaxlib_versions
 from minijax.run.array import Signature
 from minijax.run.profiler import TraceAnnotation
@@ -203,7 +203,7 @@ def _build(source: _Source, text: str, host_calls: Sequence[Any] = ()) -> Any:
     # Importing the parser takes as long as parsing saves in a dozen programs.
     backend = source.devices[0].client
     is_parsed = host_calls or _compile_total[0] >= _UNPARSED or isinstance(backend, _jax.CompileOnlyPyClient)
-    if reads_sizes(text):
+    if has_symbolic_sizes(text):
         module_of = bindings.parsed(_refined(text)) if is_parsed else contextlib.nullcontext(_refined(text))
     else:
         module_of = bindings.parsed(text) if is_parsed else contextlib.nullcontext(text)

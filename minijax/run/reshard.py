@@ -50,27 +50,27 @@ def _way(old: Signature, new: Signature) -> Callable[[Any], Any] | None:
         is_alike = len(devices) == len(targets) and tiles == new_tiles
         return (lambda raw: relocated(raw, new)) if is_alike else None
     if old.device is not None:
-        return lambda raw: _cut_up(raw, old, new)
+        return lambda raw: _scatter_from_one(raw, old, new)
     if devices == targets:
         return None if not spans and _is_small(old, new) else _resharder(old, new)
     if spans:
-        there = _in_order_of(devices, new)
+        there = _with_device_order(devices, new)
         reuse = _jax.ArrayCopySemantics.REUSE_INPUT
         return lambda raw: _jax.reorder_shards(_resharder(old, there)(raw), new.native, reuse)
     if len(devices) == len(targets):
         there = signature(old.aval, GSPMDSharding(targets, tiles), new.committed)
         return lambda raw: _resharder(there, new)(relocated(raw, there))
-    return lambda raw: _by_way_of_one(raw, old, new)
+    return lambda raw: _via_single_device(raw, old, new)
 
 
 def _is_small(old: Signature, new: Signature) -> bool:
     """Returns whether an array on CPU devices is resharded fastest by copies of its memory."""
     devices, size = new.sharding._device_assignment, math.prod(new.shape) * new.dtype.itemsize
-    sums = any(old.aval.sums) or any(new.aval.sums) if type(old.aval) is ShapedArray else False
+    sums = any(old.aval.reduction_state) or any(new.aval.reduction_state) if type(old.aval) is ShapedArray else False
     return devices[0].platform == "cpu" and size * len(devices) <= _SMALL and not sums and host.can_read(new.dtype)
 
 
-def _by_way_of_one(raw, old, new):
+def _via_single_device(raw, old, new):
     """Reshards from several devices to another number of devices, through the first device that both have."""
     devices = old.sharding._device_assignment
     k = next((k for k, d in enumerate(devices) if d in new.sharding.device_set), 0)
@@ -81,11 +81,11 @@ def _by_way_of_one(raw, old, new):
     else:
         part = host.shard_raw(raw, k, whole.sharding, len(whole.shape))._fully_replicated_shard()
         raw = part._rewrap_with_aval_and_sharding(alone, alone.native)
-    return relocated(raw, new) if new.device is not None else _cut_up(raw, alone, new)
+    return relocated(raw, new) if new.device is not None else _scatter_from_one(raw, alone, new)
 
 
 @cache(maxsize=1024)
-def _in_order_of(devices: tuple, sig: Signature) -> Signature:
+def _with_device_order(devices: tuple, sig: Signature) -> Signature:
     """The signature of the same shards, with an equivalent sharding that lists the devices in this order."""
     hlo, targets = client.hlo_sharding(sig.sharding, len(sig.shape)), sig.sharding._device_assignment
     if not hlo.is_replicated():
@@ -100,7 +100,7 @@ def relocated(raw: Any, sig: Signature) -> Any:
     return copied_raw(raw, sig, _jax.ArrayCopySemantics.REUSE_INPUT)._rewrap_with_aval_and_sharding(sig, sig.native)
 
 
-def _cut_up(raw, old, new):
+def _scatter_from_one(raw, old, new):
     """Reshards from one device to several."""
     whole = of_host(new)
     raw = _distributed(raw, old, whole)
@@ -152,7 +152,7 @@ def laid_out(raw: Any, old: Signature, new: Signature) -> Any:
 
 def check_parts(have: ShapedArray, want: ShapedArray) -> None:
     """Raises NotImplementedError if complex values would become unreduced, since XLA would end the process."""
-    if dtypes.is_complex(want.dtype) and not want.sums[0] <= have.sums[0]:
+    if dtypes.is_complex(want.dtype) and not want.reduction_state[0] <= have.reduction_state[0]:
         raise NotImplementedError(
             f"reshard: XLA cannot make complex values unreduced, as {have.text} to {want.text}; their real and "
             "imaginary parts can be"

@@ -38,13 +38,17 @@ def discharged(closed: ClosedJaxpr) -> ClosedJaxpr:
     return discharge_jaxpr(closed) if uses_refs(closed.jaxpr) else closed
 
 
-class TakesRefs(Primitive):
+class DischargeableCall(Primitive):
     """A higher-order operation that takes references; it is discharged unless the trace records them."""
 
     multiple_results = True
 
     def bind_all(self, operands, params):
-        if any(map(is_ref, operands)) and _is_open(operands) and not _is_kept(operands, params):
+        if (
+            any(map(is_ref, operands))
+            and _must_discharge(operands)
+            and not _is_recorded_with_transpose(operands, params)
+        ):
             return self._on_values(operands, params)
         return super().bind_all(operands, params)
 
@@ -55,7 +59,12 @@ class TakesRefs(Primitive):
         refs = [x for x in operands if isinstance(x, Ref)]
         if not any(map(is_ref, refs)) and not any(map(uses_refs, jaxprs_in_params(params))):
             return super().rebind(trace, operands, params)
-        if not refs or any(map(is_ref, refs)) and _is_open(refs) and not _is_kept(refs, params):
+        if (
+            not refs
+            or any(map(is_ref, refs))
+            and _must_discharge(refs)
+            and not _is_recorded_with_transpose(refs, params)
+        ):
             return self._on_values(operands, params)
         return super().rebind(trace, operands, params)
 
@@ -114,10 +123,14 @@ def values_of(operands: Sequence) -> list:
     return [x._value if is_ref(x) else x for x in operands]
 
 
-def _is_kept(operands: Sequence, params: dict) -> bool:
+def _is_recorded_with_transpose(operands: Sequence, params: dict) -> bool:
     """Returns whether the call is recorded with its references, because its transpose reads or writes them."""
     trace = state.thread.trace
-    if trace is None or not trace.keeps_refs or not any(map(_goes_back, jaxprs_in_params(params))):
+    if (
+        trace is None
+        or not trace.records_ref_calls
+        or not any(map(_has_backward_rule_on_refs, jaxprs_in_params(params)))
+    ):
         return False
     return all(is_fixed(x, trace) for x in operands)
 
@@ -127,17 +140,17 @@ def is_fixed(x: Any, trace: Trace) -> bool:
     return not is_ref(x) or getattr(x._value, "_trace", None) is not trace
 
 
-def _goes_back(jaxpr: Jaxpr) -> bool:
+def _has_backward_rule_on_refs(jaxpr: Jaxpr) -> bool:
     """Returns whether a backward rule in the jaxpr takes references."""
     return any(
         eqn.primitive.has_backward_rule
         and any(type(a.aval) is AbstractRef for a in eqn.invars)
-        or any(map(_goes_back, jaxprs_in_params(eqn.params)))
+        or any(map(_has_backward_rule_on_refs, jaxprs_in_params(eqn.params)))
         for eqn in jaxpr.eqns
     )
 
 
-def _is_open(operands):
+def _must_discharge(operands):
     """Returns whether references among the operands must be discharged: the current trace does not record them."""
     trace = state.thread.trace
     return type(trace) is not JaxprTrace or any(is_ref(x) and x._trace is trace for x in operands)

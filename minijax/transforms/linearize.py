@@ -77,7 +77,7 @@ class LinearizeTrace(DualTrace):
     """Runs primals in its parent and records tangents in `tangent_trace`."""
 
     __slots__ = ("tangent_trace",)
-    keeps_refs = True
+    records_ref_calls = True
 
     def __init__(self, parent: Trace, tangent_trace: JaxprTrace):
         super().__init__(parent)

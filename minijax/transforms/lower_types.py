@@ -12,10 +12,10 @@ from minijax.ir.primitive import Primitive
 from minijax.ir.refs import REF_EFFECT, AbstractRef, Ref, is_ref
 from minijax.ir.trace import Trace, eval_jaxpr, trace_to_jaxpr
 from minijax.ir.types import Aval, typeof
-from minijax.transforms.discharge import TakesRefs, values_of
+from minijax.transforms.discharge import DischargeableCall, values_of
 
 
-def takes_high(primitive: Primitive, operands: Sequence, params: dict) -> bool:
+def is_hi_operation(primitive: Primitive, operands: Sequence, params: dict) -> bool:
     """Returns whether an operation has hi operands, is a hi primitive, or has a hi jaxpr as a parameter."""
     is_high = primitive.is_hi or any(j.is_high for j in jaxprs_in_params(params))
     return is_high or any(typeof(x).is_high for x in operands)
@@ -30,7 +30,7 @@ class LoTrace(Trace):
         return x.cur_qdd()
 
     def process(self, primitive, operands, params):
-        if primitive.to_lo is not None and takes_high(primitive, operands, params):
+        if primitive.to_lo is not None and is_hi_operation(primitive, operands, params):
             return primitive.to_lo(operands, params)
         with state.set_current_trace(self.parent):
             return self.parent.process(primitive, operands, params)
@@ -42,13 +42,13 @@ class LoTrace(Trace):
         return list(fun(*operands))
 
 
-def lowered(types: Sequence[Aval], values: Sequence) -> list[list]:
+def lower_values(types: Sequence[Aval], values: Sequence) -> list[list]:
     """The lo values of each hi value; for a mutable one, those of its state."""
     pairs = zip(types, values, strict=True)
     return [a.read_loval(x) if type(a) is AvalQDD else list(a.lower_val(x)) for a, x in pairs]
 
 
-def raised(types: Sequence[Aval], lo_values: Sequence) -> list:
+def raise_values(types: Sequence[Aval], lo_values: Sequence) -> list:
     """The hi values of these types with the given lo values; mutable ones are new objects."""
     parts, values = iter(lo_values), []
     for a in types:
@@ -69,21 +69,21 @@ class LoweredJaxpr(NamedTuple):
     last_types: tuple[AvalQDD, ...]  # of the mutable inputs
     out_types: tuple[Aval, ...]
 
-    def places(self, types: Sequence[Aval]) -> Iterator[int]:
+    def hi_indices(self, types: Sequence[Aval]) -> Iterator[int]:
         """For each lo value, the index of its hi value."""
         return (i for i, a in enumerate(types) for _ in a.lo_ty())
 
-    def raised(self, operands: Sequence, results: Sequence) -> list:
+    def raise_values(self, operands: Sequence, results: Sequence) -> list:
         """The hi results; stores the final states in the mutable operands."""
         rest = iter(results)
         changed = [x for a, x in zip(self.in_types, operands, strict=True) if type(a) is AvalQDD]
         for a, x in zip(self.last_types, changed, strict=True):
             a.aval.update_from_loval(a.qdd, x, *islice(rest, len(a.lo_ty())))
-        return raised(self.out_types, list(rest))
+        return raise_values(self.out_types, list(rest))
 
 
 @state.traced_cache
-def lower_jaxpr(closed: ClosedJaxpr) -> LoweredJaxpr:
+def lower_hi_jaxpr(closed: ClosedJaxpr) -> LoweredJaxpr:
     """Lowers the hi values and hi primitives of a jaxpr."""
     in_types, out_types = closed.in_avals, closed.out_avals
     if returned := [a for a in out_types if type(a) is AvalQDD]:
@@ -92,10 +92,10 @@ def lower_jaxpr(closed: ClosedJaxpr) -> LoweredJaxpr:
     last_types = [a.last() for a in in_types if type(a) is AvalQDD]
 
     def run(*lo_values):
-        args = raised(in_types, lo_values)
-        results = lowered(out_types, eval_jaxpr(closed.jaxpr, closed.consts, *args))
+        args = raise_values(in_types, lo_values)
+        results = lower_values(out_types, eval_jaxpr(closed.jaxpr, closed.consts, *args))
         changed = [x for a, x in zip(in_types, args, strict=True) if type(a) is AvalQDD]
-        return flat([*lowered(last_types, changed), *results])
+        return flat([*lower_values(last_types, changed), *results])
 
     def in_lo(*lo_values):
         return context.run_under(LoTrace(state.current_trace()), run, *lo_values)
@@ -119,12 +119,12 @@ def _replicated(info: DebugInfo, ins: Sequence[Aval], last: Sequence[Aval], outs
 # ---- control flow, whose bodies take references to mutable states -----------------------------------
 
 
-class OnBoxes(Primitive):
+class CallOnRefs(Primitive):
     """Calls a jaxpr on operands and on the values of references, and stores its first results in the references."""
 
     name = "on_boxes"
     multiple_results = True
-    unites = False
+    auto_pvary = False
 
     def infer(self, *avals, closed):
         return closed.out_avals[sum(type(a) is AbstractRef for a in avals) :]
@@ -141,22 +141,22 @@ class OnBoxes(Primitive):
         return results[len(refs) :]
 
 
-on_boxes_p = OnBoxes()
+on_boxes_p = CallOnRefs()
 
 
-def _over_boxes(name: str, closed: ClosedJaxpr) -> ClosedJaxpr:
+def _with_refs(name: str, closed: ClosedJaxpr) -> ClosedJaxpr:
     """The jaxpr over lo values, with references to the states of mutable inputs.
 
     Raises TypeError if the type of a state changes.
     """
-    low = lower_jaxpr(closed)
+    low = lower_hi_jaxpr(closed)
     for a in low.in_types:
         if type(a) is AvalQDD and a.last().qdd.normalize() != a.qdd.normalize():
             where = {"while": "while_loop body", "scan": "scan body", "cond": "cond branch"}.get(name, name)
             raise TypeError(f"type-changing mutations not allowed in {where}: {a.qdd} became {a.last().qdd}")
     if not low.last_types:
         return low.closed
-    boxed = [type(low.in_types[i]) is AvalQDD for i in low.places(low.in_types)]
+    boxed = [type(low.in_types[i]) is AvalQDD for i in low.hi_indices(low.in_types)]
     avals = [AbstractRef(a) if b else a for a, b in zip(low.closed.in_avals, boxed, strict=True)]
     invars = list(map(Var, avals))
     outvars = [Var(a) for a in low.closed.out_avals[sum(boxed) :]]
@@ -165,10 +165,10 @@ def _over_boxes(name: str, closed: ClosedJaxpr) -> ClosedJaxpr:
     return ClosedJaxpr(Jaxpr([], invars, outvars, [eqn], effs, closed.debug_info._replace(arg_names=None)))
 
 
-_over_boxes_of = state.traced_cache(lambda closed, name: _over_boxes(name, closed))
+_with_refs_cached = state.traced_cache(lambda closed, name: _with_refs(name, closed))
 
 
-class LowersTypes(TakesRefs):
+class HiControlFlow(DischargeableCall):
     """A higher-order operation that accepts hi operands: it is bound to their lo values."""
 
     def regrouped(self, counts: Sequence[int], params: dict) -> dict:
@@ -178,17 +178,17 @@ class LowersTypes(TakesRefs):
     def to_lo(self, operands: Sequence, params: dict) -> list:
         types: list[Any] = [full_type(x) for x in operands]
         out_types, _ = self.typed(types, params)
-        groups = lowered(types, operands)
+        groups = lower_values(types, operands)
         mutable = [i for i, a in enumerate(types) if type(a) is AvalQDD]
         for i in mutable:
             groups[i] = [Ref(x) for x in groups[i]]
-        bodies = {name: self._bodies_over_boxes(value) for name, value in params.items()}
+        bodies = {name: self._bodies_with_refs(value) for name, value in params.items()}
         results = self.bind_all(flat(groups), self.regrouped(list(map(len, groups)), bodies))
         for i in mutable:
             types[i].aval.update_from_loval(types[i].qdd, operands[i], *[x._value for x in groups[i]])
-        return raised(out_types, results)
+        return raise_values(out_types, results)
 
-    def _bodies_over_boxes(self, value: Any) -> Any:
+    def _bodies_with_refs(self, value: Any) -> Any:
         if isinstance(value, tuple):
-            return tuple(map(self._bodies_over_boxes, value))
-        return _over_boxes_of(value, self.name) if isinstance(value, ClosedJaxpr) else value
+            return tuple(map(self._bodies_with_refs, value))
+        return _with_refs_cached(value, self.name) if isinstance(value, ClosedJaxpr) else value

@@ -35,16 +35,16 @@ class PartialEvalCustom(NamedTuple):
 class EqnParts(NamedTuple):
     """The known and staged equations for one equation, its unknown results, and the values that may be residuals.
 
-    `to_round`: insert reduce_precision on residuals that known equations also read. It is always inserted on `passed`:
-    known results that the staged equation does not recompute.
+    `needs_reduce_precision`: insert reduce_precision on residuals that known equations also read. It is always inserted
+    on `forwarded_results`: known results that the staged equation does not recompute.
     """
 
     known: Sequence[JaxprEqn]
     staged: Sequence[JaxprEqn]
     unknown_out: Sequence[Var] = ()
     residuals: Sequence[Var] = ()
-    to_round: bool = True
-    passed: Sequence[Var] = ()
+    needs_reduce_precision: bool = True
+    forwarded_results: Sequence[Var] = ()
 
 
 class RecomputeType:
@@ -65,7 +65,7 @@ class Offloadable(NamedTuple):
 Recompute, Saveable = RecomputeType(), SaveableType()
 
 
-def may_save(policy: Policy, eqn: JaxprEqn) -> bool | Offloadable:
+def policy_decision(policy: Policy, eqn: JaxprEqn) -> bool | Offloadable:
     """Applies the policy to an equation. Raises TypeError if a policy cannot return what it returned."""
     said = policy(eqn.primitive, *(v.aval for v in eqn.invars), **eqn.params)
     if isinstance(said, bool | Offloadable):
@@ -97,8 +97,8 @@ def partial_eval_jaxpr_custom(
         known_eqns += parts.known
         staged_eqns += parts.staged
         unknown.update(parts.unknown_out)
-        saveable.update(dict.fromkeys(parts.residuals, parts.to_round))
-        saveable.update(dict.fromkeys(parts.passed, True))
+        saveable.update(dict.fromkeys(parts.residuals, parts.needs_reduce_precision))
+        saveable.update(dict.fromkeys(parts.forwarded_results, True))
     out_unknown = _which(jaxpr.outvars, unknown)
     staged_outs = out_unknown | (instantiate or out_unknown)
     staged, residuals, input_residuals = _staged_part(jaxpr, staged_eqns, staged_outs, unknown_in, saveable)
@@ -130,7 +130,7 @@ def partial_eval_eqn(eqn: JaxprEqn, unknown_in: Mask, policy: Policy | None) -> 
         if parts is not None:
             return parts
     if not any(unknown_in):
-        keep = policy is not None and may_save(policy, eqn)
+        keep = policy is not None and policy_decision(policy, eqn)
         if isinstance(keep, Offloadable):
             return _offloaded(eqn, keep)
         return EqnParts([eqn], [], [], eqn.outvars) if keep else EqnParts([eqn], [eqn])

@@ -7,11 +7,11 @@ from minijax.base import stack
 from minijax.base.mask import Mask
 from minijax.ir import context, state
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
-from minijax.ir.primitive import Linear
+from minijax.ir.primitive import UndefinedPrimal
 from minijax.ir.trace import environment, trace_to_jaxpr, values_of
 from minijax.ir.types import AbstractValue, Aval, ShapedArray, Zero, typeof
 from minijax.partition.meshes import abstract_context, use_abstract_mesh
-from minijax.primitives.sharding import resharded_as
+from minijax.primitives.sharding import reshard_like
 from minijax.primitives.zeros import add_any, instantiate, nonzero_mask
 
 
@@ -30,11 +30,11 @@ def _rebind(eqn: JaxprEqn, operands: Sequence) -> list:
 
 @stack.deep
 def backward(jaxpr: Jaxpr, consts: Sequence, args: Sequence, cts_out: Sequence) -> list:
-    """Returns the cotangents of the inputs that are `Linear` (None for others), given those of the results.
+    """Returns the cotangents of the inputs that are `UndefinedPrimal` (None for others), given those of the results.
 
     `Zero` represents cotangents that are known to be zero, of results and of inputs.
     """
-    linear_inputs = Mask([type(a) is Linear for a in args])
+    linear_inputs = Mask([type(a) is UndefinedPrimal for a in args])
     linear = linear_variables(jaxpr, linear_inputs)
     env = environment(jaxpr, consts)
     env.update(zip(linear_inputs.unmarked(jaxpr.invars), linear_inputs.unmarked(args), strict=True))
@@ -44,7 +44,7 @@ def backward(jaxpr: Jaxpr, consts: Sequence, args: Sequence, cts_out: Sequence) 
         with eqn.context():
             results = _rebind(eqn, values_of(eqn.invars, env))
         env.update(zip(eqn.outvars, results, strict=True))
-    env.update((v, Linear(v.aval.to_ct_aval())) for v in linear)
+    env.update((v, UndefinedPrimal(v.aval.to_ct_aval())) for v in linear)
     cts: dict[Var, Any] = {}
     for v, ct in zip(jaxpr.outvars, cts_out, strict=True):
         if type(v) is not Literal and v in linear and type(ct) is not Zero:
@@ -55,8 +55,8 @@ def backward(jaxpr: Jaxpr, consts: Sequence, args: Sequence, cts_out: Sequence) 
                 enter(eqn.ctx, eqn.traceback)
                 _transpose_eqn(eqn, env, linear, cts)
     return [
-        cts.get(v, Zero(v.aval.to_ct_aval())) if is_linear else None
-        for v, is_linear in zip(jaxpr.invars, linear_inputs, strict=True)
+        cts.get(v, Zero(v.aval.to_ct_aval())) if is_undefined_primal else None
+        for v, is_undefined_primal in zip(jaxpr.invars, linear_inputs, strict=True)
     ]
 
 
@@ -84,7 +84,7 @@ def _of_type(ct: Any, aval: Aval) -> Any:
     have = typeof(ct)
     if type(have) is type(aval) is ShapedArray and have.manual_axis_type[1:] != aval.manual_axis_type[1:]:
         raise ValueError(f"Expected cotangent type {aval.str_short()} but got {have.str_short()}")
-    return ct if aval._sharding is None or have._sharding is None else resharded_as(ct, aval)
+    return ct if aval._sharding is None or have._sharding is None else reshard_like(ct, aval)
 
 
 def _transpose_eqn(eqn: JaxprEqn, env: dict, linear: set[Var], cts: dict[Var, Any]) -> None:
@@ -121,7 +121,7 @@ def transpose_jaxpr(
         nonlocal nonzero_in
         known, cts = args[: len(known_avals)], args[len(known_avals) :]
         zeros = map(Zero, nonzero_cts.unmarked(ct_avals))
-        inputs = linear.merge(known, map(Linear, linear_avals))
+        inputs = linear.merge(known, map(UndefinedPrimal, linear_avals))
         cts_in = linear.marked(backward(closed.jaxpr, closed.consts, inputs, nonzero_cts.merge(zeros, cts)))
         cts_in = [instantiate(ct) if keep else ct for ct, keep in zip(cts_in, instantiated, strict=True)]
         nonzero_in = nonzero_mask(cts_in)

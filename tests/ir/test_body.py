@@ -9,7 +9,15 @@ import pytest
 import minijax
 import minijax.numpy as jnp
 from minijax.base import tree
-from minijax.ir.body import Flat, as_consts, as_inputs_if_live, debug_info, merge_captured, trace_body, trace_flat
+from minijax.ir.body import (
+    Flat,
+    as_consts,
+    as_inputs_if_live,
+    debug_info,
+    merge_captured_inputs,
+    trace_body,
+    trace_flat,
+)
 from minijax.ir.types import typeof
 
 VECTOR, SCALAR = typeof(np.ones(3, np.float32)), typeof(np.float32(0))
@@ -71,7 +79,7 @@ def test_captured_values_are_inputs_if_one_is_traced_and_the_caller_says_so():
 def test_bodies_are_merged_over_what_they_captured_together():
     shared, own = jnp.arange(3.0), jnp.ones(3)
     bodies = [body_of(lambda x: x + shared, jnp.ones(3)), body_of(lambda x: x * own + shared, jnp.ones(3))]
-    closed, captured = merge_captured(bodies)
+    closed, captured = merge_captured_inputs(bodies)
     assert [x is y for x, y in zip(captured, (shared, own), strict=True)] == [True, True]
     assert [len(c.invars) for c in closed] == [3, 3]
     assert closed[0].eqns[0].invars[1] is closed[0].invars[0]

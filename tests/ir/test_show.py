@@ -63,7 +63,7 @@ class Dot(Stand):
 
 
 class Jit(Stand):
-    names_alike = "jaxpr"
+    inherits_names = "jaxpr"
     plain = {"Mesh()", "False", "()", "None", "UnspecifiedValue"}
 
     def show_params(self, eqn):

@@ -420,9 +420,9 @@ def test_ints_out_of_bounds_are_refused_where_the_option_says(shape, index):
 
 def test_a_cotangent_of_another_dtype_goes_back_through_a_gather():
     def program(jax, jnp):
-        widened = jax.custom_vjp(lambda x: x)
-        widened.defvjp(lambda x: (x, ()), lambda _, ct: (ct.astype("bfloat16"),))
+        with_batch_dim = jax.custom_vjp(lambda x: x)
+        with_batch_dim.defvjp(lambda x: (x, ()), lambda _, ct: (ct.astype("bfloat16"),))
         x = jnp.arange(8, dtype="float8_e4m3fn")
-        return jax.vjp(lambda x: widened(x[jnp.argsort(x)]), x)[1](jnp.ones(8, "float8_e4m3fn"))
+        return jax.vjp(lambda x: with_batch_dim(x[jnp.argsort(x)]), x)[1](jnp.ones(8, "float8_e4m3fn"))
 
     same(program)

@@ -116,10 +116,10 @@ def test_types_without_a_mesh_report_the_empty_one():
 @pytest.mark.oracle
 def test_meshes_are_entered_and_left(scopes):
     mesh = scopes[0]["m"]
-    assert meshes.entered_mesh() is None
+    assert meshes.legacy_context_mesh() is None
     with pytest.warns(DeprecationWarning, match="has been deprecated"), mesh as entered:
-        assert entered is mesh and meshes.entered_mesh() is mesh
-    assert meshes.entered_mesh() is None
+        assert entered is mesh and meshes.legacy_context_mesh() is mesh
+    assert meshes.legacy_context_mesh() is None
 
 
 @pytest.mark.oracle

@@ -14,7 +14,7 @@ from minijax.api.stages import PjitFunction, Traced
 from minijax.base import config
 from minijax.dispatch.jitted import Jitted
 from minijax.dispatch.lowering import Lowered
-from minijax.hlo.exported import unguaranteed_calls
+from minijax.hlo.exported import unstable_custom_calls
 from minijax.ir.effects import ordered_effects
 from minijax.ir.refs import AbstractRef
 from minijax.ir.trace import jaxpr_as_fun
@@ -106,7 +106,7 @@ def _check_calls(program: Lowered, disabled_checks: Sequence[DisabledSafetyCheck
     allowed = {target for check in disabled_checks if (target := check.is_custom_call()) is not None}
     if "ALL" in allowed:
         return
-    if lines := unguaranteed_calls(program.module.text, allowed):
+    if lines := unstable_custom_calls(program.module.text, allowed):
         raise ValueError(
             "Cannot serialize code with custom calls whose targets have no compatibility guarantees. They may be "
             "allowed with `disabled_checks=[DisabledSafetyCheck.custom_call(target)]`. Examples are:\n"

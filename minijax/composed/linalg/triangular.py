@@ -5,7 +5,7 @@ from __future__ import annotations
 from minijax.base.errors import ShardingTypeError
 from minijax.composed.linalg.matrices import matmul, symmetrized, transposed, tril, triu
 from minijax.composed.linalg.routines import LAPACK, Linalg, solve_joined
-from minijax.ir.primitive import is_linear
+from minijax.ir.primitive import is_undefined_primal
 from minijax.ir.types import Zero, typeof
 from minijax.partition.explicit import merged_entries
 from minijax.primitives import moving
@@ -100,7 +100,7 @@ class TriangularSolve(Linalg):
         return [x], [add_tangents(terms, x)]
 
     def transpose(self, cts, a, b, *, transpose_a, **params):
-        if not is_linear(b) or is_linear(a):
+        if not is_undefined_primal(b) or is_undefined_primal(a):
             raise NotImplementedError("Transpose rule for 'triangular_solve' not implemented for the matrix")
         if type(cts[0]) is Zero:
             return [None, Zero(b.aval)]

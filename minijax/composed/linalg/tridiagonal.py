@@ -7,7 +7,7 @@ from typing import Any
 from minijax.composed.linalg.matrices import along
 from minijax.composed.linalg.routines import GPU, INT32, Linalg, solve_joined, where_succeeded
 from minijax.higher.scan import scan
-from minijax.ir.primitive import is_linear
+from minijax.ir.primitive import is_undefined_primal
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.primitives import moving
 from minijax.primitives.elementwise import div, mul, neg, sub
@@ -64,7 +64,7 @@ class TridiagonalSolve(Linalg):
         return [x], [self.bind(*diagonals, db, **how)]
 
     def transpose(self, cts, dl, d, du, b, **how):
-        if not is_linear(b) or any(map(is_linear, (dl, d, du))):
+        if not is_undefined_primal(b) or any(map(is_undefined_primal, (dl, d, du))):
             raise NotImplementedError("Transpose rule for 'tridiagonal_solve' not implemented for the diagonals")
         if type(cts[0]) is Zero:
             return [None, None, None, Zero(b.aval)]

@@ -14,7 +14,7 @@ from minijax.base.dtypes import DTypeLike
 from minijax.base.faces import listing
 from minijax.experimental.sparse._base import JAXSparse, late
 from minijax.experimental.sparse.composed import Composed
-from minijax.ir.primitive import is_linear
+from minijax.ir.primitive import is_undefined_primal
 from minijax.ir.types import ShapedArray
 from minijax.primitives.zeros import instantiate
 from minijax.run.array import Array
@@ -44,7 +44,7 @@ class AsDense(Composed):
 
     def transpose(self, cts, data, *others, tree):
         (ct,) = cts
-        if not is_linear(data) or any(map(is_linear, others)):
+        if not is_undefined_primal(data) or any(map(is_undefined_primal, others)):
             raise ValueError("todense: can be transposed with respect to the data only")
         (pulled,) = linear_transpose(lambda d: self.compute(d, *others, tree=tree)[0], data.aval)(instantiate(ct))
         return [pulled, *[None] * len(others)]

@@ -15,7 +15,7 @@ from minijax.experimental.sparse.bcoo_array import BCOO, validated
 from minijax.experimental.sparse.composed import Composed, batch_axis_in_front, batched_buffers
 from minijax.experimental.sparse.util import Shape, SparseInfo, count_stored, nfold_vmap
 from minijax.interop.introspection import concrete_or_error
-from minijax.ir.primitive import is_linear
+from minijax.ir.primitive import is_undefined_primal
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.primitives import moving
 from minijax.run.array import Array, ArrayLike
@@ -55,7 +55,7 @@ class ToDense(Composed):
 
     def transpose(self, cts, data, indices, *, spinfo):
         (ct,) = cts
-        if not is_linear(data):
+        if not is_undefined_primal(data):
             raise ValueError("bcoo_todense: cannot be transposed with respect to indices")
         if type(ct) is Zero:
             return [Zero(data.aval), None]
@@ -191,7 +191,7 @@ class Extract(Composed):
         (ct,) = cts
         if not assume_unique:
             raise NotImplementedError("transpose of bcoo_extract with assume_unique=False")
-        if not is_linear(arr):
+        if not is_undefined_primal(arr):
             raise ValueError("bcoo_extract: cannot be transposed with respect to indices")
         if type(ct) is Zero:
             return [None, Zero(arr.aval)]

@@ -16,7 +16,7 @@ from minijax.experimental.sparse.bcoo_dense import bcoo_todense_p, sum_of_batche
 from minijax.experimental.sparse.bcoo_layout import bcoo_sum_duplicates_p, bcoo_transpose_p
 from minijax.experimental.sparse.composed import Composed, batched_buffers
 from minijax.experimental.sparse.util import SparseInfo, broadcasting_vmap, is_padding
-from minijax.ir.primitive import is_linear
+from minijax.ir.primitive import is_undefined_primal
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.primitives import moving
 from minijax.primitives.promote import promote_dtypes
@@ -102,23 +102,23 @@ class DotGeneral(Composed):
 
     def transpose(self, cts, data, indices, rhs, *, dimension_numbers, preferred_element_type, lhs_spinfo):
         (ct,) = cts
-        if is_linear(indices) or is_linear(data) == is_linear(rhs):
+        if is_undefined_primal(indices) or is_undefined_primal(data) == is_undefined_primal(rhs):
             raise ValueError("bcoo_dot_general: can be transposed with respect to either data or rhs")
         if type(ct) is Zero:
-            return [Zero(x.aval) if is_linear(x) else None for x in (data, indices, rhs)]
+            return [Zero(x.aval) if is_undefined_primal(x) else None for x in (data, indices, rhs)]
         (contract, rhs_contract), (batch, rhs_batch) = dimension_numbers
         lhs_kept = remaining(len(lhs_spinfo.shape), contract, batch)
-        rhs_ndim = rhs.aval.ndim if is_linear(rhs) else typeof(rhs).ndim
+        rhs_ndim = rhs.aval.ndim if is_undefined_primal(rhs) else typeof(rhs).ndim
         rhs_kept = remaining(rhs_ndim, rhs_contract, rhs_batch)
         ct_batch, ct_lhs, ct_rhs = _ranges(len(batch), len(lhs_kept), len(rhs_kept))
         lhs_contract = [axis for _, axis in sorted(zip(rhs_contract, contract, strict=True))]
         order = (*batch, *lhs_kept, *lhs_contract)
         n, end = typeof(indices).ndim - 2, typeof(indices).ndim - 2 + typeof(indices).shape[-1]
         keeps_layout = all((k < n) == (axis < n) and (k < end) == (axis < end) for k, axis in enumerate(order))
-        if not keeps_layout or (is_linear(rhs) and end < len(order)):
+        if not keeps_layout or (is_undefined_primal(rhs) and end < len(order)):
             params = dict(dimension_numbers=dimension_numbers, preferred_element_type=preferred_element_type)
             return self._by_parts(ct, (data, indices, rhs), lhs_spinfo=lhs_spinfo, **params)
-        if is_linear(rhs):
+        if is_undefined_primal(rhs):
             ordered = [axis for _, axis in sorted(zip(contract, rhs_contract, strict=True))]
             out = self.bind(
                 data, indices, ct, dimension_numbers=((lhs_kept, ct_lhs), (batch, ct_batch)),
@@ -131,7 +131,7 @@ class DotGeneral(Composed):
 
     def _by_parts(self, ct, operands, **params):
         """The cotangents by transposing `compute`."""
-        (k,) = (k for k, x in enumerate(operands) if is_linear(x))
+        (k,) = (k for k, x in enumerate(operands) if is_undefined_primal(x))
         fill = lambda x: [x if j == k else y for j, y in enumerate(operands)]  # noqa: E731
         (pulled,) = linear_transpose(lambda x: self.compute(*fill(x), **params)[0], operands[k].aval)(ct)
         return [pulled if j == k else None for j in range(3)]
@@ -300,17 +300,17 @@ class DotGeneralSampled(Composed):
 
     def transpose(self, cts, A, B, indices, *, dimension_numbers):
         (ct,) = cts
-        if is_linear(indices) or is_linear(A) == is_linear(B):
+        if is_undefined_primal(indices) or is_undefined_primal(A) == is_undefined_primal(B):
             raise ValueError("bcoo_dot_general_sampled: can be transposed with respect to either A or B")
-        linear = A.aval if is_linear(A) else B.aval
+        linear = A.aval if is_undefined_primal(A) else B.aval
         if type(ct) is Zero:
-            return [Zero(linear) if is_linear(x) else None for x in (A, B, indices)]
-        both = (linear, typeof(B)) if is_linear(A) else (typeof(A), linear)
+            return [Zero(linear) if is_undefined_primal(x) else None for x in (A, B, indices)]
+        both = (linear, typeof(B)) if is_undefined_primal(A) else (typeof(A), linear)
         shape = product_type(*both, dimension_numbers, None).shape
         dense = bcoo_todense_p.bind(ct, indices, spinfo=SparseInfo(shape))
-        product = lambda x: lax.dot_general(*((x, B) if is_linear(A) else (A, x)), dimension_numbers)  # noqa: E731
+        product = lambda x: lax.dot_general(*((x, B) if is_undefined_primal(A) else (A, x)), dimension_numbers)  # noqa: E731
         (pulled,) = linear_transpose(product, linear)(instantiate(dense))
-        return [pulled if is_linear(x) else None for x in (A, B, indices)]
+        return [pulled if is_undefined_primal(x) else None for x in (A, B, indices)]
 
     def batch(self, axis, operands, dims, **params):
         return vmap(lambda *xs: self.compute(*xs, **params), in_axes=tuple(dims))(*operands), [0]

@@ -40,8 +40,8 @@ def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
         stored = ~is_padding(i, sparse_sizes(lhs))[:, None] & ~is_padding(j, sparse_sizes(rhs))[None]
         i, j = i[:, None], j[None].astype(i.dtype)
         # The index along a broadcast axis of size one is always 0: it matches every index of the other element.
-        widened = lambda mat: [a == 1 != b for a, b in zip(sparse_sizes(mat), sizes, strict=True)]  # noqa: E731
-        ones = [row(widened(mat), i) == 1 for mat in (lhs, rhs)]
+        with_batch_dim = lambda mat: [a == 1 != b for a, b in zip(sparse_sizes(mat), sizes, strict=True)]  # noqa: E731
+        ones = [row(with_batch_dim(mat), i) == 1 for mat in (lhs, rhs)]
         met = stored & ((i == j) | ones[0] | ones[1]).all(-1)
         data = d[:, None] * e[None]
         met_data = met.reshape(*met.shape, *[1] * (data.ndim - 2))

@@ -143,9 +143,9 @@ def bcoo_reshape(
     elif not mat.n_sparse and not mat.n_dense:
         n_batch = len(shape)
     batch, sparse, dense = shape[:n_batch], shape[n_batch : len(shape) - n_dense], shape[len(shape) - n_dense :]
-    widened = lambda x: jnp.broadcast_to(x, (*mat.shape[:n], *x.shape[n:]))  # noqa: E731
-    data = widened(mat.data).reshape(*batch, mat.nse, *dense)
-    indices = widened(mat.indices).reshape(*batch, mat.nse, mat.n_sparse)
+    with_batch_dim = lambda x: jnp.broadcast_to(x, (*mat.shape[:n], *x.shape[n:]))  # noqa: E731
+    data = with_batch_dim(mat.data).reshape(*batch, mat.nse, *dense)
+    indices = with_batch_dim(mat.indices).reshape(*batch, mat.nse, mat.n_sparse)
     old = sparse_sizes(mat)
     if old != sparse:
         number = (indices * row(_strides(old), indices)).sum(-1, dtype=indices.dtype)

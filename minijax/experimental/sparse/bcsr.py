@@ -28,7 +28,7 @@ from minijax.experimental.sparse.composed import Composed, batch_axis_in_front
 from minijax.experimental.sparse.csr import _csr_to_coo, pointers
 from minijax.experimental.sparse.util import Shape, SparseInfo, count_stored, nfold_vmap
 from minijax.interop.introspection import concrete_or_error
-from minijax.ir.primitive import is_linear
+from minijax.ir.primitive import is_undefined_primal
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.run.array import Array, ArrayLike
 
@@ -106,7 +106,7 @@ class ToDense(Composed):
         return self.jvp_by_parts((pushed, None, None), primals, tangents, dict(spinfo=spinfo))
 
     def transpose(self, cts, data, indices, indptr, *, spinfo):
-        if is_linear(indices) or is_linear(indptr):
+        if is_undefined_primal(indices) or is_undefined_primal(indptr):
             raise ValueError("bcsr_todense: cannot be transposed with respect to indices")
         (ct,) = cts
         return [Zero(data.aval) if type(ct) is Zero else bcsr_extract_p.bind(indices, indptr, ct), None, None]
@@ -133,7 +133,7 @@ class Extract(Composed):
         return self.jvp_by_parts((None, None, pushed), primals, tangents, {})
 
     def transpose(self, cts, indices, indptr, arr):
-        if not is_linear(arr):
+        if not is_undefined_primal(arr):
             raise ValueError("bcsr_extract: cannot be transposed with respect to indices")
         (ct,) = cts
         if type(ct) is Zero:

@@ -14,7 +14,7 @@ from minijax.base.faces import listing
 from minijax.composed.callback import HostFunction
 from minijax.dispatch.jitted import jitted
 from minijax.experimental.sparse.csr import csr_matvec_p, pointers, rows_of
-from minijax.ir.primitive import is_linear
+from minijax.ir.primitive import is_undefined_primal
 from minijax.ir.types import Zero, typeof
 from minijax.primitives.zeros import add_zeros, instantiate
 from minijax.run.array import Array
@@ -224,7 +224,7 @@ class SpSolve(HostFunction):
         return [out], [total]
 
     def transpose(self, cts, data, indices, indptr, b, **params):
-        if is_linear(data) or is_linear(indices) or is_linear(indptr):
+        if is_undefined_primal(data) or is_undefined_primal(indices) or is_undefined_primal(indptr):
             raise NotImplementedError("spsolve: transposed with respect to the matrix")
         ct = instantiate(cts[0])
         # (columns, rows, data) of the matrix -> (rows, columns, data) of its transpose, sorted by row

@@ -12,7 +12,7 @@ from minijax.experimental.sparse._base import JAXSparse
 from minijax.experimental.sparse.composed import Composed
 from minijax.experimental.sparse.util import Shape
 from minijax.interop.introspection import concrete_or_error
-from minijax.ir.primitive import is_linear
+from minijax.ir.primitive import is_undefined_primal
 from minijax.ir.types import ShapedArray
 from minijax.primitives.promote import promote_dtypes
 from minijax.primitives.zeros import instantiate
@@ -45,7 +45,7 @@ class ToDense(Stored):
         return self.jvp_by_parts((pushed, None, None), primals, tangents, params)
 
     def transpose(self, cts, data, first, second, **params):
-        if is_linear(first) or is_linear(second):
+        if is_undefined_primal(first) or is_undefined_primal(second):
             raise ValueError(f"{self.name}: cannot be transposed with respect to indices")
         row, col = self.places(first, second)
         return [instantiate(cts[0])[row, col], None, None]
@@ -78,7 +78,7 @@ class Multiply(Stored):
 
     def transpose(self, cts, data, first, second, x, *, transpose, **params):
         ct = instantiate(cts[0])
-        if is_linear(x):
+        if is_undefined_primal(x):
             return [None, None, None, self.bind(data, first, second, ct, transpose=not transpose, **params)]
         row, col = self.places(first, second)
         row, col = (col, row) if transpose else (row, col)

@@ -155,7 +155,9 @@ class Collective(Reduction):
         return other_shapes("xla.sdy.LocalToGlobalShape", results, body.outs, outs, "out")
 
     def _places(self, mesh, specs, avals):
-        return ", ".join([f"<{self.meshes.part_text(mesh, s, a)}>" for s, a in zip(specs, avals, strict=True)])
+        return ", ".join(
+            [f"<{self.meshes.region_sharding_text(mesh, s, a)}>" for s, a in zip(specs, avals, strict=True)]
+        )
 
 
 def _axis_names(axes: Sequence) -> str:

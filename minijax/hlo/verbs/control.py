@@ -8,7 +8,7 @@ import numpy as np
 
 from minijax.base import dtypes
 from minijax.hlo import spell
-from minijax.hlo.locations import Surroundings
+from minijax.hlo.locations import LocationContext
 from minijax.hlo.sizes import Sizes, has_sizes
 from minijax.hlo.spell import attribute, types_of
 from minijax.hlo.writer import FLAG, INDEX, Avals, Build, Names, Region
@@ -47,12 +47,12 @@ class Control(Sizes):
         regions = [Region((), outs, branch) for branch in branches]
         return self.op("case", (index,), (ShapedArray((), dtypes.int32),), outs, "", regions)
 
-    def looked_up(self, index: Name, items: Sequence[int]) -> Name:
+    def select_constant(self, index: Name, items: Sequence[int]) -> Name:
         """The item at an int32 index of a fixed sequence."""
         branches = [lambda i=i: [self.constant(i, INDEX)] for i in items]
         return self.case_(index, branches, [INDEX])[0]
 
-    def written_case(self, index: Name, branches: Sequence[tuple[Sequence[str], Names]], outs: Avals) -> list[Name]:
+    def case_of_lines(self, index: Name, branches: Sequence[tuple[Sequence[str], Names]], outs: Avals) -> list[Name]:
         """As `case_`, for branches given as (lines, names of results); lines are indented as in a region here."""
 
         def build(lines, results):
@@ -99,7 +99,7 @@ class Control(Sizes):
         key = (key, *ins, *outs), name, self.platforms, self.manual
         if key not in self._called:
             callee = self.unique_symbol(name)
-            outer, self.around = self.around, Surroundings()
+            outer, self.around = self.around, LocationContext()
             self.program_function(f"{visibility}{callee}", ins, outs, lambda args: build(*args))
             self.around = outer
             self._called[key] = callee, 1
