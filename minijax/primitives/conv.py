@@ -48,23 +48,24 @@ class ConvGeneralDilated(Product):
     name = "conv_general_dilated"
     sharding_param = "out_sharding"
 
-    def infer(self, lhs, rhs, *, window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers,
-              feature_group_count, batch_group_count, preferred_element_type, **params):  # fmt: skip
+    def infer(self, lhs, rhs, *, dimension_numbers, preferred_element_type, **params):
         check_kinds(self.name, ANY, lhs, rhs)
         check_same_dtypes(self.name, lhs, rhs)
         x, kernel = (permuted(a.shape, s) for a, s in zip((lhs, rhs), dimension_numbers[:2], strict=True))
-        _check_groups(x, kernel, feature_group_count, batch_group_count)
+        shape = permuted(self._result_shape(x, kernel, **params), moving.inverse(dimension_numbers.out_spec))
+        dtype = _result_dtype(lhs.dtype, preferred_element_type)
+        return [ShapedArray(shape, dtype, lhs.weak_type and rhs.weak_type)]
+
+    def _result_shape(self, x, kernel, *, window_strides, padding, lhs_dilation, rhs_dilation, **params):
+        """The shape (batch, feature, *spatial) of the result; `x` and `kernel` are shapes in the same order."""
+        _check_groups(x, kernel, params["feature_group_count"], params["batch_group_count"])
         if len(window_strides) != len(kernel) - 2:
             raise ValueError(
                 f"{self.name} window and window_strides must have the same number of dimensions, but got "
                 f"{len(kernel) - 2} and {len(window_strides)}"
             )
-        shape = sliding_shape(
-            gapped(x, lhs_dilation), gapped(kernel, rhs_dilation), window_strides, padding, batch_group_count
-        )
-        shape = permuted(shape, moving.inverse(dimension_numbers.out_spec))
-        dtype = _result_dtype(lhs.dtype, preferred_element_type)
-        return [ShapedArray(shape, dtype, lhs.weak_type and rhs.weak_type)]
+        x, kernel = gapped(x, lhs_dilation), gapped(kernel, rhs_dilation)
+        return sliding_shape(x, kernel, window_strides, padding, params["batch_group_count"])
 
     def shard(self, mesh, avals, outs, *, dimension_numbers, **params):
         (lhs, rhs), (lhs_spec, _, out_spec) = avals, dimension_numbers
@@ -77,23 +78,25 @@ class ConvGeneralDilated(Product):
         entries = check_divides(self.name, mesh, lhs, shape)
         return [permuted(permuted(entries, lhs_spec), moving.inverse(out_spec))]
 
-    def lower(self, e, ins, outs, lhs, rhs, *, dimension_numbers, precision, window_strides, lhs_dilation,
-              rhs_dilation, preferred_element_type, out_sharding, **params):  # fmt: skip
-        spatial = len(window_strides)
-        params |= dict(strides=window_strides, lhs_dilation=lhs_dilation, rhs_dilation=rhs_dilation)
-        window = permuted(ins[1].shape, dimension_numbers.rhs_spec[2:])
-        for what, sizes in dict(
-            window=window, window_strides=window_strides, lhs_dilation=lhs_dilation, rhs_dilation=rhs_dilation
-        ).items():
-            if len(sizes) != spatial or any(n <= 0 for n in sizes):
-                raise ValueError(f"{self.name}: {what} needs {spatial} positive numbers, got {sizes}.")
+    def lower(self, e, ins, outs, lhs, rhs, *, dimension_numbers, precision, preferred_element_type, out_sharding,
+              **params):  # fmt: skip
+        self._check_window(permuted(ins[1].shape, dimension_numbers.rhs_spec[2:]), params)
         for spec in dimension_numbers:
             if len(set(spec)) != len(spec):
                 raise ValueError(f"{self.name}: dimension_numbers are not distinct: {tuple(spec)}.")
+        params["strides"] = params.pop("window_strides")
         params |= dimension_numbers._asdict() | dict(precision=precision_pair(precision))
         if dtypes.is_complex(ins[0].dtype) and e.platform != "tpu":
             return [_lower_complex(e, lhs, rhs, *ins, outs[0], params)]
         return [e.convolution(lhs, rhs, *ins, outs[0], **params)]
+
+    def _check_window(self, window, params):
+        """Raises ValueError unless the window, its strides and dilations are positive, one for each spatial axis."""
+        spatial = len(params["window_strides"])
+        for name in ("window", "window_strides", "lhs_dilation", "rhs_dilation"):
+            sizes = window if name == "window" else params[name]
+            if len(sizes) != spatial or any(n <= 0 for n in sizes):
+                raise ValueError(f"{self.name}: {name} needs {spatial} positive numbers, got {sizes}.")
 
     def transposed(self, ct, aval, other, side, **params):
         # The gradient of the kernel is a convolution whose kernel is `ct`, and XLA takes no empty kernel.
@@ -105,44 +108,43 @@ class ConvGeneralDilated(Product):
             gapped(permuted(a.shape, spec), by)[2:]
             for a, spec, by in zip(avals, params["dimension_numbers"], dilations, strict=True)
         ]
-        return (self._transposed_lhs, self._transposed_rhs)[side](ct, aval, other, sizes, **params)
+        transposed = (self._transposed_lhs, self._transposed_rhs)[side]
+        return transposed(ct, aval, other, sizes, dict(params, out_sharding=sharding_of_ct(aval)))
 
-    def _transposed_lhs(self, ct, aval, rhs, sizes, *, window_strides, padding, lhs_dilation, dimension_numbers,
-                feature_group_count, batch_group_count, out_sharding, **params):  # fmt: skip
-        lhs_spec, rhs_spec, out_spec = dimension_numbers
-        groups = max(feature_group_count, batch_group_count)
+    def _transposed_lhs(self, ct, aval, rhs, sizes, params):
+        lhs_spec, rhs_spec, out_spec = params["dimension_numbers"]
+        batch_group_count = params["batch_group_count"]
+        groups = max(params["feature_group_count"], batch_group_count)
         if groups > 1:
             rhs = _merge_axis(rhs_spec[0], rhs_spec[1], divide_axis(rhs, rhs_spec[0], groups))
         kernel = _as_dtype(rev(rhs, tuple(rhs_spec[2:])), typeof(ct).dtype)
-        pads = tuple((w - 1 - low, n - m + low) for n, w, m, (low, _) in zip(*sizes, padding, strict=True))
-        params |= dict(window_strides=lhs_dilation, lhs_dilation=window_strides, padding=pads)
-        params["out_sharding"] = sharding_of_ct(aval)
+        pads = tuple((w - 1 - low, n - m + low) for n, w, m, (low, _) in zip(*sizes, params["padding"], strict=True))
+        strides, dilation = params["lhs_dilation"], params["window_strides"]
+        params |= dict(window_strides=strides, lhs_dilation=dilation, padding=pads)
+        params |= dict(feature_group_count=groups, batch_group_count=1)
         params["dimension_numbers"] = ConvDimensionNumbers(out_spec, _swapped(rhs_spec), lhs_spec)
-        grad = _as_dtype(self.bind(ct, kernel, feature_group_count=groups, batch_group_count=1, **params), aval.dtype)
+        grad = _as_dtype(self.bind(ct, kernel, **params), aval.dtype)
         if batch_group_count > 1:
             grad = _merge_axis(lhs_spec[1], lhs_spec[0], divide_axis(grad, lhs_spec[1], batch_group_count))
         return grad
 
-    def _transposed_rhs(self, ct, aval, lhs, sizes, *, window_strides, padding, rhs_dilation, dimension_numbers,
-                feature_group_count, batch_group_count, out_sharding, **params):  # fmt: skip
-        lhs_spec, rhs_spec, out_spec = dimension_numbers
-        pads = tuple((low, w + m - 1 - n - low) for n, w, m, (low, _) in zip(*sizes, padding, strict=True))
-        params |= dict(window_strides=rhs_dilation, rhs_dilation=window_strides, padding=pads)
-        params |= dict(feature_group_count=batch_group_count, batch_group_count=feature_group_count)
-        params["out_sharding"] = sharding_of_ct(aval)
+    def _transposed_rhs(self, ct, aval, lhs, sizes, params):
+        lhs_spec, rhs_spec, out_spec = params["dimension_numbers"]
+        pads = tuple((low, w + m - 1 - n - low) for n, w, m, (low, _) in zip(*sizes, params["padding"], strict=True))
+        strides, dilation = params["rhs_dilation"], params["window_strides"]
+        features, batches = params["batch_group_count"], params["feature_group_count"]
+        params |= dict(window_strides=strides, rhs_dilation=dilation, padding=pads)
+        params |= dict(feature_group_count=features, batch_group_count=batches)
         params["dimension_numbers"] = ConvDimensionNumbers(*map(_swapped, (lhs_spec, out_spec, rhs_spec)))
         return _as_dtype(self.bind(_as_dtype(lhs, typeof(ct).dtype), ct, **params), aval.dtype)
 
-    def batch(self, axis, operands, dims, *, dimension_numbers, feature_group_count, batch_group_count, out_sharding,
-              **params):  # fmt: skip
-        lhs_spec, rhs_spec, out_spec = dimension_numbers
+    def batch(self, axis, operands, dims, **params):
+        lhs_spec, rhs_spec, out_spec = params["dimension_numbers"]
         (lhs, rhs), (dl, dr) = operands, dims
         if not axis.size:
-            params |= dict(feature_group_count=feature_group_count, batch_group_count=batch_group_count)
-            params["out_sharding"] = out_sharding
-            (out,) = self.infer(*map(_unbatched_type, operands, dims), dimension_numbers=dimension_numbers, **params)
+            (out,) = self.infer(*map(_unbatched_type, operands, dims), **params)
             return [moving.full((0, *out.shape), out.dtype.type(0))], [0]
-        features, batches, groups, at = feature_group_count, batch_group_count, 1, out_spec[1]
+        features, batches, groups, at = params["feature_group_count"], params["batch_group_count"], 1, out_spec[1]
         if dl is None:
             groups = max(features, batches)
             rhs = _merge_batch_axis(rhs, dr, rhs_spec[0], groups)
@@ -154,8 +156,9 @@ class ConvGeneralDilated(Product):
             rhs = _merge_axis(dr, rhs_spec[0], rhs)
             features, batches = (1, batches * axis.size) if by_batch else (features * axis.size, 1)
         params |= dict(feature_group_count=features, batch_group_count=batches)
-        params["out_sharding"] = _batched_sharding(out_sharding, at, axes_of(axis.entry), groups, len(out_spec))
-        out = self.bind(lhs, rhs, dimension_numbers=dimension_numbers, **params)
+        names = axes_of(axis.entry)
+        params["out_sharding"] = _batched_sharding(params["out_sharding"], at, names, groups, len(out_spec))
+        out = self.bind(lhs, rhs, **params)
         if groups == 1:
             return [divide_axis(out, at, axis.size)], [at]
         # [groups * size * rest] -> [size, groups * rest]
@@ -357,13 +360,20 @@ def _pairs(padding: Any) -> tuple[tuple[int, int], ...]:
         ) from None
 
 
-def conv_general_dilated(lhs: Array, rhs: Array, window_strides: Sequence[int], padding: Padding,
-                         lhs_dilation: Sequence[int] | None = None,
-                         rhs_dilation: Sequence[int] | None = None,
-                         dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
-                         feature_group_count: int = 1, batch_group_count: int = 1,
-                         precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None,
-                         out_sharding: ShardingLike | None = None) -> Array:  # fmt: skip
+def conv_general_dilated(
+    lhs: Array,
+    rhs: Array,
+    window_strides: Sequence[int],
+    padding: Padding,
+    lhs_dilation: Sequence[int] | None = None,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
+    feature_group_count: int = 1,
+    batch_group_count: int = 1,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """Wraps XLA's Conv: a convolution, without flipping the kernel, over any number of spatial axes.
 
     `dimension_numbers` gives the meaning of each axis; padding is VALID, SAME, SAME_LOWER or pairs (low, high).
@@ -391,13 +401,12 @@ def conv_general_dilated(lhs: Array, rhs: Array, window_strides: Sequence[int], 
         strides, lhs_dilation, rhs_dilation = (
             tuple(map(as_index, sizes)) for sizes in (window_strides, lhs_dilation, rhs_dilation)
         )
-        return conv_general_dilated_p.bind(
-            lhs, rhs, window_strides=strides, padding=_pairs(padding), lhs_dilation=lhs_dilation,
-            rhs_dilation=rhs_dilation, dimension_numbers=numbers, feature_group_count=feature_group_count,
-            batch_group_count=batch_group_count, precision=canonical_precision(precision),
-            preferred_element_type=preferred_element_type,
-            out_sharding=requested_sharding("dot_general", out_sharding, len(left)),
-        )  # fmt: skip
+        sliding = dict(window_strides=strides, padding=_pairs(padding))
+        sliding |= dict(lhs_dilation=lhs_dilation, rhs_dilation=rhs_dilation, dimension_numbers=numbers)
+        groups = dict(feature_group_count=feature_group_count, batch_group_count=batch_group_count)
+        types = dict(precision=canonical_precision(precision), preferred_element_type=preferred_element_type)
+        requested = requested_sharding("dot_general", out_sharding, len(left))
+        return conv_general_dilated_p.bind(lhs, rhs, **sliding, **groups, **types, out_sharding=requested)
     except Exception as error:
         hide_frames(error)
         raise

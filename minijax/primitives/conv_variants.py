@@ -54,9 +54,8 @@ def conv_with_general_padding(
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
     """`conv_general_dilated` without groups, with the axes in the default order."""
-    return conv_general_dilated(lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation,
-                                precision=precision,
-                                preferred_element_type=preferred_element_type)  # fmt: skip
+    types = dict(precision=precision, preferred_element_type=preferred_element_type)
+    return conv_general_dilated(lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation, **types)
 
 
 _DEFAULTS = (("NC", "IO", "NC"), ("NHC", "HIO", "NHC"), ("NHWC", "HWIO", "NHWC"), ("NHWDC", "HWDIO", "NHWDC"))
@@ -106,9 +105,8 @@ def conv_transpose(
         for axis in numbers.rhs_spec[2:]:
             rhs = rev(rhs, (axis,))
         rhs = moving.swap_axes(rhs, *numbers.rhs_spec[:2])
-    return conv_general_dilated(lhs, rhs, (1,) * (len(left) - 2), padding, strides, rhs_dilation, numbers,
-                                precision=precision,
-                                preferred_element_type=preferred_element_type)  # fmt: skip
+    ones, types = (1,) * (len(left) - 2), dict(precision=precision, preferred_element_type=preferred_element_type)
+    return conv_general_dilated(lhs, rhs, ones, padding, strides, rhs_dilation, numbers, **types)
 
 
 def conv_general_dilated_patches(
@@ -129,11 +127,9 @@ def conv_general_dilated_patches(
     rhs = moving.broadcast_in_dim(eye(size, size, aval.dtype), (features, size, size), (1, 2))
     rhs = moving.reshape(rhs, (features * size, 1, *filter_shape))
     rhs = permute_axes(rhs, moving.inverse(numbers.rhs_spec))
-    return conv_general_dilated(
-        lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation, numbers, features,
-        precision=None if precision is None else (precision, Precision.DEFAULT),
-        preferred_element_type=preferred_element_type,
-    )  # fmt: skip
+    precisions = None if precision is None else (precision, Precision.DEFAULT)
+    how = dict(feature_group_count=features, precision=precisions, preferred_element_type=preferred_element_type)
+    return conv_general_dilated(lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation, numbers, **how)
 
 
 def conv_general_dilated_local(

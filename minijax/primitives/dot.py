@@ -29,8 +29,8 @@ from minijax.run.array import Array, ArrayLike
 
 DotDimensionNumbers = tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]]
 
-_PRECISIONS = {"highest": 2, "float32": 2, "high": 1, "bfloat16_3x": 1, "tensorfloat32": 1,
-               "default": 0, "bfloat16": 0, "fastest": 0, None: 0}  # fmt: skip
+_PRECISIONS = {"highest": 2, "float32": 2, "high": 1, "bfloat16_3x": 1, "tensorfloat32": 1}
+_PRECISIONS |= {"default": 0, "bfloat16": 0, "fastest": 0, None: 0}
 
 
 class _Named(enum.Enum):
@@ -77,8 +77,8 @@ _F8 = (
     ml_dtypes.float8_e4m3b11fnuz,
 )
 _TYPES = {"BF16": ml_dtypes.bfloat16, "F16": np.float16, "F32": np.float32, "F64": np.float64}
-_ON_CPU = {"DEFAULT", "F16_F16_F16", "F32_F32_F32", "F64_F64_F64", "BF16_BF16_F32", "BF16_BF16_F32_X3",
-           "BF16_BF16_F32_X6"}  # fmt: skip
+_ON_CPU = {"DEFAULT", "F16_F16_F16", "F32_F32_F32", "F64_F64_F64"}
+_ON_CPU |= {"BF16_BF16_F32", "BF16_BF16_F32_X3", "BF16_BF16_F32_X6"}
 
 
 @known_as("jax._src.lax.lax.DotAlgorithmPreset")
@@ -438,8 +438,15 @@ dot_general_p = DotGeneral()
 fold_as(Folding.PLAIN, dot_general_p)
 
 
-def dot_general(lhs: ArrayLike, rhs: ArrayLike, dimension_numbers: DotDimensionNumbers, precision: PrecisionLike = None,
-                preferred_element_type: DTypeLike | None = None, *, out_sharding: Any = None) -> Array:  # fmt: skip
+def dot_general(
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    dimension_numbers: DotDimensionNumbers,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Contracts axes of `lhs` with axes of `rhs`: `((lhs, rhs) contracting axes, (lhs, rhs) batch axes)`."""
     return _dot("dot_general", lhs, rhs, dimension_numbers, precision, preferred_element_type, out_sharding)
 

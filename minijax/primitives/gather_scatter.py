@@ -124,8 +124,8 @@ class Gather(JointlyLinear):
         return [e.select(inside, windows, e.full(fill_value, out), flags, out)]
 
     def _emit(self, e, ins, outs, x, indices, *, dimension_numbers, slice_sizes, indices_are_sorted):
-        return e.gather(x, indices, *ins, outs[0], slice_sizes=slice_sizes,
-                        indices_are_sorted=indices_are_sorted, **dimension_numbers._asdict())  # fmt: skip
+        how = dict(slice_sizes=slice_sizes, indices_are_sorted=indices_are_sorted)
+        return e.gather(x, indices, *ins, outs[0], **how, **dimension_numbers._asdict())
 
     def jvp(self, primals, tangents, **params):
         (out,) = self.bind_all(primals, params)
@@ -189,9 +189,17 @@ gather_p = Gather()
 fold_as(Folding.EXACT, gather_p)
 
 
-def gather(operand: ArrayLike, start_indices: ArrayLike, dimension_numbers: GatherDimensionNumbers,
-           slice_sizes: Sequence[int], *, unique_indices: bool = False, indices_are_sorted: bool = False,
-           mode: _Mode = None, fill_value: Any = None) -> Array:  # fmt: skip
+def gather(
+    operand: ArrayLike,
+    start_indices: ArrayLike,
+    dimension_numbers: GatherDimensionNumbers,
+    slice_sizes: Sequence[int],
+    *,
+    unique_indices: bool = False,
+    indices_are_sorted: bool = False,
+    mode: _Mode = None,
+    fill_value: Any = None,
+) -> Array:
     """Wraps XLA's Gather; without a mode the caller promises that the indices are in bounds.
 
     `fill_value` is for the mode "fill"; default: NaN, the lowest signed integer, the highest unsigned one, or True.
@@ -281,16 +289,26 @@ class Scatter(JointlyLinear):
         numbers = numbers._asdict()
         return e.scatter([x], indices, [updates], ins[:1], ins[1], ins[2:], reducer, **numbers, **flags)[0]
 
-    def write(self, x: Any, indices: Any, updates: Any, dimension_numbers: ScatterDimensionNumbers, *,
-              indices_are_sorted: bool = False, unique_indices: bool = False, mode: _Mode = None,
-              in_transpose: bool = False, jaxpr: Jaxpr | None = None) -> Any:  # fmt: skip
+    def write(
+        self,
+        x: Any,
+        indices: Any,
+        updates: Any,
+        dimension_numbers: ScatterDimensionNumbers,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: _Mode = None,
+        in_transpose: bool = False,
+        jaxpr: Jaxpr | None = None,
+    ) -> Any:
         """Binds the primitive; `jaxpr` is the `update_jaxpr` if the primitive has no `combine`."""
         if self.combine is not None:
             jaxpr = _update_jaxpr(self.combine, typeof(x).dtype, in_transpose)
         numbers = ScatterDimensionNumbers(*map(_axes, dimension_numbers))
-        return self.bind(x, indices, updates, dimension_numbers=numbers, update_jaxpr=jaxpr, update_consts=(),
-                         indices_are_sorted=bool(indices_are_sorted), unique_indices=bool(unique_indices),
-                         mode=GatherScatterMode.from_any(mode))  # fmt: skip
+        promises = dict(indices_are_sorted=bool(indices_are_sorted), unique_indices=bool(unique_indices))
+        how = dict(dimension_numbers=numbers, mode=GatherScatterMode.from_any(mode), **promises)
+        return self.bind(x, indices, updates, update_jaxpr=jaxpr, update_consts=(), **how)
 
     def batch(self, axis, operands, dims_in, *, dimension_numbers, **how):
         (x, indices, updates), (d, indices_dim, updates_dim) = operands, dims_in
@@ -405,11 +423,10 @@ class ScatterAdd(Scatter):
             return scatter(e, ins, x, indices, updates, numbers, reducer, **how)
         # GPUs have no atomic addition of 128 bits: real and imaginary parts are added separately.
         part = [ShapedArray(ins[0].shape, np.float64), ins[1], ShapedArray(ins[2].shape, np.float64)]
-        sums = [
-            scatter(e, part, e.map_to(name, x, ins[0], part[0]), indices,
-                    e.map_to(name, updates, ins[2], part[2]), numbers, "add", **how)
-            for name in ("real", "imag")
-        ]  # fmt: skip
+        sums = []
+        for name in ("real", "imag"):
+            x_part, updates_part = e.map_to(name, x, ins[0], part[0]), e.map_to(name, updates, ins[2], part[2])
+            sums.append(scatter(e, part, x_part, indices, updates_part, numbers, "add", **how))
         return e.binary("complex", *sums, ins[0])
 
 
@@ -477,9 +494,16 @@ scatter_max_p = ScatterExtremum("scatter-max", elementwise.max_p)
 
 
 def _scatter_function(primitive: Scatter, name: str, does: str) -> Callable:
-    def scatter(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,
-                dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
-                unique_indices: bool = False, mode: _Mode = None) -> Array:  # fmt: skip
+    def scatter(
+        operand: ArrayLike,
+        scatter_indices: ArrayLike,
+        updates: ArrayLike,
+        dimension_numbers: ScatterDimensionNumbers,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: _Mode = None,
+    ) -> Array:
         flags = dict(indices_are_sorted=indices_are_sorted, unique_indices=unique_indices, mode=mode)
         return primitive.write(operand, scatter_indices, updates, dimension_numbers, **flags)
 
@@ -495,10 +519,17 @@ scatter_min = _scatter_function(scatter_min_p, "scatter_min", "put an upper boun
 scatter_max = _scatter_function(scatter_max_p, "scatter_max", "put a lower bound on")
 
 
-def scatter_apply(operand: Array, scatter_indices: Array, func: Callable,
-                  dimension_numbers: ScatterDimensionNumbers, *, update_shape: Sequence[int] = (),
-                  indices_are_sorted: bool = False, unique_indices: bool = False,
-                  mode: _Mode = None) -> Array:  # fmt: skip
+def scatter_apply(
+    operand: Array,
+    scatter_indices: Array,
+    func: Callable,
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    update_shape: Sequence[int] = (),
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: _Mode = None,
+) -> Array:
     """Applies `func`, a function of a scalar, to windows of the operand, at the positions that index vectors give.
 
     Raises NotImplementedError for a `func` that closes over traced values, TypeError over arrays.
