@@ -9,11 +9,11 @@ import numpy as np
 import minijax.numpy as jnp
 from minijax.api.vmap import vmap
 from minijax.base import dtypes
+from minijax.numpy.logsumexp import logsumexp
 from minijax.primitives.convert import stop_gradient
 from minijax.primitives.dot import DotAlgorithmPreset
 from minijax.run.array import ArrayLike
 from minijax.run.client import default_backend
-from minijax.scipy.special import logsumexp
 
 
 def _algorithm(dtype: np.dtype) -> DotAlgorithmPreset | None:

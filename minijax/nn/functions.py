@@ -15,6 +15,7 @@ from minijax.base.dims import as_index
 from minijax.dispatch.jitted import jitted
 from minijax.interop.introspection import concrete_or_error
 from minijax.ir.types import typeof
+from minijax.numpy.log1mexp import log1mexp as log1mexp
 from minijax.numpy.logsumexp import logsumexp
 from minijax.numpy.reductions import all_sizes, canonical_axes, static_axis
 from minijax.numpy.taking import marked
@@ -222,19 +223,6 @@ def logmeanexp(x: ArrayLike, axis: Axis = None, where: ArrayLike | None = None, 
     return total - jnp.log(count)
 
 
-@custom_jvp
-@jitted()
-def log1mexp(x: ArrayLike) -> Array:
-    """log(1 - exp(-x)) for positive x, accurate near zero too.
-
-    By M. Mächler, "Accurately computing log(1 - exp(-|a|))", 2012.
-    """
-    return jnp.where(x < jnp.log(2.0), jnp.log(-jnp.expm1(-x)), jnp.log1p(-jnp.exp(-x)))
-
-
-log1mexp.defjvps(lambda t, _, x: t / jnp.expm1(x))
-
-
 @jitted(static=("axis",))
 def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:
     """The logarithm of `softmax`; -inf where `where` is False."""
@@ -268,11 +256,11 @@ def standardize(
         mean = jnp.mean(x, axis, keepdims=True, where=where)
     if variance is None:
         if algorithm == "stable":
-            variance = jnp.mean(jnp.square(jnp.subtract(x, mean)), axis, keepdims=True, where=where)
+            variance = jnp.mean(jnp.square(x - mean), axis, keepdims=True, where=where)
         else:
             variance = jnp.mean(jnp.square(x), axis, keepdims=True, where=where) - jnp.square(mean)
             variance = jnp.clip(variance, 0)
-    return jnp.subtract(x, mean) * lax.rsqrt(variance + epsilon)
+    return (x - mean) * lax.rsqrt(variance + epsilon)
 
 
 def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> Array:
