@@ -25,7 +25,7 @@ from minijax.nn import (
     softmax,
     softplus,
     standardize as standardize,
-)  # fmt: skip
+)
 from minijax.nn.initializers import glorot_normal, normal, ones as ones, zeros as zeros
 from minijax.primitives import elementwise as ops
 from minijax.primitives.conv import conv_general_dilated

@@ -159,8 +159,15 @@ def _truncated_radii(draw: Callable, dtype: Any) -> Any:
     return jnp.sqrt(-jnp.log(1 - inside * draw().astype(dtype)))
 
 
-def variance_scaling(scale: Any, mode: str, distribution: str, in_axis: Axes = -2, out_axis: Axes = -1,
-                     batch_axis: Axes = (), dtype: DTypeLike | None = None) -> Initializer:  # fmt: skip
+def variance_scaling(
+    scale: Any,
+    mode: str,
+    distribution: str,
+    in_axis: Axes = -2,
+    out_axis: Axes = -1,
+    batch_axis: Axes = (),
+    dtype: DTypeLike | None = None,
+) -> Initializer:
     """An initializer with variance `scale` divided by the fan that `mode` selects (Glorot & Bengio, He et al.).
 
     `distribution` is "truncated_normal", "normal" or "uniform".

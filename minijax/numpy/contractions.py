@@ -208,9 +208,14 @@ def einsum(
 
 @fused(whole=True)
 def _contracted(
-    operands: tuple, subscripts: Any, optimize: Any, precision: Any, preferred: Any, dot: Callable = dot_general,
+    operands: tuple,
+    subscripts: Any,
+    optimize: Any,
+    precision: Any,
+    preferred: Any,
+    dot: Callable = dot_general,
     requested: Any = None,
-) -> Any:  # fmt: skip
+) -> Any:
     values, inputs, output, path = _planned(subscripts, operands, optimize)
     return _einsum(tuple(values), inputs, output, path, precision, preferred, dot, requested)
 
@@ -227,12 +232,20 @@ def einsum_path(
 # ---- einsum: the contractions ------------------------------------------------------------------------
 
 
-@jitted("_einsum", static=("inputs", "output", "path", "precision", "preferred", "dot", "requested"),
-        inline=True)  # fmt: skip
+_EINSUM_STATIC = ("inputs", "output", "path", "precision", "preferred", "dot", "requested")
+
+
+@jitted("_einsum", static=_EINSUM_STATIC, inline=True)
 def _einsum(
-    operands: tuple, inputs: tuple[str, ...], output: str, path: tuple, precision: Any, preferred: Any, dot: Callable,
+    operands: tuple,
+    inputs: tuple[str, ...],
+    output: str,
+    path: tuple,
+    precision: Any,
+    preferred: Any,
+    dot: Callable,
     requested: Any,
-) -> Any:  # fmt: skip
+) -> Any:
     weak = False
     if preferred is None:
         preferred, weak = dtypes.result_type(*operands, return_weak_type_flag=True)

@@ -242,9 +242,8 @@ def _filled(name: str, shape: Any, fill: Any, dtype: Any, device: Any, out_shard
     dtype = dtypes.requested_dtype(dtype, name, float)
     shape = _shape_of(shape)
     requested = _traced_sharding(f"jnp.{name}", out_sharding, shape)
-    return _place(
-        _constant(shape, fill, dtype, out_sharding=requested), device, f"jnp.{name}", None if requested else out_sharding
-    )
+    out = _constant(shape, fill, dtype, out_sharding=requested)
+    return _place(out, device, f"jnp.{name}", None if requested else out_sharding)
 
 
 def _traced_sharding(name: str, out_sharding: Any, shape: tuple) -> Any:
@@ -313,7 +312,7 @@ def full(
     shape = _shape_of(shape)
     requested = _traced_sharding("full", out_sharding, shape)
     if typeof(fill).ndim:
-        requested = requested if _check_broadcast("full", typeof(fill).shape, shape) != typeof(fill).shape else None
+        requested = requested if _must_broadcast("full", fill, shape) else None
         out = moving.broadcast_to_shape(array_of(fill, dtype), shape, requested)
     elif dtype is None and dtypes.is_extended(typeof(fill).dtype):
         out = moving.broadcast_to_shape(fill, shape, requested)
@@ -323,29 +322,43 @@ def full(
     return _place(out, device, "full", None if requested else out_sharding)
 
 
-def _check_broadcast(name: str, have: tuple, shape: tuple) -> tuple:
+def _must_broadcast(name: str, fill: Any, shape: tuple) -> bool:
+    """Returns whether `fill` has another shape. Raises ValueError if it does not broadcast to `shape`."""
+    have = typeof(fill).shape
     if structural.broadcast_shapes(have, shape) != shape:
         raise ValueError(f"{name}: Incompatible shapes for broadcasting: {have} and requested shape {shape}")
-    return shape
+    return have != shape
+
+
+def _with_shape_and_dtype(name: str, a: Any) -> Any:
+    """`a` if it has a shape and a dtype, for example as a `ShapeDtypeStruct`; otherwise its value."""
+    if is_of_users_type(a) or not (hasattr(a, "shape") and hasattr(a, "dtype")):
+        (a,) = arraylike(name, a)
+    return a
 
 
 def _like(name: str, a: Any, fill: Any, dtype: Any, shape: Any, device: Any, out_sharding: Any = None) -> Any:
-    if is_of_users_type(a) or not (hasattr(a, "shape") and hasattr(a, "dtype")):
-        (a,) = arraylike(name, a)
+    """An array with the type of `a`, except for what is given, and with its placement by default."""
+    a = _with_shape_and_dtype(name, a)
     dtype = dtypes.requested_dtype(dtype, name)
     like = structural.typeof_like(a)
-    shape, is_whole = (like.shape, True) if shape is None else (_shape_of(shape), False)
-    requested = _traced_sharding(name, out_sharding, shape)
+    new_shape = like.shape if shape is None else _shape_of(shape)
+    requested = _traced_sharding(name, out_sharding, new_shape)
     if typeof(fill).ndim:
-        requested = requested if _check_broadcast(name, typeof(fill).shape, shape) != typeof(fill).shape else None
-        out = moving.broadcast_to_shape(convert(fill, dtype or like.dtype), shape, requested)
+        requested = requested if _must_broadcast(name, fill, new_shape) else None
+        out = moving.broadcast_to_shape(convert(fill, dtype or like.dtype), new_shape, requested)
     else:
-        is_traced = isinstance(a, Tracer) or not (state.is_eager() or isinstance(a, Array))
-        split = like._sharding if is_whole and is_traced and device is None else None
-        out = _constant(shape, fill, dtype or like.dtype, not dtype and like.weak_type, requested or split)
+        inherited = _inherited_sharding(a, like) if shape is None and device is None else None
+        is_weak = not dtype and like.weak_type
+        out = _constant(new_shape, fill, dtype or like.dtype, is_weak, requested or inherited)
     if device is None and out_sharding is None:
         return placed_like(out, a)
     return _place(out, device, name, None if requested else out_sharding)
+
+
+def _inherited_sharding(a: Any, like: Any) -> Any:
+    """The sharding of `like`, the type of `a`, for an operation under a trace; None for eager values."""
+    return like._sharding if isinstance(a, Tracer) or not (state.is_eager() or isinstance(a, Array)) else None
 
 
 @fused()
@@ -409,32 +422,42 @@ def arange(
     out_sharding: ShardingLike | None = None,
 ) -> Array:
     """As `numpy.arange`; the arguments must be concrete."""
-    only_stop = stop is None and step is None
-    names = ("stop", "stop", "step") if only_stop else ("start", "stop", "step")
-    bounds = [_static_bound(n, x) for n, x in zip(names, (start, stop, step), strict=True)]
-    if not any(x is not None for x in bounds[:2]):
-        raise TypeError("arange: stop must be real number, not NoneType")
+    bounds = _static_bounds(start, stop, step)
     if dtype is None:
         dtype = dtypes.result_type(*[x for x in bounds if x is not None])
     else:
         dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "arange")
-    start, stop, step = bounds
-    if only_stop or stop is None:
-        start, stop = 0, start
-    is_symbolic = not all(map(is_int, (start, stop, step)))
-    step = 1 if is_symbolic and step is None else step
-    size = _symbolic_length(start, stop, step) if is_symbolic else _length(start, stop, step)
+    first, end, step = (0, bounds[0], bounds[2]) if bounds[1] is None else bounds
+    if all(map(is_int, (first, end, step))):
+        size = _length(first, end, step)
+    else:
+        step = 1 if step is None else step
+        size = _symbolic_length(first, end, step)
+    requested = _traced_sharding("jnp.arange", out_sharding, (size,))
+    numbers = _range(first, step, size, dtype, requested)
+    device = client.single_device_sharding(device) if isinstance(device, client.Device) else device
+    return _place_or_record(numbers, device, "jnp.arange", None if requested else out_sharding)
+
+
+def _static_bounds(start: Any, stop: Any, step: Any) -> list:
+    """The arguments of `arange` as concrete real numbers. Raises TypeError if there is no end."""
+    names = ("stop" if stop is None and step is None else "start", "stop", "step")
+    bounds = [_static_bound(n, x) for n, x in zip(names, (start, stop, step), strict=True)]
+    if bounds[0] is None and bounds[1] is None:
+        raise TypeError("arange: stop must be real number, not NoneType")
+    return bounds
+
+
+def _range(start: Any, step: Any, size: Dim, dtype: np.dtype, out_sharding: Any) -> Any:
+    """`size` numbers from `start` on; floats narrower than 32 bits are computed in float32, unless `step` is None."""
     is_narrow = step is not None and dtypes.issubdtype(dtype, np.floating) and dtype.itemsize < 4
     computed = dtypes.float32 if is_narrow else dtype
-    requested = _traced_sharding("jnp.arange", out_sharding, (size,))
-    numbers = counting.broadcasted_iota(computed, (size,), 0, out_sharding=requested)
+    numbers = counting.broadcasted_iota(computed, (size,), 0, out_sharding=out_sharding)
     if step is not None:
         numbers = lax.mul(scalar_as(step, computed), numbers)
     if step is not None or not is_int(start) or start != 0:
         numbers = lax.add(scalar_as(start, computed), numbers)
-    device = client.single_device_sharding(device) if isinstance(device, client.Device) else device
-    numbers = convert(numbers, dtype) if is_narrow else numbers
-    return _place_or_record(numbers, device, "jnp.arange", None if requested else out_sharding)
+    return convert(numbers, dtype) if is_narrow else numbers
 
 
 def _length(start: Any, stop: Any, step: Any) -> int:

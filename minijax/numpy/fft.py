@@ -57,37 +57,52 @@ def _resized(x: Any, sizes: tuple[int, ...]) -> Any:
     return padding.pad(x, [(0, n - m) for n, m in zip(shape, x.shape, strict=True)])
 
 
+def _checked(name: str, a: Any, s: Any, axes: Axes, norm: str | None) -> tuple[Any, tuple[int, ...] | None]:
+    """The operand as an array and `s` as ints. Raises ValueError for arguments that do not fit."""
+    if norm not in _NORMS:
+        raise ValueError(f'{name}: Invalid norm value {norm}; should be "backward","ortho" or "forward".')
+    a = value(f"jax.numpy.fft.{name}", a)
+    if s is not None:
+        s = tuple(map(operator.index, s))
+        if any(n < 1 for n in s):
+            raise ValueError(f"{name}: Shape should be positive, got {s}.")
+        if axes is not None and len(s) != len(axes):
+            raise ValueError(f"{name}: Shape and axes have different lengths: {s} and {axes}.")
+        if len(s) > a.ndim:
+            raise ValueError(f"{name}: an input of shape {a.shape} must have at least {len(s)} axes")
+    if axes is not None and len(set(axes)) != len(axes):
+        raise ValueError(f"jax.numpy.fft.{name} does not support repeated axes. Got axes {list(axes)}.")
+    return a, s
+
+
+def _with_lengths(x: Any, kind: FftType, s: tuple[int, ...] | None, count: int) -> tuple[Any, tuple[int, ...]]:
+    """`x` resized for a transform of its last `count` axes, and the lengths of the transform."""
+    is_half = kind == FftType.IRFFT and count
+    if s is not None:
+        return _resized(x, (*s[:-1], s[-1] // 2 + 1) if is_half else s), s
+    sizes = x.shape[x.ndim - count :]
+    return x, (*sizes[:-1], max(0, 2 * (sizes[-1] - 1))) if is_half else sizes
+
+
+def _normalized(spectrum: Any, lengths: tuple[int, ...], norm: str | None, forward: bool) -> Any:
+    if norm not in ("ortho", "forward"):
+        return spectrum
+    size = reductions.prod(array(np.array(lengths), dtype=spectrum.dtype))
+    scale = ufuncs.sqrt(size) if norm == "ortho" else size
+    return ufuncs.multiply(spectrum, ufuncs.divide(1, scale) if forward else scale)
+
+
 def _transform(name: str, kind: FftType, a: Any, s: Any, axes: Axes, norm: str | None, forward: bool) -> Any:
     """The transform `kind`, scaled by `norm` as a forward or an inverse transform."""
     try:
-        if norm not in _NORMS:
-            raise ValueError(f'{name}: Invalid norm value {norm}; should be "backward","ortho" or "forward".')
-        a = value(f"jax.numpy.fft.{name}", a)
-        if s is not None:
-            s = tuple(map(operator.index, s))
-            if any(n < 1 for n in s):
-                raise ValueError(f"{name}: Shape should be positive, got {s}.")
-            if axes is not None and len(s) != len(axes):
-                raise ValueError(f"{name}: Shape and axes have different lengths: {s} and {axes}.")
-            if len(s) > a.ndim:
-                raise ValueError(f"{name}: an input of shape {a.shape} must have at least {len(s)} axes")
-        if axes is not None and len(set(axes)) != len(axes):
-            raise ValueError(f"jax.numpy.fft.{name} does not support repeated axes. Got axes {list(axes)}.")
-        last = None if axes is None else tuple(range(-len(axes), 0))
-        x = a if axes is None else shaping.moveaxis(a, axes, last)
-        count = len(s) if s is not None else a.ndim if axes is None else len(axes)
-        halved = kind == FftType.IRFFT and count
-        if s is None:
-            s = x.shape[a.ndim - count :]
-            s = (*s[:-1], max(0, 2 * (s[-1] - 1))) if halved else s
-        else:
-            x = _resized(x, (*s[:-1], s[-1] // 2 + 1) if halved else s)
-        spectrum = _transform_last(x, kind, s)
-        if norm not in _NORMS[:2]:
-            scale = reductions.prod(array(np.array(s), dtype=spectrum.dtype))
-            scale = ufuncs.sqrt(scale) if norm == "ortho" else scale
-            spectrum = ufuncs.multiply(spectrum, ufuncs.divide(1, scale) if forward else scale)
-        return spectrum if axes is None else shaping.moveaxis(spectrum, last, axes)
+        a, s = _checked(name, a, s, axes, norm)
+        if axes is None:
+            x, lengths = _with_lengths(a, kind, s, a.ndim if s is None else len(s))
+            return _normalized(_transform_last(x, kind, lengths), lengths, norm, forward)
+        last = tuple(range(-len(axes), 0))
+        x, lengths = _with_lengths(shaping.moveaxis(a, axes, last), kind, s, len(axes))
+        spectrum = _normalized(_transform_last(x, kind, lengths), lengths, norm, forward)
+        return shaping.moveaxis(spectrum, last, axes)
     except Exception as error:
         hide_frames(error)
         raise

@@ -168,34 +168,48 @@ def histogramdd(
     count, rank = typeof(sample).shape
     if counted and typeof(counted[0]).shape != (count,):
         raise ValueError("histogramdd: there should be one weight for each sample.")
+    columns = [_binned(sample, i, *pair) for i, pair in enumerate(_bins_and_ranges((count, rank), bins, range))]
+    edges, places = [e for e, _ in columns], [i for _, i in columns]
+    widths = [shaping.diff(e) for e in edges]
+    sizes = [e.size + 1 for e in edges]
+    counts = shaping.reshape(bincount(_flat_index(places, sizes), *counted, length=prod(sizes)), sizes)
+    counts = _take(counts, (slice(1, -1),) * rank)
+    return (_density(as_type(counts, typeof(sample).dtype), widths) if density else counts), edges
+
+
+def _bins_and_ranges(shape: tuple[int, int], bins: Any, range: Any) -> list[tuple[Any, Any]]:
+    """The `bins` and the `range` of each column. Raises ValueError unless there is one of each for a column."""
+    rank = shape[1]
     if _length(bins, rank) != rank:
         raise ValueError("histogramdd: there should be a bin for each dimension.")
     bins = [bins] * rank if _length(bins, -1) < 0 else bins
     if range is None:
         range = (None,) * rank
     if len(range) != rank or any(r is not None and np.shape(r) != (2,) for r in range):
-        raise ValueError(
-            f"For sample.shape={(count, rank)}, range must be a sequence of {rank} pairs or Nones; got {range}"
-        )
-    edges, places = [], []
-    for i, (some, ends) in enumerate(zip(bins, range, strict=True)):
-        column = lambda i=i: _take(sample, (slice(None), i))  # noqa: E731
-        column_edges = histogram_bin_edges(column(), some, ends)
-        place = searching.searchsorted(column_edges, column(), side="right")
-        last = ufuncs.equal(column(), _take(column_edges, -1))
-        places.append(where(last, ufuncs.subtract(place, 1), place))
-        edges.append(column_edges)
-    widths = [shaping.diff(e) for e in edges]
-    sizes = [e.size + 1 for e in edges]
+        raise ValueError(f"For sample.shape={shape}, range must be a sequence of {rank} pairs or Nones; got {range}")
+    return list(zip(bins, range, strict=True))
+
+
+def _binned(sample: Any, i: int, bins: Any, range: Any) -> tuple[Any, Any]:
+    """The bin edges of column i, and the index of each element among them; the last bin includes its right edge."""
+    column = lambda: _take(sample, (slice(None), i))  # noqa: E731
+    edges = histogram_bin_edges(column(), bins, range)
+    place = searching.searchsorted(edges, column(), side="right")
+    is_last = ufuncs.equal(column(), _take(edges, -1))
+    return edges, where(is_last, ufuncs.subtract(place, 1), place)
+
+
+def _flat_index(places: list, sizes: list[int]) -> Any:
+    """Indices along axes of these sizes, clipped, as indices into the flattened array."""
     flat: Any = np.int32(0)
     clipped = [ufuncs.clip(place, 0, size - 1) for place, size in zip(places, sizes, strict=True)]
     for i, place in enumerate(clipped):
         flat = ufuncs.add(flat, ufuncs.multiply(place, prod(sizes[i + 1 :])))
-    counts = shaping.reshape(bincount(flat, *counted, length=prod(sizes)), sizes)
-    counts = _take(counts, (slice(1, -1),) * rank)
-    if density:
-        counts = as_type(counts, typeof(sample).dtype)
-        counts = ufuncs.divide(counts, reductions.sum(counts))
-        for width in taking.ix_(*widths):
-            counts = ufuncs.divide(counts, width)
-    return counts, edges
+    return flat
+
+
+def _density(counts: Any, widths: list) -> Any:
+    density = ufuncs.divide(counts, reductions.sum(counts))
+    for width in taking.ix_(*widths):
+        density = ufuncs.divide(density, width)
+    return density

@@ -43,20 +43,24 @@ def matmul(
     for i, x in enumerate((a, b)):
         if not typeof(x).ndim:
             raise ValueError(f"matmul input operand {i} must have ndim at least 1, but it has ndim 0")
-    shapes = [typeof(x).shape[:-2] for x in (a, b)]
-    rank = len(broadcast_shapes(*shapes))
-    (a, left), (b, right) = (
-        _without_unit_axes(*pair, rank)
-        for pair in ((a, *shapes, ["row", "k"]), (b, *reversed(shapes), ["k", "column"]))
-    )
+    left, right = typeof(a).shape[:-2], typeof(b).shape[:-2]
+    rank = len(broadcast_shapes(left, right))
+    a, rows = _without_unit_axes(a, left, right, ["row", "k"], rank)
+    b, columns = _without_unit_axes(b, right, left, ["k", "column"], rank)
+    numbers, labels = _dimension_numbers(rows, columns)
+    out = typed_product(a, b, numbers, precision, preferred_element_type, out_sharding)
+    ordered = sorted(p for p in labels if type(p) is int) + [p for p in ("row", "column") if p in labels]
+    out = transpose(out, [labels.index(p) for p in ordered]) if labels != ordered else out
+    return expand_dims(out, tuple(p for p in range(rank) if p not in labels))
+
+
+def _dimension_numbers(left: list, right: list) -> tuple[tuple, list]:
+    """The dimension numbers of a product of operands with these axis labels, and the axis labels of the result."""
     shared = [p for p in left if p in right and p != "k"]
     contracted = ((left.index("k"),), (right.index("k"),))
     batched = tuple(left.index(p) for p in shared), tuple(right.index(p) for p in shared)
-    out = typed_product(a, b, (contracted, batched), precision, preferred_element_type, out_sharding)
-    have = shared + [p for side in (left, right) for p in side if p != "k" and p not in shared]
-    want = sorted(p for p in have if type(p) is int) + [p for p in ("row", "column") if p in have]
-    out = transpose(out, [have.index(p) for p in want]) if have != want else out
-    return expand_dims(out, tuple(p for p in range(rank) if p not in have))
+    free = [p for side in (left, right) for p in side if p != "k" and p not in shared]
+    return (contracted, batched), shared + free
 
 
 def matmul_highest(x: Any, y: Any) -> Any:

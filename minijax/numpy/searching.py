@@ -58,8 +58,16 @@ def sort(
 
 
 @jitted(static=(*_STATIC, "dtype"))
-def argsort(a: ArrayLike, axis: int | None = -1, *, kind: None = None, order: None = None, stable: bool = True,
-            descending: bool = False, dtype: DTypeLike | None = None) -> Array:  # fmt: skip
+def argsort(
+    a: ArrayLike,
+    axis: int | None = -1,
+    *,
+    kind: None = None,
+    order: None = None,
+    stable: bool = True,
+    descending: bool = False,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """As `numpy.argsort`, stable by default, also if `descending`; `dtype` is that of the indices."""
     a, axis = _operand_and_axis("argsort", a, axis, kind, order)
     aval = typeof(a)

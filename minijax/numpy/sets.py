@@ -28,8 +28,12 @@ def _places(size: int) -> Any:
     return counting.iota(dtypes.default_int_dtype(), size)
 
 
+def _int(n: int) -> Any:
+    return dtypes.default_int_dtype().type(n)
+
+
 def _zeros(shape: tuple) -> Any:
-    return moving.full(shape, dtypes.default_int_dtype().type(0))
+    return moving.full(shape, _int(0))
 
 
 def _adjacent(x: Any) -> tuple[Any, Any]:
@@ -73,9 +77,17 @@ class _Distinct(NamedTuple):
     number: Any
 
 
-def _distinct(ar: Any, axis: int = 0, size: int | None = None, fill_value: Any = None, index: bool = False,
-              inverse: bool = False, counts: bool = False, equal_nan: bool = True, number: bool = False
-              ) -> _Distinct:  # fmt: skip
+def _distinct(
+    ar: Any,
+    axis: int = 0,
+    size: int | None = None,
+    fill_value: Any = None,
+    index: bool = False,
+    inverse: bool = False,
+    counts: bool = False,
+    equal_nan: bool = True,
+    number: bool = False,
+) -> _Distinct:
     """The distinct slices along an axis; on request also their first indices, the inverse, their counts and
     their number.
     """
@@ -85,28 +97,35 @@ def _distinct(ar: Any, axis: int = 0, size: int | None = None, fill_value: Any =
     if size is None:
         known("unique", mask)
     at = nonzero(mask, size=size)[0]
-    values = _take(aux, at) if aux.size else aux
-    if size is not None and fill_value is not None:
-        fill = asarray(fill_value, values.dtype)
-        if values.shape[0]:
-            valid = lax.lt(_places(size), reductions.sum(mask))
-            values = where(moving.expand_dims(valid, tuple(range(1, values.ndim))), values, fill)
-        else:
-            values = full((size, *values.shape[1:]), fill)
-    empty, length = not aux.size, ar.shape[axis]
+    values = _distinct_values(aux, mask, at, size, fill_value)
     values = shaping.moveaxis(values, 0, axis) if axis else values
-    first = which = often = None
+    is_empty, length = not aux.size, ar.shape[axis]
+    indices = inverses = tallies = None
     if index:
-        first = order if empty else _take(order, at)
+        indices = order if is_empty else _take(order, at)
     if inverse:
-        rank = None if empty else lax.sub(cumulative.cumsum(mask), const_like(order, 1))
-        which = _zeros((length,))
-        which = which if empty else _put(which, order, rank, "set")
-    if counts and empty:
-        often = moving.full(aux.shape[:1], dtypes.default_int_dtype().type(length))
-    elif counts:
-        often = _counts(mask, at, size)
-    return _Distinct(values, first, which, often, reductions.sum(mask) if number else None)
+        inverses = _zeros((length,)) if is_empty else _inverse(mask, order)
+    if counts:
+        tallies = moving.full(aux.shape[:1], _int(length)) if is_empty else _counts(mask, at, size)
+    return _Distinct(values, indices, inverses, tallies, reductions.sum(mask) if number else None)
+
+
+def _distinct_values(aux: Any, mask: Any, at: Any, size: int | None, fill_value: Any) -> Any:
+    """The slices of `aux` at `at`, where `mask` is True, padded with `fill_value` to `size` if both are given."""
+    values = _take(aux, at) if aux.size else aux
+    if size is None or fill_value is None:
+        return values
+    fill = asarray(fill_value, values.dtype)
+    if not values.shape[0]:
+        return full((size, *values.shape[1:]), fill)
+    valid = lax.lt(_places(size), reductions.sum(mask))
+    return where(moving.expand_dims(valid, tuple(range(1, values.ndim))), values, fill)
+
+
+def _inverse(mask: Any, order: Any) -> Any:
+    """The index among the distinct slices of each slice; `order` sorts the slices, and `mask` marks new ones."""
+    rank = lax.sub(cumulative.cumsum(mask), const_like(order, 1))
+    return _put(_zeros(mask.shape), order, rank, "set")
 
 
 def _counts(mask: Any, at: Any, size: int | None) -> Any:

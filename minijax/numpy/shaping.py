@@ -72,23 +72,27 @@ def _fill_in(have: tuple, shape: Any) -> tuple[int, ...]:
     if any(is_int(n) and n < -1 for n in sizes):
         raise TypeError(f"reshape: sizes must be nonnegative or -1, got {sizes}")
     if -1 in sizes:
-        # A constraint on symbolic dimensions may prove divisibility for one sign only.
-        divisor = next((n for n in (known, -known) if n != 0 and total % n == 0), None)
-        if divisor is None:
-            if known != 0 and not (is_int(known) and is_int(total)):
-                raise inconclusive(
-                    f"Cannot divide evenly the sizes of shapes {have} and {sizes}. The remainder {total % known} "
-                    "should be 0."
-                )
-            raise TypeError(
-                f"cannot reshape array of shape {have} (size {total}) into shape {sizes} because the product "
-                f"of specified axis sizes ({known}) does not evenly divide {total}"
-            )
-        part = total // divisor if divisor is known else -(total // divisor)
-        return tuple(part if n == -1 else n for n in sizes)
+        rest = _quotient(total, known, have, sizes)
+        return tuple(rest if n == -1 else n for n in sizes)
     if known != total:
         raise TypeError(f"cannot reshape array of shape {have} (size {total}) into shape {sizes} (size {known})")
     return sizes
+
+
+def _quotient(total: Any, known: Any, have: tuple, sizes: tuple) -> Any:
+    """`total / known`, for a reshape from `have` to `sizes`. Raises TypeError, or for symbolic sizes another error."""
+    # A constraint on symbolic dimensions may prove divisibility for one sign only.
+    divisor = next((n for n in (known, -known) if n != 0 and total % n == 0), None)
+    if divisor is not None:
+        return total // divisor if divisor is known else -(total // divisor)
+    if known != 0 and not (is_int(known) and is_int(total)):
+        raise inconclusive(
+            f"Cannot divide evenly the sizes of shapes {have} and {sizes}. The remainder {total % known} should be 0."
+        )
+    raise TypeError(
+        f"cannot reshape array of shape {have} (size {total}) into shape {sizes} because the product "
+        f"of specified axis sizes ({known}) does not evenly divide {total}"
+    )
 
 
 @jitted("ravel", static=("order", "out_sharding"), inline=True)

@@ -186,7 +186,9 @@ def _as_operands(index: Index, options: Options, first: int, ints: int) -> tuple
     `first`; the sizes of the ints' axes, and the starts. None for an int out of bounds.
     """
     on_axes = index.on_axes()
-    slides = all(e.step in (1, -1) if type(e) is Span else type(e) is int or not e.shape for _, e in on_axes)
+    if not all(type(e) is not int or _is_in_bounds(e, index.shape[a], options) for a, e in on_axes):
+        return None
+    slides = all(map(_can_slide, [e for _, e in on_axes]))
     sizes: list[int] = []
     starts: list[int] = []
 
@@ -199,14 +201,18 @@ def _as_operands(index: Index, options: Options, first: int, ints: int) -> tuple
             return Window(first + ints + len(starts) - 1, e.size)
         return e
 
-    for a, e in on_axes:
-        n = index.shape[a]
-        lowest = -n if options.wrap_negative_indices else 0
-        if type(e) is int and not (lowest <= e < n and n <= _LARGEST_INT32):
-            return None
     operand_entries = iter([entry(e, index.shape[a]) for a, e in on_axes])
     entries = tuple(e if e is None or e is Ellipsis else next(operand_entries) for e in index.entries)
     return index._replace(entries=entries), sizes, starts
+
+
+def _is_in_bounds(i: int, n: int, options: Options) -> bool:
+    return (-n if options.wrap_negative_indices else 0) <= i < n <= _LARGEST_INT32
+
+
+def _can_slide(entry: Any) -> bool:
+    """Returns whether an entry of an index takes a contiguous part of its axis, so that a dynamic slice can read it."""
+    return entry.step in (1, -1) if type(entry) is Span else type(entry) is int or not entry.shape
 
 
 def _flat_function(index: Index, options: Options, name: str | None) -> Callable:

@@ -64,18 +64,7 @@ def _take(a, indices, axis, mode, unique, is_sorted, fill):
     size = a.shape[axis]
     if indices.size and not size:
         raise IndexError("Cannot do a non-empty jnp.take() from an empty axis.")
-    if mode == "raise":
-        raise NotImplementedError("The 'raise' mode to jnp.take is not supported.")
-    if mode == "wrap":
-        indices, gather_mode = remainder(indices, scalar_as(size, indices.dtype)), PROMISE_IN_BOUNDS
-    elif mode in ("fill", None):
-        n = size if indices.weak_type or is_bool else scalar_as(size, indices.dtype)
-        indices = choose(less(indices, 0), add(indices, n), indices)
-        gather_mode = GatherScatterMode.FILL_OR_DROP
-    elif mode == "clip":
-        gather_mode = GatherScatterMode.CLIP
-    else:
-        raise ValueError(f"Invalid mode '{mode}' for np.take")
+    indices, gather_mode = _for_gather(indices, size, mode)
     offsets = (*range(axis), *range(axis + indices.ndim, a.ndim + indices.ndim - 1))
     sizes = tuple(1 if i == axis else n for i, n in enumerate(a.shape))
     if not indices.size:
@@ -85,6 +74,20 @@ def _take(a, indices, axis, mode, unique, is_sorted, fill):
     starts, numbers = moving.expand_dims(indices, (indices.ndim,)), GatherDimensionNumbers(offsets, (axis,), (axis,))
     promises = dict(unique_indices=unique, indices_are_sorted=is_sorted)
     return gather_scatter.gather(a, starts, numbers, sizes, mode=gather_mode, fill_value=fill, **promises)
+
+
+def _for_gather(indices: Any, size: int, mode: str | None) -> tuple[Any, GatherScatterMode]:
+    """The indices along an axis of this size as a gather takes them, and its mode, for a `mode` of `take`."""
+    if mode == "raise":
+        raise NotImplementedError("The 'raise' mode to jnp.take is not supported.")
+    if mode == "wrap":
+        return remainder(indices, scalar_as(size, indices.dtype)), PROMISE_IN_BOUNDS
+    if mode == "clip":
+        return indices, GatherScatterMode.CLIP
+    if mode not in ("fill", None):
+        raise ValueError(f"Invalid mode '{mode}' for np.take")
+    n = size if indices.weak_type or indices.dtype == np.bool_ else scalar_as(size, indices.dtype)
+    return choose(less(indices, 0), add(indices, n), indices), GatherScatterMode.FILL_OR_DROP
 
 
 @jitted("take_along_axis", static=("axis", "mode", "fill_value", "wrap_negative_indices"))

@@ -34,10 +34,22 @@ class ufunc:
     `call`, `reduce`, `accumulate`, `at` and `reduceat`, if given, replace the implementations by `func`.
     """
 
-    def __init__(self, func: Callable, /, nin: int, nout: int, *, name: str | None = None,
-                 nargs: int | None = None, identity: Any = None, call: Callable | None = None,
-                 reduce: Callable | None = None, accumulate: Callable | None = None,
-                 at: Callable | None = None, reduceat: Callable | None = None):  # fmt: skip
+    def __init__(
+        self,
+        func: Callable,
+        /,
+        nin: int,
+        nout: int,
+        *,
+        name: str | None = None,
+        nargs: int | None = None,
+        identity: Any = None,
+        call: Callable | None = None,
+        reduce: Callable | None = None,
+        accumulate: Callable | None = None,
+        at: Callable | None = None,
+        reduceat: Callable | None = None,
+    ):
         self.__name__ = name or func.__name__
         self.__doc__ = func.__doc__
         self._nin, self._nout, self._identity = nin, nout, identity
@@ -83,8 +95,16 @@ class ufunc:
         return eval_shape(self._call, *(ShapedArray((), t.dtype, t.weak_type) for t in map(typeof, args))).dtype
 
     @jitted("reduce", static=("self", "axis", "dtype", "out", "keepdims"))
-    def reduce(self, a: Any, axis: int | None = 0, dtype: Any = None, out: None = None,
-               keepdims: bool = False, initial: Any = None, where: Any = None) -> Any:  # fmt: skip
+    def reduce(
+        self,
+        a: Any,
+        axis: int | None = 0,
+        dtype: Any = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: Any = None,
+        where: Any = None,
+    ) -> Any:
         """Reduces all elements along `axis`, from the first on."""
         self._check("reduce", out)
         check_arraylike(f"{self.__name__}.reduce", a)

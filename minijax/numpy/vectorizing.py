@@ -86,12 +86,7 @@ def vectorize(
     pyfunc: Callable, *, excluded: Collection[int | str] = frozenset(), signature: str | None = None
 ) -> Callable:
     """As `numpy.vectorize`, by `vmap`; keyword arguments are not mapped."""
-    if not callable(pyfunc):
-        raise TypeError(f"Expected a callable value, got {pyfunc}")
-    if not all(isinstance(e, (str, int)) for e in excluded):
-        raise TypeError(f"jax.numpy.vectorize can only exclude integer or string arguments, but {excluded=}")
-    if any(isinstance(e, int) and e < 0 for e in excluded):
-        raise ValueError(f"{excluded=} contains negative numbers")
+    _check_vectorizable(pyfunc, excluded)
     where = f"on vectorized function with {excluded=} and {signature=}"
     excluded = frozenset(excluded)
 
@@ -109,20 +104,41 @@ def vectorize(
         if len(places) != len(inner):
             expected = f"expected {len(inner)}, got {len(places)}"
             raise TypeError(f"wrong number of positional arguments: {expected} {where}")
-        cored = {i for i, names in zip(places, inner, strict=True) if i in absent and names}
-        if cored:
-            raise ValueError(f"Cannot pass None at locations {cored} with {signature=}")
-        inner = [names for i, names in zip(places, inner, strict=True) if i not in absent]
-        sizes, leads = {}, []
-        for names, shape in zip(inner, shapes, strict=True):
-            if len(shape) < len(names):
-                raise ValueError(
-                    f"input with shape {shape} does not have enough dimensions for all core dimensions {names} {where}"
-                )
-            split = len(shape) - len(names)
-            leads.append(shape[:split])
-            check_core(shape[split:], names, sizes, where)
-        check_ranks(name, shapes, [len(names) for names in inner])
+        cores = _cores_of_present(dict(zip(places, inner, strict=True)), absent, signature)
+        leads, sizes = _split_shapes(shapes, cores, where)
+        check_ranks(name, shapes, list(map(len, cores)))
         return mapped(checked_results(f, outer, sizes, where), values, leads)
 
     return vectorized
+
+
+def _check_vectorizable(pyfunc: Any, excluded: Collection) -> None:
+    if not callable(pyfunc):
+        raise TypeError(f"Expected a callable value, got {pyfunc}")
+    if not all(isinstance(e, (str, int)) for e in excluded):
+        raise TypeError(f"jax.numpy.vectorize can only exclude integer or string arguments, but {excluded=}")
+    if any(isinstance(e, int) and e < 0 for e in excluded):
+        raise ValueError(f"{excluded=} contains negative numbers")
+
+
+def _cores_of_present(cores: dict[int, tuple[str, ...]], absent: set[int], signature: str) -> list[tuple[str, ...]]:
+    """The core axes of the arguments that are not None. Raises ValueError if one that is None has core axes."""
+    cored = {i for i, names in cores.items() if i in absent and names}
+    if cored:
+        raise ValueError(f"Cannot pass None at locations {cored} with {signature=}")
+    return [names for i, names in cores.items() if i not in absent]
+
+
+def _split_shapes(shapes: list, cores: list[tuple[str, ...]], where: str) -> tuple[list[tuple], dict[str, int]]:
+    """The shapes without their core axes, and the sizes of these. Raises ValueError if they do not fit."""
+    leads: list[tuple] = []
+    sizes: dict[str, int] = {}
+    for names, shape in zip(cores, shapes, strict=True):
+        if len(shape) < len(names):
+            raise ValueError(
+                f"input with shape {shape} does not have enough dimensions for all core dimensions {names} {where}"
+            )
+        split = len(shape) - len(names)
+        leads.append(shape[:split])
+        check_core(shape[split:], names, sizes, where)
+    return leads, sizes
