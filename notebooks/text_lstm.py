@@ -100,8 +100,8 @@ def loss(params, windows):
     """The mean cross-entropy, in nats, of each character but the first of the windows (batch, length + 1)."""
     columns = windows.T.astype(int)
     _, logits = jax.lax.scan(lambda state, code: cell(params, state, code), rest(len(windows)), columns[:-1])
-    told = jnp.take_along_axis(jax.nn.log_softmax(logits), columns[1:, :, None], axis=-1)
-    return -jnp.mean(told)
+    log_likelihoods = jnp.take_along_axis(jax.nn.log_softmax(logits), columns[1:, :, None], axis=-1)
+    return -jnp.mean(log_likelihoods)
 
 
 # %% One step: windows of the text, the loss, the gradients, the update

@@ -91,8 +91,8 @@ class Joiner:
         piece = _range(f"jnp.{self._name}", item) if isinstance(item, slice) else creation.asarray(item)
         if piece.ndim >= ndmin:
             return piece
-        wide = creation.array(piece, copy=False, ndmin=ndmin)
-        return moving.transpose(wide, tuple((i - place - 1) % ndmin for i in range(ndmin)))
+        with_ndmin = creation.array(piece, copy=False, ndmin=ndmin)
+        return moving.transpose(with_ndmin, tuple((i - place - 1) % ndmin for i in range(ndmin)))
 
 
 class RClass(Joiner):
@@ -254,8 +254,8 @@ def unpackbits(a: ArrayLike, axis: int | None = None, count: int | None = None, 
     masks = lax.shift_left(np.uint8(1), counting.iota(np.dtype(np.uint8), 8))
     masks = _ordered_bits("unpackbits", masks, bitorder)
     a, axis = _axis_last(a, axis)
-    wide = moving.expand_dims(a, (a.ndim,)), moving.expand_dims(masks, tuple(range(a.ndim)))
-    bits = convert(ufuncs.greater(ufuncs.bitwise_and(*wide), np.uint8(0)), np.dtype(np.uint8))
+    operands = moving.expand_dims(a, (a.ndim,)), moving.expand_dims(masks, tuple(range(a.ndim)))
+    bits = convert(ufuncs.greater(ufuncs.bitwise_and(*operands), np.uint8(0)), np.dtype(np.uint8))
     bits = shaping.reshape(bits, (*a.shape[:-1], 8 * a.shape[-1]))
     size = bits.shape[-1]
     if count is not None and count > size:

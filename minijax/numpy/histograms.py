@@ -98,10 +98,10 @@ def histogram_bin_edges(
     if ends.shape != (2,):
         raise ValueError(f"`range` must be either None or a sequence of scalars, got {range}")
 
-    def apart(i: int, move: Callable) -> Any:
+    def widened_end(i: int, move: Callable) -> Any:
         return where(ufuncs.equal(reductions.ptp(ends), 0), move(_take(ends, i), 0.5), _take(ends, i))
 
-    return linspace(apart(0, ufuncs.subtract), apart(1, ufuncs.add), bins + 1, dtype=dtype)
+    return linspace(widened_end(0, ufuncs.subtract), widened_end(1, ufuncs.add), bins + 1, dtype=dtype)
 
 
 def histogram(

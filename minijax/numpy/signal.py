@@ -80,9 +80,9 @@ def correlate(
 # ---- windows -----------------------------------------------------------------------------------------
 
 
-def _window(name: str, of: Callable, M: Any, *shape: Any) -> Any:
+def _window(name: str, formula: Callable, M: Any, *shape: Any) -> Any:
     size = int(creation.concrete(M, name, "M"))
-    return creation.ones(size) if size <= 1 else of(creation.arange(size, dtype=float), size, *shape)
+    return creation.ones(size) if size <= 1 else formula(creation.arange(size, dtype=float), size, *shape)
 
 
 def _cosine(turns: float, n: Any, size: int) -> Any:

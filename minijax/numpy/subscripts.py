@@ -247,8 +247,8 @@ def _arrays_of(index: Any) -> tuple[Callable, list]:
     items = list(index) if isinstance(index, tuple) else [index]
     arrays = Mask([not isinstance(item, _STATIC_ITEMS) for item in items])
     static, dynamic = arrays.partition(items)
-    whole = lambda values: tuple(arrays.merge(static, values))  # noqa: E731
-    return whole, dynamic
+    with_arrays = lambda values: tuple(arrays.merge(static, values))  # noqa: E731
+    return with_arrays, dynamic
 
 
 def _updating(name: str, doc: str) -> Callable:

@@ -144,10 +144,12 @@ def marked(x: Any, num_classes: int, *, dtype: Any, axis: int) -> Any:
     """One-hot vectors along a new axis; all zeros for an index out of bounds."""
     x = value("one_hot", x)
     at = dims.canonical_axis(axis, x.ndim + 1)
-    shape, split = tuple(num_classes if i == at else 1 for i in range(x.ndim + 1)), sharding.sharding_of_ct(typeof(x))
-    whole = split.update(spec=P(*[None] * len(shape))) if split is not None and split.mesh.explicit_axes else None
+    shape = tuple(num_classes if i == at else 1 for i in range(x.ndim + 1))
+    own = sharding.sharding_of_ct(typeof(x))
+    is_explicit = own is not None and own.mesh.explicit_axes
+    replicated = own.update(spec=P(*[None] * len(shape))) if is_explicit else None
     column = moving.expand_dims(x, (at,))
-    return convert(equal(column, counting.broadcasted_iota(x.dtype, shape, at, out_sharding=whole)), dtype)
+    return convert(equal(column, counting.broadcasted_iota(x.dtype, shape, at, out_sharding=replicated)), dtype)
 
 
 @jitted("put_along_axis", static=("axis", "inplace", "mode"))
@@ -170,8 +172,8 @@ def put_along_axis(
         raise ValueError("put_along_axis arguments 'arr' and 'indices' must have same ndim.")
     axis = dims.canonical_axis(axis, a.ndim)
     index_shape = typeof(indices).shape
-    wide = (*a.shape[:axis], index_shape[axis], *a.shape[axis + 1 :])
-    put = shaping.broadcast_to(values, wide)
+    put_shape = (*a.shape[:axis], index_shape[axis], *a.shape[axis + 1 :])
+    put = shaping.broadcast_to(values, put_shape)
     int_type = dtypes.default_int_dtype()
     places = [creation.grid_along(counting.iota(int_type, n), i, a.shape) for i, n in enumerate(a.shape)]
     places[axis] = indices

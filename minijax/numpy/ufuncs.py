@@ -280,11 +280,11 @@ log10 = _unary("log10", _in_base(lambda *parts: [lax.mul(p, scalar_like(p, math_
 
 # ---- rounding and the structure of floats -----------------------------------------------------------
 
-floor = _unary("floor", lambda x: x if _is_whole(x) else lax.floor(x), promote_args)
-ceil = _unary("ceil", lambda x: x if _is_whole(x) else lax.ceil(x), promote_args)
+floor = _unary("floor", lambda x: x if _is_exact(x) else lax.floor(x), promote_args)
+ceil = _unary("ceil", lambda x: x if _is_exact(x) else lax.ceil(x), promote_args)
 
 
-def _is_whole(x: Any) -> bool:
+def _is_exact(x: Any) -> bool:
     return kind_of(x) in (bool, int)
 
 
@@ -296,7 +296,7 @@ def _to_even(x: Any) -> Any:
 def trunc(x: ArrayLike) -> Array:
     """As `numpy.trunc`."""
     (x,) = arrays("trunc", x)
-    if _is_whole(x):
+    if _is_exact(x):
         return x
     return where(lax.lt(x, const_like(x, 0)), lax.ceil(x), lax.floor(x))
 
@@ -304,7 +304,7 @@ def trunc(x: ArrayLike) -> Array:
 @promoting(arrays)
 def rint(x: ArrayLike, /) -> Array:
     """As `numpy.rint`."""
-    if _is_whole(x):
+    if _is_exact(x):
         return convert(x, dtypes.default_float_dtype())
     if is_complex(x):
         return lax.complex(rint(lax.real(x)), rint(lax.imag(x)))
@@ -333,10 +333,10 @@ def _round_float(x: Any, decimals: int) -> Any:
     if decimals == 0:
         return _to_even(x)
     # Ten to a power soon overflows float16.
-    wide = convert(x, np.dtype(np.float32)) if x.dtype == np.float16 else x
-    factor = const_like(wide, 10**decimals)
-    rounded = lax.div(_to_even(lax.mul(wide, factor)), factor)
-    return rounded if wide is x else convert(rounded, x.dtype)
+    promoted = convert(x, np.dtype(np.float32)) if x.dtype == np.float16 else x
+    factor = const_like(promoted, 10**decimals)
+    rounded = lax.div(_to_even(lax.mul(promoted, factor)), factor)
+    return rounded if promoted is x else convert(rounded, x.dtype)
 
 
 @jitted(static=("decimals", "out"))
