@@ -93,15 +93,15 @@ class _Locations:
 
     def named(self, name: str, stack: tuple[source.Position, ...]) -> str:
         """The location of an operation: its name and the source positions, innermost first, that called it."""
-        where = lambda: f"({self._called(stack)})" if stack else ""  # noqa: E731
+        where = lambda: f"({self._call_stack(stack)})" if stack else ""  # noqa: E731
         return self._once((name, stack), lambda: f"{string(name)}{where()}")
 
-    def _called(self, stack):
+    def _call_stack(self, stack):
         if len(stack) == 1:
-            return self._at(*stack)
-        return self._once(stack, lambda: f"callsite({self._at(stack[0])} at {self._called(stack[1:])})")
+            return self._position(*stack)
+        return self._once(stack, lambda: f"callsite({self._position(stack[0])} at {self._call_stack(stack[1:])})")
 
-    def _at(self, p):
+    def _position(self, p):
         return self._once((p,), lambda: f"{string(p.function)}({_range(p)})")
 
 

@@ -80,12 +80,12 @@ def _for_all_platforms(
         if not e.has_asked:
             return results
         before.restore_module(e)
-        return _by_platform(e, outs, lambda: rule(e, ins, outs, *operands, **params))
+        return _lower_per_platform(e, outs, lambda: rule(e, ins, outs, *operands, **params))
     finally:
         e.has_asked = outer
 
 
-def _by_platform(e: Emitter, outs: Sequence[Aval], build: Callable[[], Names]) -> Names:
+def _lower_per_platform(e: Emitter, outs: Sequence[Aval], build: Callable[[], Names]) -> Names:
     platforms, before = e.platforms, _State.of(e)
     drafts = []
     for platform in platforms:
@@ -102,18 +102,20 @@ def _by_platform(e: Emitter, outs: Sequence[Aval], build: Callable[[], Names]) -
         (draft,) = different
         e.lines += [line[2:] for line in draft.lines]
         return draft.results
-    return _chosen(e, outs, different, [different.index(d) for d in drafts], before.tokens)
+    return _select_draft(e, outs, different, [different.index(d) for d in drafts], before.tokens)
 
 
-def _chosen(e: Emitter, outs: Sequence[Aval], drafts: Sequence[_Draft], places: Sequence[int], tokens: dict) -> Names:
-    """Selects the draft of the running platform; `places` has the number of each platform's draft."""
+def _select_draft(
+    e: Emitter, outs: Sequence[Aval], drafts: Sequence[_Draft], draft_numbers: Sequence[int], tokens: dict
+) -> Names:
+    """Selects the draft of the running platform; `draft_numbers` has the number of each platform's draft."""
     if PLATFORM_INDEX not in e.globals:
         raise NotImplementedError(f"programs for several platforms, {e.platforms}, with this operation in a comparator")
     at = [i for i, old in enumerate(tokens.values()) if any(d.tokens[i] != old for d in drafts)]
     rows = [(d.lines, [*(d.tokens[i] for i in at), *d.results]) for d in drafts]
     index = e.globals[PLATFORM_INDEX]
-    if list(places) != list(range(len(drafts))):
-        index = e.looked_up(index, places)
+    if list(draft_numbers) != list(range(len(drafts))):
+        index = e.looked_up(index, draft_numbers)
     results = e.written_case(index, rows, [*[token_type] * len(at), *outs])
     e.tokens = {**tokens, **{list(tokens)[i]: x for i, x in zip(at, results, strict=False)}}
     return results[len(at) :]

@@ -93,9 +93,9 @@ class _Region:
         shardings = list(map(sdy.TensorShardingAttr, attr.shardings))[skipped:]
         resize = self._mlir.stablehlo.divide if side == "in" else self._mlir.stablehlo.multiply
         lists = [self._sizes(x, s, resize) for x, s in zip(values, shardings, strict=True)]
-        places = ", ".join([self._place(s) for s in shardings])
-        how = {
-            f"xla.sdy.{side}_shardings": f"#sdy.sharding_per_value<[{places}]>",
+        texts = ", ".join([self._with_inline_mesh(s) for s in shardings])
+        frontend = {
+            f"xla.sdy.{side}_shardings": f"#sdy.sharding_per_value<[{texts}]>",
             "xla.sdy.manual_axes": str(self._op.attributes["manual_axes"]),
         }
         numbers = list(range(len(values), 2 * len(values)))
@@ -103,11 +103,11 @@ class _Region:
             "call_target_name": ir.StringAttr.get(f"xla.sdy.{name}"),
             "has_side_effect": ir.BoolAttr.get(True),
             "indices_of_shape_operands": ir.Attribute.parse(f"dense<{numbers}> : tensor<{len(values)}xi64>"),
-            "mhlo.frontend_attributes": ir.DictAttr.get({k: ir.StringAttr.get(v) for k, v in how.items()}),
+            "mhlo.frontend_attributes": ir.DictAttr.get({k: ir.StringAttr.get(v) for k, v in frontend.items()}),
         }
         return ir.Operation.create("stablehlo.custom_call", list(types), [*values, *lists], attrs).results
 
-    def _place(self, sharding: Any) -> str:
+    def _with_inline_mesh(self, sharding: Any) -> str:
         """A sharding with its mesh inline, because merging modules may rename the mesh symbol."""
         mesh = str(self._mesh(sharding)).removeprefix("#sdy.")
         return str(sharding).removeprefix("#sdy.sharding").replace(str(sharding.mesh_or_ref), mesh, 1)

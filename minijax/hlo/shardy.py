@@ -45,7 +45,7 @@ class Meshes:
         if isinstance(sharding, NamedSharding):
             entries = [e if e is UNCONSTRAINED else axes_of(e) for e in sharding.spec.padded(ndim)[:ndim]]
             symbol = self.symbol(sharding.mesh.shape_tuple)
-            return f"{symbol}, {_dims([*entries, *closed])}{self._parts_text(sharding.spec, sharding.mesh)}"
+            return f"{symbol}, {_dims([*entries, *closed])}{self._unreduced_text(sharding.spec, sharding.mesh)}"
         if isinstance(sharding, GSPMDSharding) and not sharding.tiles.is_replicated():
             grid = sharding.grid
             order = tuple(grid.ravel().tolist())
@@ -61,9 +61,9 @@ class Meshes:
         spec, free = aval.sharding.spec, bool(mesh.auto_axes)
         entries = [", ".join([*(string(str(a)) for a in axes_of(e)), *["?"] * free]) for e in spec]
         entries += [""] * len(suffix_of(aval))
-        named = {*spec.mesh_axes, *spec.unreduced}
-        whole = [a for a in mesh.explicit_axes if a not in named] if free else []
-        sets = _axis_set("replicated", whole) + self._parts_text(spec, mesh)
+        used = {*spec.mesh_axes, *spec.unreduced}
+        replicated = [a for a in mesh.explicit_axes if a not in used] if free else []
+        sets = _axis_set("replicated", replicated) + self._unreduced_text(spec, mesh)
         return f"{self.symbol(mesh.shape_tuple)}, [{', '.join([f'{{{e}}}' for e in entries])}]{sets}"
 
     def open_text(self, aval: Aval) -> str:
@@ -75,13 +75,13 @@ class Meshes:
         ndim, closed = (0, []) if aval is token_type else (aval.ndim, [()] * len(suffix_of(aval)))
         entries = [*map(axes_of, spec.padded(ndim)), *closed]
         if not mesh.auto_axes:
-            return f"{self.symbol(mesh.shape_tuple)}, {_dims(entries)}{self._parts_text(spec, mesh)}"
+            return f"{self.symbol(mesh.shape_tuple)}, {_dims(entries)}{self._unreduced_text(spec, mesh)}"
         texts = ["{" + ", ".join([*(string(str(a)) for a in e), "?"]) + "}" for e in entries]
         return f"{self.symbol(mesh.shape_tuple)}, [{', '.join(texts)}]{_axis_set('replicated', mesh.explicit_axes)}"
 
-    def inlined(self, mesh: Any, places: str) -> str:
+    def inlined(self, mesh: Any, shardings: str) -> str:
         """Shardings with their mesh inline, because merging modules may rename the mesh symbol."""
-        return places.replace(self.symbol(mesh.shape_tuple), f"mesh<[{_axes_text(mesh.shape_tuple)}]>")
+        return shardings.replace(self.symbol(mesh.shape_tuple), f"mesh<[{_axes_text(mesh.shape_tuple)}]>")
 
     def on_one_device(self, device: int, count: int) -> str:
         """The sharding attribute of an operation with `count` results that runs on one device only."""
@@ -92,7 +92,7 @@ class Meshes:
             self._preamble.append(f"sdy.mesh {symbol} = <[], device_ids=[{device}]> {{stablehlo.mesh = {axes}}}")
         return f"#sdy.sharding_per_value<[{', '.join([f'<{symbol}, []>'] * count)}]>"
 
-    def _parts_text(self, spec: Any, mesh: Any) -> str:
+    def _unreduced_text(self, spec: Any, mesh: Any) -> str:
         if spec.unreduced:
             self._unreduced = mesh.shape_tuple
         return _axis_set("unreduced", sorted(spec.unreduced, key=mesh.axis_names.index))

@@ -65,26 +65,26 @@ class Sizes(Writer):
         return self.binary(operation, self.size(x), self.size(y), self.size_type)
 
     def _floordiv(self, x: Size, y: Size) -> Name:
-        x, y, is_off = self._divided(x, y)
+        x, y, is_above = self._truncated_division(x, y)
         quotient = self._with("divide", x, y)
-        return self._chosen(is_off, self._with("subtract", quotient, 1), quotient)
+        return self._select(is_above, self._with("subtract", quotient, 1), quotient)
 
     def _mod(self, x: Size, y: Size) -> Name:
-        x, y, is_off = self._divided(x, y)
+        x, y, is_above = self._truncated_division(x, y)
         remainder = self._with("remainder", x, y)
-        return self._chosen(is_off, self._with("add", remainder, y), remainder)
+        return self._select(is_above, self._with("add", remainder, y), remainder)
 
-    def _divided(self, x: Size, y: Size) -> tuple[Name, Name, Name]:
+    def _truncated_division(self, x: Size, y: Size) -> tuple[Name, Name, Name]:
         """The scalars, and a flag: XLA's quotient, which is rounded toward zero, exceeds the floor."""
         x, y, aval = self.size(x), self.size(y), self.size_type
         remainder = self.binary("remainder", x, y, aval)
         signs = [self.unary("sign", v, aval) for v in (remainder, y)]
-        return x, y, self.binary("and", self._differ(remainder, self.size(0)), self._differ(*signs), FLAG)
+        return x, y, self.binary("and", self._not_equal(remainder, self.size(0)), self._not_equal(*signs), FLAG)
 
-    def _differ(self, x: Name, y: Name) -> Name:
+    def _not_equal(self, x: Name, y: Name) -> Name:
         return self.result(f"stablehlo.compare NE, {x}, {y}, SIGNED", (self.size_type, self.size_type), FLAG)
 
-    def _chosen(self, flag: Name, x: Name, y: Name) -> Name:
+    def _select(self, flag: Name, x: Name, y: Name) -> Name:
         return self.assign(f"stablehlo.select {flag}, {x}, {y} : {type_of(FLAG)}, {type_of(self.size_type)}")
 
     def size_list(self, sizes: Sequence) -> Name:

@@ -20,11 +20,11 @@ def element(dtype: Any) -> str:
     """The element type of a dtype: `f32`, `ui8`, `f8E4M3FN`."""
     text = _element_of.get(dtype)
     if text is None:
-        text = _element_of[dtype] = _spell_element(np.dtype(dtype))
+        text = _element_of[dtype] = _print_element(np.dtype(dtype))
     return text
 
 
-def _spell_element(dtype: np.dtype) -> str:
+def _print_element(dtype: np.dtype) -> str:
     dtypes.check_for_programs(dtype)
     if dtype != dtypes.float0 and dtype.name not in dtypes.BY_NAME:
         raise TypeError(f"no StableHLO element type for dtype {dtype}")
@@ -196,7 +196,7 @@ def _float(value: np.generic) -> str:
     sign = "-" if number < 0 else ""
     digits, exponent = _decimal(abs(number), 6)
     text = f"{sign}{digits[0]}.{digits[1:]:0<6}e{exponent + len(digits) - 1:+03d}"
-    if _reads_back(text, value):
+    if _round_trips(text, value):
         return text
     text = _long(*_decimal(abs(number), precision := _DIGITS.get(value.dtype.name, 17)), precision)
     return sign + text if "." in text else _bits(value)
@@ -231,7 +231,7 @@ def _long(digits: str, exponent: int, precision: int) -> str:
     return f"{digits[:whole]}.{digits[whole:]}" if whole > 0 else f"0.{'0' * -whole}{digits}"
 
 
-def _reads_back(text, value):
+def _round_trips(text, value):
     return np.asarray(float(text)).astype(value.dtype).tobytes() == value.tobytes()
 
 

@@ -138,7 +138,7 @@ def check_ints(index: Index, wraps: bool) -> None:
 # ---- parsing -----------------------------------------------------------------------------------------
 
 
-def _listed_items(index: Any) -> tuple:
+def _items_of(index: Any) -> tuple:
     if isinstance(index, list):
         is_many = any(isinstance(i, Sequence | slice | type(None) | type(...)) or np.ndim(i) for i in index)
         better = "tuple" if is_many else "array"
@@ -154,19 +154,19 @@ def parse(index: Any, shape: tuple[int, ...]) -> tuple[Index, list]:
 
     Raises IndexError or TypeError for an object that is not an index, or that does not fit the shape.
     """
-    items, truths, operands = [], [], []
-    for i, item in enumerate(_listed_items(index)):
-        item = _read(item)
+    items, booleans, operands = [], [], []
+    for i, item in enumerate(_items_of(index)):
+        item = _canonical_item(item)
         if type(item) is bool:
-            truths.append(len(items))
+            booleans.append(len(items))
             item = np.arange(int(item))
         is_mask = isinstance(item, np.ndarray) and item.dtype == np.bool_
         items += _nonzero(item, i) if is_mask else [item]
-    expanded = _expanded(items, truths, len(shape))
+    expanded = _axes_of_booleans(items, booleans, len(shape))
     for axis in expanded:
         shape = (*shape[:axis], 1, *shape[axis:])
     entries, axis = [], 0
-    for item in _for_all_axes(items, shape, len(expanded)):
+    for item in _with_full_slices(items, shape, len(expanded)):
         entries.append(_entry(item, axis, shape, operands))
         axis += item is not None and item is not Ellipsis
     parsed = Index(shape, tuple(entries), expanded)
@@ -175,14 +175,14 @@ def parse(index: Any, shape: tuple[int, ...]) -> tuple[Index, list]:
     return parsed, operands
 
 
-def _expanded(items: list, truths: list[int], ndim: int) -> tuple[int, ...]:
+def _axes_of_booleans(items: list, booleans: list[int], ndim: int) -> tuple[int, ...]:
     """The positions of the axes that boolean scalars among the items add to an array of rank `ndim`."""
     takes_axis = [x is not None and x is not Ellipsis for x in items]
-    left_out = ndim + len(truths) - sum(takes_axis)
-    return tuple(sum(takes_axis[:i]) + left_out * any(x is Ellipsis for x in items[:i]) for i in truths)
+    left_out = ndim + len(booleans) - sum(takes_axis)
+    return tuple(sum(takes_axis[:i]) + left_out * any(x is Ellipsis for x in items[:i]) for i in booleans)
 
 
-def _for_all_axes(items: list, shape: tuple[int, ...], expanded: int) -> list:
+def _with_full_slices(items: list, shape: tuple[int, ...], expanded: int) -> list:
     """The items, with full slices for the axes that they do not index."""
     used = sum(x is not None and x is not Ellipsis for x in items)
     if used > len(shape):
@@ -217,7 +217,7 @@ def _nonzero(mask: np.ndarray, at: int) -> list:
     return [_MaskAxis(indices, mask.shape, k, at) for k, indices in enumerate(np.nonzero(mask))]
 
 
-def _read(item: Any) -> Any:
+def _canonical_item(item: Any) -> Any:
     """Canonicalises an index item to None, Ellipsis, a slice, an int, a bool, a mask or an array of integers."""
     if type(item) is int and item.bit_length() > 31:
         dtypes.check_int_fits(item, dtypes.default_int_dtype())
@@ -230,12 +230,12 @@ def _read(item: Any) -> Any:
     if isinstance(item, str):
         raise TypeError(f"JAX does not support string indexing; got idx={item!r}")
     if isinstance(item, list | tuple):
-        item = _listed(item)
+        item = _array_from_list(item)
     if isinstance(item, Array | np.ndarray | float | complex | np.generic):
-        return _array(item)
+        return _canonical_array(item)
     if is_value(item) and is_int(item):
         typeof(item)  # raises for an object with `__jax_array__`
-        return _array(array_of(item))
+        return _canonical_array(array_of(item))
     if hasattr(item, "__index__"):
         return item.__index__()
     raise IndexError(
@@ -244,7 +244,7 @@ def _read(item: Any) -> Any:
     )
 
 
-def _listed(item: Any) -> Any:
+def _array_from_list(item: Any) -> Any:
     """A list inside an index as an array; a mask becomes a NumPy array."""
     leaves = tree.tree_leaves(item)
     if leaves and not all(type(x) in (bool, np.bool_) for x in leaves):
@@ -252,7 +252,7 @@ def _listed(item: Any) -> Any:
     return np.asarray(item, np.int32 if not leaves else np.bool_)
 
 
-def _array(item: Any) -> Any:
+def _canonical_array(item: Any) -> Any:
     dtype = np.dtype(type(item)) if isinstance(item, float | complex) else item.dtype
     if dtype == np.bool_:
         value = _concrete(item)

@@ -27,8 +27,8 @@ class Plan(NamedTuple):
     offset_dims: tuple[int, ...]
     collapsed: tuple[int, ...]
     gathered: tuple[int, ...]
-    turned: tuple[int, ...]
-    added: tuple[int, ...]
+    reversed_axes: tuple[int, ...]
+    new_axes: tuple[int, ...]
 
     @property
     def members(self) -> tuple[tuple[int, Any], ...]:
@@ -43,10 +43,10 @@ class Plan(NamedTuple):
     def result(self) -> tuple[int, ...]:
         """The shape of the selected elements, including the axes added by None."""
         sizes = iter(self.gathered)
-        return tuple(1 if i in self.added else next(sizes) for i in range(len(self.gathered) + len(self.added)))
+        return tuple(1 if i in self.new_axes else next(sizes) for i in range(len(self.gathered) + len(self.new_axes)))
 
 
-class _Layout:
+class _PlanBuilder:
     """A plan under construction; `out` has the kind and size of each axis of the result, in order."""
 
     def __init__(self, shape: tuple[int, ...], group: tuple):
@@ -55,19 +55,19 @@ class _Layout:
         self.parts: list[Part] = []
         self.out: list[tuple[str, int]] = []
         self.windows: dict[int, int] = {}
-        self.turned: list[int] = []
+        self.reversed_axes: list[int] = []
 
     def index_axes(self) -> int:
         return sum(kind == "index" for kind, _ in self.out)
 
-    def put_group(self) -> None:
+    def add_group(self) -> None:
         """Appends the axes that the group is broadcast to."""
         first = self.index_axes()
         dims = tuple(range(first, first + len(self.group_shape)))
         self.parts += [Part(axis, e, dims) for axis, e in self.group]
         self.out += [("index", n) for n in self.group_shape]
 
-    def put_span(self, axis: int, e: Span | Window) -> None:
+    def add_span(self, axis: int, e: Span | Window) -> None:
         if e.step == 1:
             if not e.is_whole(self.shape[axis]):
                 self.parts.append(Part(axis, e, ()))
@@ -75,11 +75,11 @@ class _Layout:
             self.out.append(("window", e.size))
             return
         if e.step < 0:
-            self.turned.append(sum(kind != "new" for kind, _ in self.out))
+            self.reversed_axes.append(sum(kind != "new" for kind, _ in self.out))
         self.parts.append(Part(axis, e, (self.index_axes(),)))
         self.out.append(("index", e.size))
 
-    def finished(self) -> Plan:
+    def build(self) -> Plan:
         gathered = [(kind, n) for kind, n in self.out if kind != "new"]
         axes = range(len(self.shape))
         return Plan(
@@ -91,8 +91,8 @@ class _Layout:
             offset_dims=tuple(i for i, (kind, _) in enumerate(gathered) if kind == "window"),
             collapsed=tuple(a for a in axes if a not in self.windows),
             gathered=tuple(n for _, n in gathered),
-            turned=tuple(self.turned),
-            added=tuple(i for i, (kind, _) in enumerate(self.out) if kind == "new"),
+            reversed_axes=tuple(self.reversed_axes),
+            new_axes=tuple(i for i, (kind, _) in enumerate(self.out) if kind == "new"),
         )
 
 
@@ -104,17 +104,17 @@ def plan(index: Index) -> Plan:
     """
     places = index.places()
     members = [i for i, (_, e) in enumerate(places) if type(e) in (int, Slot)]
-    layout = _Layout(index.shape, tuple(places[i] for i in members) if index.has_arrays() else ())
-    in_front = layout.group and members[-1] - members[0] != len(members) - 1
+    builder = _PlanBuilder(index.shape, tuple(places[i] for i in members) if index.has_arrays() else ())
+    in_front = builder.group and members[-1] - members[0] != len(members) - 1
     if in_front:
-        layout.put_group()
+        builder.add_group()
     for i, (axis, e) in enumerate(places):
         if e is None:
-            layout.out.append(("new", 1))
+            builder.out.append(("new", 1))
         elif keeps_axis(e):
-            layout.put_span(axis, e)
-        elif i in members and not layout.group:
-            layout.parts.append(Part(axis, e, ()))
-        elif layout.group and not in_front and i == members[0]:
-            layout.put_group()
-    return layout.finished()
+            builder.add_span(axis, e)
+        elif i in members and not builder.group:
+            builder.parts.append(Part(axis, e, ()))
+        elif builder.group and not in_front and i == members[0]:
+            builder.add_group()
+    return builder.build()

@@ -29,7 +29,7 @@ def read(x: Any, operands: Sequence, index: Index, options: Options, steps_gathe
     """The elements of `x` at a parsed index; `steps_gather` uses a gather for slices with a step."""
     gathers = options.mode is not None and GatherScatterMode.from_any(options.mode) in (FILL_OR_DROP, ONE_HOT)
     if index.is_whole():
-        return _with_axes_of(x if isinstance(x, Array) else array_of(x), index)
+        return _adapt_axes(x if isinstance(x, Array) else array_of(x), index)
     on_axes = index.on_axes()
     has_steps = any(keeps_axis(e) and e.step not in (1, -1) for _, e in on_axes)
     if gathers or index.has_arrays() or steps_gather and has_steps:
@@ -38,10 +38,10 @@ def read(x: Any, operands: Sequence, index: Index, options: Options, steps_gathe
         if any(keeps_axis(e) and not e.is_whole(index.shape[a]) for a, e in on_axes):
             return _gathered(x, operands, index, options)
     elif all(_is_static(e, index.shape[a], options.wrap_negative_indices) for a, e in on_axes):
-        return _with_axes_of(_sliced(x, index), index)
+        return _adapt_axes(_sliced(x, index), index)
     if has_steps:
         return _gathered(x, operands, index, options)
-    return _with_axes_of(_dynamic_sliced(x, operands, index, options), index)
+    return _adapt_axes(_dynamic_sliced(x, operands, index, options), index)
 
 
 def _is_static(entry: Any, size: int, wraps: bool) -> bool:
@@ -82,13 +82,13 @@ def _start(e: Any, size: int, operands: Sequence, dtype: np.dtype) -> Any:
     return scalar_as(start, dtype)
 
 
-def _with_axes_of(x: Any, index: Index) -> Any:
+def _adapt_axes(x: Any, index: Index) -> Any:
     """Adapts the axes of a slice to the index: reverses some, drops those of ints, adds those of None."""
     on_axes = index.on_axes()
-    turned = tuple(a for a, e in on_axes if type(e) is Span and e.step < 0)
-    dropped = tuple(a for a, e in on_axes if not keeps_axis(e))
-    x = structural.rev(x, turned) if turned else x
-    x = structural.squeeze(x, dropped) if dropped else x
+    reversed_axes = tuple(a for a, e in on_axes if type(e) is Span and e.step < 0)
+    squeezed_axes = tuple(a for a, e in on_axes if not keeps_axis(e))
+    x = structural.rev(x, reversed_axes) if reversed_axes else x
+    x = structural.squeeze(x, squeezed_axes) if squeezed_axes else x
     remaining = [e for e in index.entries if e is None or keeps_axis(e)]
     return moving.expand_dims(x, tuple(i for i, e in enumerate(remaining) if e is None))
 
@@ -175,8 +175,8 @@ def _gathered(x: Any, operands: Sequence, index: Index, options: Options) -> Any
     elements = gather_scatter.gather(
         x, vectors, p.numbers, p.slice_sizes, mode=mode, fill_value=options.fill_value, **_flags(p, options)
     )
-    elements = structural.rev(elements, p.turned) if p.turned else elements
-    return moving.expand_dims(elements, p.added)
+    elements = structural.rev(elements, p.reversed_axes) if p.reversed_axes else elements
+    return moving.expand_dims(elements, p.new_axes)
 
 
 def scatter(x: Any, operands: Sequence, values: Any, index: Index, options: Options, update: Callable) -> Any:
@@ -189,8 +189,8 @@ def scatter(x: Any, operands: Sequence, values: Any, index: Index, options: Opti
     values = structural.blank(p.result, aval.dtype, aval.weak_type) if values is None else values
     x, values = _promoted(x, values)
     values = _broadcast_values(values, _type_of_elements(aval, p, index))
-    values = structural.squeeze(values, p.added) if p.added else values
-    values = structural.rev(values, p.turned) if p.turned else values
+    values = structural.squeeze(values, p.new_axes) if p.new_axes else values
+    values = structural.rev(values, p.reversed_axes) if p.reversed_axes else values
     numbers = gather_scatter.scatter_numbers(p.numbers)
     x = moving.expand_dims(x, index.expanded)
     x = update(x, vectors, values, numbers, mode=mode, **_flags(p, options))
@@ -232,7 +232,7 @@ def _type_of_elements(aval: ShapedArray, p: Plan, index: Index) -> ShapedArray:
     ]
     places = dict(zip(p.offset_dims, kept, strict=True))
     found = [places.get(i) for i in range(len(p.gathered))]
-    for axis in p.added:
+    for axis in p.new_axes:
         found.insert(axis, None)
     return ShapedArray(p.result, aval.dtype, sharding=typed_sharding(aval._sharding.mesh, tuple(found)))
 

@@ -23,17 +23,17 @@ def check_jaxpr(jaxpr: Jaxpr) -> None:
 def _check_all(jaxpr: Jaxpr, seen: set[int]) -> None:
     waiting = [jaxpr]
     while waiting:
-        one = waiting.pop()
-        if id(one) in seen:
+        current = waiting.pop()
+        if id(current) in seen:
             continue
-        seen.add(id(one))
-        _check_one(one)
-        for eqn in one.eqns:
-            around = eqn.primitive.surroundings(eqn.params)
-            if type(around) is nullcontext:
+        seen.add(id(current))
+        _check_one(current)
+        for eqn in current.eqns:
+            manager = eqn.primitive.surroundings(eqn.params)
+            if type(manager) is nullcontext:
                 waiting.extend(jaxprs_in_params(eqn.params))
                 continue
-            with around:
+            with manager:
                 for inner in jaxprs_in_params(eqn.params):
                     _check_all(inner, seen)
 

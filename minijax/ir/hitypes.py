@@ -13,7 +13,7 @@ from minijax.ir.primitive import Primitive
 from minijax.ir.types import AbstractValue, Aval, checked_type, hi_classes, is_value, register_value_type, typeof
 
 
-def _to_define(name: str, what: str = "") -> Callable:
+def _must_override(name: str, what: str = "") -> Callable:
     """A method that a user-defined type must override if it is called."""
 
     def method(self, *args, **kwargs):
@@ -23,17 +23,17 @@ def _to_define(name: str, what: str = "") -> Callable:
     return method
 
 
-class _Defined(AbstractValue):
+class _UserDefined(AbstractValue):
     """The base of user-defined types, immutable and mutable."""
 
     is_high = True
 
-    to_tangent_aval: Callable = _to_define("to_tangent_aval")
-    shard: Callable = _to_define("shard")
-    unshard: Callable = _to_define("unshard")
-    dec_rank: Callable = _to_define("dec_rank")
-    inc_rank: Callable = _to_define("inc_rank")
-    leading_axis_spec: Callable = _to_define("leading_axis_spec")
+    to_tangent_aval: Callable = _must_override("to_tangent_aval")
+    shard: Callable = _must_override("shard")
+    unshard: Callable = _must_override("unshard")
+    dec_rank: Callable = _must_override("dec_rank")
+    inc_rank: Callable = _must_override("inc_rank")
+    leading_axis_spec: Callable = _must_override("leading_axis_spec")
 
     def without_axis(self, axis):
         return self.dec_rank(None, self._spec(axis))
@@ -49,27 +49,27 @@ class _Defined(AbstractValue):
         return f"{type(self).__name__}({fields})"
 
 
-class HiType(_Defined):
+class HiType(_UserDefined):
     """A user-defined type of immutable values, which are lowered to values of `lo_ty`."""
 
-    lo_ty: Callable = _to_define("lo_ty")
-    lower_val: Callable = _to_define("lower_val")
-    raise_val: Callable = _to_define("raise_val")
-    vspace_zero: Callable = _to_define("vspace_zero")
-    vspace_add: Callable = _to_define("vspace_add")
-    nospec: Callable = _to_define("nospec")
+    lo_ty: Callable = _must_override("lo_ty")
+    lower_val: Callable = _must_override("lower_val")
+    raise_val: Callable = _must_override("raise_val")
+    vspace_zero: Callable = _must_override("vspace_zero")
+    vspace_add: Callable = _must_override("vspace_add")
+    nospec: Callable = _must_override("nospec")
 
 
-class MutableHiType(_Defined):
+class MutableHiType(_UserDefined):
     """A user-defined type of mutable values; the lo types depend on the type of the state (`lo_ty_qdd`)."""
 
     has_qdd = True
-    lo_ty: Callable = _to_define("lo_ty", "mutable hitypes should use lo_ty_qdd instead")
-    lower_val: Callable = _to_define("lower_val", "a mutable value cannot be passed on or returned")
-    lo_ty_qdd: Callable = _to_define("lo_ty_qdd")
-    new_from_loval: Callable = _to_define("new_from_loval")
-    read_loval: Callable = _to_define("read_loval")
-    update_from_loval: Callable = _to_define("update_from_loval")
+    lo_ty: Callable = _must_override("lo_ty", "mutable hitypes should use lo_ty_qdd instead")
+    lower_val: Callable = _must_override("lower_val", "a mutable value cannot be passed on or returned")
+    lo_ty_qdd: Callable = _must_override("lo_ty_qdd")
+    new_from_loval: Callable = _must_override("new_from_loval")
+    read_loval: Callable = _must_override("read_loval")
+    update_from_loval: Callable = _must_override("update_from_loval")
 
 
 class MutableQDD:
@@ -146,9 +146,9 @@ class aval_property(NamedTuple):
 class HiPspec:
     """How values of a user-defined type are sharded over a mesh, in place of a PartitionSpec."""
 
-    to_lo: Callable = _to_define("to_lo")
-    to_tangent_spec: Callable = _to_define("to_tangent_spec")
-    to_ct_spec: Callable = _to_define("to_ct_spec")
+    to_lo: Callable = _must_override("to_lo")
+    to_tangent_spec: Callable = _must_override("to_tangent_spec")
+    to_ct_spec: Callable = _must_override("to_ct_spec")
 
 
 def register_hitype(val_cls: type, typeof_fn: Callable[[Any], AbstractValue]) -> None:
@@ -193,8 +193,8 @@ class HiPrimitive(Primitive):
     def is_high(self, *avals: Aval, **params: Any) -> bool:
         return any(a.is_high for a in avals)
 
-    abstract_eval: Callable = _to_define("abstract_eval")
-    to_lojax: Callable = _to_define("to_lojax")
+    abstract_eval: Callable = _must_override("abstract_eval")
+    to_lojax: Callable = _must_override("to_lojax")
 
     def evaluate(self, operands, params):
         for x in operands:
@@ -206,8 +206,8 @@ class HiPrimitive(Primitive):
         return self.listed(self.to_lojax(*operands, **params))
 
     def typed(self, avals, params):
-        told = [AvalMutableQDD(a.aval, a.mutable_qdd) if type(a) is AvalQDD else a for a in avals]
-        types, effects = self.abstract_eval(*told, **params)
+        rule_types = [AvalMutableQDD(a.aval, a.mutable_qdd) if type(a) is AvalQDD else a for a in avals]
+        types, effects = self.abstract_eval(*rule_types, **params)
         return self.listed(types), frozenset(effects)
 
     def _jvp(self, primals, tangents, **params):

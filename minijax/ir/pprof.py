@@ -13,21 +13,21 @@ from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, subjaxprs
 
 def equation_profile(closed: ClosedJaxpr) -> bytes:
     """The profile: each sample has a stack of the user's functions, a primitive and a number of equations."""
-    made = closed.debug_info.func_src_info
-    counts = Counter((eqn.primitive.name, _frames(eqn, made)) for eqn in _eqns(closed.jaxpr))
+    func_src = closed.debug_info.func_src_info
+    counts = Counter((eqn.primitive.name, _frames(eqn, func_src)) for eqn in _eqns(closed.jaxpr))
     strings, functions, locations, samples = _Table([""]), _Table(), _Table(), []
     for (name, frames), count in counts.items():
         stack = [locations[functions[_function(f, strings)] + 1, f.line] + 1 for f in frames]
         label = message((1, strings["primitive"]), (2, strings[name]))
         samples.append((2, message((1, packed(stack)), (2, packed([count])), (3, label))))
     kind = message((1, strings["equations"]), (2, strings["count"]))
-    comment = strings[made]
+    comment = strings[func_src]
     places = [(4, message((1, i + 1), (4, message((1, f), (2, line))))) for (f, line), i in locations.items()]
     bodies = [
         (5, message((1, i + 1), (2, name), (4, file), (5, start))) for (name, file, start), i in functions.items()
     ]
-    texts = [(6, text.encode()) for text in strings]
-    return gzip.compress(message((1, kind), *samples, *places, *bodies, *texts, (13, comment)))
+    table = [(6, text.encode()) for text in strings]
+    return gzip.compress(message((1, kind), *samples, *places, *bodies, *table, (13, comment)))
 
 
 def _eqns(jaxpr: Jaxpr) -> Iterator[JaxprEqn]:
@@ -43,10 +43,10 @@ class _Frame(NamedTuple):
     line: int
 
 
-def _frames(eqn: JaxprEqn, made: str) -> tuple[_Frame, ...]:
+def _frames(eqn: JaxprEqn, func_src: str) -> tuple[_Frame, ...]:
     """The frames of the user's program, innermost first, up to that of the traced function."""
     frames = source.user_frames(eqn.traceback)
-    outermost = [n for n, f in enumerate(frames) if made.endswith(f" at {f.file_name}:{f.function_start_line}")]
+    outermost = [n for n, f in enumerate(frames) if func_src.endswith(f" at {f.file_name}:{f.function_start_line}")]
     frames = frames[: outermost[-1] + 1] if outermost else frames
     return tuple(_Frame(f.file_name, f.function_name, f.function_start_line, f.line_num) for f in frames)
 

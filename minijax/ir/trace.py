@@ -229,7 +229,7 @@ class TracingEqn(JaxprEqn):
 def origin_message(x: DynamicJaxprTracer) -> str:
     """Where a traced value came from: an argument of the traced function, or the line that made it."""
     info = x._trace.debug_info
-    names = [x.origin] if isinstance(x.origin, str) else x._trace.argument_names_behind(x.val)
+    names = [x.origin] if isinstance(x.origin, str) else x._trace.argument_names_of(x.val)
     text = f"\nThe error occurred while tracing the function {info.func_src_info} for {info.traced_for}."
     if names:
         plural = "s" * (len(names) > 1)
@@ -410,7 +410,7 @@ class JaxprTrace(Trace):
             stack.extend((order or {}).get(a, ()))
         return seen
 
-    def argument_names_behind(self, atom: Atom) -> list[str]:
+    def argument_names_of(self, atom: Atom) -> list[str]:
         """The names of the arguments that `atom` was computed from."""
         seen, names = self.behind(atom), self.debug_info.arg_names or ()
         return [names[i] for i, v in enumerate(self.invars) if v in seen and i < len(names)]

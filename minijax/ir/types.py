@@ -175,7 +175,7 @@ class ShapedArray(AbstractValue):
 
     def sharded_text(self, entries: Entries) -> str:
         """The type as jaxprs print it, with dimensions sharded over `entries`."""
-        return f"{dtypes.short_name(self.dtype)}[{','.join(map(_split_size, self.shape, entries))}]"
+        return f"{dtypes.short_name(self.dtype)}[{','.join(map(_sharded_size, self.shape, entries))}]"
 
     @property
     def sums(self) -> tuple[frozenset, frozenset]:
@@ -279,7 +279,7 @@ class ShapedArray(AbstractValue):
         is_short = short_dtypes or self.dtype == dtypes.float0  # NumPy calls it void
         name = dtypes.short_name(self.dtype) if is_short else self.dtype.name
         space = "" if self.memory_space is Device else f"<{self.memory_space.name.lower()}>"
-        sizes = self.shape if self._sharding is None else map(_split_size, self.shape, self.entries)
+        sizes = self.shape if self._sharding is None else map(_sharded_size, self.shape, self.entries)
         types = self._axis_types_text() if mesh_axis_types and self._sharding is not None else ""
         return f"{name}{space}[{','.join(map(str, sizes))}]{self._varying_text()}{types}"
 
@@ -323,7 +323,7 @@ def _axes_text(axes: Any) -> str:
     return str(axes[0]) if len(axes) == 1 else f"({','.join(map(str, axes))})"
 
 
-def _split_size(size: int, entry: Any) -> str:
+def _sharded_size(size: int, entry: Any) -> str:
     return str(size) if entry is None else f"{size}@{_axes_text(axes_of(entry))}"
 
 

@@ -245,7 +245,7 @@ _abstract_context = config.make_user_context(None)
 _entered_meshes = config.make_user_context(())
 
 
-class _AxesOfMesh(Immutable, contextlib.ContextDecorator):
+class _BaseMesh(Immutable, contextlib.ContextDecorator):
     """The base of concrete and abstract meshes: named axes with sizes and types."""
 
     axis_names: tuple
@@ -379,7 +379,7 @@ def entered_mesh() -> Any:
 
 
 @known_as("jax._src.mesh.AbstractMesh")
-class AbstractMesh(ByKey, _AxesOfMesh):
+class AbstractMesh(ByKey, _BaseMesh):
     """A mesh without devices: names, sizes and types of axes."""
 
     # Pickles of jax call only `__new__`, without arguments.
@@ -411,13 +411,13 @@ class AbstractMesh(ByKey, _AxesOfMesh):
 
     abstract_mesh = property(lambda self: self)
     empty = property(lambda self: self.size == 0 or not self.axis_names)
-    is_multi_process = property(lambda self: self._no("is_multi_process"))
-    devices = property(lambda self: self._no("devices"))
-    device_ids = property(lambda self: self._no("device_ids"))
-    local_devices = property(lambda self: self._no("local_devices"))
-    local_mesh = property(lambda self: self._no("local_mesh"))
+    is_multi_process = property(lambda self: self._not_implemented("is_multi_process"))
+    devices = property(lambda self: self._not_implemented("devices"))
+    device_ids = property(lambda self: self._not_implemented("device_ids"))
+    local_devices = property(lambda self: self._not_implemented("local_devices"))
+    local_mesh = property(lambda self: self._not_implemented("local_mesh"))
 
-    def _no(self, name):
+    def _not_implemented(self, name):
         raise ValueError(f"AbstractMesh does not implement {name}")
 
     def __repr__(self):
@@ -450,7 +450,7 @@ _meshes_lock = threading.Lock()
 
 
 @known_as("jax._src.mesh.Mesh")
-class Mesh(_AxesOfMesh):
+class Mesh(_BaseMesh):
     """A named grid of devices; equal meshes are one object."""
 
     def __new__(cls, devices: Any, axis_names: Any, axis_types: Any = None):

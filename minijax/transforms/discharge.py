@@ -21,9 +21,9 @@ def discharge_jaxpr(closed: ClosedJaxpr) -> ClosedJaxpr:
     are_refs = [type(a) is AbstractRef for a in closed.in_avals]
 
     def run(*args):
-        boxes = [Ref(x) if r else x for x, r in zip(args, are_refs, strict=True)]
-        results = eval_jaxpr(closed.jaxpr, closed.consts, *boxes)
-        return [*results, *(x._value for x, r in zip(boxes, are_refs, strict=True) if r)]
+        inputs = [Ref(x) if r else x for x, r in zip(args, are_refs, strict=True)]
+        results = eval_jaxpr(closed.jaxpr, closed.consts, *inputs)
+        return [*results, *(x._value for x, r in zip(inputs, are_refs, strict=True) if r)]
 
     avals = [a.inner_aval if r else a for a, r in zip(closed.in_avals, are_refs, strict=True)]
     info = closed.debug_info

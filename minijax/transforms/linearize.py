@@ -37,40 +37,40 @@ class RuleTrace(Trace):
         super().__init__(parent)
         self.tangent_trace = tangent_trace
 
-    def _touches(self, x: Any) -> bool:
+    def _is_tangent(self, x: Any) -> bool:
         return type(x) is DynamicJaxprTracer and x._trace is self.tangent_trace
 
-    def _home(self, operands: Sequence) -> Trace:
-        return self.tangent_trace if any(map(self._touches, operands)) else self.parent
+    def _trace_of(self, operands: Sequence) -> Trace:
+        return self.tangent_trace if any(map(self._is_tangent, operands)) else self.parent
 
     def process(self, primitive, operands, params):
-        home = self._home(operands)
-        if home is not self.parent and primitive.partial_eval is not None:
-            touched = [self._touches(x) for x in operands]
+        target = self._trace_of(operands)
+        if target is not self.parent and primitive.partial_eval is not None:
+            is_tangent = [self._is_tangent(x) for x in operands]
             inlined = primitive.inlinable and params["inline"] and not (hi_classes and params["jaxpr"].is_high)
-            if not inlined or not all(_depends(params["jaxpr"], touched)):
+            if not inlined or not all(_depends(params["jaxpr"], is_tangent)):
                 # A call may also compute primals, which must run in the parent.
                 with state.set_current_trace(self.parent):
-                    return primitive.partial_eval(self.tangent_trace, operands, touched, **params)
-        with state.set_current_trace(home):
-            return home.process(primitive, operands, params)
+                    return primitive.partial_eval(self.tangent_trace, operands, is_tangent, **params)
+        with state.set_current_trace(target):
+            return target.process(primitive, operands, params)
 
     def process_custom_jvp(self, primitive, fun, jvp, operands, params):
-        if self._home(operands) is self.tangent_trace:
+        if self._trace_of(operands) is self.tangent_trace:
             return fun(*operands)
         with state.set_current_trace(self.parent):
             return self.parent.process_custom_jvp(primitive, fun, jvp, operands, params)
 
     def process_custom_vjp(self, primitive, fun, fwd, bwd, operands, params):
-        if self._home(operands) is self.tangent_trace:
+        if self._trace_of(operands) is self.tangent_trace:
             return fun(*operands)
         with state.set_current_trace(self.parent):
             return self.parent.process_custom_vjp(primitive, fun, fwd, bwd, operands, params)
 
 
-def _depends(closed: ClosedJaxpr, touched: Sequence[bool]) -> tuple[bool, ...]:
-    """For each result, whether it depends on an input that `touched` marks."""
-    return partial_eval_jaxpr(closed, tuple(touched), (False,) * len(closed.outvars)).out_unknown
+def _depends(closed: ClosedJaxpr, is_tangent: Sequence[bool]) -> tuple[bool, ...]:
+    """For each result, whether it depends on an input that `is_tangent` marks."""
+    return partial_eval_jaxpr(closed, tuple(is_tangent), (False,) * len(closed.outvars)).out_unknown
 
 
 class LinearizeTrace(DualTrace):
@@ -88,8 +88,8 @@ class LinearizeTrace(DualTrace):
         joined = []
         for p, t in zip(primals, tangents, strict=True):
             # A tangent that does not depend on input tangents is a zero.
-            moves = type(t) is DynamicJaxprTracer and t._trace is self.tangent_trace
-            joined.append(LinearizeTracer(self, p, t) if moves else p)
+            is_nonzero = type(t) is DynamicJaxprTracer and t._trace is self.tangent_trace
+            joined.append(LinearizeTracer(self, p, t) if is_nonzero else p)
         return joined
 
     def process(self, primitive, operands, params):
@@ -97,14 +97,14 @@ class LinearizeTrace(DualTrace):
         if all(t is None for t in tangents):
             return self.parent.process(primitive, primals, params)
         if primitive.linearize is not None:
-            results = self._process_own(primitive, primals, tangents, params)
+            results = self._process_by_linearize_rule(primitive, primals, tangents, params)
             if results is not None:
                 return results
         with state.set_current_trace(self.rule_trace):
             results, tangents = primitive.jvp(primals, with_zeros(primals, tangents), **params)
         return self.join(results, tangents)
 
-    def _process_own(self, primitive, primals, tangents, params):
+    def _process_by_linearize_rule(self, primitive, primals, tangents, params):
         nonzeros = Mask([t is not None for t in tangents])
         with state.set_current_trace(self.parent):
             parts = primitive.linearize(nonzeros, primals, **params)
@@ -135,12 +135,12 @@ def linearize_flat(
     args = []
     for p, nz in zip(primals, nonzeros, strict=True):
         tangent = tangent_trace.new_arg(full_type(p).to_tangent_aval()) if nz else None
-        moves = tangent is not None and not is_float0(tangent.aval)
-        args.append(LinearizeTracer(trace, p, tangent) if moves else p)
+        is_nonzero = tangent is not None and not is_float0(tangent.aval)
+        args.append(LinearizeTracer(trace, p, tangent) if is_nonzero else p)
     try:
         results, tangents = context.run_under(trace, lambda: trace.split(list(fun(*args))))
         if outer := len(context.current_context().name_stack):
-            _drop_names(tangent_trace.eqns, outer)
+            _drop_outer_names(tangent_trace.eqns, outer)
         jaxpr, consts = tangent_trace.to_jaxpr([t for t in tangents if t is not None])
     finally:
         tangent_trace.alive = False
@@ -148,7 +148,7 @@ def linearize_flat(
     return results, [t is not None for t in tangents], jaxpr, consts
 
 
-def _drop_names(eqns: Sequence[JaxprEqn], count: int) -> None:
+def _drop_outer_names(eqns: Sequence[JaxprEqn], count: int) -> None:
     """Drops the `count` outer names of the equations' name stacks, which are added when the equations are evaluated."""
     last, inner = None, context.EMPTY
     for eqn in eqns:

@@ -100,12 +100,14 @@ def lower_jaxpr(closed: ClosedJaxpr) -> LoweredJaxpr:
     def in_lo(*lo_values):
         return context.run_under(LoTrace(state.current_trace()), run, *lo_values)
 
-    info = _replicated(closed.debug_info, in_types, last_types, out_types)
+    info = _with_names_of_lo_values(closed.debug_info, in_types, last_types, out_types)
     jaxpr, consts = trace_to_jaxpr(in_lo, flat([a.lo_ty() for a in in_types]), info)
     return LoweredJaxpr(ClosedJaxpr(jaxpr, consts), tuple(in_types), tuple(last_types), tuple(out_types))
 
 
-def _replicated(info: DebugInfo, ins: Sequence[Aval], last: Sequence[Aval], outs: Sequence[Aval]) -> DebugInfo:
+def _with_names_of_lo_values(
+    info: DebugInfo, ins: Sequence[Aval], last: Sequence[Aval], outs: Sequence[Aval]
+) -> DebugInfo:
     """The names of arguments and results, repeated for each of their lo values."""
     names, paths = info.arg_names, info.result_paths
     if names is not None:
@@ -156,10 +158,10 @@ def _over_boxes(name: str, closed: ClosedJaxpr) -> ClosedJaxpr:
             raise TypeError(f"type-changing mutations not allowed in {where}: {a.qdd} became {a.last().qdd}")
     if not low.last_types:
         return low.closed
-    boxed = [type(low.in_types[i]) is AvalQDD for i in low.places(low.in_types)]
-    avals = [AbstractRef(a) if b else a for a, b in zip(low.closed.in_avals, boxed, strict=True)]
+    is_state = [type(low.in_types[i]) is AvalQDD for i in low.places(low.in_types)]
+    avals = [AbstractRef(a) if b else a for a, b in zip(low.closed.in_avals, is_state, strict=True)]
     invars = list(map(Var, avals))
-    outvars = [Var(a) for a in low.closed.out_avals[sum(boxed) :]]
+    outvars = [Var(a) for a in low.closed.out_avals[sum(is_state) :]]
     effs = effects.join(REF_EFFECT, low.closed.effects)
     eqn = JaxprEqn([*invars], outvars, on_boxes_p, dict(closed=low.closed), effs, None, EMPTY)
     return ClosedJaxpr(Jaxpr([], invars, outvars, [eqn], effs, closed.debug_info._replace(arg_names=None)))

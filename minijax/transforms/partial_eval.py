@@ -75,19 +75,19 @@ def _unknown_part(staging: JaxprTrace, results: Sequence) -> tuple[ClosedJaxpr, 
     jaxpr, consts = staging.to_jaxpr(results)
     staging.finish()
     values = dict(zip(jaxpr.constvars, consts, strict=True))
-    jaxpr = jaxpr.replace(constvars=_constvars_in_order_of_jax(jaxpr))
+    jaxpr = jaxpr.replace(constvars=_constvars_in_jax_order(jaxpr))
     consts = [values[v] for v in jaxpr.constvars]
     return open_at(jaxpr, consts, Mask([isinstance(x, Tracer) for x in consts]))
 
 
-def _constvars_in_order_of_jax(jaxpr: Jaxpr) -> list[Var]:
+def _constvars_in_jax_order(jaxpr: Jaxpr) -> list[Var]:
     """The constvars in jax's order of residuals: a topological order of the graph from the results.
 
     Constvars that no result depends on come last.
     """
     parents = {v: [a for a in e.invars if type(a) is Var] for e in jaxpr.eqns for v in e.outvars}
     ends = list(dict.fromkeys(v for v in jaxpr.outvars if type(v) is Var))
-    children = _reads_of_each(ends, parents)
+    children = _count_reads(ends, parents)
     ready = [v for v in ends if not children[v]]
     order = []
     while ready:
@@ -100,7 +100,7 @@ def _constvars_in_order_of_jax(jaxpr: Jaxpr) -> list[Var]:
     return [*(v for v in reversed(order) if v in constvars), *(v for v in jaxpr.constvars if v not in children)]
 
 
-def _reads_of_each(ends: Sequence[Var], parents: dict[Var, list[Var]]) -> dict[Var, int]:
+def _count_reads(ends: Sequence[Var], parents: dict[Var, list[Var]]) -> dict[Var, int]:
     """For each variable that the `ends` depend on, the number of its reads on paths to them."""
     reads: dict[Var, int] = dict.fromkeys(ends, 0)
     seen, stack = set(ends), list(ends)

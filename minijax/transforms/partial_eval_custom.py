@@ -67,15 +67,15 @@ Recompute, Saveable = RecomputeType(), SaveableType()
 
 def may_save(policy: Policy, eqn: JaxprEqn) -> bool | Offloadable:
     """Applies the policy to an equation. Raises TypeError if a policy cannot return what it returned."""
-    said = policy(eqn.primitive, *(v.aval for v in eqn.invars), **eqn.params)
-    if isinstance(said, bool | Offloadable):
-        return said
-    if not isinstance(said, RecomputeType | SaveableType):
+    answer = policy(eqn.primitive, *(v.aval for v in eqn.invars), **eqn.params)
+    if isinstance(answer, bool | Offloadable):
+        return answer
+    if not isinstance(answer, RecomputeType | SaveableType):
         raise TypeError(
             "Value returned by a remat policy should be a bool or `ad_checkpoint.Recompute`, "
-            f"`ad_checkpoint.Saveable` or `ad_checkpoint.Offloadable(...)`. Got {said} of type {type(said)}."
+            f"`ad_checkpoint.Saveable` or `ad_checkpoint.Offloadable(...)`. Got {answer} of type {type(answer)}."
         )
-    return isinstance(said, SaveableType)
+    return isinstance(answer, SaveableType)
 
 
 @state.traced_cache
@@ -93,31 +93,33 @@ def partial_eval_jaxpr_custom(
     staged_eqns: list[JaxprEqn] = []
     saveable: dict[Var, bool] = {}
     for eqn in jaxpr.eqns:
-        parts = partial_eval_eqn(eqn, _which(eqn.invars, unknown), policy)
+        parts = partial_eval_eqn(eqn, _mask_of(eqn.invars, unknown), policy)
         known_eqns += parts.known
         staged_eqns += parts.staged
         unknown.update(parts.unknown_out)
         saveable.update(dict.fromkeys(parts.residuals, parts.to_round))
         saveable.update(dict.fromkeys(parts.passed, True))
-    out_unknown = _which(jaxpr.outvars, unknown)
+    out_unknown = _mask_of(jaxpr.outvars, unknown)
     staged_outs = out_unknown | (instantiate or out_unknown)
     staged, residuals, input_residuals = _staged_part(jaxpr, staged_eqns, staged_outs, unknown_in, saveable)
     read = {a for e in known_eqns for a in e.invars if type(a) is Var}
-    known_eqns, renamed = _rounded(known_eqns, [v for v in residuals if saveable[v] and v in read and not instantiate])
+    known_eqns, renamed = _insert_reduce_precision(
+        known_eqns, [v for v in residuals if saveable[v] and v in read and not instantiate]
+    )
     outs = substituted(out_unknown.unmarked(jaxpr.outvars), renamed)
     outs += substituted(residuals, renamed)
-    known = _rewired(jaxpr, unknown_in.unmarked(jaxpr.invars), known_eqns, outs)
+    known = _with_inputs_and_outputs(jaxpr, unknown_in.unmarked(jaxpr.invars), known_eqns, outs)
     known, _ = prune_jaxpr(known, (True,) * len(known.outvars), True)
     known, staged = ClosedJaxpr(known, closed.consts), ClosedJaxpr(staged, closed.consts)
     return PartialEvalCustom(known, staged, out_unknown, len(residuals), input_residuals)
 
 
-def _rewired(jaxpr: Jaxpr, invars: Sequence, eqns: Sequence, outvars: Sequence) -> Jaxpr:
+def _with_inputs_and_outputs(jaxpr: Jaxpr, invars: Sequence, eqns: Sequence, outvars: Sequence) -> Jaxpr:
     info = jaxpr.debug_info._replace(arg_names=None, result_paths=None)
     return jaxpr.replace(invars=invars, eqns=eqns, outvars=outvars, debug_info=info)
 
 
-def _which(atoms: Sequence, variables: set[Var]) -> Mask:
+def _mask_of(atoms: Sequence, variables: set[Var]) -> Mask:
     """A mask of the atoms that are among `variables`."""
     return Mask([type(a) is not Literal and a in variables for a in atoms])
 
@@ -148,16 +150,16 @@ def _offloaded(eqn: JaxprEqn, places: Offloadable) -> EqnParts:
     """Splits an equation whose results are offloaded to another memory and fetched back."""
 
     def put(x: Var, y: Var, kind: Any) -> JaxprEqn:
-        params = dict(copy_semantics=(ALWAYS_COPY,), devices=(_space_named(kind),), srcs=(None,))
+        params = dict(copy_semantics=(ALWAYS_COPY,), devices=(_space_of_kind(kind),), srcs=(None,))
         return JaxprEqn([x], [y], device_put_p, params, frozenset(), None, context.EMPTY)
 
-    saved = [Var(v.aval.in_space(_space_named(places.dst))) for v in eqn.outvars]
-    there = [put(v, s, places.dst) for v, s in zip(eqn.outvars, saved, strict=True)]
-    back = [put(s, v, places.src) for v, s in zip(eqn.outvars, saved, strict=True)]
-    return EqnParts([eqn, *there], back, [], saved, False)
+    saved = [Var(v.aval.in_space(_space_of_kind(places.dst))) for v in eqn.outvars]
+    offload = [put(v, s, places.dst) for v, s in zip(eqn.outvars, saved, strict=True)]
+    fetch = [put(s, v, places.src) for v, s in zip(eqn.outvars, saved, strict=True)]
+    return EqnParts([eqn, *offload], fetch, [], saved, False)
 
 
-def _space_named(kind: Any) -> MemorySpace:
+def _space_of_kind(kind: Any) -> MemorySpace:
     return Host if kind == MEMORY_KINDS[Host] else Device
 
 
@@ -173,10 +175,12 @@ def _staged_part(
     """The staged jaxpr without dead equations, its residuals in order of use, and the numbers of known inputs read."""
     known_inputs, unknown_inputs = unknown_in.partition(jaxpr.invars)
     candidates = [v for v in saveable if v not in unknown_inputs]
-    whole = _rewired(jaxpr, [*candidates, *known_inputs, *unknown_inputs], eqns, outs.marked(jaxpr.outvars))
+    full = _with_inputs_and_outputs(
+        jaxpr, [*candidates, *known_inputs, *unknown_inputs], eqns, outs.marked(jaxpr.outvars)
+    )
     n, m = len(candidates), len(candidates) + len(known_inputs)
     keep = (False,) * m + (True,) * len(unknown_inputs)
-    staged, used = prune_jaxpr(whole, (True,) * len(whole.outvars), keep)
+    staged, used = prune_jaxpr(full, (True,) * len(full.outvars), keep)
     order = {v: i for i, v in reversed(list(enumerate(a for e in staged.eqns for a in e.invars if type(a) is Var)))}
     residuals = [v for v, u in zip(candidates, used, strict=False) if u]
     residuals.sort(key=lambda v: order.get(v, len(order)))
@@ -184,7 +188,9 @@ def _staged_part(
     return staged, residuals, tuple([i for i, u in enumerate(used[n:m]) if u])
 
 
-def _rounded(eqns: Sequence[JaxprEqn], residuals: Sequence[Var]) -> tuple[list[JaxprEqn], dict[Var, Var]]:
+def _insert_reduce_precision(
+    eqns: Sequence[JaxprEqn], residuals: Sequence[Var]
+) -> tuple[list[JaxprEqn], dict[Var, Var]]:
     """Inserts reduce_precision on float residuals: XLA must not keep more bits of them for the known equations.
 
     Returns the equations, and new names of the residuals.

@@ -62,7 +62,7 @@ def backward(jaxpr: Jaxpr, consts: Sequence, args: Sequence, cts_out: Sequence) 
 
 def _accumulate(cts: dict[Var, Any], v: Var, ct: Any) -> None:
     if not v.aval.is_high and typeof(ct) is not v.aval:
-        ct = _of_type(ct, v.aval.to_ct_aval())
+        ct = _reshard_to_type(ct, v.aval.to_ct_aval())
     have = cts.get(v)
     cts[v] = ct if have is None else _sum(have, ct)
 
@@ -76,7 +76,7 @@ def _sum(x: Any, y: Any) -> Any:
         return add_any(x, y)
 
 
-def _of_type(ct: Any, aval: Aval) -> Any:
+def _reshard_to_type(ct: Any, aval: Aval) -> Any:
     """Reshards a cotangent to the sharding of `aval` if both types have a mesh.
 
     Raises ValueError if it is unreduced or reduced over other manual axes.

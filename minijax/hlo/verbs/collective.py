@@ -24,17 +24,17 @@ class Collective(Reduction):
     groups = 0  # the number of sharding groups
 
     def all_reduce(self, x: Name, aval: ShapedArray, groups: Any, reducer: Build | str) -> Name:
-        attrs = f"{_collective(groups)}, use_global_device_ids"
+        attrs = f"{_channel_and_groups(groups)}, use_global_device_ids"
         return self.op("all_reduce", (x,), (aval,), (aval,), attrs, (self._reducer(reducer, (aval,), "all_reduce"),))[0]
 
     def all_gather(self, x: Name, aval: ShapedArray, out: ShapedArray, dim: int, groups: Any) -> Name:
-        attrs = f"all_gather_dim = {dim} : i64, {_collective(groups)}, use_global_device_ids"
+        attrs = f"all_gather_dim = {dim} : i64, {_channel_and_groups(groups)}, use_global_device_ids"
         return self.op("all_gather", (x,), (aval,), (out,), attrs)[0]
 
     def reduce_scatter(
         self, x: Name, aval: ShapedArray, out: ShapedArray, dim: int, groups: Any, reducer: Build | str
     ) -> Name:
-        attrs = f"{_collective(groups)}, scatter_dimension = {dim} : i64, use_global_device_ids"
+        attrs = f"{_channel_and_groups(groups)}, scatter_dimension = {dim} : i64, use_global_device_ids"
         return self.op(
             "reduce_scatter", (x,), (aval,), (out,), attrs, (self._reducer(reducer, (aval,), "reduce_scatter"),)
         )[0]
@@ -42,7 +42,7 @@ class Collective(Reduction):
     def all_to_all(self, x: Name, aval: ShapedArray, out: ShapedArray, split_dim: int, concat_dim: int,
                    split_count: int, groups: Any) -> Name:  # fmt: skip
         attrs = (
-            f"concat_dimension = {concat_dim} : i64, {_collective(groups)}, "
+            f"concat_dimension = {concat_dim} : i64, {_channel_and_groups(groups)}, "
             f"split_count = {split_count} : i64, split_dimension = {split_dim} : i64"
         )
         return self.op("all_to_all", (x,), (aval,), (out,), attrs)[0]
@@ -55,15 +55,15 @@ class Collective(Reduction):
         return self.results(call, ins, outs)
 
     def collective_permute(self, x: Name, aval: ShapedArray, pairs: Pairs) -> Name:
-        return self.op("collective_permute", (x,), (aval,), (aval,), _from_to(pairs))[0]
+        return self.op("collective_permute", (x,), (aval,), (aval,), _channel_and_pairs(pairs))[0]
 
     def send(self, x: Name, token: Name, aval: ShapedArray, pairs: Pairs) -> Name:
         """Sends a value to the targets of the pairs. Returns a token."""
-        return self.op("send", (x, token), (aval, token_type), (token_type,), _from_to(pairs))[0]
+        return self.op("send", (x, token), (aval, token_type), (token_type,), _channel_and_pairs(pairs))[0]
 
     def recv(self, token: Name, out: ShapedArray, pairs: Pairs) -> list[Name]:
         """Receives the value that a pair's source sends. Returns the value and a token."""
-        return self.op("recv", (token,), (token_type,), (out, token_type), _from_to(pairs))
+        return self.op("recv", (token,), (token_type,), (out, token_type), _channel_and_pairs(pairs))
 
     def partition_id(self) -> Name:
         return self.assign("stablehlo.partition_id : tensor<ui32>")
@@ -90,9 +90,8 @@ class Collective(Reduction):
         if not rest:
             return list(build(*operands))
         mesh = mesh.update_axis_types(dict.fromkeys(rest, AxisType.Manual))
-        whole = [P()] * max(len(ins), len(outs))
-        places = whole[: len(ins)], whole[: len(outs)]
-        return self.manual_computation(operands, ins, outs, *places, mesh, rest, Region(ins, outs, build))
+        specs = [P()] * len(ins), [P()] * len(outs)  # replicated
+        return self.manual_computation(operands, ins, outs, *specs, mesh, rest, Region(ins, outs, build))
 
     def manual_computation(self, operands: Names, ins: Avals, outs: Avals, in_specs: Sequence, out_specs: Sequence,
                            mesh: Any, axes: Sequence, body: Region) -> list[Name]:  # fmt: skip
@@ -113,12 +112,15 @@ class Collective(Reduction):
     def _region(self, operands, ins, outs, in_specs, out_specs, mesh, axes, body):
         shared = list(map(self.global_type, self.globals))
         operands, ins = [*self.globals.values(), *operands], [*shared, *ins]
-        places = self._places(mesh, [*[P()] * len(shared), *in_specs], ins), self._places(mesh, out_specs, outs)
+        texts = (
+            self._shardings_text(mesh, [*[P()] * len(shared), *in_specs], ins),
+            self._shardings_text(mesh, out_specs, outs),
+        )
         names = self.block_args(len(operands))
         left, results = self.fresh(len(outs))
         self.line(
             f"{left}sdy.manual_computation({', '.join(operands)}) "
-            f"in_shardings=[{places[0]}] out_shardings=[{places[1]}] manual_axes={_axis_names(axes)} "
+            f"in_shardings=[{texts[0]}] out_shardings=[{texts[1]}] manual_axes={_axis_names(axes)} "
             f"({self._typed(names, [*shared, *body.args])}) {{"
         )
         build = self.taking_globals(lambda args: body.build(*args))
@@ -130,31 +132,31 @@ class Collective(Reduction):
         """A region in the form that Shardy has in HLO, a function: XLA refines shapes only there."""
         callee = self.unique_symbol(REGION_BODY)
         self.program_function(f"private {callee}", body.args, body.outs, lambda args: body.build(*args))
-        places = {"in": self._places(mesh, in_specs, ins), "out": self._places(mesh, out_specs, outs)}
+        texts = {"in": self._shardings_text(mesh, in_specs, ins), "out": self._shardings_text(mesh, out_specs, outs)}
 
-        def other_shapes(name, operands, ins, outs, side):
+        def convert_shapes(name, operands, ins, outs, side):
             shapes = [(*a.shape, *suffix_of(a)) for a in outs]
             lists = [self.size_list(shape) for shape in shapes]
-            how = {
-                f"xla.sdy.{side}_shardings": f"#sdy.sharding_per_value<[{self.meshes.inlined(mesh, places[side])}]>",
+            frontend = {
+                f"xla.sdy.{side}_shardings": f"#sdy.sharding_per_value<[{self.meshes.inlined(mesh, texts[side])}]>",
                 "xla.sdy.manual_axes": f"#sdy<manual_axes{_axis_names(axes)}>",
             }
             numbers = ", ".join([str(len(ins) + i) for i in range(len(lists))])
             attrs = {
                 "has_side_effect": "true",
                 "indices_of_shape_operands": f"dense<[{numbers}]> : tensor<{len(lists)}xi64>",
-                "mhlo.frontend_attributes": spell.dictionary({k: spell.string(v) for k, v in how.items()}),
+                "mhlo.frontend_attributes": spell.dictionary({k: spell.string(v) for k, v in frontend.items()}),
             }
             call = f"stablehlo.custom_call @{name}({', '.join([*operands, *lists])}) {spell.dictionary(attrs)}"
             return self.results(call, [*ins, *[self.list_type(len(shape)) for shape in shapes]], outs)
 
-        parts = other_shapes("xla.sdy.GlobalToLocalShape", operands, ins, body.args, "in")
+        parts = convert_shapes("xla.sdy.GlobalToLocalShape", operands, ins, body.args, "in")
         names = ", ".join([*self.globals.values(), *parts])
         types = [*map(self.global_type, self.globals), *body.args]
         results = self.results(f"func.call {callee}({names}) {{no_inline}}", types, body.outs)
-        return other_shapes("xla.sdy.LocalToGlobalShape", results, body.outs, outs, "out")
+        return convert_shapes("xla.sdy.LocalToGlobalShape", results, body.outs, outs, "out")
 
-    def _places(self, mesh, specs, avals):
+    def _shardings_text(self, mesh, specs, avals):
         return ", ".join([f"<{self.meshes.part_text(mesh, s, a)}>" for s, a in zip(specs, avals, strict=True)])
 
 
@@ -165,9 +167,9 @@ def _axis_names(axes: Sequence) -> str:
 _CHANNEL = "channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>"
 
 
-def _from_to(pairs: Pairs) -> str:
+def _channel_and_pairs(pairs: Pairs) -> str:
     return f"{_CHANNEL}, source_target_pairs = {int_pairs(pairs)}"
 
 
-def _collective(groups: Any) -> str:
+def _channel_and_groups(groups: Any) -> str:
     return f"{_CHANNEL}, replica_groups = {spell.int_matrix(groups)}"

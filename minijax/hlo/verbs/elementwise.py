@@ -34,9 +34,9 @@ class Elementwise(Reduction, Shape):
         if real is aval:
             return flags
         both, axes = direction == "EQ", range(aval.ndim, real.ndim)
-        whole = ShapedArray(aval.shape, dtypes.bool_)
+        reduced = ShapedArray(aval.shape, dtypes.bool_)
         start = self.constant(both, FLAG)
-        return self.reduce([flags], [start], [out], [whole], tuple(axes), "and" if both else "or")[0]
+        return self.reduce([flags], [start], [out], [reduced], tuple(axes), "and" if both else "or")[0]
 
     def select(self, pred: Name, on_true: Name, on_false: Name, pred_aval: ShapedArray, aval: ShapedArray) -> Name:
         """`pred` has the shape of the cases, or is a scalar."""

@@ -64,10 +64,10 @@ class Shape(Sizes):
         """Axis i of `x` becomes axis `dims[i]` of the result."""
         if suffix := suffix_of(aval):
             dims = (*dims, *range(out.ndim, out.ndim + len(suffix)))
-        how = f", dims = {int_list(tuple(dims))}"
+        attrs = f", dims = {int_list(tuple(dims))}"
         if has_sizes(out):
-            return self.sized("dynamic_broadcast_in_dim", (x,), (aval,), [physical(out).shape], out, how)
-        return self.map_to("broadcast_in_dim", x, aval, out, how)
+            return self.sized("dynamic_broadcast_in_dim", (x,), (aval,), [physical(out).shape], out, attrs)
+        return self.map_to("broadcast_in_dim", x, aval, out, attrs)
 
     def broadcast_to(self, x: Name, aval: ShapedArray, shape: tuple[int, ...]) -> Name:
         """Broadcasts as NumPy: the axes of `x` are the trailing ones, and axes of size 1 are repeated."""
