@@ -136,8 +136,9 @@ class Sizes(Writer):
         types = types_of([FLAG, *[kind] * len(values)])
         self.line(f"stablehlo.custom_call @shape_assertion({names}) {spell.dictionary(how)} : ({types}) -> ()")
 
-    def sized(self, text: str, operands: Names, ins: Sequence[Aval], lists: Sequence[Sequence], out: Aval,
-              attrs: str = "") -> Name:  # fmt: skip
+    def sized(
+        self, text: str, operands: Names, ins: Sequence[Aval], lists: Sequence[Sequence], out: Aval, attrs: str = ""
+    ) -> Name:
         """An operation `text` on operands and arrays of sizes, followed by attributes."""
         names, types = [*operands, *map(self.size_list, lists)], [self.list_type(len(s)) for s in lists]
         return self.result(f"stablehlo.{text} {', '.join(names)}{attrs}", (*ins, *types), out)

@@ -11,6 +11,7 @@ from minijax.ir.types import Aval, Name, ShapedArray
 
 Names = Sequence[Name]
 Avals = Sequence[Aval]
+Ints = Sequence[int]
 FLAG = ShapedArray((), dtypes.bool_)
 INDEX = ShapedArray((), dtypes.int32)
 PLATFORM_INDEX = "_platform_index"  # the number of the platform on which a module runs, among its platforms

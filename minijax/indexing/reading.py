@@ -27,27 +27,33 @@ from minijax.run.array import Array
 
 def read(x: Any, operands: Sequence, index: Index, options: Options, steps_gather: bool = False) -> Any:
     """The elements of `x` at a parsed index; `steps_gather` uses a gather for slices with a step."""
-    gathers = options.mode is not None and GatherScatterMode.from_any(options.mode) in (FILL_OR_DROP, ONE_HOT)
+    is_gather_mode = options.mode is not None and GatherScatterMode.from_any(options.mode) in (FILL_OR_DROP, ONE_HOT)
     if index.is_whole():
         return _adapt_axes(x if isinstance(x, Array) else array_of(x), index)
-    on_axes = index.on_axes()
-    has_steps = any(keeps_axis(e) and e.step not in (1, -1) for _, e in on_axes)
-    if gathers or index.has_arrays() or steps_gather and has_steps:
+    if is_gather_mode or index.has_arrays():
         return _gathered(x, operands, index, options)
-    if not all(map(is_int, index.shape)):
-        if any(keeps_axis(e) and not e.is_whole(index.shape[a]) for a, e in on_axes):
-            return _gathered(x, operands, index, options)
-    elif all(_is_static(e, index.shape[a], options.wrap_negative_indices) for a, e in on_axes):
+    has_steps = any(e.step not in (1, -1) for _, e in index.on_axes() if keeps_axis(e))
+    if _is_static(index, options.wrap_negative_indices) and not (steps_gather and has_steps):
         return _adapt_axes(_sliced(x, index), index)
-    if has_steps:
+    if has_steps or _slices_symbolic_array(index):
         return _gathered(x, operands, index, options)
     return _adapt_axes(_dynamic_sliced(x, operands, index, options), index)
 
 
-def _is_static(entry: Any, size: int, wraps: bool) -> bool:
-    if type(entry) is int:
-        return (-size if wraps else 0) <= entry < size
-    return type(entry) is Span
+def _is_static(index: Index, wraps: bool) -> bool:
+    """Returns whether all sizes are known, and all entries are slices or ints in bounds: `lax.slice` can read it."""
+
+    def is_static_entry(entry: Any, size: int) -> bool:
+        return type(entry) is Span or type(entry) is int and (-size if wraps else 0) <= entry < size
+
+    return all(map(is_int, index.shape)) and all(is_static_entry(e, index.shape[a]) for a, e in index.on_axes())
+
+
+def _slices_symbolic_array(index: Index) -> bool:
+    """Returns whether a slice selects a part of an axis of an array with symbolic dimensions."""
+    if all(map(is_int, index.shape)):
+        return False
+    return any(keeps_axis(e) and not e.is_whole(index.shape[a]) for a, e in index.on_axes())
 
 
 def _sliced(x: Any, index: Index) -> Any:

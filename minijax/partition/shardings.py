@@ -345,8 +345,9 @@ class GSPMDSharding(ByKey, Sharding):
 
     __slots__ = ("_devices", "tiles", "_memory_kind")
 
-    def __init__(self, devices: Iterable, op_sharding: Any, *, memory_kind: str | None = None,
-                 _device_list: Any = None):  # fmt: skip
+    def __init__(
+        self, devices: Iterable, op_sharding: Any, *, memory_kind: str | None = None, _device_list: Any = None
+    ):
         self._devices = tuple(devices)
         self.tiles = tiles_of(op_sharding) if hasattr(op_sharding, "SerializeToString") else op_sharding
         self._memory_kind = _check_memory_kind(self._devices[0], memory_kind)

@@ -39,11 +39,12 @@ class Collective(Reduction):
             "reduce_scatter", (x,), (aval,), (out,), attrs, (self._reducer(reducer, (aval,), "reduce_scatter"),)
         )[0]
 
-    def all_to_all(self, x: Name, aval: ShapedArray, out: ShapedArray, split_dim: int, concat_dim: int,
-                   split_count: int, groups: Any) -> Name:  # fmt: skip
+    def all_to_all(
+        self, x: Name, aval: ShapedArray, out: ShapedArray, split_dim: int, concat_dim: int, count: int, groups: Any
+    ) -> Name:
         attrs = (
             f"concat_dimension = {concat_dim} : i64, {_channel_and_groups(groups)}, "
-            f"split_count = {split_count} : i64, split_dimension = {split_dim} : i64"
+            f"split_count = {count} : i64, split_dimension = {split_dim} : i64"
         )
         return self.op("all_to_all", (x,), (aval,), (out,), attrs)[0]
 

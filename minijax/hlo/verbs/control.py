@@ -2,12 +2,14 @@
 
 import functools
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from minijax.base import dtypes
 from minijax.hlo import spell
+from minijax.hlo.custom_call import CustomCall, layouts_by
 from minijax.hlo.locations import Surroundings
 from minijax.hlo.sizes import Sizes, has_sizes
 from minijax.hlo.spell import attribute, types_of
@@ -105,50 +107,18 @@ class Control(Sizes):
             self._called[key] = callee, 1
         return self._called[key][0]
 
-    def custom_call(self, target: str, operands: Names, ins: Avals, outs: Avals, *, api_version: int = 4,
-                    backend_config: Mapping[str, Any] | str | bytes | None = None, has_side_effect: bool = False,
-                    operand_layouts: Sequence[Sequence[int]] | None = None,
-                    result_layouts: Sequence[Sequence[int]] | None = None,
-                    aliases: Mapping[int, int] | None = None, called: Sequence[str] = (),
-                    frontend: Mapping[str, str] | None = None, sharding: str | None = None,
-                    sharding_rule: str | None = None, shaped: bool = True) -> list[Name]:  # fmt: skip
-        """Calls the function that is registered with XLA as `target`.
-
-        `aliases` maps operands to results; `called` are symbols; `frontend` are attributes that XLA forwards. If
-        `shaped`, the shapes of results with symbolic dimensions are additional operands.
-        """
+    def custom_call(self, target: str, operands: Names, ins: Avals, outs: Avals, **options: Any) -> list[Name]:
+        """Calls the function that is registered with XLA as `target`; the options are the fields of a `CustomCall`."""
         if self.reduction is not None:  # XLA would end the process
             raise NotImplementedError(f"Cannot lower effectful `{self.reduction}`: its function calls `{target}`")
-        attrs = {}
-        if frontend:
-            attrs["mhlo.frontend_attributes"] = attribute(frontend)
-        if sharding is not None:
-            attrs["sdy.sharding"] = sharding
-        if sharding_rule is not None:
-            attrs["sdy.sharding_rule"] = sharding_rule
-        if api_version == 4:
-            attrs["backend_config"] = '""'
-            attrs[spell.TYPED_CONFIG] = attribute(backend_config or {})
-        else:
-            config = backend_config if isinstance(backend_config, bytes) else str(backend_config or "")
-            attrs["backend_config"] = spell.string(config)
-            if api_version != 1:
-                attrs["api_version"] = f"{api_version} : i32"
-        if has_side_effect:
-            attrs["has_side_effect"] = "true"
-        if shaped and any(map(has_sizes, outs)):
+        call, attrs = CustomCall(target, **options), {}
+        if call.shaped and any(map(has_sizes, outs)):
             attrs["indices_of_shape_operands"] = spell.dense(np.arange(len(ins), len(ins) + len(outs)))
-            lists = [self.size_list(spell.physical(a).shape) for a in outs]
-            operands, ins = (*operands, *lists), (*ins, *[self.list_type(spell.physical(a).ndim) for a in outs])
-            operand_layouts = operand_layouts and [*operand_layouts, *[(0,)] * len(outs)]
-        if operand_layouts is not None and result_layouts is not None:
-            attrs["operand_layouts"] = f"[{', '.join(map(spell.layout, operand_layouts))}]"
-            attrs["result_layouts"] = f"[{', '.join(map(spell.layout, result_layouts))}]"
-        if aliases:
-            pairs = [_alias(i, out, len(outs)) for i, out in aliases.items()]
-            attrs["output_operand_aliases"] = f"[{', '.join(pairs)}]"
-        if called:
-            attrs["called_computations"] = f"[{', '.join(called)}]"
+            shapes = [spell.physical(a).shape for a in outs]
+            operands, ins = (*operands, *map(self.size_list, shapes)), (*ins, *[self.list_type(len(s)) for s in shapes])
+            if call.operand_layouts:
+                call = replace(call, operand_layouts=[*call.operand_layouts, *[(0,)] * len(outs)])
+        attrs |= call.attributes(len(outs))
         text = f"stablehlo.custom_call {spell.symbol(target)}({', '.join(operands)}) {spell.dictionary(attrs)}"
         return self.results(text, ins, outs)
 
@@ -164,13 +134,9 @@ class Control(Sizes):
         self.callbacks.append(function)
         if not (partitioned or self.num_partitions == 1 or self.manual):
             sharding = self.meshes.on_one_device(device or 0, max(len(outs), 1))
-        layouts = [[range(len(spell.physical(a).shape))[::-1] if isinstance(a, ShapedArray) else () for a in avals]
-                   for avals in (ins, outs)]  # fmt: skip
-        results = self.custom_call(
-            f"xla_ffi_{'partitioned_' * partitioned}python_{_HOST_CALLS[self.platform]}_callback", operands, ins, outs,
-            backend_config={"index": np.uint64(index)}, has_side_effect=has_side_effect, operand_layouts=layouts[0],
-            result_layouts=layouts[1], sharding=sharding,
-        )  # fmt: skip
+        target = f"xla_ffi_{'partitioned_' * partitioned}python_{_HOST_CALLS[self.platform]}_callback"
+        options = dict(backend_config={"index": np.uint64(index)}, has_side_effect=has_side_effect, sharding=sharding)
+        results = self.custom_call(target, operands, ins, outs, **options, **layouts_by(_row_major, ins, outs))
         if sharding is None:
             return results
         # Without the constraint the results would be taken to be on all devices.
@@ -182,15 +148,11 @@ class Control(Sizes):
         """Calls a host function with the buffers of operands and results; `in_graphs` allows GPU command buffers."""
         if self.platform not in _HOST_CALLS:
             raise ValueError(f"`buffer_callback` not supported on {self.platform} backend.")
+        place, config = _HOST_CALLS[self.platform], {"index": np.uint64(len(self.callbacks))}
         self.callbacks.append(function)
-        place = _HOST_CALLS[self.platform]
-        graphs = "_cmd_buffer" * (in_graphs and place == "gpu")
-        layouts = [[range(a.ndim)[::-1] for a in avals] for avals in (ins, outs)]
-        return self.custom_call(
-            f"xla_buffer_python_{place}_callback{graphs}", operands, ins, outs, has_side_effect=has_side_effect,
-            backend_config={"index": np.uint64(len(self.callbacks) - 1)}, operand_layouts=layouts[0],
-            result_layouts=layouts[1], aliases=aliases,
-        )  # fmt: skip
+        target = f"xla_buffer_python_{place}_callback{'_cmd_buffer' * (in_graphs and place == 'gpu')}"
+        options = dict(backend_config=config, has_side_effect=has_side_effect, aliases=aliases)
+        return self.custom_call(target, operands, ins, outs, **options, **layouts_by(_row_major, ins, outs))
 
     def inspect_sharding(self, function: Any, config: bytes, x: Name, aval: ShapedArray) -> None:
         """Makes XLA call a function with the sharding of a value when it compiles; `config` identifies the function."""
@@ -231,9 +193,5 @@ class Control(Sizes):
         return self.assign(f"stablehlo.after_all {', '.join(tokens)} : !stablehlo.token")
 
 
-def _alias(operand: int, result: int, results: int) -> str:
-    indices = f"[{result}]" if results > 1 else "[]"
-    return (
-        f"#stablehlo.output_operand_alias<output_tuple_indices = {indices}, operand_index = {operand}, "
-        "operand_tuple_indices = []>"
-    )
+def _row_major(aval: Any) -> Sequence[int]:
+    return range(len(spell.physical(aval).shape))[::-1] if isinstance(aval, ShapedArray) else ()

@@ -1,20 +1,19 @@
 """Verbs that read and write at dynamic indices, and padding."""
 
-from collections.abc import Sequence
-
 from minijax.base import dtypes
 from minijax.hlo.sizes import are_known, has_sizes
 from minijax.hlo.spell import attribute, int_array, int_list, physical, suffix_of
 from minijax.hlo.verbs.elementwise import Elementwise
-from minijax.hlo.writer import FLAG, Avals, Build, Names
+from minijax.hlo.writer import FLAG, Avals, Build, Ints, Names
 from minijax.ir.types import Name, ShapedArray
 
 
 class Index(Elementwise):
     """Dynamic slices, gathers, scatters and padding."""
 
-    def pad(self, x: Name, value: Name, aval: ShapedArray, out: ShapedArray, low: Sequence[int],
-            high: Sequence[int], interior: Sequence[int]) -> Name:  # fmt: skip
+    def pad(
+        self, x: Name, value: Name, aval: ShapedArray, out: ShapedArray, low: Ints, high: Ints, interior: Ints
+    ) -> Name:
         """Pads with the scalar `value`."""
         if suffix_of(aval):
             return self._pad_extended(x, value, aval, out, low, high, interior)
@@ -74,9 +73,8 @@ class Index(Elementwise):
         )
 
     def gather(self, x: Name, indices: Name, aval: ShapedArray, indices_aval: ShapedArray, out: ShapedArray, *,
-               offset_dims: Sequence[int], collapsed_slice_dims: Sequence[int],
-               start_index_map: Sequence[int], slice_sizes: Sequence[int],
-               operand_batching_dims: Sequence[int] = (), start_indices_batching_dims: Sequence[int] = (),
+               offset_dims: Ints, collapsed_slice_dims: Ints, start_index_map: Ints, slice_sizes: Ints,
+               operand_batching_dims: Ints = (), start_indices_batching_dims: Ints = (),
                indices_are_sorted: bool = False) -> Name:  # fmt: skip
         """The index vectors are the last axis of `indices`."""
         if suffix := suffix_of(aval):
@@ -99,9 +97,9 @@ class Index(Elementwise):
         return self.op("gather", (x, indices), (aval, indices_aval), (out,), attrs)[0]
 
     def scatter(self, operands: Names, indices: Name, updates: Names, avals: Avals, indices_aval: ShapedArray,
-                update_avals: Avals, reducer: Build | str | None, *, update_window_dims: Sequence[int],
-                inserted_window_dims: Sequence[int], scatter_dims_to_operand_dims: Sequence[int],
-                operand_batching_dims: Sequence[int] = (), scatter_indices_batching_dims: Sequence[int] = (),
+                update_avals: Avals, reducer: Build | str | None, *,
+                update_window_dims: Ints, inserted_window_dims: Ints, scatter_dims_to_operand_dims: Ints,
+                operand_batching_dims: Ints = (), scatter_indices_batching_dims: Ints = (),
                 indices_are_sorted: bool = False, unique_indices: bool = False) -> list[Name]:  # fmt: skip
         """`reducer(*old, *updates)` returns the new elements; None stores the updates."""
         if suffix := suffix_of(avals[0]):
@@ -126,6 +124,6 @@ class Index(Elementwise):
         return self.op("scatter", (*operands, indices, *updates), ins, avals, attrs, regions)
 
 
-def _numbers(index_vector_dim: int, **lists: Sequence[int]) -> str:
+def _numbers(index_vector_dim: int, **lists: Ints) -> str:
     parts = [f"{name} = {int_list(tuple(items))}" for name, items in lists.items() if len(items)]
     return ", ".join([*parts, f"index_vector_dim = {index_vector_dim}"])

@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from minijax.hlo import spell
+from minijax.hlo.custom_call import layouts_by
 from minijax.hlo.shardy import batched_rule
 from minijax.hlo.sizes import are_known, has_sizes
 from minijax.hlo.spell import attribute, int_array, int_list
 from minijax.hlo.verbs.control import Control
-from minijax.hlo.writer import Avals, Names
+from minijax.hlo.writer import Avals, Ints, Names
 from minijax.ir.types import Name, ShapedArray
 
 
@@ -22,8 +23,8 @@ class Linalg(Control):
         lhs: ShapedArray,
         rhs: ShapedArray,
         out: ShapedArray,
-        contracting: tuple[Sequence[int], Sequence[int]],
-        batching: tuple[Sequence[int], Sequence[int]] = ((), ()),
+        contracting: tuple[Ints, Ints],
+        batching: tuple[Ints, Ints] = ((), ()),
         precision: tuple[str, str] | None = ("DEFAULT", "DEFAULT"),
         algorithm: tuple | None = None,
     ) -> Name:
@@ -38,12 +39,7 @@ class Linalg(Control):
         return self.result(f"stablehlo.dot_general {x}, {y}{text}", (lhs, rhs), out)
 
     def ragged_dot(
-        self,
-        operands: Names,
-        ins: Avals,
-        out: ShapedArray,
-        axes: Mapping[str, Sequence[int]],
-        precision: tuple[str, str],
+        self, operands: Names, ins: Avals, out: ShapedArray, axes: Mapping[str, Ints], precision: tuple[str, str]
     ) -> Name:
         """`axes` has the axes of lhs, rhs and group sizes by their names in the attribute `chlo.ragged_dot`."""
         named = ", ".join([f"{name} = {int_list(tuple(numbers))}" for name, numbers in axes.items() if numbers])
@@ -52,9 +48,9 @@ class Linalg(Control):
         return self.op("chlo.ragged_dot", operands, ins, (out,), attrs)[0]
 
     def convolution(self, x: Name, kernel: Name, lhs: ShapedArray, rhs: ShapedArray, out: ShapedArray, *,
-                    lhs_spec: Sequence[int], rhs_spec: Sequence[int], out_spec: Sequence[int],
-                    strides: Sequence[int], padding: Sequence[tuple[int, int]], lhs_dilation: Sequence[int],
-                    rhs_dilation: Sequence[int], feature_group_count: int = 1, batch_group_count: int = 1,
+                    lhs_spec: Ints, rhs_spec: Ints, out_spec: Ints, strides: Ints,
+                    padding: Sequence[tuple[int, int]], lhs_dilation: Ints, rhs_dilation: Ints,
+                    feature_group_count: int = 1, batch_group_count: int = 1,
                     reverse: Sequence[bool] | None = None,
                     precision: tuple[str, str] | None = ("DEFAULT", "DEFAULT")) -> Name:  # fmt: skip
         """Specs are those of `ConvDimensionNumbers`: axes of (batch or out, feature or in, *spatial)."""
@@ -84,7 +80,7 @@ class Linalg(Control):
         )
         return self.result(text, (lhs, rhs), out)
 
-    def fft(self, x: Name, aval: ShapedArray, out: ShapedArray, kind: str, lengths: Sequence[int]) -> Name:
+    def fft(self, x: Name, aval: ShapedArray, out: ShapedArray, kind: str, lengths: Ints) -> Name:
         """`kind` is FFT, IFFT, RFFT or IRFFT."""
         return self.map_to("fft", x, aval, out, f", type = {kind}, length = {int_list(tuple(lengths))}")
 
@@ -106,13 +102,10 @@ class Linalg(Control):
                      by_column: bool = True) -> list[Name]:  # fmt: skip
         """Calls a target on batches of matrices, in column-major or row-major layout."""
         n = ins[0].ndim - 2 if batch is None else batch
-        layouts = [[_layout(a, n if by_column else a.ndim) for a in side] for side in (ins, outs)]
-        return self.custom_call(
-            target, operands, ins, outs, backend_config=config, aliases=aliases,
-            operand_layouts=layouts[0], result_layouts=layouts[1],
-            frontend={"num_batch_dims": str(n)},
-            sharding_rule=None if any(map(has_sizes, (*ins, *outs))) else batched_rule(ins, outs, n),
-        )  # fmt: skip
+        layouts = layouts_by(lambda a: _layout(a, n if by_column else a.ndim), ins, outs)
+        rule = None if any(map(has_sizes, (*ins, *outs))) else batched_rule(ins, outs, n)
+        options = dict(backend_config=config, aliases=aliases, frontend={"num_batch_dims": str(n)}, sharding_rule=rule)
+        return self.custom_call(target, operands, ins, outs, **options, **layouts)
 
 
 def _layout(aval: ShapedArray, batch: int) -> list[int]:
@@ -121,11 +114,11 @@ def _layout(aval: ShapedArray, batch: int) -> list[int]:
     return [axes[1], axes[0], *axes[2:]] if aval.ndim - batch == 2 else axes
 
 
-def _by(sides: tuple[Sequence[int], Sequence[int]]) -> str:
+def _by(sides: tuple[Ints, Ints]) -> str:
     return f"{int_list(tuple(sides[0]))} x {int_list(tuple(sides[1]))}"
 
 
-def _axes(names: str, spec: Sequence[int]) -> str:
+def _axes(names: str, spec: Ints) -> str:
     labels = [""] * len(spec)
     for label, axis in zip([*names, *map(str, range(len(spec) - 2))], spec, strict=True):
         labels[axis] = label

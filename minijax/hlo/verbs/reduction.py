@@ -5,7 +5,7 @@ from typing import Any
 
 from minijax.hlo.sizes import Sizes, are_known
 from minijax.hlo.spell import attribute, int_array, int_list, int_pairs, physical, results_of, type_of
-from minijax.hlo.writer import FLAG, Avals, Build, Names, Region
+from minijax.hlo.writer import FLAG, Avals, Build, Ints, Names, Region
 from minijax.ir.types import Name, ShapedArray
 
 
@@ -30,7 +30,7 @@ class Reduction(Sizes):
         return Region((*units, *units), units, build)
 
     def reduce(
-        self, operands: Names, inits: Names, avals: Avals, outs: Avals, axes: Sequence[int], reducer: Build | str
+        self, operands: Names, inits: Names, avals: Avals, outs: Avals, axes: Ints, reducer: Build | str
     ) -> list[Name]:
         """`reducer` is the name of a binary operation, or is called with (*accumulated, *values)."""
         units = [ShapedArray((), a.dtype) for a in avals]
@@ -44,9 +44,8 @@ class Reduction(Sizes):
         return self.op("reduce", (*operands, *inits), ins, outs, attrs, (self._reducer(reducer, avals, "reduce"),))
 
     def reduce_window(self, operands: Names, inits: Names, avals: Avals, outs: Avals, reducer: Build | str, *,
-                      window_dimensions: Sequence[int], window_strides: Sequence[int],
-                      padding: Sequence[tuple[int, int]], base_dilation: Sequence[int],
-                      window_dilation: Sequence[int]) -> list[Name]:  # fmt: skip
+                      window_dimensions: Ints, window_strides: Ints, padding: Sequence[tuple[int, int]],
+                      base_dilation: Ints, window_dilation: Ints) -> list[Name]:  # fmt: skip
         units = [ShapedArray((), a.dtype) for a in avals]
         lists = window_dimensions, window_strides, base_dilation, window_dilation
         if not all(map(are_known, (*lists, *padding))):
@@ -68,15 +67,14 @@ class Reduction(Sizes):
         )
         self.typed_function(callee, region.args, region.outs, joined)
         pads, kind = self.size_pairs(padding)
-        return self.custom_call(
-            "stablehlo.dynamic_reduce_window", (*operands, *map(self.size_list, lists), pads),
-            (*ins, *[self.list_type(len(s)) for s in lists], kind), outs, api_version=2, called=[callee], shaped=False,
-        )  # fmt: skip
+        operands = (*operands, *map(self.size_list, lists), pads)
+        ins = (*ins, *[self.list_type(len(s)) for s in lists], kind)
+        options = dict(api_version=2, called=[callee], shaped=False)
+        return self.custom_call("stablehlo.dynamic_reduce_window", operands, ins, outs, **options)
 
     def select_and_scatter(self, x: Name, source: Name, init: Name, aval: ShapedArray, source_aval: ShapedArray,
-                           select: Build, scatter: Build | str, *, window_dimensions: Sequence[int],
-                           window_strides: Sequence[int],
-                           padding: Sequence[tuple[int, int]]) -> Name:  # fmt: skip
+                           select: Build, scatter: Build | str, *, window_dimensions: Ints,
+                           window_strides: Ints, padding: Sequence[tuple[int, int]]) -> Name:  # fmt: skip
         unit = ShapedArray((), aval.dtype)
         attrs = (
             f"padding = {int_pairs(padding)}, window_dimensions = {int_array(window_dimensions)}, "
@@ -93,8 +91,9 @@ class Reduction(Sizes):
         regions = (Region(both, (FLAG,), comparator),)
         return self.op("sort", operands, avals, avals, attrs, regions)
 
-    def approx_top_k(self, operands: Names, ins: Avals, outs: Avals, k: Any, config: Mapping[str, Any],
-                     comparator: str) -> list[Name]:  # fmt: skip
+    def approx_top_k(
+        self, operands: Names, ins: Avals, outs: Avals, k: Any, config: Mapping[str, Any], comparator: str
+    ) -> list[Name]:
         """The `k` elements that come first by the function `comparator`; `config` configures the search."""
         target, config = "ApproxTopK", dict(config)
         if are_known((k,)):

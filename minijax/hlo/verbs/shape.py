@@ -1,6 +1,5 @@
 """Verbs that create arrays and that rearrange them at static indices."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -8,7 +7,7 @@ import numpy as np
 from minijax.base import dtypes
 from minijax.hlo.sizes import Sizes, are_known, has_sizes
 from minijax.hlo.spell import int_list, physical, results_of, suffix_of, type_of
-from minijax.hlo.writer import Avals, Names
+from minijax.hlo.writer import Avals, Ints, Names
 from minijax.ir.types import Name, ShapedArray
 
 _TWO_BITS = frozenset((dtypes.int2, dtypes.uint2))
@@ -60,7 +59,7 @@ class Shape(Sizes):
 
     # ---- shape ------------------------------------------------------------------------------------
 
-    def broadcast_in_dim(self, x: Name, aval: ShapedArray, out: ShapedArray, dims: Sequence[int]) -> Name:
+    def broadcast_in_dim(self, x: Name, aval: ShapedArray, out: ShapedArray, dims: Ints) -> Name:
         """Axis i of `x` becomes axis `dims[i]` of the result."""
         if suffix := suffix_of(aval):
             dims = (*dims, *range(out.ndim, out.ndim + len(suffix)))
@@ -79,13 +78,14 @@ class Shape(Sizes):
             return self.sized("dynamic_reshape", (x,), (aval,), [physical(out).shape], out)
         return self.map_to("reshape", x, aval, out)
 
-    def transpose(self, x: Name, aval: ShapedArray, out: ShapedArray, permutation: Sequence[int]) -> Name:
+    def transpose(self, x: Name, aval: ShapedArray, out: ShapedArray, permutation: Ints) -> Name:
         if suffix := suffix_of(aval):
             permutation = (*permutation, *range(aval.ndim, aval.ndim + len(suffix)))
         return self.map_to("transpose", x, aval, out, f", dims = {int_list(tuple(permutation))}")
 
-    def slice(self, x: Name, aval: ShapedArray, out: ShapedArray, start: Sequence[int], limit: Sequence[int],
-              strides: Sequence[int] | None = None) -> Name:  # fmt: skip
+    def slice(
+        self, x: Name, aval: ShapedArray, out: ShapedArray, start: Ints, limit: Ints, strides: Ints | None = None
+    ) -> Name:
         strides = strides or (1,) * aval.ndim
         if has_sizes(out) or not are_known((*start, *limit)):
             return self._sized_slice(x, aval, out, start, limit, strides)
@@ -105,5 +105,5 @@ class Shape(Sizes):
             return self.map_to("convert", self.concatenate(operands, wide[:-1], wide[-1], dim), wide[-1], out)
         return self.result(f"stablehlo.concatenate {', '.join(operands)}, dim = {dim}", ins, out)
 
-    def reverse(self, x: Name, aval: ShapedArray, dims: Sequence[int]) -> Name:
+    def reverse(self, x: Name, aval: ShapedArray, dims: Ints) -> Name:
         return self.unary("reverse", x, aval, f", dims = {int_list(tuple(dims))}")
