@@ -168,3 +168,18 @@ def test_the_headers_are_there():
         folder = importlib.import_module(f"{package.__name__}.ffi").include_dir()
         assert os.path.exists(os.path.join(folder, "xla", "ffi", "api", "ffi.h"))
     same("dir(ffi) == sorted(dir(ffi)) and sorted(n for n in dir(ffi) if not n.startswith('_'))", **GIVEN)
+
+
+@pytest.mark.oracle
+def test_symbolic_result_without_operands():
+    """The shape of a result is an operand, which has a layout even if it is the only one."""
+
+    def attributes(jax):
+        ffi, export = [importlib.import_module(f"{jax.__name__}.{name}") for name in ("ffi", "export")]
+        f = jax.jit(lambda x: ffi.ffi_call("t", jax.ShapeDtypeStruct(x.shape, np.float32))() + x)
+        exported = export.export(f, disabled_checks=[export.DisabledSafetyCheck.custom_call("t")])
+        module = exported(jax.ShapeDtypeStruct(export.symbolic_shape("n"), np.float32)).mlir_module()
+        (line,) = [line for line in module.splitlines() if "custom_call @t(" in line]
+        return line[line.index("{") : line.index("} :")]
+
+    assert attributes(minijax) == attributes(jax)

@@ -116,7 +116,7 @@ class Control(Sizes):
             attrs["indices_of_shape_operands"] = spell.dense(np.arange(len(ins), len(ins) + len(outs)))
             shapes = [spell.physical(a).shape for a in outs]
             operands, ins = (*operands, *map(self.size_list, shapes)), (*ins, *[self.list_type(len(s)) for s in shapes])
-            if call.operand_layouts:
+            if call.operand_layouts is not None:
                 call = replace(call, operand_layouts=[*call.operand_layouts, *[(0,)] * len(outs)])
         attrs |= call.attributes(len(outs))
         text = f"stablehlo.custom_call {spell.symbol(target)}({', '.join(operands)}) {spell.dictionary(attrs)}"
