@@ -58,7 +58,7 @@ _types: weakref.WeakValueDictionary[AbstractValue, AbstractRef] = weakref.WeakVa
 
 
 class RefEffect(effects.Effect):
-    """Makes, reads or writes a reference."""
+    """Creates, reads or writes a reference."""
 
 
 REF_EFFECT: frozenset = frozenset({RefEffect()})

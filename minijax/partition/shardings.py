@@ -358,7 +358,7 @@ class GSPMDSharding(ByKey, Sharding):
 
     @classmethod
     def get_replicated(cls, device_assignment: Iterable, *, memory_kind: str | None = None) -> "GSPMDSharding":
-        """The whole array on each of the devices."""
+        """A sharding that replicates arrays on these devices."""
         return cls(device_assignment, replicated(), memory_kind=memory_kind)
 
     def with_memory_kind(self, kind: str) -> "GSPMDSharding":
