@@ -93,7 +93,7 @@ def test_what_belongs_to_this_process_stays_in_it():
             serialize(program)
     with pytest.raises(ValueError, match="serialize with a closed-over"):
         serialize(compiled(keep, 1.0))
-    with pytest.raises(TypeError, match="what is compiled"):
+    with pytest.raises(TypeError, match="only compiled programs"):
         serialize(minijax.jit(lambda x: x).lower(X))
 
 
