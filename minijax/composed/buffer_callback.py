@@ -26,7 +26,7 @@ class BufferCallback(Callback):
     def at_once(self, *operands, **params):
         return evaluate(self, operands, params, compiled=True)
 
-    def _typed(self, avals, params):
+    def typed(self, avals, params):
         return self.types_as_told(avals, params)
 
     def effects(self, *avals, has_side_effect=False, **params):

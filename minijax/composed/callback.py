@@ -16,6 +16,7 @@ from minijax.dispatch.operations import evaluate
 from minijax.hlo.spell import physical
 from minijax.ir.effects import IOEffect, OrderedIOEffect
 from minijax.ir.types import ShapedArray, token_type, typeof
+from minijax.ir.typing import no_reduction_state
 from minijax.partition.shardings import Sharding, SingleDeviceSharding
 from minijax.run import client, host_calls, tokens, transfer
 from minijax.run.array import ArrayImpl, put_host, signature
@@ -46,6 +47,7 @@ class HostFunction(Foreign):
 
     ordered_effect: Any  # of calls that are ordered
     unordered_effect: Any = None
+    caches_types = False  # a cache would keep the function alive
 
     def is_ordered(self, params: dict) -> bool:
         return params.get("ordered", False)
@@ -58,15 +60,12 @@ class HostFunction(Foreign):
         effect = self.ordered_effect if self.is_ordered(params) else self.unordered_effect
         return frozenset() if effect is None else frozenset({effect})
 
-    def typed(self, avals, params):
-        return self._typed(avals, params)  # not cached: a cache would keep the function alive
-
     def infer(self, *avals, result_avals=(), **params):
         return list(result_avals)
 
     def reduction_state(self, avals, params):
         if any(a.reduction_state[0] for a in avals):
-            return super().reduction_state(avals, params)
+            no_reduction_state(self, avals)
         return frozenset(), frozenset()
 
     def lower(self, e, ins, outs, *operands, **params):

@@ -92,7 +92,7 @@ class Cumulative(Primitive):
         check_kinds(self.name, NUMBER, x)
         return [x]
 
-    def shard(self, mesh, avals, outs, *, axis, reverse):
+    def sharding_rule(self, mesh, avals, outs, *, axis, reverse):
         if avals[0].entries[axis] is not None:
             raise ShardingTypeError(
                 f"{self.name}: Input should be unsharded over the axis being reduced, which is {axis}, but it is "

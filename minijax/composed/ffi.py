@@ -32,7 +32,7 @@ class FfiCall(Foreign):
     name = "ffi_call"
     constrain_results = False
 
-    def _typed(self, avals, params):
+    def typed(self, avals, params):
         return self.types_as_told(avals, params)
 
     def infer(self, *avals, result_avals, **params):

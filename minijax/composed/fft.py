@@ -71,7 +71,7 @@ class FFT(Linear1):
                 f"fft_lengths[-1] // 2 + 1, got fft_lengths={lengths}"
             )
 
-    def shard(self, mesh, avals, outs, *, fft_type, fft_lengths):
+    def sharding_rule(self, mesh, avals, outs, *, fft_type, fft_lengths):
         return [avals[0].entries]
 
     def lower(self, e, ins, outs, x, *, fft_type, fft_lengths):

@@ -126,7 +126,7 @@ class KeyOperation(ZeroJvp):
 
     counts = True
 
-    def shard(self, mesh, avals, outs, **params):
+    def sharding_rule(self, mesh, avals, outs, **params):
         """The leading axes are sharded as the keys or seeds are. The axes of words and drawn values are not sharded."""
         return [(*avals[0].entries[: out.ndim], *[None] * (out.ndim - avals[0].ndim)) for out in outs]
 
@@ -168,10 +168,10 @@ class RandomWrap(Words):
 
     name = "random_wrap"
 
-    def shard(self, mesh, avals, outs, *, impl):
+    def sharding_rule(self, mesh, avals, outs, *, impl):
         if any(avals[0].entries[outs[0].ndim :]):
             raise AssertionError(f"random_wrap: the words of a key must be replicated, but have type {avals[0].text}")
-        return super().shard(mesh, avals, outs)
+        return super().sharding_rule(mesh, avals, outs)
 
     def infer(self, words, *, impl):
         check_words(words, impl)

@@ -10,8 +10,8 @@ from minijax.dispatch.executable import Executable, Programs, executable_for
 from minijax.dispatch.operands import operand, operands_of, refuse_donated
 from minijax.dispatch.placement import ProgramOptions
 from minijax.ir import context, effects, state
+from minijax.ir.binding import programs_in
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Var
-from minijax.ir.primitive import programs_in
 from minijax.ir.trace import EvalTrace, Tracer, escaped_message, eval_jaxpr, forbid_tracing, trace_to_jaxpr
 from minijax.ir.types import hi_classes
 from minijax.run import watch

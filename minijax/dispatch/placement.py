@@ -105,7 +105,8 @@ def shardings_in(jaxpr: Jaxpr) -> tuple[Any, ...]:
         if now not in seen:
             seen.add(now)
             for eqn in now.eqns:
-                if named := eqn.primitive.shardings(eqn.params):
+                named = () if eqn.primitive.shardings is None else eqn.primitive.shardings(eqn.params)
+                if named:
                     named_by.update(dict.fromkeys([(eqn.primitive.name, s) for s in named]))
                 waiting.extend(jaxprs_in_params(eqn.params))
     return tuple(named_by)

@@ -87,7 +87,7 @@ class Reduce(Reducing):
             for x, init in zip(xs, inits, strict=True)
         ]
 
-    def shard(self, mesh, avals, outs, *, dimensions, **params):
+    def sharding_rule(self, mesh, avals, outs, *, dimensions, **params):
         return [entries_of(x.entries, other_axes(x.ndim, dimensions)) for x in _halves(avals)[0]]
 
     def lower(self, e, ins, outs, *operands, computation, jaxpr, dimensions):
@@ -173,7 +173,7 @@ class ReduceWindow(Reducing):
         _check_results("reduce_window", xs, jaxpr)
         return [ShapedArray(shape, x.dtype) for x in xs]
 
-    def shard(self, mesh, avals, outs, **params):
+    def sharding_rule(self, mesh, avals, outs, **params):
         xs = _halves(avals)[0]
         return [check_divides("reduce_window", mesh, common_sharding(xs), outs[0].shape)] * len(xs)
 

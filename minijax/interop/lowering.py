@@ -207,7 +207,7 @@ def by_rules(
         write = functools.partial(rule.write, e, ins, params)
     else:
         write = functools.partial(_write, prim, rule, e, ins, outs, params)
-    ordered = sorted(ordered_effects.filter_in(prim.effects(*ins, **params)), key=str)
+    ordered = sorted(ordered_effects.filter_in(prim.typed(ins, params)[1]), key=str)
     if inline or ordered:
         return write(*operands, ordered=ordered)
     key = prim, cache.key(tuple(params.items()))

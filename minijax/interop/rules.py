@@ -6,8 +6,9 @@ from typing import Any
 
 from minijax.base import tree
 from minijax.base.mask import Mask
+from minijax.ir.binding import no_rule
 from minijax.ir.jaxpr import JaxprEqn
-from minijax.ir.primitive import Axis, Primitive, UndefinedPrimal, is_undefined_primal, no_rule
+from minijax.ir.primitive import Axis, Primitive, UndefinedPrimal, is_undefined_primal
 from minijax.ir.types import Zero, is_zero, typeof
 from minijax.primitives import moving
 from minijax.primitives.families import SameShape

@@ -19,6 +19,7 @@ from minijax.ir import state
 from minijax.ir.primitive import Linear1, Primitive
 from minijax.ir.trace import Tracer
 from minijax.ir.types import ShapedArray, typeof, varying_axes
+from minijax.ir.typing import manual_type
 from minijax.primitives import moving
 from minijax.primitives.convert import convert
 from minijax.primitives.counting import broadcasted_iota
@@ -45,10 +46,7 @@ class Named(Primitive):
     """A collective whose parameter `axis_name` is a name or a tuple of names."""
 
     constrain_results = False
-
-    def typed(self, avals, params):
-        # Result types may depend on the sizes of the named axes, which are not in the key of the cache of result types.
-        return self._typed(avals, params)
+    caches_types = False  # result types may depend on the sizes of the named axes
 
     def names_axis(self, params):
         return names_of(params["axis_name"])
@@ -133,8 +131,8 @@ class PSum(AllReduce):
 class PExtremum(AllReduce):
     """The largest or smallest value over `axes`; it has no derivative."""
 
-    def varying(self, axes, params):
-        return axes[0].difference(params["axes"])
+    def vma_rule(self, avals, params):
+        return manual_type(self, avals, params, varying_axes(avals[0]).difference(params["axes"]))
 
     jvp = Primitive.jvp
     transpose = Primitive.transpose
@@ -396,11 +394,11 @@ class AxisIndex(Named, ZeroJvp):
     def infer(self, *, axis_name):
         return [ShapedArray((), np.dtype(np.int32))]
 
-    def varying(self, axes, params):
+    def vma_rule(self, avals, params):
         names = names_of(params["axis_name"])
         if config.remove_size_one_mesh_axis_from_type.value:
             names = [name for name in names if state.axis_size(name) > 1]
-        return frozenset(names).intersection(state.thread.manual)
+        return manual_type(self, avals, params, frozenset(names).intersection(state.thread.manual))
 
     def lower(self, e, ins, outs, *, axis_name):
         device_groups(e, self, axis_name)

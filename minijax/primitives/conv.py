@@ -67,7 +67,7 @@ class ConvGeneralDilated(Product):
         x, kernel = dilate_shape(x, lhs_dilation), dilate_shape(kernel, rhs_dilation)
         return conv_result_shape(x, kernel, window_strides, padding, params["batch_group_count"])
 
-    def shard(self, mesh, avals, outs, *, dimension_numbers, **params):
+    def sharding_rule(self, mesh, avals, outs, *, dimension_numbers, **params):
         (lhs, rhs), (lhs_spec, _, out_spec) = avals, dimension_numbers
         if lhs.entries[lhs_spec[1]] is not None or any(e is not None for e in rhs.entries):
             raise ShardingTypeError(

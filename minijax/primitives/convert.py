@@ -51,7 +51,7 @@ class ConvertElementType(Linear1):
             return list(operands)
         return super().rebind(trace, operands, params)
 
-    def shard(self, mesh, avals, outs, *, sharding, **params):
+    def sharding_rule(self, mesh, avals, outs, *, sharding, **params):
         return None if isinstance(sharding, NamedSharding) else [avals[0].entries]
 
     def lower(self, e, ins, outs, x, *, new_dtype, weak_type, sharding):
@@ -96,7 +96,7 @@ class CastExtended(Linear1):
     def infer(self, x, **params):
         return [x.update(dtype=params[self.parameter])]
 
-    def shard(self, mesh, avals, outs, **params):
+    def sharding_rule(self, mesh, avals, outs, **params):
         return [avals[0].entries]
 
     def lower(self, e, ins, outs, x, **params):
@@ -140,7 +140,7 @@ class BitcastConvertType(Primitive):
             )
         return [ShapedArray(shape, new_dtype)]
 
-    def shard(self, mesh, avals, outs, **params):
+    def sharding_rule(self, mesh, avals, outs, **params):
         entries = avals[0].entries
         if len(entries) > outs[0].ndim and entries[-1] is not None:
             raise ShardingTypeError(f"{self.name}: the last axis of {avals[0]}, which goes, must be unsharded.")

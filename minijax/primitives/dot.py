@@ -231,7 +231,7 @@ class DotGeneral(Product):
         dtype = _result_dtype(lhs.dtype, rhs.dtype, preferred_element_type, may_narrow=has_algorithm)
         return [ShapedArray(shape, dtype, lhs.weak_type and rhs.weak_type)]
 
-    def shard(self, mesh, avals, outs, *, dimension_numbers, out_sharding, **params):
+    def sharding_rule(self, mesh, avals, outs, *, dimension_numbers, out_sharding, **params):
         contract, batch = dimension_numbers
         sides = [
             [entries_of(a.entries, axes) for a, axes in zip(avals, pair, strict=True)] for pair in (contract, batch)

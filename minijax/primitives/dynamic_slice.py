@@ -69,7 +69,7 @@ class DynamicUpdateSlice(JointlyLinear):
         check_starts(self.name, starts)
         return [ShapedArray(x.shape, x.dtype, all(a.weak_type for a in (x, update, *starts)))]
 
-    def shard(self, mesh, avals, outs):
+    def sharding_rule(self, mesh, avals, outs):
         x, update, *_ = avals
         if x._sharding != update._sharding:
             raise ShardingTypeError(

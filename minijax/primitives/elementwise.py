@@ -13,12 +13,8 @@ from minijax.base import dtypes
 from minijax.base.dtypes import DTypeLike
 from minijax.ir.primitive import Folding, Primitive, fold_as, is_undefined_primal
 from minijax.ir.types import ShapedArray, Zero, typeof
-from minijax.partition.explicit import (
-    common_sharding,
-    merged_entries,
-    reduction_state_of_product,
-    reduction_state_of_sum,
-)
+from minijax.ir.typing import state_of_factors, state_of_terms
+from minijax.partition.explicit import common_sharding, merged_entries
 from minijax.primitives import moving
 from minijax.primitives.convert import convert_element_type
 from minijax.primitives.families import (
@@ -97,8 +93,7 @@ class Mul(Bilinear):
         check_kinds(self.name, self.accepts, x, y)
         return dtypes.canonicalize_dtype(out_dtype)
 
-    def reduction_state(self, avals, params):
-        return reduction_state_of_product(self.name, *avals)
+    reduction_state = state_of_factors
 
     def lower(self, e, ins, outs, x, y, *, out_dtype=None):
         (out,) = outs
@@ -208,7 +203,7 @@ class Wave(Accurate):
 class IntegerPow(Elementwise):
     """x to a constant integer power `y`, by repeated squaring."""
 
-    reduction_state = Primitive.reduction_state
+    reduction_state = None
 
     def has_own_constants(self, params):
         return params["y"] < 0
@@ -563,12 +558,12 @@ class SelectN(Primitive):
             )
         return [ShapedArray(cases[0].shape, cases[0].dtype, all(c.weak_type for c in cases))]
 
-    def shard(self, mesh, avals, outs, **params):
+    def sharding_rule(self, mesh, avals, outs, **params):
         cases = [a for a in avals[1:] if a.is_sharded] or avals[1:]
         return [common_sharding(cases, "select cases must have the same shardings").entries]
 
     def reduction_state(self, avals, params):
-        return reduction_state_of_sum(self.name, avals[1:])
+        return state_of_terms(self, avals[1:], params)
 
     def lower(self, e, ins, outs, which, *cases):
         if len(cases) == 1:
@@ -644,7 +639,7 @@ class Clamp(Primitive):
                 )
         return [x.update_weak_type(low.weak_type and x.weak_type and high.weak_type)]
 
-    def shard(self, mesh, avals, outs, **params):
+    def sharding_rule(self, mesh, avals, outs, **params):
         merged_entries(self.name, [a.entries for a in avals if a.shape and a._sharding is not None] or [()])
         return [avals[1].entries]
 

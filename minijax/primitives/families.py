@@ -19,7 +19,8 @@ from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.primitive import Primitive, UndefinedPrimal, is_undefined_primal
 from minijax.ir.trace import trace_to_jaxpr
 from minijax.ir.types import NOT_MANUAL, ShapedArray, Zero, of_type, scalar_of, typeof
-from minijax.partition.explicit import merged_entries, merged_reduction_state, reduction_state_of_sum
+from minijax.ir.typing import state_of_elements, state_of_terms
+from minijax.partition.explicit import merged_entries
 from minijax.primitives import moving
 from minijax.primitives.convert import convert_element_type
 from minijax.primitives.sharding import cotangent_sharding, replicated_over_mesh, reshard_like
@@ -149,7 +150,7 @@ def reduce_scalars_like(operands: Sequence) -> list | None:
 class SameShape(Primitive):
     """An operation whose operands are broadcast together, with results of their common shape."""
 
-    defaults_to_context_mesh = True
+    defaults_to_context_mesh, without_context_mesh = True, (1,)
 
     def __init__(self, name: str, accepts: Kinds):
         self.name = name
@@ -174,9 +175,6 @@ class SameShape(Primitive):
             hide_frames(error)
             raise
 
-    def _over_set_mesh(self, avals, outs):
-        return outs if len(avals) == 1 else super()._over_set_mesh(avals, outs)
-
     def result_dtype(self, *avals: ShapedArray, **params: Any) -> Any:
         check_kinds(self.name, self.accepts, *avals)
         check_same_dtypes(self.name, *avals)
@@ -188,12 +186,11 @@ class SameShape(Primitive):
         weak = all(a.weak_type for a in avals)
         return [ShapedArray(shape, dtype, weak)]
 
-    def shard(self, mesh, avals, outs, **params):
+    def sharding_rule(self, mesh, avals, outs, **params):
         ranked = [a.entries for a in avals if a.shape]
         return [merged_entries(self.name, ranked) if ranked else ()] * len(outs)
 
-    def reduction_state(self, avals, params):
-        return merged_reduction_state(self.name, avals)
+    reduction_state = state_of_elements
 
     def broadcast(self, e: Any, ins: Sequence, out: ShapedArray, operands: Sequence[str]) -> list[str]:
         """The names of the operands, broadcast to the result's shape."""
@@ -397,8 +394,7 @@ class LinearElementwise(Elementwise):
 class OnUnreduced(LinearElementwise):
     """One of the few ops that accept `unreduced` operands (each device holds a partial sum), as in jax."""
 
-    def reduction_state(self, avals, params):
-        return reduction_state_of_sum(self.name, avals)
+    reduction_state = state_of_terms
 
 
 class Bilinear(Elementwise):

@@ -17,7 +17,8 @@ from minijax.ir.jaxpr import DebugInfo, Jaxpr
 from minijax.ir.primitive import Folding, fold_as, is_undefined_primal
 from minijax.ir.trace import Tracer, trace_to_jaxpr
 from minijax.ir.types import ShapedArray, Zero, typeof
-from minijax.partition.explicit import entries_of, reduction_state_of_sum
+from minijax.ir.typing import state_of_terms
+from minijax.partition.explicit import entries_of
 from minijax.primitives import elementwise, moving
 from minijax.primitives.counting import iota
 from minijax.primitives.elementwise import add, div, eq, mul, neg, select
@@ -84,7 +85,7 @@ class Gather(JointlyLinear):
         shape = tuple(next(windows if i in numbers.offset_dims else batches) for i in range(out_rank))
         return [ShapedArray(shape, x.dtype, x.weak_type)]
 
-    def shard(self, mesh, avals, outs, *, dimension_numbers, slice_sizes, **how):
+    def sharding_rule(self, mesh, avals, outs, *, dimension_numbers, slice_sizes, **how):
         x, indices = avals
         pairs = dimension_numbers.operand_batching_dims, dimension_numbers.start_indices_batching_dims
         collapsed, dropped = (
@@ -252,9 +253,9 @@ class Scatter(JointlyLinear):
         return [ShapedArray(x.shape, x.dtype, x.weak_type, memory_space=x.memory_space)]
 
     def reduction_state(self, avals, params):
-        return reduction_state_of_sum(self.name, (avals[0], avals[2]))
+        return state_of_terms(self, (avals[0], avals[2]), params)
 
-    def shard(self, mesh, avals, outs, *, dimension_numbers, **how):
+    def sharding_rule(self, mesh, avals, outs, *, dimension_numbers, **how):
         (x, indices, updates), numbers = avals, dimension_numbers
         batched, of_indices = numbers.operand_batching_dims, numbers.scatter_indices_batching_dims
         windows = [i for i in range(x.ndim) if i not in (*numbers.inserted_window_dims, *batched)]

@@ -56,7 +56,7 @@ class BroadcastInDim(Linear1):
         check_nonnegative("broadcast_in_dim shape", shape)
         return [ShapedArray(shape, x.dtype, x.weak_type, memory_space=x.memory_space)]
 
-    def shard(self, mesh, avals, outs, *, shape, broadcast_dimensions, sharding):
+    def sharding_rule(self, mesh, avals, outs, *, shape, broadcast_dimensions, sharding):
         entries = [None] * len(shape)
         for size, entry, d in zip(avals[0].shape, avals[0].entries, broadcast_dimensions, strict=True):
             entries[d] = entry if shape[d] == size else None
@@ -112,7 +112,7 @@ class Reshape(Linear1):
             )
         return [ShapedArray(new_sizes, x.dtype, x.weak_type)]
 
-    def shard(self, mesh, avals, outs, *, new_sizes, dimensions, sharding):
+    def sharding_rule(self, mesh, avals, outs, *, new_sizes, dimensions, sharding):
         (x,) = avals
         order = range(x.ndim) if dimensions is None else dimensions
         entries = reshaped_entries(mesh, [x.shape[i] for i in order], [x.entries[i] for i in order], new_sizes)
@@ -170,7 +170,7 @@ class Transpose(Linear1):
             )
         return [ShapedArray(tuple(x.shape[i] for i in permutation), x.dtype, x.weak_type)]
 
-    def shard(self, mesh, avals, outs, *, permutation):
+    def sharding_rule(self, mesh, avals, outs, *, permutation):
         return [tuple([avals[0].entries[i] for i in permutation])]
 
     def lower(self, e, ins, outs, x, *, permutation):
@@ -201,20 +201,13 @@ class ReduceSum(Linear1):
             )
         return super().typed(avals, params)
 
-    def _typed(self, avals, params):
-        requested, reduced = params["out_sharding"], avals[0].reduction_state[1]
-        if requested is not None and reduced:  # a request need not specify the reduced axes
-            spec = requested.spec.update(reduced=requested.spec.reduced | reduced)
-            params = {**params, "out_sharding": requested.update(spec=spec)}
-        return super()._typed(avals, params)
-
     def _adds(self, x, *, axes, out_sharding):
         return any(x.shape[a] != 1 for a in axes)
 
     def infer(self, x, *, axes, out_sharding):
         return [reduced_aval(self.name, x, axes)]
 
-    def shard(self, mesh, avals, outs, *, axes, out_sharding):
+    def sharding_rule(self, mesh, avals, outs, *, axes, out_sharding):
         return [entries_of(avals[0].entries, other_axes(avals[0].ndim, axes))]
 
     def check_out_sharding(self, avals, requested, params):
@@ -225,6 +218,9 @@ class ReduceSum(Linear1):
                 "reduce_sum: out_sharding's unreduced axes should be in operand's specs that were summed over, as "
                 f"{set(unreduced)} are not, the operand is {x.text}, its axes {tuple(params['axes'])}"
             )
+        # A request need not specify the reduced axes.
+        spec = requested.spec.update(reduced=requested.spec.reduced | x.reduction_state[1])
+        return requested.update(spec=spec)
 
     def lower(self, e, ins, outs, x, *, axes, out_sharding):
         zero = e.constant(0, ShapedArray((), ins[0].dtype))

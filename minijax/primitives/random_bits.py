@@ -11,6 +11,7 @@ from minijax.base import dims, dtypes
 from minijax.base.symbolic import is_int
 from minijax.ir.primitive import Primitive
 from minijax.ir.types import ShapedArray, Zero, typeof
+from minijax.ir.typing import state_of_first
 from minijax.partition.explicit import sharding_in_type
 from minijax.primitives import moving
 from minijax.primitives.dynamic_slice import dynamic_update_slice
@@ -214,18 +215,11 @@ class RngBitGenerator(Primitive):
     name = "rng_bit_generator"
     multiple_results = True
 
-    def typed(self, avals, params):
-        (key, bits), effects = super().typed(avals, params)
-        requested = params["out_sharding"]
-        return [
-            key,
-            bits if requested is None else bits.update(sharding=sharding_in_type(requested, bits.ndim)),
-        ], effects
-
     def infer(self, key, *, shape, dtype, algorithm, out_sharding):
         if dtype not in (np.uint8, np.uint16, np.uint32, np.uint64):
             raise TypeError(f"rng_bit_generator: unsupported dtype {dtype}")
-        return [key.strip_weak_type(), ShapedArray(shape, dtype)]
+        sharding = None if out_sharding is None else sharding_in_type(out_sharding, len(shape))
+        return [key.strip_weak_type(), ShapedArray(shape, dtype, sharding=sharding)]
 
     def lower(self, e, ins, outs, key, *, shape, dtype, algorithm, out_sharding):
         name = algorithm.name.removeprefix("RNG_")
@@ -269,11 +263,10 @@ class RngUniform(Primitive):
             raise ValueError(f"rng_uniform: the bounds must be scalars, got shapes {a.shape} and {b.shape}.")
         return [ShapedArray(shape, a.dtype, a.weak_type and b.weak_type)]
 
-    def shard(self, mesh, avals, outs, *, shape):
+    def sharding_rule(self, mesh, avals, outs, *, shape):
         return [(None,) * len(shape)]
 
-    def reduction_state(self, avals, params):
-        return avals[0].reduction_state
+    reduction_state = state_of_first
 
     def lower(self, e, ins, outs, a, b, *, shape):
         # XLA aborts the process for other dtypes.

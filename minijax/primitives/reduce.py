@@ -87,7 +87,7 @@ class Reduction(OverAxes):
         self.check(x)
         return [reduced_aval(self.name, x, axes)]
 
-    def shard(self, mesh, avals, outs, *, axes):
+    def sharding_rule(self, mesh, avals, outs, *, axes):
         return [entries_of(avals[0].entries, moving.other_axes(avals[0].ndim, axes))]
 
     def reducer(self, e: Any, dtype: Any) -> Any:
@@ -211,7 +211,7 @@ class ArgExtremum(ZeroJvp, OverAxes):
         check_kinds(self.name, ORDERED, x)
         return [ShapedArray(x.shape[:axis] + x.shape[axis + 1 :], index_dtype)]
 
-    def shard(self, mesh, avals, outs, *, axes, index_dtype):
+    def sharding_rule(self, mesh, avals, outs, *, axes, index_dtype):
         return [entries_of(avals[0].entries, moving.other_axes(avals[0].ndim, axes))]
 
     def lower(self, e, ins, outs, x, *, axes, index_dtype):

@@ -65,7 +65,7 @@ class Sort(Primitive):
                 check_kinds("sort", ORDERED, a)
         return list(avals)
 
-    def shard(self, mesh, avals, outs, *, dimension, **params):
+    def sharding_rule(self, mesh, avals, outs, *, dimension, **params):
         for a in avals:
             if a.entries[dimension] is not None:
                 raise ShardingTypeError(
@@ -158,7 +158,7 @@ class TopK(Primitive):
         shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
         return [ShapedArray(shape, x.dtype, x.weak_type), ShapedArray(shape, np.dtype(np.int32), x.weak_type)]
 
-    def shard(self, mesh, avals, outs, *, axis, k):
+    def sharding_rule(self, mesh, avals, outs, *, axis, k):
         if avals[0].entries[axis] is not None:
             raise ShardingTypeError(
                 f"top_k: the operand should be unsharded over the axis {axis}, but it is {avals[0].str_short()}"

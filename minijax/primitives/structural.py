@@ -18,13 +18,8 @@ from minijax.base.symbolic import max_dim
 from minijax.ir import state
 from minijax.ir.primitive import Folding, Linear1, Primitive, fold_as, is_undefined_primal
 from minijax.ir.types import ShapedArray, Zero, is_value, typeof, value_kinds
-from minijax.partition.explicit import (
-    check_divides,
-    common_sharding,
-    entries_of,
-    merged_reduction_state,
-    sharding_in_type,
-)
+from minijax.ir.typing import sharded_as_first, state_of_elements, state_of_first
+from minijax.partition.explicit import check_divides, common_sharding, entries_of, sharding_in_type
 from minijax.partition.shardings import NamedSharding, Sharding
 from minijax.primitives import moving
 from minijax.primitives.convert import convert
@@ -74,7 +69,7 @@ class Squeeze(Linear1):
     def infer(self, x, *, dimensions):
         return [ShapedArray(tuple(x.shape[i] for i in moving.other_axes(x.ndim, dimensions)), x.dtype, x.weak_type)]
 
-    def shard(self, mesh, avals, outs, *, dimensions):
+    def sharding_rule(self, mesh, avals, outs, *, dimensions):
         return [entries_of(avals[0].entries, moving.other_axes(avals[0].ndim, dimensions))]
 
     def lower(self, e, ins, outs, x, *, dimensions):
@@ -105,11 +100,10 @@ class SliceAt(Primitive):
         check_starts(self.name, starts)
         return [ShapedArray(slice_sizes, x.dtype, x.weak_type)]
 
-    def shard(self, mesh, avals, outs, **params):
-        return [check_divides(self.name, mesh, avals[0], outs[0].shape)]
+    sharding_rule = sharded_as_first
 
     def reduction_state(self, avals, params):
-        return merged_reduction_state(self.name, avals[:1])
+        return state_of_elements(self, avals[:1], params)
 
     def lower(self, e, ins, outs, x, *starts, slice_sizes):
         if not starts:
@@ -142,8 +136,7 @@ class Slice(Linear1):
         shape = tuple(max_dim(0, -(-(limit - start) // stride)) for start, limit, stride in sizes)
         return [ShapedArray(shape, x.dtype, x.weak_type)]
 
-    def shard(self, mesh, avals, outs, **params):
-        return [check_divides(self.name, mesh, avals[0], outs[0].shape)]
+    sharding_rule = sharded_as_first
 
     def at_once(self, x, *, start_indices, limit_indices, strides):
         params = dict(start_indices=start_indices, limit_indices=limit_indices, strides=strides)
@@ -194,8 +187,7 @@ def _check_slice(x, starts, limits, strides):
 class JointlyLinear(Primitive):
     """An operation that is jointly linear in all its operands, except for indices."""
 
-    def reduction_state(self, avals, params):
-        return avals[0].reduction_state
+    reduction_state = state_of_first
 
     def jvp(self, primals, tangents, **params):
         outs = self.bind_all(primals, params)
@@ -249,8 +241,7 @@ class Pad(JointlyLinear):
             )
         return [ShapedArray(shape, x.dtype, x.weak_type and value.weak_type)]
 
-    def shard(self, mesh, avals, outs, **params):
-        return [check_divides(self.name, mesh, avals[0], outs[0].shape)]
+    sharding_rule = sharded_as_first
 
     def lower(self, e, ins, outs, x, value, *, padding_config):
         low, high, between = zip(*padding_config, strict=True) if padding_config else ((), (), ())
@@ -310,7 +301,7 @@ class Concatenate(Joined):
         shape = resized(shapes[0], dimension, sum(s[dimension] for s in shapes))
         return [ShapedArray(shape, xs[0].dtype, all(x.weak_type for x in xs))]
 
-    def shard(self, mesh, avals, outs, *, dimension):
+    def sharding_rule(self, mesh, avals, outs, *, dimension):
         return [check_divides(self.name, mesh, common_sharding(avals), outs[0].shape)]
 
     def lower(self, e, ins, outs, *xs, dimension):
@@ -340,7 +331,7 @@ class Stack(Joined):
         check_same_dtypes(self.name, *xs)
         return [ShapedArray(inserted(xs[0].shape, axis, len(xs)), xs[0].dtype, all(x.weak_type for x in xs))]
 
-    def shard(self, mesh, avals, outs, *, axis):
+    def sharding_rule(self, mesh, avals, outs, *, axis):
         return [inserted(common_sharding(avals).entries, axis, None)]
 
     def lower(self, e, ins, outs, *xs, axis):
@@ -374,7 +365,7 @@ class Split(JointlyLinear):
     def infer(self, x, *, sizes, axis):
         return [ShapedArray(resized(x.shape, axis, s), x.dtype, x.weak_type) for s in sizes]
 
-    def shard(self, mesh, avals, outs, *, sizes, axis):
+    def sharding_rule(self, mesh, avals, outs, *, sizes, axis):
         return [check_divides(self.name, mesh, avals[0], out.shape) for out in outs]
 
     def lower(self, e, ins, outs, x, *, sizes, axis):
@@ -409,7 +400,7 @@ class Unstack(JointlyLinear):
         out = ShapedArray(x.shape[:axis] + x.shape[axis + 1 :], x.dtype, x.weak_type)
         return [out] * x.shape[axis]
 
-    def shard(self, mesh, avals, outs, *, axis):
+    def sharding_rule(self, mesh, avals, outs, *, axis):
         if avals[0].entries[axis] is not None:
             raise ShardingTypeError(
                 f"unstack operand cannot be sharded on the unstacking axis, which is {axis}, but it is {avals[0].text}"
@@ -438,7 +429,7 @@ class Rev(Linear1):
 
     moves_data = True
     name = "rev"
-    reduction_state = Primitive.reduction_state
+    reduction_state = None
 
     def infer(self, x, *, dimensions):
         if len(set(dimensions)) != len(dimensions):
@@ -471,7 +462,7 @@ class Tile(Linear1):
         moving.check_nonnegative("tile reps", reps)
         return [x.update(shape=tuple(r * s for r, s in zip(reps, x.shape, strict=True)))]
 
-    def shard(self, mesh, avals, outs, *, reps):
+    def sharding_rule(self, mesh, avals, outs, *, reps):
         for i, (reps_of_axis, entry) in enumerate(zip(reps, avals[0].entries, strict=True)):
             if entry is not None and reps_of_axis != 1:
                 raise ShardingTypeError(

@@ -150,7 +150,7 @@ class ReduceWindow(Primitive):
     def infer(self, x, **window):
         return [ShapedArray(window_shape(x.shape, **window), x.dtype, x.weak_type)]
 
-    def shard(self, mesh, avals, outs, **window):
+    def sharding_rule(self, mesh, avals, outs, **window):
         return [check_divides("reduce_window", mesh, avals[0], outs[0].shape)]
 
     def start(self, dtype: Any) -> Any:
@@ -174,7 +174,7 @@ class ReduceWindowSum(ReduceWindow, Linear1):
     """The sum of each window."""
 
     name = "reduce_window_sum"
-    reduction_state = Primitive.reduction_state
+    reduction_state = None
 
     def infer(self, x, **window):
         if not NUMBER.accepts(x.dtype):
@@ -262,7 +262,7 @@ class SelectAndScatterAdd(ByWinners):
     def infer(self, source, operand, **params):
         return [ShapedArray(operand.shape, source.dtype)]
 
-    def shard(self, mesh, avals, outs, **params):
+    def sharding_rule(self, mesh, avals, outs, **params):
         return [avals[1].entries]
 
     def lower(self, e, ins, outs, source, x, *, select_prim, padding, **window):
@@ -310,7 +310,7 @@ class SelectAndGatherAdd(ByWinners):
             )
         return [ShapedArray(window_shape(operand.shape, **window), tangents.dtype)]
 
-    def shard(self, mesh, avals, outs, **params):
+    def sharding_rule(self, mesh, avals, outs, **params):
         return [check_divides("reduce_window", mesh, avals[1], outs[0].shape)]
 
     def lower(self, e, ins, outs, tangents, x, *, select_prim, **window):

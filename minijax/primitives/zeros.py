@@ -11,7 +11,8 @@ from minijax.base import dtypes
 from minijax.base.mask import Mask
 from minijax.ir.primitive import Axis, Folding, Primitive, fold_as, is_undefined_primal
 from minijax.ir.types import ShapedArray, Zero, scalar_of, typeof
-from minijax.partition.explicit import merged_entries, reduction_state_of_sum
+from minijax.ir.typing import state_of_terms
+from minijax.partition.explicit import merged_entries
 from minijax.partition.meshes import explicit_meshes
 from minijax.partition.shardings import unsharded
 from minijax.primitives import moving
@@ -74,11 +75,10 @@ class AddAny(Primitive):
     def infer(self, x, y):
         return [x]
 
-    def shard(self, mesh, avals, outs, **params):
+    def sharding_rule(self, mesh, avals, outs, **params):
         return [(merged_entries(self.name, [a.entries for a in avals]) if avals[0]._sharding else avals[0].entries)]
 
-    def reduction_state(self, avals, params):
-        return reduction_state_of_sum(self.name, avals)
+    reduction_state = state_of_terms
 
     def lower(self, e, ins, outs, x, y):
         return [e.binary("or" if outs[0].dtype == np.bool_ else "add", x, y, outs[0])]

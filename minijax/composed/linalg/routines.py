@@ -36,7 +36,7 @@ class Linalg(Primitive):
         """The shape, without batch axes, and the dtype of each result."""
         raise NotImplementedError
 
-    def shard(self, mesh, avals, outs, **params):
+    def sharding_rule(self, mesh, avals, outs, **params):
         count = avals[0].ndim - self.ranks[0]
         for i, a in enumerate(avals):
             if any(e is not None for e in a.entries[count:]):

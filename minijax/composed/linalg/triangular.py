@@ -57,7 +57,7 @@ class TriangularSolve(Linalg):
     ranks = (2, 2)
     square = True
 
-    def shard(self, mesh, avals, outs, *, left_side, transpose_a, **params):
+    def sharding_rule(self, mesh, avals, outs, *, left_side, transpose_a, **params):
         a, b = avals
         summed = -2 if left_side == transpose_a else -1
         own = -1 if left_side else -2
