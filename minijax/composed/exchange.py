@@ -11,7 +11,7 @@ from minijax.composed.cumulative import cumsum
 from minijax.ir.primitive import cotangents, is_undefined_primal
 from minijax.ir.types import ShapedArray, Zero, is_zero, token_type, typeof
 from minijax.primitives import moving
-from minijax.primitives.collective import Named, _varied, all_to_all, axis_size
+from minijax.primitives.collective import Named, _pvary, all_to_all, axis_size
 from minijax.primitives.counting import iota
 from minijax.primitives.elementwise import add, mul, select_n
 from minijax.primitives.varying import device_groups, names_of
@@ -152,7 +152,7 @@ def psend(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
     """
     axis_size(axis_name)
     how = dict(axis_name=names_of(axis_name), perm=tuple(map(tuple, perm)))
-    return tree.tree_map(lambda leaf: psend_p.bind(_varied(leaf, axis_name), **how), x)
+    return tree.tree_map(lambda leaf: psend_p.bind(_pvary(leaf, axis_name), **how), x)
 
 
 def precv(token: Any, out_shape: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:

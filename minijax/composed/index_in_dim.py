@@ -36,7 +36,7 @@ def index_take(src: Array, idxs: Array, axes: Sequence[int]) -> Array:
     """
     shape, axes = typeof(src).shape, tuple(axes)
     at = [moving.expand_dims(row, (1,)) for row in (idxs if isinstance(idxs, tuple | list) else _rows(idxs))]
-    sizes = moving.held(np.array([shape[a] for a in axes], typeof(at[0]).dtype))
+    sizes = moving.as_array_or_constant(np.array([shape[a] for a in axes], typeof(at[0]).dtype))
     at = remainder(concatenate(at, 1), moving.expand_dims(sizes, (0,)))
     rest = tuple(range(1, len(shape) - len(axes) + 1))
     sizes = [1 if a in axes else n for a, n in enumerate(shape)]

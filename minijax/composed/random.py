@@ -269,7 +269,7 @@ class RandomFoldIn(KeyOperation):
 
     defaults_to_context_mesh = True
     name = "random_fold_in"
-    batch, shard = SameShape.batch, SameShape.shard
+    batch, sharding_rule = SameShape.batch, SameShape.sharding_rule
 
     def infer(self, keys, data):
         return [ShapedArray(broadcast_shapes_of_op(self.name, keys.shape, data.shape), keys.dtype)]

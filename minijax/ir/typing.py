@@ -125,7 +125,7 @@ def _is_context_mesh(primitive: Any, mesh: Any, avals: Types) -> bool:
 def _varying(primitive: Any, avals: Types, outs: list[Aval], params: dict) -> list[Aval]:
     """The types of the results with the manual mesh axes over which they are varying, unreduced and reduced."""
     rule = primitive.vma_rule
-    kind = manual_type(primitive, avals, params, _all_varying(avals)) if rule is None else rule(avals, params)
+    kind = vma_rule(primitive, avals, params, _all_varying(avals)) if rule is None else rule(avals, params)
     if kind is None:
         return outs
     return [
@@ -137,7 +137,7 @@ def _all_varying(avals: Types) -> frozenset:
     return frozenset().union(*map(varying_axes, avals))
 
 
-def manual_type(primitive: Any, avals: Types, params: dict, varying: frozenset) -> ManualAxisType:
+def vma_rule(primitive: Any, avals: Types, params: dict, varying: frozenset) -> ManualAxisType:
     """The type of results that vary over the given manual axes, with the reduction state of the operands."""
     if not has_reduction_state(avals):
         return ManualAxisType(varying) if varying else NOT_MANUAL

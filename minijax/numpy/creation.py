@@ -162,7 +162,7 @@ def _place(x: Any, device: Any, name: str = "", out_sharding: Any = None) -> Any
     if out_sharding is not None:
         return sharding.with_out_sharding(name, x, out_sharding)
     if device is None or isinstance(x, Tracer):
-        return moving.held(x) if type(x) is np.ndarray and x.dtype != dtypes.float0 else x
+        return moving.as_array_or_constant(x) if type(x) is np.ndarray and x.dtype != dtypes.float0 else x
     return transfer.filled_at(x, device)
 
 
@@ -259,8 +259,8 @@ def _constant(shape: tuple, fill: Any, dtype: Any, weak: bool = False, out_shard
     fill = convert(fill, dtype, weak)
     if shape:
         return moving.broadcast_to_shape(fill, shape, out_sharding)
-    fill = fill if isinstance(fill, Array) else moving.held(fill)
-    return fill if out_sharding is None else sharding.over_mesh(fill, out_sharding)
+    fill = fill if isinstance(fill, Array) else moving.as_array_or_constant(fill)
+    return fill if out_sharding is None else sharding.replicated_over_mesh(fill, out_sharding)
 
 
 @fused(0)

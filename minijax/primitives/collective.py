@@ -19,7 +19,7 @@ from minijax.ir import state
 from minijax.ir.primitive import Linear1, Primitive
 from minijax.ir.trace import Tracer
 from minijax.ir.types import ShapedArray, typeof, varying_axes
-from minijax.ir.typing import manual_type
+from minijax.ir.typing import vma_rule
 from minijax.primitives import moving
 from minijax.primitives.convert import convert
 from minijax.primitives.counting import broadcasted_iota
@@ -132,7 +132,7 @@ class PExtremum(AllReduce):
     """The largest or smallest value over `axes`; it has no derivative."""
 
     def vma_rule(self, avals, params):
-        return manual_type(self, avals, params, varying_axes(avals[0]).difference(params["axes"]))
+        return vma_rule(self, avals, params, varying_axes(avals[0]).difference(params["axes"]))
 
     jvp = Primitive.jvp
     transpose = Primitive.transpose
@@ -398,7 +398,7 @@ class AxisIndex(Named, ZeroJvp):
         names = names_of(params["axis_name"])
         if config.remove_size_one_mesh_axis_from_type.value:
             names = [name for name in names if state.axis_size(name) > 1]
-        return manual_type(self, avals, params, frozenset(names).intersection(state.thread.manual))
+        return vma_rule(self, avals, params, frozenset(names).intersection(state.thread.manual))
 
     def lower(self, e, ins, outs, *, axis_name):
         device_groups(e, self, axis_name)

@@ -658,7 +658,11 @@ def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
             f"broadcast_like: Incompatible types for broadcasting: input shape={have} and requested {shape=}, of types "
             f"{typeof(arr)} and {typeof(like_arr)}"
         )
-    return moving.held(arr) if have == shape else moving.broadcast_to_shape(arr, shape, typeof(like_arr)._sharding)
+    return (
+        moving.as_array_or_constant(arr)
+        if have == shape
+        else moving.broadcast_to_shape(arr, shape, typeof(like_arr)._sharding)
+    )
 
 
 def shape_as_value(shape: Sequence[int]) -> Any:

@@ -128,7 +128,7 @@ def _qdwh(x: Any, m: Any, n: Any, max_iterations: int, eps: float) -> tuple:
     def repeated(step, steps, u):
         if not steps:
             return u, True
-        weights = typed(moving.held(np.array(steps, dtypes.default_float_dtype())), x)
+        weights = typed(moving.as_array_or_constant(np.array(steps, dtypes.default_float_dtype())), x)
         return fori_loop(0, len(steps), functools.partial(step, weights=weights), (u, True))
 
     u, _ = repeated(step_by_qr, by_qr, u)
