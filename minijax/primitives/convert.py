@@ -41,8 +41,8 @@ class ConvertElementType(Linear1):
 
     def infer(self, x, *, new_dtype, weak_type, sharding):
         _check_convertible(x.dtype, new_dtype)
-        over = sharding_in_type(sharding, x.ndim) if isinstance(sharding, NamedSharding) else None
-        return [ShapedArray(x.shape, new_dtype, weak_type, sharding=over)]
+        sharding = sharding_in_type(sharding, x.ndim) if isinstance(sharding, NamedSharding) else None
+        return [ShapedArray(x.shape, new_dtype, weak_type, sharding=sharding)]
 
     def rebind(self, trace, operands, params):
         # The operand's weak type may have changed since the equation was recorded.
@@ -143,7 +143,7 @@ class BitcastConvertType(Primitive):
     def shard(self, mesh, avals, outs, **params):
         entries = avals[0].entries
         if len(entries) > outs[0].ndim and entries[-1] is not None:
-            raise ShardingTypeError(f"{self.name}: the last axis of {avals[0]}, which goes, must be unsharded.")
+            raise ShardingTypeError(f"{self.name}: the last axis of {avals[0]}, which is removed, must be unsharded.")
         return [(*entries, None)[: outs[0].ndim]]
 
     def lower(self, e, ins, outs, x, *, new_dtype):

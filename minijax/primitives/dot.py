@@ -252,7 +252,7 @@ class DotGeneral(Product):
         if both:
             raise ShardingTypeError(
                 "dot_general: Contracting dimensions are sharded and it is ambiguous where their partial sums are "
-                f"added up, which `out_sharding` may say. The dimensions have {lhs} and {rhs}"
+                f"added up, which `out_sharding` may specify. The dimensions have {lhs} and {rhs}"
             )
         free = [entries_of(a.entries, other_axes(a.ndim, c, b)) for a, c, b in zip(avals, contract, batch, strict=True)]
         return [(*lhs_batch, *free[0], *free[1])]

@@ -263,9 +263,9 @@ def _pow_jvp_base(t, ans, x, y):
     if not INT.accepts(typeof(y).dtype):
         one = moving.full(typeof(y).shape, const_like(y, 1), sharding=typeof(y)._sharding)
         return mul(t, mul(y, pow(x, sub(y, one))))
-    shape, over, y = typeof(ans).shape, typeof(ans)._sharding, convert_element_type(y, typeof(x).dtype)
-    x, y = moving.broadcast_squeezed(x, shape, over), moving.broadcast_squeezed(y, shape, over)
-    full = lambda number: moving.full(shape, const_like(x, number), sharding=over)  # noqa: E731
+    shape, sharding, y = typeof(ans).shape, typeof(ans)._sharding, convert_element_type(y, typeof(x).dtype)
+    x, y = moving.broadcast_squeezed(x, shape, sharding), moving.broadcast_squeezed(y, shape, sharding)
+    full = lambda number: moving.full(shape, const_like(x, number), sharding=sharding)  # noqa: E731
     at_zero, zeros, safe = _equals(y, 0, y), full(0), select_n(_equals(y, 0, y), y, full(1))
     return mul(t, select_n(at_zero, mul(safe, pow(x, sub(y, full(1)))), zeros))
 
@@ -654,14 +654,14 @@ class Clamp(Primitive):
         low, x, high = primals
         (out,) = self.bind_all(primals, {})
         shape = typeof(x).shape
-        wide = lambda t: moving.broadcast_to_shape(t, shape)  # noqa: E731
+        broadcast = lambda t: moving.broadcast_to_shape(t, shape)  # noqa: E731
         tests = (
             lambda: bitwise_and(gt(low, x), lt(low, high)),
             lambda: bitwise_and(gt(x, low), lt(x, high)),
             lambda: lt(high, x),
         )
         terms = [
-            select_n(wide(test()), full_of(x), wide(t))
+            select_n(broadcast(test()), full_of(x), broadcast(t))
             for test, t in zip(tests, tangents, strict=True)
             if type(t) is not Zero
         ]

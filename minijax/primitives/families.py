@@ -204,8 +204,8 @@ class SameShape(Primitive):
         for x, a in zip(operands, ins, strict=True):
             x = x if a.shape == out.shape else e.broadcast_to(x, a, out.shape)
             if a.shape != out.shape or a._sharding != out._sharding:
-                over = out.update(dtype=a.dtype).sharded_over(e.explicit, out.entries, *a.sums)
-                (x,) = e.constrained_by_type([x], [over])
+                constrained = out.update(dtype=a.dtype).sharded_over(e.explicit, out.entries, *a.sums)
+                (x,) = e.constrained_by_type([x], [constrained])
             wide.append(x)
         return wide
 
@@ -375,8 +375,8 @@ class LinearElementwise(Elementwise):
             return [out], self.bind_all([instantiate(t) for t in tangents], params)
         i = next(i for i, t in enumerate(tangents) if type(t) is not Zero)
         tangent, aval = self.alone(i, tangents[i], primals), typeof(out).to_tangent_aval()
-        over = None if any(aval.sums) or typeof(tangent).shape == aval.shape else aval._sharding
-        return [out], [resharded_as(moving.broadcast_squeezed(tangent, aval.shape, over), aval)]
+        sharding = None if any(aval.sums) or typeof(tangent).shape == aval.shape else aval._sharding
+        return [out], [resharded_as(moving.broadcast_squeezed(tangent, aval.shape, sharding), aval)]
 
     def alone(self, i: int, tangent: Any, primals: Sequence) -> Any:
         """The result's tangent if only operand `i` has a tangent."""

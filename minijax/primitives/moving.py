@@ -351,8 +351,8 @@ def broadcast_together(shape: tuple[int, ...], *values: Any) -> Sequence:
     types = list(map(typeof, values))
     if all([t.shape == shape for t in types]):
         return values
-    over = _joint_sharding(shape, types) if explicit_meshes else None
-    return [_broadcast_sharded(x, shape, over) for x in values]
+    sharding = _joint_sharding(shape, types) if explicit_meshes else None
+    return [_broadcast_sharded(x, shape, sharding) for x in values]
 
 
 def _joint_sharding(shape: tuple[int, ...], types: Sequence[Any]) -> NamedSharding | None:
@@ -366,11 +366,11 @@ def _joint_sharding(shape: tuple[int, ...], types: Sequence[Any]) -> NamedShardi
     return typed_sharding(known[0]._sharding.mesh, entries, unreduced, reduced)
 
 
-def _broadcast_sharded(x: Any, shape: tuple[int, ...], over: NamedSharding | None) -> Any:
+def _broadcast_sharded(x: Any, shape: tuple[int, ...], sharding: NamedSharding | None) -> Any:
     have = typeof(x)
     if have.shape == shape:
-        return x if over is None or any(have.sums) else resharded_as(x, have.update(sharding=over))
-    return broadcast_to_shape(x, shape, over)
+        return x if sharding is None or any(have.sums) else resharded_as(x, have.update(sharding=sharding))
+    return broadcast_to_shape(x, shape, sharding)
 
 
 def broadcast_squeezed(x: Any, shape: tuple[int, ...], out_sharding: Any = None) -> Any:

@@ -180,7 +180,7 @@ def _check_slice(x, starts, limits, strides):
     if any(limit > size for limit, size in zip(limits, x.shape, strict=True)):
         raise TypeError(f"slice: limit_indices {limits} exceed the operand's shape {x.shape}")
     if any(limit < start for start, limit in zip(starts, limits, strict=True)):
-        raise TypeError(f"slice: limit_indices {limits} lie before start_indices {starts}")
+        raise TypeError(f"slice: limit_indices {limits} are less than start_indices {starts}")
     if strides is not None and any(s <= 0 for s in strides):
         raise TypeError(f"slice strides must be positive, got {strides}")
 
@@ -238,8 +238,8 @@ class Pad(JointlyLinear):
         )
         if any(size < 0 for size in shape):
             raise ValueError(
-                f"pad: Dimension size after padding is not at least 0: padding_config {padding_config} cuts more than "
-                f"there is of shape {x.shape}"
+                f"pad: Dimension size after padding is not at least 0: padding_config {padding_config} removes "
+                f"more elements than an axis of shape {x.shape} has"
             )
         return [ShapedArray(shape, x.dtype, x.weak_type and value.weak_type)]
 
@@ -273,7 +273,7 @@ class Pad(JointlyLinear):
         return [select(inside, padded, value)], [d]
 
 
-class Joined(JointlyLinear):
+class Join(JointlyLinear):
     """An operation that joins its operands along an axis."""
 
     def transposed(self, ct, *operands, **params):
@@ -285,7 +285,7 @@ class Joined(JointlyLinear):
         raise NotImplementedError
 
 
-class Concatenate(Joined):
+class Concatenate(Join):
     """Joins arrays along an existing axis."""
 
     moves_data = True
@@ -322,7 +322,7 @@ def _listed(shapes):
     return ", ".join(map(str, shapes))
 
 
-class Stack(Joined):
+class Stack(Join):
     """Joins arrays of one shape along a new axis."""
 
     lies_over_set_mesh = True
@@ -484,10 +484,11 @@ class Tile(Linear1):
 
     def transposed(self, ct, aval, *, reps):
         interleaved = tuple(n for pair in zip(reps, aval.shape, strict=True) for n in pair)
-        over = sharding_of_ct(aval)
-        if over is not None:
-            over = over.update(spec=over.spec.update(partitions=[e for have in aval.entries for e in (None, have)]))
-        return moving.sum_axes(moving.reshape_to(ct, interleaved, over), tuple(range(0, len(interleaved), 2)))
+        sharding = sharding_of_ct(aval)
+        if sharding is not None:
+            entries = [e for entry in aval.entries for e in (None, entry)]
+            sharding = sharding.update(spec=sharding.spec.update(partitions=entries))
+        return moving.sum_axes(moving.reshape_to(ct, interleaved, sharding), tuple(range(0, len(interleaved), 2)))
 
     def batch(self, axis, operands, dims_in, *, reps):
         (d,) = dims_in
