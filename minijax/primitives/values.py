@@ -126,7 +126,7 @@ def _leaves(x: Any) -> list:
 
 
 def _promoted_dtype(leaves: list) -> Any:
-    """The dtype to which numbers and arrays promote; None if there are none, or other values among them."""
+    """The dtype to which numbers and arrays promote; None if `leaves` is empty or has other values."""
     is_numeric = all(type(y) in PYTHON_SCALARS or isinstance(y, Array | np.ndarray | np.generic) for y in leaves)
     return dtypes.result_type(*leaves) if leaves and is_numeric else None
 
