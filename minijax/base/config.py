@@ -120,9 +120,9 @@ def forget_ready() -> None:
 
 def _refresh() -> State:
     now = epoch[0]
-    whole = _interned([*_traced, *_keyed], _interned(_traced, None))
-    _thread.current = (whole, now)
-    return whole
+    full_state = _interned([*_traced, *_keyed], _interned(_traced, None))
+    _thread.current = (full_state, now)
+    return full_state
 
 
 def _interned(options: list["Option"], traced: State | None) -> State:
@@ -160,6 +160,118 @@ def _values_of(state: State, count: int) -> dict["Option", Any]:
     return {o: getattr(state, o.attribute) for o in options if hasattr(state, o.attribute)}
 
 
+# ---- kinds of options --------------------------------------------------------------------------------
+
+
+class Kind:
+    """The values that an option accepts: all of them, unless a subclass restricts them."""
+
+    absl = "DEFINE_string"  # the function of absl that declares a flag of this kind
+
+    def check(self, value: Any, name: str) -> Any:
+        """Returns the value in its normal form. Raises ValueError or TypeError for an invalid value."""
+        return value
+
+    def parse(self, text: str, name: str) -> Any:
+        """Returns the value that a text in the environment specifies. Raises ValueError for an invalid text."""
+        try:
+            return self.check(self.read(text), name)
+        except (ValueError, TypeError):
+            raise ValueError(f'Invalid value "{text}" for JAX flag {name}') from None
+
+    def read(self, text: str) -> Any:
+        """Converts a text; `check` then decides whether the result is valid."""
+        return text
+
+
+def _got(value: Any, name: str) -> str:
+    return f"got {value} of type {type(value)} for {name}"
+
+
+class Boolean(Kind):
+    """True or False; any value is accepted for its truth."""
+
+    absl = "DEFINE_bool"
+
+    def check(self, value: Any, name: str) -> bool:
+        return bool(value)
+
+    def parse(self, text: str, name: str) -> bool:
+        word = text.lower()
+        if word in TRUTHS or word in FALSEHOODS:
+            return word in TRUTHS
+        raise ValueError(f"invalid truth value {text!r} for environment {name.upper()!r}")
+
+
+class Number(Kind):
+    """Numbers of a class, or None; ints are valid floats."""
+
+    def __init__(self, cls: type):
+        self.cls, self.absl = cls, "DEFINE_float" if cls is float else "DEFINE_integer"
+
+    def check(self, value: Any, name: str) -> Any:
+        if value is None or isinstance(value, (float, int) if self.cls is float else self.cls):
+            return value
+        word = self.cls.__name__
+        raise ValueError(f"new {word} config value must be None or of type {word}, {_got(value, name)}")
+
+    def read(self, text: str) -> Any:
+        return self.cls(text)
+
+
+class Text(Kind):
+    """Strings, and None if it is optional."""
+
+    def __init__(self, optional: bool = False):
+        self.optional = optional
+
+    def check(self, value: Any, name: str) -> str | None:
+        if isinstance(value, str) or value is None and self.optional:
+            return value
+        if self.optional:
+            raise ValueError(f"new string config value must be None or of type str, {_got(value, name)}")
+        raise TypeError(f"new string config value must be of type str, {_got(value, name)}")
+
+
+class Choice(Kind):
+    """One of several words, or None if that is among them."""
+
+    def __init__(self, *words: str | None):
+        self.words = words
+
+    def check(self, value: Any, name: str) -> str | None:
+        if value in self.words and isinstance(value, str | None):
+            return value
+        words = [word for word in self.words if word is not None]
+        raise ValueError(f"new enum value must be {'None or ' * (None in self.words)}in {words}, {_got(value, name)}")
+
+
+class Member(Kind):
+    """A member of an enum, which may be given as text."""
+
+    def __init__(self, cls: type[enum.Enum]):
+        self.cls = cls
+
+    def check(self, value: Any, name: str) -> enum.Enum:
+        if isinstance(value, (str, self.cls)):
+            return self.cls(value)
+        raise TypeError(f"new enum value must be an instance of {self.cls}, {_got(value, name)}")
+
+
+PLATFORMS = ("cpu", "gpu", "tpu")
+
+
+class DeviceOrPlatform(Kind):
+    """A device, the name of a platform, or None."""
+
+    def check(self, value: Any, name: str) -> Any:
+        if value in PLATFORMS if isinstance(value, str) else value is None or hasattr(value, "platform"):
+            return value
+        raise ValueError(
+            f"jax.default_device must be passed either a Device object or a platform name string, got: {value!r}"
+        )
+
+
 # ---- options -----------------------------------------------------------------------------------------
 
 
@@ -167,18 +279,16 @@ class Option:
     """One named setting; `option.value` reads it, `with option(value):` overrides it in this thread."""
 
     # `default` is the global value, which a thread without an override reads.
-    __slots__ = ("name", "attribute", "default", "help", "kind", "optional", "states", "_callbacks", "_is_chosen")
+    __slots__ = ("name", "attribute", "default", "help", "kind", "states", "_callbacks", "_is_chosen")
 
     # `states`: the list of options (traced or keyed) that this one joins; None if it is not part of the thread's state.
-    def __init__(
-        self, name: str, default: str, help: str, kind: Any, optional: bool, states: "list[Option] | None" = None
-    ):
-        self.name, self.help, self.kind, self.optional, self.states = name, help, kind, optional, states
+    def __init__(self, name: str, default: str, help: str, kind: Kind, states: "list[Option] | None" = None):
+        self.name, self.help, self.kind, self.states = name, help, kind, states
         self.attribute = name.removeprefix("jax_")
         self._callbacks: list[Callable[[Any, bool], None]] = []
         self._is_chosen = name.upper() in os.environ
         text = os.environ.get(name.upper(), default)
-        self.default = None if default == "-" and text == "-" else self._parse(text)
+        self.default = None if default == "-" and text == "-" else kind.parse(text, name)
         with _lock:
             _options[name] = self
             if states is not None:
@@ -210,7 +320,7 @@ class Option:
 
     def __call__(self, new_val: Any = UNSET) -> "Override":
         if new_val is UNSET:
-            if self.kind is not bool:
+            if not isinstance(self.kind, Boolean):
                 raise TypeError(f"Context manager for {self.attribute} config option requires an argument")
             new_val = True
         return Override(((self, self.check(new_val)),))
@@ -253,39 +363,7 @@ class Option:
 
     def check(self, value: Any) -> Any:
         """Returns the value in its normal form. Raises ValueError or TypeError for an invalid value."""
-        kind, got = self.kind, f"got {value} of type {type(value)} for {self.name}"
-        if kind is bool:
-            return bool(value)
-        if callable(kind) and not isinstance(kind, type):
-            return kind(value)
-        if isinstance(kind, tuple):
-            if value in kind and isinstance(value, str | None):
-                return value
-            words = [word for word in kind if word is not None]
-            raise ValueError(f"new enum value must be {'None or ' * (None in kind)}in {words}, {got}")
-        if issubclass(kind, enum.Enum):
-            if isinstance(value, (str, kind)):
-                return kind(value)
-            raise TypeError(f"new enum value must be an instance of {kind}, {got}")
-        if value is None and (self.optional or kind is not str):
-            return value
-        if isinstance(value, (float, int) if kind is float else kind):
-            return value
-        if kind is str and not self.optional:
-            raise TypeError(f"new string config value must be of type str, {got}")
-        word = "string" if kind is str else kind.__name__
-        raise ValueError(f"new {word} config value must be None or of type {kind.__name__}, {got}")
-
-    def _parse(self, text: str) -> Any:
-        if self.kind is bool:
-            lowered = text.lower()
-            if lowered in TRUTHS or lowered in FALSEHOODS:
-                return lowered in TRUTHS
-            raise ValueError(f"invalid truth value {text!r} for environment {self.name.upper()!r}")
-        try:
-            return self.check(self.kind(text) if self.kind in (int, float) else text)
-        except (ValueError, TypeError):
-            raise ValueError(f'Invalid value "{text}" for JAX flag {self.name}') from None
+        return self.kind.check(value, self.name)
 
 
 class Flag(Option):
@@ -334,7 +412,7 @@ class UserContext(Option):
 
     def __init__(self, default: Any):
         self.name = self.attribute = f"user_context_{next(_numbers)}"
-        self.default, self.help, self.kind, self.states, self._callbacks = default, "", object, _traced, []
+        self.default, self.help, self.kind, self.states, self._callbacks = default, "", Kind(), _traced, []
         self._is_chosen = False
         with _lock:
             _traced.append(self)
@@ -407,12 +485,10 @@ class Config:
     def config_with_absl(self) -> None:
         """Declares every option as an absl flag and takes over the values given on the command line."""
         flags = absl_flags
-        define = {bool: flags.DEFINE_bool, int: flags.DEFINE_integer, float: flags.DEFINE_float}
         for name, option in _options.items():
             value = option.default
-            define.get(option.kind, flags.DEFINE_string)(
-                name, value.name.lower() if isinstance(value, enum.Enum) else value, option.help
-            )
+            shown = value.name.lower() if isinstance(value, enum.Enum) else value
+            getattr(flags, option.kind.absl)(name, shown, option.help)
         absl_app.call_after_init(lambda: self.complete_absl_config(absl_flags))
 
     def complete_absl_config(self, absl_flags: Any) -> None:
@@ -443,36 +519,33 @@ config = Config()
 
 # ---- the table: one line an option -------------------------------------------------------------------
 
-PLATFORMS = ("cpu", "gpu", "tpu")
-
-
-def check_device(value: Any) -> Any:
-    """Returns `value` if it is a device, the name of a platform or None; raises ValueError otherwise."""
-    if value in PLATFORMS if isinstance(value, str) else value is None or hasattr(value, "platform"):
-        return value
-    raise ValueError(
-        f"jax.default_device must be passed either a Device object or a platform name string, got: {value!r}"
-    )
-
+_PRECISIONS = """
+default high highest bfloat16 tensorfloat32 float32 ANY_F8_ANY_F8_F32 ANY_F8_ANY_F8_F32_FAST_ACCUM ANY_F8_ANY_F8_ANY
+ANY_F8_ANY_F8_ANY_FAST_ACCUM F16_F16_F16 F16_F16_F32 BF16_BF16_BF16 BF16_BF16_F32 BF16_BF16_F32_X3 BF16_BF16_F32_X6
+BF16_BF16_F32_X9 TF32_TF32_F32 TF32_TF32_F32_X3 F32_F32_F32 F64_F64_F64
+""".split()
 
 # A kind that ends in "?" also accepts None; "a|b" lists choices, in which "-" is None.
-KINDS: dict[str, Any] = {
-    "bool": bool, "int": int, "float": float, "str": str, "int?": int, "str?": str, "device": check_device,
-    "explicit_x64": ExplicitX64Mode, "legacy_key": LegacyPrngKeyState, "promotion": NumpyDtypePromotion,
-    "traceback": RuntimeTracebackMode, "reaction": ("ignore", "raise"),
-    "guard": (None, "allow", "log", "disallow", "log_explicit", "disallow_explicit"),
-    "level": ("UNKNOWN", "O0", "O1", "O2", "O3"),
-    "logging": (None, "NOTSET", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"),
-    "filtering": ("off", "tracebackhide", "remove_frames", "quiet_remove_frames", "auto"),
-    "prng": ("threefry2x32", "threefry4x32", "rbg", "unsafe_rbg", "philox2x32", "philox4x32"),
-    "matmul": (
-        None,
-        "default", "high", "highest", "bfloat16", "tensorfloat32", "float32", "ANY_F8_ANY_F8_F32",
-        "ANY_F8_ANY_F8_F32_FAST_ACCUM", "ANY_F8_ANY_F8_ANY", "ANY_F8_ANY_F8_ANY_FAST_ACCUM", "F16_F16_F16",
-        "F16_F16_F32", "BF16_BF16_BF16", "BF16_BF16_F32", "BF16_BF16_F32_X3", "BF16_BF16_F32_X6",
-        "BF16_BF16_F32_X9", "TF32_TF32_F32", "TF32_TF32_F32_X3", "F32_F32_F32", "F64_F64_F64",
-    ),
-}  # fmt: skip
+KINDS: dict[str, Kind] = {
+    "bool": Boolean(),
+    "int": Number(int),
+    "int?": Number(int),
+    "float": Number(float),
+    "str": Text(),
+    "str?": Text(optional=True),
+    "device": DeviceOrPlatform(),
+    "explicit_x64": Member(ExplicitX64Mode),
+    "legacy_key": Member(LegacyPrngKeyState),
+    "promotion": Member(NumpyDtypePromotion),
+    "traceback": Member(RuntimeTracebackMode),
+    "reaction": Choice("ignore", "raise"),
+    "guard": Choice(None, "allow", "log", "disallow", "log_explicit", "disallow_explicit"),
+    "level": Choice("UNKNOWN", "O0", "O1", "O2", "O3"),
+    "logging": Choice(None, "NOTSET", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"),
+    "filtering": Choice("off", "tracebackhide", "remove_frames", "quiet_remove_frames", "auto"),
+    "prng": Choice("threefry2x32", "threefry4x32", "rbg", "unsafe_rbg", "philox2x32", "philox4x32"),
+    "matmul": Choice(None, *_PRECISIONS),
+}
 
 TRACED = """
 check_vma  bool  False  Track in shard_map which values vary over which axes.
@@ -623,8 +696,8 @@ mock_num_gpu_processes  int  0  Number of pretended GPU processes.
 def _define(table: str, make: Callable[..., Option]) -> None:
     for line in table.strip().splitlines():
         name, word, default, help = line.split(maxsplit=3)
-        kind = KINDS.get(word) or tuple([None if choice == "-" else choice for choice in word.split("|")])
-        make(name, default if default != '""' else "", help, kind, optional=word.endswith("?"))
+        kind = KINDS.get(word) or Choice(*[None if choice == "-" else choice for choice in word.split("|")])
+        make(name, default if default != '""' else "", help, kind)
 
 
 _define(TRACED, functools.partial(Option, states=_traced))

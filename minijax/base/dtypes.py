@@ -102,10 +102,12 @@ class KeyType(ExtendedDType):
 # ---- the singletons ----------------------------------------------------------------------------------
 
 ML_INTS = ("int1", "int2", "int4", "uint1", "uint2", "uint4")
-ML_FLOATS = (
-    "float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn", "float8_e3m4", "float8_e4m3", "float8_e8m0fnu",
-    "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "bfloat16",
-)  # fmt: skip
+ML_FLOATS = tuple(
+    """
+    float4_e2m1fn float6_e2m3fn float6_e3m2fn float8_e3m4 float8_e4m3 float8_e8m0fnu float8_e4m3b11fnuz float8_e4m3fn
+    float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz bfloat16
+    """.split()
+)
 INTS = tuple(f"{sign}int{bits}" for bits in (8, 16, 32, 64) for sign in ("", "u"))
 NAMES = ("bool", *INTS, *ML_INTS, *ML_FLOATS, "float16", "float32", "float64", "complex64", "complex128")
 # Older versions of ml_dtypes lack a few of the narrow types; these are then left out here as well.
@@ -352,24 +354,24 @@ def check_and_canonicalize_user_dtype(dtype: Any, fun_name: str | None = None) -
     Raises TypeError for a dtype that arrays cannot have.
     """
     try:
-        asked = dtype_from_user(dtype)
-        if is_extended(asked):
-            return asked
-        if asked not in _known and asked not in (float0, string):
+        requested = dtype_from_user(dtype)
+        if is_extended(requested):
+            return requested
+        if requested not in _known and requested not in (float0, string):
             raise TypeError(
-                f"JAX only supports number, bool, and string dtypes, got dtype {asked} in {fun_name or 'dtype'}"
+                f"JAX only supports number, bool, and string dtypes, got dtype {requested} in {fun_name or 'dtype'}"
             )
         state = config.state()
-        if state.enable_x64 or asked not in _narrowed or isinstance(dtype, type) and dtype in python_scalar_dtypes:
-            return canonicalize_dtype(asked)
+        if state.enable_x64 or requested not in _narrowed or isinstance(dtype, type) and dtype in python_scalar_dtypes:
+            return canonicalize_dtype(requested)
         if state.explicit_x64_dtypes is config.ExplicitX64Mode.ALLOW:
-            return asked
+            return requested
         where = f" requested in {fun_name}" if fun_name else ""
-        message = f"Explicitly requested dtype {asked}{where} is not available"
+        message = f"Explicitly requested dtype {requested}{where} is not available"
         advice = "set the jax_enable_x64 configuration option or the JAX_ENABLE_X64 shell environment variable"
         if state.explicit_x64_dtypes is config.ExplicitX64Mode.ERROR:
             raise ValueError(f"{message}. To enable more dtypes, {advice}.")
-        narrowed = _narrowed[asked]
+        narrowed = _narrowed[requested]
         errors.warn(f"{message}, and will be truncated to dtype {narrowed}. To enable more dtypes, {advice}.")
         return narrowed
     except Exception as error:
@@ -479,20 +481,23 @@ def promote(*operands: Typed) -> Typed:
 def _promote(operands: tuple[Typed, ...], state: config.State) -> Typed:
     dtypes = {dtype for dtype, _ in operands}
     all_weak = all(weak for _, weak in operands)
-    # If all operands are weak, they keep their dtypes during promotion.
-    strict = state.numpy_dtype_promotion is STRICT_MODE
-    by_dtype = all_weak and (not strict or len(operands) == 1)
-    if len(dtypes) == 1 and (by_dtype or not all_weak):
-        (node,) = dtypes
-    else:
-        for dtype in dtypes - _known:
-            raise ValueError(f"dtype={dtype!r} is not a valid dtype for JAX type promotion.")
-        nodes = {scalar_type_of(d) if weak and d != bool_ and not by_dtype else d for d, weak in operands}
-        node = _least_upper_bound(nodes, state)
+    node = _promoted_node(operands, dtypes, all_weak, state)
     if isinstance(node, type):
         return scalar_dtype(node), True
     is_weak = all_weak and node != bool_
     return node if len(dtypes) == 1 and not (is_weak and len(operands) > 1) else canonicalize_dtype(node), is_weak
+
+
+def _promoted_node(operands: tuple[Typed, ...], dtypes: set[Any], all_weak: bool, state: config.State) -> Any:
+    """The node of the lattice that operands promote to: a dtype, or a Python scalar type for a weak result."""
+    # If all operands are weak, they keep their dtypes during promotion.
+    keep_dtypes = all_weak and (state.numpy_dtype_promotion is not STRICT_MODE or len(operands) == 1)
+    if len(dtypes) == 1 and (keep_dtypes or not all_weak):
+        return next(iter(dtypes))
+    for dtype in dtypes - _known:
+        raise ValueError(f"dtype={dtype!r} is not a valid dtype for JAX type promotion.")
+    nodes = {scalar_type_of(d) if weak and d != bool_ and not keep_dtypes else d for d, weak in operands}
+    return _least_upper_bound(nodes, state)
 
 
 def _widest(dtype: DType) -> DType:

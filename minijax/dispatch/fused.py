@@ -100,6 +100,21 @@ def _program(function: Callable, args: tuple, kwargs: dict, data: int, arrays: S
     is_watched = guards.is_guarded() or watch.is_on() or key_reuse.is_on()
     if is_watched or whole and _disable_jit.value or any(x._sig.device is None for x in arrays):
         return _DIRECT
+    try:
+        with errors.warnings_raised():
+            closed, out_tree = _traced(function, args, kwargs, data, arrays)
+    except Exception:
+        return _DIRECT  # the direct call raises or warns again, for the user
+    if closed.consts or not (whole or _is_movement(closed.jaxpr)):
+        return _DIRECT
+    # A single operation gets the same program as when it is called by itself.
+    name = closed.eqns[0].primitive.name if len(closed.eqns) == 1 else function.__name__
+    executable = executable_for(closed, ProgramOptions(name), arrays)
+    return executable.tree_caller(arrays, out_tree) if executable.takes(arrays) else _DIRECT
+
+
+def _traced(function: Callable, args: tuple, kwargs: dict, data: int, arrays: Sequence) -> tuple[ClosedJaxpr, Any]:
+    """The jaxpr of a call as a function of `arrays`, the data among its arguments, and the tree of its result."""
     out_trees: list[Any] = []
 
     def flat(*tracers):
@@ -109,20 +124,8 @@ def _program(function: Callable, args: tuple, kwargs: dict, data: int, arrays: S
         out_trees.append(out_tree)
         return leaves
 
-    try:
-        with errors.warnings_raised():
-            avals = [x._sig.aval for x in arrays]
-            jaxpr, consts = trace_to_jaxpr(flat, avals, DebugInfo("jit", function.__name__))
-    except Exception:
-        return _DIRECT  # the direct call raises or warns again, for the user
-    if consts or not (whole or _is_movement(jaxpr)):
-        return _DIRECT
-    # A single operation gets the same program as when it is called by itself.
-    name = jaxpr.eqns[0].primitive.name if len(jaxpr.eqns) == 1 else function.__name__
-    executable = executable_for(ClosedJaxpr(jaxpr, consts), ProgramOptions(name), arrays)
-    if not executable.takes(arrays):
-        return _DIRECT
-    return executable.tree_caller(arrays, out_trees[0])
+    avals = [x._sig.aval for x in arrays]
+    return ClosedJaxpr(*trace_to_jaxpr(flat, avals, DebugInfo("jit", function.__name__))), out_trees[0]
 
 
 def _is_movement(jaxpr: Jaxpr) -> bool:

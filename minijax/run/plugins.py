@@ -30,12 +30,12 @@ _visible = config.option("cuda_visible_devices")
 _logger = logging.getLogger("jax._src.xla_bridge")  # the same name as in jax, by which programs silence it
 
 # In order of dependence; {v} is the version of CUDA, {s} that of its solvers.
-_CUDA_LIBRARIES = (
-    "cudart.so.{v}", "nvrtc.so.{v}", "cublas.so.{v}", "cublasLt.so.{v}", "nccl.so.2", "cupti.so.{v}",
-    "cusparse.so.12", "cusolver.so.{s}", "cufft.so.{s}", "nvshmem_host.so.3", "cudnn.so.9",
-)  # fmt: skip
+_CUDA_LIBRARIES = """
+cudart.so.{v} nvrtc.so.{v} cublas.so.{v} cublasLt.so.{v} nccl.so.2 cupti.so.{v} cusparse.so.12 cusolver.so.{s}
+cufft.so.{s} nvshmem_host.so.3 cudnn.so.9
+""".split()
 loaded: list[Any] = []  # the plugins' C interfaces
-_split_by_users: list[str] = []
+_batch_partitionable: list[str] = []
 _GPU_PRIORITY, _TPU_PRIORITY = 200, 300
 _GOOGLE = "0x1ae0"  # the PCI vendor of TPU chips
 
@@ -120,13 +120,13 @@ def _register_cuda_calls(version: int, plugin: Any) -> None:
     for module in _PARTITIONED:
         for name in module.batch_partitionable_targets():
             xc.register_custom_call_as_batch_partitionable(name, c_api=plugin)
-    for name in _split_by_users:
+    for name in _batch_partitionable:
         xc.register_custom_call_as_batch_partitionable(name, c_api=plugin)
 
 
 def register_batch_partitionable(name: str) -> None:
     """Lets XLA, and plugins loaded before or after, partition a target's calls along their batch axes."""
-    _split_by_users.append(name)
+    _batch_partitionable.append(name)
     for plugin in (None, *loaded):
         xc.register_custom_call_as_batch_partitionable(name, c_api=plugin)
 

@@ -19,47 +19,73 @@ from minijax.run.array import Signature, copied_raw, of_host, put_host, signatur
 from minijax.run.compile import compile_text
 from minijax.run.launch import launcher
 
-_BY_THE_HOST = frozenset((dtypes.int2, dtypes.uint2))  # XLA's collectives on CPU mix up elements of two bits
+_NO_COLLECTIVES = frozenset((dtypes.int2, dtypes.uint2))  # XLA's collectives on CPU mix up elements of two bits
 # Starting a program with collectives takes longer than copying this many bytes in one thread.
 _SMALL = 1 << 20
+
+Plan = Callable[[Any], Any]  # from a raw array to a raw array
 
 
 def moved(raw: Any, old: Signature, new: Signature) -> Any:
     """Reshards a raw array to the sharding of `new`; None if a transfer through the host is faster or the only way."""
-    way = _way(old, new)
-    return way and way(raw)
+    plan = _transfer_plan(old, new)
+    return plan and plan(raw)
 
 
 @cache(maxsize=4096)
-def _way(old: Signature, new: Signature) -> Callable[[Any], Any] | None:
-    devices, targets = old.sharding._device_assignment, new.sharding._device_assignment
-    if devices[0].client is not targets[0].client:
-        return None
-    if old.device is not None and new.device is not None:
-        return lambda raw: relocated(raw, new)
-    if old.dtype in _BY_THE_HOST:
-        return None
-    spans = not (old.sharding.is_fully_addressable and new.sharding.is_fully_addressable)
-    if spans and {*devices} != {*targets}:
-        return None
-    tiles, new_tiles = (client.hlo_sharding(sig.sharding, len(sig.shape)) for sig in (old, new))
-    if len(devices) == len(targets) and tiles == new_tiles and devices != targets and not spans:
-        return lambda raw: relocated(raw, new)
-    if not (old.sharding._in_default_memory and new.sharding._in_default_memory):
-        is_alike = len(devices) == len(targets) and tiles == new_tiles
-        return (lambda raw: relocated(raw, new)) if is_alike else None
-    if old.device is not None:
-        return lambda raw: _cut_up(raw, old, new)
-    if devices == targets:
-        return None if not spans and _is_small(old, new) else _resharder(old, new)
-    if spans:
-        there = _in_order_of(devices, new)
-        reuse = _jax.ArrayCopySemantics.REUSE_INPUT
-        return lambda raw: _jax.reorder_shards(_resharder(old, there)(raw), new.native, reuse)
-    if len(devices) == len(targets):
-        there = signature(old.aval, GSPMDSharding(targets, tiles), new.committed)
-        return lambda raw: _resharder(there, new)(relocated(raw, there))
-    return lambda raw: _by_way_of_one(raw, old, new)
+def _transfer_plan(old: Signature, new: Signature) -> Plan | None:
+    change = _Change(old, new)
+    return next(plan(old, new) for applies, plan in _PLANS if applies(change))
+
+
+class _Change:
+    """A change of the sharding of an array, as the conditions of `_PLANS` see it."""
+
+    def __init__(self, old: Signature, new: Signature):
+        self.old, self.new = old, new
+        self.devices, self.targets = old.sharding._device_assignment, new.sharding._device_assignment
+        self.spans_processes = not (old.sharding.is_fully_addressable and new.sharding.is_fully_addressable)
+
+    @property
+    def is_in_default_memory(self) -> bool:
+        return self.old.sharding._in_default_memory and self.new.sharding._in_default_memory
+
+    @property
+    def has_same_shards(self) -> bool:
+        """True if the HLO sharding and the number of devices do not change."""
+        return len(self.devices) == len(self.targets) and _tiles(self.old) == _tiles(self.new)
+
+
+def _tiles(sig: Signature) -> Any:
+    return client.hlo_sharding(sig.sharding, len(sig.shape))
+
+
+def _through_host(old: Signature, new: Signature) -> None:
+    return None
+
+
+def _relocation(old: Signature, new: Signature) -> Plan:
+    return lambda raw: relocated(raw, new)
+
+
+def _scattering(old: Signature, new: Signature) -> Plan:
+    return lambda raw: _scatter_from_one(raw, old, new)
+
+
+def _resharding_to_reordered(old: Signature, new: Signature) -> Plan:
+    there = _with_device_order(old.sharding._device_assignment, new)
+    reuse = _jax.ArrayCopySemantics.REUSE_INPUT
+    return lambda raw: _jax.reorder_shards(_resharder(old, there)(raw), new.native, reuse)
+
+
+def _relocation_and_resharding(old: Signature, new: Signature) -> Plan:
+    targets = new.sharding._device_assignment
+    there = signature(old.aval, GSPMDSharding(targets, _tiles(old)), new.committed)
+    return lambda raw: _resharder(there, new)(relocated(raw, there))
+
+
+def _resharding_via_single_device(old: Signature, new: Signature) -> Plan:
+    return lambda raw: _via_single_device(raw, old, new)
 
 
 def _is_small(old: Signature, new: Signature) -> bool:
@@ -69,7 +95,7 @@ def _is_small(old: Signature, new: Signature) -> bool:
     return devices[0].platform == "cpu" and size * len(devices) <= _SMALL and not sums and host.can_read(new.dtype)
 
 
-def _by_way_of_one(raw, old, new):
+def _via_single_device(raw, old, new):
     """Reshards from several devices to another number of devices, through the first device that both have."""
     devices = old.sharding._device_assignment
     k = next((k for k, d in enumerate(devices) if d in new.sharding.device_set), 0)
@@ -80,11 +106,11 @@ def _by_way_of_one(raw, old, new):
     else:
         part = host.shard_raw(raw, k, whole.sharding, len(whole.shape))._fully_replicated_shard()
         raw = part._rewrap_with_aval_and_sharding(alone, alone.native)
-    return relocated(raw, new) if new.device is not None else _cut_up(raw, alone, new)
+    return relocated(raw, new) if new.device is not None else _scatter_from_one(raw, alone, new)
 
 
 @cache(maxsize=1024)
-def _in_order_of(devices: tuple, sig: Signature) -> Signature:
+def _with_device_order(devices: tuple, sig: Signature) -> Signature:
     """The signature of the same shards, with an equivalent sharding that lists the devices in this order."""
     hlo, targets = client.hlo_sharding(sig.sharding, len(sig.shape)), sig.sharding._device_assignment
     if not hlo.is_replicated():
@@ -99,35 +125,35 @@ def relocated(raw: Any, sig: Signature) -> Any:
     return copied_raw(raw, sig, _jax.ArrayCopySemantics.REUSE_INPUT)._rewrap_with_aval_and_sharding(sig, sig.native)
 
 
-def _cut_up(raw, old, new):
+def _scatter_from_one(raw, old, new):
     """Reshards from one device to several."""
     whole = of_host(new)
-    raw = _distributed(raw, old, whole)
+    raw = _sliced_and_sent(raw, old, whole)
     return raw if whole is new else _resharder(whole, new)(raw)
 
 
-def _distributed(raw, old, new):
+def _sliced_and_sent(raw, old, new):
     """Reshards from one device to several, without partial sums: slices the array, then sends the shards."""
-    cut, order, devices = _distribution(old, new)
+    cut, order, devices = _slicing_plan(old, new)
     pieces = [raw] if cut is None else cut([raw])
     parts = [pieces[k] for k in order]
     return _jax.batched_device_put(new, new.native, parts, devices, new.committed, force_copy=True, enable_x64=True)
 
 
 @cache(maxsize=1024)
-def _distribution(old: Signature, new: Signature) -> tuple[Callable | None, list[int], list]:
+def _slicing_plan(old: Signature, new: Signature) -> tuple[Callable | None, list[int], list]:
     """A program that slices the array into distinct shards (None if replicated), each device's shard, the devices."""
     parts = new.sharding.devices_indices_map(new.shape)
     places = list(map(host.shard_key, parts.values()))
     distinct = tuple(dict.fromkeys(places))
     cut = None
     if len(distinct) > 1:
-        cut = _cutter(ShapedArray(old.shape, old.dtype), old.device, distinct)
+        cut = _slicer(ShapedArray(old.shape, old.dtype), old.device, distinct)
     return cut, [distinct.index(p) for p in places], list(parts)
 
 
 @cache(maxsize=1024)
-def _cutter(aval: ShapedArray, device: Any, places: Sequence) -> Callable[[list], list]:
+def _slicer(aval: ShapedArray, device: Any, places: Sequence) -> Callable[[list], list]:
     bounds = [[(a or 0, n if b is None else b) for (a, b), n in zip(p, aval.shape, strict=True)] for p in places]
     outs = [ShapedArray(tuple([b - a for a, b in p]), aval.dtype) for p in bounds]
     e = Emitter(device.platform)
@@ -168,3 +194,21 @@ def _resharder(old: Signature, new: Signature) -> Callable[[Any], Any]:
     module = lower_jaxpr(ClosedJaxpr(Jaxpr([], [v], [v], [])), name="jit__identity", **laid)
     launch = launcher(compile_text(module.text, name=module.name, devices=devices), [new])
     return lambda raw: launch([raw])[0]
+
+
+# The first plan whose condition holds is used. Each condition relies on the failure of the ones above it.
+_PLANS: tuple[tuple[Callable[[_Change], bool], Callable[[Signature, Signature], Plan | None]], ...] = (
+    (lambda c: c.devices[0].client is not c.targets[0].client, _through_host),
+    (lambda c: c.old.device is not None and c.new.device is not None, _relocation),
+    (lambda c: c.old.dtype in _NO_COLLECTIVES, _through_host),
+    (lambda c: c.spans_processes and {*c.devices} != {*c.targets}, _through_host),
+    (lambda c: c.has_same_shards and c.devices != c.targets and not c.spans_processes, _relocation),
+    (lambda c: not c.is_in_default_memory and c.has_same_shards, _relocation),
+    (lambda c: not c.is_in_default_memory, _through_host),
+    (lambda c: c.old.device is not None, _scattering),
+    (lambda c: c.devices == c.targets and not c.spans_processes and _is_small(c.old, c.new), _through_host),
+    (lambda c: c.devices == c.targets, _resharder),
+    (lambda c: c.spans_processes, _resharding_to_reordered),
+    (lambda c: len(c.devices) == len(c.targets), _relocation_and_resharding),
+    (lambda c: True, _resharding_via_single_device),
+)

@@ -73,7 +73,7 @@ def test_all_options_have_the_names_and_values_that_jax_gives_them(environment):
 def test_environment_booleans_are_the_words_of_strtobool(monkeypatch, text, value):
     monkeypatch.setenv("MINIJAX_TEST_OPTION", text)
     try:
-        made = outcome(lambda: options.Option("minijax_test_option", "False", "", bool, False).value)
+        made = outcome(lambda: options.Option("minijax_test_option", "False", "", options.Boolean()).value)
     finally:
         options._options.pop("minijax_test_option", None)
     assert made == (value if isinstance(value, type) else str(value))
@@ -81,9 +81,10 @@ def test_environment_booleans_are_the_words_of_strtobool(monkeypatch, text, valu
 
 def test_a_wrong_choice_in_the_environment_is_a_value_error(monkeypatch):
     monkeypatch.setenv("MINIJAX_TEST_OPTION", "foo")
-    for kind in (int, float, ("a", "b"), options.NumpyDtypePromotion):
+    kinds = options.Number(int), options.Number(float), options.Choice("a", "b")
+    for kind in (*kinds, options.Member(options.NumpyDtypePromotion)):
         with pytest.raises(ValueError, match="Invalid value"):
-            options.Option("minijax_test_option", "1", "", kind, False)
+            options.Option("minijax_test_option", "1", "", kind)
     assert "minijax_test_option" not in config.values
 
 
