@@ -119,24 +119,24 @@ def weak_cache(
 
     def cached(owner, *args, **kwargs):
         name = (args, tuple(sorted(kwargs.items()))) if kwargs else args
-        surroundings = under and under()
-        if surroundings:
-            name = (surroundings, name)
+        dependencies = under and under()
+        if dependencies:
+            name = (dependencies, name)
         results = by_owner.of(owner)
         result = results.get(name, _MISS)
         if result is not _MISS:
-            return result if type(result) is not _WithoutOwner else result.completed(owner)
+            return result if type(result) is not _WithoutOwner else result.with_owner(owner)
 
         def find():
             result = results.get(name, _MISS)
-            return result if type(result) is not _WithoutOwner else result.completed(owner)
+            return result if type(result) is not _WithoutOwner else result.with_owner(owner)
 
         def compute():
             result = function(owner, *args, **kwargs)
-            by_owner.store(results, name, _without(owner, result))
+            by_owner.store(results, name, _remove_owner(owner, result))
             return result
 
-        return pending.once((owner, name), find, compute, surroundings and surroundings[0])
+        return pending.once((owner, name), find, compute, dependencies and dependencies[0])
 
     return _finish(cached, function, by_owner)
 
@@ -149,11 +149,11 @@ class _WithoutOwner:
     def __init__(self, kind: Callable[..., Any], parts: list):
         self.kind, self.parts = kind, parts
 
-    def completed(self, owner: Any) -> Any:
+    def with_owner(self, owner: Any) -> Any:
         return self.kind(owner if part is _MISS else part for part in self.parts)
 
 
-def _without(owner, result):
+def _remove_owner(owner, result):
     if result is owner:
         return _WithoutOwner(next, [_MISS])
     if isinstance(result, tuple) and any(part is owner for part in result):
@@ -218,7 +218,7 @@ _waiting: dict[int, _Running] = {}  # by thread: what it waits for
 _waiting_lock = threading.Lock()
 
 
-def _waited(other: _Running) -> bool:
+def _wait_until_done(other: _Running) -> bool:
     """Waits until `other` ends; returns False immediately if `other` is run by, or waits for, this thread."""
     me = threading.get_ident()
     try:
@@ -259,8 +259,8 @@ class _Pending:
                 other = self._running.setdefault(name, mine)
                 if other is mine:
                     break
-                if not _waited(other):
-                    return self._again(other, compute)
+                if not _wait_until_done(other):
+                    return self._compute_nested(other, compute)
                 if self._running.get(name) is other:
                     self._running.pop(name, None)
             try:
@@ -275,7 +275,7 @@ class _Pending:
             if not mark.lock.locked() and self._running.get(name) is mark:
                 self._running.pop(name, None)
 
-    def _again(self, other, compute):
+    def _compute_nested(self, other, compute):
         """Calls `compute` although `other` computes the same key: its thread is this one, or waits for this one."""
         other.depth += 1
         try:

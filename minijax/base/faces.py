@@ -48,14 +48,14 @@ class Face:
         self._submodules = self._shown.union(later)
         self._partial = partial
         self._rooms = self.places = dict[str, tuple[str, str]]()  # for each name, the room and the name there
-        self._place(rooms)
+        self._add_rooms(rooms)
         self._warnings: dict[str, str] = {}
         for text, old in (deprecated or {}).items():
-            self._warnings |= {public: text.format(public) for public in self._place(old)}
+            self._warnings |= {public: text.format(public) for public in self._add_rooms(old)}
         self._removed = {old: text.format(old) for text, names in (removed or {}).items() for old in names.split()}
         self._missing = {n: text.format(n) for text, names in (missing or {}).items() for n in names.split()}
 
-    def _place(self, rooms: Rooms) -> list[str]:
+    def _add_rooms(self, rooms: Rooms) -> list[str]:
         placed = []
         if isinstance(rooms, str):
             rooms = dict(paragraph.split(": ") for paragraph in re.split(r"\n(?=\w)", rooms.strip()))
@@ -72,7 +72,7 @@ class Face:
         if name == "__all__":  # read by `from module import *`
             return [n for n in self.names() if not n.startswith("_")]
         if name in self._missing:
-            value = _stand_in(self._name, name, self._missing[name])
+            value = _unimplemented(self._name, name, self._missing[name])
             setattr(sys.modules[self._name], name, value)
             return value
         if not self._has(name):
@@ -130,7 +130,7 @@ def listing(module: str, public: str) -> tuple[list[str], Callable[[], list[str]
     return shown, lambda: sorted({*shown, *(n for n in vars(sys.modules[module]) if n.startswith("__"))})
 
 
-def _stand_in(module: str, name: str, text: str) -> Any:
+def _unimplemented(module: str, name: str, text: str) -> Any:
     """Returns an object that can be imported, subclassed and inspected, but raises NotImplementedError when called."""
 
     def missing(*args: Any, **kwargs: Any) -> Any:

@@ -13,17 +13,17 @@ ALIAS, PACKAGE = "jax", __name__.partition(".")[0]
 
 
 _T = TypeVar("_T")
-_known: list[tuple[Any, str]] | None = []  # None once this package is imported as jax
+_jax_names: list[tuple[Any, str]] | None = []  # None once this package is imported as jax
 
 
 def known_as(path: str) -> Callable[[_T], _T]:
     """Gives a class or function its path in jax if this package is imported as jax: its pickles then use that path."""
 
     def name(x: _T) -> _T:
-        if _known is None:
+        if _jax_names is None:
             _name(x, path)
         else:
-            _known.append((x, path))
+            _jax_names.append((x, path))
         return x
 
     return name
@@ -49,8 +49,8 @@ def _name(x: Any, path: str) -> None:
 
 def stand_for_jax() -> None:
     """Gives the objects that `known_as` was or will be called for their names in jax."""
-    global _known
-    known, _known = _known or [], None
+    global _jax_names
+    known, _jax_names = _jax_names or [], None
     for x, path in known:
         _name(x, path)
 
@@ -72,7 +72,7 @@ def claim(x: Any, name: str, room: str, face: str) -> None:
 
     If several public modules export it, it gets the name of the one to which its room belongs (see `_OWN`).
     """
-    if _known is not None or getattr(x, "__qualname__", None) != name:
+    if _jax_names is not None or getattr(x, "__qualname__", None) != name:
         return
     path, inner = face.removeprefix(PACKAGE).removeprefix("."), room.removeprefix(f"{PACKAGE}.")
     if not inner.startswith(_OWN.get(path, path or ".")) or not is_under(str(x.__module__), PACKAGE):
@@ -84,7 +84,7 @@ def claim(x: Any, name: str, room: str, face: str) -> None:
 def name_in_jax(module: ModuleType, public: bool = True) -> None:
     """Gives a public module, and the objects it defines, their names in jax, if this package is imported as jax."""
     real, own = module.__name__, vars(module)
-    if _known is not None or not public or not is_under(real, PACKAGE):
+    if _jax_names is not None or not public or not is_under(real, PACKAGE):
         return
     for name in own.get("__all__", ()):
         claim(own[name], name, real, real)
@@ -93,7 +93,7 @@ def name_in_jax(module: ModuleType, public: bool = True) -> None:
 
 def stands_for_jax() -> bool:
     """True if `import jax` imports this package."""
-    return _known is None
+    return _jax_names is None
 
 
 def is_under(name: str, package: str) -> bool:
@@ -103,6 +103,6 @@ def is_under(name: str, package: str) -> bool:
 
 def mirror(path: str, module: ModuleType) -> None:
     """Registers a module that was loaded as an attribute under its name in jax, if this package is imported as jax."""
-    if _known is None and is_under(path, PACKAGE):
+    if _jax_names is None and is_under(path, PACKAGE):
         sys.modules.setdefault(ALIAS + path.removeprefix(PACKAGE), module)
         name_in_jax(module)

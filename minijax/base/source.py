@@ -77,7 +77,7 @@ class Positions:
         full = config.include_full_tracebacks_in_locations.value
         limit = config.traceback_in_locations_limit.value if full else 1
         self._limit = None if limit < 0 else limit
-        self._of_user = _OfUser()
+        self._of_user = _UserFiles()
         # Keyed by id, since comparing code objects is slow. The values hold the objects, which keeps their ids unique.
         self._known: dict[Any, tuple[Any, Any]] = {}
 
@@ -106,7 +106,7 @@ class Positions:
         return known[1]
 
 
-class _OfUser(dict):
+class _UserFiles(dict):
     """Maps file names to whether they belong to the user's program."""
 
     def __missing__(self, file: str) -> bool:
@@ -167,11 +167,11 @@ def hide_frames(error: BaseException) -> None:
         return
     _drop_inner_context(error)
     if mode == "tracebackhide":
-        _mark(error)
+        _mark_frames(error)
         return
     short = filtered(error.__traceback__)
     if mode == "remove_frames":
-        _keep_whole(error, short)
+        _keep_all_frames(error, short)
     elif NOTE not in getattr(error, "__notes__", ()):
         error.add_note(NOTE)
     error.__traceback__ = short
@@ -198,7 +198,7 @@ def _drop_inner_context(error: BaseException) -> None:
     error.__context__ = context
 
 
-def _mark(error: BaseException) -> None:
+def _mark_frames(error: BaseException) -> None:
     """Marks the library's frames with `__tracebackhide__`: those unwound already and those above them on the stack."""
     frames = [entry.tb_frame for entry in _entries(error.__traceback__, of_user=False)]
     frame = sys._getframe(2)
@@ -209,21 +209,21 @@ def _mark(error: BaseException) -> None:
         frame.f_locals["__tracebackhide__"] = True
 
 
-def _keep_whole(error: BaseException, short: types.TracebackType | None) -> None:
+def _keep_all_frames(error: BaseException, short: types.TracebackType | None) -> None:
     """Sets, or extends, the cause of an exception that has all frames."""
-    whole, entries = error.__cause__, [error.__traceback__]
-    if type(whole) is not UnfilteredStackTrace:
-        whole = UnfilteredStackTrace(f"{type(error).__name__}: {error}\n\n{_BELOW}")
-        whole.__cause__, whole.__context__ = error.__cause__, error.__context__
-        whole.__suppress_context__ = error.__suppress_context__
-        error.__cause__, error.__context__ = whole.with_traceback(error.__traceback__), None
+    cause, entries = error.__cause__, [error.__traceback__]
+    if type(cause) is not UnfilteredStackTrace:
+        cause = UnfilteredStackTrace(f"{type(error).__name__}: {error}\n\n{_BELOW}")
+        cause.__cause__, cause.__context__ = error.__cause__, error.__context__
+        cause.__suppress_context__ = error.__suppress_context__
+        error.__cause__, error.__context__ = cause.with_traceback(error.__traceback__), None
     else:
-        # The entries down to `whole.shown` are new; those below it were kept when it was shortened before.
-        while entries[-1] is not whole.shown and entries[-1] is not None:
+        # The entries down to `cause.shown` are new; those below it were kept when it was shortened before.
+        while entries[-1] is not cause.shown and entries[-1] is not None:
             entries.append(entries[-1].tb_next)
         for entry in reversed(entries[:-1]):
-            whole.__traceback__ = _on_top(entry, whole.__traceback__)
-    whole.shown = short
+            cause.__traceback__ = _on_top(entry, cause.__traceback__)
+    cause.shown = short
 
 
 def _on_top(entry: types.TracebackType, below: types.TracebackType | None) -> types.TracebackType:

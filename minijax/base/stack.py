@@ -24,7 +24,7 @@ def _stack_size() -> int:
     return min(size for size in (limit, threading.stack_size(), _DEFAULT_STACK) if size > 0)
 
 
-class _Room:
+class _DeepCall:
     """Lets Python recurse as deep as the stack allows; beyond that, RecursionError is raised as usual."""
 
     __slots__ = ("entry", "__weakref__")
@@ -32,24 +32,24 @@ class _Room:
     def __init__(self):
         with _lock:
             now = sys.getrecursionlimit()
-            if not (_rooms and now == _limits["raised"]) and now < (limit := _stack_size() // _BYTES_PER_CALL):
+            if not (_deep_calls and now == _limits["raised"]) and now < (limit := _stack_size() // _BYTES_PER_CALL):
                 _limits.update(before=now, raised=limit)
                 sys.setrecursionlimit(limit)
             self.entry = weakref.ref(self, _forget)
-            _rooms[self.entry] = None
+            _deep_calls[self.entry] = None
 
 
-_rooms: dict["weakref.ref[_Room]", None] = {}  # weak, so that an interrupted call leaves no entry
+_deep_calls: dict["weakref.ref[_DeepCall]", None] = {}  # weak, so that an interrupted call leaves no entry
 
 
-def _forget(entry: "weakref.ref[_Room]") -> None:
-    _rooms.pop(entry, None)
+def _forget(entry: "weakref.ref[_DeepCall]") -> None:
+    _deep_calls.pop(entry, None)
 
 
 def _leave() -> None:
     """Restores the limit if no call needs the raised one any more."""
     with _lock:
-        if not _rooms and sys.getrecursionlimit() == _limits["raised"]:
+        if not _deep_calls and sys.getrecursionlimit() == _limits["raised"]:
             sys.setrecursionlimit(_limits["before"])
 
 
@@ -58,7 +58,7 @@ def deep(function: Callable) -> Callable:
 
     @functools.wraps(function)
     def call(*args, **kwargs):
-        mine = _Room()
+        mine = _DeepCall()
         try:
             return function(*args, **kwargs)
         except SystemError as error:  # jaxlib's tree functions return a result despite a RecursionError
@@ -66,8 +66,8 @@ def deep(function: Callable) -> Callable:
                 raise error.__cause__ from None
             raise
         finally:
-            del _rooms[mine.entry]  # not a function call, which might exceed the limit
-            if not _rooms:
+            del _deep_calls[mine.entry]  # not a function call, which might exceed the limit
+            if not _deep_calls:
                 _leave()
 
     return call

@@ -88,7 +88,7 @@ class Term(_Ordered):
             powers[factor] = powers.get(factor, 0) + power
         return Term(powers.items())
 
-    def divided(self, other: "Term") -> "Term | None":
+    def quotient(self, other: "Term") -> "Term | None":
         """The quotient of this term and `other`; None if `other` does not divide it."""
         powers = dict(self.powers)
         for factor, power in other.powers:
@@ -137,7 +137,7 @@ def _rewritten(scope: Scope, term: Term, k: int) -> Terms:
     """`k * term` rewritten by the rule for the term, or for one of its powers; unchanged if no rule applies."""
     for part in (term, *(Term((power,)) for power in term.powers)):
         n, result = scope.rules.get(part, (0, ()))
-        if n and k % n == 0 and (rest := term.divided(part)) is not None:
+        if n and k % n == 0 and (rest := term.quotient(part)) is not None:
             return tuple((rest * other, k // n * m) for other, m in result)
     return ((term, k),)
 
@@ -206,14 +206,14 @@ def operation(name: str, x: Dim, y: Dim, scope: Scope) -> Dim:
 _MOST_STEPS = 100
 
 
-def _divided(x: Dim, y: Dim) -> tuple[Dim, Dim] | None:
+def _long_division(x: Dim, y: Dim) -> tuple[Dim, Dim] | None:
     """Quotient and remainder by long division; None if the division leaves a remainder that contains variables."""
     (divisor, n), *_ = terms_of(y)
     quotient: Dim = 0
     steps = 0
     while not isinstance(x, int):
         (term, k), *_ = x.terms
-        rest = term.divided(divisor)
+        rest = term.quotient(divisor)
         if rest is None or k % n or steps == _MOST_STEPS:
             return None
         part = total(x.scope, ((rest, k // n),))
@@ -228,7 +228,7 @@ def div_mod(x: Dim, y: Dim, name: str = "divmod") -> tuple[Dim, Dim]:
     if isinstance(y, int) and y == 0:
         raise ZeroDivisionError("integer division or modulo by zero")
     scope = _scope(x, y, when=f"for operation {name}")
-    return _divided(x, y) or (operation(FLOORDIV, x, y, scope), operation(MOD, x, y, scope))
+    return _long_division(x, y) or (operation(FLOORDIV, x, y, scope), operation(MOD, x, y, scope))
 
 
 def floordiv(x: Dim, y: Dim) -> Dim:
@@ -416,7 +416,7 @@ def is_symbolic_dim(p: Any) -> bool:
     return isinstance(p, SymbolicDim)
 
 
-def _whole(d: Any, argument: str, function: str) -> Dim:
+def _dim_argument(d: Any, argument: str, function: str) -> Dim:
     if type(d) is int or isinstance(d, SymbolicDim):
         return d
     if hasattr(d, "_error_repr"):
@@ -426,13 +426,13 @@ def _whole(d: Any, argument: str, function: str) -> Dim:
 
 def max_dim(d1: Any, d2: Any) -> Dim:
     """The greater of two dimensions; a symbolic `max` if the comparison is inconclusive."""
-    x, y = _whole(d1, "d1", "max_dim"), _whole(d2, "d2", "max_dim")
+    x, y = _dim_argument(d1, "d1", "max_dim"), _dim_argument(d2, "d2", "max_dim")
     return max(x, y) if isinstance(x, int) and isinstance(y, int) else _extreme(MAX, x, y, x, y)
 
 
 def min_dim(d1: Any, d2: Any) -> Dim:
     """The smaller of two dimensions; a symbolic `min` if the comparison is inconclusive."""
-    x, y = _whole(d1, "d1", "min_dim"), _whole(d2, "d2", "min_dim")
+    x, y = _dim_argument(d1, "d1", "min_dim"), _dim_argument(d2, "d2", "min_dim")
     return min(x, y) if isinstance(x, int) and isinstance(y, int) else _extreme(MIN, x, y, y, x)
 
 

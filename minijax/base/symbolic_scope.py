@@ -33,7 +33,7 @@ class SymbolicScope:
 
     def _assume_all(self, constraints: Iterable[str]) -> None:
         self._texts = []
-        self._forget()
+        self._clear_derived()
         for constraint in constraints:
             if not isinstance(constraint, str):
                 raise ValueError(f"SymbolicScope constraint must be a string: got {constraint!r}")
@@ -48,7 +48,7 @@ class SymbolicScope:
         self.constraints, self.rules = [], {}
         self._assume_all(texts)
 
-    def _forget(self) -> None:
+    def _clear_derived(self) -> None:
         self._decision: Decision | None = None
         self._bounds: dict[SymbolicDim, Bounds] = {}
 
@@ -63,7 +63,7 @@ class SymbolicScope:
         if equal:
             self._rewrite(left, right, shown)
         self.constraints.append(Constraint(equal, difference, shown))
-        self._forget()
+        self._clear_derived()
 
     def _rewrite(self, left: Dim, right: Dim, shown: str) -> None:
         (term, k), *others = terms_of(left)
@@ -76,8 +76,8 @@ class SymbolicScope:
             # A dimension that is divisible by n equals n times its quotient.
             x, n = factor.operands
             if isinstance(n, int) and term.powers[0][1] == 1:
-                whole = n * operation(FLOORDIV, x, n, self)
-                self._assume(whole, "==", x, f"{text(terms_of(whole))} == {x}")
+                multiple = n * operation(FLOORDIV, x, n, self)
+                self._assume(multiple, "==", x, f"{text(terms_of(multiple))} == {x}")
         if term in self.rules:
             raise NotImplementedError(f"Found multiple equality constraints with the same left-hand-side: {shown}")
         self.rules[term] = (abs(k), terms_of(right if k > 0 else -right))

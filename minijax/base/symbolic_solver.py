@@ -107,15 +107,15 @@ class _Solver:
     def solve(self) -> None:
         while self._left:
             before, self._left = self._left, []
-            self._left = [place for place in before if not self._take(place)]
+            self._left = [place for place in before if not self._solve(place)]
             if len(self._left) == len(before):
                 raise self._unsolved()
 
-    def _take(self, place: Place) -> bool:
+    def _solve(self, place: Place) -> bool:
         """Solves or checks an equation; returns False if it cannot be solved for exactly one unknown variable."""
         unknown = place.dim.variables() - self.values.keys()
         if not unknown:
-            self._agree(place)
+            self._check_consistent(place)
             return True
         if len(unknown) > 1:
             return False
@@ -139,7 +139,7 @@ class _Solver:
         self._obtained.append((name, place))
         self._require(">=", value, 1, f"Expected value >= 1 for dimension variable '{name}'.")
 
-    def _agree(self, place: Place) -> None:
+    def _check_consistent(self, place: Place) -> None:
         size, value = self.machine.size(place), self._value(place.dim)
         told = (
             f"Found inconsistency between dimension size {place.name} (= {{0}}) and the specification "

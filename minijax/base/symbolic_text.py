@@ -142,7 +142,7 @@ class _Parser:
         self.require(")")
         return _OPERATIONS[name](x, y) if name in _OPERATIONS else operation(name, x, y, self.scope)
 
-    def whole(self, part: Callable[[], Any]) -> Any:
+    def parse_all(self, part: Callable[[], Any]) -> Any:
         result = part()
         if self.token is not _END:
             self.fail_rest()
@@ -155,7 +155,7 @@ class _Parser:
 def parse_shape(spec: str | None, like: Sequence[Any] | None, scope: Scope) -> tuple[Any, ...]:
     """Parses a shape. Raises ValueError for a syntax error."""
     parser = _Parser(spec, like, scope)
-    return parser.whole(parser.shape)
+    return parser.parse_all(parser.shape)
 
 
 def parse_constraint(source: str, scope: Scope) -> tuple[Dim, str, Dim]:
@@ -164,4 +164,4 @@ def parse_constraint(source: str, scope: Scope) -> tuple[Dim, str, Dim]:
     if sign is None:
         raise ValueError(f"Constraint parsing error: must contain one of '==' or '>=' or '<=', but found {source!r}.")
     left, right = (_Parser(side, None, scope) for side in source.split(sign, 1))
-    return left.whole(left.expression), sign, right.whole(right.expression)
+    return left.parse_all(left.expression), sign, right.parse_all(right.expression)

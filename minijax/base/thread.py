@@ -152,9 +152,9 @@ class within:
     def __enter__(self) -> Callable[[EqnContext, Any], None]:
         self._outer = self._joined = thread.context
         self._inner, self._origin = EMPTY, thread.origin
-        return self._go
+        return self._enter_equation
 
-    def _go(self, inner: EqnContext, origin: Any) -> None:
+    def _enter_equation(self, inner: EqnContext, origin: Any) -> None:
         if inner is not self._inner:  # consecutive equations often share one context object
             outer, self._inner = self._outer, inner
             if inner == EMPTY:

@@ -110,7 +110,7 @@ class recompile_budget:
 
     def spend(self, definition: str, history: Sequence[Call]) -> None:
         """Counts a trace, whose call is the last in the history."""
-        counts, place = self._counts[-1], _place(definition, history[-1].function)
+        counts, place = self._counts[-1], _definition_key(definition, history[-1].function)
         counts[place] = count = counts.get(place, 0) + 1
         if count > self._n:
             explanation = _explained(definition, list(history), history[-1])
@@ -134,7 +134,7 @@ def _text(value: Any) -> str:
     return text if len(text) <= 200 else f"{text[:150]}... ({len(text)} characters, hash {hash(value)})"
 
 
-def _place(definition: str, function: int) -> Any:
+def _definition_key(definition: str, function: int) -> Any:
     """The key that all functions of one definition share; a callable without a source line has its own."""
     return definition if " at " in definition else (definition, function)
 
@@ -144,7 +144,7 @@ def note(fun: Callable, definition: str, call: Call, by_user: bool, is_trace: bo
 
     `definition`: `source_of(fun)`.
     """
-    place = _place(definition, call.function)
+    place = _definition_key(definition, call.function)
     history = _histories.get(place) or _histories.once(place, lambda: deque(maxlen=_REMEMBERED))
     if is_trace and by_user and config.explain_cache_misses.value:
         _log(fun, definition, call, list(history))
@@ -156,7 +156,7 @@ def note(fun: Callable, definition: str, call: Call, by_user: bool, is_trace: bo
 def why(fun: Callable, function: int) -> Explanation | None:
     """Explains why the function with that number was last traced or compiled; None if no call of it is stored."""
     definition = source_of(fun)
-    history = list(_histories.get(_place(definition, function), ()))
+    history = list(_histories.get(_definition_key(definition, function), ()))
     calls = [call for call in history if call.function == function]
     return _explained(definition, history, calls[-1]) if calls else None
 

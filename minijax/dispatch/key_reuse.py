@@ -63,7 +63,7 @@ class _Keys:
     def __init__(self, used: np.ndarray):
         self.used = used
 
-    def seen(self, shape: tuple[int, ...]) -> np.ndarray:
+    def mask_for(self, shape: tuple[int, ...]) -> np.ndarray:
         """The mask of consumed keys for another shape, in which all keys count as consumed if one is."""
         return self.used if self.used.shape == shape else np.full(shape, self.used.any())
 
@@ -87,7 +87,7 @@ def signature(jaxpr: Jaxpr) -> Signature:
         if v in keys:
             if keys[v] in mine:
                 forwards.append((mine[keys[v]], n))
-            elif not (used := keys[v].seen(v.aval.shape)).all():
+            elif not (used := keys[v].mask_for(v.aval.shape)).all():
                 sources[n] = ~used
     return Signature(sinks, sources, tuple(sorted(forwards)))
 
@@ -100,7 +100,7 @@ def _apply(eqn: JaxprEqn, effect: Signature, keys: dict[Any, _Keys]) -> None:
     for i, mask in effect.sinks.items():
         v = eqn.invars[i]
         if v in keys:
-            if (keys[v].seen(v.aval.shape) & mask).any():
+            if (keys[v].mask_for(v.aval.shape) & mask).any():
                 raise KeyReuseError(f"In {eqn.primitive.name}, argument {i} is already consumed.")
             keys[v].consume(mask, v.aval.shape)
     inputs = {k: eqn.invars[i] for i, k in effect.forwards}
@@ -146,7 +146,7 @@ def _device_put(eqn: JaxprEqn) -> Signature:
 
 @_rule
 def _jit(eqn: JaxprEqn) -> Signature:
-    return _inside(eqn.params["jaxpr"])
+    return _of_nested(eqn.params["jaxpr"])
 
 
 _RULES |= dict.fromkeys(("shard_map", "xla_metadata_call", "compute_on"), _jit)
@@ -154,11 +154,11 @@ _RULES |= dict.fromkeys(("shard_map", "xla_metadata_call", "compute_on"), _jit)
 
 @_rule
 def _remat2(eqn: JaxprEqn) -> Signature:
-    inner = _inside(eqn.params["jaxpr"])
+    inner = _of_nested(eqn.params["jaxpr"])
     return inner._replace(sinks={}) if eqn.params["differentiated"] else inner  # a recomputation uses the same keys
 
 
-def _inside(program: Jaxpr | ClosedJaxpr) -> Signature:
+def _of_nested(program: Jaxpr | ClosedJaxpr) -> Signature:
     """The signature of a nested jaxpr, without its effect on its constants."""
     whole = signature(getattr(program, "jaxpr", program))
     sinks = {i: mask for i, mask in whole.sinks.items() if i >= 0}
@@ -167,7 +167,7 @@ def _inside(program: Jaxpr | ClosedJaxpr) -> Signature:
 
 @_rule
 def _cond(eqn: JaxprEqn) -> Signature:
-    branches = [_inside(closed) for closed in eqn.params["branches"]]
+    branches = [_of_nested(closed) for closed in eqn.params["branches"]]
     sinks: dict[int, Mask] = {}
     sources: dict[int, Mask] = {}
     for branch in branches:
@@ -181,7 +181,7 @@ def _cond(eqn: JaxprEqn) -> Signature:
 
 @_rule
 def _scan(eqn: JaxprEqn) -> Signature:
-    body, consts, carry = _inside(eqn.params["jaxpr"]), eqn.params["num_consts"], eqn.params["num_carry"]
+    body, consts, carry = _of_nested(eqn.params["jaxpr"]), eqn.params["num_consts"], eqn.params["num_carry"]
     why = "scan body function leads to key reuse when repeatedly executed, because"
     if any(i < consts for i in body.sinks):
         raise KeyReuseError(f"{why} key constants are repeatedly consumed:\n  signature={body}\n  {eqn=!s}")
@@ -196,7 +196,7 @@ def _scan(eqn: JaxprEqn) -> Signature:
 @_rule
 def _while(eqn: JaxprEqn) -> Signature:
     p = eqn.params
-    cond, body = _inside(p["cond_jaxpr"]), _inside(p["body_jaxpr"])
+    cond, body = _of_nested(p["cond_jaxpr"]), _of_nested(p["body_jaxpr"])
     n, m = p["cond_nconsts"], p["body_nconsts"]
     again = "function leads to key reuse when repeatedly executed:\n "
     if any(i < m or i - m not in body.sources for i in body.sinks):
@@ -240,7 +240,7 @@ def watched(run: Callable[[Sequence], Any], closed: ClosedJaxpr, name: str) -> C
         for n, v in enumerate(outs):
             if _is_key(v):
                 old = _Keys(np.asarray(of(inputs[n])._consumed)) if n in inputs else None
-                used = old.seen(v.aval.shape) if old else ~np.asarray(effect.sources.get(n, False))
+                used = old.mask_for(v.aval.shape) if old else ~np.asarray(effect.sources.get(n, False))
                 leaves[n]._consumed = np.broadcast_to(used, v.aval.shape)
         return results
 

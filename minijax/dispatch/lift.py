@@ -80,7 +80,7 @@ class _Lifter:
         self.lifted: dict[Var, Any] = {}
         self.roots: dict[Var, Atom] = {}  # for results of data movement: the value that was moved
         self.folders: dict[Var, list[JaxprEqn]] = {}  # the equations with foldable constants that produce a value
-        self.makers: dict[Atom, JaxprEqn] = {}
+        self.producers: dict[Atom, JaxprEqn] = {}
         self.consts = dict(zip(closed.constvars, closed.consts, strict=True))
         self.fixed = {v for v, f in zip(closed.invars, fixed, strict=True) if f}
         self.chained: set[int] = set()
@@ -123,12 +123,12 @@ class _Lifter:
 
     def _note_sum_of_product(self, eqn: JaxprEqn) -> None:
         """Marks pairs that may be contracted: a sum, and the product (or operation ending with one) that it reads."""
-        self.makers.update(dict.fromkeys(eqn.outvars, eqn))
+        self.producers.update(dict.fromkeys(eqn.outvars, eqn))
         folding = eqn.primitive.folding
         if not self.exactly or folding is Folding.MOVE or folding in _SUMLESS:
             return
         for a in eqn.invars:
-            maker = None if self.is_constant(a) else self.makers.get(self.root(a))
+            maker = None if self.is_constant(a) else self.producers.get(self.root(a))
             if maker is not None and (folding is Folding.SUM or maker.primitive.folding is not Folding.SUM):
                 self.chained |= {id(maker), id(eqn)}
 
@@ -136,11 +136,11 @@ class _Lifter:
         """The constvars that may be lifted at each of their uses."""
         bound = {self.root(v) for v in jaxpr.outvars if type(v) is Var}
         for eqn in jaxpr.eqns:
-            if eqn.primitive.folding is not Folding.MOVE and not self._allows(eqn):
+            if eqn.primitive.folding is not Folding.MOVE and not self._permits_lifting(eqn):
                 bound.update(r for r in map(self.root, eqn.invars) if type(r) is Var)
         return {v for v, c in self.consts.items() if v not in bound and _is_small(v.aval) and _is_plain(c)}
 
-    def _allows(self, eqn: JaxprEqn) -> bool:
+    def _permits_lifting(self, eqn: JaxprEqn) -> bool:
         """Returns whether the result has the same bits if the equation's constants are operands."""
         folding = eqn.primitive.folding
         constant = list(map(self.is_constant, eqn.invars))
@@ -156,7 +156,7 @@ class _Lifter:
             root = self.root(a)
             if isinstance(root, Var) and root in self.free:
                 self.lifted[root] = self.consts[root]
-        if not any(type(a) is Literal for a in eqn.invars) or not self._allows(eqn):
+        if not any(type(a) is Literal for a in eqn.invars) or not self._permits_lifting(eqn):
             return eqn
         return eqn.replace(list(map(self._lifted_literal, eqn.invars)))
 

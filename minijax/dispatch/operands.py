@@ -49,7 +49,7 @@ def argument_type(x: Any) -> Aval:
     return x._sig.aval if type(x) not in value_kinds and hasattr(type(x), "_sig") else full_type(x)
 
 
-def _of_users_type(x: Any) -> ArrayImpl:
+def _of_user_defined_type(x: Any) -> ArrayImpl:
     raise TypeError(f"a value of type {type(x)} is not an array: it has a user-defined type")
 
 
@@ -64,7 +64,7 @@ class _Operands(dict):
         if hasattr(kind, "_sig"):  # arrays, tokens, and objects that only describe a type
             make = _unchanged
         elif kind in hi_classes:
-            make = _of_users_type
+            make = _of_user_defined_type
         elif issubclass(kind, np.number):
             make = transfer.scalar_operand
         else:

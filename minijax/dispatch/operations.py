@@ -117,13 +117,13 @@ def apply_primitive(prim: Any, *args: Any, **params: Any) -> Any:
 def _first_run(primitive: Any, operands: Sequence, params: dict, key: tuple) -> list:
     store, owner = programs, next(programs_in(params.values()), None)
     if owner is not None:
-        values = cache.key(_without(owner, tuple(params.values())))
+        values = cache.key(_without_owner(owner, tuple(params.values())))
         store, key = _programs_of(owner), (key[0], primitive, *params, values, *[x._sig for x in operands])
     return store.once(key, _compile_operation, primitive, operands, params)(operands)
 
 
-def _without(owner: Any, values: tuple) -> tuple:
-    return tuple([None if v is owner else _without(owner, v) if isinstance(v, tuple) else v for v in values])
+def _without_owner(owner: Any, values: tuple) -> tuple:
+    return tuple([None if v is owner else _without_owner(owner, v) if isinstance(v, tuple) else v for v in values])
 
 
 def _compile_operation(primitive: Any, arrays: Sequence, params: dict) -> Callable[[Sequence], list]:

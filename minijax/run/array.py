@@ -57,7 +57,7 @@ _signatures: dict[tuple, Signature] = {}
 extended_arrays: dict[type, type["ArrayImpl"]] = {}  # by the kind of their extended dtype
 array_types: set[type] = set()  # `ArrayImpl` and its subclasses
 _MAX_SIGNATURES = 1 << 17
-_SMALL_PART = 1 << 16  # bytes
+_SMALL_SHARD = 1 << 16  # bytes
 
 
 def signature(aval: AbstractValue, sharding: Any, committed: bool, layout: Any = None) -> Signature:
@@ -103,8 +103,8 @@ def _token_signature(sharding):
 
 def _wrapper(aval):
     """The function that wraps a raw array: float0 results become NumPy arrays of zeros."""
-    no_numbers = aval.dtype.names == ("float0",)
-    return (lambda raw, sig: np.zeros(aval.shape, aval.dtype)) if no_numbers else ArrayImpl
+    is_float0 = aval.dtype.names == ("float0",)
+    return (lambda raw, sig: np.zeros(aval.shape, aval.dtype)) if is_float0 else ArrayImpl
 
 
 def single_signature(aval: ShapedArray, device: Any, committed: bool) -> Signature:
@@ -155,28 +155,28 @@ class Array(ArrayMethods, metaclass=ArrayMeta):
 
     def addressable_data(self, index: int) -> "Array":
         """The shard on one device of this process."""
-        raise _lacking(self, "addressable_data")
+        raise _unimplemented(self, "addressable_data")
 
     def copy_to_host_async(self):
         """Starts to copy the value to the host."""
-        raise _lacking(self, "copy_to_host_async")
+        raise _unimplemented(self, "copy_to_host_async")
 
     def item(self, *args: int) -> Any:
         """The value of an array of one element, as a Python number."""
-        raise _lacking(self, "item")
+        raise _unimplemented(self, "item")
 
 
 def _declare(name: str, text: str) -> None:
     """Declares a property of `Array` that its subclasses implement."""
 
     def declared(self) -> Any:
-        raise _lacking(self, name)
+        raise _unimplemented(self, name)
 
     declared.__name__, declared.__doc__ = name, text
     setattr(Array, name, property(declared))
 
 
-def _lacking(x: Array, name: str) -> NotImplementedError:
+def _unimplemented(x: Array, name: str) -> NotImplementedError:
     return NotImplementedError(f"{type(x).__name__} must have {name}")
 
 
@@ -241,7 +241,7 @@ def _conversion(convert: Callable) -> Callable:
 class ArrayImpl(Array):
     """The concrete class of arrays."""
 
-    __slots__ = ("__dict__", "_raw", "_sig", "_whole", "_small_parts")  # users may set attributes
+    __slots__ = ("__dict__", "_raw", "_sig", "_global_value", "_small_shards")  # users may set attributes
 
     def __init_subclass__(cls):
         array_types.add(cls)
@@ -348,37 +348,37 @@ class ArrayImpl(Array):
     def _shard(self, k):
         if self._sig.device is not None:
             return self
-        kept = getattr(self, "_small_parts", None)
+        kept = getattr(self, "_small_shards", None)
         part = kept and kept.get(k)
-        return part if part is not None and not part._raw.is_deleted() else self._read_part(k)
+        return part if part is not None and not part._raw.is_deleted() else self._read_shard(k)
 
-    def _read_part(self, k):
+    def _read_shard(self, k):
         sig = self._sig
-        part, read = _parts(sig)[k]
+        part, read = _shard_readers(sig)[k]
         value = read(self._raw if sig.layout is None else self._row_major)
         if sig.dtype is dtypes.string:
             return ArrayImpl(strings.put(value, part), part)
         # A view of the memory makes freeing the whole array slow: a small shard is copied, once.
-        is_small = value.nbytes <= _SMALL_PART
+        is_small = value.nbytes <= _SMALL_SHARD
         how = DURING_CALL if is_small else _jax.HostBufferSemantics.ZERO_COPY
         raw = _jax.batched_device_put(part, part.native, [value], [part.device], True, False, how, True)
         x = ArrayImpl(raw, part)
         if is_small:
             try:
-                self._small_parts[k] = x
+                self._small_shards[k] = x
             except AttributeError:
-                self._small_parts = {k: x}
+                self._small_shards = {k: x}
         return x
 
     @property
     def addressable_shards(self) -> list[Shard]:
         self._check_alive()
-        return [Shard(*place, self._shard(k)) for k, place in _places(self._sig) if k is not None]
+        return [Shard(*place, self._shard(k)) for k, place in _shard_places(self._sig) if k is not None]
 
     @property
     def global_shards(self) -> list[Shard]:
         self._check_alive()
-        return [Shard(*place, None if k is None else self._shard(k)) for k, place in _places(self._sig)]
+        return [Shard(*place, None if k is None else self._shard(k)) for k, place in _shard_places(self._sig)]
 
     def addressable_data(self, index: int):
         """The shard on device number `index` of this process."""
@@ -401,9 +401,9 @@ class ArrayImpl(Array):
                 if sig.device is None:
                     return self._gathered()
                 if sig.layout is not None:
-                    laid = host.read_laid(self._raw, sig.shape, sig.dtype, sig.device, sig.layout.major_to_minor)
-                    if laid is not None:
-                        return laid
+                    value = host.read_laid(self._raw, sig.shape, sig.dtype, sig.device, sig.layout.major_to_minor)
+                    if value is not None:
+                        return value
                 return host.read_single(self._row_major, sig.shape, sig.dtype, sig.device)
             except _jax.JaxRuntimeError as failure:
                 host_calls.raise_host_error(failure)
@@ -415,7 +415,7 @@ class ArrayImpl(Array):
     _value = property(_numbers)
 
     def _gathered(self):
-        sig, value = self._sig, getattr(self, "_whole", None)
+        sig, value = self._sig, getattr(self, "_global_value", None)
         if value is not None:
             return value
         if _is_unreduced(sig.sharding):
@@ -424,7 +424,7 @@ class ArrayImpl(Array):
             )
         value = host.read_sharded(self._row_major, sig.sharding, sig.shape, sig.dtype)
         if value.flags.owndata:  # a view would keep memory alive that may be deleted or donated
-            self._whole = value
+            self._global_value = value
         return value
 
     def __array__(self, dtype=None, context=None, copy=None):
@@ -486,13 +486,13 @@ class ArrayImpl(Array):
         return int(self._scalar())
 
     def __format__(self, format_spec):
-        if self._is_elsewhere or _is_unreduced(self._sig.sharding):
+        if self._is_remote or _is_unreduced(self._sig.sharding):
             return format(repr(self), format_spec)
         return format(self._value[()] if self.ndim == 0 else self._value, format_spec)
 
     def __repr__(self):
         ending = f"dtype={self._sig.dtype.name}" + (", weak_type=True)" if self._sig.weak_type else ")")
-        if self._is_elsewhere:
+        if self._is_remote:
             return f"Array(shape={self.shape}, {ending}"
         if _is_unreduced(self._sig.sharding):
             return f"Array(shape={self.shape}, dtype={self._sig.dtype.name}, sharding={self.sharding})"
@@ -506,10 +506,10 @@ class ArrayImpl(Array):
         return f"Array({text},{gap}{ending}"
 
     def __str__(self):
-        return repr(self) if self._is_elsewhere or _is_unreduced(self._sig.sharding) else str(self._value)
+        return repr(self) if self._is_remote or _is_unreduced(self._sig.sharding) else str(self._value)
 
     @property
-    def _is_elsewhere(self):
+    def _is_remote(self):
         sharding = self._sig.sharding
         return not sharding.is_fully_addressable and not (
             sharding.is_fully_replicated and sharding.has_addressable_devices
@@ -517,7 +517,7 @@ class ArrayImpl(Array):
 
     def item(self, *args) -> Any:
         """As `numpy.ndarray.item`."""
-        if not args and self.size != 1 and not self._is_elsewhere:
+        if not args and self.size != 1 and not self._is_remote:
             self._check_alive()
             raise ValueError("can only convert an array of size 1 to a Python scalar")
         return self._value.item(*args)
@@ -561,13 +561,13 @@ buffers.lend_raw(ArrayImpl, "_raw")
 
 
 @cache(maxsize=1024)
-def _places(sig: Signature) -> list[tuple[int | None, tuple]]:
+def _shard_places(sig: Signature) -> list[tuple[int | None, tuple]]:
     """For each shard: its number among those of this process or None, and the fields of `Shard` without its data."""
     return [(k, tuple(place)) for k, *place in host.places(sig.sharding, sig.shape)]
 
 
 @cache(maxsize=1024)
-def _parts(sig: Signature) -> list[tuple[Signature, Callable[[Any], np.ndarray]]]:
+def _shard_readers(sig: Signature) -> list[tuple[Signature, Callable[[Any], np.ndarray]]]:
     """For each shard on this process's devices: its signature, and a function from the raw array to its value."""
     aval = ShapedArray(sig.sharding.shard_shape(sig.shape), sig.dtype, sig.weak_type)
     devices, kind = sig.sharding._addressable_device_assignment, sig.sharding.memory_kind
@@ -700,7 +700,7 @@ def live_arrays(platform: str | None = None) -> list[Array]:
 # ---- arrays of extended dtypes ----------------------------------------------------------------------
 
 
-class _Refused:
+class _Unsupported:
     """A method of arrays that arrays of extended dtypes lack: calling it raises, or, with `error`, reading it does."""
 
     def __init__(self, name: str, text: str, error: type[Exception] | None = None):
@@ -733,7 +733,7 @@ _PROPERTIES = {
 def refuse_numbers(cls: type[ArrayImpl], text: str) -> None:
     """Removes methods and properties of numeric arrays from a class; `text` is the error, with the name as `{0}`."""
     for name in (*_METHODS.split(), *_PROPERTIES):
-        setattr(cls, name, _Refused(name, text, _PROPERTIES.get(name)))
+        setattr(cls, name, _Unsupported(name, text, _PROPERTIES.get(name)))
 
 
 class ExtendedArray(ArrayImpl):
@@ -784,7 +784,7 @@ class EArray(ExtendedArray):
 
 refuse_numbers(EArray, "arrays of users' dtypes have no {0}; lax.convert_element_type gives numbers")
 for _name in ("at", "T", "nbytes", "__getitem__", "__iter__", "__deepcopy__"):
-    setattr(EArray, _name, _Refused(_name, "arrays of users' dtypes have no {0}", NotImplementedError))
+    setattr(EArray, _name, _Unsupported(_name, "arrays of users' dtypes have no {0}", NotImplementedError))
 
 
 def _earray(raw: Any, sig: Signature) -> EArray:

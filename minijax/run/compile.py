@@ -261,16 +261,16 @@ def compile_text(
     """
     devices = (client.default_device(),) if devices is None else tuple(devices)
     source = _Source(text, devices, options, name)
-    written = functools.cache(located or (lambda: Located(text, hash_of(text))))
+    module_with_locations = functools.cache(located or (lambda: Located(text, hash_of(text))))
     if host_calls or watchers:
-        return _load(source, written, host_calls, watchers)
-    loaded = _loaded.once(source, lambda: _load(source, written))
+        return _load(source, module_with_locations, host_calls, watchers)
+    loaded = _loaded.once(source, lambda: _load(source, module_with_locations))
     loaded.users += 1
     # A program loaded from disk may have the operation names of an earlier version, as in jax.
-    if not own_names or loaded.users == 1 or loaded.names == (names := written().names):
+    if not own_names or loaded.users == 1 or loaded.names == (names := module_with_locations().names):
         return loaded
     source = _Source(text, devices, options, name, names)
-    return _loaded.once(source, lambda: _load(source, written))
+    return _loaded.once(source, lambda: _load(source, module_with_locations))
 
 
 def load_serialized(data: bytes, devices: tuple, name: str) -> "Loaded":

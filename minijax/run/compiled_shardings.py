@@ -48,15 +48,15 @@ def sharding_of_result(mesh: Any, hlo: Any, aval: Any) -> Sharding:
         return sharding
     if any(axis in mesh.auto_axes for axis in sharding.spec.mesh_axes):
         return sharding
-    split = aval._sharding if type(aval) is ShapedArray else None
-    if split is None:
+    declared = aval._sharding if type(aval) is ShapedArray else None
+    if declared is None:
         return sharding.update(spec=sharding.spec.padded(aval.ndim)) if mesh.auto_axes else sharding
     # XLA may have chosen another sharding for a value without a sharding constraint.
-    alike = _cut_over(mesh, split.spec, aval.ndim) == _cut_over(mesh, sharding.spec, aval.ndim)
-    return sharding.update(spec=split.spec) if alike else sharding
+    are_equal = _sharded_axes(mesh, declared.spec, aval.ndim) == _sharded_axes(mesh, sharding.spec, aval.ndim)
+    return sharding.update(spec=declared.spec) if are_equal else sharding
 
 
-def _cut_over(mesh: Any, spec: PartitionSpec, ndim: int) -> list:
+def _sharded_axes(mesh: Any, spec: PartitionSpec, ndim: int) -> list:
     """For each array axis, the mesh axes of size greater than 1 over which it is sharded."""
     return [[axis for axis in axes_of(e) if mesh.shape[axis] > 1] for e in spec.padded(ndim)[:ndim]]
 

@@ -24,16 +24,16 @@ hashlib = defer("hashlib")
 
 _OWN_SIZE = 1 << 30  # the size limit of the default folder
 _OWN_THRESHOLD = 0.1  # in seconds
-_told: set[Any] = set()  # warnings already given, and whether the task event was reported
-_closed: set[str] = set()  # folders to which writing failed
+_reported: set[Any] = set()  # warnings already given, and whether the task event was reported
+_unwritable: set[str] = set()  # folders to which writing failed
 _trails: dict[tuple[str, Any], disk_trail.Trail] = {}  # by folder and client
 _lock = threading.Lock()
 
 
 def reset_cache() -> None:
     """Forgets which folders failed, so that they are tried, and warned of, again; keeps the entries."""
-    _told.clear()
-    _closed.clear()
+    _reported.clear()
+    _unwritable.clear()
     while _trails:
         _trails.popitem()[1].close()
 
@@ -81,8 +81,8 @@ def _threshold() -> float:
 def note_request() -> None:
     """Reports that a program is requested, and once whether this process uses the on-disk cache."""
     enabled = config.enable_compilation_cache.value
-    if "task" not in _told:
-        _told.add("task")
+    if "task" not in _reported:
+        _reported.add("task")
         monitoring.record_event(monitoring.CACHE_TASK if enabled else monitoring.CACHE_DISABLED)
     if enabled:
         monitoring.record_event(monitoring.CACHE_REQUEST)
@@ -125,7 +125,7 @@ def _processor() -> str:
 
 
 @cache(maxsize=64)
-def _surroundings(devices: tuple) -> bytes:
+def _environment_hash(devices: tuple) -> bytes:
     """The hash of everything that compiled code depends on, besides the program and its options."""
     backend = devices[0].client
     parts = [
@@ -165,8 +165,8 @@ def _trail(folder: str, backend: Any) -> disk_trail.Trail | None:
                     devices = tuple([by_id[number] for number in step.devices])
                     return _load(folder, step.label, step.key, devices, options)
 
-                surroundings = _surroundings(tuple(backend.devices()))
-                trail = _trails[folder, backend] = disk_trail.Trail(folder, surroundings, load)
+                environment = _environment_hash(tuple(backend.devices()))
+                trail = _trails[folder, backend] = disk_trail.Trail(folder, environment, load)
     return trail
 
 
@@ -209,7 +209,7 @@ class _Entry:
 
     def __init__(self, folder: str, name: str, names: Callable[[], bytes], key: Sequence[bytes], devices: tuple):
         self.folder, self.name, self.devices = folder, name, devices
-        parts = [_surroundings(devices), *key]
+        parts = [_environment_hash(devices), *key]
         if config.compilation_cache_include_metadata_in_key.value:
             parts.append(names())
         self.key = hashlib.sha256(b"".join(len(part).to_bytes(8, "little") + part for part in parts)).digest()
@@ -225,8 +225,8 @@ class _Entry:
         """The hash of names and the stored executable; None if it is missing, or (with a warning) cannot be trusted."""
         started = time.perf_counter()
         try:
-            ahead = self.trail and self.trail.take(self.label)
-            seconds, names, executable = ahead or _load(self.folder, self.label, self.key, self.devices, options)
+            prefetched = self.trail and self.trail.take(self.label)
+            seconds, names, executable = prefetched or _load(self.folder, self.label, self.key, self.devices, options)
         except Exception as error:
             monitoring.log_disk_cache_miss(self.name, self.label)
             # A missing or inaccessible folder is just a miss here; writing an entry to it will report the problem.
@@ -242,7 +242,7 @@ class _Entry:
 
     def store(self, names: bytes, executable: Any, seconds: float) -> None:
         """Writes the executable if it took long to compile; warns once of a folder that cannot be written."""
-        if seconds < _threshold() or self.folder in _closed:
+        if seconds < _threshold() or self.folder in _unwritable:
             return
         try:
             data = names + executable.serialize()
@@ -252,7 +252,7 @@ class _Entry:
             disk_files.write(self.path, self.key, seconds, data)
             disk_files.shrink(self.folder, limit)
         except Exception as error:
-            _closed.add(self.folder)
+            _unwritable.add(self.folder)
             self._warn("writing", error)
             return
         if self.trail:
@@ -273,6 +273,6 @@ class _Entry:
 
 
 def _warn_once(what: Any, text: str) -> None:
-    if what not in _told:
+    if what not in _reported:
         errors.warn(text)
-        _told.add(what)
+        _reported.add(what)

@@ -47,8 +47,8 @@ class Trail:
     loaded again when it is needed.
     """
 
-    def __init__(self, folder: str, surroundings: bytes, load: Callable[[Step, Any], Any]):
-        self.key = hashlib.sha256(surroundings + repr(sys.orig_argv).encode()).digest()
+    def __init__(self, folder: str, environment: bytes, load: Callable[[Step, Any], Any]):
+        self.key = hashlib.sha256(environment + repr(sys.orig_argv).encode()).digest()
         self.path = os.path.join(folder, f"trail-{self.key.hex()}{disk_files.SUFFIX}")
         self._load, self._process = load, os.getpid()
         self._changed = threading.Condition()

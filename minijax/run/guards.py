@@ -15,12 +15,12 @@ _OPTIONS = {
     "device-to-device": config.transfer_guard_device_to_device,
     "device-to-host": config.transfer_guard_device_to_host,
 }
-_OPEN = (None, "allow")
-_armed = [any(option.value not in _OPEN for option in _OPTIONS.values())]  # has any guard ever been set?
+_UNGUARDED = (None, "allow")
+_armed = [any(option.value not in _UNGUARDED for option in _OPTIONS.values())]  # has any guard ever been set?
 
 
 def _arm(value: Any, thread_only: bool) -> None:
-    _armed[0] |= value not in _OPEN
+    _armed[0] |= value not in _UNGUARDED
 
 
 for _option in _OPTIONS.values():
@@ -38,8 +38,8 @@ _guard_garbage(config.array_garbage_collection_guard.value, False)
 
 
 class _Local(threading.local):
-    are_asked_for = False
-    are_free = False
+    are_explicit = False
+    are_internal = False
 
 
 _local = _Local()
@@ -54,24 +54,24 @@ class asked_for:
         self._free = free
 
     def __enter__(self) -> None:
-        self._saved = _local.are_asked_for, _local.are_free
-        _local.are_asked_for, _local.are_free = True, self._free or _local.are_free
+        self._saved = _local.are_explicit, _local.are_internal
+        _local.are_explicit, _local.are_internal = True, self._free or _local.are_internal
 
     def __exit__(self, *exception: object) -> None:
-        _local.are_asked_for, _local.are_free = self._saved
+        _local.are_explicit, _local.are_internal = self._saved
 
 
 def is_guarded() -> bool:
     """Returns whether transfers from the host are guarded in this thread."""
-    return _armed[0] and _OPTIONS["host-to-device"].value not in _OPEN
+    return _armed[0] and _OPTIONS["host-to-device"].value not in _UNGUARDED
 
 
 def check(direction: str, aval: Any, sharding: Any) -> None:
     """Logs a transfer, or raises JaxRuntimeError, if its guard requires that."""
-    if not _armed[0] or _local.are_free:
+    if not _armed[0] or _local.are_internal:
         return
     mode = _OPTIONS[direction].value
-    if mode in _OPEN or _local.are_asked_for and not mode.endswith("_explicit"):
+    if mode in _UNGUARDED or _local.are_explicit and not mode.endswith("_explicit"):
         return
     what = f"{direction} transfer: aval={aval!r}, dst_sharding={sharding!r}"
     if mode.startswith("disallow"):

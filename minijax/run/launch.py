@@ -12,17 +12,17 @@ from minijax.run.host_calls import is_calling
 from minijax.run.profiler import is_watching
 
 _COLLECTIVES = ("all-reduce", "all-gather", "all-to-all", "collective-", "reduce-scatter")
-_turn = threading.Lock()
+_collectives_lock = threading.Lock()
 
 
-class _Done:
+class _ReadyToken:
     """A token that is ready."""
 
     def block_until_ready(self) -> None:
         pass
 
 
-_last: list[Any] = [_Done()]  # the token of the latest program with collectives
+_last: list[Any] = [_ReadyToken()]  # the token of the latest program with collectives
 
 
 def result_handler(sig: Signature) -> Any:
@@ -50,7 +50,8 @@ def launcher(
     note = effects.note if effects is not None else None
     if effects is not None and note is None:
         return _launcher_with_effects(loaded, signatures, effects)
-    execute, handlers, checks = _executor(loaded, note), [result_handler(sig) for sig in signatures], _checks(loaded)
+    execute, handlers = _executor(loaded, note), [result_handler(sig) for sig in signatures]
+    checks = _must_check_inputs(loaded)
 
     # This closure keeps the program alive, which the weak cache finds as long as it can be run.
     def launch(raws):
@@ -66,7 +67,7 @@ def launcher(
     return launch
 
 
-def _checks(loaded: Loaded) -> bool:
+def _must_check_inputs(loaded: Loaded) -> bool:
     """Returns whether to check inputs before a launch: on several devices jaxlib ends the process for a deleted one."""
     return len(loaded.devices) > 1
 
@@ -80,12 +81,12 @@ def _executor(loaded: Loaded, note: Callable[[Any], None] | None = None) -> Call
         note(results.consume_token())  # pyright: ignore[reportOptionalCall]
         return results
 
-    def execute_in_turn(raws):
+    def execute_exclusively(raws):
         # On CPU the partitions of two programs with collectives can starve each other of threads, and XLA then aborts
         # the process. Therefore only one program with collectives runs at a time.
         if is_calling():  # the program that waits for this callback may hold the lock
             return execute(raws) if note is None else execute_and_note(raws)
-        with _turn:
+        with _collectives_lock:
             try:
                 _last[0].block_until_ready()
             except JaxRuntimeError:
@@ -99,7 +100,7 @@ def _executor(loaded: Loaded, note: Callable[[Any], None] | None = None) -> Call
     if len(loaded.devices) > 1 and loaded.devices[0].platform == "cpu":
         text = loaded.as_text()
         if any(f" {name}" in text for name in _COLLECTIVES):
-            return execute_in_turn
+            return execute_exclusively
     return execute if note is None else execute_and_note
 
 
@@ -148,7 +149,8 @@ def bind_call(
 
     Without `finish` there is one result, which is returned.
     """
-    execute, handlers, checks = _executor(loaded), [result_handler(sig) for sig in signatures], _checks(loaded)
+    execute, handlers = _executor(loaded), [result_handler(sig) for sig in signatures]
+    checks = _must_check_inputs(loaded)
     wrap, sig = _wrapper(signatures), signatures[0] if signatures else None
 
     # Most eager programs have one operand and one result. A function call takes 1 % of the time of such a call.

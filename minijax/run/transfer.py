@@ -59,10 +59,10 @@ def to_device(x: Any, device: Any = None, *, committed: bool | None = None, copy
             return _from_scalar(x, aval, device, committed)
     sig = _target(aval, device, committed)
     guards.check("host-to-device", aval, sig.sharding)
-    return ArrayImpl(_put_laid_out(_as_dtype(x, aval), sig), sig)
+    return ArrayImpl(_put_with_layout(_as_dtype(x, aval), sig), sig)
 
 
-def _put_laid_out(value, sig):
+def _put_with_layout(value, sig):
     plain = of_host(sig)
     raw = put_host(value, plain)
     return raw if plain is sig else reshard.laid_out(raw, plain, sig)
@@ -115,14 +115,14 @@ def no_numbers(x: np.ndarray) -> ArrayImpl:
     return ArrayImpl(to_device(np.zeros(x.shape, bool))._raw, _target(types.typeof(x), None, False))
 
 
-def _from_scalar(x, aval, device, committed, hides=False):
+def _from_scalar(x, aval, device, committed, is_internal=False):
     sig = _target(aval, device, committed)
     guards.check("host-to-device", aval, sig.sharding)
     if type(x) is int:
         dtypes.check_int_fits(x, aval.dtype)
     wide = aval.dtype in _WIDE  # not `enable_x64`, which another thread may have changed
-    told = sig.hidden if hides else sig
-    raw = _jax.batched_device_put(told, sig.native, [x], [sig.device], sig.committed, False, DURING_CALL, wide)
+    described = sig.hidden if is_internal else sig
+    raw = _jax.batched_device_put(described, sig.native, [x], [sig.device], sig.committed, False, DURING_CALL, wide)
     return ArrayImpl(raw, sig)
 
 
@@ -205,7 +205,7 @@ def copy_raw(x: ArrayImpl, new: Signature) -> Any:
     if old.dtype is dtypes.string:
         return strings.put(x._value, new)
     if old.layout != new.layout or old.layout is not None and old.native is not new.native:
-        return _relaid(raw, old, new)
+        return _with_layout(raw, old, new)
     if old.native is new.native:
         # An array on several devices keeps its raw array, so that a buffer passed twice to a program is detected.
         same = old is new or old.device is None
@@ -222,7 +222,7 @@ def copy_raw(x: ArrayImpl, new: Signature) -> Any:
     return put_host(x._numbers(), new) if moved is None else moved
 
 
-def _relaid(raw, old, new):
+def _with_layout(raw, old, new):
     """As `copy_raw`, between layouts, through the default layout."""
     plain = row_major(old)
     if old.layout is not None:
@@ -259,7 +259,7 @@ def scalar_operand(x: Any) -> ArrayImpl:
 
 def _new_scalar(x):
     if type(x) in dtypes.PYTHON_SCALARS:
-        return _from_scalar(x, types.typeof(x), None, False, hides=True)
+        return _from_scalar(x, types.typeof(x), None, False, is_internal=True)
     return hidden(to_device(x, committed=False))
 
 

@@ -12,7 +12,7 @@ from minijax.partition.shardings import Sharding
 from minijax.run.array import ArrayImpl, Signature, signature
 
 
-class _Wanted:
+class _ArrayType:
     """The type of an array to create, with the attributes that jaxlib reads."""
 
     def __init__(self, sig: Signature):
@@ -42,7 +42,7 @@ class TransferConnection:
         if not sigs:
             return treedef.unflatten([])
         backend = sigs[0].sharding._device_assignment[0].client
-        raws = self._raw._pull_flat(uuid, backend, list(map(_Wanted, sigs)), timeout)
+        raws = self._raw._pull_flat(uuid, backend, list(map(_ArrayType, sigs)), timeout)
         return treedef.unflatten(map(_array, raws, sigs))
 
 
@@ -82,4 +82,4 @@ def start_transfer_server(
 def make_error_array(aval: Any, message: str) -> ArrayImpl:
     """An array with the type and sharding of `aval` whose computation has failed with this message."""
     sig = _signature("make_error_array", aval)
-    return _array(_jax._make_error_array(sig.sharding._device_assignment[0].client, _Wanted(sig), message), sig)
+    return _array(_jax._make_error_array(sig.sharding._device_assignment[0].client, _ArrayType(sig), message), sig)

@@ -303,7 +303,7 @@ def test_another_programs_entry_is_not_run(folder):
     call(factor=3.0)
     (other,) = set(entries(folder)) - {entry}
     entry.write_bytes(other.read_bytes())
-    with pytest.warns(UserWarning, match="another program's"):
+    with pytest.warns(UserWarning, match="another program or version"):
         assert call(factor=2.0)[0].tobytes() == first.tobytes()
 
 
