@@ -241,7 +241,8 @@ def _conversion(convert: Callable) -> Callable:
 class ArrayImpl(Array):
     """The concrete class of arrays."""
 
-    __slots__ = ("__dict__", "_raw", "_sig", "_global_value", "_small_shards")  # users may set attributes
+    # With `__dict__`, since users may set attributes. CPython sorts slots by name: `_raw` must be the first, see `buffers`.
+    __slots__ = ("__dict__", "_raw", "_sig", "_stored_value", "_small_shards")
 
     def __init_subclass__(cls):
         array_types.add(cls)
@@ -415,7 +416,7 @@ class ArrayImpl(Array):
     _value = property(_numbers)
 
     def _gathered(self):
-        sig, value = self._sig, getattr(self, "_global_value", None)
+        sig, value = self._sig, getattr(self, "_stored_value", None)
         if value is not None:
             return value
         if _is_unreduced(sig.sharding):
@@ -424,7 +425,7 @@ class ArrayImpl(Array):
             )
         value = host.read_sharded(self._row_major, sig.sharding, sig.shape, sig.dtype)
         if value.flags.owndata:  # a view would keep memory alive that may be deleted or donated
-            self._global_value = value
+            self._stored_value = value
         return value
 
     def __array__(self, dtype=None, context=None, copy=None):

@@ -196,7 +196,7 @@ def _resharder(old: Signature, new: Signature) -> Callable[[Any], Any]:
     return lambda raw: launch([raw])[0]
 
 
-# The first plan whose condition holds is used. Each condition relies on the failure of the ones above it.
+# The first plan whose condition holds is used; a condition assumes that those above it do not hold.
 _PLANS: tuple[tuple[Callable[[_Change], bool], Callable[[Signature, Signature], Plan | None]], ...] = (
     (lambda c: c.devices[0].client is not c.targets[0].client, _through_host),
     (lambda c: c.old.device is not None and c.new.device is not None, _relocation),
