@@ -241,7 +241,7 @@ def _conversion(convert: Callable) -> Callable:
 class ArrayImpl(Array):
     """The concrete class of arrays."""
 
-    # With `__dict__`, since users may set attributes. CPython sorts slots by name: `_raw` must be the first, see `buffers`.
+    # Users may set attributes: `__dict__`. CPython sorts slots by name, and `buffers` needs `_raw` to be the first.
     __slots__ = ("__dict__", "_raw", "_sig", "_stored_value", "_small_shards")
 
     def __init_subclass__(cls):
