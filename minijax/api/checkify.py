@@ -19,7 +19,7 @@ from minijax.api.checks import (
     failing,
     init_error,
     leaf_count,
-)  # fmt: skip
+)
 from minijax.base import dtypes, source, tree
 from minijax.composed import cumulative, fft, special
 from minijax.dispatch.call import Call, closed_of
@@ -53,7 +53,7 @@ from minijax.primitives.gather_scatter import (
     scatter_min_p,
     scatter_mul_p,
     scatter_p,
-)  # fmt: skip
+)
 from minijax.primitives.moving import as_array_or_constant, broadcast_in_dim, expand_dims, reduce_sum_p, reshape_to
 from minijax.primitives.random_bits import rng_uniform_p
 from minijax.primitives.reduce import argmin, reduce_prod_p
@@ -291,9 +291,8 @@ def _scan(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
     # (error, constants, carry, slices) -> (constants, error, carry, slices)
     body = permute_jaxpr(checked.closed, (*range(k, k + n), *range(k), *range(k + n, len(checked.closed.invars))))
     params = {**eqn.params, "jaxpr": body, "num_carry": eqn.params["num_carry"] + k}
-    return _take_error(
-        checker, [checked], scan_p.bind_all([*operands[:n], *checker.error.flat(), *operands[n:]], params)
-    )
+    values = [*operands[:n], *checker.error.flat(), *operands[n:]]
+    return _take_error(checker, [checked], scan_p.bind_all(values, params))
 
 
 def _while(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
