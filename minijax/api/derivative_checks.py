@@ -80,8 +80,7 @@ def check_jvp(
 
     Raises AssertionError that begins with `err_msg`.
     """
-    rng = np.random.RandomState(0)
-    tangents = tree_map(partial(_direction, rng), args)
+    tangents = tree_map(partial(_direction, np.random.RandomState(0)), args)
     out, tangents_out = f_jvp(args, tangents)
     _require_close(out, f(*args), atol or 1e-8, rtol or 1e-5, f"{err_msg}primal of the jvp")
     differences = _differences(f, args, tangents, eps)

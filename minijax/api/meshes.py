@@ -149,21 +149,16 @@ def auto_axes(
     if f is None:
         return functools.partial(auto_axes, axes=axes, out_sharding=out_sharding)
 
-    @functools.wraps(f)
-    def wrapped(*args, out_sharding=out_sharding, **kwargs):
-        if out_sharding is None:
-            raise TypeError("Missing required keyword argument: 'out_sharding'")
-        mesh = _mesh_of(args, kwargs, out_sharding)
-        inner = mesh and _with_axes(mesh, axes, AxisType.Auto)
-        if mesh is None or inner == mesh:
+    def run(args, kwargs, out_sharding, outer, inner):
+        if inner == outer:
             return f(*args, **kwargs)
         with meshes.use_abstract_mesh(inner):
-            args, kwargs = on_auto_axes((args, kwargs), inner, mesh)
+            args, kwargs = on_auto_axes((args, kwargs), inner, outer)
             results = f(*args, **kwargs)
-        with meshes.use_abstract_mesh(mesh):
-            return _reshard_over(mesh, results, "auto_axes", "out_sharding", out_sharding, inner)
+        with meshes.use_abstract_mesh(outer):
+            return _reshard_over(outer, results, "auto_axes", "out_sharding", out_sharding, inner)
 
-    return wrapped
+    return _under_axes(f, axes, AxisType.Auto, run, "out_sharding", out_sharding)
 
 
 def explicit_axes(
@@ -176,18 +171,30 @@ def explicit_axes(
     if f is None:
         return functools.partial(explicit_axes, axes=axes, in_sharding=in_sharding)
 
-    @functools.wraps(f)
-    def wrapped(*args, in_sharding=in_sharding, **kwargs):
-        if in_sharding is None:
-            raise TypeError("Missing required keyword argument: 'in_sharding'")
-        mesh = _mesh_of(args, kwargs, in_sharding)
-        if mesh is None:
-            return f(*args, **kwargs)
-        inner = _with_axes(mesh, axes, AxisType.Explicit)
+    def run(args, kwargs, in_sharding, outer, inner):
         with meshes.use_abstract_mesh(inner):
             results = f(*_reshard_over(inner, args, "explicit_axes", "in_sharding", in_sharding), **kwargs)
-        with meshes.use_abstract_mesh(mesh):
-            return on_auto_axes(results, mesh, inner)
+        with meshes.use_abstract_mesh(outer):
+            return on_auto_axes(results, outer, inner)
+
+    return _under_axes(f, axes, AxisType.Explicit, run, "in_sharding", in_sharding)
+
+
+def _under_axes(f: Callable, axes: Any, kind: AxisType, run: Callable, argument: str, default: Any) -> Callable:
+    """Returns `f` as `run(args, kwargs, shardings, outer mesh, inner mesh)`; on the inner mesh, `axes` are of a type.
+
+    The shardings are the keyword `argument` of a call, or the default. Without any mesh, `f` is called directly.
+    """
+
+    @functools.wraps(f)
+    def wrapped(*args, **kwargs):
+        shardings = kwargs.pop(argument, default)
+        if shardings is None:
+            raise TypeError(f"Missing required keyword argument: {argument!r}")
+        mesh = _mesh_of(args, kwargs, shardings)
+        if mesh is None:
+            return f(*args, **kwargs)
+        return run(args, kwargs, shardings, mesh, _with_axes(mesh, axes, kind))
 
     return wrapped
 

@@ -37,28 +37,38 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
         if not is_value(leaf) and not hasattr(leaf, "__array__"):
             raise TypeError(f"Argument {leaf!r} of type {type(leaf)} is not a valid JAX type")
     of_leaves = lambda name, prefix: tree.flatten_axes(f"device_put {name}", treedef, prefix)  # noqa: E731
-    devices = [on_mesh_that_is_set(d) if isinstance(d, PartitionSpec) else d for d in of_leaves("device", device)]
-    for leaf, target in zip(leaves, devices, strict=True):
-        if not isinstance(target, Sharding | Format | client.Device | MemorySpace | None):
-            raise ValueError(
-                "`jax.device_put` only accepts `None`, `jax.sharding.Sharding`, `jax.Device`, `Format`, "
-                f"`jax.memory.Space` or a pytree of these values. Received invalid value: {target}"
-            )
-        if isinstance(target, Sharding) and is_value(leaf) and type(leaf) is not Token:
-            check_fits(target, typeof(leaf), "device_put args")
-    sources = [
-        known.sharding if s is None and isinstance(known := _known(x), ArrayImpl) else s
-        for x, s in zip(leaves, of_leaves("src", src), strict=True)
-    ]
-    ways = list(zip(of_leaves("donate", donate), of_leaves("may_alias", may_alias), strict=True))
-    if any(donated and alias for donated, alias in ways):
+    targets = list(map(_target, leaves, of_leaves("device", device)))
+    sources = list(map(_source, leaves, of_leaves("src", src)))
+    copies = list(map(_copy_semantics, of_leaves("donate", donate), of_leaves("may_alias", may_alias)))
+    return treedef.unflatten(put_values(leaves, targets, sources, copies))
+
+
+def _target(x: Any, device: Any) -> Any:
+    """Returns the device or sharding to transfer `x` to; a spec is resolved with the context mesh."""
+    if isinstance(device, PartitionSpec):
+        device = on_mesh_that_is_set(device)
+    if not isinstance(device, Sharding | Format | client.Device | MemorySpace | None):
+        raise ValueError(
+            "`jax.device_put` only accepts `None`, `jax.sharding.Sharding`, `jax.Device`, `Format`, "
+            f"`jax.memory.Space` or a pytree of these values. Received invalid value: {device}"
+        )
+    if isinstance(device, Sharding) and is_value(x) and type(x) is not Token:
+        check_fits(device, typeof(x), "device_put args")
+    return device
+
+
+def _source(x: Any, src: Any) -> Any:
+    """Returns `src`, by default the sharding of `x` if it is an array whose value is known."""
+    if src is not None:
+        return src
+    known = x.to_concrete_value() if isinstance(x, Tracer) else x
+    return known.sharding if isinstance(known, ArrayImpl) else None
+
+
+def _copy_semantics(donate: Any, may_alias: Any) -> Any:
+    if donate and may_alias:
         raise ValueError("device_put: may_alias and donate cannot be True at the same time.")
-    copies = [DONATE_INPUT if d else ALWAYS_COPY if alias is False else REUSE_INPUT for d, alias in ways]
-    return treedef.unflatten(put_values(leaves, devices, sources, copies))
-
-
-def _known(x: Any) -> Any:
-    return x.to_concrete_value() if isinstance(x, Tracer) else x
+    return DONATE_INPUT if donate else ALWAYS_COPY if may_alias is False else REUSE_INPUT
 
 
 def on_mesh_that_is_set(spec: PartitionSpec) -> NamedSharding:

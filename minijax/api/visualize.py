@@ -26,13 +26,19 @@ def visualize_array_sharding(arr: Any, **kwargs: Any) -> None:
 
 
 def visualize_sharding(
-    shape: Sequence[int], sharding: Sharding, *, use_color: bool = True, scale: float = 1.0, min_width: int = 9,
-    max_width: int = 80, color_map: Colors | None = None,
-) -> None:  # fmt: skip
+    shape: Sequence[int],
+    sharding: Sharding,
+    *,
+    use_color: bool = True,
+    scale: float = 1.0,
+    min_width: int = 9,
+    max_width: int = 80,
+    color_map: Colors | None = None,
+) -> None:
     """Prints which devices hold which shard of an array of this shape.
 
     If the terminal or notebook has colours, each shard gets one: `color_map` maps a number in [0, 1] to a tuple of
-    such numbers. The default is a map of matplotlib, if it is installed. Raises ValueError for a rank above 2 or 0.
+    such numbers; the default is a map of matplotlib, if it is installed. Raises ValueError unless the rank is 1 or 2.
     """
     if len(shape) not in (1, 2):
         raise ValueError(f"`visualize_sharding` only works for shapes with 1 and 2 dimensions, got {shape}.")
@@ -41,29 +47,41 @@ def visualize_sharding(
     if not use_color or console is None or console.color_system is None:
         colors = None
     holders = _holders(shape, sharding)
-    rows, columns = sorted({r for r, _ in holders}), sorted({c for _, c in holders})
-    sizes = shape if len(shape) == 2 else (1, *shape)
-    texts = [[_devices_text(holders[r, c]) for c in columns] for r in rows]
-    height = int(_BASE * scale)
-    width = int(height * (sizes[1] if len(shape) == 2 else 1) / max(shape[0], 1))
+    rows, columns = (sorted({spans[axis] for spans in holders}) for axis in (0, 1))
+    heights, widths = _cell_sizes(shape, rows, columns, scale)
+    widths = [min(max(width, min_width), max_width) for width in widths]
     borders = 0 if colors else 2
-    lines = [_padding(int(_part(r, sizes[0]) * height) - borders if len(shape) == 2 else 1 - borders) for r in rows]
-    rooms = [min(max(int(_part(c, sizes[1]) * width * _HEIGHT_TO_WIDTH), min_width), max_width) for c in columns]
     cells = [
-        [_Cell(text, line, _padding(room - borders - len(text))) for text, room in zip(row, rooms, strict=True)]
-        for row, line in zip(texts, lines, strict=True)
+        [
+            _cell(holders[row, column], height - borders, width - borders)
+            for column, width in zip(columns, widths, strict=True)
+        ]
+        for row, height in zip(rows, heights, strict=True)
     ]
     if console is None:
         print(_drawn(cells))
     else:
-        styles = _styles(colors, holders) if colors else {}
-        console.print(_table(cells, [[styles.get(holders[r, c][0]) for c in columns] for r in rows]))
+        console.print(_table(cells, _styles(colors, holders) if colors else {}))
+
+
+def _cell_sizes(shape: Sequence[int], rows: Sequence, columns: Sequence, scale: float) -> tuple[list[int], list[int]]:
+    """Returns the heights and widths of cells, proportional to the shards; arrays of rank 1 are a row of one line."""
+    height = int(_BASE * scale)
+    width = int(height * (shape[1] if len(shape) == 2 else 1) / max(shape[0], 1))
+    heights = [int(_fraction(span, shape[0]) * height) for span in rows] if len(shape) == 2 else [1]
+    return heights, [int(_fraction(span, shape[-1]) * width * _HEIGHT_TO_WIDTH) for span in columns]
 
 
 class _Cell(NamedTuple):
+    device: Any  # the first of those that hold the shard
     text: str
     above_below: tuple[int, int]
     left_right: tuple[int, int]
+
+
+def _cell(devices: Sequence[Any], height: int, width: int) -> _Cell:
+    text = f"{devices[0].platform.upper()} {','.join(str(d.id) for d in devices)}"
+    return _Cell(devices[0], text, _padding(height), _padding(width - len(text)))
 
 
 def _is_installed(package: str) -> bool:
@@ -83,11 +101,7 @@ def _holders(shape: Sequence[int], sharding: Sharding) -> dict[tuple, list]:
     return holders
 
 
-def _devices_text(devices: Sequence[Any]) -> str:
-    return f"{devices[0].platform.upper()} {','.join(str(d.id) for d in devices)}"
-
-
-def _part(span: tuple[int, int], size: int) -> float:
+def _fraction(span: tuple[int, int], size: int) -> float:
     return (span[1] - span[0]) / max(size, 1)
 
 
@@ -116,25 +130,23 @@ def _style(color: Sequence[float]) -> str:
     return f"{letters} on #{red:02x}{green:02x}{blue:02x}"
 
 
-def _table(cells: Sequence[Sequence[_Cell]], styles: Sequence[Sequence[str | None]]) -> Any:
-    colored = styles[0][0] is not None
+def _table(cells: Sequence[Sequence[_Cell]], styles: dict[Any, str]) -> Any:
     table = _rich_table.Table(
         show_header=False,
-        show_lines=not colored,
+        show_lines=not styles,
         padding=0,
-        highlight=not colored,
+        highlight=not styles,
         pad_edge=False,
-        box=None if colored else _rich_box.SQUARE,
+        box=None if styles else _rich_box.SQUARE,
     )
-    for row, row_styles in zip(cells, styles, strict=True):
-        padded = [
-            _rich_padding.Padding(
-                c.text, (c.above_below[0], c.left_right[1], c.above_below[1], c.left_right[0]), style=s or "none"
-            )
-            for c, s in zip(row, row_styles, strict=True)
-        ]
-        table.add_row(*padded)
+    for row in cells:
+        table.add_row(*[_padded(cell, styles.get(cell.device, "none")) for cell in row])
     return table
+
+
+def _padded(cell: _Cell, style: str) -> Any:
+    (above, below), (left, right) = cell.above_below, cell.left_right
+    return _rich_padding.Padding(cell.text, (above, right, below, left), style=style)
 
 
 # ---- without rich -----------------------------------------------------------------------------------

@@ -261,24 +261,11 @@ def _axis(name: Any, size: Any, spmd: tuple | None, avals: Iterable[tuple[Aval |
     arrays = [(t, a) for t, a in avals if type(t) is ShapedArray]
     if all(t._sharding is None for t, _ in arrays):
         return Axis(name, size, spmd)
-    entries = {t.entries[a] for t, a in arrays if a is not None}
-    if len(entries) > 1:
-        raise ValueError(
-            "Mapped away dimension of inputs passed to vmap should be sharded the same everywhere, not "
-            f"{' vs '.join(sorted(map(str, entries)))}"
-        )
-    entry = next(iter(entries), None)
+    entry = _mapped_entry([t.entries[a] for t, a in arrays if a is not None])
     if entry is None:
         return Axis(name, size, spmd)
     mesh = next(t._sharding.mesh for t, a in arrays if a is not None and t._sharding is not None)
-    whole = [
-        t for t, a in arrays if a is None and not set(axes_of(entry)).isdisjoint(axes_of(joined_entry(*t.entries)))
-    ]
-    if whole:
-        raise ValueError(
-            "Unmapped values passed to vmap cannot be sharded along the mesh axes of the mapped axis, which are "
-            f"{axes_of(entry)}; one is {whole[0].text}"
-        )
+    _check_unmapped([t for t, a in arrays if a is None], axes_of(entry))
     if spmd is not None and config.remove_size_one_mesh_axis_from_type.value:
         spmd = tuple([n for n in spmd if mesh.shape[n] != 1])
     if spmd is not None and joined_entry(*spmd) != entry:
@@ -287,6 +274,25 @@ def _axis(name: Any, size: Any, spmd: tuple | None, avals: Iterable[tuple[Aval |
             f"the sharding of the mapped axis. That of the arrays is {entry}, spmd_axis_name={spmd}"
         )
     return Axis(name, size, None, entry, mesh)
+
+
+def _mapped_entry(entries: Sequence) -> Any:
+    """Returns the mesh axes over which all arguments are sharded along the mapped axis, or None."""
+    if len(set(entries)) > 1:
+        raise ValueError(
+            "Mapped away dimension of inputs passed to vmap should be sharded the same everywhere, not "
+            f"{' vs '.join(sorted(map(str, set(entries))))}"
+        )
+    return entries[0] if entries else None
+
+
+def _check_unmapped(avals: Sequence[Any], mesh_axes: Sequence[Any]) -> None:
+    for aval in avals:
+        if not set(mesh_axes).isdisjoint(axes_of(joined_entry(*aval.entries))):
+            raise ValueError(
+                "Unmapped values passed to vmap cannot be sharded along the mesh axes of the mapped axis, which are "
+                f"{mesh_axes}; one is {aval.text}"
+            )
 
 
 def _mapped_size(
