@@ -19,7 +19,7 @@ from minijax.api.checks import (
     failing,
     init_error,
     leaf_count,
-)  # fmt: skip
+)
 from minijax.base import dtypes, source, tree
 from minijax.composed import cumulative, fft, special
 from minijax.dispatch.call import Call, closed_of
@@ -53,7 +53,7 @@ from minijax.primitives.gather_scatter import (
     scatter_min_p,
     scatter_mul_p,
     scatter_p,
-)  # fmt: skip
+)
 from minijax.primitives.moving import broadcast_in_dim, expand_dims, held, reduce_sum_p, reshape_to
 from minijax.primitives.random_bits import rng_uniform_p
 from minijax.primitives.reduce import argmin, reduce_prod_p

@@ -17,15 +17,9 @@ def pjit(fun: Callable, in_shardings: Any = UNSPECIFIED, out_shardings: Any = UN
 
     Specs refer to that mesh, and under it None means replicated.
     """
-    engine = jit(
-        fun, in_shardings=in_shardings, out_shardings=out_shardings, static_argnums=static_argnums,
-        static_argnames=static_argnames, donate_argnums=donate_argnums, donate_argnames=donate_argnames,
-        keep_unused=keep_unused, device=device, backend=backend, inline=inline, compiler_options=compiler_options,
-    )  # fmt: skip
-    ins, outs = (
-        shardings_of(name, value, "pjit")
-        for name, value in (("in_shardings", in_shardings), ("out_shardings", out_shardings))
-    )
+    given = {name: value for name, value in locals().items() if name != "fun"}
+    engine = jit(fun, **given)
+    ins, outs = (shardings_of(name, given[name], "pjit") for name in ("in_shardings", "out_shardings"))
     options = engine.options._replace(caller="pjit", in_shardings=ins, out_shardings=outs)
     return type(engine)(engine.fun, options, engine.resolved, None, engine.signature)
 

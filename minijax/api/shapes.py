@@ -35,9 +35,16 @@ class ShapeDtypeStruct:
     weak_type: bool
     is_ref: bool
 
-    def __init__(self, shape: Sequence[int], dtype: Any, *, sharding: Sharding | PartitionSpec | Format | None = None,
-                 weak_type: bool = False, manual_axis_type: ManualAxisType | None = None,
-                 is_ref: bool = False):  # fmt: skip
+    def __init__(
+        self,
+        shape: Sequence[int],
+        dtype: Any,
+        *,
+        sharding: Sharding | PartitionSpec | Format | None = None,
+        weak_type: bool = False,
+        manual_axis_type: ManualAxisType | None = None,
+        is_ref: bool = False,
+    ):
         if dtype is None:
             raise ValueError("ShapeDtypeStruct: dtype must be specified.")
         aval = ShapedArray(tuple(shape), dtype, weak_type)

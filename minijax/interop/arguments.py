@@ -13,10 +13,18 @@ from minijax.ir.body import argument_names, signature_of, source_of
 from minijax.ir.jaxpr import DebugInfo
 
 
-def debug_info(traced_for: str, fun: Callable, args: Sequence[Any], kwargs: dict[str, Any], *,
-               static_argnums: Sequence[int] = (), static_argnames: Sequence[str] = (),
-               result_paths_thunk: Any = None, sourceinfo: str | None = None,
-               signature: inspect.Signature | None = None) -> DebugInfo:  # fmt: skip
+def debug_info(
+    traced_for: str,
+    fun: Callable,
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+    *,
+    static_argnums: Sequence[int] = (),
+    static_argnames: Sequence[str] = (),
+    result_paths_thunk: Any = None,
+    sourceinfo: str | None = None,
+    signature: inspect.Signature | None = None,
+) -> DebugInfo:
     """Returns the source of a function, and the names of the leaves of its non-static arguments."""
     fixed = {n % len(args) for n in static_argnums if -len(args) <= n < len(args)}
     dynamic = [a for i, a in enumerate(args) if i not in fixed]
