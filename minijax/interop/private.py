@@ -142,10 +142,9 @@ minijax.base.source: UnfilteredStackTrace _exclude_paths=excluded_paths
 jaxlib.utils: foreach safe_map safe_zip
 minijax.base.util: curry unzip2
 minijax.base.dims: canonicalize_axis=canonical_axis
-minijax.interop.utilities: HashableFunction HashablePartial OrderedSet cache ceil_of_ratio concatenate
-    flatten=concatenate fun_name memoize merge_lists partition_list set_module split_list split_list_checked
-    stable_unique subs_list subvals tuple_delete tuple_insert tuple_update unflatten unzip3 weakref_lru_cache wrap_name
-    wraps
+minijax.interop.utilities: HashableFunction HashablePartial cache ceil_of_ratio concatenate flatten=concatenate
+    fun_name merge_lists partition_list split_list split_list_checked stable_unique subs_list subvals tuple_delete
+    tuple_insert tuple_update unflatten unzip3 weakref_lru_cache wrap_name wraps
 """,
     "xla_bridge": """
 minijax.run.client: _backends=_clients default_backend device_count devices get_backend=get_client host_count host_id

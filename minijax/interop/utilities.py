@@ -2,8 +2,8 @@
 
 import functools
 import itertools
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, TypeVar
 
 from minijax.base import config
 from minijax.base.cache import cache as bounded_cache, weak_cache
@@ -97,30 +97,6 @@ def stable_unique(it: Iterable[_T]) -> Iterable[_T]:
     return dict.fromkeys(it).keys()
 
 
-class OrderedSet(Generic[_T]):
-    """A set in insertion order."""
-
-    def __init__(self):
-        self._elements: dict[_T, None] = {}
-
-    def add(self, elt: _T) -> None:
-        """Adds an element."""
-        self._elements[elt] = None
-
-    def update(self, elts: Iterable[_T]) -> None:
-        """Adds elements."""
-        self._elements.update(dict.fromkeys(elts))
-
-    def __iter__(self) -> Iterator[_T]:
-        return iter(self._elements)
-
-    def __len__(self) -> int:
-        return len(self._elements)
-
-    def __contains__(self, elt: _T) -> bool:
-        return elt in self._elements
-
-
 def ceil_of_ratio(x: int, y: int) -> int:
     """Returns the quotient, rounded up."""
     return -(-x // y)
@@ -152,24 +128,20 @@ def wraps(wrapped: Callable, namestr: str | None = None, docstr: str | None = No
     return decorate
 
 
-def set_module(module: str) -> Callable[[_T], _T]:
-    """Decorator that sets the module of a function or class."""
-
-    def decorate(x: _T) -> _T:
-        x.__module__ = module
-        return x
-
-    return decorate
-
-
 def cache(max_size: int = 4096, trace_context_in_key: bool | Callable = True) -> Callable[[Callable], Callable]:
     """Decorator that caches results by the arguments, and by the options that traces depend on."""
-    return lambda f: _cached(f, lambda g: bounded_cache(g, maxsize=max_size), trace_context_in_key)
 
+    def decorate(f):
+        by_context = bounded_cache(lambda context, *args, **kwargs: f(*args, **kwargs), maxsize=max_size)
 
-def memoize(f: Callable) -> Callable:
-    """Decorator that caches all results by the arguments, and by the options that traces depend on."""
-    return _cached(f, bounded_cache, True)
+        @functools.wraps(f)
+        def cached(*args: Any, **kwargs: Any) -> Any:
+            return by_context(_context(trace_context_in_key), *args, **kwargs)
+
+        cached.cache_clear = by_context.cache_clear
+        return cached
+
+    return decorate
 
 
 def weakref_lru_cache(
@@ -178,35 +150,20 @@ def weakref_lru_cache(
     """Caches the results of a function as long as its first argument is alive."""
     if f is None:
         return lambda g: weakref_lru_cache(g, maxsize=maxsize, trace_context_in_key=trace_context_in_key)
-    return _cached_by_first(f, trace_context_in_key)
+    by_context = weak_cache(lambda first, context, *args, **kwargs: f(first, *args, **kwargs))
+
+    @functools.wraps(f)
+    def cached(first: Any, *args: Any, **kwargs: Any) -> Any:
+        return by_context(first, _context(trace_context_in_key), *args, **kwargs)
+
+    cached.cache_clear = by_context.cache_clear
+    return cached
 
 
 def _context(wanted: bool | Callable) -> Hashable:
     if callable(wanted):
         return wanted()
     return config.state().traced if wanted else None
-
-
-def _cached(f: Callable, remember: Callable, wanted: bool | Callable) -> Callable:
-    by_context = remember(lambda context, *args, **kwargs: f(*args, **kwargs))
-
-    @functools.wraps(f)
-    def cached(*args: Any, **kwargs: Any) -> Any:
-        return by_context(_context(wanted), *args, **kwargs)
-
-    cached.cache_clear = by_context.cache_clear
-    return cached
-
-
-def _cached_by_first(f: Callable, wanted: bool) -> Callable:
-    by_context = weak_cache(lambda first, context, *args, **kwargs: f(first, *args, **kwargs))
-
-    @functools.wraps(f)
-    def cached(first: Any, *args: Any, **kwargs: Any) -> Any:
-        return by_context(first, _context(wanted), *args, **kwargs)
-
-    cached.cache_clear = by_context.cache_clear
-    return cached
 
 
 class HashableFunction:
