@@ -291,9 +291,8 @@ def _scan(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
     # (error, constants, carry, slices) -> (constants, error, carry, slices)
     body = permute_jaxpr(checked.closed, (*range(k, k + n), *range(k), *range(k + n, len(checked.closed.invars))))
     params = {**eqn.params, "jaxpr": body, "num_carry": eqn.params["num_carry"] + k}
-    return _take_error(
-        checker, [checked], scan_p.bind_all([*operands[:n], *checker.error.flat(), *operands[n:]], params)
-    )
+    values = [*operands[:n], *checker.error.flat(), *operands[n:]]
+    return _take_error(checker, [checked], scan_p.bind_all(values, params))
 
 
 def _while(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:

@@ -265,12 +265,11 @@ class Error:
         """Returns the error batched over axes of these sizes, if it was not."""
         payload = {
             e: [
-                _broadcast_batch(x, shape) if typeof(x).shape == s.shape else x
-                for x, s in zip(xs, e.shape_dtypes, strict=True)
+                _batched(x, shape) if typeof(x).shape == s.shape else x for x, s in zip(xs, e.shape_dtypes, strict=True)
             ]
             for e, xs in self._payload.items()
         }
-        parts = ({e: _broadcast_batch(x, shape) for e, x in part.items()} for part in (self._pred, self._code))
+        parts = ({e: _batched(x, shape) for e, x in part.items()} for part in (self._pred, self._code))
         return Error(next(parts), next(parts), self._metadata, payload) if shape else self
 
     def flat(self) -> list:
@@ -297,7 +296,7 @@ def _placeholder(struct: ShapeDtypeStruct) -> Any:
     return full(struct.shape, np.ones((), struct.dtype)[()], struct.weak_type)
 
 
-def _broadcast_batch(x: Any, shape: tuple) -> Any:
+def _batched(x: Any, shape: tuple) -> Any:
     own = typeof(x).shape
     if own[: len(shape)] == shape or not shape:
         return x
@@ -306,7 +305,7 @@ def _broadcast_batch(x: Any, shape: tuple) -> Any:
 
 def _broadcast_flags(a: Any, b: Any) -> tuple[Any, Any]:
     """Broadcasts two flags to the same batch shape."""
-    return _broadcast_batch(a, typeof(b).shape), _broadcast_batch(b, typeof(a).shape)
+    return _batched(a, typeof(b).shape), _batched(b, typeof(a).shape)
 
 
 def _keep_old(which: Any, new: Any, old: Any) -> Any:
@@ -316,7 +315,7 @@ def _keep_old(which: Any, new: Any, old: Any) -> Any:
         old = broadcast_in_dim(
             old, typeof(new).shape, tuple(range(typeof(new).ndim - typeof(old).ndim, typeof(new).ndim))
         )
-    new = _broadcast_batch(new, shape) if typeof(new).shape != typeof(old).shape else new
+    new = _batched(new, shape) if typeof(new).shape != typeof(old).shape else new
     if shape and typeof(old).shape != shape:
         which = broadcast_in_dim(which, typeof(old).shape, tuple(range(len(shape))))
     return select_n_p.bind(which, new, old)
@@ -469,5 +468,5 @@ def check_error(error: Error) -> None:
 def _merged(x: Any, shape: tuple) -> Any:
     """Merges the batch axes of a value, of sizes `shape`, into one."""
     own = typeof(x).shape
-    x, own = (x, own) if own[: len(shape)] == shape else (_broadcast_batch(x, shape), (*shape, *own))
+    x, own = (x, own) if own[: len(shape)] == shape else (_batched(x, shape), (*shape, *own))
     return reshape_to(x, (prod(shape), *own[len(shape) :]))

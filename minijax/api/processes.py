@@ -125,19 +125,17 @@ def _live_context(devices: Sequence[Any], coordinator: Any) -> Iterator[list]:
     live = [d for d in devices if d.process_index in alive]
     incarnations = tuple(sorted(alive.items()))
     _rounds[incarnations] += 1
-    vote_prefix = f"minijax/live_devices/{hash(incarnations)}/{_rounds[incarnations]}/"
+    ballot = f"minijax/live_devices/{hash(incarnations)}/{_rounds[incarnations]}/"
     try:
         yield live
     except BaseException:
-        coordinator.key_value_set(f"{vote_prefix}{client.process_index()}", "failed")
+        coordinator.key_value_set(f"{ballot}{client.process_index()}", "failed")
         coordinator.get_live_nodes(sorted(alive))
         raise
-    coordinator.key_value_set(f"{vote_prefix}{client.process_index()}", "done")
+    coordinator.key_value_set(f"{ballot}{client.process_index()}", "done")
     after = coordinator.get_live_nodes(sorted(alive))
     failed = {process for process, incarnation in alive.items() if after.get(process) != incarnation}
-    failed |= {
-        int(key.rpartition("/")[2]) for key, vote in coordinator.key_value_dir_get(vote_prefix) if vote == "failed"
-    }
+    failed |= {int(key.rpartition("/")[2]) for key, vote in coordinator.key_value_dir_get(ballot) if vote == "failed"}
     if failed:
         raise ProcessFailureError({d for d in live if d.process_index in failed})
 

@@ -144,7 +144,7 @@ def vmap(
         refs = [i for i, x in enumerate(leaves) if isinstance(x, Ref) and axes[i] is not None]
         if refs:
             check_aliases(fun, "vmap", leaves, lambda: argument_names(signature_of(fun), treedef, ()))
-            results, dims = _batch_through_refs(run, refs, axis, leaves, axes)
+            results, dims = _batch_refs(run, refs, axis, leaves, axes)
         else:
             results, dims = batch_flat(run, axis, leaves, axes)
         specs = tree.flatten_axes("vmap out_axes", flat.out_tree, out_axes)
@@ -172,9 +172,7 @@ def _on_elements(run: Callable, flat: Flat, axis: Axis, elements: dict, out_axes
     return with_elements
 
 
-def _batch_through_refs(
-    run: Callable, refs: list[int], axis: Axis, leaves: Sequence, axes: Sequence
-) -> tuple[list, list]:
+def _batch_refs(run: Callable, refs: list[int], axis: Axis, leaves: Sequence, axes: Sequence) -> tuple[list, list]:
     """Like `batch_flat`, but passes mapped references in and out as their values."""
 
     def of_values(*xs):
