@@ -122,7 +122,7 @@ def _weights(
     weights = jnp.where(jnp.abs(total) > smallest, weights / jnp.where(total != 0, total, 1), 0)
     if is_clamped:
         return weights
-    is_inside = jnp.logical_and(positions >= -0.5, positions <= size - 0.5)
+    is_inside = (positions >= -0.5) & (positions <= size - 0.5)
     return jnp.where(is_inside[None, :], weights, 0)
 
 
