@@ -23,7 +23,7 @@ _INDEX = np.dtype(np.int32)
 
 
 @jitted("take_along_axis", static=("axis",))
-def _elements(x: Any, places: Any, axis: int) -> Any:
+def _take_along_axis(x: Any, places: Any, axis: int) -> Any:
     """The elements at the indices `places` along an axis."""
     plan = along(typeof(x).shape, typeof(places).shape, axis)
     vectors = moving.reshape_to(from_front(places, typeof(x).shape[axis]), (*plan.index_shape, 1))
@@ -60,8 +60,7 @@ class ApproxTopK(Primitive):
         best = x.update(shape=tuple(sizes))
         return [best, best.update(dtype=_INDEX)]
 
-    def lower(self, e, ins, outs, x, *, k, reduction_dimension, recall_target, is_max_k, aggregate_to_topk,
-              reduction_input_size_override):  # fmt: skip
+    def lower(self, e, ins, outs, x, *, k, reduction_dimension, recall_target, is_max_k, **options):
         (aval,) = ins
         axis = reduction_dimension % aval.ndim
         unit, index = (ShapedArray((), d) for d in (aval.dtype, _INDEX))
@@ -70,10 +69,10 @@ class ApproxTopK(Primitive):
         numbers, nowhere = e.iota(axis, places), e.constant(-1, index)
         worst = e.constant(-np.inf if is_max_k else np.inf, unit)
         config = {
-            "aggregate_to_topk": aggregate_to_topk,
+            "aggregate_to_topk": options["aggregate_to_topk"],
             "recall_target": np.float32(recall_target),
             "reduction_dim": axis,
-            "reduction_input_size_override": reduction_input_size_override,
+            "reduction_input_size_override": options["reduction_input_size_override"],
         }
         if e.platform != "tpu":
             config["is_fallback"] = True
@@ -84,10 +83,10 @@ class ApproxTopK(Primitive):
         values, places = self.bind(*primals, **params)
         (t,) = tangents
         if type(t) is Zero:
-            moved = Zero.from_primal_value(values)
+            tangent_out = Zero.from_primal_value(values)
         else:
-            moved = _elements(t, places, params["reduction_dimension"] % typeof(t).ndim)
-        return [values, places], [moved, Zero.from_primal_value(places)]
+            tangent_out = _take_along_axis(t, places, params["reduction_dimension"] % typeof(t).ndim)
+        return [values, places], [tangent_out, Zero.from_primal_value(places)]
 
     def batch(self, axis, operands, dims, *, reduction_dimension, **params):
         (d,) = dims

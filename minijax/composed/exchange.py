@@ -51,18 +51,20 @@ class RaggedAllToAll(Named):
             return [out], [Zero.from_primal_value(out)]
         return [out], [self.bind(*map(instantiate, tangents[:2]), *primals[2:], **params)]
 
-    def transpose(self, cts, operand, output, starts, sent, there, received, *, axis_name, axis_index_groups):
+    def transpose(self, cts, operand, output, *ragged, axis_name, axis_index_groups):
         (ct,) = cts
         if is_zero(ct):
-            return cotangents((operand, output, starts, sent, there, received), (), (False, False))
+            return cotangents((operand, output, *ragged), (), (False, False))
+        input_offsets, send_sizes, output_offsets, recv_sizes = ragged
         # The cotangent of received rows is sent back: from the sender's output offset to its input offset.
         zeros = zeros_like_aval(operand.aval if is_undefined_primal(operand) else typeof(operand))
-        here, back = (
-            all_to_all(x, axis_name, 0, 0, tiled=True, axis_index_groups=axis_index_groups) for x in (there, starts)
+        starts, targets = (
+            all_to_all(x, axis_name, 0, 0, tiled=True, axis_index_groups=axis_index_groups)
+            for x in (output_offsets, input_offsets)
         )
         params = dict(axis_name=axis_name, axis_index_groups=axis_index_groups)
-        operand_ct = self.bind(ct, zeros, here, received, back, sent, **params)
-        return [operand_ct, _without_received(ct, here, received), *[None] * 4]
+        operand_ct = self.bind(ct, zeros, starts, recv_sizes, targets, send_sizes, **params)
+        return [operand_ct, _zero_received_rows(ct, starts, recv_sizes), *[None] * 4]
 
     def batch(self, axis, operands, dims, **params):
         if axis.name in names_of(params["axis_name"]):
@@ -80,7 +82,7 @@ class RaggedAllToAll(Named):
         return [moving.reshape(self.bind(*merged, **params), typeof(output).shape)], [0]
 
 
-def _without_received(ct: Any, starts: Any, sizes: Any) -> Any:
+def _zero_received_rows(ct: Any, starts: Any, sizes: Any) -> Any:
     """`ct` with zeros in the rows that were overwritten: `sizes[i]` rows from `starts[i]` on."""
     aval = typeof(ct)
     mask = moving.full((aval.shape[0],), _INT32.type(0))
@@ -141,8 +143,8 @@ def ragged_all_to_all(operand: Any, output: Any, input_offsets: Any, send_sizes:
     integers. XLA runs it on GPU and TPU.
     """
     groups = axis_index_groups and tuple(map(tuple, axis_index_groups))
-    return ragged_all_to_all_p.bind(operand, output, input_offsets, send_sizes, output_offsets, recv_sizes,
-                                    axis_name=names_of(axis_name), axis_index_groups=groups)  # fmt: skip
+    params = dict(axis_name=names_of(axis_name), axis_index_groups=groups)
+    return ragged_all_to_all_p.bind(operand, output, input_offsets, send_sizes, output_offsets, recv_sizes, **params)
 
 
 def psend(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:

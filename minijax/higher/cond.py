@@ -77,16 +77,16 @@ class Cond(HiControlFlow):
         for number, branch in enumerate(others, 1):
             _check_branch(number, first, branch)
         index, *operands = avals
-        taken = first.in_avals
-        if len(operands) != len(taken):
+        input_types = first.in_avals
+        if len(operands) != len(input_types):
             raise JaxprTypeError(
-                f"cond called with {len(operands)} non-predicate operands, but branches take {len(taken)} inputs"
+                f"cond called with {len(operands)} non-predicate operands, but branches take {len(input_types)} inputs"
             )
         if index.dtype != np.int32:
             raise JaxprTypeError(f"cond called with index of type {index.dtype} instead of int32")
-        if not same_types(operands, taken):
+        if not same_types(operands, input_types):
             raise JaxprTypeError(
-                f"cond branches take input types {types_text(taken)}, "
+                f"cond branches take input types {types_text(input_types)}, "
                 f"called with operands of type {types_text(operands)}"
             )
 
@@ -117,7 +117,7 @@ class Cond(HiControlFlow):
 
     def jvp(self, primals, tangents, *, branches, **how):
         nonzeros = nonzero_mask(tangents[1:])
-        out = either(jvp_jaxpr(b, nonzeros, _none(branches))[1] for b in branches)
+        out = either(jvp_jaxpr(b, nonzeros, _no_flags(branches))[1] for b in branches)
         pushed = tuple(jvp_jaxpr(b, nonzeros, out)[0] for b in branches)
         results = self.bind_all([*primals, *nonzeros.marked(tangents[1:])], dict(branches=pushed, **how))
         return split_tangents(results[: len(out)], results[len(out) :], out)
@@ -170,11 +170,11 @@ class Cond(HiControlFlow):
     def batch(self, axis, operands, dims, *, branches, **how):
         if dims[0] is not None:
             return self._select(axis, operands, dims, branches)
-        moved = [x if d is None else move_axis(x, d, 0) for x, d in zip(operands, dims, strict=True)]
+        in_front = [x if d is None else move_axis(x, d, 0) for x, d in zip(operands, dims, strict=True)]
         ins = tuple(None if d is None else 0 for d in dims[1:])
         batched = either(batch_jaxpr(b, axis, ins)[1] for b in branches)
         closed = tuple(batch_jaxpr(b, axis, ins, batched)[0] for b in branches)
-        return self.bind_all(moved, dict(branches=closed, **how)), [0 if b else None for b in batched]
+        return self.bind_all(in_front, dict(branches=closed, **how)), [0 if b else None for b in batched]
 
     def _select(self, axis, operands, dims, branches):
         """Runs every branch on the whole batch and selects results. Only a branch's own rows have derivatives."""
@@ -184,11 +184,11 @@ class Cond(HiControlFlow):
         ins = (0,) * len(operands)
         results = []
         for i, branch in enumerate(branches):
-            here = eq(index, scalar_like(index, i))
-            own = [_own_rows(here, x) for x in operands]
+            is_own = eq(index, scalar_like(index, i))
+            own = [_with_derivative_on_own_rows(is_own, x) for x in operands]
             closed, _ = batch_jaxpr(branch, axis, ins, True)
             results.append(eval_jaxpr(closed.jaxpr, closed.consts, *own))
-        selected = [select_n(_as_wide(index, cases[0]), *cases) for cases in zip(*results, strict=True)]
+        selected = [select_n(_broadcast_rows(index, cases[0]), *cases) for cases in zip(*results, strict=True)]
         return selected, [0] * len(selected)
 
     def names_axis(self, params):
@@ -232,7 +232,7 @@ def either(flags: Iterable[Sequence[bool]]) -> Mask:
     return Mask(any(column) for column in zip(*flags, strict=True))
 
 
-def _none(branches: Branches) -> tuple[bool, ...]:
+def _no_flags(branches: Branches) -> tuple[bool, ...]:
     return (False,) * len(branches[0].outvars)
 
 
@@ -244,7 +244,7 @@ def _with_branches(eqn: JaxprEqn, branches: Branches, invars: list, outvars: lis
 
 def _partial_eval(branches: Branches, unknown_in: Mask) -> tuple[Branches, Branches, Mask]:
     """The known and the unknown jaxpr of each branch, and the mask of results that are unknown in any branch."""
-    unknown_out = either(partial_eval_jaxpr(b, unknown_in, _none(branches)).out_unknown for b in branches)
+    unknown_out = either(partial_eval_jaxpr(b, unknown_in, _no_flags(branches)).out_unknown for b in branches)
     parts = [partial_eval_jaxpr(b, unknown_in, unknown_out) for b in branches]
     return tuple(p.known for p in parts), tuple(p.unknown for p in parts), unknown_out
 
@@ -282,16 +282,16 @@ def first_results(closed: ClosedJaxpr, count: int) -> ClosedJaxpr:
     return permute_jaxpr(closed, tuple(range(len(closed.invars))), tuple(range(count)))
 
 
-def _as_wide(index: Any, x: Any) -> Any:
+def _broadcast_rows(index: Any, x: Any) -> Any:
     """Broadcasts the value of each row to the shape of `x`."""
     rank, shape = typeof(index).ndim, typeof(x).shape
     return index if rank == len(shape) else broadcast_in_dim(index, shape, tuple(range(rank)))
 
 
-def _own_rows(here: Any, x: Any) -> Any:
+def _with_derivative_on_own_rows(is_own: Any, x: Any) -> Any:
     is_key = dtypes.is_extended(typeof(x).dtype)
-    still = x if is_key else stop_gradient_p.bind(x)
-    return select_n(_as_wide(here, x), still, x)
+    stopped = x if is_key else stop_gradient_p.bind(x)
+    return select_n(_broadcast_rows(is_own, x), stopped, x)
 
 
 # ---- residuals --------------------------------------------------------------------------------------

@@ -37,7 +37,7 @@ class Slots(NamedTuple):
         return Slots(sum(consts), sum(carry))
 
 
-def _wider(aval: Aval, lead: tuple[int, ...]) -> Aval:
+def _with_leading_axes(aval: Aval, lead: tuple[int, ...]) -> Aval:
     for n in reversed(lead):
         aval = aval.with_axis(0, n)
     return aval
@@ -45,44 +45,53 @@ def _wider(aval: Aval, lead: tuple[int, ...]) -> Aval:
 
 def resized(aval: Aval, *sizes: int) -> Aval:
     """The type with its leading axis replaced by axes of `sizes`."""
-    return _wider(aval.without_axis(0), sizes)
+    return _with_leading_axes(aval.without_axis(0), sizes)
 
 
 def unrolled(body: ClosedJaxpr, slots: Slots, length: int, reverse: bool, unroll: int) -> ClosedJaxpr:
     """The jaxpr that a scan is lowered to: a loop over blocks of `unroll` steps, and then the remaining steps."""
-    trips, rest = divmod(length, unroll) if unroll else (0, length)
-    if unroll > 1 and trips == 1 and not rest:
-        trips, rest = 0, length
-    cut = rest if reverse else length - rest
+    trips, rest = _blocks(length, unroll)
+    order = slice(None, None, -1 if reverse else 1)  # of the looped and the remaining steps in memory
+    first_size = (length - rest, rest)[order][0]
 
     def run(*operands):
         consts, carry, xs = slots.operands(operands)
-        pieces = [_cut(x, cut) for x in xs]
-        parts = [[p[0] for p in pieces], [p[1] for p in pieces]]
-        main, others = reversed(parts) if reverse else parts
-        ys, rows = [], []
+        pieces = [_split_at(x, first_size)[order] for x in xs]
+        stacks: list[Sequence] = []
         if trips:
-            carry, ys = _loop(body, slots, (consts, carry, main), trips, reverse, unroll)
+            looped = [x for x, _ in pieces]
+            carry, ys = _loop(body, slots, (consts, carry, looped), trips, reverse, unroll)
+            stacks.append(ys)
         if rest:
-            carry, rows = _steps(body, slots, (consts, carry, others), rest, reverse)
-        if trips and rest:
-            ys = [concatenate((b, a) if reverse else (a, b), 0) for a, b in zip(ys, rows, strict=True)]
-        elif not length:
-            ys = [empty_of(a.with_axis(0, 0)) for a in slots.results(body.out_avals)[1]]
-        return [*carry, *(ys or rows)]
+            remaining = [x for _, x in pieces]
+            carry, ys = _steps(body, slots, (consts, carry, remaining), rest, reverse)
+            stacks.append(ys)
+        if not length:
+            stacks.append([empty_of(a.with_axis(0, 0)) for a in slots.results(body.out_avals)[1]])
+        return [*carry, *(_concatenated(parts[order]) for parts in zip(*stacks, strict=True))]
 
     consts, carry, slices = slots.operands(body.in_avals)
     avals = [*consts, *carry, *(a.with_axis(0, length) for a in slices)]
-    return ClosedJaxpr(*trace_to_jaxpr(run, avals, _unnamed(body)))
+    return ClosedJaxpr(*trace_to_jaxpr(run, avals, _debug_info(body)))
 
 
-def _unnamed(body: ClosedJaxpr) -> DebugInfo:
+def _blocks(length: int, unroll: int) -> tuple[int, int]:
+    """The number of blocks of `unroll` steps in the loop, and of remaining steps. A single block is not looped over."""
+    trips, rest = divmod(length, unroll) if unroll else (0, length)
+    return (0, length) if unroll > 1 and trips == 1 and not rest else (trips, rest)
+
+
+def _debug_info(body: ClosedJaxpr) -> DebugInfo:
     return body.debug_info._replace(arg_names=None, result_paths=None)
 
 
-def _cut(x: Any, at: int) -> tuple[Any, Any]:
+def _split_at(x: Any, at: int) -> tuple[Any, Any]:
     size = typeof(x).shape[0]
     return (x, x) if at in (0, size) else (slice_in_dim(x, 0, at), slice_in_dim(x, at, size))
+
+
+def _concatenated(parts: Sequence) -> Any:
+    return concatenate(parts, 0) if len(parts) > 1 else parts[0]
 
 
 def _loop(body: ClosedJaxpr, slots: Slots, operands: tuple, trips: int, reverse: bool, unroll: int) -> tuple:
@@ -91,7 +100,7 @@ def _loop(body: ClosedJaxpr, slots: Slots, operands: tuple, trips: int, reverse:
     lead = (trips,) if unroll == 1 else (trips, unroll)
     if unroll > 1:
         xs = [reshape(x, (*lead, *typeof(x).shape[1:])) for x in xs]
-    ys = [empty_of(_wider(a, lead)) for a in slots.results(body.out_avals)[1]]
+    ys = [empty_of(_with_leading_axes(a, lead)) for a in slots.results(body.out_avals)[1]]
     fixed, n = [*xs, *consts], len(xs)
     start = [dtypes.default_int_dtype().type(0), *carry, *ys]
 
@@ -111,7 +120,7 @@ def _loop(body: ClosedJaxpr, slots: Slots, operands: tuple, trips: int, reverse:
         stacks = [_with_slice(s, y, at) for s, y in zip(stacks, ys, strict=True)]
         return [add(i, one), *carry, *stacks]
 
-    info, avals = _unnamed(body), list(map(typeof, start))
+    info, avals = _debug_info(body), list(map(typeof, start))
     cond = ClosedJaxpr(*trace_to_jaxpr(test, avals, info))
     block = ClosedJaxpr(*trace_to_jaxpr(step, [*map(typeof, fixed), *avals], info))
     results = while_p.bind(*fixed, *start, **Loop(0, cond, len(fixed), block)._asdict())

@@ -26,7 +26,7 @@ from minijax.composed.linalg.matrices import (
     triu,
     typed,
 )
-from minijax.composed.linalg.routines import INT32, Linalg, where_succeeded
+from minijax.composed.linalg.routines import Linalg, is_partial, status_type, where_succeeded
 from minijax.composed.linalg.spectral import eigh_by_splitting
 from minijax.higher import mapping
 from minijax.ir.types import ShapedArray, typeof
@@ -83,17 +83,18 @@ class Eig(Linalg):
             raise ValueError("Only the lapack implementation is supported on CPU.")
         if implementation is EigImplementation.CUSOLVER:
             raise NotImplementedError("eig: EigImplementation.CUSOLVER is not implemented yet")
-        (aval,), batch, n = ins, ins[0].shape[:-2], ins[0].shape[-1]
+        (aval,), (*batch, n, _) = ins, ins[0].shape
         is_real = aval.dtype.kind != "c"
-        infos, vectors = ShapedArray(batch, INT32), ShapedArray((*batch, n, n), outs[0].dtype)
+        status_aval, vectors = status_type(aval), ShapedArray((*batch, n, n), outs[0].dtype)
         values = [ShapedArray((*batch, n), aval.dtype)] * (1 + is_real)
         sides = {"left": compute_left_eigenvectors, "right": compute_right_eigenvectors}
         cpu = ("geev", {f"compute_{side}": "V" if computed else "N" for side, computed in sides.items()})
         gpu = (f"hybrid_eig_{'real' if is_real else 'comp'}", sides | {"magma": _MAGMA[implementation]})
-        *parts, left, right, info = self.routine(e, [x], ins, [*values, vectors, vectors, infos], cpu=cpu, gpu=gpu)
+        types = [*values, vectors, vectors, status_aval]
+        *parts, left, right, status = self.routine(e, [x], ins, types, cpu=cpu, gpu=gpu)
         w = e.complex(*parts, values[0], outs[0]) if is_real else parts[0]
         results = [w, *Mask(sides.values()).marked((left, right))]
-        return where_succeeded(e, (info, infos), results, outs)
+        return where_succeeded(e, status, status_aval, results, outs)
 
     def jvp(self, primals, tangents, *, compute_right_eigenvectors, **how):
         w, *left, v = self.bind(*primals, compute_right_eigenvectors=True, **how)
@@ -110,8 +111,8 @@ class Eig(Linalg):
         dw, dv = _push_eigenvectors(da, w, v)
         results, pushed = [w, *left], [dw]
         if left:
-            mirrored = conj(w)
-            pushed.append(_push_eigenvectors(conj(transposed(da)), mirrored, left[0])[1])
+            conjugates = conj(w)
+            pushed.append(_push_eigenvectors(conj(transposed(da)), conjugates, left[0])[1])
         if compute_right_eigenvectors:
             results.append(v)
             pushed.append(dv)
@@ -139,9 +140,9 @@ def _push_eigenvectors(da: Any, w: Any, v: Any) -> tuple:
     mask = convert(eq(rows, along(largest, -2)), typeof(v).dtype)
     total = lambda x: sum_axes(x, (ndim - 2,))  # noqa: E731
     shrink = neg(real(total(mul(conj(v), dv))))
-    turn = neg(imag(total(mul(mask, dv))))
-    turn = div(turn, real(total(mul(mask, v))))
-    return dw, add(dv, mul(v, along(complex_(shrink, turn), -2)))
+    phase = neg(imag(total(mul(mask, dv))))
+    phase = div(phase, real(total(mul(mask, v))))
+    return dw, add(dv, mul(v, along(complex_(shrink, phase), -2)))
 
 
 eig_p = Eig()
@@ -202,7 +203,7 @@ class Eigh(Linalg):
     def lower(self, e, ins, outs, x, *, lower, sort_eigenvalues, subset_by_index, algorithm):
         if e.platform == "tpu":
             return _on_tpu(e, x, ins[0], lower, sort_eigenvalues, subset_by_index, algorithm)
-        if subset_by_index not in (None, (0, ins[0].shape[-1])):
+        if is_partial(subset_by_index, ins[0].shape[-1]):
             raise NotImplementedError("eigh: subset_by_index not supported on CPU and GPU")
         if algorithm is EighImplementation.QDWH:
             raise NotImplementedError("eigh: the QDWH implementation is only supported on TPU")
@@ -214,7 +215,7 @@ class Eigh(Linalg):
 
     def jvp(self, primals, tangents, *, subset_by_index, **how):
         (a,), (da,) = primals, tangents
-        if subset_by_index not in (None, (0, typeof(a).shape[-1])):
+        if is_partial(subset_by_index, typeof(a).shape[-1]):
             raise NotImplementedError("Derivatives not defined for partial eigen decomposition.")
         v, w = self.bind(symmetrized(a), subset_by_index=subset_by_index, **how)
         weights = gaps(typed(w, v))
@@ -233,13 +234,13 @@ def _on_tpu(e, x, aval, lower, sort, subset, algorithm):
         _check_subset(subset, n)
     if n > _LARGEST_JACOBI and algorithm is not EighImplementation.JACOBI:
         return emit(e, _by_splitting, [aval], [x], lower=lower, sort_eigenvalues=sort, subset=subset)
-    is_part = subset not in (None, (0, n))
+    is_part = is_partial(subset, n)
     types = [aval, ShapedArray(aval.shape[:-1], dtypes.to_floating_dtype(aval.dtype))]
     if not n:
         return [x, e.zeros(types[1])]
     config = f"{int(lower)},{int(sort or is_part)},100,1e-6"
     results = e.custom_call("Eigh", [x], [aval], types, api_version=1, backend_config=config)
-    return emit(e, _part, types, results, subset=subset) if is_part else results
+    return emit(e, _subset, types, results, subset=subset) if is_part else results
 
 
 def mirrored(x: Any, lower: bool) -> Any:
@@ -278,7 +279,7 @@ def _check_subset(subset: tuple[int, int], n: int) -> None:
         raise ValueError(f"eigh: Got empty index range in subset_by_index, {subset}.")
 
 
-def _part(v: Any, w: Any, subset: tuple[int, int]) -> list:
+def _subset(v: Any, w: Any, subset: tuple[int, int]) -> list:
     return [slice_in_dim(x, *subset, axis=-1) for x in (v, w)]
 
 
@@ -332,10 +333,10 @@ class Schur(Linalg):
         if sort_eig_vals:
             raise NotImplementedError("schur: sorting eigenvalues is not implemented")
         aval, (*batch, n, _) = ins[0], ins[0].shape
-        infos = ShapedArray(tuple(batch), INT32)
         values = [ShapedArray((*batch, n), aval.dtype)] * (1 if aval.dtype.kind == "c" else 2)
         cpu = ("gees", {"mode": "V" if compute_schur_vectors else "N", "sort": "N"})
-        results = [aval, aval, *values, infos]
+        num_selected = status_type(aval)
+        results = [aval, aval, *values, num_selected]
         return self.checked_routine(e, [x], ins, results, len(outs), aliases={0: 0}, cpu=cpu)
 
 

@@ -45,9 +45,9 @@ class HouseholderProduct(Linalg):
         return [((m, n), a.dtype)]
 
     def lower(self, e, ins, outs, a, taus):
-        if e.platform == "tpu":
-            return e.custom_call("ProductOfElementaryHouseholderReflectors", [a, taus], ins, outs, api_version=1)
-        return self.routine(e, [a, taus], ins, outs, cpu=("orgqr", {}), gpu=("solver_orgqr_ffi", {}), aliases={0: 0})
+        routines = dict(cpu=("orgqr", {}), gpu=("solver_orgqr_ffi", {}))
+        routines["tpu"] = "ProductOfElementaryHouseholderReflectors", {"api_version": 1}
+        return self.routine(e, [a, taus], ins, outs, aliases={0: 0}, **routines)
 
 
 class Ormqr(Linalg):
@@ -69,8 +69,8 @@ class Ormqr(Linalg):
         if e.platform == "tpu":
             return emit(e, _reflected, ins, [a, taus, c], left=left, transpose=transpose)
         config = {"left": left, "transpose": transpose}
-        return self.routine(e, [a, taus, c], ins, outs, cpu=("ormqr", config),
-                        gpu=("solver_ormqr_ffi", config), aliases={2: 0})  # fmt: skip
+        routines = dict(cpu=("ormqr", config), gpu=("solver_ormqr_ffi", config))
+        return self.routine(e, [a, taus, c], ins, outs, aliases={2: 0}, **routines)
 
 
 def _reflected(a: Any, taus: Any, c: Any, left: bool, transpose: bool) -> list:
@@ -88,13 +88,13 @@ def _reflected(a: Any, taus: Any, c: Any, left: bool, transpose: bool) -> list:
         i = i if left == transpose else sub(last, i)
         tau = dynamic_index_in_dim(taus, i, ndim - 2, keepdims=False)
         v = dynamic_index_in_dim(vectors, i, ndim - 1, keepdims=False)
-        turned = conj(v) if is_complex(v) else v
+        conjugated = conj(v) if is_complex(v) else v
         if left:
-            w = dot_general(turned, c, (((ndim - 2,), (ndim - 2,)), (batch, batch)), Precision.HIGHEST)
+            w = dot_general(conjugated, c, (((ndim - 2,), (ndim - 2,)), (batch, batch)), Precision.HIGHEST)
             outer = mul(column(v, ndim - 1), column(w, ndim - 2))
         else:
             w = dot_general(c, v, (((ndim - 1,), (ndim - 2,)), (batch, batch)), Precision.HIGHEST)
-            outer = mul(column(w, ndim - 1), column(turned, ndim - 2))
+            outer = mul(column(w, ndim - 1), column(conjugated, ndim - 2))
         return sub(c, mul(moving.expand_dims(tau, (ndim - 2, ndim - 1)), outer))
 
     return [fori_loop(0, count, apply, c)]
@@ -132,9 +132,8 @@ class Geqrf(Linalg):
         return [(x.shape[-2:], x.dtype), ((min_dim(*x.shape[-2:]),), x.dtype)]
 
     def lower(self, e, ins, outs, x):
-        if e.platform == "tpu":
-            return e.custom_call("Qr", [x], ins, outs, api_version=1)
-        return self.routine(e, [x], ins, outs, cpu=("geqrf", {}), gpu=("solver_geqrf_ffi", {}), aliases={0: 0})
+        routines = dict(cpu=("geqrf", {}), gpu=("solver_geqrf_ffi", {}), tpu=("Qr", {"api_version": 1}))
+        return self.routine(e, [x], ins, outs, aliases={0: 0}, **routines)
 
 
 class Geqp3(Linalg):
@@ -218,13 +217,13 @@ def _push_thin(dx: Any, q: Any, r: Any) -> tuple:
     ratio = triangular_solve(r, dx)
     inner = dot(adjoint(q), ratio)
     lower = tril(inner, -1)
-    turn = sub(lower, adjoint(lower))
+    rotation = sub(lower, adjoint(lower))
     unit = eye(n, n, typeof(inner).dtype, ndim)
     # The imaginary part of the diagonal belongs to q, because the diagonal of r is real.
     rest = sub(inner, typed(real(inner), inner) if is_complex(inner) else inner)
-    turn = add(turn, mul(unit, rest))
-    dq = add(dot(q, sub(turn, inner)), ratio)
-    return dq, dot(sub(inner, turn), r)
+    rotation = add(rotation, mul(unit, rest))
+    dq = add(dot(q, sub(rotation, inner)), ratio)
+    return dq, dot(sub(inner, rotation), r)
 
 
 def _push_wide(x: Any, dx: Any, q: Any, r: Any) -> tuple:
@@ -247,10 +246,10 @@ def _push_full(dx: Any, q: Any, r: Any) -> tuple:
     factors, _, order = lu(sub(upper, eye(n, n, typeof(q).dtype, ndim)))
     y = lu_solve(factors, order, adjoint(lower), 2)
     yt = adjoint(y)
-    moved = dot(dq, y)
+    dq_y = dot(dq, y)
     slope = add(thin, dot(more, yt))
     change = sub(d_lower, dot(yt, d_upper))
-    d_more = sub(moved, dot(slope, adjoint(change)))
+    d_more = sub(dq_y, dot(slope, adjoint(change)))
     dq = concatenate([dq, d_more], ndim - 1)
     zeros = moving.full((*typeof(dx).shape[:-2], m - n, n), scalar_like(dx, 0))
     return dq, concatenate([dr, zeros], ndim - 2)
