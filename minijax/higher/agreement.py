@@ -59,14 +59,14 @@ def _check_carry(name: str, body: Body, carry_tree: Any, init_tree: Any) -> None
             for path, one, two, why in tree.equality_errors_pytreedef(init_tree, carry_tree)
         ] or [f"the input tree is {init_tree}, the output tree is {carry_tree}"]
         raise TypeError(
-            f"{start} the same pytree structure, but they differ:\n\n{_listed(reasons)}\n\nRevise the function "
+            f"{start} the same pytree structure, but they differ:\n\n{_as_list(reasons)}\n\nRevise the function "
             "so that the carry output has the same pytree structure as the carry input."
         )
     pairs = zip(names, body.in_avals, body.closed.out_avals[: init_tree.num_leaves], strict=False)
     reasons = [
         f"the input carry {'component ' * (path != root)}{path} has type {aval.str_short()} but the "
         f"corresponding output carry component has type {out.str_short()}, so "
-        f"{_what_differs(aval, out)}"
+        f"{_difference_text(aval, out)}"
         for path, aval, out in pairs
         if not aval.fits(out)
     ]
@@ -74,12 +74,12 @@ def _check_carry(name: str, body: Body, carry_tree: Any, init_tree: Any) -> None
         pairs = zip(names, body.in_avals, body.closed.out_avals[: init_tree.num_leaves], strict=False)
         advice = _advice([(a, out, f"the initial carry value corresponding to {path}") for path, a, out in pairs])
         raise TypeError(
-            f"{start} equal types, but they differ:\n\n{_listed(reasons)}\n\n{advice}Revise the function so that all "
+            f"{start} equal types, but they differ:\n\n{_as_list(reasons)}\n\n{advice}Revise the function so that all "
             "output types match the corresponding input types."
         )
 
 
-def _what_differs(aval: ShapedArray, out: ShapedArray) -> str:
+def _difference_text(aval: ShapedArray, out: ShapedArray) -> str:
     return ", and ".join(_differences(aval, out)) or "the types do not match"
 
 
@@ -89,7 +89,7 @@ def _advice(pairs: Sequence[tuple[AbstractValue, AbstractValue, str]]) -> str:
     casts = [f"applying `jax.lax.pcast(..., {axes}, to='varying')` to {what}" for axes, what in missing if axes]
     if not casts:
         return ""
-    how = f" {casts[0]}." if len(casts) == 1 else f":\n{_listed(casts)}"
+    how = f" {casts[0]}." if len(casts) == 1 else f":\n{_as_list(casts)}"
     return f"This might be fixed by{how}\n\n"
 
 
@@ -111,19 +111,19 @@ def check_branches(purpose: str, functions: dict[str, Callable], bodies: Sequenc
     """Raises TypeError if a branch returns another structure or other types than the first; `functions` by name."""
     one, *others = functions
     for two, body in zip(others, bodies[1:], strict=True):
-        who = "".join(f"\n{f} is {source_of(functions[f])}" for f in (one, two))
-        _check_branch(purpose, who, one, bodies[0], two, body)
+        locations = "".join(f"\n{f} is {source_of(functions[f])}" for f in (one, two))
+        _check_branch(purpose, locations, one, bodies[0], two, body)
 
 
-def _check_branch(purpose: str, who: str, one: str, first: Body, two: str, second: Body) -> None:
+def _check_branch(purpose: str, locations: str, one: str, first: Body, two: str, second: Body) -> None:
     if first.out_tree != second.out_tree:
         reasons = [
             f"{one} output{_at(path)} is a {a} but {two} output{_at(path)} is a {b}, so {why}"
             for path, a, b, why in tree.equality_errors_pytreedef(first.out_tree, second.out_tree)
         ] or [f"{one} output has structure {first.out_tree}, {two} output has structure {second.out_tree}"]
         raise TypeError(
-            f"{purpose} branch outputs must have the same pytree structure, but they differ:\n{who}\n\n"
-            f"{_listed(reasons, False)}\n\nRevise {one} and/or {two} so that they have the same pytree "
+            f"{purpose} branch outputs must have the same pytree structure, but they differ:\n{locations}\n\n"
+            f"{_as_list(reasons, False)}\n\nRevise {one} and/or {two} so that they have the same pytree "
             f"structure."
         )
     paths = [path for path, _ in tree.tree_leaves_with_path(first.out_tree.unflatten(first.closed.out_avals))]
@@ -138,8 +138,8 @@ def _check_branch(purpose: str, who: str, one: str, first: Body, two: str, secon
         firsts = [(a, b, f"the output of {one}{_at(path)}") for path, a, b in rows]
         advice = _advice([*firsts, *((b, a, f"the output of {two}{_at(path)}") for path, a, b in rows)])
         raise TypeError(
-            f"{purpose} branches must have equal output types but they differ.\n{who}\n\n{_listed(reasons)}\n\n{advice}"
-            f"Revise {one} and/or {two} so that all output types match."
+            f"{purpose} branches must have equal output types but they differ.\n{locations}\n\n{_as_list(reasons)}\n\n"
+            f"{advice}Revise {one} and/or {two} so that all output types match."
         )
 
 
@@ -160,7 +160,7 @@ def _differences(a: Any, b: Any) -> list[str]:
     ]
 
 
-def _listed(reasons: Sequence[str], capital: bool = True) -> str:
+def _as_list(reasons: Sequence[str], capital: bool = True) -> str:
     """Formats one reason as a sentence, several as a list."""
     if len(reasons) == 1:
         return f"{reasons[0][0].upper() if capital else reasons[0][0]}{reasons[0][1:]}."

@@ -38,10 +38,10 @@ class CallExported(Primitive):
         return (Device,)  # makes results committed, as jax's are
 
     def lower(self, e, ins, outs, *operands, exported):
-        _check_place(e, exported)
+        _check_target(e, exported)
         e.is_polymorphic |= exported.uses_global_constants
         kept = exported.module_kept_var_idx
-        operands = _laid(e, operands, ins, exported._in_named_shardings)
+        operands = _constrained(e, operands, ins, exported._in_named_shardings)
         operands = list(map(e.resized, operands, ins, exported.in_avals))
         ordered = list(exported.ordered_effects)
         tokens = [token_type] * len(ordered)
@@ -51,7 +51,7 @@ class CallExported(Primitive):
         results = e.call(_function(e, exported), names, types, [*tokens, *exported.out_avals])
         e.tokens.update(zip(ordered, results, strict=False))
         results = list(map(e.resized, results[len(ordered) :], exported.out_avals, outs))
-        return _laid(e, results, outs, exported._out_named_shardings)
+        return _constrained(e, results, outs, exported._out_named_shardings)
 
 
 call_exported_p = CallExported()
@@ -60,23 +60,25 @@ call_exported_p = CallExported()
 def check_types(exported: Any, avals: Sequence[Aval]) -> dict[str, Any]:
     """The values of the program's dimension variables. Raises ValueError if the argument types do not match."""
     for i, (have, want) in enumerate(zip(avals, exported.in_avals, strict=True)):
-        if have.ndim == want.ndim and have.dtype == want.dtype and all(map(_may_be, have.shape, want.shape)):
+        if have.ndim == want.ndim and have.dtype == want.dtype and all(map(_may_equal, have.shape, want.shape)):
             continue
         name = argument_paths(exported.in_tree)[i]
-        told = f"expected {want.shape} and called with {have.shape}"
+        shapes_text = f"expected {want.shape} and called with {have.shape}"
         if have.ndim != want.ndim:
-            raise ValueError(f"Rank mismatch for {name}: {told}")
+            raise ValueError(f"Rank mismatch for {name}: {shapes_text}")
         if have.dtype != want.dtype:
             raise ValueError(f"Dtype mismatch for {name}: expected {want.dtype} and called with {have.dtype}")
-        fits = list(map(_may_be, have.shape, want.shape))
-        raise ValueError(f"Shape mismatch for {name}.shape[{fits.index(False)}] (expected same constant): {told}")
+        fits = list(map(_may_equal, have.shape, want.shape))
+        raise ValueError(
+            f"Shape mismatch for {name}.shape[{fits.index(False)}] (expected same constant): {shapes_text}"
+        )
     shapes = [a.shape for a in exported.in_avals]
     if not variables_of(shapes):
         return {}
     return solved(shapes, argument_paths(exported.in_tree), AtOnce([a.shape for a in avals]))
 
 
-def _may_be(have: Any, want: Any) -> bool:
+def _may_equal(have: Any, want: Any) -> bool:
     return isinstance(want, SymbolicDim) or have == want
 
 
@@ -88,7 +90,7 @@ def _with_sizes(aval: Aval, sizes: Mapping[str, Any]) -> Aval:
     return aval.update(shape=tuple(shape))
 
 
-def _check_place(e, exported):
+def _check_target(e, exported):
     """Raises ValueError if the program cannot run on this number of devices or on these platforms."""
     name = exported.fun_name
     if exported.nr_devices not in (1, e.num_partitions):
@@ -120,7 +122,7 @@ def _platform_index(e, platforms) -> tuple[list, list]:
     return [e.looked_up(e.globals[PLATFORM_INDEX], places)], [INDEX]
 
 
-def _laid(e, names: Names, avals: Sequence[Aval], shardings: Sequence) -> Names:
+def _constrained(e, names: Names, avals: Sequence[Aval], shardings: Sequence) -> Names:
     """Constrains values to the shardings that the program expects."""
     if e.num_partitions == 1 or e.manual is not None:
         return names

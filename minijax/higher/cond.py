@@ -117,7 +117,7 @@ class Cond(LowersTypes):
 
     def jvp(self, primals, tangents, *, branches, **how):
         nonzeros = nonzero_mask(tangents[1:])
-        out = either(jvp_jaxpr(b, nonzeros, _none(branches))[1] for b in branches)
+        out = either(jvp_jaxpr(b, nonzeros, _no_flags(branches))[1] for b in branches)
         pushed = tuple(jvp_jaxpr(b, nonzeros, out)[0] for b in branches)
         results = self.bind_all([*primals, *nonzeros.marked(tangents[1:])], dict(branches=pushed, **how))
         return split_tangents(results[: len(out)], results[len(out) :], out)
@@ -184,11 +184,11 @@ class Cond(LowersTypes):
         ins = (0,) * len(operands)
         results = []
         for i, branch in enumerate(branches):
-            here = eq(index, scalar_like(index, i))
-            own = [_own_rows(here, x) for x in operands]
+            is_own = eq(index, scalar_like(index, i))
+            own = [_with_derivative_on_own_rows(is_own, x) for x in operands]
             closed, _ = batch_jaxpr(branch, axis, ins, True)
             results.append(eval_jaxpr(closed.jaxpr, closed.consts, *own))
-        selected = [select_n(_as_wide(index, cases[0]), *cases) for cases in zip(*results, strict=True)]
+        selected = [select_n(_broadcast_rows(index, cases[0]), *cases) for cases in zip(*results, strict=True)]
         return selected, [0] * len(selected)
 
     def names_axis(self, params):
@@ -232,7 +232,7 @@ def either(flags: Iterable[Sequence[bool]]) -> Mask:
     return Mask(any(column) for column in zip(*flags, strict=True))
 
 
-def _none(branches: Branches) -> tuple[bool, ...]:
+def _no_flags(branches: Branches) -> tuple[bool, ...]:
     return (False,) * len(branches[0].outvars)
 
 
@@ -244,7 +244,7 @@ def _with_branches(eqn: JaxprEqn, branches: Branches, invars: list, outvars: lis
 
 def _partial_eval(branches: Branches, unknown_in: Mask) -> tuple[Branches, Branches, Mask]:
     """The known and the unknown jaxpr of each branch, and the mask of results that are unknown in any branch."""
-    unknown_out = either(partial_eval_jaxpr(b, unknown_in, _none(branches)).out_unknown for b in branches)
+    unknown_out = either(partial_eval_jaxpr(b, unknown_in, _no_flags(branches)).out_unknown for b in branches)
     parts = [partial_eval_jaxpr(b, unknown_in, unknown_out) for b in branches]
     return tuple(p.known for p in parts), tuple(p.unknown for p in parts), unknown_out
 
@@ -282,16 +282,16 @@ def first_results(closed: ClosedJaxpr, count: int) -> ClosedJaxpr:
     return permute_jaxpr(closed, tuple(range(len(closed.invars))), tuple(range(count)))
 
 
-def _as_wide(index: Any, x: Any) -> Any:
+def _broadcast_rows(index: Any, x: Any) -> Any:
     """Broadcasts the value of each row to the shape of `x`."""
     rank, shape = typeof(index).ndim, typeof(x).shape
     return index if rank == len(shape) else broadcast_in_dim(index, shape, tuple(range(rank)))
 
 
-def _own_rows(here: Any, x: Any) -> Any:
+def _with_derivative_on_own_rows(is_own: Any, x: Any) -> Any:
     is_key = dtypes.is_extended(typeof(x).dtype)
-    still = x if is_key else stop_gradient_p.bind(x)
-    return select_n(_as_wide(here, x), still, x)
+    stopped = x if is_key else stop_gradient_p.bind(x)
+    return select_n(_broadcast_rows(is_own, x), stopped, x)
 
 
 # ---- residuals --------------------------------------------------------------------------------------

@@ -78,7 +78,7 @@ class CustomJVPCall(CustomCall):
         return dict(jvp_jaxpr_fun=_named_as(params["jvp_jaxpr_fun"], jvp))
 
     def rebind(self, trace: Trace, operands, params):
-        if _is_discharged(trace, operands):
+        if _discharges_refs(trace, operands):
             return self.at_once(*operands, **params)
         fun = _function(params["call_jaxpr"])
         return trace.process_custom_jvp(
@@ -94,7 +94,7 @@ class CustomJVPCall(CustomCall):
         return [*shown, ("symbolic_zeros", p["symbolic_zeros"])]
 
 
-def _is_discharged(trace: Trace, operands: Sequence) -> bool:
+def _discharges_refs(trace: Trace, operands: Sequence) -> bool:
     """True if an operand is a reference that the trace discharges. The function is then recorded without its rules."""
     return type(trace) is JaxprTrace and any(is_ref(x) and x._trace is trace for x in operands)
 
@@ -138,7 +138,7 @@ class CustomVJPCall(CustomCall):
         return self._record(trace, fun, operands, params_of)
 
     def rebind(self, trace: Trace, operands, params):
-        if _is_discharged(trace, operands):
+        if _discharges_refs(trace, operands):
             return self.at_once(*operands, **params)
         rest = {k: params[k] for k in ("out_trees", "symbolic_zeros")}
         return trace.process_custom_vjp(
@@ -171,7 +171,9 @@ class CustomVJPCall(CustomCall):
         n = params["out_trees"]()
         residuals, outs = results[: len(results) - n], results[len(results) - n :]
         out_avals = [typeof(x).to_tangent_aval() for x in outs]
-        how = dict(bwd=bwd, out_avals=tuple(out_avals), in_zeros=_Flags(~nonzeros), symbolic_zeros=symbolic_zeros)
+        how = dict(
+            bwd=bwd, out_avals=tuple(out_avals), in_zeros=_HashableFlags(~nonzeros), symbolic_zeros=symbolic_zeros
+        )
         operands = [*residuals, *nonzeros.marked(tangents)]
         pushed = custom_lin_p.bind_all(operands, dict(num_res=len(residuals), **how))
         return outs, [Zero(a) if is_float0(a) else t for a, t in zip(out_avals, pushed, strict=True)]
@@ -185,7 +187,7 @@ class CustomVJPCall(CustomCall):
         return [*shown, ("symbolic_zeros", p["symbolic_zeros"])]
 
 
-class _Flags(list):
+class _HashableFlags(list):
     """A hashable list of flags, for cache keys."""
 
     def __hash__(self):

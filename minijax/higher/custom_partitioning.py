@@ -41,7 +41,7 @@ class CustomPartitioning(Inlined):
         if e.mesh is None:
             raise NotImplementedError("custom_partitioning: the shardings of the program have no mesh")
         mesh = e.mesh.update(axis_types=(AxisType.Auto,) * len(e.mesh.axis_names))
-        rule = _written_rule(sharding_rule, static_args, mesh, ins, outs)
+        rule = _sharding_rule_text(sharding_rule, static_args, mesh, ins, outs)
         function = lambda *chosen: _partitioned(e, mesh, call, static_args, chosen, **params)  # noqa: E731
         partitioner = Partitioner(function)
         e.watchers.append(partitioner)
@@ -56,7 +56,7 @@ class CustomPartitioning(Inlined):
 custom_partitioning_p = CustomPartitioning()
 
 
-def _written_rule(rule: Any, static_args: tuple, mesh: Any, ins: Sequence, outs: Sequence) -> str | None:
+def _sharding_rule_text(rule: Any, static_args: tuple, mesh: Any, ins: Sequence, outs: Sequence) -> str | None:
     if callable(rule):
         types = [[bindings.ir.Type.parse(type_of(a), bindings.context()) for a in avals] for avals in (ins, outs)]
         rule = rule(*static_args, mesh, *types)
@@ -79,18 +79,18 @@ def _partitioned(
     """Calls the user's function with the shardings chosen by the compiler. Returns the module and HLO shardings."""
     rule, description = partition
     sides = (in_tree, call.in_avals), (out_tree, call.out_avals)
-    described = [
+    arg_descriptions = [
         treedef.unflatten([description(a, _sharding(mesh, h, a, decode_shardings)) for a, h in zip(avals, hlo)])  # noqa: B905
         for (treedef, avals), hlo in zip(sides, chosen, strict=True)
     ]
-    mesh, lower_fn, result_shardings, arg_shardings = rule(*static_args, mesh, *described)
+    mesh, lower_fn, result_shardings, arg_shardings = rule(*static_args, mesh, *arg_descriptions)
     shardings, parts = [], []
     for (treedef, avals), prefix in zip(sides, (arg_shardings, result_shardings), strict=True):
         leaves = treedef.flatten_up_to(prefix)
         _check_devices(mesh, leaves, e.num_partitions)
         shardings.append([client.hlo_sharding(s, a.ndim) for s, a in zip(leaves, avals, strict=True)])
         parts.append([ShapedArray(s.shard_shape(a.shape), a.dtype) for s, a in zip(leaves, avals, strict=True)])
-    return (_lowered(e, lower_fn, mesh, in_tree, *parts), *shardings)
+    return (_per_device_module(e, lower_fn, mesh, in_tree, *parts), *shardings)
 
 
 def _check_devices(mesh: Any, shardings: Sequence, count: int) -> None:
@@ -113,7 +113,9 @@ def _sharding(mesh: Any, hlo: Any, aval: ShapedArray, decodes: bool) -> Sharding
     return sharding
 
 
-def _lowered(e: Any, fun: Callable, mesh: Any, in_tree: Any, ins: list[ShapedArray], outs: list[ShapedArray]) -> str:
+def _per_device_module(
+    e: Any, fun: Callable, mesh: Any, in_tree: Any, ins: list[ShapedArray], outs: list[ShapedArray]
+) -> str:
     """The module of one device. The function may refer to the axes of the mesh."""
     with state.manual_axes(mesh.shape_tuple, ()):
         info = DebugInfo("custom_partitioning", source_of(fun))

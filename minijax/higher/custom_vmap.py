@@ -42,13 +42,13 @@ class CustomVmapCall(Inlined):
         return results, [0 if b else None for b in batched]
 
     def jvp(self, primals, tangents, *, call, in_tree, out_tree, rule):
-        moves = Mask(t.aval.dtype.names is None if type(t) is Zero else True for t in tangents)
-        has_numbers = tuple(a.to_tangent_aval().dtype.names is None for a in call.out_avals)
-        pushed, out_moves = jvp_jaxpr(call, moves, has_numbers)
-        params = dict(in_tree=_with_tangents(in_tree, moves), out_tree=_with_tangents(out_tree, out_moves))
-        params["rule"] = _jvp_rule(rule[1], moves, out_moves, [a.ndim for a in pushed.out_avals])
-        results = self.bind(*primals, *map(instantiate, moves.marked(tangents)), call=pushed, **params)
-        return split_tangents(results[: len(out_moves)], results[len(out_moves) :], out_moves)
+        has_tangent = Mask(t.aval.dtype.names is None if type(t) is Zero else True for t in tangents)
+        numeric_out = tuple(a.to_tangent_aval().dtype.names is None for a in call.out_avals)
+        pushed, out_has_tangent = jvp_jaxpr(call, has_tangent, numeric_out)
+        params = dict(in_tree=_with_tangents(in_tree, has_tangent), out_tree=_with_tangents(out_tree, out_has_tangent))
+        params["rule"] = _jvp_rule(rule[1], has_tangent, out_has_tangent, [a.ndim for a in pushed.out_avals])
+        results = self.bind(*primals, *map(instantiate, has_tangent.marked(tangents)), call=pushed, **params)
+        return split_tangents(results[: len(out_has_tangent)], results[len(out_has_tangent) :], out_has_tangent)
 
     def linearize(self, nonzeros, primals, **params):
         raise no_reverse_mode(self)
@@ -61,12 +61,14 @@ class CustomVmapCall(Inlined):
 custom_vmap_call_p = CustomVmapCall()
 
 
-def _with_tangents(treedef: Any, moves: Mask) -> Any:
+def _with_tangents(treedef: Any, has_tangent: Mask) -> Any:
     """The structure of (values, tangents), with None in place of float0 tangents."""
-    return tree.tree_structure((treedef.unflatten(moves), treedef.unflatten([m or None for m in moves])))
+    return tree.tree_structure((treedef.unflatten(has_tangent), treedef.unflatten([m or None for m in has_tangent])))
 
 
-def _jvp_rule(rule: FlatRule, moves: Mask, out_moves: Mask, ranks: Sequence[int]) -> tuple[Callable, FlatRule]:
+def _jvp_rule(
+    rule: FlatRule, has_tangent: Mask, out_has_tangent: Mask, ranks: Sequence[int]
+) -> tuple[Callable, FlatRule]:
     """The batching rule of the derivative: the derivative of the rule.
 
     The rule gets an argument as batched if both its primal and its tangent are. If only one of the two is, the
@@ -74,33 +76,33 @@ def _jvp_rule(rule: FlatRule, moves: Mask, out_moves: Mask, ranks: Sequence[int]
     """
 
     def jvp_of_rule_rule(size, flags, operands):
-        n = len(moves)
+        n = len(has_tangent)
         primals, primal_flags = operands[:n], Mask(flags[:n])
-        tangents = moves.merge([Zero.from_primal_value(x) for x in moves.unmarked(primals)], operands[n:])
+        tangents = has_tangent.merge([Zero.from_primal_value(x) for x in has_tangent.unmarked(primals)], operands[n:])
         # An argument without a tangent has the batching of its primal.
-        beside = moves.merge(moves.unmarked(primal_flags), flags[n:])
-        mutual = [f and t for f, t in zip(primal_flags, beside, strict=True)]
+        all_tangent_flags = has_tangent.merge(has_tangent.unmarked(primal_flags), flags[n:])
+        both = [f and t for f, t in zip(primal_flags, all_tangent_flags, strict=True)]
         batched: list[bool] = []
 
         def run(*primals):
-            results, batched[:] = rule(size, mutual, primals)
+            results, batched[:] = rule(size, both, primals)
             return results
 
         def push(*values):
             results, pushed = jvp_flat(run, values[:n], values[n:])
-            return [*results, *map(instantiate, out_moves.marked(pushed))]
+            return [*results, *map(instantiate, out_has_tangent.marked(pushed))]
 
-        tangent_flags = moves.merge(repeat(False), flags[n:])
-        alone = [f and not m for f, m in zip((*primal_flags, *tangent_flags), (*mutual, *mutual), strict=True)]
-        if not any(alone):
-            return push(*primals, *tangents), [*batched, *out_moves.marked(batched)]
+        tangent_flags = has_tangent.merge(repeat(False), flags[n:])
+        mixed = [f and not b for f, b in zip((*primal_flags, *tangent_flags), (*both, *both), strict=True)]
+        if not any(mixed):
+            return push(*primals, *tangents), [*batched, *out_has_tangent.marked(batched)]
 
         def push_one(i, *values):
             results = push(*values)
             pairs = zip(results, ranks, strict=True)
             return [dynamic_index_in_dim(x, i, keepdims=False) if typeof(x).ndim > n else x for x, n in pairs]
 
-        values, dims = [iota(np.dtype(np.int32), size), *primals, *tangents], [0, *(0 if f else None for f in alone)]
+        values, dims = [iota(np.dtype(np.int32), size), *primals, *tangents], [0, *(0 if f else None for f in mixed)]
         results, out_dims = batch_flat(push_one, Axis(None, size), values, dims)
         results = [x if d is None else moving.move_axis(x, d, 0) for x, d in zip(results, out_dims, strict=True)]
         return results, [d is not None for d in out_dims]

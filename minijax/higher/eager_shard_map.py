@@ -23,14 +23,14 @@ class EagerBody(JaxprTrace):
     A body without inspections is compiled as one program.
     """
 
-    __slots__ = ("region", "operands", "specs", "_values", "_first")
+    __slots__ = ("region", "operands", "specs", "_values", "_slice_eqns")
 
     def __init__(self, info: DebugInfo, region: ManualRegion, operands: Sequence, specs: Sequence[P]):
         super().__init__(None, info)
         self.region = region
         self.operands, self.specs = list(operands), list(specs)  # of the inputs recorded so far
         self._values: dict[Var, tuple[Any, P]] = {}  # the stacked per-device values
-        self._first: list[JaxprEqn] = []  # for each computed value, the equation that slices it from an input
+        self._slice_eqns: list[JaxprEqn] = []  # for each computed value, the equation that slices it from an input
 
     def process(self, primitive, operands, params):
         if primitive.name == "new_ref":
@@ -52,7 +52,7 @@ class EagerBody(JaxprTrace):
         """Formats the value of each device."""
         if not self.alive:
             return super().shown(x)
-        mesh, (parts, spec) = devices_of(self.region.mesh, self.operands), self._parts(x)
+        mesh, (parts, spec) = devices_of(self.region.mesh, self.operands), self._device_values(x)
         at = [mesh.axis_names.index(name) for entry in spec for name in axes_of(entry)]
         sizes = [mesh.axis_sizes[i] for i in at]
         names, blocks = ", ".join(map(str, mesh.axis_names)), []
@@ -70,11 +70,11 @@ class EagerBody(JaxprTrace):
             return None
         if any(x.aval.manual_axis_type):
             return None
-        parts, _ = self._parts(x)
+        parts, _ = self._device_values(x)
         with outside_traces():
             return parts[0]
 
-    def _parts(self, x: DynamicJaxprTracer) -> tuple[Any, P]:
+    def _device_values(self, x: DynamicJaxprTracer) -> tuple[Any, P]:
         """The per-device values, stacked along a new first axis, and their spec. Keys remain an array of keys."""
         if type(x.val) is Literal:
             return np.asarray(x.val.val, x.aval.dtype)[None], P()
@@ -85,10 +85,12 @@ class EagerBody(JaxprTrace):
 
     def _run(self, others: Sequence[Var]) -> None:
         """Runs the recorded equations. Their results, and the inputs `others`, become inputs of later equations."""
-        made = [v for eqn in self.eqns for v in eqn.outvars if type(v.aval) is ShapedArray and v not in self._values]
-        made += [v for v in others if v not in made]
+        computed = [
+            v for eqn in self.eqns for v in eqn.outvars if type(v.aval) is ShapedArray and v not in self._values
+        ]
+        computed += [v for v in others if v not in computed]
         with state.set_current_trace(self):
-            stacked = [self.atom(expand_dims(DynamicJaxprTracer(self, v, None), (0,))) for v in made]
+            stacked = [self.atom(expand_dims(DynamicJaxprTracer(self, v, None), (0,))) for v in computed]
         effs = effects.join(*(e.effects for e in self.eqns if e.effects))
         jaxpr = Jaxpr(list(self.constvars()), self.invars, stacked, self.eqns, effs, self.debug_info)
         specs = [self.region.residual_spec(v.aval) for v in stacked]
@@ -97,8 +99,8 @@ class EagerBody(JaxprTrace):
         params |= dict(in_specs=(*[P()] * len(self.consts), *self.specs), out_specs=tuple(specs))
         with outside_traces():
             values = shard_map_p.at_once(*self.consts, *self.operands, jaxpr=constants_to_inputs(jaxpr), **params)
-        self.eqns, self.invars = list(self._first), list(self.invars)
-        for v, aval, parts, spec in zip(made, [s.aval for s in stacked], values, specs, strict=True):
+        self.eqns, self.invars = list(self._slice_eqns), list(self.invars)
+        for v, aval, parts, spec in zip(computed, [s.aval for s in stacked], values, specs, strict=True):
             self._values[v] = parts, spec
             self._replace(v, aval, parts, spec)
 
@@ -106,10 +108,10 @@ class EagerBody(JaxprTrace):
         """Records that a computed value is the device's slice of a new input."""
         if var in self.invars:
             return
-        part = self.new_arg(aval)
+        shard = self.new_arg(aval)
         self.operands.append(parts)
         self.specs.append(spec)
         with state.set_current_trace(self):
-            squeeze(part, (0,))
+            squeeze(shard, (0,))
         self.eqns[-1] = self.eqns[-1].replace(outvars=[var])
-        self._first.append(self.eqns[-1])
+        self._slice_eqns.append(self.eqns[-1])

@@ -36,7 +36,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable, init_val: Any, *, unro
             for i in range(first, last):
                 init_val = body_fun(i, init_val)
             return init_val
-        return _counted(first, max(last - first, 0), body_fun, init_val, 1 if unroll is None else unroll)
+        return _scan_over_range(first, max(last - first, 0), body_fun, init_val, 1 if unroll is None else unroll)
     if unroll is not None and unroll is not False and unroll != 1:
         raise ValueError("Can only use `unroll` in `fori_loop` if the loop bounds are statically known.")
 
@@ -64,7 +64,7 @@ def _bounds_dtype(lower: Any, upper: Any) -> np.dtype:
     return upper.dtype if lower.weak_type else lower.dtype
 
 
-def _counted(first: int, count: int, body_fun: Callable, init_val: Any, unroll: int | bool) -> Any:
+def _scan_over_range(first: int, count: int, body_fun: Callable, init_val: Any, unroll: int | bool) -> Any:
     def step(loop_carry, _):
         i, val = loop_carry
         return (add(i, one_like(i)), body_fun(i, val)), None

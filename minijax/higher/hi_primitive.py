@@ -44,7 +44,7 @@ class NullAccum(GradAccum):
         pass
 
 
-def _needs(what: str, *names: str) -> Callable:
+def _required_rule(what: str, *names: str) -> Callable:
     """A rule that raises NotImplementedError unless a subclass overrides it."""
     wanted = " or ".join([f"`{name}`" for name in names])
 
@@ -115,15 +115,15 @@ class VJPHiPrimitive:
     def __hash__(self):
         return hash((type(self), self._key(), tuple(self.params.items())))
 
-    expand: Callable = _needs("evaluation", "expand")
-    jvp: Callable = _needs("jvp", "jvp")
-    transpose: Callable = _needs("transpose", "transpose")
-    vjp_fwd: Callable = _needs("grad", "vjp_fwd")
-    vjp_bwd: Callable = _needs("grad", "vjp_bwd", "vjp_bwd_retval")
+    expand: Callable = _required_rule("evaluation", "expand")
+    jvp: Callable = _required_rule("jvp", "jvp")
+    transpose: Callable = _required_rule("transpose", "transpose")
+    vjp_fwd: Callable = _required_rule("grad", "vjp_fwd")
+    vjp_bwd: Callable = _required_rule("grad", "vjp_bwd", "vjp_bwd_retval")
     vjp_bwd_retval: Callable = vjp_bwd
-    lin: Callable = _needs("linearize", "lin", "linearized")
+    lin: Callable = _required_rule("linearize", "lin", "linearized")
     linearized: Callable = lin
-    batch_dim_rule: Callable = _needs("vmap", "batch", "batch_dim_rule")
+    batch_dim_rule: Callable = _required_rule("vmap", "batch", "batch_dim_rule")
 
     def batch(self, axis_data: Axis, args: tuple, dims: tuple) -> tuple[Any, Any]:
         """The batched result, and its batch dims."""
@@ -138,7 +138,7 @@ class VmapOf(VJPHiPrimitive):
     axis_data: Axis
 
     def __init__(self, prim: VJPHiPrimitive, axis: Axis, in_dims: tuple, out_dim: Any):
-        self._ins, self._outs = tree.flatten_axes("vmap in_dims", prim.in_tree, in_dims), _spread(out_dim, prim)
+        self._ins, self._outs = tree.flatten_axes("vmap in_dims", prim.in_tree, in_dims), _broadcast_dims(out_dim, prim)
         self.in_avals = prim.in_tree.unflatten(_with_axis(prim.in_avals_flat, self._ins, axis))
         self.out_aval = prim.out_tree.unflatten(_with_axis(prim.out_avals_flat, self._outs, axis))
         self.params = dict(prim=prim, axis_data=axis, in_dims=in_dims, out_dim=out_dim)
@@ -196,7 +196,7 @@ class VmapOf(VJPHiPrimitive):
         return 0
 
 
-def _spread(dims: Any, prim: VJPHiPrimitive) -> list:
+def _broadcast_dims(dims: Any, prim: VJPHiPrimitive) -> list:
     """Broadcasts a tree prefix of dims to the results of an operation."""
     return tree.flatten_axes("vmap out_dims", prim.out_tree, dims)
 
@@ -245,8 +245,8 @@ class CallHiPrimitive(Primitive):
     def jvp(self, primals, tangents, *, _prim):
         if not _prim.overrides("jvp") and _prim.overrides("vjp_fwd"):
             nonzeros = nonzero_mask(tangents)
-            results, moves, push = _by_vjp(_prim, nonzeros, primals)
-            return results, moves.merge(map(Zero, _zero_types(results, moves)), push(*nonzeros.marked(tangents)))
+            results, nzs_out, push = _linearize_by_vjp(_prim, nonzeros, primals)
+            return results, nzs_out.merge(map(Zero, _float0_types(results, nzs_out)), push(*nonzeros.marked(tangents)))
         args = (_prim.in_tree.unflatten(xs) for xs in (primals, tangents))
         results, pushed = map(_prim.out_tree.flatten_up_to, _prim.jvp(*args))
         return results, pushed
@@ -254,7 +254,7 @@ class CallHiPrimitive(Primitive):
     def linearize(self, nonzeros, primals, *, _prim):
         nonzeros = Mask(nonzeros)
         if _prim.overrides("vjp_fwd"):
-            return _by_vjp(_prim, nonzeros, primals)
+            return _linearize_by_vjp(_prim, nonzeros, primals)
         if not _prim.overrides("lin"):
             return None if _prim.overrides("jvp") else _prim.vjp_fwd(nonzeros)
         out, residuals = _prim.lin(_prim.in_tree.unflatten(nonzeros), *_prim.in_tree.unflatten(primals))
@@ -275,26 +275,26 @@ class CallHiPrimitive(Primitive):
     def batch(self, axis, operands, dims, *, _prim):
         args, in_dims = _prim.in_tree.unflatten(operands), _prim.in_tree.unflatten(dims)
         out, out_dims = _prim.batch(axis, args, in_dims)
-        return _prim.out_tree.flatten_up_to(out), _spread(out_dims, _prim)
+        return _prim.out_tree.flatten_up_to(out), _broadcast_dims(out_dims, _prim)
 
 
 call_hi_primitive_p = CallHiPrimitive()
 
 
-def _zero_types(results: Sequence[Val], moves: Mask) -> list[Aval]:
+def _float0_types(results: Sequence[Val], nzs_out: Mask) -> list[Aval]:
     """The tangent types of the results that are not differentiable."""
-    return [typeof(x).to_tangent_aval() for x in moves.unmarked(results)]
+    return [typeof(x).to_tangent_aval() for x in nzs_out.unmarked(results)]
 
 
-def _by_vjp(prim: VJPHiPrimitive, nonzeros: Mask, primals: Sequence) -> tuple[list, Mask, Callable]:
+def _linearize_by_vjp(prim: VJPHiPrimitive, nonzeros: Mask, primals: Sequence) -> tuple[list, Mask, Callable]:
     """Results, the mask of differentiable ones, and a push of tangents, which has only a transpose rule."""
     out, residuals = prim.vjp_fwd(prim.in_tree.unflatten(nonzeros), *prim.in_tree.unflatten(primals))
     leaves, residual_tree = tree.flatten(residuals)
     results = prim.out_tree.flatten_up_to(out)
-    moves = Mask([not is_float0(typeof(x).to_tangent_aval()) for x in results])
+    nzs_out = Mask([not is_float0(typeof(x).to_tangent_aval()) for x in results])
     out_avals = tuple([typeof(x).to_tangent_aval() for x in results])
     params = dict(_prim=prim, residual_tree=residual_tree, nonzeros=nonzeros, out_avals=out_avals)
-    return results, moves, lambda *tangents: moves.marked(hi_lin_p.bind_all([*leaves, *tangents], params))
+    return results, nzs_out, lambda *tangents: nzs_out.marked(hi_lin_p.bind_all([*leaves, *tangents], params))
 
 
 class HiLin(Primitive):

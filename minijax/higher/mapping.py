@@ -35,36 +35,38 @@ def map(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:
     (length,) = sizes
     trips, rest = divmod(length, batch_size) if batch_size else (0, length)
     if not trips:
-        return _all_at_once(f, treedef.unflatten([_part(x, 0, length, (length,)) for x in leaves]), length)
+        return _vmapped(f, treedef.unflatten([_reshaped_rows(x, 0, length, (length,)) for x in leaves]), length)
     blocks, last = [], []
     for x in leaves:
-        blocks.append(_part(x, 0, trips * batch_size, (trips, batch_size)))
+        blocks.append(_reshaped_rows(x, 0, trips * batch_size, (trips, batch_size)))
         if rest:
-            last.append(_part(x, trips * batch_size, length, (rest,)))
-    out = scan(lambda _, x: ((), _all_at_once(f, x, batch_size)), (), treedef.unflatten(blocks))[1]
+            last.append(_reshaped_rows(x, trips * batch_size, length, (rest,)))
+    out = scan(lambda _, x: ((), _vmapped(f, x, batch_size)), (), treedef.unflatten(blocks))[1]
     if not rest:
         return tree.tree_map(_flattened, out)
-    end = _all_at_once(f, treedef.unflatten(last), rest)
+    end = _vmapped(f, treedef.unflatten(last), rest)
     return tree.tree_map(lambda x, y: concatenate([_flattened(x), y], 0), out, end)
 
 
-def _part(x: Any, start: int, end: int, sizes: tuple[int, ...]) -> Any:
+def _reshaped_rows(x: Any, start: int, end: int, sizes: tuple[int, ...]) -> Any:
     """The rows from `start` to `end`, reshaped to leading axes of `sizes`. XLA shards the intermediate values."""
     aval = typeof(x)
     tail, zeros = aval.shape[1:], (0,) * (aval.ndim - 1)
 
-    def part(x):
+    def rows_of(x):
         rows = x if end - start == aval.shape[0] else slice(x, (start, *zeros), (end, *tail))
         return reshape(rows, (*sizes, *tail))
 
-    over = None if type(aval) is not ShapedArray else sharding_of_ct(aval)
-    if over is None:
-        return part(x)
-    if over.spec[:1] not in ((), (None,)):
+    sharding = None if type(aval) is not ShapedArray else sharding_of_ct(aval)
+    if sharding is None:
+        return rows_of(x)
+    if sharding.spec[:1] not in ((), (None,)):
         raise ValueError(
             f"0th dimension of leaf passed to `jax.lax.map` should be replicated. Got {aval.str_short(True)}"
         )
-    return with_auto_axes("jax.lax.map", part, [x], over.update(spec=P(*[None] * len(sizes), *over.spec[1:])))
+    return with_auto_axes(
+        "jax.lax.map", rows_of, [x], sharding.update(spec=P(*[None] * len(sizes), *sharding.spec[1:]))
+    )
 
 
 def _flattened(x: Any) -> Any:
@@ -72,7 +74,7 @@ def _flattened(x: Any) -> Any:
     return reshape(x, (a * b, *tail))
 
 
-def _all_at_once(f: Callable, xs: Any, size: int) -> Any:
+def _vmapped(f: Callable, xs: Any, size: int) -> Any:
     leaves, treedef = tree.flatten(xs)
     flat, axis = Flat(f, tree.treedef_tuple((treedef,))), Axis(None, size)
     results, out_dims = batch_flat(flat, axis, leaves, [0] * len(leaves))

@@ -82,10 +82,10 @@ class PlacedCall(MarkedCall):
     def calling(self, params, closed, operands, ins, outs):
         avals, spaces = closed.out_avals, params[self.spaces]
         places = [*outs, *(None for _ in avals[len(outs) :])]
-        spaces = [self.own_space(a) if i is None else spaces[i] for a, i in zip(avals, places, strict=True)]
+        spaces = [self.added_space(a) if i is None else spaces[i] for a, i in zip(avals, places, strict=True)]
         return list(operands), {**params, "jaxpr": closed, self.spaces: tuple(spaces)}
 
-    def own_space(self, aval: Aval) -> MemorySpace:
+    def added_space(self, aval: Aval) -> MemorySpace:
         """The memory space of a result that a transformation adds, e.g. a residual."""
         return aval.memory_space
 
@@ -128,7 +128,7 @@ class Fused(PlacedCall):
     spaces = "out_spaces"
     in_one_memory = False
 
-    def own_space(self, aval):
+    def added_space(self, aval):
         return Device
 
     def transpose(self, cts, *operands, **params):

@@ -32,7 +32,7 @@ from minijax.transforms.partial_eval import permute_jaxpr
 # ---- shared by both ---------------------------------------------------------------------------------
 
 
-def _halves(items: Sequence) -> tuple[Sequence, Sequence]:
+def _operands_and_inits(items: Sequence) -> tuple[Sequence, Sequence]:
     """The operands and their initial values."""
     return items[: len(items) // 2], items[len(items) // 2 :]
 
@@ -56,7 +56,7 @@ class Reducing(Primitive):
 
     def batched(self, axis: Axis, operands: Sequence, dims: Sequence) -> list:
         """The operands with the batch axis in front. Raises NotImplementedError if an initial value is batched."""
-        (xs, inits), (x_dims, init_dims) = _halves(operands), _halves(dims)
+        (xs, inits), (x_dims, init_dims) = _operands_and_inits(operands), _operands_and_inits(dims)
         if any(d is not None for d in init_dims):
             raise NotImplementedError(f"{self.name} batching is not implemented for initial values")
         return [*(axis_to_front(x, d, axis) for x, d in zip(xs, x_dims, strict=True)), *inits]
@@ -71,7 +71,7 @@ class Reduce(Reducing):
     name = "reduce"
 
     def infer(self, *avals, computation, jaxpr, dimensions):
-        xs, inits = _halves(avals)
+        xs, inits = _operands_and_inits(avals)
         if any(init.shape for init in inits):
             raise ValueError(f"reduce found non-scalar initial value: {[i.shape for i in inits]}")
         if any(x.dtype != init.dtype for x, init in zip(xs, inits, strict=True)):
@@ -88,14 +88,14 @@ class Reduce(Reducing):
         ]
 
     def shard(self, mesh, avals, outs, *, dimensions, **params):
-        return [entries_of(x.entries, other_axes(x.ndim, dimensions)) for x in _halves(avals)[0]]
+        return [entries_of(x.entries, other_axes(x.ndim, dimensions)) for x in _operands_and_inits(avals)[0]]
 
     def lower(self, e, ins, outs, *operands, computation, jaxpr, dimensions):
-        xs, inits = _halves(operands)
-        return e.reduce(xs, inits, _halves(ins)[0], outs, dimensions, _reducer(e, jaxpr))
+        xs, inits = _operands_and_inits(operands)
+        return e.reduce(xs, inits, _operands_and_inits(ins)[0], outs, dimensions, _reducer(e, jaxpr))
 
     def jvp(self, primals, tangents, *, computation, jaxpr, dimensions):
-        (xs, inits), (ts, init_ts) = _halves(primals), _halves(tangents)
+        (xs, inits), (ts, init_ts) = _operands_and_inits(primals), _operands_and_inits(tangents)
         if any(nonzero_mask(init_ts)):
             raise NotImplementedError(
                 "Gradient of general lax.reduce with non-zero tangents for initial values to reduction not implemented"
@@ -106,7 +106,7 @@ class Reduce(Reducing):
             for x, t in zip(xs, ts, strict=True)
         ]
         if typeof(xs[0]).shape[0]:
-            return jvp_flat(lambda *xs: _by_halves(jaxpr, xs, inits), xs, ts)
+            return jvp_flat(lambda *xs: _reduce_by_halving(jaxpr, xs, inits), xs, ts)
         outs = [broadcast_to_shape(init, typeof(x).shape[1:]) for x, init in zip(xs, inits, strict=True)]
         return outs, [zeros_like_aval(typeof(x).to_tangent_aval()) for x in outs]
 
@@ -116,7 +116,7 @@ class Reduce(Reducing):
         return outs, [0] * len(outs)
 
 
-def _by_halves(closed: ClosedJaxpr, xs: Sequence, inits: Sequence) -> list:
+def _reduce_by_halving(closed: ClosedJaxpr, xs: Sequence, inits: Sequence) -> list:
     """Reduces the first axis by combining its halves repeatedly. These elementwise steps are differentiable."""
     while (size := typeof(xs[0]).shape[0]) > 1:
         half = (size + 1) // 2
@@ -156,7 +156,7 @@ class ReduceWindow(Reducing):
     name = "reduce_window"
 
     def infer(self, *avals, jaxpr, consts, **window):
-        xs, inits = _halves(avals)
+        xs, inits = _operands_and_inits(avals)
         if any(x.dtype != init.dtype for x, init in zip(xs, inits, strict=True)):
             raise TypeError(
                 "reduce_window got inconsistent dtypes for operands and init_values: got operand dtypes "
@@ -174,32 +174,32 @@ class ReduceWindow(Reducing):
         return [ShapedArray(shape, x.dtype) for x in xs]
 
     def shard(self, mesh, avals, outs, **params):
-        xs = _halves(avals)[0]
+        xs = _operands_and_inits(avals)[0]
         return [check_divides("reduce_window", mesh, common_layout(xs), outs[0].shape)] * len(xs)
 
     def lower(self, e, ins, outs, *operands, jaxpr, consts, **window):
-        xs, inits = _halves(operands)
-        return e.reduce_window(xs, inits, _halves(ins)[0], outs, _reducer(e, jaxpr), **window)
+        xs, inits = _operands_and_inits(operands)
+        return e.reduce_window(xs, inits, _operands_and_inits(ins)[0], outs, _reducer(e, jaxpr), **window)
 
     def jvp(self, primals, tangents, *, jaxpr, **params):
-        (xs, inits), (ts, init_ts) = _halves(primals), _halves(tangents)
-        self.check_still(nonzero_mask(init_ts))
+        (xs, inits), (ts, init_ts) = _operands_and_inits(primals), _operands_and_inits(tangents)
+        self.check_init_tangents(nonzero_mask(init_ts))
         n = len(xs)
-        pushed, moves = fixpoint(lambda moves: jvp_jaxpr(jaxpr, moves * 2, moves), nonzero_mask(ts))
-        k = sum(moves)
+        pushed, nonzeros = fixpoint(lambda nonzeros: jvp_jaxpr(jaxpr, nonzeros * 2, nonzeros), nonzero_mask(ts))
+        k = sum(nonzeros)
         # (accumulated, elements, tangents of both) -> (accumulated, their tangents, elements, theirs)
         order = (*range(n), *range(2 * n, 2 * n + k), *range(n, 2 * n), *range(2 * n + k, 2 * n + 2 * k))
-        pushing = [*map(instantiate, moves.marked(ts))], [const_like(x, 0) for x in moves.marked(inits)]
+        pushing = [*map(instantiate, nonzeros.marked(ts))], [const_like(x, 0) for x in nonzeros.marked(inits)]
         results = self.bind(*xs, *pushing[0], *inits, *pushing[1], jaxpr=permute_jaxpr(pushed, order), **params)
-        return split_tangents(results[:n], results[n:], moves)
+        return split_tangents(results[:n], results[n:], nonzeros)
 
-    def check_still(self, nonzeros: Iterable[bool]) -> None:
+    def check_init_tangents(self, nonzeros: Iterable[bool]) -> None:
         """Raises TypeError if an initial value has a tangent."""
         if any(nonzeros):
             raise TypeError("reduce_window jvp does not support non-zero init_value_tangent.")
 
     def linearize(self, nonzeros, primals, **params):
-        self.check_still(_halves(nonzeros)[1])
+        self.check_init_tangents(_operands_and_inits(nonzeros)[1])
         raise ValueError(
             "Linearization failed to produce known values for all output primals: reduce_window has a "
             "reverse-mode derivative only for lax.add, lax.max and lax.min with their neutral initial values."
@@ -217,7 +217,7 @@ reduce_p, reduce_window_p = Reduce(), ReduceWindow()
 # ---- the public functions ---------------------------------------------------------------------------
 
 
-def _no_bits(dtype: Any) -> int | None:
+def _integer_zero(dtype: Any) -> int | None:
     return 0 if INT_BOOL.accepts(dtype) else None
 
 
@@ -227,8 +227,8 @@ _REDUCTIONS = {
     ops.max: (reductions.reduce_max, reductions.reduce_max_p.start),
     ops.min: (reductions.reduce_min, reductions.reduce_min_p.start),
     ops.bitwise_and: (reductions.reduce_and, reductions.reduce_and_p.start),
-    ops.bitwise_or: (reductions.reduce_or, _no_bits),
-    ops.bitwise_xor: (reductions.reduce_xor, _no_bits),
+    ops.bitwise_or: (reductions.reduce_or, _integer_zero),
+    ops.bitwise_xor: (reductions.reduce_xor, _integer_zero),
 }
 _WINDOWS = {
     ops.add: windows.reduce_window_sum_p,
@@ -237,7 +237,7 @@ _WINDOWS = {
 }
 
 
-def _is_neutral(computation: Any, init: Any) -> bool:
+def _has_own_primitive(computation: Any, init: Any) -> bool:
     """True if the function has a reduction primitive and `init` is its neutral element."""
     if not isinstance(computation, Hashable) or computation not in _REDUCTIONS:
         return False
@@ -280,7 +280,7 @@ def reduce(
     xs, inits, treedef = _flattened(operands, init_values)
     if not xs:
         raise ValueError("reduce must have at least one operand.")
-    if len(xs) == 1 and _is_neutral(computation, inits[0]):
+    if len(xs) == 1 and _has_own_primitive(computation, inits[0]):
         if out_sharding is None:
             return _REDUCTIONS[computation][0](xs[0], tuple(dimensions))
         if computation is not ops.add:
@@ -316,7 +316,7 @@ def reduce_window(
     window = windows.canonical_window(
         typeof(xs[0]).shape, window_dimensions, window_strides, padding, base_dilation, window_dilation
     )
-    if treedef == _LEAF and _is_neutral(computation, inits[0]) and computation in _WINDOWS:
+    if treedef == _LEAF and _has_own_primitive(computation, inits[0]) and computation in _WINDOWS:
         return _WINDOWS[computation].bind(*xs, **window)
     closed, out_tree = _traced("reduce_window", computation, inits, treedef)
     if out_tree != treedef:

@@ -59,13 +59,13 @@ _PARAMS = {
 }
 
 
-def _check_groups(taken: Sequence[Sequence], given: Sequence[Sequence], length: int) -> None:
+def _check_groups(body_groups: Sequence[Sequence], operand_groups: Sequence[Sequence], length: int) -> None:
     """Raises JaxprTypeError unless the body takes constants, a carry and slices of the operands' types."""
-    *rest, sequences = given
+    *rest, sequences = operand_groups
     if any(a.shape[:1] != (length,) for a in sequences if type(a) is ShapedArray):
         raise JaxprTypeError(f"scan of length {length} called with sequences of types {types_text(sequences)}")
     slices = [a.without_axis(0) if type(a) is ShapedArray else a for a in sequences]
-    for what, ours, theirs in zip(("consts", "initial carry", "sequence"), taken, (*rest, slices), strict=True):
+    for what, ours, theirs in zip(("consts", "initial carry", "sequence"), body_groups, (*rest, slices), strict=True):
         # References are not compared: the body slices them when it reads them.
         pairs = [(a, b) for a, b in zip(ours, theirs, strict=False) if type(b) is ShapedArray]
         if len(ours) != len(theirs) or any(not alike([a], [b]) for a, b in pairs):
@@ -119,12 +119,12 @@ class Scan(LowersTypes):
         body = permute_jaxpr(discharge_jaxpr(closed), ins, outs)
         inner = Slots(slots.consts - k, slots.carry + k)
         values = values_of(operands)
-        operands, params = [values[i] for i in ins], _with(params, body, inner)
+        operands, params = [values[i] for i in ins], _with_body(params, body, inner)
         return operands, params, lambda results: (results[k : k + n], results[:k] + results[k + n :])
 
     def regrouped(self, counts, params):
         consts, carry, _ = _body(params)[1].operands(counts)
-        return _with(params, params["jaxpr"], Slots(sum(consts), sum(carry)))
+        return _with_body(params, params["jaxpr"], Slots(sum(consts), sum(carry)))
 
     def jvp(self, primals, tangents, **params):
         _, slots = _body(params)
@@ -138,7 +138,7 @@ class Scan(LowersTypes):
         # (results, tangents) -> (carry, its tangents, stacked results, their tangents)
         outs = interleaved(slots.results(range(m)), pushing.results(range(m, m + sum(out_nonzeros))))
         operands = interleaved(slots.operands(primals), pushing.operands(tangents))
-        carry, ys = both.results(self.bind_all(operands, _with(params, permute_jaxpr(pushed, ins, outs), both)))
+        carry, ys = both.results(self.bind_all(operands, _with_body(params, permute_jaxpr(pushed, ins, outs), both)))
         k = m - slots.carry
         results = [*carry[: slots.carry], *ys[:k]]
         return split_tangents(results, [*carry[slots.carry :], *ys[k:]], out_nonzeros)
@@ -152,7 +152,7 @@ class Scan(LowersTypes):
         def push(*tangents):
             tangents = with_zeros(primals, Mask(nonzeros).merge(repeat(None), tangents))
             tangents = [instantiate(t) for t in instantiated.marked(tangents)]
-            return self.bind_all(*_taking(residuals, parts.tangent, slots.pick(instantiated), tangents, params))
+            return self.bind_all(*_with_residuals(residuals, parts.tangent, slots.pick(instantiated), tangents, params))
 
         return outs, out_nonzeros, push
 
@@ -162,7 +162,7 @@ class Scan(LowersTypes):
         Equations that depend only on constants run once, before the loop. Residuals that are slices are not copied.
         """
         _, slots = _body(params)
-        invariant, body, sources = _invariants_apart(closed, slots, count)
+        invariant, body, sources = _hoist_invariants(closed, slots, count)
         consts, carry, xs = slots.operands(operands)
         if state.is_eager():
             invariant, _ = prune_closed(invariant, (True,) * len(invariant.outvars), True)
@@ -172,7 +172,7 @@ class Scan(LowersTypes):
         consts = computed[varies.count(False) :]
         results = []
         if body.outvars or body.effects:
-            results = self.bind_all([*consts, *carry, *xs], _with(params, body, Slots(len(consts), slots.carry)))
+            results = self.bind_all([*consts, *carry, *xs], _with_body(params, body, Slots(len(consts), slots.carry)))
         places = {"invariant": computed, "slice": xs, "stacked": results[count:]}
         return results[:count], Residuals([places[kind][i] for kind, i in sources], varies)
 
@@ -182,15 +182,15 @@ class Scan(LowersTypes):
         if not parts.known.eqns and slots.pick(unknown).carry == slots.carry:
             return staging.process(self, operands, params)
         known, rest = unknown.partition(operands)
-        known_params = _with(params, parts.known, slots.pick(~unknown))
+        known_params = _with_body(params, parts.known, slots.pick(~unknown))
         outs, residuals = self._run_known(parts.known, out_unknown.count(False), known, known_params)
-        call = _taking(residuals, parts.unknown, slots.pick(unknown), rest, params)
+        call = _with_residuals(residuals, parts.unknown, slots.pick(unknown), rest, params)
         return out_unknown.merge(outs, staging.process(self, *call))
 
     def partial_eval_custom(self, eqn, unknown_in, policy):
         _, slots = _body(eqn.params)
         parts, unknown, out_unknown = _partial_eval_body(eqn.params, unknown_in)
-        known_params = _with(eqn.params, parts.known, slots.pick(~unknown))
+        known_params = _with_body(eqn.params, parts.known, slots.pick(~unknown))
         known_in, rest = unknown.partition(eqn.invars)
         known_out, unknown_out = out_unknown.partition(eqn.outvars)
         varies = Mask()
@@ -203,16 +203,16 @@ class Scan(LowersTypes):
 
         info = eqn.params["jaxpr"].debug_info._replace(arg_names=None, result_paths=None)
         jaxpr, constants = trace_to_jaxpr(known, [v.aval for v in known_in], info)
-        eqns, atoms = _spliced(jaxpr, constants, known_in, known_out)
-        invars, params = _taking(Residuals(atoms, varies), parts.unknown, slots.pick(unknown), rest, eqn.params)
+        eqns, atoms = _substituted_eqns(jaxpr, constants, known_in, known_out)
+        invars, params = _with_residuals(Residuals(atoms, varies), parts.unknown, slots.pick(unknown), rest, eqn.params)
         staged = [eqn.replace(invars=invars, outvars=unknown_out, params=params)] if unknown_out else []
-        pairs = [_rematerialized(e, policy) if e.primitive is scan_p else (e, e, []) for e in eqns]
+        pairs = [_split_by_policy(e, policy) if e.primitive is scan_p else (e, e, []) for e in eqns]
         residuals = [v for *_, saved in pairs for v in saved]
         return EqnParts([e for e, _, _ in pairs], [*(e for _, e, _ in pairs), *staged], unknown_out, residuals)
 
     def transpose(self, cts, *operands, **params):
         closed, slots = _body(params)
-        closed, used = _pruned(closed, slots, nonzero_mask(cts))
+        closed, used = _prune_body(closed, slots, nonzero_mask(cts))
         carry_cts, ys_cts = slots.results(cts)
         carry_cts = [instantiate(ct) for ct in Mask(slots.operands(used)[1]).marked(carry_cts)]
         slots, values = slots.pick(used), used.marked(operands)
@@ -234,7 +234,7 @@ class Scan(LowersTypes):
         back = permute_jaxpr(back, (*range(k), *range(n, len(back.invars)), *range(k, n)))
         results = self.bind_all(
             [*known_consts, *sums, *carry_cts, *nonzero_mask(ys_cts).marked(ys_cts), *known_xs],
-            _with({**params, "reverse": not params["reverse"]}, back, Slots(k, sum(running))),
+            _with_body({**params, "reverse": not params["reverse"]}, back, Slots(k, sum(running))),
         )
         # nonzero cotangents -> those of the linear inputs -> those of the inputs read -> those of all operands
         for mask in (nonzeros, linear, used):
@@ -253,7 +253,7 @@ class Scan(LowersTypes):
         (body, _), batched, out_batched = _carry_fixpoint(params, [d is not None for d in dims], transform)
         in_dims = _batch_dims(batched, slots.consts + slots.carry)
         moved = [place(x, d, to, axis) for x, d, to in zip(operands, dims, in_dims, strict=True)]
-        return self.bind_all(moved, _with(params, body, slots)), _batch_dims(out_batched, slots.carry)
+        return self.bind_all(moved, _with_body(params, body, slots)), _batch_dims(out_batched, slots.carry)
 
     def has_own_constants(self, params):
         return params["length"] < 2 or params["unroll"] != 1  # XLA sees several steps together, or none
@@ -263,9 +263,9 @@ class Scan(LowersTypes):
 
     def dce(self, used, eqn):
         closed, slots = _body(eqn.params)
-        pruned, used_in = _pruned(closed, slots, tuple(used))
+        pruned, used_in = _prune_body(closed, slots, tuple(used))
         used_out = Mask((*slots.operands(used_in)[1], *slots.results(used)[1]))
-        params, invars = _with(eqn.params, pruned, slots.pick(used_in)), used_in.marked(eqn.invars)
+        params, invars = _with_body(eqn.params, pruned, slots.pick(used_in)), used_in.marked(eqn.invars)
         outvars = used_out.marked(eqn.outvars)
         return list(used_in), eqn.replace(invars, outvars, params=params, effects=pruned.effects)
 
@@ -275,7 +275,7 @@ class Scan(LowersTypes):
             return eqn
         consts, carry, xs = slots.operands(fixed)
         closed, passed = lift(closed, (*consts, *(False,) * len(carry), *xs))
-        params = _with(eqn.params, closed, slots._replace(consts=slots.consts + len(passed)))
+        params = _with_body(eqn.params, closed, slots._replace(consts=slots.consts + len(passed)))
         return eqn.replace(params=params, invars=[*passed, *eqn.invars])
 
 
@@ -286,7 +286,7 @@ def _body(params: dict) -> tuple[ClosedJaxpr, Slots]:
     return params["jaxpr"], Slots(params["num_consts"], params["num_carry"])
 
 
-def _with(params: dict, closed: ClosedJaxpr, slots: Slots) -> dict:
+def _with_body(params: dict, closed: ClosedJaxpr, slots: Slots) -> dict:
     return {**params, "jaxpr": closed, "num_consts": slots.consts, "num_carry": slots.carry}
 
 
@@ -322,7 +322,7 @@ def _partial_eval_body(params: dict, unknown_in: Sequence[bool]) -> tuple[Partia
     return _carry_fixpoint(params, unknown_in, partial_eval_jaxpr, attrgetter("out_unknown"))
 
 
-def _taking(
+def _with_residuals(
     residuals: Residuals, closed: ClosedJaxpr, slots: Slots, operands: Sequence, params: dict
 ) -> tuple[list, dict]:
     """Operands and parameters for a body whose first inputs are residuals, which become constants or slices."""
@@ -332,11 +332,11 @@ def _taking(
     order = (*invariant, *range(n, len(closed.invars)), *varying)
     values = [*residuals.values, *operands]
     inner = slots._replace(consts=slots.consts + len(invariant))
-    return [values[i] for i in order], _with(params, permute_jaxpr(closed, order), inner)
+    return [values[i] for i in order], _with_body(params, permute_jaxpr(closed, order), inner)
 
 
 @cache.weak_cache
-def _invariants_apart(closed: ClosedJaxpr, slots: Slots, results: int) -> tuple[ClosedJaxpr, ClosedJaxpr, tuple]:
+def _hoist_invariants(closed: ClosedJaxpr, slots: Slots, results: int) -> tuple[ClosedJaxpr, ClosedJaxpr, tuple]:
     """Hoists equations that depend only on constants out of a body, (operands) -> (`results` results, residuals).
 
     Returns the jaxpr to run before the loop, (constants) -> (invariant residuals, constants of the body), the body,
@@ -355,7 +355,7 @@ def _invariants_apart(closed: ClosedJaxpr, slots: Slots, results: int) -> tuple[
     return parts.known, ClosedJaxpr(body, parts.unknown.consts), tuple(sources)
 
 
-def _spliced(
+def _substituted_eqns(
     jaxpr: Jaxpr, consts: Sequence, invars: Sequence, outvars: Sequence[Var]
 ) -> tuple[list[JaxprEqn], list[Any]]:
     """The equations of a jaxpr, and its results after `outvars`, with the variables of another jaxpr substituted."""
@@ -365,7 +365,7 @@ def _spliced(
     return [eqn.renamed(names) for eqn in jaxpr.eqns], substituted(jaxpr.outvars[len(outvars) :], names)
 
 
-def _rematerialized(eqn: JaxprEqn, policy: Any) -> tuple[JaxprEqn, JaxprEqn, list[Var]]:
+def _split_by_policy(eqn: JaxprEqn, policy: Any) -> tuple[JaxprEqn, JaxprEqn, list[Var]]:
     """A scan that also returns the residuals that `policy` saves, one that recomputes from them, the residuals."""
     closed, slots = _body(eqn.params)
     n, outs = len(closed.invars), len(closed.outvars)
@@ -373,19 +373,19 @@ def _rematerialized(eqn: JaxprEqn, policy: Any) -> tuple[JaxprEqn, JaxprEqn, lis
     if not parts.num_residuals:
         return eqn, eqn, []
     residuals = [Var(a.with_axis(0, eqn.params["length"])) for a in parts.known.out_avals[outs:]]
-    known = eqn.replace(params=_with(eqn.params, parts.known, slots), outvars=[*eqn.outvars, *residuals])
+    known = eqn.replace(params=_with_body(eqn.params, parts.known, slots), outvars=[*eqn.outvars, *residuals])
     staged = parts.staged.jaxpr
     read = dict(zip(parts.input_residuals, staged.invars[parts.num_residuals :], strict=True))
     taken = Mask([i in read or slots.consts <= i < slots.consts + slots.carry for i in range(n)])
     inputs = [read[i] if i in read else Var(closed.invars[i].aval) for i in taken.marked(range(n))]
     # (residuals, inputs that are read) -> (constants, carry, slices, residuals)
     body = ClosedJaxpr(staged.replace(invars=[*inputs, *staged.invars[: parts.num_residuals]]), parts.staged.consts)
-    params = _with(eqn.params, body, slots.pick(taken))
+    params = _with_body(eqn.params, body, slots.pick(taken))
     return known, eqn.replace(params=params, invars=[*taken.marked(eqn.invars), *residuals]), residuals
 
 
 @cache.weak_cache
-def _pruned(closed: ClosedJaxpr, slots: Slots, used: tuple[bool, ...]) -> tuple[ClosedJaxpr, Mask]:
+def _prune_body(closed: ClosedJaxpr, slots: Slots, used: tuple[bool, ...]) -> tuple[ClosedJaxpr, Mask]:
     """Prunes the body. Returns it and the mask of its inputs. A carry is kept, or dropped, as both input and result."""
     carry, ys = slots.results(used)
     consts, xs = (False,) * slots.consts, (False,) * (len(closed.invars) - slots.consts - slots.carry)
@@ -516,15 +516,15 @@ def _carry_tree(body: Body) -> Any:
 
 def _bind(body: Body, carry: Sequence, slices: Sequence, **loop: Any) -> Any:
     """Binds the loop. A carry that the body forwards becomes a constant; a slice that it returns is not computed."""
-    closed, stays, copies = _forwarded(body.jaxpr, Slots(len(body.captured), len(carry)))
-    moving, still = stays.partition(carry)
-    consts = [*still, *body.captured]
-    counts = {"num_consts": len(consts), "num_carry": len(moving), "unroll": loop.pop("unroll")}
-    results = scan_p.bind(*consts, *moving, *slices, **loop, jaxpr=closed, **counts)
-    carried, ys = Slots(0, len(moving)).results(results)
+    closed, is_constant, copies = _drop_forwarded(body.jaxpr, Slots(len(body.captured), len(carry)))
+    varying, constant = is_constant.partition(carry)
+    consts = [*constant, *body.captured]
+    counts = {"num_consts": len(consts), "num_carry": len(varying), "unroll": loop.pop("unroll")}
+    results = scan_p.bind(*consts, *varying, *slices, **loop, jaxpr=closed, **counts)
+    carried, ys = Slots(0, len(varying)).results(results)
     rest = iter(ys)
     ys = [next(rest) if i is None else _as_result(slices[i]) for i in copies]
-    return body.out_tree.unflatten([*stays.merge(carried, still), *ys])
+    return body.out_tree.unflatten([*is_constant.merge(carried, constant), *ys])
 
 
 def _as_result(x: Any) -> Any:
@@ -532,21 +532,21 @@ def _as_result(x: Any) -> Any:
 
 
 @cache.weak_cache
-def _forwarded(jaxpr: Jaxpr, slots: Slots) -> tuple[ClosedJaxpr, Mask, tuple]:
+def _drop_forwarded(jaxpr: Jaxpr, slots: Slots) -> tuple[ClosedJaxpr, Mask, tuple]:
     """Removes forwarded inputs from the results. Returns the body, the mask of constant carry, the slice of each y."""
     consts, carry, xs = slots.operands(jaxpr.invars)
     carry_out, ys = slots.results(jaxpr.outvars)
-    stays = Mask([a is b for a, b in zip(carry, carry_out, strict=True)])
+    is_constant = Mask([a is b for a, b in zip(carry, carry_out, strict=True)])
     slices = {v: i for i, v in enumerate(xs)}
     copies = tuple(slices.get(v) for v in ys)
-    moving, still = stays.partition(carry)
-    # (consts, carry, slices) -> (carry that stays, consts, carry that moves, slices)
-    invars = [*still, *consts, *moving, *xs]
-    computed = Mask((*~stays, *(i is None for i in copies)))
+    varying, constant = is_constant.partition(carry)
+    # (consts, carry, slices) -> (constant carry, consts, varying carry, slices)
+    invars = [*constant, *consts, *varying, *xs]
+    computed = Mask((*~is_constant, *(i is None for i in copies)))
     info = jaxpr.debug_info
     names = dict(zip(jaxpr.invars, info.arg_names or (), strict=False))
     info = info._replace(
         arg_names=tuple(names.get(v, "") for v in invars), result_paths=tuple(computed.marked(info.result_paths or ()))
     )
     body = jaxpr.replace(invars=invars, outvars=computed.marked(jaxpr.outvars), debug_info=info)
-    return ClosedJaxpr(body), stays, copies
+    return ClosedJaxpr(body), is_constant, copies

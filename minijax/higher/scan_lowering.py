@@ -37,7 +37,7 @@ class Slots(NamedTuple):
         return Slots(sum(consts), sum(carry))
 
 
-def _wider(aval: Aval, lead: tuple[int, ...]) -> Aval:
+def _with_leading_axes(aval: Aval, lead: tuple[int, ...]) -> Aval:
     for n in reversed(lead):
         aval = aval.with_axis(0, n)
     return aval
@@ -45,7 +45,7 @@ def _wider(aval: Aval, lead: tuple[int, ...]) -> Aval:
 
 def resized(aval: Aval, *sizes: int) -> Aval:
     """The type with its leading axis replaced by axes of `sizes`."""
-    return _wider(aval.without_axis(0), sizes)
+    return _with_leading_axes(aval.without_axis(0), sizes)
 
 
 def unrolled(body: ClosedJaxpr, slots: Slots, length: int, reverse: bool, unroll: int) -> ClosedJaxpr:
@@ -57,7 +57,7 @@ def unrolled(body: ClosedJaxpr, slots: Slots, length: int, reverse: bool, unroll
 
     def run(*operands):
         consts, carry, xs = slots.operands(operands)
-        pieces = [_cut(x, cut) for x in xs]
+        pieces = [_split_at(x, cut) for x in xs]
         parts = [[p[0] for p in pieces], [p[1] for p in pieces]]
         main, others = reversed(parts) if reverse else parts
         ys, rows = [], []
@@ -73,14 +73,14 @@ def unrolled(body: ClosedJaxpr, slots: Slots, length: int, reverse: bool, unroll
 
     consts, carry, slices = slots.operands(body.in_avals)
     avals = [*consts, *carry, *(a.with_axis(0, length) for a in slices)]
-    return ClosedJaxpr(*trace_to_jaxpr(run, avals, _unnamed(body)))
+    return ClosedJaxpr(*trace_to_jaxpr(run, avals, _debug_info(body)))
 
 
-def _unnamed(body: ClosedJaxpr) -> DebugInfo:
+def _debug_info(body: ClosedJaxpr) -> DebugInfo:
     return body.debug_info._replace(arg_names=None, result_paths=None)
 
 
-def _cut(x: Any, at: int) -> tuple[Any, Any]:
+def _split_at(x: Any, at: int) -> tuple[Any, Any]:
     size = typeof(x).shape[0]
     return (x, x) if at in (0, size) else (slice_in_dim(x, 0, at), slice_in_dim(x, at, size))
 
@@ -91,7 +91,7 @@ def _loop(body: ClosedJaxpr, slots: Slots, operands: tuple, trips: int, reverse:
     lead = (trips,) if unroll == 1 else (trips, unroll)
     if unroll > 1:
         xs = [reshape(x, (*lead, *typeof(x).shape[1:])) for x in xs]
-    ys = [empty_of(_wider(a, lead)) for a in slots.results(body.out_avals)[1]]
+    ys = [empty_of(_with_leading_axes(a, lead)) for a in slots.results(body.out_avals)[1]]
     fixed, n = [*xs, *consts], len(xs)
     start = [dtypes.default_int_dtype().type(0), *carry, *ys]
 
@@ -111,7 +111,7 @@ def _loop(body: ClosedJaxpr, slots: Slots, operands: tuple, trips: int, reverse:
         stacks = [_with_slice(s, y, at) for s, y in zip(stacks, ys, strict=True)]
         return [add(i, one), *carry, *stacks]
 
-    info, avals = _unnamed(body), list(map(typeof, start))
+    info, avals = _debug_info(body), list(map(typeof, start))
     cond = ClosedJaxpr(*trace_to_jaxpr(test, avals, info))
     block = ClosedJaxpr(*trace_to_jaxpr(step, [*map(typeof, fixed), *avals], info))
     results = while_p.bind(*fixed, *start, **Loop(0, cond, len(fixed), block)._asdict())

@@ -49,7 +49,7 @@ class Loop(NamedTuple):
         return items[: self.cond_nconsts], items[self.cond_nconsts : n], items[n:]
 
 
-def _remembered(function: Callable) -> Callable:
+def _cached(function: Callable) -> Callable:
     """Decorator: caches a function of a loop, by thread state too, for the lifetime of the loop's body."""
 
     from_body = state.traced_cache(lambda body, loop, args: function(Loop(*loop, body), *args))
@@ -87,7 +87,7 @@ class While(LowersTypes):
 
     def jvp(self, primals, tangents, **params):
         loop = Loop(**params)
-        pushed, nonzeros = _pushed(loop, nonzero_mask(tangents))
+        pushed, nonzeros = _jvp_loop(loop, nonzero_mask(tangents))
         of_cond, of_body, inits = loop.split(primals)
         _, moving, carry = loop.split(nonzeros)
         tangents, k = [instantiate(t) for t in nonzeros.marked(tangents)], sum(moving)
@@ -98,7 +98,7 @@ class While(LowersTypes):
 
     def partial_eval(self, staging, operands, unknown_in, **params):
         loop = Loop(**params)
-        known, unknown = _known(loop, Mask(unknown_in))
+        known, unknown = _known_loop(loop, Mask(unknown_in))
         if known is None:
             return staging.process(self, operands, params)
         outs = self.bind_all(unknown.unmarked(operands), known._asdict())
@@ -107,7 +107,7 @@ class While(LowersTypes):
 
     def partial_eval_custom(self, eqn, unknown_in, policy):
         loop = Loop(**eqn.params)
-        known, unknown = _known(loop, Mask(unknown_in))
+        known, unknown = _known_loop(loop, Mask(unknown_in))
         if known is None or not any(unknown_in):
             return None
         known_outs, unknown_outs = Mask(loop.split(unknown)[2]).partition(eqn.outvars)
@@ -192,9 +192,9 @@ def _lower(e: Any, ins: Sequence, operands: Sequence[str], loop: Loop) -> list[s
         new = jaxpr_body(e, loop.body_jaxpr.jaxpr, e.constants(loop.body_jaxpr), [*consts, *carry])
         if flags.shape:
             rows, (flag,) = zip(new, carry, loop.split(ins)[2], strict=True), flag or test_rows(*names)
-            new = [_kept_rows(e, flag, flags, *row) for row in rows]
+            new = [_select_rows(e, flag, flags, *row) for row in rows]
         state = [*names[: len(names) - len(carry)], *new]
-        if ordered and _are_one_operation_s([*(e.tokens[effect] for effect in ordered), *state]):
+        if ordered and _is_single_op([*(e.tokens[effect] for effect in ordered), *state]):
             # XLA takes the state of a loop whose body is one operation for constant if it starts as a constant.
             e.tokens[ordered[0]] = e.after_all([e.tokens[ordered[0]]])
         return [*evaluate(*state), *state] if k else state
@@ -206,19 +206,19 @@ def _lower(e: Any, ins: Sequence, operands: Sequence[str], loop: Loop) -> list[s
     return loop.split(results[len(ordered) + k :])[2]
 
 
-def _are_one_operation_s(results: Sequence[str]) -> bool:
+def _is_single_op(results: Sequence[str]) -> bool:
     operation = results[0].partition("#")[0]
     return all(x == f"{operation}#{i}" for i, x in enumerate(results))
 
 
-def _kept_rows(e: Any, flag: str, flags: ShapedArray, new: str, old: str, aval: ShapedArray) -> str:
+def _select_rows(e: Any, flag: str, flags: ShapedArray, new: str, old: str, aval: ShapedArray) -> str:
     aval = physical(aval)
     wide = ShapedArray(aval.shape, flags.dtype)
     return e.select(e.broadcast_in_dim(flag, flags, wide, tuple(range(flags.ndim))), new, old, wide, aval)
 
 
-@_remembered
-def _pushed(loop: Loop, nonzeros: Mask) -> tuple[Loop, Mask]:
+@_cached
+def _jvp_loop(loop: Loop, nonzeros: Mask) -> tuple[Loop, Mask]:
     """The loop with tangents after the body's constants and after the carry; the mask of operands with tangents."""
     _, consts, carry = loop.split(nonzeros)
     pushed, carry = fixpoint(lambda carry: jvp_jaxpr(loop.body_jaxpr, (*consts, *carry), carry), carry)
@@ -232,8 +232,8 @@ def _pushed(loop: Loop, nonzeros: Mask) -> tuple[Loop, Mask]:
     return Loop(*with_tangents), Mask((*(False,) * loop.cond_nconsts, *consts, *carry))
 
 
-@_remembered
-def _known(loop: Loop, unknown: Mask) -> tuple[Loop | None, Mask]:
+@_cached
+def _known_loop(loop: Loop, unknown: Mask) -> tuple[Loop | None, Mask]:
     """The loop over the known carry, None if the predicate is unknown, and the mask of unknown operands."""
     of_cond, of_body, carry = loop.split(unknown)
 
@@ -249,18 +249,18 @@ def _known(loop: Loop, unknown: Mask) -> tuple[Loop | None, Mask]:
     return Loop(of_cond.count(False), test, of_body.count(False), body), Mask((*of_cond, *of_body, *carry))
 
 
-@_remembered
+@_cached
 def _without_refs(loop: Loop, places: tuple, refs: tuple) -> Loop:
     """The loop that carries the values of references. `places`: the index of each operand's reference, or None."""
     of_cond, of_body, _ = loop.split(places)
-    body, n = _over_values(loop.body_jaxpr, of_body, refs), len(loop.body_jaxpr.outvars)
+    body, n = _discharged_jaxpr(loop.body_jaxpr, of_body, refs), len(loop.body_jaxpr.outvars)
     # (results, values of references) -> (values of references, results)
     body = permute_jaxpr(body, tuple(range(len(body.invars))), (*range(n, n + len(refs)), *range(n)))
-    test = first_results(_over_values(loop.cond_jaxpr, of_cond, refs), 1)
+    test = first_results(_discharged_jaxpr(loop.cond_jaxpr, of_cond, refs), 1)
     return Loop(of_cond.count(None), test, of_body.count(None), body)
 
 
-def _over_values(closed: ClosedJaxpr, places: Sequence, types: Sequence) -> ClosedJaxpr:
+def _discharged_jaxpr(closed: ClosedJaxpr, places: Sequence, types: Sequence) -> ClosedJaxpr:
     """The jaxpr (constants, the values of all references, carry) -> (results, those values)."""
     are_refs = Mask(i is not None for i in places)
     plain = are_refs.unmarked(closed.in_avals[: len(places)])
@@ -312,13 +312,13 @@ def _check_predicate(test: Body) -> None:
 
 def _bind(test: Body, body: Body, leaves: Sequence) -> list:
     """Binds the loop. A carry that the body forwards and the predicate does not read becomes a constant of the body."""
-    loop, stays = _hoisted(Loop(len(test.captured), test.closed, len(body.captured), body.closed))
-    moving, still = stays.partition(leaves)
-    results = while_p.bind(*test.captured, *still, *body.captured, *moving, **loop._asdict())
-    return stays.merge(results, map(held, still))
+    loop, is_constant = _hoisted(Loop(len(test.captured), test.closed, len(body.captured), body.closed))
+    varying, constant = is_constant.partition(leaves)
+    results = while_p.bind(*test.captured, *constant, *body.captured, *varying, **loop._asdict())
+    return is_constant.merge(results, map(held, constant))
 
 
-@_remembered
+@_cached
 def _hoisted(loop: Loop) -> tuple[Loop, Mask]:
     """Makes the carry that the body forwards and the predicate does not read leading constants of the body.
 
@@ -326,12 +326,12 @@ def _hoisted(loop: Loop) -> tuple[Loop, Mask]:
     """
     body, n, m = loop.body_jaxpr, loop.cond_nconsts, loop.body_nconsts
     reads = prune_closed(loop.cond_jaxpr, (True,))[1][n:]
-    stays = Mask(a is b and not r for a, b, r in zip(body.invars[m:], body.outvars, reads, strict=True))
-    if not any(stays):
-        return loop, stays
-    moving, still = stays.partition(range(len(stays)))
-    # (consts, carry) -> (staying carry, consts, moving carry)
-    body = permute_jaxpr(body, (*(m + i for i in still), *range(m), *(m + i for i in moving)), tuple(moving))
+    is_constant = Mask(a is b and not r for a, b, r in zip(body.invars[m:], body.outvars, reads, strict=True))
+    if not any(is_constant):
+        return loop, is_constant
+    varying, constant = is_constant.partition(range(len(is_constant)))
+    # (consts, carry) -> (constant carry, consts, varying carry)
+    body = permute_jaxpr(body, (*(m + i for i in constant), *range(m), *(m + i for i in varying)), tuple(varying))
     pruned, _ = prune_closed(loop.cond_jaxpr, (True,), True)
-    test = permute_jaxpr(pruned, (*range(n), *(n + i for i in moving)))
-    return Loop(n, test, m + len(still), body), stays
+    test = permute_jaxpr(pruned, (*range(n), *(n + i for i in varying)))
+    return Loop(n, test, m + len(constant), body), is_constant
