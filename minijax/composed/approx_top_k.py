@@ -23,7 +23,7 @@ _INDEX = np.dtype(np.int32)
 
 
 @jitted("take_along_axis", static=("axis",))
-def _elements(x: Any, places: Any, axis: int) -> Any:
+def _take_along_axis(x: Any, places: Any, axis: int) -> Any:
     """The elements at the indices `places` along an axis."""
     plan = along(typeof(x).shape, typeof(places).shape, axis)
     vectors = moving.reshape_to(from_front(places, typeof(x).shape[axis]), (*plan.index_shape, 1))
@@ -86,7 +86,7 @@ class ApproxTopK(Primitive):
         if type(t) is Zero:
             moved = Zero.from_primal_value(values)
         else:
-            moved = _elements(t, places, params["reduction_dimension"] % typeof(t).ndim)
+            moved = _take_along_axis(t, places, params["reduction_dimension"] % typeof(t).ndim)
         return [values, places], [moved, Zero.from_primal_value(places)]
 
     def batch(self, axis, operands, dims, *, reduction_dimension, **params):

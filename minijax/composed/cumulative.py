@@ -51,17 +51,17 @@ def log_of_sum(x: Any, y: Any, exp: Callable, log1p: Callable, half_turn: float,
         out = ops.add(larger, log1p(exp(gap)))
         return ops.complex(ops.real(out), _wrapped(ops.imag(out), half_turn, scalar))
     gap = ops.sub(x, y)
-    undefined, total = ops.ne(gap, gap), ops.add(x, y)
+    is_nan, total = ops.ne(gap, gap), ops.add(x, y)
     out = ops.add(larger, log1p(exp(ops.neg(ops.abs(gap)))))
-    return ops.select(undefined, total, out)
+    return ops.select(is_nan, total, out)
 
 
 def _wrapped(angle: Any, half_turn: float, scalar: Callable) -> Any:
     """Wraps an angle into one turn around zero."""
     turn = scalar(angle, 2 * half_turn)
-    left = ops.rem(ops.add(angle, scalar(angle, half_turn)), turn)
-    left = ops.select(ops.lt(left, scalar_like(left, 0)), ops.add(left, turn), left)
-    return ops.sub(left, scalar(left, half_turn))
+    remainder = ops.rem(ops.add(angle, scalar(angle, half_turn)), turn)
+    remainder = ops.select(ops.lt(remainder, scalar_like(remainder, 0)), ops.add(remainder, turn), remainder)
+    return ops.sub(remainder, scalar(remainder, half_turn))
 
 
 def log_of_sum_jvp(function: Callable, exp: Callable, x: Any, y: Any, tx: Any, ty: Any) -> list:

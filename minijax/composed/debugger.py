@@ -69,14 +69,14 @@ class _Prompt(cmd.Cmd):
     def _frame(self) -> Frame:
         return self._frames[self._at]
 
-    def _say(self, text: str) -> None:
+    def _write(self, text: str) -> None:
         self.stdout.write(f"{text}\n")
 
     def _evaluate(self, expression: str, show: Any) -> None:
         try:
-            self._say(show(eval(expression, {}, self._frame.local)))  # noqa: S307
+            self._write(show(eval(expression, {}, self._frame.local)))  # noqa: S307
         except Exception as error:
-            self._say(f"*** {type(error).__name__}: {error}")
+            self._write(f"*** {type(error).__name__}: {error}")
 
     def default(self, line: str) -> None:
         """Evaluates an expression"""
@@ -93,22 +93,22 @@ class _Prompt(cmd.Cmd):
     def do_a(self, arg: str) -> None:
         """a(rgs): prints the arguments of the frame's function, and its other variables"""
         for name, value in self._frame.local.items():
-            self._say(f"{name} = {value!r}")
+            self._write(f"{name} = {value!r}")
 
     def do_l(self, arg: str) -> None:
         """l(ist): shows the lines around the current one"""
-        self._say(f"{self._frame.shown(2 * _MARGIN)}\n")
+        self._write(f"{self._frame.shown(2 * _MARGIN)}\n")
 
     def do_ll(self, arg: str) -> None:
         """ll: shows all lines of the function"""
-        self._say(f"{self._frame.shown()}\n")
+        self._write(f"{self._frame.shown()}\n")
 
     def _move(self, by: int, end: str) -> None:
         if 0 <= self._at + by < len(self._frames):
             self._at += by
         else:
-            self._say(f"At {end} frame.")
-        self._say(f"{self._frame.shown(_MARGIN)}\n")
+            self._write(f"At {end} frame.")
+        self._write(f"{self._frame.shown(_MARGIN)}\n")
 
     def do_u(self, arg: str) -> None:
         """u(p): goes to the frame that called this one"""
@@ -120,11 +120,11 @@ class _Prompt(cmd.Cmd):
 
     def do_bt(self, arg: str) -> None:
         """w(here), bt: prints the frames, the outermost first"""
-        self._say("Traceback:")
+        self._write("Traceback:")
         for frame in reversed(self._frames):
-            self._say(f'  File "{frame.file}", line {frame.line}')
+            self._write(f'  File "{frame.file}", line {frame.line}')
             at = frame.line - frame.first_line
-            self._say(f"    {frame.lines[at].strip() if 0 <= at < len(frame.lines) else ''}")
+            self._write(f"    {frame.lines[at].strip() if 0 <= at < len(frame.lines) else ''}")
 
     def do_c(self, arg: str) -> bool:
         """c(ont(inue)): continues the program"""

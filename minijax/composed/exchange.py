@@ -62,7 +62,7 @@ class RaggedAllToAll(Named):
         )
         params = dict(axis_name=axis_name, axis_index_groups=axis_index_groups)
         operand_ct = self.bind(ct, zeros, here, received, back, sent, **params)
-        return [operand_ct, _without_received(ct, here, received), *[None] * 4]
+        return [operand_ct, _zero_received_rows(ct, here, received), *[None] * 4]
 
     def batch(self, axis, operands, dims, **params):
         if axis.name in names_of(params["axis_name"]):
@@ -80,7 +80,7 @@ class RaggedAllToAll(Named):
         return [moving.reshape(self.bind(*merged, **params), typeof(output).shape)], [0]
 
 
-def _without_received(ct: Any, starts: Any, sizes: Any) -> Any:
+def _zero_received_rows(ct: Any, starts: Any, sizes: Any) -> Any:
     """`ct` with zeros in the rows that were overwritten: `sizes[i]` rows from `starts[i]` on."""
     aval = typeof(ct)
     mask = moving.full((aval.shape[0],), _INT32.type(0))

@@ -215,8 +215,8 @@ def _result_type(x: Any, i: int) -> AbstractValue:
             f"All elements of result_shape_dtypes must have 'shape' and 'dtype' attributes. Got {x} at position {i}."
         )
     sharding = getattr(x, "sharding", None)
-    split = sharding_in_type(sharding, len(x.shape)) if isinstance(sharding, Sharding) else None
-    aval = ShapedArray(tuple(x.shape), dtype_of(x), bool(getattr(x, "weak_type", False)), sharding=split)
+    sharding_of_type = sharding_in_type(sharding, len(x.shape)) if isinstance(sharding, Sharding) else None
+    aval = ShapedArray(tuple(x.shape), dtype_of(x), bool(getattr(x, "weak_type", False)), sharding=sharding_of_type)
     manual = getattr(x, "manual_axis_type", None)
     return aval.update(manual_axis_type=manual) if manual else aval
 
@@ -255,7 +255,7 @@ def ffi_call(
         result_shape_dtypes = [result_shape_dtypes]
         output_layouts = None if output_layouts is None else [output_layouts]
     results = tuple([_result_type(x, i) for i, x in enumerate(result_shape_dtypes)])
-    whole = type(result_shape_dtypes) if isinstance(result_shape_dtypes, list) else tuple
+    container = type(result_shape_dtypes) if isinstance(result_shape_dtypes, list) else tuple
 
     @source.boundary
     def wrapped(*args: Any, **kwargs: Any) -> Any:
@@ -279,7 +279,7 @@ def ffi_call(
             legacy_backend_config=legacy_backend_config,
             attributes=tuple([(name, _hashable(name, kwargs[name])) for name in sorted(kwargs)]),
         )
-        return whole(outs) if is_several else outs[0]
+        return container(outs) if is_several else outs[0]
 
     return wrapped
 

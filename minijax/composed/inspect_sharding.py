@@ -32,10 +32,10 @@ class InspectSharding(Primitive):
             callback(GSPMDSharding(tuple(devices) or (client.default_device(),), replicated()))
             return []
 
-        def told(hlo):
+        def report(hlo):
             callback(GSPMDSharding(tuple(devices), hlo) if mesh is None else named_sharding(mesh, hlo, aval.ndim))
 
-        inspection = host_calls.Inspection(told)
+        inspection = host_calls.Inspection(report)
         e.inspect_sharding(inspection, inspection.address(), x, aval)
         return []
 

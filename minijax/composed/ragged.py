@@ -64,7 +64,7 @@ class _Plan:
     group: int | None
     mode: _Mode
 
-    def before(self, side: int) -> _Axes:
+    def group_size_axes(self, side: int) -> _Axes:
         """The axes along which group sizes may differ."""
         if self.mode is _Mode.BATCH:
             return self.batch[side][: self.batch[0].index(self.ragged)]
@@ -73,7 +73,7 @@ class _Plan:
         return self.batch[side] + self.free[side][: self.free[side].index(self.ragged)]
 
 
-def _planned(numbers: RaggedDotDimensionNumbers, left: int, right: int) -> _Plan:
+def _make_plan(numbers: RaggedDotDimensionNumbers, left: int, right: int) -> _Plan:
     contract, batch = numbers.dot_dimension_numbers
     ragged, groups = numbers.lhs_ragged_dimensions, numbers.rhs_group_dimensions
     name = "ragged_dot_general"
@@ -115,7 +115,7 @@ def _check_group_sizes(plan: _Plan, lhs: ShapedArray, rhs: ShapedArray, sizes: S
         )
     if not sizes.ndim:
         raise TypeError("ragged_dot_general: expected rank of group_sizes to be >=1.")
-    shape = (*(lhs.shape[i] for i in plan.before(0)), sizes.shape[-1])
+    shape = (*(lhs.shape[i] for i in plan.group_size_axes(0)), sizes.shape[-1])
     if sizes.ndim > 1 and sizes.shape != shape:
         raise TypeError(f"ragged_dot_general: expected group_sizes to have shape {shape}, got {sizes.shape}.")
     if plan.group is not None and rhs.shape[plan.group] != sizes.shape[-1]:
@@ -133,7 +133,7 @@ class RaggedDotGeneral(Primitive):
     def infer(
         self, lhs, rhs, group_sizes, *, ragged_dot_dimension_numbers, preferred_element_type, group_offset, **params
     ):
-        plan = _planned(ragged_dot_dimension_numbers, lhs.ndim, rhs.ndim)
+        plan = _make_plan(ragged_dot_dimension_numbers, lhs.ndim, rhs.ndim)
         _check_group_sizes(plan, lhs, rhs, group_sizes)
         params["dimension_numbers"] = ragged_dot_dimension_numbers.dot_dimension_numbers
         (out,) = dot_general_p.infer(lhs, rhs, preferred_element_type=_dtype(preferred_element_type), **params)
@@ -177,7 +177,7 @@ class RaggedDotGeneral(Primitive):
         if type(ct) is Zero:
             return cotangents((lhs, rhs, group_sizes), (), (False,))
         ndims = [x.aval.ndim if is_linear(x) else typeof(x).ndim for x in (lhs, rhs)]
-        plan = _planned(ragged_dot_dimension_numbers, *ndims)
+        plan = _make_plan(ragged_dot_dimension_numbers, *ndims)
         if plan.mode is not _Mode.NONCONTRACTING:
             raise NotImplementedError(
                 f"ragged_dot_general: the gradient with respect to {('lhs', 'rhs')[side]} where the ragged "
@@ -231,18 +231,18 @@ def _with_masks(
     lhs: Any, rhs: Any, sizes: Any, numbers: RaggedDotDimensionNumbers, precision: Any, preferred: Any
 ) -> list:
     """The product as a `dot_general` with an axis of groups, where the elements of other groups are zero."""
-    plan = _planned(numbers, lhs.ndim, rhs.ndim)
+    plan = _make_plan(numbers, lhs.ndim, rhs.ndim)
     how = dict(precision=precision, preferred_element_type=preferred, out_sharding=None)
     if plan.mode is _Mode.BATCH:
         return [dot_general_p.bind(lhs, rhs, dimension_numbers=numbers.dot_dimension_numbers, **how)]
-    if sizes.ndim == 1 and plan.before(0):
-        shape = (*(lhs.shape[i] for i in plan.before(0)), *sizes.shape)
+    if sizes.ndim == 1 and plan.group_size_axes(0):
+        shape = (*(lhs.shape[i] for i in plan.group_size_axes(0)), *sizes.shape)
         sizes = moving.broadcast_in_dim(sizes, shape, (len(shape) - 1,))
     (cl, cr), (bl, br) = plan.contract, plan.batch
-    lhs, cl, bl = _split_groups(lhs, plan.before(0), plan.ragged, sizes), _shifted(cl), _shifted(bl)
+    lhs, cl, bl = _split_groups(lhs, plan.group_size_axes(0), plan.ragged, sizes), _shifted(cl), _shifted(bl)
     if plan.mode is _Mode.CONTRACTING:
-        divided = cr[plan.contract[0].index(plan.ragged)]
-        rhs, cr = _split_groups(rhs, plan.before(1), divided, sizes), _shifted(cr)
+        rhs_ragged = cr[plan.contract[0].index(plan.ragged)]
+        rhs, cr = _split_groups(rhs, plan.group_size_axes(1), rhs_ragged, sizes), _shifted(cr)
         pairs = (cl, cr), ((0, *bl), (0, *_shifted(br)))
     else:
         pairs = ((*cl, 0), (*cr, plan.group)), (bl, br)
@@ -257,9 +257,9 @@ def _shifted(axes: _Axes) -> _Axes:
     return tuple(i + 1 for i in axes)
 
 
-def _split_groups(x: Any, before: _Axes, ragged: int, sizes: Any) -> Any:
+def _split_groups(x: Any, leading: _Axes, ragged: int, sizes: Any) -> Any:
     """[groups, *x]: for each group, `x` with zeros in place of other groups. Groups are contiguous along `ragged`."""
-    others = moving.other_axes(typeof(x).ndim, before)
+    others = moving.other_axes(typeof(x).ndim, leading)
     at = others.index(ragged)
 
     def masked(x, sizes):
@@ -274,11 +274,11 @@ def _split_groups(x: Any, before: _Axes, ragged: int, sizes: Any) -> Any:
         inside = bitwise_and(le(starts, place), lt(place, ends))
         return [select(inside, x, moving.full(shape, scalar_like(x, 0)))]
 
-    turned = (*before, *others)
-    x = _permuted(x, turned)
-    (x,) = over_batch(masked, typeof(x).shape[: len(before)])(x, sizes)
-    # [before, groups, others] -> [groups, the order of x]
-    return _permuted(x, (len(before), *(i if i < len(before) else i + 1 for i in moving.inverse(turned))))
+    order = (*leading, *others)
+    x = _permuted(x, order)
+    (x,) = over_batch(masked, typeof(x).shape[: len(leading)])(x, sizes)
+    # [leading, groups, others] -> [groups, the order of x]
+    return _permuted(x, (len(leading), *(i if i < len(leading) else i + 1 for i in moving.inverse(order))))
 
 
 def ragged_dot_general(

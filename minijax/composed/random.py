@@ -113,7 +113,7 @@ def _words_of(keys: ShapedArray) -> ShapedArray:
     return words.sharded_over(keys._sharding.mesh, (*keys.entries, *[None] * (words.ndim - keys.ndim)), *keys.sums)
 
 
-def _over(fun: Callable, shape: Sequence[int], dims: Sequence[int | None]) -> Callable:
+def _mapped(fun: Callable, shape: Sequence[int], dims: Sequence[int | None]) -> Callable:
     """Maps `fun` over the leading axes `shape` of the operands whose dim is 0."""
     batched = over_batch(lambda *xs: [fun(*xs)], shape, dims)
     return lambda *xs: batched(*xs)[0]
@@ -141,7 +141,7 @@ class KeyOperation(ZeroJvp):
         return self.bind_all(operands, params), [dims[0]]
 
 
-class Words(KeyOperation):
+class SharedWords(KeyOperation):
     """Converts keys and words, which are the same array in memory: nothing is computed."""
 
     def lower(self, e, ins, outs, x, **params):
@@ -158,10 +158,10 @@ class RandomSeed(KeyOperation):
         return [ShapedArray(seeds.shape, dtypes.KeyType(impl))]
 
     def definition(self, seeds, *, impl):
-        return _over(impl.seed, seeds.shape, (0,))
+        return _mapped(impl.seed, seeds.shape, (0,))
 
 
-class RandomWrap(Words):
+class RandomWrap(SharedWords):
     """Keys from their words."""
 
     name = "random_wrap"
@@ -184,7 +184,7 @@ class RandomWrap(Words):
         return self.bind_all([moving.move_axis(operands[0], dims[0], 0)], dict(impl=impl)), [0]
 
 
-class RandomUnwrap(Words):
+class RandomUnwrap(SharedWords):
     """The words of keys."""
 
     name = "random_unwrap"
@@ -196,7 +196,7 @@ class RandomUnwrap(Words):
         return [keys._base_array]
 
 
-class RandomClone(Words):
+class RandomClone(SharedWords):
     """The same keys, which count as unused."""
 
     name = "random_clone"
@@ -209,7 +209,7 @@ class RandomClone(Words):
         return [keys._sig.wrap(keys._raw, keys._sig)]
 
 
-class Drawn(KeyOperation):
+class DependsOnPartitionable(KeyOperation):
     """An operation that depends on threefry_partitionable. The option's value when the equation is recorded is used."""
 
     def bind(self, *operands, **params):
@@ -234,7 +234,7 @@ class Drawn(KeyOperation):
         return _partitionable.value if recorded is None else recorded
 
 
-class RandomBits(Drawn):
+class RandomBits(DependsOnPartitionable):
     """Uniform bits, an array of `shape` for each key."""
 
     lies_over_set_mesh = True
@@ -245,10 +245,10 @@ class RandomBits(Drawn):
 
     def definition(self, keys, *, bit_width, shape):
         impl = keys.dtype._impl
-        return _over(lambda words: impl.random_bits(words, bit_width, shape), keys.shape, (0,))
+        return _mapped(lambda words: impl.random_bits(words, bit_width, shape), keys.shape, (0,))
 
 
-class RandomSplit(Drawn):
+class RandomSplit(DependsOnPartitionable):
     """New keys, an array of `shape` for each key."""
 
     lies_over_set_mesh = True
@@ -259,7 +259,7 @@ class RandomSplit(Drawn):
 
     def definition(self, keys, *, shape):
         impl = keys.dtype._impl
-        return _over(lambda words: impl.split(words, shape), keys.shape, (0,))
+        return _mapped(lambda words: impl.split(words, shape), keys.shape, (0,))
 
 
 class RandomFoldIn(KeyOperation):
@@ -274,7 +274,7 @@ class RandomFoldIn(KeyOperation):
 
     def definition(self, keys, data):
         shape = broadcast_shapes_of_op(self.name, keys.shape, data.shape)
-        fold = _over(keys.dtype._impl.fold_in, shape, [0 if a.shape else None for a in (keys, data)])
+        fold = _mapped(keys.dtype._impl.fold_in, shape, [0 if a.shape else None for a in (keys, data)])
 
         def run(words, data_):
             if keys.shape and keys.shape != shape:
@@ -308,7 +308,7 @@ def check_words(words: Any, impl: PRNGImpl) -> None:
 
 def threefry_seed(seed: Any) -> Any:
     """The high and the low 32 bits of an integer."""
-    return _side_by_side(_seed_halves(seed))
+    return _stack_words(_seed_halves(seed))
 
 
 def _seed_halves(seed: Any) -> Iterator[Any]:
@@ -317,7 +317,7 @@ def _seed_halves(seed: Any) -> Iterator[Any]:
     yield convert(ops.bitwise_and(convert(seed, wide), np.uint32(0xFFFFFFFF).astype(wide)), UINT32)
 
 
-def _side_by_side(parts: Iterable[Any]) -> Any:
+def _stack_words(parts: Iterable[Any]) -> Any:
     """Stacks arrays of words along a new last axis."""
     parts = [moving.append_axes(part, 1) for part in parts]
     return structural.concatenate(parts, typeof(parts[0]).ndim - 1)
@@ -328,7 +328,7 @@ def threefry_split(words: Any, shape: tuple[int, ...]) -> Any:
     """The words of an array of new keys."""
     if not _partitionable.value:
         return moving.reshape(threefry_2x32(words, _count(2 * prod(shape))), (*shape, 2))
-    return _side_by_side(_encrypt_positions(words, shape))
+    return _stack_words(_encrypt_positions(words, shape))
 
 
 @jitted("_threefry_fold_in")
@@ -345,12 +345,12 @@ def threefry_random_bits(words: Any, bit_width: int, shape: tuple[int, ...]) -> 
         return moving.reshape_to(_bits_in_order(words, bit_width, prod(shape)), shape)
     high, low = _encrypt_positions(words, shape)
     if bit_width == 64:
-        return _joined((high, low))
+        return _join_words((high, low))
     bits = ops.bitwise_xor(high, low)
     return bits if bit_width == _WORD else convert(bits, dtypes.BY_NAME[f"uint{bit_width}"])
 
 
-def _each(words: Any) -> list[Any]:
+def _unstack_words(words: Any) -> list[Any]:
     if typeof(words).shape == (1,):
         return [structural.squeeze(words, (0,))]
     return [structural.index_in_dim(words, i, keepdims=False) for i in range(typeof(words).shape[0])]
@@ -358,7 +358,7 @@ def _each(words: Any) -> list[Any]:
 
 def _encrypt_positions(words: Any, shape: tuple[int, ...]) -> Sequence:
     """Two words for each position in an array, which depend only on the position: shards need not communicate."""
-    return threefry2x32_p.bind(*_each(words), *_positions(shape))
+    return threefry2x32_p.bind(*_unstack_words(words), *_positions(shape))
 
 
 def _positions(shape: tuple[int, ...]) -> tuple[Any, Any]:
@@ -392,17 +392,17 @@ def _bits_in_order(words: Any, bit_width: int, size: int) -> Any:
     if bit_width == _WORD:
         return bits
     if bit_width == 64:
-        return _joined(structural.slice(bits, (i * size,), ((i + 1) * size,)) for i in range(2))
+        return _join_words(structural.slice(bits, (i * size,), ((i + 1) * size,)) for i in range(2))
     parts = _WORD // bit_width
     (count,) = bits.aval.shape
     shifts = ops.mul(np.uint32(bit_width), _iota(UINT32, (parts, 1), 0))
-    moved = ops.shift_right_logical(moving.broadcast_in_dim(bits, (1, count), (1,)), shifts)
-    cut = ops.bitwise_and(np.uint32(2**bit_width - 1), moved)
-    flat = moving.reshape(moving.transpose(cut, (1, 0)), (parts * count,))
+    shifted = ops.shift_right_logical(moving.broadcast_in_dim(bits, (1, count), (1,)), shifts)
+    fields = ops.bitwise_and(np.uint32(2**bit_width - 1), shifted)
+    flat = moving.reshape(moving.transpose(fields, (1, 0)), (parts * count,))
     return structural.slice(convert(flat, dtypes.BY_NAME[f"uint{bit_width}"]), (0,), (size,))
 
 
-def _joined(words: Iterable[Any]) -> Any:
+def _join_words(words: Iterable[Any]) -> Any:
     """64 bits from their high and their low words."""
     high, low = (convert(word, UINT64) for word in words)
     return ops.bitwise_or(ops.shift_left(high, np.uint64(_WORD)), low)
@@ -421,7 +421,7 @@ def _counter_based(hash_p: WordHash, tag: str, key_size: int) -> PRNGImpl:
     rest = (none,) * (hash_p.words - 2)
 
     def keys(hashed: Sequence) -> Any:
-        return _side_by_side(hashed[:key_size])
+        return _stack_words(hashed[:key_size])
 
     def seed(number: Any) -> Any:
         halves = _seed_halves(number)
@@ -432,10 +432,10 @@ def _counter_based(hash_p: WordHash, tag: str, key_size: int) -> PRNGImpl:
 
     def hashed(words: Any, shape: tuple[int, ...], is_split: bool) -> Sequence:
         # In the order of jax's module, where a single word comes last.
-        key = _each(words) if rest else None
+        key = _unstack_words(words) if rest else None
         halves = _positions(shape)
         zeros = [moving.full(shape, none)] * len(rest) if shape else rest
-        return hash_p.bind(*(key or _each(words)), *((*zeros, *halves) if is_split else (*halves, *zeros)))
+        return hash_p.bind(*(key or _unstack_words(words)), *((*zeros, *halves) if is_split else (*halves, *zeros)))
 
     def split(words: Any, shape: tuple[int, ...]) -> Any:
         return keys(hashed(words, shape, True))
@@ -443,14 +443,14 @@ def _counter_based(hash_p: WordHash, tag: str, key_size: int) -> PRNGImpl:
     def random_bits(words: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
         drawn = hashed(words, shape, False)
         if bit_width == 64:
-            whole = drawn[:2] if is_philox else map(ops.bitwise_xor, drawn[:2], drawn[2:])
-            return _joined(whole)
+            halves_of_64 = drawn[:2] if is_philox else map(ops.bitwise_xor, drawn[:2], drawn[2:])
+            return _join_words(halves_of_64)
         bits = functools.reduce(ops.bitwise_xor, drawn)
         return bits if bit_width == _WORD else convert(bits, dtypes.BY_NAME[f"uint{bit_width}"])
 
     @jitted(f"_{hash_p.name}_fold_in")
     def fold_in(words: Any, data: Any) -> Any:
-        return keys(hash_p.bind(*_each(words), *(none,) * (hash_p.words - 1), data))
+        return keys(hash_p.bind(*_unstack_words(words), *(none,) * (hash_p.words - 1), data))
 
     return PRNGImpl((key_size,), seed, split, random_bits, fold_in, hash_p.name, tag)
 

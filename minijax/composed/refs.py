@@ -27,11 +27,11 @@ from minijax.transforms.batch import BatchTrace, batch_flat, place
 from minijax.transforms.discharge import mixed_error, stored
 
 
-def _records() -> bool:
+def _is_recording() -> bool:
     return type(state.thread.trace) is JaxprTrace
 
 
-class OfRefs(Primitive):
+class RefOperation(Primitive):
     """An operation on a reference. It is recorded in a jaxpr, or else performed eagerly on the reference's value."""
 
     unites = False
@@ -40,7 +40,7 @@ class OfRefs(Primitive):
     def bind_all(self, operands, params):
         if self.writes:
             _check_mapped(self.name, operands[0])
-        if is_ref(operands[0]) and (not _records() or operands[0]._trace is state.thread.trace):
+        if is_ref(operands[0]) and (not _is_recording() or operands[0]._trace is state.thread.trace):
             if operands[0].freed:
                 raise RuntimeError(f"{self.name}: the reference of type {operands[0].aval} was freed before")
             return self.perform(*operands, **params)
@@ -75,13 +75,13 @@ class OfRefs(Primitive):
         return [tangents[0], *primals[1:]]
 
 
-class NewRef(OfRefs):
+class NewRef(RefOperation):
     """A reference to a new copy of a value."""
 
     name = "new_ref"
 
     def bind_all(self, operands, params):
-        if _records():
+        if _is_recording():
             return Primitive.bind_all(self, operands, params)
         x = held(operands[0])
         return [Ref(copied(x) if type(x) is ArrayImpl else x, params["kind"])]
@@ -93,13 +93,13 @@ class NewRef(OfRefs):
         return [AbstractRef(aval)]
 
 
-class EmptyRef(OfRefs):
+class EmptyRef(RefOperation):
     """A reference to zeros."""
 
     name = "empty_ref"
 
     def bind_all(self, operands, params):
-        return Primitive.bind_all(self, operands, params) if _records() else self.rebind(None, operands, params)
+        return Primitive.bind_all(self, operands, params) if _is_recording() else self.rebind(None, operands, params)
 
     def rebind(self, trace, operands, params):
         ty = params["ty"]
@@ -109,7 +109,7 @@ class EmptyRef(OfRefs):
         return [AbstractRef(ty)]
 
 
-class FreeRef(OfRefs):
+class FreeRef(RefOperation):
     """Ends the use of a reference."""
 
     name = "free_ref"
@@ -123,7 +123,7 @@ class FreeRef(OfRefs):
         return []
 
 
-class Freeze(OfRefs):
+class Freeze(RefOperation):
     """The value of a reference that is not used any more."""
 
     name = "freeze"
@@ -184,27 +184,27 @@ def _index_text(index: Index | Reshaped, names: Sequence[str]) -> str:
             return f"{names[e.place]}:{names[e.place]}+{e.size}"
         return names[e.place] if type(e) is Slot else str(e)
 
-    if _is_dots(index):
+    if _is_ellipsis(index):
         return f"[{','.join(':' * len(index.shape))}]"
     return f"[{','.join(item(axis, e) for axis, e in index.places() if e is not Ellipsis)}]"
 
 
-def _is_dots(index: Index | Reshaped) -> bool:
+def _is_ellipsis(index: Index | Reshaped) -> bool:
     """True if the index is only `...`."""
     return type(index) is Index and index.entries == (Ellipsis,)
 
 
-def _is_whole(index: Index | Reshaped) -> bool:
+def _selects_all(index: Index | Reshaped) -> bool:
     return type(index) is Index and index.is_whole() and None not in index.entries
 
 
-class Indexed(OfRefs):
+class Indexed(RefOperation):
     """An operation on elements of a reference. Each index of the path applies to the view of the one before it."""
 
     def text_of(self, eqn: JaxprEqn, name: Any, first: int) -> str:
         ref, arrays, path = eqn.invars[0], eqn.invars[first:], eqn.params["path"]
         names = [str(a.val) if isinstance(a, Literal) else name(a, False) for a in arrays]
-        is_dots = len(path) == 1 and _is_dots(path[0])
+        is_dots = len(path) == 1 and _is_ellipsis(path[0])
         indices = "[...]" if is_dots else "".join(_index_text(index, names) for index in path)
         return show.place(name(ref, False) + indices)
 
@@ -236,9 +236,9 @@ class Get(Indexed):
         return [copied(value) if value is ref._value and type(value) is ArrayImpl else value]
 
     def batch(self, axis, operands, dims, *, path):
-        whole = get(operands[0])
+        values = get(operands[0])
         unnamed = Axis(None, axis.size)
-        read = lambda *arrays: [_read(whole, path, arrays)]  # noqa: E731
+        read = lambda *arrays: [_read(values, path, arrays)]  # noqa: E731
         (result,), (dim,) = batch_flat(read, unnamed, operands[1:], dims[1:])
         return [place(result, dim, 0, unnamed)], [0]
 
@@ -250,7 +250,7 @@ def _read(x, path, arrays):
     for index in path:
         if type(index) is Reshaped:
             x = reshape(held(x), index.shape)
-        elif not _is_whole(index):
+        elif not _selects_all(index):
             x = held(x)[_user_index(index, arrays)]
     return x
 
@@ -264,7 +264,7 @@ def _updated(x, path, arrays, value, name):
         return value if rest or name == "set" else add(x, value)
     if rest:
         value, name = _updated(_read(x, (index,), arrays), rest, arrays, value, name), "set"
-    if name == "set" and _is_whole(index):
+    if name == "set" and _selects_all(index):
         return value
     view = held(x).at[_user_index(index, arrays, clamps=True)]
     return view.set(value) if name == "set" else view.add(value)
@@ -403,21 +403,21 @@ def _resolved(name: str, ref: Any, idx: Any) -> tuple[Ref, tuple, list]:
     """The reference, the path of indices (those of the view, and `idx`), and the arrays of the path."""
     before, arrays = (ref._path, [*ref._arrays]) if type(ref) is TransformedRef else ((), [])
     if not before and _checked_ref(name, ref).aval.inner_aval.is_high:
-        return ref, (_whole_of_type(name, ref.aval.inner_aval, idx),), []
+        return ref, (_full_index_of_hi(name, ref.aval.inner_aval, idx),), []
     shape = (ref if before else _checked_ref(name, ref)).shape
     items = idx if isinstance(idx, tuple) else (... if idx is None else idx,)
     if not items or len(items) == 1 and items[0] is Ellipsis:
         index = Index(shape, (Ellipsis,))
     else:
-        _check_bounds(items, shape, eager=is_ref(ref) and not _records())
-        index, operands = parse(tuple(map(_plain, items)), shape)
+        _check_bounds(items, shape, eager=is_ref(ref) and not _is_recording())
+        index, operands = parse(tuple(map(_as_array_index, items)), shape)
         index = index.after(len(arrays)) if arrays else index
         arrays += operands
-    path = before if before and name != "ref_at" and _is_whole(index) else (*before, index)
+    path = before if before and name != "ref_at" and _selects_all(index) else (*before, index)
     return ref.ref if before else ref, path, arrays
 
 
-def _whole_of_type(name: str, aval: AbstractValue, idx: Any) -> Index:
+def _full_index_of_hi(name: str, aval: AbstractValue, idx: Any) -> Index:
     """The index of all of a value of a user-defined type. Raises NotImplementedError for another index."""
     items, shape = idx if isinstance(idx, tuple) else (... if idx is None else idx,), getattr(aval, "shape", None)
     named = [i for i in items if i is not Ellipsis]
@@ -430,7 +430,7 @@ def _is_all(item: Any, size: int) -> bool:
     return isinstance(item, slice) and item.indices(size) == (0, size, 1)
 
 
-def _plain(item: Any) -> Any:
+def _as_array_index(item: Any) -> Any:
     """Converts an item of a reference's index to one of an array's index, where True is a new axis."""
     if isinstance(item, bool | np.bool_):
         return int(item)

@@ -74,7 +74,7 @@ def _is_nan(x: Any) -> Any:
     return ne(x, x)
 
 
-def _in_single(function: Callable) -> Callable:
+def _in_float32(function: Callable) -> Callable:
     """The function, which computes half-precision arguments in float32."""
 
     def computed(*args):
@@ -172,54 +172,54 @@ def _log_ax(a: Any, x: Any) -> tuple[Any, Any]:
     return log_ax, lt(log_ax, neg(log(const_like(x, dtypes.finfo(typeof(x).dtype).max))))
 
 
-def _outside(a: Any, x: Any, a_is_zero: Any, x_is_zero: Any, is_nan: Any) -> Any:
+def _undefined(a: Any, x: Any, a_is_zero: Any, x_is_zero: Any, is_nan: Any) -> Any:
     """The mask of where the functions are undefined: negative arguments, two zeros and NaN."""
     negative = lt(x, full_of(x, 0)), lt(a, full_of(a, 0))
     return _either(*negative, bitwise_and(a_is_zero, x_is_zero), is_nan)
 
 
 def _igamma(a: Any, x: Any) -> Any:
-    is_nan, endless = _either(_is_nan(a), _is_nan(x)), eq(x, full_of(x, np.inf))
+    is_nan, x_is_inf = _either(_is_nan(a), _is_nan(x)), eq(x, full_of(x, np.inf))
     a_is_zero, x_is_zero = eq(a, full_of(a, 0)), eq(x, full_of(x, 0))
-    outside = _outside(a, x, a_is_zero, x_is_zero, is_nan)
+    undefined = _undefined(a, x, a_is_zero, x_is_zero, is_nan)
     by_fraction = bitwise_and(ge(x, full_of(x, 1)), gt(x, a))
     log_ax, underflow = _log_ax(a, x)
     ax = exp(log_ax)
-    enabled = bitwise_not(_either(x_is_zero, outside, underflow, endless))
+    enabled = bitwise_not(_either(x_is_zero, undefined, underflow, x_is_inf))
     upper = sub(const_like(a, 1), _fraction(ax, x, a, bitwise_and(enabled, by_fraction), VALUE))
     lower = _series(ax, x, a, bitwise_and(enabled, bitwise_not(by_fraction)), VALUE)
     out = select(by_fraction, upper, lower)
     out = select(x_is_zero, full_of(a, 0), out)
-    return select(outside, full_of(a, np.nan), select(endless, full_of(a, 1), out))
+    return select(undefined, full_of(a, np.nan), select(x_is_inf, full_of(a, 1), out))
 
 
 def _igammac(a: Any, x: Any) -> Any:
     is_nan, a_is_zero = _either(_is_nan(a), _is_nan(x)), eq(a, full_of(a, 0))
-    x_is_zero, endless = eq(x, full_of(x, 0)), eq(x, full_of(x, np.inf))
-    outside = _outside(a, x, a_is_zero, x_is_zero, is_nan)
+    x_is_zero, x_is_inf = eq(x, full_of(x, 0)), eq(x, full_of(x, np.inf))
+    undefined = _undefined(a, x, a_is_zero, x_is_zero, is_nan)
     by_series = bitwise_or(lt(x, full_of(x, 1)), lt(x, a))
     log_ax, underflow = _log_ax(a, x)
-    enabled = bitwise_not(_either(outside, underflow, endless, a_is_zero))
+    enabled = bitwise_not(_either(undefined, underflow, x_is_inf, a_is_zero))
     ax = exp(log_ax)
     lower = _series(ax, x, a, bitwise_and(enabled, by_series), VALUE)
     upper = _fraction(ax, x, a, bitwise_and(enabled, bitwise_not(by_series)), VALUE)
     out = select(by_series, sub(const_like(a, 1), lower), upper)
-    out = select(bitwise_or(endless, a_is_zero), full_of(a, 0), out)
-    return select(outside, full_of(a, np.nan), out)
+    out = select(bitwise_or(x_is_inf, a_is_zero), full_of(a, 0), out)
+    return select(undefined, full_of(a, np.nan), out)
 
 
 def _by_order(a: Any, x: Any, want: int) -> Any:
     is_nan, x_is_zero = _either(_is_nan(a), _is_nan(x)), eq(x, full_of(x, 0))
-    outside = bitwise_or(lt(x, full_of(x, 0)), le(a, full_of(a, 0)))
+    undefined = bitwise_or(lt(x, full_of(x, 0)), le(a, full_of(a, 0)))
     by_fraction = bitwise_and(gt(x, full_of(x, 1)), gt(x, a))
     log_ax, underflow = _log_ax(a, x)
     ax = exp(log_ax)
-    enabled = bitwise_not(_either(x_is_zero, outside, underflow, is_nan))
+    enabled = bitwise_not(_either(x_is_zero, undefined, underflow, is_nan))
     upper = neg(_fraction(ax, x, a, bitwise_and(enabled, by_fraction), want))
     lower = _series(ax, x, a, bitwise_and(enabled, bitwise_not(by_fraction)), want)
     out = select(by_fraction, upper, lower)
     out = select(x_is_zero, full_of(a, 0), out)
-    return select(bitwise_or(outside, is_nan), full_of(a, np.nan), out)
+    return select(bitwise_or(undefined, is_nan), full_of(a, np.nan), out)
 
 
 def _density(a: Any, x: Any) -> Any:
@@ -227,16 +227,16 @@ def _density(a: Any, x: Any) -> Any:
     return exp(sub(add(neg(x), mul(sub(a, full_of(a, 1)), log(x))), lgamma(a)))
 
 
-igamma_grad_a_p = Defined("igamma_grad_a", _in_single(lambda a, x: _by_order(a, x, SLOPE)))
+igamma_grad_a_p = Defined("igamma_grad_a", _in_float32(lambda a, x: _by_order(a, x, SLOPE)))
 igamma_p = Defined(
     "igamma",
-    _in_single(_igamma),
+    _in_float32(_igamma),
     lambda t, ans, a, x: mul(t, igamma_grad_a(a, x)),
     lambda t, ans, a, x: mul(t, _density(a, x)),
 )
 igammac_p = Defined(
     "igammac",
-    _in_single(_igammac),
+    _in_float32(_igammac),
     lambda t, ans, a, x: neg(mul(t, igamma_grad_a(a, x))),
     lambda t, ans, a, x: neg(mul(t, _density(a, x))),
 )
@@ -261,7 +261,7 @@ def random_gamma_grad(*args: Any) -> Any:
     """The derivative of a sample of a gamma distribution by its shape; `args` are (shape, sample)."""
     shape = broadcast_shapes(*(typeof(x).shape for x in args))
     args = tuple(moving.broadcast_to_shape(x, shape) for x in args)
-    return _in_single(lambda a, x: _by_order(a, x, SAMPLE))(*args)
+    return _in_float32(lambda a, x: _by_order(a, x, SAMPLE))(*args)
 
 
 # ---- the incomplete beta function -------------------------------------------------------------------
@@ -286,7 +286,7 @@ def _beta_numerator(i: Any, a: Any, b: Any, x: Any) -> Any:
 
 def _beta_fraction(a: Any, b: Any, x: Any, small: float, most: int) -> Any:
     """The continued fraction, by the modified Lentz algorithm: I. J. Thompson and A. R. Barnett, 1986."""
-    whole = dtypes.canonicalize_dtype(np.int64)
+    int_dtype = dtypes.canonicalize_dtype(np.int64)
 
     def denominator(i):
         i = moving.full(typeof(a).shape, i)
@@ -312,9 +312,9 @@ def _beta_fraction(a: Any, b: Any, x: Any, small: float, most: int) -> Any:
     def going(carry):
         return bitwise_and(lt(carry[3], const_like(carry[3], most)), carry[4])
 
-    h = denominator(whole.type(0))
+    h = denominator(int_dtype.type(0))
     h = away(h, full_of(h, small))
-    start = a, b, x, whole.type(1), np.True_, h, full_of(h, 0), h
+    start = a, b, x, int_dtype.type(1), np.True_, h, full_of(h, 0), h
     return while_loop(going, body, start)[-1]
 
 
@@ -326,8 +326,8 @@ def _betainc(a: Any, b: Any, x: Any) -> Any:
     is_nan = _either(_is_nan(a), _is_nan(b), _is_nan(x))
     is_zero = bitwise_or(bitwise_and(one, before_end), bitwise_and(zero, at_start))
     is_one = bitwise_or(bitwise_and(zero, inside), bitwise_and(one, at_end))
-    outside = _either(*(lt(v, full_of(v, 0)) for v in (a, b, x)), gt(x, full_of(x, 1)))
-    outside = bitwise_or(outside, bitwise_or(bitwise_and(zero, one), is_nan))
+    undefined = _either(*(lt(v, full_of(v, 0)) for v in (a, b, x)), gt(x, full_of(x, 1)))
+    undefined = bitwise_or(undefined, bitwise_or(bitwise_and(zero, one), is_nan))
     fast = lt(x, div(add(a, full_of(a, 1)), add(add(a, b), full_of(a, 2))))
     a, b, x = select(fast, a, b), select(fast, b, a), select(fast, x, sub(full_of(x, 1), x))
     info = dtypes.finfo(typeof(x).dtype)
@@ -340,7 +340,7 @@ def _betainc(a: Any, b: Any, x: Any) -> Any:
     out = mul(h, select(is_small, small, div(factor, a)))
     out = select(fast, out, sub(full_of(out, 1), out))
     out = select(is_one, full_of(out, 1), select(is_zero, full_of(out, 0), out))
-    return select(outside, full_of(out, np.nan), out)
+    return select(undefined, full_of(out, np.nan), out)
 
 
 def _beta_density(t, ans, a, b, x):
@@ -355,7 +355,7 @@ def _no_derivative(*_):
 
 
 regularized_incomplete_beta_p = Defined(
-    "regularized_incomplete_beta", _in_single(_betainc), _no_derivative, _no_derivative, _beta_density
+    "regularized_incomplete_beta", _in_float32(_betainc), _no_derivative, _no_derivative, _beta_density
 )
 
 

@@ -110,8 +110,8 @@ class Eig(Linalg):
         dw, dv = _push_eigenvectors(da, w, v)
         results, pushed = [w, *left], [dw]
         if left:
-            mirrored = conj(w)
-            pushed.append(_push_eigenvectors(conj(transposed(da)), mirrored, left[0])[1])
+            conjugates = conj(w)
+            pushed.append(_push_eigenvectors(conj(transposed(da)), conjugates, left[0])[1])
         if compute_right_eigenvectors:
             results.append(v)
             pushed.append(dv)
@@ -139,9 +139,9 @@ def _push_eigenvectors(da: Any, w: Any, v: Any) -> tuple:
     mask = convert(eq(rows, along(largest, -2)), typeof(v).dtype)
     total = lambda x: sum_axes(x, (ndim - 2,))  # noqa: E731
     shrink = neg(real(total(mul(conj(v), dv))))
-    turn = neg(imag(total(mul(mask, dv))))
-    turn = div(turn, real(total(mul(mask, v))))
-    return dw, add(dv, mul(v, along(complex_(shrink, turn), -2)))
+    phase = neg(imag(total(mul(mask, dv))))
+    phase = div(phase, real(total(mul(mask, v))))
+    return dw, add(dv, mul(v, along(complex_(shrink, phase), -2)))
 
 
 eig_p = Eig()
@@ -239,7 +239,7 @@ def _on_tpu(e, x, aval, lower, sort, subset, algorithm):
         return [x, e.zeros(types[1])]
     config = f"{int(lower)},{int(sort or is_part)},100,1e-6"
     results = e.custom_call("Eigh", [x], [aval], types, api_version=1, backend_config=config)
-    return emit(e, _part, types, results, subset=subset) if is_part else results
+    return emit(e, _subset, types, results, subset=subset) if is_part else results
 
 
 def mirrored(x: Any, lower: bool) -> Any:
@@ -278,7 +278,7 @@ def _check_subset(subset: tuple[int, int], n: int) -> None:
         raise ValueError(f"eigh: Got empty index range in subset_by_index, {subset}.")
 
 
-def _part(v: Any, w: Any, subset: tuple[int, int]) -> list:
+def _subset(v: Any, w: Any, subset: tuple[int, int]) -> list:
     return [slice_in_dim(x, *subset, axis=-1) for x in (v, w)]
 
 

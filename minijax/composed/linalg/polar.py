@@ -46,7 +46,7 @@ def _weights(eps: float, max_iterations: int) -> tuple[list, list]:
     return by_qr, by_cholesky
 
 
-def _unit(n: int, dtype: Any) -> Any:
+def _identity(n: int, dtype: Any) -> Any:
     row, column = (counting.broadcasted_iota(dtypes.default_int_dtype(), (n, n), i) for i in (0, 1))
     return convert(lax.eq(lax.add(row, scalar_like(row, 0)), column), dtype)
 
@@ -81,7 +81,7 @@ def within(shape: tuple, m: Any, n: Any, x: Any, other: Any) -> Any:
 def _step_by_qr(u: Any, weights: Any, m: Any, n: Any) -> Any:
     rows, columns = typeof(u).shape
     a, c, b = weights
-    scaled, unit = lax.mul(c, u), _unit(columns, typeof(u).dtype)
+    scaled, unit = lax.mul(c, u), _identity(columns, typeof(u).dtype)
     stacked = structural.pad(scaled, scalar_like(u, 0), ((0, columns, 0), (0, 0, 0)))
     q, _ = qr(dynamic_update_slice(stacked, unit, (m, 0)), full_matrices=False)
     upper = within((rows, columns), m, n, q[:rows], 0)
@@ -93,8 +93,8 @@ def _step_by_qr(u: Any, weights: Any, m: Any, n: Any) -> Any:
 def _step_by_cholesky(u: Any, weights: Any, n: Any) -> Any:
     columns = typeof(u).shape[1]
     a, c, b = weights
-    x = lax.add(_scaled(c, dot_highest(adjoint(u), u)), _unit(columns, typeof(u).dtype))
-    unit = _unit(columns, typeof(u).dtype)
+    x = lax.add(_scaled(c, dot_highest(adjoint(u), u)), _identity(columns, typeof(u).dtype))
+    unit = _identity(columns, typeof(u).dtype)
     factor = cholesky(within((columns, columns), n, n, x, unit), symmetrize_input=False)
     z = triangular_solve(factor, transposed(u), left_side=True, lower=True, conjugate_a=True)
     z = lax.conj(z) if is_complex(z) else z
@@ -115,7 +115,7 @@ def _qdwh(x: Any, m: Any, n: Any, max_iterations: int, eps: float) -> tuple:
     tolerance = lax.cbrt(5 * eps)
     by_qr, by_cholesky = _weights(eps, max_iterations)
 
-    def moved(u, before):
+    def has_changed(u, before):
         return lax.gt(*promote_dtypes(norm(lax.sub(u, before)), tolerance))
 
     def step_by_qr(k, state, weights):
@@ -123,7 +123,7 @@ def _qdwh(x: Any, m: Any, n: Any, max_iterations: int, eps: float) -> tuple:
 
     def step_by_cholesky(k, state, weights):
         u = _step_by_cholesky(state[0], dynamic_index_in_dim(weights, k, 0, False), n)
-        return u, moved(u, state[0])
+        return u, has_changed(u, state[0])
 
     def repeated(step, steps, u):
         if not steps:
@@ -134,17 +134,17 @@ def _qdwh(x: Any, m: Any, n: Any, max_iterations: int, eps: float) -> tuple:
     u, _ = repeated(step_by_qr, by_qr, u)
     u, settling = repeated(step_by_cholesky, by_cholesky, u)
 
-    def again(state):
+    def should_continue(state):
         return lax.bitwise_and(state[2], convert(lax.lt(state[0], max_iterations), np.dtype(bool)))
 
     def halley_step(state):
         k, before, _ = state
         u = _step_by_cholesky(before, (8 / 3, 3, 1 / 3), n)
-        settling = moved(u, before)
+        settling = has_changed(u, before)
         return k + 1, u, settling
 
     done = len(by_qr) + len(by_cholesky)
-    count, u, settling = while_loop(again, halley_step, (done, u, settling))
+    count, u, settling = while_loop(should_continue, halley_step, (done, u, settling))
     # One Newton-Schulz step makes the columns of u closer to orthonormal.
     u = lax.sub(_scaled(1.5, u), dot_highest(_scaled(0.5, u), dot_highest(adjoint(u), u)))
     h = dot_highest(adjoint(u), x)

@@ -27,26 +27,26 @@ def svd_by_polar(a: Any, full_matrices: bool, compute_uv: bool, subset_by_index:
         s, *sides = svd_by_polar(adjoint(a), full_matrices, compute_uv, subset_by_index)
         return [s, *map(adjoint, sides[::-1])]
     if m == n:
-        s, *sides = _of_square(a, compute_uv, subset_by_index)
-        return _where_finite(a, [s, *sides])
+        s, *sides = _square_svd(a, compute_uv, subset_by_index)
+        return _nan_unless_finite(a, [s, *sides])
     q, r = qr(a, full_matrices=full_matrices and compute_uv)
     r = r[:n]
-    s, *sides = _of_square(r, compute_uv, subset_by_index)
+    s, *sides = _square_svd(r, compute_uv, subset_by_index)
     if sides:
         u = dot_highest(q[:, :n], sides[0])
         sides[0] = concatenate([u, q[:, n:]], 1) if full_matrices else u
-    return _where_finite(r, [s, *sides])
+    return _nan_unless_finite(r, [s, *sides])
 
 
-def _where_finite(a: Any, results: list) -> list:
+def _nan_unless_finite(a: Any, results: list) -> list:
     ok = reduce_and(lax.is_finite(lax.abs(a) if is_complex(a) else a), (0, 1))
     return [where(ok, x, scalar_like(x, float("nan"))) for x in results]
 
 
-def _of_square(a: Any, compute_uv: bool, subset: tuple[int, int] | None) -> list:
+def _square_svd(a: Any, compute_uv: bool, subset: tuple[int, int] | None) -> list:
     """As `svd_by_polar`, for a square matrix."""
     n = typeof(a).shape[0]
-    turn, h, _, _ = qdwh(a)
+    unitary, h, _, _ = qdwh(a)
     # Eigenvalues are ascending, and singular values are descending.
     rising = None if subset is None else (n - subset[1], n - subset[0])
     v, w = eigh(h, symmetrize_input=False, subset_by_index=rising)
@@ -59,12 +59,12 @@ def _of_square(a: Any, compute_uv: bool, subset: tuple[int, int] | None) -> list
     deficient = lax.le(last, lax.mul(scalar_like(last, eps), norm(h, 0)))
     # A loop of at most one iteration, which a batch skips if none of its matrices needs it.
     _, u = while_loop(
-        lambda state: state[0], lambda state: (False, _made_orthonormal(state[1])), (deficient, dot_highest(turn, v))
+        lambda state: state[0], lambda state: (False, _orthonormalized(state[1])), (deficient, dot_highest(unitary, v))
     )
     return [s, u, adjoint(v)]
 
 
-def _made_orthonormal(u: Any) -> Any:
+def _orthonormalized(u: Any) -> Any:
     """Orthonormalizes columns. Those orthogonal to the previous ones do not change."""
     q, r = qr(u, full_matrices=False)
     d = diagonal(r)

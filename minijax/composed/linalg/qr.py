@@ -88,13 +88,13 @@ def _reflected(a: Any, taus: Any, c: Any, left: bool, transpose: bool) -> list:
         i = i if left == transpose else sub(last, i)
         tau = dynamic_index_in_dim(taus, i, ndim - 2, keepdims=False)
         v = dynamic_index_in_dim(vectors, i, ndim - 1, keepdims=False)
-        turned = conj(v) if is_complex(v) else v
+        conjugated = conj(v) if is_complex(v) else v
         if left:
-            w = dot_general(turned, c, (((ndim - 2,), (ndim - 2,)), (batch, batch)), Precision.HIGHEST)
+            w = dot_general(conjugated, c, (((ndim - 2,), (ndim - 2,)), (batch, batch)), Precision.HIGHEST)
             outer = mul(column(v, ndim - 1), column(w, ndim - 2))
         else:
             w = dot_general(c, v, (((ndim - 1,), (ndim - 2,)), (batch, batch)), Precision.HIGHEST)
-            outer = mul(column(w, ndim - 1), column(turned, ndim - 2))
+            outer = mul(column(w, ndim - 1), column(conjugated, ndim - 2))
         return sub(c, mul(moving.expand_dims(tau, (ndim - 2, ndim - 1)), outer))
 
     return [fori_loop(0, count, apply, c)]
@@ -218,13 +218,13 @@ def _push_thin(dx: Any, q: Any, r: Any) -> tuple:
     ratio = triangular_solve(r, dx)
     inner = dot(adjoint(q), ratio)
     lower = tril(inner, -1)
-    turn = sub(lower, adjoint(lower))
+    rotation = sub(lower, adjoint(lower))
     unit = eye(n, n, typeof(inner).dtype, ndim)
     # The imaginary part of the diagonal belongs to q, because the diagonal of r is real.
     rest = sub(inner, typed(real(inner), inner) if is_complex(inner) else inner)
-    turn = add(turn, mul(unit, rest))
-    dq = add(dot(q, sub(turn, inner)), ratio)
-    return dq, dot(sub(inner, turn), r)
+    rotation = add(rotation, mul(unit, rest))
+    dq = add(dot(q, sub(rotation, inner)), ratio)
+    return dq, dot(sub(inner, rotation), r)
 
 
 def _push_wide(x: Any, dx: Any, q: Any, r: Any) -> tuple:

@@ -59,7 +59,7 @@ class _Part(NamedTuple):
     around: Any
 
 
-class _Split(NamedTuple):
+class _Division(NamedTuple):
     """The next shift, the number of eigenvalues below, the basis `q`, the matrix `h` in it.
 
     `rest` is the norm of the off-diagonal blocks, or infinite as long as that is too large.
@@ -83,7 +83,7 @@ def eigh_by_splitting(
     x = a if dtype.itemsize > 2 else convert(a, _FLOAT)  # half precision cannot count eigenvalues
     scale = reduce_max(lax.abs(x), (0, 1))
     scale = where(lax.eq(scale, scalar_like(scale, 0)), scalar_like(scale, 1), scale)
-    work = _divided(lax.div(x, typed(scale, x)), small, leaf, subset or (0, n))
+    work = _diagonalize_blocks(lax.div(x, typed(scale, x)), small, leaf, subset or (0, n))
     v, w = work.v, lax.mul(_real_diagonal(work.h), scale)
     ok = lax.is_finite(lax.add(scale, sum_axis(w, 0)))
     if sort_eigenvalues or subset is not None:
@@ -97,7 +97,7 @@ def eigh_by_splitting(
     return [typed(v, a), convert(w, dtypes.to_floating_dtype(dtype))]
 
 
-def _divided(a: Any, small: Callable, leaf: int, wanted: tuple[int, int]) -> _Work:
+def _diagonalize_blocks(a: Any, small: Callable, leaf: int, wanted: tuple[int, int]) -> _Work:
     """Diagonalizes the blocks that have wanted eigenvalues."""
     n, dtype = typeof(a).shape[0], typeof(a).dtype
     limits = _sizes_of_parts(n, leaf)
@@ -110,14 +110,14 @@ def _divided(a: Any, small: Callable, leaf: int, wanted: tuple[int, int]) -> _Wo
         end = lax.add(work.at, size)
         return work._replace(at=end, skipped=end)
 
-    ways = [skip, partial(_solved, small=small, n=leaf)]
-    ways += [partial(_divided_once, mixing=mixing, rounding=rounding, n=m) for m in limits[1:]]
+    steps = [skip, partial(_solve_block, small=small, n=leaf)]
+    steps += [partial(_divide_block, mixing=mixing, rounding=rounding, n=m) for m in limits[1:]]
 
     def step(work):
         size = dynamic_index_in_dim(work.sizes, work.at, keepdims=False)
-        way = sum((convert(lax.gt(size, np.int32(m)), size.dtype) for m in limits[:-1]), np.int32(1))
+        step_index = sum((convert(lax.gt(size, np.int32(m)), size.dtype) for m in limits[:-1]), np.int32(1))
         is_wanted = lax.gt(lax.add(work.at, size), np.int32(wanted[0]))
-        return switch(where(is_wanted, way, np.int32(0)), ways, work, size)
+        return switch(where(is_wanted, step_index, np.int32(0)), steps, work, size)
 
     start = _Work(np.int32(0), np.int32(0), moving.full((n,), np.int32(n)), a, eye(n, n, dtype))
     return while_loop(lambda work: lax.lt(work.at, np.int32(wanted[1])), step, start)
@@ -169,12 +169,12 @@ def _diagonal_matrix(n: int, dtype: Any, values: Any) -> Any:
     return lax.mul(eye(n, n, dtype), convert(values, dtype))
 
 
-def _amid(part: _Part, x: Any, values: Any) -> Any:
+def _pad_block(part: _Part, x: Any, values: Any) -> Any:
     """`x` on the block, and a diagonal matrix of `values` around it."""
     return where(_square(part.rows, part.rows), x, _diagonal_matrix(typeof(x).shape[0], typeof(x).dtype, values))
 
 
-def _turned(work: _Work, part: _Part, q: Any, h: Any) -> tuple:
+def _replace_block(work: _Work, part: _Part, q: Any, h: Any) -> tuple:
     """The blocks with one replaced by `h`, and the basis multiplied by `q`."""
     n, zero = typeof(h).shape[0], np.int32(0)
     h = where(_square(part.rows, part.rows), h, part.around)
@@ -183,66 +183,66 @@ def _turned(work: _Work, part: _Part, q: Any, h: Any) -> tuple:
     return dynamic_update_slice(work.h, h, (part.start, part.start)), v
 
 
-def _solved(work: _Work, size: Any, small: Callable, n: int) -> _Work:
+def _solve_block(work: _Work, size: Any, small: Callable, n: int) -> _Work:
     """Diagonalizes a block that is small enough."""
     part = _part(work, size, n)
     # The diagonal around the block has eigenvalues beyond the block's on either side, which keep their positions.
     far = norm(part.block)
     far = where(lax.eq(far, scalar_like(far, 0)), scalar_like(far, 1), lax.mul(far, scalar_like(far, 2)))
     before = lax.lt(iota(np.int32, n), part.at)
-    v, w = small(_amid(part, part.block, where(before, lax.neg(far), far)))
-    q = _amid(part, v, scalar_like(v, 1))
-    h, v = _turned(work, part, q, _diagonal_matrix(n, typeof(v).dtype, w))
+    v, w = small(_pad_block(part, part.block, where(before, lax.neg(far), far)))
+    q = _pad_block(part, v, scalar_like(v, 1))
+    h, v = _replace_block(work, part, q, _diagonal_matrix(n, typeof(v).dtype, w))
     return work._replace(at=lax.add(work.at, size), h=h, v=v)
 
 
 # ---- splitting ---------------------------------------------------------------------------------------
 
 
-def _divided_once(work: _Work, size: Any, mixing: Any, rounding: Any, n: int) -> _Work:
+def _divide_block(work: _Work, size: Any, mixing: Any, rounding: Any, n: int) -> _Work:
     """Divides a block in two, or skips it if it is diagonal."""
     part = _part(work, size, n)
-    split = _split(part, size, mixing[:n, :n], rounding)
+    division = _find_division(part, size, mixing[:n, :n], rounding)
     # If the division failed, the eigenvalues are NaN.
-    h = where(lax.is_finite(split.rest), split.h, scalar_like(split.h, np.nan))
-    h, v = _turned(work, part, split.q, h)
-    is_whole = lax.ge(split.below, size)
-    places, middle = iota(np.int32, typeof(work.h).shape[0]), lax.add(work.at, split.below)
-    sizes = where(lax.eq(places, work.at), split.below, work.sizes)
-    sizes = where(lax.eq(places, where(is_whole, np.int32(-1), middle)), lax.sub(size, split.below), sizes)
-    return work._replace(at=where(is_whole, middle, work.at), sizes=sizes, h=h, v=v)
+    h = where(lax.is_finite(division.rest), division.h, scalar_like(division.h, np.nan))
+    h, v = _replace_block(work, part, division.q, h)
+    is_diagonal = lax.ge(division.below, size)
+    places, middle = iota(np.int32, typeof(work.h).shape[0]), lax.add(work.at, division.below)
+    sizes = where(lax.eq(places, work.at), division.below, work.sizes)
+    sizes = where(lax.eq(places, where(is_diagonal, np.int32(-1), middle)), lax.sub(size, division.below), sizes)
+    return work._replace(at=where(is_diagonal, middle, work.at), sizes=sizes, h=h, v=v)
 
 
-def _split(part: _Part, size: Any, mixing: Any, rounding: Any) -> _Split:
+def _find_division(part: _Part, size: Any, mixing: Any, rounding: Any) -> _Division:
     """The first division with small off-diagonal blocks. A diagonal block is not divided."""
     a, n = part.block, typeof(part.block).shape[0]
     unit, tolerance = eye(n, n, a.dtype), lax.mul(rounding, scalar_like(rounding, 8 + 2 * n**0.5))
-    beside = lax.sub(a, _diagonal_matrix(n, a.dtype, diagonal(a)))
+    off_diagonal = lax.sub(a, _diagonal_matrix(n, a.dtype, diagonal(a)))
     middle = _median(_real_diagonal(a), part.rows, size)
-    spread = norm(_amid(part, lax.sub(a, _diagonal_matrix(n, a.dtype, middle)), scalar_like(middle, 0)))
+    spread = norm(_pad_block(part, lax.sub(a, _diagonal_matrix(n, a.dtype, middle)), scalar_like(middle, 0)))
     spread = lax.div(spread, lax.sqrt(convert(size, spread.dtype)))
 
-    def attempt(split):
+    def attempt(division):
         # Eigenvalues at the point of division belong to neither side. Another attempt uses another point.
-        at = lax.add(middle, lax.mul(split.shift, spread))
+        at = lax.add(middle, lax.mul(division.shift, spread))
         shifted = lax.sub(a, _diagonal_matrix(n, a.dtype, at))
-        u, *_ = qdwh(_amid(part, shifted, spread))
+        u, *_ = qdwh(_pad_block(part, shifted, spread))
         projector = where(_square(part.rows, part.rows), lax.mul(lax.sub(unit, u), scalar_like(u, 0.5)), 0)
         below = convert(lax.round(sum_axis(_real_diagonal(projector), 0)), np.dtype(np.int32))
         q, h, rest = _in_basis_of(part, projector, below, mixing)
         is_proper = lax.bitwise_and(lax.gt(below, np.int32(0)), lax.lt(below, size))
         rest = where(lax.bitwise_and(is_proper, lax.le(rest, tolerance)), rest, scalar_like(rest, np.inf))
-        return _Split(lax.mul(split.shift, scalar_like(split.shift, _NEXT_SHIFT)), below, q, h, rest)
+        return _Division(lax.mul(division.shift, scalar_like(division.shift, _NEXT_SHIFT)), below, q, h, rest)
 
-    def again(split):
-        in_bounds = lax.lt(lax.abs(split.shift), scalar_like(split.shift, _LARGEST_SHIFT))
-        return lax.bitwise_and(lax.eq(split.rest, scalar_like(split.rest, np.inf)), in_bounds)
+    def again(division):
+        in_bounds = lax.lt(lax.abs(division.shift), scalar_like(division.shift, _LARGEST_SHIFT))
+        return lax.bitwise_and(lax.eq(division.rest, scalar_like(division.rest, np.inf)), in_bounds)
 
-    rest = norm(beside)
+    rest = norm(off_diagonal)
     is_diagonal = lax.le(rest, lax.mul(rounding, scalar_like(rest, 4)))
     rest = where(is_diagonal, rest, lax.mul(rest, scalar_like(rest, np.inf)))  # NaN stays
-    split = while_loop(again, attempt, _Split(scalar_like(spread, _FIRST_SHIFT), size, unit, a, rest))
-    return split._replace(below=where(lax.is_finite(split.rest), split.below, size))
+    division = while_loop(again, attempt, _Division(scalar_like(spread, _FIRST_SHIFT), size, unit, a, rest))
+    return division._replace(below=where(lax.is_finite(division.rest), division.below, size))
 
 
 def _median(x: Any, flags: Any, count: Any) -> Any:
@@ -263,13 +263,13 @@ def _in_basis_of(part: _Part, projector: Any, below: Any, mixing: Any) -> tuple:
     lower, upper = lax.bitwise_and(part.rows, before), lax.bitwise_and(part.rows, lax.bitwise_not(before))
 
     def orthonormal(x):
-        q, _ = qr(_amid(part, x, scalar_like(x, 1)), full_matrices=False)
-        return _amid(part, q, scalar_like(q, 1))
+        q, _ = qr(_pad_block(part, x, scalar_like(x, 1)), full_matrices=False)
+        return _pad_block(part, q, scalar_like(q, 1))
 
     q = orthonormal(dot_highest(projector, mixing))
     kept = dot_highest(projector, q)
     q = orthonormal(where(moving.broadcast_in_dim(lower, (n, n), (1,)), kept, lax.sub(q, kept)))
     h = symmetrized(dot_highest(adjoint(q), dot_highest(part.block, q)))
-    beside = lax.bitwise_or(_square(lower, upper), _square(upper, lower))
+    off_diagonal = lax.bitwise_or(_square(lower, upper), _square(upper, lower))
     zero = scalar_like(h, 0)
-    return q, where(beside, zero, h), norm(where(beside, h, zero))
+    return q, where(off_diagonal, zero, h), norm(where(off_diagonal, h, zero))

@@ -73,7 +73,7 @@ class SVD(Linalg):
     def lower(self, e, ins, outs, x, *, full_matrices, compute_uv, subset_by_index, algorithm):
         m, n = ins[0].shape[-2:]
         if not m or not n:
-            return emit(e, _of_nothing, ins, [x], outs=tuple(outs))
+            return emit(e, _empty_results, ins, [x], outs=tuple(outs))
         if e.platform == "tpu":
             return _on_tpu(e, x, ins[0], full_matrices, compute_uv, subset_by_index, algorithm)
         if subset_by_index not in (None, (0, min_dim(m, n))):
@@ -102,7 +102,7 @@ class SVD(Linalg):
         return [s, u, vt], [ds, du, adjoint(dv)]
 
 
-def _of_nothing(x: Any, outs: tuple[ShapedArray, ...]) -> list:
+def _empty_results(x: Any, outs: tuple[ShapedArray, ...]) -> list:
     """The results for empty matrices, which have no singular values, and unit vectors as singular vectors."""
 
     def unit(out):
@@ -149,8 +149,8 @@ def _on_gpu(e, x, aval, values, full_matrices, compute_uv, algorithm):
         _, s, u, v, info = e.batched_call(target, [x], [aval], types, config, {0: 0})
         if not compute_uv:
             return info, [s]
-        cut = k if wide and not full_matrices else None
-        return info, [s, *emit(e, _thin_factors, types[2:4], [u, v], cut=cut)]
+        count = k if wide and not full_matrices else None
+        return info, [s, *emit(e, _thin_factors, types[2:4], [u, v], count=count)]
     # The routine needs at least as many rows as columns. Other matrices are passed transposed, in row-major order.
     turned = algorithm is SvdAlgorithm.QR and m < n
     left, right = (m, m if full_matrices else k), (n if full_matrices else k, n)
@@ -171,12 +171,12 @@ def _by_polar(x: Any, **how: Any) -> list:
     return over_batch(partial(svd_by_polar, **how), typeof(x).shape[:-2])(x)
 
 
-def _thin_factors(u: Any, v: Any, cut: int | None) -> list:
-    """u and vᴴ, or only their first `cut` columns and rows."""
+def _thin_factors(u: Any, v: Any, count: int | None) -> list:
+    """u and vᴴ, or only their first `count` columns and rows."""
     vt = adjoint(v)
-    if cut is None:
+    if count is None:
         return [u, vt]
-    return [slice_in_dim(u, 0, cut, axis=-1), slice_in_dim(vt, 0, cut, axis=-2)]
+    return [slice_in_dim(u, 0, count, axis=-1), slice_in_dim(vt, 0, count, axis=-2)]
 
 
 def _push_singular_vectors(da: Any, s: Any, row: Any, inner: Any, sides: tuple) -> tuple:

@@ -46,7 +46,7 @@ class TridiagonalSolve(Linalg):
             target = f"{gpu}_tridiagonal_solve_perturbed" if gpu else "tridiagonal_solve_perturbed_ffi"
             return e.batched_call(target, operands, ins, outs, {}, batch=batch)
         if e.platform == "tpu":
-            return emit(e, _eliminated, ins, operands)
+            return emit(e, _thomas, ins, operands)
         if gpu:
             return e.batched_call(f"{gpu}sparse_gtsv2_ffi", operands, ins, outs, {}, {3: 0}, batch)
         infos = ShapedArray(ins[0].shape[:-1], INT32)
@@ -72,9 +72,9 @@ class TridiagonalSolve(Linalg):
         if not n:
             return [None, None, None, cts[0]]
         outside = lambda part: moving.full(typeof(part).shape, scalar_like(d, 0))  # noqa: E731
-        lower = concatenate([outside(_part(du, axis, n - 1, n)), _part(du, axis, 0, n - 1)], axis)
-        inner = _part(dl, axis, 1, n)
-        upper = concatenate([inner, outside(_part(dl, axis, 0, 1))], axis)
+        lower = concatenate([outside(_slice_along(du, axis, n - 1, n)), _slice_along(du, axis, 0, n - 1)], axis)
+        inner = _slice_along(dl, axis, 1, n)
+        upper = concatenate([inner, outside(_slice_along(dl, axis, 0, 1))], axis)
         return [None, None, None, self.bind(lower, d, upper, cts[0], **how)]
 
     def batch(self, axis, operands, dims, **how):
@@ -85,7 +85,7 @@ class TridiagonalSolve(Linalg):
         return solve_joined(lambda b: self.bind(*diagonals, b, **how), b, dims[3], at, at)
 
 
-def _part(x: Any, axis: int, start: int, stop: int) -> Any:
+def _slice_along(x: Any, axis: int, start: int, stop: int) -> Any:
     shape = typeof(x).shape
     if (start, stop) == (0, shape[axis]):
         return x
@@ -101,18 +101,18 @@ def _product(dl: Any, d: Any, du: Any, x: Any) -> Any:
         return y
     numbers = ScatterDimensionNumbers(tuple(range(axis + 2)), (), (axis,))
     for diagonal, at in ((dl, 1), (du, 0)):
-        rows = along(_part(diagonal, axis, at, at + n - 1), -1)
-        terms = mul(rows, _part(x, axis, 1 - at, n - at))
+        rows = along(_slice_along(diagonal, axis, at, at + n - 1), -1)
+        terms = mul(rows, _slice_along(x, axis, 1 - at, n - at))
         y = scatter_add(
             y, moving.full((1,), INT32.type(at)), terms, numbers, indices_are_sorted=True, unique_indices=True
         )
     return y
 
 
-def _eliminated(dl: Any, d: Any, du: Any, b: Any) -> list:
+def _thomas(dl: Any, d: Any, du: Any, b: Any) -> list:
     """Solves by elimination without exchanging rows (Thomas' algorithm)."""
     axis = typeof(d).ndim - 1
-    row = lambda x: squeeze(_part(x, axis, 0, 1), (axis,))  # noqa: E731
+    row = lambda x: squeeze(_slice_along(x, axis, 0, 1), (axis,))  # noqa: E731
     to_front = lambda x: moving.move_axis(x, axis, 0)  # noqa: E731
 
     def forward(carry, rows):
@@ -126,7 +126,7 @@ def _eliminated(dl: Any, d: Any, du: Any, b: Any) -> list:
 
     first = div(row(du), row(d)), div(row(b), along(row(d), -1))
     n = typeof(d).shape[-1]
-    rest = tuple(to_front(_part(v, axis, 1, n)) for v in (dl, d, du, b))
+    rest = tuple(to_front(_slice_along(v, axis, 1, n)) for v in (dl, d, du, b))
     (_, last), rows = scan(forward, first, rest, unroll=32)
     x, xs = scan(backward, last, rows, reverse=True, unroll=32)
     return [concatenate([moving.expand_dims(x, (axis,)), moving.move_axis(xs, 0, axis)], axis)]

@@ -93,10 +93,10 @@ def _cholesky_update(r: Any, w: Any) -> list:
         c, s = cond(eq(y, scalar_like(y, 0)), lambda x, y: (scalar_like(x, 1), scalar_like(x, 0)), _rotation, x, y)
         row = r[k]
         by = lambda factor, v: mul(moving.broadcast_to_shape(factor, (n,)), v)  # noqa: E731
-        turned = sub(by(c, row), by(s, w))
+        rotated = sub(by(c, row), by(s, w))
         w = add(by(c, w), by(s, row))
         at = moving.full((1,), INT32.type(k))
-        r = scatter(r, at, turned, numbers, indices_are_sorted=True, unique_indices=True)
+        r = scatter(r, at, rotated, numbers, indices_are_sorted=True, unique_indices=True)
     return [r]
 
 

@@ -7,7 +7,7 @@ from matrices import case, matrix, same_on_platforms, same_refusals, with_double
 from transform_matrix import transformed
 
 import minijax
-from minijax.composed.linalg.tridiagonal import _eliminated
+from minijax.composed.linalg.tridiagonal import _thomas
 
 pytestmark = pytest.mark.oracle
 
@@ -76,7 +76,7 @@ def test_texts_for_other_platforms_equal_jax_s():
 def test_elimination_solves_systems_where_no_library_does(n):
     dl, d, du, b = system(2, n=n)
     d = d + 4
-    (x,) = minijax.jit(_eliminated)(dl, d, du, b)
+    (x,) = minijax.jit(_thomas)(dl, d, du, b)
     # LAPACK eliminates in another order; the system is well conditioned.
     np.testing.assert_allclose(x, minijax.lax.linalg.tridiagonal_solve(dl, d, du, b), rtol=1e-5, atol=1e-6)
 
