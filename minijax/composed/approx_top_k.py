@@ -60,8 +60,7 @@ class ApproxTopK(Primitive):
         best = x.update(shape=tuple(sizes))
         return [best, best.update(dtype=_INDEX)]
 
-    def lower(self, e, ins, outs, x, *, k, reduction_dimension, recall_target, is_max_k, aggregate_to_topk,
-              reduction_input_size_override):  # fmt: skip
+    def lower(self, e, ins, outs, x, *, k, reduction_dimension, recall_target, is_max_k, **options):
         (aval,) = ins
         axis = reduction_dimension % aval.ndim
         unit, index = (ShapedArray((), d) for d in (aval.dtype, _INDEX))
@@ -70,10 +69,10 @@ class ApproxTopK(Primitive):
         numbers, nowhere = e.iota(axis, places), e.constant(-1, index)
         worst = e.constant(-np.inf if is_max_k else np.inf, unit)
         config = {
-            "aggregate_to_topk": aggregate_to_topk,
+            "aggregate_to_topk": options["aggregate_to_topk"],
             "recall_target": np.float32(recall_target),
             "reduction_dim": axis,
-            "reduction_input_size_override": reduction_input_size_override,
+            "reduction_input_size_override": options["reduction_input_size_override"],
         }
         if e.platform != "tpu":
             config["is_fallback"] = True

@@ -141,8 +141,8 @@ def ragged_all_to_all(operand: Any, output: Any, input_offsets: Any, send_sizes:
     integers. XLA runs it on GPU and TPU.
     """
     groups = axis_index_groups and tuple(map(tuple, axis_index_groups))
-    return ragged_all_to_all_p.bind(operand, output, input_offsets, send_sizes, output_offsets, recv_sizes,
-                                    axis_name=names_of(axis_name), axis_index_groups=groups)  # fmt: skip
+    params = dict(axis_name=names_of(axis_name), axis_index_groups=groups)
+    return ragged_all_to_all_p.bind(operand, output, input_offsets, send_sizes, output_offsets, recv_sizes, **params)
 
 
 def psend(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:

@@ -41,17 +41,16 @@ class FfiCall(Foreign):
     def effects(self, *avals, has_side_effect, **params):
         return _EFFECTS if has_side_effect else NO_EFFECTS
 
-    def lower(self, e, ins, outs, *operands, target_name, has_side_effect, input_layouts, output_layouts,
-              input_output_aliases, custom_call_api_version, legacy_backend_config, attributes, **params):  # fmt: skip
-        ins, outs = list(map(physical, ins)), list(map(physical, outs))
-        check_aliases(dict(input_output_aliases), ins, outs)
-        _check_lowered(target_name, custom_call_api_version, legacy_backend_config)
+    def lower(self, e, ins, outs, *operands, target_name, has_side_effect, input_output_aliases, **params):
+        ins, outs, aliases = list(map(physical, ins)), list(map(physical, outs)), dict(input_output_aliases)
+        check_aliases(aliases, ins, outs)
+        version, legacy_config = params["custom_call_api_version"], params["legacy_backend_config"]
+        _check_lowered(target_name, version, legacy_config)
         host_calls.note_target(target_name)
-        version = min(custom_call_api_version, 4)
-        config = {name: attribute(name, x) for name, x in attributes} if version == 4 else legacy_backend_config
-        layouts = dict(operand_layouts=input_layouts, result_layouts=output_layouts, aliases=dict(input_output_aliases))
-        how = dict(api_version=version, backend_config=config, has_side_effect=has_side_effect)
-        return e.custom_call(target_name, operands, ins, outs, **how, **layouts)
+        config = {name: attribute(name, x) for name, x in params["attributes"]} if version >= 4 else legacy_config
+        layouts = dict(operand_layouts=params["input_layouts"], result_layouts=params["output_layouts"])
+        how = dict(api_version=min(version, 4), has_side_effect=has_side_effect, aliases=aliases)
+        return e.custom_call(target_name, operands, ins, outs, backend_config=config, **how, **layouts)
 
     def jvp(self, primals, tangents, *, target_name, **params):
         if any(type(t) is not Zero for t in tangents):
@@ -286,8 +285,8 @@ def ffi_call(
 
 # ---- order -------------------------------------------------------------------------------------------
 
-_NO_RESULTS = dict(result_avals=(), output_layouts=(), input_output_aliases=(), attributes=(), has_side_effect=True,
-                   custom_call_api_version=4, legacy_backend_config=None, vmap_method=None)  # fmt: skip
+_NO_RESULTS = dict.fromkeys(("result_avals", "output_layouts", "input_output_aliases", "attributes"), ())
+_CONTROL_DEP = dict(target_name="control_dep", has_side_effect=True, custom_call_api_version=4, **_NO_RESULTS)
 
 
 def control_dep(src: Any, dst: Any) -> tuple:
@@ -298,7 +297,8 @@ def control_dep(src: Any, dst: Any) -> tuple:
     if type(src) is type(dst) is DynamicJaxprTracer and src._trace is dst._trace:
         _check_acyclic(src._trace, src.val, dst.val)
     layouts = tuple([tuple(reversed(range(physical(typeof(x)).ndim))) for x in (src, dst)])
-    return tuple(ffi_call_p.bind(src, dst, target_name="control_dep", input_layouts=layouts, **_NO_RESULTS))
+    params = dict(input_layouts=layouts, legacy_backend_config=None, vmap_method=None)
+    return tuple(ffi_call_p.bind(src, dst, **params, **_CONTROL_DEP))
 
 
 def _check_acyclic(trace: JaxprTrace, src: Any, dst: Any) -> None:

@@ -144,18 +144,13 @@ class RaggedDotGeneral(Primitive):
             return [out.update(shape=out.shape[:at] + out.shape[at + 1 :])]
         return [out]
 
-    def lower(self, e, ins, outs, *operands, ragged_dot_dimension_numbers, precision, preferred_element_type,
-              group_offset, out_sharding):  # fmt: skip
+    def lower(self, e, ins, outs, *operands, ragged_dot_dimension_numbers, group_offset, **params):
         if group_offset is not None:
             raise NotImplementedError("ragged_dot_general: group_offset")
+        numbers, precision = ragged_dot_dimension_numbers, params["precision"]
         if e.platform != "cpu" and _AS_INSTRUCTION.value:
-            numbers = ragged_dot_dimension_numbers
-            contract, batch = numbers.dot_dimension_numbers
-            names = "lhs_batching rhs_batching lhs_contracting rhs_contracting lhs_ragged rhs_group".split()
-            axes = *batch, *contract, numbers.lhs_ragged_dimensions, numbers.rhs_group_dimensions
-            dimensions = {f"{name}_dimensions": of_side for name, of_side in zip(names, axes, strict=True)}
-            return [e.ragged_dot(operands, ins, outs[0], dimensions, precision_pair(precision))]
-        numbers, preferred = ragged_dot_dimension_numbers, _dtype(preferred_element_type)
+            return [e.ragged_dot(operands, ins, outs[0], _axes_by_name(numbers), precision_pair(precision))]
+        preferred = _dtype(params["preferred_element_type"])
         return emit(e, _with_masks, ins, operands, numbers=numbers, precision=precision, preferred=preferred)
 
     def jvp(self, primals, tangents, **params):
@@ -207,6 +202,14 @@ ragged_dot_general_p = RaggedDotGeneral()
 
 def _dtype(preferred: Any) -> Any:
     return None if preferred is None else dtypes.canonicalize_dtype(np.dtype(preferred))
+
+
+def _axes_by_name(numbers: RaggedDotDimensionNumbers) -> dict[str, Sequence[int]]:
+    """The axes by their names in the module."""
+    contract, batch = numbers.dot_dimension_numbers
+    names = "lhs_batching rhs_batching lhs_contracting rhs_contracting lhs_ragged rhs_group".split()
+    axes = *batch, *contract, numbers.lhs_ragged_dimensions, numbers.rhs_group_dimensions
+    return {f"{name}_dimensions": of_side for name, of_side in zip(names, axes, strict=True)}
 
 
 def _numbers_of_lhs(plan: _Plan) -> tuple[RaggedDotDimensionNumbers, _Axes]:

@@ -399,28 +399,40 @@ def _checked_ref(name: str, ref: Any) -> Ref:
     return ref
 
 
+def _view(ref: Any) -> tuple[Ref, tuple, Sequence]:
+    """The reference under a view, the path of the view and its arrays; the path of a reference is empty."""
+    return (ref.ref, ref._path, ref._arrays) if type(ref) is TransformedRef else (ref, (), ())
+
+
 def _resolved(name: str, ref: Any, idx: Any) -> tuple[Ref, tuple, list]:
     """The reference, the path of indices (those of the view, and `idx`), and the arrays of the path."""
-    before, arrays = (ref._path, [*ref._arrays]) if type(ref) is TransformedRef else ((), [])
-    if not before and _checked_ref(name, ref).aval.inner_aval.is_high:
+    base, path, arrays = _view(ref)
+    if not path and _checked_ref(name, ref).aval.inner_aval.is_high:
         return ref, (_full_index_of_hi(name, ref.aval.inner_aval, idx),), []
-    shape = (ref if before else _checked_ref(name, ref)).shape
-    items = idx if isinstance(idx, tuple) else (... if idx is None else idx,)
+    index, operands = _parsed(_items(idx), ref.shape, eager=is_ref(ref) and not _is_recording())
+    index = index.after(len(arrays)) if arrays else index
+    if not path or name == "ref_at" or not _selects_all(index):
+        path = (*path, index)
+    return base, path, [*arrays, *operands]
+
+
+def _items(idx: Any) -> tuple:
+    """The items of an index, where None selects all."""
+    return idx if isinstance(idx, tuple) else (... if idx is None else idx,)
+
+
+def _parsed(items: tuple, shape: Sequence[int], eager: bool) -> tuple[Index, list]:
+    """The index of an array of `shape`, and the arrays in it. Raises ValueError if it is out of bounds."""
     if not items or len(items) == 1 and items[0] is Ellipsis:
-        index = Index(shape, (Ellipsis,))
-    else:
-        _check_bounds(items, shape, eager=is_ref(ref) and not _is_recording())
-        index, operands = parse(tuple(map(_as_array_index, items)), shape)
-        index = index.after(len(arrays)) if arrays else index
-        arrays += operands
-    path = before if before and name != "ref_at" and _selects_all(index) else (*before, index)
-    return ref.ref if before else ref, path, arrays
+        return Index(shape, (Ellipsis,)), []
+    _check_bounds(items, shape, eager)
+    return parse(tuple(map(_as_array_index, items)), shape)
 
 
 def _full_index_of_hi(name: str, aval: AbstractValue, idx: Any) -> Index:
     """The index of all of a value of a user-defined type. Raises NotImplementedError for another index."""
-    items, shape = idx if isinstance(idx, tuple) else (... if idx is None else idx,), getattr(aval, "shape", None)
-    named = [i for i in items if i is not Ellipsis]
+    shape = getattr(aval, "shape", None)
+    named = [i for i in _items(idx) if i is not Ellipsis]
     if named and (shape is None or len(named) != len(shape) or not all(map(_is_all, named, shape))):
         raise NotImplementedError(f"{name}: a reference to a value of type {aval} must be read and written as a whole")
     return Index((), (Ellipsis,))
@@ -440,24 +452,32 @@ def _as_array_index(item: Any) -> Any:
 
 
 def _check_bounds(items: tuple, shape: Sequence[int], eager: bool) -> None:
-    axes = [_axes_of(item) for item in items]
-    if sum(axes) > len(shape):
+    """Raises ValueError for an index that is too long, adds axes or is out of bounds."""
+    counts = [_axes_of(item) for item in items]
+    if sum(counts) > len(shape):
         raise ValueError(f"`indices` must not be longer than `shape`: indices={items}, {shape=}")
     if any(item is None for item in items):
         raise ValueError(f"None cannot add an axis to a reference: indices={items}, {shape=}")
     is_plain = not any(item is Ellipsis for item in items)
     axis = 0
-    for item, count in zip(items, axes, strict=True):
-        axis = len(shape) - sum(axes) + axis if item is Ellipsis else axis
-        if isinstance(item, slice) and item.step is not None and item.step < 1:
-            raise ValueError(f"slice must have a step >= 1 (found: {item.step})")
-        if type(item) is Slice:
-            _check_slice(item, shape[axis])
-        elif isinstance(item, slice) and shape[axis] and _start_of(item, shape[axis]) >= shape[axis]:
-            raise ValueError(f"Out of bound slice: start={_start_of(item, shape[axis])}, dim={shape[axis]}.")
-        elif eager and is_plain:
-            _check_int(item, shape[axis])
+    for item, count in zip(items, counts, strict=True):
+        if item is Ellipsis:
+            axis += len(shape) - sum(counts)
+        else:
+            _check_item(item, shape[axis], eager and is_plain)
         axis += count
+
+
+def _check_item(item: Any, size: int, checks_int: bool) -> None:
+    if type(item) is Slice:
+        _check_slice(item, size)
+    elif isinstance(item, slice):
+        if item.step is not None and item.step < 1:
+            raise ValueError(f"slice must have a step >= 1 (found: {item.step})")
+        if size and (start := _start_of(item, size)) >= size:
+            raise ValueError(f"Out of bound slice: start={start}, dim={size}.")
+    elif checks_int:
+        _check_int(item, size)
 
 
 def _start_of(item: slice, size: int) -> int:
@@ -557,9 +577,8 @@ def reshaped(ref: Any, *shape: Any) -> TransformedRef:
         sizes = tuple([ref.size // rest if n == -1 else n for n in sizes])
     elif rest != ref.size:
         raise ValueError(f"cannot reshape shape {ref.shape} into shape {sizes}")
-    is_view = type(ref) is TransformedRef
-    before, arrays = (ref._path, ref._arrays) if is_view else ((), ())
-    return TransformedRef(ref.ref if is_view else ref, (*before, Reshaped(sizes)), [*arrays])
+    base, path, arrays = _view(ref)
+    return TransformedRef(base, (*path, Reshaped(sizes)), [*arrays])
 
 
 METHODS = {

@@ -123,10 +123,8 @@ def _per_device_module(
         results = [ShapedArray(a.shape, a.dtype) for a in closed.out_avals]
         if results != outs:
             raise ValueError(f"custom_partitioning: Mismatch in result shapes: a device computes {results}, not {outs}")
-        module = lower_jaxpr(
-            closed, name="custom_partitioning", platforms=e.platforms, num_partitions=e.num_partitions,
-            devices=e.devices, mesh=mesh, manual=(mesh, frozenset(mesh.axis_names)),
-        )  # fmt: skip
+        where = dict(platforms=e.platforms, num_partitions=e.num_partitions, devices=e.devices, mesh=mesh)
+        module = lower_jaxpr(closed, name="custom_partitioning", manual=(mesh, frozenset(mesh.axis_names)), **where)
     if module.callbacks or module.ordered or module.watchers:
         raise NotImplementedError("custom_partitioning: the program of one device cannot call functions on the host")
     return module.text

@@ -29,26 +29,25 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable, init_val: Any, *, unro
     if not callable(body_fun):
         raise TypeError("lax.fori_loop: body_fun argument should be callable.")
     dtype = _bounds_dtype(typeof(lower), typeof(upper))
+    counts = _known_range(lower, upper)
+    if counts is None:
+        if unroll is not None and unroll is not False and unroll != 1:
+            raise ValueError("Can only use `unroll` in `fori_loop` if the loop bounds are statically known.")
+        lower, upper = (b if typeof(b).dtype == dtype else convert(b, dtype) for b in (lower, upper))
+        return _while_below(lower, upper, body_fun, init_val)
+    if _disable_jit.value:
+        for i in counts:
+            init_val = body_fun(i, init_val)
+        return init_val
+    return _scan_over_range(counts, body_fun, init_val, 1 if unroll is None else unroll)
+
+
+def _known_range(lower: Any, upper: Any) -> range | None:
+    """The range of the counter if the values of both bounds are known."""
     bounds = [concrete(b) for b in (lower, upper)]
-    if all(is_int(b) and b is not None and not typeof(b).shape for b in bounds):
-        first, last = (int(b) if isinstance(b, int) else int(np.asarray(b).item()) for b in bounds)
-        if _disable_jit.value:
-            for i in range(first, last):
-                init_val = body_fun(i, init_val)
-            return init_val
-        return _scan_over_range(first, max(last - first, 0), body_fun, init_val, 1 if unroll is None else unroll)
-    if unroll is not None and unroll is not False and unroll != 1:
-        raise ValueError("Can only use `unroll` in `fori_loop` if the loop bounds are statically known.")
-
-    def test(loop_carry):
-        return lt(loop_carry[0], loop_carry[1])
-
-    def step(loop_carry):
-        i, end, val = loop_carry
-        return add(i, one_like(i)), end, body_fun(i, val)
-
-    lower, upper = (b if typeof(b).dtype == dtype else convert(b, dtype) for b in (lower, upper))
-    return while_loop(test, standing_for(step, body_fun), (lower, upper, init_val))[2]
+    if not all(is_int(b) and b is not None and not typeof(b).shape for b in bounds):
+        return None
+    return range(*(int(b) if isinstance(b, int) else int(np.asarray(b).item()) for b in bounds))
 
 
 def _bounds_dtype(lower: Any, upper: Any) -> np.dtype:
@@ -64,10 +63,21 @@ def _bounds_dtype(lower: Any, upper: Any) -> np.dtype:
     return upper.dtype if lower.weak_type else lower.dtype
 
 
-def _scan_over_range(first: int, count: int, body_fun: Callable, init_val: Any, unroll: int | bool) -> Any:
+def _while_below(lower: Any, upper: Any, body_fun: Callable, init_val: Any) -> Any:
+    def test(loop_carry):
+        return lt(loop_carry[0], loop_carry[1])
+
+    def step(loop_carry):
+        i, end, val = loop_carry
+        return add(i, one_like(i)), end, body_fun(i, val)
+
+    return while_loop(test, standing_for(step, body_fun), (lower, upper, init_val))[2]
+
+
+def _scan_over_range(counts: range, body_fun: Callable, init_val: Any, unroll: int | bool) -> Any:
     def step(loop_carry, _):
         i, val = loop_carry
         return (add(i, one_like(i)), body_fun(i, val)), None
 
     body = standing_for(step, body_fun)
-    return scan(body, (first, init_val), None, length=count, unroll=unroll)[0][1]
+    return scan(body, (counts.start, init_val), None, length=len(counts), unroll=unroll)[0][1]

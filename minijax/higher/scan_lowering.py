@@ -50,30 +50,35 @@ def resized(aval: Aval, *sizes: int) -> Aval:
 
 def unrolled(body: ClosedJaxpr, slots: Slots, length: int, reverse: bool, unroll: int) -> ClosedJaxpr:
     """The jaxpr that a scan is lowered to: a loop over blocks of `unroll` steps, and then the remaining steps."""
-    trips, rest = divmod(length, unroll) if unroll else (0, length)
-    if unroll > 1 and trips == 1 and not rest:
-        trips, rest = 0, length
-    cut = rest if reverse else length - rest
+    trips, rest = _blocks(length, unroll)
+    order = slice(None, None, -1 if reverse else 1)  # of the looped and the remaining steps in memory
+    first_size = (length - rest, rest)[order][0]
 
     def run(*operands):
         consts, carry, xs = slots.operands(operands)
-        pieces = [_split_at(x, cut) for x in xs]
-        parts = [[p[0] for p in pieces], [p[1] for p in pieces]]
-        main, others = reversed(parts) if reverse else parts
-        ys, rows = [], []
+        pieces = [_split_at(x, first_size)[order] for x in xs]
+        stacks: list[Sequence] = []
         if trips:
-            carry, ys = _loop(body, slots, (consts, carry, main), trips, reverse, unroll)
+            looped = [x for x, _ in pieces]
+            carry, ys = _loop(body, slots, (consts, carry, looped), trips, reverse, unroll)
+            stacks.append(ys)
         if rest:
-            carry, rows = _steps(body, slots, (consts, carry, others), rest, reverse)
-        if trips and rest:
-            ys = [concatenate((b, a) if reverse else (a, b), 0) for a, b in zip(ys, rows, strict=True)]
-        elif not length:
-            ys = [empty_of(a.with_axis(0, 0)) for a in slots.results(body.out_avals)[1]]
-        return [*carry, *(ys or rows)]
+            remaining = [x for _, x in pieces]
+            carry, ys = _steps(body, slots, (consts, carry, remaining), rest, reverse)
+            stacks.append(ys)
+        if not length:
+            stacks.append([empty_of(a.with_axis(0, 0)) for a in slots.results(body.out_avals)[1]])
+        return [*carry, *(_concatenated(parts[order]) for parts in zip(*stacks, strict=True))]
 
     consts, carry, slices = slots.operands(body.in_avals)
     avals = [*consts, *carry, *(a.with_axis(0, length) for a in slices)]
     return ClosedJaxpr(*trace_to_jaxpr(run, avals, _debug_info(body)))
+
+
+def _blocks(length: int, unroll: int) -> tuple[int, int]:
+    """The number of blocks of `unroll` steps in the loop, and of remaining steps. A single block is not looped over."""
+    trips, rest = divmod(length, unroll) if unroll else (0, length)
+    return (0, length) if unroll > 1 and trips == 1 and not rest else (trips, rest)
 
 
 def _debug_info(body: ClosedJaxpr) -> DebugInfo:
@@ -83,6 +88,10 @@ def _debug_info(body: ClosedJaxpr) -> DebugInfo:
 def _split_at(x: Any, at: int) -> tuple[Any, Any]:
     size = typeof(x).shape[0]
     return (x, x) if at in (0, size) else (slice_in_dim(x, 0, at), slice_in_dim(x, at, size))
+
+
+def _concatenated(parts: Sequence) -> Any:
+    return concatenate(parts, 0) if len(parts) > 1 else parts[0]
 
 
 def _loop(body: ClosedJaxpr, slots: Slots, operands: tuple, trips: int, reverse: bool, unroll: int) -> tuple:

@@ -26,7 +26,7 @@ from minijax.composed.linalg.matrices import (
     triu,
     typed,
 )
-from minijax.composed.linalg.routines import INT32, Linalg, where_succeeded
+from minijax.composed.linalg.routines import INT32, Linalg, is_partial, where_succeeded
 from minijax.composed.linalg.spectral import eigh_by_splitting
 from minijax.higher import mapping
 from minijax.ir.types import ShapedArray, typeof
@@ -202,7 +202,7 @@ class Eigh(Linalg):
     def lower(self, e, ins, outs, x, *, lower, sort_eigenvalues, subset_by_index, algorithm):
         if e.platform == "tpu":
             return _on_tpu(e, x, ins[0], lower, sort_eigenvalues, subset_by_index, algorithm)
-        if subset_by_index not in (None, (0, ins[0].shape[-1])):
+        if is_partial(subset_by_index, ins[0].shape[-1]):
             raise NotImplementedError("eigh: subset_by_index not supported on CPU and GPU")
         if algorithm is EighImplementation.QDWH:
             raise NotImplementedError("eigh: the QDWH implementation is only supported on TPU")
@@ -214,7 +214,7 @@ class Eigh(Linalg):
 
     def jvp(self, primals, tangents, *, subset_by_index, **how):
         (a,), (da,) = primals, tangents
-        if subset_by_index not in (None, (0, typeof(a).shape[-1])):
+        if is_partial(subset_by_index, typeof(a).shape[-1]):
             raise NotImplementedError("Derivatives not defined for partial eigen decomposition.")
         v, w = self.bind(symmetrized(a), subset_by_index=subset_by_index, **how)
         weights = gaps(typed(w, v))
@@ -233,7 +233,7 @@ def _on_tpu(e, x, aval, lower, sort, subset, algorithm):
         _check_subset(subset, n)
     if n > _LARGEST_JACOBI and algorithm is not EighImplementation.JACOBI:
         return emit(e, _by_splitting, [aval], [x], lower=lower, sort_eigenvalues=sort, subset=subset)
-    is_part = subset not in (None, (0, n))
+    is_part = is_partial(subset, n)
     types = [aval, ShapedArray(aval.shape[:-1], dtypes.to_floating_dtype(aval.dtype))]
     if not n:
         return [x, e.zeros(types[1])]

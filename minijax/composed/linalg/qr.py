@@ -45,9 +45,9 @@ class HouseholderProduct(Linalg):
         return [((m, n), a.dtype)]
 
     def lower(self, e, ins, outs, a, taus):
-        if e.platform == "tpu":
-            return e.custom_call("ProductOfElementaryHouseholderReflectors", [a, taus], ins, outs, api_version=1)
-        return self.routine(e, [a, taus], ins, outs, cpu=("orgqr", {}), gpu=("solver_orgqr_ffi", {}), aliases={0: 0})
+        routines = dict(cpu=("orgqr", {}), gpu=("solver_orgqr_ffi", {}))
+        routines["tpu"] = "ProductOfElementaryHouseholderReflectors", {"api_version": 1}
+        return self.routine(e, [a, taus], ins, outs, aliases={0: 0}, **routines)
 
 
 class Ormqr(Linalg):
@@ -69,8 +69,8 @@ class Ormqr(Linalg):
         if e.platform == "tpu":
             return emit(e, _reflected, ins, [a, taus, c], left=left, transpose=transpose)
         config = {"left": left, "transpose": transpose}
-        return self.routine(e, [a, taus, c], ins, outs, cpu=("ormqr", config),
-                        gpu=("solver_ormqr_ffi", config), aliases={2: 0})  # fmt: skip
+        routines = dict(cpu=("ormqr", config), gpu=("solver_ormqr_ffi", config))
+        return self.routine(e, [a, taus, c], ins, outs, aliases={2: 0}, **routines)
 
 
 def _reflected(a: Any, taus: Any, c: Any, left: bool, transpose: bool) -> list:
@@ -132,9 +132,8 @@ class Geqrf(Linalg):
         return [(x.shape[-2:], x.dtype), ((min_dim(*x.shape[-2:]),), x.dtype)]
 
     def lower(self, e, ins, outs, x):
-        if e.platform == "tpu":
-            return e.custom_call("Qr", [x], ins, outs, api_version=1)
-        return self.routine(e, [x], ins, outs, cpu=("geqrf", {}), gpu=("solver_geqrf_ffi", {}), aliases={0: 0})
+        routines = dict(cpu=("geqrf", {}), gpu=("solver_geqrf_ffi", {}), tpu=("Qr", {"api_version": 1}))
+        return self.routine(e, [x], ins, outs, aliases={0: 0}, **routines)
 
 
 class Geqp3(Linalg):

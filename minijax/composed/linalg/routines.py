@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base.errors import ShardingTypeError
+from minijax.hlo.writer import Names
 from minijax.ir.primitive import Axis, Primitive
 from minijax.ir.types import ShapedArray, typeof
 from minijax.partition.explicit import merged_entries
@@ -18,6 +19,8 @@ GPU = {"cuda": "cu", "rocm": "hip"}
 _OF_COMPLEX = {"or": "un", "sy": "he"}
 
 
+Avals = Sequence[ShapedArray]
+Aliases = Mapping[int, int] | None
 Routine = tuple[str, Mapping[str, Any]]  # its name and its attributes; characters are strings
 
 
@@ -73,21 +76,33 @@ class Linalg(Primitive):
             raise ValueError(f"The {which} to {self.name} must be a square matrix. Got shape {avals[0].shape}.")
         return batch[0]
 
-    def routine(self, e: Any, operands: Sequence[str], ins: Sequence[ShapedArray], outs: Sequence[ShapedArray], *,
-                cpu: Routine | None = None, gpu: Routine | None = None, aliases: Mapping[int, int] | None = None,
-                batch: int | None = None) -> list[str]:  # fmt: skip
-        """Calls a routine of LAPACK, named without the letter of the dtype, or of GPUs, named without the vendor."""
-        if e.platform == "cpu" and cpu:
-            target, config = _lapack_name(cpu[0], ins[0].dtype), cpu[1]
-            config = {k: np.uint8(ord(v)) if isinstance(v, str) else v for k, v in config.items()}
-        elif e.platform in GPU and gpu:
-            target, config = GPU[e.platform] + gpu[0], gpu[1]
-        else:
+    def routine(
+        self,
+        e: Any,
+        operands: Names,
+        ins: Avals,
+        outs: Avals,
+        aliases: Aliases = None,
+        batch: int | None = None,
+        **routines: Routine,
+    ) -> list[str]:
+        """Calls the platform's routine: `cpu` (LAPACK, without dtype letter), `gpu` (without the vendor) or `tpu`."""
+        kind = "gpu" if e.platform in GPU else e.platform
+        if kind not in routines:
             return Primitive.lower(self, e, ins, outs)
+        target, config = routines[kind]
+        if kind == "tpu":
+            return e.custom_call(target, operands, ins, outs, **config)
+        if kind == "cpu":
+            target = _lapack_name(target, ins[0].dtype)
+            config = {k: np.uint8(ord(v)) if isinstance(v, str) else v for k, v in config.items()}
+        else:
+            target = GPU[e.platform] + target
         return e.batched_call(target, operands, ins, outs, config, aliases, batch)
 
-    def checked_routine(self, e: Any, operands: Sequence[str], ins: Sequence[ShapedArray],
-                        outs: Sequence[ShapedArray], count: int | None = None, **how: Any) -> list[str]:  # fmt: skip
+    def checked_routine(
+        self, e: Any, operands: Names, ins: Avals, outs: Avals, count: int | None = None, **how: Any
+    ) -> list[str]:
         """The first `count` results of a routine that also returns a status; NaN where it did not succeed."""
         infos = ShapedArray(ins[0].shape[:-2], INT32)
         *results, info = self.routine(e, operands, ins, [*outs, infos], **how)
@@ -107,6 +122,11 @@ def solve_joined(solve: Callable, b: Any, d: int, at: int, first: int) -> tuple[
     shape = typeof(b).shape
     x = solve(moving.reshape_to(b, (*shape[:first], shape[first] * shape[first + 1], *shape[first + 2 :])))
     return [moving.reshape_to(x, shape)], [at]
+
+
+def is_partial(subset: tuple[int, int] | None, count: Any) -> bool:
+    """True if a range of indices, or None for all, selects only some of `count` values."""
+    return subset not in (None, (0, count))
 
 
 def batch_in_front(axis: Axis, operands: Sequence, dims: Sequence) -> list:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from minijax.composed.linalg.matrices import (
     typed,
 )
 from minijax.composed.linalg.polar_svd import svd_by_polar
-from minijax.composed.linalg.routines import GPU, INT32, Linalg, where_succeeded
+from minijax.composed.linalg.routines import GPU, INT32, Linalg, is_partial, where_succeeded
 from minijax.ir.types import ShapedArray, typeof
 from minijax.primitives import moving
 from minijax.primitives.convert import convert
@@ -76,18 +76,18 @@ class SVD(Linalg):
             return emit(e, _empty_results, ins, [x], outs=tuple(outs))
         if e.platform == "tpu":
             return _on_tpu(e, x, ins[0], full_matrices, compute_uv, subset_by_index, algorithm)
-        if subset_by_index not in (None, (0, min_dim(m, n))):
+        if is_partial(subset_by_index, min_dim(m, n)):
             raise NotImplementedError("svd: subset_by_index not implemented for CPU and GPU")
         algorithm = algorithm or SvdAlgorithm.DEFAULT
         on = _on_cpu if e.platform == "cpu" else _on_gpu
-        info, results = on(e, x, ins[0], outs[0], full_matrices, compute_uv, algorithm)
+        info, results = on(e, _Request(x, ins[0], outs[0], full_matrices, compute_uv), algorithm)
         infos = ShapedArray(ins[0].shape[:-2], INT32)
         return where_succeeded(e, (info, infos), results[: len(outs)], outs)
 
     def jvp(self, primals, tangents, *, full_matrices, compute_uv, subset_by_index, **how):
         (a,), (da,) = primals, tangents
         (*_, m, n) = typeof(a).shape
-        if subset_by_index not in (None, (0, min_dim(m, n))):
+        if is_partial(subset_by_index, min_dim(m, n)):
             raise NotImplementedError("SVD JVP: subset_by_index not implemented")
         if compute_uv and full_matrices and m != n:
             raise NotImplementedError("Singular value decomposition JVP not implemented for full matrices")
@@ -114,25 +114,39 @@ def _empty_results(x: Any, outs: tuple[ShapedArray, ...]) -> list:
     return [values, *[unit(out) for out in outs[:0:-1]][::-1]]
 
 
-def _result_types(x: ShapedArray, values: ShapedArray, left: tuple, right: tuple) -> list[ShapedArray]:
-    """The result types of routines: overwritten matrix, singular values, left and right vectors, status."""
-    *batch, _, _ = x.shape
-    sides = [ShapedArray((*batch, *shape) if shape else (), x.dtype) for shape in (left, right)]
-    return [x, values, *sides, ShapedArray(tuple(batch), INT32)]
+class _Request(NamedTuple):
+    """The operand of a routine and its type, the type of the singular values, and which vectors are computed."""
+
+    x: str
+    aval: ShapedArray
+    values: ShapedArray
+    full_matrices: bool
+    compute_uv: bool
+
+    def vectors(self) -> tuple[tuple, tuple]:
+        """The shapes of U and Vᴴ of one matrix."""
+        (m, n), k = self.aval.shape[-2:], self.values.shape[-1]
+        return ((m, m), (n, n)) if self.full_matrices else ((m, k), (k, n))
+
+    def result_types(self, left: tuple, right: tuple) -> list[ShapedArray]:
+        """The types of overwritten matrix, singular values, vectors of these shapes for one matrix, and status."""
+        *batch, _, _ = self.aval.shape
+        sides = [ShapedArray((*batch, *shape) if shape else (), self.aval.dtype) for shape in (left, right)]
+        return [self.aval, self.values, *sides, ShapedArray(tuple(batch), INT32)]
 
 
-def _on_cpu(e, x, aval, values, full_matrices, compute_uv, algorithm):
-    (m, n), k = aval.shape[-2:], values.shape[-1]
+def _on_cpu(e, request, algorithm):
     if algorithm not in _ON_CPU:
         raise NotImplementedError("The SVD Jacobi and Polar algorithms are not implemented on CPU.")
-    types = _result_types(aval, values, (m, m if full_matrices else k), (n if full_matrices else k, n))
-    routine = _ON_CPU[algorithm], {"mode": "N" if not compute_uv else "A" if full_matrices else "S"}
-    _, *results, info = svd_p.routine(e, [x], [aval], types, cpu=routine, aliases={0: 0})
+    types = request.result_types(*request.vectors())
+    mode = "N" if not request.compute_uv else "A" if request.full_matrices else "S"
+    routine = _ON_CPU[algorithm], {"mode": mode}
+    _, *results, info = svd_p.routine(e, [request.x], [request.aval], types, cpu=routine, aliases={0: 0})
     return info, results
 
 
-def _on_gpu(e, x, aval, values, full_matrices, compute_uv, algorithm):
-    (m, n), k = aval.shape[-2:], values.shape[-1]
+def _on_gpu(e, request, algorithm):
+    m, n = request.aval.shape[-2:]
     if algorithm is SvdAlgorithm.DEFAULT:
         algorithm = SvdAlgorithm.JACOBI if max(m, n) <= 1024 else SvdAlgorithm.QR
     if algorithm is SvdAlgorithm.DIVIDE_AND_CONQUER and e.platform == "cuda":
@@ -141,23 +155,36 @@ def _on_gpu(e, x, aval, values, full_matrices, compute_uv, algorithm):
             "not on NVIDIA CUDA."
         )
     target = f"{GPU[e.platform]}solver_{_ON_GPU[algorithm]}_ffi"
-    config = {"compute_uv": compute_uv, "full_matrices": full_matrices}
     if algorithm in (SvdAlgorithm.JACOBI, SvdAlgorithm.POLAR):
-        wide = full_matrices or algorithm is SvdAlgorithm.JACOBI and k <= 32
-        config["full_matrices"] = wide
-        types = _result_types(aval, values, (m, m if wide else k), (n, n if wide else k))
-        _, s, u, v, info = e.batched_call(target, [x], [aval], types, config, {0: 0})
-        if not compute_uv:
-            return info, [s]
-        count = k if wide and not full_matrices else None
-        return info, [s, *emit(e, _thin_factors, types[2:4], [u, v], count=count)]
-    # The routine needs at least as many rows as columns. Other matrices are passed transposed, in row-major order.
-    turned = algorithm is SvdAlgorithm.QR and m < n
-    left, right = (m, m if full_matrices else k), (n if full_matrices else k, n)
-    sides = ((right, left) if turned else (left, right)) if compute_uv else ((), ())
-    types, config = _result_types(aval, values, *sides), config | {"transposed": turned}
-    _, s, u, vt, info = e.batched_call(target, [x], [aval], types, config, {0: 0}, by_column=not turned)
-    return info, [s, vt, u] if turned else [s, u, vt]
+        is_small = algorithm is SvdAlgorithm.JACOBI and request.values.shape[-1] <= 32
+        return _with_right_vectors(e, target, request, is_small)
+    return _with_adjoint_vectors(e, target, request, is_transposed=algorithm is SvdAlgorithm.QR and m < n)
+
+
+def _with_right_vectors(e, target, request, is_small):
+    """Calls a routine that returns V instead of Vᴴ. For small matrices, it always computes all vectors."""
+    (m, n), k = request.aval.shape[-2:], request.values.shape[-1]
+    is_full = request.full_matrices or is_small
+    types = request.result_types(*(((m, m), (n, n)) if is_full else ((m, k), (n, k))))
+    config = {"compute_uv": request.compute_uv, "full_matrices": is_full}
+    _, s, u, v, info = e.batched_call(target, [request.x], [request.aval], types, config, {0: 0})
+    if not request.compute_uv:
+        return info, [s]
+    count = k if is_full and not request.full_matrices else None
+    return info, [s, *emit(e, _thin_factors, types[2:4], [u, v], count=count)]
+
+
+def _with_adjoint_vectors(e, target, request, is_transposed):
+    """Calls a routine that returns Vᴴ, and needs at least as many rows as columns.
+
+    Other matrices are passed transposed, in row-major order.
+    """
+    left, right = request.vectors() if request.compute_uv else ((), ())
+    types = request.result_types(right, left) if is_transposed else request.result_types(left, right)
+    config = {"compute_uv": request.compute_uv, "full_matrices": request.full_matrices, "transposed": is_transposed}
+    by_column = not is_transposed
+    _, s, u, vt, info = e.batched_call(target, [request.x], [request.aval], types, config, {0: 0}, by_column=by_column)
+    return info, [s, vt, u] if is_transposed else [s, u, vt]
 
 
 def _on_tpu(e, x, aval, full_matrices, compute_uv, subset_by_index, algorithm):

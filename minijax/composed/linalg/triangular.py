@@ -151,6 +151,6 @@ def triangular_solve(
     at = typeof(b).ndim if left_side else typeof(b).ndim - 1
     if single:
         b = moving.expand_dims(b, (at,))
-    x = triangular_solve_p.bind(a, b, left_side=left_side, lower=lower, transpose_a=transpose_a,
-                                conjugate_a=conjugate_a, unit_diagonal=unit_diagonal)  # fmt: skip
+    of_matrix = dict(lower=lower, transpose_a=transpose_a, conjugate_a=conjugate_a, unit_diagonal=unit_diagonal)
+    x = triangular_solve_p.bind(a, b, left_side=left_side, **of_matrix)
     return squeeze(x, (at,)) if single else x

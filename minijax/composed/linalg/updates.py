@@ -41,9 +41,9 @@ class SymmetricProduct(Linalg):
 
 
 def _by_row(e, target, operands, ins, outs, config, aliases):
-    layouts = [[list(range(a.ndim))[::-1] for a in side] for side in (ins, outs)]
-    return e.custom_call(target, operands, ins, outs, backend_config=config, aliases=aliases,
-                         operand_layouts=layouts[0], result_layouts=layouts[1])  # fmt: skip
+    operand_layouts, result_layouts = ([list(range(a.ndim))[::-1] for a in side] for side in (ins, outs))
+    layouts = dict(operand_layouts=operand_layouts, result_layouts=result_layouts)
+    return e.custom_call(target, operands, ins, outs, backend_config=config, aliases=aliases, **layouts)
 
 
 def _scaled(x: Any, factor: float) -> Any:
