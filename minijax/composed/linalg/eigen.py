@@ -26,7 +26,7 @@ from minijax.composed.linalg.matrices import (
     triu,
     typed,
 )
-from minijax.composed.linalg.routines import INT32, Linalg, is_partial, where_succeeded
+from minijax.composed.linalg.routines import Linalg, is_partial, status_type, where_succeeded
 from minijax.composed.linalg.spectral import eigh_by_splitting
 from minijax.higher import mapping
 from minijax.ir.types import ShapedArray, typeof
@@ -83,17 +83,18 @@ class Eig(Linalg):
             raise ValueError("Only the lapack implementation is supported on CPU.")
         if implementation is EigImplementation.CUSOLVER:
             raise NotImplementedError("eig: EigImplementation.CUSOLVER is not implemented yet")
-        (aval,), batch, n = ins, ins[0].shape[:-2], ins[0].shape[-1]
+        (aval,), (*batch, n, _) = ins, ins[0].shape
         is_real = aval.dtype.kind != "c"
-        infos, vectors = ShapedArray(batch, INT32), ShapedArray((*batch, n, n), outs[0].dtype)
+        status_aval, vectors = status_type(aval), ShapedArray((*batch, n, n), outs[0].dtype)
         values = [ShapedArray((*batch, n), aval.dtype)] * (1 + is_real)
         sides = {"left": compute_left_eigenvectors, "right": compute_right_eigenvectors}
         cpu = ("geev", {f"compute_{side}": "V" if computed else "N" for side, computed in sides.items()})
         gpu = (f"hybrid_eig_{'real' if is_real else 'comp'}", sides | {"magma": _MAGMA[implementation]})
-        *parts, left, right, info = self.routine(e, [x], ins, [*values, vectors, vectors, infos], cpu=cpu, gpu=gpu)
+        types = [*values, vectors, vectors, status_aval]
+        *parts, left, right, status = self.routine(e, [x], ins, types, cpu=cpu, gpu=gpu)
         w = e.complex(*parts, values[0], outs[0]) if is_real else parts[0]
         results = [w, *Mask(sides.values()).marked((left, right))]
-        return where_succeeded(e, (info, infos), results, outs)
+        return where_succeeded(e, status, status_aval, results, outs)
 
     def jvp(self, primals, tangents, *, compute_right_eigenvectors, **how):
         w, *left, v = self.bind(*primals, compute_right_eigenvectors=True, **how)
@@ -332,10 +333,10 @@ class Schur(Linalg):
         if sort_eig_vals:
             raise NotImplementedError("schur: sorting eigenvalues is not implemented")
         aval, (*batch, n, _) = ins[0], ins[0].shape
-        infos = ShapedArray(tuple(batch), INT32)
         values = [ShapedArray((*batch, n), aval.dtype)] * (1 if aval.dtype.kind == "c" else 2)
         cpu = ("gees", {"mode": "V" if compute_schur_vectors else "N", "sort": "N"})
-        results = [aval, aval, *values, infos]
+        num_selected = status_type(aval)
+        results = [aval, aval, *values, num_selected]
         return self.checked_routine(e, [x], ins, results, len(outs), aliases={0: 0}, cpu=cpu)
 
 

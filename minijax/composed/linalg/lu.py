@@ -9,7 +9,7 @@ import numpy as np
 from minijax.base import cache
 from minijax.base.symbolic import min_dim
 from minijax.composed.linalg.matrices import dot, over_batch, take_rows, tril, triu
-from minijax.composed.linalg.routines import GPU, INT32, Linalg, where_succeeded
+from minijax.composed.linalg.routines import GPU, INT32, Linalg, status_type, where_succeeded
 from minijax.composed.linalg.triangular import triangular_solve
 from minijax.dispatch.jitted import jitted
 from minijax.higher.custom_solve import linear_solve
@@ -107,12 +107,11 @@ class LU(Linalg):
     def lower(self, e, ins, outs, x):
         if e.platform == "tpu":
             return e.custom_call("LuDecomposition", [x], ins, outs, api_version=2)
-        infos = ShapedArray(ins[0].shape[:-2], INT32)
-        factors, pivots, info = self.routine(
-            e, [x], ins, [*outs[:2], infos], cpu=("getrf", {}), gpu=("solver_getrf_ffi", {}), aliases={0: 0}
-        )
+        status_aval, routines = status_type(ins[0]), dict(cpu=("getrf", {}), gpu=("solver_getrf_ffi", {}))
+        types = [*outs[:2], status_aval]
+        factors, pivots, status = self.routine(e, [x], ins, types, aliases={0: 0}, **routines)
         pivots = e.binary("subtract", pivots, e.full(1, outs[1]), outs[1])
-        factors = where_succeeded(e, (info, infos), [factors], outs[:1], "GE")
+        factors = where_succeeded(e, status, status_aval, [factors], outs[:1], "GE")
         size = outs[2].shape[-1]
         permutation = lu_pivots_to_permutation_p.lower(e, outs[1:2], outs[2:], pivots, permutation_size=size)
         return [*factors, pivots, *permutation]

@@ -104,9 +104,8 @@ class Linalg(Primitive):
         self, e: Any, operands: Names, ins: Avals, outs: Avals, count: int | None = None, **how: Any
     ) -> list[str]:
         """The first `count` results of a routine that also returns a status; NaN where it did not succeed."""
-        infos = ShapedArray(ins[0].shape[:-2], INT32)
-        *results, info = self.routine(e, operands, ins, [*outs, infos], **how)
-        return where_succeeded(e, (info, infos), results[:count], outs[:count])
+        *results, status = self.routine(e, operands, ins, [*outs, status_type(ins[0])], **how)
+        return where_succeeded(e, status, status_type(ins[0]), results[:count], outs[:count])
 
     def batch(self, axis, operands, dims, **params):
         results = self.bind_all(batch_in_front(axis, operands, dims), params)
@@ -141,14 +140,18 @@ def _lapack_name(routine: str, dtype: Any) -> str:
     return f"lapack_{LAPACK[dtype.name]}{routine}_ffi"
 
 
+def status_type(aval: ShapedArray, rank: int = 2) -> ShapedArray:
+    """The type of a routine's status, one number for each matrix (or vector, of rank 1) in a batch."""
+    return ShapedArray(aval.shape[: aval.ndim - rank], INT32)
+
+
 def where_succeeded(
-    e: Any, info: tuple[str, ShapedArray], results: Sequence[str], outs: Sequence[ShapedArray], direction: str = "EQ"
+    e: Any, status: str, aval: ShapedArray, results: Names, outs: Avals, direction: str = "EQ"
 ) -> list[str]:
-    """A routine's results where its `info` is zero (or not below it), NaN elsewhere."""
-    name, aval = info
+    """A routine's results where its status is zero (or, for "GE", not negative), NaN elsewhere."""
     unit = ShapedArray((), aval.dtype)
     zero = e.broadcast_in_dim(e.constant(0, unit), unit, aval, ())
-    ok = e.compare(direction, name, zero, aval), ShapedArray(aval.shape, np.dtype(bool))
+    ok = e.compare(direction, status, zero, aval), ShapedArray(aval.shape, np.dtype(bool))
     return [_nan_unless(e, ok, x, out) for x, out in zip(results, outs, strict=True)]
 
 

@@ -21,7 +21,7 @@ from minijax.composed.linalg.matrices import (
     typed,
 )
 from minijax.composed.linalg.polar_svd import svd_by_polar
-from minijax.composed.linalg.routines import GPU, INT32, Linalg, is_partial, where_succeeded
+from minijax.composed.linalg.routines import GPU, Linalg, is_partial, status_type, where_succeeded
 from minijax.ir.types import ShapedArray, typeof
 from minijax.primitives import moving
 from minijax.primitives.convert import convert
@@ -80,9 +80,8 @@ class SVD(Linalg):
             raise NotImplementedError("svd: subset_by_index not implemented for CPU and GPU")
         algorithm = algorithm or SvdAlgorithm.DEFAULT
         on = _on_cpu if e.platform == "cpu" else _on_gpu
-        info, results = on(e, _Request(x, ins[0], outs[0], full_matrices, compute_uv), algorithm)
-        infos = ShapedArray(ins[0].shape[:-2], INT32)
-        return where_succeeded(e, (info, infos), results[: len(outs)], outs)
+        status, results = on(e, _Request(x, ins[0], outs[0], full_matrices, compute_uv), algorithm)
+        return where_succeeded(e, status, status_type(ins[0]), results[: len(outs)], outs)
 
     def jvp(self, primals, tangents, *, full_matrices, compute_uv, subset_by_index, **how):
         (a,), (da,) = primals, tangents
@@ -132,7 +131,7 @@ class _Request(NamedTuple):
         """The types of overwritten matrix, singular values, vectors of these shapes for one matrix, and status."""
         *batch, _, _ = self.aval.shape
         sides = [ShapedArray((*batch, *shape) if shape else (), self.aval.dtype) for shape in (left, right)]
-        return [self.aval, self.values, *sides, ShapedArray(tuple(batch), INT32)]
+        return [self.aval, self.values, *sides, status_type(self.aval)]
 
 
 def _on_cpu(e, request, algorithm):
@@ -141,8 +140,8 @@ def _on_cpu(e, request, algorithm):
     types = request.result_types(*request.vectors())
     mode = "N" if not request.compute_uv else "A" if request.full_matrices else "S"
     routine = _ON_CPU[algorithm], {"mode": mode}
-    _, *results, info = svd_p.routine(e, [request.x], [request.aval], types, cpu=routine, aliases={0: 0})
-    return info, results
+    _, *results, status = svd_p.routine(e, [request.x], [request.aval], types, cpu=routine, aliases={0: 0})
+    return status, results
 
 
 def _on_gpu(e, request, algorithm):
@@ -167,11 +166,11 @@ def _with_right_vectors(e, target, request, is_small):
     is_full = request.full_matrices or is_small
     types = request.result_types(*(((m, m), (n, n)) if is_full else ((m, k), (n, k))))
     config = {"compute_uv": request.compute_uv, "full_matrices": is_full}
-    _, s, u, v, info = e.batched_call(target, [request.x], [request.aval], types, config, {0: 0})
+    _, s, u, v, status = e.batched_call(target, [request.x], [request.aval], types, config, {0: 0})
     if not request.compute_uv:
-        return info, [s]
+        return status, [s]
     count = k if is_full and not request.full_matrices else None
-    return info, [s, *emit(e, _thin_factors, types[2:4], [u, v], count=count)]
+    return status, [s, *emit(e, _thin_factors, types[2:4], [u, v], count=count)]
 
 
 def _with_adjoint_vectors(e, target, request, is_transposed):
@@ -182,9 +181,10 @@ def _with_adjoint_vectors(e, target, request, is_transposed):
     left, right = request.vectors() if request.compute_uv else ((), ())
     types = request.result_types(right, left) if is_transposed else request.result_types(left, right)
     config = {"compute_uv": request.compute_uv, "full_matrices": request.full_matrices, "transposed": is_transposed}
-    by_column = not is_transposed
-    _, s, u, vt, info = e.batched_call(target, [request.x], [request.aval], types, config, {0: 0}, by_column=by_column)
-    return info, [s, vt, u] if is_transposed else [s, u, vt]
+    _, s, u, vt, status = e.batched_call(
+        target, [request.x], [request.aval], types, config, {0: 0}, by_column=not is_transposed
+    )
+    return status, [s, vt, u] if is_transposed else [s, u, vt]
 
 
 def _on_tpu(e, x, aval, full_matrices, compute_uv, subset_by_index, algorithm):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from minijax.composed.linalg.matrices import along
-from minijax.composed.linalg.routines import GPU, INT32, Linalg, solve_joined, where_succeeded
+from minijax.composed.linalg.routines import GPU, INT32, Linalg, solve_joined, status_type, where_succeeded
 from minijax.higher.scan import scan
 from minijax.ir.primitive import is_linear
-from minijax.ir.types import ShapedArray, Zero, typeof
+from minijax.ir.types import Zero, typeof
 from minijax.primitives import moving
 from minijax.primitives.elementwise import div, mul, neg, sub
 from minijax.primitives.families import emit, scalar_like
@@ -49,11 +49,9 @@ class TridiagonalSolve(Linalg):
             return emit(e, _thomas, ins, operands)
         if gpu:
             return e.batched_call(f"{gpu}sparse_gtsv2_ffi", operands, ins, outs, {}, {3: 0}, batch)
-        infos = ShapedArray(ins[0].shape[:-1], INT32)
-        *_, x, info = self.routine(
-            e, operands, ins, [*ins, infos], cpu=("gtsv", {}), batch=batch, aliases={i: i for i in range(4)}
-        )
-        return where_succeeded(e, (info, infos), [x], outs)
+        status_aval, aliases = status_type(ins[0], 1), {i: i for i in range(4)}
+        *_, x, status = self.routine(e, operands, ins, [*ins, status_aval], aliases, batch, cpu=("gtsv", {}))
+        return where_succeeded(e, status, status_aval, [x], outs)
 
     def jvp(self, primals, tangents, **how):
         *diagonals, b = primals
