@@ -82,7 +82,7 @@ _OF_CALLBACKS = re.compile("xla_(ffi|buffer)_.*python_.*_callback.*")
 def _check_lowered(target_name: str, version: int, config: Any) -> None:
     if _OF_CALLBACKS.fullmatch(target_name):
         # XLA would call a callback by a number that was never registered.
-        raise ValueError(f"ffi_call: only `pure_callback` and similar functions can call `{target_name}`")
+        raise ValueError(f"ffi_call: `{target_name}` can only be called by `pure_callback` and similar functions")
     if version < 0:
         raise ValueError(f"ffi_call: custom_call_api_version of `{target_name}` must not be negative, got {version}")
     if not isinstance(config, str | bytes | None):
