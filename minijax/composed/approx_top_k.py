@@ -83,10 +83,10 @@ class ApproxTopK(Primitive):
         values, places = self.bind(*primals, **params)
         (t,) = tangents
         if type(t) is Zero:
-            moved = Zero.from_primal_value(values)
+            tangent_out = Zero.from_primal_value(values)
         else:
-            moved = _take_along_axis(t, places, params["reduction_dimension"] % typeof(t).ndim)
-        return [values, places], [moved, Zero.from_primal_value(places)]
+            tangent_out = _take_along_axis(t, places, params["reduction_dimension"] % typeof(t).ndim)
+        return [values, places], [tangent_out, Zero.from_primal_value(places)]
 
     def batch(self, axis, operands, dims, *, reduction_dimension, **params):
         (d,) = dims

@@ -51,18 +51,20 @@ class RaggedAllToAll(Named):
             return [out], [Zero.from_primal_value(out)]
         return [out], [self.bind(*map(instantiate, tangents[:2]), *primals[2:], **params)]
 
-    def transpose(self, cts, operand, output, starts, sent, there, received, *, axis_name, axis_index_groups):
+    def transpose(self, cts, operand, output, *ragged, axis_name, axis_index_groups):
         (ct,) = cts
         if is_zero(ct):
-            return cotangents((operand, output, starts, sent, there, received), (), (False, False))
+            return cotangents((operand, output, *ragged), (), (False, False))
+        input_offsets, send_sizes, output_offsets, recv_sizes = ragged
         # The cotangent of received rows is sent back: from the sender's output offset to its input offset.
         zeros = zeros_like_aval(operand.aval if is_linear(operand) else typeof(operand))
-        here, back = (
-            all_to_all(x, axis_name, 0, 0, tiled=True, axis_index_groups=axis_index_groups) for x in (there, starts)
+        starts, targets = (
+            all_to_all(x, axis_name, 0, 0, tiled=True, axis_index_groups=axis_index_groups)
+            for x in (output_offsets, input_offsets)
         )
         params = dict(axis_name=axis_name, axis_index_groups=axis_index_groups)
-        operand_ct = self.bind(ct, zeros, here, received, back, sent, **params)
-        return [operand_ct, _zero_received_rows(ct, here, received), *[None] * 4]
+        operand_ct = self.bind(ct, zeros, starts, recv_sizes, targets, send_sizes, **params)
+        return [operand_ct, _zero_received_rows(ct, starts, recv_sizes), *[None] * 4]
 
     def batch(self, axis, operands, dims, **params):
         if axis.name in names_of(params["axis_name"]):

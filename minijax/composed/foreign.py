@@ -55,17 +55,17 @@ class Foreign(Primitive):
             )
         if method.startswith("sequential"):
             return self.by_rows(axis, operands, dims, params, axis.size if method != "sequential" else 1)
-        moved, has_axis = [], []
+        mapped, has_axis = [], []
         for x, d in zip(operands, dims, strict=True):
             if d is not None or method == "broadcast_all":
                 x = axis_to_front(x, d, axis)
             elif method == "expand_dims":
                 x = expand_dims(x, (0,))
-            moved.append(x)
+            mapped.append(x)
             has_axis.append(d is not None or method != "legacy_vectorized")
         avals = tuple(with_axis(a, 0, axis) for a in params["result_avals"])
         params = {**params, **self.mapped_params(params, has_axis), "result_avals": avals}
-        return self.bind(*moved, **params), [0] * len(avals)
+        return self.bind(*mapped, **params), [0] * len(avals)
 
     def mapped_params(self, params: dict, has_axis: Sequence[bool]) -> dict:
         """The parameters that change if the results and the marked operands get a leading axis."""

@@ -77,16 +77,16 @@ class Cond(LowersTypes):
         for number, branch in enumerate(others, 1):
             _check_branch(number, first, branch)
         index, *operands = avals
-        taken = first.in_avals
-        if len(operands) != len(taken):
+        input_types = first.in_avals
+        if len(operands) != len(input_types):
             raise JaxprTypeError(
-                f"cond called with {len(operands)} non-predicate operands, but branches take {len(taken)} inputs"
+                f"cond called with {len(operands)} non-predicate operands, but branches take {len(input_types)} inputs"
             )
         if index.dtype != np.int32:
             raise JaxprTypeError(f"cond called with index of type {index.dtype} instead of int32")
-        if not alike(operands, taken):
+        if not alike(operands, input_types):
             raise JaxprTypeError(
-                f"cond branches take input types {types_text(taken)}, "
+                f"cond branches take input types {types_text(input_types)}, "
                 f"called with operands of type {types_text(operands)}"
             )
 
@@ -170,11 +170,11 @@ class Cond(LowersTypes):
     def batch(self, axis, operands, dims, *, branches, **how):
         if dims[0] is not None:
             return self._select(axis, operands, dims, branches)
-        moved = [x if d is None else move_axis(x, d, 0) for x, d in zip(operands, dims, strict=True)]
+        in_front = [x if d is None else move_axis(x, d, 0) for x, d in zip(operands, dims, strict=True)]
         ins = tuple(None if d is None else 0 for d in dims[1:])
         batched = either(batch_jaxpr(b, axis, ins)[1] for b in branches)
         closed = tuple(batch_jaxpr(b, axis, ins, batched)[0] for b in branches)
-        return self.bind_all(moved, dict(branches=closed, **how)), [0 if b else None for b in batched]
+        return self.bind_all(in_front, dict(branches=closed, **how)), [0 if b else None for b in batched]
 
     def _select(self, axis, operands, dims, branches):
         """Runs every branch on the whole batch and selects results. Only a branch's own rows have derivatives."""

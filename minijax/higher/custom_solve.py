@@ -71,9 +71,9 @@ class CustomLinearSolve(Primitive):
         if any(type(t) is not Zero for t in pushed.matvec):
             zeros = [Zero.from_primal_value(x) for x in results[:n]]
             apply = lambda *xs: eval_jaxpr(jaxprs.matvec.jaxpr, jaxprs.matvec.consts, *xs)  # noqa: E731
-            _, moved = jvp_flat(apply, [*consts.matvec, *results[:n]], [*pushed.matvec, *zeros])
-            moved = [t if type(t) is Zero else neg(t) for t in moved]
-            rhs = [add_zeros(t, m) for t, m in zip(rhs, moved, strict=True)]
+            _, matvec_tangents = jvp_flat(apply, [*consts.matvec, *results[:n]], [*pushed.matvec, *zeros])
+            matvec_tangents = [t if type(t) is Zero else neg(t) for t in matvec_tangents]
+            rhs = [add_zeros(t, m) for t, m in zip(rhs, matvec_tangents, strict=True)]
         solved = self.bind(*chain(*consts), *map(instantiate, rhs), **params)
         return results, [*solved[:n], *(Zero.from_primal_value(x) for x in results[n:])]
 
@@ -104,8 +104,8 @@ class CustomLinearSolve(Primitive):
             ins = tuple(0 if f else None for f in (*getattr(const_flags, name), *inputs))
             return batch_jaxpr(closed, axis, ins, (*outputs, *(False,) * (len(closed.outvars) - len(outputs))))
 
-        def step(known: Sequence[bool]) -> tuple[_LinearSolveTuple, Mask]:
-            b, x = known[:n], known[n:]
+        def step(batched_flags: Sequence[bool]) -> tuple[_LinearSolveTuple, Mask]:
+            b, x = batched_flags[:n], batched_flags[n:]
             solve, x_of_solve = batched("solve", b, x)
             vecmat, x_of_vecmat = batched("vecmat", b, x)
             matvec, b_of_matvec = batched("matvec", x, b)
@@ -113,14 +113,14 @@ class CustomLinearSolve(Primitive):
             out_b, out_x = Mask(b_of_matvec[:n]) | b_of_solve[:n], Mask(x_of_solve[:n]) | x_of_vecmat[:n]
             return _LinearSolveTuple(matvec, vecmat, solve, transpose_solve), Mask((*out_b, *out_x))
 
-        batched_jaxprs, known = fixpoint(step, (*flags, *flags))
-        instantiated = [d is not None for d in dims[: len(dims) - n]] + list(known[:n])
-        moved = [
+        batched_jaxprs, batched_flags = fixpoint(step, (*flags, *flags))
+        instantiated = [d is not None for d in dims[: len(dims) - n]] + list(batched_flags[:n])
+        in_front = [
             moving.axis_to_front(x, d, axis) if f else x for x, d, f in zip(operands, dims, instantiated, strict=True)
         ]
         out_avals = zip(batched_jaxprs.solve.out_avals, jaxprs.solve.out_avals, strict=True)
-        results = self.bind(*moved, const_lengths=const_lengths, jaxprs=batched_jaxprs)
-        return results, [0 if wide.ndim > thin.ndim else None for wide, thin in out_avals]
+        results = self.bind(*in_front, const_lengths=const_lengths, jaxprs=batched_jaxprs)
+        return results, [0 if batched_aval.ndim > aval.ndim else None for batched_aval, aval in out_avals]
 
     def names_axis(self, params):
         return tuple(chain(*(names_in(j) for j in params["jaxprs"] if j is not None)))

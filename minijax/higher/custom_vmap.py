@@ -32,8 +32,8 @@ class CustomVmapCall(Inlined):
 
     def batch(self, axis, operands, dims, *, call, in_tree, out_tree, rule):
         flags = [d is not None for d in dims]
-        moved = [moving.axis_to_front(x, d, axis) if f else x for x, d, f in zip(operands, dims, flags, strict=True)]
-        results, batched = rule[1](axis.size, flags, moved)
+        in_front = [moving.axis_to_front(x, d, axis) if f else x for x, d, f in zip(operands, dims, flags, strict=True)]
+        results, batched = rule[1](axis.size, flags, in_front)
         for x, is_batched in zip(results, batched, strict=True):
             if is_batched and not typeof(x).shape:
                 raise IndexError(

@@ -77,8 +77,8 @@ class RematOpt(Inlined):
         outvars = Mask(used).marked(eqn.outvars)
         if not any(used[:n]):
             call = dict(call_jaxpr=params["fun_jaxpr_thunk"]())
-            whole = eqn.replace(primitive=closed_call_p, params=call, outvars=eqn.outvars[n:])
-            return closed_call_p.dce(used[n:], whole)
+            function_call = eqn.replace(primitive=closed_call_p, params=call, outvars=eqn.outvars[n:])
+            return closed_call_p.dce(used[n:], function_call)
         # The captured values are kept as long as the equation may become a call of the function.
         keep = (any(used[n:]),) * consts + (True,) * (len(eqn.invars) - consts)
         closed, used_inputs = prune_closed(params["fwd_jaxpr"], used, keep)
@@ -107,12 +107,12 @@ def optimized_forward(fun: Callable, fwd: Callable, out_count: Callable[[], int]
         rule, consts = trace_to_jaxpr(fwd, avals, DebugInfo("custom_vjp fwd", source_of(fwd)))
         plain, captured = trace_to_jaxpr(fun, avals, DebugInfo("custom_vjp fun", source_of(fun)))
         # Both jaxprs take the values that either captures.
-        places = {id(c): v for c, v in zip(consts, rule.constvars, strict=True)}
-        more = [(c, v) for c, v in zip(captured, plain.constvars, strict=True) if id(c) not in places]
-        mine = {id(c): v for c, v in zip(captured, plain.constvars, strict=True)}
-        rule = rule.replace(constvars=[*rule.constvars, *(v for _, v in more)])
-        consts = [*consts, *(c for c, _ in more)]
-        plain = plain.replace(constvars=[mine.get(id(c), places.get(id(c))) for c in consts])
+        rule_vars = {id(c): v for c, v in zip(consts, rule.constvars, strict=True)}
+        only_captured = [(c, v) for c, v in zip(captured, plain.constvars, strict=True) if id(c) not in rule_vars]
+        function_vars = {id(c): v for c, v in zip(captured, plain.constvars, strict=True)}
+        rule = rule.replace(constvars=[*rule.constvars, *(v for _, v in only_captured)])
+        consts = [*consts, *(c for c, _ in only_captured)]
+        plain = plain.replace(constvars=[function_vars.get(id(c), rule_vars.get(id(c))) for c in consts])
         n = len(rule.outvars) - out_count()
         inputs = {v: x for v, x in zip(rule.invars, primals, strict=True)}
         are_inputs = Mask([type(v) is not Literal and v in inputs for v in rule.outvars[:n]])

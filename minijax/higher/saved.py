@@ -32,6 +32,6 @@ def log_saved(parts: PartialEvalCustom, known: Sequence[Any]) -> None:
     computed = jaxpr.outvars[len(jaxpr.outvars) - parts.num_residuals :]
     inputs = [f"  {known[i].str_short()}\n" for i in parts.input_residuals]
     saved = [f"  {v.aval.str_short()} from {origin(makers[v], makers)}\n" for v in computed if v in makers]
-    told = ["saving inputs with shapes:\n" + "".join(inputs)] if inputs else []
-    told += ["saving these intermediates:\n" + "".join(saved)] if saved else []
-    monitoring.log_saved_values("remat-decorated function " + "and ".join(told))
+    messages = ["saving inputs with shapes:\n" + "".join(inputs)] if inputs else []
+    messages += ["saving these intermediates:\n" + "".join(saved)] if saved else []
+    monitoring.log_saved_values("remat-decorated function " + "and ".join(messages))

@@ -87,13 +87,13 @@ class Scan(LowersTypes):
     def check_equation(self, avals, params):
         check_params("scan", params, _PARAMS)
         closed, slots = _body(params)
-        taken = slots.operands(closed.in_avals)
+        inputs = slots.operands(closed.in_avals)
         carried = slots.results(closed.out_avals)[0]
-        if not alike(taken[1], carried):
+        if not alike(inputs[1], carried):
             raise JaxprTypeError(
-                f"scan input carry input and output types mismatch:\n{types_text(taken[1])}\nvs\n{types_text(carried)}"
+                f"scan input carry input and output types mismatch:\n{types_text(inputs[1])}\nvs\n{types_text(carried)}"
             )
-        _check_groups(taken, slots.operands(avals), params["length"])
+        _check_groups(inputs, slots.operands(avals), params["length"])
 
     def infer(self, *avals, jaxpr, length, num_carry, **params):
         outs = jaxpr.out_avals
@@ -103,8 +103,8 @@ class Scan(LowersTypes):
         return jaxpr.effects
 
     def lower(self, e, ins, outs, *operands, jaxpr, length, reverse, unroll, num_consts, num_carry):
-        whole = unrolled(jaxpr, Slots(num_consts, num_carry), length, reverse, unroll)
-        return e.inlined(whole.jaxpr, e.constants(whole), operands)
+        lowered = unrolled(jaxpr, Slots(num_consts, num_carry), length, reverse, unroll)
+        return e.inlined(lowered.jaxpr, e.constants(lowered), operands)
 
     def discharge(self, operands, refs, **params):
         closed, slots = _body(params)
@@ -252,8 +252,8 @@ class Scan(LowersTypes):
 
         (body, _), batched, out_batched = _carry_fixpoint(params, [d is not None for d in dims], transform)
         in_dims = _batch_dims(batched, slots.consts + slots.carry)
-        moved = [place(x, d, to, axis) for x, d, to in zip(operands, dims, in_dims, strict=True)]
-        return self.bind_all(moved, _with_body(params, body, slots)), _batch_dims(out_batched, slots.carry)
+        in_front = [place(x, d, to, axis) for x, d, to in zip(operands, dims, in_dims, strict=True)]
+        return self.bind_all(in_front, _with_body(params, body, slots)), _batch_dims(out_batched, slots.carry)
 
     def has_own_constants(self, params):
         return params["length"] < 2 or params["unroll"] != 1  # XLA sees several steps together, or none
@@ -274,9 +274,9 @@ class Scan(LowersTypes):
         if self.has_own_constants(eqn.params):
             return eqn
         consts, carry, xs = slots.operands(fixed)
-        closed, passed = lift(closed, (*consts, *(False,) * len(carry), *xs))
-        params = _with_body(eqn.params, closed, slots._replace(consts=slots.consts + len(passed)))
-        return eqn.replace(params=params, invars=[*passed, *eqn.invars])
+        closed, lifted_consts = lift(closed, (*consts, *(False,) * len(carry), *xs))
+        params = _with_body(eqn.params, closed, slots._replace(consts=slots.consts + len(lifted_consts)))
+        return eqn.replace(params=params, invars=[*lifted_consts, *eqn.invars])
 
 
 scan_p = Scan()

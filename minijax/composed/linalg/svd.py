@@ -222,11 +222,11 @@ def _push_singular_vectors(da: Any, s: Any, row: Any, inner: Any, sides: tuple) 
     dv = dot_highest(v, mul(typed(weights, u), add(left, adjoint(left))))
     m, n = typeof(da).shape[-2:]
     if m > n:
-        moved = dot_highest(da, v)
-        du = add(du, div(sub(moved, dot_highest(u, dot_highest(ut, moved))), typed(row, u)))
+        product = dot_highest(da, v)
+        du = add(du, div(sub(product, dot_highest(u, dot_highest(ut, product))), typed(row, u)))
     if n > m:
-        moved = dot_highest(adjoint(da), u)
-        dv = add(dv, div(sub(moved, dot_highest(v, dot_highest(vt, moved))), typed(row, u)))
+        product = dot_highest(adjoint(da), u)
+        dv = add(dv, div(sub(product, dot_highest(v, dot_highest(vt, product))), typed(row, u)))
     return du, dv
 
 
