@@ -1,6 +1,7 @@
 """Derivatives with respect to the data of sparse arrays, returned as sparse arrays of the same indices."""
 
 import functools
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -30,18 +31,15 @@ def flatten_fun_for_sparse_ad(fun: Callable, argnums: int | tuple[int, ...], arg
         raise AssertionError(f"{argnums=} for {len(args)} positional arguments")
     numbers = tuple(k % len(args) for k in numbers)
     leaves, structure = tree.tree_flatten(args)
-    # For each argument: its arrays, sparse or dense, and the numbers of their first leaves among all leaves.
-    counts = [len(tree.tree_leaves(arg)) for arg in args]
+    # The arrays of each argument, sparse or dense, and the numbers of their first leaves among all leaves.
+    parts_by_argument, structures = [], []
     flat_numbers: list[int] = []
-    wholes, structures = [], []
     for k in numbers:
-        place = sum(counts[:k])
         parts, inner = tree.tree_flatten(args[k], is_leaf=is_sparse)
+        parts_by_argument.append(parts)
         structures.append(inner)
-        wholes.append(parts)
-        for part in parts:
-            flat_numbers.append(place)
-            place += len(tree.tree_leaves(part))
+        counts = [len(tree.tree_leaves(x)) for x in (args[:k], *parts)]
+        flat_numbers += list(itertools.accumulate(counts))[:-1]
 
     @functools.wraps(fun)
     def flat(*xs):
@@ -50,15 +48,15 @@ def flatten_fun_for_sparse_ad(fun: Callable, argnums: int | tuple[int, ...], arg
     def derivative(gradients):
         rest = iter(gradients)
         trees = [
-            inner.unflatten([_like(part, next(rest)) for part in parts])
-            for parts, inner in zip(wholes, structures, strict=True)
+            inner.unflatten([_as_derivative(part, next(rest)) for part in parts])
+            for parts, inner in zip(parts_by_argument, structures, strict=True)
         ]
         return trees[0] if single else tuple(trees)
 
     return flat, tuple(flat_numbers), leaves, derivative
 
 
-def _like(x: Any, gradient: Any) -> Any:
+def _as_derivative(x: Any, gradient: Any) -> Any:
     """The derivative as a sparse array if `x` is sparse; additional leading axes become batch axes."""
     if not is_sparse(x):
         return gradient

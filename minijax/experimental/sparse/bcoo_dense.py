@@ -11,9 +11,9 @@ import minijax.numpy as jnp
 from minijax import lax
 from minijax.base import dtypes
 from minijax.base.dtypes import DTypeLike
+from minijax.experimental.sparse import composed
 from minijax.experimental.sparse.bcoo_array import BCOO, validated
-from minijax.experimental.sparse.composed import Composed, batch_axis_in_front, batched_buffers
-from minijax.experimental.sparse.util import Shape, SparseInfo, count_stored, nfold_vmap
+from minijax.experimental.sparse.util import Shape, SparseInfo, count_stored, nfold_vmap, stored_mask
 from minijax.interop.introspection import concrete_or_error
 from minijax.ir.primitive import is_undefined_primal
 from minijax.ir.types import ShapedArray, Zero, typeof
@@ -24,47 +24,64 @@ _TRACED_NSE = """
 The error arose for the nse argument of bcoo_fromdense: traced code must specify the number of stored elements,
 since the number of nonzero elements of a tracer is unknown."""
 
+# `index_buffers` are (indices,) for BCOO, and (indices, indptr) for BCSR, whose primitives are subclasses of these.
+
+
+class OfFormat(composed.Composed):
+    """The operations on buffers that the primitives of a format use."""
+
+    validated: Any = staticmethod(validated)
+
+    def indices_type(self, *index_buffers: Any) -> Any:
+        """The abstract value of (*batch, nse, n_sparse) indices."""
+        return index_buffers[0]
+
+    def elements(self, mat: Any, *index_buffers: Any) -> Any:
+        """The elements of a dense array at the positions in the index buffers."""
+        return bcoo_extract_p.bind(*index_buffers, mat, assume_unique=True)
+
+    def dense(self, data: Any, *index_buffers: Any, shape: Shape) -> Any:
+        """Converts buffers to a dense array of this shape."""
+        return bcoo_todense_p.bind(data, *index_buffers, spinfo=SparseInfo(shape))
+
+
 # ---- to dense ---------------------------------------------------------------------------------------
 
 
-class ToDense(Composed):
-    """Converts (data, indices) to a dense array."""
+class ToDense(OfFormat, composed.Batched):
+    """Converts (data, *index_buffers) to a dense array."""
 
     name = "bcoo_todense"
 
-    def infer(self, data, indices, *, spinfo):
-        validated(data, indices, spinfo.shape)
+    def infer(self, data, *index_buffers, spinfo):
+        self.validated(data, *index_buffers, spinfo.shape)
         return [ShapedArray(spinfo.shape, data.dtype)]
 
     def compute(self, data, indices, *, spinfo):
         props = validated(data, indices, spinfo.shape)
         batch, sizes = spinfo.shape[: props.n_batch], spinfo.shape[props.n_batch :]
 
-        def scattered(d, i):
+        def scatter(d, i):
             if not props.n_sparse:
                 return d.sum(0, dtype=d.dtype)
-            places = jnp.zeros(sizes, d.dtype).at[tuple(i[:, k] for k in range(props.n_sparse))]
-            return places.max(d) if d.dtype == bool else places.add(d)
+            update = jnp.zeros(sizes, d.dtype).at[tuple(i[:, k] for k in range(props.n_sparse))]
+            return update.max(d) if d.dtype == bool else update.add(d)
 
         data = jnp.broadcast_to(data, (*batch, *data.shape[props.n_batch :]))
-        return [nfold_vmap(scattered, props.n_batch)(data, indices)]
+        return [nfold_vmap(scatter, props.n_batch)(data, indices)]
 
-    def jvp(self, primals, tangents, *, spinfo):
-        pushed = lambda t, data, indices, spinfo: self.bind(t, indices, spinfo=spinfo)  # noqa: E731
-        return self.jvp_by_parts((pushed, None), primals, tangents, dict(spinfo=spinfo))
-
-    def transpose(self, cts, data, indices, *, spinfo):
+    def transpose(self, cts, data, *index_buffers, spinfo):
         (ct,) = cts
         if not is_undefined_primal(data):
-            raise ValueError("bcoo_todense: cannot be transposed with respect to indices")
-        if type(ct) is Zero:
-            return [Zero(data.aval), None]
-        extracted = bcoo_extract_p.bind(indices, ct, assume_unique=True)
-        return [sum_of_batches(extracted, data.aval.shape), None]
+            raise ValueError(f"{self.name}: cannot be transposed with respect to indices")
+        of_data: Any = Zero(data.aval)
+        if type(ct) is not Zero:
+            of_data = sum_of_batches(self.elements(ct, *index_buffers), data.aval.shape)
+        return [of_data, *[None] * len(index_buffers)]
 
     def batch(self, axis, operands, dims, *, spinfo):
-        data, indices, spinfo = batched_buffers(self.name, axis, operands, dims, spinfo)
-        return [self.bind(data, indices, spinfo=spinfo)], [0]
+        buffers, spinfo = self.batched(axis, operands, dims, spinfo)
+        return [self.bind(*buffers, spinfo=spinfo)], [0]
 
 
 def sum_of_batches(x: Any, shape: Shape) -> Any:
@@ -78,17 +95,14 @@ bcoo_todense_p = ToDense()
 
 def bcoo_todense(mat: BCOO) -> Array:
     """Converts a BCOO to a dense array."""
-    return bcoo_todense_p.bind(mat.data, mat.indices, spinfo=mat._info)
+    return mat.todense()
 
 
 # ---- from dense -------------------------------------------------------------------------------------
 
 
-class FromDense(Composed):
-    """The data and indices of the nonzero elements of an array, padded to `nse`."""
-
+class FromDense(OfFormat, composed.FromDense):
     name = "bcoo_fromdense"
-    multiple_results = True
 
     def infer(self, mat, *, nse, n_batch, n_dense, index_dtype):
         n_sparse = mat.ndim - n_batch - n_dense
@@ -100,16 +114,13 @@ class FromDense(Composed):
 
     def compute(self, mat, *, nse, n_batch, n_dense, index_dtype):
         n_sparse = mat.ndim - n_batch - n_dense
-        mask = mat != 0
-        if n_dense:
-            mask = mask.any(tuple(range(mat.ndim - n_dense, mat.ndim)))
+        mask = stored_mask(mat, n_dense)
 
         def positions(m):
             if not n_sparse:
                 return jnp.zeros((nse, 0), index_dtype)
-            return jnp.stack(jnp.nonzero(m, size=nse, fill_value=m.shape), -1).astype(
-                dtypes.canonicalize_dtype(index_dtype)
-            )
+            found = jnp.stack(jnp.nonzero(m, size=nse, fill_value=m.shape), -1)
+            return found.astype(dtypes.canonicalize_dtype(index_dtype))
 
         indices = nfold_vmap(positions, n_batch, broadcasted=False)(mask)
         data = bcoo_extract_p.bind(indices, mat, assume_unique=True)
@@ -118,19 +129,12 @@ class FromDense(Composed):
         stored = stored.reshape(*stored.shape, *[1] * n_dense)
         return [jnp.where(stored, data, jnp.zeros((), data.dtype)), indices]
 
-    def jvp(self, primals, tangents, **params):
-        (mat,), (t,) = primals, tangents
-        data, indices = self.bind(mat, **params)
-        pushed = Zero.from_primal_value(data)
-        if type(t) is not Zero:
-            pushed = bcoo_extract_p.bind(indices, t, assume_unique=True)
-        return [data, indices], [pushed, Zero.from_primal_value(indices)]
-
     def batch(self, axis, operands, dims, *, n_batch, **params):
         (mat,), (d,) = operands, dims
         if d > n_batch:
-            raise ValueError(f"bcoo_fromdense: Expected 0 < bdim <= n_batch; got bdim={d}, n_batch={n_batch}")
-        return self.bind(mat, n_batch=n_batch + 1, **params), [d, d]
+            raise ValueError(f"{self.name}: Expected 0 < bdim <= n_batch; got bdim={d}, n_batch={n_batch}")
+        results = self.bind(mat, n_batch=n_batch + 1, **params)
+        return results, [d] * len(results)
 
 
 bcoo_fromdense_p = FromDense()
@@ -158,54 +162,49 @@ def bcoo_fromdense(
 # ---- extract ----------------------------------------------------------------------------------------
 
 
-class Extract(Composed):
-    """The elements of an array at the indices of a BCOO; 0 for padding and for repeated indices."""
+class Extract(OfFormat, composed.Batched):
+    """The elements of an array at the indices of a sparse array; 0 for padding and for repeated indices."""
 
     name = "bcoo_extract"
+    linear = (1,)
 
-    def infer(self, indices, arr, *, assume_unique):
-        *batch, nse, n_sparse = indices.shape
+    def infer(self, *operands, **params):
+        *index_buffers, arr = operands
+        *batch, nse, n_sparse = self.indices_type(*index_buffers).shape
         n_batch = len(batch)
         return [ShapedArray((*arr.shape[:n_batch], nse, *arr.shape[n_batch + n_sparse :]), arr.dtype)]
 
     def compute(self, indices, arr, *, assume_unique):
         *batch, nse, n_sparse = indices.shape
 
-        def taken(i, a):
+        def take(i, a):
             if not n_sparse:
                 return jnp.broadcast_to(a, (nse, *a.shape))
             return a.at[tuple(i[:, k] for k in range(n_sparse))].get(mode="fill", fill_value=0)
 
-        out = nfold_vmap(taken, len(batch))(indices, arr)
+        out = nfold_vmap(take, len(batch))(indices, arr)
         if assume_unique:
             return [out]
         first = nfold_vmap(first_of_equals, len(batch))(indices)
         first = first.reshape(*first.shape, *[1] * (out.ndim - first.ndim))
         return [jnp.where(first, out, jnp.zeros((), out.dtype))]
 
-    def jvp(self, primals, tangents, *, assume_unique):
-        pushed = lambda t, indices, arr, **params: self.bind(indices, t, **params)  # noqa: E731
-        return self.jvp_by_parts((None, pushed), primals, tangents, dict(assume_unique=assume_unique))
-
-    def transpose(self, cts, indices, arr, *, assume_unique):
-        (ct,) = cts
+    def transpose(self, cts, *operands, assume_unique=True):
+        (ct,), (*index_buffers, arr) = cts, operands
         if not assume_unique:
             raise NotImplementedError("transpose of bcoo_extract with assume_unique=False")
         if not is_undefined_primal(arr):
-            raise ValueError("bcoo_extract: cannot be transposed with respect to indices")
-        if type(ct) is Zero:
-            return [None, Zero(arr.aval)]
-        return [None, bcoo_todense_p.bind(ct, indices, spinfo=SparseInfo(arr.aval.shape))]
+            raise ValueError(f"{self.name}: cannot be transposed with respect to indices")
+        of_arr = Zero(arr.aval) if type(ct) is Zero else self.dense(ct, *index_buffers, shape=arr.aval.shape)
+        return [*[None] * len(index_buffers), of_arr]
 
-    def batch(self, axis, operands, dims, *, assume_unique):
-        indices, arr = operands
-        n_batch = typeof(indices).ndim - 2 - (dims[0] is not None)
+    def batch(self, axis, operands, dims, **params):
+        n_batch = self.n_batch(operands[-2], dims[-2])
         if any(d is not None and d > n_batch for d in dims):
-            raise ValueError(f"bcoo_extract: batch_dims={tuple(dims)} out of range for indices with n_batch={n_batch}")
-        indices = batch_axis_in_front(self.name, indices, dims[0], n_batch)
-        arr = batch_axis_in_front(self.name, arr, dims[1], n_batch)
+            raise ValueError(f"{self.name}: batch_dims={tuple(dims)} out of range for indices with n_batch={n_batch}")
+        *index_buffers, arr = self.in_front(operands, dims, n_batch)
         arr = moving.broadcast_in_dim(arr, (axis.size, *typeof(arr).shape[1:]), tuple(range(typeof(arr).ndim)))
-        return [self.bind(indices, arr, assume_unique=assume_unique)], [0]
+        return [self.bind(*index_buffers, arr, **params)], [0]
 
 
 def first_of_equals(indices: Any) -> Any:

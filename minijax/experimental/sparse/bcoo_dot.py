@@ -12,10 +12,10 @@ from minijax.api.autodiff import linear_transpose
 from minijax.api.vmap import vmap
 from minijax.base import dtypes
 from minijax.experimental.sparse.bcoo_array import BCOO, validated
-from minijax.experimental.sparse.bcoo_dense import bcoo_todense_p, sum_of_batches
+from minijax.experimental.sparse.bcoo_dense import OfFormat, bcoo_todense_p, sum_of_batches
 from minijax.experimental.sparse.bcoo_layout import bcoo_sum_duplicates_p, bcoo_transpose_p
-from minijax.experimental.sparse.composed import Composed, batched_buffers
-from minijax.experimental.sparse.util import SparseInfo, broadcasting_vmap, is_padding
+from minijax.experimental.sparse.composed import Batched, Composed
+from minijax.experimental.sparse.util import SparseInfo, broadcasting_vmap, inverse, is_padding
 from minijax.ir.primitive import is_undefined_primal
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.primitives import moving
@@ -50,64 +50,52 @@ def product_type(lhs: Any, rhs: Any, dimension_numbers: Dims, preferred: Any) ->
 # ---- a BCOO and an array ----------------------------------------------------------------------------
 
 
-class DotGeneral(Composed):
+class DotGeneral(OfFormat, Batched):
     name = "bcoo_dot_general"
+    linear = (0, 2)
 
-    def infer(self, data, indices, rhs, *, dimension_numbers, preferred_element_type, lhs_spinfo):
+    def infer(self, data, *operands, dimension_numbers, preferred_element_type, lhs_spinfo):
+        *index_buffers, rhs = operands
         lhs = ShapedArray(lhs_spinfo.shape, data.dtype)
         out = product_type(lhs, rhs, dimension_numbers, preferred_element_type)
-        props = validated(data, indices, lhs_spinfo.shape)
+        props = self.validated(data, *index_buffers, lhs_spinfo.shape)
         (contract, _), (batch, _) = dimension_numbers
         if any(axis >= props.n_batch for axis in batch):
             raise NotImplementedError(
-                "bcoo_dot_general batch dimensions must be among the batch dimensions in the sparse representation.\n"
+                f"{self.name} batch dimensions must be among the batch dimensions in the sparse representation.\n"
                 f"got lhs_batch={batch}, n_batch={props.n_batch}"
             )
-        if any(axis >= props.n_batch + props.n_sparse for axis in contract):
-            raise NotImplementedError("bcoo_dot_general: contracting over dense dimensions.")
+        if any(axis >= len(lhs.shape) - props.n_dense for axis in contract):
+            raise NotImplementedError(f"{self.name}: contracting over dense dimensions.")
         return [out]
 
     def compute(self, data, indices, rhs, *, dimension_numbers, preferred_element_type, lhs_spinfo):
         (contract, rhs_contract), (batch, rhs_batch) = dimension_numbers
-        props = validated(data, indices, lhs_spinfo.shape)
-        n, end = props.n_batch, props.n_batch + props.n_sparse
+        n, shape = indices.ndim - 2, lhs_spinfo.shape
         data, rhs = promote_dtypes(data, rhs)
-        partner = dict(zip((*batch, *contract), (*rhs_batch, *rhs_contract), strict=True))
+        partner = dict(zip((*batch, *contract), (*rhs_batch, *rhs_contract), strict=True))  # {axis of lhs: axis of rhs}
         contracted = [axis for axis in contract if axis >= n]
-        kept = [axis for axis in range(n, end) if axis not in contract]
-        free = remaining(rhs.ndim, rhs_contract, rhs_batch)
-        rhs = jnp.transpose(
-            rhs, [partner[k] for k in sorted(partner) if k < n] + [partner[k] for k in contracted] + [*free]
-        )
+        order = [*sorted(axis for axis in partner if axis < n), *contracted]
+        rhs = jnp.transpose(rhs, [*map(partner.get, order), *remaining(rhs.ndim, rhs_contract, rhs_batch)])
+        kept = [axis for axis in range(n, n + indices.shape[-1]) if axis not in contract]
 
         def product(d, i, r):
             taken = tuple(i[:, axis - n] for axis in contracted)
-            return _of_one_batch(d, r, i, taken, [axis - n for axis in kept], [lhs_spinfo.shape[k] for k in kept])
+            return _of_one_batch(d, r, i, taken, [axis - n for axis in kept], [shape[axis] for axis in kept])
 
         for axis in reversed(range(n)):
             product = broadcasting_vmap(product, in_axes=(0, 0, 0 if axis in partner else None))
-        out = product(data, indices, rhs)
-        out = jnp.broadcast_to(out, (*[lhs_spinfo.shape[k] for k in range(n)], *out.shape[n:])) if n else out
-        summed = tuple(axis for axis in contract if axis < n)
-        out = out.sum(summed, dtype=out.dtype) if summed else out
-        left = [axis for axis in range(n) if axis not in contract]
-        order = [*map(left.index, batch), *[k for k, axis in enumerate(left) if axis not in batch]]
-        out = jnp.transpose(out, [*order, *range(len(order), out.ndim)])
+        out = _batches_in_order(product(data, indices, rhs), shape[:n], contract, batch)
         return [out if preferred_element_type is None else out.astype(preferred_element_type)]
 
-    def jvp(self, primals, tangents, **params):
-        by_data = lambda t, data, indices, rhs, **params: self.bind(t, indices, rhs, **params)  # noqa: E731
-        by_rhs = lambda t, data, indices, rhs, **params: self.bind(data, indices, t, **params)  # noqa: E731
-        return self.jvp_by_parts((by_data, None, by_rhs), primals, tangents, params)
-
-    def transpose(self, cts, data, indices, rhs, *, dimension_numbers, preferred_element_type, lhs_spinfo):
+    def transpose(self, cts, data, indices, rhs, *, dimension_numbers, **params):
         (ct,) = cts
         if is_undefined_primal(indices) or is_undefined_primal(data) == is_undefined_primal(rhs):
             raise ValueError("bcoo_dot_general: can be transposed with respect to either data or rhs")
         if type(ct) is Zero:
             return [Zero(x.aval) if is_undefined_primal(x) else None for x in (data, indices, rhs)]
         (contract, rhs_contract), (batch, rhs_batch) = dimension_numbers
-        lhs_kept = remaining(len(lhs_spinfo.shape), contract, batch)
+        lhs_kept = remaining(len(params["lhs_spinfo"].shape), contract, batch)
         rhs_ndim = rhs.aval.ndim if is_undefined_primal(rhs) else typeof(rhs).ndim
         rhs_kept = remaining(rhs_ndim, rhs_contract, rhs_batch)
         ct_batch, ct_lhs, ct_rhs = _ranges(len(batch), len(lhs_kept), len(rhs_kept))
@@ -116,48 +104,35 @@ class DotGeneral(Composed):
         n, end = typeof(indices).ndim - 2, typeof(indices).ndim - 2 + typeof(indices).shape[-1]
         keeps_layout = all((k < n) == (axis < n) and (k < end) == (axis < end) for k, axis in enumerate(order))
         if not keeps_layout or (is_undefined_primal(rhs) and end < len(order)):
-            params = dict(dimension_numbers=dimension_numbers, preferred_element_type=preferred_element_type)
-            return self._by_parts(ct, (data, indices, rhs), lhs_spinfo=lhs_spinfo, **params)
+            return self.transposed(ct, (data, indices, rhs), dimension_numbers=dimension_numbers, **params)
         if is_undefined_primal(rhs):
             ordered = [axis for _, axis in sorted(zip(contract, rhs_contract, strict=True))]
-            out = self.bind(
-                data, indices, ct, dimension_numbers=((lhs_kept, ct_lhs), (batch, ct_batch)),
-                preferred_element_type=preferred_element_type, lhs_spinfo=lhs_spinfo,
-            )  # fmt: skip
+            out = self.bind(data, indices, ct, dimension_numbers=((lhs_kept, ct_lhs), (batch, ct_batch)), **params)
             order = [*rhs_batch, *ordered, *rhs_kept]
-            return [None, None, lax.transpose(out, _inverse(order)).astype(rhs.aval.dtype)]
+            return [None, None, lax.transpose(out, inverse(order)).astype(rhs.aval.dtype)]
         inner = ((ct_rhs, rhs_kept), (ct_batch, rhs_batch))
-        return [self._pulled(ct, rhs, indices, data.aval, order, inner, lhs_spinfo), None, None]
-
-    def _by_parts(self, ct, operands, **params):
-        """The cotangents by transposing `compute`."""
-        (k,) = (k for k, x in enumerate(operands) if is_undefined_primal(x))
-        fill = lambda x: [x if j == k else y for j, y in enumerate(operands)]  # noqa: E731
-        (pulled,) = linear_transpose(lambda x: self.compute(*fill(x), **params)[0], operands[k].aval)(ct)
-        return [pulled if j == k else None for j in range(3)]
+        return [self._data_cotangent(ct, rhs, indices, data.aval, order, inner, params["lhs_spinfo"]), None, None]
 
     @staticmethod
-    def _pulled(ct, rhs, indices, aval, order, dimension_numbers, spinfo):
+    def _data_cotangent(ct, rhs, indices, aval, order, dimension_numbers, spinfo):
         """The cotangent of data of type `aval`: the product `ct @ rhs`, whose axes are in `order`, at the indices."""
         n_batch, nse = typeof(indices).ndim - 2, typeof(indices).shape[-2]
         empty = jnp.empty((1,) * n_batch + (nse,) + aval.shape[n_batch + 1 :], aval.dtype)
-        is_moved = order != tuple(range(len(order)))
+        is_permuted = order != tuple(range(len(order)))
         n_sparse = typeof(indices).shape[-1]
         sizes = (*spinfo.shape[:n_batch], *[1] * n_sparse, *spinfo.shape[n_batch + n_sparse :])
-        if is_moved:
+        if is_permuted:
             indices = bcoo_transpose_p.bind(empty, indices, permutation=order, spinfo=SparseInfo(sizes))[1]
         out = bcoo_dot_general_sampled_p.bind(ct, rhs, indices, dimension_numbers=dimension_numbers)
-        if is_moved:
+        if is_permuted:
             shape = tuple(sizes[axis] for axis in order)
-            inverse = tuple(_inverse(order))
-            out = bcoo_transpose_p.bind(out, indices, permutation=inverse, spinfo=SparseInfo(shape))[0]
+            out = bcoo_transpose_p.bind(out, indices, permutation=inverse(order), spinfo=SparseInfo(shape))[0]
         return sum_of_batches(out, aval.shape).astype(aval.dtype)
 
     def batch(self, axis, operands, dims, *, lhs_spinfo, **params):
-        data, indices, rhs = operands
-        data, indices, info = batched_buffers(self.name, axis, (data, indices), dims[:2], lhs_spinfo)
-        params["dimension_numbers"], out = batched_numbers(dims[2], params["dimension_numbers"])
-        return [self.bind(data, indices, rhs, lhs_spinfo=info, **params)], [out]
+        buffers, info = self.batched(axis, operands[:-1], dims[:-1], lhs_spinfo)
+        params["dimension_numbers"], out = batched_numbers(dims[-1], params["dimension_numbers"])
+        return [self.bind(*buffers, operands[-1], lhs_spinfo=info, **params)], [out]
 
 
 def batched_numbers(rhs_dim: int | None, dimension_numbers: Any) -> tuple[Any, int]:
@@ -170,8 +145,15 @@ def batched_numbers(rhs_dim: int | None, dimension_numbers: Any) -> tuple[Any, i
     return ((contract, bump(rhs_contract)), ((0, *batch), (rhs_dim, *bump(rhs_batch)))), 0
 
 
-def _inverse(order: Sequence[int]) -> list[int]:
-    return sorted(range(len(order)), key=order.__getitem__)
+def _batches_in_order(out: Any, sizes: Sequence[int], contract: Sequence[int], batch: Sequence[int]) -> Any:
+    """Sums the contracted batch axes (of these sizes) of a product, and moves the batch dimensions to the front."""
+    n = len(sizes)
+    out = jnp.broadcast_to(out, (*sizes, *out.shape[n:])) if n else out
+    summed = tuple(axis for axis in contract if axis < n)
+    out = out.sum(summed, dtype=out.dtype) if summed else out
+    left = remaining(n, contract)
+    order = [*map(left.index, batch), *map(left.index, remaining(n, contract, batch))]
+    return jnp.transpose(out, [*order, *range(len(order), out.ndim)])
 
 
 def _ranges(*counts: int) -> list[tuple[int, ...]]:
@@ -223,11 +205,9 @@ def bcoo_dot_general(
     if out_sharding is not None:
         raise NotImplementedError("bcoo_dot_general: out_sharding")
     numbers = as_tuples(dimension_numbers)
-    preferred = (
-        None
-        if preferred_element_type is None
-        else dtypes.check_and_canonicalize_user_dtype(preferred_element_type, "dot_general")
-    )
+    preferred: Any = preferred_element_type
+    if preferred is not None:
+        preferred = dtypes.check_and_canonicalize_user_dtype(preferred, "dot_general")
     params: Any = dict(preferred_element_type=preferred)
     if isinstance(lhs, BCOO) and isinstance(rhs, BCOO):
         return _spdot_general(lhs, rhs, numbers, preferred_element_type)
@@ -250,6 +230,7 @@ def bcoo_dot_general(
 
 class DotGeneralSampled(Composed):
     name = "bcoo_dot_general_sampled"
+    linear = (0, 1)
 
     def infer(self, A, B, indices, *, dimension_numbers):
         out = product_type(A, B, dimension_numbers, None)
@@ -266,16 +247,13 @@ class DotGeneralSampled(Composed):
         n, n_sparse = indices.ndim - 2, indices.shape[-1]
         A, B = promote_dtypes(A, B)
         a_free, b_free = remaining(A.ndim, contract, batch), remaining(B.ndim, b_contract, b_batch)
-        # For each axis of the product its axis in A and in B (None: not there), then einsum labels of all axes.
-        nobody = [None] * max(len(a_free), len(b_free))
-        of_a = [*batch, *a_free, *nobody[: len(b_free)]]
-        of_b = [*b_batch, *nobody[: len(a_free)], *b_free]
-        rank = len(of_a)
-        labels = lambda axes, contracted: [*axes, *range(rank + 1, rank + 1 + len(contracted))]  # noqa: E731
-        a_labels = labels([k for k in range(rank) if of_a[k] is not None], contract)
-        b_labels = labels([k for k in range(rank) if of_b[k] is not None], b_contract)
-        A = jnp.transpose(A, [*[axis for axis in of_a if axis is not None], *contract])
-        B = jnp.transpose(B, [*[axis for axis in of_b if axis is not None], *b_contract])
+        # Einsum labels: those of the product's axes, then `rank` for stored elements, then those of contracted axes.
+        shared, of_a, of_b = _ranges(len(batch), len(a_free), len(b_free))
+        rank = len(shared) + len(of_a) + len(of_b)
+        contracted = range(rank + 1, rank + 1 + len(contract))
+        a_labels, b_labels = [*shared, *of_a, *contracted], [*shared, *of_b, *contracted]
+        A = jnp.transpose(A, [*batch, *a_free, *contract])
+        B = jnp.transpose(B, [*b_batch, *b_free, *b_contract])
         sparse = range(n, n + n_sparse)
         inner = lambda all_labels: [k for k in all_labels if k >= n]  # noqa: E731
 
@@ -292,11 +270,6 @@ class DotGeneralSampled(Composed):
                 elements, in_axes=(*[0 if k in axes else None for axes in (a_labels, b_labels)], 0)
             )
         return [elements(A, B, indices)]
-
-    def jvp(self, primals, tangents, **params):
-        by_a = lambda t, A, B, indices, **params: self.bind(t, B, indices, **params)  # noqa: E731
-        by_b = lambda t, A, B, indices, **params: self.bind(A, t, indices, **params)  # noqa: E731
-        return self.jvp_by_parts((by_a, by_b, None), primals, tangents, params)
 
     def transpose(self, cts, A, B, indices, *, dimension_numbers):
         (ct,) = cts
@@ -344,14 +317,15 @@ def bcoo_dot_general_sampled(A: Array, B: Array, indices: Array, *, dimension_nu
 # ---- two BCOO ---------------------------------------------------------------------------------------
 
 
-class SpDotGeneral(Composed):
+class SpDotGeneral(Batched):
     """The data and indices of the product of two BCOO: one element a pair, summed if these exceed the size."""
 
     name = "bcoo_spdot_general"
     multiple_results = True
+    linear = (0, 2)
 
-    def infer(self, lhs_data, lhs_indices, rhs_data, rhs_indices, *, lhs_spinfo, rhs_spinfo, dimension_numbers,
-              preferred_element_type):  # fmt: skip
+    def infer(self, *buffers, lhs_spinfo, rhs_spinfo, dimension_numbers, preferred_element_type):
+        lhs_data, lhs_indices, rhs_data, rhs_indices = buffers
         types = ShapedArray(lhs_spinfo.shape, lhs_data.dtype), ShapedArray(rhs_spinfo.shape, rhs_data.dtype)
         out = product_type(*types, dimension_numbers, preferred_element_type)
         lhs = validated(lhs_data, lhs_indices, lhs_spinfo.shape)
@@ -373,8 +347,8 @@ class SpDotGeneral(Composed):
         shape = (*out.shape[:n_batch], nse)
         return [ShapedArray(shape, out.dtype), ShapedArray((*shape, out.ndim - n_batch), lhs_indices.dtype)]
 
-    def compute(self, lhs_data, lhs_indices, rhs_data, rhs_indices, *, lhs_spinfo, rhs_spinfo, dimension_numbers,
-                preferred_element_type):  # fmt: skip
+    def compute(self, *buffers, lhs_spinfo, rhs_spinfo, dimension_numbers, preferred_element_type):
+        lhs_data, lhs_indices, rhs_data, rhs_indices = buffers
         (contract, rhs_contract), (batch, rhs_batch) = dimension_numbers
         n, m = lhs_indices.ndim - 2, rhs_indices.ndim - 2
         lhs_data, rhs_data = promote_dtypes(lhs_data, rhs_data)
@@ -394,32 +368,22 @@ class SpDotGeneral(Composed):
         lhs_data, lhs_indices = in_front(batch, lhs_data, n), in_front(batch, lhs_indices, n)
         rhs_data, rhs_indices = in_front(rhs_batch, rhs_data, m), in_front(rhs_batch, rhs_indices, m)
         data, indices = product(lhs_data, lhs_indices, rhs_data, rhs_indices)
-        shape = (*[lhs_spinfo.shape[k] for k in (*batch, *remaining(n, batch))],
-                 *[rhs_spinfo.shape[k] for k in remaining(m, rhs_batch)])  # fmt: skip
+        shape = [lhs_spinfo.shape[k] for k in (*batch, *remaining(n, batch))]
+        shape += [rhs_spinfo.shape[k] for k in remaining(m, rhs_batch)]
         data = jnp.broadcast_to(data, (*shape, data.shape[-1]))
         indices = jnp.broadcast_to(indices, (*shape, *indices.shape[-2:])).astype(lhs_indices.dtype)
         return [data if preferred_element_type is None else data.astype(preferred_element_type), indices]
 
-    def jvp(self, primals, tangents, **params):
-        results = self.bind_all(primals, params)
-        pushed: Any = Zero.from_primal_value(results[0])
-        for k in (0, 2):
-            if type(tangents[k]) is not Zero:
-                operands = [tangents[k] if j == k else x for j, x in enumerate(primals)]
-                pushed = (0 if type(pushed) is Zero else pushed) + self.bind(*operands, **params)[0]
-        return results, [pushed, Zero.from_primal_value(results[1])]
+    def added(self, total, term):
+        return (0 if type(total) is Zero else total) + term  # as jax, whose jaxprs have an addition to 0
 
-    def batch(self, axis, operands, dims, *, lhs_spinfo, rhs_spinfo, dimension_numbers, preferred_element_type):
-        first = batched_buffers(self.name, axis, operands[:2], dims[:2], lhs_spinfo)
-        second = batched_buffers(self.name, axis, operands[2:], dims[2:], rhs_spinfo)
+    def batch(self, axis, operands, dims, *, lhs_spinfo, rhs_spinfo, dimension_numbers, **params):
+        lhs, lhs_spinfo = self.batched(axis, operands[:2], dims[:2], lhs_spinfo)
+        rhs, rhs_spinfo = self.batched(axis, operands[2:], dims[2:], rhs_spinfo)
         bump = lambda axes: tuple(k + 1 for k in axes)  # noqa: E731
         contract, batch = (tuple(map(bump, pair)) for pair in dimension_numbers)
-        numbers = (contract, tuple((0, *axes) for axes in batch))
-        out = self.bind(
-            *first[:2], *second[:2], lhs_spinfo=first[2], rhs_spinfo=second[2], dimension_numbers=numbers,
-            preferred_element_type=preferred_element_type,
-        )  # fmt: skip
-        return out, [0, 0]
+        params |= dict(dimension_numbers=(contract, tuple((0, *axes) for axes in batch)))
+        return self.bind(*lhs, *rhs, lhs_spinfo=lhs_spinfo, rhs_spinfo=rhs_spinfo, **params), [0, 0]
 
 
 def _of_pairs(d: Any, i: Any, e: Any, j: Any, taken: tuple, sizes: tuple) -> tuple[Any, Any]:
@@ -428,14 +392,14 @@ def _of_pairs(d: Any, i: Any, e: Any, j: Any, taken: tuple, sizes: tuple) -> tup
     out_sizes = tuple(size[k] for size, columns in zip(sizes, kept, strict=True) for k in columns)
     pairs = len(d) * len(e)
     stored = ~is_padding(i, sizes[0])[:, None] & ~is_padding(j, sizes[1])[None]
-    met = stored & (i[:, None, taken[0]] == j[None, :, taken[1]]).all(-1)
-    data = jnp.where(met, d[:, None] * e[None], jnp.zeros((), d.dtype)).reshape(pairs)
+    matches = stored & (i[:, None, taken[0]] == j[None, :, taken[1]]).all(-1)
+    data = jnp.where(matches, d[:, None] * e[None], jnp.zeros((), d.dtype)).reshape(pairs)
     each = [
         jnp.broadcast_to(x[..., columns], (len(d), len(e), len(columns)))
         for x, columns in zip((i[:, None], j[None].astype(i.dtype)), map(list, kept), strict=True)
     ]
     indices = jnp.where(
-        met[..., None], jnp.concatenate(each, -1), lax.expand_dims(jnp.array(out_sizes, i.dtype), (0, 1))
+        matches[..., None], jnp.concatenate(each, -1), lax.expand_dims(jnp.array(out_sizes, i.dtype), (0, 1))
     )
     indices = indices.reshape(pairs, len(out_sizes))
     nse = min((len(d) if kept[0] else 1) * (len(e) if kept[1] else 1), math.prod(out_sizes))
@@ -448,10 +412,8 @@ bcoo_spdot_general_p = SpDotGeneral()
 
 
 def _spdot_general(lhs: BCOO, rhs: BCOO, dimension_numbers: Dims, preferred: Any) -> BCOO:
-    buffers: Any = bcoo_spdot_general_p.bind(
-        *lhs._bufs, *rhs._bufs, lhs_spinfo=lhs._info, rhs_spinfo=rhs._info, dimension_numbers=dimension_numbers,
-        preferred_element_type=preferred,
-    )  # fmt: skip
+    params = dict(lhs_spinfo=lhs._info, rhs_spinfo=rhs._info, preferred_element_type=preferred)
+    buffers: Any = bcoo_spdot_general_p.bind(*lhs._bufs, *rhs._bufs, dimension_numbers=dimension_numbers, **params)
     (contract, rhs_contract), (batch, rhs_batch) = dimension_numbers
     shape = [lhs.shape[k] for k in (*batch, *remaining(lhs.ndim, contract, batch))]
     return BCOO(buffers, shape=(*shape, *[rhs.shape[k] for k in remaining(rhs.ndim, rhs_contract, rhs_batch)]))

@@ -9,17 +9,10 @@ from typing import Any
 import minijax.numpy as jnp
 from minijax import lax
 from minijax.api.vmap import vmap
+from minijax.experimental.sparse import util
 from minijax.experimental.sparse.bcoo_array import BCOO, BCOOProperties, validated
-from minijax.experimental.sparse.composed import Composed, batched_buffers
-from minijax.experimental.sparse.util import (
-    Shape,
-    SparseEfficiencyError,
-    SparseEfficiencyWarning,
-    SparseInfo,
-    is_padding,
-    nfold_vmap,
-    row,
-)
+from minijax.experimental.sparse.composed import Batched
+from minijax.experimental.sparse.util import Shape, SparseInfo, batch_sizes, inverse, is_padding, nfold_vmap, row
 from minijax.interop.introspection import is_concrete
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.transforms.jvp import jvp_flat
@@ -30,7 +23,7 @@ _TRACED_NSE = (
 )
 
 
-class OfBuffers(Composed):
+class OfBuffers(Batched):
     """An operation on data and indices that returns data and indices and is linear in data."""
 
     multiple_results = True
@@ -40,20 +33,14 @@ class OfBuffers(Composed):
             results = self.bind_all(primals, params)
             return results, list(map(Zero.from_primal_value, results))
         data, indices = primals
-        (out, places), (t, _) = jvp_flat(lambda d: self.compute(d, indices, **params), [data], tangents[:1])
-        return [out, places], [t, Zero.from_primal_value(places)]
+        (out, new_indices), (t, _) = jvp_flat(lambda d: self.compute(d, indices, **params), [data], tangents[:1])
+        return [out, new_indices], [t, Zero.from_primal_value(new_indices)]
 
     def batch(self, axis, operands, dims, *, spinfo, **params):
-        data, indices, spinfo = batched_buffers(self.name, axis, operands, dims, spinfo)
-        data, indices = self.bind(data, indices, spinfo=spinfo, **params)
-        return unbatched(data, indices, dims)
-
-
-def unbatched(data: Any, indices: Any, dims: Sequence[int | None]) -> tuple[list, list]:
-    """Results of a batching rule; indices that are unmapped in the operands are unmapped in the result."""
-    if dims[1] is None:
-        return [data, lax.squeeze(indices, (0,))], [0, None]
-    return [data, indices], [0, 0]
+        buffers, spinfo = self.batched(axis, operands, dims, spinfo)
+        data, indices = self.bind(*buffers, spinfo=spinfo, **params)
+        # Indices that are unmapped in the operands are unmapped in the result.
+        return ([data, lax.squeeze(indices, (0,))], [0, None]) if dims[1] is None else ([data, indices], [0, 0])
 
 
 # ---- transpose --------------------------------------------------------------------------------------
@@ -78,6 +65,7 @@ def _parts(permutation: Sequence[int], props: BCOOProperties) -> tuple[list, lis
 
 class Transpose(OfBuffers):
     name = "bcoo_transpose"
+    jvp = Batched.jvp
 
     def orders(self, data, indices, permutation, spinfo):
         """The permutations of the axes of data, of the axes of indices, and of the columns of indices."""
@@ -88,29 +76,21 @@ class Transpose(OfBuffers):
 
     def infer(self, data, indices, *, permutation, spinfo):
         first, second, _ = self.orders(data, indices, permutation, spinfo)
-        moved = lambda aval, order: ShapedArray(tuple(aval.shape[axis] for axis in order), aval.dtype)  # noqa: E731
-        return [moved(data, first), moved(indices, second)]
+        permuted = lambda aval, order: ShapedArray(tuple(aval.shape[axis] for axis in order), aval.dtype)  # noqa: E731
+        return [permuted(data, first), permuted(indices, second)]
 
     def compute(self, data, indices, *, permutation, spinfo):
         first, second, columns = self.orders(data, indices, permutation, spinfo)
         return [jnp.transpose(data, first), jnp.transpose(indices[..., columns], second)]
 
-    def jvp(self, primals, tangents, **params):
-        results = self.bind_all(primals, params)
-        pushed = Zero.from_primal_value(results[0])
-        if type(tangents[0]) is not Zero:
-            pushed = self.bind(tangents[0], primals[1], **params)[0]
-        return results, [pushed, Zero.from_primal_value(results[1])]
-
     def transpose(self, cts, data, indices, *, permutation, spinfo):
         ct = cts[0]
         if type(ct) is Zero:
             return [Zero(data.aval), None]
-        inverse = tuple(sorted(range(len(permutation)), key=permutation.__getitem__))
         shape = tuple(spinfo.shape[axis] for axis in permutation)
         _, second, _ = self.orders(data.aval, typeof(indices), permutation, spinfo)
-        places = jnp.zeros([typeof(indices).shape[axis] for axis in second], typeof(indices).dtype)
-        return [self.bind(ct, places, permutation=inverse, spinfo=SparseInfo(shape))[0], None]
+        zeros = jnp.zeros([typeof(indices).shape[axis] for axis in second], typeof(indices).dtype)
+        return [self.bind(ct, zeros, permutation=inverse(permutation), spinfo=SparseInfo(shape))[0], None]
 
     def batch(self, axis, operands, dims, *, permutation, spinfo):
         return super().batch(axis, operands, dims, spinfo=spinfo, permutation=(0, *[p + 1 for p in permutation]))
@@ -147,8 +127,7 @@ class SortIndices(OfBuffers):
 
     def infer(self, data, indices, *, spinfo):
         n_batch = indices.ndim - 2
-        batch = map(max, zip(data.shape[:n_batch], indices.shape[:n_batch], strict=True))
-        return [ShapedArray((*batch, *data.shape[n_batch:]), data.dtype), indices]
+        return [ShapedArray((*batch_sizes((data, indices), n_batch), *data.shape[n_batch:]), data.dtype), indices]
 
     def compute(self, data, indices, *, spinfo):
         props = validated(data, indices, spinfo.shape)
@@ -187,11 +166,11 @@ def unique_rows(indices: Any, sizes: Shape) -> tuple[Any, Any, Any]:
     indices = jnp.where(is_padding(indices, sizes)[:, None], padding, indices)
     order = jnp.lexsort(tuple(indices[:, k] for k in reversed(range(n_sparse))))
     ordered = indices[order]
-    fresh = jnp.concatenate([jnp.ones(1, bool), (ordered[1:] != ordered[:-1]).any(-1)])
-    rank = jnp.cumsum(fresh) - 1
+    is_first = jnp.concatenate([jnp.ones(1, bool), (ordered[1:] != ordered[:-1]).any(-1)])
+    rank = jnp.cumsum(is_first) - 1
     rows = jnp.broadcast_to(padding, indices.shape).at[rank].set(ordered)
     mapping = jnp.zeros_like(rank).at[order].set(rank)
-    return rows, mapping, (fresh & ~is_padding(ordered, sizes)).sum()
+    return rows, mapping, (is_first & ~is_padding(ordered, sizes)).sum()
 
 
 class SumDuplicates(OfBuffers):
@@ -201,8 +180,7 @@ class SumDuplicates(OfBuffers):
         if nse is None:
             raise ValueError(_TRACED_NSE)
         props = validated(data, indices, spinfo.shape)
-        batch = tuple(map(max, zip(data.shape[: props.n_batch], indices.shape[: props.n_batch], strict=True)))
-        data_shape = (*batch, nse, *data.shape[props.n_batch + 1 :])
+        data_shape = (*batch_sizes((data, indices), props.n_batch), nse, *data.shape[props.n_batch + 1 :])
         return [
             ShapedArray(data_shape, data.dtype),
             ShapedArray((*indices.shape[: props.n_batch], nse, props.n_sparse), indices.dtype),
@@ -234,12 +212,11 @@ def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
 
 
 def _count_unique(mat: BCOO) -> int:
-    sizes = mat.shape[mat.n_batch :][: mat.n_sparse]
     if not is_concrete(mat.indices) or not is_concrete(mat.data):
         raise ValueError(_TRACED_NSE)
     if not mat.n_sparse:
         return 1
-    counts = nfold_vmap(lambda i: unique_rows(i, sizes)[2], mat.n_batch, broadcasted=False)(mat.indices)
+    counts = nfold_vmap(lambda i: unique_rows(i, mat._sparse_shape)[2], mat.n_batch, broadcasted=False)(mat.indices)
     return int(counts.max()) if counts.size else 0
 
 
@@ -249,8 +226,7 @@ def bcoo_eliminate_zeros(mat: BCOO, nse: int | None = None) -> BCOO:
     zero = (mat.data == 0).all(tuple(range(n + 1, n + 1 + mat.n_dense)))
     shared = tuple(k for k in range(n) if mat.indices.shape[k] == 1 != mat.data.shape[k])
     zero = zero.all(shared, keepdims=True)
-    sizes = mat.shape[n : n + mat.n_sparse]
-    padded = lambda z, i: jnp.where(z[:, None], row(sizes, i), i)  # noqa: E731
+    padded = lambda z, i: jnp.where(z[:, None], row(mat._sparse_shape, i), i)  # noqa: E731
     indices = nfold_vmap(padded, n)(zero, mat.indices)
     return bcoo_sum_duplicates(BCOO((mat.data, indices), shape=mat.shape), nse=nse)
 
@@ -275,9 +251,9 @@ def bcoo_update_layout(
     if n_batch + n_dense > mat.ndim:
         raise ValueError(f"sum of {n_batch=} and {n_dense=} cannot be larger than mat.ndim={mat.ndim}.")
     end = mat.ndim - mat.n_dense
-    moved = dict(n_dense=mat.shape[mat.ndim - n_dense : end], n_batch=mat.shape[mat.n_batch : n_batch])
+    converted = dict(n_dense=mat.shape[mat.ndim - n_dense : end], n_batch=mat.shape[mat.n_batch : n_batch])
     for name, have, want in (("n_dense", mat.n_dense, n_dense), ("n_batch", mat.n_batch, n_batch)):
-        if math.prod(moved[name]) > 1:
+        if math.prod(converted[name]) > 1:
             _inefficient(f"increasing {name} from {have} to {want}", mat.shape, on_inefficient)
     if n_dense < mat.n_dense:
         mat = _from_dense_axes(mat, mat.n_dense - n_dense)
@@ -293,11 +269,11 @@ def bcoo_update_layout(
 def _inefficient(change: str, shape: Shape, on_inefficient: str | None) -> None:
     message = f"For matrix of shape {shape}, {change} results in inefficient storage."
     if on_inefficient == "error":
-        raise SparseEfficiencyError(
+        raise util.SparseEfficiencyError(
             f"{message} To disable this error, set the on_inefficient argument of bcoo_update_layout to 'warn' or None."
         )
     if on_inefficient == "warn":
-        warnings.warn(message, category=SparseEfficiencyWarning, stacklevel=3)
+        warnings.warn(message, category=util.SparseEfficiencyWarning, stacklevel=3)
 
 
 def grid(sizes: Sequence[int], dtype: Any) -> Any:
@@ -313,8 +289,8 @@ def _from_dense_axes(mat: BCOO, count: int) -> BCOO:
     total = math.prod(sizes)
     data = data.reshape(*data.shape[:n], mat.nse * total, *data.shape[n + 1 + count :])
     kept = jnp.broadcast_to(indices[..., None, :], (*indices.shape[:-1], total, indices.shape[-1]))
-    more = jnp.broadcast_to(grid(sizes, indices.dtype), (*indices.shape[:-1], total, count))
-    joined = jnp.concatenate([kept, more], -1)
+    new_columns = jnp.broadcast_to(grid(sizes, indices.dtype), (*indices.shape[:-1], total, count))
+    joined = jnp.concatenate([kept, new_columns], -1)
     indices = joined.reshape(*indices.shape[:n], mat.nse * total, mat.n_sparse + count)
     return BCOO((data, indices), shape=mat.shape)
 
@@ -328,8 +304,8 @@ def _from_batch_axes(mat: BCOO, count: int) -> BCOO:
     indices = jnp.broadcast_to(mat.indices, (*mat.indices.shape[:n], *sizes, *mat.indices.shape[n + count :]))
     data = data.reshape(*data.shape[:n], total * nse, *data.shape[n + count + 1 :])
     indices = indices.reshape(*indices.shape[:n], total, nse, mat.n_sparse)
-    more = jnp.broadcast_to(grid(sizes, indices.dtype)[:, None], (*indices.shape[:-1], count))
-    indices = jnp.concatenate([more, indices], -1).reshape(*indices.shape[:n], total * nse, count + mat.n_sparse)
+    new_columns = jnp.broadcast_to(grid(sizes, indices.dtype)[:, None], (*indices.shape[:-1], count))
+    indices = jnp.concatenate([new_columns, indices], -1).reshape(*indices.shape[:n], total * nse, count + mat.n_sparse)
     return BCOO((data, indices), shape=mat.shape)
 
 
@@ -339,10 +315,10 @@ def _to_dense_axes(mat: BCOO, count: int) -> BCOO:
     start = mat.n_batch + n_sparse
     sizes = mat.shape[start : start + count]
 
-    def spread(d, i):
+    def scatter(d, i):
         return jnp.zeros((*sizes, *d.shape), d.dtype).at[tuple(i[n_sparse + k] for k in range(count))].set(d)
 
-    data = nfold_vmap(vmap(spread), mat.n_batch)(mat.data, mat.indices)
+    data = nfold_vmap(vmap(scatter), mat.n_batch)(mat.data, mat.indices)
     indices = mat.indices[..., :n_sparse]
     return BCOO((data, indices), shape=mat.shape)
 
@@ -352,12 +328,12 @@ def _to_batch_axes(mat: BCOO, count: int) -> BCOO:
     n, nse = mat.n_batch, mat.nse
     sizes, left = mat.shape[n : n + count], mat.shape[n + count : n + mat.n_sparse]
 
-    def spread(d, i):
+    def scatter(d, i):
         places = (*(i[:, k] for k in range(count)), jnp.arange(nse))
         return (
             jnp.zeros((*sizes, *d.shape), d.dtype).at[places].set(d),
             jnp.broadcast_to(jnp.array(left, i.dtype), (*sizes, nse, len(left))).at[places].set(i[:, count:]),
         )
 
-    data, indices = nfold_vmap(spread, n)(mat.data, mat.indices)
+    data, indices = nfold_vmap(scatter, n)(mat.data, mat.indices)
     return BCOO((data, indices), shape=mat.shape)

@@ -10,7 +10,6 @@ from minijax.api.jit import eval_shape
 from minijax.base import dtypes
 from minijax.experimental.sparse.bcoo_array import BCOO
 from minijax.experimental.sparse.bcoo_layout import bcoo_update_layout
-from minijax.experimental.sparse.bcoo_shapes import sparse_sizes
 from minijax.experimental.sparse.util import is_padding, nfold_vmap, row
 from minijax.ir.types import ShapedArray
 from minijax.primitives.promote import promote_dtypes
@@ -37,17 +36,17 @@ def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
 
     def product(d, i, e, j):
         d, e = promote_dtypes(d, e)
-        stored = ~is_padding(i, sparse_sizes(lhs))[:, None] & ~is_padding(j, sparse_sizes(rhs))[None]
+        stored = ~is_padding(i, lhs._sparse_shape)[:, None] & ~is_padding(j, rhs._sparse_shape)[None]
         i, j = i[:, None], j[None].astype(i.dtype)
         # The index along a broadcast axis of size one is always 0: it matches every index of the other element.
-        with_batch_dim = lambda mat: [a == 1 != b for a, b in zip(sparse_sizes(mat), sizes, strict=True)]  # noqa: E731
-        ones = [row(with_batch_dim(mat), i) == 1 for mat in (lhs, rhs)]
-        met = stored & ((i == j) | ones[0] | ones[1]).all(-1)
+        is_broadcast = lambda mat: [a == 1 != b for a, b in zip(mat._sparse_shape, sizes, strict=True)]  # noqa: E731
+        ones = [row(is_broadcast(mat), i) == 1 for mat in (lhs, rhs)]
+        matches = stored & ((i == j) | ones[0] | ones[1]).all(-1)
         data = d[:, None] * e[None]
-        met_data = met.reshape(*met.shape, *[1] * (data.ndim - 2))
-        data = jnp.where(met_data, data, jnp.zeros((), data.dtype))
+        matches_data = matches.reshape(*matches.shape, *[1] * (data.ndim - 2))
+        data = jnp.where(matches_data, data, jnp.zeros((), data.dtype))
         indices = jnp.where(ones[0], j, i)
-        indices = jnp.where(met[..., None], indices, row(sizes, indices))
+        indices = jnp.where(matches[..., None], indices, row(sizes, indices))
         count = len(d) * len(e)
         return data.reshape(count, *data.shape[2:]), indices.reshape(count, len(sizes))
 
@@ -74,8 +73,8 @@ def bcoo_multiply_dense(sp_mat: BCOO, v: Array) -> Array:
 
     def product(d, i, w):
         columns = [i[:, k] for k in range(sp_mat.n_sparse)]
-        places = tuple(column if w.shape[k] > 1 else 0 for k, column in enumerate(columns))
-        return d * (w[places] if places else w[None])
+        index = tuple(column if w.shape[k] > 1 else 0 for k, column in enumerate(columns))
+        return d * (w[index] if index else w[None])
 
     return nfold_vmap(product, sp_mat.n_batch)(data, sp_mat.indices, x)
 
@@ -99,11 +98,13 @@ def bcoo_conv_general_dilated(
 
     Raises NotImplementedError for strides, dilations, and batches or features of a size other than one.
     """
-    params = dict(
-        window_strides=window_strides, padding=padding, lhs_dilation=lhs_dilation, rhs_dilation=rhs_dilation,
-        dimension_numbers=dimension_numbers, feature_group_count=feature_group_count,
-        batch_group_count=batch_group_count, precision=precision, preferred_element_type=preferred_element_type,
-    )  # fmt: skip
+    window = dict(window_strides=window_strides, padding=padding, lhs_dilation=lhs_dilation, rhs_dilation=rhs_dilation)
+    numbers: Any = dict(
+        dimension_numbers=dimension_numbers,
+        feature_group_count=feature_group_count,
+        batch_group_count=batch_group_count,
+    )
+    kind: Any = dict(precision=precision, preferred_element_type=preferred_element_type)
     dtype = dtypes.result_type(lhs.dtype, rhs.dtype)
     lhs, rhs = (
         x if isinstance(x, BCOO) else BCOO.fromdense(x, nse=math.prod(x.shape[2:]), n_batch=2) for x in (lhs, rhs)
@@ -111,18 +112,8 @@ def bcoo_conv_general_dilated(
     if out_sharding is not None:
         raise NotImplementedError("bcoo_conv_general_dilated: out_sharding")
     types = (ShapedArray(x.shape, dtype) for x in (lhs, rhs))
-    out = _convolved(types, params)
-    if any(step != 1 for step in window_strides):
-        raise NotImplementedError("bcoo convolution with non-unit window_strides.")
-    if any(step != 1 for step in (*(lhs_dilation or ()), *(rhs_dilation or ()))):
-        raise NotImplementedError("bcoo convolution with lhs_dilation.")
-    numbers = lax.conv_dimension_numbers(lhs.shape, rhs.shape, dimension_numbers)
-    if lhs.ndim != 3:
-        raise ValueError(
-            f"bcoo_conv_general_dilated: only one spatial dimension is supported, not those of {lhs.shape}"
-        )
-    if tuple(numbers) != ((0, 1, 2),) * 3 or feature_group_count != 1 or batch_group_count != 1:
-        raise NotImplementedError("bcoo convolution of groups, or with dimension numbers other than NCH, OIH, NCH.")
+    out = eval_shape(lambda x, y: lax.conv_general_dilated(x, y, **window, **numbers, **kind), *types)
+    _check_convolution(lhs, rhs, window, **numbers)
     lhs = bcoo_update_layout(lhs, n_batch=2, n_dense=0)
     if lhs.shape[:2] != (1, 1) or rhs.shape[:2] != (1, 1):
         raise NotImplementedError("bcoo convolution with leading dimensions other than (1, 1)")
@@ -144,7 +135,17 @@ def bcoo_conv_general_dilated(
     return BCOO(buffers, shape=out.shape)
 
 
-def _convolved(types: Any, params: dict) -> ShapedArray:
-    """The abstract value of a convolution of arrays of these types."""
-    out = eval_shape(lambda x, y: lax.conv_general_dilated(x, y, **params), *types)
-    return ShapedArray(out.shape, out.dtype)
+def _check_convolution(
+    lhs: BCOO, rhs: BCOO, window: dict[str, Any], dimension_numbers: Any, **group_counts: int
+) -> None:
+    if any(step != 1 for step in window["window_strides"]):
+        raise NotImplementedError("bcoo convolution with non-unit window_strides.")
+    if any(step != 1 for name in ("lhs_dilation", "rhs_dilation") for step in window[name] or ()):
+        raise NotImplementedError("bcoo convolution with lhs_dilation.")
+    numbers = lax.conv_dimension_numbers(lhs.shape, rhs.shape, dimension_numbers)
+    if lhs.ndim != 3:
+        raise ValueError(
+            f"bcoo_conv_general_dilated: only one spatial dimension is supported, not those of {lhs.shape}"
+        )
+    if tuple(numbers) != ((0, 1, 2),) * 3 or any(count != 1 for count in group_counts.values()):
+        raise NotImplementedError("bcoo convolution of groups, or with dimension numbers other than NCH, OIH, NCH.")

@@ -5,25 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 import minijax.numpy as jnp
 from minijax import lax
 from minijax.base import dtypes, tree
 from minijax.base.dtypes import DTypeLike
 from minijax.base.faces import listing
-from minijax.experimental.sparse.matrices import (
-    Multiply,
-    SparseMatrix,
-    Stored,
-    ToDense,
-    count_nonzero,
-    diagonal,
-    stored_elements,
-)
+from minijax.experimental.sparse import matrices
 from minijax.experimental.sparse.util import Shape
-from minijax.ir.types import ShapedArray, Zero
-from minijax.primitives.promote import promote_dtypes
+from minijax.ir.types import ShapedArray
 from minijax.run.array import Array
 
 __all__, __dir__ = listing(
@@ -45,47 +34,38 @@ class COOInfo(NamedTuple):
     cols_sorted: bool = False
 
 
-class _Coordinates(Stored):
-    def places(self, first, second):
+class _Coordinates(matrices.Stored):
+    def coordinates(self, first, second):
         return first, second
 
     def shape(self, params):
         return params["spinfo"].shape
 
 
-class CooToDense(_Coordinates, ToDense):
+class CooToDense(_Coordinates, matrices.ToDense):
     name = "coo_todense"
 
 
-class CooMatVec(_Coordinates, Multiply):
+class CooMatVec(_Coordinates, matrices.Multiply):
     name = "coo_matvec"
 
 
-class CooMatMat(_Coordinates, Multiply):
+class CooMatMat(_Coordinates, matrices.Multiply):
     name = "coo_matmat"
     rank = 2
 
 
-class CooFromDense(Stored):
-    """The data, rows and columns of the nonzero elements of a matrix."""
-
+class CooFromDense(_Coordinates, matrices.ElementsOfDense):
     name = "coo_fromdense"
-    multiple_results = True
 
     def infer(self, mat, *, nse, index_dtype):
         index = ShapedArray((nse,), dtypes.canonicalize_dtype(index_dtype))
         return [ShapedArray((nse,), mat.dtype), index, index]
 
     def compute(self, mat, *, nse, index_dtype):
-        data, row, col, _ = stored_elements(mat, nse)
+        data, row, col, _ = matrices.stored_elements(mat, nse)
         dtype = dtypes.canonicalize_dtype(index_dtype)
         return [data, row.astype(dtype), col.astype(dtype)]
-
-    def jvp(self, primals, tangents, **params):
-        data, row, col = self.bind_all(primals, params)
-        (t,) = tangents
-        pushed = Zero.from_primal_value(data) if type(t) is Zero else t[row, col]
-        return [data, row, col], [pushed, *map(Zero.from_primal_value, (row, col))]
 
 
 coo_todense_p, coo_fromdense_p = CooToDense(), CooFromDense()
@@ -93,12 +73,15 @@ coo_matvec_p, coo_matmat_p = CooMatVec(), CooMatMat()
 
 
 @tree.register_pytree_node_class
-class COO(SparseMatrix):
+class COO(matrices.Matrix):
     """A sparse matrix of data, rows and columns. `rows_sorted` and `cols_sorted` are not checked."""
 
     row: Any
     col: Any
-    _names = ("row", "col")
+    rows_sorted: bool
+    cols_sorted: bool
+    _names, _Info = ("data", "row", "col"), COOInfo
+    _todense, _products = coo_todense_p, (coo_matvec_p, coo_matmat_p)
     _axes_error = NotImplementedError
 
     def __init__(
@@ -106,18 +89,6 @@ class COO(SparseMatrix):
     ):
         self.rows_sorted, self.cols_sorted = rows_sorted, cols_sorted
         super().__init__(args, shape=shape)
-
-    @property
-    def _info(self) -> COOInfo:
-        return COOInfo(self.shape, self.rows_sorted, self.cols_sorted)
-
-    def _metadata(self) -> dict[str, Any]:
-        return self._info._asdict()
-
-    @classmethod
-    def fromdense(cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> COO:
-        """Converts a dense matrix with `nse` nonzero elements; traced code must specify `nse`."""
-        return coo_fromdense(mat, nse=nse, index_dtype=index_dtype)
 
     @classmethod
     def _empty(cls, shape: Sequence[int], *, dtype: Any = None, index_dtype: Any = "int32") -> COO:
@@ -127,44 +98,36 @@ class COO(SparseMatrix):
 
     @classmethod
     def _eye(cls, N: int, M: int, k: int, *, dtype: Any = None, index_dtype: Any = "int32") -> COO:
-        return cls(diagonal(N, M, k, dtype, index_dtype), shape=(N, M), rows_sorted=True, cols_sorted=True)
+        return cls(matrices.diagonal(N, M, k, dtype, index_dtype), shape=(N, M), rows_sorted=True, cols_sorted=True)
 
     def _sort_indices(self) -> COO:
         """Sorts the stored elements by row, then by column."""
         row, col, data = lax.sort((self.row, self.col, self.data), num_keys=2)
         return COO((data, row, col), shape=self.shape, rows_sorted=True)
 
-    def todense(self) -> Array:
-        return coo_todense(self)
-
     def _transposed(self) -> COO:
         args = self.data, self.col, self.row
         return COO(args, shape=self.shape[::-1], rows_sorted=self.cols_sorted, cols_sorted=self.rows_sorted)
 
-    def _multiply(self, data, x):
-        product = coo_matvec_p if x.ndim == 1 else coo_matmat_p
-        return product.bind(data, self.row, self.col, x, spinfo=self._info, transpose=False)
-
 
 def coo_todense(mat: COO) -> Array:
     """Converts a COO to a dense matrix."""
-    return coo_todense_p.bind(mat.data, mat.row, mat.col, spinfo=mat._info)
+    return mat.todense()
 
 
 def coo_fromdense(mat: Array, *, nse: int | None = None, index_dtype: DTypeLike = jnp.int32) -> COO:
     """Converts a dense matrix with `nse` nonzero elements to a COO; traced code must specify `nse`."""
-    mat = jnp.asarray(mat)
-    nse = count_nonzero("coo_fromdense", mat, nse)
-    return COO(coo_fromdense_p.bind(mat, nse=nse, index_dtype=index_dtype), shape=mat.shape, rows_sorted=True)
+    return COO._convert(coo_fromdense_p, mat, nse, index_dtype, rows_sorted=True)
+
+
+COO._fromdense = coo_fromdense
 
 
 def coo_matvec(mat: COO, v: Array, transpose: bool = False) -> Array:
     """The product of a COO, transposed if `transpose`, and a vector."""
-    data, v = promote_dtypes(mat.data, v)
-    return coo_matvec_p.bind(data, mat.row, mat.col, v, spinfo=mat._info, transpose=transpose)
+    return mat._product(coo_matvec_p, v, transpose)
 
 
 def coo_matmat(mat: COO, B: Array, *, transpose: bool = False) -> Array:
     """The product of a COO, transposed if `transpose`, and a matrix."""
-    data, B = promote_dtypes(mat.data, B)
-    return coo_matmat_p.bind(data, mat.row, mat.col, B, spinfo=mat._info, transpose=transpose)
+    return mat._product(coo_matmat_p, B, transpose)

@@ -7,20 +7,13 @@ import minijax.numpy as jnp
 from minijax import lax
 from minijax.api.jit import jit
 from minijax.dispatch.jit import jit_p
-from minijax.experimental.sparse import bcoo_multiply, bcoo_shapes, bcoo_slices, bcsr
+from minijax.experimental.sparse import bcoo_multiply, bcoo_shapes, bcoo_slices, bcsr, transform
 from minijax.experimental.sparse.api import todense_p
 from minijax.experimental.sparse.bcoo_array import BCOO
 from minijax.experimental.sparse.bcoo_dot import bcoo_dot_general
 from minijax.experimental.sparse.bcoo_layout import bcoo_transpose, bcoo_update_layout
-from minijax.experimental.sparse.sparsify_env import (
-    SparsifyEnv,
-    SparsifyValue,
-    arrays_to_spvalues,
-    eval_sparse,
-    sparse_rules_bcoo,
-    sparse_rules_bcsr,
-    spvalues_to_arrays,
-)
+from minijax.experimental.sparse.transform import SparsifyEnv, arrays_to_spvalues, eval_sparse, spvalues_to_arrays
+from minijax.experimental.sparse.util import batch_sizes
 from minijax.higher.cond import cond_p, switch
 from minijax.higher.custom_derivatives import custom_jvp_call_p
 from minijax.higher.scan import scan, scan_p
@@ -28,11 +21,10 @@ from minijax.higher.while_loop import while_loop, while_p
 
 # ---- elementwise -------------------------------------------------------------------------------------
 
-_LINEAR = (lax.copy_p, lax.imag_p, lax.neg_p, lax.real_p, lax.convert_element_type_p, lax.conj_p)
-_ZERO_AT_ZERO = (
-    lax.abs_p, lax.asin_p, lax.asinh_p, lax.atan_p, lax.atanh_p, lax.bessel_i1e_p, lax.expm1_p, lax.log1p_p, lax.sign_p,
-    lax.sin_p, lax.sinh_p, lax.sqrt_p, lax.square_p, lax.tan_p, lax.tanh_p, lax.integer_pow_p,
-)  # fmt: skip
+_LINEAR = [getattr(lax, f"{name}_p") for name in "copy imag neg real convert_element_type conj".split()]
+_ZERO_AT_ZERO = """
+    abs asin asinh atan atanh bessel_i1e expm1 log1p sign sin sinh sqrt square tan tanh integer_pow
+""".split()
 
 
 def _of_data(primitive: Any) -> Callable:
@@ -51,23 +43,18 @@ def _of_data(primitive: Any) -> Callable:
     return rule
 
 
-def _with_data(spenv: SparsifyEnv, value: SparsifyValue, data: Any) -> SparsifyValue:
+def _with_data(spenv: SparsifyEnv, value: transform.SparsifyValue, data: Any) -> transform.SparsifyValue:
     """The value with its data replaced."""
     flags = dict(indices_sorted=bool(value.indices_sorted), unique_indices=bool(value.unique_indices))
     return spenv.sparse(value.shape, data, indices_ref=value.indices_ref, indptr_ref=value.indptr_ref, **flags)
 
 
-for _primitive in (*_LINEAR, *_ZERO_AT_ZERO):
-    sparse_rules_bcoo[_primitive] = sparse_rules_bcsr[_primitive] = _of_data(_primitive)
+for _primitive in (*_LINEAR, *[getattr(lax, f"{name}_p") for name in _ZERO_AT_ZERO]):
+    transform.sparse_rules_bcoo[_primitive] = transform.sparse_rules_bcsr[_primitive] = _of_data(_primitive)
 
 
-def _rule(*primitives: Any) -> Callable:
-    def register(rule):
-        for primitive in primitives:
-            sparse_rules_bcoo[primitive] = rule
-        return rule
-
-    return register
+def _rule(primitive: Any) -> Callable:
+    return lambda rule: transform.sparse_rules_bcoo.setdefault(primitive, rule)
 
 
 @_rule(lax.add_p)
@@ -93,14 +80,11 @@ def _sum(spenv, x, y):
     if (a.n_batch, a.n_dense) != (b.n_batch, b.n_dense):
         raise NotImplementedError("Addition between sparse matrices with different batch/dense dimensions.")
     n = a.n_batch
-    batched = [lambda x, k=k: jnp.broadcast_to(x, (*_largest(a._bufs[k], b._bufs[k], n), *x.shape[n:])) for k in (0, 1)]
-    indices = lax.concatenate([batched[1](a.indices), batched[1](b.indices)], n)
-    data = lax.concatenate([batched[0](a.data), batched[0](b.data)], n)
+    indices, data = (
+        lax.concatenate([jnp.broadcast_to(buffer, (*batch_sizes(pair, n), *buffer.shape[n:])) for buffer in pair], n)
+        for pair in ((a.indices, b.indices), (a.data, b.data))
+    )
     return spenv.sparse(x.shape, data, indices)
-
-
-def _largest(x: Any, y: Any, n: int) -> tuple[int, ...]:
-    return tuple(map(max, zip(x.shape[:n], y.shape[:n], strict=True)))
 
 
 @_rule(lax.sub_p)
@@ -140,12 +124,6 @@ def _of_arrays(function: Callable) -> Callable:
     return rule
 
 
-def _dot_general(lhs, rhs, *, dimension_numbers, preferred_element_type, precision, out_sharding):
-    del precision
-    options = dict(preferred_element_type=preferred_element_type, out_sharding=out_sharding)
-    return bcoo_dot_general(lhs, rhs, dimension_numbers=dimension_numbers, **options)
-
-
 def _concatenate(*operands, dimension):
     if len({mat.n_batch for mat in operands}) > 1:
         n_batch = min(mat.n_batch for mat in operands)
@@ -171,25 +149,21 @@ def _reduce_sum(mat, *, axes, out_sharding):
     return out if out.shape else out.data.sum()
 
 
-def _gather(mat, starts, *, dimension_numbers, slice_sizes, **params):
-    return bcoo_slices.bcoo_gather(mat, starts, dimension_numbers, slice_sizes, **params)
-
-
 for _primitive, _function in {
     lax.broadcast_in_dim_p: bcoo_shapes.bcoo_broadcast_in_dim,
     lax.concatenate_p: _concatenate,
     lax.stack_p: _stack,
     lax.conv_general_dilated_p: bcoo_multiply.bcoo_conv_general_dilated,
-    lax.dot_general_p: _dot_general,
+    lax.dot_general_p: bcoo_dot_general,
     lax.dynamic_slice_p: _dynamic_slice,
-    lax.gather_p: _gather,
+    lax.gather_p: bcoo_slices.bcoo_gather,
     lax.reduce_sum_p: _reduce_sum,
     lax.reshape_p: bcoo_shapes.bcoo_reshape,
     lax.rev_p: bcoo_shapes.bcoo_rev,
     lax.slice_p: bcoo_slices.bcoo_slice,
     lax.squeeze_p: bcoo_shapes.bcoo_squeeze,
 }.items():
-    sparse_rules_bcoo[_primitive] = _of_arrays(_function)
+    transform.sparse_rules_bcoo[_primitive] = _of_arrays(_function)
 
 
 @_rule(lax.transpose_p)
@@ -212,7 +186,7 @@ def _todense(spenv, *values, tree):
 # ---- operations that call jaxprs ---------------------------------------------------------------------
 
 
-def _called(closed: Any, arrays: Sequence) -> list:
+def _eval_closed(closed: Any, arrays: Sequence) -> list:
     """Evaluates a closed jaxpr on sparse and dense arrays; its results may be sparse."""
     spenv = SparsifyEnv()
     values = arrays_to_spvalues(spenv, list(arrays))
@@ -224,34 +198,27 @@ def _jit(spenv, *values, jaxpr, name, inline, **_):
     if inline:
         return eval_sparse(jaxpr.jaxpr, jaxpr.consts, values, spenv)
     # Buffers that arguments share among them remain shared inside the call.
-    refs = [ref for v in values for ref in (v.data_ref, v.indices_ref, v.indptr_ref) if ref is not None]
-    places = {ref: k for k, ref in enumerate(dict.fromkeys(refs))}
-    moved = lambda ref: None if ref is None else places[ref]  # noqa: E731
-    inner = [
-        v._replace(data_ref=moved(v.data_ref), indices_ref=moved(v.indices_ref), indptr_ref=moved(v.indptr_ref))
-        for v in values
-    ]
-    shown: list = []
+    places = {ref: k for k, ref in enumerate(dict.fromkeys(ref for v in values for ref in v._refs))}
+    inner = [_renumbered(v, places.__getitem__) for v in values]
+    out_values: list = []
 
     def call(*buffers):
         env = SparsifyEnv(buffers)
-        out = list(eval_sparse(jaxpr.jaxpr, jaxpr.consts, inner, env))
-        shown.append(out)
-        return [
-            [None if ref is None else env._buffers[ref] for ref in (v.data_ref, v.indices_ref, v.indptr_ref)]
-            for v in out
-        ]
+        out_values[:] = eval_sparse(jaxpr.jaxpr, jaxpr.consts, inner, env)
+        return [env._buffers[ref] for v in out_values for ref in v._refs]
 
     call.__name__ = call.__qualname__ = name
-    results = jit(call)(*[spenv._buffers[ref] for ref in places])
-    kept = lambda buffer: None if buffer is None else spenv._push(buffer)  # noqa: E731
-    return [
-        v._replace(data_ref=kept(d), indices_ref=kept(i), indptr_ref=kept(p))
-        for v, (d, i, p) in zip(shown[-1], results, strict=True)
-    ]
+    results = iter(jit(call)(*[spenv._buffers[ref] for ref in places]))
+    return [_renumbered(v, lambda _: spenv._push(next(results))) for v in out_values]
 
 
-def _plain(arrays: Sequence) -> list:
+def _renumbered(value: transform.SparsifyValue, number: Callable[[int], int]) -> transform.SparsifyValue:
+    """The value with `number(ref)` for the number `ref` of each buffer."""
+    names = ("data_ref", "indices_ref", "indptr_ref")
+    return value._replace(**{k: number(ref) for k in names if (ref := getattr(value, k)) is not None})
+
+
+def _without_promises(arrays: Sequence) -> list:
     """Drops the promises `indices_sorted` and `unique_indices`, which carries and branch results need not keep."""
     return [BCOO(x._bufs, shape=x.shape) if isinstance(x, BCOO) else x for x in arrays]
 
@@ -260,10 +227,10 @@ def _plain(arrays: Sequence) -> list:
 def _while(spenv, *values, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr):
     arrays = spvalues_to_arrays(spenv, list(values))
     cond_consts, body_consts = arrays[:cond_nconsts], arrays[cond_nconsts : cond_nconsts + body_nconsts]
-    init = _plain(arrays[cond_nconsts + body_nconsts :])
+    init = _without_promises(arrays[cond_nconsts + body_nconsts :])
     out = while_loop(
-        lambda carry: _called(cond_jaxpr, [*cond_consts, *carry])[0],
-        lambda carry: _plain(_called(body_jaxpr, [*body_consts, *carry])),
+        lambda carry: _eval_closed(cond_jaxpr, [*cond_consts, *carry])[0],
+        lambda carry: _without_promises(_eval_closed(body_jaxpr, [*body_consts, *carry])),
         init,
     )
     return arrays_to_spvalues(spenv, out)
@@ -272,7 +239,7 @@ def _while(spenv, *values, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr):
 @_rule(cond_p)
 def _cond(spenv, index, *values, branches, **_):
     arrays = spvalues_to_arrays(spenv, list(values))
-    calls = [lambda *xs, closed=closed: _plain(_called(closed, xs)) for closed in branches]
+    calls = [lambda *xs, closed=closed: _without_promises(_eval_closed(closed, xs)) for closed in branches]
     return arrays_to_spvalues(spenv, switch(spenv.data(index), calls, *arrays))
 
 
@@ -286,8 +253,8 @@ def _scan(spenv, *values, jaxpr, num_consts, num_carry, length, reverse, unroll,
     if any(v.is_sparse() for v in xs) or len(jaxpr.jaxpr.outvars) > num_carry or xs:
         raise NotImplementedError("sparse rule for scan with x values.")
     fixed = spvalues_to_arrays(spenv, list(consts))
-    init = _plain(spvalues_to_arrays(spenv, list(carry)))
-    body = lambda c, _: (_plain(_called(jaxpr, [*fixed, *c])), None)  # noqa: E731
+    init = _without_promises(spvalues_to_arrays(spenv, list(carry)))
+    body = lambda c, _: (_without_promises(_eval_closed(jaxpr, [*fixed, *c])), None)  # noqa: E731
     out, _ = scan(body, init, None, length=length, reverse=reverse, unroll=unroll)
     return arrays_to_spvalues(spenv, out)
 
@@ -300,19 +267,13 @@ def _custom_jvp_call(spenv, *values, call_jaxpr, **_):
 # ---- BCSR --------------------------------------------------------------------------------------------
 
 
-def _dot_general_of_rows(lhs, rhs, *, dimension_numbers, preferred_element_type, precision, out_sharding):
-    del precision
-    options = dict(preferred_element_type=preferred_element_type, out_sharding=out_sharding)
-    return bcsr.bcsr_dot_general(lhs, rhs, dimension_numbers=dimension_numbers, **options)
-
-
 def _concatenate_rows(*operands, dimension):
     return bcsr.bcsr_concatenate(operands, dimension=dimension)
 
 
-sparse_rules_bcsr |= {
-    lax.dot_general_p: _of_arrays(_dot_general_of_rows),
+transform.sparse_rules_bcsr |= {
+    lax.dot_general_p: _of_arrays(bcsr.bcsr_dot_general),
     lax.broadcast_in_dim_p: _of_arrays(bcsr.bcsr_broadcast_in_dim),
     lax.concatenate_p: _of_arrays(_concatenate_rows),
-    **{p: sparse_rules_bcoo[p] for p in (custom_jvp_call_p, todense_p)},
+    **{p: transform.sparse_rules_bcoo[p] for p in (custom_jvp_call_p, todense_p)},
 }
