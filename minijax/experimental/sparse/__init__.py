@@ -1,7 +1,7 @@
 """jax.experimental.sparse: sparse arrays."""
 
 from minijax.base.faces import Face
-from minijax.experimental.sparse import bcoo_array, bcsr as _bcsr  # noqa: F401  # `vmap` must know the classes before they are returned
+from minijax.experimental.sparse import methods as _methods  # noqa: F401 (gives BCOO and BCSR their operators)
 
 _FACE = Face(
     __name__,

@@ -1,30 +1,17 @@
-"""The base class of sparse arrays in all formats."""
+"""The base classes of sparse arrays: of all, of the formats, and of the formats with batch axes."""
 
 import abc
 import math
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, ClassVar, NamedTuple, Self
 
-from minijax.base import lazy, tree
+import minijax.numpy as jnp
+from minijax import lax
+from minijax.api.vmap import register_vmappable
+from minijax.base import tree
+from minijax.experimental.sparse.util import SparseInfo
 from minijax.ir.trace import Tracer
 from minijax.run.array import Array
-
-_sparse: Any = lazy.defer("minijax.experimental.sparse")
-
-
-def late(name: str) -> Callable:
-    """The function or class `jax.experimental.sparse.name`, looked up at the time of the call."""
-    return getattr(_sparse, name)
-
-
-def operator(name: str) -> Any:
-    """A method that calls the sparsified operator or method `name`."""
-
-    def method(self, *args, **kwargs):
-        return _sparse.transform.operators[name](self, *args, **kwargs)
-
-    method.__name__ = name
-    return method
 
 
 class JAXSparse(abc.ABC):
@@ -136,3 +123,96 @@ class JAXSparse(abc.ABC):
 
     def __getitem__(self, item: Any) -> Any:
         raise self._lacks("__getitem__")
+
+
+class Format(JAXSparse):
+    """The base class of the formats: buffers with the names `_names`, data first, and metadata, fields of `_Info`."""
+
+    _names: ClassVar[tuple[str, ...]]
+    _Info: ClassVar[type[NamedTuple]]
+    dtype = property(lambda self: self.data.dtype)
+    _bufs = property(lambda self: tuple([getattr(self, name) for name in self._names]))
+    _info = property(lambda self: self._Info(*[getattr(self, name) for name in self._Info._fields]))
+
+    def __init__(self, args: tuple[Any, ...], *, shape: Sequence[int]):
+        vars(self).update(zip(self._names, map(jnp.asarray, args), strict=True))
+        super().__init__(args, shape=shape)
+
+    def tree_flatten(self) -> tuple:
+        return self._bufs, self._info._asdict()
+
+    @classmethod
+    def tree_unflatten(cls, aux_data: Any, children: Sequence) -> Self:
+        if aux_data.keys() != set(cls._Info._fields):
+            raise ValueError(f"{cls.__name__}.tree_unflatten: invalid {aux_data=}")
+        self = object.__new__(cls)
+        vars(self).update(zip(cls._names, children, strict=True), **aux_data)
+        return self
+
+
+class BatchedFormat(Format):
+    """The base class of the formats with batch, sparse and dense axes. Batch axes of size one are broadcast."""
+
+    indices: Any
+    indices_sorted: bool
+    unique_indices: bool
+    n_batch: Any
+    n_dense: Any
+    _Info = SparseInfo
+    _validated: ClassVar[Callable]  # (*buffers, shape) -> properties; raises ValueError for incompatible shapes
+    _batch_axis = "batch dimension"  # its name in errors of vmap
+
+    def __init__(
+        self, args: tuple[Any, ...], *, shape: Sequence[int], indices_sorted: bool = False, unique_indices: bool = False
+    ):
+        self.indices_sorted, self.unique_indices = indices_sorted, unique_indices
+        super().__init__(args, shape=shape)
+        self._validated(*self._bufs, self.shape)
+
+    def _layout(self):
+        sizes = {"n_batch": self.n_batch, "n_dense": self.n_dense}
+        return "".join(f", {name}={n}" for name, n in sizes.items() if n)
+
+    @classmethod
+    def from_scipy_sparse(cls, mat: Any, *, index_dtype: Any = None, n_dense: int = 0, n_batch: int = 0) -> Self:
+        """Converts a scipy.sparse matrix. Raises NotImplementedError for batch and dense axes."""
+        if n_dense or n_batch:
+            raise NotImplementedError(f"{cls.__name__}.from_scipy_sparse: n_dense and n_batch must be zero")
+        return cls(cls._scipy_buffers(mat, index_dtype or jnp.int32), shape=mat.shape)
+
+    @staticmethod
+    def _scipy_buffers(mat: Any, index_dtype: Any) -> tuple[Any, ...]:
+        raise NotImplementedError
+
+    def _with(self, buffers: Iterable, **metadata: Any) -> Self:
+        """A sparse array of these buffers, with metadata that differ from those of this one."""
+        return type(self)(tuple(buffers), **self._info._replace(**metadata)._asdict())
+
+
+def register_batched(cls: type[BatchedFormat]) -> None:
+    """Registers a format as arguments and results of vmap, which maps over batch axes."""
+    register_vmappable(cls, int, int, _without_axis, _with_axis, None)
+
+
+def _without_axis(part: Callable, index: Any, mat: BatchedFormat, axis: int | None) -> BatchedFormat:
+    """The sparse array without the mapped batch axis, as vmap passes it to a function."""
+    if axis is None:
+        return mat
+    if not -mat.ndim <= axis < mat.ndim or axis % mat.ndim >= mat.n_batch:
+        name = type(mat).__name__
+        raise ValueError(
+            f"Cannot map in_axis={axis} for {name} array with n_batch={mat.n_batch}. in_axes for batched {name} "
+            f"operations must correspond to a {mat._batch_axis}."
+        )
+    axis %= mat.ndim
+    buffers = (part(x, axis) if x.shape[axis] == mat.shape[axis] else lax.squeeze(x, (axis,)) for x in mat._bufs)
+    return mat._with(buffers, shape=mat.shape[:axis] + mat.shape[axis + 1 :])
+
+
+def _with_axis(whole: Callable, size: int, mat: BatchedFormat, axis: int | None) -> BatchedFormat:
+    """The sparse array with the mapped axis as a new batch axis, as vmap returns it."""
+    if axis is not None and not 0 <= axis <= mat.n_batch:
+        name = type(mat).__name__
+        raise ValueError(f"{name}: out_axes={axis} of vmap for n_batch={mat.n_batch}, it must become a batch axis")
+    shape = mat.shape if axis is None else (*mat.shape[:axis], size, *mat.shape[axis:])
+    return mat._with([whole(size, x, axis) for x in mat._bufs], shape=shape)

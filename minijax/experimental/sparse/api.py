@@ -12,8 +12,12 @@ from minijax.api.vmap import vmap
 from minijax.base import tree
 from minijax.base.dtypes import DTypeLike
 from minijax.base.faces import listing
-from minijax.experimental.sparse._base import JAXSparse, late
+from minijax.experimental.sparse._base import JAXSparse
+from minijax.experimental.sparse.bcoo_array import BCOO
+from minijax.experimental.sparse.bcsr import BCSR
 from minijax.experimental.sparse.composed import Composed
+from minijax.experimental.sparse.coo import COO
+from minijax.experimental.sparse.csr import CSC, CSR
 from minijax.ir.primitive import is_linear
 from minijax.ir.types import ShapedArray
 from minijax.primitives.zeros import instantiate
@@ -21,7 +25,7 @@ from minijax.run.array import Array
 
 __all__, __dir__ = listing(__name__, "empty eye todense todense_p")
 
-_FORMATS = {"bcsr": "BCSR", "bcoo": "BCOO", "coo": "COO", "csr": "CSR", "csc": "CSC"}
+_FORMATS = {"bcsr": BCSR, "bcoo": BCOO, "coo": COO, "csr": CSR, "csc": CSC}
 
 
 class AsDense(Composed):
@@ -36,11 +40,6 @@ class AsDense(Composed):
     def infer(self, *avals, tree):
         structs = eval_shape(lambda *bufs: self.compute(*bufs, tree=tree), *avals)
         return [ShapedArray(s.shape, s.dtype) for s in structs]
-
-    def jvp(self, primals, tangents, *, tree):
-        pushed = lambda t, data, *others, tree: self.bind(t, *others, tree=tree)  # noqa: E731
-        rules = (pushed, *[None] * (len(primals) - 1))
-        return self.jvp_by_parts(rules, primals, tangents, dict(tree=tree))
 
     def transpose(self, cts, data, *others, tree):
         (ct,) = cts
@@ -62,12 +61,6 @@ def todense(arr: JAXSparse | Array) -> Array:
     return todense_p.bind(*bufs, tree=structure)
 
 
-def _class_of(sparse_format: str) -> Any:
-    if sparse_format not in _FORMATS:
-        raise ValueError(f"sparse_format={sparse_format!r} not recognized; must be one of {list(_FORMATS)}")
-    return late(_FORMATS[sparse_format])
-
-
 def empty(
     shape: Sequence[int],
     dtype: DTypeLike | None = None,
@@ -76,7 +69,9 @@ def empty(
     **kwds: Any,
 ) -> JAXSparse:
     """A sparse array of zeros in format bcoo, bcsr, coo, csr or csc. `kwds` depend on the format."""
-    return _class_of(sparse_format)._empty(tuple(shape), dtype=dtype, index_dtype=index_dtype, **kwds)
+    if sparse_format not in _FORMATS:
+        raise ValueError(f"sparse_format={sparse_format!r} not recognized; must be one of {list(_FORMATS)}")
+    return _FORMATS[sparse_format]._empty(tuple(shape), dtype=dtype, index_dtype=index_dtype, **kwds)
 
 
 def eye(
@@ -89,9 +84,6 @@ def eye(
     **kwds: Any,
 ) -> JAXSparse:
     """A sparse N x M (by default N x N) matrix with ones on its k-th diagonal. `kwds` depend on the format."""
-    if sparse_format not in _FORMATS:
-        raise KeyError(sparse_format)
-    M = operator.index(N if M is None else M)
-    return _class_of(sparse_format)._eye(
-        operator.index(N), M, operator.index(k), dtype=dtype, index_dtype=index_dtype, **kwds
-    )
+    cls = _FORMATS[sparse_format]
+    N, M, k = map(operator.index, (N, N if M is None else M, k))
+    return cls._eye(N, M, k, dtype=dtype, index_dtype=index_dtype, **kwds)

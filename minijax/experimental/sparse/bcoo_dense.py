@@ -11,8 +11,8 @@ import minijax.numpy as jnp
 from minijax import lax
 from minijax.base import dtypes
 from minijax.base.dtypes import DTypeLike
+from minijax.experimental.sparse import composed
 from minijax.experimental.sparse.bcoo_array import BCOO, validated
-from minijax.experimental.sparse.composed import Composed, batch_axis_in_front, batched_buffers
 from minijax.experimental.sparse.util import Shape, SparseInfo, count_stored, nfold_vmap
 from minijax.interop.introspection import concrete_or_error
 from minijax.ir.primitive import is_linear
@@ -24,16 +24,37 @@ _TRACED_NSE = """
 The error arose for the nse argument of bcoo_fromdense: traced code must specify the number of stored elements,
 since the number of nonzero elements of a tracer is unknown."""
 
+# BCSR has these primitives with the index buffers `places` (indices, indptr) instead of (indices,).
+
+
+class OfFormat(composed.Composed):
+    """The operations on buffers that the primitives of a format use."""
+
+    validated: Any = staticmethod(validated)
+
+    def indices_type(self, *places: Any) -> Any:
+        """The abstract value of (*batch, nse, n_sparse) indices."""
+        return places[0]
+
+    def elements(self, mat: Any, *places: Any) -> Any:
+        """The elements of a dense array at the positions in the index buffers."""
+        return bcoo_extract_p.bind(*places, mat, assume_unique=True)
+
+    def dense(self, data: Any, *places: Any, shape: Shape) -> Any:
+        """Converts buffers to a dense array of this shape."""
+        return bcoo_todense_p.bind(data, *places, spinfo=SparseInfo(shape))
+
+
 # ---- to dense ---------------------------------------------------------------------------------------
 
 
-class ToDense(Composed):
-    """Converts (data, indices) to a dense array."""
+class ToDense(OfFormat, composed.Batched):
+    """Converts (data, *places) to a dense array."""
 
     name = "bcoo_todense"
 
-    def infer(self, data, indices, *, spinfo):
-        validated(data, indices, spinfo.shape)
+    def infer(self, data, *places, spinfo):
+        self.validated(data, *places, spinfo.shape)
         return [ShapedArray(spinfo.shape, data.dtype)]
 
     def compute(self, data, indices, *, spinfo):
@@ -49,22 +70,18 @@ class ToDense(Composed):
         data = jnp.broadcast_to(data, (*batch, *data.shape[props.n_batch :]))
         return [nfold_vmap(scattered, props.n_batch)(data, indices)]
 
-    def jvp(self, primals, tangents, *, spinfo):
-        pushed = lambda t, data, indices, spinfo: self.bind(t, indices, spinfo=spinfo)  # noqa: E731
-        return self.jvp_by_parts((pushed, None), primals, tangents, dict(spinfo=spinfo))
-
-    def transpose(self, cts, data, indices, *, spinfo):
+    def transpose(self, cts, data, *places, spinfo):
         (ct,) = cts
         if not is_linear(data):
-            raise ValueError("bcoo_todense: cannot be transposed with respect to indices")
-        if type(ct) is Zero:
-            return [Zero(data.aval), None]
-        extracted = bcoo_extract_p.bind(indices, ct, assume_unique=True)
-        return [sum_of_batches(extracted, data.aval.shape), None]
+            raise ValueError(f"{self.name}: cannot be transposed with respect to indices")
+        pulled = Zero(data.aval)
+        if type(ct) is not Zero:
+            pulled = sum_of_batches(self.elements(ct, *places), data.aval.shape)
+        return [pulled, *[None] * len(places)]
 
     def batch(self, axis, operands, dims, *, spinfo):
-        data, indices, spinfo = batched_buffers(self.name, axis, operands, dims, spinfo)
-        return [self.bind(data, indices, spinfo=spinfo)], [0]
+        buffers, spinfo = self.batched(axis, operands, dims, spinfo)
+        return [self.bind(*buffers, spinfo=spinfo)], [0]
 
 
 def sum_of_batches(x: Any, shape: Shape) -> Any:
@@ -84,11 +101,8 @@ def bcoo_todense(mat: BCOO) -> Array:
 # ---- from dense -------------------------------------------------------------------------------------
 
 
-class FromDense(Composed):
-    """The data and indices of the nonzero elements of an array, padded to `nse`."""
-
+class FromDense(OfFormat, composed.FromDense):
     name = "bcoo_fromdense"
-    multiple_results = True
 
     def infer(self, mat, *, nse, n_batch, n_dense, index_dtype):
         n_sparse = mat.ndim - n_batch - n_dense
@@ -118,19 +132,12 @@ class FromDense(Composed):
         stored = stored.reshape(*stored.shape, *[1] * n_dense)
         return [jnp.where(stored, data, jnp.zeros((), data.dtype)), indices]
 
-    def jvp(self, primals, tangents, **params):
-        (mat,), (t,) = primals, tangents
-        data, indices = self.bind(mat, **params)
-        pushed = Zero.from_primal_value(data)
-        if type(t) is not Zero:
-            pushed = bcoo_extract_p.bind(indices, t, assume_unique=True)
-        return [data, indices], [pushed, Zero.from_primal_value(indices)]
-
     def batch(self, axis, operands, dims, *, n_batch, **params):
         (mat,), (d,) = operands, dims
         if d > n_batch:
-            raise ValueError(f"bcoo_fromdense: Expected 0 < bdim <= n_batch; got bdim={d}, n_batch={n_batch}")
-        return self.bind(mat, n_batch=n_batch + 1, **params), [d, d]
+            raise ValueError(f"{self.name}: Expected 0 < bdim <= n_batch; got bdim={d}, n_batch={n_batch}")
+        results = self.bind(mat, n_batch=n_batch + 1, **params)
+        return results, [d] * len(results)
 
 
 bcoo_fromdense_p = FromDense()
@@ -158,13 +165,15 @@ def bcoo_fromdense(
 # ---- extract ----------------------------------------------------------------------------------------
 
 
-class Extract(Composed):
-    """The elements of an array at the indices of a BCOO; 0 for padding and for repeated indices."""
+class Extract(OfFormat, composed.Batched):
+    """The elements of an array at the indices of a sparse array; 0 for padding and for repeated indices."""
 
     name = "bcoo_extract"
+    linear = (1,)
 
-    def infer(self, indices, arr, *, assume_unique):
-        *batch, nse, n_sparse = indices.shape
+    def infer(self, *operands, **params):
+        *places, arr = operands
+        *batch, nse, n_sparse = self.indices_type(*places).shape
         n_batch = len(batch)
         return [ShapedArray((*arr.shape[:n_batch], nse, *arr.shape[n_batch + n_sparse :]), arr.dtype)]
 
@@ -183,29 +192,22 @@ class Extract(Composed):
         first = first.reshape(*first.shape, *[1] * (out.ndim - first.ndim))
         return [jnp.where(first, out, jnp.zeros((), out.dtype))]
 
-    def jvp(self, primals, tangents, *, assume_unique):
-        pushed = lambda t, indices, arr, **params: self.bind(indices, t, **params)  # noqa: E731
-        return self.jvp_by_parts((None, pushed), primals, tangents, dict(assume_unique=assume_unique))
-
-    def transpose(self, cts, indices, arr, *, assume_unique):
-        (ct,) = cts
+    def transpose(self, cts, *operands, assume_unique=True):
+        (ct,), (*places, arr) = cts, operands
         if not assume_unique:
             raise NotImplementedError("transpose of bcoo_extract with assume_unique=False")
         if not is_linear(arr):
-            raise ValueError("bcoo_extract: cannot be transposed with respect to indices")
-        if type(ct) is Zero:
-            return [None, Zero(arr.aval)]
-        return [None, bcoo_todense_p.bind(ct, indices, spinfo=SparseInfo(arr.aval.shape))]
+            raise ValueError(f"{self.name}: cannot be transposed with respect to indices")
+        pulled = Zero(arr.aval) if type(ct) is Zero else self.dense(ct, *places, shape=arr.aval.shape)
+        return [*[None] * len(places), pulled]
 
-    def batch(self, axis, operands, dims, *, assume_unique):
-        indices, arr = operands
-        n_batch = typeof(indices).ndim - 2 - (dims[0] is not None)
+    def batch(self, axis, operands, dims, **params):
+        n_batch = self.n_batch(operands[-2], dims[-2])
         if any(d is not None and d > n_batch for d in dims):
-            raise ValueError(f"bcoo_extract: batch_dims={tuple(dims)} out of range for indices with n_batch={n_batch}")
-        indices = batch_axis_in_front(self.name, indices, dims[0], n_batch)
-        arr = batch_axis_in_front(self.name, arr, dims[1], n_batch)
+            raise ValueError(f"{self.name}: batch_dims={tuple(dims)} out of range for indices with n_batch={n_batch}")
+        *places, arr = self.in_front(operands, dims, n_batch)
         arr = moving.broadcast_in_dim(arr, (axis.size, *typeof(arr).shape[1:]), tuple(range(typeof(arr).ndim)))
-        return [self.bind(indices, arr, assume_unique=assume_unique)], [0]
+        return [self.bind(*places, arr, **params)], [0]
 
 
 def first_of_equals(indices: Any) -> Any:

@@ -12,9 +12,9 @@ from minijax.api.autodiff import linear_transpose
 from minijax.api.vmap import vmap
 from minijax.base import dtypes
 from minijax.experimental.sparse.bcoo_array import BCOO, validated
-from minijax.experimental.sparse.bcoo_dense import bcoo_todense_p, sum_of_batches
+from minijax.experimental.sparse.bcoo_dense import OfFormat, bcoo_todense_p, sum_of_batches
 from minijax.experimental.sparse.bcoo_layout import bcoo_sum_duplicates_p, bcoo_transpose_p
-from minijax.experimental.sparse.composed import Composed, batched_buffers
+from minijax.experimental.sparse.composed import Batched, Composed
 from minijax.experimental.sparse.util import SparseInfo, broadcasting_vmap, is_padding
 from minijax.ir.primitive import is_linear
 from minijax.ir.types import ShapedArray, Zero, typeof
@@ -50,21 +50,23 @@ def product_type(lhs: Any, rhs: Any, dimension_numbers: Dims, preferred: Any) ->
 # ---- a BCOO and an array ----------------------------------------------------------------------------
 
 
-class DotGeneral(Composed):
+class DotGeneral(OfFormat, Batched):
     name = "bcoo_dot_general"
+    linear = (0, 2)
 
-    def infer(self, data, indices, rhs, *, dimension_numbers, preferred_element_type, lhs_spinfo):
+    def infer(self, data, *operands, dimension_numbers, preferred_element_type, lhs_spinfo):
+        *places, rhs = operands
         lhs = ShapedArray(lhs_spinfo.shape, data.dtype)
         out = product_type(lhs, rhs, dimension_numbers, preferred_element_type)
-        props = validated(data, indices, lhs_spinfo.shape)
+        props = self.validated(data, *places, lhs_spinfo.shape)
         (contract, _), (batch, _) = dimension_numbers
         if any(axis >= props.n_batch for axis in batch):
             raise NotImplementedError(
-                "bcoo_dot_general batch dimensions must be among the batch dimensions in the sparse representation.\n"
+                f"{self.name} batch dimensions must be among the batch dimensions in the sparse representation.\n"
                 f"got lhs_batch={batch}, n_batch={props.n_batch}"
             )
-        if any(axis >= props.n_batch + props.n_sparse for axis in contract):
-            raise NotImplementedError("bcoo_dot_general: contracting over dense dimensions.")
+        if any(axis >= len(lhs.shape) - props.n_dense for axis in contract):
+            raise NotImplementedError(f"{self.name}: contracting over dense dimensions.")
         return [out]
 
     def compute(self, data, indices, rhs, *, dimension_numbers, preferred_element_type, lhs_spinfo):
@@ -94,11 +96,6 @@ class DotGeneral(Composed):
         order = [*map(left.index, batch), *[k for k, axis in enumerate(left) if axis not in batch]]
         out = jnp.transpose(out, [*order, *range(len(order), out.ndim)])
         return [out if preferred_element_type is None else out.astype(preferred_element_type)]
-
-    def jvp(self, primals, tangents, **params):
-        by_data = lambda t, data, indices, rhs, **params: self.bind(t, indices, rhs, **params)  # noqa: E731
-        by_rhs = lambda t, data, indices, rhs, **params: self.bind(data, indices, t, **params)  # noqa: E731
-        return self.jvp_by_parts((by_data, None, by_rhs), primals, tangents, params)
 
     def transpose(self, cts, data, indices, rhs, *, dimension_numbers, preferred_element_type, lhs_spinfo):
         (ct,) = cts
@@ -154,10 +151,9 @@ class DotGeneral(Composed):
         return sum_of_batches(out, aval.shape).astype(aval.dtype)
 
     def batch(self, axis, operands, dims, *, lhs_spinfo, **params):
-        data, indices, rhs = operands
-        data, indices, info = batched_buffers(self.name, axis, (data, indices), dims[:2], lhs_spinfo)
-        params["dimension_numbers"], out = batched_numbers(dims[2], params["dimension_numbers"])
-        return [self.bind(data, indices, rhs, lhs_spinfo=info, **params)], [out]
+        buffers, info = self.batched(axis, operands[:-1], dims[:-1], lhs_spinfo)
+        params["dimension_numbers"], out = batched_numbers(dims[-1], params["dimension_numbers"])
+        return [self.bind(*buffers, operands[-1], lhs_spinfo=info, **params)], [out]
 
 
 def batched_numbers(rhs_dim: int | None, dimension_numbers: Any) -> tuple[Any, int]:
@@ -250,6 +246,7 @@ def bcoo_dot_general(
 
 class DotGeneralSampled(Composed):
     name = "bcoo_dot_general_sampled"
+    linear = (0, 1)
 
     def infer(self, A, B, indices, *, dimension_numbers):
         out = product_type(A, B, dimension_numbers, None)
@@ -292,11 +289,6 @@ class DotGeneralSampled(Composed):
                 elements, in_axes=(*[0 if k in axes else None for axes in (a_labels, b_labels)], 0)
             )
         return [elements(A, B, indices)]
-
-    def jvp(self, primals, tangents, **params):
-        by_a = lambda t, A, B, indices, **params: self.bind(t, B, indices, **params)  # noqa: E731
-        by_b = lambda t, A, B, indices, **params: self.bind(A, t, indices, **params)  # noqa: E731
-        return self.jvp_by_parts((by_a, by_b, None), primals, tangents, params)
 
     def transpose(self, cts, A, B, indices, *, dimension_numbers):
         (ct,) = cts
@@ -344,7 +336,7 @@ def bcoo_dot_general_sampled(A: Array, B: Array, indices: Array, *, dimension_nu
 # ---- two BCOO ---------------------------------------------------------------------------------------
 
 
-class SpDotGeneral(Composed):
+class SpDotGeneral(Batched):
     """The data and indices of the product of two BCOO: one element a pair, summed if these exceed the size."""
 
     name = "bcoo_spdot_general"
@@ -410,13 +402,13 @@ class SpDotGeneral(Composed):
         return results, [pushed, Zero.from_primal_value(results[1])]
 
     def batch(self, axis, operands, dims, *, lhs_spinfo, rhs_spinfo, dimension_numbers, preferred_element_type):
-        first = batched_buffers(self.name, axis, operands[:2], dims[:2], lhs_spinfo)
-        second = batched_buffers(self.name, axis, operands[2:], dims[2:], rhs_spinfo)
+        lhs, lhs_spinfo = self.batched(axis, operands[:2], dims[:2], lhs_spinfo)
+        rhs, rhs_spinfo = self.batched(axis, operands[2:], dims[2:], rhs_spinfo)
         bump = lambda axes: tuple(k + 1 for k in axes)  # noqa: E731
         contract, batch = (tuple(map(bump, pair)) for pair in dimension_numbers)
         numbers = (contract, tuple((0, *axes) for axes in batch))
         out = self.bind(
-            *first[:2], *second[:2], lhs_spinfo=first[2], rhs_spinfo=second[2], dimension_numbers=numbers,
+            *lhs, *rhs, lhs_spinfo=lhs_spinfo, rhs_spinfo=rhs_spinfo, dimension_numbers=numbers,
             preferred_element_type=preferred_element_type,
         )  # fmt: skip
         return out, [0, 0]

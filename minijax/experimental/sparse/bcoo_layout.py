@@ -10,7 +10,7 @@ import minijax.numpy as jnp
 from minijax import lax
 from minijax.api.vmap import vmap
 from minijax.experimental.sparse.bcoo_array import BCOO, BCOOProperties, validated
-from minijax.experimental.sparse.composed import Composed, batched_buffers
+from minijax.experimental.sparse.composed import Batched
 from minijax.experimental.sparse.util import (
     Shape,
     SparseEfficiencyError,
@@ -30,7 +30,7 @@ _TRACED_NSE = (
 )
 
 
-class OfBuffers(Composed):
+class OfBuffers(Batched):
     """An operation on data and indices that returns data and indices and is linear in data."""
 
     multiple_results = True
@@ -44,16 +44,10 @@ class OfBuffers(Composed):
         return [out, places], [t, Zero.from_primal_value(places)]
 
     def batch(self, axis, operands, dims, *, spinfo, **params):
-        data, indices, spinfo = batched_buffers(self.name, axis, operands, dims, spinfo)
-        data, indices = self.bind(data, indices, spinfo=spinfo, **params)
-        return unbatched(data, indices, dims)
-
-
-def unbatched(data: Any, indices: Any, dims: Sequence[int | None]) -> tuple[list, list]:
-    """Results of a batching rule; indices that are unmapped in the operands are unmapped in the result."""
-    if dims[1] is None:
-        return [data, lax.squeeze(indices, (0,))], [0, None]
-    return [data, indices], [0, 0]
+        buffers, spinfo = self.batched(axis, operands, dims, spinfo)
+        data, indices = self.bind(*buffers, spinfo=spinfo, **params)
+        # Indices that are unmapped in the operands are unmapped in the result.
+        return ([data, lax.squeeze(indices, (0,))], [0, None]) if dims[1] is None else ([data, indices], [0, 0])
 
 
 # ---- transpose --------------------------------------------------------------------------------------
@@ -78,6 +72,7 @@ def _parts(permutation: Sequence[int], props: BCOOProperties) -> tuple[list, lis
 
 class Transpose(OfBuffers):
     name = "bcoo_transpose"
+    jvp = Batched.jvp
 
     def orders(self, data, indices, permutation, spinfo):
         """The permutations of the axes of data, of the axes of indices, and of the columns of indices."""
@@ -94,13 +89,6 @@ class Transpose(OfBuffers):
     def compute(self, data, indices, *, permutation, spinfo):
         first, second, columns = self.orders(data, indices, permutation, spinfo)
         return [jnp.transpose(data, first), jnp.transpose(indices[..., columns], second)]
-
-    def jvp(self, primals, tangents, **params):
-        results = self.bind_all(primals, params)
-        pushed = Zero.from_primal_value(results[0])
-        if type(tangents[0]) is not Zero:
-            pushed = self.bind(tangents[0], primals[1], **params)[0]
-        return results, [pushed, Zero.from_primal_value(results[1])]
 
     def transpose(self, cts, data, indices, *, permutation, spinfo):
         ct = cts[0]

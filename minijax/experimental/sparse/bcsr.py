@@ -13,23 +13,17 @@ import numpy as np
 
 import minijax.numpy as jnp
 from minijax import lax
-from minijax.api.vmap import register_vmappable
 from minijax.base import dtypes, tree
 from minijax.base.dtypes import DTypeLike
 from minijax.base.faces import listing
 from minijax.base.naming import known_as
-from minijax.experimental.sparse._base import JAXSparse, operator
+from minijax.experimental.sparse import bcoo_dense, bcoo_dot, bcoo_layout, bcoo_shapes
+from minijax.experimental.sparse._base import BatchedFormat, JAXSparse, register_batched
 from minijax.experimental.sparse.bcoo_array import BCOO, Buffer
-from minijax.experimental.sparse.bcoo_dense import bcoo_extract_p, bcoo_fromdense_p, bcoo_todense_p
-from minijax.experimental.sparse.bcoo_dot import as_tuples, batched_numbers, bcoo_dot_general_p, product_type
-from minijax.experimental.sparse.bcoo_layout import bcoo_eliminate_zeros as eliminated, bcoo_sum_duplicates
-from minijax.experimental.sparse.bcoo_shapes import bcoo_broadcast_in_dim, bcoo_concatenate
-from minijax.experimental.sparse.composed import Composed, batch_axis_in_front
 from minijax.experimental.sparse.csr import _csr_to_coo, pointers
 from minijax.experimental.sparse.util import Shape, SparseInfo, count_stored, nfold_vmap
 from minijax.interop.introspection import concrete_or_error
-from minijax.ir.primitive import is_linear
-from minijax.ir.types import ShapedArray, Zero, typeof
+from minijax.ir.types import ShapedArray, typeof
 from minijax.run.array import Array, ArrayLike
 
 __all__, __dir__ = listing(
@@ -84,126 +78,61 @@ def compressed(indices: Any, rows: int) -> tuple[Any, Any]:
 # ---- operations --------------------------------------------------------------------------------------
 
 
-def _in_front(name: str, axis: Any, buffers: Sequence, dims: Sequence) -> list:
-    n_batch = typeof(buffers[-1]).ndim - 1 - (dims[len(buffers) - 1] is not None)
-    return [batch_axis_in_front(name, x, d, n_batch) for x, d in zip(buffers, dims, strict=False)]
+class _OfRows(bcoo_dense.OfFormat):
+    """The parts of the primitives of BCSR, with index buffers (indices, indptr), that differ from those of BCOO."""
+
+    unbatched = 1
+    validated = staticmethod(validated)
+
+    def indices_type(self, indices, indptr):
+        return ShapedArray((*indices.shape, 2), indices.dtype)
+
+    def elements(self, mat, *places):
+        return bcsr_extract_p.bind(*places, mat)
+
+    def dense(self, data, *places, shape):
+        return bcsr_todense_p.bind(data, *places, spinfo=SparseInfo(shape))
 
 
-class ToDense(Composed):
-    """Converts (data, indices, indptr) to a dense array."""
-
+class ToDense(_OfRows, bcoo_dense.ToDense):
     name = "bcsr_todense"
 
-    def infer(self, data, indices, indptr, *, spinfo):
-        validated(data, indices, indptr, spinfo.shape)
-        return [ShapedArray(spinfo.shape, data.dtype)]
-
     def compute(self, data, indices, indptr, *, spinfo):
-        return [bcoo_todense_p.bind(data, coordinates(indices, indptr), spinfo=SparseInfo(spinfo.shape))]
-
-    def jvp(self, primals, tangents, *, spinfo):
-        pushed = lambda t, data, *others, spinfo: self.bind(t, *others, spinfo=spinfo)  # noqa: E731
-        return self.jvp_by_parts((pushed, None, None), primals, tangents, dict(spinfo=spinfo))
-
-    def transpose(self, cts, data, indices, indptr, *, spinfo):
-        if is_linear(indices) or is_linear(indptr):
-            raise ValueError("bcsr_todense: cannot be transposed with respect to indices")
-        (ct,) = cts
-        return [Zero(data.aval) if type(ct) is Zero else bcsr_extract_p.bind(indices, indptr, ct), None, None]
-
-    def batch(self, axis, operands, dims, *, spinfo):
-        buffers = _in_front(self.name, axis, operands, dims)
-        return [self.bind(*buffers, spinfo=spinfo._replace(shape=(axis.size, *spinfo.shape)))], [0]
+        return [bcoo_dense.bcoo_todense_p.bind(data, coordinates(indices, indptr), spinfo=SparseInfo(spinfo.shape))]
 
 
-class Extract(Composed):
-    """The elements of an array at the indices of a BCSR."""
-
+class Extract(_OfRows, bcoo_dense.Extract):
     name = "bcsr_extract"
-
-    def infer(self, indices, indptr, arr):
-        n_batch = indices.ndim - 1
-        return [ShapedArray((*arr.shape[:n_batch], indices.shape[-1], *arr.shape[n_batch + 2 :]), arr.dtype)]
+    linear = (2,)
 
     def compute(self, indices, indptr, arr):
-        return [bcoo_extract_p.bind(coordinates(indices, indptr), arr, assume_unique=True)]
-
-    def jvp(self, primals, tangents):
-        pushed = lambda t, indices, indptr, arr: self.bind(indices, indptr, t)  # noqa: E731
-        return self.jvp_by_parts((None, None, pushed), primals, tangents, {})
-
-    def transpose(self, cts, indices, indptr, arr):
-        if not is_linear(arr):
-            raise ValueError("bcsr_extract: cannot be transposed with respect to indices")
-        (ct,) = cts
-        if type(ct) is Zero:
-            return [None, None, Zero(arr.aval)]
-        return [None, None, bcsr_todense_p.bind(ct, indices, indptr, spinfo=SparseInfo(arr.aval.shape))]
-
-    def batch(self, axis, operands, dims):
-        indices, indptr, arr = operands
-        first, second = _in_front(self.name, axis, (indices, indptr), dims)
-        arr = batch_axis_in_front(self.name, arr, dims[2], typeof(indices).ndim)
-        arr = jnp.broadcast_to(arr, (axis.size, *typeof(arr).shape[1:]))
-        return [self.bind(first, second, arr)], [0]
+        return [bcoo_dense.bcoo_extract_p.bind(coordinates(indices, indptr), arr, assume_unique=True)]
 
 
-class FromDense(Composed):
-    """The data, columns and row pointers of the nonzero elements of an array, padded to `nse`."""
-
+class FromDense(_OfRows, bcoo_dense.FromDense):
     name = "bcsr_fromdense"
-    multiple_results = True
 
-    def infer(self, mat, *, nse, n_batch, n_dense, index_dtype):
-        batch, dense = mat.shape[:n_batch], mat.shape[n_batch + 2 :]
-        index = dtypes.canonicalize_dtype(index_dtype)
-        shapes = (*batch, nse), (*batch, mat.shape[n_batch] + 1)
-        return [ShapedArray((*batch, nse, *dense), mat.dtype), *(ShapedArray(s, index) for s in shapes)]
+    def infer(self, mat, *, n_batch, **params):
+        data, indices = super().infer(mat, n_batch=n_batch, **params)
+        shapes = indices.shape[:-1], (*mat.shape[:n_batch], mat.shape[n_batch] + 1)
+        return [data, *(ShapedArray(shape, indices.dtype) for shape in shapes)]
 
     def compute(self, mat, *, n_batch, **params):
-        data, indices = bcoo_fromdense_p.bind(mat, n_batch=n_batch, **params)
+        data, indices = bcoo_dense.bcoo_fromdense_p.bind(mat, n_batch=n_batch, **params)
         return [data, *compressed(indices, mat.shape[n_batch])]
 
-    def jvp(self, primals, tangents, **params):
-        data, indices, indptr = self.bind_all(primals, params)
-        (t,) = tangents
-        pushed = Zero.from_primal_value(data) if type(t) is Zero else bcsr_extract_p.bind(indices, indptr, t)
-        return [data, indices, indptr], [pushed, *map(Zero.from_primal_value, (indices, indptr))]
 
-    def batch(self, axis, operands, dims, *, n_batch, **params):
-        (d,) = dims
-        if d > n_batch:
-            raise ValueError(f"bcsr_fromdense: Expected 0 < bdim <= n_batch; got bdim={d}, n_batch={n_batch}")
-        return self.bind(operands[0], n_batch=n_batch + 1, **params), [d] * 3
-
-
-class DotGeneral(Composed):
-    """The product of a BCSR and an array."""
-
+class DotGeneral(_OfRows, bcoo_dot.DotGeneral):
     name = "bcsr_dot_general"
-
-    def infer(self, data, indices, indptr, rhs, *, dimension_numbers, preferred_element_type, lhs_spinfo):
-        validated(data, indices, indptr, lhs_spinfo.shape)
-        return [product_type(ShapedArray(lhs_spinfo.shape, data.dtype), rhs, dimension_numbers, preferred_element_type)]
+    linear = (0, 3)
 
     def compute(self, data, indices, indptr, rhs, **params):
-        return [bcoo_dot_general_p.bind(data, coordinates(indices, indptr), rhs, **params)]
-
-    def jvp(self, primals, tangents, **params):
-        by_data = lambda t, data, indices, indptr, rhs, **how: self.bind(t, indices, indptr, rhs, **how)  # noqa: E731
-        by_rhs = lambda t, data, indices, indptr, rhs, **how: self.bind(data, indices, indptr, t, **how)  # noqa: E731
-        return self.jvp_by_parts((by_data, None, None, by_rhs), primals, tangents, params)
+        return [bcoo_dot.bcoo_dot_general_p.bind(data, coordinates(indices, indptr), rhs, **params)]
 
     def transpose(self, cts, data, indices, indptr, rhs, **params):
-        by_data, _, by_rhs = bcoo_dot_general_p.transpose(cts, data, coordinates(indices, indptr), rhs, **params)
+        indices = coordinates(indices, indptr)
+        by_data, _, by_rhs = bcoo_dot.bcoo_dot_general_p.transpose(cts, data, indices, rhs, **params)
         return [by_data, None, None, by_rhs]
-
-    def batch(self, axis, operands, dims, *, lhs_spinfo, **params):
-        *buffers, rhs = operands
-        buffers = _in_front(self.name, axis, buffers, dims)
-        info = lhs_spinfo._replace(shape=(axis.size, *lhs_spinfo.shape))
-        params["dimension_numbers"], out = batched_numbers(dims[3], params["dimension_numbers"])
-        return [self.bind(*buffers, rhs, lhs_spinfo=info, **params)], [out]
 
 
 bcsr_todense_p, bcsr_extract_p, bcsr_fromdense_p, bcsr_dot_general_p = ToDense(), Extract(), FromDense(), DotGeneral()
@@ -214,56 +143,22 @@ bcsr_todense_p, bcsr_extract_p, bcsr_fromdense_p, bcsr_dot_general_p = ToDense()
 
 @tree.register_pytree_node_class
 @known_as("jax.experimental.sparse.bcsr.BCSR")
-class BCSR(JAXSparse):
+class BCSR(BatchedFormat):
     """A sparse array in batched compressed row format.
 
     `args` are data of shape (*batch, nse, *dense), columns of shape (*batch, nse), and row pointers of shape
     (*batch, rows + 1). Batch axes of size one are broadcast.
     """
 
-    data: Any
-    indices: Any
     indptr: Any
+    _names = ("data", "indices", "indptr")
+    _validated = staticmethod(validated)
+    _batch_axis = "batched dimension"
     nse = property(lambda self: self.indices.shape[-1])
-    dtype = property(lambda self: self.data.dtype)
     n_batch = property(lambda self: self.indices.ndim - 1)
     n_sparse = property(lambda self: 2)
     n_dense = property(lambda self: self.data.ndim - self.indices.ndim)
-    indices_sorted: bool
-    unique_indices: bool
-
-    def __init__(
-        self,
-        args: tuple[Any, Any, Any],
-        *,
-        shape: Sequence[int],
-        indices_sorted: bool = False,
-        unique_indices: bool = False,
-    ):
-        self.data, self.indices, self.indptr = map(jnp.asarray, args)
-        self.indices_sorted, self.unique_indices = indices_sorted, unique_indices
-        super().__init__(args, shape=shape)
-        validated(self.data, self.indices, self.indptr, self.shape)
-
-    _info = property(lambda self: SparseInfo(self.shape, self.indices_sorted, self.unique_indices))
-    _bufs = property(lambda self: (self.data, self.indices, self.indptr))
     _sparse_shape = property(lambda self: self.shape[self.n_batch : self.n_batch + 2])
-
-    def _layout(self):
-        sizes = {"n_batch": self.n_batch, "n_dense": self.n_dense}
-        return "".join(f", {name}={n}" for name, n in sizes.items() if n)
-
-    def tree_flatten(self) -> tuple:
-        return self._bufs, self._info._asdict()
-
-    @classmethod
-    def tree_unflatten(cls, aux_data, children):
-        self = object.__new__(cls)
-        self.data, self.indices, self.indptr = children
-        if aux_data.keys() != {"shape", "indices_sorted", "unique_indices"}:
-            raise ValueError(f"BCSR.tree_unflatten: invalid {aux_data=}")
-        vars(self).update(aux_data)
-        return self
 
     @classmethod
     def fromdense(
@@ -281,14 +176,10 @@ class BCSR(JAXSparse):
         buffers = arr.data, *compressed(arr.indices, arr.shape[arr.n_batch])
         return cls(buffers, shape=arr.shape, indices_sorted=arr.indices_sorted, unique_indices=arr.unique_indices)
 
-    @classmethod
-    def from_scipy_sparse(cls, mat: Any, *, index_dtype: Any = None, n_dense: int = 0, n_batch: int = 0) -> BCSR:
-        """Converts a scipy.sparse matrix. Raises NotImplementedError for batch and dense axes."""
-        if n_dense or n_batch:
-            raise NotImplementedError("BCSR.from_scipy_sparse: n_dense and n_batch must be zero")
+    @staticmethod
+    def _scipy_buffers(mat, index_dtype):
         mat = mat.tocsr()
-        places = (jnp.asarray(x).astype(index_dtype or jnp.int32) for x in (mat.indices, mat.indptr))
-        return cls((jnp.asarray(mat.data), *places), shape=mat.shape)
+        return jnp.asarray(mat.data), *(jnp.asarray(x).astype(index_dtype) for x in (mat.indices, mat.indptr))
 
     @classmethod
     def _empty(
@@ -332,34 +223,7 @@ class BCSR(JAXSparse):
         return (bcsr_eliminate_zeros if remove_zeros else bcsr_sum_duplicates)(self, nse=nse)
 
 
-for _name in ("__getitem__", "__matmul__", "__rmatmul__"):
-    setattr(BCSR, _name, operator(_name))
-
-
-def _element(part, index, mat, axis):
-    """The BCSR without the mapped batch axis, as vmap passes it to a function."""
-    if axis is None:
-        return mat
-    if not -mat.ndim <= axis < mat.ndim or axis % mat.ndim >= mat.n_batch:
-        raise ValueError(
-            f"Cannot map in_axis={axis} for BCSR array with n_batch={mat.n_batch}. in_axes for batched BCSR operations "
-            "must correspond to a batched dimension."
-        )
-    axis %= mat.ndim
-    buffers = (part(x, axis) if x.shape[axis] == mat.shape[axis] else lax.squeeze(x, (axis,)) for x in mat._bufs)
-    return BCSR(tuple(buffers), **mat._info._replace(shape=mat.shape[:axis] + mat.shape[axis + 1 :])._asdict())
-
-
-def _whole(whole, size, mat, axis):
-    """The BCSR with the mapped axis as a new batch axis, as vmap returns it."""
-    if axis is not None and not 0 <= axis <= mat.n_batch:
-        raise ValueError(f"BCSR: out_axes={axis} of vmap for n_batch={mat.n_batch}, it must become a batch axis")
-    shape = mat.shape if axis is None else (*mat.shape[:axis], size, *mat.shape[axis:])
-    buffers = tuple(whole(size, x, axis) for x in mat._bufs)
-    return BCSR(buffers, **mat._info._replace(shape=shape)._asdict())
-
-
-register_vmappable(BCSR, int, int, _element, _whole, None)
+register_batched(BCSR)
 
 
 # ---- functions ---------------------------------------------------------------------------------------
@@ -411,7 +275,7 @@ def bcsr_dot_general(
     preferred: Any = preferred_element_type
     if preferred is not None:
         preferred = dtypes.check_and_canonicalize_user_dtype(preferred, "dot_general")
-    params: Any = dict(dimension_numbers=as_tuples(dimension_numbers), preferred_element_type=preferred)
+    params: Any = dict(dimension_numbers=bcoo_dot.as_tuples(dimension_numbers), preferred_element_type=preferred)
     return bcsr_dot_general_p.bind(*lhs._bufs, jnp.asarray(rhs), lhs_spinfo=lhs._info, **params)
 
 
@@ -419,20 +283,20 @@ def bcsr_broadcast_in_dim(
     mat: BCSR, *, shape: Shape, broadcast_dimensions: Sequence[int], sharding: Any = None
 ) -> BCSR:
     """`lax.broadcast_in_dim` of a BCSR."""
-    wide = bcoo_broadcast_in_dim(mat.to_bcoo(), shape=shape, broadcast_dimensions=broadcast_dimensions)
+    wide = bcoo_shapes.bcoo_broadcast_in_dim(mat.to_bcoo(), shape=shape, broadcast_dimensions=broadcast_dimensions)
     return BCSR.from_bcoo(wide)
 
 
 def bcsr_concatenate(operands: Sequence[BCSR], *, dimension: int) -> BCSR:
     """`lax.concatenate` of BCSRs."""
-    return BCSR.from_bcoo(bcoo_concatenate([mat.to_bcoo() for mat in operands], dimension=dimension))
+    return BCSR.from_bcoo(bcoo_shapes.bcoo_concatenate([mat.to_bcoo() for mat in operands], dimension=dimension))
 
 
 def bcsr_sum_duplicates(mat: BCSR, nse: int | None = None) -> BCSR:
     """Adds elements of equal indices and stores `nse` of them."""
-    return BCSR.from_bcoo(bcoo_sum_duplicates(mat.to_bcoo(), nse=nse))
+    return BCSR.from_bcoo(bcoo_layout.bcoo_sum_duplicates(mat.to_bcoo(), nse=nse))
 
 
 def bcsr_eliminate_zeros(mat: BCSR, nse: int | None = None) -> BCSR:
     """Adds elements of equal indices and removes zeros."""
-    return BCSR.from_bcoo(eliminated(mat.to_bcoo(), nse=nse))
+    return BCSR.from_bcoo(bcoo_layout.bcoo_eliminate_zeros(mat.to_bcoo(), nse=nse))

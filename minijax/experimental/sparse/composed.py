@@ -1,6 +1,6 @@
-"""The base class of the primitives of sparse arrays, which are lowered by tracing a Python function."""
+"""The base classes of the primitives of sparse arrays, which are lowered by tracing a Python function."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from minijax.ir.primitive import Axis, Primitive
@@ -11,7 +11,12 @@ from minijax.primitives.zeros import add_zeros
 
 
 class Composed(Primitive):
-    """A primitive that is lowered by tracing `compute(*operands, **params)`, which returns a sequence."""
+    """A primitive that is lowered by tracing `compute(*operands, **params)`, which returns a sequence.
+
+    The first result is linear in each of the operands with the numbers `linear`; other results have no tangents.
+    """
+
+    linear: tuple[int, ...] = (0,)
 
     def compute(self, *operands: Any, **params: Any) -> Sequence:
         raise NotImplementedError
@@ -19,36 +24,57 @@ class Composed(Primitive):
     def lower(self, e, ins, outs, *operands, **params):
         return emit(e, self.compute, ins, operands, **params)
 
-    def jvp_by_parts(
-        self, rules: Sequence[Callable | None], primals: Sequence, tangents: Sequence, params: dict
-    ) -> tuple[list, list]:
-        """The results and tangents: the first tangent is the sum of `rule(tangent, *primals)` over the operands."""
+    def jvp(self, primals, tangents, **params):
         results = self.bind_all(primals, params)
         total: Any = Zero.from_primal_value(results[0])
-        for rule, tangent in zip(rules, tangents, strict=True):
-            if rule is not None and type(tangent) is not Zero:
-                total = add_zeros(total, rule(tangent, *primals, **params))
+        for k in self.linear:
+            if type(tangents[k]) is not Zero:
+                operands = [*primals[:k], tangents[k], *primals[k + 1 :]]
+                total = add_zeros(total, self.bind_all(operands, params)[0])
         return results, [total, *map(Zero.from_primal_value, results[1:])]
 
 
-def batch_axis_in_front(name: str, x: Any, dim: int | None, n_batch: int) -> Any:
-    """Moves the mapped axis of `x` to the front, or adds one of size one to an unmapped `x`.
+class FromDense(Composed):
+    """The data and the index buffers of the nonzero elements of a dense array, padded to `nse` elements."""
 
-    Raises NotImplementedError if the mapped axis is not among the batch axes.
-    """
-    if dim is None:
-        return moving.expand_dims(x, (0,))
-    if dim > n_batch:
-        raise NotImplementedError(
-            f"{name}: batch_dims must be None or satisfy 0 < dim < n_batch: axis {dim} of {typeof(x).str_short()} is "
-            f"mapped, with n_batch={n_batch}."
-        )
-    return moving.move_axis(x, dim, 0)
+    multiple_results = True
+
+    def elements(self, mat: Any, *places: Any) -> Any:
+        """The elements of `mat` at the positions in the index buffers `places`."""
+        raise NotImplementedError
+
+    def jvp(self, primals, tangents, **params):
+        data, *places = self.bind_all(primals, params)
+        (t,) = tangents
+        pushed = Zero.from_primal_value(data) if type(t) is Zero else self.elements(t, *places)
+        return [data, *places], [pushed, *map(Zero.from_primal_value, places)]
 
 
-def batched_buffers(name: str, axis: Axis, buffers: Sequence, dims: Sequence, spinfo: Any) -> tuple[Any, Any, Any]:
-    """Data and indices with the mapped axis in front, and `spinfo` with one batch axis more."""
-    data, indices = buffers
-    n_batch = typeof(indices).ndim - 2 - (dims[1] is not None)
-    moved = [batch_axis_in_front(name, x, dim, n_batch) for x, dim in zip((data, indices), dims, strict=True)]
-    return *moved, spinfo._replace(shape=(axis.size, *spinfo.shape))
+class Batched(Composed):
+    """A primitive of buffers with batch axes in front; the last index buffer has `unbatched` other axes."""
+
+    unbatched = 2
+
+    def n_batch(self, buffer: Any, dim: int | None) -> int:
+        """The number of batch axes of the last index buffer, which is mapped over `dim`, without that axis."""
+        return typeof(buffer).ndim - self.unbatched - (dim is not None)
+
+    def in_front(self, buffers: Sequence, dims: Sequence, n_batch: int) -> list:
+        """Moves the mapped axis of each buffer to the front, or adds one of size one to unmapped buffers.
+
+        Raises NotImplementedError if a mapped axis is not among the batch axes.
+        """
+        moved = []
+        for x, dim in zip(buffers, dims, strict=True):
+            if dim is not None and dim > n_batch:
+                raise NotImplementedError(
+                    f"{self.name}: batch_dims must be None or satisfy 0 < dim < n_batch: axis {dim} of "
+                    f"{typeof(x).str_short()} is mapped, with n_batch={n_batch}."
+                )
+            moved.append(moving.expand_dims(x, (0,)) if dim is None else moving.move_axis(x, dim, 0))
+        return moved
+
+    def batched(self, axis: Axis, buffers: Sequence, dims: Sequence, spinfo: Any) -> tuple[list, Any]:
+        """Buffers with the mapped axis in front, and `spinfo` with one batch axis more."""
+        buffers = self.in_front(buffers, dims, self.n_batch(buffers[-1], dims[-1]))
+        return buffers, spinfo._replace(shape=(axis.size, *spinfo.shape))

@@ -13,17 +13,16 @@ from minijax.base import dtypes, tree
 from minijax.base.dtypes import DTypeLike
 from minijax.base.faces import listing
 from minijax.experimental.sparse.matrices import (
+    ElementsOfDense,
+    Matrix,
     Multiply,
-    SparseMatrix,
     Stored,
     ToDense,
-    count_nonzero,
     diagonal,
     stored_elements,
 )
 from minijax.experimental.sparse.util import Shape
-from minijax.ir.types import ShapedArray, Zero
-from minijax.primitives.promote import promote_dtypes
+from minijax.ir.types import ShapedArray
 from minijax.run.array import Array
 
 __all__, __dir__ = listing(
@@ -66,11 +65,8 @@ class CooMatMat(_Coordinates, Multiply):
     rank = 2
 
 
-class CooFromDense(Stored):
-    """The data, rows and columns of the nonzero elements of a matrix."""
-
+class CooFromDense(_Coordinates, ElementsOfDense):
     name = "coo_fromdense"
-    multiple_results = True
 
     def infer(self, mat, *, nse, index_dtype):
         index = ShapedArray((nse,), dtypes.canonicalize_dtype(index_dtype))
@@ -81,24 +77,21 @@ class CooFromDense(Stored):
         dtype = dtypes.canonicalize_dtype(index_dtype)
         return [data, row.astype(dtype), col.astype(dtype)]
 
-    def jvp(self, primals, tangents, **params):
-        data, row, col = self.bind_all(primals, params)
-        (t,) = tangents
-        pushed = Zero.from_primal_value(data) if type(t) is Zero else t[row, col]
-        return [data, row, col], [pushed, *map(Zero.from_primal_value, (row, col))]
-
 
 coo_todense_p, coo_fromdense_p = CooToDense(), CooFromDense()
 coo_matvec_p, coo_matmat_p = CooMatVec(), CooMatMat()
 
 
 @tree.register_pytree_node_class
-class COO(SparseMatrix):
+class COO(Matrix):
     """A sparse matrix of data, rows and columns. `rows_sorted` and `cols_sorted` are not checked."""
 
     row: Any
     col: Any
-    _names = ("row", "col")
+    rows_sorted: bool
+    cols_sorted: bool
+    _names, _Info = ("data", "row", "col"), COOInfo
+    _todense, _products = coo_todense_p, (coo_matvec_p, coo_matmat_p)
     _axes_error = NotImplementedError
 
     def __init__(
@@ -107,12 +100,8 @@ class COO(SparseMatrix):
         self.rows_sorted, self.cols_sorted = rows_sorted, cols_sorted
         super().__init__(args, shape=shape)
 
-    @property
-    def _info(self) -> COOInfo:
-        return COOInfo(self.shape, self.rows_sorted, self.cols_sorted)
-
-    def _metadata(self) -> dict[str, Any]:
-        return self._info._asdict()
+    def _params(self) -> dict[str, Any]:
+        return {"spinfo": self._info}
 
     @classmethod
     def fromdense(cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> COO:
@@ -134,37 +123,26 @@ class COO(SparseMatrix):
         row, col, data = lax.sort((self.row, self.col, self.data), num_keys=2)
         return COO((data, row, col), shape=self.shape, rows_sorted=True)
 
-    def todense(self) -> Array:
-        return coo_todense(self)
-
     def _transposed(self) -> COO:
         args = self.data, self.col, self.row
         return COO(args, shape=self.shape[::-1], rows_sorted=self.cols_sorted, cols_sorted=self.rows_sorted)
 
-    def _multiply(self, data, x):
-        product = coo_matvec_p if x.ndim == 1 else coo_matmat_p
-        return product.bind(data, self.row, self.col, x, spinfo=self._info, transpose=False)
-
 
 def coo_todense(mat: COO) -> Array:
     """Converts a COO to a dense matrix."""
-    return coo_todense_p.bind(mat.data, mat.row, mat.col, spinfo=mat._info)
+    return mat.todense()
 
 
 def coo_fromdense(mat: Array, *, nse: int | None = None, index_dtype: DTypeLike = jnp.int32) -> COO:
     """Converts a dense matrix with `nse` nonzero elements to a COO; traced code must specify `nse`."""
-    mat = jnp.asarray(mat)
-    nse = count_nonzero("coo_fromdense", mat, nse)
-    return COO(coo_fromdense_p.bind(mat, nse=nse, index_dtype=index_dtype), shape=mat.shape, rows_sorted=True)
+    return COO._convert(coo_fromdense_p, mat, nse, index_dtype, rows_sorted=True)
 
 
 def coo_matvec(mat: COO, v: Array, transpose: bool = False) -> Array:
     """The product of a COO, transposed if `transpose`, and a vector."""
-    data, v = promote_dtypes(mat.data, v)
-    return coo_matvec_p.bind(data, mat.row, mat.col, v, spinfo=mat._info, transpose=transpose)
+    return mat._product(coo_matvec_p, v, transpose)
 
 
 def coo_matmat(mat: COO, B: Array, *, transpose: bool = False) -> Array:
     """The product of a COO, transposed if `transpose`, and a matrix."""
-    data, B = promote_dtypes(mat.data, B)
-    return coo_matmat_p.bind(data, mat.row, mat.col, B, spinfo=mat._info, transpose=transpose)
+    return mat._product(coo_matmat_p, B, transpose)

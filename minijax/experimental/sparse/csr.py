@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,17 +13,16 @@ from minijax.base.dtypes import DTypeLike
 from minijax.base.faces import listing
 from minijax.dispatch.jitted import jitted
 from minijax.experimental.sparse.matrices import (
+    ElementsOfDense,
+    Matrix,
     Multiply,
-    SparseMatrix,
     Stored,
     ToDense,
-    count_nonzero,
     diagonal,
     stored_elements,
 )
-from minijax.experimental.sparse.util import Shape  # noqa: F401
-from minijax.ir.types import ShapedArray, Zero
-from minijax.primitives.promote import promote_dtypes
+from minijax.experimental.sparse.util import Shape
+from minijax.ir.types import ShapedArray
 from minijax.run.array import Array
 
 __all__, __dir__ = listing(
@@ -69,11 +68,8 @@ class CsrMatMat(_Rows, Multiply):
     rank = 2
 
 
-class CsrFromDense(_Rows):
-    """The data, columns and row pointers of the nonzero elements of a matrix."""
-
+class CsrFromDense(_Rows, ElementsOfDense):
     name = "csr_fromdense"
-    multiple_results = True
 
     def infer(self, mat, *, nse, index_dtype):
         data = ShapedArray((nse,), mat.dtype)
@@ -85,23 +81,24 @@ class CsrFromDense(_Rows):
         row = jnp.where(is_stored, row, rows)
         return [data, col.astype(index_dtype), pointers(row.astype(index_dtype), rows)]
 
-    def jvp(self, primals, tangents, **params):
-        data, indices, indptr = self.bind_all(primals, params)
-        (t,) = tangents
-        pushed = Zero.from_primal_value(data) if type(t) is Zero else t[self.places(indices, indptr)]
-        return [data, indices, indptr], [pushed, *map(Zero.from_primal_value, (indices, indptr))]
-
 
 csr_todense_p, csr_fromdense_p = CsrToDense(), CsrFromDense()
 csr_matvec_p, csr_matmat_p = CsrMatVec(), CsrMatMat()
 
 
-class _Compressed(SparseMatrix):
-    """The base class of CSR and CSC."""
+class CSRInfo(NamedTuple):
+    """The metadata of a CSR or CSC."""
+
+    shape: Shape
+
+
+class _Compressed(Matrix):
+    """The base class of CSR and CSC, which differ in the axis that is compressed."""
 
     indices: Any
     indptr: Any
-    _names = ("indices", "indptr")
+    _names, _Info = ("data", "indices", "indptr"), CSRInfo
+    _todense, _products = csr_todense_p, (csr_matvec_p, csr_matmat_p)
     _by_columns = False
 
     @classmethod
@@ -117,10 +114,8 @@ class _Compressed(SparseMatrix):
         counts = jnp.bincount(compressed, length=(N, M)[cls._by_columns]).astype(index.dtype)
         return cls((data, index, jnp.concatenate([jnp.zeros(1, index.dtype), jnp.cumsum(counts)])), shape=(N, M))
 
-    def _multiply(self, data, x):
-        product = csr_matvec_p if x.ndim == 1 else csr_matmat_p
-        shape = self.shape[::-1] if self._by_columns else self.shape
-        return product.bind(data, self.indices, self.indptr, x, shape=shape, transpose=self._by_columns)
+    def _transposed(self) -> Any:
+        return (CSR if self._by_columns else CSC)(self._bufs, shape=self.shape[::-1])
 
 
 @tree.register_pytree_node_class
@@ -131,12 +126,6 @@ class CSR(_Compressed):
     def fromdense(cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> CSR:
         """Converts a dense matrix with `nse` nonzero elements; traced code must specify `nse`."""
         return csr_fromdense(mat, nse=nse, index_dtype=index_dtype)
-
-    def todense(self) -> Array:
-        return csr_todense(self)
-
-    def _transposed(self) -> CSC:
-        return CSC((self.data, self.indices, self.indptr), shape=self.shape[::-1])
 
 
 @tree.register_pytree_node_class
@@ -151,32 +140,27 @@ class CSC(_Compressed):
         return csr_fromdense(jnp.asarray(mat).T, nse=nse, index_dtype=index_dtype).T
 
     def todense(self) -> Array:
-        return csr_todense_p.bind(self.data, self.indices, self.indptr, shape=self.shape[::-1]).T
+        return self.T.todense().T
 
-    def _transposed(self) -> CSR:
-        return CSR((self.data, self.indices, self.indptr), shape=self.shape[::-1])
+    def _product(self, product: Multiply, x: Any, transpose: bool) -> Any:
+        return self.T._product(product, x, not transpose)
 
 
 def csr_todense(mat: CSR) -> Array:
     """Converts a CSR to a dense matrix."""
-    return csr_todense_p.bind(mat.data, mat.indices, mat.indptr, shape=mat.shape)
+    return mat.todense()
 
 
 def csr_fromdense(mat: Array, *, nse: int | None = None, index_dtype: DTypeLike = np.int32) -> CSR:
     """Converts a dense matrix with `nse` nonzero elements to a CSR; traced code must specify `nse`."""
-    mat = jnp.asarray(mat)
-    nse = count_nonzero("csr_fromdense", mat, nse)
-    buffers = csr_fromdense_p.bind(mat, nse=nse, index_dtype=dtypes.canonicalize_dtype(index_dtype))
-    return CSR(buffers, shape=mat.shape)
+    return CSR._convert(csr_fromdense_p, mat, nse, dtypes.canonicalize_dtype(index_dtype))
 
 
 def csr_matvec(mat: CSR, v: Array, transpose: bool = False) -> Array:
     """The product of a CSR, transposed if `transpose`, and a vector."""
-    data, v = promote_dtypes(mat.data, v)
-    return csr_matvec_p.bind(data, mat.indices, mat.indptr, v, shape=mat.shape, transpose=transpose)
+    return mat._product(csr_matvec_p, v, transpose)
 
 
 def csr_matmat(mat: CSR, B: Array, *, transpose: bool = False) -> Array:
     """The product of a CSR, transposed if `transpose`, and a matrix."""
-    data, B = promote_dtypes(mat.data, B)
-    return csr_matmat_p.bind(data, mat.indices, mat.indptr, B, shape=mat.shape, transpose=transpose)
+    return mat._product(csr_matmat_p, B, transpose)

@@ -2,20 +2,21 @@
 
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 import minijax.numpy as jnp
 from minijax.base import dtypes
-from minijax.experimental.sparse._base import JAXSparse
-from minijax.experimental.sparse.composed import Composed
+from minijax.experimental.sparse._base import Format, JAXSparse
+from minijax.experimental.sparse.composed import Composed, FromDense
 from minijax.experimental.sparse.util import Shape
 from minijax.interop.introspection import concrete_or_error
 from minijax.ir.primitive import is_linear
 from minijax.ir.types import ShapedArray
 from minijax.primitives.promote import promote_dtypes
 from minijax.primitives.zeros import instantiate
+from minijax.run.array import Array
 
 
 class Stored(Composed):
@@ -40,10 +41,6 @@ class ToDense(Stored):
         row, col = self.places(first, second)
         return [jnp.zeros(self.shape(params), data.dtype).at[row, col].add(data)]
 
-    def jvp(self, primals, tangents, **params):
-        pushed = lambda t, data, *indices, **params: self.bind(t, *indices, **params)  # noqa: E731
-        return self.jvp_by_parts((pushed, None, None), primals, tangents, params)
-
     def transpose(self, cts, data, first, second, **params):
         if is_linear(first) or is_linear(second):
             raise ValueError(f"{self.name}: cannot be transposed with respect to indices")
@@ -55,6 +52,7 @@ class Multiply(Stored):
     """The product of the matrix, transposed if `transpose`, and a vector or a matrix."""
 
     rank = 1
+    linear = (0, 3)
 
     def infer(self, data, first, second, x, *, transpose, **params):
         rows, cols = self.shape(params)[:: -1 if transpose else 1]
@@ -64,26 +62,31 @@ class Multiply(Stored):
             )
         return [ShapedArray((rows, *x.shape[1:]), data.dtype)]
 
-    def compute(self, data, first, second, x, *, transpose, **params):
+    def ends(self, first: Any, second: Any, transpose: bool) -> tuple[Any, Any]:
+        """For each stored element the position in the result and the position in `x`."""
         row, col = self.places(first, second)
-        row, col = (col, row) if transpose else (row, col)
+        return (col, row) if transpose else (row, col)
+
+    def compute(self, data, first, second, x, *, transpose, **params):
+        row, col = self.ends(first, second, transpose)
         terms = (data if self.rank == 1 else data[:, None]) * x[col]
         rows = self.shape(params)[transpose]
         return [jnp.zeros((rows, *x.shape[1:]), terms.dtype).at[row].add(terms)]
-
-    def jvp(self, primals, tangents, **params):
-        by_data = lambda t, data, first, second, x, **params: self.bind(t, first, second, x, **params)  # noqa: E731
-        by_x = lambda t, data, first, second, x, **params: self.bind(data, first, second, t, **params)  # noqa: E731
-        return self.jvp_by_parts((by_data, None, None, by_x), primals, tangents, params)
 
     def transpose(self, cts, data, first, second, x, *, transpose, **params):
         ct = instantiate(cts[0])
         if is_linear(x):
             return [None, None, None, self.bind(data, first, second, ct, transpose=not transpose, **params)]
-        row, col = self.places(first, second)
-        row, col = (col, row) if transpose else (row, col)
+        row, col = self.ends(first, second, transpose)
         products = ct[row] * x[col]
         return [products if self.rank == 1 else products.sum(1), None, None, None]
+
+
+class ElementsOfDense(FromDense, Stored):
+    """Converts a dense matrix to data and index buffers."""
+
+    def elements(self, mat, *places):
+        return mat[self.places(*places)]
 
 
 def stored_elements(mat: Any, nse: int) -> tuple[Any, Any, Any, Any]:
@@ -94,50 +97,14 @@ def stored_elements(mat: Any, nse: int) -> tuple[Any, Any, Any, Any]:
     return jnp.where(is_stored, data, 0), row, col, is_stored
 
 
-def count_nonzero(name: str, mat: Any, nse: int | None) -> int:
-    """The number of elements to store: `nse`, or of nonzero elements if None. Raises an error for a traced number."""
-    if mat.ndim != 2:
-        raise AssertionError(f"{name}: a matrix is needed, not an array of shape {mat.shape}")
-    nse = (mat != 0).sum() if nse is None else nse
-    return concrete_or_error(operator.index, nse, f"{name}: traced code needs a number of stored elements, nse")
-
-
-class SparseMatrix(JAXSparse):
-    """A sparse array of two axes whose buffers, the leaves of the pytree, are data and two arrays of indices."""
+class Matrix(Format):
+    """The base class of COO, CSR and CSC: a sparse array of two axes with data and two index buffers."""
 
     data: Any
     nse = property(lambda self: self.data.size)
-    dtype = property(lambda self: self.data.dtype)
-    _names: tuple[str, str]
+    _todense: ClassVar[ToDense]
+    _products: ClassVar[tuple[Multiply, Multiply]]  # with a vector, with a matrix
     _axes_error: type[Exception] = AssertionError
-
-    def __init__(self, args: tuple[Any, Any, Any], *, shape: Sequence[int]):
-        self.data, first, second = map(jnp.asarray, args)
-        for name, buffer in zip(self._names, (first, second), strict=True):
-            setattr(self, name, buffer)
-        super().__init__(args, shape=shape)
-
-    def _indices_of(self) -> tuple[Any, Any]:
-        """The two arrays of indices."""
-        first, second = self._names
-        return getattr(self, first), getattr(self, second)
-
-    def tree_flatten(self) -> tuple:
-        return (self.data, *self._indices_of()), self._metadata()
-
-    def _metadata(self) -> dict[str, Any]:
-        """The attributes that are not buffers, by name."""
-        return {"shape": self.shape}
-
-    @classmethod
-    def tree_unflatten(cls, aux_data: Any, children: Sequence) -> Any:
-        obj = object.__new__(cls)
-        obj.data, first, second = children
-        for name, value in zip(cls._names, (first, second), strict=True):
-            setattr(obj, name, value)
-        for name, value in aux_data.items():
-            setattr(obj, name, value)
-        return obj
 
     @classmethod
     def _check_shape(cls, shape: Sequence[int]) -> tuple[int, ...]:
@@ -147,9 +114,27 @@ class SparseMatrix(JAXSparse):
             raise ValueError(f"{cls.__name__} must have ndim=2; got shape={shape}")
         return shape
 
-    def _multiply(self, data: Any, x: Any) -> Any:
-        """The product of the matrix with its data replaced by `data`, and a vector or a matrix."""
-        raise NotImplementedError
+    @classmethod
+    def _convert(cls, primitive: FromDense, mat: Any, nse: int | None, index_dtype: Any, **flags: bool) -> Self:
+        """Converts a dense matrix by a primitive. `nse` is the number of nonzero elements if None."""
+        mat, name = jnp.asarray(mat), primitive.name
+        if mat.ndim != 2:
+            raise AssertionError(f"{name}: a matrix is needed, not an array of shape {mat.shape}")
+        nse = (mat != 0).sum() if nse is None else nse
+        stored = concrete_or_error(operator.index, nse, f"{name}: traced code needs a number of stored elements, nse")
+        return cls(primitive.bind(mat, nse=stored, index_dtype=index_dtype), shape=mat.shape, **flags)
+
+    def _params(self) -> dict[str, Any]:
+        """The parameters of the primitives that are common to all."""
+        return {"shape": self.shape}
+
+    def todense(self) -> Array:
+        return self._todense.bind(*self._bufs, **self._params())
+
+    def _product(self, product: Multiply, x: Any, transpose: bool) -> Any:
+        """Binds a product of the matrix and `x`, with their dtypes promoted."""
+        data, x = promote_dtypes(self.data, x)
+        return product.bind(data, *self._bufs[1:], x, transpose=transpose, **self._params())
 
     def transpose(self, axes: Sequence[int] | None = None) -> Any:
         if axes is not None:
@@ -165,7 +150,7 @@ class SparseMatrix(JAXSparse):
         other = jnp.asarray(other)
         if other.ndim not in (1, 2):
             raise NotImplementedError(f"matmul with object of shape {other.shape}")
-        return self._multiply(*promote_dtypes(self.data, other))
+        return self._product(self._products[other.ndim - 1], other, transpose=False)
 
 
 def diagonal(N: int, M: int, k: int, dtype: Any, index_dtype: Any) -> tuple[Any, Any, Any]:

@@ -5,8 +5,9 @@ from typing import Any, NamedTuple
 
 import minijax.numpy as jnp
 from minijax.base import tree
-from minijax.experimental.sparse._base import JAXSparse, late
+from minijax.experimental.sparse._base import BatchedFormat, JAXSparse
 from minijax.experimental.sparse.bcoo_array import BCOO
+from minijax.experimental.sparse.bcsr import BCSR
 from minijax.ir import context, state
 from minijax.ir.jaxpr import Jaxpr, Literal
 from minijax.ir.trace import environment, values_of
@@ -117,7 +118,7 @@ def arrays_to_spvalues(spenv: SparsifyEnv, args: Any) -> Any:
     """Replaces the sparse and dense arrays of a tree by values."""
 
     def value(arg):
-        if isinstance(arg, JAXSparse) and type(arg).__name__ in ("BCOO", "BCSR"):
+        if isinstance(arg, BatchedFormat):
             buffers, aux = arg.tree_flatten()
             return spenv.sparse(aux.pop("shape"), *buffers, **aux)
         if isinstance(arg, JAXSparse):
@@ -136,7 +137,7 @@ def spvalues_to_arrays(spenv: SparsifyEnv, spvalues: Any) -> Any:
             return BCOO((spenv.data(value), spenv.indices(value)), shape=value.shape, **flags)
         if value.is_bcsr():
             buffers = spenv.data(value), spenv.indices(value), spenv.indptr(value)
-            return late("BCSR")(buffers, shape=value.shape, **flags)
+            return BCSR(buffers, shape=value.shape, **flags)
         return spenv.data(value)
 
     return tree.tree_map(array, spvalues, is_leaf=is_spvalue)

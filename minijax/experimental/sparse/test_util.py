@@ -14,8 +14,10 @@ from minijax.api.vmap import vmap
 from minijax.base import tree
 from minijax.base.faces import listing
 from minijax.experimental.sparse import ad
-from minijax.experimental.sparse._base import JAXSparse, late
+from minijax.experimental.sparse._base import JAXSparse
 from minijax.experimental.sparse.bcoo_array import BCOO
+from minijax.experimental.sparse.bcoo_dense import bcoo_extract
+from minijax.experimental.sparse.bcsr import BCSR, bcsr_extract
 from minijax.ir.types import typeof
 
 __all__, __dir__ = listing(
@@ -89,7 +91,7 @@ def _stored(nse: int | float, shape: Sequence[int]) -> int:
     return math.ceil(nse * size) if 0 <= nse < 1 else int(nse)
 
 
-def _rand(fromdense: str, rng: Any, rand_method: Callable, nse: int | float, n_batch: int, n_dense: int) -> Callable:
+def _rand(cls: Any, rng: Any, rand_method: Callable, nse: int | float, n_batch: int, n_dense: int) -> Callable:
     draw = rand_method(rng)
 
     def make(shape: Sequence[int], dtype: Any, n_batch: int = n_batch, n_dense: int = n_dense):
@@ -101,7 +103,7 @@ def _rand(fromdense: str, rng: Any, rand_method: Callable, nse: int | float, n_b
             row[rng.choice(size, count, replace=False)] = True
         mask = mask.reshape(*batch, *sparse, *[1] * n_dense)
         array = np.where(mask, draw(shape, dtype), np.zeros((), dtype))
-        return late(fromdense).fromdense(array, nse=count, n_batch=n_batch, n_dense=n_dense)
+        return cls.fromdense(array, nse=count, n_batch=n_batch, n_dense=n_dense)
 
     return make
 
@@ -114,7 +116,7 @@ def rand_bcoo(
     n_dense: int = 0,
 ) -> Callable[..., BCOO]:
     """A function (shape, dtype) -> random BCOO with `nse` stored elements, a fraction of the size if below 1."""
-    return _rand("BCOO", rng, rand_method, nse, n_batch, n_dense)
+    return _rand(BCOO, rng, rand_method, nse, n_batch, n_dense)
 
 
 def rand_bcsr(
@@ -125,7 +127,7 @@ def rand_bcsr(
     n_dense: int = 0,
 ) -> Callable[..., Any]:
     """As `rand_bcoo`, for BCSR."""
-    return _rand("BCSR", rng, rand_method, nse, n_batch, n_dense)
+    return _rand(BCSR, rng, rand_method, nse, n_batch, n_dense)
 
 
 def rand_sparse(
@@ -228,9 +230,9 @@ def _dense(args: Any) -> Any:
 def _stored_elements(mat: Any, dense: Any) -> tuple[Any, Any]:
     """The stored elements of `mat`, and the elements of `dense` at the same indices."""
     if isinstance(mat, BCOO):
-        return mat.data, late("bcoo_extract")(mat, dense, assume_unique=True).data
+        return mat.data, bcoo_extract(mat, dense, assume_unique=True).data
     if is_sparse(mat):
-        return mat.data, late("bcsr_extract")(mat.indices, mat.indptr, dense)
+        return mat.data, bcsr_extract(mat.indices, mat.indptr, dense)
     return mat, dense
 
 

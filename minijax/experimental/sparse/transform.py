@@ -4,8 +4,6 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import minijax.numpy as jnp
-from minijax import lax
 from minijax.api.jit import trace_function
 from minijax.base import tree
 from minijax.base.faces import listing
@@ -159,47 +157,3 @@ def _with_tracers(f: Callable) -> Callable:
         return out_tree().unflatten(results)
 
     return wrapped
-
-
-# ---- operators and methods ---------------------------------------------------------------------------
-
-
-def _swapped(f: Callable) -> Callable:
-    sparse = sparsify(lambda x, y: f(y, x))
-    return lambda self, other: sparse(self, other)
-
-
-def _sum(self: Any, *args: Any, **kwargs: Any) -> Any:
-    return sparsify(lambda x: x.sum(*args, **kwargs))(self)
-
-
-def _reshape(self: Any, *args: Any, **kwargs: Any) -> Any:
-    return sparsify(lambda x: x.reshape(*args, **kwargs))(self)
-
-
-def _astype(self: Any, *args: Any, **kwargs: Any) -> Any:
-    return sparsify(lambda x: x.astype(*args, **kwargs))(self)
-
-
-def _getitem(self: Any, item: Any) -> Any:
-    return sparsify(lambda x: x[item])(self)
-
-
-def _iter(self: Any) -> Any:
-    return (self[k] for k in range(self.shape[0]))
-
-
-def _pow(self: Any, exponent: Any) -> Any:
-    return sparsify(lambda x: x**exponent)(self) if isinstance(exponent, int) else sparsify(jnp.power)(self, exponent)
-
-
-operators: dict[str, Callable] = {
-    "sum": _sum, "reshape": _reshape, "astype": _astype, "__getitem__": _getitem, "__iter__": _iter, "__pow__": _pow,
-    "__abs__": sparsify(lax.abs), "__neg__": sparsify(lax.neg), "__pos__": sparsify(lambda x: x),
-    "__matmul__": sparsify(jnp.matmul), "__rmatmul__": _swapped(jnp.matmul), "__mul__": sparsify(jnp.multiply),
-    "__rmul__": _swapped(jnp.multiply), "__truediv__": sparsify(jnp.divide), "__rtruediv__": _swapped(jnp.divide),
-    "__add__": sparsify(jnp.add), "__radd__": _swapped(jnp.add), "__sub__": sparsify(jnp.subtract),
-    "__rsub__": _swapped(jnp.subtract), "__rpow__": _swapped(jnp.power), "__eq__": sparsify(jnp.equal),
-    "__ne__": sparsify(jnp.not_equal), "__lt__": sparsify(jnp.less), "__le__": sparsify(jnp.less_equal),
-    "__gt__": sparsify(jnp.greater), "__ge__": sparsify(jnp.greater_equal),
-}  # fmt: skip
