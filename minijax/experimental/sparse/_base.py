@@ -159,6 +159,7 @@ class BatchedFormat(Format):
     n_batch: Any
     n_dense: Any
     _Info = SparseInfo
+    _sparse_shape = property(lambda self: self.shape[self.n_batch : self.ndim - self.n_dense])
     _validated: ClassVar[Callable]  # (*buffers, shape) -> properties; raises ValueError for incompatible shapes
     _batch_axis = "batch dimension"  # its name in errors of vmap
 

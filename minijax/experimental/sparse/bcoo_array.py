@@ -1,6 +1,6 @@
 """The class of sparse arrays in batched coordinate format."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -141,3 +141,10 @@ class BCOO(BatchedFormat):
 
 
 register_batched(BCOO)
+
+
+def by_kind(mat: BCOO, axes: Iterable[int]) -> tuple[list[int], list[int], list[int]]:
+    """Splits axes of a BCOO into batch axes, columns of its indices, and dense axes as axes of its data."""
+    axes, n, m = list(axes), mat.n_batch, mat.n_batch + mat.n_sparse
+    sparse, dense = [axis - n for axis in axes if n <= axis < m], [axis - m + n + 1 for axis in axes if axis >= m]
+    return [axis for axis in axes if axis < n], sparse, dense

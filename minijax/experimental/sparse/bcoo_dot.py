@@ -71,30 +71,21 @@ class DotGeneral(OfFormat, Batched):
 
     def compute(self, data, indices, rhs, *, dimension_numbers, preferred_element_type, lhs_spinfo):
         (contract, rhs_contract), (batch, rhs_batch) = dimension_numbers
-        props = validated(data, indices, lhs_spinfo.shape)
-        n, end = props.n_batch, props.n_batch + props.n_sparse
+        n, shape = indices.ndim - 2, lhs_spinfo.shape
         data, rhs = promote_dtypes(data, rhs)
-        partner = dict(zip((*batch, *contract), (*rhs_batch, *rhs_contract), strict=True))
+        partner = dict(zip((*batch, *contract), (*rhs_batch, *rhs_contract), strict=True))  # {axis of lhs: axis of rhs}
         contracted = [axis for axis in contract if axis >= n]
-        kept = [axis for axis in range(n, end) if axis not in contract]
-        free = remaining(rhs.ndim, rhs_contract, rhs_batch)
-        rhs = jnp.transpose(
-            rhs, [partner[k] for k in sorted(partner) if k < n] + [partner[k] for k in contracted] + [*free]
-        )
+        order = [*sorted(axis for axis in partner if axis < n), *contracted]
+        rhs = jnp.transpose(rhs, [*map(partner.get, order), *remaining(rhs.ndim, rhs_contract, rhs_batch)])
+        kept = [axis for axis in range(n, n + indices.shape[-1]) if axis not in contract]
 
         def product(d, i, r):
             taken = tuple(i[:, axis - n] for axis in contracted)
-            return _of_one_batch(d, r, i, taken, [axis - n for axis in kept], [lhs_spinfo.shape[k] for k in kept])
+            return _of_one_batch(d, r, i, taken, [axis - n for axis in kept], [shape[axis] for axis in kept])
 
         for axis in reversed(range(n)):
             product = broadcasting_vmap(product, in_axes=(0, 0, 0 if axis in partner else None))
-        out = product(data, indices, rhs)
-        out = jnp.broadcast_to(out, (*[lhs_spinfo.shape[k] for k in range(n)], *out.shape[n:])) if n else out
-        summed = tuple(axis for axis in contract if axis < n)
-        out = out.sum(summed, dtype=out.dtype) if summed else out
-        left = [axis for axis in range(n) if axis not in contract]
-        order = [*map(left.index, batch), *[k for k, axis in enumerate(left) if axis not in batch]]
-        out = jnp.transpose(out, [*order, *range(len(order), out.ndim)])
+        out = _batches_in_order(product(data, indices, rhs), shape[:n], contract, batch)
         return [out if preferred_element_type is None else out.astype(preferred_element_type)]
 
     def transpose(self, cts, data, indices, rhs, *, dimension_numbers, preferred_element_type, lhs_spinfo):
@@ -164,6 +155,17 @@ def batched_numbers(rhs_dim: int | None, dimension_numbers: Any) -> tuple[Any, i
         return ((contract, rhs_contract), (batch, rhs_batch)), len(batch)
     bump = lambda axes: tuple(k + (k >= rhs_dim) for k in axes)  # noqa: E731
     return ((contract, bump(rhs_contract)), ((0, *batch), (rhs_dim, *bump(rhs_batch)))), 0
+
+
+def _batches_in_order(out: Any, sizes: Sequence[int], contract: Sequence[int], batch: Sequence[int]) -> Any:
+    """Sums the contracted batch axes (of these sizes) of a product, and moves the batch dimensions to the front."""
+    n = len(sizes)
+    out = jnp.broadcast_to(out, (*sizes, *out.shape[n:])) if n else out
+    summed = tuple(axis for axis in contract if axis < n)
+    out = out.sum(summed, dtype=out.dtype) if summed else out
+    left = remaining(n, contract)
+    order = [*map(left.index, batch), *map(left.index, remaining(n, contract, batch))]
+    return jnp.transpose(out, [*order, *range(len(order), out.ndim)])
 
 
 def _inverse(order: Sequence[int]) -> list[int]:

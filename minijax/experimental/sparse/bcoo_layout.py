@@ -222,12 +222,11 @@ def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
 
 
 def _count_unique(mat: BCOO) -> int:
-    sizes = mat.shape[mat.n_batch :][: mat.n_sparse]
     if not is_concrete(mat.indices) or not is_concrete(mat.data):
         raise ValueError(_TRACED_NSE)
     if not mat.n_sparse:
         return 1
-    counts = nfold_vmap(lambda i: unique_rows(i, sizes)[2], mat.n_batch, broadcasted=False)(mat.indices)
+    counts = nfold_vmap(lambda i: unique_rows(i, mat._sparse_shape)[2], mat.n_batch, broadcasted=False)(mat.indices)
     return int(counts.max()) if counts.size else 0
 
 
@@ -237,8 +236,7 @@ def bcoo_eliminate_zeros(mat: BCOO, nse: int | None = None) -> BCOO:
     zero = (mat.data == 0).all(tuple(range(n + 1, n + 1 + mat.n_dense)))
     shared = tuple(k for k in range(n) if mat.indices.shape[k] == 1 != mat.data.shape[k])
     zero = zero.all(shared, keepdims=True)
-    sizes = mat.shape[n : n + mat.n_sparse]
-    padded = lambda z, i: jnp.where(z[:, None], row(sizes, i), i)  # noqa: E731
+    padded = lambda z, i: jnp.where(z[:, None], row(mat._sparse_shape, i), i)  # noqa: E731
     indices = nfold_vmap(padded, n)(zero, mat.indices)
     return bcoo_sum_duplicates(BCOO((mat.data, indices), shape=mat.shape), nse=nse)
 

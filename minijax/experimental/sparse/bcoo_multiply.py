@@ -10,7 +10,6 @@ from minijax.api.jit import eval_shape
 from minijax.base import dtypes
 from minijax.experimental.sparse.bcoo_array import BCOO
 from minijax.experimental.sparse.bcoo_layout import bcoo_update_layout
-from minijax.experimental.sparse.bcoo_shapes import sparse_sizes
 from minijax.experimental.sparse.util import is_padding, nfold_vmap, row
 from minijax.ir.types import ShapedArray
 from minijax.primitives.promote import promote_dtypes
@@ -37,10 +36,10 @@ def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
 
     def product(d, i, e, j):
         d, e = promote_dtypes(d, e)
-        stored = ~is_padding(i, sparse_sizes(lhs))[:, None] & ~is_padding(j, sparse_sizes(rhs))[None]
+        stored = ~is_padding(i, lhs._sparse_shape)[:, None] & ~is_padding(j, rhs._sparse_shape)[None]
         i, j = i[:, None], j[None].astype(i.dtype)
         # The index along a broadcast axis of size one is always 0: it matches every index of the other element.
-        widened = lambda mat: [a == 1 != b for a, b in zip(sparse_sizes(mat), sizes, strict=True)]  # noqa: E731
+        widened = lambda mat: [a == 1 != b for a, b in zip(mat._sparse_shape, sizes, strict=True)]  # noqa: E731
         ones = [row(widened(mat), i) == 1 for mat in (lhs, rhs)]
         met = stored & ((i == j) | ones[0] | ones[1]).all(-1)
         data = d[:, None] * e[None]
@@ -111,22 +110,9 @@ def bcoo_conv_general_dilated(
     if out_sharding is not None:
         raise NotImplementedError("bcoo_conv_general_dilated: out_sharding")
     types = (ShapedArray(x.shape, dtype) for x in (lhs, rhs))
-    out = _convolved(types, params)
-    if any(step != 1 for step in window_strides):
-        raise NotImplementedError("bcoo convolution with non-unit window_strides.")
-    if any(step != 1 for step in (*(lhs_dilation or ()), *(rhs_dilation or ()))):
-        raise NotImplementedError("bcoo convolution with lhs_dilation.")
-    numbers = lax.conv_dimension_numbers(lhs.shape, rhs.shape, dimension_numbers)
-    if lhs.ndim != 3:
-        raise ValueError(
-            f"bcoo_conv_general_dilated: only one spatial dimension is supported, not those of {lhs.shape}"
-        )
-    if tuple(numbers) != ((0, 1, 2),) * 3 or feature_group_count != 1 or batch_group_count != 1:
-        raise NotImplementedError("bcoo convolution of groups, or with dimension numbers other than NCH, OIH, NCH.")
-    lhs = bcoo_update_layout(lhs, n_batch=2, n_dense=0)
-    if lhs.shape[:2] != (1, 1) or rhs.shape[:2] != (1, 1):
-        raise NotImplementedError("bcoo convolution with leading dimensions other than (1, 1)")
-    rhs = bcoo_update_layout(rhs, n_batch=2, n_dense=0)
+    out = eval_shape(lambda x, y: lax.conv_general_dilated(x, y, **params), *types)
+    _check_convolution(lhs, rhs, params)
+    lhs, rhs = (bcoo_update_layout(x, n_batch=2, n_dense=0) for x in (lhs, rhs))
     if isinstance(padding, str):
         padding = lax.padtype_to_pads(lhs.shape[2:], rhs.shape[2:], window_strides, padding)
     ((low, _),) = padding
@@ -144,7 +130,18 @@ def bcoo_conv_general_dilated(
     return BCOO(buffers, shape=out.shape)
 
 
-def _convolved(types: Any, params: dict) -> ShapedArray:
-    """The abstract value of a convolution of arrays of these types."""
-    out = eval_shape(lambda x, y: lax.conv_general_dilated(x, y, **params), *types)
-    return ShapedArray(out.shape, out.dtype)
+def _check_convolution(lhs: BCOO, rhs: BCOO, params: dict[str, Any]) -> None:
+    if any(step != 1 for step in params["window_strides"]):
+        raise NotImplementedError("bcoo convolution with non-unit window_strides.")
+    if any(step != 1 for step in (*(params["lhs_dilation"] or ()), *(params["rhs_dilation"] or ()))):
+        raise NotImplementedError("bcoo convolution with lhs_dilation.")
+    numbers = lax.conv_dimension_numbers(lhs.shape, rhs.shape, params["dimension_numbers"])
+    if lhs.ndim != 3:
+        raise ValueError(
+            f"bcoo_conv_general_dilated: only one spatial dimension is supported, not those of {lhs.shape}"
+        )
+    groups = params["feature_group_count"], params["batch_group_count"]
+    if tuple(numbers) != ((0, 1, 2),) * 3 or groups != (1, 1):
+        raise NotImplementedError("bcoo convolution of groups, or with dimension numbers other than NCH, OIH, NCH.")
+    if lhs.shape[:2] != (1, 1) or rhs.shape[:2] != (1, 1):
+        raise NotImplementedError("bcoo convolution with leading dimensions other than (1, 1)")

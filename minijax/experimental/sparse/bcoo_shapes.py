@@ -8,16 +8,11 @@ from typing import Any
 import minijax.numpy as jnp
 from minijax import lax
 from minijax.base.dims import canonical_axis
-from minijax.experimental.sparse.bcoo_array import BCOO
+from minijax.experimental.sparse.bcoo_array import BCOO, by_kind
 from minijax.experimental.sparse.bcoo_dot import remaining
 from minijax.experimental.sparse.bcoo_layout import bcoo_transpose
 from minijax.experimental.sparse.util import is_padding, row
 from minijax.ir.types import typeof
-
-
-def sparse_sizes(mat: BCOO) -> tuple[int, ...]:
-    """The sizes of the sparse axes."""
-    return mat.shape[mat.n_batch : mat.n_batch + mat.n_sparse]
 
 
 def padded(indices: Any, columns: Any, old: Sequence[int], new: Sequence[int]) -> Any:
@@ -61,6 +56,15 @@ def bcoo_broadcast_in_dim(
 def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
     """Concatenates BCOO along a batch or sparse axis. Raises NotImplementedError for a dense axis."""
     dimension = operator.index(dimension)
+    _check_concatenation(operands, dimension)
+    shape = list(operands[0].shape)
+    shape[dimension] = sum(mat.shape[dimension] for mat in operands)
+    n = operands[0].n_batch
+    joined = _joined_along_sparse if dimension >= n else _joined_along_batch
+    return BCOO(joined(operands, dimension, shape), shape=shape)
+
+
+def _check_concatenation(operands: Sequence[BCOO], dimension: int) -> None:
     if not operands:
         raise ValueError("bcoo_concatenate: concatenate requires a non-empty sequences of arrays")
     if not all(isinstance(mat, BCOO) for mat in operands):
@@ -73,25 +77,20 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
             "Cannot concatenate arrays with shapes that differ in dimensions other than the one being concatenated: "
             f"concatenating along dimension {dimension} for shapes {', '.join(map(str, shapes))}."
         )
-    if any(mat.n_batch != first.n_batch for mat in operands):
-        raise ValueError("bcoo_concatenate requires inputs to have matching batch dimensions.")
-    if any(mat.n_dense != first.n_dense for mat in operands):
-        raise ValueError("bcoo_concatenate requires inputs to have matching dense dimensions.")
-    n = first.n_batch
-    if dimension >= n + first.n_sparse:
+    for kind in ("batch", "dense"):
+        if len({getattr(mat, f"n_{kind}") for mat in operands}) > 1:
+            raise ValueError(f"bcoo_concatenate requires inputs to have matching {kind} dimensions.")
+    if dimension >= first.ndim - first.n_dense:
         raise NotImplementedError("Concatenation along dense dimensions.")
-    shape = list(first.shape)
-    shape[dimension] = sum(s[dimension] for s in shapes)
-    if dimension >= n:
-        return _joined_along_sparse(operands, dimension - n, tuple(shape))
-    nse = max(mat.nse for mat in operands)
-    batches = [jnp.broadcast_to(x, (*mat.shape[:n], *x.shape[n:])) for mat in operands for x in mat._bufs]
-    longer = [
-        with_nse(*pair, nse, sparse_sizes(mat))
-        for pair, mat in zip(zip(batches[::2], batches[1::2], strict=True), operands, strict=True)
-    ]
+
+
+def _joined_along_batch(operands: Sequence[BCOO], dimension: int, shape: Sequence[int]) -> tuple[Any, Any]:
+    """The buffers of a concatenation along a batch axis; operands with fewer elements are padded."""
+    n, nse = operands[0].n_batch, max(mat.nse for mat in operands)
+    batches = [[jnp.broadcast_to(x, (*mat.shape[:n], *x.shape[n:])) for x in mat._bufs] for mat in operands]
+    longer = [with_nse(*pair, nse, mat._sparse_shape) for pair, mat in zip(batches, operands, strict=True)]
     indices = jnp.concatenate([indices for _, indices in longer], dimension)
-    return BCOO((jnp.concatenate([data for data, _ in longer], dimension), indices), shape=tuple(shape))
+    return jnp.concatenate([data for data, _ in longer], dimension), indices
 
 
 def with_nse(data: Any, indices: Any, nse: int, sizes: Sequence[int]) -> tuple[Any, Any]:
@@ -105,19 +104,20 @@ def with_nse(data: Any, indices: Any, nse: int, sizes: Sequence[int]) -> tuple[A
     return data, longer.at[*batch, stored:].set(jnp.array(sizes, indices.dtype))
 
 
-def _joined_along_sparse(operands: Sequence[BCOO], column: int, shape: tuple[int, ...]) -> BCOO:
+def _joined_along_sparse(operands: Sequence[BCOO], dimension: int, shape: Sequence[int]) -> tuple[Any, Any]:
+    """The buffers of a concatenation along a sparse axis: indices along it are shifted."""
     n, start = operands[0].n_batch, 0
     sizes = shape[n : n + operands[0].n_sparse]
     batches = [tuple(max(x) for x in zip(*[mat._bufs[k].shape[:n] for mat in operands], strict=True)) for k in range(2)]
     data = jnp.concatenate([jnp.broadcast_to(m.data, (*batches[0], *m.data.shape[n:])) for m in operands], n)
     indices = []
     for mat in operands:
-        moved = mat.indices.at[..., column].add(start)
+        moved = mat.indices.at[..., dimension - n].add(start)
         if len(sizes) == 1:  # with more columns, the others still mark padding
-            moved = padded(mat.indices, moved, sparse_sizes(mat), sizes)
+            moved = padded(mat.indices, moved, mat._sparse_shape, sizes)
         indices.append(jnp.broadcast_to(moved, (*batches[1], *moved.shape[n:])))
-        start += mat.shape[n + column]
-    return BCOO((data, jnp.concatenate(indices, n)), shape=shape)
+        start += mat.shape[dimension]
+    return data, jnp.concatenate(indices, n)
 
 
 def bcoo_reshape(
@@ -146,7 +146,7 @@ def bcoo_reshape(
     widened = lambda x: jnp.broadcast_to(x, (*mat.shape[:n], *x.shape[n:]))  # noqa: E731
     data = widened(mat.data).reshape(*batch, mat.nse, *dense)
     indices = widened(mat.indices).reshape(*batch, mat.nse, mat.n_sparse)
-    old = sparse_sizes(mat)
+    old = mat._sparse_shape
     if old != sparse:
         number = (indices * row(_strides(old), indices)).sum(-1, dtype=indices.dtype)
         columns = [(number // stride) % size for stride, size in zip(_strides(sparse), sparse, strict=True)]
@@ -179,11 +179,9 @@ def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
             f"rev dimensions must all be less than operand ndim, got dimensions {dimensions} for operand ndim "
             f"{operand.ndim}."
         )
-    n, m = operand.n_batch, operand.n_batch + operand.n_sparse
-    batch = [axis for axis in dimensions if axis < n]
-    data = lax.rev(operand.data, [*batch, *[axis - m + n + 1 for axis in dimensions if axis >= m]])
-    indices, sizes = lax.rev(operand.indices, batch), sparse_sizes(operand)
-    columns = [axis - n for axis in dimensions if n <= axis < m]
+    batch, columns, dense = by_kind(operand, dimensions)
+    data = lax.rev(operand.data, [*batch, *dense])
+    indices, sizes = lax.rev(operand.indices, batch), operand._sparse_shape
     if columns:
         reverse = row([k in columns for k in range(len(sizes))], indices) == 1
         flipped = jnp.where(reverse, row(sizes, indices) - 1 - indices, indices)
@@ -207,15 +205,13 @@ def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
             f"cannot select an axis to squeeze out which has size not equal to one, got shape={arr.shape} and "
             f"{dimensions=}"
         )
-    n, m = arr.n_batch, arr.n_batch + arr.n_sparse
-    batch = tuple(axis for axis in dimensions if axis < n)
-    kept = [k for k in range(arr.n_sparse) if k + n not in dimensions]
-    data, indices = arr.data, arr.indices
-    if len(kept) < arr.n_sparse:
-        data, indices = _without_padding(data, indices, sparse_sizes(arr)), indices[..., kept]
-    data = lax.squeeze(data, (*batch, *[axis - m + n + 1 for axis in dimensions if axis >= m]))
-    shape = tuple(size for axis, size in enumerate(arr.shape) if axis not in dimensions)
-    return BCOO((data, lax.squeeze(indices, batch)), shape=shape)
+    batch, columns, dense = by_kind(arr, dimensions)
+    data, indices = arr._bufs
+    if columns:
+        data = _without_padding(data, indices, arr._sparse_shape)
+        indices = indices[..., list(remaining(arr.n_sparse, columns))]
+    shape = tuple(arr.shape[axis] for axis in remaining(arr.ndim, dimensions))
+    return BCOO((lax.squeeze(data, (*batch, *dense)), lax.squeeze(indices, batch)), shape=shape)
 
 
 def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
@@ -223,24 +219,20 @@ def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
     axes = tuple(sorted(set(map(operator.index, axes))))
     if not all(0 <= axis < mat.ndim for axis in axes):
         raise AssertionError(f"bcoo_reduce_sum: invalid {axes=} for {mat.ndim} dimensions")
-    n, m = mat.n_batch, mat.n_batch + mat.n_sparse
-    batch = [axis for axis in axes if axis < n]
-    dense = tuple(axis - m + n + 1 for axis in axes if axis >= m)
-    data, indices = mat.data, mat.indices
-    data = data.sum(dense, dtype=data.dtype)
-    kept = [k for k in range(mat.n_sparse) if k + n not in axes]
-    if len(kept) < mat.n_sparse:
-        data = _without_padding(data, indices, sparse_sizes(mat))
+    batch, columns, dense = by_kind(mat, axes)
+    data, indices = mat.data.sum(tuple(dense), dtype=mat.dtype), mat.indices
+    if columns:
+        data, kept = _without_padding(data, indices, mat._sparse_shape), list(remaining(mat.n_sparse, columns))
         indices = indices[..., kept] if kept else jnp.zeros((*indices.shape[:-1], 0), indices.dtype)
-    shape = tuple(size for axis, size in enumerate(mat.shape) if axis not in axes)
     if batch:
-        rest = remaining(n, batch)
-        count = math.prod(mat.shape[axis] for axis in batch)
+        data, indices = (_merged_into_nse(mat, x, batch) for x in (data, indices))
+    return BCOO((data, indices), shape=[mat.shape[axis] for axis in remaining(mat.ndim, axes)])
 
-        def joined(x):
-            x = jnp.broadcast_to(x, (*[mat.shape[k] if k in batch else x.shape[k] for k in range(n)], *x.shape[n:]))
-            x = jnp.transpose(x, [*rest, *batch, *range(n, x.ndim)])
-            return x.reshape(*x.shape[: len(rest)], count * mat.nse, *x.shape[n + 1 :])
 
-        data, indices = joined(data), joined(indices)
-    return BCOO((data, indices), shape=shape)
+def _merged_into_nse(mat: BCOO, x: Any, batch: Sequence[int]) -> Any:
+    """A buffer of `mat` with some batch axes merged into the axis of stored elements."""
+    n, rest = mat.n_batch, remaining(mat.n_batch, batch)
+    x = jnp.broadcast_to(x, (*[mat.shape[k] if k in batch else x.shape[k] for k in range(n)], *x.shape[n:]))
+    x = jnp.transpose(x, [*rest, *batch, *range(n, x.ndim)])
+    count = math.prod(mat.shape[axis] for axis in batch)
+    return x.reshape(*x.shape[: len(rest)], count * mat.nse, *x.shape[n + 1 :])

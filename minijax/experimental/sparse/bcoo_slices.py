@@ -10,7 +10,7 @@ from typing import Any
 import minijax.numpy as jnp
 from minijax import lax
 from minijax.api.vmap import vmap
-from minijax.experimental.sparse.bcoo_array import BCOO
+from minijax.experimental.sparse.bcoo_array import BCOO, by_kind
 from minijax.experimental.sparse.bcoo_layout import bcoo_sum_duplicates, bcoo_transpose, bcoo_update_layout
 from minijax.experimental.sparse.bcoo_shapes import bcoo_reshape
 from minijax.experimental.sparse.util import row
@@ -22,6 +22,27 @@ def bcoo_slice(
     mat: BCOO, *, start_indices: Sequence[int], limit_indices: Sequence[int], strides: Sequence[int] | None = None
 ) -> BCOO:
     """`lax.slice`. Elements outside become padding; `nse` shrinks if the slice has fewer elements."""
+    starts, limits, steps = _checked_slice(mat, start_indices, limit_indices, strides)
+    shape = tuple(-(-(high - low) // step) for low, high, step in zip(starts, limits, steps, strict=True))
+
+    def part(x, axes):
+        begin, end = _at_axes(axes, starts, [0] * x.ndim), _at_axes(axes, limits, x.shape)
+        step = _at_axes(axes, steps, [1] * x.ndim)
+        strides = step if any(s > 1 for s in step) else None
+        is_all = (begin, end, strides) == ([0] * x.ndim, list(x.shape), None)
+        return x if is_all else lax.slice(x, begin, end, strides)
+
+    data, indices = map(part, mat._bufs, _buffer_axes(mat))
+    if not mat.n_sparse:
+        return BCOO((data, indices), shape=shape)
+    n, m = mat.n_batch, mat.n_batch + mat.n_sparse
+    low, high, step = (row(xs[n:m], indices) for xs in (starts, limits, steps))
+    inside = ((indices >= low) & (indices < high) & ((indices - low) % step == 0)).all(-1, keepdims=True)
+    indices, sizes = (indices - low + step - 1) // step, (high - low + step - 1) // step
+    return _compacted(data, indices, inside, sizes, shape)
+
+
+def _checked_slice(mat: BCOO, start_indices: Any, limit_indices: Any, strides: Any) -> tuple[list, list, list]:
     starts, limits = (list(map(operator.index, xs)) for xs in (start_indices, limit_indices))
     steps = [1] * mat.ndim if strides is None else list(map(operator.index, strides))
     if not len(starts) == len(limits) == len(steps) == mat.ndim:
@@ -32,26 +53,20 @@ def bcoo_slice(
         raise ValueError(
             f"bcoo_slice: invalid indices. Got start_indices={starts}, limit_indices={limits} and shape={mat.shape}"
         )
-    shape = tuple(-(-(high - low) // step) for low, high, step in zip(starts, limits, steps, strict=True))
-    n, m = mat.n_batch, mat.n_batch + mat.n_sparse
+    return starts, limits, steps
 
-    def cut(x, axes):
-        begin, end, step = [0] * x.ndim, list(x.shape), [1] * x.ndim
-        for place, axis in axes:
-            if x.shape[place] == mat.shape[axis]:
-                begin[place], end[place], step[place] = starts[axis], limits[axis], steps[axis]
-        strides = step if any(s > 1 for s in step) else None
-        return x if (begin, end, strides) == ([0] * x.ndim, list(x.shape), None) else lax.slice(x, begin, end, strides)
 
-    batch = [(axis, axis) for axis in range(n)]
-    data = cut(mat.data, [*batch, *[(axis - m + n + 1, axis) for axis in range(m, mat.ndim)]])
-    indices = cut(mat.indices, batch)
-    if not mat.n_sparse:
-        return BCOO((data, indices), shape=shape)
-    low, high, step = (row(xs[n:m], indices) for xs in (starts, limits, steps))
-    inside = ((indices >= low) & (indices < high) & ((indices - low) % step == 0)).all(-1, keepdims=True)
-    indices, sizes = (indices - low + step - 1) // step, (high - low + step - 1) // step
-    return _compacted(data, indices, inside, sizes, shape)
+def _buffer_axes(mat: BCOO) -> list[dict[int, int]]:
+    """For data and for indices {axis: axis of the array}, of the batch and dense axes that are not broadcast."""
+    batch, _, dense = by_kind(mat, range(mat.ndim))
+    places = dict(zip([*batch, *dense], [*batch, *range(mat.ndim - len(dense), mat.ndim)], strict=True))
+    rows = zip(mat._bufs, (len(places) + 1, mat.n_batch), strict=True)
+    return [{k: axis for k, axis in places.items() if k < end and x.shape[k] == mat.shape[axis]} for x, end in rows]
+
+
+def _at_axes(axes: dict[int, int], values: Sequence, default: Sequence) -> list:
+    """For each axis of a buffer the value of the array's axis, or the default."""
+    return [values[axes[k]] if k in axes else x for k, x in enumerate(default)]
 
 
 def _compacted(data: Any, indices: Any, inside: Any, sizes: Any, shape: tuple[int, ...]) -> BCOO:
@@ -60,7 +75,7 @@ def _compacted(data: Any, indices: Any, inside: Any, sizes: Any, shape: tuple[in
     inside = lax.squeeze(inside, (inside.ndim - 1,))
     inside = lax.expand_dims(inside, range(inside.ndim, data.ndim))
     mat = BCOO((jnp.where(inside, data, 0), indices), shape=shape)
-    nse = math.prod(shape[mat.n_batch : mat.n_batch + mat.n_sparse])
+    nse = math.prod(mat._sparse_shape)
     if mat.nse <= nse:
         return mat
     mat = bcoo_sum_duplicates(mat, nse=nse)
@@ -69,6 +84,24 @@ def _compacted(data: Any, indices: Any, inside: Any, sizes: Any, shape: tuple[in
 
 def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Sequence[int]) -> BCOO:
     """`lax.dynamic_slice`: start indices are clamped to keep the slice in bounds."""
+    starts, sizes = _checked_dynamic_slice(mat, start_indices, slice_sizes)
+
+    def part(x, axes):
+        return lax.dynamic_slice(x, _at_axes(axes, starts, [0] * x.ndim), _at_axes(axes, sizes, x.shape))
+
+    data, indices = map(part, mat._bufs, _buffer_axes(mat))
+    if not mat.n_sparse:
+        return BCOO((data, indices), shape=sizes)
+    n, m = mat.n_batch, mat.n_batch + mat.n_sparse
+    taken, whole = (jnp.array(xs[n:m], indices.dtype) for xs in (sizes, mat.shape))
+    low = jnp.array(starts[n:m], indices.dtype)
+    low = jnp.clip(jnp.where(low < 0, low + whole, low), 0, whole - taken)
+    low, taken, _ = (lax.expand_dims(x, range(indices.ndim - 1)) for x in (low, taken, whole))
+    inside = ((indices >= low) & (indices < low + taken)).all(-1, keepdims=True)
+    return _compacted(data, indices - low, inside, taken, sizes)
+
+
+def _checked_dynamic_slice(mat: BCOO, start_indices: Any, slice_sizes: Any) -> tuple[list, tuple[int, ...]]:
     sizes = tuple(map(operator.index, slice_sizes))
     starts = [jnp.asarray(start) for start in start_indices]
     if not len(starts) == len(sizes) == mat.ndim:
@@ -84,24 +117,7 @@ def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Seq
         raise TypeError(f"slice slice_sizes must be greater than or equal to zero, got slice_sizes of {sizes}.")
     if any(start.ndim or not jnp.issubdtype(start.dtype, jnp.integer) for start in starts):
         raise TypeError("index arguments to dynamic_slice must be integers of the same type")
-    n, m = mat.n_batch, mat.n_batch + mat.n_sparse
-
-    def cut(x, axes):
-        places = {place: axis for place, axis in axes if x.shape[place] == mat.shape[axis]}
-        begin = [starts[places[k]] if k in places else 0 for k in range(x.ndim)]
-        return lax.dynamic_slice(x, begin, [sizes[places[k]] if k in places else x.shape[k] for k in range(x.ndim)])
-
-    batch = [(axis, axis) for axis in range(n)]
-    data = cut(mat.data, [*batch, *[(axis - m + n + 1, axis) for axis in range(m, mat.ndim)]])
-    indices = cut(mat.indices, batch)
-    if not mat.n_sparse:
-        return BCOO((data, indices), shape=sizes)
-    taken, whole = (jnp.array(xs[n:m], indices.dtype) for xs in (sizes, mat.shape))
-    low = jnp.array(starts[n:m], indices.dtype)
-    low = jnp.clip(jnp.where(low < 0, low + whole, low), 0, whole - taken)
-    low, taken, _ = (lax.expand_dims(x, range(indices.ndim - 1)) for x in (low, taken, whole))
-    inside = ((indices >= low) & (indices < low + taken)).all(-1, keepdims=True)
-    return _compacted(data, indices - low, inside, taken, sizes)
+    return starts, sizes
 
 
 def bcoo_gather(

@@ -158,7 +158,6 @@ class BCSR(BatchedFormat):
     n_batch = property(lambda self: self.indices.ndim - 1)
     n_sparse = property(lambda self: 2)
     n_dense = property(lambda self: self.data.ndim - self.indices.ndim)
-    _sparse_shape = property(lambda self: self.shape[self.n_batch : self.n_batch + 2])
 
     @classmethod
     def fromdense(

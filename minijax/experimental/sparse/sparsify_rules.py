@@ -140,12 +140,6 @@ def _of_arrays(function: Callable) -> Callable:
     return rule
 
 
-def _dot_general(lhs, rhs, *, dimension_numbers, preferred_element_type, precision, out_sharding):
-    del precision
-    options = dict(preferred_element_type=preferred_element_type, out_sharding=out_sharding)
-    return bcoo_dot_general(lhs, rhs, dimension_numbers=dimension_numbers, **options)
-
-
 def _concatenate(*operands, dimension):
     if len({mat.n_batch for mat in operands}) > 1:
         n_batch = min(mat.n_batch for mat in operands)
@@ -171,18 +165,14 @@ def _reduce_sum(mat, *, axes, out_sharding):
     return out if out.shape else out.data.sum()
 
 
-def _gather(mat, starts, *, dimension_numbers, slice_sizes, **params):
-    return bcoo_slices.bcoo_gather(mat, starts, dimension_numbers, slice_sizes, **params)
-
-
 for _primitive, _function in {
     lax.broadcast_in_dim_p: bcoo_shapes.bcoo_broadcast_in_dim,
     lax.concatenate_p: _concatenate,
     lax.stack_p: _stack,
     lax.conv_general_dilated_p: bcoo_multiply.bcoo_conv_general_dilated,
-    lax.dot_general_p: _dot_general,
+    lax.dot_general_p: bcoo_dot_general,
     lax.dynamic_slice_p: _dynamic_slice,
-    lax.gather_p: _gather,
+    lax.gather_p: bcoo_slices.bcoo_gather,
     lax.reduce_sum_p: _reduce_sum,
     lax.reshape_p: bcoo_shapes.bcoo_reshape,
     lax.rev_p: bcoo_shapes.bcoo_rev,
@@ -224,31 +214,29 @@ def _jit(spenv, *values, jaxpr, name, inline, **_):
     if inline:
         return eval_sparse(jaxpr.jaxpr, jaxpr.consts, values, spenv)
     # Buffers that arguments share among them remain shared inside the call.
-    refs = [ref for v in values for ref in (v.data_ref, v.indices_ref, v.indptr_ref) if ref is not None]
-    places = {ref: k for k, ref in enumerate(dict.fromkeys(refs))}
-    moved = lambda ref: None if ref is None else places[ref]  # noqa: E731
-    inner = [
-        v._replace(data_ref=moved(v.data_ref), indices_ref=moved(v.indices_ref), indptr_ref=moved(v.indptr_ref))
-        for v in values
-    ]
+    places = {ref: k for k, ref in enumerate(dict.fromkeys(ref for v in values for ref in _refs(v)))}
+    inner = [_renumbered(v, places.__getitem__) for v in values]
     shown: list = []
 
     def call(*buffers):
         env = SparsifyEnv(buffers)
-        out = list(eval_sparse(jaxpr.jaxpr, jaxpr.consts, inner, env))
-        shown.append(out)
-        return [
-            [None if ref is None else env._buffers[ref] for ref in (v.data_ref, v.indices_ref, v.indptr_ref)]
-            for v in out
-        ]
+        shown[:] = eval_sparse(jaxpr.jaxpr, jaxpr.consts, inner, env)
+        return [env._buffers[ref] for v in shown for ref in _refs(v)]
 
     call.__name__ = call.__qualname__ = name
-    results = jit(call)(*[spenv._buffers[ref] for ref in places])
-    kept = lambda buffer: None if buffer is None else spenv._push(buffer)  # noqa: E731
-    return [
-        v._replace(data_ref=kept(d), indices_ref=kept(i), indptr_ref=kept(p))
-        for v, (d, i, p) in zip(shown[-1], results, strict=True)
-    ]
+    results = iter(jit(call)(*[spenv._buffers[ref] for ref in places]))
+    return [_renumbered(v, lambda _: spenv._push(next(results))) for v in shown]
+
+
+def _refs(value: SparsifyValue) -> list[int]:
+    """The numbers of the buffers of a value."""
+    return [ref for ref in (value.data_ref, value.indices_ref, value.indptr_ref) if ref is not None]
+
+
+def _renumbered(value: SparsifyValue, number: Callable[[int], int]) -> SparsifyValue:
+    """The value with `number(ref)` for the number `ref` of each buffer."""
+    names = ("data_ref", "indices_ref", "indptr_ref")
+    return value._replace(**{k: number(ref) for k in names if (ref := getattr(value, k)) is not None})
 
 
 def _plain(arrays: Sequence) -> list:
@@ -300,18 +288,12 @@ def _custom_jvp_call(spenv, *values, call_jaxpr, **_):
 # ---- BCSR --------------------------------------------------------------------------------------------
 
 
-def _dot_general_of_rows(lhs, rhs, *, dimension_numbers, preferred_element_type, precision, out_sharding):
-    del precision
-    options = dict(preferred_element_type=preferred_element_type, out_sharding=out_sharding)
-    return bcsr.bcsr_dot_general(lhs, rhs, dimension_numbers=dimension_numbers, **options)
-
-
 def _concatenate_rows(*operands, dimension):
     return bcsr.bcsr_concatenate(operands, dimension=dimension)
 
 
 sparse_rules_bcsr |= {
-    lax.dot_general_p: _of_arrays(_dot_general_of_rows),
+    lax.dot_general_p: _of_arrays(bcsr.bcsr_dot_general),
     lax.broadcast_in_dim_p: _of_arrays(bcsr.bcsr_broadcast_in_dim),
     lax.concatenate_p: _of_arrays(_concatenate_rows),
     **{p: sparse_rules_bcoo[p] for p in (custom_jvp_call_p, todense_p)},
