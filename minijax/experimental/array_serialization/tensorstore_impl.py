@@ -248,25 +248,13 @@ async def async_deserialize(
 
     It is truncated or zero-padded to `global_shape`. Raises TypeError for an `in_type` without a concrete sharding.
     """
-    form = in_type.format if isinstance(in_type, ShapeDtypeStruct) else in_type
-    sharding = form.sharding if isinstance(form, Format) else form
-    if not isinstance(sharding, Sharding) or isinstance(sharding, NamedSharding) and not sharding._is_concrete:
-        raise TypeError(
-            "sharding passed to deserialization should be specified, concrete and an instance of "
-            f"`jax.sharding.Sharding`. Got {sharding}"
-        )
+    form, sharding = _format_and_sharding(in_type)
     if isinstance(in_type, ShapeDtypeStruct) and dtype is None:
         dtype = in_type.dtype
-    store = await ts.open(
-        ts.Spec(tensorstore_spec),
-        open=True,
-        assume_metadata=assume_metadata,
-        context=context,
-        chunk_layout=chunk_layout,
-    )
+    options = dict(assume_metadata=assume_metadata, context=context, chunk_layout=chunk_layout)
+    store = await ts.open(ts.Spec(tensorstore_spec), open=True, **options)
     shape = tuple(store.shape if global_shape is None else global_shape)
     target = dtypes.canonicalize_dtype(store.dtype.numpy_dtype if dtype is None else dtype)
-
     if len(shape) != store.rank:
         raise ValueError(
             f"async_deserialize: global_shape {shape} does not have the rank of the stored array of shape {store.shape}"
@@ -274,19 +262,38 @@ async def async_deserialize(
 
     async def read(device: Any, index: tuple) -> ArrayImpl:
         bounds = [i.indices(n)[:2] for i, n in zip(index, shape, strict=True)]
-        part = np.zeros([stop - start for start, stop in bounds], store.dtype.numpy_dtype)
-        there = [(start, max(start, min(stop, n))) for (start, stop), n in zip(bounds, store.shape, strict=True)]
-        source = store[tuple(slice(*b) for b in there)] if all(start < stop for start, stop in there) else None
-        if source is not None:
-            size = 0
-            if byte_limiter is not None:
-                size = await byte_limiter.wait_for_bytes(estimate_read_memory_footprint(store, source.domain))
-            part[tuple(slice(stop - start) for start, stop in there)] = await source.read()
-            if byte_limiter is not None:
-                await byte_limiter.release_bytes(size)
-        return transfer.to_device(part.astype(target, copy=False), device)
+        return transfer.to_device((await _read(store, bounds, byte_limiter)).astype(target, copy=False), device)
 
     places = sharding.addressable_devices_indices_map(shape)
-    parts = await asyncio.gather(*(read(device, index) for device, index in places.items()))
-    whole = joined(ShapedArray(shape, target), sharding, parts, True)
-    return transfer.to_device(whole, form) if isinstance(form, Format) else whole
+    shards = await asyncio.gather(*(read(device, index) for device, index in places.items()))
+    array = joined(ShapedArray(shape, target), sharding, shards, True)
+    return transfer.to_device(array, form) if isinstance(form, Format) else array
+
+
+def _format_and_sharding(in_type: Any) -> tuple[Any, Sharding]:
+    """The format or sharding of an array to read, and its sharding. Raises TypeError unless that is concrete."""
+    form = in_type.format if isinstance(in_type, ShapeDtypeStruct) else in_type
+    sharding = form.sharding if isinstance(form, Format) else form
+    if not isinstance(sharding, Sharding) or isinstance(sharding, NamedSharding) and not sharding._is_concrete:
+        raise TypeError(
+            "sharding passed to deserialization should be specified, concrete and an instance of "
+            f"`jax.sharding.Sharding`. Got {sharding}"
+        )
+    return form, sharding
+
+
+async def _read(store: Any, bounds: Sequence[tuple[int, int]], limiter: LimitInFlightBytes | None) -> np.ndarray:
+    """Reads a part of a stored array, with zeros out of its bounds."""
+    part = np.zeros([stop - start for start, stop in bounds], store.dtype.numpy_dtype)
+    stored = [(start, max(start, min(stop, n))) for (start, stop), n in zip(bounds, store.shape, strict=True)]
+    if any(start >= stop for start, stop in stored):
+        return part
+    source = store[tuple(slice(*b) for b in stored)]
+    inner = tuple(slice(stop - start) for start, stop in stored)
+    if limiter is None:
+        part[inner] = await source.read()
+    else:
+        size = await limiter.wait_for_bytes(estimate_read_memory_footprint(store, source.domain))
+        part[inner] = await source.read()
+        await limiter.release_bytes(size)
+    return part

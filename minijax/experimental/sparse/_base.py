@@ -5,11 +5,14 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, NamedTuple, Self
 
+import numpy as np
+
 import minijax.numpy as jnp
 from minijax import lax
 from minijax.api.vmap import register_vmappable
 from minijax.base import tree
 from minijax.experimental.sparse.util import SparseInfo
+from minijax.ir.primitive import Primitive
 from minijax.ir.trace import Tracer
 from minijax.run.array import Array
 
@@ -130,6 +133,7 @@ class Format(JAXSparse):
 
     _names: ClassVar[tuple[str, ...]]
     _Info: ClassVar[type[NamedTuple]]
+    _todense: ClassVar[Primitive]
     dtype = property(lambda self: self.data.dtype)
     _bufs = property(lambda self: tuple([getattr(self, name) for name in self._names]))
     _info = property(lambda self: self._Info(*[getattr(self, name) for name in self._Info._fields]))
@@ -137,6 +141,14 @@ class Format(JAXSparse):
     def __init__(self, args: tuple[Any, ...], *, shape: Sequence[int]):
         vars(self).update(zip(self._names, map(jnp.asarray, args), strict=True))
         super().__init__(args, shape=shape)
+
+    def _params(self) -> dict[str, Any]:
+        """The parameters of the primitives of the format that depend on the array."""
+        return {"spinfo": self._info}
+
+    def todense(self) -> Array:
+        """Converts to a dense array."""
+        return self._todense.bind(*self._bufs, **self._params())
 
     def tree_flatten(self) -> tuple:
         return self._bufs, self._info._asdict()
@@ -161,6 +173,7 @@ class BatchedFormat(Format):
     _Info = SparseInfo
     _sparse_shape = property(lambda self: self.shape[self.n_batch : self.ndim - self.n_dense])
     _validated: ClassVar[Callable]  # (*buffers, shape) -> properties; raises ValueError for incompatible shapes
+    _fromdense: ClassVar[Callable[..., Any]]
     _batch_axis = "batch dimension"  # its name in errors of vmap
 
     def __init__(
@@ -173,6 +186,13 @@ class BatchedFormat(Format):
     def _layout(self):
         sizes = {"n_batch": self.n_batch, "n_dense": self.n_dense}
         return "".join(f", {name}={n}" for name, n in sizes.items() if n)
+
+    @classmethod
+    def fromdense(
+        cls, mat: Array, *, nse: int | None = None, index_dtype: Any = np.int32, n_dense: int = 0, n_batch: int = 0
+    ) -> Self:
+        """Converts a dense array. `nse` is the number of nonzero elements by default; traced arrays require it."""
+        return cls._fromdense(mat, nse=nse, index_dtype=index_dtype, n_dense=n_dense, n_batch=n_batch)
 
     @classmethod
     def from_scipy_sparse(cls, mat: Any, *, index_dtype: Any = None, n_dense: int = 0, n_batch: int = 0) -> Self:

@@ -6,7 +6,6 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from minijax.api.autodiff import linear_transpose
 from minijax.api.jit import eval_shape
 from minijax.api.vmap import vmap
 from minijax.base import tree
@@ -45,8 +44,7 @@ class AsDense(Composed):
         (ct,) = cts
         if not is_linear(data) or any(map(is_linear, others)):
             raise ValueError("todense: can be transposed with respect to the data only")
-        (pulled,) = linear_transpose(lambda d: self.compute(d, *others, tree=tree)[0], data.aval)(instantiate(ct))
-        return [pulled, *[None] * len(others)]
+        return self.transposed(instantiate(ct), (data, *others), tree=tree)
 
     def batch(self, axis, operands, dims, *, tree):
         return vmap(lambda *bufs: self.compute(*bufs, tree=tree), in_axes=tuple(dims))(*operands), [0]

@@ -1,7 +1,7 @@
 """The class of sparse arrays in batched coordinate format."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -11,7 +11,6 @@ from minijax.base.naming import known_as
 from minijax.experimental.sparse._base import BatchedFormat, register_batched
 from minijax.experimental.sparse.util import Shape
 from minijax.higher.cond import cond
-from minijax.run.array import Array
 
 # The dtypes that cuSPARSE products support.
 CUSPARSE_DATA_DTYPES = [np.float32, np.float64, np.complex64, np.complex128]
@@ -77,9 +76,7 @@ class BCOO(BatchedFormat):
     n_batch = property(lambda self: self.indices.ndim - 2)
     n_sparse = property(lambda self: self.indices.shape[-1])
     n_dense = property(lambda self: self.data.ndim - 1 - self.n_batch)
-    # `sparse.methods` sets these and the operators.
-    fromdense: ClassVar[Callable[..., "BCOO"]]
-    todense: Callable[[], Array]
+    # `sparse.methods` sets these, `_fromdense`, `_todense` and the operators.
     transpose: Callable[..., "BCOO"]
     sort_indices: Callable[[], "BCOO"]
     sum_duplicates: Callable[..., "BCOO"]

@@ -95,7 +95,7 @@ bcoo_todense_p = ToDense()
 
 def bcoo_todense(mat: BCOO) -> Array:
     """Converts a BCOO to a dense array."""
-    return bcoo_todense_p.bind(mat.data, mat.indices, spinfo=mat._info)
+    return mat.todense()
 
 
 # ---- from dense -------------------------------------------------------------------------------------

@@ -105,7 +105,7 @@ class DotGeneral(OfFormat, Batched):
         keeps_layout = all((k < n) == (axis < n) and (k < end) == (axis < end) for k, axis in enumerate(order))
         if not keeps_layout or (is_linear(rhs) and end < len(order)):
             params = dict(dimension_numbers=dimension_numbers, preferred_element_type=preferred_element_type)
-            return self._by_parts(ct, (data, indices, rhs), lhs_spinfo=lhs_spinfo, **params)
+            return self.transposed(ct, (data, indices, rhs), lhs_spinfo=lhs_spinfo, **params)
         if is_linear(rhs):
             ordered = [axis for _, axis in sorted(zip(contract, rhs_contract, strict=True))]
             out = self.bind(
@@ -116,13 +116,6 @@ class DotGeneral(OfFormat, Batched):
             return [None, None, lax.transpose(out, _inverse(order)).astype(rhs.aval.dtype)]
         inner = ((ct_rhs, rhs_kept), (ct_batch, rhs_batch))
         return [self._pulled(ct, rhs, indices, data.aval, order, inner, lhs_spinfo), None, None]
-
-    def _by_parts(self, ct, operands, **params):
-        """The cotangents by transposing `compute`."""
-        (k,) = (k for k, x in enumerate(operands) if is_linear(x))
-        fill = lambda x: [x if j == k else y for j, y in enumerate(operands)]  # noqa: E731
-        (pulled,) = linear_transpose(lambda x: self.compute(*fill(x), **params)[0], operands[k].aval)(ct)
-        return [pulled if j == k else None for j in range(3)]
 
     @staticmethod
     def _pulled(ct, rhs, indices, aval, order, dimension_numbers, spinfo):

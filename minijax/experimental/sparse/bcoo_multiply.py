@@ -112,7 +112,10 @@ def bcoo_conv_general_dilated(
     types = (ShapedArray(x.shape, dtype) for x in (lhs, rhs))
     out = eval_shape(lambda x, y: lax.conv_general_dilated(x, y, **params), *types)
     _check_convolution(lhs, rhs, params)
-    lhs, rhs = (bcoo_update_layout(x, n_batch=2, n_dense=0) for x in (lhs, rhs))
+    lhs = bcoo_update_layout(lhs, n_batch=2, n_dense=0)
+    if lhs.shape[:2] != (1, 1) or rhs.shape[:2] != (1, 1):
+        raise NotImplementedError("bcoo convolution with leading dimensions other than (1, 1)")
+    rhs = bcoo_update_layout(rhs, n_batch=2, n_dense=0)
     if isinstance(padding, str):
         padding = lax.padtype_to_pads(lhs.shape[2:], rhs.shape[2:], window_strides, padding)
     ((low, _),) = padding
@@ -143,5 +146,3 @@ def _check_convolution(lhs: BCOO, rhs: BCOO, params: dict[str, Any]) -> None:
     groups = params["feature_group_count"], params["batch_group_count"]
     if tuple(numbers) != ((0, 1, 2),) * 3 or groups != (1, 1):
         raise NotImplementedError("bcoo convolution of groups, or with dimension numbers other than NCH, OIH, NCH.")
-    if lhs.shape[:2] != (1, 1) or rhs.shape[:2] != (1, 1):
-        raise NotImplementedError("bcoo convolution with leading dimensions other than (1, 1)")

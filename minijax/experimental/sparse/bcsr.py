@@ -153,18 +153,11 @@ class BCSR(BatchedFormat):
     indptr: Any
     _names = ("data", "indices", "indptr")
     _validated = staticmethod(validated)
-    _batch_axis = "batched dimension"
+    _todense, _batch_axis = bcsr_todense_p, "batched dimension"
     nse = property(lambda self: self.indices.shape[-1])
     n_batch = property(lambda self: self.indices.ndim - 1)
     n_sparse = property(lambda self: 2)
     n_dense = property(lambda self: self.data.ndim - self.indices.ndim)
-
-    @classmethod
-    def fromdense(
-        cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32, n_dense: int = 0, n_batch: int = 0
-    ) -> BCSR:
-        """Converts a dense array. `nse` is the number of nonzero elements by default; traced arrays require it."""
-        return bcsr_fromdense(mat, nse=nse, index_dtype=index_dtype, n_dense=n_dense, n_batch=n_batch)
 
     @classmethod
     def from_bcoo(cls, arr: BCOO) -> BCSR:
@@ -210,10 +203,6 @@ class BCSR(BatchedFormat):
         indices = coordinates(self.indices, self.indptr)
         return BCOO((self.data, indices), **self._info._asdict())
 
-    def todense(self) -> Array:
-        """Converts to a dense array."""
-        return bcsr_todense(self)
-
     def transpose(self, *args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError("Transpose is not implemented.")
 
@@ -230,7 +219,7 @@ register_batched(BCSR)
 
 def bcsr_todense(mat: BCSR) -> Array:
     """Converts a BCSR to a dense array."""
-    return bcsr_todense_p.bind(*mat._bufs, spinfo=mat._info)
+    return mat.todense()
 
 
 def bcsr_fromdense(
@@ -247,6 +236,9 @@ def bcsr_fromdense(
     stored = concrete_or_error(operators.index, nse, "bcsr_fromdense: traced code needs a number of stored elements")
     params = dict(nse=stored, n_batch=n_batch, n_dense=n_dense, index_dtype=index_dtype)
     return BCSR(bcsr_fromdense_p.bind(x, **params), shape=x.shape)
+
+
+BCSR._fromdense = bcsr_fromdense
 
 
 def bcsr_extract(indices: ArrayLike, indptr: ArrayLike, mat: ArrayLike) -> Array:

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from minijax.ir.primitive import Axis, Primitive
+from minijax.api.autodiff import linear_transpose
+from minijax.ir.primitive import Axis, Primitive, is_linear
 from minijax.ir.types import Zero, typeof
 from minijax.primitives import moving
 from minijax.primitives.families import emit
@@ -32,6 +33,13 @@ class Composed(Primitive):
                 operands = [*primals[:k], tangents[k], *primals[k + 1 :]]
                 total = add_zeros(total, self.bind_all(operands, params)[0])
         return results, [total, *map(Zero.from_primal_value, results[1:])]
+
+    def transposed(self, ct: Any, operands: Sequence, **params: Any) -> list:
+        """The cotangents of the operands, of which one is linear, by transposing `compute`."""
+        (k,) = (k for k, x in enumerate(operands) if is_linear(x))
+        of_linear = lambda x: self.compute(*operands[:k], x, *operands[k + 1 :], **params)[0]  # noqa: E731
+        (pulled,) = linear_transpose(of_linear, operands[k].aval)(ct)
+        return [pulled if j == k else None for j in range(len(operands))]
 
 
 class FromDense(Composed):

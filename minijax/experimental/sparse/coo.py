@@ -100,9 +100,6 @@ class COO(Matrix):
         self.rows_sorted, self.cols_sorted = rows_sorted, cols_sorted
         super().__init__(args, shape=shape)
 
-    def _params(self) -> dict[str, Any]:
-        return {"spinfo": self._info}
-
     @classmethod
     def fromdense(cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> COO:
         """Converts a dense matrix with `nse` nonzero elements; traced code must specify `nse`."""

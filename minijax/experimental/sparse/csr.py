@@ -101,6 +101,9 @@ class _Compressed(Matrix):
     _todense, _products = csr_todense_p, (csr_matvec_p, csr_matmat_p)
     _by_columns = False
 
+    def _params(self) -> dict[str, Any]:
+        return {"shape": self.shape}
+
     @classmethod
     def _empty(cls, shape: Sequence[int], *, dtype: Any = None, index_dtype: Any = "int32") -> Any:
         shape = cls._check_shape(shape)

@@ -16,7 +16,6 @@ from minijax.ir.primitive import is_linear
 from minijax.ir.types import ShapedArray
 from minijax.primitives.promote import promote_dtypes
 from minijax.primitives.zeros import instantiate
-from minijax.run.array import Array
 
 
 class Stored(Composed):
@@ -102,7 +101,6 @@ class Matrix(Format):
 
     data: Any
     nse = property(lambda self: self.data.size)
-    _todense: ClassVar[ToDense]
     _products: ClassVar[tuple[Multiply, Multiply]]  # with a vector, with a matrix
     _axes_error: type[Exception] = AssertionError
 
@@ -123,13 +121,6 @@ class Matrix(Format):
         nse = (mat != 0).sum() if nse is None else nse
         stored = concrete_or_error(operator.index, nse, f"{name}: traced code needs a number of stored elements, nse")
         return cls(primitive.bind(mat, nse=stored, index_dtype=index_dtype), shape=mat.shape, **flags)
-
-    def _params(self) -> dict[str, Any]:
-        """The parameters of the primitives that are common to all."""
-        return {"shape": self.shape}
-
-    def todense(self) -> Array:
-        return self._todense.bind(*self._bufs, **self._params())
 
     def _product(self, product: Multiply, x: Any, transpose: bool) -> Any:
         """Binds a product of the matrix and `x`, with their dtypes promoted."""

@@ -4,30 +4,14 @@ import abc
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 import minijax.numpy as jnp
 from minijax import lax
-from minijax.experimental.sparse import bcoo_dense, bcoo_layout
+from minijax.experimental.sparse import bcoo_dense, bcoo_layout, sparsify_rules as sparsify_rules
 from minijax.experimental.sparse.bcoo_array import BCOO
 from minijax.experimental.sparse.bcsr import BCSR
 from minijax.experimental.sparse.transform import sparsify
-from minijax.run.array import Array
 
 # ---- methods -----------------------------------------------------------------------------------------
-
-
-def fromdense(
-    cls: type[BCOO], mat: Array, *, nse: int | None = None, index_dtype: Any = np.int32, n_dense: int = 0,
-    n_batch: int = 0,
-) -> BCOO:  # fmt: skip
-    """Converts a dense array. `nse` is the number of nonzero elements by default; traced arrays require it."""
-    return bcoo_dense.bcoo_fromdense(mat, nse=nse, index_dtype=index_dtype, n_dense=n_dense, n_batch=n_batch)
-
-
-def todense(self: BCOO) -> Array:
-    """Converts to a dense array."""
-    return bcoo_dense.bcoo_todense(self)
 
 
 def transpose(self: BCOO, axes: Sequence[int] | None = None) -> BCOO:
@@ -92,8 +76,8 @@ _OPERATORS: dict[str, Callable] = {
 }  # fmt: skip
 
 
-setattr(BCOO, "fromdense", classmethod(fromdense))  # noqa: B010
-for _function in (todense, transpose, sort_indices, sum_duplicates, update_layout):
+BCOO._fromdense, BCOO._todense = bcoo_dense.bcoo_fromdense, bcoo_dense.bcoo_todense_p
+for _function in (transpose, sort_indices, sum_duplicates, update_layout):
     setattr(BCOO, _function.__name__, _function)
 for _name, _function in _OPERATORS.items():
     setattr(BCOO, _name, _function)

@@ -12,7 +12,7 @@ from minijax.experimental.sparse.api import todense_p
 from minijax.experimental.sparse.bcoo_array import BCOO
 from minijax.experimental.sparse.bcoo_dot import bcoo_dot_general
 from minijax.experimental.sparse.bcoo_layout import bcoo_transpose, bcoo_update_layout
-from minijax.experimental.sparse.sparsify_env import (
+from minijax.experimental.sparse.transform import (
     SparsifyEnv,
     SparsifyValue,
     arrays_to_spvalues,
