@@ -165,6 +165,12 @@ def lstm_ref(
 # ---- on GPUs -----------------------------------------------------------------------------------------
 
 
+def _params(*options: Any) -> dict[str, Any]:
+    """The parameters of the primitives; the last option is the precision."""
+    names = "input_size", "hidden_size", "num_layers", "dropout", "bidirectional"
+    return dict(zip(names, options[:-1], strict=True), cudnn_allow_tf32=_allows_tf32(options[-1]))
+
+
 def _allows_tf32(precision: PrecisionLike) -> bool:
     how = canonical_precision(precision)
     if isinstance(how, tuple) and how[0] is Precision.DEFAULT:
@@ -195,10 +201,8 @@ def lstm_fwd(
     """The results of `lstm`, and the residuals for `lstm_bwd`."""
     _check_lengths(seq_lengths)
     operands = x, h_0, c_0, w, seq_lengths
-    y, h_n, c_n, kept = rnn_fwd_p.bind(
-        *operands, input_size=input_size, hidden_size=hidden_size, num_layers=num_layers, dropout=dropout,
-        bidirectional=bidirectional, cudnn_allow_tf32=_allows_tf32(precision),
-    )  # fmt: skip
+    params = _params(input_size, hidden_size, num_layers, dropout, bidirectional, precision)
+    y, h_n, c_n, kept = rnn_fwd_p.bind(*operands, **params)
     return (y, h_n, c_n), (*operands, y, kept)
 
 
@@ -208,10 +212,8 @@ def lstm_bwd(
 ) -> tuple:  # fmt: skip
     """The cotangents of the five array operands of `lstm`; the cotangent of the lengths is zero."""
     x, h_0, c_0, w, seq_lengths, y, kept = residuals
-    cotangents = rnn_bwd_p.bind(
-        *gradients, x, h_0, c_0, w, y, kept, seq_lengths, input_size=input_size, hidden_size=hidden_size,
-        num_layers=num_layers, dropout=dropout, bidirectional=bidirectional, cudnn_allow_tf32=_allows_tf32(precision),
-    )  # fmt: skip
+    params = _params(input_size, hidden_size, num_layers, dropout, bidirectional, precision)
+    cotangents = rnn_bwd_p.bind(*gradients, x, h_0, c_0, w, y, kept, seq_lengths, **params)
     return *cotangents, jnp.zeros_like(seq_lengths)
 
 

@@ -205,11 +205,10 @@ def _dot_general(ctx, lhs, rhs, *, dimension_numbers, **params):
 
 
 @_rule("conv_general_dilated")
-def _conv(ctx, lhs, rhs, *, window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers,
-          batch_group_count, **params):  # fmt: skip
+def _conv(ctx, lhs, rhs, *, dimension_numbers, batch_group_count, **params):
     numbers, out = dimension_numbers, RooflineShape.from_aval(ctx.avals_out[0])
     rows = zip(numbers.lhs_spec[2:], numbers.rhs_spec[2:], numbers.out_spec[2:], strict=True)
-    how = zip(window_strides, padding, lhs_dilation, rhs_dilation, strict=True)
+    how = zip(*(params[name] for name in ("window_strides", "padding", "lhs_dilation", "rhs_dilation")), strict=True)
     pairs = [_overlaps(lhs.shape[i], rhs.shape[k], out.shape[o], *w) for (i, k, o), w in zip(rows, how, strict=True)]
     features = rhs.shape[numbers.rhs_spec[0]] * rhs.shape[numbers.rhs_spec[1]]
     return _unfused(2 * prod(pairs) * features * lhs.shape[numbers.lhs_spec[0]] // batch_group_count, ctx.moved)

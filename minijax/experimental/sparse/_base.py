@@ -133,6 +133,7 @@ class Format(JAXSparse):
 
     _names: ClassVar[tuple[str, ...]]
     _Info: ClassVar[type[NamedTuple]]
+    _fromdense: ClassVar[Callable[..., Any]]
     _todense: ClassVar[Primitive]
     dtype = property(lambda self: self.data.dtype)
     _bufs = property(lambda self: tuple([getattr(self, name) for name in self._names]))
@@ -173,7 +174,6 @@ class BatchedFormat(Format):
     _Info = SparseInfo
     _sparse_shape = property(lambda self: self.shape[self.n_batch : self.ndim - self.n_dense])
     _validated: ClassVar[Callable]  # (*buffers, shape) -> properties; raises ValueError for incompatible shapes
-    _fromdense: ClassVar[Callable[..., Any]]
     _batch_axis = "batch dimension"  # its name in errors of vmap
 
     def __init__(

@@ -88,14 +88,14 @@ class DotGeneral(OfFormat, Batched):
         out = _batches_in_order(product(data, indices, rhs), shape[:n], contract, batch)
         return [out if preferred_element_type is None else out.astype(preferred_element_type)]
 
-    def transpose(self, cts, data, indices, rhs, *, dimension_numbers, preferred_element_type, lhs_spinfo):
+    def transpose(self, cts, data, indices, rhs, *, dimension_numbers, **params):
         (ct,) = cts
         if is_linear(indices) or is_linear(data) == is_linear(rhs):
             raise ValueError("bcoo_dot_general: can be transposed with respect to either data or rhs")
         if type(ct) is Zero:
             return [Zero(x.aval) if is_linear(x) else None for x in (data, indices, rhs)]
         (contract, rhs_contract), (batch, rhs_batch) = dimension_numbers
-        lhs_kept = remaining(len(lhs_spinfo.shape), contract, batch)
+        lhs_kept = remaining(len(params["lhs_spinfo"].shape), contract, batch)
         rhs_ndim = rhs.aval.ndim if is_linear(rhs) else typeof(rhs).ndim
         rhs_kept = remaining(rhs_ndim, rhs_contract, rhs_batch)
         ct_batch, ct_lhs, ct_rhs = _ranges(len(batch), len(lhs_kept), len(rhs_kept))
@@ -104,18 +104,14 @@ class DotGeneral(OfFormat, Batched):
         n, end = typeof(indices).ndim - 2, typeof(indices).ndim - 2 + typeof(indices).shape[-1]
         keeps_layout = all((k < n) == (axis < n) and (k < end) == (axis < end) for k, axis in enumerate(order))
         if not keeps_layout or (is_linear(rhs) and end < len(order)):
-            params = dict(dimension_numbers=dimension_numbers, preferred_element_type=preferred_element_type)
-            return self.transposed(ct, (data, indices, rhs), lhs_spinfo=lhs_spinfo, **params)
+            return self.transposed(ct, (data, indices, rhs), dimension_numbers=dimension_numbers, **params)
         if is_linear(rhs):
             ordered = [axis for _, axis in sorted(zip(contract, rhs_contract, strict=True))]
-            out = self.bind(
-                data, indices, ct, dimension_numbers=((lhs_kept, ct_lhs), (batch, ct_batch)),
-                preferred_element_type=preferred_element_type, lhs_spinfo=lhs_spinfo,
-            )  # fmt: skip
+            out = self.bind(data, indices, ct, dimension_numbers=((lhs_kept, ct_lhs), (batch, ct_batch)), **params)
             order = [*rhs_batch, *ordered, *rhs_kept]
             return [None, None, lax.transpose(out, _inverse(order)).astype(rhs.aval.dtype)]
         inner = ((ct_rhs, rhs_kept), (ct_batch, rhs_batch))
-        return [self._pulled(ct, rhs, indices, data.aval, order, inner, lhs_spinfo), None, None]
+        return [self._pulled(ct, rhs, indices, data.aval, order, inner, params["lhs_spinfo"]), None, None]
 
     @staticmethod
     def _pulled(ct, rhs, indices, aval, order, dimension_numbers, spinfo):
@@ -214,11 +210,9 @@ def bcoo_dot_general(
     if out_sharding is not None:
         raise NotImplementedError("bcoo_dot_general: out_sharding")
     numbers = as_tuples(dimension_numbers)
-    preferred = (
-        None
-        if preferred_element_type is None
-        else dtypes.check_and_canonicalize_user_dtype(preferred_element_type, "dot_general")
-    )
+    preferred: Any = preferred_element_type
+    if preferred is not None:
+        preferred = dtypes.check_and_canonicalize_user_dtype(preferred, "dot_general")
     params: Any = dict(preferred_element_type=preferred)
     if isinstance(lhs, BCOO) and isinstance(rhs, BCOO):
         return _spdot_general(lhs, rhs, numbers, preferred_element_type)
@@ -258,16 +252,13 @@ class DotGeneralSampled(Composed):
         n, n_sparse = indices.ndim - 2, indices.shape[-1]
         A, B = promote_dtypes(A, B)
         a_free, b_free = remaining(A.ndim, contract, batch), remaining(B.ndim, b_contract, b_batch)
-        # For each axis of the product its axis in A and in B (None: not there), then einsum labels of all axes.
-        nobody = [None] * max(len(a_free), len(b_free))
-        of_a = [*batch, *a_free, *nobody[: len(b_free)]]
-        of_b = [*b_batch, *nobody[: len(a_free)], *b_free]
-        rank = len(of_a)
-        labels = lambda axes, contracted: [*axes, *range(rank + 1, rank + 1 + len(contracted))]  # noqa: E731
-        a_labels = labels([k for k in range(rank) if of_a[k] is not None], contract)
-        b_labels = labels([k for k in range(rank) if of_b[k] is not None], b_contract)
-        A = jnp.transpose(A, [*[axis for axis in of_a if axis is not None], *contract])
-        B = jnp.transpose(B, [*[axis for axis in of_b if axis is not None], *b_contract])
+        # Einsum labels: those of the product's axes, then `rank` for stored elements, then those of contracted axes.
+        shared, of_a, of_b = _ranges(len(batch), len(a_free), len(b_free))
+        rank = len(shared) + len(of_a) + len(of_b)
+        contracted = range(rank + 1, rank + 1 + len(contract))
+        a_labels, b_labels = [*shared, *of_a, *contracted], [*shared, *of_b, *contracted]
+        A = jnp.transpose(A, [*batch, *a_free, *contract])
+        B = jnp.transpose(B, [*b_batch, *b_free, *b_contract])
         sparse = range(n, n + n_sparse)
         inner = lambda all_labels: [k for k in all_labels if k >= n]  # noqa: E731
 
@@ -336,9 +327,10 @@ class SpDotGeneral(Batched):
 
     name = "bcoo_spdot_general"
     multiple_results = True
+    linear = (0, 2)
 
-    def infer(self, lhs_data, lhs_indices, rhs_data, rhs_indices, *, lhs_spinfo, rhs_spinfo, dimension_numbers,
-              preferred_element_type):  # fmt: skip
+    def infer(self, *buffers, lhs_spinfo, rhs_spinfo, dimension_numbers, preferred_element_type):
+        lhs_data, lhs_indices, rhs_data, rhs_indices = buffers
         types = ShapedArray(lhs_spinfo.shape, lhs_data.dtype), ShapedArray(rhs_spinfo.shape, rhs_data.dtype)
         out = product_type(*types, dimension_numbers, preferred_element_type)
         lhs = validated(lhs_data, lhs_indices, lhs_spinfo.shape)
@@ -360,8 +352,8 @@ class SpDotGeneral(Batched):
         shape = (*out.shape[:n_batch], nse)
         return [ShapedArray(shape, out.dtype), ShapedArray((*shape, out.ndim - n_batch), lhs_indices.dtype)]
 
-    def compute(self, lhs_data, lhs_indices, rhs_data, rhs_indices, *, lhs_spinfo, rhs_spinfo, dimension_numbers,
-                preferred_element_type):  # fmt: skip
+    def compute(self, *buffers, lhs_spinfo, rhs_spinfo, dimension_numbers, preferred_element_type):
+        lhs_data, lhs_indices, rhs_data, rhs_indices = buffers
         (contract, rhs_contract), (batch, rhs_batch) = dimension_numbers
         n, m = lhs_indices.ndim - 2, rhs_indices.ndim - 2
         lhs_data, rhs_data = promote_dtypes(lhs_data, rhs_data)
@@ -381,32 +373,22 @@ class SpDotGeneral(Batched):
         lhs_data, lhs_indices = in_front(batch, lhs_data, n), in_front(batch, lhs_indices, n)
         rhs_data, rhs_indices = in_front(rhs_batch, rhs_data, m), in_front(rhs_batch, rhs_indices, m)
         data, indices = product(lhs_data, lhs_indices, rhs_data, rhs_indices)
-        shape = (*[lhs_spinfo.shape[k] for k in (*batch, *remaining(n, batch))],
-                 *[rhs_spinfo.shape[k] for k in remaining(m, rhs_batch)])  # fmt: skip
+        shape = [lhs_spinfo.shape[k] for k in (*batch, *remaining(n, batch))]
+        shape += [rhs_spinfo.shape[k] for k in remaining(m, rhs_batch)]
         data = jnp.broadcast_to(data, (*shape, data.shape[-1]))
         indices = jnp.broadcast_to(indices, (*shape, *indices.shape[-2:])).astype(lhs_indices.dtype)
         return [data if preferred_element_type is None else data.astype(preferred_element_type), indices]
 
-    def jvp(self, primals, tangents, **params):
-        results = self.bind_all(primals, params)
-        pushed: Any = Zero.from_primal_value(results[0])
-        for k in (0, 2):
-            if type(tangents[k]) is not Zero:
-                operands = [tangents[k] if j == k else x for j, x in enumerate(primals)]
-                pushed = (0 if type(pushed) is Zero else pushed) + self.bind(*operands, **params)[0]
-        return results, [pushed, Zero.from_primal_value(results[1])]
+    def added(self, total, term):
+        return (0 if type(total) is Zero else total) + term  # as jax, whose jaxprs have an addition to 0
 
-    def batch(self, axis, operands, dims, *, lhs_spinfo, rhs_spinfo, dimension_numbers, preferred_element_type):
+    def batch(self, axis, operands, dims, *, lhs_spinfo, rhs_spinfo, dimension_numbers, **params):
         lhs, lhs_spinfo = self.batched(axis, operands[:2], dims[:2], lhs_spinfo)
         rhs, rhs_spinfo = self.batched(axis, operands[2:], dims[2:], rhs_spinfo)
         bump = lambda axes: tuple(k + 1 for k in axes)  # noqa: E731
         contract, batch = (tuple(map(bump, pair)) for pair in dimension_numbers)
-        numbers = (contract, tuple((0, *axes) for axes in batch))
-        out = self.bind(
-            *lhs, *rhs, lhs_spinfo=lhs_spinfo, rhs_spinfo=rhs_spinfo, dimension_numbers=numbers,
-            preferred_element_type=preferred_element_type,
-        )  # fmt: skip
-        return out, [0, 0]
+        params |= dict(dimension_numbers=(contract, tuple((0, *axes) for axes in batch)))
+        return self.bind(*lhs, *rhs, lhs_spinfo=lhs_spinfo, rhs_spinfo=rhs_spinfo, **params), [0, 0]
 
 
 def _of_pairs(d: Any, i: Any, e: Any, j: Any, taken: tuple, sizes: tuple) -> tuple[Any, Any]:
@@ -435,10 +417,8 @@ bcoo_spdot_general_p = SpDotGeneral()
 
 
 def _spdot_general(lhs: BCOO, rhs: BCOO, dimension_numbers: Dims, preferred: Any) -> BCOO:
-    buffers: Any = bcoo_spdot_general_p.bind(
-        *lhs._bufs, *rhs._bufs, lhs_spinfo=lhs._info, rhs_spinfo=rhs._info, dimension_numbers=dimension_numbers,
-        preferred_element_type=preferred,
-    )  # fmt: skip
+    params = dict(lhs_spinfo=lhs._info, rhs_spinfo=rhs._info, preferred_element_type=preferred)
+    buffers: Any = bcoo_spdot_general_p.bind(*lhs._bufs, *rhs._bufs, dimension_numbers=dimension_numbers, **params)
     (contract, rhs_contract), (batch, rhs_batch) = dimension_numbers
     shape = [lhs.shape[k] for k in (*batch, *remaining(lhs.ndim, contract, batch))]
     return BCOO(buffers, shape=(*shape, *[rhs.shape[k] for k in remaining(rhs.ndim, rhs_contract, rhs_batch)]))

@@ -98,11 +98,13 @@ def bcoo_conv_general_dilated(
 
     Raises NotImplementedError for strides, dilations, and batches or features of a size other than one.
     """
-    params = dict(
-        window_strides=window_strides, padding=padding, lhs_dilation=lhs_dilation, rhs_dilation=rhs_dilation,
-        dimension_numbers=dimension_numbers, feature_group_count=feature_group_count,
-        batch_group_count=batch_group_count, precision=precision, preferred_element_type=preferred_element_type,
-    )  # fmt: skip
+    window = dict(window_strides=window_strides, padding=padding, lhs_dilation=lhs_dilation, rhs_dilation=rhs_dilation)
+    numbers: Any = dict(
+        dimension_numbers=dimension_numbers,
+        feature_group_count=feature_group_count,
+        batch_group_count=batch_group_count,
+    )
+    kind: Any = dict(precision=precision, preferred_element_type=preferred_element_type)
     dtype = dtypes.result_type(lhs.dtype, rhs.dtype)
     lhs, rhs = (
         x if isinstance(x, BCOO) else BCOO.fromdense(x, nse=math.prod(x.shape[2:]), n_batch=2) for x in (lhs, rhs)
@@ -110,8 +112,8 @@ def bcoo_conv_general_dilated(
     if out_sharding is not None:
         raise NotImplementedError("bcoo_conv_general_dilated: out_sharding")
     types = (ShapedArray(x.shape, dtype) for x in (lhs, rhs))
-    out = eval_shape(lambda x, y: lax.conv_general_dilated(x, y, **params), *types)
-    _check_convolution(lhs, rhs, params)
+    out = eval_shape(lambda x, y: lax.conv_general_dilated(x, y, **window, **numbers, **kind), *types)
+    _check_convolution(lhs, rhs, window, **numbers)
     lhs = bcoo_update_layout(lhs, n_batch=2, n_dense=0)
     if lhs.shape[:2] != (1, 1) or rhs.shape[:2] != (1, 1):
         raise NotImplementedError("bcoo convolution with leading dimensions other than (1, 1)")
@@ -133,16 +135,17 @@ def bcoo_conv_general_dilated(
     return BCOO(buffers, shape=out.shape)
 
 
-def _check_convolution(lhs: BCOO, rhs: BCOO, params: dict[str, Any]) -> None:
-    if any(step != 1 for step in params["window_strides"]):
+def _check_convolution(
+    lhs: BCOO, rhs: BCOO, window: dict[str, Any], dimension_numbers: Any, **group_counts: int
+) -> None:
+    if any(step != 1 for step in window["window_strides"]):
         raise NotImplementedError("bcoo convolution with non-unit window_strides.")
-    if any(step != 1 for step in (*(params["lhs_dilation"] or ()), *(params["rhs_dilation"] or ()))):
+    if any(step != 1 for name in ("lhs_dilation", "rhs_dilation") for step in window[name] or ()):
         raise NotImplementedError("bcoo convolution with lhs_dilation.")
-    numbers = lax.conv_dimension_numbers(lhs.shape, rhs.shape, params["dimension_numbers"])
+    numbers = lax.conv_dimension_numbers(lhs.shape, rhs.shape, dimension_numbers)
     if lhs.ndim != 3:
         raise ValueError(
             f"bcoo_conv_general_dilated: only one spatial dimension is supported, not those of {lhs.shape}"
         )
-    groups = params["feature_group_count"], params["batch_group_count"]
-    if tuple(numbers) != ((0, 1, 2),) * 3 or groups != (1, 1):
+    if tuple(numbers) != ((0, 1, 2),) * 3 or any(count != 1 for count in group_counts.values()):
         raise NotImplementedError("bcoo convolution of groups, or with dimension numbers other than NCH, OIH, NCH.")

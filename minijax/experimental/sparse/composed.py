@@ -31,8 +31,12 @@ class Composed(Primitive):
         for k in self.linear:
             if type(tangents[k]) is not Zero:
                 operands = [*primals[:k], tangents[k], *primals[k + 1 :]]
-                total = add_zeros(total, self.bind_all(operands, params)[0])
+                total = self.added(total, self.bind_all(operands, params)[0])
         return results, [total, *map(Zero.from_primal_value, results[1:])]
+
+    def added(self, total: Any, term: Any) -> Any:
+        """The sum of tangents, of which the first may be a symbolic zero."""
+        return add_zeros(total, term)
 
     def transposed(self, ct: Any, operands: Sequence, **params: Any) -> list:
         """The cotangents of the operands, of which one is linear, by transposing `compute`."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 import minijax.numpy as jnp
 from minijax import lax
 from minijax.base import dtypes, tree
@@ -101,11 +99,6 @@ class COO(Matrix):
         super().__init__(args, shape=shape)
 
     @classmethod
-    def fromdense(cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> COO:
-        """Converts a dense matrix with `nse` nonzero elements; traced code must specify `nse`."""
-        return coo_fromdense(mat, nse=nse, index_dtype=index_dtype)
-
-    @classmethod
     def _empty(cls, shape: Sequence[int], *, dtype: Any = None, index_dtype: Any = "int32") -> COO:
         shape = cls._check_shape(shape)
         index = jnp.empty(0, index_dtype)
@@ -133,6 +126,9 @@ def coo_todense(mat: COO) -> Array:
 def coo_fromdense(mat: Array, *, nse: int | None = None, index_dtype: DTypeLike = jnp.int32) -> COO:
     """Converts a dense matrix with `nse` nonzero elements to a COO; traced code must specify `nse`."""
     return COO._convert(coo_fromdense_p, mat, nse, index_dtype, rows_sorted=True)
+
+
+COO._fromdense = coo_fromdense
 
 
 def coo_matvec(mat: COO, v: Array, transpose: bool = False) -> Array:

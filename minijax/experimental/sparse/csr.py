@@ -125,11 +125,6 @@ class _Compressed(Matrix):
 class CSR(_Compressed):
     """A sparse matrix of data, columns, and the number of the first stored element of each row."""
 
-    @classmethod
-    def fromdense(cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> CSR:
-        """Converts a dense matrix with `nse` nonzero elements; traced code must specify `nse`."""
-        return csr_fromdense(mat, nse=nse, index_dtype=index_dtype)
-
 
 @tree.register_pytree_node_class
 class CSC(_Compressed):
@@ -137,10 +132,9 @@ class CSC(_Compressed):
 
     _by_columns = True
 
-    @classmethod
-    def fromdense(cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> CSC:
-        """Converts a dense matrix with `nse` nonzero elements; traced code must specify `nse`."""
-        return csr_fromdense(jnp.asarray(mat).T, nse=nse, index_dtype=index_dtype).T
+    @staticmethod
+    def _fromdense(mat, **params):
+        return csr_fromdense(jnp.asarray(mat).T, **params).T
 
     def todense(self) -> Array:
         return self.T.todense().T
@@ -157,6 +151,9 @@ def csr_todense(mat: CSR) -> Array:
 def csr_fromdense(mat: Array, *, nse: int | None = None, index_dtype: DTypeLike = np.int32) -> CSR:
     """Converts a dense matrix with `nse` nonzero elements to a CSR; traced code must specify `nse`."""
     return CSR._convert(csr_fromdense_p, mat, nse, dtypes.canonicalize_dtype(index_dtype))
+
+
+CSR._fromdense = csr_fromdense
 
 
 def csr_matvec(mat: CSR, v: Array, transpose: bool = False) -> Array:

@@ -105,6 +105,11 @@ class Matrix(Format):
     _axes_error: type[Exception] = AssertionError
 
     @classmethod
+    def fromdense(cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> Self:
+        """Converts a dense matrix with `nse` nonzero elements; traced code must specify `nse`."""
+        return cls._fromdense(mat, nse=nse, index_dtype=index_dtype)
+
+    @classmethod
     def _check_shape(cls, shape: Sequence[int]) -> tuple[int, ...]:
         """The shape as a tuple. Raises ValueError unless it has two axes."""
         shape = tuple(shape)

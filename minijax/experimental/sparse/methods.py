@@ -61,26 +61,24 @@ def _pow(self: Any, exponent: Any) -> Any:
     return sparsify(lambda x: x**exponent)(self) if isinstance(exponent, int) else sparsify(jnp.power)(self, exponent)
 
 
-_BINARY = dict(
-    matmul=jnp.matmul, mul=jnp.multiply, truediv=jnp.divide, add=jnp.add, sub=jnp.subtract, pow=jnp.power,
-)  # fmt: skip
+_BINARY = dict(matmul=jnp.matmul, mul=jnp.multiply, truediv=jnp.divide, add=jnp.add, sub=jnp.subtract, pow=jnp.power)
 _COMPARISONS = dict(
     eq=jnp.equal, ne=jnp.not_equal, lt=jnp.less, le=jnp.less_equal, gt=jnp.greater, ge=jnp.greater_equal
 )
-_OPERATORS: dict[str, Callable] = {
+_UNARY = dict(abs=lax.abs, neg=lax.neg, pos=lambda x: x)
+_METHODS: dict[str, Callable] = {
     **{name: _sparsified(name) for name in ("sum", "reshape", "astype", "__getitem__")},
-    **{f"__{name}__": sparsify(f) for name, f in (_BINARY | _COMPARISONS).items()},
+    **{f"__{name}__": sparsify(f) for name, f in (_UNARY | _BINARY | _COMPARISONS).items()},
     **{f"__r{name}__": _swapped(f) for name, f in _BINARY.items()},
-    "__abs__": sparsify(lax.abs), "__neg__": sparsify(lax.neg), "__pos__": sparsify(lambda x: x),
-    "__iter__": _iter, "__pow__": _pow,
-}  # fmt: skip
+    **{f.__name__: f for f in (transpose, sort_indices, sum_duplicates, update_layout)},
+    "__iter__": _iter,
+    "__pow__": _pow,
+}
 
 
 BCOO._fromdense, BCOO._todense = bcoo_dense.bcoo_fromdense, bcoo_dense.bcoo_todense_p
-for _function in (transpose, sort_indices, sum_duplicates, update_layout):
-    setattr(BCOO, _function.__name__, _function)
-for _name, _function in _OPERATORS.items():
+for _name, _function in _METHODS.items():
     setattr(BCOO, _name, _function)
 for _name in ("__getitem__", "__matmul__", "__rmatmul__"):
-    setattr(BCSR, _name, _OPERATORS[_name])
+    setattr(BCSR, _name, _METHODS[_name])
 abc.update_abstractmethods(BCOO)

@@ -28,11 +28,10 @@ from minijax.higher.while_loop import while_loop, while_p
 
 # ---- elementwise -------------------------------------------------------------------------------------
 
-_LINEAR = (lax.copy_p, lax.imag_p, lax.neg_p, lax.real_p, lax.convert_element_type_p, lax.conj_p)
-_ZERO_AT_ZERO = (
-    lax.abs_p, lax.asin_p, lax.asinh_p, lax.atan_p, lax.atanh_p, lax.bessel_i1e_p, lax.expm1_p, lax.log1p_p, lax.sign_p,
-    lax.sin_p, lax.sinh_p, lax.sqrt_p, lax.square_p, lax.tan_p, lax.tanh_p, lax.integer_pow_p,
-)  # fmt: skip
+_LINEAR = [getattr(lax, f"{name}_p") for name in "copy imag neg real convert_element_type conj".split()]
+_ZERO_AT_ZERO = """
+    abs asin asinh atan atanh bessel_i1e expm1 log1p sign sin sinh sqrt square tan tanh integer_pow
+""".split()
 
 
 def _of_data(primitive: Any) -> Callable:
@@ -57,7 +56,7 @@ def _with_data(spenv: SparsifyEnv, value: SparsifyValue, data: Any) -> SparsifyV
     return spenv.sparse(value.shape, data, indices_ref=value.indices_ref, indptr_ref=value.indptr_ref, **flags)
 
 
-for _primitive in (*_LINEAR, *_ZERO_AT_ZERO):
+for _primitive in (*_LINEAR, *[getattr(lax, f"{name}_p") for name in _ZERO_AT_ZERO]):
     sparse_rules_bcoo[_primitive] = sparse_rules_bcsr[_primitive] = _of_data(_primitive)
 
 
