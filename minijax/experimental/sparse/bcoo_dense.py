@@ -13,7 +13,7 @@ from minijax.base import dtypes
 from minijax.base.dtypes import DTypeLike
 from minijax.experimental.sparse import composed
 from minijax.experimental.sparse.bcoo_array import BCOO, validated
-from minijax.experimental.sparse.util import Shape, SparseInfo, count_stored, nfold_vmap
+from minijax.experimental.sparse.util import Shape, SparseInfo, count_stored, nfold_vmap, stored_mask
 from minijax.interop.introspection import concrete_or_error
 from minijax.ir.primitive import is_linear
 from minijax.ir.types import ShapedArray, Zero, typeof
@@ -114,16 +114,13 @@ class FromDense(OfFormat, composed.FromDense):
 
     def compute(self, mat, *, nse, n_batch, n_dense, index_dtype):
         n_sparse = mat.ndim - n_batch - n_dense
-        mask = mat != 0
-        if n_dense:
-            mask = mask.any(tuple(range(mat.ndim - n_dense, mat.ndim)))
+        mask = stored_mask(mat, n_dense)
 
         def positions(m):
             if not n_sparse:
                 return jnp.zeros((nse, 0), index_dtype)
-            return jnp.stack(jnp.nonzero(m, size=nse, fill_value=m.shape), -1).astype(
-                dtypes.canonicalize_dtype(index_dtype)
-            )
+            found = jnp.stack(jnp.nonzero(m, size=nse, fill_value=m.shape), -1)
+            return found.astype(dtypes.canonicalize_dtype(index_dtype))
 
         indices = nfold_vmap(positions, n_batch, broadcasted=False)(mask)
         data = bcoo_extract_p.bind(indices, mat, assume_unique=True)

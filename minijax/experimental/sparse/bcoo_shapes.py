@@ -86,14 +86,20 @@ def _check_concatenation(operands: Sequence[BCOO], dimension: int) -> None:
 
 def _joined_along_batch(operands: Sequence[BCOO], dimension: int, shape: Sequence[int]) -> tuple[Any, Any]:
     """The buffers of a concatenation along a batch axis; operands with fewer elements are padded."""
-    n, nse = operands[0].n_batch, max(mat.nse for mat in operands)
-    batches = [[jnp.broadcast_to(x, (*mat.shape[:n], *x.shape[n:])) for x in mat._bufs] for mat in operands]
-    longer = [with_nse(*pair, nse, mat._sparse_shape) for pair, mat in zip(batches, operands, strict=True)]
+    nse = max(mat.nse for mat in operands)
+    longer = [_with_nse(*_with_full_batches(mat), nse, mat._sparse_shape) for mat in operands]
     indices = jnp.concatenate([indices for _, indices in longer], dimension)
     return jnp.concatenate([data for data, _ in longer], dimension), indices
 
 
-def with_nse(data: Any, indices: Any, nse: int, sizes: Sequence[int]) -> tuple[Any, Any]:
+def _with_full_batches(mat: BCOO) -> tuple[Any, Any]:
+    """Data and indices with batch axes of size one broadcast."""
+    n = mat.n_batch
+    data, indices = (jnp.broadcast_to(x, (*mat.shape[:n], *x.shape[n:])) for x in mat._bufs)
+    return data, indices
+
+
+def _with_nse(data: Any, indices: Any, nse: int, sizes: Sequence[int]) -> tuple[Any, Any]:
     """Pads data and indices to `nse` elements: zeros at `sizes`, out of bounds of the sparse axes."""
     stored, n = typeof(indices).shape[-2], typeof(indices).ndim - 2
     if stored == nse:
@@ -143,9 +149,9 @@ def bcoo_reshape(
     elif not mat.n_sparse and not mat.n_dense:
         n_batch = len(shape)
     batch, sparse, dense = shape[:n_batch], shape[n_batch : len(shape) - n_dense], shape[len(shape) - n_dense :]
-    widened = lambda x: jnp.broadcast_to(x, (*mat.shape[:n], *x.shape[n:]))  # noqa: E731
-    data = widened(mat.data).reshape(*batch, mat.nse, *dense)
-    indices = widened(mat.indices).reshape(*batch, mat.nse, mat.n_sparse)
+    data, indices = _with_full_batches(mat)
+    data = data.reshape(*batch, mat.nse, *dense)
+    indices = indices.reshape(*batch, mat.nse, mat.n_sparse)
     old = mat._sparse_shape
     if old != sparse:
         number = (indices * row(_strides(old), indices)).sum(-1, dtype=indices.dtype)

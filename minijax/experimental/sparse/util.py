@@ -48,7 +48,7 @@ def broadcasting_vmap(fun: Callable, in_axes: Any = 0, out_axes: Any = 0) -> Cal
     @functools.wraps(fun)
     def batched(*args):
         leaves, structure = tree.tree_flatten(args)
-        axes = _axes_of_leaves(in_axes, args)
+        axes = tree.flatten_axes("broadcasting_vmap in_axes", structure, in_axes)
         sizes = {typeof(x).shape[axis] for x, axis in zip(leaves, axes, strict=True) if axis is not None}
         if len(sizes - {1}) > 1:
             raise ValueError(f"broadcasting_vmap: mismatched input shapes: mapped axes have sizes {sorted(sizes)}")
@@ -62,19 +62,6 @@ def broadcasting_vmap(fun: Callable, in_axes: Any = 0, out_axes: Any = 0) -> Cal
     return batched
 
 
-def _axes_of_leaves(in_axes: Any, args: tuple) -> list:
-    if in_axes is None or isinstance(in_axes, int):
-        return [in_axes] * len(tree.tree_leaves(args))
-    axes = []
-    tree.tree_map(
-        lambda axis, arg: axes.extend([axis] * len(tree.tree_leaves(arg))),
-        tuple(in_axes),
-        args,
-        is_leaf=lambda axis: axis is None,
-    )
-    return axes
-
-
 def nfold_vmap(fun: Callable, N: int, *, broadcasted: bool = True, in_axes: Any = 0) -> Callable:
     """`fun` mapped over N leading axes, which are broadcast if `broadcasted`."""
     mapped = broadcasting_vmap if broadcasted else vmap
@@ -85,10 +72,14 @@ def nfold_vmap(fun: Callable, N: int, *, broadcasted: bool = True, in_axes: Any 
 
 def count_stored(mat: Any, n_batch: int = 0, n_dense: int = 0) -> Any:
     """The number of nonzero elements of `mat`: the maximum over its batches."""
-    mask = mat != 0
-    if n_dense > 0:
-        mask = mask.any(tuple(range(mask.ndim - n_dense, mask.ndim)))
+    mask = stored_mask(mat, n_dense)
     return mask.sum(tuple(range(n_batch, mask.ndim))).max()
+
+
+def stored_mask(mat: Any, n_dense: int) -> Any:
+    """A mask of the elements, over the batch and sparse axes, that a sparse array must store."""
+    mask = mat != 0
+    return mask.any(tuple(range(mask.ndim - n_dense, mask.ndim))) if n_dense else mask
 
 
 def is_padding(indices: Any, sizes: Sequence[int]) -> Any:
