@@ -196,7 +196,7 @@ def _odeint(func, rtol, atol, mxstep, hmax, y0, ts, *args):
     def slope(y, t):
         return func(y, t, *args)
 
-    def before(target_t, state):
+    def unfinished(target_t, state):
         i, _, _, t, dt, _, _ = state
         return (t < target_t) & (i < mxstep) & (dt > 0)
 
@@ -213,10 +213,10 @@ def _odeint(func, rtol, atol, mxstep, hmax, y0, ts, *args):
         return [jnp.where(accept, new, old) for new, old in zip(accepted, refused, strict=True)]
 
     def advance(carry, target_t):
-        _, *carry = while_loop(functools.partial(before, target_t), step, [0, *carry])
+        _, *carry = while_loop(functools.partial(unfinished, target_t), step, [0, *carry])
         _, _, t, _, last_t, coefficients = carry
-        passed = (target_t - last_t) / (t - last_t)
-        return carry, jnp.polyval(coefficients, passed.astype(coefficients.dtype))
+        fraction = (target_t - last_t) / (t - last_t)
+        return carry, jnp.polyval(coefficients, fraction.astype(coefficients.dtype))
 
     f0 = slope(y0, ts[0])
     dt = jnp.clip(initial_step_size(slope, ts[0], y0, 4, rtol, atol, f0), min=0.0, max=hmax)

@@ -191,7 +191,7 @@ def _gather(ctx, x, indices, *, mode, **params):
 
 @_rule("scatter scatter-add scatter-max scatter-min scatter-mul scatter-sub")
 def _scatter(ctx, x, indices, updates, *, update_jaxpr, **params):
-    once = 0 if update_jaxpr is None else _count(_opened(update_jaxpr), None, False, False).unfused_flops
+    once = 0 if update_jaxpr is None else _count(_as_jaxpr(update_jaxpr), None, False, False).unfused_flops
     return _unfused(once * updates.size, 3 * updates.bytes + indices.bytes)
 
 
@@ -214,15 +214,15 @@ def _conv(ctx, lhs, rhs, *, dimension_numbers, batch_group_count, **params):
     return _unfused(2 * prod(pairs) * features * lhs.shape[numbers.lhs_spec[0]] // batch_group_count, ctx.moved)
 
 
-def _overlaps(size: int, taps: int, outs: int, stride: int, padding: Sequence[int], spread: int, step: int) -> int:
+def _overlaps(size: int, taps: int, outs: int, stride: int, padding: Sequence[int], dilation: int, step: int) -> int:
     """The number of pairs of an output and a kernel position that read an input element, along one axis."""
     start = np.arange(outs, dtype=np.int64) * stride - padding[0]
-    # If start + step * k is a multiple of `spread` for any k, it is for each k equal to `first` modulo `period`.
-    common = gcd(step, spread)
-    period = spread // common
+    # If start + step * k is a multiple of `dilation` for any k, it is for each k equal to `first` modulo `period`.
+    common = gcd(step, dilation)
+    period = dilation // common
     first = (-start // common) % period * pow(step // common, -1, period) % period
     low = np.maximum(-(start // step), 0)
-    high = np.minimum(((size - 1) * spread - start) // step, taps - 1)
+    high = np.minimum(((size - 1) * dilation - start) // step, taps - 1)
     count = (high - first) // period - (low - 1 - first) // period
     return int(np.where(start % common == 0, np.maximum(count, 0), 0).sum())
 
@@ -294,7 +294,7 @@ def _route(source: int, target: int, sizes: list[int]) -> Iterable[tuple]:
 # ---- programs ---------------------------------------------------------------------------------------
 
 
-def _opened(program: Jaxpr | ClosedJaxpr) -> Jaxpr:
+def _as_jaxpr(program: Jaxpr | ClosedJaxpr) -> Jaxpr:
     return program.jaxpr if isinstance(program, ClosedJaxpr) else program
 
 
@@ -306,14 +306,14 @@ def _count(jaxpr: Jaxpr, mesh: Any, *pins: bool) -> RooflineResult:
     """The sum over the equations, and the peak memory of live variables."""
     last = {a: i for i, eqn in enumerate(jaxpr.eqns) for a in eqn.invars if type(a) is not Literal}
     kept = {a for a in jaxpr.outvars if type(a) is not Literal}
-    held = peak = _bytes(v for v in (*jaxpr.constvars, *jaxpr.invars) if v in last or v in kept)
+    live = peak = _bytes(v for v in (*jaxpr.constvars, *jaxpr.invars) if v in last or v in kept)
     total = RooflineResult.zeros()
     for i, eqn in enumerate(jaxpr.eqns):
         total += _count_eqn(eqn, mesh, *pins)
         # As in jax, a value that its last equation reads twice is freed twice.
         freed = [a for a in eqn.invars if type(a) is not Literal and last[a] == i and a not in kept]
-        held += _bytes(v for v in eqn.outvars if v in last or v in kept) - _bytes(freed)
-        peak = max(peak, held)
+        live += _bytes(v for v in eqn.outvars if v in last or v in kept) - _bytes(freed)
+        peak = max(peak, live)
     return total + RooflineResult(peak_hbm_bytes=peak)
 
 
@@ -321,7 +321,7 @@ def _count_eqn(eqn: JaxprEqn, mesh: Any, *pins: bool) -> RooflineResult:
     rule = _rules.get(eqn.primitive) or _BY_NAME.get(eqn.primitive.name)
     inner = eqn.params.get("jaxpr", eqn.params.get("call_jaxpr"))
     if rule is None and isinstance(inner, Jaxpr | ClosedJaxpr):
-        return _count(_opened(inner), eqn.params.get("mesh", mesh), *pins)
+        return _count(_as_jaxpr(inner), eqn.params.get("mesh", mesh), *pins)
     if rule is None:
         if type(eqn.primitive) is Primitive:
             _log.warning("No roofline rule for %s, skipping it", eqn.primitive)
@@ -334,7 +334,7 @@ def _count_eqn(eqn: JaxprEqn, mesh: Any, *pins: bool) -> RooflineResult:
     return rule(ctx, *map(RooflineShape.from_aval, avals[0]), **eqn.params)
 
 
-def _described(shapes: Any, mesh: Any, specs: Any) -> Any:
+def _as_structs(shapes: Any, mesh: Any, specs: Any) -> Any:
     if mesh is None:
         return tree.tree_map(lambda x: ShapeDtypeStruct(x.shape, x.dtype, weak_type=x.weak_type), shapes)
     leaves, treedef = tree.flatten(shapes)
@@ -379,17 +379,17 @@ def roofline(
         if print_jaxpr:
             print(jaxpr)
         result = _count(jaxpr, mesh, pin_lhs_in_vmem, pin_rhs_in_vmem)
-        return _described(shapes, mesh, specs[0] if vjp else specs[1]), result
+        return _as_structs(shapes, mesh, specs[0] if vjp else specs[1]), result
 
     return counted
 
 
 def _backwards(function: Callable, *args: Any, **kwargs: Any) -> tuple:
     out, pullback = pullback_of(partial(function, **kwargs), *args)
-    return pullback(tree.tree_map(_half, out))
+    return pullback(tree.tree_map(_bfloat16_ones, out))
 
 
-def _half(x: Any) -> Any:
+def _bfloat16_ones(x: Any) -> Any:
     return np.ones(x.shape, dtypes.BY_NAME["bfloat16"])
 
 
@@ -412,10 +412,10 @@ def roofline_and_grad(
 
         def backwards(*halves):
             primal, pullback = pullback_of(mapped, *halves)
-            jaxprs.append(_program(pullback, [tree.tree_map(_half, primal)], {})[0])
+            jaxprs.append(_program(pullback, [tree.tree_map(_bfloat16_ones, primal)], {})[0])
             return primal
 
-        make_jaxpr(backwards)(*tree.tree_map(_half, args))
+        make_jaxpr(backwards)(*tree.tree_map(_bfloat16_ones, args))
         return out, forward, _count(jaxprs[0], mesh, pin_lhs_in_vmem, pin_rhs_in_vmem)
 
     return counted

@@ -31,28 +31,28 @@ def save(data: Any, directory: str | PathLike[str], *, overwrite: bool = True, t
     Raises ValueError for other leaves, and for a nonempty directory without `overwrite`; RuntimeError for a directory
     that holds files other than those of a saved pytree.
     """
-    root, (leaves, treedef) = _local(directory), utils.flattened(data)
+    root, (leaves, treedef) = _local_path(directory), utils.flattened(data)
     if not all(x is None or _is_array(x) for x in leaves):
         raise ValueError("For serialization, all leaves must be either None or jax.Array-like objects.")
     specs = _specs(treedef, ts_specs)
-    description = json.dumps(utils.described(treedef, list(map(_described, leaves))), indent=2)
+    description = json.dumps(utils.described(treedef, list(map(_description, leaves))), indent=2)
     if client.process_index() == 0:
-        _empty(root, overwrite)
-    _meet(root, "emptied")
+        _clear(root, overwrite)
+    _barrier(root, "emptied")
     several = client.process_count() > 1
     number = client.process_index() if several else None
     writes = []
-    for i, (x, more) in enumerate(zip(leaves, specs, strict=True)):
+    for i, (x, extra) in enumerate(zip(leaves, specs, strict=True)):
         if x is not None:
             spec = tensorstore_impl.get_tensorstore_spec(root / _ARRAYS / str(i), process_idx=number, arr=x)
-            writes.append((x, tensorstore_impl.merge_nested_ts_specs(spec, more)))
+            writes.append((x, tensorstore_impl.merge_nested_ts_specs(spec, extra)))
     asyncio.run(_all(tensorstore_impl.async_serialize, writes))
-    _meet(root, "written")
+    _barrier(root, "written")
     if client.process_index() == 0:
         if several and writes:
             _combine(root / _ARRAYS)
         (root / _TREE).write_text(description)
-    _meet(root, "described")
+    _barrier(root, "described")
 
 
 def load(directory: str | PathLike[str], shardings: Any, *, mask: Any = None, ts_specs: Any = None) -> Any:
@@ -60,28 +60,28 @@ def load(directory: str | PathLike[str], shardings: Any, *, mask: Any = None, ts
 
     Raises AssertionError if the directory does not exist.
     """
-    root = _local(directory)
+    root = _local_path(directory)
     if not root.is_dir():
         raise AssertionError(f"Checkpoint directory {root} does not exist")
-    described, treedef = _described_in(root)
-    laid = tree.flatten_axes("load shardings", treedef, shardings)
-    wanted = tree.flatten_axes("load mask", treedef, True if mask is None else mask)
+    described, treedef = _read_structs(root)
+    leaf_shardings = tree.flatten_axes("load shardings", treedef, shardings)
+    leaf_mask = tree.flatten_axes("load mask", treedef, True if mask is None else mask)
     specs = _specs(treedef, ts_specs)
-    reads, places = [], []
-    for i, (leaf, form, is_wanted, more) in enumerate(zip(described, laid, wanted, specs, strict=True)):
-        if leaf is not None and is_wanted:
+    reads, positions = [], []
+    for i, (leaf, sharding, is_read, extra) in enumerate(zip(described, leaf_shardings, leaf_mask, specs, strict=True)):
+        if leaf is not None and is_read:
             spec = tensorstore_impl.get_tensorstore_spec(root / _ARRAYS / str(i))
-            reads.append((form, tensorstore_impl.merge_nested_ts_specs(spec, more)))
-            places.append(i)
+            reads.append((sharding, tensorstore_impl.merge_nested_ts_specs(spec, extra)))
+            positions.append(i)
     results: list[Any] = [None] * len(described)
-    for i, x in zip(places, asyncio.run(_all(tensorstore_impl.async_deserialize, reads)), strict=True):
+    for i, x in zip(positions, asyncio.run(_all(tensorstore_impl.async_deserialize, reads)), strict=True):
         results[i] = x
     return treedef.unflatten(results)
 
 
 def load_pytreedef(directory: str | PathLike[str]) -> Any:
     """Reads the structure of the pytree in a directory, with a ShapeDtypeStruct for each array."""
-    leaves, treedef = _described_in(_local(directory))
+    leaves, treedef = _read_structs(_local_path(directory))
     return treedef.unflatten(leaves)
 
 
@@ -89,7 +89,7 @@ def nonblocking_save(
     data: Any, directory: str | PathLike[str], *, overwrite: bool = True, ts_specs: Any = None
 ) -> PyTreeFuture:
     """As `save`, in a thread; returns a future."""
-    started = _started(lambda: save(data, directory, overwrite=overwrite, ts_specs=ts_specs))
+    started = _in_thread(lambda: save(data, directory, overwrite=overwrite, ts_specs=ts_specs))
     started.pytree = tree.tree_map(lambda x: ShapeDtypeStruct(x.shape, x.dtype) if _is_array(x) else x, data)
     return started
 
@@ -99,15 +99,15 @@ def nonblocking_load(
 ) -> PyTreeFuture:
     """As `load`, in a thread; returns a future."""
     described = load_pytreedef(directory)
-    started = _started(lambda: load(directory, shardings, mask=mask, ts_specs=ts_specs))
+    started = _in_thread(lambda: load(directory, shardings, mask=mask, ts_specs=ts_specs))
     started.pytree = described
     return started
 
 
-def _started(call: Callable[[], Any]) -> PyTreeFuture:
-    with_one = ThreadPoolExecutor(1)
-    future = with_one.submit(call)
-    with_one.shutdown(wait=False)
+def _in_thread(call: Callable[[], Any]) -> PyTreeFuture:
+    executor = ThreadPoolExecutor(1)
+    future = executor.submit(call)
+    executor.shutdown(wait=False)
     return PyTreeFuture(future)
 
 
@@ -115,7 +115,7 @@ async def _all(write: Callable, rows: list[tuple]) -> list:
     return await asyncio.gather(*(write(*row) for row in rows))
 
 
-def _local(directory: str | PathLike[str]) -> Path:
+def _local_path(directory: str | PathLike[str]) -> Path:
     text = os.fspath(directory)
     if tensorstore_impl.is_remote_storage(text):
         raise NotImplementedError(f"saving pytrees in cloud storage is not implemented: {text}")
@@ -132,11 +132,11 @@ def _specs(treedef: Any, prefix: Any) -> list:
     return tree.broadcast_leaves(specs, prefix_def, treedef)
 
 
-def _described(x: Any) -> str | None:
+def _description(x: Any) -> str | None:
     return None if x is None else f"Array({x.dtype.name}[{', '.join(map(str, x.shape))}])"
 
 
-def _described_in(root: Path) -> tuple[list, Any]:
+def _read_structs(root: Path) -> tuple[list, Any]:
     texts, treedef = utils.of_description(json.loads((root / _TREE).read_text()))
     leaves: list[Any] = []
     for text in texts:
@@ -148,13 +148,13 @@ def _described_in(root: Path) -> tuple[list, Any]:
     return leaves, treedef
 
 
-def _empty(root: Path, overwrite: bool) -> None:
+def _clear(root: Path, overwrite: bool) -> None:
     """Creates the directory, or removes the pytree saved in it."""
     root.mkdir(parents=True, exist_ok=True)
-    there = list(root.iterdir())
-    if there and not overwrite:
+    present = list(root.iterdir())
+    if present and not overwrite:
         raise ValueError(f"Files already exist at path: `{root}`, but you specified `overwrite=False`")
-    if others := [path for path in there if path.name not in (_TREE, _ARRAYS)]:
+    if others := [path for path in present if path.name not in (_TREE, _ARRAYS)]:
         raise RuntimeError(
             f"Refusing to work on a directory that is not a previous checkpoint. Unrecognized paths: {others}. Remove "
             f"them if they are not needed, and save to {root} again"
@@ -169,6 +169,6 @@ def _combine(arrays: Path) -> None:
     asyncio.run(tensorstore_impl.combine_kvstores({"driver": "ocdbt", "base": f"file://{arrays}/"}, kvstores))
 
 
-def _meet(root: Path, what: str) -> None:
+def _barrier(root: Path, what: str) -> None:
     if client.process_count() > 1:
         sync_global_devices(f"{root} {what}")

@@ -113,21 +113,21 @@ class AsyncManager:
             logger.warning("A checkpoint is still being written: `wait_until_finished` was not called.")
 
     def _commit(self, on_commit_callback: Callable[[], None], number: int) -> None:
-        begun = time.monotonic()
+        started = time.monotonic()
         try:
             for future in self._commit_futures:
                 future.result()
             if client.process_count() > 1:
-                self._wait_for_others(f"tensorstore_checkpoint_{number}")
+                self._wait_at_barrier(f"tensorstore_checkpoint_{number}")
             if client.process_index() == 0:
                 on_commit_callback()
                 if client.process_count() > 1:
                     self._client.key_value_set(f"tensorstore_committed_{number}", "committed")
-            logger.info("Checkpoint %d was committed in %.2f s", number, time.monotonic() - begun)
+            logger.info("Checkpoint %d was committed in %.2f s", number, time.monotonic() - started)
         except Exception as error:
             self._error = error
 
-    def _wait_for_others(self, name: str) -> None:
+    def _wait_at_barrier(self, name: str) -> None:
         try:
             self._client.wait_at_barrier(name, self._timeout_in_ms)
         except JaxRuntimeError as error:

@@ -105,8 +105,8 @@ def _metadata(arr: Any, driver: str, is_remote: bool = False) -> dict[str, Any]:
 def _chunk_shape(part: Sequence[int], dtype: Any, target: int = _FILE_SIZE_TARGET) -> list[int]:
     """Divides a shard's shape by prime factors, smallest first, until a chunk fits; keeps the largest of each axis."""
     sizes = [max(n, 1) for n in part]
-    cuts = sorted((factor, axis) for axis, n in enumerate(sizes) for factor in _factors(n)[:-1])
-    for factor, axis in cuts:
+    divisors = sorted((factor, axis) for axis, n in enumerate(sizes) for factor in _factors(n)[:-1])
+    for factor, axis in divisors:
         if prod(sizes) * np.dtype(dtype).itemsize <= target:
             break
         sizes[axis] //= factor

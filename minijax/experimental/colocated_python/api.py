@@ -23,12 +23,14 @@ def colocated_cpu_devices(devices_or_mesh: Sequence[Any] | Mesh) -> Any:
     """
     if isinstance(devices_or_mesh, Mesh):
         mesh = devices_or_mesh
-        devices = np.array(list(map(_beside, mesh._flat_devices_tuple)), dtype=object).reshape(mesh.devices.shape)
+        devices = np.array(list(map(_colocated_cpu, mesh._flat_devices_tuple)), dtype=object).reshape(
+            mesh.devices.shape
+        )
         return Mesh(devices, mesh.axis_names, mesh.axis_types)
-    return list(map(_beside, devices_or_mesh))
+    return list(map(_colocated_cpu, devices_or_mesh))
 
 
-def _beside(device: Any) -> Any:
+def _colocated_cpu(device: Any) -> Any:
     if device.platform == "cpu":
         return device
     cpus, number = client.local_devices(device.process_index, "cpu"), device.local_hardware_id

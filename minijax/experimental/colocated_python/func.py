@@ -86,10 +86,10 @@ def _spec(x: Any) -> ShapeDtypeStruct:
 def _run(info: FunctionInfo, known: Specialization, args: tuple, kwargs: dict[str, Any]) -> Any:
     leaves, treedef = tree.flatten((args, kwargs))
     specs = list(map(_spec, leaves))
-    places = {spec.sharding._device_assignment for spec in specs}
-    if len(places) > 1:
-        raise ValueError(f"All arguments must use the same device list, but got multiple device lists: {places}.")
-    devices = known.devices if known.devices is not None else next(iter(places), None)
+    device_lists = {spec.sharding._device_assignment for spec in specs}
+    if len(device_lists) > 1:
+        raise ValueError(f"All arguments must use the same device list, but got multiple device lists: {device_lists}.")
+    devices = known.devices if known.devices is not None else next(iter(device_lists), None)
     if not devices:
         raise ValueError(
             "No devices found. colocated_python function without input arguments must be first specialized with "

@@ -241,7 +241,7 @@ def circular(first: Primitive, second: Primitive, sign: float, which: int) -> Ca
         (x,), (u,) = primals, series
         sines, cosines = [first.bind(x, **params)], [second.bind(x, **params)]
         for k in range(1, len(u) + 1):
-            sine, cosine = turned(k, u, cosines), turned(k, u, sines)
+            sine, cosine = circular_term(k, u, cosines), circular_term(k, u, sines)
             sines.append(sine)
             cosines.append(jnp.multiply(cosine, sign))
         out, *rest = (sines, cosines)[which]
@@ -250,7 +250,7 @@ def circular(first: Primitive, second: Primitive, sign: float, which: int) -> Ca
     return rule
 
 
-def turned(k: int, u: Sequence, other: Sequence) -> Any:
+def circular_term(k: int, u: Sequence, other: Sequence) -> Any:
     terms = (jnp.multiply(jnp.multiply(j, u[j - 1]), other[k - j]) for j in range(1, k + 1))
     return jnp.divide(total(terms), k)
 
@@ -316,7 +316,7 @@ def abs_rule(primals: Sequence, series: Sequence) -> tuple[Any, list]:
     return out, [jnp.multiply(sign, t) for t in u]
 
 
-def chooser(pred: Callable) -> Callable:
+def extremum_of_two(pred: Callable) -> Callable:
     """The rule of max or min; each of two equal operands contributes half."""
 
     def rule(primals, series):
@@ -332,7 +332,7 @@ def chooser(pred: Callable) -> Callable:
     return rule
 
 
-jet_rules[ops.max_p], jet_rules[ops.min_p] = chooser(ops.gt), chooser(ops.lt)
+jet_rules[ops.max_p], jet_rules[ops.min_p] = extremum_of_two(ops.gt), extremum_of_two(ops.lt)
 
 
 def total_over(x: Any, axes: Sequence[int]) -> Any:
@@ -364,7 +364,7 @@ def select_rule(primals: Sequence, series: Sequence) -> tuple[Any, list]:
     return out, [ops.select_n_p.bind(which, *ts) for ts in zip(*series[1:], strict=True)]
 
 
-def placed(prim: Primitive, linear: Callable[[int], Sequence[int]]) -> Callable:
+def linear_in(prim: Primitive, linear: Callable[[int], Sequence[int]]) -> Callable:
     """The rule of an operation linear in the operands `linear(number of operands)`; the others are indices."""
 
     def rule(primals, series, **params):
@@ -380,10 +380,10 @@ def placed(prim: Primitive, linear: Callable[[int], Sequence[int]]) -> Callable:
     return rule
 
 
-rule_of(dynamic_slice_p)(placed(dynamic_slice_p, lambda n: (0,)))
-rule_of(gather_p)(placed(gather_p, lambda n: (0,)))
-rule_of(dynamic_update_slice_p)(placed(dynamic_update_slice_p, lambda n: (0, 1)))
-rule_of(scatter_add_p)(placed(scatter_add_p, lambda n: (0, 2)))
+rule_of(dynamic_slice_p)(linear_in(dynamic_slice_p, lambda n: (0,)))
+rule_of(gather_p)(linear_in(gather_p, lambda n: (0,)))
+rule_of(dynamic_update_slice_p)(linear_in(dynamic_update_slice_p, lambda n: (0, 1)))
+rule_of(scatter_add_p)(linear_in(scatter_add_p, lambda n: (0, 2)))
 
 
 @state.traced_cache

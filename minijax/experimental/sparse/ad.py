@@ -33,12 +33,12 @@ def flatten_fun_for_sparse_ad(fun: Callable, argnums: int | tuple[int, ...], arg
     # For each argument: its arrays, sparse or dense, and the numbers of their first leaves among all leaves.
     counts = [len(tree.tree_leaves(arg)) for arg in args]
     flat_numbers: list[int] = []
-    wholes, structures = [], []
+    parts_by_argument, structures = [], []
     for k in numbers:
         place = sum(counts[:k])
         parts, inner = tree.tree_flatten(args[k], is_leaf=is_sparse)
         structures.append(inner)
-        wholes.append(parts)
+        parts_by_argument.append(parts)
         for part in parts:
             flat_numbers.append(place)
             place += len(tree.tree_leaves(part))
@@ -50,15 +50,15 @@ def flatten_fun_for_sparse_ad(fun: Callable, argnums: int | tuple[int, ...], arg
     def derivative(gradients):
         rest = iter(gradients)
         trees = [
-            inner.unflatten([_like(part, next(rest)) for part in parts])
-            for parts, inner in zip(wholes, structures, strict=True)
+            inner.unflatten([_as_derivative(part, next(rest)) for part in parts])
+            for parts, inner in zip(parts_by_argument, structures, strict=True)
         ]
         return trees[0] if single else tuple(trees)
 
     return flat, tuple(flat_numbers), leaves, derivative
 
 
-def _like(x: Any, gradient: Any) -> Any:
+def _as_derivative(x: Any, gradient: Any) -> Any:
     """The derivative as a sparse array if `x` is sparse; additional leading axes become batch axes."""
     if not is_sparse(x):
         return gradient

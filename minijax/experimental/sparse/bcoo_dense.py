@@ -24,7 +24,7 @@ _TRACED_NSE = """
 The error arose for the nse argument of bcoo_fromdense: traced code must specify the number of stored elements,
 since the number of nonzero elements of a tracer is unknown."""
 
-# BCSR has these primitives with the index buffers `places` (indices, indptr) instead of (indices,).
+# BCSR has these primitives with the index buffers `index_buffers` (indices, indptr) instead of (indices,).
 
 
 class OfFormat(composed.Composed):
@@ -32,52 +32,52 @@ class OfFormat(composed.Composed):
 
     validated: Any = staticmethod(validated)
 
-    def indices_type(self, *places: Any) -> Any:
+    def indices_type(self, *index_buffers: Any) -> Any:
         """The abstract value of (*batch, nse, n_sparse) indices."""
-        return places[0]
+        return index_buffers[0]
 
-    def elements(self, mat: Any, *places: Any) -> Any:
+    def elements(self, mat: Any, *index_buffers: Any) -> Any:
         """The elements of a dense array at the positions in the index buffers."""
-        return bcoo_extract_p.bind(*places, mat, assume_unique=True)
+        return bcoo_extract_p.bind(*index_buffers, mat, assume_unique=True)
 
-    def dense(self, data: Any, *places: Any, shape: Shape) -> Any:
+    def dense(self, data: Any, *index_buffers: Any, shape: Shape) -> Any:
         """Converts buffers to a dense array of this shape."""
-        return bcoo_todense_p.bind(data, *places, spinfo=SparseInfo(shape))
+        return bcoo_todense_p.bind(data, *index_buffers, spinfo=SparseInfo(shape))
 
 
 # ---- to dense ---------------------------------------------------------------------------------------
 
 
 class ToDense(OfFormat, composed.Batched):
-    """Converts (data, *places) to a dense array."""
+    """Converts (data, *index_buffers) to a dense array."""
 
     name = "bcoo_todense"
 
-    def infer(self, data, *places, spinfo):
-        self.validated(data, *places, spinfo.shape)
+    def infer(self, data, *index_buffers, spinfo):
+        self.validated(data, *index_buffers, spinfo.shape)
         return [ShapedArray(spinfo.shape, data.dtype)]
 
     def compute(self, data, indices, *, spinfo):
         props = validated(data, indices, spinfo.shape)
         batch, sizes = spinfo.shape[: props.n_batch], spinfo.shape[props.n_batch :]
 
-        def scattered(d, i):
+        def scatter(d, i):
             if not props.n_sparse:
                 return d.sum(0, dtype=d.dtype)
             places = jnp.zeros(sizes, d.dtype).at[tuple(i[:, k] for k in range(props.n_sparse))]
             return places.max(d) if d.dtype == bool else places.add(d)
 
         data = jnp.broadcast_to(data, (*batch, *data.shape[props.n_batch :]))
-        return [nfold_vmap(scattered, props.n_batch)(data, indices)]
+        return [nfold_vmap(scatter, props.n_batch)(data, indices)]
 
-    def transpose(self, cts, data, *places, spinfo):
+    def transpose(self, cts, data, *index_buffers, spinfo):
         (ct,) = cts
         if not is_linear(data):
             raise ValueError(f"{self.name}: cannot be transposed with respect to indices")
         pulled = Zero(data.aval)
         if type(ct) is not Zero:
-            pulled = sum_of_batches(self.elements(ct, *places), data.aval.shape)
-        return [pulled, *[None] * len(places)]
+            pulled = sum_of_batches(self.elements(ct, *index_buffers), data.aval.shape)
+        return [pulled, *[None] * len(index_buffers)]
 
     def batch(self, axis, operands, dims, *, spinfo):
         buffers, spinfo = self.batched(axis, operands, dims, spinfo)
@@ -169,20 +169,20 @@ class Extract(OfFormat, composed.Batched):
     linear = (1,)
 
     def infer(self, *operands, **params):
-        *places, arr = operands
-        *batch, nse, n_sparse = self.indices_type(*places).shape
+        *index_buffers, arr = operands
+        *batch, nse, n_sparse = self.indices_type(*index_buffers).shape
         n_batch = len(batch)
         return [ShapedArray((*arr.shape[:n_batch], nse, *arr.shape[n_batch + n_sparse :]), arr.dtype)]
 
     def compute(self, indices, arr, *, assume_unique):
         *batch, nse, n_sparse = indices.shape
 
-        def taken(i, a):
+        def take(i, a):
             if not n_sparse:
                 return jnp.broadcast_to(a, (nse, *a.shape))
             return a.at[tuple(i[:, k] for k in range(n_sparse))].get(mode="fill", fill_value=0)
 
-        out = nfold_vmap(taken, len(batch))(indices, arr)
+        out = nfold_vmap(take, len(batch))(indices, arr)
         if assume_unique:
             return [out]
         first = nfold_vmap(first_of_equals, len(batch))(indices)
@@ -190,21 +190,21 @@ class Extract(OfFormat, composed.Batched):
         return [jnp.where(first, out, jnp.zeros((), out.dtype))]
 
     def transpose(self, cts, *operands, assume_unique=True):
-        (ct,), (*places, arr) = cts, operands
+        (ct,), (*index_buffers, arr) = cts, operands
         if not assume_unique:
             raise NotImplementedError("transpose of bcoo_extract with assume_unique=False")
         if not is_linear(arr):
             raise ValueError(f"{self.name}: cannot be transposed with respect to indices")
-        pulled = Zero(arr.aval) if type(ct) is Zero else self.dense(ct, *places, shape=arr.aval.shape)
-        return [*[None] * len(places), pulled]
+        pulled = Zero(arr.aval) if type(ct) is Zero else self.dense(ct, *index_buffers, shape=arr.aval.shape)
+        return [*[None] * len(index_buffers), pulled]
 
     def batch(self, axis, operands, dims, **params):
         n_batch = self.n_batch(operands[-2], dims[-2])
         if any(d is not None and d > n_batch for d in dims):
             raise ValueError(f"{self.name}: batch_dims={tuple(dims)} out of range for indices with n_batch={n_batch}")
-        *places, arr = self.in_front(operands, dims, n_batch)
+        *index_buffers, arr = self.in_front(operands, dims, n_batch)
         arr = moving.broadcast_in_dim(arr, (axis.size, *typeof(arr).shape[1:]), tuple(range(typeof(arr).ndim)))
-        return [self.bind(*places, arr, **params)], [0]
+        return [self.bind(*index_buffers, arr, **params)], [0]
 
 
 def first_of_equals(indices: Any) -> Any:

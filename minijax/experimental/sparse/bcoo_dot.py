@@ -55,10 +55,10 @@ class DotGeneral(OfFormat, Batched):
     linear = (0, 2)
 
     def infer(self, data, *operands, dimension_numbers, preferred_element_type, lhs_spinfo):
-        *places, rhs = operands
+        *index_buffers, rhs = operands
         lhs = ShapedArray(lhs_spinfo.shape, data.dtype)
         out = product_type(lhs, rhs, dimension_numbers, preferred_element_type)
-        props = self.validated(data, *places, lhs_spinfo.shape)
+        props = self.validated(data, *index_buffers, lhs_spinfo.shape)
         (contract, _), (batch, _) = dimension_numbers
         if any(axis >= props.n_batch for axis in batch):
             raise NotImplementedError(
@@ -111,20 +111,20 @@ class DotGeneral(OfFormat, Batched):
             order = [*rhs_batch, *ordered, *rhs_kept]
             return [None, None, lax.transpose(out, _inverse(order)).astype(rhs.aval.dtype)]
         inner = ((ct_rhs, rhs_kept), (ct_batch, rhs_batch))
-        return [self._pulled(ct, rhs, indices, data.aval, order, inner, params["lhs_spinfo"]), None, None]
+        return [self._data_cotangent(ct, rhs, indices, data.aval, order, inner, params["lhs_spinfo"]), None, None]
 
     @staticmethod
-    def _pulled(ct, rhs, indices, aval, order, dimension_numbers, spinfo):
+    def _data_cotangent(ct, rhs, indices, aval, order, dimension_numbers, spinfo):
         """The cotangent of data of type `aval`: the product `ct @ rhs`, whose axes are in `order`, at the indices."""
         n_batch, nse = typeof(indices).ndim - 2, typeof(indices).shape[-2]
         empty = jnp.empty((1,) * n_batch + (nse,) + aval.shape[n_batch + 1 :], aval.dtype)
-        is_moved = order != tuple(range(len(order)))
+        is_permuted = order != tuple(range(len(order)))
         n_sparse = typeof(indices).shape[-1]
         sizes = (*spinfo.shape[:n_batch], *[1] * n_sparse, *spinfo.shape[n_batch + n_sparse :])
-        if is_moved:
+        if is_permuted:
             indices = bcoo_transpose_p.bind(empty, indices, permutation=order, spinfo=SparseInfo(sizes))[1]
         out = bcoo_dot_general_sampled_p.bind(ct, rhs, indices, dimension_numbers=dimension_numbers)
-        if is_moved:
+        if is_permuted:
             shape = tuple(sizes[axis] for axis in order)
             inverse = tuple(_inverse(order))
             out = bcoo_transpose_p.bind(out, indices, permutation=inverse, spinfo=SparseInfo(shape))[0]
@@ -397,14 +397,14 @@ def _of_pairs(d: Any, i: Any, e: Any, j: Any, taken: tuple, sizes: tuple) -> tup
     out_sizes = tuple(size[k] for size, columns in zip(sizes, kept, strict=True) for k in columns)
     pairs = len(d) * len(e)
     stored = ~is_padding(i, sizes[0])[:, None] & ~is_padding(j, sizes[1])[None]
-    met = stored & (i[:, None, taken[0]] == j[None, :, taken[1]]).all(-1)
-    data = jnp.where(met, d[:, None] * e[None], jnp.zeros((), d.dtype)).reshape(pairs)
+    matches = stored & (i[:, None, taken[0]] == j[None, :, taken[1]]).all(-1)
+    data = jnp.where(matches, d[:, None] * e[None], jnp.zeros((), d.dtype)).reshape(pairs)
     each = [
         jnp.broadcast_to(x[..., columns], (len(d), len(e), len(columns)))
         for x, columns in zip((i[:, None], j[None].astype(i.dtype)), map(list, kept), strict=True)
     ]
     indices = jnp.where(
-        met[..., None], jnp.concatenate(each, -1), lax.expand_dims(jnp.array(out_sizes, i.dtype), (0, 1))
+        matches[..., None], jnp.concatenate(each, -1), lax.expand_dims(jnp.array(out_sizes, i.dtype), (0, 1))
     )
     indices = indices.reshape(pairs, len(out_sizes))
     nse = min((len(d) if kept[0] else 1) * (len(e) if kept[1] else 1), math.prod(out_sizes))

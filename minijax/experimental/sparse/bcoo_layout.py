@@ -175,11 +175,11 @@ def unique_rows(indices: Any, sizes: Shape) -> tuple[Any, Any, Any]:
     indices = jnp.where(is_padding(indices, sizes)[:, None], padding, indices)
     order = jnp.lexsort(tuple(indices[:, k] for k in reversed(range(n_sparse))))
     ordered = indices[order]
-    fresh = jnp.concatenate([jnp.ones(1, bool), (ordered[1:] != ordered[:-1]).any(-1)])
-    rank = jnp.cumsum(fresh) - 1
+    is_first = jnp.concatenate([jnp.ones(1, bool), (ordered[1:] != ordered[:-1]).any(-1)])
+    rank = jnp.cumsum(is_first) - 1
     rows = jnp.broadcast_to(padding, indices.shape).at[rank].set(ordered)
     mapping = jnp.zeros_like(rank).at[order].set(rank)
-    return rows, mapping, (fresh & ~is_padding(ordered, sizes)).sum()
+    return rows, mapping, (is_first & ~is_padding(ordered, sizes)).sum()
 
 
 class SumDuplicates(OfBuffers):
@@ -299,8 +299,8 @@ def _from_dense_axes(mat: BCOO, count: int) -> BCOO:
     total = math.prod(sizes)
     data = data.reshape(*data.shape[:n], mat.nse * total, *data.shape[n + 1 + count :])
     kept = jnp.broadcast_to(indices[..., None, :], (*indices.shape[:-1], total, indices.shape[-1]))
-    more = jnp.broadcast_to(grid(sizes, indices.dtype), (*indices.shape[:-1], total, count))
-    joined = jnp.concatenate([kept, more], -1)
+    new_columns = jnp.broadcast_to(grid(sizes, indices.dtype), (*indices.shape[:-1], total, count))
+    joined = jnp.concatenate([kept, new_columns], -1)
     indices = joined.reshape(*indices.shape[:n], mat.nse * total, mat.n_sparse + count)
     return BCOO((data, indices), shape=mat.shape)
 
@@ -314,8 +314,8 @@ def _from_batch_axes(mat: BCOO, count: int) -> BCOO:
     indices = jnp.broadcast_to(mat.indices, (*mat.indices.shape[:n], *sizes, *mat.indices.shape[n + count :]))
     data = data.reshape(*data.shape[:n], total * nse, *data.shape[n + count + 1 :])
     indices = indices.reshape(*indices.shape[:n], total, nse, mat.n_sparse)
-    more = jnp.broadcast_to(grid(sizes, indices.dtype)[:, None], (*indices.shape[:-1], count))
-    indices = jnp.concatenate([more, indices], -1).reshape(*indices.shape[:n], total * nse, count + mat.n_sparse)
+    new_columns = jnp.broadcast_to(grid(sizes, indices.dtype)[:, None], (*indices.shape[:-1], count))
+    indices = jnp.concatenate([new_columns, indices], -1).reshape(*indices.shape[:n], total * nse, count + mat.n_sparse)
     return BCOO((data, indices), shape=mat.shape)
 
 
@@ -325,10 +325,10 @@ def _to_dense_axes(mat: BCOO, count: int) -> BCOO:
     start = mat.n_batch + n_sparse
     sizes = mat.shape[start : start + count]
 
-    def spread(d, i):
+    def scatter(d, i):
         return jnp.zeros((*sizes, *d.shape), d.dtype).at[tuple(i[n_sparse + k] for k in range(count))].set(d)
 
-    data = nfold_vmap(vmap(spread), mat.n_batch)(mat.data, mat.indices)
+    data = nfold_vmap(vmap(scatter), mat.n_batch)(mat.data, mat.indices)
     indices = mat.indices[..., :n_sparse]
     return BCOO((data, indices), shape=mat.shape)
 
@@ -338,12 +338,12 @@ def _to_batch_axes(mat: BCOO, count: int) -> BCOO:
     n, nse = mat.n_batch, mat.nse
     sizes, left = mat.shape[n : n + count], mat.shape[n + count : n + mat.n_sparse]
 
-    def spread(d, i):
+    def scatter(d, i):
         places = (*(i[:, k] for k in range(count)), jnp.arange(nse))
         return (
             jnp.zeros((*sizes, *d.shape), d.dtype).at[places].set(d),
             jnp.broadcast_to(jnp.array(left, i.dtype), (*sizes, nse, len(left))).at[places].set(i[:, count:]),
         )
 
-    data, indices = nfold_vmap(spread, n)(mat.data, mat.indices)
+    data, indices = nfold_vmap(scatter, n)(mat.data, mat.indices)
     return BCOO((data, indices), shape=mat.shape)

@@ -39,14 +39,14 @@ def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
         stored = ~is_padding(i, lhs._sparse_shape)[:, None] & ~is_padding(j, rhs._sparse_shape)[None]
         i, j = i[:, None], j[None].astype(i.dtype)
         # The index along a broadcast axis of size one is always 0: it matches every index of the other element.
-        widened = lambda mat: [a == 1 != b for a, b in zip(mat._sparse_shape, sizes, strict=True)]  # noqa: E731
-        ones = [row(widened(mat), i) == 1 for mat in (lhs, rhs)]
-        met = stored & ((i == j) | ones[0] | ones[1]).all(-1)
+        is_broadcast = lambda mat: [a == 1 != b for a, b in zip(mat._sparse_shape, sizes, strict=True)]  # noqa: E731
+        ones = [row(is_broadcast(mat), i) == 1 for mat in (lhs, rhs)]
+        matches = stored & ((i == j) | ones[0] | ones[1]).all(-1)
         data = d[:, None] * e[None]
-        met_data = met.reshape(*met.shape, *[1] * (data.ndim - 2))
-        data = jnp.where(met_data, data, jnp.zeros((), data.dtype))
+        matches_data = matches.reshape(*matches.shape, *[1] * (data.ndim - 2))
+        data = jnp.where(matches_data, data, jnp.zeros((), data.dtype))
         indices = jnp.where(ones[0], j, i)
-        indices = jnp.where(met[..., None], indices, row(sizes, indices))
+        indices = jnp.where(matches[..., None], indices, row(sizes, indices))
         count = len(d) * len(e)
         return data.reshape(count, *data.shape[2:]), indices.reshape(count, len(sizes))
 

@@ -87,11 +87,11 @@ class _OfRows(bcoo_dense.OfFormat):
     def indices_type(self, indices, indptr):
         return ShapedArray((*indices.shape, 2), indices.dtype)
 
-    def elements(self, mat, *places):
-        return bcsr_extract_p.bind(*places, mat)
+    def elements(self, mat, *index_buffers):
+        return bcsr_extract_p.bind(*index_buffers, mat)
 
-    def dense(self, data, *places, shape):
-        return bcsr_todense_p.bind(data, *places, spinfo=SparseInfo(shape))
+    def dense(self, data, *index_buffers, shape):
+        return bcsr_todense_p.bind(data, *index_buffers, spinfo=SparseInfo(shape))
 
 
 class ToDense(_OfRows, bcoo_dense.ToDense):

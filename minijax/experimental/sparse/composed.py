@@ -51,15 +51,15 @@ class FromDense(Composed):
 
     multiple_results = True
 
-    def elements(self, mat: Any, *places: Any) -> Any:
-        """The elements of `mat` at the positions in the index buffers `places`."""
+    def elements(self, mat: Any, *index_buffers: Any) -> Any:
+        """The elements of `mat` at the positions in the index buffers `index_buffers`."""
         raise NotImplementedError
 
     def jvp(self, primals, tangents, **params):
-        data, *places = self.bind_all(primals, params)
+        data, *index_buffers = self.bind_all(primals, params)
         (t,) = tangents
-        pushed = Zero.from_primal_value(data) if type(t) is Zero else self.elements(t, *places)
-        return [data, *places], [pushed, *map(Zero.from_primal_value, places)]
+        pushed = Zero.from_primal_value(data) if type(t) is Zero else self.elements(t, *index_buffers)
+        return [data, *index_buffers], [pushed, *map(Zero.from_primal_value, index_buffers)]
 
 
 class Batched(Composed):

@@ -43,7 +43,7 @@ class COOInfo(NamedTuple):
 
 
 class _Coordinates(Stored):
-    def places(self, first, second):
+    def coordinates(self, first, second):
         return first, second
 
     def shape(self, params):

@@ -51,7 +51,7 @@ def _csr_to_coo(indices: Any, indptr: Any) -> tuple[Any, Any]:
 
 
 class _Rows(Stored):
-    def places(self, first, second):
+    def coordinates(self, first, second):
         return _csr_to_coo(first, second)
 
 
@@ -112,8 +112,8 @@ class _Compressed(Matrix):
 
     @classmethod
     def _eye(cls, N: int, M: int, k: int, *, dtype: Any = None, index_dtype: Any = "int32") -> Any:
-        data, *places = diagonal(N, M, k, dtype, index_dtype)
-        compressed, index = places[::-1] if cls._by_columns else places
+        data, *coordinates = diagonal(N, M, k, dtype, index_dtype)
+        compressed, index = coordinates[::-1] if cls._by_columns else coordinates
         counts = jnp.bincount(compressed, length=(N, M)[cls._by_columns]).astype(index.dtype)
         return cls((data, index, jnp.concatenate([jnp.zeros(1, index.dtype), jnp.cumsum(counts)])), shape=(N, M))
 

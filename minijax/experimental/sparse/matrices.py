@@ -21,7 +21,7 @@ from minijax.primitives.zeros import instantiate
 class Stored(Composed):
     """An operation on data and two index buffers, which a format converts to rows and columns."""
 
-    def places(self, first: Any, second: Any) -> tuple[Any, Any]:
+    def coordinates(self, first: Any, second: Any) -> tuple[Any, Any]:
         """The row and the column of each stored element."""
         raise NotImplementedError
 
@@ -37,13 +37,13 @@ class ToDense(Stored):
         return [ShapedArray(self.shape(params), data.dtype)]
 
     def compute(self, data, first, second, **params):
-        row, col = self.places(first, second)
+        row, col = self.coordinates(first, second)
         return [jnp.zeros(self.shape(params), data.dtype).at[row, col].add(data)]
 
     def transpose(self, cts, data, first, second, **params):
         if is_linear(first) or is_linear(second):
             raise ValueError(f"{self.name}: cannot be transposed with respect to indices")
-        row, col = self.places(first, second)
+        row, col = self.coordinates(first, second)
         return [instantiate(cts[0])[row, col], None, None]
 
 
@@ -61,13 +61,13 @@ class Multiply(Stored):
             )
         return [ShapedArray((rows, *x.shape[1:]), data.dtype)]
 
-    def ends(self, first: Any, second: Any, transpose: bool) -> tuple[Any, Any]:
+    def positions(self, first: Any, second: Any, transpose: bool) -> tuple[Any, Any]:
         """For each stored element the position in the result and the position in `x`."""
-        row, col = self.places(first, second)
+        row, col = self.coordinates(first, second)
         return (col, row) if transpose else (row, col)
 
     def compute(self, data, first, second, x, *, transpose, **params):
-        row, col = self.ends(first, second, transpose)
+        row, col = self.positions(first, second, transpose)
         terms = (data if self.rank == 1 else data[:, None]) * x[col]
         rows = self.shape(params)[transpose]
         return [jnp.zeros((rows, *x.shape[1:]), terms.dtype).at[row].add(terms)]
@@ -76,7 +76,7 @@ class Multiply(Stored):
         ct = instantiate(cts[0])
         if is_linear(x):
             return [None, None, None, self.bind(data, first, second, ct, transpose=not transpose, **params)]
-        row, col = self.ends(first, second, transpose)
+        row, col = self.positions(first, second, transpose)
         products = ct[row] * x[col]
         return [products if self.rank == 1 else products.sum(1), None, None, None]
 
@@ -84,8 +84,8 @@ class Multiply(Stored):
 class ElementsOfDense(FromDense, Stored):
     """Converts a dense matrix to data and index buffers."""
 
-    def elements(self, mat, *places):
-        return mat[self.places(*places)]
+    def elements(self, mat, *index_buffers):
+        return mat[self.coordinates(*index_buffers)]
 
 
 def stored_elements(mat: Any, nse: int) -> tuple[Any, Any, Any, Any]:

@@ -201,7 +201,7 @@ def _todense(spenv, *values, tree):
 # ---- operations that call jaxprs ---------------------------------------------------------------------
 
 
-def _called(closed: Any, arrays: Sequence) -> list:
+def _eval_closed(closed: Any, arrays: Sequence) -> list:
     """Evaluates a closed jaxpr on sparse and dense arrays; its results may be sparse."""
     spenv = SparsifyEnv()
     values = arrays_to_spvalues(spenv, list(arrays))
@@ -215,16 +215,16 @@ def _jit(spenv, *values, jaxpr, name, inline, **_):
     # Buffers that arguments share among them remain shared inside the call.
     places = {ref: k for k, ref in enumerate(dict.fromkeys(ref for v in values for ref in _refs(v)))}
     inner = [_renumbered(v, places.__getitem__) for v in values]
-    shown: list = []
+    out_values: list = []
 
     def call(*buffers):
         env = SparsifyEnv(buffers)
-        shown[:] = eval_sparse(jaxpr.jaxpr, jaxpr.consts, inner, env)
-        return [env._buffers[ref] for v in shown for ref in _refs(v)]
+        out_values[:] = eval_sparse(jaxpr.jaxpr, jaxpr.consts, inner, env)
+        return [env._buffers[ref] for v in out_values for ref in _refs(v)]
 
     call.__name__ = call.__qualname__ = name
     results = iter(jit(call)(*[spenv._buffers[ref] for ref in places]))
-    return [_renumbered(v, lambda _: spenv._push(next(results))) for v in shown]
+    return [_renumbered(v, lambda _: spenv._push(next(results))) for v in out_values]
 
 
 def _refs(value: SparsifyValue) -> list[int]:
@@ -238,7 +238,7 @@ def _renumbered(value: SparsifyValue, number: Callable[[int], int]) -> SparsifyV
     return value._replace(**{k: number(ref) for k in names if (ref := getattr(value, k)) is not None})
 
 
-def _plain(arrays: Sequence) -> list:
+def _without_promises(arrays: Sequence) -> list:
     """Drops the promises `indices_sorted` and `unique_indices`, which carries and branch results need not keep."""
     return [BCOO(x._bufs, shape=x.shape) if isinstance(x, BCOO) else x for x in arrays]
 
@@ -247,10 +247,10 @@ def _plain(arrays: Sequence) -> list:
 def _while(spenv, *values, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr):
     arrays = spvalues_to_arrays(spenv, list(values))
     cond_consts, body_consts = arrays[:cond_nconsts], arrays[cond_nconsts : cond_nconsts + body_nconsts]
-    init = _plain(arrays[cond_nconsts + body_nconsts :])
+    init = _without_promises(arrays[cond_nconsts + body_nconsts :])
     out = while_loop(
-        lambda carry: _called(cond_jaxpr, [*cond_consts, *carry])[0],
-        lambda carry: _plain(_called(body_jaxpr, [*body_consts, *carry])),
+        lambda carry: _eval_closed(cond_jaxpr, [*cond_consts, *carry])[0],
+        lambda carry: _without_promises(_eval_closed(body_jaxpr, [*body_consts, *carry])),
         init,
     )
     return arrays_to_spvalues(spenv, out)
@@ -259,7 +259,7 @@ def _while(spenv, *values, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr):
 @_rule(cond_p)
 def _cond(spenv, index, *values, branches, **_):
     arrays = spvalues_to_arrays(spenv, list(values))
-    calls = [lambda *xs, closed=closed: _plain(_called(closed, xs)) for closed in branches]
+    calls = [lambda *xs, closed=closed: _without_promises(_eval_closed(closed, xs)) for closed in branches]
     return arrays_to_spvalues(spenv, switch(spenv.data(index), calls, *arrays))
 
 
@@ -273,8 +273,8 @@ def _scan(spenv, *values, jaxpr, num_consts, num_carry, length, reverse, unroll,
     if any(v.is_sparse() for v in xs) or len(jaxpr.jaxpr.outvars) > num_carry or xs:
         raise NotImplementedError("sparse rule for scan with x values.")
     fixed = spvalues_to_arrays(spenv, list(consts))
-    init = _plain(spvalues_to_arrays(spenv, list(carry)))
-    body = lambda c, _: (_plain(_called(jaxpr, [*fixed, *c])), None)  # noqa: E731
+    init = _without_promises(spvalues_to_arrays(spenv, list(carry)))
+    body = lambda c, _: (_without_promises(_eval_closed(jaxpr, [*fixed, *c])), None)  # noqa: E731
     out, _ = scan(body, init, None, length=length, reverse=reverse, unroll=unroll)
     return arrays_to_spvalues(spenv, out)
 
