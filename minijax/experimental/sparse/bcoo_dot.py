@@ -15,7 +15,7 @@ from minijax.experimental.sparse.bcoo_array import BCOO, validated
 from minijax.experimental.sparse.bcoo_dense import OfFormat, bcoo_todense_p, sum_of_batches
 from minijax.experimental.sparse.bcoo_layout import bcoo_sum_duplicates_p, bcoo_transpose_p
 from minijax.experimental.sparse.composed import Batched, Composed
-from minijax.experimental.sparse.util import SparseInfo, broadcasting_vmap, is_padding
+from minijax.experimental.sparse.util import SparseInfo, broadcasting_vmap, inverse, is_padding
 from minijax.ir.primitive import is_linear
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.primitives import moving
@@ -109,7 +109,7 @@ class DotGeneral(OfFormat, Batched):
             ordered = [axis for _, axis in sorted(zip(contract, rhs_contract, strict=True))]
             out = self.bind(data, indices, ct, dimension_numbers=((lhs_kept, ct_lhs), (batch, ct_batch)), **params)
             order = [*rhs_batch, *ordered, *rhs_kept]
-            return [None, None, lax.transpose(out, _inverse(order)).astype(rhs.aval.dtype)]
+            return [None, None, lax.transpose(out, inverse(order)).astype(rhs.aval.dtype)]
         inner = ((ct_rhs, rhs_kept), (ct_batch, rhs_batch))
         return [self._data_cotangent(ct, rhs, indices, data.aval, order, inner, params["lhs_spinfo"]), None, None]
 
@@ -126,8 +126,7 @@ class DotGeneral(OfFormat, Batched):
         out = bcoo_dot_general_sampled_p.bind(ct, rhs, indices, dimension_numbers=dimension_numbers)
         if is_permuted:
             shape = tuple(sizes[axis] for axis in order)
-            inverse = tuple(_inverse(order))
-            out = bcoo_transpose_p.bind(out, indices, permutation=inverse, spinfo=SparseInfo(shape))[0]
+            out = bcoo_transpose_p.bind(out, indices, permutation=inverse(order), spinfo=SparseInfo(shape))[0]
         return sum_of_batches(out, aval.shape).astype(aval.dtype)
 
     def batch(self, axis, operands, dims, *, lhs_spinfo, **params):
@@ -155,10 +154,6 @@ def _batches_in_order(out: Any, sizes: Sequence[int], contract: Sequence[int], b
     left = remaining(n, contract)
     order = [*map(left.index, batch), *map(left.index, remaining(n, contract, batch))]
     return jnp.transpose(out, [*order, *range(len(order), out.ndim)])
-
-
-def _inverse(order: Sequence[int]) -> list[int]:
-    return sorted(range(len(order)), key=order.__getitem__)
 
 
 def _ranges(*counts: int) -> list[tuple[int, ...]]:

@@ -16,6 +16,8 @@ from minijax.experimental.sparse.util import (
     SparseEfficiencyError,
     SparseEfficiencyWarning,
     SparseInfo,
+    batch_sizes,
+    inverse,
     is_padding,
     nfold_vmap,
     row,
@@ -40,8 +42,8 @@ class OfBuffers(Batched):
             results = self.bind_all(primals, params)
             return results, list(map(Zero.from_primal_value, results))
         data, indices = primals
-        (out, places), (t, _) = jvp_flat(lambda d: self.compute(d, indices, **params), [data], tangents[:1])
-        return [out, places], [t, Zero.from_primal_value(places)]
+        (out, new_indices), (t, _) = jvp_flat(lambda d: self.compute(d, indices, **params), [data], tangents[:1])
+        return [out, new_indices], [t, Zero.from_primal_value(new_indices)]
 
     def batch(self, axis, operands, dims, *, spinfo, **params):
         buffers, spinfo = self.batched(axis, operands, dims, spinfo)
@@ -83,8 +85,8 @@ class Transpose(OfBuffers):
 
     def infer(self, data, indices, *, permutation, spinfo):
         first, second, _ = self.orders(data, indices, permutation, spinfo)
-        moved = lambda aval, order: ShapedArray(tuple(aval.shape[axis] for axis in order), aval.dtype)  # noqa: E731
-        return [moved(data, first), moved(indices, second)]
+        permuted = lambda aval, order: ShapedArray(tuple(aval.shape[axis] for axis in order), aval.dtype)  # noqa: E731
+        return [permuted(data, first), permuted(indices, second)]
 
     def compute(self, data, indices, *, permutation, spinfo):
         first, second, columns = self.orders(data, indices, permutation, spinfo)
@@ -94,11 +96,10 @@ class Transpose(OfBuffers):
         ct = cts[0]
         if type(ct) is Zero:
             return [Zero(data.aval), None]
-        inverse = tuple(sorted(range(len(permutation)), key=permutation.__getitem__))
         shape = tuple(spinfo.shape[axis] for axis in permutation)
         _, second, _ = self.orders(data.aval, typeof(indices), permutation, spinfo)
-        places = jnp.zeros([typeof(indices).shape[axis] for axis in second], typeof(indices).dtype)
-        return [self.bind(ct, places, permutation=inverse, spinfo=SparseInfo(shape))[0], None]
+        zeros = jnp.zeros([typeof(indices).shape[axis] for axis in second], typeof(indices).dtype)
+        return [self.bind(ct, zeros, permutation=inverse(permutation), spinfo=SparseInfo(shape))[0], None]
 
     def batch(self, axis, operands, dims, *, permutation, spinfo):
         return super().batch(axis, operands, dims, spinfo=spinfo, permutation=(0, *[p + 1 for p in permutation]))
@@ -135,8 +136,7 @@ class SortIndices(OfBuffers):
 
     def infer(self, data, indices, *, spinfo):
         n_batch = indices.ndim - 2
-        batch = map(max, zip(data.shape[:n_batch], indices.shape[:n_batch], strict=True))
-        return [ShapedArray((*batch, *data.shape[n_batch:]), data.dtype), indices]
+        return [ShapedArray((*batch_sizes((data, indices), n_batch), *data.shape[n_batch:]), data.dtype), indices]
 
     def compute(self, data, indices, *, spinfo):
         props = validated(data, indices, spinfo.shape)
@@ -189,8 +189,7 @@ class SumDuplicates(OfBuffers):
         if nse is None:
             raise ValueError(_TRACED_NSE)
         props = validated(data, indices, spinfo.shape)
-        batch = tuple(map(max, zip(data.shape[: props.n_batch], indices.shape[: props.n_batch], strict=True)))
-        data_shape = (*batch, nse, *data.shape[props.n_batch + 1 :])
+        data_shape = (*batch_sizes((data, indices), props.n_batch), nse, *data.shape[props.n_batch + 1 :])
         return [
             ShapedArray(data_shape, data.dtype),
             ShapedArray((*indices.shape[: props.n_batch], nse, props.n_sparse), indices.dtype),
@@ -261,9 +260,9 @@ def bcoo_update_layout(
     if n_batch + n_dense > mat.ndim:
         raise ValueError(f"sum of {n_batch=} and {n_dense=} cannot be larger than mat.ndim={mat.ndim}.")
     end = mat.ndim - mat.n_dense
-    moved = dict(n_dense=mat.shape[mat.ndim - n_dense : end], n_batch=mat.shape[mat.n_batch : n_batch])
+    converted = dict(n_dense=mat.shape[mat.ndim - n_dense : end], n_batch=mat.shape[mat.n_batch : n_batch])
     for name, have, want in (("n_dense", mat.n_dense, n_dense), ("n_batch", mat.n_batch, n_batch)):
-        if math.prod(moved[name]) > 1:
+        if math.prod(converted[name]) > 1:
             _inefficient(f"increasing {name} from {have} to {want}", mat.shape, on_inefficient)
     if n_dense < mat.n_dense:
         mat = _from_dense_axes(mat, mat.n_dense - n_dense)

@@ -11,7 +11,7 @@ from minijax.base.dims import canonical_axis
 from minijax.experimental.sparse.bcoo_array import BCOO, by_kind
 from minijax.experimental.sparse.bcoo_dot import remaining
 from minijax.experimental.sparse.bcoo_layout import bcoo_transpose
-from minijax.experimental.sparse.util import is_padding, row
+from minijax.experimental.sparse.util import batch_sizes, is_padding, row
 from minijax.ir.types import typeof
 
 
@@ -30,25 +30,23 @@ def bcoo_broadcast_in_dim(
     """
     if sharding is not None:
         raise NotImplementedError("bcoo_broadcast_in_dim: sharding")
-    shape, places = tuple(map(operator.index, shape)), tuple(map(operator.index, broadcast_dimensions))
-    if len(places) != mat.ndim:
+    shape, dims = tuple(map(operator.index, shape)), tuple(map(operator.index, broadcast_dimensions))
+    if len(dims) != mat.ndim:
         raise ValueError(f"bcoo_broadcast_in_dim: {broadcast_dimensions=} needs an entry for each axis of {mat.shape}")
     n, m = mat.n_batch, mat.n_batch + mat.n_sparse
-    n_batch = places[n] if n < mat.ndim else len(shape)
-    n_dense = len(shape) - places[m] if mat.n_dense else 0
+    n_batch = dims[n] if n < mat.ndim else len(shape)
+    n_dense = len(shape) - dims[m] if mat.n_dense else 0
     end = len(shape) - n_dense
-    kept = {place: mat.shape[axis] for axis, place in enumerate(places)}
+    kept = {dim: mat.shape[axis] for axis, dim in enumerate(dims)}
     if any(shape[k] != kept.get(k, 1) for k in range(n_batch, end)):
         raise NotImplementedError("Adding sparse dimensions with lengths != 1")
-    dense_places = [n_batch + 1 + place - end for place in places[m:]]
-    data = lax.broadcast_in_dim(
-        mat.data, (*shape[:n_batch], mat.nse, *shape[end:]), [*places[:n], n_batch, *dense_places]
-    )
+    dense_dims = [n_batch + 1 + dim - end for dim in dims[m:]]
+    data = lax.broadcast_in_dim(mat.data, (*shape[:n_batch], mat.nse, *shape[end:]), [*dims[:n], n_batch, *dense_dims])
     indices = lax.broadcast_in_dim(
-        mat.indices, (*shape[:n_batch], mat.nse, mat.n_sparse), [*places[:n], n_batch, n_batch + 1]
+        mat.indices, (*shape[:n_batch], mat.nse, mat.n_sparse), [*dims[:n], n_batch, n_batch + 1]
     )
     if end - n_batch != mat.n_sparse:
-        columns = jnp.array(places[n:m]) - n_batch
+        columns = jnp.array(dims[n:m]) - n_batch
         indices = jnp.zeros((*indices.shape[:-1], end - n_batch), indices.dtype).at[..., columns].set(indices)
     return BCOO((data, indices), shape=shape)
 
@@ -114,14 +112,14 @@ def _joined_along_sparse(operands: Sequence[BCOO], dimension: int, shape: Sequen
     """The buffers of a concatenation along a sparse axis: indices along it are shifted."""
     n, start = operands[0].n_batch, 0
     sizes = shape[n : n + operands[0].n_sparse]
-    batches = [tuple(max(x) for x in zip(*[mat._bufs[k].shape[:n] for mat in operands], strict=True)) for k in range(2)]
-    data = jnp.concatenate([jnp.broadcast_to(m.data, (*batches[0], *m.data.shape[n:])) for m in operands], n)
-    indices = []
+    batch = batch_sizes([mat.data for mat in operands], n)
+    data = jnp.concatenate([jnp.broadcast_to(m.data, (*batch, *m.data.shape[n:])) for m in operands], n)
+    batch, indices = batch_sizes([mat.indices for mat in operands], n), []
     for mat in operands:
         moved = mat.indices.at[..., dimension - n].add(start)
         if len(sizes) == 1:  # with more columns, the others still mark padding
             moved = padded(mat.indices, moved, mat._sparse_shape, sizes)
-        indices.append(jnp.broadcast_to(moved, (*batches[1], *moved.shape[n:])))
+        indices.append(jnp.broadcast_to(moved, (*batch, *moved.shape[n:])))
         start += mat.shape[dimension]
     return data, jnp.concatenate(indices, n)
 

@@ -13,7 +13,7 @@ from minijax.api.vmap import vmap
 from minijax.experimental.sparse.bcoo_array import BCOO, by_kind
 from minijax.experimental.sparse.bcoo_layout import bcoo_sum_duplicates, bcoo_transpose, bcoo_update_layout
 from minijax.experimental.sparse.bcoo_shapes import bcoo_reshape
-from minijax.experimental.sparse.util import row
+from minijax.experimental.sparse.util import inverse, row
 from minijax.primitives.gather_dims import GatherScatterMode
 from minijax.run.array import Array
 
@@ -158,9 +158,9 @@ def bcoo_gather(
     out: Any = vmap(one)(starts.reshape(count, -1))
     if len(batch) > 1:
         out = bcoo_reshape(out, new_sizes=(*batch, *out.shape[1:]))
-    places = list(numbers.offset_dims)
-    if places == list(range(len(batch), out.ndim)):
+    offset_dims = list(numbers.offset_dims)
+    if offset_dims == list(range(len(batch), out.ndim)):
         return out
-    order = [k for k in range(out.ndim) if k not in places] + places
+    order = [k for k in range(out.ndim) if k not in offset_dims] + offset_dims
     out = bcoo_update_layout(out, n_batch=0, on_inefficient=None)
-    return bcoo_transpose(out, permutation=[order.index(k) for k in range(out.ndim)])
+    return bcoo_transpose(out, permutation=inverse(order))

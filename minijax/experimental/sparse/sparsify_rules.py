@@ -21,6 +21,7 @@ from minijax.experimental.sparse.transform import (
     sparse_rules_bcsr,
     spvalues_to_arrays,
 )
+from minijax.experimental.sparse.util import batch_sizes
 from minijax.higher.cond import cond_p, switch
 from minijax.higher.custom_derivatives import custom_jvp_call_p
 from minijax.higher.scan import scan, scan_p
@@ -60,13 +61,8 @@ for _primitive in (*_LINEAR, *[getattr(lax, f"{name}_p") for name in _ZERO_AT_ZE
     sparse_rules_bcoo[_primitive] = sparse_rules_bcsr[_primitive] = _of_data(_primitive)
 
 
-def _rule(*primitives: Any) -> Callable:
-    def register(rule):
-        for primitive in primitives:
-            sparse_rules_bcoo[primitive] = rule
-        return rule
-
-    return register
+def _rule(primitive: Any) -> Callable:
+    return lambda rule: sparse_rules_bcoo.setdefault(primitive, rule)
 
 
 @_rule(lax.add_p)
@@ -92,14 +88,11 @@ def _sum(spenv, x, y):
     if (a.n_batch, a.n_dense) != (b.n_batch, b.n_dense):
         raise NotImplementedError("Addition between sparse matrices with different batch/dense dimensions.")
     n = a.n_batch
-    batched = [lambda x, k=k: jnp.broadcast_to(x, (*_largest(a._bufs[k], b._bufs[k], n), *x.shape[n:])) for k in (0, 1)]
-    indices = lax.concatenate([batched[1](a.indices), batched[1](b.indices)], n)
-    data = lax.concatenate([batched[0](a.data), batched[0](b.data)], n)
+    indices, data = (
+        lax.concatenate([jnp.broadcast_to(buffer, (*batch_sizes(pair, n), *buffer.shape[n:])) for buffer in pair], n)
+        for pair in ((a.indices, b.indices), (a.data, b.data))
+    )
     return spenv.sparse(x.shape, data, indices)
-
-
-def _largest(x: Any, y: Any, n: int) -> tuple[int, ...]:
-    return tuple(map(max, zip(x.shape[:n], y.shape[:n], strict=True)))
 
 
 @_rule(lax.sub_p)
@@ -213,23 +206,18 @@ def _jit(spenv, *values, jaxpr, name, inline, **_):
     if inline:
         return eval_sparse(jaxpr.jaxpr, jaxpr.consts, values, spenv)
     # Buffers that arguments share among them remain shared inside the call.
-    places = {ref: k for k, ref in enumerate(dict.fromkeys(ref for v in values for ref in _refs(v)))}
+    places = {ref: k for k, ref in enumerate(dict.fromkeys(ref for v in values for ref in v._refs))}
     inner = [_renumbered(v, places.__getitem__) for v in values]
     out_values: list = []
 
     def call(*buffers):
         env = SparsifyEnv(buffers)
         out_values[:] = eval_sparse(jaxpr.jaxpr, jaxpr.consts, inner, env)
-        return [env._buffers[ref] for v in out_values for ref in _refs(v)]
+        return [env._buffers[ref] for v in out_values for ref in v._refs]
 
     call.__name__ = call.__qualname__ = name
     results = iter(jit(call)(*[spenv._buffers[ref] for ref in places]))
     return [_renumbered(v, lambda _: spenv._push(next(results))) for v in out_values]
-
-
-def _refs(value: SparsifyValue) -> list[int]:
-    """The numbers of the buffers of a value."""
-    return [ref for ref in (value.data_ref, value.indices_ref, value.indptr_ref) if ref is not None]
 
 
 def _renumbered(value: SparsifyValue, number: Callable[[int], int]) -> SparsifyValue:

@@ -60,6 +60,11 @@ class SparsifyValue(NamedTuple):
     def ndim(self) -> int:
         return len(self.shape)
 
+    @property
+    def _refs(self) -> list[int]:
+        """The numbers of its buffers."""
+        return [ref for ref in (self.data_ref, self.indices_ref, self.indptr_ref) if ref is not None]
+
     def is_sparse(self) -> bool:
         return self.indices_ref is not None
 
@@ -151,13 +156,11 @@ def spvalues_to_arrays(spenv: SparsifyEnv, spvalues: Any) -> Any:
     """Replaces the values of a tree by arrays."""
 
     def array(value):
+        if value.is_dense():
+            return spenv.data(value)
+        buffers = tuple(spenv._buffers[ref] for ref in value._refs)
         flags = dict(indices_sorted=value.indices_sorted, unique_indices=value.unique_indices)
-        if value.is_bcoo():
-            return BCOO((spenv.data(value), spenv.indices(value)), shape=value.shape, **flags)
-        if value.is_bcsr():
-            buffers = spenv.data(value), spenv.indices(value), spenv.indptr(value)
-            return BCSR(buffers, shape=value.shape, **flags)
-        return spenv.data(value)
+        return (BCSR if value.is_bcsr() else BCOO)(buffers, shape=value.shape, **flags)
 
     return tree.tree_map(array, spvalues, is_leaf=is_spvalue)
 

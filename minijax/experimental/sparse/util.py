@@ -82,6 +82,16 @@ def stored_mask(mat: Any, n_dense: int) -> Any:
     return mask.any(tuple(range(mask.ndim - n_dense, mask.ndim))) if n_dense else mask
 
 
+def batch_sizes(buffers: Sequence[Any], n_batch: int) -> tuple[int, ...]:
+    """The sizes of the batch axes of buffers, with axes of size one broadcast."""
+    return tuple(map(max, zip(*[x.shape[:n_batch] for x in buffers], strict=True)))
+
+
+def inverse(permutation: Sequence[int]) -> tuple[int, ...]:
+    """The inverse permutation."""
+    return tuple(sorted(range(len(permutation)), key=permutation.__getitem__))
+
+
 def is_padding(indices: Any, sizes: Sequence[int]) -> Any:
     """A mask of the rows of (..., n_sparse) indices that are out of bounds of the sparse axes' `sizes`."""
     return (indices >= row(sizes, indices)).any(-1)
