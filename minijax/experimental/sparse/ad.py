@@ -1,6 +1,7 @@
 """Derivatives with respect to the data of sparse arrays, returned as sparse arrays of the same indices."""
 
 import functools
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -30,18 +31,15 @@ def flatten_fun_for_sparse_ad(fun: Callable, argnums: int | tuple[int, ...], arg
         raise AssertionError(f"{argnums=} for {len(args)} positional arguments")
     numbers = tuple(k % len(args) for k in numbers)
     leaves, structure = tree.tree_flatten(args)
-    # For each argument: its arrays, sparse or dense, and the numbers of their first leaves among all leaves.
-    counts = [len(tree.tree_leaves(arg)) for arg in args]
-    flat_numbers: list[int] = []
+    # The arrays of each argument, sparse or dense, and the numbers of their first leaves among all leaves.
     parts_by_argument, structures = [], []
+    flat_numbers: list[int] = []
     for k in numbers:
-        place = sum(counts[:k])
         parts, inner = tree.tree_flatten(args[k], is_leaf=is_sparse)
-        structures.append(inner)
         parts_by_argument.append(parts)
-        for part in parts:
-            flat_numbers.append(place)
-            place += len(tree.tree_leaves(part))
+        structures.append(inner)
+        counts = [len(tree.tree_leaves(x)) for x in (args[:k], *parts)]
+        flat_numbers += list(itertools.accumulate(counts))[:-1]
 
     @functools.wraps(fun)
     def flat(*xs):

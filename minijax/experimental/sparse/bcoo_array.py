@@ -48,16 +48,19 @@ def validated(data: Buffer, indices: Buffer, shape: Sequence[int]) -> BCOOProper
     if n_dense < 0:
         raise AssertionError(f"BCOO: indices.shape={indices.shape} has more axes than shape={shape} has")
 
-    def fits(batch):
-        return len(batch) == n_batch and all(b in (1, n) for b, n in zip(batch, shape, strict=False))
-
-    if not fits(data.shape[:n_batch]):
-        raise ValueError(f"data batch dimensions not compatible for data.shape={data.shape}, shape={shape}")
-    if not fits(indices.shape[:n_batch]):
-        raise ValueError(f"indices batch dimensions not compatible for indices.shape={indices.shape}, shape={shape}")
-    if tuple(data.shape[n_batch:]) != (nse, *shape[n_batch + n_sparse :]):
-        raise ValueError(f"Invalid data.shape={data.shape} for nse={nse}, n_batch={n_batch}, n_dense={n_dense}")
+    check_shapes(shape, n_batch, n_dense, nse, data=data, indices=indices)
     return BCOOProperties(n_batch=n_batch, n_sparse=n_sparse, n_dense=n_dense, nse=nse)
+
+
+def check_shapes(shape: Sequence[int], n_batch: int, n_dense: int, nse: int, **buffers: Buffer) -> None:
+    """Raises ValueError unless buffers have the batch axes of `shape`, or of size one, and data its dense axes."""
+    for name, buffer in buffers.items():
+        batch = tuple(buffer.shape[:n_batch])
+        if len(batch) != n_batch or not all(b in (1, n) for b, n in zip(batch, shape, strict=False)):
+            raise ValueError(f"{name} batch dimensions not compatible for {name}.shape={buffer.shape}, shape={shape}")
+    data = buffers["data"]
+    if tuple(data.shape[n_batch:]) != (nse, *shape[len(shape) - n_dense :]):
+        raise ValueError(f"Invalid data.shape={data.shape} for nse={nse}, n_batch={n_batch}, n_dense={n_dense}")
 
 
 @tree.register_pytree_node_class

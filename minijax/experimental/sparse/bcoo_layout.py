@@ -9,19 +9,10 @@ from typing import Any
 import minijax.numpy as jnp
 from minijax import lax
 from minijax.api.vmap import vmap
+from minijax.experimental.sparse import util
 from minijax.experimental.sparse.bcoo_array import BCOO, BCOOProperties, validated
 from minijax.experimental.sparse.composed import Batched
-from minijax.experimental.sparse.util import (
-    Shape,
-    SparseEfficiencyError,
-    SparseEfficiencyWarning,
-    SparseInfo,
-    batch_sizes,
-    inverse,
-    is_padding,
-    nfold_vmap,
-    row,
-)
+from minijax.experimental.sparse.util import Shape, SparseInfo, batch_sizes, inverse, is_padding, nfold_vmap, row
 from minijax.interop.introspection import is_concrete
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.transforms.jvp import jvp_flat
@@ -278,11 +269,11 @@ def bcoo_update_layout(
 def _inefficient(change: str, shape: Shape, on_inefficient: str | None) -> None:
     message = f"For matrix of shape {shape}, {change} results in inefficient storage."
     if on_inefficient == "error":
-        raise SparseEfficiencyError(
+        raise util.SparseEfficiencyError(
             f"{message} To disable this error, set the on_inefficient argument of bcoo_update_layout to 'warn' or None."
         )
     if on_inefficient == "warn":
-        warnings.warn(message, category=SparseEfficiencyWarning, stacklevel=3)
+        warnings.warn(message, category=util.SparseEfficiencyWarning, stacklevel=3)
 
 
 def grid(sizes: Sequence[int], dtype: Any) -> Any:

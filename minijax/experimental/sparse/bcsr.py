@@ -19,7 +19,7 @@ from minijax.base.faces import listing
 from minijax.base.naming import known_as
 from minijax.experimental.sparse import bcoo_dense, bcoo_dot, bcoo_layout, bcoo_shapes
 from minijax.experimental.sparse._base import BatchedFormat, JAXSparse, register_batched
-from minijax.experimental.sparse.bcoo_array import BCOO, Buffer
+from minijax.experimental.sparse.bcoo_array import BCOO, Buffer, check_shapes
 from minijax.experimental.sparse.csr import _csr_to_coo, pointers
 from minijax.experimental.sparse.util import Shape, SparseInfo, count_stored, nfold_vmap
 from minijax.interop.introspection import concrete_or_error
@@ -52,12 +52,7 @@ def validated(data: Buffer, indices: Buffer, indptr: Buffer, shape: Sequence[int
         raise AssertionError(f"BCSR: indices and indptr must be integers of fewer axes than data, not {indices}")
     if len(shape) != n_batch + 2 + n_dense:
         raise ValueError(f"BCSR: shape={tuple(shape)} does not fit n_batch={n_batch} and n_dense={n_dense}")
-    for name, buffer in (("data", data), ("indices", indices), ("indptr", indptr)):
-        batch = tuple(buffer.shape[:n_batch])
-        if not all(b in (1, n) for b, n in zip(batch, shape, strict=False)):
-            raise ValueError(f"{name} batch dimensions not compatible for {name}.shape={buffer.shape}, shape={shape}")
-    if tuple(data.shape[n_batch:]) != (nse, *shape[n_batch + 2 :]):
-        raise ValueError(f"Invalid data.shape={data.shape} for nse={nse}, n_batch={n_batch}, n_dense={n_dense}")
+    check_shapes(shape, n_batch, n_dense, nse, data=data, indices=indices, indptr=indptr)
     if indptr.shape[-1] != shape[n_batch] + 1:
         raise ValueError(f"indptr.shape={indptr.shape} does not fit the {shape[n_batch]} rows of shape={shape}")
     return BCSRProperties(n_batch=n_batch, n_dense=n_dense, nse=nse)

@@ -10,15 +10,7 @@ from minijax import lax
 from minijax.base import dtypes, tree
 from minijax.base.dtypes import DTypeLike
 from minijax.base.faces import listing
-from minijax.experimental.sparse.matrices import (
-    ElementsOfDense,
-    Matrix,
-    Multiply,
-    Stored,
-    ToDense,
-    diagonal,
-    stored_elements,
-)
+from minijax.experimental.sparse import matrices
 from minijax.experimental.sparse.util import Shape
 from minijax.ir.types import ShapedArray
 from minijax.run.array import Array
@@ -42,7 +34,7 @@ class COOInfo(NamedTuple):
     cols_sorted: bool = False
 
 
-class _Coordinates(Stored):
+class _Coordinates(matrices.Stored):
     def coordinates(self, first, second):
         return first, second
 
@@ -50,20 +42,20 @@ class _Coordinates(Stored):
         return params["spinfo"].shape
 
 
-class CooToDense(_Coordinates, ToDense):
+class CooToDense(_Coordinates, matrices.ToDense):
     name = "coo_todense"
 
 
-class CooMatVec(_Coordinates, Multiply):
+class CooMatVec(_Coordinates, matrices.Multiply):
     name = "coo_matvec"
 
 
-class CooMatMat(_Coordinates, Multiply):
+class CooMatMat(_Coordinates, matrices.Multiply):
     name = "coo_matmat"
     rank = 2
 
 
-class CooFromDense(_Coordinates, ElementsOfDense):
+class CooFromDense(_Coordinates, matrices.ElementsOfDense):
     name = "coo_fromdense"
 
     def infer(self, mat, *, nse, index_dtype):
@@ -71,7 +63,7 @@ class CooFromDense(_Coordinates, ElementsOfDense):
         return [ShapedArray((nse,), mat.dtype), index, index]
 
     def compute(self, mat, *, nse, index_dtype):
-        data, row, col, _ = stored_elements(mat, nse)
+        data, row, col, _ = matrices.stored_elements(mat, nse)
         dtype = dtypes.canonicalize_dtype(index_dtype)
         return [data, row.astype(dtype), col.astype(dtype)]
 
@@ -81,7 +73,7 @@ coo_matvec_p, coo_matmat_p = CooMatVec(), CooMatMat()
 
 
 @tree.register_pytree_node_class
-class COO(Matrix):
+class COO(matrices.Matrix):
     """A sparse matrix of data, rows and columns. `rows_sorted` and `cols_sorted` are not checked."""
 
     row: Any
@@ -106,7 +98,7 @@ class COO(Matrix):
 
     @classmethod
     def _eye(cls, N: int, M: int, k: int, *, dtype: Any = None, index_dtype: Any = "int32") -> COO:
-        return cls(diagonal(N, M, k, dtype, index_dtype), shape=(N, M), rows_sorted=True, cols_sorted=True)
+        return cls(matrices.diagonal(N, M, k, dtype, index_dtype), shape=(N, M), rows_sorted=True, cols_sorted=True)
 
     def _sort_indices(self) -> COO:
         """Sorts the stored elements by row, then by column."""

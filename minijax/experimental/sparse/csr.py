@@ -12,15 +12,7 @@ from minijax.base import dtypes, tree
 from minijax.base.dtypes import DTypeLike
 from minijax.base.faces import listing
 from minijax.dispatch.jitted import jitted
-from minijax.experimental.sparse.matrices import (
-    ElementsOfDense,
-    Matrix,
-    Multiply,
-    Stored,
-    ToDense,
-    diagonal,
-    stored_elements,
-)
+from minijax.experimental.sparse import matrices
 from minijax.experimental.sparse.util import Shape
 from minijax.ir.types import ShapedArray
 from minijax.run.array import Array
@@ -50,25 +42,25 @@ def _csr_to_coo(indices: Any, indptr: Any) -> tuple[Any, Any]:
     return rows_of(indices, indptr), indices
 
 
-class _Rows(Stored):
+class _Rows(matrices.Stored):
     def coordinates(self, first, second):
         return _csr_to_coo(first, second)
 
 
-class CsrToDense(_Rows, ToDense):
+class CsrToDense(_Rows, matrices.ToDense):
     name = "csr_todense"
 
 
-class CsrMatVec(_Rows, Multiply):
+class CsrMatVec(_Rows, matrices.Multiply):
     name = "csr_matvec"
 
 
-class CsrMatMat(_Rows, Multiply):
+class CsrMatMat(_Rows, matrices.Multiply):
     name = "csr_matmat"
     rank = 2
 
 
-class CsrFromDense(_Rows, ElementsOfDense):
+class CsrFromDense(_Rows, matrices.ElementsOfDense):
     name = "csr_fromdense"
 
     def infer(self, mat, *, nse, index_dtype):
@@ -77,7 +69,7 @@ class CsrFromDense(_Rows, ElementsOfDense):
 
     def compute(self, mat, *, nse, index_dtype):
         (rows, _) = mat.shape
-        data, row, col, is_stored = stored_elements(mat, nse)
+        data, row, col, is_stored = matrices.stored_elements(mat, nse)
         row = jnp.where(is_stored, row, rows)
         return [data, col.astype(index_dtype), pointers(row.astype(index_dtype), rows)]
 
@@ -92,7 +84,7 @@ class CSRInfo(NamedTuple):
     shape: Shape
 
 
-class _Compressed(Matrix):
+class _Compressed(matrices.Matrix):
     """The base class of CSR and CSC, which differ in the axis that is compressed."""
 
     indices: Any
@@ -112,7 +104,7 @@ class _Compressed(Matrix):
 
     @classmethod
     def _eye(cls, N: int, M: int, k: int, *, dtype: Any = None, index_dtype: Any = "int32") -> Any:
-        data, *coordinates = diagonal(N, M, k, dtype, index_dtype)
+        data, *coordinates = matrices.diagonal(N, M, k, dtype, index_dtype)
         compressed, index = coordinates[::-1] if cls._by_columns else coordinates
         counts = jnp.bincount(compressed, length=(N, M)[cls._by_columns]).astype(index.dtype)
         return cls((data, index, jnp.concatenate([jnp.zeros(1, index.dtype), jnp.cumsum(counts)])), shape=(N, M))
@@ -139,7 +131,7 @@ class CSC(_Compressed):
     def todense(self) -> Array:
         return self.T.todense().T
 
-    def _product(self, product: Multiply, x: Any, transpose: bool) -> Any:
+    def _product(self, product: matrices.Multiply, x: Any, transpose: bool) -> Any:
         return self.T._product(product, x, not transpose)
 
 

@@ -7,20 +7,12 @@ import minijax.numpy as jnp
 from minijax import lax
 from minijax.api.jit import jit
 from minijax.dispatch.jit import jit_p
-from minijax.experimental.sparse import bcoo_multiply, bcoo_shapes, bcoo_slices, bcsr
+from minijax.experimental.sparse import bcoo_multiply, bcoo_shapes, bcoo_slices, bcsr, transform
 from minijax.experimental.sparse.api import todense_p
 from minijax.experimental.sparse.bcoo_array import BCOO
 from minijax.experimental.sparse.bcoo_dot import bcoo_dot_general
 from minijax.experimental.sparse.bcoo_layout import bcoo_transpose, bcoo_update_layout
-from minijax.experimental.sparse.transform import (
-    SparsifyEnv,
-    SparsifyValue,
-    arrays_to_spvalues,
-    eval_sparse,
-    sparse_rules_bcoo,
-    sparse_rules_bcsr,
-    spvalues_to_arrays,
-)
+from minijax.experimental.sparse.transform import SparsifyEnv, arrays_to_spvalues, eval_sparse, spvalues_to_arrays
 from minijax.experimental.sparse.util import batch_sizes
 from minijax.higher.cond import cond_p, switch
 from minijax.higher.custom_derivatives import custom_jvp_call_p
@@ -51,18 +43,18 @@ def _of_data(primitive: Any) -> Callable:
     return rule
 
 
-def _with_data(spenv: SparsifyEnv, value: SparsifyValue, data: Any) -> SparsifyValue:
+def _with_data(spenv: SparsifyEnv, value: transform.SparsifyValue, data: Any) -> transform.SparsifyValue:
     """The value with its data replaced."""
     flags = dict(indices_sorted=bool(value.indices_sorted), unique_indices=bool(value.unique_indices))
     return spenv.sparse(value.shape, data, indices_ref=value.indices_ref, indptr_ref=value.indptr_ref, **flags)
 
 
 for _primitive in (*_LINEAR, *[getattr(lax, f"{name}_p") for name in _ZERO_AT_ZERO]):
-    sparse_rules_bcoo[_primitive] = sparse_rules_bcsr[_primitive] = _of_data(_primitive)
+    transform.sparse_rules_bcoo[_primitive] = transform.sparse_rules_bcsr[_primitive] = _of_data(_primitive)
 
 
 def _rule(primitive: Any) -> Callable:
-    return lambda rule: sparse_rules_bcoo.setdefault(primitive, rule)
+    return lambda rule: transform.sparse_rules_bcoo.setdefault(primitive, rule)
 
 
 @_rule(lax.add_p)
@@ -171,7 +163,7 @@ for _primitive, _function in {
     lax.slice_p: bcoo_slices.bcoo_slice,
     lax.squeeze_p: bcoo_shapes.bcoo_squeeze,
 }.items():
-    sparse_rules_bcoo[_primitive] = _of_arrays(_function)
+    transform.sparse_rules_bcoo[_primitive] = _of_arrays(_function)
 
 
 @_rule(lax.transpose_p)
@@ -220,7 +212,7 @@ def _jit(spenv, *values, jaxpr, name, inline, **_):
     return [_renumbered(v, lambda _: spenv._push(next(results))) for v in out_values]
 
 
-def _renumbered(value: SparsifyValue, number: Callable[[int], int]) -> SparsifyValue:
+def _renumbered(value: transform.SparsifyValue, number: Callable[[int], int]) -> transform.SparsifyValue:
     """The value with `number(ref)` for the number `ref` of each buffer."""
     names = ("data_ref", "indices_ref", "indptr_ref")
     return value._replace(**{k: number(ref) for k in names if (ref := getattr(value, k)) is not None})
@@ -279,9 +271,9 @@ def _concatenate_rows(*operands, dimension):
     return bcsr.bcsr_concatenate(operands, dimension=dimension)
 
 
-sparse_rules_bcsr |= {
+transform.sparse_rules_bcsr |= {
     lax.dot_general_p: _of_arrays(bcsr.bcsr_dot_general),
     lax.broadcast_in_dim_p: _of_arrays(bcsr.bcsr_broadcast_in_dim),
     lax.concatenate_p: _of_arrays(_concatenate_rows),
-    **{p: sparse_rules_bcoo[p] for p in (custom_jvp_call_p, todense_p)},
+    **{p: transform.sparse_rules_bcoo[p] for p in (custom_jvp_call_p, todense_p)},
 }

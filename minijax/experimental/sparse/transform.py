@@ -121,11 +121,8 @@ class SparsifyEnv:
     ) -> SparsifyValue:
         """The value of a sparse array. Each buffer is new or has a number; a BCOO has no `indptr`."""
         refs: list[int | None] = []
-        for name, buffer, ref in (
-            ("data", data, data_ref),
-            ("indices", indices, indices_ref),
-            ("indptr", indptr, indptr_ref),
-        ):
+        rows = ("data", data, data_ref), ("indices", indices, indices_ref), ("indptr", indptr, indptr_ref)
+        for name, buffer, ref in rows:
             if buffer is not None and ref is not None:
                 raise ValueError(f"SparsifyEnv.sparse: {name} and {name}_ref are both given")
             refs.append(ref if buffer is None else self._push(buffer))
