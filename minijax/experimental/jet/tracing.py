@@ -26,9 +26,7 @@ tree.register_pytree_node(ZeroTerm, lambda z: ((), None), lambda _, children: ze
 tree.register_pytree_node(ZeroSeries, lambda z: ((), None), lambda _, children: zero_series)
 
 Series = Any  # of one value: a list of its coefficients, or `zero_series`
-Rule = Callable[
-    ..., tuple[Any, Any]
-]  # (primals, series, **params) -> primal and series of the result, or lists of them
+Rule = Callable[..., tuple[Any, Any]]  # (primals, series, **params) -> primal and series of results, one or lists
 jet_rules: dict[Primitive, Rule] = {}
 call_param_updaters: dict[Primitive, Callable] = {}
 

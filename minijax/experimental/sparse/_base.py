@@ -215,7 +215,7 @@ def register_batched(cls: type[BatchedFormat]) -> None:
     register_vmappable(cls, int, int, _without_axis, _with_axis, None)
 
 
-def _without_axis(part: Callable, index: Any, mat: BatchedFormat, axis: int | None) -> BatchedFormat:
+def _without_axis(to_element: Callable, index: Any, mat: BatchedFormat, axis: int | None) -> BatchedFormat:
     """The sparse array without the mapped batch axis, as vmap passes it to a function."""
     if axis is None:
         return mat
@@ -226,14 +226,14 @@ def _without_axis(part: Callable, index: Any, mat: BatchedFormat, axis: int | No
             f"operations must correspond to a {mat._batch_axis}."
         )
     axis %= mat.ndim
-    buffers = (part(x, axis) if x.shape[axis] == mat.shape[axis] else lax.squeeze(x, (axis,)) for x in mat._bufs)
+    buffers = (to_element(x, axis) if x.shape[axis] == mat.shape[axis] else lax.squeeze(x, (axis,)) for x in mat._bufs)
     return mat._with(buffers, shape=mat.shape[:axis] + mat.shape[axis + 1 :])
 
 
-def _with_axis(whole: Callable, size: int, mat: BatchedFormat, axis: int | None) -> BatchedFormat:
+def _with_axis(from_elements: Callable, size: int, mat: BatchedFormat, axis: int | None) -> BatchedFormat:
     """The sparse array with the mapped axis as a new batch axis, as vmap returns it."""
     if axis is not None and not 0 <= axis <= mat.n_batch:
         name = type(mat).__name__
         raise ValueError(f"{name}: out_axes={axis} of vmap for n_batch={mat.n_batch}, it must become a batch axis")
     shape = mat.shape if axis is None else (*mat.shape[:axis], size, *mat.shape[axis:])
-    return mat._with([whole(size, x, axis) for x in mat._bufs], shape=shape)
+    return mat._with([from_elements(size, x, axis) for x in mat._bufs], shape=shape)

@@ -24,7 +24,7 @@ _TRACED_NSE = """
 The error arose for the nse argument of bcoo_fromdense: traced code must specify the number of stored elements,
 since the number of nonzero elements of a tracer is unknown."""
 
-# BCSR has these primitives with the index buffers `index_buffers` (indices, indptr) instead of (indices,).
+# `index_buffers` are (indices,) for BCOO, and (indices, indptr) for BCSR, whose primitives are subclasses of these.
 
 
 class OfFormat(composed.Composed):
@@ -64,8 +64,8 @@ class ToDense(OfFormat, composed.Batched):
         def scatter(d, i):
             if not props.n_sparse:
                 return d.sum(0, dtype=d.dtype)
-            places = jnp.zeros(sizes, d.dtype).at[tuple(i[:, k] for k in range(props.n_sparse))]
-            return places.max(d) if d.dtype == bool else places.add(d)
+            update = jnp.zeros(sizes, d.dtype).at[tuple(i[:, k] for k in range(props.n_sparse))]
+            return update.max(d) if d.dtype == bool else update.add(d)
 
         data = jnp.broadcast_to(data, (*batch, *data.shape[props.n_batch :]))
         return [nfold_vmap(scatter, props.n_batch)(data, indices)]
@@ -74,10 +74,10 @@ class ToDense(OfFormat, composed.Batched):
         (ct,) = cts
         if not is_linear(data):
             raise ValueError(f"{self.name}: cannot be transposed with respect to indices")
-        pulled = Zero(data.aval)
+        of_data: Any = Zero(data.aval)
         if type(ct) is not Zero:
-            pulled = sum_of_batches(self.elements(ct, *index_buffers), data.aval.shape)
-        return [pulled, *[None] * len(index_buffers)]
+            of_data = sum_of_batches(self.elements(ct, *index_buffers), data.aval.shape)
+        return [of_data, *[None] * len(index_buffers)]
 
     def batch(self, axis, operands, dims, *, spinfo):
         buffers, spinfo = self.batched(axis, operands, dims, spinfo)
@@ -195,8 +195,8 @@ class Extract(OfFormat, composed.Batched):
             raise NotImplementedError("transpose of bcoo_extract with assume_unique=False")
         if not is_linear(arr):
             raise ValueError(f"{self.name}: cannot be transposed with respect to indices")
-        pulled = Zero(arr.aval) if type(ct) is Zero else self.dense(ct, *index_buffers, shape=arr.aval.shape)
-        return [*[None] * len(index_buffers), pulled]
+        of_arr = Zero(arr.aval) if type(ct) is Zero else self.dense(ct, *index_buffers, shape=arr.aval.shape)
+        return [*[None] * len(index_buffers), of_arr]
 
     def batch(self, axis, operands, dims, **params):
         n_batch = self.n_batch(operands[-2], dims[-2])

@@ -73,8 +73,8 @@ def bcoo_multiply_dense(sp_mat: BCOO, v: Array) -> Array:
 
     def product(d, i, w):
         columns = [i[:, k] for k in range(sp_mat.n_sparse)]
-        places = tuple(column if w.shape[k] > 1 else 0 for k, column in enumerate(columns))
-        return d * (w[places] if places else w[None])
+        index = tuple(column if w.shape[k] > 1 else 0 for k, column in enumerate(columns))
+        return d * (w[index] if index else w[None])
 
     return nfold_vmap(product, sp_mat.n_batch)(data, sp_mat.indices, x)
 
