@@ -136,8 +136,8 @@ class Format(JAXSparse):
     _fromdense: ClassVar[Callable[..., Any]]
     _todense: ClassVar[Primitive]
     dtype = property(lambda self: self.data.dtype)
-    _bufs = property(lambda self: tuple([getattr(self, name) for name in self._names]))
-    _info = property(lambda self: self._Info(*[getattr(self, name) for name in self._Info._fields]))
+    _bufs = property(lambda self: tuple([vars(self)[name] for name in self._names]))
+    _info = property(lambda self: self._Info(**self._metadata()))
 
     def __init__(self, args: tuple[Any, ...], *, shape: Sequence[int]):
         vars(self).update(zip(self._names, map(jnp.asarray, args), strict=True))
@@ -152,7 +152,10 @@ class Format(JAXSparse):
         return self._todense.bind(*self._bufs, **self._params())
 
     def tree_flatten(self) -> tuple:
-        return self._bufs, self._info._asdict()
+        return self._bufs, self._metadata()
+
+    def _metadata(self) -> dict[str, Any]:
+        return {name: vars(self)[name] for name in self._Info._fields}
 
     @classmethod
     def tree_unflatten(cls, aux_data: Any, children: Sequence) -> Self:
@@ -207,7 +210,7 @@ class BatchedFormat(Format):
 
     def _with(self, buffers: Iterable, **metadata: Any) -> Self:
         """A sparse array of these buffers, with metadata that differ from those of this one."""
-        return type(self)(tuple(buffers), **self._info._replace(**metadata)._asdict())
+        return type(self)(tuple(buffers), **(self._metadata() | metadata))
 
 
 def register_batched(cls: type[BatchedFormat]) -> None:

@@ -35,11 +35,11 @@ class Composed(Primitive):
         return results, [total, *map(Zero.from_primal_value, results[1:])]
 
     def added(self, total: Any, term: Any) -> Any:
-        """The sum of tangents, of which the first may be a symbolic zero."""
+        """The sum of two tangents; the first may be a symbolic zero."""
         return add_zeros(total, term)
 
     def transposed(self, ct: Any, operands: Sequence, **params: Any) -> list:
-        """The cotangents of the operands, of which one is linear, by transposing `compute`."""
+        """The cotangents of operands with one linear operand, by transposing `compute`."""
         (k,) = (k for k, x in enumerate(operands) if is_linear(x))
         of_linear = lambda x: self.compute(*operands[:k], x, *operands[k + 1 :], **params)[0]  # noqa: E731
         (pulled,) = linear_transpose(of_linear, operands[k].aval)(ct)
