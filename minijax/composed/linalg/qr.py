@@ -174,7 +174,7 @@ class QR(Linalg):
         return emit(e, _factored, ins, [x], **how)
 
     def jvp(self, primals, tangents, *, pivoting, full_matrices, **how):
-        x, dx = moving.as_array_or_constant(primals[0]), moving.held(tangents[0])
+        x, dx = moving.as_array_or_constant(primals[0]), moving.as_array_or_constant(tangents[0])
         m, n = typeof(x).shape[-2:]
         q, r, *order = self.bind(x, pivoting=pivoting, full_matrices=full_matrices, **how)
         if pivoting:
