@@ -11,7 +11,7 @@ from pathlib import Path
 
 from minijax.interpreters import ad, batching
 
-LINES = [line.split() for line in (Path(__file__).parent / "primitives.txt").read_text().splitlines()]
+LINES = [line.split() for line in (Path(__file__).parent / "support" / "primitives.txt").read_text().splitlines()]
 PUBLIC = {public: (name, several == "several", set(rules)) for public, name, several, *rules in LINES if public != "-"}
 PRIVATE = {name: (several == "several", set(rules)) for public, name, several, *rules in LINES if public == "-"}
 RULES = ("batch", "jvp", "lower", "transpose")

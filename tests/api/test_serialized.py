@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sides import same, same_errors, side
+from mesh_language import same, same_errors, side
 
 import minijax
 import minijax.numpy as jnp

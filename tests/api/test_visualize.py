@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from sides import side
+from mesh_language import side
 
 import minijax
 import minijax.numpy as jnp

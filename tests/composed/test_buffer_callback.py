@@ -8,7 +8,7 @@ import jax
 import numpy as np
 import pytest
 from compare import same_error, same_jaxpr, same_text
-from sides import same
+from mesh_language import same
 
 import minijax
 

@@ -7,7 +7,7 @@ import jax
 import numpy as np
 import pytest
 from compare import same_jaxpr, same_text
-from sides import same, same_errors
+from mesh_language import same, same_errors
 
 import minijax
 

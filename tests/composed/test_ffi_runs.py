@@ -10,7 +10,7 @@ import jax
 import numpy as np
 import pytest
 from ffi_library import library, register, without_compiler
-from sides import same, same_errors
+from mesh_language import same, same_errors
 
 import minijax
 

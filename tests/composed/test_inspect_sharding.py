@@ -6,7 +6,7 @@ import weakref
 import numpy as np
 import pytest
 from compare import both
-from sides import side
+from mesh_language import side
 
 import minijax
 

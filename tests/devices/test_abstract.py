@@ -4,7 +4,7 @@ import time
 
 import pytest
 from compare import canonical, ours, theirs
-from sides import same, same_errors
+from mesh_language import same, same_errors
 
 pytestmark = pytest.mark.oracle
 

@@ -1,7 +1,7 @@
 """Meshes whose axes are of several types, or change theirs in a part of a program, against jax."""
 
 import pytest
-from sides import collectives, numbers, same, same_errors, side
+from mesh_language import collectives, numbers, same, same_errors, side
 
 pytestmark = pytest.mark.oracle
 

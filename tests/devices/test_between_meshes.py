@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from sides import numbers, same
+from mesh_language import numbers, same
 
 import minijax as jax
 from minijax.run import reshard, transfer

@@ -4,7 +4,7 @@ import importlib
 import re
 
 import pytest
-from sides import same, same_errors, side
+from mesh_language import same, same_errors, side
 
 pytestmark = pytest.mark.oracle
 

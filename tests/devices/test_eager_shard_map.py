@@ -3,7 +3,7 @@
 import compare
 import numpy as np
 import pytest
-from sides import numbers, same_errors
+from mesh_language import numbers, same_errors
 
 import minijax
 

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import compare
 import numpy as np
 import pytest
-from sides import names_of
+from mesh_language import names_of
 
 pytestmark = pytest.mark.oracle
 

@@ -1,7 +1,7 @@
 """Shardings in types: over Explicit axes types, values, layouts and jaxprs are those of jax, and so are refusals."""
 
 import pytest
-from sides import numbers, same, same_errors
+from mesh_language import numbers, same, same_errors
 
 pytestmark = pytest.mark.oracle
 

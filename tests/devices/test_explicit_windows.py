@@ -1,7 +1,7 @@
 """Shardings in types of convolutions, windows and reductions by a function: as in jax, plain and transformed."""
 
 import pytest
-from sides import numbers, same, same_errors
+from mesh_language import numbers, same, same_errors
 
 pytestmark = pytest.mark.oracle
 

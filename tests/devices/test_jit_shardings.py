@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from sides import numbers, same, same_errors
+from mesh_language import numbers, same, same_errors
 
 import minijax
 from minijax.run import compile as compiling

@@ -2,7 +2,7 @@
 
 import compare
 import pytest
-from sides import same, same_errors
+from mesh_language import same, same_errors
 
 pytestmark = pytest.mark.oracle
 

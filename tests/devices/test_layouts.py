@@ -5,7 +5,7 @@ import importlib
 import pickle
 
 import pytest
-from sides import same, same_errors
+from mesh_language import same, same_errors
 
 pytestmark = pytest.mark.oracle
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from compare import both
-from sides import side
+from mesh_language import side
 
 CASES = {
     "cholesky": ("lax.linalg.cholesky", (8, 3, 3)),

@@ -3,7 +3,7 @@
 import compare
 import numpy as np
 import pytest
-from sides import numbers, same, same_errors, side
+from mesh_language import numbers, same, same_errors, side
 
 pytestmark = pytest.mark.oracle
 

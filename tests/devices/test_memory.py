@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from sides import numbers, same, same_errors, side
+from mesh_language import numbers, same, same_errors, side
 
 pytestmark = pytest.mark.oracle
 

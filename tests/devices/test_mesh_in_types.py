@@ -4,7 +4,7 @@ import importlib
 
 import pytest
 from compare import normal
-from sides import numbers, same, same_errors, unwrapped
+from mesh_language import numbers, same, same_errors, unwrapped
 
 pytestmark = pytest.mark.oracle
 

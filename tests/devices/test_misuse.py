@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from sides import numbers, same_errors, side
+from mesh_language import numbers, same_errors, side
 
 import minijax
 

@@ -5,7 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
-from sides import numbers, same
+from mesh_language import numbers, same
 
 import minijax
 

@@ -6,7 +6,7 @@ import io
 import ml_dtypes
 import numpy as np
 import pytest
-from sides import same, side
+from mesh_language import same, side
 
 import minijax
 

@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from sides import same, same_errors
+from mesh_language import same, same_errors
 
 import minijax as jax
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from compare import ours, theirs
-from sides import numbers, same, same_errors
+from mesh_language import numbers, same, same_errors
 
 import minijax
 

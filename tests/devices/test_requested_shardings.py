@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from sides import numbers, same, same_errors
+from mesh_language import numbers, same, same_errors
 
 pytestmark = pytest.mark.oracle
 

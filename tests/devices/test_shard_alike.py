@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 from compare import both
-from sides import same, same_errors, side
+from mesh_language import same, same_errors, side
 
 pytestmark = pytest.mark.oracle
 

@@ -4,7 +4,7 @@ import compare
 import numpy as np
 import pytest
 from compare import Case, sweep
-from sides import names_of, numbers, same, same_errors
+from mesh_language import names_of, numbers, same, same_errors
 from transform_matrix import transformed
 
 import minijax

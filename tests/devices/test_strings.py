@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pytest
 from compare import both
-from sides import same, same_errors
+from mesh_language import same, same_errors
 
 import minijax
 

@@ -2,7 +2,7 @@
 
 import compare
 import pytest
-from sides import numbers, same, same_errors, side
+from mesh_language import numbers, same, same_errors, side
 
 pytestmark = pytest.mark.oracle
 

@@ -1,7 +1,7 @@
 """What programs as users write them have shown: keys, cotangents, meshes and permutations that once differed from jax."""
 
 import pytest
-from sides import numbers, same, same_errors
+from mesh_language import numbers, same, same_errors
 
 pytestmark = pytest.mark.oracle
 

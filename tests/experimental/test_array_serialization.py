@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sides import same, same_errors, side
+from mesh_language import same, same_errors, side
 
 pytest.importorskip("tensorstore")
 pytestmark = pytest.mark.oracle

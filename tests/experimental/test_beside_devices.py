@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sides import numbers, same, same_errors
+from mesh_language import numbers, same, same_errors
 
 import minijax
 

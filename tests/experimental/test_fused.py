@@ -2,7 +2,7 @@
 
 import importlib
 
-import sides
+import mesh_language
 
 
 def _fused(s):
@@ -24,15 +24,15 @@ jaxpr(jax.vmap(both), x, numbers(3))
 jaxpr(lambda x, y: jax.jvp(both, (x, y), (x, y)), x, numbers(3))
 jaxpr(jax.grad(lambda x, y: both(x, y)[1].sum()), x, numbers(3))
 """
-GIVEN["canonical"] = lambda s: sides.canonical
+GIVEN["canonical"] = lambda s: mesh_language.canonical
 
 
 def test_fused_calls():
-    sides.same(LINES, **GIVEN)
+    mesh_language.same(LINES, **GIVEN)
 
 
 def test_what_is_refused():
-    sides.same_errors(
+    mesh_language.same_errors(
         [("both(x, numbers(3))", "MLIR translation rule for primitive 'fused_call' not found for platform cpu")],
         **GIVEN,
     )
@@ -40,6 +40,6 @@ def test_what_is_refused():
 
 def test_one_memory_may_be_said_for_all_results():
     """jax takes a tuple of them alone."""
-    s = sides.side("minijax")
+    s = mesh_language.side("minijax")
     spaces = s.jax.make_jaxpr(_fused(s)(out_spaces=s.jax.memory.Space.Device)(lambda x: (x, x * 2)))(s.numbers(3))
     assert spaces.eqns[0].params["out_spaces"] == (s.jax.memory.Space.Device,) * 2

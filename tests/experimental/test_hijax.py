@@ -1,29 +1,29 @@
 """Values of types that users define, in programs and under transformations, beside jax."""
 
-import hi_sides
-import sides
-from sides import numbers
+import hi_types
+import mesh_language
+from mesh_language import numbers
 
-GIVEN = {"pairs": hi_sides.pairs, "boxes": hi_sides.boxes, "rules": hi_sides.rules, "grown": lambda s: _grown(s)}
+GIVEN = {"pairs": hi_types.pairs, "boxes": hi_types.boxes, "rules": hi_types.rules, "grown": lambda s: _grown(s)}
 GIVEN["double"] = lambda s: _double(s)
 GIVEN["bent"] = lambda s: _bent(s)
 
 
 def _double(s):
     """The pair with its first part doubled."""
-    pairs = hi_sides.pairs(s)
+    pairs = hi_types.pairs(s)
     return lambda p: pairs.make(pairs.first(p) * 2, pairs.second(p))
 
 
 def _grown(s):
     """A pair after three steps that multiply its first part."""
-    pairs, double = hi_sides.pairs(s), _double(s)
+    pairs, double = hi_types.pairs(s), _double(s)
     return lambda p: s.lax.scan(lambda c, _: (double(c), pairs.first(c)), p, None, length=3)
 
 
 def _bent(s):
     """Functions of pairs with derivatives of their own: of tangents."""
-    pairs = hi_sides.pairs(s)
+    pairs = hi_types.pairs(s)
     bent = s.jax.custom_jvp(lambda p: pairs.first(p) * 3)
     bent.defjvp(lambda primals, tangents: (bent(*primals), pairs.first(*tangents) * 4))
     return bent
@@ -84,7 +84,7 @@ jax.jit(jax.grad(lambda p: bent(p).sum()))(pairs.p)
 
 
 def test_programs_of_immutable_values():
-    sides.same(PROGRAMS, **GIVEN)
+    mesh_language.same(PROGRAMS, **GIVEN)
 
 
 BOXES = """
@@ -118,7 +118,7 @@ boxes.after(lambda b: b.set([pairs.p]) or jax.jit(lambda b: b.set([double(b.get(
 
 
 def test_programs_of_values_that_change():
-    sides.same(BOXES, **GIVEN)
+    mesh_language.same(BOXES, **GIVEN)
 
 
 RULES = """
@@ -152,7 +152,7 @@ rules.square()(1.0) + rules.square(check=lambda self, *types: None)(2.0)
 
 
 def test_operations_with_rules():
-    sides.same(RULES, **GIVEN)
+    mesh_language.same(RULES, **GIVEN)
 
 
 ERRORS = [
@@ -174,7 +174,7 @@ ERRORS = [
 
 
 def test_what_is_refused():
-    sides.same_errors(ERRORS, **GIVEN)
+    mesh_language.same_errors(ERRORS, **GIVEN)
 
 
 # jax fails in these.
@@ -188,7 +188,7 @@ jax.remat(double)(pairs.p).a
 
 
 def test_what_works_here_alone():
-    s = sides.side("minijax")
+    s = mesh_language.side("minijax")
     names = {**vars(s), **{name: GIVEN[name](s) for name in ("pairs", "boxes", "grown", "double")}}
     grown, cosines, sums, boxed, doubled = [eval(line, names) for line in BEYOND.strip().splitlines()]
     assert grown.a.tolist() == [8, 8, 8] and grown.b.tolist() == [0, 0]
@@ -197,7 +197,7 @@ def test_what_works_here_alone():
 
 
 def test_nests_where_users_types_exist():
-    s = sides.side("minijax")
+    s = mesh_language.side("minijax")
     pairs, nested = GIVEN["pairs"](s), GIVEN["double"](s)
     for _ in range(200):
         nested = s.jax.jit(lambda p, f=nested: f(p))
@@ -210,21 +210,21 @@ def test_nests_where_users_types_exist():
 
 
 GIVEN["swap"] = lambda s: _swap(s)
-GIVEN["cut"] = lambda s: hi_sides.pairs(s).make(
+GIVEN["cut"] = lambda s: hi_types.pairs(s).make(
     s.jax.device_put(numbers(8), s.P("x")), s.jax.device_put(numbers(3), s.P())
 )
 
 
 def _swap(s):
     """The parts of a pair swapped, by devices that have a part of the first each."""
-    spec = hi_sides.pairs(s).PairSpec
+    spec = hi_types.pairs(s).PairSpec
     ins, outs = spec((s.P("x"), s.P())), spec((s.P(), s.P("x")))
     return s.jax.jit(s.jax.shard_map(lambda p: p.swapped(), in_specs=ins, out_specs=outs))
 
 
 def test_pairs_are_cut_over_meshes():
-    sides.same("swap(cut)", "explicit", **GIVEN)
-    s = sides.side("minijax")
+    mesh_language.same("swap(cut)", "explicit", **GIVEN)
+    s = mesh_language.side("minijax")
     with s.jax.set_mesh(s.explicit):  # jax adds up cotangents of other types here
         swap, cut = _swap(s), GIVEN["cut"](s)
         (back,) = s.jax.vjp(swap, cut)[1](swap(cut))

@@ -7,7 +7,7 @@ from collections import OrderedDict
 
 import numpy as np
 import pytest
-from sides import side
+from mesh_language import side
 
 pytest.importorskip("tensorstore")
 pytest.importorskip("flatbuffers")

@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import importlib
 
-import sides
+import mesh_language
 
 
 def _module(s):
@@ -28,9 +28,9 @@ def counted(s):
 
 @functools.cache
 def _mesh(package, sizes):
-    jax = sides.side(package).jax
+    jax = mesh_language.side(package).jax
     kinds = (jax.sharding.AxisType.Auto,) * len(sizes)
-    count = int(sides.np.prod(sizes))
+    count = int(mesh_language.np.prod(sizes))
     return jax.make_mesh(sizes, tuple("xyz"[: len(sizes)]), devices=jax.devices()[:count], axis_types=kinds)
 
 
@@ -130,19 +130,21 @@ derived(jax.checkpoint(lambda a, b: a @ lax.all_gather(b, "x", tiled=True)), P("
 def test_operations_on_each_element():
     lines = [f"counted(lax.{name}, numbers(3, 5))" for name in ELEMENTWISE if name not in ("imag", "real", "conj")]
     lines += [f"counted(lax.{name}, numbers(3, 5, dtype='complex64'))" for name in ("imag", "real", "conj")]
-    sides.same("\n".join(lines + [f"counted(lax.{name}, numbers(3, 5), numbers(3, 5))" for name in BINARY]), **GIVEN)
+    mesh_language.same(
+        "\n".join(lines + [f"counted(lax.{name}, numbers(3, 5), numbers(3, 5))" for name in BINARY]), **GIVEN
+    )
 
 
 def test_operations():
-    sides.same(OPERATIONS, **GIVEN)
+    mesh_language.same(OPERATIONS, **GIVEN)
 
 
 def test_collectives_and_derivatives():
-    sides.same(COLLECTIVES, **GIVEN)
+    mesh_language.same(COLLECTIVES, **GIVEN)
 
 
 def _by_own_rules(package):
-    roofline, core = _module(s := sides.side(package)), importlib.import_module(f"{package}.extend.core")
+    roofline, core = _module(s := mesh_language.side(package)), importlib.import_module(f"{package}.extend.core")
     mine, plain = core.Primitive("mine"), core.Primitive("plain")
     for p in (mine, plain):
         p.def_abstract_eval(lambda x: x)

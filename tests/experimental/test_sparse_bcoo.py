@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from compare import ours
-from sparse_sides import STACK, M, f32, i32, same_function, same_result
+from sparse_language import STACK, M, f32, i32, same_function, same_result
 
 import minijax
 from minijax.experimental import sparse

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from sparse_sides import STACK, M, W, f32, i32, same_function, same_result
+from sparse_language import STACK, M, W, f32, i32, same_function, same_result
 
 import minijax
 from minijax.experimental import sparse

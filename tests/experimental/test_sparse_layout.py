@@ -2,7 +2,7 @@
 
 import pytest
 from compare import Outcome, outcome
-from sparse_sides import STACK, M, i32, on, same_function, same_result
+from sparse_language import STACK, M, i32, on, same_function, same_result
 
 import minijax
 

@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import pytest
 from compare import ours, same_lines, theirs
-from sparse_sides import f32, i32, same_function, same_result
+from sparse_language import f32, i32, same_function, same_result
 
 import minijax
 from minijax.experimental.sparse.linalg import lobpcg_standard, spsolve

@@ -5,7 +5,7 @@ import unittest
 
 import numpy as np
 import pytest
-from sparse_sides import STACK, M, V, W, same_function, same_result
+from sparse_language import STACK, M, V, W, same_function, same_result
 
 from minijax import lax, vmap
 from minijax.experimental import sparse

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from compare import Case
-from matrices import matrix, same_on_platforms
-from sides import numbers
+from linalg_cases import matrix, same_on_platforms
+from mesh_language import numbers
 
 pytestmark = pytest.mark.oracle
 

@@ -6,8 +6,8 @@ import sys
 import warnings
 
 import compare
+import mesh_language
 import pytest
-import sides
 
 
 def module(s):
@@ -120,7 +120,7 @@ module("experimental.shard_map").shard_map(lambda x: x * 2, mesh=m, in_specs=P("
 
 
 def test_what_is_there_is_as_in_jax():
-    sides.same(SAME, **GIVEN)
+    mesh_language.same(SAME, **GIVEN)
 
 
 ERRORS = [
@@ -156,12 +156,12 @@ GONE_MODULES = (
 
 
 def test_what_jax_refuses():
-    sides.same_errors(ERRORS + [(f"jax.{name}", "has no attribute") for name in GONE.split()], **GIVEN)
+    mesh_language.same_errors(ERRORS + [(f"jax.{name}", "has no attribute") for name in GONE.split()], **GIVEN)
 
 
 @pytest.mark.parametrize("name", GONE_MODULES.split())
 def test_modules_that_are_gone(name):
-    sides.same_errors([(f"module('{name}')", "No module named")], **GIVEN)
+    mesh_language.same_errors([(f"module('{name}')", "No module named")], **GIVEN)
 
 
 LATER = """
@@ -172,7 +172,7 @@ experimental.pallas.ops.tpu.splash_attention.make_splash_mha()
 
 def test_what_is_to_come_says_so_when_it_is_used():
     jax = compare.ours()
-    load = module(sides.side(jax.__name__))
+    load = module(mesh_language.side(jax.__name__))
     for line in LATER.strip().splitlines():
         name, call = line.partition("(")[0].rpartition(".")[::2], line
         owner = load(name[0])
@@ -183,7 +183,7 @@ def test_what_is_to_come_says_so_when_it_is_used():
 
 def test_the_module_that_set_up_tpus_warns():
     for package in (compare.ours(), compare.theirs()):
-        loaded = module(sides.side(package.__name__))("cloud_tpu_init")
+        loaded = module(mesh_language.side(package.__name__))("cloud_tpu_init")
         with pytest.warns(DeprecationWarning, match="jax.cloud_tpu_init was deprecated"):
             importlib.reload(loaded)
 

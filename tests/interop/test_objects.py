@@ -8,9 +8,9 @@ import sys
 import types
 
 import compare
+import mesh_language
 import numpy as np
 import pytest
-import sides
 
 X = np.arange(3, dtype=np.float32)
 
@@ -92,8 +92,8 @@ def given():
 
 
 def test_jitted_functions():
-    sides.same(JITTED, **given())
-    sides.same_errors(
+    mesh_language.same(JITTED, **given())
+    mesh_language.same_errors(
         [(f"jit.lower(1.0).compiler_ir({d!r})", "unknown dialect") for d in ("mhlo", "HLO", 3)], **given()
     )
 
@@ -151,8 +151,8 @@ STRUCT_ERRORS = [
 
 
 def test_shapes_and_dtypes_in_place_of_arrays():
-    sides.same(STRUCTS, pickle=lambda s: pickle, copy=lambda s: copy)
-    sides.same_errors(STRUCT_ERRORS)
+    mesh_language.same(STRUCTS, pickle=lambda s: pickle, copy=lambda s: copy)
+    mesh_language.same_errors(STRUCT_ERRORS)
 
 
 def test_variables_and_rules_of_users_primitives():

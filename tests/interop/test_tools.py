@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 from jaxlib import xla_client
-from sides import same, same_errors
+from mesh_language import same, same_errors
 
 import minijax
 from minijax.extend import xla

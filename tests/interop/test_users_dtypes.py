@@ -6,8 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import mesh_language
 import pytest
-import sides
 
 ROOT = Path(__file__).resolve().parents[2]
 SETTING = """
@@ -149,4 +149,4 @@ jaxpr(lambda x: lax.convert_element_type(x, paired).reshape(3, 1), numbers(3, dt
 
 def test_numbers_whose_derivatives_are_of_another_dtype():
     paired_of = lambda s: importlib.import_module(f"{s.jax.__name__}.experimental").primal_tangent_dtype  # noqa: E731
-    sides.same(PAIRED, paired_of=paired_of, paired=lambda s: paired_of(s)("int8", "float32", name="paired"))
+    mesh_language.same(PAIRED, paired_of=paired_of, paired=lambda s: paired_of(s)("int8", "float32", name="paired"))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from compare import Case, same_error, sweep
-from matrices import matrix
+from linalg_cases import matrix
 from transform_matrix import transformed
 
 import minijax

@@ -3,7 +3,7 @@
 import compare
 import numpy as np
 import pytest
-from probes import run_python
+from processes import run_python
 
 import minijax
 import minijax.numpy as jnp

@@ -6,7 +6,7 @@ import warnings
 import compare
 import numpy as np
 import pytest
-from probes import left_behind, reset
+from processes import left_behind, reset
 
 import minijax
 import minijax.numpy as jnp

@@ -1,7 +1,7 @@
 """Sizes that no machine holds and types that XLA lacks: an error of Python's, never the end of the process."""
 
 import pytest
-from probes import run_python
+from processes import run_python
 
 # Each of these ends the process in jax, or did here.
 CALLS = """

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from probes import left_behind, thread_state, together
+from processes import left_behind, thread_state, together
 
 import minijax
 import minijax.numpy as jnp

@@ -5,7 +5,7 @@ import weakref
 
 import numpy as np
 import pytest
-from probes import run_python
+from processes import run_python
 
 import minijax
 import minijax.numpy as jnp

@@ -9,7 +9,7 @@ import warnings
 import compare
 import numpy as np
 import pytest
-from probes import left_behind
+from processes import left_behind
 
 import minijax
 import minijax.numpy as jnp

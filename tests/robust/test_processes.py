@@ -4,7 +4,7 @@ import os
 import warnings
 
 import pytest
-from probes import run_python
+from processes import run_python
 
 import minijax
 

@@ -6,7 +6,7 @@ import threading
 import compare
 import numpy as np
 import pytest
-from probes import left_behind, together
+from processes import left_behind, together
 
 import minijax
 import minijax.numpy as jnp

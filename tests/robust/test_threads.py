@@ -7,7 +7,7 @@ import time
 
 import numpy as np
 import pytest
-from probes import left_behind, thread_state, together
+from processes import left_behind, thread_state, together
 
 import minijax
 import minijax.numpy as jnp

@@ -14,7 +14,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-import probes
+import processes
 import pytest
 
 import minijax as jax
@@ -465,7 +465,7 @@ def environment(folder, **more):
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
         "COUNT": "3",
         "XLA_FLAGS": "--xla_force_host_platform_device_count=4",
-        "PYTHONPATH": str(probes.ROOT),
+        "PYTHONPATH": str(processes.ROOT),
         "PYTHONWARNINGS": "error",
     }
     return {**os.environ, **chosen, **more}
@@ -478,7 +478,7 @@ def start(folder, version="", **more):
 
 def compiled(process) -> int:
     """How many programs a process compiled; it must end well, without a warning."""
-    out, err = process.communicate(timeout=probes.PATIENCE)
+    out, err = process.communicate(timeout=processes.PATIENCE)
     assert process.returncode == 0, err
     return int(out)
 
@@ -552,7 +552,7 @@ def readers(monkeypatch) -> dict[str, str]:
 def wait_for_threads():
     for thread in threading.enumerate():
         if thread.name == "minijax-disk":
-            thread.join(probes.PATIENCE)
+            thread.join(processes.PATIENCE)
 
 
 def test_the_same_command_loads_its_programs_ahead_of_need(command, monkeypatch):
@@ -609,7 +609,7 @@ def test_a_fork_neither_waits_nor_writes_the_trail(command):
     def hold():  # as a thread did that the fork does not have
         with ours._changed:
             held.set()
-            done.wait(probes.PATIENCE)
+            done.wait(processes.PATIENCE)
 
     thread = threading.Thread(target=hold)
     thread.start()

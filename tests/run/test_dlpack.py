@@ -3,7 +3,7 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from sides import same, same_errors
+from mesh_language import same, same_errors
 
 import minijax
 

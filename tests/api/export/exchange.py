@@ -6,10 +6,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import compare
+import mesh_language
 import numpy as np
-import sides
 
-X, Y = sides.numbers(2, 3), sides.numbers(3, 2)
+X, Y = mesh_language.numbers(2, 3), mesh_language.numbers(3, 2)
 V, W = np.float32([0.25, 0.5, 0.75]), np.float32([1.5, -2, 0.5])
 S = np.float32([[4, 1, 0.5], [1, 3, 0.25], [0.5, 0.25, 2]])
 N, U, B = np.int32([3, 1, 2]), np.uint8([1, 200, 7]), np.bool_([True, False, True])
@@ -133,7 +133,7 @@ def exported(side: SimpleNamespace, line: str, values: dict[str, Any], platforms
 
 def side_of(package: Any) -> SimpleNamespace:
     """The names of a side, with its `export`."""
-    side = sides.side(package.__name__)
+    side = mesh_language.side(package.__name__)
     side.export = __import__(f"{package.__name__}.export", fromlist=["export"])
     return side
 

@@ -4,14 +4,14 @@ import collections
 import dataclasses
 
 import compare
+import mesh_language
 import numpy as np
 import pytest
-import sides
 
 X = np.arange(4, dtype=np.float32)
 T = collections.namedtuple("T", "a b")
 
-# Facts about a program, on both sides.
+# Facts about a program, on both mesh_language.
 FACTS = """
 named(export.export(jax.jit(lambda x: x * 2))(X))
 named(export.export(jax.jit(lambda x, *, y: (x, {"r": y}), keep_unused=True))(X, y=1))
@@ -147,18 +147,18 @@ GIVEN = dict(
 @pytest.fixture(autouse=True, scope="module")
 def exports():
     for package in (compare.ours(), compare.theirs()):
-        sides.side(package.__name__).export = __import__(f"{package.__name__}.export", fromlist=["export"])
+        mesh_language.side(package.__name__).export = __import__(f"{package.__name__}.export", fromlist=["export"])
 
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("line", FACTS)
 def test_both_sides_say_the_same(line):
-    sides.same(line, **GIVEN)
+    mesh_language.same(line, **GIVEN)
 
 
 @pytest.mark.oracle
 def test_both_sides_refuse_the_same():
-    sides.same_errors(ERRORS, **GIVEN)
+    mesh_language.same_errors(ERRORS, **GIVEN)
 
 
 def test_dtypes_that_the_format_lacks_are_refused():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from compare import sweep
-from matrices import case, matrix, same_refusals, with_doubles
+from linalg_cases import case, matrix, same_refusals, with_doubles
 
 import minijax
 

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 from compare import canonical
-from matrices import matrix
+from linalg_cases import matrix
 
 import minijax
 from minijax import lax

@@ -5,7 +5,7 @@ import functools
 import numpy as np
 import pytest
 from compare import Case, sweep
-from matrices import case, matrix, same_on_platforms, same_refusals, with_doubles
+from linalg_cases import case, matrix, same_on_platforms, same_refusals, with_doubles
 from transform_matrix import transformed
 
 import minijax

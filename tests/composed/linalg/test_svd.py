@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from compare import sweep
-from matrices import case, matrix, same_on_platforms, same_refusals, with_doubles
+from linalg_cases import case, matrix, same_on_platforms, same_refusals, with_doubles
 
 pytestmark = pytest.mark.oracle
 

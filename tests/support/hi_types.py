@@ -7,7 +7,7 @@ from itertools import islice
 from types import SimpleNamespace
 from typing import Any
 
-from sides import side
+from mesh_language import side
 
 
 def _module(s: SimpleNamespace, name: str) -> Any:

@@ -13,7 +13,7 @@ from types import ModuleType
 import jaxlib
 import pytest
 
-SOURCE = Path(__file__).parent / "composed" / "ffi_handlers.cc"
+SOURCE = Path(__file__).parents[1] / "composed" / "ffi_handlers.cc"
 TYPED = ("axpy", "memory", "row_sums", "attributes", "tell", "add_one", "pass_token")
 STAGED = {"instantiate": "make_state", "execute": "count_up"}
 without_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++ to compile handlers with")

@@ -12,7 +12,7 @@ from minijax.base import cache, config
 from minijax.base.thread import NEVER, thread
 from minijax.ir import context, state
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 240  # seconds after which a test calls it a deadlock
 
 
