@@ -2,7 +2,7 @@
 
 from minijax.base.faces import Face
 from minijax.experimental.sparse import methods as _methods  # noqa: F401 (gives BCOO and BCSR their operators)
-from minijax.experimental.sparse.bcoo import FUNCTIONS
+from minijax.experimental.sparse.bcoo_names import BCOO_FUNCTIONS
 
 _FACE = Face(
     __name__,
@@ -22,7 +22,7 @@ minijax.experimental.sparse.coo: COO coo_fromdense coo_fromdense_p coo_matmat co
 minijax.experimental.sparse.csr: CSC CSR csr_fromdense csr_fromdense_p csr_matmat csr_matmat_p csr_matvec csr_matvec_p
     csr_todense csr_todense_p
 """
-    + FUNCTIONS,
+    + BCOO_FUNCTIONS,
     later=("test_util",),
 )
 __getattr__, __dir__ = _FACE.attribute, _FACE.names

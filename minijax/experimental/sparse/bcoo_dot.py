@@ -76,7 +76,7 @@ class DotGeneral(OfFormat, Batched):
         partner = dict(zip((*batch, *contract), (*rhs_batch, *rhs_contract), strict=True))  # {axis of lhs: axis of rhs}
         contracted = [axis for axis in contract if axis >= n]
         order = [*sorted(axis for axis in partner if axis < n), *contracted]
-        rhs = jnp.transpose(rhs, [*map(partner.get, order), *remaining(rhs.ndim, rhs_contract, rhs_batch)])
+        rhs = jnp.transpose(rhs, [*map(partner.__getitem__, order), *remaining(rhs.ndim, rhs_contract, rhs_batch)])
         kept = [axis for axis in range(n, n + indices.shape[-1]) if axis not in contract]
 
         def product(d, i, r):
