@@ -30,8 +30,7 @@ class OfBuffers(Batched):
 
     def jvp(self, primals, tangents, **params):
         if type(tangents[0]) is Zero:
-            results = self.bind_all(primals, params)
-            return results, list(map(Zero.from_primal_value, results))
+            return super().jvp(primals, tangents, **params)
         data, indices = primals
         (out, new_indices), (t, _) = jvp_flat(lambda d: self.compute(d, indices, **params), [data], tangents[:1])
         return [out, new_indices], [t, Zero.from_primal_value(new_indices)]

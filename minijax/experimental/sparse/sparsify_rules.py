@@ -139,10 +139,6 @@ def _stack(*operands, axis):
     return bcoo_shapes.bcoo_concatenate(parts, dimension=axis)
 
 
-def _dynamic_slice(mat, *starts, slice_sizes):
-    return bcoo_slices.bcoo_dynamic_slice(mat, starts, slice_sizes)
-
-
 def _reduce_sum(mat, *, axes, out_sharding):
     del out_sharding
     out = bcoo_shapes.bcoo_reduce_sum(mat, axes=axes)
@@ -155,7 +151,7 @@ for _primitive, _function in {
     lax.stack_p: _stack,
     lax.conv_general_dilated_p: bcoo_multiply.bcoo_conv_general_dilated,
     lax.dot_general_p: bcoo_dot_general,
-    lax.dynamic_slice_p: _dynamic_slice,
+    lax.dynamic_slice_p: lambda mat, *starts, slice_sizes: bcoo_slices.bcoo_dynamic_slice(mat, starts, slice_sizes),
     lax.gather_p: bcoo_slices.bcoo_gather,
     lax.reduce_sum_p: _reduce_sum,
     lax.reshape_p: bcoo_shapes.bcoo_reshape,
@@ -176,11 +172,9 @@ def _transpose(spenv, value, *, permutation):
 
 
 @_rule(todense_p)
-def _todense(spenv, *values, tree):
+def _todense(spenv, value, *_, tree):
     del tree
-    return spenv.dense(
-        spvalues_to_arrays(spenv, values[0]).todense() if values[0].is_sparse() else spenv.data(values[0])
-    )
+    return spenv.dense(spvalues_to_arrays(spenv, value).todense()) if value.is_sparse() else value
 
 
 # ---- operations that call jaxprs ---------------------------------------------------------------------
@@ -245,11 +239,8 @@ def _cond(spenv, index, *values, branches, **_):
 
 @_rule(scan_p)
 def _scan(spenv, *values, jaxpr, num_consts, num_carry, length, reverse, unroll, **_):
-    consts, carry, xs = (
-        values[:num_consts],
-        values[num_consts : num_consts + num_carry],
-        values[num_consts + num_carry :],
-    )
+    end = num_consts + num_carry
+    consts, carry, xs = values[:num_consts], values[num_consts:end], values[end:]
     if any(v.is_sparse() for v in xs) or len(jaxpr.jaxpr.outvars) > num_carry or xs:
         raise NotImplementedError("sparse rule for scan with x values.")
     fixed = spvalues_to_arrays(spenv, list(consts))
@@ -267,13 +258,13 @@ def _custom_jvp_call(spenv, *values, call_jaxpr, **_):
 # ---- BCSR --------------------------------------------------------------------------------------------
 
 
-def _concatenate_rows(*operands, dimension):
-    return bcsr.bcsr_concatenate(operands, dimension=dimension)
-
-
-transform.sparse_rules_bcsr |= {
-    lax.dot_general_p: _of_arrays(bcsr.bcsr_dot_general),
-    lax.broadcast_in_dim_p: _of_arrays(bcsr.bcsr_broadcast_in_dim),
-    lax.concatenate_p: _of_arrays(_concatenate_rows),
-    **{p: transform.sparse_rules_bcoo[p] for p in (custom_jvp_call_p, todense_p)},
-}
+transform.sparse_rules_bcsr.update(
+    {
+        lax.dot_general_p: _of_arrays(bcsr.bcsr_dot_general),
+        lax.broadcast_in_dim_p: _of_arrays(bcsr.bcsr_broadcast_in_dim),
+        lax.concatenate_p: _of_arrays(
+            lambda *operands, dimension: bcsr.bcsr_concatenate(operands, dimension=dimension)
+        ),
+        **{p: transform.sparse_rules_bcoo[p] for p in (custom_jvp_call_p, todense_p)},
+    }
+)
