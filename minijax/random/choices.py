@@ -15,20 +15,11 @@ from minijax.dispatch.jitted import jitted
 from minijax.ir.types import is_value, typeof, unwrapped
 from minijax.primitives import counting, elementwise as ops, moving, sort, structural
 from minijax.primitives.convert import convert
-from minijax.primitives.families import scalar_like
 from minijax.primitives.reduce import argmax
+from minijax.random.arguments import drawn_shape, optional_shape, shape_of, takes_key
 from minijax.random.keys import single_key
-from minijax.random.samplers import (
-    check_shape,
-    checked_key,
-    drawn_shape,
-    gumbel,
-    randint,
-    split_in_two,
-    takes_out_sharding,
-    uniform,
-)
-from minijax.run.array import Array, ArrayLike, Shape, ShardingLike
+from minijax.random.samplers import gumbel, randint, split_in_two, uniform
+from minijax.run.array import Array, ArrayLike, Shape
 
 
 def _check_array(name: str, x: Any) -> None:
@@ -40,20 +31,12 @@ def _numbers_below(size: int) -> Array:
     return counting.iota(dtypes.default_int_dtype(), max(size, 0))
 
 
-@takes_out_sharding
-def permutation(
-    key: ArrayLike,
-    x: int | ArrayLike,
-    axis: int = 0,
-    independent: bool = False,
-    *,
-    out_sharding: ShardingLike | None = None,
-) -> Array:
+@takes_key
+def permutation(key: ArrayLike, x: int | ArrayLike, axis: int = 0, independent: bool = False) -> Array:
     """The slices of `x` along an axis, or `arange(x)` if `x` is an integer, in random order.
 
     If `independent`, each vector along the axis is permuted separately.
     """
-    key = checked_key("permutation", key)
     _check_array("permutation", x)
     aval = typeof(x)
     axis = dims.canonical_axis(axis, aval.ndim or 1)
@@ -134,35 +117,30 @@ def _indices(key: Array, inputs: int, shape: tuple, replace: bool, p: Any, mode:
     dtype = typeof(p).dtype
     index = dtypes.default_int_dtype()
     if not replace:
-        scores = ops.add(gumbel(key, (inputs,), dtype, mode), ops.log(p))
+        scores = gumbel(key, (inputs,), dtype, mode) + ops.log(p)
         return convert(sort.top_k(scores, prod(shape))[1], index)
     sums = jnp.cumsum(p)
     last = structural.squeeze(structural.slice(sums, (inputs - 1,), (inputs,)), (0,))
     drawn = uniform(key, shape, dtype)
-    return convert(jnp.searchsorted(sums, ops.mul(last, ops.sub(scalar_like(drawn, 1), drawn))), index)
+    return convert(jnp.searchsorted(sums, last * (1 - drawn)), index)
 
 
-@takes_out_sharding
+@takes_key
 def categorical(key: ArrayLike, logits: ArrayLike, axis: int = -1, shape: Shape | None = None, replace: bool = True,
-                mode: str | None = None, *, out_sharding: ShardingLike | None = None) -> Array:  # fmt: skip
+                mode: str | None = None) -> Array:  # fmt: skip
     """Samples categories by unnormalized log probabilities, given along an axis of `logits`."""
-    key = checked_key("categorical", key)
     logits = unwrapped(logits)
     _check_array("categorical", logits)
     aval = typeof(logits)
     others = tuple(aval.shape[i] for i in np.delete(np.arange(aval.ndim), axis))
-    if shape is None:
-        shape = others
-    else:
-        shape = drawn_shape(shape)
-        check_shape("categorical", shape, others)
+    shape = shape_of("categorical", optional_shape(shape), others)
     prefix, rest = shape[: len(shape) - len(others)], shape[len(shape) - len(others) :]
     axis = dims.canonical_axis(axis, aval.ndim)
     if not replace:
         return _without_replacement(key, logits, axis, shape, prod(prefix), mode)
     wide = (*prefix, *rest[:axis], aval.shape[axis], *rest[axis:])
     noise = gumbel(key, wide, aval.dtype, mode)
-    scores = ops.add(noise, moving.expand_dims(logits, tuple(range(len(prefix)))))
+    scores = noise + moving.expand_dims(logits, tuple(range(len(prefix))))
     return argmax(scores, len(prefix) + axis, dtypes.default_int_dtype())
 
 
@@ -172,7 +150,7 @@ def _without_replacement(key, logits, axis, shape, count, mode):
         raise ValueError(
             f"Number of samples without replacement ({count}) cannot exceed number of categories ({aval.shape[axis]})."
         )
-    scores = ops.add(logits, gumbel(key, aval.shape, aval.dtype, mode))
+    scores = logits + gumbel(key, aval.shape, aval.dtype, mode)
     last = aval.ndim - 1
     _, drawn = sort.top_k(moving.move_axis(scores, axis, last), count)
     return moving.reshape(drawn, shape, (last, *range(last)))

@@ -21,20 +21,11 @@ from minijax.ir.types import typeof
 from minijax.primitives import elementwise as ops, moving
 from minijax.primitives.convert import convert_element_type
 from minijax.primitives.promote import check_arraylike, promote_dtypes_inexact
-from minijax.primitives.structural import broadcast_shapes
 from minijax.primitives.varying import vary_alike
-from minijax.random.keys import split
-from minijax.random.samplers import (
-    check_shape,
-    checked_key,
-    drawn_shape,
-    float_dtype,
-    split_in_two,
-    split_keys,
-    takes_out_sharding,
-    uniform,
-)
-from minijax.run.array import Array, ArrayLike, Shape, ShardingLike
+from minijax.random.arguments import drawn_shape, float_dtype, integer_dtype, optional_shape, shape_of, takes_key
+from minijax.random.keys import single_key, split
+from minijax.random.samplers import split_in_two, split_keys, uniform
+from minijax.run.array import Array, ArrayLike, Shape
 
 
 def _full(shape: tuple[int, ...], value: Any, dtype: Any) -> Any:
@@ -49,25 +40,17 @@ def _goes_on(i: Any, most: Any) -> Any:
 # ---- Poisson numbers ---------------------------------------------------------------------------------
 
 
-@takes_out_sharding
-def poisson(
-    key: ArrayLike,
-    lam: ArrayLike,
-    shape: Shape | None = None,
-    dtype: DTypeLike | None = None,
-    *,
-    out_sharding: ShardingLike | None = None,
-) -> Array:
+@takes_key
+def poisson(key: ArrayLike, lam: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None) -> Array:
     """Samples from the Poisson distribution of mean `lam`, as integers; -1 where `lam` is NaN.
 
     Raises NotImplementedError for keys of another implementation than threefry2x32.
     """
-    key = checked_key("poisson", key)
     implementation = typeof(key).dtype._impl.name
     if implementation != "threefry2x32":
         raise NotImplementedError(f"`poisson` is only implemented for the threefry2x32 RNG, not {implementation}")
     check_arraylike("poisson", lam)
-    dtype = dtypes.requested_dtype(dtype, "poisson", int)
+    dtype = integer_dtype("poisson", dtype)
     shape = typeof(lam).shape if shape is None else drawn_shape(shape)
     lam = convert_element_type(jnp.broadcast_to(lam, shape), np.dtype(np.float32))
     return _poisson(key, lam, shape, dtype)
@@ -76,14 +59,14 @@ def poisson(
 @jitted("_poisson", static=("shape", "dtype"))
 def _poisson(key, lam, shape, dtype):
     most = np.asarray(dtypes.iinfo(dtype).max, dtype)[()]
-    is_small = ops.bitwise_or(ops.ne(lam, lam), ops.lt(lam, np.float32(10)))
+    is_small = (lam != lam) | (lam < 10)
     small = ops.select(is_small, lam, _full(shape, 0, np.float32))
     # An arbitrary large mean where the other method draws; this result is not used.
     large = ops.select(is_small, _full(shape, 1e5, np.float32), lam)
     counts = ops.select(
         is_small, _poisson_knuth(key, small, shape, dtype, most), _poisson_rejection(key, large, shape, dtype, most)
     )
-    return ops.select(ops.eq(lam, np.float32(0)), _full(shape, 0, dtype), counts)
+    return ops.select(lam == 0, _full(shape, 0, dtype), counts)
 
 
 @jitted("_poisson_knuth", static=("shape", "dtype", "most"))
@@ -93,16 +76,16 @@ def _poisson_knuth(key, lam, shape, dtype, most):
     def step(state):
         i, count, key, log_product = state
         key, subkey = split_in_two(key)
-        count = ops.select(ops.gt(log_product, ops.neg(lam)), ops.add(count, np.ones((), dtype)[()]), count)
+        count = ops.select(log_product > -lam, count + 1, count)
         u = uniform(subkey, shape, np.float32)
-        return i + 1, count, key, ops.add(log_product, ops.log(u))
+        return i + 1, count, key, log_product + ops.log(u)
 
     def goes_on(state):
         i, _, _, log_product = state
         return (log_product > -lam).any() & _goes_on(i, most)
 
     state = (0, *vary_alike((_full(shape, 0, dtype), key, _full(shape, 0, np.float32)), (key, lam)))
-    return ops.sub(while_loop(goes_on, step, state)[1], np.ones((), dtype)[()])
+    return while_loop(goes_on, step, state)[1] - 1
 
 
 @jitted("_poisson_rejection", static=("shape", "dtype", "most"))
@@ -143,15 +126,11 @@ def binomial(
     key: Array, n: ArrayLike, p: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None
 ) -> Array:
     """Samples from the binomial distribution, as floats; NaN where `n` or `p` is invalid."""
-    key = checked_key("binomial", key)
+    key, _ = single_key("binomial", key)
     check_arraylike("binomial", n, p)
     (p,) = promote_dtypes_inexact(p)
     dtype = float_dtype("binomial", dtype)
-    if shape is None:
-        shape = broadcast_shapes(typeof(n).shape, typeof(p).shape)
-    else:
-        shape = drawn_shape(shape)
-        check_shape("binomial", shape, n, p)
+    shape = shape_of("binomial", optional_shape(shape), n, p)
     n = convert_element_type(n, typeof(p).dtype)
     return _binomial(key, jnp.broadcast_to(n, shape), jnp.broadcast_to(p, shape), shape, dtype)
 
@@ -160,9 +139,9 @@ def _binomial(key, n, p, shape, dtype):
     own = typeof(p).dtype
     is_few = p < 0.5
     q = ops.select(is_few, p, 1 - p)
-    is_no_count = ops.bitwise_or(ops.ne(n, n), n < 0)
+    is_no_count = (n != n) | (n < 0)
     is_infinite = jnp.isinf(n)
-    is_nan, is_negative = ops.ne(q, q), q < 0
+    is_nan, is_negative = q != q, q < 0
     q = ops.select(is_nan | is_negative, jnp.full_like(q, 0.01), q)
     is_inverted = is_no_count | (n * q <= 10)
     count = ops.floor(n)
@@ -268,7 +247,7 @@ def multinomial(
 
     The last axis of `p`, and of `shape` if given, is that of the outcomes. `p` is normalized.
     """
-    key = checked_key("multinomial", key)
+    key, _ = single_key("multinomial", key)
     check_arraylike("multinomial", n, p)
     n, p = promote_dtypes_inexact(n, p)
     if shape is None:
