@@ -9,7 +9,6 @@ import numpy as np
 import minijax.numpy as jnp
 from minijax.base.faces import listing
 from minijax.primitives import elementwise as lax
-from minijax.primitives.families import const_like
 from minijax.primitives.promote import arrays, promote_dtypes_inexact
 from minijax.run.array import Array, ArrayLike
 from minijax.scipy.special.gammas import gammaln
@@ -35,15 +34,14 @@ def _logpdf(x: Any, alpha: Any) -> Any:
             "`x` must have either the same number of entries as `alpha` or one entry fewer; "
             f"got x.shape={x.shape}, alpha.shape={alpha.shape}"
         )
-    one = const_like(x, 1)
     if x.shape[0] != alpha.shape[0]:
-        x = jnp.concatenate([x, lax.sub(one, jnp.sum(x, axis=0, keepdims=True))], axis=0)
-    norm = lax.sub(jnp.sum(gammaln(alpha)), gammaln(jnp.sum(alpha)))
+        x = jnp.concatenate([x, 1 - jnp.sum(x, axis=0, keepdims=True)], axis=0)
+    norm = jnp.sum(gammaln(alpha)) - gammaln(jnp.sum(alpha))
     if x.ndim > 1:
         alpha = jnp.expand_dims(alpha, tuple(range(1, x.ndim)))
-    logarithm = lax.sub(jnp.sum(xlogy(lax.sub(alpha, one), x), axis=0), norm)
+    logarithm = jnp.sum(xlogy(alpha - 1, x), axis=0) - norm
     total = jnp.sum(x, axis=0)
-    inside = jnp.logical_and(jnp.all(x > 0, axis=0), lax.abs(lax.sub(total, one)) < 1e-6)
+    inside = jnp.all(x > 0, axis=0) & (abs(total - 1) < 1e-6)
     return jnp.where(inside, logarithm, -np.inf)
 
 

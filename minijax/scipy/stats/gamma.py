@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 import minijax.numpy as jnp
 from minijax.base.faces import listing
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
-from minijax.primitives.promote import promote_args_inexact
 from minijax.run.array import Array, ArrayLike
+from minijax.scipy.formulas import exp_of, inexact, log_of
 from minijax.scipy.special.gammas import gammainc, gammaincc, gammaln
 from minijax.scipy.special.logarithms import xlogy
 
@@ -18,38 +16,29 @@ __all__, __dir__ = listing(__name__, "cdf logcdf logpdf logsf pdf sf")
 
 def logpdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the density."""
-    x, a, loc, scale = promote_args_inexact("gamma.logpdf", x, a, loc, scale)
-    inside = lax.ge(x, loc)
-    y = jnp.where(inside, lax.div(lax.sub(x, loc), scale), const_like(x, 1))
-    logarithm = lax.sub(xlogy(lax.sub(a, const_like(a, 1)), y), y)
-    norm = lax.add(gammaln(a), lax.log(scale))
-    return jnp.where(inside, lax.sub(logarithm, norm), -np.inf)
+    x, a, loc, scale = inexact("gamma.logpdf", x, a, loc, scale)
+    is_inside = lax.ge(x, loc)
+    y = jnp.where(is_inside, (x - loc) / scale, const_like(x, 1))
+    return jnp.where(is_inside, xlogy(a - 1, y) - y - (gammaln(a) + lax.log(scale)), -jnp.inf)
 
 
-def pdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The density."""
-    return lax.exp(logpdf(x, a, loc, scale))
+pdf = exp_of(logpdf)
 
 
 def cdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of at most x."""
-    x, a, loc, scale = promote_args_inexact("gamma.cdf", x, a, loc, scale)
-    y = lax.clamp(const_like(x, 0), lax.div(lax.sub(x, loc), scale), const_like(x, np.inf))
-    return gammainc(a, y)
+    x, a, loc, scale = inexact("gamma.cdf", x, a, loc, scale)
+    return gammainc(a, lax.clamp(const_like(x, 0), (x - loc) / scale, const_like(x, jnp.inf)))
 
 
-def logcdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of `cdf`."""
-    return lax.log(cdf(x, a, loc, scale))
+logcdf = log_of(cdf)
 
 
 def sf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of more than x."""
-    x, a, loc, scale = promote_args_inexact("gamma.sf", x, a, loc, scale)
-    y = lax.div(lax.sub(x, loc), scale)
+    x, a, loc, scale = inexact("gamma.sf", x, a, loc, scale)
+    y = (x - loc) / scale
     return jnp.where(lax.lt(y, const_like(y, 0)), 1, gammaincc(a, y))
 
 
-def logsf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of `sf`."""
-    return lax.log(sf(x, a, loc, scale))
+logsf = log_of(sf)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 import minijax.numpy as jnp
 from minijax.base.faces import listing
 from minijax.nn.functions import log1mexp
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
-from minijax.primitives.promote import promote_args_inexact
 from minijax.run.array import Array, ArrayLike
+from minijax.scipy.formulas import exp_of, inexact, strong
 from minijax.scipy.special.logarithms import xlogy
 
 __all__, __dir__ = listing(__name__, "cdf logcdf logpdf logsf pdf ppf sf")
@@ -18,50 +16,40 @@ __all__, __dir__ = listing(__name__, "cdf logcdf logpdf logsf pdf ppf sf")
 
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the density."""
-    x, loc, scale = promote_args_inexact("gumbel_r.logpdf", x, loc, scale)
-    holds = lax.gt(scale, const_like(scale, 0))
-    scaled = lax.div(lax.sub(x, loc), scale)
-    norm = xlogy(-1, scale)
-    return jnp.where(holds, lax.add(norm, lax.neg(lax.add(scaled, lax.exp(lax.neg(scaled))))), np.nan)
+    x, loc, scale = inexact("gumbel_r.logpdf", x, loc, scale)
+    holds, scaled, norm = lax.gt(scale, const_like(scale, 0)), (x - loc) / scale, xlogy(-1, scale)
+    return jnp.where(holds, norm + -(scaled + lax.exp(-scaled)), jnp.nan)
 
 
-def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The density."""
-    return lax.exp(logpdf(x, loc, scale))
+pdf = exp_of(logpdf)
 
 
 def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of `cdf`."""
-    x, loc, scale = promote_args_inexact("gumbel_r.logcdf", x, loc, scale)
-    holds = lax.gt(scale, const_like(scale, 0))
-    scaled = lax.div(lax.sub(x, loc), scale)
-    return jnp.where(holds, lax.neg(lax.exp(lax.neg(scaled))), np.nan)
+    x, loc, scale = inexact("gumbel_r.logcdf", x, loc, scale)
+    holds, scaled = lax.gt(scale, const_like(scale, 0)), (x - loc) / scale
+    return jnp.where(holds, -lax.exp(-scaled), jnp.nan)
 
 
-def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of at most x."""
-    return lax.exp(logcdf(x, loc, scale))
+cdf = exp_of(logcdf)
 
 
 def ppf(p: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The inverse of `cdf`."""
-    p, loc, scale = promote_args_inexact("gumbel_r.ppf", p, loc, scale)
-    holds = jnp.logical_and(lax.gt(p, const_like(p, 0)), lax.lt(p, const_like(p, 1)))
-    logarithm = lax.log(xlogy(-1, p))
-    return jnp.where(holds, lax.sub(loc, lax.mul(scale, logarithm)), np.nan)
+    p, loc, scale = inexact("gumbel_r.ppf", p, loc, scale)
+    holds = lax.gt(p, const_like(p, 0)) & (p < 1)
+    return jnp.where(holds, loc - scale * lax.log(xlogy(-1, p)), jnp.nan)
 
 
 def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of more than x."""
-    x, loc, scale = promote_args_inexact("gumbel_r.sf", x, loc, scale)
-    holds = lax.gt(scale, const_like(scale, 0))
-    scaled = lax.div(lax.sub(loc, x), scale)
-    return jnp.where(holds, lax.sub(const_like(x, 1), lax.exp(lax.neg(lax.exp(scaled)))), np.nan)
+    x, loc, scale = strong("gumbel_r.sf", x, loc, scale)
+    holds, scaled = lax.gt(scale, const_like(scale, 0)), (loc - x) / scale
+    return jnp.where(holds, 1 - lax.exp(-lax.exp(scaled)), jnp.nan)
 
 
 def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of `sf`."""
-    x, loc, scale = promote_args_inexact("gumbel_r.logsf", x, loc, scale)
-    holds = lax.gt(scale, const_like(scale, 0))
-    scaled = lax.div(lax.sub(loc, x), scale)
-    return jnp.where(holds, log1mexp(lax.exp(scaled)), np.nan)
+    x, loc, scale = inexact("gumbel_r.logsf", x, loc, scale)
+    holds, scaled = lax.gt(scale, const_like(scale, 0)), (loc - x) / scale
+    return jnp.where(holds, log1mexp(lax.exp(scaled)), jnp.nan)

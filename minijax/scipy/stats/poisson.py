@@ -12,8 +12,8 @@ from minijax.base.faces import listing
 from minijax.dispatch.jitted import jitted
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
-from minijax.primitives.promote import promote_args_inexact
 from minijax.run.array import Array, ArrayLike
+from minijax.scipy.formulas import exp_of, inexact, strong
 from minijax.scipy.special.gammas import gammaincc, gammaln
 from minijax.scipy.special.logarithms import entr, xlogy
 
@@ -22,31 +22,27 @@ __all__, __dir__ = listing(__name__, "cdf entropy logpmf pmf")
 
 def logpmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The logarithm of the probability of k."""
-    k, mu, loc = promote_args_inexact("poisson.logpmf", k, mu, loc)
-    zero = const_like(k, 0)
-    x = lax.sub(k, loc)
-    logarithm = lax.sub(lax.sub(xlogy(x, mu), gammaln(lax.add(x, const_like(k, 1)))), mu)
-    outside = jnp.logical_or(lax.lt(x, zero), lax.ne(jnp.round(k), k))
-    return jnp.where(outside, -np.inf, logarithm)
+    k, mu, loc = strong("poisson.logpmf", k, mu, loc)
+    x = k - loc
+    logarithm = xlogy(x, mu) - gammaln(x + 1) - mu
+    return jnp.where((x < 0) | (jnp.round(k) != k), -jnp.inf, logarithm)
 
 
-def pmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The probability of k."""
-    return lax.exp(logpmf(k, mu, loc))
+pmf = exp_of(logpmf)
 
 
 def cdf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The probability of at most k."""
-    k, mu, loc = promote_args_inexact("poisson.cdf", k, mu, loc)
-    x = lax.sub(k, loc)
-    probability = gammaincc(jnp.floor(lax.add(const_like(k, 1), x)), mu)
-    return jnp.where(lax.lt(x, const_like(k, 0)), const_like(k, 0), probability)
+    k, mu, loc = inexact("poisson.cdf", k, mu, loc)
+    x = k - loc
+    probability = gammaincc(jnp.floor(1 + x), mu)
+    return jnp.where(x < 0, const_like(k, 0), probability)
 
 
 @jitted()
 def entropy(mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The entropy in nats: a sum up to mu = 100, an asymptotic series beyond."""
-    mu, loc = promote_args_inexact("poisson.entropy", mu, loc)
+    mu, loc = inexact("poisson.entropy", mu, loc)
     shape = jnp.broadcast_shapes(jnp.shape(mu), jnp.shape(loc))
     mu = jnp.ravel(jnp.broadcast_to(mu, shape))
     none = jnp.zeros_like(mu)

@@ -11,6 +11,7 @@ from minijax.numpy.logsumexp import logsumexp
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
 from minijax.primitives.promote import promote_args_inexact
+from minijax.scipy.formulas import inexact
 from minijax.scipy.special.normal import log_ndtr, ndtr
 from minijax.scipy.stats import norm
 
@@ -21,7 +22,7 @@ def _log_mass(a: Any, b: Any) -> Any:
     """The logarithm of the normal probability between a and b."""
     a, b = jnp.array(a), jnp.array(b)
     left, right = b <= 0, a > 0
-    central = jnp.logical_not(jnp.logical_or(left, right))
+    central = ~(left | right)
     # Intervals in the right tail are mirrored to the left one, where the logarithms are more exact.
     low, high = jnp.where(right, -b, a), jnp.where(right, -a, b)
     high, low = log_ndtr(high), log_ndtr(low)
@@ -37,12 +38,11 @@ def _paired(x: Any, y: Any) -> Any:
 @jitted()
 def logpdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The logarithm of the density; NaN unless a < b."""
-    x, a, b, loc, scale = promote_args_inexact("truncnorm.logpdf", x, a, b, loc, scale)
+    x, a, b, loc, scale = inexact("truncnorm.logpdf", x, a, b, loc, scale)
     logarithm = lax.sub(norm.logpdf(x, loc, scale), _log_mass(a, b))
-    scaled = lax.div(lax.sub(x, loc), scale)
-    outside = jnp.logical_or(lax.lt(scaled, a), lax.gt(scaled, b))
-    logarithm = jnp.where(outside, -np.inf, logarithm)
-    return jnp.where(lax.ge(a, b), np.nan, logarithm)
+    scaled = (x - loc) / scale
+    logarithm = jnp.where(lax.lt(scaled, a) | (scaled > b), -np.inf, logarithm)
+    return jnp.where(a >= b, np.nan, logarithm)
 
 
 def pdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
@@ -53,17 +53,17 @@ def pdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
 @jitted()
 def logcdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The logarithm of `cdf`."""
-    x, a, b, loc, scale = promote_args_inexact("truncnorm.logcdf", x, a, b, loc, scale)
+    x, a, b, loc, scale = inexact("truncnorm.logcdf", x, a, b, loc, scale)
     x, a, b = jnp.broadcast_arrays(x, a, b)
-    x = lax.div(lax.sub(x, loc), scale)
+    x = (x - loc) / scale
     whole = _log_mass(a, b)
-    below = lax.sub(_log_mass(a, x), whole)
-    above = lax.sub(_log_mass(x, b), whole)
+    below = _log_mass(a, x) - whole
+    above = _log_mass(x, b) - whole
     # Near 1 the logarithm of the complement is more exact.
-    conditions = [lax.ge(x, b), lax.le(x, a), below > -0.1, lax.gt(x, a)]
+    conditions = [x >= b, x <= a, below > -0.1, x > a]
     values = [const_like(x, 0), const_like(x, -np.inf), lax.log1p(-lax.exp(above)), below]
     logarithm = jnp.select(conditions, values)
-    return jnp.where(lax.ge(a, b), np.nan, logarithm)
+    return jnp.where(a >= b, np.nan, logarithm)
 
 
 @jitted()
