@@ -1,8 +1,9 @@
 """The method of Broyden, Fletcher, Goldfarb and Shanno: Nocedal & Wright, algorithm 6.1."""
 
+from collections import namedtuple
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -14,20 +15,14 @@ from minijax.scipy.optimize.line_search import dot, line_search
 _einsum = partial(jnp.einsum, precision="highest")
 
 
-class _State(NamedTuple):
-    is_converged: Any
-    is_failed: Any
-    k: Any
-    nfev: Any
-    ngev: Any
-    x: Any
-    value: Any
-    gradient: Any
-    inverse: Any
-    value_before: Any
-    status: Any
-    # jax's loop carries two constants too, which come first among the operands of its while loop.
-    idle: tuple[int, int]
+# jax's loop carries two constants too, `idle`, which come first among the operands of its while loop.
+_State = namedtuple("_State", "is_converged is_failed k nfev ngev x value gradient inverse value_before status idle")
+
+
+def result_of(state: Any, status: Any, inverse: Any) -> tuple:
+    """The fields of OptimizeResults, from the last state of a method."""
+    is_success = state.is_converged & ~state.is_failed
+    return state.x, is_success, status, state.value, state.gradient, inverse, state.nfev, state.ngev, state.k
 
 
 def minimize_bfgs(
@@ -62,10 +57,8 @@ def minimize_bfgs(
         inverse = _einsum("ij,jk,lk", w, state.inverse, w) + rho * s[:, None] * s[None, :]
         inverse = jnp.where(jnp.isfinite(rho), inverse, state.inverse)
         is_converged = jnp.linalg.norm(line.gradient, ord=norm) < gtol
-        return _State(
-            is_converged, line.is_failed, state.k + 1, nfev, ngev, x, line.value, line.gradient, inverse, state.value,
-            line.status, state.idle,
-        )  # fmt: skip
+        return _State(is_converged, line.is_failed, state.k + 1, nfev, ngev, x, line.value, line.gradient, inverse,
+                      state.value, line.status, state.idle)  # fmt: skip
 
     is_converged = jnp.linalg.norm(gradient, ord=norm) < gtol
     value_before = value + jnp.linalg.norm(gradient) / 2
@@ -74,7 +67,4 @@ def minimize_bfgs(
     is_last = state.k == maxiter
     status = jnp.where(is_last, 1, jnp.where(state.is_failed, 2 + state.status, -1))
     status = jnp.where(state.is_converged, 0, status)
-    is_success = state.is_converged & ~state.is_failed
-    return (
-        state.x, is_success, status, state.value, state.gradient, state.inverse, state.nfev, state.ngev, state.k,
-    )  # fmt: skip
+    return result_of(state, status, state.inverse)

@@ -1,7 +1,8 @@
 """Limited-memory BFGS: Nocedal & Wright, algorithms 7.4 and 7.5."""
 
+from collections import namedtuple
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -9,26 +10,13 @@ import minijax.numpy as jnp
 from minijax.api.autodiff import value_and_grad
 from minijax.higher.fori_loop import fori_loop
 from minijax.higher.while_loop import while_loop
+from minijax.scipy.optimize.bfgs import result_of
 from minijax.scipy.optimize.line_search import dot, line_search
 
 
-class _State(NamedTuple):
+class _State(namedtuple("_State", """is_converged is_failed k nfev ngev x value gradient steps changes rhos gamma status
+                                   line_status""")):  # fmt: skip
     """`steps` s, gradient `changes` y and `rhos` 1 / (y . s) hold the last `maxcor` steps, the latest one last."""
-
-    is_converged: Any
-    is_failed: Any
-    k: Any
-    nfev: Any
-    ngev: Any
-    x: Any
-    value: Any
-    gradient: Any
-    steps: Any
-    changes: Any
-    rhos: Any
-    gamma: Any
-    status: Any
-    line_status: Any
 
 
 def minimize_lbfgs(
@@ -70,46 +58,21 @@ def minimize_lbfgs(
         status = jnp.where(state.k >= maxiter, 1, status)
         status = jnp.where(line.is_failed, 5, status)
         is_converged = jnp.linalg.norm(line.gradient, ord=norm) < gtol
-        return _State(
-            is_converged=is_converged,
-            is_failed=(status > 0) & ~is_converged,
-            k=state.k + 1,
-            nfev=state.nfev + line.nfev,
-            ngev=state.ngev + line.ngev,
-            x=x,
-            value=line.value,
-            gradient=line.gradient,
-            steps=_pushed(state.steps, s),
-            changes=_pushed(state.changes, y),
-            rhos=_pushed(state.rhos, rho),
-            gamma=gamma.astype(x.dtype),
-            status=jnp.where(is_converged, 0, status),
-            line_status=line.status,
-        )
+        is_failed, k = (status > 0) & ~is_converged, state.k + 1
+        nfev, ngev = state.nfev + line.nfev, state.ngev + line.ngev
+        steps, changes, rhos = _pushed(state.steps, s), _pushed(state.changes, y), _pushed(state.rhos, rho)
+        return _State(is_converged, is_failed, k, nfev, ngev, x, line.value, line.gradient, steps, changes, rhos,
+                      gamma.astype(x.dtype), jnp.where(is_converged, 0, status), line.status)  # fmt: skip
 
     state = while_loop(goes_on, advance, _start(x0, *value_and_grad(fun)(x0), maxcor))
-    is_success = state.is_converged & ~state.is_failed
-    return state.x, is_success, state.status, state.value, state.gradient, None, state.nfev, state.ngev, state.k
+    return result_of(state, state.status, None)
 
 
 def _start(x0: Any, value: Any, gradient: Any, maxcor: int) -> _State:
-    rows = maxcor, len(x0)
-    return _State(
-        is_converged=False,
-        is_failed=False,
-        k=0,
-        nfev=1,
-        ngev=1,
-        x=x0,
-        value=value,
-        gradient=gradient,
-        steps=jnp.zeros(rows, dtype=x0.dtype),
-        changes=jnp.zeros(rows, dtype=x0.dtype),
-        rhos=jnp.zeros(maxcor, dtype=x0.dtype),
-        gamma=1.0,
-        status=0,
-        line_status=0,
+    steps, changes, rhos = (
+        jnp.zeros(shape, dtype=x0.dtype) for shape in ((maxcor, len(x0)), (maxcor, len(x0)), maxcor)
     )
+    return _State(False, False, 0, 1, 1, x0, value, gradient, steps, changes, rhos, gamma=1.0, status=0, line_status=0)
 
 
 def _pushed(rows: Any, row: Any) -> Any:

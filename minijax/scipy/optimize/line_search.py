@@ -1,8 +1,9 @@
 """Steps along a direction that satisfy the strong Wolfe conditions: Nocedal & Wright, algorithms 3.5 and 3.6."""
 
+from collections import namedtuple
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import minijax.numpy as jnp
 from minijax.api.autodiff import value_and_grad
@@ -14,54 +15,18 @@ _ENOUGH_DECREASE, _ENOUGH_CURVATURE = 1e-4, 0.9
 _ZOOMS = 30
 
 
-class _Zoom(NamedTuple):
+class _Zoom(namedtuple("_Zoom", """is_done is_failed j lo phi_lo slope_lo hi phi_hi slope_hi last phi_last step phi
+                                 slope gradient nfev ngev""")):  # fmt: skip
     """An interval of steps: `lo` is the end with the lesser value, `hi` the other end, `last` the end dropped last."""
 
-    is_done: Any
-    is_failed: Any
-    j: Any
-    lo: Any
-    phi_lo: Any
-    slope_lo: Any
-    hi: Any
-    phi_hi: Any
-    slope_hi: Any
-    last: Any
-    phi_last: Any
-    step: Any
-    phi: Any
-    slope: Any
-    gradient: Any
-    nfev: Any
-    ngev: Any
+
+_Search = namedtuple(
+    "_Search", "is_done is_failed i previous phi_previous slope_previous nfev ngev step phi slope gradient"
+)
 
 
-class _Search(NamedTuple):
-    is_done: Any
-    is_failed: Any
-    i: Any
-    previous: Any
-    phi_previous: Any
-    slope_previous: Any
-    nfev: Any
-    ngev: Any
-    step: Any
-    phi: Any
-    slope: Any
-    gradient: Any
-
-
-class LineSearch(NamedTuple):
+class LineSearch(namedtuple("LineSearch", "is_failed nit nfev ngev step value gradient status")):
     """The result of a line search; `status` is 0, 1 if zooming failed, 3 after too many steps."""
-
-    is_failed: Any
-    nit: Any
-    nfev: Any
-    ngev: Any
-    step: Any
-    value: Any
-    gradient: Any
-    status: Any
 
 
 def _where(condition: Any, state: Any, **values: Any) -> Any:

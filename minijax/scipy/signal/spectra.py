@@ -4,11 +4,10 @@ transform", 1984."""
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -50,16 +49,15 @@ def _named_window(window: Any, size: int) -> Any:
     return _scipy.get_window(window, size)
 
 
-def _window(name: str, window: Any, nperseg: int | None, length: int, dtype: Any) -> tuple[Any, int]:
-    """The window as an array, and its size."""
+def _window(name: str, window: Any, nperseg: int | None, length: int, dtype: Any) -> Any:
     if isinstance(window, str | tuple):
         size = 256 if nperseg is None else nperseg
         if size > length:
             if nperseg is not None:
                 message = f"nperseg={size} is greater than input_length={length}, using nperseg={length}"
-                warnings.warn(message, stacklevel=4)
+                warnings.warn(message, stacklevel=5)
             size = length
-        return jnp.array(_named_window(window, size), dtype), size
+        return jnp.array(_named_window(window, size), dtype)
     win = jnp.asarray(window, dtype)
     if win.ndim != 1:
         raise ValueError(f"{name}: window must be 1-D, got shape {win.shape}")
@@ -70,33 +68,67 @@ def _window(name: str, window: Any, nperseg: int | None, length: int, dtype: Any
         raise ValueError(
             f"{name}: value specified for nperseg is different from length of window, {nperseg} and {size}"
         )
-    return win, size
+    return win
 
 
-@dataclasses.dataclass(frozen=True)
-class _Segments:
-    """The segmentation of a signal: segment `size`, `step` between starts of segments, transform size `nfft`."""
+class _Segments(NamedTuple):
+    """The segmentation of signals of a `length`: their window, the `step` between starts, the transform size `nfft`.
 
-    size: int
+    Signals are extended by half a segment at both ends, as `boundary` says, and by `padding` zeros if it is not None.
+    """
+
+    length: int
+    win: Any
     step: int
     nfft: int
+    boundary: str | None
+    padding: int | None
 
-    @classmethod
-    def of(cls, name: str, size: int, noverlap: int | None, nfft: int | None) -> _Segments:
-        noverlap = size // 2 if noverlap is None else noverlap
-        if nfft is not None and nfft < size:
-            raise ValueError(f"{name}: nfft must be greater than or equal to nperseg. Got {nfft} and {size}.")
-        if noverlap >= size:
-            raise ValueError(f"{name}: noverlap must be less than nperseg. Got {noverlap} and {size}.")
-        return cls(size, size - noverlap, size if nfft is None else nfft)
+    @property
+    def size(self) -> int:
+        return self.win.shape[0]
 
-    def spectra(self, x: Any, win: Any, trend: Callable, is_onesided: bool) -> Any:
+    def extended(self, x: Any) -> Any:
+        if x.shape[-1] < self.length:
+            x = _lengthened(x, self.length - x.shape[-1])
+        x = _extended(x, self.size // 2, self.boundary)
+        return x if self.padding is None else _lengthened(x, self.padding)
+
+    def spectra(self, x: Any, trend: Callable, is_onesided: bool) -> Any:
         """The spectra of the segments of the last axis: (..., segments, frequencies)."""
         starts = jnp.arange(0, x.shape[-1] - self.size + 1, self.step)
         cut = vmap(lambda start: dynamic_slice_in_dim(x, start, self.size, -1), out_axes=-2)
         segments = trend(cut(starts))
-        segments = win.reshape((1,) * (segments.ndim - 1) + (-1,)) * segments
+        segments = self.win.reshape((1,) * (segments.ndim - 1) + (-1,)) * segments
         return (fft.rfft if is_onesided else fft.fft)(segments, self.nfft)
+
+    def times(self, length: int, fs: Any) -> Any:
+        """The times of the middles of the segments."""
+        half = self.size / 2
+        time = jnp.arange(half, length - half + 1, self.step) / fs
+        return time if self.boundary is None else time - half / fs
+
+
+def _step(name: str, size: int, noverlap: int | None, nfft: int) -> int:
+    noverlap = size // 2 if noverlap is None else noverlap
+    if nfft < size:
+        raise ValueError(f"{name}: nfft must be greater than or equal to nperseg. Got {nfft} and {size}.")
+    if noverlap >= size:
+        raise ValueError(f"{name}: noverlap must be less than nperseg. Got {noverlap} and {size}.")
+    return size - noverlap
+
+
+def _segments(name: str, signals: list, axis: int, window: Any, nperseg: int | None, noverlap: int | None,
+              nfft: int | None, boundary: str | None, padded: bool) -> _Segments:  # fmt: skip
+    if nperseg is not None and nperseg < 1:
+        raise ValueError(f"{name}: nperseg must be a positive integer, got {nperseg}")
+    length = max(z.shape[axis] for z in signals)
+    win = _window(name, window, nperseg, length, signals[0].dtype)
+    size = win.shape[0]
+    nfft = size if nfft is None else nfft
+    step = _step(name, size, noverlap, nfft)
+    extended = length if boundary is None else length + 2 * (size // 2)
+    return _Segments(length, win, step, nfft, boundary, -(extended - size) % step % size if padded else None)
 
 
 def _detrended(name: str, how: _Detrend, axis: int) -> Callable:
@@ -117,87 +149,59 @@ def _scale(name: str, win: Any, fs: Any, scaling: str) -> Any:
     raise ValueError(f"{name}: Unknown scaling: {scaling}")
 
 
-def _both_sides(result: Any, nfft: int) -> Any:
-    return result.at[..., 1 : None if nfft % 2 else -1].multiply(2)
+def _densities(spectra: list, scale: Any, nfft: int, is_onesided: bool) -> Any:
+    """The cross spectral density of the first and the last spectrum."""
+    result = jnp.conj(spectra[0]) * spectra[-1] * scale
+    # Both halves of the spectrum count; only the frequency 0, and the highest of an even size, stand alone.
+    return result.at[..., 1 : None if nfft % 2 else -1].multiply(2) if is_onesided else result
 
 
-@dataclasses.dataclass(frozen=True)
-class _Options:
-    """The options that the functions below share."""
-
-    fs: Any
-    window: Any
-    nperseg: int | None
-    noverlap: int | None
-    nfft: int | None
-    detrend: _Detrend
-    return_onesided: bool
-    scaling: str
-    axis: int
-    is_stft: bool = False
-    boundary: str | None = None
-    padded: bool = False
+def _is_onesided(is_requested: bool, x: Any) -> bool:
+    is_onesided = is_requested and not jnp.iscomplexobj(x)
+    if is_onesided != is_requested:
+        warnings.warn("Input data is complex, switching to return_onesided=False", stacklevel=4)
+    return is_onesided
 
 
-def _prepared(name: str, x: Any, y: Any, options: _Options) -> list:
+def _signals(name: str, x: Any, y: Any, axis: int) -> list:
     """The signals, promoted to one dtype and with broadcast batch axes."""
     check_arraylike(name, x, *(() if y is None else (y,)))
-    if y is None:
-        (x,) = promote_dtypes_inexact(jnp.asarray(x))
-        dims.canonical_axis(options.axis, x.ndim)
-        return [x]
-    x, y = promote_dtypes_inexact(jnp.asarray(x), jnp.asarray(y))
-    if x.ndim != y.ndim:
+    signals = promote_dtypes_inexact(*(jnp.asarray(z) for z in (x, y) if z is not None))
+    if len({z.ndim for z in signals}) > 1:
         raise ValueError(f"{name}: two-arguments must have the same rank ({x.ndim} vs {y.ndim}).")
-    axis = dims.canonical_axis(options.axis, x.ndim)
-    outer = [(*z.shape[:axis], *z.shape[axis + 1 :]) for z in (x, y)]
-    if any(1 not in sizes and sizes[0] != sizes[1] for sizes in zip(*outer, strict=True)):
-        raise ValueError(f"{name}: x and y cannot be broadcast together, got shapes {x.shape} and {y.shape}.")
-    return [x, y]
+    axis = dims.canonical_axis(axis, signals[0].ndim)
+    outer = [(*z.shape[:axis], *z.shape[axis + 1 :]) for z in signals]
+    if any(1 not in sizes and len({*sizes}) > 1 for sizes in zip(*outer, strict=True)):
+        shapes = " and ".join(str(z.shape) for z in signals)
+        raise ValueError(f"{name}: x and y cannot be broadcast together, got shapes {shapes}.")
+    return signals
 
 
 def _lengthened(x: Any, count: int) -> Any:
     return jnp.concatenate([x, jnp.zeros((*x.shape[:-1], count), x.dtype)], -1)
 
 
-def _spectra(name: str, x: Any, y: Any, options: _Options) -> tuple[Any, Any, Any]:
+def _spectra(name: str, x: Any, y: Any, fs: Any, window: Any, nperseg: int | None, noverlap: int | None,
+             nfft: int | None, detrend: _Detrend, return_onesided: bool, scaling: str, axis: int, *,
+             is_stft: bool = False, boundary: str | None = None, padded: bool = False) -> tuple:  # fmt: skip
     """(frequencies, times, spectra of the segments). In the spectra frequencies replace the axis; times come last."""
-    if options.boundary not in _BOUNDARIES:
-        raise ValueError(f"{name}: Unknown boundary option {options.boundary!r}, must be one of: {list(_BOUNDARIES)}")
-    signals = _prepared(name, x, y, options)
+    signals = _signals(name, x, y, axis)
     if not all(z.size for z in signals):
-        shape = min((z.shape for z in signals), key=math.prod)
-        empty = jnp.zeros(shape)
-        return empty, empty, empty.astype(complex) if options.is_stft else empty
-    if options.nperseg is not None and options.nperseg < 1:
-        raise ValueError(f"{name}: nperseg must be a positive integer, got {options.nperseg}")
-    length = max(z.shape[options.axis] for z in signals)
-    win, size = _window(name, options.window, options.nperseg, length, signals[0].dtype)
-    signals = [jnp.moveaxis(z, options.axis, -1) for z in signals]
-    signals = [_lengthened(z, length - z.shape[-1]) if z.shape[-1] < length else z for z in signals]
-    cut = _Segments.of(name, size, options.noverlap, options.nfft)
-    signals = [_extended(z, size // 2, options.boundary) for z in signals]
-    if options.padded:
-        rest = -(signals[0].shape[-1] - size) % cut.step % size
-        signals = [_lengthened(z, rest) for z in signals]
-    dtype = dtypes.to_complex_dtype(signals[0].dtype)
-    scale = _scale(name, win, options.fs, options.scaling)
-    scale = (jnp.sqrt(scale) if options.is_stft else scale).astype(dtype)
-    is_onesided = options.return_onesided and not jnp.iscomplexobj(signals[0])
-    if is_onesided != options.return_onesided:
-        warnings.warn("Input data is complex, switching to return_onesided=False", stacklevel=3)
-    freqs = (fft.rfftfreq if is_onesided else fft.fftfreq)(cut.nfft, 1 / options.fs)
-    axis = options.axis - 1 if options.axis < 0 else options.axis
-    trend = _detrended(name, options.detrend, axis)
-    results = [cut.spectra(z, win, trend, is_onesided) for z in signals]
-    result = results[0] if options.is_stft else jnp.conj(results[0]) * results[-1]
-    result = result * scale
-    if is_onesided and not options.is_stft:
-        result = _both_sides(result, cut.nfft)
-    time = jnp.arange(size / 2, signals[0].shape[-1] - size / 2 + 1, cut.step) / options.fs
-    if options.boundary is not None:
-        time = time - size / 2 / options.fs
-    if y is None and not options.is_stft:
+        empty = jnp.zeros(min((z.shape for z in signals), key=math.prod))
+        return empty, empty, empty.astype(complex) if is_stft else empty
+    cut = _segments(name, signals, axis, window, nperseg, noverlap, nfft, boundary, padded)
+    signals = [jnp.moveaxis(z, axis, -1) for z in signals]
+    signals = [cut.extended(z) for z in signals]
+    scale = _scale(name, cut.win, fs, scaling)
+    scale = (jnp.sqrt(scale) if is_stft else scale).astype(dtypes.to_complex_dtype(signals[0].dtype))
+    is_onesided = _is_onesided(return_onesided, signals[0])
+    freqs = (fft.rfftfreq if is_onesided else fft.fftfreq)(cut.nfft, 1 / fs)
+    axis = axis - 1 if axis < 0 else axis
+    trend = _detrended(name, detrend, axis)
+    spectra = [cut.spectra(z, trend, is_onesided) for z in signals]
+    result = spectra[0] * scale if is_stft else _densities(spectra, scale, cut.nfft, is_onesided)
+    time = cut.times(signals[0].shape[-1], fs)
+    if y is None and not is_stft:
         result = result.real
     return freqs, time, jnp.moveaxis(result, -1, axis)
 
@@ -219,10 +223,10 @@ def stft(
 
     Named windows other than "hann" are computed by scipy.
     """
-    options = _Options(
-        fs, window, nperseg, noverlap, nfft, detrend, return_onesided, "spectrum", axis, True, boundary, padded
-    )
-    return _spectra("stft", x, None, options)
+    if boundary not in _BOUNDARIES:
+        raise ValueError(f"stft: Unknown boundary option {boundary!r}, must be one of: {list(_BOUNDARIES)}")
+    how = fs, window, nperseg, noverlap, nfft, detrend, return_onesided, "spectrum", axis
+    return _spectra("stft", x, None, *how, is_stft=True, boundary=boundary, padded=padded)
 
 
 def _median_bias(count: int) -> Any:
@@ -246,8 +250,8 @@ def csd(
     average: str = "mean",
 ) -> tuple[Any, Any]:
     """As `scipy.signal.csd`: frequencies and the cross spectral density of two signals; without `y`, that of `x`."""
-    options = _Options(fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis)
-    freqs, _, result = _spectra("csd", x, y, options)
+    how = fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis
+    freqs, _, result = _spectra("csd", x, y, *how)
     if y is not None:
         result = result + 0j
     if not result.size:
@@ -295,10 +299,8 @@ def _overlapped(x: Any, step: int) -> Any:
     return x[:, : (count - 1) * step + size].reshape(*outer, (count - 1) * step + size)
 
 
-def _inverse_segments(
-    nperseg: int | None, noverlap: int | None, nfft: int | None, size: int, is_odd_too: bool
-) -> _Segments:
-    """The segmentation of the transform; `size` is the even transform size with that many frequencies."""
+def _inverse_size(nperseg: int | None, nfft: int | None, size: int, is_odd_too: bool) -> tuple[int, int]:
+    """(segment size, transform size); `size` is the even transform size with that many frequencies."""
     nperseg = size if nperseg is None else nperseg
     if nperseg < 1:
         raise ValueError(f"istft: nperseg must be a positive integer, got {nperseg}")
@@ -306,7 +308,7 @@ def _inverse_segments(
         nfft = nperseg if is_odd_too and nperseg == size + 1 else size
     if nfft < nperseg:
         raise ValueError(f"istft: FFT length ({nfft}) must be longer than nperseg ({nperseg}).")
-    return _Segments.of("istft", nperseg, noverlap, nfft)
+    return nperseg, nfft
 
 
 def istft(
@@ -332,23 +334,24 @@ def istft(
     Zxx = Zxx.astype(dtypes.to_complex_dtype(Zxx.dtype))
     count = Zxx.shape[freq]
     usual = 2 * (count - 1) if input_onesided else count
-    cut = _inverse_segments(nperseg, noverlap, nfft, usual, input_onesided)
+    nperseg, nfft = _inverse_size(nperseg, nfft, usual, input_onesided)
+    step = _step("istft", nperseg, noverlap, nfft)
     x = jnp.moveaxis(Zxx, (freq, time), (-2, -1))
-    size = None if cut.nfft == usual else cut.nfft
-    x = (fft.irfft if input_onesided else fft.ifft)(x, size, axis=-2)[..., : cut.size, :]
+    size = None if nfft == usual else nfft
+    x = (fft.irfft if input_onesided else fft.ifft)(x, size, axis=-2)[..., :nperseg, :]
     if isinstance(window, str | tuple):
-        win = jnp.asarray(_named_window(window, cut.size)).astype(x.dtype)
+        win = jnp.asarray(_named_window(window, nperseg)).astype(x.dtype)
     else:
         win = jnp.asarray(window)
-        if win.shape != (cut.size,):
-            raise ValueError(f"istft: window must have length of {cut.size}, got shape {win.shape}")
+        if win.shape != (nperseg,):
+            raise ValueError(f"istft: window must have length of {nperseg}, got shape {win.shape}")
     x = x * win.sum()
     win = jnp.expand_dims(win, (*range(x.ndim - 2), x.ndim - 1))
     count = x.shape[-1]
-    x = _overlapped(jnp.swapaxes(x * win, -1, -2), cut.step)
-    norm = _overlapped(jnp.swapaxes(jnp.repeat(win * win, count, -1), -1, -2), cut.step)
+    x = _overlapped(jnp.swapaxes(x * win, -1, -2), step)
+    norm = _overlapped(jnp.swapaxes(jnp.repeat(win * win, count, -1), -1, -2), step)
     if boundary:
-        half = cut.size // 2
+        half = nperseg // 2
         x, norm = x[..., half:-half], norm[..., half:-half]
     x = x / jnp.where(norm > 1e-10, norm, 1.0)
     if x.ndim > 1 and time != Zxx.ndim - 1:
