@@ -13,6 +13,7 @@ from minijax.dispatch.jitted import jitted
 from minijax.primitives.counting import broadcasted_iota
 from minijax.primitives.elementwise import lgamma
 from minijax.run.array import Array
+from minijax.scipy.special.gammas import choose
 
 
 @jitted("dft", static=("n", "scale", "dtype"))
@@ -65,14 +66,6 @@ def hilbert(n: int) -> Array:
     return 1 / (at + at.T + 1)
 
 
-def _choose(n: Any, k: Any) -> Any:
-    """Binomial coefficients, 0 unless 0 <= k <= n."""
-    is_there = (k <= n) & (n >= 0) & (k >= 0)
-    n, k = jnp.where(is_there, n, 0.0), jnp.where(is_there, k, 0.0)
-    logs = lgamma(n + 1) - lgamma(k + 1) - lgamma(n + 1 - k)
-    return jnp.where(is_there, jnp.exp(logs), 0.0)
-
-
 @jitted("invhilbert", static=("n",))
 def invhilbert(n: int) -> Array:
     """As `scipy.linalg.invhilbert`, in floating point; from 15 rows on the elements are not exact."""
@@ -80,7 +73,7 @@ def invhilbert(n: int) -> Array:
     i, j = at[:, None], at[None, :]
     total = i + j
     signed = jnp.power(-1.0, total) * (total + 1)
-    return signed * _choose(n + i, n - j - 1) * _choose(n + j, n - i - 1) * _choose(total, i) ** 2
+    return signed * choose(n + i, n - j - 1) * choose(n + j, n - i - 1) * choose(total, i) ** 2
 
 
 @jitted("_binom")

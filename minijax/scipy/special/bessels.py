@@ -28,7 +28,7 @@ def i0e(x: ArrayLike) -> Array:
 def i0(x: ArrayLike) -> Array:
     """The modified Bessel function of order 0."""
     (x,) = promote_args_inexact("i0", x)
-    return lax.mul(lax.exp(lax.abs(x)), bessel.bessel_i0e(x))
+    return lax.exp(lax.abs(x)) * bessel.bessel_i0e(x)
 
 
 def i1e(x: ArrayLike) -> Array:
@@ -39,7 +39,7 @@ def i1e(x: ArrayLike) -> Array:
 def i1(x: ArrayLike) -> Array:
     """The modified Bessel function of order 1."""
     (x,) = promote_args_inexact("i1", x)
-    return lax.mul(lax.exp(lax.abs(x)), bessel.bessel_i1e(x))
+    return lax.exp(lax.abs(x)) * bessel.bessel_i1e(x)
 
 
 def _by_recurrence(z: Any, v: int, n_iter: int) -> Any:

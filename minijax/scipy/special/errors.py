@@ -16,7 +16,7 @@ from minijax.primitives.convert import convert_element_type
 from minijax.primitives.families import const_like, is_complex
 from minijax.primitives.promote import check_arraylike, promote_args_inexact
 from minijax.run.array import Array, ArrayLike
-from minijax.scipy.special.series import in_single, polynomial, safe
+from minijax.scipy.special.series import in_single, polynomial, rational, safe
 
 _STEEP = 2 / math.sqrt(math.pi)
 
@@ -40,7 +40,7 @@ def erfcx(x: ArrayLike) -> Array:
     """exp(x ** 2) * erfc(x)."""
     (x,) = promote_args_inexact("erfcx", x)
     if is_complex(x):
-        return _wofz(lax.complex(lax.neg(lax.imag(x)), lax.real(x)))
+        return _wofz(lax.complex(-lax.imag(x), lax.real(x)))
     return _erfcx(x)
 
 
@@ -100,12 +100,12 @@ def _dawsn_of_wide(x: Any) -> Any:
     inverse = 1 / lax.square(x)
     near_x = safe(x < 3.25, x)
     square = lax.square(near_x)
-    near = near_x * polynomial(_DAWSN[0][0], square) / polynomial(_DAWSN[0][1], square)
+    near = rational(_DAWSN[0], square, near_x)
 
     def outer(tables, inside):
         u = safe(inside(), inverse)
         half = 0.5 / safe(inside(), x)
-        return half * (1 + u * polynomial(tables[0], u) / polynomial(tables[1], u))
+        return half * (1 + rational(tables, u, u))
 
     middle = outer(_DAWSN[1], lambda: (x >= 3.25) & (x < 6.25))
     far = outer(_DAWSN[2], lambda: x >= 6.25)
@@ -139,19 +139,19 @@ def wofz(z: ArrayLike) -> Array:
 def _wofz(z: Any) -> Any:
     imaginary, real = lax.imag(z), lax.real(z)
     upper = imaginary >= 0
-    w = lax.select(upper, z, lax.neg(z))
+    w = lax.select(upper, z, -z)
 
     def constant(x):
         return lax.complex(const_like(real, x), const_like(real, 0))
 
     turned_real = lax.real(w)
     size = constant(math.sqrt(len(_WEIDEMAN) / math.sqrt(2)))
-    iw = lax.complex(lax.neg(lax.imag(w)), turned_real)
+    iw = lax.complex(-lax.imag(w), turned_real)
     below, above = size - iw, size + iw
     series = polynomial(_WEIDEMAN, above / below)
     root = constant(1 / math.sqrt(math.pi))
     result = 2 * series / (below * below) + root / below
-    return lax.select(upper, result, 2 * lax.exp(lax.neg(z * z)) - result)
+    return lax.select(upper, result, 2 * lax.exp(-(z * z)) - result)
 
 
 @_wofz.defjvp

@@ -16,7 +16,7 @@ from minijax.primitives.convert import convert_element_type
 from minijax.primitives.families import is_complex
 from minijax.primitives.promote import promote_args_inexact
 from minijax.run.array import ArrayLike
-from minijax.scipy.special.series import polynomial
+from minijax.scipy.special.series import rational
 
 # Rational approximations of the integrals near 0 and of their auxiliary functions, of the highest order first: S. L.
 # Moshier, Cephes, fresnl.c, 1989.
@@ -44,10 +44,10 @@ _FRESNEL = (
 )  # fmt: skip
 # The same in single precision, by polynomials: fresnlf.c.
 _FRESNEL_SINGLE = (
-    (1.6476295e-09, -1.5227548e-07, 8.424749e-06, -0.0003120693, 0.0072447276, -0.09228056, 0.5235988),
-    (1.4168025e-08, -1.1572314e-06, 5.3872234e-05, -0.0016043818, 0.02818489, -0.24673982, 1.0),
-    (-1903009900000.0, 135594240000.0, -4158143200.0, 73438490.0, -873235.7, 8560.516, -103.28776, 2.9994018),
-    (-186084400000.0, 12783506000.0, -377938780.0, 6492611.5, -77877.9, 860.29315, -14.934394, 0.9999842),
+    ((1.6476295e-09, -1.5227548e-07, 8.424749e-06, -0.0003120693, 0.0072447276, -0.09228056, 0.5235988),),
+    ((1.4168025e-08, -1.1572314e-06, 5.3872234e-05, -0.0016043818, 0.02818489, -0.24673982, 1.0),),
+    ((-1903009900000.0, 135594240000.0, -4158143200.0, 73438490.0, -873235.7, 8560.516, -103.28776, 2.9994018),),
+    ((-186084400000.0, 12783506000.0, -377938780.0, 6492611.5, -77877.9, 860.29315, -14.934394, 0.9999842),),
 )  # fmt: skip
 
 
@@ -61,8 +61,7 @@ def fresnel(x: ArrayLike) -> tuple[Any, Any]:
     signed = convert_element_type(x, np.float32) if dtype.itemsize < 4 else x
     x = lax.abs(signed)
     square = x * x
-    sums = _in_double if dtype == np.float64 else _in_single
-    near, middle, far = sums(x, square)
+    near, middle, far = _integrals(x, square, _FRESNEL if dtype == np.float64 else _FRESNEL_SINGLE)
     is_infinite = jnp.isinf(signed)
     is_near, is_far = square < 2.5625, x > 36974.0
     parts = []
@@ -78,40 +77,24 @@ def fresnel(x: ArrayLike) -> tuple[Any, Any]:
     return sine, cosine
 
 
-def _in_single(x: Any, square: Any) -> tuple:
+def _integrals(x: Any, square: Any, tables: tuple) -> tuple:
+    """The sine and the cosine integral of x > 0: (near 0, in the middle, far from 0)."""
     power = square * square
     cube = x * square
-    sine = cube * polynomial(_FRESNEL_SINGLE[0], power)
-    cosine = x * polynomial(_FRESNEL_SINGLE[1], power)
+    sine, cosine = rational(tables[0], power, cube), rational(tables[1], power, x)
     sin, cos = _waves(x)
+    far: tuple[Any, Any] = 0.5, 0.5
+    if tables is _FRESNEL:
+        far_cosine = 0.5 + 1 / (math.pi * x) * sin
+        far = 0.5 - 1 / (math.pi * x) * cos, far_cosine
     t = math.pi * square
     u = 1.0 / (t * t)
     inverse = 1.0 / t
-    f = 1.0 - u * polynomial(_FRESNEL_SINGLE[2], u)
-    g = inverse * polynomial(_FRESNEL_SINGLE[3], u)
-    return (sine, cosine), _around_half(x, sin, cos, f, g), (0.5, 0.5)
-
-
-def _in_double(x: Any, square: Any) -> tuple:
-    power = square * square
-    cube = x * square
-    sine = cube * polynomial(_FRESNEL[0][0], power) / polynomial(_FRESNEL[0][1], power)
-    cosine = x * polynomial(_FRESNEL[1][0], power) / polynomial(_FRESNEL[1][1], power)
-    sin, cos = _waves(x)
-    far_cosine = 0.5 + 1 / (math.pi * x) * sin
-    far_sine = 0.5 - 1 / (math.pi * x) * cos
-    t = math.pi * square
-    u = 1.0 / (t * t)
-    inverse = 1.0 / t
-    f = 1.0 - u * polynomial(_FRESNEL[2][0], u) / polynomial(_FRESNEL[2][1], u)
-    g = inverse * polynomial(_FRESNEL[3][0], u) / polynomial(_FRESNEL[3][1], u)
-    return (sine, cosine), _around_half(x, sin, cos, f, g), (far_sine, far_cosine)
-
-
-def _around_half(x: Any, sin: Any, cos: Any, f: Any, g: Any) -> tuple[Any, Any]:
+    f = 1.0 - rational(tables[2], u, u)
+    g = rational(tables[3], u, inverse)
     scale = math.pi * x
-    cosine = 0.5 + (f * sin - g * cos) / scale
-    return 0.5 - (f * cos + g * sin) / scale, cosine
+    middle_cosine = 0.5 + (f * sin - g * cos) / scale
+    return (sine, cosine), (0.5 - (f * cos + g * sin) / scale, middle_cosine), far
 
 
 @jitted("sincospisquaredhalf")

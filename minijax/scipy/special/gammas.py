@@ -210,11 +210,12 @@ def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:  # n
     N, k = promote_args_inexact("comb", N, k)
     if repetition:
         none = jnp.logical_and(jnp.equal(k, 0), jnp.greater_equal(N, 0))
-        return jnp.where(none, 1.0, _choices(jnp.subtract(jnp.add(N, k), 1), k))
-    return _choices(N, k)
+        return jnp.where(none, 1.0, choose(jnp.subtract(jnp.add(N, k), 1), k))
+    return choose(N, k)
 
 
-def _choices(n: Any, k: Any) -> Any:
+def choose(n: Any, k: Any) -> Any:
+    """Binomial coefficients, 0 unless 0 <= k <= n."""
     holds = jnp.less_equal(k, n) & jnp.greater_equal(n, 0) & jnp.greater_equal(k, 0)
     n, k = jnp.where(holds, n, 0.0), jnp.where(holds, k, 0.0)
     logarithm = gammaln(n + 1) - gammaln(k + 1) - gammaln(n + 1 - k)

@@ -18,7 +18,7 @@ from minijax.primitives import elementwise as lax
 from minijax.primitives.families import is_complex, scalar_like
 from minijax.primitives.promote import promote_args_inexact
 from minijax.run.array import Array, ArrayLike
-from minijax.scipy.special.series import polynomial
+from minijax.scipy.special.series import polynomial, rational
 
 # Rational approximations up to 2, 4, 8, 16, 32, 64 and beyond, of the highest order first: S. L. Moshier, Cephes,
 # ei.c, 1999.
@@ -203,10 +203,10 @@ def expn_jvp(n, primals, tangents):
 
 # A rational approximation, of the highest order first: S. L. Moshier, Cephes, spence.c, 1989.
 _SPENCE = (
-    ((4.6512858607399003e-05, 0.007315890452380947, 0.13384763957830903, 0.8796913117545303,
-      2.7114985119655346, 4.256971560081218, 3.297713409852251, 1.0),
-     (0.0006909904889125533, 0.02540437639325444, 0.2829748606025681, 1.4117259775183106, 3.6380053334513707,
-      5.03278880143317, 3.547713409852251, 1.0)),
+    (4.6512858607399003e-05, 0.007315890452380947, 0.13384763957830903, 0.8796913117545303,
+     2.7114985119655346, 4.256971560081218, 3.297713409852251, 1.0),
+    (0.0006909904889125533, 0.02540437639325444, 0.2829748606025681, 1.4117259775183106, 3.6380053334513707,
+     5.03278880143317, 3.547713409852251, 1.0),
 )  # fmt: skip
 
 
@@ -216,7 +216,7 @@ def _spence(x: Any) -> Any:
     above, below = x > 1.5, x < 0.5
     is_inverse = is_large | above
     w = jnp.piecewise(x, [above, below], [lambda x: 1 / x - 1, lambda x: -x, lambda x: x - 1])
-    y = -w * polynomial(_SPENCE[0][0], w) / polynomial(_SPENCE[0][1], w)
+    y = rational(_SPENCE, w, -w)
     y = jnp.where(below, np.pi**2 / 6 - lax.log(x) * lax.log(1 - x) - y, y)
     return jnp.where(is_inverse, -0.5 * lax.log(x) ** 2 - y, y)
 
@@ -284,12 +284,12 @@ def sici(x: ArrayLike) -> tuple[Any, Any]:
 def _sici_series(x: Any) -> tuple[Any, Any]:
     at_zero = x == 0
     square = x * x
-    sine = x * polynomial(_SICI[0][0], square) / polynomial(_SICI[0][1], square)
+    sine = rational(_SICI[0], square, x)
     sine = jnp.where(at_zero, 0.0, sine)
     at_zero = x == 0
     square = x * x
     cosine = np.euler_gamma + lax.log(x)
-    cosine = cosine + square * polynomial(_SICI[1][0], square) / polynomial(_SICI[1][1], square)
+    cosine = cosine + rational(_SICI[1], square, square)
     return sine, jnp.where(at_zero, -np.inf, cosine)
 
 
@@ -298,7 +298,7 @@ def _sici_waves(x: Any) -> tuple[Any, Any]:
     auxiliary = []
     for first, second in (_SICI[2:4], _SICI[4:6]):
         f = polynomial(first[0], z) / (x * polynomial(first[1], z))
-        auxiliary.append((f, z * polynomial(second[0], z) / polynomial(second[1], z)))
+        auxiliary.append((f, rational(second, z, z)))
     is_near = x < 8
     f, g = (jnp.where(is_near, near, far) for near, far in zip(*auxiliary, strict=True))
     return np.pi / 2 - f * cos - g * sin, f * sin - g * cos

@@ -16,6 +16,12 @@ def polynomial(table: Sequence[complex], x: Any) -> Any:
     return jnp.polyval(jnp.array(table, typeof(x).dtype), x)
 
 
+def rational(tables: Sequence[Sequence[float]], x: Any, factor: Any) -> Any:
+    """`factor` times the quotient of the polynomials of two tables; of one table, times its polynomial."""
+    result = factor * polynomial(tables[0], x)
+    return result / polynomial(tables[1], x) if len(tables) > 1 else result
+
+
 def safe(inside: Any, x: Any) -> Any:
     """`x` where `inside`, 1 elsewhere, where a branch not taken must not have NaN derivatives."""
     return lax.select(inside, x, structural.full_like(x, 1))
