@@ -42,10 +42,6 @@ LATE_IMPORTERS = (
 # What may be imported late, and why; nothing else of the package may.
 LATE = {
     ("minijax.numpy.methods", "minijax.numpy"): "methods are named after functions in modules that load at first use",
-    (
-        "minijax.experimental.sparse._base",
-        "minijax.experimental.sparse",
-    ): "operators of sparse arrays are sparsified functions",
     ("minijax.run.compile", "minijax.run.disk_cache"): "it takes a millisecond that only compiling needs",
     ("minijax.run.profiler", "minijax.run.profile_frames"): "only programs that were profiled need it",
     ("minijax.interop.finder", "minijax.interop.distribution"): "importlib.metadata takes longer than all of `install`",

@@ -6,7 +6,7 @@ from typing import Any
 from minijax.api.custom import _Custom
 from minijax.base import source, tree
 from minijax.base.mask import Mask
-from minijax.higher.custom_vmap import custom_vmap_call_p, user_rule
+from minijax.higher.custom_vmap import custom_vmap_call_p, flatten_batching_rule
 from minijax.higher.mapping import map as map_slices
 from minijax.ir.body import Flat, function_name, source_of, trace_flat
 from minijax.ir.jaxpr import DebugInfo
@@ -40,7 +40,7 @@ class custom_vmap(_Custom):  # noqa: N801
         info = DebugInfo("custom_vmap", source_of(self.fun))
         call, consts, out_tree = trace_flat(Flat(self.fun, args_tree), [typeof(x) for x in leaves], info)
         in_tree = tree.treedef_tuple([tree.tree_structure(consts), args_tree])
-        rule = user_rule(self.vmap_rule, name, in_tree, out_tree)
+        rule = flatten_batching_rule(self.vmap_rule, name, in_tree, out_tree)
         params = dict(call=call, in_tree=in_tree, out_tree=out_tree, rule=rule)
         return out_tree.unflatten(custom_vmap_call_p.bind(*consts, *leaves, **params))
 

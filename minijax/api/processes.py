@@ -46,7 +46,7 @@ def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
 
     def row(x):
         value = _on_host(x)
-        return gather.of_each_process(value if is_source else np.zeros_like(value), mesh)
+        return gather.array_of_process_rows(value if is_source else np.zeros_like(value), mesh)
 
     return tree.tree_map(np.asarray, _sum_over_processes(mesh)(tree.tree_map(row, in_tree)))
 

@@ -25,7 +25,7 @@ from minijax.base import config, source, tree
 from minijax.base.naming import known_as
 from minijax.base.thread import thread
 from minijax.dispatch.dumps import dump_jaxpr
-from minijax.dispatch.executable import Executable, compile_afresh, compile_lowered
+from minijax.dispatch.executable import Executable, compile_lowered, compile_uncached
 from minijax.dispatch.explain import CacheInfo, Explanation, why
 from minijax.dispatch.jit import specified
 from minijax.dispatch.jitted import Call, Jitted, Memory, Traced as TracedCall
@@ -283,7 +283,7 @@ class Lowered(Stage):
         if compiler_options:
             options = options._replace(compiler_options=tuple(sorted(compiler_options.items())))
         program = self._on_devices(device_assignment)
-        again = functools.partial(compile_afresh, program, options)
+        again = functools.partial(compile_uncached, program, options)
         kind = HighCompiled if isinstance(self._traced, LoTraced) else Compiled
         return kind(self, compile_lowered(program, options), again)
 

@@ -104,7 +104,7 @@ _EXCHANGED = frozenset(
 def device_get(x: Any) -> Any:
     """Copies the arrays in a tree to the host, as NumPy arrays; key arrays are returned unchanged."""
     is_array = lambda leaf: hasattr(leaf, "__array__") and not isinstance(leaf, Tracer | PRNGKeyArray)  # noqa: E731
-    with guards.asked_for():
+    with guards.explicit_transfers():
         return tree.tree_map(lambda leaf: np.asarray(leaf) if is_array(leaf) else leaf, x)
 
 

@@ -47,7 +47,7 @@ def _name(x: Any, path: str) -> None:
         x.__name__ = name
 
 
-def stand_for_jax() -> None:
+def install_names_of_jax() -> None:
     """Gives the objects that `known_as` was or will be called for their names in jax."""
     global _jax_names
     known, _jax_names = _jax_names or [], None
@@ -91,7 +91,7 @@ def name_in_jax(module: ModuleType, public: bool = True) -> None:
     module.__name__ = ALIAS + real.removeprefix(PACKAGE)
 
 
-def stands_for_jax() -> bool:
+def is_installed_as_jax() -> bool:
     """True if `import jax` imports this package."""
     return _jax_names is None
 

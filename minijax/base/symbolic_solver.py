@@ -51,7 +51,7 @@ class Machine(Protocol):
         ...
 
 
-class AtOnce:
+class EagerMachine:
     """Computes eagerly on the sizes of arguments: ints, or dimensions of another scope."""
 
     operations = OPERATIONS

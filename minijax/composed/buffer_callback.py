@@ -27,7 +27,7 @@ class BufferCallback(Callback):
         return evaluate(self, operands, params, compiled=True)
 
     def typed(self, avals, params):
-        return self.types_as_told(avals, params)
+        return self.declared_types(avals, params)
 
     def effects(self, *avals, has_side_effect=False, **params):
         return frozenset({BufferCallbackEffect()}) if has_side_effect else frozenset()
@@ -38,7 +38,7 @@ class BufferCallback(Callback):
 
         def call(context, *buffers):
             args, kwargs = in_tree.unflatten(buffers[:count])
-            with host_calls.called_by_program():
+            with host_calls.host_callback_context():
                 if function(context, out_tree.unflatten(buffers[count:]), *args, **kwargs) is not None:
                     raise ValueError("buffer_callback: the callback must not return any values")
             return ()

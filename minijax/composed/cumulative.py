@@ -30,17 +30,17 @@ def logaddexp(x: Any, y: Any) -> Any:
 
 
 def _logaddexp_flat(x: Any, y: Any) -> list:
-    return [log_of_sum(x, y, ops.exp, ops.log1p, pi, scalar_like)]
+    return [logaddexp_to_base(x, y, ops.exp, ops.log1p, pi, scalar_like)]
 
 
 _logaddexp_flat.__name__ = "logaddexp"  # as jaxprs print it
 
 
 def _logaddexp_jvp(x: Any, y: Any, tx: Any, ty: Any) -> list:
-    return log_of_sum_jvp(logaddexp, ops.exp, x, y, tx, ty)
+    return logaddexp_to_base_jvp(logaddexp, ops.exp, x, y, tx, ty)
 
 
-def log_of_sum(x: Any, y: Any, exp: Callable, log1p: Callable, half_turn: float, scalar: Callable) -> Any:
+def logaddexp_to_base(x: Any, y: Any, exp: Callable, log1p: Callable, half_turn: float, scalar: Callable) -> Any:
     """log(exp(x) + exp(y)) without overflow, to any base; `half_turn` is the angle of -1 to that base.
 
     `scalar(x, value)` makes a scalar of the dtype of `x`.
@@ -64,8 +64,8 @@ def _wrapped(angle: Any, half_turn: float, scalar: Callable) -> Any:
     return ops.sub(remainder, scalar(remainder, half_turn))
 
 
-def log_of_sum_jvp(function: Callable, exp: Callable, x: Any, y: Any, tx: Any, ty: Any) -> list:
-    """The result of a `log_of_sum`, named `function`, and its tangent."""
+def logaddexp_to_base_jvp(function: Callable, exp: Callable, x: Any, y: Any, tx: Any, ty: Any) -> list:
+    """The result of a `logaddexp_to_base`, named `function`, and its tangent."""
     out = function(x, y)
     terms = (ops.mul(t, exp(ops.sub(finite(z), finite(out)))) for t, z in ((tx, x), (ty, y)))
     return [out, ops.add(*terms)]

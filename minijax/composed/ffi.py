@@ -33,7 +33,7 @@ class FfiCall(Foreign):
     constrain_results = False
 
     def typed(self, avals, params):
-        return self.types_as_told(avals, params)
+        return self.declared_types(avals, params)
 
     def infer(self, *avals, result_avals, **params):
         return list(result_avals)
@@ -46,7 +46,7 @@ class FfiCall(Foreign):
         check_aliases(aliases, ins, outs)
         version, legacy_config = params["custom_call_api_version"], params["legacy_backend_config"]
         _check_lowered(target_name, version, legacy_config)
-        host_calls.note_target(target_name)
+        host_calls.note_ffi_target(target_name)
         config = {name: attribute(name, x) for name, x in params["attributes"]} if version >= 4 else legacy_config
         layouts = dict(operand_layouts=params["input_layouts"], result_layouts=params["output_layouts"])
         how = dict(api_version=min(version, 4), has_side_effect=has_side_effect, aliases=aliases)

@@ -25,7 +25,7 @@ class Foreign(Primitive):
 
     multiple_results = True
 
-    def types_as_told(self, avals: Sequence, params: dict) -> tuple[list, frozenset]:
+    def declared_types(self, avals: Sequence, params: dict) -> tuple[list, frozenset]:
         """The result types, whose varying axes and shardings users specify, and the effects."""
         return list(params["result_avals"]), self.effects(*avals, **params)
 

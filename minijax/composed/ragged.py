@@ -13,7 +13,7 @@ from minijax.base import config, dtypes
 from minijax.base.dtypes import DTypeLike
 from minijax.base.symbolic import max_dim, min_dim
 from minijax.composed.cumulative import cumsum
-from minijax.composed.linalg.matrices import over_batch
+from minijax.composed.linalg.matrices import map_over_batch
 from minijax.ir.primitive import Primitive, cotangents, is_undefined_primal
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.primitives import moving
@@ -279,7 +279,7 @@ def _split_groups(x: Any, leading: _Axes, ragged: int, sizes: Any) -> Any:
 
     order = (*leading, *others)
     x = _permuted(x, order)
-    (x,) = over_batch(masked, typeof(x).shape[: len(leading)])(x, sizes)
+    (x,) = map_over_batch(masked, typeof(x).shape[: len(leading)])(x, sizes)
     # [leading, groups, others] -> [groups, the order of x]
     return _permuted(x, (len(leading), *(i if i < len(leading) else i + 1 for i in moving.inverse(order))))
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from minijax.base import config, dtypes
-from minijax.base.naming import known_as, stands_for_jax
+from minijax.base.naming import is_installed_as_jax, known_as
 from minijax.base.symbolic import Dim, is_int
 from minijax.base.thread import entered, thread
-from minijax.composed.linalg.matrices import over_batch
+from minijax.composed.linalg.matrices import map_over_batch
 from minijax.dispatch.jitted import jitted
 from minijax.dispatch.operands import operand
 from minijax.hlo.spell import physical
@@ -76,7 +76,7 @@ class PRNGImpl:
         return random_unwrap_p.bind(keys)
 
     def __reduce__(self):
-        if not stands_for_jax() and NAMED_IMPLS.get(self.name) == self:
+        if not is_installed_as_jax() and NAMED_IMPLS.get(self.name) == self:
             return _named, (self.name,)
         functions = self.seed, self.split, self.random_bits, self.fold_in
         return PRNGImpl, (self.key_shape, *functions, self.name, self.tag)
@@ -117,7 +117,7 @@ def _words_of(keys: ShapedArray) -> ShapedArray:
 
 def _mapped(fun: Callable, shape: Sequence[int], dims: Sequence[int | None]) -> Callable:
     """Maps `fun` over the leading axes `shape` of the operands whose dim is 0."""
-    batched = over_batch(lambda *xs: [fun(*xs)], shape, dims)
+    batched = map_over_batch(lambda *xs: [fun(*xs)], shape, dims)
     return lambda *xs: batched(*xs)[0]
 
 

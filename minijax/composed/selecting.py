@@ -23,11 +23,11 @@ from minijax.run.array import Array, ArrayLike
 
 def where(condition: Any, x: Any, y: Any) -> Any:
     """`x` where the condition holds, else `y`, broadcast together."""
-    return chosen(*arrays("where", condition, x, y))
+    return where_arrays(*arrays("where", condition, x, y))
 
 
 @jitted("_where")
-def chosen(condition: Any, x: Any, y: Any) -> Any:
+def where_arrays(condition: Any, x: Any, y: Any) -> Any:
     """As `where`, for arguments that are arrays already."""
     if typeof(condition).dtype != np.bool_:
         condition = lax.ne(condition, const_like(condition, 0))

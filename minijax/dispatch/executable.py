@@ -59,7 +59,11 @@ class Executable:
 
     def _noted(self, calls: Sequence = ()) -> launch.Effects | None:
         """The effects of a program without ordered ones, by which it is waited for."""
-        return launch.Effects(note=tokens.note_calling if calls else tokens.note) if self.has_effects else None
+        return (
+            launch.Effects(note=tokens.note_program_with_callbacks if calls else tokens.note)
+            if self.has_effects
+            else None
+        )
 
     def _keep_constants(self, constants: Sequence[ArrayImpl]) -> None:
         self._constants = [hidden(getattr(x, "_base_array", x)) for x in constants]  # of keys the numbers
@@ -119,7 +123,7 @@ class Executable:
         if not self._is_placed(x, n):
             port = self.ins[n]
             if x._sig.aval is token_type:
-                return transfer.moved_token(x, self.device or port.sharding)
+                return transfer.token_on_devices(x, self.device or port.sharding)
             if port.layout is not None:
                 return transfer.to_device(x, Format(port.layout, port.sharding))
             return transfer.to_device(x, self.device or port.sharding)
@@ -180,7 +184,7 @@ _STATE = "device used ins outs aliased donated has_effects _label".split()
 
 def _effects(ordered: Sequence, placement: Placement) -> launch.Effects:
     where = placement.replicated()
-    return launch.Effects(ordered, signature(token_type, where, True), lambda: transfer.fresh_token(where)._raw)
+    return launch.Effects(ordered, signature(token_type, where, True), lambda: transfer.ready_token(where)._raw)
 
 
 def _warn_of_unused_donations(lowered: Lowered) -> None:
@@ -211,11 +215,11 @@ def settled_ports(lowered: Lowered, loaded: compile.Loaded) -> tuple[list[Port],
     """The arguments that are read and the results, with the shardings and layouts that XLA chose where it did."""
     placement, ordered = lowered.placement, len(lowered.module.ordered)
     ins, outs = [placement.ins[i] for i in lowered.used], list(placement.outs)
-    chosen = (), ()
+    where_arrays = (), ()
     if len(placement.devices) > 1:
-        chosen = chosen_shardings(loaded, len(ins), len(outs), ordered)
+        where_arrays = chosen_shardings(loaded, len(ins), len(outs), ordered)
     first = next((port for port in ins if isinstance(port.sharding, NamedSharding)), None)
-    ins, settled_outs = _settled(ins, chosen[0], placement), _settled(outs, chosen[1], placement)
+    ins, settled_outs = _settled(ins, where_arrays[0], placement), _settled(outs, where_arrays[1], placement)
     if first is not None and not first.sharding.mesh.explicit_axes:
         settled_outs = [
             port if asked.sharding is not None else _named_as(first, port)
@@ -226,7 +230,7 @@ def settled_ports(lowered: Lowered, loaded: compile.Loaded) -> tuple[list[Port],
     return _with_chosen_layouts(ins, settled_outs, loaded, ordered)
 
 
-def _settled(ports: Sequence[Port], chosen: Sequence, placement: Placement) -> list[Port]:
+def _settled(ports: Sequence[Port], where_arrays: Sequence, placement: Placement) -> list[Port]:
     """The ports with the shardings that are requested, or that XLA chose."""
     if len(placement.devices) == 1:
         alone = placement.replicated()
@@ -235,7 +239,7 @@ def _settled(ports: Sequence[Port], chosen: Sequence, placement: Placement) -> l
         port
         if isinstance(port.sharding, NamedSharding | GSPMDSharding)
         else port._replace(sharding=_read(placement, hlo, port.aval))
-        for port, hlo in zip(ports, chosen, strict=False)
+        for port, hlo in zip(ports, where_arrays, strict=False)
     ]
 
 
@@ -270,8 +274,8 @@ def _with_chosen_layouts(
     executable = loaded.executable
     sides = (ins, executable.get_parameter_layouts()), (outs, executable.get_output_layouts())
     laid = []
-    for ports, chosen in sides:
-        layouts = settled([port.layout for port in ports], chosen[first:])
+    for ports, where_arrays in sides:
+        layouts = settled([port.layout for port in ports], where_arrays[first:])
         laid.append([port._replace(layout=layout) for port, layout in zip(ports, layouts, strict=True)])
     return laid[0], laid[1]
 
@@ -282,15 +286,15 @@ def compile_lowered(lowered: Lowered, options: ProgramOptions) -> Executable:
     return _executable_of(lowered, _compiled(lowered, options, True))
 
 
-def compile_afresh(lowered: Lowered, options: ProgramOptions) -> compile.Loaded:
+def compile_uncached(lowered: Lowered, options: ProgramOptions) -> compile.Loaded:
     """Compiles a program again, although an equal one is loaded or stored."""
     text = lowered.module
     devices, compiler_options = lowered.placement.devices, dict(options.compiler_options)
-    return compile.compile_afresh(text.located().text, text.name, devices, compiler_options)
+    return compile.compile_uncached(text.located().text, text.name, devices, compiler_options)
 
 
 def _executable_of(lowered: Lowered, loaded: compile.Loaded) -> Executable:
-    with guards.asked_for(free=True):
+    with guards.explicit_transfers(free=True):
         return Executable(lowered, loaded)
 
 

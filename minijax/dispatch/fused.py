@@ -8,7 +8,7 @@ from minijax.base import config, dtypes, errors, source, tree
 from minijax.base.thread import thread
 from minijax.dispatch import key_reuse
 from minijax.dispatch.executable import executable_for
-from minijax.dispatch.operands import plain_key, refuse_donated
+from minijax.dispatch.operands import plain_key, raise_if_donated
 from minijax.dispatch.operations import programs
 from minijax.dispatch.placement import ProgramOptions
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Var
@@ -59,7 +59,7 @@ def fused(data: int = 1, whole: bool = False) -> Callable[[Callable[P, R]], Call
                 try:
                     return run(arrays)
                 except RuntimeError as error:
-                    refuse_donated(error, arrays)
+                    raise_if_donated(error, arrays)
                     raise
             except Exception as error:
                 source.hide_frames(error)

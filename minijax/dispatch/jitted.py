@@ -12,7 +12,7 @@ from minijax.dispatch import explain, key_reuse
 from minijax.dispatch.executable import Programs, executable_for
 from minijax.dispatch.jit import JitOptions, call_params, jit_p, program_options
 from minijax.dispatch.jit_shardings import leaf_layouts, leaf_shardings
-from minijax.dispatch.operands import argument_type, as_value, operands_of, parse, parse_static, refuse_donated
+from minijax.dispatch.operands import argument_type, as_value, operands_of, parse, parse_static, raise_if_donated
 from minijax.dispatch.placement import ProgramOptions
 from minijax.ir import state
 from minijax.ir.body import (
@@ -224,7 +224,7 @@ class Jitted:
                 invalid = error
             except RuntimeError as error:
                 if not source.has_passed(error, Jitted._first_call):
-                    refuse_donated(error, tree.tree_leaves((args, kwargs)))
+                    raise_if_donated(error, tree.tree_leaves((args, kwargs)))
                 raise
             watch.explain(invalid, functools.partial(self.fun, *args, **kwargs))
         except Exception as error:

@@ -30,7 +30,9 @@ def _shown(kind: str, masks: Mapping[int, Mask]) -> str:
     return ", ".join(f"{kind}({i})" if np.all(m) else f"{kind}({i}, {m})" for i, m in sorted(masks.items()))
 
 
-AT_ONCE = frozenset(("slice", "device_put", "random_clone"))  # operations with a rule that run without a program
+RUN_WITHOUT_PROGRAM = frozenset(
+    ("slice", "device_put", "random_clone")
+)  # operations with a rule that run without a program
 _FORWARD = Signature(forwards=((0, 0),))
 _NEW, _USE = Signature(sources={0: True}), Signature(sinks={0: True})
 _RULES: dict[str, Signature | Callable[[JaxprEqn], Signature]] = {

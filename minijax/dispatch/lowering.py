@@ -133,7 +133,7 @@ def _is_large(aval: Any) -> bool:
 def on_mesh(constants: Sequence, placement: Placement) -> list:
     """Captured values on the devices of a program; a sharded array that is there already keeps its sharding."""
     everywhere = placement.replicated()
-    with guards.asked_for(free=True):
+    with guards.explicit_transfers(free=True):
         arrays = [operand(c) for c in constants]
         return [
             x

@@ -14,12 +14,12 @@ from minijax.run import transfer
 from minijax.run.array import ArrayImpl, array_types
 
 # Values of these types, together with the type, are their own keys.
-KEYS_OF_THEMSELVES = frozenset((bool, int, str, type, type(None), *map(type, dtypes.BY_NAME.values())))
+SELF_KEYED_TYPES = frozenset((bool, int, str, type, type(None), *map(type, dtypes.BY_NAME.values())))
 
 
 def _of_numpy(x: np.ndarray) -> ArrayImpl:
     is_float0 = x.dtype.kind == "V" and x.dtype == dtypes.float0
-    return transfer.no_numbers(x) if is_float0 else transfer.from_numpy(x)
+    return transfer.float0_operand(x) if is_float0 else transfer.from_numpy(x)
 
 
 def _of_tracer(x: Tracer) -> ArrayImpl:
@@ -173,7 +173,7 @@ def parse_static(
 def plain_key(x: Any) -> Any:
     """The key of a plain value, or of a tuple or list of plain values. Raises KeyError for anything else."""
     kind = type(x)
-    if kind in KEYS_OF_THEMSELVES:
+    if kind in SELF_KEYED_TYPES:
         return x if kind is int else (kind, x)
     if kind is tuple or kind is list:
         return (kind, *map(plain_key, x))
@@ -182,7 +182,7 @@ def plain_key(x: Any) -> Any:
     raise KeyError
 
 
-def refuse_donated(error: RuntimeError, values: Sequence) -> None:
+def raise_if_donated(error: RuntimeError, values: Sequence) -> None:
     """Raises ValueError if a cached program failed because of a donated array; in jax the error is jaxlib's."""
     if "Array has been deleted" not in str(error):
         return

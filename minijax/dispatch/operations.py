@@ -7,7 +7,7 @@ from typing import Any
 from minijax.base import cache, config, errors, monitoring
 from minijax.dispatch import key_reuse
 from minijax.dispatch.executable import Executable, Programs, executable_for
-from minijax.dispatch.operands import operand, operands_of, refuse_donated
+from minijax.dispatch.operands import operand, operands_of, raise_if_donated
 from minijax.dispatch.placement import ProgramOptions
 from minijax.ir import context, effects, state
 from minijax.ir.binding import programs_in
@@ -88,7 +88,7 @@ def evaluate(primitive: Any, operands: Sequence, params: dict, compiled: bool = 
         for x in operands:
             if isinstance(x, Tracer):
                 raise errors.UnexpectedTracerError(escaped_message(x))
-        if primitive.name in key_reuse.AT_ONCE and key_reuse.is_on():
+        if primitive.name in key_reuse.RUN_WITHOUT_PROGRAM and key_reuse.is_on():
             operands = list(map(operand, operands))
             run = lambda operands: primitive.at_once(*operands, **params)  # noqa: E731
             closed = one_equation(primitive, [x._sig.aval for x in operands], params)
@@ -109,7 +109,7 @@ def evaluate(primitive: Any, operands: Sequence, params: dict, compiled: bool = 
         return run(operands) if run is not None else _first_run(primitive, operands, params, key)
     except RuntimeError as error:
         if run is not None:
-            refuse_donated(error, operands)
+            raise_if_donated(error, operands)
         raise
 
 

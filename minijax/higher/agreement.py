@@ -13,7 +13,7 @@ from minijax.primitives.convert import convert
 # ---- carries ----------------------------------------------------------------------------------------
 
 
-def trace_loop(
+def trace_loop_body(
     fun: Callable,
     carry: Sequence,
     slices: Sequence[AbstractValue],

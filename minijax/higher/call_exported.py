@@ -5,7 +5,7 @@ from typing import Any
 
 from minijax.base import config
 from minijax.base.symbolic import SymbolicDim
-from minijax.base.symbolic_solver import OPERATIONS, AtOnce, solved, variables_of
+from minijax.base.symbolic_solver import OPERATIONS, EagerMachine, solved, variables_of
 from minijax.hlo import spell
 from minijax.hlo.exported import merged, unused_symbols
 from minijax.hlo.writer import INDEX, PLATFORM_INDEX, Names
@@ -75,7 +75,7 @@ def check_types(exported: Any, avals: Sequence[Aval]) -> dict[str, Any]:
     shapes = [a.shape for a in exported.in_avals]
     if not variables_of(shapes):
         return {}
-    return solved(shapes, argument_paths(exported.in_tree), AtOnce([a.shape for a in avals]))
+    return solved(shapes, argument_paths(exported.in_tree), EagerMachine([a.shape for a in avals]))
 
 
 def _may_equal(have: Any, want: Any) -> bool:

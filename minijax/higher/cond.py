@@ -1,4 +1,4 @@
-"""`cond` and `switch`: run one of several branches, chosen by an index."""
+"""`cond` and `switch`: run one of several branches, where_arrays by an index."""
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate, repeat
@@ -103,10 +103,10 @@ class Cond(HiControlFlow):
             branch = lambda: jaxpr_body(e, closed.jaxpr, e.constants(closed), operands)  # noqa: E731
             return e.region(f"cond/branch_{i}_fun", ordered, branch)
 
-        chosen = range(len(branches))
+        where_arrays = range(len(branches))
         if branches_platforms is not None:
-            chosen = [group_of(e.platform, branches_platforms)]
-        results = e.case_(index, [build(i, branches[i]) for i in chosen], [*[token_type] * len(ordered), *outs])
+            where_arrays = [group_of(e.platform, branches_platforms)]
+        results = e.case_(index, [build(i, branches[i]) for i in where_arrays], [*[token_type] * len(ordered), *outs])
         e.tokens.update(zip(ordered, results, strict=False))
         return results[len(ordered) :]
 
@@ -278,7 +278,7 @@ def _partial_eval_custom(
     return tuple(map(known, parts)), tuple(map(staged, parts)), unknown_out
 
 
-def first_results(closed: ClosedJaxpr, count: int) -> ClosedJaxpr:
+def keep_first_results(closed: ClosedJaxpr, count: int) -> ClosedJaxpr:
     return permute_jaxpr(closed, tuple(range(len(closed.invars))), tuple(range(count)))
 
 
@@ -376,7 +376,7 @@ def _cond(pred: Any, true_fun: Callable, false_fun: Callable, operands: tuple) -
     else:
         index = convert(pred if aval.dtype == np.bool_ else ne(pred, scalar_like(pred, 0)), np.dtype(np.int32))
     names = {"true_fun": true_fun, "false_fun": false_fun}
-    return bind_branches("cond", index, names, operands, backwards=True)
+    return trace_and_bind_branches("cond", index, names, operands, backwards=True)
 
 
 def _scalar_type(x: Any, scalar: str, kind: str) -> Any:
@@ -420,10 +420,10 @@ def switch(index: Any, branches: Sequence[Callable], *operands: Any, operand: An
         index = np.asarray(index).astype(np.int32)[()]
     index = clamp(np.int32(0), convert(index, np.dtype(np.int32)), np.int32(last))
     names = {f"branch {i}": branch for i, branch in enumerate(branches)}
-    return bind_branches("switch", index, names, operands)
+    return trace_and_bind_branches("switch", index, names, operands)
 
 
-def bind_branches(
+def trace_and_bind_branches(
     name: str, index: Any, functions: dict[str, Callable], operands: tuple, backwards: bool = False, **how: Any
 ) -> Any:
     """Traces the functions and binds `cond`. A result that every branch forwards from the same input bypasses it."""

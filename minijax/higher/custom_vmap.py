@@ -9,7 +9,7 @@ import numpy as np
 from minijax.base import tree
 from minijax.base.mask import Mask
 from minijax.dispatch.call import Inlined, split_tangents
-from minijax.higher.remat_opt import no_reverse_mode
+from minijax.higher.remat_opt import no_reverse_mode_error
 from minijax.ir.jaxpr import JaxprEqn
 from minijax.ir.primitive import Axis
 from minijax.ir.types import Zero, typeof
@@ -51,7 +51,7 @@ class CustomVmapCall(Inlined):
         return split_tangents(results[: len(out_has_tangent)], results[len(out_has_tangent) :], out_has_tangent)
 
     def linearize(self, nonzeros, primals, **params):
-        raise no_reverse_mode(self)
+        raise no_reverse_mode_error(self)
 
     def show_params(self, eqn: JaxprEqn):
         p = eqn.params
@@ -112,7 +112,7 @@ def _jvp_rule(
     return jvp_of_rule_rule, jvp_of_rule_rule
 
 
-def user_rule(rule: Callable, name: str, in_tree: Any, out_tree: Any) -> tuple[Callable, FlatRule]:
+def flatten_batching_rule(rule: Callable, name: str, in_tree: Any, out_tree: Any) -> tuple[Callable, FlatRule]:
     """The user's rule, (axis size, trees of flags, *arguments) -> (result, tree of flags), and its flat form."""
 
     def flat(size, flags, operands):

@@ -1,4 +1,4 @@
-"""`platform_dependent`: branches chosen by the platform that a program is lowered for."""
+"""`platform_dependent`: branches where_arrays by the platform that a program is lowered for."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import source
-from minijax.higher.cond import bind_branches, group_of
+from minijax.higher.cond import group_of, trace_and_bind_branches
 from minijax.ir.primitive import Primitive
 from minijax.ir.types import ShapedArray
 
@@ -51,4 +51,4 @@ def platform_dependent(*args: Any, default: Callable | None = None, **per_platfo
     platforms = tuple(names for _, names in groups)
     names = {f"branch {i}": function for i, (function, _) in enumerate(groups)}
     index = platform_index_p.bind(platforms=platforms)
-    return bind_branches("switch", index, names, args, branches_platforms=platforms)
+    return trace_and_bind_branches("switch", index, names, args, branches_platforms=platforms)

@@ -7,7 +7,7 @@ from typing import Any
 from minijax.base import tree
 from minijax.base.mask import Mask
 from minijax.dispatch.call import OpenCall, closed_of
-from minijax.higher.saved import log_saved
+from minijax.higher.saved import log_residuals
 from minijax.ir import context, effects, state
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr
 from minijax.ir.primitive import cotangents, is_undefined_primal
@@ -50,7 +50,7 @@ class Remat(OpenCall, DischargeableCall):
         pushed, out_nonzeros = jvp_jaxpr(closed, tuple(nonzeros), (False,) * len(closed.outvars))
         unknown = (False,) * len(primals) + (True,) * sum(nonzeros)
         parts = partial_eval_jaxpr_custom(pushed, unknown, params["policy"])
-        log_saved(parts, pushed.in_avals)
+        log_residuals(parts, pushed.in_avals)
         results = eval_jaxpr(parts.known.jaxpr, parts.known.consts, *primals)
         n, known = len(out_nonzeros), parts.out_unknown.count(False)
         # A result that is linear in the tangents and does not depend on them is zero.
@@ -72,7 +72,7 @@ class Remat(OpenCall, DischargeableCall):
     def partial_eval(self, staging, operands, unknown_in, **params):
         parts = partial_eval_jaxpr_custom(_recomputable(params["jaxpr"]), tuple(unknown_in), params["policy"])
         known, rest = Mask(unknown_in).partition(operands)
-        log_saved(parts, Mask(unknown_in).unmarked(params["jaxpr"].in_avals))
+        log_residuals(parts, Mask(unknown_in).unmarked(params["jaxpr"].in_avals))
         results = eval_jaxpr(parts.known.jaxpr, parts.known.consts, *known)
         n = len(results) - parts.num_residuals
         staged_in = [*results[n:], *(known[i] for i in parts.input_residuals), *rest]

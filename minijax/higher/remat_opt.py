@@ -19,7 +19,7 @@ from minijax.transforms.jvp import jvp_jaxpr
 from minijax.transforms.prune import prune_closed
 
 
-def no_reverse_mode(primitive: Primitive) -> ValueError:
+def no_reverse_mode_error(primitive: Primitive) -> ValueError:
     """The error of reverse mode for a primitive that has only a jvp rule."""
     return ValueError(
         f"Linearization failed to produce known values for all output primals: '{primitive.name}' has derivatives in "
@@ -56,7 +56,7 @@ class RematOpt(Inlined):
         return [by_place[i] for i in range(n)], [by_place[n + i] for i in range(n)]
 
     def linearize(self, nonzeros, primals, **params):
-        raise no_reverse_mode(self)
+        raise no_reverse_mode_error(self)
 
     def batch(self, axis, operands, dims, *, fwd_jaxpr, fun_jaxpr_thunk, num_consts, num_res):
         fun, dims = fun_jaxpr_thunk(), tuple(dims)

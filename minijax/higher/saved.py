@@ -23,7 +23,7 @@ def origin(eqn: JaxprEqn, makers: dict[Var, JaxprEqn]) -> str:
     return f"output of {eqn.primitive} from {place}"
 
 
-def log_saved(parts: PartialEvalCustom, known: Sequence[Any]) -> None:
+def log_residuals(parts: PartialEvalCustom, known: Sequence[Any]) -> None:
     """Logs the residuals of a checkpointed function of inputs `known`, as warning if `jax_log_checkpoint_residuals`."""
     if not monitoring.logs_saved_values():
         return

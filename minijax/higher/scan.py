@@ -14,7 +14,7 @@ from minijax.base.errors import JaxprTypeError
 from minijax.base.mask import Mask
 from minijax.dispatch.call import names_in, split_tangents
 from minijax.dispatch.operands import operand
-from minijax.higher.agreement import fixpoint, trace_loop
+from minijax.higher.agreement import fixpoint, trace_loop_body
 from minijax.higher.scan_lowering import Slots, resized, unrolled
 from minijax.ir import state
 from minijax.ir.body import Body, check_positional_aliases
@@ -469,7 +469,7 @@ def scan(
         if type(a) is ShapedArray and a.entries[0] is not None:
             raise ValueError(f"scan: 0th dimension of all xs should be replicated. Got {a.sharding.spec}")
     rows = [a.without_axis(0) if a.is_high else resized(a) for a in avals[len(carry) :]]
-    body, carry = trace_loop(f, carry, rows, treedef, "scan", init_tree, _carry_tree)
+    body, carry = trace_loop_body(f, carry, rows, treedef, "scan", init_tree, _carry_tree)
     return _bind(body, carry, slices, reverse=bool(reverse), length=length, unroll=int(unroll))
 
 

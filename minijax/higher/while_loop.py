@@ -11,8 +11,8 @@ import numpy as np
 from minijax.base import config, source, tree
 from minijax.base.mask import Mask
 from minijax.dispatch.call import names_in, split_tangents
-from minijax.higher.agreement import fixpoint, trace_loop
-from minijax.higher.cond import concrete, first_results
+from minijax.higher.agreement import fixpoint, trace_loop_body
+from minijax.higher.cond import concrete, keep_first_results
 from minijax.hlo.emitter import jaxpr_body, ordered_in
 from minijax.hlo.spell import physical
 from minijax.ir import effects, state
@@ -245,7 +245,7 @@ def _known_loop(loop: Loop, unknown: Mask) -> tuple[Loop | None, Mask]:
     test = partial_eval_jaxpr(loop.cond_jaxpr, (*of_cond, *carry), (False,))
     if test.out_unknown[0]:
         return None, unknown
-    test, body = first_results(test.known, 1), first_results(body.known, carry.count(False))
+    test, body = keep_first_results(test.known, 1), keep_first_results(body.known, carry.count(False))
     return Loop(of_cond.count(False), test, of_body.count(False), body), Mask((*of_cond, *of_body, *carry))
 
 
@@ -256,7 +256,7 @@ def _without_refs(loop: Loop, places: tuple, refs: tuple) -> Loop:
     body, n = _discharged_jaxpr(loop.body_jaxpr, of_body, refs), len(loop.body_jaxpr.outvars)
     # (results, values of references) -> (values of references, results)
     body = permute_jaxpr(body, tuple(range(len(body.invars))), (*range(n, n + len(refs)), *range(n)))
-    test = first_results(_discharged_jaxpr(loop.cond_jaxpr, of_cond, refs), 1)
+    test = keep_first_results(_discharged_jaxpr(loop.cond_jaxpr, of_cond, refs), 1)
     return Loop(of_cond.count(None), test, of_body.count(None), body)
 
 
@@ -296,7 +296,7 @@ def while_loop(cond_fun: Callable[[T], Any], body_fun: Callable[[T], T], init_va
         if flag is not None:
             return val
     treedef = tree.tree_structure((init_val,))
-    body, leaves = trace_loop(body_fun, leaves, (), treedef, "while_loop", init_tree, lambda body: body.out_tree)
+    body, leaves = trace_loop_body(body_fun, leaves, (), treedef, "while_loop", init_tree, lambda body: body.out_tree)
     test = trace_body(cond_fun, body.in_avals, treedef, "while_loop")
     _check_predicate(test)
     return init_tree.unflatten(_bind(test, body, leaves))

@@ -2,7 +2,7 @@
 
 import sys
 
-from minijax.base.naming import ALIAS, is_under, stand_for_jax
+from minijax.base.naming import ALIAS, install_names_of_jax, is_under
 from minijax.interop.finder import AliasFinder
 from minijax.interop.startup import present
 
@@ -19,5 +19,5 @@ def install() -> None:
         )
     # It must be the first finder: the path finder would run minijax/numpy again under the name jax.numpy.
     sys.meta_path.insert(0, AliasFinder())
-    stand_for_jax()
+    install_names_of_jax()
     present()

@@ -36,7 +36,7 @@ def _log2_of_sum(x: Any, y: Any) -> Any:
 
 
 def _log2_of_sum_flat(x: Any, y: Any) -> list:
-    return [cumulative.log_of_sum(x, y, lax.exp2, _log2_of_one_more, pi / math_log(2), const_like)]
+    return [cumulative.logaddexp_to_base(x, y, lax.exp2, _log2_of_one_more, pi / math_log(2), const_like)]
 
 
 _log2_of_sum_flat.__name__ = "logaddexp2"  # as jaxprs print it
@@ -48,7 +48,7 @@ def _log2_of_one_more(x: Any) -> Any:
 
 
 def _logaddexp2_jvp(x: Any, y: Any, tx: Any, ty: Any) -> list:
-    return cumulative.log_of_sum_jvp(_log2_of_sum, lax.exp2, x, y, tx, ty)
+    return cumulative.logaddexp_to_base_jvp(_log2_of_sum, lax.exp2, x, y, tx, ty)
 
 
 @promoting(promote_args_inexact)

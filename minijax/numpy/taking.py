@@ -12,7 +12,7 @@ import numpy as np
 from minijax.base import dims, dtypes, errors
 from minijax.base.dims import as_index
 from minijax.base.symbolic import Dim, is_symbolic_dim, max_dim
-from minijax.composed.selecting import chosen, where as choose
+from minijax.composed.selecting import where as choose, where_arrays
 from minijax.composed.take_along import along
 from minijax.dispatch.jitted import jitted
 from minijax.higher.platforms import platform_dependent
@@ -494,4 +494,4 @@ def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None =
     check_arraylike("where", condition, x, y)
     if size is not None or fill_value is not None:
         raise ValueError("size and fill_value arguments cannot be used in three-term where function.")
-    return chosen(condition, x, y)
+    return where_arrays(condition, x, y)

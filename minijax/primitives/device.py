@@ -51,7 +51,7 @@ class DevicePut(Primitive):
         return [d for d in params["devices"] if isinstance(d, Sharding | MemorySpace)]
 
     def at_once(self, *operands, devices, srcs, copy_semantics):
-        with guards.asked_for():
+        with guards.explicit_transfers():
             return [place(x, d, copy) for x, d, copy in zip(operands, devices, copy_semantics, strict=True)]
 
     def lower(self, e, ins, outs, *operands, **params):
@@ -73,8 +73,8 @@ class DevicePut(Primitive):
         nonzero = [i for i, t in enumerate(tangents) if type(t) is not Zero]
         if not nonzero:
             return outs, [Zero.from_primal_value(x) for x in outs]
-        chosen = {k: tuple(v[i] for i in nonzero) for k, v in params.items()}
-        pushed = dict(zip(nonzero, self.bind_all([tangents[i] for i in nonzero], chosen), strict=True))
+        where_arrays = {k: tuple(v[i] for i in nonzero) for k, v in params.items()}
+        pushed = dict(zip(nonzero, self.bind_all([tangents[i] for i in nonzero], where_arrays), strict=True))
         return outs, [pushed.get(i, t) for i, t in enumerate(tangents)]
 
     def transpose(self, cts, *operands, devices, srcs, copy_semantics):
@@ -128,7 +128,7 @@ def in_memory(x: Any, space: MemorySpace) -> Any:
 def place(x: Any, device: Any, copy: CopySemantics) -> Any:
     """Places an eager value on a device, by a sharding, or in a memory space."""
     if type(x) is Token:
-        return transfer.moved_token(x, device)
+        return transfer.token_on_devices(x, device)
     if type(device) is MemorySpace:
         device = in_memory(x, device)
     if type(x) is ArrayImpl and _is_placed(x, device):

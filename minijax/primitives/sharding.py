@@ -15,7 +15,7 @@ from minijax.partition.meshes import UNCONSTRAINED, AbstractMesh, AxisType, Mesh
 from minijax.partition.shardings import DuplicateSpecError, NamedSharding, Sharding, check_sharding_of_type, unsharded
 from minijax.run import transfer
 from minijax.run.array import ArrayImpl
-from minijax.run.reshard import check_parts
+from minijax.run.reshard import check_complex_unreduced
 
 
 class ShardingConstraint(Linear1):
@@ -75,7 +75,7 @@ class Reshard(Linear1):
         mesh = constraining(dst_sharding.mesh)
         if e.num_partitions == 1 or mesh is None or (e.manual is not None and e.explicit is None):
             return [x]
-        check_parts(ins[0], outs[0])
+        check_complex_unreduced(ins[0], outs[0])
         return [e.constrained(x, ins[0], e.meshes.type_sharding_text(mesh, outs[0]))]
 
     def transposed(self, ct, aval, *, dst_sharding, concrete_mesh, src_mesh=None):

@@ -246,7 +246,7 @@ class ArrayImpl(Array):
 
     def __init_subclass__(cls):
         array_types.add(cls)
-        buffers.lend_nothing(cls)  # the physical values of an extended dtype are not its elements
+        buffers.export_no_buffer(cls)  # the physical values of an extended dtype are not its elements
 
     # Takes a raw array and its signature; or, as in jax, an aval, a sharding and the shards on its devices.
     def __init__(self, raw, sig, arrays=None, committed=True, _skip_checks=False):
@@ -402,7 +402,9 @@ class ArrayImpl(Array):
                 if sig.device is None:
                     return self._gathered()
                 if sig.layout is not None:
-                    value = host.read_laid(self._raw, sig.shape, sig.dtype, sig.device, sig.layout.major_to_minor)
+                    value = host.read_with_layout(
+                        self._raw, sig.shape, sig.dtype, sig.device, sig.layout.major_to_minor
+                    )
                     if value is not None:
                         return value
                 return host.read_single(self._row_major, sig.shape, sig.dtype, sig.device)
@@ -558,7 +560,7 @@ class ArrayImpl(Array):
         return self.__copy__()
 
 
-buffers.lend_raw(ArrayImpl, "_raw")
+buffers.export_buffer_of_slot(ArrayImpl, "_raw")
 
 
 @cache(maxsize=1024)
@@ -591,7 +593,7 @@ def row_major(sig: Signature) -> Signature:
     return sig if sig.layout is None else signature(sig.aval, sig.sharding, sig.committed)
 
 
-def of_host(sig: Signature) -> Signature:
+def unreduced_as_replicated(sig: Signature) -> Signature:
     """As `row_major`, with unreduced mesh axes replicated, since the host cannot provide partial sums."""
     if not _is_unreduced(sig.sharding):
         return row_major(sig)
@@ -731,7 +733,7 @@ _PROPERTIES = {
 }
 
 
-def refuse_numbers(cls: type[ArrayImpl], text: str) -> None:
+def remove_numeric_methods(cls: type[ArrayImpl], text: str) -> None:
     """Removes methods and properties of numeric arrays from a class; `text` is the error, with the name as `{0}`."""
     for name in (*_METHODS.split(), *_PROPERTIES):
         setattr(cls, name, _Unsupported(name, text, _PROPERTIES.get(name)))
@@ -783,7 +785,7 @@ class EArray(ExtendedArray):
     __format__ = object.__format__
 
 
-refuse_numbers(EArray, "arrays of users' dtypes have no {0}; lax.convert_element_type gives numbers")
+remove_numeric_methods(EArray, "arrays of users' dtypes have no {0}; lax.convert_element_type gives numbers")
 for _name in ("at", "T", "nbytes", "__getitem__", "__iter__", "__deepcopy__"):
     setattr(EArray, _name, _Unsupported(_name, "arrays of users' dtypes have no {0}", NotImplementedError))
 

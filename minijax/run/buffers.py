@@ -19,7 +19,7 @@ def _get_buffer(cls: type) -> ctypes.c_void_p:
     return _word(_word(id(cls) + _BUFFER_TABLE).value or 0)
 
 
-def lend_raw(cls: type, slot: str) -> None:
+def export_buffer_of_slot(cls: type, slot: str) -> None:
     """Makes instances of `cls` export the buffer of the object in `slot`; fails if that object has no buffer."""
     if sys.version_info >= (3, 12):
         cls.__buffer__ = lambda self, flags: memoryview(getattr(self, slot))  # pyright: ignore
@@ -30,8 +30,8 @@ def lend_raw(cls: type, slot: str) -> None:
         _get_buffer(cls).value = _get_buffer(pickle.PickleBuffer).value
 
 
-def lend_nothing(cls: Any) -> None:
-    """Removes the buffer protocol that `cls` inherits through `lend_raw`."""
+def export_no_buffer(cls: Any) -> None:
+    """Removes the buffer protocol that `cls` inherits through `export_buffer_of_slot`."""
     if sys.version_info >= (3, 12):
         cls.__buffer__ = None
     else:

@@ -215,7 +215,7 @@ def _build(source: _Source, text: str, host_calls: Sequence[Any] = ()) -> Any:
     return executable
 
 
-def compile_afresh(text: str, name: str, devices: tuple, options: dict[str, Any]) -> "Loaded":
+def compile_uncached(text: str, name: str, devices: tuple, options: dict[str, Any]) -> "Loaded":
     """Compiles a module without caches: the executable is neither shared with other programs nor stored on disk."""
     return Loaded(_build(_Source(text, devices, options, name), text), devices, name)
 

@@ -22,7 +22,7 @@ def mesh_of_processes(devices: tuple) -> Mesh:
     return Mesh(np.array([row[:width] for _, row in sorted(rows.items())], dtype=object), ("processes", "devices"))
 
 
-def of_each_process(value: np.ndarray, mesh: Mesh) -> ArrayImpl:
+def array_of_process_rows(value: np.ndarray, mesh: Mesh) -> ArrayImpl:
     """An array with one row for each process of the mesh; `value` is the row of this process."""
     rows = len(mesh.devices)
     aval = types.ShapedArray((rows, *value.shape), value.dtype)
@@ -42,7 +42,7 @@ def on_all(x: ArrayImpl) -> np.ndarray:
 
 def gathered(value: np.ndarray, devices: Sequence | None = None) -> np.ndarray:
     """The values of all processes that have the devices (by default all devices), as rows."""
-    return on_all(of_each_process(value, mesh_of_processes(tuple(devices or client.devices()))))
+    return on_all(array_of_process_rows(value, mesh_of_processes(tuple(devices or client.devices()))))
 
 
 def check_equal(value: np.ndarray, devices: Sequence, message: str) -> None:

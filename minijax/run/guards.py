@@ -45,7 +45,7 @@ class _Local(threading.local):
 _local = _Local()
 
 
-class asked_for:
+class explicit_transfers:
     """Context manager that marks transfers as explicitly requested by the user or, if `free`, as internal."""
 
     __slots__ = ("_free", "_saved")

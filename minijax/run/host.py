@@ -45,7 +45,7 @@ def read_single(raw: Any, shape: tuple[int, ...], dtype: np.dtype, device: Any) 
     return _read_opaque(raw.clone(), shape, dtype)
 
 
-def read_laid(
+def read_with_layout(
     raw: Any, shape: tuple[int, ...], dtype: np.dtype, device: Any, order: Sequence[int]
 ) -> np.ndarray | None:
     """As `read_single` for an array with this major-to-minor order; None if the memory cannot be viewed that way."""

@@ -68,7 +68,7 @@ def is_calling() -> bool:
 
 
 @contextlib.contextmanager
-def called_by_program() -> Iterator[None]:
+def host_callback_context() -> Iterator[None]:
     """Context manager for host callbacks: they run outside of traces, and their errors are stored for the caller."""
     _calling.depth += 1
     try:
@@ -96,7 +96,7 @@ class HostCall:
     def __call__(self, *arrays):
         passed = iter(arrays[1:] if self.ordered else arrays)
         values = [next(passed) if a.size else np.empty(a.shape, a.dtype) for a in self.ins]
-        with called_by_program():
+        with host_callback_context():
             results = checked_results(self.function, values, self.outs)
         results = [r for r, a in zip(results, self.outs, strict=True) if a.size]
         return (None, *results) if self.ordered else tuple(results)
@@ -168,7 +168,7 @@ _FFI_STAGE = re.compile(r"\[(prepare|initialize|instantiate|execute)\] ")
 _targets: collections.deque[str] = collections.deque(maxlen=8)
 
 
-def note_target(name: str) -> None:
+def note_ffi_target(name: str) -> None:
     """Stores the name of an FFI target that programs call, for the error text if a call fails."""
     if name not in _targets:
         _targets.append(name)

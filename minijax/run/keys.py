@@ -8,7 +8,7 @@ from minijax.base.naming import known_as
 from minijax.ir import types
 from minijax.ir.types import ShapedArray
 from minijax.partition.shardings import NamedSharding
-from minijax.run.array import ArrayImpl, ExtendedArray, extended_arrays, refuse_numbers, signature
+from minijax.run.array import ArrayImpl, ExtendedArray, extended_arrays, remove_numeric_methods, signature
 
 
 @known_as("jax._src.random.prng.PRNGKeyArray")
@@ -67,7 +67,7 @@ class PRNGKeyArray(ExtendedArray):
         self._consumed = state["_consumed"]
 
 
-refuse_numbers(PRNGKeyArray, "random keys have no {0}; jax.random.key_data gives their words")
+remove_numeric_methods(PRNGKeyArray, "random keys have no {0}; jax.random.key_data gives their words")
 
 
 def key_array(impl: Any, words: ArrayImpl) -> PRNGKeyArray:

@@ -16,7 +16,7 @@ from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, Var
 from minijax.ir.types import ShapedArray
 from minijax.partition.shardings import GSPMDSharding
 from minijax.run import client, host
-from minijax.run.array import Signature, copied_raw, of_host, put_host, signature
+from minijax.run.array import Signature, copied_raw, put_host, signature, unreduced_as_replicated
 from minijax.run.compile import compile_text
 from minijax.run.launch import launcher
 
@@ -66,7 +66,7 @@ def _through_host(old: Signature, new: Signature) -> None:
 
 
 def _relocation(old: Signature, new: Signature) -> Plan:
-    return lambda raw: relocated(raw, new)
+    return lambda raw: moved_to_devices(raw, new)
 
 
 def _scattering(old: Signature, new: Signature) -> Plan:
@@ -82,7 +82,7 @@ def _resharding_to_reordered(old: Signature, new: Signature) -> Plan:
 def _relocation_and_resharding(old: Signature, new: Signature) -> Plan:
     targets = new.sharding._device_assignment
     there = signature(old.aval, GSPMDSharding(targets, _tiles(old)), new.committed)
-    return lambda raw: _resharder(there, new)(relocated(raw, there))
+    return lambda raw: _resharder(there, new)(moved_to_devices(raw, there))
 
 
 def _resharding_via_single_device(old: Signature, new: Signature) -> Plan:
@@ -107,7 +107,7 @@ def _via_single_device(raw, old, new):
     else:
         part = host.shard_raw(raw, k, whole.sharding, len(whole.shape))._fully_replicated_shard()
         raw = part._rewrap_with_aval_and_sharding(alone, alone.native)
-    return relocated(raw, new) if new.device is not None else _scatter_from_one(raw, alone, new)
+    return moved_to_devices(raw, new) if new.device is not None else _scatter_from_one(raw, alone, new)
 
 
 @cache(maxsize=1024)
@@ -121,14 +121,14 @@ def _with_device_order(devices: tuple, sig: Signature) -> Signature:
     return signature(sig.aval, GSPMDSharding(devices, hlo, memory_kind=sig.sharding.memory_kind), sig.committed)
 
 
-def relocated(raw: Any, sig: Signature) -> Any:
+def moved_to_devices(raw: Any, sig: Signature) -> Any:
     """Moves the shards to the devices and memory kind of `sig`; shards that are there already are not copied."""
     return copied_raw(raw, sig, _jax.ArrayCopySemantics.REUSE_INPUT)._rewrap_with_aval_and_sharding(sig, sig.native)
 
 
 def _scatter_from_one(raw, old, new):
     """Reshards from one device to several."""
-    whole = of_host(new)
+    whole = unreduced_as_replicated(new)
     raw = _sliced_and_sent(raw, old, whole)
     return raw if whole is new else _resharder(whole, new)(raw)
 
@@ -176,7 +176,7 @@ def laid_out(raw: Any, old: Signature, new: Signature) -> Any:
     return _resharder(old, new)(raw)
 
 
-def check_parts(have: ShapedArray, want: ShapedArray) -> None:
+def check_complex_unreduced(have: ShapedArray, want: ShapedArray) -> None:
     """Raises NotImplementedError if complex values would become unreduced, since XLA would end the process."""
     if dtypes.is_complex(want.dtype) and not want.reduction_state[0] <= have.reduction_state[0]:
         raise NotImplementedError(
@@ -187,7 +187,7 @@ def check_parts(have: ShapedArray, want: ShapedArray) -> None:
 
 @cache(maxsize=1024)
 def _resharder(old: Signature, new: Signature) -> Callable[[Any], Any]:
-    check_parts(old.aval, new.aval)
+    check_complex_unreduced(old.aval, new.aval)
     v, devices = Var(old.aval), new.sharding._device_assignment
     ports = [
         Port(old.aval, layout=sig.layout, sharding=sig.sharding if len(devices) > 1 else None) for sig in (old, new)

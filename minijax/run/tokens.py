@@ -97,7 +97,7 @@ def effects_barrier() -> None:
         raise failure
 
 
-def note_calling(token: Any) -> None:
+def note_program_with_callbacks(token: Any) -> None:
     """Makes the exit of the process wait for a program with host callbacks."""
     _calling.append(token)
 

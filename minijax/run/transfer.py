@@ -20,11 +20,11 @@ from minijax.run.array import (
     copied,
     copied_raw,
     hidden,
-    of_host,
     put_host,
     row_major,
     signature,
     single_signature,
+    unreduced_as_replicated,
 )
 from minijax.run.token import Token
 
@@ -63,7 +63,7 @@ def to_device(x: Any, device: Any = None, *, committed: bool | None = None, copy
 
 
 def _put_with_layout(value, sig):
-    plain = of_host(sig)
+    plain = unreduced_as_replicated(sig)
     raw = put_host(value, plain)
     return raw if plain is sig else reshard.laid_out(raw, plain, sig)
 
@@ -97,20 +97,20 @@ def from_numpy(x: np.ndarray) -> ArrayImpl:
     )
 
 
-def fresh_token(place: Any = None) -> Token:
+def ready_token(place: Any = None) -> Token:
     """A token that is ready, on a device or devices."""
-    with guards.asked_for(free=True):
+    with guards.explicit_transfers(free=True):
         x = hidden(to_device(np.zeros((0,), np.bool_), place))
     return Token(x._raw, signature(types.token_type, x._sig.sharding, False))
 
 
-def moved_token(x: Token, place: Any) -> Token:
+def token_on_devices(x: Token, place: Any) -> Token:
     """A token on a device or devices; waits for the given token."""
     x.block_until_ready()
-    return fresh_token(place)
+    return ready_token(place)
 
 
-def no_numbers(x: np.ndarray) -> ArrayImpl:
+def float0_operand(x: np.ndarray) -> ArrayImpl:
     """A float0 operand for a program, stored as bools that the program does not read."""
     return ArrayImpl(to_device(np.zeros(x.shape, bool))._raw, _target(types.typeof(x), None, False))
 

@@ -122,7 +122,7 @@ def test_reading_an_accelerator_s_memory_is_a_transfer():
     assert read() == [0, 1, 2]
     for mode, is_explicit in ("disallow", False), ("disallow_explicit", True):
         with minijax.transfer_guard_device_to_host(mode), pytest.raises(Exception, match="device-to-host"):
-            with guards.asked_for() if is_explicit else contextlib.nullcontext():
+            with guards.explicit_transfers() if is_explicit else contextlib.nullcontext():
                 read()
-    with minijax.transfer_guard_device_to_host("disallow"), guards.asked_for():
+    with minijax.transfer_guard_device_to_host("disallow"), guards.explicit_transfers():
         assert read() == [0, 1, 2]

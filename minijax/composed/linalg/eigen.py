@@ -26,8 +26,8 @@ from minijax.composed.linalg.matrices import (
     triu,
     typed,
 )
-from minijax.composed.linalg.routines import Linalg, is_partial, status_type, where_succeeded
-from minijax.composed.linalg.spectral import eigh_by_splitting
+from minijax.composed.linalg.routines import Linalg, is_partial, nan_unless_succeeded, status_type
+from minijax.composed.linalg.spectral import spectral_eigh
 from minijax.higher import mapping
 from minijax.ir.types import ShapedArray, typeof
 from minijax.primitives import moving
@@ -94,7 +94,7 @@ class Eig(Linalg):
         *parts, left, right, status = self.routine(e, [x], ins, types, cpu=cpu, gpu=gpu)
         w = e.complex(*parts, values[0], outs[0]) if is_real else parts[0]
         results = [w, *Mask(sides.values()).marked((left, right))]
-        return where_succeeded(e, status, status_aval, results, outs)
+        return nan_unless_succeeded(e, status, status_aval, results, outs)
 
     def jvp(self, primals, tangents, *, compute_right_eigenvectors, **how):
         w, *left, v = self.bind(*primals, compute_right_eigenvectors=True, **how)
@@ -260,7 +260,7 @@ def _by_splitting(x: Any, lower: bool, sort_eigenvalues: bool, subset: tuple[int
         return eigh_p.bind(x, algorithm=EighImplementation.JACOBI, **how)
 
     def one(x):
-        return eigh_by_splitting(x, small, _LARGEST_JACOBI, subset, sort_eigenvalues)
+        return spectral_eigh(x, small, _LARGEST_JACOBI, subset, sort_eigenvalues)
 
     x = mirrored(x, lower)
     if not batch:

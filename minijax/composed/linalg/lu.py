@@ -8,8 +8,8 @@ import numpy as np
 
 from minijax.base import cache
 from minijax.base.symbolic import min_dim
-from minijax.composed.linalg.matrices import dot, over_batch, take_rows, tril, triu
-from minijax.composed.linalg.routines import GPU, INT32, Linalg, status_type, where_succeeded
+from minijax.composed.linalg.matrices import dot, map_over_batch, take_rows, tril, triu
+from minijax.composed.linalg.routines import GPU, INT32, Linalg, nan_unless_succeeded, status_type
 from minijax.composed.linalg.triangular import triangular_solve
 from minijax.dispatch.jitted import jitted
 from minijax.higher.custom_solve import linear_solve
@@ -88,7 +88,7 @@ def _transposition(pivots: ShapedArray, permutation: ShapedArray) -> ClosedJaxpr
     def step(pivots, i, permutation):
         inner = lambda p, q: exchange(p, i, q)  # noqa: E731
         after = add(i, scalar_like(i, 1))
-        return [after, *over_batch(inner, typeof(pivots).shape[:-1])(pivots, permutation)]
+        return [after, *map_over_batch(inner, typeof(pivots).shape[:-1])(pivots, permutation)]
 
     jaxpr, _ = trace_to_jaxpr(step, [pivots, ShapedArray((), INT32), permutation], DebugInfo("scan", "body"))
     return ClosedJaxpr(jaxpr)
@@ -111,14 +111,14 @@ class LU(Linalg):
         types = [*outs[:2], status_aval]
         factors, pivots, status = self.routine(e, [x], ins, types, aliases={0: 0}, **routines)
         pivots = e.binary("subtract", pivots, e.full(1, outs[1]), outs[1])
-        factors = where_succeeded(e, status, status_aval, [factors], outs[:1], "GE")
+        factors = nan_unless_succeeded(e, status, status_aval, [factors], outs[:1], "GE")
         size = outs[2].shape[-1]
         permutation = lu_pivots_to_permutation_p.lower(e, outs[1:2], outs[2:], pivots, permutation_size=size)
         return [*factors, pivots, *permutation]
 
     def jvp(self, primals, tangents):
         factors, pivots, permutation = self.bind(*primals)
-        push = over_batch(_push_lu, typeof(factors).shape[:-2])
+        push = map_over_batch(_push_lu, typeof(factors).shape[:-2])
         (pushed,) = push(tangents[0], factors, permutation)
         zeros = map(Zero.from_primal_value, (pivots, permutation))
         return [factors, pivots, permutation], [pushed, *zeros]
@@ -175,7 +175,7 @@ def lu_solve(lu: Any, permutation: Any, b: Any, trans: int) -> Any:
             x = take_rows(x, order)
         return [squeeze(x, (1,)) if of_vectors else x]
 
-    return over_batch(single, typeof(lu).shape[:-2])(lu, permutation, b)[0]
+    return map_over_batch(single, typeof(lu).shape[:-2])(lu, permutation, b)[0]
 
 
 def apply(a: Any, x: Any) -> Any:

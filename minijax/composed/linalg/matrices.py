@@ -122,7 +122,7 @@ def diagonal(x: Any) -> Any:
     return gather(x, indices, numbers, (*batch, 1, 1), mode=GatherScatterMode.PROMISE_IN_BOUNDS)
 
 
-def over_batch(fun: Callable, sizes: Sequence[int], dims: Sequence[int | None] | None = None) -> Callable:
+def map_over_batch(fun: Callable, sizes: Sequence[int], dims: Sequence[int | None] | None = None) -> Callable:
     """Maps a flat function over leading batch axes of `sizes`, which all operands have, or those whose dim is 0."""
 
     def wrap(inner: Callable, size: int) -> Callable:

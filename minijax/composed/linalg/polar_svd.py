@@ -20,11 +20,11 @@ from minijax.primitives.reduce import reduce_and
 from minijax.primitives.structural import concatenate, index_in_dim, rev
 
 
-def svd_by_polar(a: Any, full_matrices: bool, compute_uv: bool, subset_by_index: tuple[int, int] | None) -> list:
+def qdwh_svd(a: Any, full_matrices: bool, compute_uv: bool, subset_by_index: tuple[int, int] | None) -> list:
     """The singular values of one nonempty matrix and, if `compute_uv`, U and Vᴴ; NaN if `a` is not finite."""
     m, n = typeof(a).shape
     if m < n:
-        s, *sides = svd_by_polar(adjoint(a), full_matrices, compute_uv, subset_by_index)
+        s, *sides = qdwh_svd(adjoint(a), full_matrices, compute_uv, subset_by_index)
         return [s, *map(adjoint, sides[::-1])]
     if m == n:
         s, *sides = _square_svd(a, compute_uv, subset_by_index)
@@ -44,7 +44,7 @@ def _nan_unless_finite(a: Any, results: list) -> list:
 
 
 def _square_svd(a: Any, compute_uv: bool, subset: tuple[int, int] | None) -> list:
-    """As `svd_by_polar`, for a square matrix."""
+    """As `qdwh_svd`, for a square matrix."""
     n = typeof(a).shape[0]
     unitary, h, _, _ = qdwh(a)
     # Eigenvalues are ascending, and singular values are descending.

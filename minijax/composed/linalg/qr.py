@@ -7,7 +7,7 @@ from typing import Any
 from minijax.base import dtypes
 from minijax.base.symbolic import min_dim
 from minijax.composed.linalg.lu import lu, lu_solve
-from minijax.composed.linalg.matrices import adjoint, dot, over_batch, take_columns, tril, triu, typed
+from minijax.composed.linalg.matrices import adjoint, dot, map_over_batch, take_columns, tril, triu, typed
 from minijax.composed.linalg.routines import INT32, Linalg
 from minijax.composed.linalg.triangular import triangular_solve
 from minijax.higher.fori_loop import fori_loop
@@ -178,7 +178,7 @@ class QR(Linalg):
         m, n = typeof(x).shape[-2:]
         q, r, *order = self.bind(x, pivoting=pivoting, full_matrices=full_matrices, **how)
         if pivoting:
-            (dx,) = over_batch(lambda *xs: [take_columns(*xs)], typeof(x).shape[:-2])(dx, order[0])
+            (dx,) = map_over_batch(lambda *xs: [take_columns(*xs)], typeof(x).shape[:-2])(dx, order[0])
         if m < n:
             pushed = _push_wide(x, dx, q, r)
         else:

@@ -105,14 +105,14 @@ class Linalg(Primitive):
     ) -> list[str]:
         """The first `count` results of a routine that also returns a status; NaN where it did not succeed."""
         *results, status = self.routine(e, operands, ins, [*outs, status_type(ins[0])], **how)
-        return where_succeeded(e, status, status_type(ins[0]), results[:count], outs[:count])
+        return nan_unless_succeeded(e, status, status_type(ins[0]), results[:count], outs[:count])
 
     def batch(self, axis, operands, dims, **params):
         results = self.bind_all(batch_in_front(axis, operands, dims), params)
         return results, [0] * len(results)
 
 
-def solve_joined(solve: Callable, b: Any, d: int, at: int, first: int) -> tuple[list, list]:
+def solve_with_merged_batch(solve: Callable, b: Any, d: int, at: int, first: int) -> tuple[list, list]:
     """Solves for a batch of right-hand sides of one matrix by one solve with the batch axis merged into another axis.
 
     The batch axis is moved to `at`. Then the axes `first` and `first + 1` are merged.
@@ -145,7 +145,7 @@ def status_type(aval: ShapedArray, rank: int = 2) -> ShapedArray:
     return ShapedArray(aval.shape[: aval.ndim - rank], INT32)
 
 
-def where_succeeded(
+def nan_unless_succeeded(
     e: Any, status: str, aval: ShapedArray, results: Names, outs: Avals, direction: str = "EQ"
 ) -> list[str]:
     """A routine's results where its status is zero (or, for "GE", not negative), NaN elsewhere."""

@@ -72,7 +72,7 @@ class _Division(NamedTuple):
     rest: Any
 
 
-def eigh_by_splitting(
+def spectral_eigh(
     a: Any, small: Callable, leaf: int, subset: tuple[int, int] | None = None, sort_eigenvalues: bool = True
 ) -> list:
     """Eigenvectors and eigenvalues of one Hermitian matrix with more than `leaf` rows; NaN without convergence.

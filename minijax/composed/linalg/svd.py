@@ -15,13 +15,13 @@ from minijax.composed.linalg.matrices import (
     along,
     diagonal,
     dot_highest,
+    map_over_batch,
     on_diagonal,
-    over_batch,
     transposed,
     typed,
 )
-from minijax.composed.linalg.polar_svd import svd_by_polar
-from minijax.composed.linalg.routines import GPU, Linalg, is_partial, status_type, where_succeeded
+from minijax.composed.linalg.polar_svd import qdwh_svd
+from minijax.composed.linalg.routines import GPU, Linalg, is_partial, nan_unless_succeeded, status_type
 from minijax.ir.types import ShapedArray, typeof
 from minijax.primitives import moving
 from minijax.primitives.convert import convert
@@ -81,7 +81,7 @@ class SVD(Linalg):
         algorithm = algorithm or SvdAlgorithm.DEFAULT
         on = _on_cpu if e.platform == "cpu" else _on_gpu
         status, results = on(e, _Request(x, ins[0], outs[0], full_matrices, compute_uv), algorithm)
-        return where_succeeded(e, status, status_type(ins[0]), results[: len(outs)], outs)
+        return nan_unless_succeeded(e, status, status_type(ins[0]), results[: len(outs)], outs)
 
     def jvp(self, primals, tangents, *, full_matrices, compute_uv, subset_by_index, **how):
         (a,), (da,) = primals, tangents
@@ -195,7 +195,7 @@ def _on_tpu(e, x, aval, full_matrices, compute_uv, subset_by_index, algorithm):
 
 
 def _by_polar(x: Any, **how: Any) -> list:
-    return over_batch(partial(svd_by_polar, **how), typeof(x).shape[:-2])(x)
+    return map_over_batch(partial(qdwh_svd, **how), typeof(x).shape[:-2])(x)
 
 
 def _thin_factors(u: Any, v: Any, count: int | None) -> list:

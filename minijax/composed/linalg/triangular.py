@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from minijax.base.errors import ShardingTypeError
 from minijax.composed.linalg.matrices import matmul, symmetrized, transposed, tril, triu
-from minijax.composed.linalg.routines import LAPACK, Linalg, solve_joined
+from minijax.composed.linalg.routines import LAPACK, Linalg, solve_with_merged_batch
 from minijax.ir.primitive import is_undefined_primal
 from minijax.ir.types import Zero, typeof
 from minijax.partition.explicit import merged_entries
@@ -111,7 +111,7 @@ class TriangularSolve(Linalg):
         if da is not None:
             return super().batch(axis, operands, dims, left_side=left_side, **params)
         at = typeof(b).ndim - (1 if left_side else 2)
-        return solve_joined(lambda b: self.bind(a, b, left_side=left_side, **params), b, db, at, at - 1)
+        return solve_with_merged_batch(lambda b: self.bind(a, b, left_side=left_side, **params), b, db, at, at - 1)
 
 
 def _push_matrix(da, x, a, b, **params):

@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from minijax.composed.linalg.matrices import along
-from minijax.composed.linalg.routines import GPU, INT32, Linalg, solve_joined, status_type, where_succeeded
+from minijax.composed.linalg.routines import (
+    GPU,
+    INT32,
+    Linalg,
+    nan_unless_succeeded,
+    solve_with_merged_batch,
+    status_type,
+)
 from minijax.higher.scan import scan
 from minijax.ir.primitive import is_undefined_primal
 from minijax.ir.types import Zero, typeof
@@ -51,7 +58,7 @@ class TridiagonalSolve(Linalg):
             return e.batched_call(f"{gpu}sparse_gtsv2_ffi", operands, ins, outs, {}, {3: 0}, batch)
         status_aval, aliases = status_type(ins[0], 1), {i: i for i in range(4)}
         *_, x, status = self.routine(e, operands, ins, [*ins, status_aval], aliases, batch, cpu=("gtsv", {}))
-        return where_succeeded(e, status, status_aval, [x], outs)
+        return nan_unless_succeeded(e, status, status_aval, [x], outs)
 
     def jvp(self, primals, tangents, **how):
         *diagonals, b = primals
@@ -80,7 +87,7 @@ class TridiagonalSolve(Linalg):
         if any(d is not None for d in dims[:3]):
             return super().batch(axis, operands, dims, **how)
         at = typeof(b).ndim - 2
-        return solve_joined(lambda b: self.bind(*diagonals, b, **how), b, dims[3], at, at)
+        return solve_with_merged_batch(lambda b: self.bind(*diagonals, b, **how), b, dims[3], at, at)
 
 
 def _slice_along(x: Any, axis: int, start: int, stop: int) -> Any:

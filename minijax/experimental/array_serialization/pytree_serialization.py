@@ -137,7 +137,7 @@ def _description(x: Any) -> str | None:
 
 
 def _read_structs(root: Path) -> tuple[list, Any]:
-    texts, treedef = utils.of_description(json.loads((root / _TREE).read_text()))
+    texts, treedef = utils.parse_description(json.loads((root / _TREE).read_text()))
     leaves: list[Any] = []
     for text in texts:
         found = _ARRAY.fullmatch(text or "")

@@ -64,7 +64,7 @@ def described(node: PyTreeDef, leaves: list[str | None]) -> dict[str, Any]:
     return serialize_pytreedef(node) | {_LEAVES: leaves}
 
 
-def of_description(description: dict[str, Any]) -> tuple[list[str | None], PyTreeDef]:
+def parse_description(description: dict[str, Any]) -> tuple[list[str | None], PyTreeDef]:
     """The inverse of `described`: the descriptions of the leaves, and the structure."""
     return description[_LEAVES], deserialize_pytreedef(description)
 

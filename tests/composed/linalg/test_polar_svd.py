@@ -9,7 +9,7 @@ from linalg_cases import matrix
 
 import minijax
 from minijax import lax
-from minijax.composed.linalg.polar_svd import svd_by_polar
+from minijax.composed.linalg.polar_svd import qdwh_svd
 
 pytestmark = pytest.mark.oracle
 
@@ -45,7 +45,7 @@ BATCHES = {
 
 def decomposed(batch, **how):
     how = dict(full_matrices=False, compute_uv=True, subset_by_index=None) | how
-    run = minijax.jit(minijax.vmap(lambda x: tuple(svd_by_polar(x, **how))))
+    run = minijax.jit(minijax.vmap(lambda x: tuple(qdwh_svd(x, **how))))
     return [np.asarray(x) for x in run(batch)]
 
 

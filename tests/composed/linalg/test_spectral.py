@@ -11,7 +11,7 @@ from linalg_cases import matrix
 import minijax
 from minijax import lax
 from minijax.composed.linalg.eigen import mirrored
-from minijax.composed.linalg.spectral import eigh_by_splitting
+from minijax.composed.linalg.spectral import spectral_eigh
 from minijax.higher import mapping
 
 pytestmark = pytest.mark.oracle
@@ -49,7 +49,7 @@ BATCH = {
 
 def run(batch, leaf=LEAF, **how):
     def one(x):
-        return eigh_by_splitting(x, lambda x: lax.linalg.eigh(x, symmetrize_input=False), leaf, **how)
+        return spectral_eigh(x, lambda x: lax.linalg.eigh(x, symmetrize_input=False), leaf, **how)
 
     return minijax.jit(lambda xs: mapping.map(one, xs))(batch)
 
