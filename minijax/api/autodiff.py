@@ -394,10 +394,10 @@ def _evaluator(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes) -> Ca
                 f"differentiating with respect to {argnums=} requires at least {max(nums) + 1} positional "
                 f"arguments to be passed by the caller, but got only {len(args)} positional arguments."
             )
-        partial, where_arrays = _restricted_to(fun, nums, args, kwargs)
-        for x in tree.tree_leaves(where_arrays):
+        partial, chosen = _restricted_to(fun, nums, args, kwargs)
+        for x in tree.tree_leaves(chosen):
             _check_input("grad", x, holomorphic, allow_int)
-        value, pullback, *aux = _vjp(partial, where_arrays, has_aux)
+        value, pullback, *aux = _vjp(partial, chosen, has_aux)
         _check_scalar(value)
         _check_output("grad", value, holomorphic)
         cts = pullback(_unit_cotangent(typeof(value)))
@@ -422,9 +422,9 @@ def _unit_cotangent(aval: ShapedArray) -> Any:
 def _restricted_to(fun: Callable, nums: Sequence[int], args: Sequence, kwargs: dict) -> tuple[Callable, tuple]:
     """Returns `fun` as a function of the positional arguments `nums`, and those arguments."""
     positions = _positions(nums, len(args))
-    where_arrays = tuple(args[i] for i in positions)
+    chosen = tuple(args[i] for i in positions)
     if not kwargs and positions == list(range(len(args))):
-        return fun, where_arrays
+        return fun, chosen
 
     def partial(*xs):
         full = list(args)
@@ -432,7 +432,7 @@ def _restricted_to(fun: Callable, nums: Sequence[int], args: Sequence, kwargs: d
             full[i] = x
         return fun(*full, **kwargs)
 
-    return functools.update_wrapper(partial, fun, assigned=("__name__", "__module__")), where_arrays
+    return functools.update_wrapper(partial, fun, assigned=("__name__", "__module__")), chosen
 
 
 def _positions(nums: Sequence[int], count: int) -> list[int]:
@@ -536,14 +536,14 @@ def _jacobian(fun, argnums, has_aux, holomorphic, allow_int, make) -> Callable:
     nums = (argnums,) if not isinstance(argnums, Sequence) else tuple(argnums)
 
     def jacobian_of(*args, **kwargs):
-        partial, where_arrays = _restricted_to(fun, nums, args, kwargs)
+        partial, chosen = _restricted_to(fun, nums, args, kwargs)
         name = "jacfwd" if make is _forward_columns else "jacrev"
-        for x in tree.tree_leaves(where_arrays):
+        for x in tree.tree_leaves(chosen):
             if make is _forward_columns and not holomorphic:
                 _check_forward_input(x)
             else:
                 _check_input(name, x, holomorphic, allow_int)
-        jac, *aux = make(partial, where_arrays, has_aux, holomorphic, not isinstance(argnums, Sequence))
+        jac, *aux = make(partial, chosen, has_aux, holomorphic, not isinstance(argnums, Sequence))
         return (jac, *aux) if has_aux else jac
 
     return _named(jacobian_of, fun, f"Jacobian of {function_name(fun)} with respect to argument(s) {argnums}.")
@@ -574,25 +574,25 @@ def _basis(value: Any) -> Any:
     return treedef.unflatten(parts)
 
 
-def _forward_columns(fun, where_arrays, has_aux, holomorphic, single):
+def _forward_columns(fun, chosen, has_aux, holomorphic, single):
     def push(tangents):
-        return jvp(fun, where_arrays, tangents, has_aux)
+        return jvp(fun, chosen, tangents, has_aux)
 
     out_axes = (None, -1, None) if has_aux else (None, -1)
-    value, columns, *aux = vmap(push, out_axes=out_axes)(_basis(where_arrays))
+    value, columns, *aux = vmap(push, out_axes=out_axes)(_basis(chosen))
     if holomorphic:
         tree.tree_map(lambda y: _check_output("jacfwd", y, True), value)
-    jac = tree.tree_map(lambda y, rows: _unraveled(where_arrays, rows, -1, y), value, columns)
+    jac = tree.tree_map(lambda y, rows: _unraveled(chosen, rows, -1, y), value, columns)
     if single:
-        jac = tree.tree_map(lambda j: j[0], jac, is_leaf=lambda j: isinstance(j, tuple) and len(j) == len(where_arrays))
+        jac = tree.tree_map(lambda j: j[0], jac, is_leaf=lambda j: isinstance(j, tuple) and len(j) == len(chosen))
     return (jac, *aux)
 
 
-def _reverse_rows(fun, where_arrays, has_aux, holomorphic, single):
-    value, pullback, *aux = _vjp(fun, where_arrays, has_aux)
+def _reverse_rows(fun, chosen, has_aux, holomorphic, single):
+    value, pullback, *aux = _vjp(fun, chosen, has_aux)
     tree.tree_map(lambda y: _check_output("jacrev", y, holomorphic), value)
     rows = vmap(pullback)(_basis(value))
-    primals, rows = (where_arrays[0], rows[0]) if single else (where_arrays, rows)
+    primals, rows = (chosen[0], rows[0]) if single else (chosen, rows)
     jac = tree.tree_map(lambda x, row: _unraveled(value, row, 0, x), primals, rows)
     return (tree.tree_transpose(tree.tree_structure(rows), tree.tree_structure(value), jac), *aux)
 

@@ -49,7 +49,7 @@ class custom_partitioning:  # noqa: N801
     ) -> Callable:
         """Sets how calls are partitioned, and returns `partition`: (*static arguments, mesh, arguments, result) ->
         (mesh, function of one device's parts, shardings of the result, shardings of the arguments), where arguments
-        and result are trees of ShapeDtypeStruct with the shardings that the compiler has where_arrays.
+        and result are trees of ShapeDtypeStruct with the shardings that the compiler has chosen.
 
         It chooses them by `sharding_rule`: a string with the factors of all dimensions (`i j, j k -> i k`), a rule, or
         a function (*static arguments, mesh, types, result types) -> one of these. The arguments after it name factors

@@ -92,8 +92,8 @@ def jit(
     signature = signature_of(fun)
     resolved = resolve(fun, signature, static_argnums, static_argnames, donate_argnums, donate_argnames)
     compiler = tuple(sorted(compiler_options.items())) if compiler_options else ()
-    where_arrays = JitOptions(keep_unused, inline, device, backend, compiler, *shardings)
-    return PjitFunction(fun, where_arrays, resolved, None, signature)
+    chosen = JitOptions(keep_unused, inline, device, backend, compiler, *shardings)
+    return PjitFunction(fun, chosen, resolved, None, signature)
 
 
 def _check_device_arguments(device: Any, backend: str | None, shardings: Sequence) -> None:

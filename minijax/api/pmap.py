@@ -130,10 +130,10 @@ def pmap(
     _check_axes("out_axes", out_axes)
     static, donated = ((n,) if isinstance(n, int) else tuple(n) for n in (static_broadcasted_argnums, donate_argnums))
     name = _UNNAMED if axis_name is None else axis_name
-    where_arrays = None if devices is None else tuple(devices)
-    if where_arrays == ():
+    chosen = None if devices is None else tuple(devices)
+    if chosen == ():
         raise ValueError("'devices' argument to pmap must be non-empty, or None.")
-    mapped = Pmapped(_Mapping(fun, name, in_axes, out_axes, static, where_arrays, backend, axis_size), donated)
+    mapped = Pmapped(_Mapping(fun, name, in_axes, out_axes, static, chosen, backend, axis_size), donated)
 
     @boundary
     @functools.wraps(fun)

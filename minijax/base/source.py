@@ -231,9 +231,9 @@ def _on_top(entry: types.TracebackType, below: types.TracebackType | None) -> ty
 
 
 def _mode() -> str:
-    where_arrays = _filtering.value
-    if where_arrays != "auto":
-        return where_arrays
+    chosen = _filtering.value
+    if chosen != "auto":
+        return chosen
     shell = sys.modules.get("IPython")
     version = getattr(shell, "version_info", (0,))
     is_hiding = tuple(version[:2]) > (7, 16) and shell.get_ipython() is not None

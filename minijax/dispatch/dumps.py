@@ -17,11 +17,11 @@ def dump_jaxpr(lowered: Lowered) -> None:
         "jaxpr": (".jaxpr.txt", lambda: str(lowered.closed).encode()),
         "eqn_count_pprof": (".eqn_count_pprof", lambda: equation_profile(lowered.closed)),
     }
-    where_arrays = [content for mode, content in contents.items() if _wants(mode)]
-    if where_arrays:
+    chosen = [content for mode, content in contents.items() if _wants(mode)]
+    if chosen:
         monitoring.log_jaxpr_dump(lowered.name, str(config.dump_ir_to.value))
         number = next(_lowerings)
-        for ending, content in where_arrays:
+        for ending, content in chosen:
             _write(f"jax_{number:06d}_{lowered.name}", ending, content())
 
 

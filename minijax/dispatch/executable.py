@@ -215,11 +215,11 @@ def settled_ports(lowered: Lowered, loaded: compile.Loaded) -> tuple[list[Port],
     """The arguments that are read and the results, with the shardings and layouts that XLA chose where it did."""
     placement, ordered = lowered.placement, len(lowered.module.ordered)
     ins, outs = [placement.ins[i] for i in lowered.used], list(placement.outs)
-    where_arrays = (), ()
+    chosen = (), ()
     if len(placement.devices) > 1:
-        where_arrays = chosen_shardings(loaded, len(ins), len(outs), ordered)
+        chosen = chosen_shardings(loaded, len(ins), len(outs), ordered)
     first = next((port for port in ins if isinstance(port.sharding, NamedSharding)), None)
-    ins, settled_outs = _settled(ins, where_arrays[0], placement), _settled(outs, where_arrays[1], placement)
+    ins, settled_outs = _settled(ins, chosen[0], placement), _settled(outs, chosen[1], placement)
     if first is not None and not first.sharding.mesh.explicit_axes:
         settled_outs = [
             port if asked.sharding is not None else _named_as(first, port)
@@ -230,7 +230,7 @@ def settled_ports(lowered: Lowered, loaded: compile.Loaded) -> tuple[list[Port],
     return _with_chosen_layouts(ins, settled_outs, loaded, ordered)
 
 
-def _settled(ports: Sequence[Port], where_arrays: Sequence, placement: Placement) -> list[Port]:
+def _settled(ports: Sequence[Port], chosen: Sequence, placement: Placement) -> list[Port]:
     """The ports with the shardings that are requested, or that XLA chose."""
     if len(placement.devices) == 1:
         alone = placement.replicated()
@@ -239,7 +239,7 @@ def _settled(ports: Sequence[Port], where_arrays: Sequence, placement: Placement
         port
         if isinstance(port.sharding, NamedSharding | GSPMDSharding)
         else port._replace(sharding=_read(placement, hlo, port.aval))
-        for port, hlo in zip(ports, where_arrays, strict=False)
+        for port, hlo in zip(ports, chosen, strict=False)
     ]
 
 
@@ -274,8 +274,8 @@ def _with_chosen_layouts(
     executable = loaded.executable
     sides = (ins, executable.get_parameter_layouts()), (outs, executable.get_output_layouts())
     laid = []
-    for ports, where_arrays in sides:
-        layouts = settled([port.layout for port in ports], where_arrays[first:])
+    for ports, chosen in sides:
+        layouts = settled([port.layout for port in ports], chosen[first:])
         laid.append([port._replace(layout=layout) for port, layout in zip(ports, layouts, strict=True)])
     return laid[0], laid[1]
 

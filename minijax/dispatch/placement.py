@@ -156,8 +156,8 @@ def _with_layouts(
     wanted = options.outs or (_NOTHING,) * len(placement.outs)
     for v, port, request in zip(closed.outvars, placement.outs, wanted, strict=True):
         check_layout(layout := request.layout, port.aval, "jit outputs with pytree key path result")
-        where_arrays = Layout.AUTO if layout is None and v in fixed else layout and _stored(layout, port.aval.ndim)
-        outs.append(port._replace(layout=where_arrays))
+        chosen = Layout.AUTO if layout is None and v in fixed else layout and _stored(layout, port.aval.ndim)
+        outs.append(port._replace(layout=chosen))
     return placement._replace(ins=tuple(ins), outs=tuple(outs))
 
 

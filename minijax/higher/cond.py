@@ -1,4 +1,4 @@
-"""`cond` and `switch`: run one of several branches, where_arrays by an index."""
+"""`cond` and `switch`: run one of several branches, chosen by an index."""
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate, repeat
@@ -103,10 +103,10 @@ class Cond(HiControlFlow):
             branch = lambda: jaxpr_body(e, closed.jaxpr, e.constants(closed), operands)  # noqa: E731
             return e.region(f"cond/branch_{i}_fun", ordered, branch)
 
-        where_arrays = range(len(branches))
+        chosen = range(len(branches))
         if branches_platforms is not None:
-            where_arrays = [group_of(e.platform, branches_platforms)]
-        results = e.case_(index, [build(i, branches[i]) for i in where_arrays], [*[token_type] * len(ordered), *outs])
+            chosen = [group_of(e.platform, branches_platforms)]
+        results = e.case_(index, [build(i, branches[i]) for i in chosen], [*[token_type] * len(ordered), *outs])
         e.tokens.update(zip(ordered, results, strict=False))
         return results[len(ordered) :]
 

@@ -43,7 +43,7 @@ class CustomPartitioning(Inlined):
             raise NotImplementedError("custom_partitioning: the shardings of the program have no mesh")
         mesh = e.mesh.update(axis_types=(AxisType.Auto,) * len(e.mesh.axis_names))
         rule = _sharding_rule_text(sharding_rule, static_args, mesh, ins, outs)
-        function = lambda *where_arrays: _partitioned(e, mesh, call, static_args, where_arrays, **params)  # noqa: E731
+        function = lambda *chosen: _partitioned(e, mesh, call, static_args, chosen, **params)  # noqa: E731
         partitioner = Partitioner(function)
         e.watchers.append(partitioner)
         return e.custom_call(
@@ -74,15 +74,15 @@ def _sharding_rule_text(rule: Any, static_args: tuple, mesh: Any, ins: Sequence,
 
 
 def _partitioned(
-    e: Any, mesh: Any, call: Any, static_args: tuple, where_arrays: tuple[Sequence, Sequence], *,
+    e: Any, mesh: Any, call: Any, static_args: tuple, chosen: tuple[Sequence, Sequence], *,
     partition: tuple[Callable, Callable], decode_shardings: bool, in_tree: Any, out_tree: Any, **params: Any,
 ) -> tuple[str, list, list]:  # fmt: skip
-    """Calls the user's function with the shardings where_arrays by the compiler. Returns the module and HLO shardings."""
+    """Calls the user's function with the shardings chosen by the compiler. Returns the module and HLO shardings."""
     rule, description = partition
     sides = (in_tree, call.in_avals), (out_tree, call.out_avals)
     arg_descriptions = [
         treedef.unflatten([description(a, _sharding(mesh, h, a, decode_shardings)) for a, h in zip(avals, hlo)])  # noqa: B905
-        for (treedef, avals), hlo in zip(sides, where_arrays, strict=True)
+        for (treedef, avals), hlo in zip(sides, chosen, strict=True)
     ]
     mesh, lower_fn, result_shardings, arg_shardings = rule(*static_args, mesh, *arg_descriptions)
     shardings, parts = [], []

@@ -1,4 +1,4 @@
-"""`platform_dependent`: branches where_arrays by the platform that a program is lowered for."""
+"""`platform_dependent`: branches chosen by the platform that a program is lowered for."""
 
 from collections.abc import Callable
 from typing import Any

@@ -35,8 +35,8 @@ class Initializer(Protocol):
 
 
 def _dtype(dtype: Any, default: Any = None) -> np.dtype:
-    where_arrays = dtype if dtype is not None else default if default is not None else jnp.float_
-    return dtypes.canonicalize_dtype(where_arrays)
+    chosen = dtype if dtype is not None else default if default is not None else jnp.float_
+    return dtypes.canonicalize_dtype(chosen)
 
 
 def zeros(key: Array, shape: Sequence[int], dtype: DTypeLike | None = None, out_sharding: Any = None) -> Array:
@@ -62,8 +62,8 @@ def _scaled(draw: Callable, scale: Any, dtype: Any) -> Initializer:
     """An initializer that returns `draw(key, shape, dtype) * scale`."""
 
     def init(key, shape, dtype=dtype, out_sharding=None):
-        where_arrays = _dtype(dtype)
-        return draw(key, shape, where_arrays, out_sharding=out_sharding) * jnp.array(scale, where_arrays)
+        chosen = _dtype(dtype)
+        return draw(key, shape, chosen, out_sharding=out_sharding) * jnp.array(scale, chosen)
 
     return init
 
@@ -93,15 +93,15 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: DTypeLike | None 
     """An initializer of `scale` times matrices that are orthogonal, all axes but `column_axis` being their rows."""
 
     def init(key, shape, dtype=dtype, out_sharding=None):
-        where_arrays = _dtype(dtype)
+        chosen = _dtype(dtype)
         if len(shape) < 2:
             raise ValueError("orthogonal initializer requires at least a 2D shape")
         if 0 in shape:
-            return jnp.zeros(shape, where_arrays, out_sharding=out_sharding)
+            return jnp.zeros(shape, chosen, out_sharding=out_sharding)
         n = shape[column_axis]
         others = [size for i, size in enumerate(shape) if i != column_axis % len(shape)]
-        matrix = random.orthogonal(key, prod(others), (), where_arrays, n, out_sharding=out_sharding)
-        return jnp.array(scale, where_arrays) * jnp.moveaxis(matrix.reshape((*others, n)), -1, column_axis)
+        matrix = random.orthogonal(key, prod(others), (), chosen, n, out_sharding=out_sharding)
+        return jnp.array(scale, chosen) * jnp.moveaxis(matrix.reshape((*others, n)), -1, column_axis)
 
     return init
 
@@ -113,14 +113,14 @@ def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: DTypeLike |
     """
 
     def init(key, shape, dtype=dtype, out_sharding=None):
-        where_arrays = _dtype(dtype)
+        chosen = _dtype(dtype)
         if len(shape) not in (3, 4, 5):
             raise ValueError("Delta orthogonal initializer requires a 3D, 4D or 5D shape.")
         if shape[-1] < shape[-2]:
             raise ValueError("delta_orthogonal: `fan_in` must be less or equal than `fan_out`.")
-        matrix = orthogonal(scale, column_axis, where_arrays)(key, shape[-2:], out_sharding=out_sharding)
+        matrix = orthogonal(scale, column_axis, chosen)(key, shape[-2:], out_sharding=out_sharding)
         middle = tuple((size - 1) // 2 for size in shape[:-2])
-        return jnp.zeros(shape, where_arrays).at[middle].set(matrix)
+        return jnp.zeros(shape, chosen).at[middle].set(matrix)
 
     return init
 
@@ -174,7 +174,7 @@ def variance_scaling(
     """
 
     def init(key, shape, dtype=dtype, out_sharding=None):
-        where_arrays = _dtype(dtype)
+        chosen = _dtype(dtype)
         fan_in, fan_out = _fans(shape, in_axis, out_axis, batch_axis)
         fans = {
             "fan_in": fan_in,
@@ -184,21 +184,21 @@ def variance_scaling(
         }
         if mode not in fans:
             raise ValueError(f"invalid mode for variance scaling initializer: {mode}")
-        variance = jnp.array(scale / fans[mode], dtype=where_arrays)
+        variance = jnp.array(scale / fans[mode], dtype=chosen)
         if distribution == "normal":
-            return random.normal(key, shape, where_arrays, out_sharding=out_sharding) * jnp.sqrt(variance)
-        is_complex = dtypes.issubdtype(where_arrays, np.complexfloating)
+            return random.normal(key, shape, chosen, out_sharding=out_sharding) * jnp.sqrt(variance)
+        is_complex = dtypes.issubdtype(chosen, np.complexfloating)
         if distribution == "uniform" and is_complex:
-            return _in_disk(_even_radii, key, shape, where_arrays, out_sharding) * jnp.sqrt(variance)
+            return _in_disk(_even_radii, key, shape, chosen, out_sharding) * jnp.sqrt(variance)
         if distribution == "uniform":
-            return random.uniform(key, shape, where_arrays, -1, out_sharding=out_sharding) * jnp.sqrt(3 * variance)
+            return random.uniform(key, shape, chosen, -1, out_sharding=out_sharding) * jnp.sqrt(3 * variance)
         if distribution != "truncated_normal":
             raise ValueError(f"invalid distribution for variance scaling initializer: {distribution}")
         if is_complex:
-            stddev = jnp.sqrt(variance) / jnp.array(0.95311164380491208, where_arrays)
-            return _in_disk(_truncated_radii, key, shape, where_arrays, out_sharding) * stddev
-        stddev = jnp.sqrt(variance) / jnp.array(0.87962566103423978, where_arrays)
-        return random.truncated_normal(key, -2, 2, shape, where_arrays, out_sharding=out_sharding) * stddev
+            stddev = jnp.sqrt(variance) / jnp.array(0.95311164380491208, chosen)
+            return _in_disk(_truncated_radii, key, shape, chosen, out_sharding) * stddev
+        stddev = jnp.sqrt(variance) / jnp.array(0.87962566103423978, chosen)
+        return random.truncated_normal(key, -2, 2, shape, chosen, out_sharding=out_sharding) * stddev
 
     return init
 

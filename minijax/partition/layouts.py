@@ -109,11 +109,10 @@ def shown(layout: Layout | None, ndim: int) -> Layout:
     return layout or Layout(tuple(range(ndim)), ())
 
 
-def settled(layouts: Sequence, where_arrays: Sequence) -> list[Layout | None]:
-    """Layouts as stored; AUTO is replaced by the layout that XLA has where_arrays (a jaxlib object)."""
+def settled(layouts: Sequence, chosen: Sequence) -> list[Layout | None]:
+    """Layouts as stored; AUTO is replaced by the layout that XLA has chosen (a jaxlib object)."""
     return [
-        _of_native(native) if layout is Layout.AUTO else layout
-        for layout, native in zip(layouts, where_arrays, strict=False)
+        _of_native(native) if layout is Layout.AUTO else layout for layout, native in zip(layouts, chosen, strict=False)
     ]
 
 

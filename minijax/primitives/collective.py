@@ -379,8 +379,8 @@ class PBroadcast(LinearNamed):
 
     def transposed(self, ct, aval, *, axis_name, source):
         total = psum_p.bind(ct, axes=names_of(axis_name), axis_index_groups=None)
-        where_arrays = eq(axis_index(axis_name), np.int32(source))
-        return select(moving.broadcast_in_dim(where_arrays, aval.shape, ()), total, zeros_like_aval(typeof(total)))
+        chosen = eq(axis_index(axis_name), np.int32(source))
+        return select(moving.broadcast_in_dim(chosen, aval.shape, ()), total, zeros_like_aval(typeof(total)))
 
     def run_over_batch_axis(self, size, x, d, *, axis_name, source):
         return (x if d is None else index_in_dim(x, source, d, keepdims=False)), None

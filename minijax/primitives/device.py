@@ -73,8 +73,8 @@ class DevicePut(Primitive):
         nonzero = [i for i, t in enumerate(tangents) if type(t) is not Zero]
         if not nonzero:
             return outs, [Zero.from_primal_value(x) for x in outs]
-        where_arrays = {k: tuple(v[i] for i in nonzero) for k, v in params.items()}
-        pushed = dict(zip(nonzero, self.bind_all([tangents[i] for i in nonzero], where_arrays), strict=True))
+        chosen = {k: tuple(v[i] for i in nonzero) for k, v in params.items()}
+        pushed = dict(zip(nonzero, self.bind_all([tangents[i] for i in nonzero], chosen), strict=True))
         return outs, [pushed.get(i, t) for i, t in enumerate(tangents)]
 
     def transpose(self, cts, *operands, devices, srcs, copy_semantics):

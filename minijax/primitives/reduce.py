@@ -166,9 +166,9 @@ class ReduceExtremum(Reduction):
             return [out], [Zero.from_primal_value(out)]
         shape = tuple(1 if i in axes else size for i, size in enumerate(typeof(x).shape))
         unreduced = moving.reshape_to(out, shape) if shape else moving.reshape(out, ())
-        where_arrays = convert(eq(x, unreduced), typeof(x).dtype)
-        count = reduce_sum_p.bind(where_arrays, axes=axes, out_sharding=None)
-        return [out], [div(reduce_sum_p.bind(mul(t, where_arrays), axes=axes, out_sharding=None), count)]
+        chosen = convert(eq(x, unreduced), typeof(x).dtype)
+        count = reduce_sum_p.bind(chosen, axes=axes, out_sharding=None)
+        return [out], [div(reduce_sum_p.bind(mul(t, chosen), axes=axes, out_sharding=None), count)]
 
 
 class ReduceLogical(ZeroJvp, Reduction):
@@ -222,8 +222,8 @@ class ArgExtremum(ZeroJvp, OverAxes):
             wins = e.compare(self.direction, x, y, value)
             wins = e.binary("or", wins, e.compare("NE", x, x, value), flag)
             first = e.binary("and", e.compare("EQ", x, y, value), e.compare("LT", i, j, index), flag)
-            where_arrays = e.binary("or", wins, first, flag)
-            return e.select(wins, x, y, flag, value), e.select(where_arrays, i, j, flag, index)
+            chosen = e.binary("or", wins, first, flag)
+            return e.select(wins, x, y, flag, value), e.select(chosen, i, j, flag, index)
 
         def build(x):
             places = ShapedArray(aval.shape, index_dtype)

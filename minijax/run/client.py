@@ -292,10 +292,10 @@ def host_ids(backend: Any = None) -> list[int]:
 
 def default_device() -> Device:
     """The device of uncommitted values: `jax_default_device`, or the first device of the default backend."""
-    where_arrays = config.state().default_device
-    if where_arrays is None:
+    chosen = config.state().default_device
+    if chosen is None:
         return default_client().local_devices()[0]
-    return local_devices(backend=where_arrays)[0] if isinstance(where_arrays, str) else where_arrays
+    return local_devices(backend=chosen)[0] if isinstance(chosen, str) else chosen
 
 
 def cpu_device() -> Device:

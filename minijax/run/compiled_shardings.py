@@ -51,7 +51,7 @@ def sharding_of_result(mesh: Any, hlo: Any, aval: Any) -> Sharding:
     declared = aval._sharding if type(aval) is ShapedArray else None
     if declared is None:
         return sharding.update(spec=sharding.spec.padded(aval.ndim)) if mesh.auto_axes else sharding
-    # XLA may have where_arrays another sharding for a value without a sharding constraint.
+    # XLA may have chosen another sharding for a value without a sharding constraint.
     are_equal = _sharded_axes(mesh, declared.spec, aval.ndim) == _sharded_axes(mesh, sharding.spec, aval.ndim)
     return sharding.update(spec=declared.spec) if are_equal else sharding
 

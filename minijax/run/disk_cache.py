@@ -100,10 +100,10 @@ def xla_caches() -> tuple[tuple[str, Any], ...]:
     names = config.persistent_cache_enable_xla_caches.value or "none"
     if config.compilation_cache_dir.value is None or not config.enable_compilation_cache.value:
         return ()
-    folder, where_arrays = _folder(), _XLA_CACHES if names == "all" else names.split(",")
+    folder, chosen = _folder(), _XLA_CACHES if names == "all" else names.split(",")
     if folder is None:
         return ()
-    paths = [((name, os.path.join(folder, name)), *more) for name, more in _XLA_CACHES.items() if name in where_arrays]
+    paths = [((name, os.path.join(folder, name)), *more) for name, more in _XLA_CACHES.items() if name in chosen]
     return tuple([option for options in paths for option in options])
 
 

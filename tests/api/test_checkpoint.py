@@ -142,11 +142,11 @@ def _cond_by_policy(make):
                 x > 0, lambda x, y: (jnp.sin(x), jnp.cos(y)), lambda x, y: (y, jnp.sin(jnp.exp(x))), x, y
             )
 
-        def where_arrays(x):
+        def chosen(x):
             a, b = some(x, jax.lax.stop_gradient(x))
             return jax.lax.switch(jnp.int32(1), [jnp.exp, lambda a: jnp.sin(jnp.sin(a))], a) * jnp.cos(b)
 
-        f = jax.checkpoint(where_arrays, policy=make(jax.checkpoint_policies))
+        f = jax.checkpoint(chosen, policy=make(jax.checkpoint_policies))
         linear = str(jax.make_jaxpr(jax.linearize(f, 0.4)[1])(1.0))
         counts = {name: linear.count(f" = {name} ") for name in ("sin", "cos", "exp")}
         return counts, jax.grad(f)(0.4), jax.grad(jax.grad(f))(-0.4), jax.jit(jax.vmap(jax.grad(f)))(X)

@@ -84,11 +84,11 @@ def test_custom_vmap_under_transformations(tier, make):
         return Case(f"{make.__name__} {way}", lambda jax, jnp: become(jax, make(jax, jnp)), args)
 
     ways = {"plain", "jit", "jvp", "vmap", "first", "second", "jvp of vmap", "vmap of jvp"}
-    where_arrays = ways if make in (of_trees, with_captured_array) else WAYS
+    chosen = ways if make in (of_trees, with_captured_array) else WAYS
     if make is with_captured_array:
         # Of a captured value's zero tangent jax makes no batch, and gets results of a wrong shape.
-        where_arrays = ways - {"vmap of jvp"}
-    compare.sweep([case(way, *WAYS[way]) for way in WAYS if way in where_arrays], tier)
+        chosen = ways - {"vmap of jvp"}
+    compare.sweep([case(way, *WAYS[way]) for way in WAYS if way in chosen], tier)
 
 
 @pytest.mark.parametrize("way", REVERSE)

@@ -18,8 +18,8 @@ def same_as_differences(jax: ModuleType, f: Callable, args: tuple, rtol: float =
     point = [args[i] for i in argnums]
     tangents = [_direction(random, x) for x in point]
 
-    def g(*where_arrays: Any) -> list:
-        given = dict(zip(argnums, where_arrays, strict=True))
+    def g(*chosen: Any) -> list:
+        given = dict(zip(argnums, chosen, strict=True))
         results = jax.tree_util.tree_leaves(f(*(given.get(i, arg) for i, arg in enumerate(args))))
         return [r for r in results if is_inexact(r)]
 

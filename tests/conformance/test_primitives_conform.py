@@ -68,11 +68,11 @@ def test_every_line_at_home(tier):
 
 
 def cells(row: Row, dtype: str, tier: str) -> list[Case]:
-    """What is where_arrays of the line at a dtype under each transform; the line itself where jax refuses the dtype."""
+    """What is chosen of the line at a dtype under each transform; the line itself where jax refuses the dtype."""
     c = case(row, dtype)
     one = [f"vmap_{i}_along_{k}" for i, x in enumerate(c.args) for k in range(np.ndim(x) + 1) if len(c.args) > 1]
     found = [transformed(c, t) for t in ("plain", *TRANSFORMS, *one) if not odd(row, dtype, t)]
-    found = [t for t in found if where_arrays(t.name, tier)]
+    found = [t for t in found if chosen(t.name, tier)]
     if found and outcome(lambda: theirs().eval_shape(run_on(theirs(), c.program), *c.args)).error:
         return [transformed(c, "plain")]
     return found
@@ -84,7 +84,7 @@ def odd(row: Row, dtype: str, transform: str) -> bool:
     )
 
 
-def where_arrays(name: str, tier: str, share: int = SHARE) -> bool:
+def chosen(name: str, tier: str, share: int = SHARE) -> bool:
     return tier == "full" or sampled(name, share, of="conformance ")
 
 
@@ -149,7 +149,7 @@ def test_derivatives_are_differences(dtype, tier):
             if row.home == "none" or home(row) != single or row.expression.replace(" ", "").startswith(UNEQUAL):
                 continue
             c = case(row, dtype)
-            if where_arrays(c.name, tier, 6):
+            if chosen(c.name, tier, 6):
                 found = outcome(lambda c=c: same_as_differences(ours(), run_on(ours(), c.program), c.args))
                 wrong += [f"{c.name}: {found.error}"] if found.error else []
     assert not wrong, "\n".join(wrong)

@@ -14,7 +14,7 @@ def module(s):
 
 
 def kept(s):
-    """A rule that keeps the shardings that the compiler has where_arrays; `notes` has what it was given."""
+    """A rule that keeps the shardings that the compiler has chosen; `notes` has what it was given."""
 
     def keeping(function, notes):
         def partition(*given):

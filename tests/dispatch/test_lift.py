@@ -138,7 +138,7 @@ TOGETHER = {
     "across a transpose": lambda x: (x * 2.5).T * 3.5,
     "across jit": lambda x: jax.jit(lambda y: y * 2.5)(x) * 3.5,
     "across a choice": lambda x: jnp.where(x > x[0, 0], x * 2.5, x) * 3.5,
-    "a constant where_arrays, then scaled": lambda x: jnp.where(x > x[0, 0], x, 2.5) * 3.5,
+    "a constant chosen, then scaled": lambda x: jnp.where(x > x[0, 0], x, 2.5) * 3.5,
     "scaled by a sum": lambda x: (x * 2.5) * jnp.sum(x * x, 1, keepdims=True),
     "unrolled": lambda x: lax.scan(lambda s, _: (s * 2.5, None), x, None, 4, unroll=2)[0],
     "one step": lambda x: lax.scan(lambda s, _: (s * 2.5, None), x * 3.5, None, 1)[0],
@@ -153,7 +153,7 @@ TOGETHER = {
 CONTRACTIBLE = {
     "scaled, then shifted": lambda x: x * 2.5 + x[:1],
     "product, then shifted": lambda x: x * x - 2.5,
-    "product, where_arrays, then shifted": lambda x: jnp.where(x > x[0, 0], x * x, x) - 2.5,
+    "product, chosen, then shifted": lambda x: jnp.where(x > x[0, 0], x * x, x) - 2.5,
     "shifted, then scaled by another": lambda x: (x + 2.5) / 2.0,
     "scaled, then summed": lambda x: jnp.sum(x * 2.5, 0),
     "scaled, then contracted": lambda x: (x * 2.5) @ x.T,

@@ -308,8 +308,8 @@ class Body:
     def some(self, most: int = 2) -> str:
         """A few of the newest values, as a tuple or one of them."""
         own = self.newest()
-        where_arrays = [*self.rng.sample(own[:-1], min(len(own) - 1, self.rng.randrange(most))), own[-1]]
-        return f"({', '.join(where_arrays)})" if len(where_arrays) > 1 else where_arrays[0]
+        chosen = [*self.rng.sample(own[:-1], min(len(own) - 1, self.rng.randrange(most))), own[-1]]
+        return f"({', '.join(chosen)})" if len(chosen) > 1 else chosen[0]
 
     def newest(self) -> list[str]:
         return [text for text in self.values if re.split(r"\W", text)[0] in self.own]
@@ -724,9 +724,9 @@ def _argument(rng: random.Random, numbers: np.random.Generator, x64: bool) -> An
 
 def _chosen_transforms(rng: random.Random) -> tuple[str, ...]:
     names = list(TRANSFORMS)
-    where_arrays = [rng.choice(names) for _ in range(rng.choices([0, 1, 2, 3], [1, 4, 4, 2])[0])]
-    large = [name for name in where_arrays if name in SMALL]
-    return tuple([name for name in where_arrays if name not in SMALL] + large[:1])
+    chosen = [rng.choice(names) for _ in range(rng.choices([0, 1, 2, 3], [1, 4, 4, 2])[0])]
+    large = [name for name in chosen if name in SMALL]
+    return tuple([name for name in chosen if name not in SMALL] + large[:1])
 
 
 def generate(seed: int, differentiable: bool = False) -> Program:

@@ -245,8 +245,8 @@ class Program(generator.Program):
     def specs_of(self, args: Any) -> tuple:
         if len(args) == len(self.specs):
             return self.specs
-        where_arrays = transform_matrix.inexact_argnums(self.args)
-        return tuple(self.specs[i] for i in where_arrays) if len(args) == len(where_arrays) else (None,) * len(args)
+        chosen = transform_matrix.inexact_argnums(self.args)
+        return tuple(self.specs[i] for i in chosen) if len(args) == len(chosen) else (None,) * len(args)
 
 
 @functools.cache

@@ -34,11 +34,11 @@ CALLS = list(usable())
 def program(seed):
     """A function of the operands of the tables, which gives the sum of the results of some calls."""
     rng = random.Random(seed)
-    where_arrays = [rng.choice(CALLS) for _ in range(LENGTH)]
-    replaced = [rng.choice([n for n in table.SHAPES if n != "e"]) for _ in where_arrays]
+    chosen = [rng.choice(CALLS) for _ in range(LENGTH)]
+    replaced = [rng.choice([n for n in table.SHAPES if n != "e"]) for _ in chosen]
 
     def build(jax, jnp):
-        parts = [(table.function(jnp, c.text, {"jax": jax}), operands(c.text)) for c in where_arrays]
+        parts = [(table.function(jnp, c.text, {"jax": jax}), operands(c.text)) for c in chosen]
 
         def run(given):
             values, total = dict(table.FIXED) | given, 0.0

@@ -45,7 +45,7 @@ def test_composites_run_eagerly():
     same(lambda lax: lax.composite(lambda x: x, name="my.id").__name__)
 
 
-def where_arrays(**functions):
+def chosen(**functions):
     return lambda lax: lambda x: lax.platform_dependent(x, **functions)
 
 
@@ -54,12 +54,12 @@ def twice(x):
 
 
 PLATFORMS = [
-    Case("three", where_arrays(cpu=lambda x: x + 1, tpu=lambda x: x + 2, default=lambda x: x * 3), (X,)),
-    Case("shared", where_arrays(cpu=twice, tpu=twice, default=lambda x: x), (X,)),
-    Case("default", where_arrays(tpu=lambda x: x + 1, cuda=lambda x: x, default=lambda x: x * x), (X,)),
-    Case("only-default", where_arrays(default=twice), (X,)),
-    Case("cpu", where_arrays(cpu=twice), (X,)),
-    Case("handed-on", where_arrays(tpu=lambda x: x, default=lambda x: x), (X,)),
+    Case("three", chosen(cpu=lambda x: x + 1, tpu=lambda x: x + 2, default=lambda x: x * 3), (X,)),
+    Case("shared", chosen(cpu=twice, tpu=twice, default=lambda x: x), (X,)),
+    Case("default", chosen(tpu=lambda x: x + 1, cuda=lambda x: x, default=lambda x: x * x), (X,)),
+    Case("only-default", chosen(default=twice), (X,)),
+    Case("cpu", chosen(cpu=twice), (X,)),
+    Case("handed-on", chosen(tpu=lambda x: x, default=lambda x: x), (X,)),
 ]
 
 

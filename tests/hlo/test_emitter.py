@@ -323,7 +323,7 @@ def test_control_flow_calls_and_composites(run):
 
         return e.while_([e.constant(0, i), x], [i, X], cond, body)
 
-    def where_arrays(e, x, index):
+    def chosen(e, x, index):
         branches = [
             lambda: [x, x],
             lambda: [e.unary("negate", x, X), doubled(e, x, 1)[1]],
@@ -342,8 +342,8 @@ def test_control_flow_calls_and_composites(run):
 
     cases = {
         "while": (lambda e, x: doubled(e, x, 3)[1], X, x * 8),
-        "case": (lambda e, x: where_arrays(e, x, 1)[0], X, -x),
-        "case in case": (lambda e, x: where_arrays(e, x, 1)[1], X, x * 2),
+        "case": (lambda e, x: chosen(e, x, 1)[0], X, -x),
+        "case in case": (lambda e, x: chosen(e, x, 1)[1], X, x * 2),
         "call": (lambda e, x: e.call(helper(e, "f"), [x], [X], [X])[0], X, np.sin(x)),
         "call of an odd name": (lambda e, x: e.call(helper(e, "<lambda>"), [x], [X], [X])[0], X, np.sin(x)),
         "call in a region": (

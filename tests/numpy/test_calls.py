@@ -175,7 +175,7 @@ def test_calls_agree_at_home(path, tier):
     agree([(c, case(c, KINDS[c.kind][0])) for c in calls(path)], tier)
 
 
-def where_arrays(name, tier):
+def chosen(name, tier):
     return tier == "full" or sampled(name, of="calls ")
 
 
@@ -196,7 +196,7 @@ def test_calls_agree_on_other_dtypes(path, tier):
             for dtype in KINDS[c.kind][1:]
             if (dtype in WIDE) == wide
         ]
-        found = [(c, k) for c, k in found if where_arrays(k.name, tier)]
+        found = [(c, k) for c, k in found if chosen(k.name, tier)]
         found = [(c, k) for c, k in found if not k.name.endswith(NARROW) or known_to_jax(k)]
         with minijax.enable_x64(wide), jax.enable_x64(wide):
             agree(found, tier)
@@ -212,7 +212,7 @@ def test_calls_agree_under_transforms(path, tier):
         if name == "vmap" or KINDS[c.kind][0] == "float32"
         if "grad" not in name or "forward" not in c.words
     ]
-    swept([c for c in cases if where_arrays(c.name, tier)], tier)
+    swept([c for c in cases if chosen(c.name, tier)], tier)
 
 
 @tables()
@@ -221,7 +221,7 @@ def test_calls_agree_with_numpy(path, tier):
     differing, compared = [], 0
     for c in calls(path):
         k = case(c, KINDS[c.kind][0])
-        if c.refused or c.words & {"alone"} or c.text in OTHER_IN_NUMPY or not where_arrays(k.name, tier):
+        if c.refused or c.words & {"alone"} or c.text in OTHER_IN_NUMPY or not chosen(k.name, tier):
             continue
         theirs = outcome(lambda c=c, k=k: function(np, c.text)(*k.args))
         if isinstance(theirs.error, AttributeError | NameError | TypeError):

@@ -21,10 +21,10 @@ READS = {
 @pytest.mark.parametrize("mode", ["one_hot", None])
 def test_jaxprs_of_reads_in_the_mode_and_their_transforms(name, mode):
     def function(jax, lax):
-        where_arrays = mode or lax.GatherScatterMode.ONE_HOT
+        chosen = mode or lax.GatherScatterMode.ONE_HOT
 
         def read(x, i):
-            return READS[name](x, i, where_arrays)
+            return READS[name](x, i, chosen)
 
         def gradient(x, i):
             return jax.grad(lambda x: (read(x, i) ** 2).sum())(x)

@@ -138,10 +138,10 @@ def vmapped(program, in_axes):
 
 @pytest.mark.parametrize("in_axes", [(0, None, None), (1, 0, None), (None, 0, 1), (None, None, 0), (2, 1, 1)])
 def test_any_operand_may_be_batched_along_any_axis(in_axes):
-    where_arrays = [*DYNAMIC[:2], DYNAMIC[8], *GATHERS[:3], GATHERS[6], *GATHERS[7:10], *scatters("scatter_add")[:6]]
+    chosen = [*DYNAMIC[:2], DYNAMIC[8], *GATHERS[:3], GATHERS[6], *GATHERS[7:10], *scatters("scatter_add")[:6]]
 
     def cases():
-        for case in where_arrays:
+        for case in chosen:
             axes = tuple(None if d is None else min(d, np.ndim(a)) for d, a in zip(in_axes, case.args, strict=False))
             if all(d is None for d in axes):
                 continue

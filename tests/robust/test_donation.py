@@ -164,13 +164,13 @@ def _tried(f):
         return "gone" if gone else [kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "builtins"]
 
 
-def _call(f, donated, *where_arrays, n=4):
-    """What a jitted call gives, and which of two arrays are deleted; `where_arrays` are their places in the call."""
+def _call(f, donated, *chosen, n=4):
+    """What a jitted call gives, and which of two arrays are deleted; `chosen` are their places in the call."""
 
     def program(jax):
         pair = jax.numpy.ones(n), jax.numpy.zeros(n)
         g = jax.jit(f if callable(f) else None, donate_argnums=donated)
-        return _tried(lambda: g(*[pair[i] for i in where_arrays])), [x.is_deleted() for x in pair]
+        return _tried(lambda: g(*[pair[i] for i in chosen])), [x.is_deleted() for x in pair]
 
     return program
 

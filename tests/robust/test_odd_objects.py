@@ -489,14 +489,8 @@ def test_classes_that_check_their_leaves_may_be_arguments_and_results():
         result = f(node([X, X]), k=node([X]))
         looped = jax.lax.fori_loop(0, 2, lambda i, n: node([n.x[0] + 1]), node([X]))
         scanned, _ = jax.lax.scan(lambda n, a: (node([n.x[0] + a]), a), node([X]), X)
-        where_arrays = jax.lax.cond(True, lambda n: node([n.x[0]]), lambda n: n, node([X]))
-        return (
-            result.x,
-            looped.x,
-            scanned.x,
-            where_arrays.x,
-            len(str(jax.make_jaxpr(f)(node([X, X]), k=node([X])))) > 0,
-        )
+        chosen = jax.lax.cond(True, lambda n: node([n.x[0]]), lambda n: n, node([X]))
+        return (result.x, looped.x, scanned.x, chosen.x, len(str(jax.make_jaxpr(f)(node([X, X]), k=node([X])))) > 0)
 
     _same(program)
 

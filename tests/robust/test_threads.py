@@ -291,9 +291,9 @@ def _hammered(seconds):
     wrong, limit = [], sys.getrecursionlimit()
 
     def work(i):
-        where_arrays, count = python_random.Random(i), 0
+        chosen, count = python_random.Random(i), 0
         while time.monotonic() < ends and not wrong or not count:
-            name = where_arrays.choice(list(PROGRAMS))
+            name = chosen.choice(list(PROGRAMS))
             if _answers(name, x) != wanted[name]:
                 wrong.append(name)
             if i == 0 and not count % 16:

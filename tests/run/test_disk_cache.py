@@ -38,14 +38,12 @@ def options(**values):
 @pytest.fixture
 def folder(tmp_path):
     """A folder in which every program is stored."""
-    where_arrays = tmp_path / "programs"
+    chosen = tmp_path / "programs"
     disk_cache.reset_cache()
     with options(
-        enable_compilation_cache=True,
-        compilation_cache_dir=str(where_arrays),
-        persistent_cache_min_compile_time_secs=0.0,
+        enable_compilation_cache=True, compilation_cache_dir=str(chosen), persistent_cache_min_compile_time_secs=0.0
     ):
-        yield where_arrays
+        yield chosen
     disk_cache.reset_cache()
 
 
@@ -461,7 +459,7 @@ print(compile_count(), end="")
 
 
 def environment(folder, **more):
-    where_arrays = {
+    chosen = {
         "JAX_ENABLE_COMPILATION_CACHE": "true",
         "JAX_COMPILATION_CACHE_DIR": str(folder),
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
@@ -470,7 +468,7 @@ def environment(folder, **more):
         "PYTHONPATH": str(processes.ROOT),
         "PYTHONWARNINGS": "error",
     }
-    return {**os.environ, **where_arrays, **more}
+    return {**os.environ, **chosen, **more}
 
 
 def start(folder, version="", **more):

@@ -70,8 +70,8 @@ def _loss(jax: ModuleType, f: _Function) -> _Function:
 def _by_argnums(f: _Function, args: tuple, argnums: tuple[int, ...]) -> tuple[_Function, list]:
     """`f` as a function of the arguments at `argnums`, and those arguments."""
 
-    def partial(*where_arrays: Any) -> Any:
-        given = dict(zip(argnums, where_arrays, strict=True))
+    def partial(*chosen: Any) -> Any:
+        given = dict(zip(argnums, chosen, strict=True))
         return f(*(given.get(i, arg) for i, arg in enumerate(args)))
 
     return partial, [args[i] for i in argnums]
@@ -98,8 +98,8 @@ def _derivative(order: str) -> Transform:
 
 def _jvp(jax: ModuleType, f: _Function, args: tuple) -> _Function:
     def pushed(args: tuple, tangents: list) -> Any:
-        g, where_arrays = _by_argnums(f, args, argnums)
-        return jax.jvp(g, tuple(where_arrays), tuple(tangents))
+        g, chosen = _by_argnums(f, args, argnums)
+        return jax.jvp(g, tuple(chosen), tuple(tangents))
 
     argnums = inexact_argnums(args)
     return pushed
@@ -107,8 +107,8 @@ def _jvp(jax: ModuleType, f: _Function, args: tuple) -> _Function:
 
 def _linearize(jax: ModuleType, f: _Function, args: tuple) -> _Function:
     def linearized(args: tuple, tangents: list) -> Any:
-        g, where_arrays = _by_argnums(f, args, argnums)
-        results, push = jax.linearize(g, *where_arrays)
+        g, chosen = _by_argnums(f, args, argnums)
+        results, push = jax.linearize(g, *chosen)
         return results, push(*tangents)
 
     argnums = inexact_argnums(args)
@@ -120,8 +120,8 @@ def _vjp(jax: ModuleType, f: _Function, args: tuple) -> _Function:
         return jax.numpy.ones_like(r) if is_inexact(r) else np.zeros(np.shape(r), FLOAT0)
 
     def pulled(*args: Any) -> Any:
-        g, where_arrays = _by_argnums(f, args, argnums)
-        results, pull = jax.vjp(g, *where_arrays)
+        g, chosen = _by_argnums(f, args, argnums)
+        results, pull = jax.vjp(g, *chosen)
         return results, pull(jax.tree_util.tree_map(cotangent, results))
 
     argnums = inexact_argnums(args)

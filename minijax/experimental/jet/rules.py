@@ -325,8 +325,8 @@ def extremum_of_two(pred: Callable) -> Callable:
         out = ops.select(first, x, y)
         terms = []
         for s, t in map(jnp.broadcast_arrays, *series):
-            where_arrays = ops.select(first, s, t)
-            terms.append(ops.select(equal, jnp.divide(jnp.add(s, t), 2), where_arrays))
+            chosen = ops.select(first, s, t)
+            terms.append(ops.select(equal, jnp.divide(jnp.add(s, t), 2), chosen))
         return out, terms
 
     return rule

@@ -170,7 +170,7 @@ def _strides(sizes: Sequence[int]) -> list[int]:
 
 
 def _axes_of_size(old: Sequence[int], new: Sequence[int], choose: Callable) -> int | None:
-    """The number of leading axes of `new` with the size of `old`, where_arrays from all that match, or None."""
+    """The number of leading axes of `new` with the size of `old`, chosen from all that match, or None."""
     counts = [k for k in range(1, len(new) + 1) if math.prod(new[:k]) == math.prod(old)]
     return choose(counts, default=None) if old else 0
 

@@ -206,7 +206,7 @@ def multigammaln(a: ArrayLike, d: int) -> Array:
 
 
 def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:  # noqa: N803
-    """The number of ways to choose `k` of `N` things; with `repetition`, of things that may be where_arrays again."""
+    """The number of ways to choose `k` of `N` things; with `repetition`, of things that may be chosen again."""
     N, k = promote_args_inexact("comb", N, k)
     if repetition:
         none = jnp.logical_and(jnp.equal(k, 0), jnp.greater_equal(N, 0))

@@ -135,7 +135,7 @@ class gaussian_kde:  # noqa: N801
         raise NotImplementedError("only 1D box integrations are supported; use `integrate_box_1d`")
 
     def set_bandwidth(self, bw_method: Any = None) -> None:
-        """Raises NotImplementedError: the bandwidth is where_arrays when the estimate is made."""
+        """Raises NotImplementedError: the bandwidth is chosen when the estimate is made."""
         raise NotImplementedError("dynamically changing the bandwidth method is not supported")
 
     def _reshape_points(self, points: Any) -> Any:

@@ -36,12 +36,12 @@ def test_transforms_equal_jax_s(transform):
 def test_derivatives_by_some_operands_equal_jax_s(at):
     def program(jax, lax):
         def pushed(*args):
-            def f(*where_arrays):
-                given = dict(zip(at, where_arrays, strict=True))
+            def f(*chosen):
+                given = dict(zip(at, chosen, strict=True))
                 return lax.linalg.tridiagonal_solve(*(given.get(i, x) for i, x in enumerate(args)))
 
-            where_arrays = [args[i] for i in at]
-            return jax.jvp(f, where_arrays, where_arrays)
+            chosen = [args[i] for i in at]
+            return jax.jvp(f, chosen, chosen)
 
         return pushed
 
