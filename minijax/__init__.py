@@ -2,6 +2,7 @@
 
 from minijax.base.faces import Face
 
+Face.operators = "minijax.numpy"
 _FACE = Face(
     __name__,
     """

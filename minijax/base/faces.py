@@ -16,7 +16,7 @@ from minijax.base.util import alias
 Rooms = Mapping[str, str] | str
 
 
-# These rooms do not need arrays, hence numpy is not imported for them: `install` stays cheap.
+# These rooms do not need arrays, hence `Face.operators` is not imported for them: `install` stays cheap.
 _WITHOUT_ARRAYS = "minijax.base.", "minijax.interop.alias"
 
 
@@ -30,6 +30,8 @@ class Face:
     room lacks is left out of the face. `later` are public submodules that jax's package does not import: `dir()` lists
     them once they are loaded.
     """
+
+    operators = ""  # the module that sets the operators of arrays, which every name of a room with arrays needs
 
     def __init__(
         self,
@@ -80,7 +82,7 @@ class Face:
             raise AttributeError(self._removed.get(name, absent))
         room, inner = self._rooms[name]
         if not room.startswith(_WITHOUT_ARRAYS):
-            importlib.import_module("minijax.numpy")  # it sets the operators of arrays
+            importlib.import_module(self.operators)
         value = attrgetter(inner)(importlib.import_module(room))
         if inner != name and inner in self._rooms and callable(value) and not isinstance(value, type):
             value = alias(value, name, self._name, f"jax.{self._name.partition('.')[2]}.{inner}")

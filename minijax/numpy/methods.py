@@ -7,19 +7,29 @@ from typing import Any
 
 import numpy as np
 
-from minijax.base import dtypes, errors, lazy
+from minijax.base import dtypes, errors
 from minijax.composed import refs
 from minijax.ir.refs import AbstractRef
 from minijax.ir.trace import Tracer
 from minijax.ir.types import ShapedArray, is_value, offers_array, unwrapped
 from minijax.numpy import creation, products, reductions, shaping, subscripts, ufuncs
+from minijax.numpy.names import FACE
 from minijax.primitives import elementwise as lax, moving, structural
 from minijax.primitives.convert import bitcast_convert_type, convert
 from minijax.primitives.families import is_complex
 from minijax.run import transfer
 from minijax.run.array import Array, install_operators, reconstruct_array as reconstruct_array, register_array_like
 
-_jnp: Any = lazy.defer("minijax.numpy")
+
+class _Functions:
+    """The public functions, each imported at its first use: loading all of them would slow down `import`."""
+
+    def __getattr__(self, name: str) -> Any:
+        function = self.__dict__[name] = FACE.attribute(name)
+        return function
+
+
+_jnp = _Functions()
 
 # ---- operators --------------------------------------------------------------------------------------
 

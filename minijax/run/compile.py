@@ -18,12 +18,11 @@ from minijax.hlo.locations import Located
 from minijax.hlo.sizes import has_symbolic_sizes
 from minijax.run import bindings, client, hlo_transforms, jaxlib_versions
 from minijax.run.array import Signature
+from minijax.run.custom_calls import ensure_custom_calls
 from minijax.run.profiler import TraceAnnotation
 
 disk_cache = defer("minijax.run.disk_cache")
 hashlib = defer("hashlib")
-lapack = defer("jaxlib.cpu._lapack")
-sparse = defer("jaxlib.cpu._sparse")
 JaxRuntimeError = _jax.JaxRuntimeError
 
 # ---- counting ---------------------------------------------------------------------------------------
@@ -81,31 +80,6 @@ def make_options(devices: Sequence[Any], options: dict[str, Any] | None = None) 
     if overrides:
         compile_options.env_option_overrides = list(overrides.items())
     return compile_options
-
-
-# ---- custom calls -----------------------------------------------------------------------------------
-
-# By name: a library, and a pattern for its targets.
-_LIBRARIES = {
-    "lapack": (lapack, re.compile(r"lapack_\w+_ffi|tridiagonal_solve_perturbed_ffi")),
-    "sparse": (sparse, re.compile("cpu_csr_sparse_dense_ffi")),
-}
-_registered: set[str] = set()
-_register_lock = threading.Lock()
-
-
-def ensure_custom_calls(text: str) -> None:
-    """Registers the CPU libraries whose targets a program contains; without this, a call would end the process."""
-    for name, (library, targets) in _LIBRARIES.items():
-        if name not in _registered and targets.search(text):
-            with _register_lock:
-                for target, capsule in library.registrations().items():
-                    xc.register_custom_call_target(target, capsule, platform="cpu", api_version=1)
-                if name == "lapack":
-                    for target in lapack.registrations():
-                        xc.register_custom_call_as_batch_partitionable(target)
-                    lapack.initialize()
-                _registered.add(name)
 
 
 def _check_types(text: str) -> None:

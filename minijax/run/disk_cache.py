@@ -16,7 +16,8 @@ from jaxlib import _hlo, version
 from minijax.base import config, errors, monitoring
 from minijax.base.cache import cache
 from minijax.base.lazy import defer
-from minijax.run import client, compile, disk_files, disk_trail
+from minijax.run import client, disk_files, disk_trail
+from minijax.run.custom_calls import ensure_custom_calls
 
 hashlib = defer("hashlib")
 
@@ -148,7 +149,7 @@ def _load(folder: str, label: str, key: bytes, devices: tuple, options: Any) -> 
     """The compile time of a stored program, the hash of its module with names, and its executable."""
     seconds, data = disk_files.read(os.path.join(folder, label + disk_files.SUFFIX), key)
     names, data = data[:_NAMES], data[_NAMES:]
-    compile.ensure_custom_calls(data.decode("latin-1"))
+    ensure_custom_calls(data.decode("latin-1"))
     return seconds, names, devices[0].client.deserialize_executable(data, client.device_list(devices), options, [])
 
 

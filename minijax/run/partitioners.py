@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from jaxlib import _hlo, xla_client as xc
 
 from minijax.base import cache, config, thread
-from minijax.run import compile, plugins
+from minijax.run import plugins
+from minijax.run.custom_calls import ensure_custom_calls
 
 # jaxlib keeps the first function registered under a name, which may be jax's: hence a name of our own.
 TARGET = "MinijaxSPMDPartitioning"
@@ -48,7 +49,7 @@ def _partition(shapes, in_shardings, result_shape, result_sharding, number):
     partitioner = _partitioners[int(number)]
     with thread.outside_traces():
         text, ins, outs = config.run_as_of(partitioner.state, partitioner.function, in_shardings, out_shardings)
-    compile.ensure_custom_calls(text)
+    ensure_custom_calls(text)
     return text.encode(), ins, _hlo.HloSharding.tuple_sharding(result_shape, outs) if is_tuple else outs[0]
 
 

@@ -14,9 +14,7 @@ from jaxlib import _profile_data, _profiler
 
 from minijax.base import config, source
 from minijax.base.lazy import defer
-from minijax.run import client
-
-profile_frames = defer("minijax.run.profile_frames")
+from minijax.run import client, profile_frames
 
 http_server = defer("http.server")
 
