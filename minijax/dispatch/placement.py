@@ -8,7 +8,7 @@ import numpy as np
 
 from minijax.base import cache, dtypes
 from minijax.hlo.program import Port
-from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, jaxprs_in_params
+from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr
 from minijax.ir.types import ShapedArray, space_of
 from minijax.partition import meshes
 from minijax.partition.layouts import AutoLayout, Layout, check_layout, shown, stored
@@ -105,10 +105,10 @@ def shardings_in(jaxpr: Jaxpr) -> tuple[Any, ...]:
         if now not in seen:
             seen.add(now)
             for eqn in now.eqns:
-                named = () if eqn.primitive.shardings is None else eqn.primitive.shardings(eqn.params)
-                if named:
+                if eqn.primitive.shardings is not None:
+                    named = eqn.primitive.shardings(eqn.params)
                     named_by.update(dict.fromkeys([(eqn.primitive.name, s) for s in named]))
-                waiting.extend(jaxprs_in_params(eqn.params))
+            waiting.extend(now.inner)
     return tuple(named_by)
 
 

@@ -86,7 +86,7 @@ NO_EFFECTS: frozenset = frozenset()
 class Jaxpr(Printed):
     """A program: typed inputs, constants, a list of equations, outputs."""
 
-    __slots__ = ("constvars", "invars", "outvars", "eqns", "effects", "debug_info", "is_high", "__weakref__")
+    __slots__ = ("constvars", "invars", "outvars", "eqns", "effects", "debug_info", "is_high", "_inner", "__weakref__")
 
     def __init__(
         self,
@@ -109,6 +109,15 @@ class Jaxpr(Printed):
 
     in_avals = property(lambda self: [v.aval for v in self.invars])
     out_avals = property(lambda self: [v.aval for v in self.outvars])
+
+    @property
+    def inner(self) -> "tuple[Jaxpr, ...]":
+        """The jaxprs among the parameters of the equations."""
+        try:
+            return self._inner
+        except AttributeError:
+            self._inner = tuple([j for eqn in self.eqns if eqn.params for j in jaxprs_in_params(eqn.params)])
+            return self._inner
 
     def _has_high_parts(self) -> bool:
         atoms = (*self.constvars, *self.invars, *self.outvars)
@@ -170,5 +179,4 @@ def is_high_eqn(eqn: JaxprEqn) -> bool:
 
 def subjaxprs(jaxpr: Jaxpr) -> Iterator[Jaxpr]:
     """The jaxprs among the parameters of the jaxpr's own equations."""
-    for eqn in jaxpr.eqns:
-        yield from jaxprs_in_params(eqn.params)
+    yield from jaxpr.inner

@@ -242,6 +242,9 @@ def origin_message(x: DynamicJaxprTracer) -> str:
     return text
 
 
+_aval_of = attrgetter("aval")
+
+
 def made_at(x: Tracer) -> str:
     """The user's line that made a tracer, or the name of the argument."""
     origin = getattr(x, "origin", None)
@@ -342,7 +345,7 @@ class JaxprTrace(Trace):
             folded = primitive.fold(*atoms, **params)
             if folded is not None:
                 return [DynamicJaxprTracer(self, folded, origin)]
-        avals, effs = primitive.typed([a.aval for a in atoms], params)
+        avals, effs = primitive.typed(list(map(_aval_of, atoms)), params)
         ctx = context.current_context()
         if effs and any([type(a) is AvalQDD for a in avals]):
             outvars = list(map(_variable, avals))
@@ -366,27 +369,31 @@ class JaxprTrace(Trace):
         """Copies the equations of a jaxpr to the end of this one."""
         body = jaxpr.jaxpr
         env: dict[Atom, Atom] = {}
-        consts = environment(body, jaxpr.consts)
-        for v, x in (*consts.items(), *zip(body.invars, operands, strict=True)):
+        if body.constvars:
+            env.update((v, self.atom(x)) for v, x in environment(body, jaxpr.consts).items())
+        for v, x in zip(body.invars, operands, strict=True):
             env[v] = x.val if type(x) is DynamicJaxprTracer and x._trace is self else self._constant(x)
         origin, outer = state.thread.origin or source.here(), context.current_context().name_stack
-        last, joined = context.EMPTY, context.EMPTY._replace(name_stack=outer)
+        last = joined = None
+        replaced = env.get
         for eqn in body.eqns:
             primitive, ctx = eqn.primitive, eqn.ctx
-            invars = [env.get(a, a) for a in eqn.invars]
+            invars = list(map(replaced, eqn.invars, eqn.invars))
             if primitive.fold is not None and all(type(a) is Literal for a in invars):
                 folded = primitive.fold(*invars, **eqn.params)
                 if folded is not None:
                     env[eqn.outvars[0]] = folded
                     continue
-            outvars = [Var(v.aval) for v in eqn.outvars]
-            env.update(zip(eqn.outvars, outvars, strict=True))
+            outvars = []
+            for v in eqn.outvars:
+                env[v] = var = Var(v.aval)
+                outvars.append(var)
             if outer:
                 if ctx is not last:  # neighbouring equations often share a context
                     last, joined = ctx, ctx._replace(name_stack=outer + ctx.name_stack)
                 ctx = joined
             self.eqns.append(JaxprEqn(invars, outvars, primitive, eqn.params, eqn.effects, origin, ctx))
-        return [DynamicJaxprTracer(self, env.get(a, a), origin) for a in body.outvars]
+        return [DynamicJaxprTracer(self, replaced(a, a), origin) for a in body.outvars]
 
     def to_jaxpr(self, results: Sequence) -> tuple[Jaxpr, list]:
         """The finished jaxpr, and the values of its constvars (arrays, and tracers of outer traces)."""
