@@ -97,8 +97,8 @@ class _Segments(NamedTuple):
     def spectra(self, x: Any, trend: Callable, is_onesided: bool) -> Any:
         """The spectra of the segments of the last axis: (..., segments, frequencies)."""
         starts = jnp.arange(0, x.shape[-1] - self.size + 1, self.step)
-        cut = vmap(lambda start: dynamic_slice_in_dim(x, start, self.size, -1), out_axes=-2)
-        segments = trend(cut(starts))
+        slices = vmap(lambda start: dynamic_slice_in_dim(x, start, self.size, -1), out_axes=-2)
+        segments = trend(slices(starts))
         segments = self.win.reshape((1,) * (segments.ndim - 1) + (-1,)) * segments
         return (fft.rfft if is_onesided else fft.fft)(segments, self.nfft)
 
@@ -118,8 +118,7 @@ def _step(name: str, size: int, noverlap: int | None, nfft: int) -> int:
     return size - noverlap
 
 
-def _segments(name: str, signals: list, axis: int, window: Any, nperseg: int | None, noverlap: int | None,
-              nfft: int | None, boundary: str | None, padded: bool) -> _Segments:  # fmt: skip
+def _segments(name, signals, axis, window, nperseg, noverlap, nfft, boundary=None, padded=False) -> _Segments:
     if nperseg is not None and nperseg < 1:
         raise ValueError(f"{name}: nperseg must be a positive integer, got {nperseg}")
     length = max(z.shape[axis] for z in signals)
@@ -167,13 +166,13 @@ def _signals(name: str, x: Any, y: Any, axis: int) -> list:
     """The signals, promoted to one dtype and with broadcast batch axes."""
     check_arraylike(name, x, *(() if y is None else (y,)))
     signals = promote_dtypes_inexact(*(jnp.asarray(z) for z in (x, y) if z is not None))
-    if len({z.ndim for z in signals}) > 1:
-        raise ValueError(f"{name}: two-arguments must have the same rank ({x.ndim} vs {y.ndim}).")
-    axis = dims.canonical_axis(axis, signals[0].ndim)
+    first, last = signals[0], signals[-1]
+    if first.ndim != last.ndim:
+        raise ValueError(f"{name}: two-arguments must have the same rank ({first.ndim} vs {last.ndim}).")
+    axis = dims.canonical_axis(axis, first.ndim)
     outer = [(*z.shape[:axis], *z.shape[axis + 1 :]) for z in signals]
     if any(1 not in sizes and len({*sizes}) > 1 for sizes in zip(*outer, strict=True)):
-        shapes = " and ".join(str(z.shape) for z in signals)
-        raise ValueError(f"{name}: x and y cannot be broadcast together, got shapes {shapes}.")
+        raise ValueError(f"{name}: x and y cannot be broadcast together, got shapes {first.shape} and {last.shape}.")
     return signals
 
 
@@ -181,26 +180,27 @@ def _lengthened(x: Any, count: int) -> Any:
     return jnp.concatenate([x, jnp.zeros((*x.shape[:-1], count), x.dtype)], -1)
 
 
-def _spectra(name: str, x: Any, y: Any, fs: Any, window: Any, nperseg: int | None, noverlap: int | None,
-             nfft: int | None, detrend: _Detrend, return_onesided: bool, scaling: str, axis: int, *,
-             is_stft: bool = False, boundary: str | None = None, padded: bool = False) -> tuple:  # fmt: skip
-    """(frequencies, times, spectra of the segments). In the spectra frequencies replace the axis; times come last."""
+def _spectra(name, x, y, axis, cutting, fs, detrend, return_onesided, scaling, is_stft=False) -> tuple:
+    """(frequencies, times, spectra of the segments). In the spectra frequencies replace the axis; times come last.
+
+    `cutting` are the arguments of `_segments` from the window on.
+    """
     signals = _signals(name, x, y, axis)
     if not all(z.size for z in signals):
         empty = jnp.zeros(min((z.shape for z in signals), key=math.prod))
         return empty, empty, empty.astype(complex) if is_stft else empty
-    cut = _segments(name, signals, axis, window, nperseg, noverlap, nfft, boundary, padded)
+    segments = _segments(name, signals, axis, *cutting)
     signals = [jnp.moveaxis(z, axis, -1) for z in signals]
-    signals = [cut.extended(z) for z in signals]
-    scale = _scale(name, cut.win, fs, scaling)
+    signals = [segments.extended(z) for z in signals]
+    scale = _scale(name, segments.win, fs, scaling)
     scale = (jnp.sqrt(scale) if is_stft else scale).astype(dtypes.to_complex_dtype(signals[0].dtype))
     is_onesided = _is_onesided(return_onesided, signals[0])
-    freqs = (fft.rfftfreq if is_onesided else fft.fftfreq)(cut.nfft, 1 / fs)
+    freqs = (fft.rfftfreq if is_onesided else fft.fftfreq)(segments.nfft, 1 / fs)
     axis = axis - 1 if axis < 0 else axis
     trend = _detrended(name, detrend, axis)
-    spectra = [cut.spectra(z, trend, is_onesided) for z in signals]
-    result = spectra[0] * scale if is_stft else _densities(spectra, scale, cut.nfft, is_onesided)
-    time = cut.times(signals[0].shape[-1], fs)
+    spectra = [segments.spectra(z, trend, is_onesided) for z in signals]
+    result = spectra[0] * scale if is_stft else _densities(spectra, scale, segments.nfft, is_onesided)
+    time = segments.times(signals[0].shape[-1], fs)
     if y is None and not is_stft:
         result = result.real
     return freqs, time, jnp.moveaxis(result, -1, axis)
@@ -225,8 +225,8 @@ def stft(
     """
     if boundary not in _BOUNDARIES:
         raise ValueError(f"stft: Unknown boundary option {boundary!r}, must be one of: {list(_BOUNDARIES)}")
-    how = fs, window, nperseg, noverlap, nfft, detrend, return_onesided, "spectrum", axis
-    return _spectra("stft", x, None, *how, is_stft=True, boundary=boundary, padded=padded)
+    cutting = window, nperseg, noverlap, nfft, boundary, padded
+    return _spectra("stft", x, None, axis, cutting, fs, detrend, return_onesided, "spectrum", is_stft=True)
 
 
 def _median_bias(count: int) -> Any:
@@ -250,8 +250,8 @@ def csd(
     average: str = "mean",
 ) -> tuple[Any, Any]:
     """As `scipy.signal.csd`: frequencies and the cross spectral density of two signals; without `y`, that of `x`."""
-    how = fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis
-    freqs, _, result = _spectra("csd", x, y, *how)
+    cutting = window, nperseg, noverlap, nfft
+    freqs, _, result = _spectra("csd", x, y, axis, cutting, fs, detrend, return_onesided, scaling)
     if y is not None:
         result = result + 0j
     if not result.size:
