@@ -167,13 +167,13 @@ def _signals(name: str, x: Any, y: Any, axis: int) -> list:
     """The signals, promoted to one dtype and with broadcast batch axes."""
     check_arraylike(name, x, *(() if y is None else (y,)))
     signals = promote_dtypes_inexact(*(jnp.asarray(z) for z in (x, y) if z is not None))
-    if len({z.ndim for z in signals}) > 1:
-        raise ValueError(f"{name}: two-arguments must have the same rank ({x.ndim} vs {y.ndim}).")
-    axis = dims.canonical_axis(axis, signals[0].ndim)
+    first, last = signals[0], signals[-1]
+    if first.ndim != last.ndim:
+        raise ValueError(f"{name}: two-arguments must have the same rank ({first.ndim} vs {last.ndim}).")
+    axis = dims.canonical_axis(axis, first.ndim)
     outer = [(*z.shape[:axis], *z.shape[axis + 1 :]) for z in signals]
     if any(1 not in sizes and len({*sizes}) > 1 for sizes in zip(*outer, strict=True)):
-        shapes = " and ".join(str(z.shape) for z in signals)
-        raise ValueError(f"{name}: x and y cannot be broadcast together, got shapes {shapes}.")
+        raise ValueError(f"{name}: x and y cannot be broadcast together, got shapes {first.shape} and {last.shape}.")
     return signals
 
 
