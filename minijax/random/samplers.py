@@ -107,7 +107,7 @@ def randint(
     return convert(_randint(key, shape, low, high, wide), dtype)
 
 
-def _fitted(x: Any, dtype: np.dtype) -> Any:
+def _clip_to_dtype(x: Any, dtype: np.dtype) -> Any:
     """Converts an integer array to an integer dtype; values are clipped to its bounds."""
     aval = typeof(x)
     own, other = dtypes.iinfo(aval.dtype), dtypes.iinfo(dtype)
@@ -126,8 +126,8 @@ def _randint(key, shape, minval, maxval, dtype):
     )
     # Order of operations as in jax (Apache-2.0); maxval may be one more than the dtype holds.
     info = dtypes.iinfo(dtype)
-    beyond = ops.gt(high, _fitted(np.asarray(info.max, dtype)[()], typeof(high).dtype))
-    low, high = _fitted(low, dtype), _fitted(high, dtype)
+    beyond = ops.gt(high, _clip_to_dtype(np.asarray(info.max, dtype)[()], typeof(high).dtype))
+    low, high = _clip_to_dtype(low, dtype), _clip_to_dtype(high, dtype)
     low, high = broadcast_to_rank(low, len(shape)), broadcast_to_rank(high, len(shape))
     unsigned = dtypes.BY_NAME[f"uint{info.bits}"]
     more, less = (random_bits_p.bind(k, bit_width=info.bits, shape=shape) for k in split_in_two(key))
@@ -233,7 +233,7 @@ def _gumbel(key, shape, dtype, mode):
     if mode == "low":
         return -ops.log(-ops.log(_uniform(key, shape, dtype, minval=tiny, maxval=1.0)))
     if mode == "highest" and dtype == np.float32:
-        is_low, share = _near_an_end(random_bits_p.bind(key, bit_width=32, shape=(2, *shape)))
+        is_low, share = _distance_from_end(random_bits_p.bind(key, bit_width=32, shape=(2, *shape)))
         below = -ops.log(-ops.log1p(-share))
         return where(is_low, below, -ops.log(-ops.log(share)))
     high, low = unpacked(_uniform(key, (2, *shape), dtype, minval=0.0, maxval=1.0))
@@ -243,7 +243,7 @@ def _gumbel(key, shape, dtype, mode):
     return -ops.log(-ops.log1p(-drawn))
 
 
-def _near_an_end(words: Array) -> tuple[Array, Array]:
+def _distance_from_end(words: Array) -> tuple[Array, Array]:
     """Makes a uniform number of 64 random bits: (whether it is below 1/2, its distance from the nearer of 0 and 1).
 
     The distance has the full precision of float32: its exponent is minus the number of leading zeros of the bits.

@@ -204,7 +204,7 @@ def schur(a: ArrayLike, output: str = "real") -> tuple[Array, Array]:
     return _schur(a, output)
 
 
-def _turned(i: Any, t: Any, z: Any) -> tuple:
+def _rotate_block(i: Any, t: Any, z: Any) -> tuple:
     """Makes the 2x2 block of the rows i - 1 and i triangular by a Givens rotation."""
     shifted = jnp.linalg.eigvals(dynamic_slice(t, (i - 1, i - 1), (2, 2))) - t[i, i]
     length = jnp.linalg.norm(jnp.array([shifted[0], t[i, i - 1]])).astype(typeof(t).dtype)
@@ -231,7 +231,7 @@ def _rsf2csf_2d(t: Any, z: Any) -> tuple:
         t, z = state
         i = n - k
         is_block = jnp.abs(t[i, i - 1]) > eps * (jnp.abs(t[i - 1, i - 1]) + jnp.abs(t[i, i]))
-        t, z = cond(is_block, _turned, lambda i, t, z: (t, z), i, t, z)
+        t, z = cond(is_block, _rotate_block, lambda i, t, z: (t, z), i, t, z)
         return t.at[i, i - 1].set(0.0), z
 
     return fori_loop(1, n, step, (t, z)) if n > 1 else (t, z)

@@ -22,7 +22,7 @@ from minijax.run.array import Array, ArrayLike
 _UNROLLED = 16
 
 
-def _smaller(alpha: Any, squares: Any, least: Any, first: Any, x: Any) -> Any:
+def _count_below(alpha: Any, squares: Any, least: Any, first: Any, x: Any) -> Any:
     """The number of eigenvalues below each x: the number of negative pivots of the matrix minus x (Sturm)."""
     n = typeof(alpha).shape[0]
     zeros, ones = jnp.zeros(typeof(x).shape, np.int32), jnp.ones(typeof(x).shape, np.int32)
@@ -48,7 +48,7 @@ def _smaller(alpha: Any, squares: Any, least: Any, first: Any, x: Any) -> Any:
     return while_loop(lambda state: state[0] < n, steps, (peeled, q, count))[2]
 
 
-def _bisected(alpha: Any, sizes: Any, squares: Any, targets: Any, tol: Any) -> Any:
+def _bisect(alpha: Any, sizes: Any, squares: Any, targets: Any, tol: Any) -> Any:
     """The eigenvalues of the indices `targets`, by bisection from Gershgorin's bounds."""
     dtype, n, slack = typeof(alpha).dtype, typeof(alpha).shape[0], 2.1
     info = dtypes.finfo(dtype)
@@ -74,7 +74,7 @@ def _bisected(alpha: Any, sizes: Any, squares: Any, targets: Any, tol: Any) -> A
 
     def halve(state):
         i, lower, middle, upper = state
-        counts = _smaller(alpha, squares, least, first, middle)
+        counts = _count_below(alpha, squares, least, first, middle)
         lower = jnp.where(counts <= targets, middle, lower)
         upper = jnp.where(counts > targets, middle, upper)
         middle = 0.5 * (lower + upper)
@@ -173,7 +173,7 @@ def eigh_tridiagonal(
         sizes = jnp.sqrt(squares)
     else:
         sizes, squares = jnp.abs(e), jnp.square(e)
-    values = _bisected(alpha, sizes, squares, targets, tol)
+    values = _bisect(alpha, sizes, squares, targets, tol)
     return values if eigvals_only else (values, _eigenvectors(alpha, e, values, key))
 
 

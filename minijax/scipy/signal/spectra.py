@@ -97,8 +97,8 @@ class _Segments(NamedTuple):
     def spectra(self, x: Any, trend: Callable, is_onesided: bool) -> Any:
         """The spectra of the segments of the last axis: (..., segments, frequencies)."""
         starts = jnp.arange(0, x.shape[-1] - self.size + 1, self.step)
-        cut = vmap(lambda start: dynamic_slice_in_dim(x, start, self.size, -1), out_axes=-2)
-        segments = trend(cut(starts))
+        slices = vmap(lambda start: dynamic_slice_in_dim(x, start, self.size, -1), out_axes=-2)
+        segments = trend(slices(starts))
         segments = self.win.reshape((1,) * (segments.ndim - 1) + (-1,)) * segments
         return (fft.rfft if is_onesided else fft.fft)(segments, self.nfft)
 
@@ -189,18 +189,18 @@ def _spectra(name: str, x: Any, y: Any, fs: Any, window: Any, nperseg: int | Non
     if not all(z.size for z in signals):
         empty = jnp.zeros(min((z.shape for z in signals), key=math.prod))
         return empty, empty, empty.astype(complex) if is_stft else empty
-    cut = _segments(name, signals, axis, window, nperseg, noverlap, nfft, boundary, padded)
+    segments = _segments(name, signals, axis, window, nperseg, noverlap, nfft, boundary, padded)
     signals = [jnp.moveaxis(z, axis, -1) for z in signals]
-    signals = [cut.extended(z) for z in signals]
-    scale = _scale(name, cut.win, fs, scaling)
+    signals = [segments.extended(z) for z in signals]
+    scale = _scale(name, segments.win, fs, scaling)
     scale = (jnp.sqrt(scale) if is_stft else scale).astype(dtypes.to_complex_dtype(signals[0].dtype))
     is_onesided = _is_onesided(return_onesided, signals[0])
-    freqs = (fft.rfftfreq if is_onesided else fft.fftfreq)(cut.nfft, 1 / fs)
+    freqs = (fft.rfftfreq if is_onesided else fft.fftfreq)(segments.nfft, 1 / fs)
     axis = axis - 1 if axis < 0 else axis
     trend = _detrended(name, detrend, axis)
-    spectra = [cut.spectra(z, trend, is_onesided) for z in signals]
-    result = spectra[0] * scale if is_stft else _densities(spectra, scale, cut.nfft, is_onesided)
-    time = cut.times(signals[0].shape[-1], fs)
+    spectra = [segments.spectra(z, trend, is_onesided) for z in signals]
+    result = spectra[0] * scale if is_stft else _densities(spectra, scale, segments.nfft, is_onesided)
+    time = segments.times(signals[0].shape[-1], fs)
     if y is None and not is_stft:
         result = result.real
     return freqs, time, jnp.moveaxis(result, -1, axis)

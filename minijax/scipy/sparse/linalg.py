@@ -324,10 +324,10 @@ def _gmres_incremental(A, b, x, unit, norm, ptol, restart, M):
 
         row = while_loop(lambda s: s[0] < s[1], rotate, (0, k, row))[2]
         rotation = _rotation(row[k], row[k + 1])
-        turned = givens.at[k, :].set(jnp.array(rotation))
+        next_givens = givens.at[k, :].set(jnp.array(rotation))
         row = _rotated(row, k, *rotation)
         beta = _rotated(beta, k, *rotation)
-        return k + 1, abs(beta[k + 1]), V, R.at[k, :].set(row), beta, turned
+        return k + 1, abs(beta[k + 1]), V, R.at[k, :].set(row), beta, next_givens
 
     V, R = _krylov(unit, restart), jnp.eye(restart, restart + 1, dtype=dtype)
     givens = jnp.zeros((restart, 2), dtype)

@@ -144,9 +144,9 @@ def _wofz(z: Any) -> Any:
     def constant(x):
         return lax.complex(const_like(real, x), const_like(real, 0))
 
-    turned_real = lax.real(w)
+    w_real = lax.real(w)
     size = constant(math.sqrt(len(_WEIDEMAN) / math.sqrt(2)))
-    iw = lax.complex(-lax.imag(w), turned_real)
+    iw = lax.complex(-lax.imag(w), w_real)
     below, above = size - iw, size + iw
     series = polynomial(_WEIDEMAN, above / below)
     root = constant(1 / math.sqrt(math.pi))

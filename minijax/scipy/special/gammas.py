@@ -43,7 +43,7 @@ _LANCZOS = (0.99999999999980993227684700473478, 676.5203681218850985670091904440
 
 @jitted("_complex_loggamma_scipy")
 def _complex_loggamma(z: Any) -> Any:
-    outside, z = _inside(z)
+    outside, z = _without_poles(z)
     # Shifts the argument by this many steps to the right, where the approximation holds.
     steps = jnp.maximum(0, jnp.ceil(0.5 - lax.real(z)).astype(int))
 
@@ -54,10 +54,10 @@ def _complex_loggamma(z: Any) -> Any:
         return i + 1, total + jnp.where(left, lax.log(factor), structural.full_like(z, 0))
 
     _, logarithms = while_loop(lambda state: jnp.any(state[0] < steps), step, (0, structural.full_like(z, 0)))
-    return _unless(outside, _lanczos(z + steps) - logarithms)
+    return _nan_where(outside, _lanczos(z + steps) - logarithms)
 
 
-def _inside(z: Any) -> tuple[Any, Any]:
+def _without_poles(z: Any) -> tuple[Any, Any]:
     """(whether z is a pole or NaN, z with 1 in those places)."""
     is_nan = lax.ne(z, z)
     pole = (lax.imag(z) == 0) & (lax.real(z) == lax.floor(lax.real(z))) & (lax.real(z) <= 0)
@@ -65,7 +65,7 @@ def _inside(z: Any) -> tuple[Any, Any]:
     return outside, jnp.where(outside, structural.full_like(z, 1), z)
 
 
-def _unless(outside: Any, x: Any) -> Any:
+def _nan_where(outside: Any, x: Any) -> Any:
     return jnp.where(outside, scalar_like(x, complex(np.nan, np.nan)), x)
 
 
@@ -102,8 +102,8 @@ def gamma(x: ArrayLike) -> Array:
     """The gamma function."""
     (x,) = promote_args_inexact("gamma", x)
     if is_complex(x):
-        outside, x = _inside(x)
-        return _unless(outside, lax.exp(_lanczos(x)))
+        outside, x = _without_poles(x)
+        return _nan_where(outside, lax.exp(_lanczos(x)))
     return gammasgn(x) * lax.exp(lax.lgamma(x))
 
 
