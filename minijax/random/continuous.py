@@ -22,8 +22,9 @@ _ONE = np.float32(1.0)
 
 
 @sampler(casts=True, inline=True)
-def lognormal(key: ArrayLike, sigma: ArrayLike = _ONE, shape: Shape | None = None,
-              dtype: DTypeLike | None = None) -> Array:  # fmt: skip
+def lognormal(
+    key: ArrayLike, sigma: ArrayLike = _ONE, shape: Shape | None = None, dtype: DTypeLike | None = None
+) -> Array:
     """Samples exp(sigma * z) of standard normal z; `shape` defaults to that of sigma."""
     return ops.exp(normal(key, shape, dtype) * sigma)
 

@@ -69,8 +69,9 @@ def bits(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None) -> A
 
 
 @takes_key
-def uniform(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, minval: ArrayLike = 0.0,
-            maxval: ArrayLike = 1.0) -> Array:  # fmt: skip
+def uniform(
+    key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, minval: ArrayLike = 0.0, maxval: ArrayLike = 1.0
+) -> Array:
     """Uniform samples from [minval, maxval)."""
     return _uniform(key, drawn_shape(shape), float_dtype("uniform", dtype), minval, maxval)
 

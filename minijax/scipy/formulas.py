@@ -58,9 +58,7 @@ def log_of(function: Callable[P, Array]) -> Callable[P, Array]:
     return _composed(lax.log, function, f"log{function.__name__}")
 
 
-_MEANING = {
-    "pdf": "density", "pmf": "probability of k", "cdf": "probability of at most x", "sf": "probability of more than x",
-}  # fmt: skip
+_MEANING = dict(pdf="density", pmf="probability of k", cdf="probability of at most x", sf="probability of more than x")
 
 
 def _composed(outer: Callable[[Array], Array], inner: Callable[P, Array], name: str) -> Callable[P, Array]:

@@ -57,8 +57,8 @@ def minimize_bfgs(
         inverse = _einsum("ij,jk,lk", w, state.inverse, w) + rho * s[:, None] * s[None, :]
         inverse = jnp.where(jnp.isfinite(rho), inverse, state.inverse)
         is_converged = jnp.linalg.norm(line.gradient, ord=norm) < gtol
-        return _State(is_converged, line.is_failed, state.k + 1, nfev, ngev, x, line.value, line.gradient, inverse,
-                      state.value, line.status, state.idle)  # fmt: skip
+        found = x, line.value, line.gradient, inverse, state.value, line.status
+        return _State(is_converged, line.is_failed, state.k + 1, nfev, ngev, *found, state.idle)
 
     is_converged = jnp.linalg.norm(gradient, ord=norm) < gtol
     value_before = value + jnp.linalg.norm(gradient) / 2

@@ -13,9 +13,10 @@ from minijax.higher.while_loop import while_loop
 from minijax.scipy.optimize.bfgs import result_of
 from minijax.scipy.optimize.line_search import dot, line_search
 
+_FIELDS = "is_converged is_failed k nfev ngev x value gradient steps changes rhos gamma status line_status"
 
-class _State(namedtuple("_State", """is_converged is_failed k nfev ngev x value gradient steps changes rhos gamma status
-                                   line_status""")):  # fmt: skip
+
+class _State(namedtuple("_State", _FIELDS)):
     """`steps` s, gradient `changes` y and `rhos` 1 / (y . s) hold the last `maxcor` steps, the latest one last."""
 
 
@@ -58,11 +59,10 @@ def minimize_lbfgs(
         status = jnp.where(state.k >= maxiter, 1, status)
         status = jnp.where(line.is_failed, 5, status)
         is_converged = jnp.linalg.norm(line.gradient, ord=norm) < gtol
-        is_failed, k = (status > 0) & ~is_converged, state.k + 1
-        nfev, ngev = state.nfev + line.nfev, state.ngev + line.ngev
-        steps, changes, rhos = _pushed(state.steps, s), _pushed(state.changes, y), _pushed(state.rhos, rho)
-        return _State(is_converged, is_failed, k, nfev, ngev, x, line.value, line.gradient, steps, changes, rhos,
-                      gamma.astype(x.dtype), jnp.where(is_converged, 0, status), line.status)  # fmt: skip
+        counts = (status > 0) & ~is_converged, state.k + 1, state.nfev + line.nfev, state.ngev + line.ngev
+        rows = _pushed(state.steps, s), _pushed(state.changes, y), _pushed(state.rhos, rho)
+        gamma, status = gamma.astype(x.dtype), jnp.where(is_converged, 0, status)
+        return _State(is_converged, *counts, x, line.value, line.gradient, *rows, gamma, status, line.status)
 
     state = while_loop(goes_on, advance, _start(x0, *value_and_grad(fun)(x0), maxcor))
     return result_of(state, state.status, None)

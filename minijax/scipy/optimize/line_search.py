@@ -15,8 +15,10 @@ _ENOUGH_DECREASE, _ENOUGH_CURVATURE = 1e-4, 0.9
 _ZOOMS = 30
 
 
-class _Zoom(namedtuple("_Zoom", """is_done is_failed j lo phi_lo slope_lo hi phi_hi slope_hi last phi_last step phi
-                                 slope gradient nfev ngev""")):  # fmt: skip
+_ZOOM = "is_done is_failed j lo phi_lo slope_lo hi phi_hi slope_hi last phi_last step phi slope gradient nfev ngev"
+
+
+class _Zoom(namedtuple("_Zoom", _ZOOM)):
     """An interval of steps: `lo` is the end with the lesser value, `hi` the other end, `last` the end dropped last."""
 
 

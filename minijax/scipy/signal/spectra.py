@@ -118,8 +118,7 @@ def _step(name: str, size: int, noverlap: int | None, nfft: int) -> int:
     return size - noverlap
 
 
-def _segments(name: str, signals: list, axis: int, window: Any, nperseg: int | None, noverlap: int | None,
-              nfft: int | None, boundary: str | None, padded: bool) -> _Segments:  # fmt: skip
+def _segments(name, signals, axis, window, nperseg, noverlap, nfft, boundary=None, padded=False) -> _Segments:
     if nperseg is not None and nperseg < 1:
         raise ValueError(f"{name}: nperseg must be a positive integer, got {nperseg}")
     length = max(z.shape[axis] for z in signals)
@@ -181,15 +180,16 @@ def _lengthened(x: Any, count: int) -> Any:
     return jnp.concatenate([x, jnp.zeros((*x.shape[:-1], count), x.dtype)], -1)
 
 
-def _spectra(name: str, x: Any, y: Any, fs: Any, window: Any, nperseg: int | None, noverlap: int | None,
-             nfft: int | None, detrend: _Detrend, return_onesided: bool, scaling: str, axis: int, *,
-             is_stft: bool = False, boundary: str | None = None, padded: bool = False) -> tuple:  # fmt: skip
-    """(frequencies, times, spectra of the segments). In the spectra frequencies replace the axis; times come last."""
+def _spectra(name, x, y, axis, cutting, fs, detrend, return_onesided, scaling, is_stft=False) -> tuple:
+    """(frequencies, times, spectra of the segments). In the spectra frequencies replace the axis; times come last.
+
+    `cutting` are the arguments of `_segments` from the window on.
+    """
     signals = _signals(name, x, y, axis)
     if not all(z.size for z in signals):
         empty = jnp.zeros(min((z.shape for z in signals), key=math.prod))
         return empty, empty, empty.astype(complex) if is_stft else empty
-    segments = _segments(name, signals, axis, window, nperseg, noverlap, nfft, boundary, padded)
+    segments = _segments(name, signals, axis, *cutting)
     signals = [jnp.moveaxis(z, axis, -1) for z in signals]
     signals = [segments.extended(z) for z in signals]
     scale = _scale(name, segments.win, fs, scaling)
@@ -225,8 +225,8 @@ def stft(
     """
     if boundary not in _BOUNDARIES:
         raise ValueError(f"stft: Unknown boundary option {boundary!r}, must be one of: {list(_BOUNDARIES)}")
-    how = fs, window, nperseg, noverlap, nfft, detrend, return_onesided, "spectrum", axis
-    return _spectra("stft", x, None, *how, is_stft=True, boundary=boundary, padded=padded)
+    cutting = window, nperseg, noverlap, nfft, boundary, padded
+    return _spectra("stft", x, None, axis, cutting, fs, detrend, return_onesided, "spectrum", is_stft=True)
 
 
 def _median_bias(count: int) -> Any:
@@ -250,8 +250,8 @@ def csd(
     average: str = "mean",
 ) -> tuple[Any, Any]:
     """As `scipy.signal.csd`: frequencies and the cross spectral density of two signals; without `y`, that of `x`."""
-    how = fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis
-    freqs, _, result = _spectra("csd", x, y, *how)
+    cutting = window, nperseg, noverlap, nfft
+    freqs, _, result = _spectra("csd", x, y, axis, cutting, fs, detrend, return_onesided, scaling)
     if y is not None:
         result = result + 0j
     if not result.size:
