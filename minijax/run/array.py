@@ -402,9 +402,8 @@ class ArrayImpl(Array):
                 if sig.device is None:
                     return self._gathered()
                 if sig.layout is not None:
-                    value = host.read_with_layout(
-                        self._raw, sig.shape, sig.dtype, sig.device, sig.layout.major_to_minor
-                    )
+                    order = sig.layout.major_to_minor
+                    value = host.read_with_layout(self._raw, sig.shape, sig.dtype, sig.device, order)
                     if value is not None:
                         return value
                 return host.read_single(self._row_major, sig.shape, sig.dtype, sig.device)
