@@ -41,11 +41,11 @@ minijax.ir.refs: Ref
 minijax.partition.shardings: NamedSharding P=PartitionSpec
 minijax.primitives.gather_dims: ds=dslice
 minijax.base.naming: __version__=VERSION __version_info__=VERSION_INFO
-minijax.composed.callback: pure_callback
+minijax.composed.callbacks.callback: pure_callback
 minijax.composed.refs: empty_ref free_ref freeze new_ref
-minijax.run.array: Array Shard live_arrays
-minijax.run.tokens: effects_barrier
-minijax.run.client: Device default_backend device_count devices host_count host_id host_ids local_device_count
+minijax.run.arrays.array: Array Shard live_arrays
+minijax.run.programs.tokens: effects_barrier
+minijax.run.clients.client: Device default_backend device_count devices host_count host_id host_ids local_device_count
     local_devices process_count process_index process_indices
 """,
     later="ad_checkpoint cloud_tpu_init example_libraries extend flatten_util test_util tools".split(),

@@ -83,7 +83,7 @@ from minijax.base.config import config as config
 from minijax.base.config import disable_jit as disable_jit
 from minijax.base.config import make_user_context as make_user_context
 from minijax.base.config import transfer_guard as transfer_guard
-from minijax.composed.callback import pure_callback as pure_callback
+from minijax.composed.callbacks.callback import pure_callback as pure_callback
 from minijax.composed.refs import empty_ref as empty_ref
 from minijax.composed.refs import free_ref as free_ref
 from minijax.composed.refs import freeze as freeze
@@ -96,22 +96,22 @@ from minijax.partition.meshes import set_mesh as set_mesh
 from minijax.partition.shardings import NamedSharding as NamedSharding
 from minijax.partition.shardings import PartitionSpec as P
 from minijax.primitives.gather_dims import dslice as ds
-from minijax.run.array import Array as Array
-from minijax.run.array import Shard as Shard
-from minijax.run.array import live_arrays as live_arrays
-from minijax.run.client import Device as Device
-from minijax.run.client import default_backend as default_backend
-from minijax.run.client import device_count as device_count
-from minijax.run.client import devices as devices
-from minijax.run.client import host_count as host_count
-from minijax.run.client import host_id as host_id
-from minijax.run.client import host_ids as host_ids
-from minijax.run.client import local_device_count as local_device_count
-from minijax.run.client import local_devices as local_devices
-from minijax.run.client import process_count as process_count
-from minijax.run.client import process_index as process_index
-from minijax.run.client import process_indices as process_indices
-from minijax.run.tokens import effects_barrier as effects_barrier
+from minijax.run.arrays.array import Array as Array
+from minijax.run.arrays.array import Shard as Shard
+from minijax.run.arrays.array import live_arrays as live_arrays
+from minijax.run.clients.client import Device as Device
+from minijax.run.clients.client import default_backend as default_backend
+from minijax.run.clients.client import device_count as device_count
+from minijax.run.clients.client import devices as devices
+from minijax.run.clients.client import host_count as host_count
+from minijax.run.clients.client import host_id as host_id
+from minijax.run.clients.client import host_ids as host_ids
+from minijax.run.clients.client import local_device_count as local_device_count
+from minijax.run.clients.client import local_devices as local_devices
+from minijax.run.clients.client import process_count as process_count
+from minijax.run.clients.client import process_index as process_index
+from minijax.run.clients.client import process_indices as process_indices
+from minijax.run.programs.tokens import effects_barrier as effects_barrier
 from numpy.dtypes import VoidDType
 from types import SimpleNamespace
 from typing import Any

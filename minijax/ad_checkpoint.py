@@ -8,7 +8,7 @@ _FACE = Face(
     """
 minijax.api.checkpoint: checkpoint_policies
 minijax.api.residuals: print_saved_residuals
-minijax.higher.remat: checkpoint_name
+minijax.calls.remat: checkpoint_name
 minijax.transforms.partial_eval_custom: Offloadable Recompute Saveable
 """,
     removed={

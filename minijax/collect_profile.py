@@ -2,7 +2,7 @@
 
 import importlib.util
 
-from minijax.run.collect_profile import (
+from minijax.run.watching.collect_profile import (
     DEFAULT_NUM_TRACING_ATTEMPTS as DEFAULT_NUM_TRACING_ATTEMPTS,
     collect_profile as collect_profile,
     main as main,

@@ -9,7 +9,7 @@ _FACE = Face(
 minijax.ir.jaxpr: Atom
 minijax.ir.trace: Trace Tracer eval_jaxpr
 minijax.ir.types: AbstractValue ShapedArray
-minijax.base.symbolic: max_dim min_dim
+minijax.base.symbolic.dimension: max_dim min_dim
 minijax.interop.introspection: ParamDict Value eval_context
 minijax.api.transfer: ensure_compile_time_eval
 """,

@@ -7,8 +7,8 @@ from minijax.api.transfer import ensure_compile_time_eval as ensure_compile_time
 from minijax.base.errors import InconclusiveDimensionOperation as InconclusiveDimensionOperation
 from minijax.base.errors import JaxprTypeError as JaxprTypeError
 from minijax.base.linear_util import WrappedFun
-from minijax.base.symbolic import max_dim as max_dim
-from minijax.base.symbolic import min_dim as min_dim
+from minijax.base.symbolic.dimension import max_dim as max_dim
+from minijax.base.symbolic.dimension import min_dim as min_dim
 from minijax.interop.calls import CallPrimitive as CallPrimitive
 from minijax.interop.introspection import Effects as Effects
 from minijax.interop.introspection import OpaqueTraceState

@@ -8,9 +8,9 @@ _FACE = Face(
     """
 minijax.api.custom: CustomVJPPrimal custom_gradient custom_jvp custom_vjp
 minijax.api.custom_tools: closure_convert custom_vjp_primal_tree_values zero_from_primal
-minijax.higher.custom_derivatives: SymbolicZero custom_jvp_call_p custom_vjp_call_p
-minijax.higher.linear_call: linear_call
-minijax.higher.remat_opt: remat_opt_p
+minijax.calls.custom_derivatives: SymbolicZero custom_jvp_call_p custom_vjp_call_p
+minijax.calls.linear_call: linear_call
+minijax.calls.remat_opt: remat_opt_p
 """,
 )
 __getattr__, __dir__ = _FACE.attribute, _FACE.names

@@ -7,9 +7,9 @@ _FACE = Face(
     (),
     """
 minijax.api.visualize: visualize_array_sharding visualize_sharding
-minijax.composed.inspect_sharding: inspect_array_sharding
-minijax.composed.debugger: breakpoint
-minijax.composed.debugging: callback=debug_callback log=debug_log print=debug_print
+minijax.composed.callbacks.inspect_sharding: inspect_array_sharding
+minijax.composed.callbacks.debugger: breakpoint
+minijax.composed.callbacks.debugging: callback=debug_callback log=debug_log print=debug_print
 minijax.ir.effects: DebugEffect OrderedDebugEffect
 """,
 )

@@ -8,9 +8,9 @@ from minijax.api.export.symbolic import symbolic_args_specs as symbolic_args_spe
 from minijax.api.export.symbolic import symbolic_shape as symbolic_shape
 from minijax.api.export.trees import register_namedtuple_serialization as register_namedtuple_serialization
 from minijax.api.export.trees import register_pytree_node_serialization as register_pytree_node_serialization
-from minijax.base.symbolic import is_symbolic_dim as is_symbolic_dim
+from minijax.base.symbolic.dimension import is_symbolic_dim as is_symbolic_dim
 from minijax.interop.exporting import export as export
-from minijax.run.client import default_backend as default_export_platform
+from minijax.run.clients.client import default_backend as default_export_platform
 
 __all__ = [
     "DisabledSafetyCheck", "Exported", "SymbolicScope", "default_export_platform", "deserialize", "export",

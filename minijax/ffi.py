@@ -6,9 +6,9 @@ _FACE = Face(
     __name__,
     (),
     """
-minijax.composed.ffi: ffi_call
+minijax.composed.callbacks.ffi: ffi_call
 minijax.interop.ffi: build_ffi_lowering_function ffi_lowering
-minijax.run.ffi: include_dir pycapsule register_ffi_target register_ffi_target_as_batch_partitionable
+minijax.run.programs.ffi: include_dir pycapsule register_ffi_target register_ffi_target_as_batch_partitionable
     register_ffi_type register_ffi_type_id
 """,
 )

@@ -1,6 +1,6 @@
 """jax.profiler: profiles of time and of memory."""
 
-from minijax.run.profiler import (
+from minijax.run.watching.profiler import (
     ProfileData as ProfileData,
     ProfileEvent as ProfileEvent,
     ProfileOptions as ProfileOptions,

@@ -16,8 +16,8 @@ import write_stubs
 import minijax as jax
 import minijax.numpy as jnp
 from minijax.base import native
-from minijax.run import client
-from minijax.run.array import ArrayImpl
+from minijax.run.arrays.array import ArrayImpl
+from minijax.run.clients import client
 
 ROOT = Path(__file__).resolve().parents[1]
 PROGRAMS = ROOT / "tests" / "typing"

@@ -17,8 +17,8 @@ from minijax.ir.types import ShapedArray
 from minijax.partition.layouts import Format, check_not_auto
 from minijax.partition.meshes import PartitionSpec
 from minijax.partition.shardings import Sharding, SingleDeviceSharding
-from minijax.run import transfer
-from minijax.run.array import ArrayImpl, joined
+from minijax.run.arrays import transfer
+from minijax.run.arrays.array import ArrayImpl, joined
 
 
 def make_array_from_single_device_arrays(

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minijax.api.checks import (
+from minijax.api.checkify_errors import (
     DivisionByZeroError,
     Error,
     ErrorEffect,
@@ -21,10 +21,10 @@ from minijax.api.checks import (
     leaf_count,
 )
 from minijax.base import dtypes, source, tree
-from minijax.composed import cumulative, fft, special
-from minijax.dispatch.call import Call, closed_of
+from minijax.calls.call import Call, closed_of
+from minijax.calls.custom_derivatives import custom_jvp_call_p, custom_vjp_call_p
+from minijax.composed.arrays import cumulative, fft, special
 from minijax.higher.cond import cond_p
-from minijax.higher.custom_derivatives import custom_jvp_call_p, custom_vjp_call_p
 from minijax.higher.custom_solve import custom_linear_solve_p
 from minijax.higher.reduction import reduce_p
 from minijax.higher.scan import scan_p

@@ -9,10 +9,10 @@ from typing import Any, ParamSpec, TypeVar
 
 from minijax.api.jit import resolve
 from minijax.base import source
-from minijax.dispatch.call import opened
+from minijax.calls.call import opened
+from minijax.calls.remat import name_p, remat_p
 from minijax.dispatch.jit import JitOptions
 from minijax.dispatch.jitted import Jitted
-from minijax.higher.remat import name_p, remat_p
 from minijax.ir.body import check_callable, named_after, signature_of
 from minijax.ir.trace import checked_values
 from minijax.primitives.dot import dot_general_p

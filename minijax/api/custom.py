@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 from minijax.base import config, dtypes, errors, source, tree
 from minijax.base.mask import Mask
 from minijax.base.naming import known_as
-from minijax.higher.custom_derivatives import SymbolicZero, bind_custom_jvp, bind_custom_vjp, symbolic, unsymbolic
-from minijax.higher.remat_opt import optimized_forward
+from minijax.calls.custom_derivatives import SymbolicZero, bind_custom_jvp, bind_custom_vjp, symbolic, unsymbolic
+from minijax.calls.remat_opt import optimized_forward
 from minijax.ir import state
 from minijax.ir.body import (
     Flat,
@@ -30,7 +30,7 @@ from minijax.ir.refs import Ref
 from minijax.ir.trace import Tracer, checked_values, eval_jaxpr
 from minijax.ir.types import Zero, is_value, space_of, typeof
 from minijax.primitives.zeros import add_any, instantiate
-from minijax.run.array import ArrayImpl
+from minijax.run.arrays.array import ArrayImpl
 
 _LEAVES = frozenset((ArrayImpl, bool, float, complex, type(None)))
 

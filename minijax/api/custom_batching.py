@@ -6,7 +6,7 @@ from typing import Any
 from minijax.api.custom import _Custom
 from minijax.base import source, tree
 from minijax.base.mask import Mask
-from minijax.higher.custom_vmap import custom_vmap_call_p, flatten_batching_rule
+from minijax.calls.custom_vmap import custom_vmap_call_p, flatten_batching_rule
 from minijax.higher.mapping import map as map_slices
 from minijax.ir.body import Flat, function_name, source_of, trace_flat
 from minijax.ir.jaxpr import DebugInfo

@@ -6,7 +6,7 @@ from typing import Any
 from minijax.api.custom import _resolve_kwargs
 from minijax.api.shapes import ShapeDtypeStruct
 from minijax.base import errors, source, tree
-from minijax.higher.custom_partitioning import custom_partitioning_p
+from minijax.calls.custom_partitioning import custom_partitioning_p
 from minijax.ir.body import Flat, function_name, signature_of, source_of, trace_flat
 from minijax.ir.jaxpr import DebugInfo
 from minijax.ir.trace import Tracer

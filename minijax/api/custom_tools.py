@@ -8,7 +8,7 @@ import numpy as np
 from minijax.api.custom import CustomVJPPrimal
 from minijax.base import dtypes, source, tree as trees
 from minijax.base.mask import Mask
-from minijax.higher.custom_derivatives import symbolic
+from minijax.calls.custom_derivatives import symbolic
 from minijax.ir.body import Flat, as_consts, source_of, trace_flat
 from minijax.ir.jaxpr import DebugInfo
 from minijax.ir.trace import Tracer, eval_jaxpr

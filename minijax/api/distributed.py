@@ -4,8 +4,8 @@ import os
 from collections.abc import Sequence
 
 from minijax.base import config
-from minijax.run import client, clusters, distributed
-from minijax.run.clusters import Cluster
+from minijax.run.clients import client, clusters, distributed
+from minijax.run.clients.clusters import Cluster
 
 
 def initialize(

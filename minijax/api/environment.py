@@ -9,7 +9,7 @@ import numpy as np
 
 from minijax.base.lazy import defer
 from minijax.base.naming import VERSION
-from minijax.run import client
+from minijax.run.clients import client
 
 metadata = defer("importlib.metadata")
 subprocess = defer("subprocess")

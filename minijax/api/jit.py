@@ -31,7 +31,7 @@ from minijax.ir.body import (
     trace_flat,
 )
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
-from minijax.run.client import Device
+from minijax.run.clients.client import Device
 
 P = ParamSpec("P")
 R = TypeVar("R")

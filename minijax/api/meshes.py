@@ -17,7 +17,7 @@ from minijax.partition import meshes
 from minijax.partition.meshes import AbstractMesh, AxisType, Mesh
 from minijax.partition.shardings import NamedSharding, SingleDeviceSharding, empty_abstract_mesh
 from minijax.primitives.sharding import check_explicit, drop_auto_axes, named_sharding, reshard_in_types
-from minijax.run import client
+from minijax.run.clients import client
 
 
 def make_mesh(

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from minijax.base import source, tree
+from minijax.calls.marked_calls import MarkedCall, compute_on_p, fused_call_p, xla_metadata_call_p
 from minijax.dispatch.jit import JitOptions
 from minijax.dispatch.jitted import Jitted, Resolved, Traced
-from minijax.higher.marked_calls import MarkedCall, compute_on_p, fused_call_p, xla_metadata_call_p
 from minijax.hlo.emitter import COMPUTE_TYPES
 from minijax.ir.body import check_callable, signature_of
 from minijax.ir.context import ContextChange

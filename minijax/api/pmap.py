@@ -21,7 +21,8 @@ from minijax.partition.shardings import NamedSharding
 from minijax.primitives.host_local import global_to_local_p, local_to_global_p
 from minijax.primitives.moving import expand_dims
 from minijax.primitives.structural import squeeze
-from minijax.run import client, distributed, transfer
+from minijax.run.arrays import transfer
+from minijax.run.clients import client, distributed
 
 _UNNAMED = "_internal_pmap_axis_name"
 

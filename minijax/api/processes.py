@@ -17,8 +17,9 @@ from minijax.partition.meshes import Mesh, P
 from minijax.partition.shardings import NamedSharding
 from minijax.primitives.host_local import global_to_local_p, local_to_global_p
 from minijax.primitives.reduce import reduce_or, reduce_sum
-from minijax.run import client, distributed, gather, transfer
-from minijax.run.array import ArrayImpl
+from minijax.run.arrays import gather, transfer
+from minijax.run.arrays.array import ArrayImpl
+from minijax.run.clients import client, distributed
 
 
 class ProcessFailureError(Exception):

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from minijax.base import source, tree
-from minijax.higher.saved import origin
+from minijax.calls.print_saved_residuals import origin
 from minijax.ir.body import Flat, argument_names, signature_of, source_of
 from minijax.ir.jaxpr import DebugInfo, Literal
 from minijax.ir.trace import trace_to_jaxpr

@@ -8,7 +8,8 @@ from typing import Any
 
 from minijax.api.stages import Compiled
 from minijax.base.native import JAXLIB_VERSION
-from minijax.run import client, compile
+from minijax.run.clients import client
+from minijax.run.programs import compile
 
 _MAGIC = b"minijax executable 1\n"
 _HASH = 32

@@ -17,8 +17,8 @@ from minijax.partition.explicit import sharding_in_type
 from minijax.partition.layouts import Format, check_not_auto
 from minijax.partition.memory import Device
 from minijax.partition.shardings import NamedSharding, PartitionSpec, Sharding
-from minijax.run.array import ArrayImpl, Signature, signature
-from minijax.run.client import default_device, single_device_sharding
+from minijax.run.arrays.array import ArrayImpl, Signature, signature
+from minijax.run.clients.client import default_device, single_device_sharding
 
 
 @known_as("jax.ShapeDtypeStruct")

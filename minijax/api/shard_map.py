@@ -23,7 +23,7 @@ from minijax.partition.explicit import joined_entry, sharding_in_type
 from minijax.partition.meshes import AbstractMesh, AxisType, Mesh, P, axes_of
 from minijax.partition.shardings import NamedSharding
 from minijax.primitives.varying import in_mesh_order, pvary_p, vary_unreduced_cast_p
-from minijax.run.array import ArrayImpl
+from minijax.run.arrays.array import ArrayImpl
 
 
 class Infer:

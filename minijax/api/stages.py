@@ -50,10 +50,12 @@ from minijax.partition.explicit import sharding_in_type
 from minijax.partition.layouts import Format, Layout, shown, stored
 from minijax.partition.meshes import PartitionSpec
 from minijax.primitives.sharding import concrete_sharding
-from minijax.run import bindings, client, profiler
-from minijax.run.array import ArrayImpl, Signature, signature, single_signature
-from minijax.run.compile import Loaded, hlo_computation, hlo_text, module_cost
-from minijax.run.compiled_shardings import has_sharding
+from minijax.run.arrays.array import ArrayImpl, Signature, signature, single_signature
+from minijax.run.clients import client
+from minijax.run.programs import bindings
+from minijax.run.programs.compile import Loaded, hlo_computation, hlo_text, module_cost
+from minijax.run.programs.compiled_shardings import has_sharding
+from minijax.run.watching import profiler
 from minijax.transforms.discharge import discharged, values_of
 from minijax.transforms.lower_types import flat, lower_hi_jaxpr, lower_values
 

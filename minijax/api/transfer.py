@@ -20,10 +20,11 @@ from minijax.partition.memory import MemorySpace
 from minijax.partition.meshes import PartitionSpec
 from minijax.partition.shardings import NamedSharding, Sharding, check_sharding_of_type
 from minijax.primitives.device import ALWAYS_COPY, DONATE_INPUT, REUSE_INPUT, device_put as put_values
-from minijax.run import client, guards, transfer
-from minijax.run.array import ArrayImpl, DeviceLike
-from minijax.run.keys import PRNGKeyArray
-from minijax.run.token import Token
+from minijax.run.arrays import transfer
+from minijax.run.arrays.array import ArrayImpl, DeviceLike
+from minijax.run.arrays.keys import PRNGKeyArray
+from minijax.run.arrays.token import Token
+from minijax.run.clients import client, guards
 
 
 def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base.source import hide_frames
-from minijax.base.symbolic import Dim, SymbolicDim, max_dim
+from minijax.base.symbolic.dimension import Dim, SymbolicDim, max_dim
 
 
 def canonical_dim(size: Any) -> Any:

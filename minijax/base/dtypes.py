@@ -13,7 +13,7 @@ import numpy as np
 from minijax.base import config, errors
 from minijax.base.naming import known_as, public_in
 from minijax.base.source import hide_frames
-from minijax.base.symbolic import SymbolicDim
+from minijax.base.symbolic.dimension import SymbolicDim
 
 
 class SupportsDType(Protocol):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes, tree
-from minijax.composed.cumulative import cumsum
+from minijax.composed.arrays.cumulative import cumsum
 from minijax.ir.primitive import cotangents, is_undefined_primal
 from minijax.ir.types import ShapedArray, Zero, is_zero, token_type, typeof
 from minijax.primitives import moving

@@ -10,7 +10,7 @@ import numpy as np
 
 from minijax.base import config, dtypes
 from minijax.base.naming import is_installed_as_jax, known_as
-from minijax.base.symbolic import Dim, is_int
+from minijax.base.symbolic.dimension import Dim, is_int
 from minijax.base.thread import entered, thread
 from minijax.composed.linalg.matrices import map_over_batch
 from minijax.dispatch.jitted import jitted
@@ -33,7 +33,7 @@ from minijax.primitives.random_bits import (
     threefry_2x32,
 )
 from minijax.primitives.zeros import ZeroJvp
-from minijax.run.keys import key_array
+from minijax.run.arrays.keys import key_array
 
 UINT32, UINT64 = np.dtype("uint32"), np.dtype("uint64")
 _WORD = 32

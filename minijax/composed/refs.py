@@ -22,7 +22,7 @@ from minijax.primitives.elementwise import add, clamp
 from minijax.primitives.gather_dims import Slice
 from minijax.primitives.moving import as_array_or_constant, full, reshape
 from minijax.primitives.zeros import instantiate
-from minijax.run.array import Array, ArrayImpl, copied
+from minijax.run.arrays.array import Array, ArrayImpl, copied
 from minijax.transforms.batch import BatchTrace, batch_flat, place
 from minijax.transforms.discharge import mixed_error, stored
 

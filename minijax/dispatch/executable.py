@@ -17,9 +17,12 @@ from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.types import ShapedArray, token_type
 from minijax.partition.layouts import Format, Layout, settled
 from minijax.partition.shardings import GSPMDSharding, NamedSharding
-from minijax.run import client, compile, guards, launch, profiler, tokens, transfer, watch
-from minijax.run.array import ArrayImpl, copied, hidden, signature
-from minijax.run.compiled_shardings import chosen_shardings, has_sharding, sharding_of_result
+from minijax.run.arrays import transfer
+from minijax.run.arrays.array import ArrayImpl, copied, hidden, signature
+from minijax.run.clients import client, guards
+from minijax.run.programs import compile, launch, tokens
+from minijax.run.programs.compiled_shardings import chosen_shardings, has_sharding, sharding_of_result
+from minijax.run.watching import profiler, watch
 
 
 class Programs(cache.Keyed):

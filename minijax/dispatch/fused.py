@@ -13,8 +13,9 @@ from minijax.dispatch.operations import programs
 from minijax.dispatch.placement import ProgramOptions
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Var
 from minijax.ir.trace import trace_to_jaxpr
-from minijax.run import guards, watch
-from minijax.run.array import ArrayImpl, array_types
+from minijax.run.arrays.array import ArrayImpl, array_types
+from minijax.run.clients import guards
+from minijax.run.watching import watch
 
 P = ParamSpec("P")
 R = TypeVar("R")

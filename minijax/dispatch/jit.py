@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from minijax.base import config
 from minijax.base.errors import JaxprTypeError
 from minijax.base.mask import Mask
-from minijax.dispatch.call import Call, forwarded
+from minijax.calls.call import Call, forwarded
 from minijax.dispatch.operations import run_closed
 from minijax.dispatch.placement import ProgramOptions, requests
 from minijax.ir import state

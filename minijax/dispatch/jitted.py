@@ -32,8 +32,9 @@ from minijax.ir.trace import JaxprTrace, forbid_tracing
 from minijax.ir.types import hi_classes
 from minijax.partition.meshes import context_mesh, legacy_context_mesh
 from minijax.partition.shardings import UNSPECIFIED
-from minijax.run import client, profiler, watch
-from minijax.run.array import ArrayImpl
+from minijax.run.arrays.array import ArrayImpl
+from minijax.run.clients import client
+from minijax.run.watching import profiler, watch
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 from minijax.base import cache, config, monitoring, stack
-from minijax.base.symbolic_solver import variables_of
+from minijax.base.symbolic.solver import variables_of
 from minijax.dispatch.captured import warn_of_constants
 from minijax.dispatch.lift import lift_constants
 from minijax.dispatch.operands import operand
@@ -16,7 +16,10 @@ from minijax.ir.effects import ordered_effects, shardable_ordered_effects
 from minijax.ir.jaxpr import ClosedJaxpr, Var
 from minijax.ir.types import ShapedArray, of_type
 from minijax.partition.shardings import UNSPECIFIED
-from minijax.run import client, compile, guards, profiler, transfer
+from minijax.run.arrays import transfer
+from minijax.run.clients import client, guards
+from minijax.run.programs import compile
+from minijax.run.watching import profiler
 from minijax.transforms.discharge import discharged
 from minijax.transforms.prune import prune_closed
 

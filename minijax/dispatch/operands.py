@@ -10,8 +10,8 @@ from minijax.base import dtypes, errors, tree
 from minijax.ir.hitypes import full_type
 from minijax.ir.trace import Tracer, escaped_message
 from minijax.ir.types import Aval, hi_classes, register_value_type, value_kinds
-from minijax.run import transfer
-from minijax.run.array import ArrayImpl, array_types
+from minijax.run.arrays import transfer
+from minijax.run.arrays.array import ArrayImpl, array_types
 
 # Values of these types, together with the type, are their own keys.
 SELF_KEYED_TYPES = frozenset((bool, int, str, type, type(None), *map(type, dtypes.BY_NAME.values())))

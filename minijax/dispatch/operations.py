@@ -14,8 +14,8 @@ from minijax.ir.binding import programs_in
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Var
 from minijax.ir.trace import EvalTrace, Tracer, escaped_message, eval_jaxpr, forbid_tracing, trace_to_jaxpr
 from minijax.ir.types import hi_classes
-from minijax.run import watch
-from minijax.run.array import ArrayImpl
+from minijax.run.arrays.array import ArrayImpl
+from minijax.run.watching import watch
 from minijax.transforms.lower_types import is_hi_operation
 
 programs = Programs(1 << 15)  # of operations and of fused functions

@@ -15,8 +15,8 @@ from minijax.partition.layouts import AutoLayout, Layout, check_layout, shown, s
 from minijax.partition.memory import Device, Host, MemorySpace
 from minijax.partition.meshes import Mesh, P
 from minijax.partition.shardings import MEMORY_KINDS, UNSPECIFIED, NamedSharding, Sharding, check_sharding_of_type
-from minijax.run import client
-from minijax.run.array import Signature
+from minijax.run.arrays.array import Signature
+from minijax.run.clients import client
 
 
 class Request(NamedTuple):

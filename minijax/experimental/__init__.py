@@ -6,10 +6,10 @@ _FACE = Face(
     __name__,
     ("compilation_cache",),
     """
-minijax.composed.callback: io_callback
+minijax.composed.callbacks.callback: io_callback
 minijax.interop.primal_tangent: primal_tangent_dtype
 minijax.ir.hitypes: cur_qdd
-minijax.run.array: EArray
+minijax.run.arrays.array: EArray
 """,
     later="""
     array_serialization buffer_callback checkify colocated_python compute_on control_deps custom_partitioning fused

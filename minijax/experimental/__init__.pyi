@@ -1,6 +1,6 @@
 # The names of this module's table, written by tests/write_stubs.py.
 
-from minijax.composed.callback import io_callback as io_callback
+from minijax.composed.callbacks.callback import io_callback as io_callback
 from minijax.experimental import array_serialization as array_serialization
 from minijax.experimental import buffer_callback as buffer_callback
 from minijax.experimental import checkify as checkify
@@ -34,7 +34,7 @@ from minijax.experimental import transfer as transfer
 from minijax.experimental import xla_metadata as xla_metadata
 from minijax.interop.primal_tangent import primal_tangent_dtype as primal_tangent_dtype
 from minijax.ir.hitypes import cur_qdd as cur_qdd
-from minijax.run.array import EArray as EArray
+from minijax.run.arrays.array import EArray as EArray
 
 __all__ = [
     "EArray", "array_serialization", "buffer_callback", "checkify", "colocated_python", "compilation_cache",

@@ -8,7 +8,7 @@ _FACE = Face(
     """
 minijax.api.checkify: ErrorCategory all_checks automatic_checks checkify div_checks float_checks index_checks
     nan_checks user_checks
-minijax.api.checks: Error JaxRuntimeError check check_error debug_check init_error
+minijax.api.checkify_errors: Error JaxRuntimeError check check_error debug_check init_error
 """,
 )
 __getattr__, __dir__ = _FACE.attribute, _FACE.names

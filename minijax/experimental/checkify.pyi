@@ -5,12 +5,12 @@ from minijax.api.checkify import all_checks as all_checks
 from minijax.api.checkify import automatic_checks as automatic_checks
 from minijax.api.checkify import checkify as checkify
 from minijax.api.checkify import float_checks as float_checks
-from minijax.api.checks import Error as Error
-from minijax.api.checks import JaxRuntimeError as JaxRuntimeError
-from minijax.api.checks import check as check
-from minijax.api.checks import check_error as check_error
-from minijax.api.checks import debug_check as debug_check
-from minijax.api.checks import init_error as init_error
+from minijax.api.checkify_errors import Error as Error
+from minijax.api.checkify_errors import JaxRuntimeError as JaxRuntimeError
+from minijax.api.checkify_errors import check as check
+from minijax.api.checkify_errors import check_error as check_error
+from minijax.api.checkify_errors import debug_check as debug_check
+from minijax.api.checkify_errors import init_error as init_error
 
 __all__ = [
     "Error", "ErrorCategory", "JaxRuntimeError", "all_checks", "automatic_checks", "check", "check_error", "checkify",

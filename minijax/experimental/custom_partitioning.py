@@ -7,7 +7,7 @@ _FACE = Face(
     (),
     """
 minijax.api.custom_partitioning: custom_partitioning
-minijax.higher.custom_partitioning: custom_partitioning_p
+minijax.calls.custom_partitioning: custom_partitioning_p
 minijax.partition.factors: ArrayMapping BATCHING CompoundFactor SdyShardingRule
 """,
 )

@@ -7,7 +7,7 @@ _FACE = Face(
     (),
     """
 minijax.api.metadata: fused
-minijax.higher.marked_calls: fused_p=fused_call_p
+minijax.calls.marked_calls: fused_p=fused_call_p
 """,
 )
 __getattr__, __dir__ = _FACE.attribute, _FACE.names

@@ -9,7 +9,7 @@ _FACE = Face(
 minijax.ir.refs: AbstractRef
 minijax.composed.refs: TransformedRef
 minijax.ir.hitypes: AvalMutableQDD AvalQDD HiPrimitive HiPspec HiType MutableHiType aval_method aval_property
-minijax.higher.hi_primitive: VJPHiPrimitive
+minijax.calls.hi_primitive: VJPHiPrimitive
 minijax.numpy.hitypes: register_hitype
 minijax.ir.types: AbstractValue ShapedArray Zero
 minijax.ir.primitive: is_undefined_primal=is_undefined_primal

@@ -7,7 +7,9 @@ _FACE = Face(
     (),
     {},
     deprecated={
-        "jax.experimental.pjit.{0} has been deprecated. Please use `jax.jit` instead.": {"minijax.api.former": "pjit"}
+        "jax.experimental.pjit.{0} has been deprecated. Please use `jax.jit` instead.": {
+            "minijax.api.deprecated": "pjit"
+        }
     },
 )
 __getattr__, __dir__ = _FACE.attribute, _FACE.names

@@ -1,3 +1,3 @@
 """jax.experimental.profiler: profile data for profile-guided compilation."""
 
-from minijax.run.profiler import get_profiled_instructions_proto as get_profiled_instructions_proto
+from minijax.run.watching.profiler import get_profiled_instructions_proto as get_profiled_instructions_proto

@@ -26,8 +26,8 @@ from minijax.primitives.rnn import (
     rnn_bwd_p,
     rnn_fwd_p,
 )
-from minijax.run.array import Array
-from minijax.run.bindings import gpu_rnn
+from minijax.run.arrays.array import Array
+from minijax.run.programs.bindings import gpu_rnn
 
 __all__, __dir__ = listing(
     __name__,

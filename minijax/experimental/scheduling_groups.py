@@ -7,7 +7,7 @@ _FACE = Face(
     (),
     """
 minijax.api.metadata: scheduling_group xla_metadata_call
-minijax.higher.marked_calls: xla_metadata_call_p
+minijax.calls.marked_calls: xla_metadata_call_p
 """,
 )
 __getattr__, __dir__ = _FACE.attribute, _FACE.names

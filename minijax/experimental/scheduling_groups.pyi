@@ -2,7 +2,7 @@
 
 from minijax.api.metadata import scheduling_group as scheduling_group
 from minijax.api.metadata import xla_metadata_call as xla_metadata_call
-from minijax.higher.marked_calls import xla_metadata_call_p as xla_metadata_call_p
+from minijax.calls.marked_calls import xla_metadata_call_p as xla_metadata_call_p
 
 __all__ = [
     "scheduling_group", "xla_metadata_call", "xla_metadata_call_p"

@@ -8,7 +8,7 @@ _FACE = Face(
     {},
     deprecated={
         "jax.experimental.shard_map is deprecated in v0.8.0. Used jax.shard_map instead.": {
-            "minijax.api.former": "shard_map"
+            "minijax.api.deprecated": "shard_map"
         }
     },
 )

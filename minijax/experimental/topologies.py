@@ -6,7 +6,7 @@ from typing import Any
 from minijax.base.faces import listing
 from minijax.experimental import mesh_utils
 from minijax.partition.meshes import Mesh
-from minijax.run import client
+from minijax.run.clients import client
 
 __all__, __dir__ = listing(__name__, "Device TopologyDescription get_attached_topology get_topology_desc make_mesh")
 

@@ -6,7 +6,7 @@ _FACE = Face(
     __name__,
     (),
     """
-minijax.run.transfer_server: TransferConnection TransferServer make_error_array start_transfer_server
+minijax.run.clients.transfer_server: TransferConnection TransferServer make_error_array start_transfer_server
 """,
 )
 __getattr__, __dir__ = _FACE.attribute, _FACE.names

@@ -8,7 +8,7 @@ _FACE = Face(
     """
 minijax.interop.backends: backend_xla_version backends clear_backends clear_in_memory_compilation_cache get_backend
     get_compile_options register_backend_cache register_backend_factory
-minijax.run.client: get_default_device=default_device ifrt_proxy
+minijax.run.clients.client: get_default_device=default_device ifrt_proxy
 """,
 )
 __getattr__, __dir__ = _FACE.attribute, _FACE.names

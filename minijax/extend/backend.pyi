@@ -9,7 +9,7 @@ from minijax.interop.backends import get_backend as get_backend
 from minijax.interop.backends import get_compile_options as get_compile_options
 from minijax.interop.backends import register_backend_cache as register_backend_cache
 from minijax.interop.backends import register_backend_factory as register_backend_factory
-from minijax.run.client import default_device as get_default_device
+from minijax.run.clients.client import default_device as get_default_device
 
 __all__ = [
     "backend_xla_version", "backends", "clear_backends", "clear_in_memory_compilation_cache", "get_backend",

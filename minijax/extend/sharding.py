@@ -4,7 +4,7 @@ from minijax.base.faces import Face
 
 _TABLE = """
 minijax.partition.shardings: GSPMDSharding
-minijax.run.compiled_shardings: get_hlo_sharding_from_serialized_proto get_op_sharding_from_serialized_proto
+minijax.run.programs.compiled_shardings: get_hlo_sharding_from_serialized_proto get_op_sharding_from_serialized_proto
     get_serialized_proto_from_hlo_sharding
 """
 _FACE = Face(__name__, (), _TABLE)

@@ -6,7 +6,7 @@ _FACE = Face(
     __name__,
     (),
     """
-minijax.run.hlo_transforms: PipelineStage clear_hlo_module_transformation register_hlo_module_transformation
+minijax.run.watching.hlo_transforms: PipelineStage clear_hlo_module_transformation register_hlo_module_transformation
 """,
 )
 __getattr__, __dir__ = _FACE.attribute, _FACE.names

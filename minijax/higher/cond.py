@@ -9,8 +9,8 @@ import numpy as np
 from minijax.base import cache, config, dtypes, source, tree
 from minijax.base.errors import JaxprTypeError
 from minijax.base.mask import Mask
-from minijax.dispatch.call import names_in, split_tangents
-from minijax.higher.agreement import check_branches
+from minijax.calls.call import names_in, split_tangents
+from minijax.higher.check_bodies import check_branches
 from minijax.hlo.emitter import jaxpr_body, ordered_in
 from minijax.ir import context, effects, state
 from minijax.ir.body import check_positional_aliases, merge_captured_inputs, trace_body, with_leading

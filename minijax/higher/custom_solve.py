@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from minijax.base import source, tree
 from minijax.base.mask import Mask
-from minijax.dispatch.call import names_in
-from minijax.higher.agreement import fixpoint
+from minijax.calls.call import names_in
+from minijax.higher.check_bodies import fixpoint
 from minijax.ir.body import Body, Flat, as_consts, source_of, trace_flat
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.primitive import Primitive, UndefinedPrimal

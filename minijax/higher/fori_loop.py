@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import config, source
-from minijax.base.symbolic import is_int
+from minijax.base.symbolic.dimension import is_int
 from minijax.higher.cond import concrete
 from minijax.higher.scan import scan
 from minijax.higher.while_loop import while_loop

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from minijax.base import source, tree
-from minijax.dispatch.call import split_tangents
-from minijax.higher.agreement import fixpoint
+from minijax.calls.call import split_tangents
+from minijax.higher.check_bodies import fixpoint
 from minijax.hlo.emitter import jaxpr_body
 from minijax.ir.body import as_inputs_if_live, trace_body
 from minijax.ir.jaxpr import ClosedJaxpr
@@ -24,7 +24,7 @@ from minijax.primitives.moving import axis_to_front, broadcast_to_shape, other_a
 from minijax.primitives.reduce import merge_axes_to_front, strong_reduced_aval
 from minijax.primitives.structural import pad, slice_in_dim, squeeze
 from minijax.primitives.zeros import instantiate, nonzero_mask, zeros_like_aval
-from minijax.run.array import ShardingLike
+from minijax.run.arrays.array import ShardingLike
 from minijax.transforms.batch import batch_flat
 from minijax.transforms.jvp import jvp_flat, jvp_jaxpr
 from minijax.transforms.partial_eval import permute_jaxpr

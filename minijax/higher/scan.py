@@ -12,9 +12,9 @@ import numpy as np
 from minijax.base import cache, config, dtypes, errors, source, tree
 from minijax.base.errors import JaxprTypeError
 from minijax.base.mask import Mask
-from minijax.dispatch.call import names_in, split_tangents
+from minijax.calls.call import names_in, split_tangents
 from minijax.dispatch.operands import operand
-from minijax.higher.agreement import fixpoint, trace_loop_body
+from minijax.higher.check_bodies import fixpoint, trace_loop_body
 from minijax.higher.scan_lowering import Slots, resized, unrolled
 from minijax.ir import state
 from minijax.ir.body import Body, check_positional_aliases

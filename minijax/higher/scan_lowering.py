@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from minijax.base import dtypes
-from minijax.dispatch.call import closed_call_p
+from minijax.calls.call import closed_call_p
 from minijax.dispatch.jitted import jitted
 from minijax.higher.while_loop import Loop, while_p
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from minijax.base import cache, config
 from minijax.base.mask import Mask
-from minijax.dispatch.call import OpenCall, closed_of, forwarded, names_in, opened
+from minijax.calls.call import OpenCall, closed_of, forwarded, names_in, opened
 from minijax.dispatch.operations import one_equation, run_closed
 from minijax.dispatch.placement import ProgramOptions, requests
 from minijax.hlo.emitter import jaxpr_body, ordered_in
@@ -28,7 +28,7 @@ from minijax.primitives.moving import expand_dims
 from minijax.primitives.structural import squeeze
 from minijax.primitives.varying import ManualAxes
 from minijax.primitives.zeros import nonzero_mask
-from minijax.run.array import ArrayImpl
+from minijax.run.arrays.array import ArrayImpl
 from minijax.transforms.batch import batch_jaxpr_axes
 from minijax.transforms.discharge import DischargeableCall, discharge_jaxpr, values_of
 from minijax.transforms.linearize import linearize_jaxpr

@@ -10,8 +10,8 @@ import numpy as np
 
 from minijax.base import config, source, tree
 from minijax.base.mask import Mask
-from minijax.dispatch.call import names_in, split_tangents
-from minijax.higher.agreement import fixpoint, trace_loop_body
+from minijax.calls.call import names_in, split_tangents
+from minijax.higher.check_bodies import fixpoint, trace_loop_body
 from minijax.higher.cond import concrete, keep_first_results
 from minijax.hlo.emitter import jaxpr_body, ordered_in
 from minijax.hlo.spell import physical

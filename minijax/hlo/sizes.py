@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from minijax.base.symbolic_solver import Place
+from minijax.base.symbolic.solver import Place
 from minijax.hlo import spell
 from minijax.hlo.spell import type_of, types_of
 from minijax.hlo.writer import FLAG, INDEX, Names, Writer

@@ -7,12 +7,12 @@ import numpy as np
 
 from minijax.base import dtypes, errors, tree
 from minijax.base.dims import as_index
-from minijax.base.symbolic import Dim, SymbolicDim, is_int, max_dim, min_dim
+from minijax.base.symbolic.dimension import Dim, SymbolicDim, is_int, max_dim, min_dim
 from minijax.ir.trace import Tracer
 from minijax.ir.types import is_value, typeof
+from minijax.primitives.as_array import as_array
 from minijax.primitives.gather_dims import Slice
-from minijax.primitives.values import as_array
-from minijax.run.array import Array
+from minijax.run.arrays.array import Array
 
 LARGEST_INT32 = np.iinfo(np.int32).max
 

@@ -7,20 +7,20 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes, errors
-from minijax.base.symbolic import is_dim, is_int
+from minijax.base.symbolic.dimension import is_dim, is_int
 from minijax.indexing.language import Index, Options, Slot, Span, Window, index_dtype, keeps_axis
 from minijax.indexing.plan import Plan, plan
 from minijax.ir.types import ShapedArray, typeof
 from minijax.partition.explicit import typed_sharding
 from minijax.primitives import counting, gather_scatter, moving, structural
+from minijax.primitives.as_array import as_array
 from minijax.primitives.convert import as_type, convert, scalar_as
 from minijax.primitives.dynamic_slice import dynamic_slice
 from minijax.primitives.elementwise import add, lt, mul, select_n
 from minijax.primitives.gather_scatter import FILL_OR_DROP, ONE_HOT, PROMISE_IN_BOUNDS, GatherScatterMode
 from minijax.primitives.promote import promote_dtypes
 from minijax.primitives.sharding import reshard_like
-from minijax.primitives.values import as_array
-from minijax.run.array import Array
+from minijax.run.arrays.array import Array
 
 # ---- reading -----------------------------------------------------------------------------------------
 

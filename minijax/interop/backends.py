@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from minijax.base.cache import clear_caches, on_clear
-from minijax.run import client, compile
+from minijax.run.clients import client
+from minijax.run.programs import compile
 
 
 def backends() -> dict[str, Any]:

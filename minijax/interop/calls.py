@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from minijax.base.linear_util import WrappedFun, wrap_init
-from minijax.dispatch.call import OpenCall, closed_of
+from minijax.calls.call import OpenCall, closed_of
 from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.primitive import Primitive

@@ -4,7 +4,7 @@ from typing import Any
 
 from minijax.interop.lowering import LoweringRuleContext
 from minijax.ir.types import ShapedArray
-from minijax.run.bindings import extension, ir
+from minijax.run.programs.bindings import extension, ir
 
 
 class JaxIrContext(ir.Context):

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from minijax.composed.ffi import attribute, minor_to_major
+from minijax.composed.callbacks.ffi import attribute, minor_to_major
 from minijax.hlo import spell
 from minijax.interop.lowering import LoweringRule, LoweringRuleContext, aval_to_ir_type, ir_attribute
 from minijax.ir.types import ShapedArray
 from minijax.partition.layouts import Layout
-from minijax.run.bindings import ir, stablehlo
+from minijax.run.programs.bindings import ir, stablehlo
 
 _TYPED_API = 4  # the API version from which on calls have attributes
 

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from minijax.base import cache, config, native
-from minijax.base.symbolic_solver import variables_of
-from minijax.composed.callback import HostFunction
+from minijax.base.symbolic.solver import variables_of
+from minijax.composed.callbacks.callback import HostFunction
 from minijax.hlo import spell
 from minijax.hlo.emitter import Emitter, constant_writers, ordered_in
 from minijax.hlo.module import lower_jaxpr
@@ -26,8 +26,8 @@ from minijax.ir.primitive import Primitive
 from minijax.ir.trace import trace_to_jaxpr
 from minijax.ir.types import AbstractValue, ShapedArray, token_type as token_aval, typeof
 from minijax.partition.meshes import AbstractMesh, Mesh
-from minijax.run import client
-from minijax.run.bindings import context as mlir_context, func, ir, stablehlo
+from minijax.run.clients import client
+from minijax.run.programs.bindings import context as mlir_context, func, ir, stablehlo
 from minijax.transforms.discharge import discharged
 
 _ignores_forward_compatibility = config.option("jax_export_ignore_forward_compatibility")

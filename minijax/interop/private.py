@@ -42,19 +42,19 @@ minijax.base.cache: clear_caches
 minijax.base.config: disable_jit
 minijax.base.dtypes: float0
 minijax.interop.backends: clear_backends
-minijax.run.array: live_arrays
-minijax.run.tokens: effects_barrier
+minijax.run.arrays.array: live_arrays
+minijax.run.programs.tokens: effects_barrier
 """,
     "api_util": "minijax.interop.arguments: infer_argnums_and_argnames",
-    "array": "minijax.run.array: ArrayImpl _reconstruct_array=reconstruct_array",
-    "basearray": "minijax.run.array: Array\nminijax.typing: ArrayLike",
+    "array": "minijax.run.arrays.array: ArrayImpl _reconstruct_array=reconstruct_array",
+    "basearray": "minijax.run.arrays.array: Array\nminijax.typing: ArrayLike",
     "checkify": """
 minijax.api.checkify: checkify user_checks
-minijax.api.checks: BatchedError DivisionByZeroError Error FailedCheckError JaxException=CheckError JaxRuntimeError
-    NaNError OOBError
+minijax.api.checkify_errors: BatchedError DivisionByZeroError Error FailedCheckError JaxException=CheckError
+    JaxRuntimeError NaNError OOBError
 typing: Out=Any
 """,
-    "compiler": "minijax.run.compile: backend_compile_and_load",
+    "compiler": "minijax.run.programs.compile: backend_compile_and_load",
     "config": """
 minijax.base.config: Config Flag NumpyDtypePromotion State=Option allow_f16_reductions array_garbage_collection_guard
     auto_pcast check_tracer_leaks checking_leaks config debug_infs debug_key_reuse debug_nans default_device
@@ -78,19 +78,19 @@ minijax.interop.introspection: TraceTag concrete_or_error full_lower is_constant
 minijax.interop.calls: call call_p closed_call_p
 minijax.ir.primitive: Primitive
 """,
-    "dispatch": "minijax.run.tokens: wait_for_tokens=effects_barrier",
-    "distributed": "minijax.run.distributed: global_state=state",
+    "dispatch": "minijax.run.programs.tokens: wait_for_tokens=effects_barrier",
+    "distributed": "minijax.run.clients.distributed: global_state=state",
     "dtypes": """
 minijax.base.dtypes: DType ExtendedDType TypePromotionError extended finfo supports_inf to_complex_dtype
 """,
-    "earray": "minijax.run.array: EArray",
+    "earray": "minijax.run.arrays.array: EArray",
     "flatten_util": "minijax.flatten_util: ravel_pytree",
     "interpreters": "",
     "interpreters.pxla": "",
     "layout": "minijax.partition.layouts: AutoLayout Format Layout",
     "lib": "jaxlib.xla_client: jaxlib_extension_version=_version\njaxlib: xla_client",
-    "lib.mlir": "minijax.run.bindings: ir passmanager",
-    "lib.mlir.dialects": "minijax.run.bindings: arith chlo func hlo=stablehlo math memref scf sdy vector",
+    "lib.mlir": "minijax.run.programs.bindings: ir passmanager",
+    "lib.mlir.dialects": "minijax.run.programs.bindings: arith chlo func hlo=stablehlo math memref scf sdy vector",
     "lax": "",
     "lax.control_flow": "minijax.higher.scan: scan",
     "lax.convolution": "minijax.primitives.conv: ConvDimensionNumbers",
@@ -122,7 +122,7 @@ minijax.interop.gufuncs: _apply_excluded=without_excluded _check_output_dims=che
     "random.prng": """
 minijax.base.dtypes: KeyTy=KeyType
 minijax.composed.random: PRNGImpl
-minijax.run.keys: PRNGKeyArray
+minijax.run.arrays.keys: PRNGKeyArray
 """,
     **{f"random.{module}": f"minijax.composed.random: {names}" for module, names in GENERATORS.items()},
     "shard_map": "minijax.api.shard_map: shard_map smap\nminijax.higher.shard_map: shard_map_p",
@@ -131,7 +131,7 @@ minijax.run.keys: PRNGKeyArray
     "state.types": "minijax.ir.refs: AbstractRef",
     "test_util": """
 minijax.api.derivative_checks: check_grads check_jvp check_vjp
-minijax.run.client: device_under_test=default_backend
+minijax.run.clients.client: device_under_test=default_backend
 """,
     "traceback_util": """
 minijax.base.source: UnfilteredStackTrace _exclude_paths=excluded_paths
@@ -147,8 +147,8 @@ minijax.interop.utilities: HashableFunction HashablePartial cache ceil_of_ratio 
     tuple_insert tuple_update unflatten unzip3 weakref_lru_cache wrap_name wraps
 """,
     "xla_bridge": """
-minijax.run.client: _backends=_clients default_backend device_count devices get_backend=get_client host_count host_id
-    host_ids local_device_count local_devices process_count process_index process_indices
+minijax.run.clients.client: _backends=_clients default_backend device_count devices get_backend=get_client host_count
+    host_id host_ids local_device_count local_devices process_count process_index process_indices
 """,
 }
 

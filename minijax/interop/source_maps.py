@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 from minijax.api.jit import jit, make_jaxpr
 from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.show import lines_with_locations
-from minijax.run.compile import compile_text
+from minijax.run.programs.compile import compile_text
 
 Segment = tuple[int, ...]  # generated column, index of the source, its line and column, index of a name
 Place = tuple[str, int, int]  # file, line and column, both from 0

@@ -15,7 +15,7 @@ minijax.interop.lowering: AxisContext ConstantHandler DEVICE_TO_DEVICE_TYPE Lowe
     lower_jaxpr_to_module merge_mlir_modules module_to_bytecode module_to_string register_constant_handler
     register_lowering shape_tensor token_type unflatten_ir_values_like_types
 minijax.interop.introspection: MeshAxisName=Value
-minijax.run.bindings: make_ir_context=make_context
+minijax.run.programs.bindings: make_ir_context=make_context
 minijax.ir.effects: lowerable_effects
 minijax.partition.meshes: Mesh
 jaxlib.mlir.ir: Value Token=Value

@@ -43,7 +43,7 @@ from minijax.interop.lowering import token_type as token_type
 from minijax.interop.lowering import unflatten_ir_values_like_types as unflatten_ir_values_like_types
 from minijax.ir.effects import lowerable_effects as lowerable_effects
 from minijax.partition.meshes import Mesh as Mesh
-from minijax.run.bindings import make_context as make_ir_context
+from minijax.run.programs.bindings import make_context as make_ir_context
 
 __all__ = [
     "AxisContext", "ConstantHandler", "DEVICE_TO_DEVICE_TYPE", "LoweringParameters", "LoweringResult", "LoweringRule",

@@ -1,3 +1,3 @@
 """Tracers have what arrays have, set at run time by `minijax.numpy.methods`."""
 
-from minijax.run.array_methods import ArrayMethods as ArrayMethods
+from minijax.run.arrays.array_methods import ArrayMethods as ArrayMethods

@@ -8,14 +8,14 @@ _FACE = Face(
     """
 minijax.api.custom_root: custom_root
 minijax.base.dtypes: dtype
-minijax.composed.cumulative: cumlogsumexp cumlogsumexp_p cummax cummax_p cummin cummin_p cumprod cumprod_p cumsum
+minijax.composed.arrays.cumulative: cumlogsumexp cumlogsumexp_p cummax cummax_p cummin cummin_p cumprod cumprod_p cumsum
     cumsum_p
-minijax.composed.fft: FftType fft fft_p
-minijax.composed.index_in_dim: dynamic_index_in_dim dynamic_update_index_in_dim index_take
-minijax.composed.special: betainc igamma igamma_grad_a igamma_grad_a_p igamma_p igammac igammac_p random_gamma_grad
-    regularized_incomplete_beta_p
-minijax.composed.ragged: RaggedDotDimensionNumbers ragged_dot ragged_dot_general
-minijax.higher.composite: composite
+minijax.composed.arrays.fft: FftType fft fft_p
+minijax.composed.arrays.index_in_dim: dynamic_index_in_dim dynamic_update_index_in_dim index_take
+minijax.composed.arrays.special: betainc igamma igamma_grad_a igamma_grad_a_p igamma_p igammac igammac_p
+    random_gamma_grad regularized_incomplete_beta_p
+minijax.composed.arrays.ragged: RaggedDotDimensionNumbers ragged_dot ragged_dot_general
+minijax.calls.composite: composite
 minijax.higher.cond: cond cond_p switch
 minijax.higher.platforms: platform_dependent
 minijax.higher.custom_solve: custom_linear_solve linear_solve_p=custom_linear_solve_p
@@ -24,7 +24,7 @@ minijax.higher.while_loop: while_loop while_p
 minijax.higher.mapping: associative_scan map
 minijax.higher.reduction: reduce reduce_p reduce_window reduce_window_p
 minijax.higher.scan: scan scan_p
-minijax.composed.approx_top_k: approx_max_k approx_min_k approx_top_k_p
+minijax.composed.arrays.approx_top_k: approx_max_k approx_min_k approx_top_k_p
 minijax.primitives.collective: all_gather all_gather_p all_to_all all_to_all_p axis_index axis_index_p axis_size
     pbroadcast pmax pmax_p pmean pmin pmin_p ppermute ppermute_p pshuffle psum psum_p psum_scatter pswapaxes
 minijax.composed.exchange: precv psend ragged_all_to_all ragged_all_to_all_p

@@ -4,40 +4,40 @@ import numpy as np
 from collections.abc import Sequence
 from minijax.api.custom_root import custom_root as custom_root
 from minijax.base.dtypes import dtype as dtype
-from minijax.composed.approx_top_k import approx_max_k as approx_max_k
-from minijax.composed.approx_top_k import approx_min_k as approx_min_k
-from minijax.composed.approx_top_k import approx_top_k_p as approx_top_k_p
-from minijax.composed.cumulative import cumlogsumexp as cumlogsumexp
-from minijax.composed.cumulative import cumlogsumexp_p as cumlogsumexp_p
-from minijax.composed.cumulative import cummax as cummax
-from minijax.composed.cumulative import cummax_p as cummax_p
-from minijax.composed.cumulative import cummin as cummin
-from minijax.composed.cumulative import cummin_p as cummin_p
-from minijax.composed.cumulative import cumprod as cumprod
-from minijax.composed.cumulative import cumprod_p as cumprod_p
-from minijax.composed.cumulative import cumsum as cumsum
-from minijax.composed.cumulative import cumsum_p as cumsum_p
+from minijax.composed.arrays.approx_top_k import approx_max_k as approx_max_k
+from minijax.composed.arrays.approx_top_k import approx_min_k as approx_min_k
+from minijax.composed.arrays.approx_top_k import approx_top_k_p as approx_top_k_p
+from minijax.composed.arrays.cumulative import cumlogsumexp as cumlogsumexp
+from minijax.composed.arrays.cumulative import cumlogsumexp_p as cumlogsumexp_p
+from minijax.composed.arrays.cumulative import cummax as cummax
+from minijax.composed.arrays.cumulative import cummax_p as cummax_p
+from minijax.composed.arrays.cumulative import cummin as cummin
+from minijax.composed.arrays.cumulative import cummin_p as cummin_p
+from minijax.composed.arrays.cumulative import cumprod as cumprod
+from minijax.composed.arrays.cumulative import cumprod_p as cumprod_p
+from minijax.composed.arrays.cumulative import cumsum as cumsum
+from minijax.composed.arrays.cumulative import cumsum_p as cumsum_p
 from minijax.composed.exchange import RaggedAllToAll
 from minijax.composed.exchange import precv as precv
 from minijax.composed.exchange import psend as psend
 from minijax.composed.exchange import ragged_all_to_all as ragged_all_to_all
-from minijax.composed.fft import FftType as FftType
-from minijax.composed.fft import fft as fft
-from minijax.composed.fft import fft_p as fft_p
-from minijax.composed.index_in_dim import index_take as index_take
-from minijax.composed.ragged import RaggedDotDimensionNumbers as RaggedDotDimensionNumbers
-from minijax.composed.ragged import ragged_dot as ragged_dot
-from minijax.composed.ragged import ragged_dot_general as ragged_dot_general
-from minijax.composed.special import betainc as betainc
-from minijax.composed.special import igamma as igamma
-from minijax.composed.special import igamma_grad_a as igamma_grad_a
-from minijax.composed.special import igamma_grad_a_p as igamma_grad_a_p
-from minijax.composed.special import igamma_p as igamma_p
-from minijax.composed.special import igammac as igammac
-from minijax.composed.special import igammac_p as igammac_p
-from minijax.composed.special import random_gamma_grad as random_gamma_grad
-from minijax.composed.special import regularized_incomplete_beta_p as regularized_incomplete_beta_p
-from minijax.higher.composite import composite as composite
+from minijax.composed.arrays.fft import FftType as FftType
+from minijax.composed.arrays.fft import fft as fft
+from minijax.composed.arrays.fft import fft_p as fft_p
+from minijax.composed.arrays.index_in_dim import index_take as index_take
+from minijax.composed.arrays.ragged import RaggedDotDimensionNumbers as RaggedDotDimensionNumbers
+from minijax.composed.arrays.ragged import ragged_dot as ragged_dot
+from minijax.composed.arrays.ragged import ragged_dot_general as ragged_dot_general
+from minijax.composed.arrays.special import betainc as betainc
+from minijax.composed.arrays.special import igamma as igamma
+from minijax.composed.arrays.special import igamma_grad_a as igamma_grad_a
+from minijax.composed.arrays.special import igamma_grad_a_p as igamma_grad_a_p
+from minijax.composed.arrays.special import igamma_p as igamma_p
+from minijax.composed.arrays.special import igammac as igammac
+from minijax.composed.arrays.special import igammac_p as igammac_p
+from minijax.composed.arrays.special import random_gamma_grad as random_gamma_grad
+from minijax.composed.arrays.special import regularized_incomplete_beta_p as regularized_incomplete_beta_p
+from minijax.calls.composite import composite as composite
 from minijax.higher.cond import cond as cond
 from minijax.higher.cond import cond_p as cond_p
 from minijax.higher.cond import switch as switch
@@ -295,8 +295,8 @@ from minijax.primitives.window import reduce_window_min_p as reduce_window_min_p
 from minijax.primitives.window import reduce_window_shape_tuple as reduce_window_shape_tuple
 from minijax.primitives.window import reduce_window_sum_p as reduce_window_sum_p
 from minijax.primitives.window import select_and_gather_add_p as select_and_gather_add_p
-from minijax.run.array import Array
-from minijax.run.array import ArrayLike
+from minijax.run.arrays.array import Array
+from minijax.run.arrays.array import ArrayLike
 
 __all__ = [
     "AccuracyMode", "ConvDimensionNumbers", "ConvGeneralDilatedDimensionNumbers", "DotAlgorithm",

@@ -32,8 +32,8 @@ from minijax.nn.functions import swish as swish
 from minijax.nn.scaled import get_scaled_dot_general_config as get_scaled_dot_general_config
 from minijax.nn.scaled import scaled_dot_general as scaled_dot_general
 from minijax.nn.scaled import scaled_matmul as scaled_matmul
-from minijax.run.array import Array
-from minijax.run.array import ArrayLike
+from minijax.run.arrays.array import Array
+from minijax.run.arrays.array import ArrayLike
 
 __all__ = [
     "celu", "dot_product_attention", "elu", "gelu", "get_scaled_dot_general_config", "glu", "hard_sigmoid",

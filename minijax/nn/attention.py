@@ -12,8 +12,8 @@ from minijax.base import dtypes
 from minijax.numpy.logsumexp import logsumexp
 from minijax.primitives.convert import stop_gradient
 from minijax.primitives.dot import DotAlgorithmPreset
-from minijax.run.array import ArrayLike
-from minijax.run.client import default_backend
+from minijax.run.arrays.array import ArrayLike
+from minijax.run.clients.client import default_backend
 
 
 def _algorithm(dtype: np.dtype) -> DotAlgorithmPreset | None:

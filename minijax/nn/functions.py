@@ -23,7 +23,7 @@ from minijax.numpy.ufuncs import tanh  # noqa: F401
 from minijax.primitives import elementwise as lax, structural
 from minijax.primitives.convert import copy, stop_gradient
 from minijax.primitives.promote import promote_args_inexact
-from minijax.run.array import Array, ArrayLike
+from minijax.run.arrays.array import Array, ArrayLike
 
 Axis = int | Sequence[int] | None
 

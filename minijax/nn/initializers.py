@@ -13,7 +13,7 @@ from minijax import random
 from minijax.base import dtypes
 from minijax.base.dtypes import DTypeLike
 from minijax.base.faces import listing
-from minijax.run.array import Array, ArrayLike
+from minijax.run.arrays.array import Array, ArrayLike
 
 __all__, __dir__ = listing(
     __name__,

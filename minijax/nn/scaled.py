@@ -22,7 +22,7 @@ from minijax.primitives.barriers import optimization_barrier
 from minijax.primitives.convert import bitcast_convert_type
 from minijax.primitives.dot import DotDimensionNumbers, dot_general
 from minijax.primitives.scaled_dot import scaled_matmul_p
-from minijax.run.array import Array
+from minijax.run.arrays.array import Array
 
 
 @dataclasses.dataclass

@@ -5,7 +5,7 @@ from minijax.base.dtypes import DTypeLike
 from minijax.base.dtypes import issubdtype as issubdtype
 from minijax.base.dtypes import promote_types as promote_types
 from minijax.base.dtypes import result_type as result_type
-from minijax.composed.selecting import select as select
+from minijax.composed.arrays.selecting import select as select
 from minijax.numpy import fft as fft
 from minijax.numpy import linalg as linalg
 from minijax.numpy.array_api import __array_api_version__ as __array_api_version__
@@ -261,10 +261,10 @@ from minijax.numpy.ufuncs import round as round
 from minijax.numpy.ufuncs import signbit as signbit
 from minijax.numpy.ufuncs import trunc as trunc
 from minijax.numpy.vectorizing import vectorize as vectorize
-from minijax.run.array import Array
-from minijax.run.array import Array as ndarray
-from minijax.run.array import ArrayLike
-from minijax.run.array import Axis
+from minijax.run.arrays.array import Array
+from minijax.run.arrays.array import Array as ndarray
+from minijax.run.arrays.array import ArrayLike
+from minijax.run.arrays.array import Axis
 from numpy import array_repr as array_repr
 from numpy import array_str as array_str
 from numpy import character as character

@@ -8,7 +8,7 @@ import numpy as np
 
 from minijax.base import dtypes
 from minijax.base.dtypes import DTypeLike
-from minijax.run import client
+from minijax.run.clients import client
 
 __array_api_version__ = "2024.12"
 

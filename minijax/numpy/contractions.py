@@ -15,8 +15,8 @@ import numpy as np
 from minijax.base import cache, dims, dtypes
 from minijax.base.dtypes import DTypeLike
 from minijax.base.source import hide_frames
-from minijax.base.symbolic import is_int
-from minijax.composed.selecting import where
+from minijax.base.symbolic.dimension import is_int
+from minijax.composed.arrays.selecting import where
 from minijax.dispatch.fused import fused
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
@@ -33,7 +33,7 @@ from minijax.primitives.families import is_complex, scalar_like
 from minijax.primitives.promote import arrays, check_no_float0, check_out, promote_dtypes
 from minijax.primitives.reduce import reduce_or, reduce_sum
 from minijax.primitives.sharding import requested_sharding, with_auto_axes
-from minijax.run.array import Array, ArrayLike, ShardingLike
+from minijax.run.arrays.array import Array, ArrayLike, ShardingLike
 
 # ---- einsum: the equation ----------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from minijax.base import dims, dtypes, errors, tree
 from minijax.base.dims import as_index
 from minijax.base.dtypes import DTypeLike
 from minijax.base.source import hide_frames
-from minijax.base.symbolic import Dim, is_dim, is_int, max_dim
+from minijax.base.symbolic.dimension import Dim, is_dim, is_int, max_dim
 from minijax.dispatch.fused import fused
 from minijax.dispatch.jitted import jitted
 from minijax.ir import state
@@ -23,12 +23,13 @@ from minijax.ir.types import is_hi_value, typeof, unwrapped
 from minijax.numpy import ufuncs
 from minijax.partition.shardings import Sharding
 from minijax.primitives import convert as lax_convert, counting, elementwise as lax, moving, sharding, structural
+from minijax.primitives.as_array import as_array
 from minijax.primitives.convert import cast, convert, scalar_as
 from minijax.primitives.device import REUSE_INPUT, device_put, place_like
 from minijax.primitives.promote import arrays, promote_shapes
-from minijax.primitives.values import as_array
-from minijax.run import client, transfer
-from minijax.run.array import Array, ArrayLike, DeviceLike, DimSize, ShardingLike
+from minijax.run.arrays import transfer
+from minijax.run.arrays.array import Array, ArrayLike, DeviceLike, DimSize, ShardingLike
+from minijax.run.clients import client
 
 
 def arraylike(name: str, *args: Any) -> tuple:

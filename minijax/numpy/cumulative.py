@@ -11,8 +11,8 @@ from minijax.base import dims, dtypes
 from minijax.base.dtypes import DTypeLike
 from minijax.base.errors import ShardingTypeError
 from minijax.base.util import named
-from minijax.composed import cumulative
-from minijax.composed.selecting import where
+from minijax.composed.arrays import cumulative
+from minijax.composed.arrays.selecting import where
 from minijax.dispatch.fused import fused
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
@@ -22,7 +22,7 @@ from minijax.primitives import elementwise as lax, moving, structural
 from minijax.primitives.convert import as_type
 from minijax.primitives.families import scalar_like
 from minijax.primitives.promote import arrays, check_arraylike, check_out
-from minijax.run.array import Array, ArrayLike
+from minijax.run.arrays.array import Array, ArrayLike
 
 
 def _accumulate(name: str, op: Callable, start: int, skips_nan: bool, promotes: bool = False) -> Callable:

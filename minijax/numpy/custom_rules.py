@@ -7,16 +7,16 @@ from math import log as math_log, pi
 from typing import Any
 
 from minijax.api.autodiff import jvp
-from minijax.composed import cumulative
-from minijax.composed.selecting import where
+from minijax.calls.custom_derivatives import bind_custom_jvp
+from minijax.composed.arrays import cumulative
+from minijax.composed.arrays.selecting import where
 from minijax.dispatch.jitted import jitted
-from minijax.higher.custom_derivatives import bind_custom_jvp
 from minijax.ir.types import typeof
 from minijax.numpy.ufuncs import promoting
 from minijax.primitives import bessel, elementwise as lax
 from minijax.primitives.families import const_like, is_complex
 from minijax.primitives.promote import promote_args_inexact
-from minijax.run.array import Array, ArrayLike
+from minijax.run.arrays.array import Array, ArrayLike
 
 
 @promoting(promote_args_inexact, inline=True)

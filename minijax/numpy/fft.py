@@ -13,11 +13,11 @@ from minijax.base.dtypes import DTypeLike
 from minijax.base.faces import listing
 from minijax.base.source import hide_frames
 from minijax.base.util import named
-from minijax.composed.fft import FftType, fft as lax_fft
+from minijax.composed.arrays.fft import FftType, fft as lax_fft
 from minijax.numpy import padding, reductions, shaping, subscripts, ufuncs
 from minijax.numpy.creation import arange, array, astype, value
 from minijax.primitives import elementwise as lax
-from minijax.run.array import Array, ArrayLike, DeviceLike, Shape
+from minijax.run.arrays.array import Array, ArrayLike, DeviceLike, Shape
 
 __all__, __dir__ = listing(
     __name__,

@@ -10,7 +10,7 @@ import numpy as np
 
 from minijax.base import config, dtypes
 from minijax.base.dtypes import DTypeLike
-from minijax.composed.selecting import where
+from minijax.composed.arrays.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy import creation, padding, reductions, shaping, subscripts, taking, ufuncs
@@ -19,7 +19,7 @@ from minijax.primitives import counting, elementwise as lax, moving, structural
 from minijax.primitives.convert import convert
 from minijax.primitives.families import const_like
 from minijax.primitives.promote import is_unsigned, promote_dtypes
-from minijax.run.array import Array, ArrayLike, Shape
+from minijax.run.arrays.array import Array, ArrayLike, Shape
 
 # ---- grids and joined ranges -------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ import numpy as np
 from minijax.base import dtypes
 from minijax.base.dims import as_index
 from minijax.base.errors import ShardingTypeError
-from minijax.composed.selecting import where
+from minijax.composed.arrays.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy import reductions, searching, shaping, subscripts, taking, ufuncs
@@ -20,7 +20,7 @@ from minijax.numpy.creation import asarray, concrete, linspace, ones_like, value
 from minijax.primitives import elementwise as lax, sharding
 from minijax.primitives.convert import as_type, convert
 from minijax.primitives.promote import arrays, promote_dtypes_inexact
-from minijax.run.array import Array, ArrayLike, ShardingLike
+from minijax.run.arrays.array import Array, ArrayLike, ShardingLike
 
 _take, _put = subscripts.getitem, subscripts.update
 

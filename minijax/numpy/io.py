@@ -12,7 +12,7 @@ import numpy as np
 from minijax.base import dtypes
 from minijax.base.dtypes import DTypeLike
 from minijax.numpy.creation import asarray
-from minijax.run.array import Array
+from minijax.run.arrays.array import Array
 
 
 def load(file: IO[bytes] | str | os.PathLike[Any], *args: Any, **kwargs: Any) -> Array:

@@ -16,10 +16,10 @@ from minijax.base import dtypes
 from minijax.base.dtypes import DTypeLike
 from minijax.base.faces import listing
 from minijax.base.naming import known_as
+from minijax.composed.arrays.selecting import where
 from minijax.composed.linalg import lu
 from minijax.composed.linalg.matrices import adjoint, transposed, typed
 from minijax.composed.linalg.qr import geqrf_p
-from minijax.composed.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.ir.trace import Tracer
 from minijax.ir.types import typeof
@@ -34,7 +34,7 @@ from minijax.primitives.dot import PrecisionLike
 from minijax.primitives.families import const_like, is_complex, scalar_like
 from minijax.primitives.promote import arrays, check_ranks, promote_dtypes_inexact
 from minijax.primitives.sort import sort
-from minijax.run.array import Array, ArrayLike, ShardingLike
+from minijax.run.arrays.array import Array, ArrayLike, ShardingLike
 
 __all__, __dir__ = listing(
     __name__,

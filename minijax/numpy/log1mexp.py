@@ -6,7 +6,7 @@ from minijax.api.custom import custom_jvp
 from minijax.dispatch.jitted import jitted
 from minijax.numpy.taking import where
 from minijax.numpy.ufuncs import exp, expm1, log, log1p
-from minijax.run.array import Array, ArrayLike
+from minijax.run.arrays.array import Array, ArrayLike
 
 
 @custom_jvp

@@ -6,14 +6,14 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from minijax.composed.selecting import where as choose
+from minijax.composed.arrays.selecting import where as choose
 from minijax.ir.types import typeof
 from minijax.numpy.reductions import Axis, canonical_axes, max as largest, static_axis, sum as total
 from minijax.primitives import elementwise as lax, moving, structural
 from minijax.primitives.convert import as_type, stop_gradient
 from minijax.primitives.families import const_like, is_complex, scalar_like
 from minijax.primitives.promote import promote_args_inexact
-from minijax.run.array import Array, ArrayLike
+from minijax.run.arrays.array import Array, ArrayLike
 
 
 def shifted_sum(a: Any, axis: Axis, keepdims: bool, where: Any = None, factors: Any = None) -> tuple[Any, Any]:

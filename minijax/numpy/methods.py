@@ -17,8 +17,13 @@ from minijax.numpy.names import FACE
 from minijax.primitives import elementwise as lax, moving, structural
 from minijax.primitives.convert import bitcast_convert_type, convert
 from minijax.primitives.families import is_complex
-from minijax.run import transfer
-from minijax.run.array import Array, install_operators, reconstruct_array as reconstruct_array, register_array_like
+from minijax.run.arrays import transfer
+from minijax.run.arrays.array import (
+    Array,
+    install_operators,
+    reconstruct_array as reconstruct_array,
+    register_array_like,
+)
 
 
 class _Functions:

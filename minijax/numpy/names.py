@@ -29,7 +29,7 @@ minijax.numpy.scalars: bfloat16 bool=bool_ bool_ cdouble complex128 complex64 co
     float32 float4_e2m1fn float64 float6_e2m3fn float6_e3m2fn float8_e3m4 float8_e4m3 float8_e4m3b11fnuz
     float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu float_ int1 int16 int2 int32 int4 int64
     int8 int_ isscalar single uint uint1 uint16 uint2 uint32 uint4 uint64 uint8
-minijax.composed.selecting: select
+minijax.composed.arrays.selecting: select
 minijax.numpy.sets: intersect1d isin setdiff1d setxor1d union1d unique unique_all unique_counts unique_inverse
     unique_values
 minijax.numpy.shaping: append array_split atleast_1d atleast_2d atleast_3d block broadcast_arrays broadcast_shapes
@@ -52,7 +52,7 @@ minijax.numpy.ufuncs: abs=absolute absolute acos=arccos acosh=arccosh angle arcc
 minijax.numpy.ufunc_class: add bitwise_and bitwise_or bitwise_xor frompyfunc logaddexp logaddexp2 logical_and
     logical_or logical_xor maximum minimum multiply negative subtract ufunc
 minijax.numpy.vectorizing: vectorize
-minijax.run.array: ndarray=Array
+minijax.run.arrays.array: ndarray=Array
 numpy: array_repr array_str character complexfloating dtype e euler_gamma flexible floating generic index_exp
     inexact inf integer iterable nan newaxis number object_ pi s_ save savez signedinteger unsignedinteger
 numpy.exceptions: ComplexWarning

@@ -11,13 +11,13 @@ import numpy as np
 from minijax.api.vmap import vmap
 from minijax.base import errors
 from minijax.base.dims import as_index
-from minijax.base.symbolic import is_dim
+from minijax.base.symbolic.dimension import is_dim
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy import creation, quantiles, reductions, shaping, taking, ufuncs
 from minijax.primitives import elementwise as lax, moving, structural
 from minijax.primitives.convert import convert
-from minijax.run.array import Array, ArrayLike
+from minijax.run.arrays.array import Array, ArrayLike
 
 _STATISTICS = {
     "maximum": reductions.max,

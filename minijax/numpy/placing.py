@@ -9,7 +9,7 @@ import numpy as np
 
 from minijax.api.vmap import vmap
 from minijax.base import dims, dtypes
-from minijax.composed.selecting import where
+from minijax.composed.arrays.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.higher.cond import switch
 from minijax.indexing.language import Options
@@ -20,7 +20,7 @@ from minijax.numpy.vectorizing import vectorize
 from minijax.primitives import moving
 from minijax.primitives.gather_scatter import PROMISE_IN_BOUNDS
 from minijax.primitives.promote import check_out
-from minijax.run.array import Array, ArrayLike
+from minijax.run.arrays.array import Array, ArrayLike
 
 _DROPPED = Options("drop")
 

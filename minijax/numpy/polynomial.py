@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes, errors
-from minijax.composed.selecting import where
+from minijax.composed.arrays.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.higher import scan
 from minijax.ir.trace import Tracer
@@ -18,7 +18,7 @@ from minijax.numpy.creation import arange, array, asarray, full, ones, zeros
 from minijax.primitives.promote import arrays, promote_dtypes, promote_dtypes_inexact
 from minijax.primitives.sort import sort
 from minijax.primitives.structural import broadcast_shapes, full_like
-from minijax.run.array import Array, ArrayLike
+from minijax.run.arrays.array import Array, ArrayLike
 
 
 def _inexact(name: str, *args: Any) -> list:

@@ -13,7 +13,7 @@ from minijax.primitives.dot import Precision, PrecisionLike, dot_general
 from minijax.primitives.moving import expand_dims, transpose
 from minijax.primitives.promote import arrays, check_no_float0
 from minijax.primitives.structural import broadcast_shapes, squeeze
-from minijax.run.array import Array, ArrayLike, ShardingLike
+from minijax.run.arrays.array import Array, ArrayLike, ShardingLike
 
 
 def typed_product(a: Any, b: Any, numbers: tuple, precision: Any, preferred: Any, out_sharding: Any = None) -> Any:

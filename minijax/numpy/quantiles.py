@@ -10,7 +10,7 @@ import numpy as np
 
 from minijax.base import dims, dtypes
 from minijax.base.util import named
-from minijax.composed.selecting import where
+from minijax.composed.arrays.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy import cumulative, subscripts, taking, ufuncs
@@ -28,7 +28,7 @@ from minijax.primitives.convert import as_type, convert
 from minijax.primitives.families import const_like, is_complex, scalar_like
 from minijax.primitives.gather_dims import GatherDimensionNumbers
 from minijax.primitives.promote import arrays, promote_dtypes_inexact
-from minijax.run.array import Array, ArrayLike, ShardingLike
+from minijax.run.arrays.array import Array, ArrayLike, ShardingLike
 
 _METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
 _STATIC = ("axis", "overwrite_input", "keepdims", "method")

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes
-from minijax.composed.selecting import where
+from minijax.calls.custom_derivatives import bind_custom_jvp
+from minijax.composed.arrays.selecting import where
 from minijax.dispatch.jitted import jitted
-from minijax.higher.custom_derivatives import bind_custom_jvp
 from minijax.higher.while_loop import while_loop
 from minijax.ir.types import typeof
 from minijax.numpy import shaping, ufuncs
@@ -18,7 +18,7 @@ from minijax.primitives.convert import as_type, bitcast_convert_type, convert
 from minijax.primitives.families import const_like, is_complex
 from minijax.primitives.promote import arrays, check_out, is_unsigned, promote_args_inexact, promote_dtypes
 from minijax.primitives.reduce import reduce_or
-from minijax.run.array import Array, ArrayLike
+from minijax.run.arrays.array import Array, ArrayLike
 
 # ---- integers ----------------------------------------------------------------------------------------
 

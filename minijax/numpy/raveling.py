@@ -14,7 +14,7 @@ from minijax.numpy.shaping import ravel
 from minijax.primitives.convert import cast, convert
 from minijax.primitives.moving import reshape_to
 from minijax.primitives.structural import concatenate, split
-from minijax.run.array import Array
+from minijax.run.arrays.array import Array
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from minijax.base import dims, dtypes, errors
 from minijax.base.dtypes import DTypeLike
 from minijax.base.source import hide_frames
 from minijax.base.util import named
-from minijax.composed.selecting import where as choose
+from minijax.composed.arrays.selecting import where as choose
 from minijax.dispatch.fused import fused
 from minijax.dispatch.jitted import jitted
 from minijax.ir.state import axis_size
@@ -32,7 +32,7 @@ from minijax.primitives.promote import (
     promote_dtypes_inexact,
     promote_dtypes_numeric,
 )
-from minijax.run.array import Array, ArrayLike, Axis
+from minijax.run.arrays.array import Array, ArrayLike, Axis
 
 _HALVES = (np.dtype(np.float16), dtypes.bfloat16)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from minijax.base import dtypes
 from minijax.base.dtypes import DTypeLike
-from minijax.composed.selecting import where
+from minijax.composed.arrays.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy import cumulative, products, reductions, searching, shaping, taking, ufuncs
@@ -21,7 +21,7 @@ from minijax.primitives.families import is_complex
 from minijax.primitives.promote import arrays, promote_args_inexact, promote_dtypes, promote_dtypes_inexact
 from minijax.primitives.sort import sort
 from minijax.primitives.structural import broadcast_to_rank, slice_in_dim
-from minijax.run.array import Array, ArrayLike
+from minijax.run.arrays.array import Array, ArrayLike
 
 
 def gradient(

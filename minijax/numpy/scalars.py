@@ -8,7 +8,7 @@ from minijax.base import dtypes
 from minijax.base.naming import known_as
 from minijax.ir.types import offers_array, unwrapped
 from minijax.numpy import creation
-from minijax.run.array import Array
+from minijax.run.arrays.array import Array
 
 
 class _ScalarMeta(type):

@@ -11,7 +11,7 @@ import numpy as np
 from minijax.api.vmap import vmap
 from minijax.base import dims, dtypes
 from minijax.base.dtypes import DTypeLike
-from minijax.base.symbolic import is_int
+from minijax.base.symbolic.dimension import is_int
 from minijax.dispatch.jitted import jitted
 from minijax.higher.scan import scan
 from minijax.ir.types import typeof
@@ -23,7 +23,7 @@ from minijax.primitives.promote import arrays, is_inexact, is_unsigned, promote_
 from minijax.primitives.reduce import reduce_sum
 from minijax.primitives.sharding import replicated_over_mesh
 from minijax.primitives.varying import match_varying
-from minijax.run.array import Array, ArrayLike
+from minijax.run.arrays.array import Array, ArrayLike
 
 _STATIC = ("axis", "kind", "order", "stable", "descending")
 

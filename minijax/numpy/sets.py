@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax.base import dtypes
-from minijax.composed.selecting import where
+from minijax.composed.arrays.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.indexing.language import PLAIN
 from minijax.numpy import cumulative, reductions, searching, shaping, subscripts, ufuncs
@@ -18,7 +18,7 @@ from minijax.numpy.taking import known, nonzero
 from minijax.primitives import counting, dynamic_slice, elementwise as lax, moving, sort as lax_sort
 from minijax.primitives.families import const_like, is_complex
 from minijax.primitives.promote import is_inexact, promote_dtypes
-from minijax.run.array import Array, ArrayLike
+from minijax.run.arrays.array import Array, ArrayLike
 
 _HEAD, _TAIL = slice(None, -1), slice(1, None)
 _take, _put = subscripts.getitem, subscripts.update

@@ -12,7 +12,7 @@ import numpy as np
 from minijax.api.vmap import vmap
 from minijax.base import dims, dtypes
 from minijax.base.dtypes import DTypeLike
-from minijax.base.symbolic import inconclusive, is_int
+from minijax.base.symbolic.dimension import inconclusive, is_int
 from minijax.base.util import named
 from minijax.dispatch.fused import fused
 from minijax.dispatch.jitted import jitted
@@ -22,7 +22,7 @@ from minijax.numpy.creation import arraylike, asarray, concrete, host_ints, valu
 from minijax.primitives import counting, dynamic_slice, elementwise as lax, moving, sharding, structural
 from minijax.primitives.convert import convert
 from minijax.primitives.promote import check_arraylike, check_out, promote_dtypes
-from minijax.run.array import Array, ArrayLike, DimSize, Shape, ShardingLike
+from minijax.run.arrays.array import Array, ArrayLike, DimSize, Shape, ShardingLike
 
 Axes = int | Sequence[int] | None
 

@@ -15,7 +15,7 @@ from minijax.primitives.dot import PrecisionLike
 from minijax.primitives.moving import broadcast_in_dim
 from minijax.primitives.promote import arrays, promote_dtypes, promote_dtypes_inexact
 from minijax.primitives.structural import rev, squeeze
-from minijax.run.array import Array, ArrayLike
+from minijax.run.arrays.array import Array, ArrayLike
 
 _STATIC = ("mode", "precision", "preferred_element_type")
 _MODES = ("full", "same", "valid")

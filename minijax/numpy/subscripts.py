@@ -19,9 +19,9 @@ from minijax.ir.types import is_value, typeof, unwrapped
 from minijax.numpy import creation, ufuncs
 from minijax.primitives import gather_scatter, sharding, structural
 from minijax.primitives.convert import convert
-from minijax.run import transfer
-from minijax.run.array import Array, ArrayImpl
-from minijax.run.keys import PRNGKeyArray, key_array
+from minijax.run.arrays import transfer
+from minijax.run.arrays.array import Array, ArrayImpl
+from minijax.run.arrays.keys import PRNGKeyArray, key_array
 
 _checks_ints = config.option("check_static_indices")
 _LARGEST_INT32 = np.iinfo(np.int32).max

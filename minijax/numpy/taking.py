@@ -11,9 +11,9 @@ import numpy as np
 
 from minijax.base import dims, dtypes, errors
 from minijax.base.dims import as_index
-from minijax.base.symbolic import Dim, is_symbolic_dim, max_dim
-from minijax.composed.selecting import where as choose, where_arrays
-from minijax.composed.take_along import along
+from minijax.base.symbolic.dimension import Dim, is_symbolic_dim, max_dim
+from minijax.composed.arrays.selecting import where as choose, where_arrays
+from minijax.composed.arrays.take_along import along
 from minijax.dispatch.jitted import jitted
 from minijax.higher.platforms import platform_dependent
 from minijax.indexing.language import Options
@@ -32,7 +32,7 @@ from minijax.primitives.convert import convert, copy_p, scalar_as
 from minijax.primitives.dot import Precision, dot
 from minijax.primitives.gather_scatter import PROMISE_IN_BOUNDS, GatherDimensionNumbers, GatherScatterMode
 from minijax.primitives.promote import arrays, check_arraylike, check_out
-from minijax.run.array import Array, ArrayLike, ShardingLike
+from minijax.run.arrays.array import Array, ArrayLike, ShardingLike
 
 # ---- take --------------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from minijax.api.jit import eval_shape
 from minijax.api.vmap import vmap
 from minijax.base import dims, dtypes
 from minijax.base.naming import known_as
-from minijax.composed.selecting import where as choose
+from minijax.composed.arrays.selecting import where as choose
 from minijax.dispatch.jitted import jitted
 from minijax.higher.fori_loop import fori_loop
 from minijax.higher.scan import scan
@@ -24,7 +24,7 @@ from minijax.numpy.subscripts import getitem, update
 from minijax.primitives import elementwise as lax, moving, reduce as lax_reduce, structural
 from minijax.primitives.families import scalar_like
 from minijax.primitives.promote import arrays, check_arraylike, promote_args_inexact
-from minijax.run.array import Array, ArrayLike
+from minijax.run.arrays.array import Array, ArrayLike
 
 
 @known_as("jax.numpy.ufunc")

@@ -11,8 +11,8 @@ import numpy as np
 
 from minijax.base import dtypes
 from minijax.base.util import named
-from minijax.composed.division import float_divmod, floor_divide, remainder
-from minijax.composed.selecting import where
+from minijax.composed.arrays.division import float_divmod, floor_divide, remainder
+from minijax.composed.arrays.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.primitives import elementwise as lax, structural
@@ -33,7 +33,7 @@ from minijax.primitives.promote import (
     promote_dtypes_numeric,
     promote_shapes,
 )
-from minijax.run.array import Array, ArrayImpl, ArrayLike
+from minijax.run.arrays.array import Array, ArrayImpl, ArrayLike
 
 Promotion = Callable[..., list]
 P = ParamSpec("P")

@@ -1,9 +1,9 @@
 # The names of this module's table, written by tests/write_stubs.py.
 
 from minijax.primitives.gather_dims import GatherScatterMode
-from minijax.run.array import Array
-from minijax.run.array import ArrayLike
-from minijax.run.array import ShardingLike
+from minijax.run.arrays.array import Array
+from minijax.run.arrays.array import ArrayLike
+from minijax.run.arrays.array import ShardingLike
 
 __all__ = [
     "segment_max", "segment_min", "segment_prod", "segment_sum"

@@ -19,7 +19,7 @@ from minijax.primitives.moving import full
 from minijax.primitives.promote import check_arraylike
 from minijax.primitives.reduce import lowest
 from minijax.primitives.sharding import named_sharding, with_auto_axes
-from minijax.run.array import Array, ArrayLike, ShardingLike
+from minijax.run.arrays.array import Array, ArrayLike, ShardingLike
 
 
 def _segment(name: str, method: str, reduce: Callable, start: Callable[[np.dtype], Any], doc: str) -> Callable:

@@ -15,7 +15,7 @@ from minijax.ir.primitive import Primitive
 from minijax.ir.types import Zero, token_type, typeof
 from minijax.primitives.moving import as_array_or_constant
 from minijax.primitives.zeros import instantiate
-from minijax.run.array import Array, ArrayLike
+from minijax.run.arrays.array import Array, ArrayLike
 
 
 class NoDCEEffect(Effect):

@@ -12,7 +12,7 @@ from minijax.ir.types import typeof
 from minijax.primitives import elementwise as ops
 from minijax.primitives.convert import convert
 from minijax.primitives.families import FLOAT, Defined, Elementwise, const_like, full_of, unary
-from minijax.run.array import Array, ArrayLike
+from minijax.run.arrays.array import Array, ArrayLike
 
 # Coefficients of the Chebyshev series of exp(-|x|) I0(x), on [0, 8] and beyond: S. L. Moshier, Cephes, 1984.
 _NEAR = [

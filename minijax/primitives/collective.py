@@ -39,7 +39,7 @@ from minijax.primitives.varying import (
     unreduced_psum_p,
 )
 from minijax.primitives.zeros import ZeroJvp, zeros_like_aval
-from minijax.run.array import Array
+from minijax.run.arrays.array import Array
 
 
 class Named(Primitive):

@@ -24,7 +24,7 @@ from minijax.primitives.moving import divide_axis
 from minijax.primitives.sharding import cotangent_sharding, requested_sharding
 from minijax.primitives.structural import rev
 from minijax.primitives.window import dilated, padtype_to_pads
-from minijax.run.array import Array, ShardingLike
+from minijax.run.arrays.array import Array, ShardingLike
 
 Shape = tuple[int, ...]
 Padding = str | Sequence[tuple[int, int]]

@@ -26,7 +26,7 @@ from minijax.primitives.counting import eye
 from minijax.primitives.dot import Precision, PrecisionLike, canonical_precision, dot_general, permute_axes
 from minijax.primitives.structural import rev
 from minijax.primitives.window import padtype_to_pads
-from minijax.run.array import Array, ArrayLike
+from minijax.run.arrays.array import Array, ArrayLike
 
 
 def conv(

@@ -9,15 +9,15 @@ import numpy as np
 from minijax.base import dtypes, errors, tree
 from minijax.base.dtypes import DTypeLike
 from minijax.base.errors import ShardingTypeError
-from minijax.base.symbolic import is_int
+from minijax.base.symbolic.dimension import is_int
 from minijax.ir.primitive import Folding, Linear1, Primitive, fold_as
 from minijax.ir.trace import Tracer, as_literal
 from minijax.ir.types import ShapedArray, Zero, is_value, scalar_of, typeof, unwrapped
 from minijax.partition.explicit import sharding_in_type
 from minijax.partition.shardings import NamedSharding
 from minijax.primitives.moving import as_array_or_constant, move_axis
-from minijax.run import transfer
-from minijax.run.array import Array, ArrayLike
+from minijax.run.arrays import transfer
+from minijax.run.arrays.array import Array, ArrayLike
 
 _COMPLEX = frozenset((dtypes.complex64, dtypes.complex128))
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from minijax.base import dims, dtypes
 from minijax.base.dtypes import DTypeLike
-from minijax.base.symbolic import is_int
+from minijax.base.symbolic.dimension import is_int
 from minijax.ir.primitive import Folding, Primitive, fold_as
 from minijax.ir.trace import Tracer
 from minijax.ir.types import ShapedArray
@@ -20,7 +20,7 @@ from minijax.primitives.elementwise import add, eq
 from minijax.primitives.families import NUMBER, check_kinds
 from minijax.primitives.sharding import requested_sharding, reshard_like
 from minijax.primitives.varying import cast_replicated_to
-from minijax.run.array import Array
+from minijax.run.arrays.array import Array
 
 _INT32 = np.dtype(np.int32)
 

@@ -16,9 +16,10 @@ from minijax.partition.memory import MemorySpace
 from minijax.partition.meshes import AbstractMesh
 from minijax.partition.shardings import MEMORY_KINDS, NamedSharding, Sharding
 from minijax.primitives.varying import cast_to_vary
-from minijax.run import client, gather, guards, transfer
-from minijax.run.array import ArrayImpl
-from minijax.run.token import Token
+from minijax.run.arrays import gather, transfer
+from minijax.run.arrays.array import ArrayImpl
+from minijax.run.arrays.token import Token
+from minijax.run.clients import client, guards
 
 
 class CopySemantics:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from minijax.base import dtypes
-from minijax.base.symbolic import SymbolicDim
+from minijax.base.symbolic.dimension import SymbolicDim
 from minijax.ir import state
 from minijax.ir.primitive import Primitive
 from minijax.ir.trace import EvalTrace

@@ -25,7 +25,7 @@ from minijax.primitives.families import ANY, check_kinds
 from minijax.primitives.moving import axes_after_insertion, other_axes
 from minijax.primitives.sharding import requested_sharding, with_batch_dim
 from minijax.primitives.zeros import add_tangents
-from minijax.run.array import Array, ArrayLike
+from minijax.run.arrays.array import Array, ArrayLike
 
 DotDimensionNumbers = tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]]
 

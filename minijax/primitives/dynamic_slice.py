@@ -9,7 +9,7 @@ import numpy as np
 
 from minijax.base import dims, dtypes
 from minijax.base.errors import ShardingTypeError
-from minijax.base.symbolic import Dim, is_int
+from minijax.base.symbolic.dimension import Dim, is_int
 from minijax.ir.primitive import Folding, fold_as, is_undefined_primal
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.primitives import moving
@@ -27,7 +27,7 @@ from minijax.primitives.structural import (
     operand_type,
     squeeze,
 )
-from minijax.run.array import Array, ArrayLike
+from minijax.run.arrays.array import Array, ArrayLike
 
 _IN_ORDER = dict(indices_are_sorted=True, unique_indices=True, mode=GatherScatterMode.CLIP)
 

@@ -48,7 +48,7 @@ from minijax.primitives.families import (
     zero_like,
 )
 from minijax.primitives.zeros import add_tangents, zeros_like_aval
-from minijax.run.array import Array, ArrayLike
+from minijax.run.arrays.array import Array, ArrayLike
 
 SIGNED = Kinds((np.floating, np.complexfloating, np.signedinteger))
 

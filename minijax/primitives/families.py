@@ -11,7 +11,7 @@ import numpy as np
 from minijax.base import dtypes
 from minijax.base.errors import ShardingTypeError
 from minijax.base.source import hide_frames
-from minijax.base.symbolic import is_int
+from minijax.base.symbolic.dimension import is_int
 from minijax.base.util import named
 from minijax.hlo.spell import accuracy_attribute
 from minijax.ir import state
@@ -25,7 +25,7 @@ from minijax.primitives import moving
 from minijax.primitives.convert import convert_element_type
 from minijax.primitives.sharding import cotangent_sharding, replicated_over_mesh, reshard_like
 from minijax.primitives.zeros import add_tangents, instantiate
-from minijax.run.array import Array, ArrayLike
+from minijax.run.arrays.array import Array, ArrayLike
 
 Rule = Callable[..., Any]
 

@@ -13,7 +13,7 @@ from minijax.base import dtypes, tree
 from minijax.base.naming import known_as
 from minijax.ir.types import ShapedArray
 from minijax.primitives.moving import other_axes
-from minijax.run.array import Array
+from minijax.run.arrays.array import Array
 
 
 class GatherScatterMode(enum.Enum):

@@ -10,7 +10,7 @@ import numpy as np
 
 from minijax.base import cache, dims, dtypes
 from minijax.base.errors import ShardingTypeError
-from minijax.base.symbolic import is_int, min_dim
+from minijax.base.symbolic.dimension import is_int, min_dim
 from minijax.base.util import named
 from minijax.hlo.emitter import jaxpr_body
 from minijax.ir.jaxpr import DebugInfo, Jaxpr
@@ -45,7 +45,7 @@ from minijax.primitives.gather_dims import (
 )
 from minijax.primitives.structural import JointlyLinear, full, operand_type, shifted
 from minijax.primitives.zeros import add_tangents, instantiate, zeros_like_aval
-from minijax.run.array import Array, ArrayLike
+from minijax.run.arrays.array import Array, ArrayLike
 
 _INT32, _BOOL = np.dtype(np.int32), np.dtype(bool)
 _Mode = str | GatherScatterMode | None

@@ -6,8 +6,8 @@ from minijax.ir.primitive import Linear1
 from minijax.ir.types import ShapedArray
 from minijax.partition.meshes import P
 from minijax.partition.shardings import NamedSharding
-from minijax.run import transfer
-from minijax.run.array import ArrayImpl, joined
+from minijax.run.arrays import transfer
+from minijax.run.arrays.array import ArrayImpl, joined
 
 
 class _BetweenProcesses(Linear1):

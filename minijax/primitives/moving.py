@@ -25,8 +25,8 @@ from minijax.primitives.sharding import (
     with_batch_dim,
     with_out_sharding,
 )
-from minijax.run import transfer
-from minijax.run.array import Array, ArrayLike, ShardingLike
+from minijax.run.arrays import transfer
+from minijax.run.arrays.array import Array, ArrayLike, ShardingLike
 
 
 def check_nonnegative(name: str, values: Sequence[int]) -> None:

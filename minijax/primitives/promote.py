@@ -12,7 +12,7 @@ from minijax.base.source import hide_frames
 from minijax.ir.types import is_hi_value, is_value, offers_array, typeof, unwrapped, value_kinds
 from minijax.primitives.convert import as_type, convert
 from minijax.primitives.structural import broadcast_shapes, broadcast_to_rank
-from minijax.run.array import Array, ArrayLike
+from minijax.run.arrays.array import Array, ArrayLike
 
 GUIDE = "https://docs.jax.dev/en/latest/rank_promotion_warning.html"
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax.base import dims, dtypes
-from minijax.base.symbolic import is_int
+from minijax.base.symbolic.dimension import is_int
 from minijax.ir.primitive import Primitive
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.ir.typing import state_of_first

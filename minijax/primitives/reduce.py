@@ -24,7 +24,7 @@ from minijax.primitives.moving import batched_axes, reduce_sum_p, reduced_aval
 from minijax.primitives.sharding import requested_sharding
 from minijax.primitives.structural import pad, slice_in_dim, squeeze
 from minijax.primitives.zeros import ZeroJvp, add_any, zeros_like_aval
-from minijax.run.array import Array, ArrayLike
+from minijax.run.arrays.array import Array, ArrayLike
 
 
 def lowest(dtype: Any, highest: bool = False) -> Any:

@@ -2,7 +2,7 @@
 
 from minijax.ir.primitive import Primitive
 from minijax.ir.types import ShapedArray
-from minijax.run.bindings import gpu_rnn
+from minijax.run.programs.bindings import gpu_rnn
 
 
 def rnn_abstract_eval(

@@ -18,7 +18,7 @@ from minijax.primitives import moving
 from minijax.primitives.convert import convert
 from minijax.primitives.dot import DotDimensionNumbers, dot_general_p
 from minijax.primitives.elementwise import mul
-from minijax.run.array import Array
+from minijax.run.arrays.array import Array
 
 _BF16 = np.dtype(ml_dtypes.bfloat16)
 _SCALE = np.dtype(ml_dtypes.float8_e8m0fnu)

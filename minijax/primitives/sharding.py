@@ -13,9 +13,9 @@ from minijax.partition.explicit import check_even, check_rank, joined_entry, sha
 from minijax.partition.layouts import Format, Layout, check_layout
 from minijax.partition.meshes import UNCONSTRAINED, AbstractMesh, AxisType, Mesh, P, axes_of
 from minijax.partition.shardings import DuplicateSpecError, NamedSharding, Sharding, check_sharding_of_type, unsharded
-from minijax.run import transfer
-from minijax.run.array import ArrayImpl
-from minijax.run.reshard import check_complex_unreduced
+from minijax.run.arrays import transfer
+from minijax.run.arrays.array import ArrayImpl
+from minijax.run.arrays.reshard import check_complex_unreduced
 
 
 class ShardingConstraint(Linear1):

@@ -9,7 +9,7 @@ import numpy as np
 
 from minijax.base import dims, dtypes
 from minijax.base.errors import ShardingTypeError
-from minijax.base.symbolic import is_int
+from minijax.base.symbolic.dimension import is_int
 from minijax.ir.primitive import Folding, Primitive, fold_as
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.partition.explicit import common_sharding
@@ -18,7 +18,7 @@ from minijax.primitives.counting import broadcasted_iota
 from minijax.primitives.dynamic_slice import GatherDimensionNumbers, GatherScatterMode, gather
 from minijax.primitives.elementwise import ORDERED, Compare
 from minijax.primitives.families import check_kinds
-from minijax.run.array import Array, ArrayLike
+from minijax.run.arrays.array import Array, ArrayLike
 
 
 class TotalCompare(Compare):

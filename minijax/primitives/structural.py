@@ -14,7 +14,7 @@ from minijax.base import dims, dtypes
 from minijax.base.dims import as_index
 from minijax.base.dtypes import DTypeLike
 from minijax.base.errors import ShardingTypeError
-from minijax.base.symbolic import max_dim
+from minijax.base.symbolic.dimension import max_dim
 from minijax.ir import state
 from minijax.ir.primitive import Folding, Linear1, Primitive, fold_as, is_undefined_primal
 from minijax.ir.types import ShapedArray, Zero, is_value, typeof, value_kinds
@@ -28,8 +28,8 @@ from minijax.primitives.elementwise import select, sub
 from minijax.primitives.families import check_same_dtypes, reduce_scalars_like, scalar_like
 from minijax.primitives.sharding import cotangent_sharding, replicated_over_mesh
 from minijax.primitives.zeros import instantiate
-from minijax.run import transfer
-from minijax.run.array import Array, ArrayLike
+from minijax.run.arrays import transfer
+from minijax.run.arrays.array import Array, ArrayLike
 
 _Shape = tuple[int, ...]
 _INT32 = np.dtype(np.int32)

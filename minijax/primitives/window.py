@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 
 from minijax.base.dims import as_index, stride_dim
-from minijax.base.symbolic import is_int, max_dim
+from minijax.base.symbolic.dimension import is_int, max_dim
 from minijax.hlo.emitter import jaxpr_body
 from minijax.ir.primitive import Linear1, Primitive, is_undefined_primal
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.partition.explicit import check_divides
+from minijax.primitives.complex_pairs import Pairs
 from minijax.primitives.elementwise import ORDERED, Compare, ge_p, le_p
 from minijax.primitives.families import NUMBER, check_kinds, scalar_like, zero_like
 from minijax.primitives.moving import axis_to_front
-from minijax.primitives.pairs import Pairs
 from minijax.primitives.reduce import Reduction, lowest, reduce_max_p, reduce_min_p
 from minijax.primitives.structural import pad, slice
 

@@ -18,7 +18,7 @@ from minijax.partition.shardings import unsharded
 from minijax.primitives import moving
 from minijax.primitives.sharding import reshard_like
 from minijax.primitives.varying import cast_replicated_to
-from minijax.run.array import Array, ArrayLike
+from minijax.run.arrays.array import Array, ArrayLike
 
 
 def zeros_like_aval(aval: ShapedArray) -> Array:

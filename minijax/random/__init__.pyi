@@ -16,10 +16,10 @@ from minijax.random.keys import key_dtype as key_dtype
 from minijax.random.keys import key_impl as key_impl
 from minijax.random.keys import split as split
 from minijax.random.keys import wrap_key_data as wrap_key_data
-from minijax.run.array import Array
-from minijax.run.array import ArrayLike
-from minijax.run.array import Shape
-from minijax.run.array import ShardingLike
+from minijax.run.arrays.array import Array
+from minijax.run.arrays.array import ArrayLike
+from minijax.run.arrays.array import Shape
+from minijax.run.arrays.array import ShardingLike
 
 __all__ = [
     "PRNGKey", "ball", "bernoulli", "beta", "binomial", "bits", "categorical", "cauchy", "chisquare", "choice",

@@ -17,7 +17,7 @@ from minijax.ir.types import typeof
 from minijax.primitives import sharding
 from minijax.primitives.structural import broadcast_shapes
 from minijax.random.keys import single_key
-from minijax.run.array import Array, ArrayLike as ArrayLike, Shape as Shape, ShardingLike as ShardingLike
+from minijax.run.arrays.array import Array, ArrayLike as ArrayLike, Shape as Shape, ShardingLike as ShardingLike
 
 Sampler = Callable[..., Array]
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from minijax import numpy as jnp
 from minijax.base import dims, dtypes
-from minijax.base.symbolic import is_int
+from minijax.base.symbolic.dimension import is_int
 from minijax.composed.random import random_bits_p
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import is_value, typeof, unwrapped
@@ -19,7 +19,7 @@ from minijax.primitives.reduce import argmax
 from minijax.random.arguments import drawn_shape, optional_shape, shape_of, takes_key
 from minijax.random.keys import single_key
 from minijax.random.samplers import gumbel, randint, split_in_two, uniform
-from minijax.run.array import Array, ArrayLike, Shape
+from minijax.run.arrays.array import Array, ArrayLike, Shape
 
 
 def _check_array(name: str, x: Any) -> None:

@@ -16,7 +16,7 @@ from minijax.primitives.structural import broadcast_shapes
 from minijax.random.arguments import drawn_shape, float_dtype, sampler
 from minijax.random.keys import single_key
 from minijax.random.samplers import as_ranked, exponential, normal, rademacher, split_in_two, uniform
-from minijax.run.array import Array, ArrayLike, Shape
+from minijax.run.arrays.array import Array, ArrayLike, Shape
 
 _ONE = np.float32(1.0)
 

@@ -13,7 +13,7 @@ import numpy as np
 import minijax.numpy as jnp
 from minijax.base import dtypes
 from minijax.base.dtypes import DTypeLike
-from minijax.composed.cumulative import cumsum
+from minijax.composed.arrays.cumulative import cumsum
 from minijax.dispatch.jitted import jitted
 from minijax.higher.scan import scan
 from minijax.higher.while_loop import while_loop
@@ -25,7 +25,7 @@ from minijax.primitives.varying import match_varying
 from minijax.random.arguments import drawn_shape, float_dtype, integer_dtype, optional_shape, shape_of, takes_key
 from minijax.random.keys import single_key, split
 from minijax.random.samplers import split_in_two, split_keys, uniform
-from minijax.run.array import Array, ArrayLike, Shape
+from minijax.run.arrays.array import Array, ArrayLike, Shape
 
 
 def _full(shape: tuple[int, ...], value: Any, dtype: Any) -> Any:

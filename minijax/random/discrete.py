@@ -13,7 +13,7 @@ from minijax.ir.types import typeof
 from minijax.primitives import elementwise as ops
 from minijax.random.arguments import integer_dtype, sampler
 from minijax.random.samplers import uniform
-from minijax.run.array import Array, ArrayLike, Shape
+from minijax.run.arrays.array import Array, ArrayLike, Shape
 
 
 def _checked_dtype(name: str, dtype: Any) -> np.dtype:

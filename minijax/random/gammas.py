@@ -12,8 +12,8 @@ import minijax.numpy as jnp
 from minijax.api.vmap import vmap
 from minijax.base import dtypes
 from minijax.base.dtypes import DTypeLike
+from minijax.composed.arrays.special import random_gamma_grad
 from minijax.composed.random import KeyOperation, random_split_p, random_wrap_p
-from minijax.composed.special import random_gamma_grad
 from minijax.dispatch.jitted import jitted
 from minijax.higher.mapping import map as lax_map
 from minijax.higher.while_loop import while_loop
@@ -24,7 +24,7 @@ from minijax.primitives.convert import convert_element_type, stop_gradient
 from minijax.random.arguments import float_dtype, optional_shape, sampler, shape_of, takes_key
 from minijax.random.keys import split
 from minijax.random.samplers import exponential, normal, rademacher, split_in_two, uniform
-from minijax.run.array import Array, ArrayLike, Shape
+from minijax.run.arrays.array import Array, ArrayLike, Shape
 
 # ---- one number --------------------------------------------------------------------------------------
 

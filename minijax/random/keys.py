@@ -26,7 +26,7 @@ from minijax.ir.types import is_value, typeof
 from minijax.primitives.convert import convert
 from minijax.primitives.elementwise import add
 from minijax.primitives.families import scalar_like
-from minijax.run.array import Array, ArrayLike
+from minijax.run.arrays.array import Array, ArrayLike
 
 
 @dataclass(frozen=True, repr=False, slots=True)

@@ -15,7 +15,7 @@ from minijax.primitives.promote import promote_dtypes_inexact
 from minijax.primitives.structural import broadcast_to_rank
 from minijax.random.arguments import float_dtype, inexact_dtype, optional_shape, sampler, shape_of, takes_key
 from minijax.random.samplers import normal
-from minijax.run.array import Array, ArrayLike, Shape
+from minijax.run.arrays.array import Array, ArrayLike, Shape
 
 _METHODS = ("cholesky", "eigh", "svd")
 

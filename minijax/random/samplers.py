@@ -9,8 +9,8 @@ import numpy as np
 
 from minijax.base import config, dtypes
 from minijax.base.dtypes import DTypeLike
+from minijax.composed.arrays.selecting import where
 from minijax.composed.random import random_bits_p, random_split_p
-from minijax.composed.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy.ufuncs import clip
@@ -29,7 +29,7 @@ from minijax.random.arguments import (
     shape_of,
     takes_key,
 )
-from minijax.run.array import Array, ArrayLike, Shape
+from minijax.run.arrays.array import Array, ArrayLike, Shape
 
 
 def split_keys(key: Array, num: int) -> tuple[Array, ...]:

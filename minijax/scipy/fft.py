@@ -16,7 +16,7 @@ from minijax.numpy import fft
 from minijax.primitives import elementwise as lax, structural
 from minijax.primitives.convert import convert_element_type
 from minijax.primitives.promote import promote_args_inexact
-from minijax.run.array import Array
+from minijax.run.arrays.array import Array
 
 __all__, __dir__ = listing(__name__, "dct dctn idct idctn")
 

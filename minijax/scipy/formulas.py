@@ -12,7 +12,7 @@ from minijax.ir.types import Typed, typeof
 from minijax.primitives import elementwise as lax
 from minijax.primitives.convert import convert
 from minijax.primitives.promote import promote_args_inexact
-from minijax.run.array import Array, ArrayImpl
+from minijax.run.arrays.array import Array, ArrayImpl
 
 P = ParamSpec("P")
 

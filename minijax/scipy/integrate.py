@@ -5,7 +5,7 @@ from __future__ import annotations
 import minijax.numpy as jnp
 from minijax.base.faces import listing
 from minijax.dispatch.jitted import jitted
-from minijax.run.array import Array, ArrayLike
+from minijax.run.arrays.array import Array, ArrayLike
 
 __all__, __dir__ = listing(__name__, "trapezoid")
 

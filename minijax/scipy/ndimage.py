@@ -15,7 +15,7 @@ from minijax.base.faces import listing
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.primitives import elementwise as lax
-from minijax.run.array import ArrayLike
+from minijax.run.arrays.array import ArrayLike
 
 __all__, __dir__ = listing(__name__, "map_coordinates")
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import minijax
-from minijax.run.compile import compile_count
+from minijax.run.programs.compile import compile_count
 
 X = np.array([0.5, -1.5, 2.0], np.float32)
 M = np.arange(9.0, dtype=np.float32).reshape(3, 3) / 9

@@ -11,7 +11,7 @@ import pytest
 
 import minijax
 from minijax.base import dtypes
-from minijax.run.compile import compile_count
+from minijax.run.programs.compile import compile_count
 
 Point = collections.namedtuple("Point", "x y")
 

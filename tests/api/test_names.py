@@ -9,7 +9,7 @@ import pytest
 from compare import both
 
 import minijax
-from minijax.run.compile import compile_count
+from minijax.run.programs.compile import compile_count
 
 XS = np.ones(3, np.float32)
 X = np.float32(1.0)

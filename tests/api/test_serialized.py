@@ -15,7 +15,7 @@ import minijax
 import minijax.numpy as jnp
 from minijax.base import config
 from minijax.experimental.serialize_executable import deserialize_and_load, serialize
-from minijax.run import disk_cache
+from minijax.run.programs import disk_cache
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 

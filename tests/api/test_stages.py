@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import minijax
-from minijax.run.compile import compile_count
+from minijax.run.programs.compile import compile_count
 
 Point = collections.namedtuple("Point", "x y")
 

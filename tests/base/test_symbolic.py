@@ -12,7 +12,7 @@ import re
 import numpy as np
 import pytest
 
-from minijax.base.symbolic import FLOORDIV, MAX, MIN, MOD, SymbolicDim
+from minijax.base.symbolic.dimension import FLOORDIV, MAX, MIN, MOD, SymbolicDim
 
 # The first line of a group names the constraints; the others are expressions over a, b, c and d.
 ARITHMETIC = """

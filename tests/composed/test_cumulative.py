@@ -7,7 +7,7 @@ from compare import Case, same_error, sweep
 from transform_matrix import transformed
 
 import minijax
-from minijax.composed import cumulative
+from minijax.composed.arrays import cumulative
 
 pytestmark = pytest.mark.oracle
 

@@ -248,7 +248,7 @@ def test_many_prints_leave_nothing():
 
     text = printed(minijax, program)
     require(text.count("\n") == 4000, "lines", text.count("\n"), 4000)
-    from minijax.run import tokens
+    from minijax.run.programs import tokens
 
     assert not tokens._by_thread
 

@@ -7,7 +7,7 @@ import pytest
 from mesh_language import numbers, same
 
 import minijax as jax
-from minijax.run import reshard, transfer
+from minijax.run.arrays import reshard, transfer
 
 P = jax.P
 

@@ -7,7 +7,7 @@ import pytest
 from mesh_language import numbers, same, same_errors
 
 import minijax
-from minijax.run import compile as compiling
+from minijax.run.programs import compile as compiling
 
 pytestmark = pytest.mark.oracle
 

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.oracle
 
 def _arrays(s):
     if s.jax is jax:
-        return importlib.import_module("minijax.run.array").ArrayImpl
+        return importlib.import_module("minijax.run.arrays.array").ArrayImpl
     return importlib.import_module("jax._src.array").ArrayImpl
 
 

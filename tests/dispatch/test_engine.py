@@ -37,27 +37,30 @@ def test_programs_are_remembered_in_four_caches():
         "dispatch/jitted.py",  # of a jitted function, or of a compiled one
         "dispatch/operations.py",  # of operations and fused functions
         "dispatch/operations.py",  # of jaxprs, with which they die
-        "run/compile.py",  # what XLA made of equal texts
+        "run/programs/compile.py",  # what XLA made of equal texts
     ]
 
 
 def test_options_are_pinned_in_one_place():
     # Rules of partitioning run in threads of XLA's, under the options of their program.
-    assert calls_of("run_as_of") == ["base/cache.py", "run/partitioners.py"]
+    assert calls_of("run_as_of") == ["base/cache.py", "run/programs/partitioners.py"]
 
 
 def test_there_is_one_type_of_executable():
     assert calls_of("bind_call") == calls_of("Executable") == ["dispatch/executable.py"]
     texts = {path: (ROOT / "minijax" / path).read_text() for path in TREES}
-    # `run/host.py` widens, on the device, numbers that NumPy has not.
-    assert sorted(path for path, text in texts.items() if "execute_sharded" in text) == ["run/host.py", "run/launch.py"]
+    # `run/arrays/host.py` widens, on the device, numbers that NumPy has not.
+    assert sorted(path for path, text in texts.items() if "execute_sharded" in text) == [
+        "run/arrays/host.py",
+        "run/programs/launch.py",
+    ]
 
 
 def test_no_switch_of_the_process_is_set():
     texts = {path: (ROOT / "minijax" / path).read_text() for path in TREES}
     switching = sorted(path for path, text in texts.items() if "jax_jit" in text or "global_state" in text)
     # `guards.py` asks jaxlib's collector of cycles to watch; the other is jax's name for the state of several processes.
-    assert switching == ["interop/private.py", "run/guards.py"]
+    assert switching == ["interop/private.py", "run/clients/guards.py"]
 
 
 def test_the_thread_is_told_of_its_trace_in_one_place():

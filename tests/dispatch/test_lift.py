@@ -9,7 +9,7 @@ from minijax import lax
 from minijax.dispatch.executable import executable_for
 from minijax.dispatch.lift import inlined, lift_constants
 from minijax.dispatch.placement import ProgramOptions
-from minijax.run.compile import compile_count
+from minijax.run.programs.compile import compile_count
 
 X = np.linspace(-2, 3, 24, dtype=np.float32).reshape(4, 6)
 N = np.arange(-4, 20, dtype=np.int32).reshape(4, 6)

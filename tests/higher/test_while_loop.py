@@ -7,7 +7,7 @@ from transform_matrix import matrix
 
 import minijax
 from minijax import lax as our_lax
-from minijax.run.compile import compile_count
+from minijax.run.programs.compile import compile_count
 
 X = np.linspace(0.5, 1.5, 3, dtype=np.float32)
 ROWS = np.linspace(0.5, 1.5, 12, dtype=np.float32).reshape(4, 3)

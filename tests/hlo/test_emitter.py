@@ -12,7 +12,7 @@ from minijax.base import dtypes
 from minijax.hlo import spell
 from minijax.hlo.emitter import Emitter
 from minijax.ir.types import ShapedArray, token_type
-from minijax.run import jaxlib_versions
+from minijax.run.clients import jaxlib_versions
 
 F, INT, B = np.dtype("float32"), np.dtype("int32"), np.dtype("bool")
 

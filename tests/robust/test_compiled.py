@@ -139,7 +139,7 @@ CLEARED = """
 import sys
 import numpy as np
 import minijax, minijax.numpy as jnp
-from minijax.run import client
+from minijax.run.clients import client
 
 x = jnp.arange(4.0)
 f = minijax.jit(lambda a: a * 2)

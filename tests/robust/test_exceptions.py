@@ -10,7 +10,7 @@ from processes import left_behind, reset
 
 import minijax
 import minijax.numpy as jnp
-from minijax.run.compile import compile_count
+from minijax.run.programs.compile import compile_count
 
 X = np.arange(1, 4, dtype=np.float32)
 

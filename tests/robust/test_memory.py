@@ -11,8 +11,9 @@ import minijax
 import minijax.numpy as jnp
 from minijax import lax
 from minijax.base import cache
-from minijax.run import client, compile
-from minijax.run.compile import compile_count
+from minijax.run.clients import client
+from minijax.run.programs import compile
+from minijax.run.programs.compile import compile_count
 
 X = np.arange(1, 4, dtype=np.float32)
 

@@ -13,7 +13,7 @@ import minijax
 import minijax.numpy as jnp
 from minijax import lax
 from minijax.base import cache, config
-from minijax.run.compile import compile_count
+from minijax.run.programs.compile import compile_count
 
 X = np.arange(4, dtype=np.float32)
 

@@ -14,8 +14,9 @@ import minijax
 import minijax.numpy
 from minijax.base import config
 from minijax.ir.types import ShapedArray, typeof
-from minijax.run import array, client, transfer
-from minijax.run.array import Array
+from minijax.run.arrays import array, transfer
+from minijax.run.arrays.array import Array
+from minijax.run.clients import client
 
 HOST_VALUES = {
     "f32": np.array([0.0, 1.5, -2.0], np.float32),
@@ -326,7 +327,9 @@ class Refuse(importlib.abc.MetaPathFinder):
 sys.meta_path.insert(0, Refuse())
 import copy, pickle
 import ml_dtypes, numpy as np
-from minijax.run import array, client, compile, launch, transfer
+from minijax.run.arrays import array, transfer
+from minijax.run.clients import client
+from minijax.run.programs import compile, launch
 from minijax.partition.shardings import Mesh, NamedSharding, P
 for dtype in ("float32", "bfloat16", "int4", "bool", "complex64"):
     x = transfer.to_device(np.ones((4, 2)).astype(dtype))

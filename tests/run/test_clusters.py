@@ -6,7 +6,7 @@ import types
 
 import pytest
 
-from minijax.run import clusters, plugins
+from minijax.run.clients import clusters, plugins
 
 SLURM = dict(SLURM_JOB_ID="123456", SLURM_STEP_NODELIST="n", SLURM_NTASKS="4", SLURM_PROCID="2", SLURM_LOCALID="1")
 OPEN_MPI = dict(

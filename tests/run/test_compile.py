@@ -9,8 +9,10 @@ from jaxlib import xla_client
 
 from minijax.base import cache, dtypes
 from minijax.ir.types import ShapedArray
-from minijax.run import bindings, client, compile, launch, transfer
-from minijax.run.array import signature
+from minijax.run.arrays import transfer
+from minijax.run.arrays.array import signature
+from minijax.run.clients import client
+from minijax.run.programs import bindings, compile, launch
 
 VECTOR = "tensor<4xf32>"
 

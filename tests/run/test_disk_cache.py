@@ -21,8 +21,8 @@ import minijax as jax
 import minijax.numpy as jnp
 from minijax import monitoring
 from minijax.base import cache, config
-from minijax.run import disk_cache, disk_files
-from minijax.run.compile import compile_count
+from minijax.run.programs import disk_cache, disk_files
+from minijax.run.programs.compile import compile_count
 
 X = np.arange(16, dtype=np.float32).reshape(4, 4)
 
@@ -116,7 +116,7 @@ def test_source_positions_count_only_if_asked_for(folder):
         text = f"module @jit_g {{ func.func public @main() -> tensor<f32> {{\n%r = stablehlo.constant dense<{module}> "
         return text + f': tensor<f32> loc("{name}")\nreturn %r : tensor<f32> }} }}'
 
-    compile = importlib.import_module("minijax.run.compile")
+    compile = importlib.import_module("minijax.run.programs.compile")
 
     def compiles(name):
         cache.clear_caches()
@@ -210,7 +210,7 @@ def test_linear_algebra_of_the_cpu_libraries_is_loaded(folder):
     ],
 )  # fmt: skip
 def test_xla_is_told_where_its_own_caches_lie_and_keys_do_not_depend_on_it(folder, value, names):
-    compile = importlib.import_module("minijax.run.compile")
+    compile = importlib.import_module("minijax.run.programs.compile")
     with options(persistent_cache_enable_xla_caches=value):
         caches = disk_cache.xla_caches()
     assert {name for name, path in caches if path == str(folder / name)} == names
@@ -450,7 +450,7 @@ import os, jaxlib.version
 count, version = int(os.environ["COUNT"]), sys.argv[1]
 if version: jaxlib.version.__version__ = version
 import minijax as jax, minijax.numpy as jnp, numpy as np
-from minijax.run.compile import compile_count
+from minijax.run.programs.compile import compile_count
 for i in range(count):
     x = np.asarray(jax.jit(lambda x: jnp.sin(x) + x)(np.ones(i + 1, np.float32)))
     assert x.shape == (i + 1,) and np.allclose(x, np.sin(1) + 1), (i, x)

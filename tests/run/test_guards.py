@@ -10,7 +10,8 @@ from compare import both, outcome, same_error
 
 import minijax
 import minijax.numpy as jnp
-from minijax.run import guards, host
+from minijax.run.arrays import host
+from minijax.run.clients import guards
 
 N = np.arange(3.0)
 DIRECTIONS = ["host_to_device", "device_to_device", "device_to_host"]

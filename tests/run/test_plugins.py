@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from minijax.run import plugins
+from minijax.run.clients import plugins
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -22,7 +22,7 @@ from compare import both, outcome
 
 import minijax
 from minijax import profiler
-from minijax.run import collect_profile
+from minijax.run.watching import collect_profile
 
 X = np.ones((3, 3), np.float32)
 HOST = socket.gethostname()

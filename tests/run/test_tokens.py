@@ -3,7 +3,7 @@
 import numpy as np
 
 import minijax
-from minijax.run import tokens
+from minijax.run.programs import tokens
 
 
 def test_a_program_takes_the_token_that_the_one_before_gave(monkeypatch):

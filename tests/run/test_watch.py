@@ -193,7 +193,7 @@ def test_no_tracing_refuses_new_traces_and_runs_known_programs():
 
 
 def _is_watched(run):
-    """Whether a function of minijax.run.watch is among those that `run` calls."""
+    """Whether a function of minijax.run.watching.watch is among those that `run` calls."""
     cells = [cell.cell_contents for cell in run.__closure__ or ()]
     return "watch" in run.__code__.co_filename or any(_is_watched(f) for f in cells if hasattr(f, "__code__"))
 

@@ -10,12 +10,12 @@ from minijax.api.custom import custom_vjp
 from minijax.api.export import serialized
 from minijax.api.export.checks import DisabledSafetyCheck
 from minijax.base import source, tree
-from minijax.higher.call_exported import call_exported_p, check_types
+from minijax.calls.call_exported import call_exported_p, check_types
 from minijax.ir.effects import Effect
 from minijax.ir.types import ShapedArray, typeof
 from minijax.partition.meshes import AbstractMesh, Mesh, PartitionSpec
 from minijax.partition.shardings import NamedSharding, Sharding, empty_abstract_mesh
-from minijax.run import portable
+from minijax.run.programs import portable
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -18,7 +18,8 @@ from minijax.hlo.exported import unstable_custom_calls
 from minijax.ir.effects import ordered_effects
 from minijax.ir.refs import AbstractRef
 from minijax.ir.trace import jaxpr_as_fun
-from minijax.run import client, portable
+from minijax.run.clients import client
+from minijax.run.programs import portable
 
 _version = config.option("jax_export_calling_convention_version")
 _newest = config.option("jax_export_ignore_forward_compatibility")

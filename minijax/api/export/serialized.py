@@ -9,13 +9,13 @@ from minijax.api.export.schema import meaning_of, number_of
 from minijax.api.export.trees import tree_of, tree_table
 from minijax.api.export.versions import VERSIONS
 from minijax.api.export.wire import decoded, encoded
-from minijax.base.symbolic_scope import SymbolicScope, symbolic_shape
+from minijax.base.symbolic.scope import SymbolicScope, symbolic_shape
 from minijax.ir import effects
 from minijax.ir.types import ShapedArray
 from minijax.partition.meshes import AbstractDevice, AbstractMesh, PartitionSpec
 from minijax.partition.shardings import NamedSharding
-from minijax.run.client import hlo_sharding
-from minijax.run.compiled_shardings import (
+from minijax.run.clients.client import hlo_sharding
+from minijax.run.programs.compiled_shardings import (
     get_hlo_sharding_from_serialized_proto,
     get_serialized_proto_from_hlo_sharding,
 )

@@ -5,8 +5,8 @@ from typing import Any
 
 from minijax.api.shapes import ShapeDtypeStruct, abstract
 from minijax.base import tree
-from minijax.base.symbolic import GUIDE, is_symbolic_dim
-from minijax.base.symbolic_scope import SymbolicScope as SymbolicScope, symbolic_shape as symbolic_shape
+from minijax.base.symbolic.dimension import GUIDE, is_symbolic_dim
+from minijax.base.symbolic.scope import SymbolicScope as SymbolicScope, symbolic_shape as symbolic_shape
 from minijax.primitives import dimension_value  # noqa: F401  makes symbolic dimensions values of programs
 
 

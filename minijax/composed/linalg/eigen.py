@@ -12,7 +12,7 @@ import numpy as np
 
 from minijax.base import dtypes
 from minijax.base.mask import Mask
-from minijax.base.symbolic import is_int
+from minijax.base.symbolic.dimension import is_int
 from minijax.composed.linalg.lu import solve
 from minijax.composed.linalg.matrices import (
     adjoint,
@@ -51,7 +51,7 @@ from minijax.primitives.families import emit
 from minijax.primitives.moving import sum_axes, sum_axis
 from minijax.primitives.reduce import argmax
 from minijax.primitives.structural import slice_in_dim
-from minijax.run.array import Array, ArrayLike
+from minijax.run.arrays.array import Array, ArrayLike
 
 # ---- general eigenvalues ----------------------------------------------------------------------------
 

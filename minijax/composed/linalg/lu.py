@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import cache
-from minijax.base.symbolic import min_dim
+from minijax.base.symbolic.dimension import min_dim
 from minijax.composed.linalg.matrices import dot, map_over_batch, take_rows, tril, triu
 from minijax.composed.linalg.routines import GPU, INT32, Linalg, nan_unless_succeeded, status_type
 from minijax.composed.linalg.triangular import triangular_solve
@@ -29,7 +29,7 @@ from minijax.primitives.gather_dims import ScatterDimensionNumbers
 from minijax.primitives.gather_scatter import scatter
 from minijax.primitives.sort import sort_key_val
 from minijax.primitives.structural import pad, squeeze
-from minijax.run.array import Array, ArrayLike
+from minijax.run.arrays.array import Array, ArrayLike
 from minijax.transforms.batch import batch_flat, place
 
 

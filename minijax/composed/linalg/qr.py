@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from minijax.base import dtypes
-from minijax.base.symbolic import min_dim
+from minijax.base.symbolic.dimension import min_dim
 from minijax.composed.linalg.lu import lu, lu_solve
 from minijax.composed.linalg.matrices import adjoint, dot, map_over_batch, take_columns, tril, triu, typed
 from minijax.composed.linalg.routines import INT32, Linalg
@@ -19,7 +19,7 @@ from minijax.primitives.dynamic_slice import dynamic_index_in_dim
 from minijax.primitives.elementwise import add, conj, mul, real, sub
 from minijax.primitives.families import emit, is_complex, scalar_like
 from minijax.primitives.structural import concatenate, pad
-from minijax.run.array import Array, ArrayLike
+from minijax.run.arrays.array import Array, ArrayLike
 
 # ---- reflectors -------------------------------------------------------------------------------------
 

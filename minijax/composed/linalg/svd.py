@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax.base import dtypes
-from minijax.base.symbolic import min_dim
+from minijax.base.symbolic.dimension import min_dim
 from minijax.composed.linalg.matrices import (
     adjoint,
     along,
@@ -32,7 +32,7 @@ from minijax.primitives.gather_dims import ScatterDimensionNumbers
 from minijax.primitives.gather_scatter import scatter
 from minijax.primitives.structural import slice_in_dim
 from minijax.primitives.zeros import zeros_like_aval
-from minijax.run.array import ArrayLike
+from minijax.run.arrays.array import ArrayLike
 
 
 class SvdAlgorithm(enum.Enum):

@@ -14,7 +14,7 @@ from minijax.primitives.elementwise import add, conj, div, neg
 from minijax.primitives.families import is_complex, scalar_like
 from minijax.primitives.structural import squeeze
 from minijax.primitives.zeros import add_tangents
-from minijax.run.array import Array, ArrayLike
+from minijax.run.arrays.array import Array, ArrayLike
 
 # ---- Cholesky ---------------------------------------------------------------------------------------
 

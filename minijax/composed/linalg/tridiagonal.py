@@ -23,7 +23,7 @@ from minijax.primitives.gather_dims import ScatterDimensionNumbers
 from minijax.primitives.gather_scatter import scatter_add
 from minijax.primitives.structural import concatenate, slice as slice_, squeeze
 from minijax.primitives.zeros import add_zeros, instantiate
-from minijax.run.array import Array
+from minijax.run.arrays.array import Array
 
 
 class TridiagonalSolve(Linalg):

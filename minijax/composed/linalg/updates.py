@@ -14,7 +14,7 @@ from minijax.primitives.elementwise import abs as abs_, add, div, eq, gt, mul, n
 from minijax.primitives.families import FLOAT, emit, scalar_like
 from minijax.primitives.gather_dims import ScatterDimensionNumbers
 from minijax.primitives.gather_scatter import scatter
-from minijax.run.array import Array, ArrayLike
+from minijax.run.arrays.array import Array, ArrayLike
 
 
 class SymmetricProduct(Linalg):

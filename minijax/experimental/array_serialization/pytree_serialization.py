@@ -17,7 +17,7 @@ from minijax.base import dtypes, tree
 from minijax.base.faces import listing
 from minijax.experimental.array_serialization import pytree_serialization_utils as utils, tensorstore_impl
 from minijax.experimental.array_serialization.pytree_serialization_utils import PyTreeFuture
-from minijax.run import client
+from minijax.run.clients import client
 
 __all__, __dir__ = listing(__name__, "load load_pytreedef nonblocking_load nonblocking_save save")
 

@@ -21,7 +21,7 @@ from minijax.experimental.array_serialization.tensorstore_impl import (
     async_serialize as async_serialize,
     is_remote_storage as is_remote_storage,
 )
-from minijax.run import client, distributed
+from minijax.run.clients import client, distributed
 
 __all__, __dir__ = listing(
     __name__,

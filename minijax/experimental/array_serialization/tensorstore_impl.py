@@ -17,8 +17,9 @@ from minijax.base.faces import listing
 from minijax.ir.types import ShapedArray
 from minijax.partition.layouts import Format
 from minijax.partition.shardings import NamedSharding, Sharding
-from minijax.run import client, transfer
-from minijax.run.array import ArrayImpl, joined
+from minijax.run.arrays import transfer
+from minijax.run.arrays.array import ArrayImpl, joined
+from minijax.run.clients import client
 
 __all__, __dir__ = listing(
     __name__,

@@ -11,7 +11,7 @@ from minijax.experimental.colocated_python.func import make_callable
 from minijax.experimental.colocated_python.obj import wrap_class
 from minijax.ir.body import source_of
 from minijax.partition.meshes import Mesh
-from minijax.run import client
+from minijax.run.clients import client
 
 __all__, __dir__ = listing(__name__, "colocated_cpu_devices colocated_python colocated_python_class")
 

@@ -9,7 +9,7 @@ from typing import Any
 from minijax.api.shapes import ShapeDtypeStruct
 from minijax.base import dtypes, tree
 from minijax.base.faces import listing
-from minijax.run.array import ArrayImpl
+from minijax.run.arrays.array import ArrayImpl
 
 __all__, __dir__ = listing(__name__, "FunctionInfo Specialization is_prng_key_dtype make_callable")
 

@@ -6,7 +6,7 @@ _FACE = Face(
     __name__,
     (),
     """
-minijax.run.client: DeviceList
+minijax.run.clients.client: DeviceList
 """,
 )
 __getattr__, __dir__ = _FACE.attribute, _FACE.names

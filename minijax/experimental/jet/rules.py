@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import minijax.numpy as jnp
-from minijax.composed import cumulative
-from minijax.composed.fft import fft_p
+from minijax.composed.arrays import cumulative
+from minijax.composed.arrays.fft import fft_p
 from minijax.dispatch.jit import jit_p
 from minijax.experimental.jet.tracing import jet_flat, jet_of, jet_rules, zero_series
 from minijax.ir import state

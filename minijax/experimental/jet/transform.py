@@ -6,7 +6,7 @@ from typing import Any
 
 from minijax.base import source, tree
 from minijax.base.linear_util import Store
-from minijax.composed import special
+from minijax.composed.arrays import special
 from minijax.experimental.jet import rules as rules, tracing  # imported to register the rules
 from minijax.experimental.jet.tracing import jet_flat, zero_term
 from minijax.interop.transformations import transformation2, transformation_with_aux2

@@ -14,7 +14,7 @@ from minijax.base import tree
 from minijax.experimental.sparse.util import SparseInfo
 from minijax.ir.primitive import Primitive
 from minijax.ir.trace import Tracer
-from minijax.run.array import Array
+from minijax.run.arrays.array import Array
 
 
 class JAXSparse(abc.ABC):

@@ -20,7 +20,7 @@ from minijax.experimental.sparse.csr import CSC, CSR
 from minijax.ir.primitive import is_undefined_primal
 from minijax.ir.types import ShapedArray
 from minijax.primitives.zeros import instantiate
-from minijax.run.array import Array
+from minijax.run.arrays.array import Array
 
 __all__, __dir__ = listing(__name__, "empty eye todense todense_p")
 

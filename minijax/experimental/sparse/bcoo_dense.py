@@ -18,7 +18,7 @@ from minijax.interop.introspection import concrete_or_error
 from minijax.ir.primitive import is_undefined_primal
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.primitives import moving
-from minijax.run.array import Array, ArrayLike
+from minijax.run.arrays.array import Array, ArrayLike
 
 _TRACED_NSE = """
 The error arose for the nse argument of bcoo_fromdense: traced code must specify the number of stored elements,

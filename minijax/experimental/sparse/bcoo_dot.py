@@ -21,7 +21,7 @@ from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.primitives import moving
 from minijax.primitives.promote import promote_dtypes
 from minijax.primitives.zeros import instantiate
-from minijax.run.array import Array
+from minijax.run.arrays.array import Array
 
 Dims = tuple[tuple[tuple[int, ...], tuple[int, ...]], tuple[tuple[int, ...], tuple[int, ...]]]
 

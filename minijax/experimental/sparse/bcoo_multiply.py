@@ -13,7 +13,7 @@ from minijax.experimental.sparse.bcoo_layout import bcoo_update_layout
 from minijax.experimental.sparse.util import is_padding, nfold_vmap, row
 from minijax.ir.types import ShapedArray
 from minijax.primitives.promote import promote_dtypes
-from minijax.run.array import Array
+from minijax.run.arrays.array import Array
 
 
 def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:

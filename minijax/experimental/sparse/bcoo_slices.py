@@ -15,7 +15,7 @@ from minijax.experimental.sparse.bcoo_layout import bcoo_sum_duplicates, bcoo_tr
 from minijax.experimental.sparse.bcoo_shapes import bcoo_reshape
 from minijax.experimental.sparse.util import inverse, row
 from minijax.primitives.gather_dims import GatherScatterMode
-from minijax.run.array import Array
+from minijax.run.arrays.array import Array
 
 
 def bcoo_slice(

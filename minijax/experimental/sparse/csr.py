@@ -15,7 +15,7 @@ from minijax.dispatch.jitted import jitted
 from minijax.experimental.sparse import matrices
 from minijax.experimental.sparse.util import Shape
 from minijax.ir.types import ShapedArray
-from minijax.run.array import Array
+from minijax.run.arrays.array import Array
 
 __all__, __dir__ = listing(
     __name__,

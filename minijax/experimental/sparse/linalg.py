@@ -11,13 +11,13 @@ import minijax.numpy as jnp
 from minijax import lax
 from minijax.base import dtypes
 from minijax.base.faces import listing
-from minijax.composed.callback import HostFunction
+from minijax.composed.callbacks.callback import HostFunction
 from minijax.dispatch.jitted import jitted
 from minijax.experimental.sparse.csr import csr_matvec_p, pointers, rows_of
 from minijax.ir.primitive import is_undefined_primal
 from minijax.ir.types import Zero, typeof
 from minijax.primitives.zeros import add_zeros, instantiate
-from minijax.run.array import Array
+from minijax.run.arrays.array import Array
 
 __all__, __dir__ = listing(__name__, "lobpcg_standard spsolve spsolve_p")
 

@@ -17,7 +17,7 @@ from minijax.base.dtypes import DTypeLike
 from minijax.base.faces import listing
 from minijax.experimental.sparse.bcoo_array import BCOO
 from minijax.experimental.sparse.bcoo_layout import bcoo_sort_indices
-from minijax.run.array import Array
+from minijax.run.arrays.array import Array
 
 __all__, __dir__ = listing(__name__, "random_bcoo")
 

@@ -6,6 +6,7 @@ from typing import Any
 import minijax.numpy as jnp
 from minijax import lax
 from minijax.api.jit import jit
+from minijax.calls.custom_derivatives import custom_jvp_call_p
 from minijax.dispatch.jit import jit_p
 from minijax.experimental.sparse import bcoo_multiply, bcoo_shapes, bcoo_slices, bcsr, transform
 from minijax.experimental.sparse.api import todense_p
@@ -15,7 +16,6 @@ from minijax.experimental.sparse.bcoo_layout import bcoo_transpose, bcoo_update_
 from minijax.experimental.sparse.transform import SparsifyEnv, arrays_to_spvalues, eval_sparse, spvalues_to_arrays
 from minijax.experimental.sparse.util import batch_sizes
 from minijax.higher.cond import cond_p, switch
-from minijax.higher.custom_derivatives import custom_jvp_call_p
 from minijax.higher.scan import scan, scan_p
 from minijax.higher.while_loop import while_loop, while_p
 

@@ -18,7 +18,7 @@ from minijax.ir import context, state
 from minijax.ir.jaxpr import Jaxpr, Literal
 from minijax.ir.trace import Trace, Tracer, environment, values_of
 from minijax.ir.types import ShapedArray, typeof
-from minijax.run.array import Array
+from minijax.run.arrays.array import Array
 
 __all__, __dir__ = listing(
     __name__,

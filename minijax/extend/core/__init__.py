@@ -9,7 +9,7 @@ _FACE = Face(
 minijax.ir.types: AbstractToken
 minijax.ir.jaxpr: ClosedJaxpr DebugInfo DropVar Jaxpr JaxprEqn Literal Var jaxprs_in_params subjaxprs
 minijax.ir.effects: Effect
-minijax.run.token: Token
+minijax.run.arrays.token: Token
 minijax.base.errors: InconclusiveDimensionOperation JaxprTypeError
 minijax.ir.primitive: Primitive
 minijax.ir.check: check_jaxpr

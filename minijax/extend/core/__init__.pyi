@@ -38,7 +38,7 @@ from minijax.ir.jaxpr import jaxprs_in_params as jaxprs_in_params
 from minijax.ir.jaxpr import subjaxprs as subjaxprs
 from minijax.ir.primitive import Primitive as Primitive
 from minijax.ir.types import AbstractToken as AbstractToken
-from minijax.run.token import Token as Token
+from minijax.run.arrays.token import Token as Token
 from typing import Any
 
 __all__ = [

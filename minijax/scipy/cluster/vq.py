@@ -10,7 +10,7 @@ from minijax.api.vmap import vmap
 from minijax.base.faces import listing
 from minijax.numpy import linalg
 from minijax.primitives.promote import arrays, promote_dtypes_inexact
-from minijax.run.array import ArrayLike
+from minijax.run.arrays.array import ArrayLike
 
 __all__, __dir__ = listing(__name__, "vq")
 

@@ -18,7 +18,7 @@ from minijax.ir.types import typeof
 from minijax.numpy.products import matmul_highest
 from minijax.numpy.vectorizing import vectorize
 from minijax.primitives.promote import promote_dtypes_inexact
-from minijax.run.array import Array, ArrayLike
+from minijax.run.arrays.array import Array, ArrayLike
 from minijax.scipy.linalg.systems import solve_triangular
 
 # precision -> (the norms up to which an approximant of each degree is exact, that of the last degree, the degrees)

@@ -8,7 +8,7 @@ import numpy as np
 
 import minijax.numpy as jnp
 from minijax.base import dtypes
-from minijax.base.symbolic import min_dim
+from minijax.base.symbolic.dimension import min_dim
 from minijax.composed.linalg.matrices import adjoint, transposed, typed
 from minijax.composed.linalg.qr import geqp3_p, geqrf_p
 from minijax.dispatch.jitted import jitted
@@ -19,7 +19,7 @@ from minijax.lax import linalg as lax_linalg
 from minijax.numpy.vectorizing import vectorize
 from minijax.primitives.dynamic_slice import dynamic_slice, dynamic_slice_in_dim, dynamic_update_slice_in_dim
 from minijax.primitives.promote import promote_dtypes_inexact
-from minijax.run.array import Array, ArrayLike
+from minijax.run.arrays.array import Array, ArrayLike
 
 
 def _inexact(*args: Any) -> list:

@@ -15,7 +15,7 @@ from minijax.ir.types import typeof
 from minijax.numpy.vectorizing import vectorize
 from minijax.primitives.families import is_complex
 from minijax.primitives.promote import promote_dtypes_inexact
-from minijax.run.array import Array, ArrayLike
+from minijax.run.arrays.array import Array, ArrayLike
 from minijax.scipy.linalg.factors import rsf2csf, schur
 from minijax.scipy.linalg.systems import inv, solve
 

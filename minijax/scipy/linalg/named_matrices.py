@@ -12,7 +12,7 @@ from minijax.base.dtypes import DTypeLike
 from minijax.dispatch.jitted import jitted
 from minijax.primitives.counting import broadcasted_iota
 from minijax.primitives.elementwise import lgamma
-from minijax.run.array import Array
+from minijax.run.arrays.array import Array
 from minijax.scipy.special.gammas import choose
 
 

@@ -17,7 +17,7 @@ from minijax.lax import linalg as lax_linalg
 from minijax.numpy.vectorizing import vectorize
 from minijax.primitives.convert import stop_gradient
 from minijax.primitives.promote import promote_dtypes_inexact
-from minijax.run.array import Array, ArrayLike
+from minijax.run.arrays.array import Array, ArrayLike
 
 _ASSUMPTIONS = ("gen", "sym", "her", "pos")
 _TRANSPOSES = {0: 0, 1: 1, 2: 2, "N": 0, "T": 1, "C": 2}

@@ -17,7 +17,7 @@ from minijax.higher.while_loop import while_loop
 from minijax.ir.types import typeof
 from minijax.primitives.dynamic_slice import dynamic_slice_in_dim, dynamic_update_slice_in_dim
 from minijax.primitives.families import is_complex
-from minijax.run.array import Array, ArrayLike
+from minijax.run.arrays.array import Array, ArrayLike
 
 _UNROLLED = 16
 

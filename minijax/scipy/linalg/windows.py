@@ -15,7 +15,7 @@ from minijax.primitives.dot import Precision
 from minijax.primitives.families import scalar_like
 from minijax.primitives.promote import check_arraylike, promote_dtypes, promote_dtypes_inexact
 from minijax.primitives.structural import concatenate, pad, slice_in_dim
-from minijax.run.array import Array, ArrayLike
+from minijax.run.arrays.array import Array, ArrayLike
 
 
 def _vectorized(signature: str) -> Callable:

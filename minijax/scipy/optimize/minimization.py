@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from minijax.run.array import Array
+from minijax.run.arrays.array import Array
 from minijax.scipy.optimize.bfgs import minimize_bfgs
 from minijax.scipy.optimize.lbfgs import minimize_lbfgs
 

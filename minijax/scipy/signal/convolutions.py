@@ -17,7 +17,7 @@ from minijax.primitives.dot import PrecisionLike
 from minijax.primitives.dynamic_slice import dynamic_slice
 from minijax.primitives.moving import broadcast_in_dim
 from minijax.primitives.promote import check_arraylike, promote_dtypes_inexact
-from minijax.run.array import Array, ArrayLike
+from minijax.run.arrays.array import Array, ArrayLike
 
 _MODES = ("full", "same", "valid")
 _METHODS = ("auto", "direct", "fft")

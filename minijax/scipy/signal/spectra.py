@@ -19,7 +19,7 @@ from minijax.numpy import fft
 from minijax.primitives.dynamic_slice import dynamic_slice_in_dim
 from minijax.primitives.promote import check_arraylike, promote_dtypes_inexact
 from minijax.primitives.structural import slice_in_dim
-from minijax.run.array import Array, ArrayLike
+from minijax.run.arrays.array import Array, ArrayLike
 from minijax.scipy.signal.trends import detrend as without_trend
 
 # Imported for windows other than jax's default.

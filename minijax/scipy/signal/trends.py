@@ -10,7 +10,7 @@ import minijax.numpy as jnp
 from minijax.numpy import linalg
 from minijax.primitives.dot import Precision
 from minijax.primitives.promote import promote_dtypes_inexact
-from minijax.run.array import Array, ArrayLike
+from minijax.run.arrays.array import Array, ArrayLike
 
 
 def detrend(

@@ -1,8 +1,8 @@
 # The names of this module's table, written by tests/write_stubs.py.
 
 from minijax.numpy.logsumexp import logsumexp as logsumexp
-from minijax.run.array import Array
-from minijax.run.array import ArrayLike
+from minijax.run.arrays.array import Array
+from minijax.run.arrays.array import ArrayLike
 from minijax.scipy.special.bessels import bessel_jn as bessel_jn
 from minijax.scipy.special.bessels import i0 as i0
 from minijax.scipy.special.bessels import i0e as i0e

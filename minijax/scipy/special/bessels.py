@@ -17,7 +17,7 @@ from minijax.ir.types import typeof
 from minijax.primitives import bessel, elementwise as lax
 from minijax.primitives.families import scalar_like
 from minijax.primitives.promote import promote_args_inexact
-from minijax.run.array import Array, ArrayLike
+from minijax.run.arrays.array import Array, ArrayLike
 
 
 def i0e(x: ArrayLike) -> Array:

@@ -15,7 +15,7 @@ from minijax.primitives import elementwise as lax
 from minijax.primitives.convert import convert_element_type
 from minijax.primitives.families import const_like, is_complex
 from minijax.primitives.promote import check_arraylike, promote_args_inexact
-from minijax.run.array import Array, ArrayLike
+from minijax.run.arrays.array import Array, ArrayLike
 from minijax.scipy.special.series import in_single, polynomial, rational, safe
 
 _STEEP = 2 / math.sqrt(math.pi)

@@ -15,7 +15,7 @@ from minijax.primitives import elementwise as lax
 from minijax.primitives.convert import convert_element_type
 from minijax.primitives.families import is_complex
 from minijax.primitives.promote import promote_args_inexact
-from minijax.run.array import ArrayLike
+from minijax.run.arrays.array import ArrayLike
 from minijax.scipy.special.series import rational
 
 # Rational approximations of the integrals near 0 and of their auxiliary functions, of the highest order first: S. L.

@@ -9,7 +9,7 @@ import numpy as np
 
 import minijax.numpy as jnp
 from minijax.api.custom import custom_jvp
-from minijax.composed import special
+from minijax.composed.arrays import special
 from minijax.dispatch.jitted import jitted
 from minijax.higher.while_loop import while_loop
 from minijax.interop.introspection import concrete_or_error
@@ -17,7 +17,7 @@ from minijax.ir.types import typeof
 from minijax.primitives import elementwise as lax, structural
 from minijax.primitives.families import const_like, is_complex, scalar_like
 from minijax.primitives.promote import promote_args_inexact
-from minijax.run.array import Array, ArrayLike
+from minijax.run.arrays.array import Array, ArrayLike
 
 
 def gammaln(x: ArrayLike) -> Array:

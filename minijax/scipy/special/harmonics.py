@@ -13,7 +13,7 @@ from minijax.higher.fori_loop import fori_loop
 from minijax.interop.introspection import concrete_or_error
 from minijax.ir.types import typeof
 from minijax.primitives import elementwise as lax
-from minijax.run.array import Array
+from minijax.run.arrays.array import Array
 
 
 def _grid(n_max: int, dtype: np.dtype) -> list[Any]:

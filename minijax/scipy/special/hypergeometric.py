@@ -18,7 +18,7 @@ from minijax.numpy.vectorizing import vectorize
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import is_complex, scalar_like
 from minijax.primitives.promote import promote_args_inexact
-from minijax.run.array import Array, ArrayLike
+from minijax.run.arrays.array import Array, ArrayLike
 from minijax.scipy.special.gammas import gamma
 
 _MOST_TERMS = 250

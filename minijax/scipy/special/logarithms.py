@@ -12,7 +12,7 @@ from minijax.api.custom import custom_jvp
 from minijax.primitives import elementwise as lax, structural
 from minijax.primitives.families import const_like
 from minijax.primitives.promote import promote_args_inexact
-from minijax.run.array import Array, ArrayLike
+from minijax.run.arrays.array import Array, ArrayLike
 
 
 @custom_jvp

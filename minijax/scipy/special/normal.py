@@ -15,7 +15,7 @@ from minijax.ir.types import typeof
 from minijax.primitives import elementwise as lax, structural
 from minijax.primitives.families import scalar_like
 from minijax.primitives.promote import promote_args_inexact
-from minijax.run.array import Array, ArrayLike
+from minijax.run.arrays.array import Array, ArrayLike
 from minijax.scipy.special.series import polynomial
 
 # Rational approximations, of the highest order first: S. L. Moshier, Cephes, ndtri.c, 1989.

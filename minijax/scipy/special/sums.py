@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from minijax.nn import functions as nn
-from minijax.run.array import Array, ArrayLike
+from minijax.run.arrays.array import Array, ArrayLike
 
 
 def softmax(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None) -> Array:

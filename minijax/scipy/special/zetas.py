@@ -17,7 +17,7 @@ from minijax.interop.introspection import concrete_or_error
 from minijax.ir.types import typeof
 from minijax.primitives import bessel, elementwise as lax
 from minijax.primitives.promote import promote_args_inexact
-from minijax.run.array import Array, ArrayLike
+from minijax.run.arrays.array import Array, ArrayLike
 
 
 def _bernoulli_fractions(count: int) -> list[Fraction]:

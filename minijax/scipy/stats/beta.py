@@ -8,7 +8,7 @@ import minijax.numpy as jnp
 from minijax.base.faces import listing
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
-from minijax.run.array import Array, ArrayLike
+from minijax.run.arrays.array import Array, ArrayLike
 from minijax.scipy.formulas import exp_of, inexact, log_of, strong
 from minijax.scipy.special.gammas import betainc, betaln
 from minijax.scipy.special.logarithms import xlog1py, xlogy

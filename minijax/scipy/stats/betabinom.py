@@ -6,7 +6,7 @@ import minijax.numpy as jnp
 from minijax.base.faces import listing
 from minijax.dispatch.jitted import jitted
 from minijax.primitives import elementwise as lax
-from minijax.run.array import Array, ArrayLike
+from minijax.run.arrays.array import Array, ArrayLike
 from minijax.scipy.formulas import strong
 from minijax.scipy.special.gammas import betaln
 

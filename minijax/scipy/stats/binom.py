@@ -5,7 +5,7 @@ from __future__ import annotations
 import minijax.numpy as jnp
 from minijax.base.faces import listing
 from minijax.primitives import elementwise as lax
-from minijax.run.array import Array, ArrayLike
+from minijax.run.arrays.array import Array, ArrayLike
 from minijax.scipy.formulas import exp_of, strong
 from minijax.scipy.special.logarithms import xlog1py, xlogy
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from minijax.base.faces import listing
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
-from minijax.run.array import Array, ArrayLike
+from minijax.run.arrays.array import Array, ArrayLike
 from minijax.scipy.formulas import exp_of, strong
 
 __all__, __dir__ = listing(__name__, "cdf logpdf pdf")

@@ -12,7 +12,7 @@ from minijax.lax import linalg
 from minijax.numpy.vectorizing import vectorize
 from minijax.primitives import elementwise as lax
 from minijax.primitives.promote import arrays, promote_dtypes_inexact
-from minijax.run.array import Array, ArrayLike
+from minijax.run.arrays.array import Array, ArrayLike
 
 __all__, __dir__ = listing(__name__, "logpdf pdf")
 

@@ -6,7 +6,7 @@ from math import pi
 
 from minijax.base.faces import listing
 from minijax.primitives import elementwise as lax
-from minijax.run.array import Array, ArrayLike
+from minijax.run.arrays.array import Array, ArrayLike
 from minijax.scipy.formulas import exp_of, inexact, strong
 from minijax.scipy.special.normal import log_ndtr, ndtr, ndtri
 

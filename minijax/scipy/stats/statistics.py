@@ -14,7 +14,7 @@ from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.primitives import elementwise as lax
 from minijax.primitives.promote import check_arraylike, promote_args_inexact
-from minijax.run.array import Array, ArrayLike
+from minijax.run.arrays.array import Array, ArrayLike
 
 _POLICIES = ("propagate", "omit", "raise")
 

@@ -6,7 +6,7 @@ import minijax.numpy as jnp
 from minijax.base.faces import listing
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like, scalar_like
-from minijax.run.array import Array, ArrayLike
+from minijax.run.arrays.array import Array, ArrayLike
 from minijax.scipy.formulas import exp_of, inexact
 
 __all__, __dir__ = listing(__name__, "cdf logpdf pdf ppf")

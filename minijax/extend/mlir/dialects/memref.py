@@ -1,5 +1,5 @@
 """jax.extend.mlir.dialects.memref: the bindings of the dialect."""
 
-from minijax.run.bindings import memref as _bindings
+from minijax.run.programs.bindings import memref as _bindings
 
 __getattr__, __dir__ = _bindings.__getattr__, _bindings.__dir__

@@ -1,5 +1,5 @@
 """jax.extend.mlir.dialects.scf: the bindings of the dialect."""
 
-from minijax.run.bindings import scf as _bindings
+from minijax.run.programs.bindings import scf as _bindings
 
 __getattr__, __dir__ = _bindings.__getattr__, _bindings.__dir__

@@ -1,5 +1,5 @@
 """jax.extend.mlir.dialects.vector: the bindings of the dialect."""
 
-from minijax.run.bindings import vector as _bindings
+from minijax.run.programs.bindings import vector as _bindings
 
 __getattr__, __dir__ = _bindings.__getattr__, _bindings.__dir__

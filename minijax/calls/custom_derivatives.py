@@ -1,0 +1,275 @@
+"""Functions with user-defined derivative rules: custom_jvp and custom_vjp."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minijax.base.mask import Mask
+from minijax.calls.call import Inlined
+from minijax.ir import state
+from minijax.ir.hitypes import full_type
+from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, JaxprEqn
+from minijax.ir.primitive import Primitive
+from minijax.ir.refs import is_ref
+from minijax.ir.trace import JaxprTrace, Trace, constants_to_inputs, eval_jaxpr, trace_to_jaxpr
+from minijax.ir.types import Zero, is_float0, typeof
+from minijax.primitives.zeros import instantiate, nonzero_mask
+from minijax.transforms.partial_eval import partial_eval_into
+from minijax.transforms.prune import prune_closed
+
+
+class CustomCall(Inlined):
+    """The base of both primitives: a call of the function's jaxpr. Evaluation and lowering ignore the rules."""
+
+    body_name = "call_jaxpr"
+
+    def bind(self, *operands, **params):
+        return self.rebind(state.current_trace(), operands, params)
+
+    def bind_all(self, operands, params):
+        return self.rebind(state.current_trace(), operands, params)
+
+    def partial_eval(self, staging, operands, unknown_in, *, call_jaxpr, **params):
+        return partial_eval_into(staging, call_jaxpr, operands)
+
+    def dce(self, used, eqn):
+        closed, _ = prune_closed(self.body(eqn.params), used := Mask(used), True)
+        params = {**eqn.params, self.body_name: closed, **self.rules_of(eqn.params, used)}
+        outvars = used.marked(eqn.outvars)
+        new = eqn.replace(params=params, outvars=outvars, effects=closed.effects)
+        return [True] * len(eqn.invars), new
+
+    def rules_of(self, params: dict, used: Mask) -> dict:
+        """The rules, as parameters, of the function that returns only the `used` results."""
+        raise NotImplementedError(self.name)
+
+    def _record(self, trace: JaxprTrace, fun: Callable, operands: Sequence, params: Callable) -> list:
+        trace.capture(operands)
+        info = DebugInfo(self.name, getattr(fun, "__name__", "fun"))
+        jaxpr, consts = trace_to_jaxpr(fun, [full_type(x) for x in operands], info)
+        closed = ClosedJaxpr(constants_to_inputs(jaxpr), [])
+        return trace.process(self, [*consts, *operands], params(closed, len(consts)))
+
+
+class CustomJVPCall(CustomCall):
+    """A call of a function whose jvp rule is `jvp_jaxpr_fun`: (*primals, *tangents) -> (*results,
+    *tangents).
+    """
+
+    name = "custom_jvp_call"
+
+    def record(self, trace: JaxprTrace, fun: Callable, jvp: Callable, operands: Sequence, params: dict) -> list:
+        """Records the call in a jaxpr."""
+
+        def params_of(closed: ClosedJaxpr, n: int) -> dict:
+            def lifted(*xs):
+                half = len(xs) // 2
+                return jvp(*xs[n:half], *xs[half + n :])
+
+            rule = _lifted(jvp, n, lifted)
+            return dict(call_jaxpr=closed, jvp_jaxpr_fun=rule, num_consts=n, symbolic_zeros=params["symbolic_zeros"])
+
+        return self._record(trace, fun, operands, params_of)
+
+    def rules_of(self, params, used):
+        def jvp(*values):
+            results = params["jvp_jaxpr_fun"](*values)
+            return [x for half in (results[: len(used)], results[len(used) :]) for x in used.marked(half)]
+
+        return dict(jvp_jaxpr_fun=_named_as(params["jvp_jaxpr_fun"], jvp))
+
+    def rebind(self, trace: Trace, operands, params):
+        if _discharges_refs(trace, operands):
+            return self.at_once(*operands, **params)
+        fun = _function(params["call_jaxpr"])
+        return trace.process_custom_jvp(
+            self, fun, params["jvp_jaxpr_fun"], operands, dict(symbolic_zeros=params["symbolic_zeros"])
+        )
+
+    def show_params(self, eqn: JaxprEqn):
+        p = eqn.params
+        shown = [("name", p["call_jaxpr"].debug_info.func_name), ("call_jaxpr", p["call_jaxpr"])]
+        shown.append(("jvp", getattr(p["jvp_jaxpr_fun"], "__name__", "jvp")))
+        if p["num_consts"]:
+            shown.append(("num_consts", p["num_consts"]))
+        return [*shown, ("symbolic_zeros", p["symbolic_zeros"])]
+
+
+def _discharges_refs(trace: Trace, operands: Sequence) -> bool:
+    """True if an operand is a reference that the trace discharges. The function is then recorded without its rules."""
+    return type(trace) is JaxprTrace and any(is_ref(x) and x._trace is trace for x in operands)
+
+
+def _function(closed: ClosedJaxpr) -> Callable:
+    def fun(*args):
+        return eval_jaxpr(closed.jaxpr, closed.consts, *args)
+
+    fun.__name__ = closed.debug_info.func_name
+    return fun
+
+
+def _lifted(rule: Callable, consts: int, lifted: Callable) -> Callable:
+    """`rule`, or `lifted` under its name if the function's first operands are captured values."""
+    return _named_as(rule, lifted) if consts else rule
+
+
+def _named_as(rule: Callable, new: Callable) -> Callable:
+    new.__name__ = getattr(rule, "__name__", "rule")
+    return new
+
+
+class CustomVJPCall(CustomCall):
+    """A call of a function with forward and backward rules.
+
+    `fwd` is a flat function: primals -> (*residuals, *results); `bwd`: (*residuals, *cotangents) ->
+    cotangents.
+    """
+
+    name = "custom_vjp_call"
+    has_backward_rule = True
+
+    def record(
+        self, trace: JaxprTrace, fun: Callable, fwd: Callable, bwd: Callable, operands: Sequence, params: dict
+    ) -> list:
+        def params_of(closed: ClosedJaxpr, n: int) -> dict:
+            forward = _lifted(fwd, n, lambda *primals: fwd(*primals[n:]))
+            backward = _lifted(bwd, n, lambda *residuals_and_cts: [None] * n + list(bwd(*residuals_and_cts)))
+            return dict(call_jaxpr=closed, fwd_jaxpr_thunk=forward, num_consts=n, bwd=backward, **params)
+
+        return self._record(trace, fun, operands, params_of)
+
+    def rebind(self, trace: Trace, operands, params):
+        if _discharges_refs(trace, operands):
+            return self.at_once(*operands, **params)
+        rest = {k: params[k] for k in ("out_trees", "symbolic_zeros")}
+        return trace.process_custom_vjp(
+            self, _function(params["call_jaxpr"]), params["fwd_jaxpr_thunk"], params["bwd"], operands, rest
+        )
+
+    def rules_of(self, params, used):
+        dropped = [Zero(a.to_ct_aval()) for a in used.unmarked(params["call_jaxpr"].out_avals)]
+        zeros = dropped if params["symbolic_zeros"] else list(map(instantiate, dropped))
+
+        def fwd(*values):
+            results = params["fwd_jaxpr_thunk"](*values)
+            n = len(results) - len(used)
+            return [*results[:n], *used.marked(results[n:])]
+
+        def bwd(*residuals_and_cts):
+            n = len(residuals_and_cts) - sum(used)
+            return params["bwd"](*residuals_and_cts[:n], *used.merge(zeros, residuals_and_cts[n:]))
+
+        rules = dict(fwd_jaxpr_thunk=_named_as(params["fwd_jaxpr_thunk"], fwd), bwd=_named_as(params["bwd"], bwd))
+        return {**rules, "out_trees": lambda: sum(used)}
+
+    def push(
+        self, fwd: Callable, bwd: Callable, primals: Sequence, tangents: Sequence, params: dict
+    ) -> tuple[list, list]:
+        """The results, and their tangents by `custom_lin`, which has only a transpose rule."""
+        nonzeros = nonzero_mask(tangents)
+        symbolic_zeros = params["symbolic_zeros"]
+        results = fwd(*(zip(primals, nonzeros, strict=True) if symbolic_zeros else primals))
+        n = params["out_trees"]()
+        residuals, outs = results[: len(results) - n], results[len(results) - n :]
+        out_avals = [typeof(x).to_tangent_aval() for x in outs]
+        how = dict(
+            bwd=bwd, out_avals=tuple(out_avals), in_zeros=_HashableFlags(~nonzeros), symbolic_zeros=symbolic_zeros
+        )
+        operands = [*residuals, *nonzeros.marked(tangents)]
+        pushed = custom_lin_p.bind_all(operands, dict(num_res=len(residuals), **how))
+        return outs, [Zero(a) if is_float0(a) else t for a, t in zip(out_avals, pushed, strict=True)]
+
+    def show_params(self, eqn: JaxprEqn):
+        p = eqn.params
+        shown = [("name", p["call_jaxpr"].debug_info.func_name), ("bwd", p["bwd"].__name__)]
+        shown += [("call_jaxpr", p["call_jaxpr"]), ("fwd", p["fwd_jaxpr_thunk"].__name__)]
+        if p["num_consts"]:
+            shown.append(("num_consts", p["num_consts"]))
+        return [*shown, ("symbolic_zeros", p["symbolic_zeros"])]
+
+
+class _HashableFlags(list):
+    """A hashable list of flags, for cache keys."""
+
+    def __hash__(self):
+        return hash(tuple(self))
+
+
+class CustomLin(Primitive):
+    """The derivative of a custom_vjp function: a linear operation that has only a transpose rule."""
+
+    name = "custom_lin"
+    multiple_results = True
+    auto_pvary = False
+    has_backward_rule = True
+
+    def infer(self, *avals, out_avals, **params):
+        return list(out_avals)
+
+    def at_once(self, *operands, **params):
+        raise TypeError("can't apply forward-mode autodiff (jvp) to a custom_vjp function.")
+
+    def lower(self, e, ins, outs, *operands, **params):
+        raise TypeError("can't apply forward-mode autodiff (jvp) to a custom_vjp function.")
+
+    def transpose(self, cts, *operands, num_res, bwd, in_zeros, symbolic_zeros, out_avals):
+        residuals = operands[:num_res]
+        cts = cts if symbolic_zeros else [instantiate(ct) for ct in cts]
+        cts_in = zip(Mask(in_zeros).unmarked(bwd(*residuals, *cts)), operands[num_res:], strict=True)
+        return [None] * num_res + [Zero(x.aval) if ct is None else ct for ct, x in cts_in]
+
+    def batch(self, axis, operands, dims, *, num_res, bwd, in_zeros, symbolic_zeros, out_avals):
+        raise TypeError("can't apply forward-mode autodiff (jvp) to a custom_vjp function.")
+
+    def show_params(self, eqn):
+        p = eqn.params
+        return [("bwd", p["bwd"].__name__), *((n, p[n]) for n in ("in_zeros", "num_res", "symbolic_zeros"))]
+
+
+class SymbolicZero:
+    """A tangent or cotangent known to be zero, passed to rules defined with `symbolic_zeros=True`."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: Any):
+        self.aval = aval
+
+    def __getattr__(self, name):
+        if name == "aval":
+            raise AttributeError(name)
+        return getattr(self.aval, name)
+
+    def __repr__(self):
+        return "SymbolicZero"
+
+    @staticmethod
+    def from_primal_value(x: Any) -> "SymbolicZero":
+        return SymbolicZero(typeof(x).to_tangent_aval())
+
+
+def symbolic(t: Any) -> Any:
+    """The tangent as passed to a rule with symbolic zeros."""
+    return SymbolicZero(t.aval) if type(t) is Zero else t
+
+
+def unsymbolic(t: Any) -> Any:
+    return Zero(t.aval) if type(t) is SymbolicZero else t
+
+
+custom_jvp_call_p = CustomJVPCall()
+custom_vjp_call_p = CustomVJPCall()
+custom_lin_p = CustomLin()
+
+
+def bind_custom_jvp(fun: Callable, jvp: Callable, operands: Sequence, symbolic_zeros: bool) -> list:
+    """Calls a flat function with a flat jvp rule under the current trace."""
+    trace = state.current_trace()
+    return trace.process_custom_jvp(custom_jvp_call_p, fun, jvp, operands, dict(symbolic_zeros=symbolic_zeros))
+
+
+def bind_custom_vjp(
+    fun: Callable, fwd: Callable, bwd: Callable, operands: Sequence, out_count: Callable, symbolic_zeros: bool
+) -> list:
+    """Calls a flat function with flat forward and backward rules; `out_count()` is its number of results."""
+    trace = state.current_trace()
+    params = dict(out_trees=out_count, symbolic_zeros=symbolic_zeros)
+    return trace.process_custom_vjp(custom_vjp_call_p, fun, fwd, bwd, operands, params)

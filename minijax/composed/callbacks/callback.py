@@ -1,0 +1,230 @@
+"""Callbacks on the host: of pure functions, and of functions with side effects."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from minijax.base import dtypes, source, thread, tree
+from minijax.composed.callbacks.foreign import Foreign, check_method
+from minijax.dispatch.operands import operand
+from minijax.dispatch.operations import evaluate
+from minijax.hlo.spell import physical
+from minijax.ir.effects import IOEffect, OrderedIOEffect
+from minijax.ir.types import ShapedArray, token_type, typeof
+from minijax.ir.typing import no_reduction_state
+from minijax.partition.shardings import Sharding, SingleDeviceSharding
+from minijax.run.arrays import transfer
+from minijax.run.arrays.array import ArrayImpl, put_host, signature
+from minijax.run.clients import client
+from minijax.run.programs import host_calls, tokens
+
+_log = logging.getLogger("jax._src.callback")
+
+
+@dataclasses.dataclass(frozen=True)
+class _FlatCallback:
+    """A user's function of trees as a function of leaves."""
+
+    callback_func: Callable
+    in_tree: Any
+
+    def __call__(self, *leaves: Any) -> list:
+        args, kwargs = self.in_tree.unflatten(leaves)
+        return tree.tree_leaves(self.callback_func(*args, **kwargs))
+
+
+def on_host(x: np.ndarray) -> ArrayImpl:
+    """Converts a program's array to the array on a CPU device that users' functions take."""
+    sig = signature(ShapedArray(x.shape, x.dtype), client.single_device_sharding(client.cpu_device()), True)
+    return ArrayImpl(put_host(x, sig), sig)
+
+
+class HostFunction(Foreign):
+    """Calls a function on the host. Its parameters specify the function and whether the call is ordered."""
+
+    ordered_effect: Any  # of calls that are ordered
+    unordered_effect: Any = None
+    caches_types = False  # a cache would keep the function alive
+
+    def is_ordered(self, params: dict) -> bool:
+        return params.get("ordered", False)
+
+    def function(self, params: dict) -> Callable[..., list]:
+        """The function of arrays, as XLA passes them, that returns a list of values."""
+        raise NotImplementedError
+
+    def effects(self, *avals, **params):
+        effect = self.ordered_effect if self.is_ordered(params) else self.unordered_effect
+        return frozenset() if effect is None else frozenset({effect})
+
+    def infer(self, *avals, result_avals=(), **params):
+        return list(result_avals)
+
+    def reduction_state(self, avals, params):
+        if any(a.reduction_state[0] for a in avals):
+            no_reduction_state(self, avals)
+        return frozenset(), frozenset()
+
+    def lower(self, e, ins, outs, *operands, **params):
+        ins, outs, function = list(map(physical, ins)), list(map(physical, outs)), self.function(params)
+        backend = client.lowering_platform(e.devices[0]) if e.devices else e.platform
+        if backend != e.platform:
+            raise ValueError(
+                f"{self.name}: the platform for the specified backend {backend} is different from the lowering "
+                f"platform {e.platform}; the function can be called in this process only."
+            )
+        if e.manual is not None and len(e.manual[1]) < len(e.manual[0].axis_names):
+            raise NotImplementedError(
+                f"{self.name}: callbacks are only supported in spmd computations when all mesh axes are partitioned "
+                "manually (no partial automatic sharding)."
+            )
+        ordered = self.is_ordered(params)
+        call = host_calls.HostCall(function, ins, outs, ordered)
+        passed = [(x, a) for x, a in zip(operands, ins, strict=True) if a.size]
+        tokens_in = [(e.tokens[self.ordered_effect], token_type)] if ordered else []
+        names, avals = zip(*tokens_in, *passed, strict=True) if tokens_in or passed else ((), ())
+        sharding = params.get("sharding")
+        results = e.host_call(
+            call,
+            names,
+            avals,
+            [*(a for _, a in tokens_in), *(a for a in outs if a.size)],
+            has_side_effect=bool(self.effects(**params)),
+            partitioned=params.get("partitioned", False),
+            device=None if sharding is None else e.number_of(sharding._device_assignment[0]),
+        )
+        if ordered:
+            e.tokens[self.ordered_effect], *results = results
+        rest = iter(results)
+        return [next(rest) if a.size else e.zeros(a) for a in outs]
+
+
+class Callback(HostFunction):
+    """Calls a user's function of arrays, which returns arrays of the types `result_avals`."""
+
+    def function(self, params):
+        callback = params["callback"]
+
+        def call(*arrays):
+            with host_calls.logged_failure(_log, self.name):
+                return callback(*map(on_host, arrays))
+
+        return call
+
+    def at_once(self, *operands, **params):
+        operands = [operand(getattr(x, "_base_array", x)) for x in operands]
+        if any(x._sig.device is None for x in operands):
+            return evaluate(self, operands, params, compiled=True)
+        if self.is_ordered(params):
+            tokens.wait_for(self.ordered_effect)
+        values = [on_host(x._value) for x in operands]
+        avals = params["result_avals"]
+        try:
+            with thread.outside_traces(), host_calls.logged_failure(_log, self.name):
+                results = host_calls.checked_results(params["callback"], values, avals)
+        except Exception as error:
+            raise host_calls.as_runtime_error(error) from None
+        committed = next((x._sig.device for x in operands if x._sig.committed), None)
+        return [transfer.to_device(x, committed) for x in results]
+
+    def jvp(self, primals, tangents, **params):
+        raise ValueError(f"{self.plural} do not support JVP.{self.advice}")
+
+    def transpose(self, cts, *operands, **params):
+        raise ValueError(f"{self.plural} do not support transpose.{self.advice}")
+
+    plural = advice = ""
+
+
+class PureCallback(Callback):
+    """Calls a function without side effects, which may be called several times or not at all."""
+
+    name = "pure_callback"
+    plural = "Pure callbacks"
+    advice = " Please use `jax.custom_jvp` to use callbacks while taking gradients."
+
+
+class IOCallback(Callback):
+    """Calls a function exactly once each time that the program executes the call."""
+
+    name = "io_callback"
+    plural = "IO callbacks"
+    ordered_effect, unordered_effect = OrderedIOEffect(), IOEffect()
+
+    def batch(self, axis, operands, dims, *, ordered, **params):
+        if ordered:
+            raise ValueError("Cannot `vmap` ordered IO callback.")
+        return self.by_rows(axis, operands, dims, dict(params, ordered=False))
+
+
+pure_callback_p, io_callback_p = PureCallback(), IOCallback()
+
+# ---- the public functions ---------------------------------------------------------------------------
+
+
+@source.boundary
+def pure_callback(
+    callback: Callable,
+    result_shape_dtypes: Any,
+    *args: Any,
+    sharding: Sharding | None = None,
+    vmap_method: str | None = None,
+    **kwargs: Any,
+) -> Any:
+    """`callback(*args, **kwargs)`, called on the host with arrays, as an operation of the program.
+
+    `result_shape_dtypes` is a tree of objects with a shape and a dtype, which the results must have. The call may
+    be left out or repeated. `vmap_method` specifies how it is batched: "sequential", "sequential_unrolled",
+    "expand_dims", "broadcast_all" or "legacy_vectorized". On several devices, the device of `sharding` makes the call.
+    """
+    check_method(vmap_method)
+    return _bind(
+        pure_callback_p, callback, result_shape_dtypes, args, kwargs, sharding=sharding, vmap_method=vmap_method
+    )
+
+
+@source.boundary
+def io_callback(
+    callback: Callable,
+    result_shape_dtypes: Any,
+    *args: Any,
+    sharding: Sharding | None = None,
+    ordered: bool = False,
+    **kwargs: Any,
+) -> Any:
+    """As `pure_callback`, for a function with side effects: it is called once each time the program executes the call.
+
+    With `ordered`, calls are made in the order of the program, and before those of programs that run after it.
+    """
+    return _bind(io_callback_p, callback, result_shape_dtypes, args, kwargs, sharding=sharding, ordered=ordered)
+
+
+def _bind(primitive: Callback, callback: Callable, results: Any, args: tuple, kwargs: dict, **params: Any) -> Any:
+    leaves, in_tree = tree.flatten((args, kwargs))
+    avals, out_tree = tree.flatten(results)
+    sharding = params["sharding"]
+    if sharding is not None and not isinstance(sharding, SingleDeviceSharding):
+        raise NotImplementedError(f"{primitive.name} only supports SingleDeviceSharding, but got {type(sharding)}")
+    for i, x in enumerate(leaves):
+        try:
+            typeof(x)
+        except TypeError:
+            raise TypeError(
+                f"Error interpreting argument to {primitive.name} as a JAX value. The problematic value is of type "
+                f"{type(x)} and was passed to {primitive.name} at position {i}."
+            ) from None
+    types = tuple(map(_result_type, avals))
+    flat = _FlatCallback(callback, in_tree)
+    return out_tree.unflatten(primitive.bind(*leaves, callback=flat, result_avals=types, **params))
+
+
+def _result_type(x: Any) -> ShapedArray:
+    dtype = np.dtype(x.dtype)
+    if dtypes.canonicalize_dtype(dtype) != dtype:
+        raise ValueError("result_shape_dtypes cannot specify 64-bit types when `jax_enable_x64` is disabled")
+    return ShapedArray(tuple(x.shape), dtype)

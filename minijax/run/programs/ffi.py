@@ -1,0 +1,58 @@
+"""Registers functions and types with XLA, which programs refer to by name."""
+
+import ctypes
+import os
+from typing import Any
+
+import jaxlib
+from jaxlib import xla_client as xc
+
+from minijax.run.clients import plugins
+
+_new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+_capsule = _new(("PyCapsule_New", ctypes.pythonapi))
+
+
+def register_ffi_target(name: str, fn: Any, platform: str = "cpu", api_version: int = 1, **kwargs: Any) -> None:
+    """Registers a function for a platform under a name: a capsule of its address, or a dict with one for each stage.
+
+    `api_version` is 1 for functions of the typed FFI, and 0 for older ones. Raises JaxRuntimeError if `fn` is not a
+    function, or if the name is registered for another one.
+    """
+    _check_name("register_ffi_target", name)
+    xc.register_custom_call_target(name, fn, platform, api_version, **kwargs)
+
+
+def register_ffi_type(name: str, type_registration: dict[str, Any], platform: str = "cpu") -> None:
+    """Registers the type of a target's state: capsules `type_id` and, optionally, `type_info`.
+
+    Raises JaxRuntimeError for anything else.
+    """
+    _check_name("register_ffi_type", name)
+    xc.register_custom_type(name, type_registration, platform=platform)
+
+
+def register_ffi_type_id(name: str, obj: Any, platform: str = "cpu") -> None:
+    """Raises ValueError: `register_ffi_type` registers types."""
+    raise ValueError("register_ffi_type_id is not supported after jaxlib version 381: use register_ffi_type.")
+
+
+def register_ffi_target_as_batch_partitionable(name: str) -> None:
+    """Lets XLA partition a target's calls along their batch axes, counted by the attribute `num_batch_dims`."""
+    _check_name("register_ffi_target_as_batch_partitionable", name)
+    plugins.register_batch_partitionable(name)
+
+
+def _check_name(function: str, name: Any) -> None:
+    if not isinstance(name, str):
+        raise TypeError(f"{function}: the name must be a string, got {name!r}")
+
+
+def pycapsule(funcptr: Any) -> Any:
+    """Wraps a ctypes function pointer in a capsule for `register_ffi_target`."""
+    return _capsule(funcptr, None, None)
+
+
+def include_dir() -> str:
+    """The folder of jaxlib's header files."""
+    return os.path.join(os.path.dirname(os.path.abspath(jaxlib.__file__)), "include")
