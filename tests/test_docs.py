@@ -1,8 +1,9 @@
 """The programs of the documents run, and print what the documents show."""
 
-import contextlib
-import io
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,13 @@ ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = ["README.md", "ARCHITECTURE.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
 # A program, and what it prints if that follows.
 PROGRAM = re.compile(r"^```python\n(.*?)^```\n(?:\n*```text\n(.*?)^```)?", re.DOTALL | re.MULTILINE)
+END = "---- end of a program"
+
+
+def program_of(name):
+    """The document as a parameter of a test; one whose programs compare with jax is marked."""
+    marks = pytest.mark.oracle if "from compare import" in (ROOT / name).read_text() else ()
+    return pytest.param(name, marks=marks)
 
 
 def prints(shown: str, printed: str) -> bool:
@@ -20,19 +28,18 @@ def prints(shown: str, printed: str) -> bool:
     return re.fullmatch(r"\s*" + r"(?:\s.*)?".join(parts) + r"\s*", printed, re.DOTALL) is not None
 
 
-@pytest.mark.parametrize("name", DOCUMENTS)
+@pytest.mark.parametrize("name", [program_of(name) for name in DOCUMENTS])
 def test_the_programs_of_a_document_run_in_order(name):
-    text = (ROOT / name).read_text()
-    namespace: dict = {"__name__": name}
-    programs = list(PROGRAM.finditer(text))
+    # In a process of its own: what is compiled depends on what was compiled before.
+    programs = PROGRAM.findall((ROOT / name).read_text())
     assert programs
-    for program in programs:
-        code, shown = program.groups()
-        line = text.count("\n", 0, program.start()) + 1
-        printed = io.StringIO()
-        with contextlib.redirect_stdout(printed):
-            exec(compile("\n" * line + code, name, "exec"), namespace)
-        assert shown is None or prints(shown, printed.getvalue()), f"{name}:{line} prints\n{printed.getvalue()}"
+    code = "".join(f"{program}\nprint({END!r}, flush=True)\n" for program, _ in programs)
+    paths = os.pathsep.join(str(ROOT / folder) for folder in (".", "tests", "tests/support"))
+    command = [sys.executable, "-W", "error", "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env={**os.environ, "PYTHONPATH": paths})
+    assert done.returncode == 0, done.stderr
+    for (_, shown), printed in zip(programs, done.stdout.split(END), strict=False):
+        assert not shown or prints(shown, printed), f"{name} shows\n{shown}\nand prints\n{printed}"
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
@@ -42,8 +49,7 @@ def test_the_files_that_a_document_names_exist(name):
     links = re.findall(r"\]\(([^)#:]+)", text)
     assert [link for link in links if not ((ROOT / name).parent / link).exists()] == []
     paths = re.findall(r"`([\w./-]+/|[\w./-]*/[\w-]+\.py|(?:docs|tests|benchmarks|notebooks|\.ci)/[\w./-]+)`", text)
-    missing = [path for path in paths if not any((folder / path).exists() for folder in (ROOT, ROOT / "minijax"))]
-    assert [path for path in missing if not path.startswith("~")] == []
+    assert [path for path in paths if not any((folder / path).exists() for folder in (ROOT, ROOT / "minijax"))] == []
 
 
 def test_a_text_block_is_compared_with_what_was_printed():
