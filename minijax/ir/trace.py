@@ -374,7 +374,8 @@ class JaxprTrace(Trace):
         for v, x in zip(body.invars, operands, strict=True):
             env[v] = x.val if type(x) is DynamicJaxprTracer and x._trace is self else self._constant(x)
         origin, outer = state.thread.origin or source.here(), context.current_context().name_stack
-        last = joined = None
+        last: Any = None
+        joined: Any = None
         replaced = env.get
         for eqn in body.eqns:
             primitive, ctx = eqn.primitive, eqn.ctx

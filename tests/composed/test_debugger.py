@@ -91,7 +91,7 @@ def test_an_end_of_input_or_quit_ends_the_process():
 
 
 def test_bad_arguments_raise():
-    with pytest.raises(ValueError, match="no debugger of the name 'x'"):
+    with pytest.raises(ValueError, match="unknown debugger backend 'x'"):
         minijax.debug.breakpoint(backend="x")
     with pytest.raises(TypeError, match="unexpected keyword arguments"):
         minijax.debug.breakpoint(input=3)
