@@ -1,4 +1,4 @@
-"""Callbacks of programs on several devices: who calls, with what, and how results lie."""
+"""Callbacks of programs on several devices: which devices call, with which shards, and the shardings of results."""
 
 import threading
 
@@ -13,19 +13,19 @@ import minijax.numpy as jnp
 X = np.arange(8, dtype=np.float32)
 
 
-def laid(jax, x=X, axes=("i",)):
+def sharded(jax, x=X, axes=("i",)):
     mesh = jax.make_mesh((8,), axes, axis_types=(jax.sharding.AxisType.Auto,))
     return mesh, jax.device_put(x, jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("i")))
 
 
 def mapped(jax, f, **how):
-    mesh, x = laid(jax)
+    mesh, x = sharded(jax)
     spec = jax.sharding.PartitionSpec("i")
     return jax.shard_map(f, mesh=mesh, in_specs=spec, out_specs=spec, **how), x
 
 
 def recorded(program):
-    """The program's result, and what its calls got, in any order."""
+    """The result of the program, and the sorted arguments of its callbacks."""
 
     def run(jax):
         calls, lock = [], threading.Lock()
@@ -60,13 +60,13 @@ def run_mapped(jax, f, jitted=True):
 
 
 PROGRAMS = {
-    "pure": lambda jax, note: jax.jit(pure(jax, note))(laid(jax)[1]),
-    "pure eager": lambda jax, note: pure(jax, note)(laid(jax)[1]),
-    "io": lambda jax, note: jax.jit(io(jax, note))(laid(jax)[1]),
-    "io ordered": lambda jax, note: jax.jit(io(jax, note, True))(laid(jax)[1]),
-    "debug": lambda jax, note: jax.jit(shown(jax, note))(laid(jax)[1]),
-    "debug eager": lambda jax, note: shown(jax, note)(laid(jax)[1]),
-    "partitioned": lambda jax, note: jax.jit(shown(jax, note, partitioned=True))(laid(jax)[1]),
+    "pure": lambda jax, note: jax.jit(pure(jax, note))(sharded(jax)[1]),
+    "pure eager": lambda jax, note: pure(jax, note)(sharded(jax)[1]),
+    "io": lambda jax, note: jax.jit(io(jax, note))(sharded(jax)[1]),
+    "io ordered": lambda jax, note: jax.jit(io(jax, note, True))(sharded(jax)[1]),
+    "debug": lambda jax, note: jax.jit(shown(jax, note))(sharded(jax)[1]),
+    "debug eager": lambda jax, note: shown(jax, note)(sharded(jax)[1]),
+    "partitioned": lambda jax, note: jax.jit(shown(jax, note, partitioned=True))(sharded(jax)[1]),
     "pure in shard_map": lambda jax, note: run_mapped(jax, pure(jax, note)),
     "io in shard_map": lambda jax, note: run_mapped(jax, io(jax, note), jitted=False),
     "io ordered in shard_map": lambda jax, note: run_mapped(jax, io(jax, note, True)),
@@ -75,7 +75,7 @@ PROGRAMS = {
     "debug in pmap": lambda jax, note: jax.pmap(shown(jax, note))(X.reshape(4, 2)),
     "debug in grad of shard_map": lambda jax, note: jax.grad(
         lambda x: mapped(jax, lambda x: shown(jax, note)(x) ** 2)[0](x).sum()
-    )(laid(jax)[1]),
+    )(sharded(jax)[1]),
     "on another device": lambda jax, note: [
         jax.jit(io(jax, note, True))(jax.device_put(float(i), d)) for i, d in enumerate(jax.devices()[:3])
     ],
@@ -87,17 +87,17 @@ def test_results_and_calls_are_those_of_jax(name):
     same(recorded(PROGRAMS[name]))
 
 
-def test_the_whole_result_is_on_every_device():
-    result = minijax.jit(pure(minijax, lambda x: np.asarray(x) + 1))(laid(minijax)[1])
+def test_every_device_gets_its_shard_of_the_result():
+    result = minijax.jit(pure(minijax, lambda x: np.asarray(x) + 1))(sharded(minijax)[1])
     for shard in result.addressable_shards:
         np.testing.assert_array_equal(shard.data, (X + 1)[shard.index])
 
 
-def test_the_device_of_the_sharding_calls():
+def test_the_callback_runs_on_the_device_of_its_sharding():
     device = minijax.devices()[5]
     sharding = minijax.sharding.SingleDeviceSharding(device)
     f = minijax.jit(lambda x: minijax.pure_callback(lambda x: np.asarray(x) + 1, x, x, sharding=sharding))
-    x = laid(minijax)[1]
+    x = sharded(minijax)[1]
     np.testing.assert_array_equal(f(x), X + 1)
     assert "maximal_mesh_5" in f.lower(x).as_text()
     with pytest.raises(ValueError, match="not among the devices"):
@@ -108,7 +108,7 @@ def test_the_device_of_the_sharding_calls():
 def test_ordered_prints_of_several_devices_are_refused(where):
     def run(jax):
         show = lambda x: (jax.debug.print("{}", x, ordered=True), x)[1]  # noqa: E731
-        return run_mapped(jax, show) if where == "shard_map" else jax.jit(show)(laid(jax)[1])
+        return run_mapped(jax, show) if where == "shard_map" else jax.jit(show)(sharded(jax)[1])
 
     same_error(
         lambda: run(compare.ours()),
@@ -117,7 +117,7 @@ def test_ordered_prints_of_several_devices_are_refused(where):
     )
 
 
-def test_unordered_calls_of_two_devices_run_at_once():
+def test_unordered_callbacks_of_two_devices_run_concurrently():
     meeting = threading.Barrier(2, timeout=20)
 
     def meet(x):
@@ -130,7 +130,7 @@ def test_unordered_calls_of_two_devices_run_at_once():
     np.testing.assert_array_equal(minijax.jit(f)(jnp.arange(4.0)), np.arange(4))
 
 
-def test_a_host_error_on_one_device_comes_out_and_the_next_call_works():
+def test_a_host_error_on_one_device_is_raised_and_the_next_call_works():
     fail = [True]
 
     def boom(x):

@@ -1,4 +1,4 @@
-"""Eager `shard_map`: its body runs as it is read, so values print, and Python may look at them."""
+"""Eager `shard_map`: its body runs operation by operation, so that values print and Python can read them."""
 
 import compare
 import numpy as np
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.oracle
 
 
 def both(body, capfd, args=None, specs=None, **options):
-    """What `body`, a function of the package, prints and gives on each side."""
+    """Requires that `body`, a function of the package, prints and returns the same on both sides."""
     sides = []
     for jax in (minijax, compare.theirs()):
         mesh = jax.make_mesh(
@@ -81,7 +81,7 @@ def test_keys_trees_and_custom_rules(capfd):
     both(body, capfd, args, lambda P: ((P("x"), P("y")), {"a": P("x"), "b": P("y")}))
 
 
-def test_python_may_ask_for_what_all_devices_have(capfd):
+def test_python_may_read_replicated_values(capfd):
     def body(jax):
         def f(v):
             for _ in range(5):
@@ -96,7 +96,7 @@ def test_python_may_ask_for_what_all_devices_have(capfd):
     assert len(both(body, capfd).split()) == 1
 
 
-def test_what_has_run_runs_once(capfd):
+def test_callbacks_run_once_on_each_device(capfd):
     def body(jax):
         def f(v):
             w = jax.pure_callback(lambda x: print("called") or np.sin(x), v, v)
@@ -115,18 +115,30 @@ def test_what_has_run_runs_once(capfd):
     assert capfd.readouterr().out.count("called") == 2  # once on each device
 
 
-def test_what_is_refused():
+def test_reads_of_varying_values_are_refused():
     same_errors(
         [
-            ("sm(lambda q: 1 if q.sum() > 0 else q)(v)", "Attempted boolean conversion of traced array"),
-            ("sm(lambda q: float(lax.psum(q.sum(), 'x')) * q)(v)", "The problem arose with the `float` function"),
-            ("sm(lambda q: np.asarray(q))(v)", "__array__() was called on traced array"),
-            ("sm(lambda q: q + jax.device_put(1, d[0]))(v)", "but got device"),
-            ("[leak := [], sm(lambda q: leak.append(q) or q)(v), leak[0] + 1]", "A function transformed by JAX had a side effect"),
-            ("jax.shard_map(lambda q: q, mesh=m, in_specs=P('x'), out_specs=P())(v)", "require replication which can't be"),
+            (
+                lambda s: s.shard_map(lambda q: 1 if q.sum() > 0 else q)(s.auto_vector),
+                "Attempted boolean conversion of traced array",
+            ),
+            (
+                lambda s: s.shard_map(lambda q: float(s.lax.psum(q.sum(), "x")) * q)(s.auto_vector),
+                "The problem arose with the `float` function",
+            ),
+            (lambda s: s.shard_map(lambda q: np.asarray(q))(s.auto_vector), "__array__() was called on traced array"),
+            (lambda s: s.shard_map(lambda q: q + s.jax.device_put(1, s.devices[0]))(s.auto_vector), "but got device"),
+            (
+                lambda s: [leak := [], s.shard_map(lambda q: leak.append(q) or q)(s.auto_vector), leak[0] + 1],
+                "A function transformed by JAX had a side effect",
+            ),
+            (
+                lambda s: s.jax.shard_map(lambda q: q, mesh=s.mesh, in_specs=s.P("x"), out_specs=s.P())(s.auto_vector),
+                "require replication which can't be",
+            ),
         ],
-        sm=lambda s: lambda f: s.jax.shard_map(f, mesh=s.m, in_specs=s.P("x"), out_specs=s.P("x")),
-    )  # fmt: skip
+        shard_map=lambda s: lambda f: s.jax.shard_map(f, mesh=s.mesh, in_specs=s.P("x"), out_specs=s.P("x")),
+    )
 
 
 def test_references_inside():

@@ -1,4 +1,4 @@
-"""`jit` and `pjit` where a mesh is set, or entered with `with mesh:`, against jax: where programs run, and what None says."""
+"""`jit` and `pjit` with a mesh that is set, or entered by `with mesh:`: devices of programs, and shardings of None."""
 
 import importlib
 import warnings
@@ -13,10 +13,10 @@ CALLS = {
     "plain": lambda s: s.j(s.double)(s.x),
     "None for results": lambda s: s.j(s.double, out_shardings=None)(s.x),
     "None for arguments": lambda s: s.j(s.double, in_shardings=None)(s.x),
-    "None for both, cut": lambda s: s.j(s.double, in_shardings=None, out_shardings=None)(s.cut),
-    "None for results, cut": lambda s: s.j(s.double, out_shardings=None)(s.cut),
-    "cut": lambda s: s.j(s.double)(s.cut),
-    "elsewhere": lambda s: s.j(s.double)(s.elsewhere),
+    "None for both, sharded": lambda s: s.j(s.double, in_shardings=None, out_shardings=None)(s.sharded),
+    "None for results, sharded": lambda s: s.j(s.double, out_shardings=None)(s.sharded),
+    "sharded": lambda s: s.j(s.double)(s.sharded),
+    "elsewhere": lambda s: s.j(s.double)(s.on_another_device),
     "on some": lambda s: s.j(s.double)(s.on_some),
     "a spec": lambda s: s.j(s.double, in_shardings=s.P("x"), out_shardings=None)(s.x),
     "a spec among None": lambda s: s.j(lambda a: (a * 2, a), out_shardings=(None, s.P("x")))(s.x)[0],
@@ -26,13 +26,13 @@ CALLS = {
     "a backend": lambda s: s.j(s.double, backend="cpu")(s.x),
     "shardings elsewhere": lambda s: s.j(s.double, in_shardings=s.jax.NamedSharding(s.some, s.P("x")))(s.x),
     "nested": lambda s: s.j(lambda a: s.jax.jit(s.double, in_shardings=s.jax.NamedSharding(s.mesh, s.P("y")))(a))(s.x),
-    "an operation elsewhere": lambda s: s.elsewhere + 1,
-    "an index elsewhere": lambda s: s.elsewhere[0],
+    "an operation elsewhere": lambda s: s.on_another_device + 1,
+    "an index elsewhere": lambda s: s.on_another_device[0],
 }
 
 
 class Side:
-    """What the calls speak of, on one side; `double` is another function each time, since jax remembers them."""
+    """The names that the calls read, on one side; `double` is new each time, since jax caches by function."""
 
     def __init__(self, jax, np, how):
         self.jax, self.P, auto = jax, jax.P, jax.sharding.AxisType.Auto
@@ -40,9 +40,9 @@ class Side:
         self.some = jax.sharding.Mesh(np.array(jax.devices()[:2]), ("x",))
         self.numpy = np.ones((8, 8), np.float32)
         self.x = jax.numpy.ones((8, 8))
-        self.cut = jax.device_put(self.numpy, jax.NamedSharding(self.mesh, jax.P("x")))
+        self.sharded = jax.device_put(self.numpy, jax.NamedSharding(self.mesh, jax.P("x")))
         self.on_some = jax.device_put(self.numpy, jax.NamedSharding(self.some, jax.P("x")))
-        self.elsewhere = jax.device_put(self.numpy, jax.devices()[1])
+        self.on_another_device = jax.device_put(self.numpy, jax.devices()[1])
         self.j = how
 
     double = property(lambda self: lambda a: a * 2)

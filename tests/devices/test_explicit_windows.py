@@ -1,67 +1,125 @@
-"""Shardings in types of convolutions, windows and reductions by a function: as in jax, plain and transformed."""
+"""Explicit axes: convolutions, window reductions and reductions by a function, plain and transformed."""
 
+import numpy as np
 import pytest
 from mesh_language import numbers, same, same_errors
 
 pytestmark = pytest.mark.oracle
 
 GIVEN = {
-    "i": lambda s: s.put(numbers(8, 16, 8), "x", "y", mesh=s.explicit),
-    "n": lambda s: s.put(numbers(8, 16, 8), "x", mesh=s.explicit),
-    "t": lambda s: s.put(numbers(8, 2, 16, 8), "x", mesh=s.explicit),
-    "k": lambda s: s.put(numbers(5, 8, 10), mesh=s.explicit),
-    "conv": lambda s: lambda x, k, strides=(1,), padding="SAME", **more: s.lax.conv_general_dilated(
-        x, k, strides, padding, dimension_numbers=("NWC", "WIO", "NWC"), **more),
-}  # fmt: skip
+    "images_over_both": lambda s: s.shard(numbers(8, 16, 8), "x", "y", mesh=s.explicit_mesh),
+    "images": lambda s: s.shard(numbers(8, 16, 8), "x", mesh=s.explicit_mesh),
+    "batch_of_images": lambda s: s.shard(numbers(8, 2, 16, 8), "x", mesh=s.explicit_mesh),
+    "kernel": lambda s: s.shard(numbers(5, 8, 10), mesh=s.explicit_mesh),
+    "conv": lambda s: (
+        lambda x, k, strides=(1,), padding="SAME", **more: s.lax.conv_general_dilated(
+            x, k, strides, padding, dimension_numbers=("NWC", "WIO", "NWC"), **more
+        )
+    ),
+}
 
 
 def test_convolutions():
     same(
-        """
-        types(conv, i, k)
-        types(lambda x, k: conv(x, k, (2,), 'VALID'), i, k)
-        types(lambda x: conv(x, np.ones((5, 2, 8), np.float32), feature_group_count=4), i)
-        types(lambda x: conv(x, np.ones((5, 8, 8), np.float32), batch_group_count=4), jax.reshard(n, P(None, 'x')))
-        run(jax.grad(lambda k, x: conv(x, k).sum(), (0, 1)), k, n)
-        run(jax.grad(lambda k, x: conv(x, k, out_sharding=P('x', None, None)).sum(), (0, 1)), k, i)
-        run(jax.vmap(conv, in_axes=(0, None)), t, k)
-        types(jax.vmap(lambda x, k: conv(x, k, out_sharding=P(None, 'y', None)), in_axes=(0, None)), t, k)
-        """,
-        setting="explicit",
+        [
+            lambda s: s.types(s.conv, s.images_over_both, s.kernel),
+            lambda s: s.types(lambda x, k: s.conv(x, k, (2,), "VALID"), s.images_over_both, s.kernel),
+            lambda s: s.types(
+                lambda x: s.conv(x, np.ones((5, 2, 8), np.float32), feature_group_count=4), s.images_over_both
+            ),
+            lambda s: s.types(
+                lambda x: s.conv(x, np.ones((5, 8, 8), np.float32), batch_group_count=4),
+                s.jax.reshard(s.images, s.P(None, "x")),
+            ),
+            lambda s: s.run(s.jax.grad(lambda k, x: s.conv(x, k).sum(), (0, 1)), s.kernel, s.images),
+            lambda s: s.run(
+                s.jax.grad(lambda k, x: s.conv(x, k, out_sharding=s.P("x", None, None)).sum(), (0, 1)),
+                s.kernel,
+                s.images_over_both,
+            ),
+            lambda s: s.run(s.jax.vmap(s.conv, in_axes=(0, None)), s.batch_of_images, s.kernel),
+            lambda s: s.types(
+                s.jax.vmap(lambda x, k: s.conv(x, k, out_sharding=s.P(None, "y", None)), in_axes=(0, None)),
+                s.batch_of_images,
+                s.kernel,
+            ),
+        ],
+        set_mesh="explicit_mesh",
         **GIVEN,
     )
     same_errors(
         [
-            ("conv(jax.reshard(i, P(None, None, 'x')), k)", "specify the output sharding"),
-            ("conv(n, jax.reshard(k, P(None, None, 'y')))", "specify the output sharding"),
-            ("conv(n, np.ones((5, 8, 8), np.float32), batch_group_count=4)", "out dim (2) is not divisible"),
-            ("jax.vmap(lambda x: conv(x, np.ones((5, 8, 10), np.float32), out_sharding=P('y', None, None)))(t)", ""),
+            (
+                lambda s: s.conv(s.jax.reshard(s.images_over_both, s.P(None, None, "x")), s.kernel),
+                "specify the output sharding",
+            ),
+            (lambda s: s.conv(s.images, s.jax.reshard(s.kernel, s.P(None, None, "y"))), "specify the output sharding"),
+            (
+                lambda s: s.conv(s.images, np.ones((5, 8, 8), np.float32), batch_group_count=4),
+                "out dim (2) is not divisible",
+            ),
+            (
+                lambda s: s.jax.vmap(
+                    lambda x: s.conv(x, np.ones((5, 8, 10), np.float32), out_sharding=s.P("y", None, None))
+                )(s.batch_of_images),
+                "",
+            ),
         ],
-        setting="explicit",
+        set_mesh="explicit_mesh",
         **GIVEN,
     )
 
 
 def test_windows():
     same(
-        """
-        types(lambda x: lax.reduce_window(x, -np.inf, lax.max, (1, 2, 1), (1, 2, 1), 'SAME'), i)
-        types(lambda x: lax.reduce_window(x, 0.0, lax.add, (1, 3, 1), (1, 1, 1), 'SAME', window_dilation=(1, 2, 1)), i)
-        types(lambda x: lax.reduce_window(x, 1.0, lax.mul, (1, 2, 1), (1, 1, 1), 'SAME'), i)
-        types(lambda x: lax.reduce_window(x, -np.inf, lax.min, (1, 2, 1), (1, 1, 1), 'VALID'), n)
-        types(lambda x: jax.jvp(lambda y: lax.reduce_window(y, -np.inf, lax.max, (1, 2, 1), (1, 2, 1), 'SAME'), (x,), (x,)), i)
-        types(jax.grad(lambda x: lax.reduce_window(x, -np.inf, lax.max, (1, 2, 1), (1, 2, 1), 'SAME').sum()), i)
-        types(lambda x: lax.reduce((x, x), (1.0, 0.0), lambda a, b: (a[0] * b[0], a[1] + b[1]), (1,)), i)
-        """,
-        setting="explicit",
+        [
+            lambda s: s.types(
+                lambda x: s.lax.reduce_window(x, -np.inf, s.lax.max, (1, 2, 1), (1, 2, 1), "SAME"), s.images_over_both
+            ),
+            lambda s: s.types(
+                lambda x: s.lax.reduce_window(
+                    x, 0.0, s.lax.add, (1, 3, 1), (1, 1, 1), "SAME", window_dilation=(1, 2, 1)
+                ),
+                s.images_over_both,
+            ),
+            lambda s: s.types(
+                lambda x: s.lax.reduce_window(x, 1.0, s.lax.mul, (1, 2, 1), (1, 1, 1), "SAME"), s.images_over_both
+            ),
+            lambda s: s.types(
+                lambda x: s.lax.reduce_window(x, -np.inf, s.lax.min, (1, 2, 1), (1, 1, 1), "VALID"), s.images
+            ),
+            lambda s: s.types(
+                lambda x: s.jax.jvp(
+                    lambda y: s.lax.reduce_window(y, -np.inf, s.lax.max, (1, 2, 1), (1, 2, 1), "SAME"), (x,), (x,)
+                ),
+                s.images_over_both,
+            ),
+            lambda s: s.types(
+                s.jax.grad(lambda x: s.lax.reduce_window(x, -np.inf, s.lax.max, (1, 2, 1), (1, 2, 1), "SAME").sum()),
+                s.images_over_both,
+            ),
+            lambda s: s.types(
+                lambda x: s.lax.reduce((x, x), (1.0, 0.0), lambda a, b: (a[0] * b[0], a[1] + b[1]), (1,)),
+                s.images_over_both,
+            ),
+        ],
+        set_mesh="explicit_mesh",
         **GIVEN,
     )
     refused = "is not divisible by mesh axes (2)"
     same_errors(
         [
-            ("lax.reduce_window(i, -np.inf, lax.max, (1, 2, 1), (1, 1, 1), 'VALID')", refused),
-            ("jax.grad(lambda x: lax.reduce_window(x, 0.0, lax.add, (1, 2, 1), (1, 2, 1), 'SAME').sum())(i)", refused),
+            (
+                lambda s: s.lax.reduce_window(s.images_over_both, -np.inf, s.lax.max, (1, 2, 1), (1, 1, 1), "VALID"),
+                refused,
+            ),
+            (
+                lambda s: s.jax.grad(
+                    lambda x: s.lax.reduce_window(x, 0.0, s.lax.add, (1, 2, 1), (1, 2, 1), "SAME").sum()
+                )(s.images_over_both),
+                refused,
+            ),
         ],
-        setting="explicit",
+        set_mesh="explicit_mesh",
         **GIVEN,
     )

@@ -1,4 +1,4 @@
-"""Programs over several devices by `jit`: values, shardings, texts and collectives, against jax."""
+"""`jit` over several devices: `in_shardings`, `out_shardings`, constraints, values, modules and collectives."""
 
 import warnings
 
@@ -12,196 +12,400 @@ from minijax.run import compile as compiling
 pytestmark = pytest.mark.oracle
 
 
-def test_results_lie_as_jax_s():
-    same("""
-        [jnp.sin(a), a.sum(), a.T, a @ a, a[0], a[1:3], a.reshape(64), a > 2, jnp.zeros_like(a), a + 1]
-        [a.at[0].set(1.), a.ravel(), jnp.concatenate([a, a]), a.sum(0), a.mean(1), jnp.cumsum(a, 0)]
-        [a + np.ones(8, np.float32), a * v, v @ a, jnp.sort(a, axis=1), jnp.where(a > 3, a, 0)]
-        jax.jit(lambda p: (p @ p.T, jnp.sin(p).sum(0), p[::2]))(a)
-        jax.jit(lambda p: jax.lax.scan(lambda c, t: (c + t, c.sum()), p[0], p))(a)
-        jax.jit(jax.grad(lambda p: jnp.sum(jnp.tanh(p @ p))))(a)
-        jax.jit(jax.vmap(lambda p: jnp.sin(p) @ p))(a)
-        jax.jit(lambda p: p.reshape(2, 4, 8))(a)
-        jax.jit(lambda p: p.reshape(2, 2, 2))(put(numbers(8), 'i', mesh=m8)) + 1
-        jax.jit(lambda p: (p, jnp.ones(3), 4, p.astype(jnp.int32)))(a)
-        [jax.jit(lambda p: p * 2)(put(numbers(8).astype(t), 'x')) for t in ('int8', 'bool', 'complex64', 'float16')]
-        jax.jit(lambda p: p * 2)(put(numbers(8, dtype='bfloat16'), 'x'))
-        jax.jit(lambda p: p * 2)(put(np.zeros((8, 0), np.float32), 'x'))
-        jax.jit(lambda p: p * 2)(put(np.zeros((1, 8), np.float32), None, 'y'))
-        jax.jit(lambda p: p * 2)(put(np.float32(3)))
-        jax.jit(lambda p, q: p + q)(a, 2), jax.jit(lambda p, q: p + q)(a, jnp.float32(2))
-        jax.jit(lambda p, q: (p, q))(put(numbers(8), 'x', mesh=back), np.ones(8, np.float32))
-    """)
-
-
-def test_shardings_given_to_jit_are_kept():
-    same("""
-        jax.jit(lambda p: p * 2, in_shardings=on('y'))(numbers(8, 8))
-        jax.jit(lambda p: p * 2, out_shardings=on(('x', 'y')))(numbers(8, 8))
-        jax.jit(lambda p: p * 2, in_shardings=on('x', 'y'), out_shardings=on('y', None))(a)
-        jax.jit(lambda p, q: (p, q), in_shardings=(on('x'), None), out_shardings=(None, on('y')))(v, numbers(8))
-        jax.jit(lambda t: {'c': t['a'] + t['b']}, in_shardings=({'a': on('x'), 'b': on()},))({'a': v, 'b': numbers(8)})
-        jax.jit(lambda t: t, in_shardings=({'a': on('x'), 'b': None},), out_shardings=on('y'))({'a': v, 'b': numbers(8)})
-        jax.jit(lambda t: t, out_shardings={'a': on('x'), 'b': None})({'a': numbers(8), 'b': 2})
-        jax.jit(lambda p: p, out_shardings=One(d[2]))(jnp.ones(3))
-        jax.jit(lambda p: p, out_shardings=on())(jnp.ones(3))
-        jax.jit(lambda: jnp.arange(8.), out_shardings=on('x'))()
-        jax.jit(lambda k: jax.random.split(k, 8), out_shardings=on('x'))(jax.random.key(0))
-        jax.jit(lambda k: jax.random.split(k, 8), out_shardings=on('x'))(jax.random.PRNGKey(0))
-        jax.jit(lambda p: p + 1, in_shardings=on('x', mesh=back))(numbers(8))
-        jax.jit(lambda p: (lax.with_sharding_constraint(p, on('x')), lax.with_sharding_constraint(p * 2, on('q', mesh=grid((2, 4), ('p', 'q'))))))(numbers(8))
-        jax.jit(lambda p: p + 1, in_shardings=on('x'), out_shardings=on('y', mesh=grid((2, 4), ('x', 'y'))))(numbers(8))
-        jax.jit(jax.jit(lambda p: p + 1, in_shardings=on('x'), out_shardings=on('y')))(numbers(8))
-        jax.jit(lambda p: lax.with_sharding_constraint(p * 2, on('y')))(a)
-        jax.jit(lambda p: lax.with_sharding_constraint({'k': p, 'l': p + 1}, {'k': on('y'), 'l': on()}))(a)
-        jax.jit(lambda p: lax.with_sharding_constraint(p, on('y', P.UNCONSTRAINED)) * 2)(a)
-        lax.with_sharding_constraint(numbers(8), on('x'))
-        jax.vmap(lambda p: lax.with_sharding_constraint(p, on('y')), spmd_axis_name='x')(numbers(8, 8))
-        jax.grad(lambda p: lax.with_sharding_constraint(p * p, on('y')).sum())(a)
-        jax.jit(lambda p: jax.device_put(p, on('y')) + 1)(a)
-    """)
-
-
-def test_a_mesh_that_is_set_is_used():
+def test_results_have_jax_s_shardings():
     same(
-        """
-        [jax.jit(lambda p: lax.with_sharding_constraint(p, P('x')))(numbers(8)), jnp.ones(8), jnp.ones(8) + 1]
-        [lax.with_sharding_constraint(jnp.ones(8), P('x')), jax.device_put(numbers(8), P('y')), v * 2, v.sum()]
-        jax.jit(lambda p: p + 1, in_shardings=P('x'), out_shardings=P('y'))(numbers(8))
-        jax.jit(lambda t: t, out_shardings={'a': P('x'), 'b': None})({'a': numbers(8), 'b': numbers(8)})
-        jax.shard_map(lambda p: lax.psum(p, 'x'), in_specs=P('x'), out_specs=P())(numbers(8))
-        [jax.random.normal(jax.random.key(0), (8,)), jnp.arange(4), jax.random.key(1)]
-        [jax.sharding.get_mesh(), jax.sharding.get_abstract_mesh(), jax.jit(lambda p: p)(1)]
-        jaxpr(lambda p: lax.with_sharding_constraint(p, P('x')), numbers(8))
-        text(lambda p: lax.with_sharding_constraint(p, P(('x', 'y'))) + 1, numbers(8))
-        text(jax.jit(lambda p: p + 1, in_shardings=P('x'), out_shardings=P()), SDS((8,), 'float32'))
-        text(lambda p: p + 1, SDS((8,), 'float32', sharding=P('x')))
-        jax.jit(lambda p: p + 1).lower(SDS((8,), 'float32', sharding=P('x'))).compile().output_shardings
-    """,
-        setting="m",
+        [
+            lambda s: [
+                s.jnp.sin(s.auto_matrix),
+                s.auto_matrix.sum(),
+                s.auto_matrix.T,
+                s.auto_matrix @ s.auto_matrix,
+                s.auto_matrix[0],
+                s.auto_matrix[1:3],
+                s.auto_matrix.reshape(64),
+                s.auto_matrix > 2,
+                s.jnp.zeros_like(s.auto_matrix),
+                s.auto_matrix + 1,
+            ],
+            lambda s: [
+                s.auto_matrix.at[0].set(1.0),
+                s.auto_matrix.ravel(),
+                s.jnp.concatenate([s.auto_matrix, s.auto_matrix]),
+                s.auto_matrix.sum(0),
+                s.auto_matrix.mean(1),
+                s.jnp.cumsum(s.auto_matrix, 0),
+            ],
+            lambda s: [
+                s.auto_matrix + np.ones(8, np.float32),
+                s.auto_matrix * s.auto_vector,
+                s.auto_vector @ s.auto_matrix,
+                s.jnp.sort(s.auto_matrix, axis=1),
+                s.jnp.where(s.auto_matrix > 3, s.auto_matrix, 0),
+            ],
+            lambda s: s.jax.jit(lambda p: (p @ p.T, s.jnp.sin(p).sum(0), p[::2]))(s.auto_matrix),
+            lambda s: s.jax.jit(lambda p: s.jax.lax.scan(lambda c, t: (c + t, c.sum()), p[0], p))(s.auto_matrix),
+            lambda s: s.jax.jit(s.jax.grad(lambda p: s.jnp.sum(s.jnp.tanh(p @ p))))(s.auto_matrix),
+            lambda s: s.jax.jit(s.jax.vmap(lambda p: s.jnp.sin(p) @ p))(s.auto_matrix),
+            lambda s: s.jax.jit(lambda p: p.reshape(2, 4, 8))(s.auto_matrix),
+            lambda s: s.jax.jit(lambda p: p.reshape(2, 2, 2))(s.shard(numbers(8), "i", mesh=s.mesh_of_8)) + 1,
+            lambda s: s.jax.jit(lambda p: (p, s.jnp.ones(3), 4, p.astype(s.jnp.int32)))(s.auto_matrix),
+            lambda s: [
+                s.jax.jit(lambda p: p * 2)(s.shard(numbers(8).astype(t), "x"))
+                for t in ("int8", "bool", "complex64", "float16")
+            ],
+            lambda s: s.jax.jit(lambda p: p * 2)(s.shard(numbers(8, dtype="bfloat16"), "x")),
+            lambda s: s.jax.jit(lambda p: p * 2)(s.shard(np.zeros((8, 0), np.float32), "x")),
+            lambda s: s.jax.jit(lambda p: p * 2)(s.shard(np.zeros((1, 8), np.float32), None, "y")),
+            lambda s: s.jax.jit(lambda p: p * 2)(s.shard(np.float32(3))),
+            lambda s: (
+                s.jax.jit(lambda p, q: p + q)(s.auto_matrix, 2),
+                s.jax.jit(lambda p, q: p + q)(s.auto_matrix, s.jnp.float32(2)),
+            ),
+            lambda s: s.jax.jit(lambda p, q: (p, q))(
+                s.shard(numbers(8), "x", mesh=s.reversed_mesh), np.ones(8, np.float32)
+            ),
+        ]
     )
 
 
-def test_a_mesh_that_is_entered_serves_constraints_alone():
+def test_shardings_given_to_jit_are_kept():
+    same(
+        [
+            lambda s: s.jax.jit(lambda p: p * 2, in_shardings=s.sharding("y"))(numbers(8, 8)),
+            lambda s: s.jax.jit(lambda p: p * 2, out_shardings=s.sharding(("x", "y")))(numbers(8, 8)),
+            lambda s: s.jax.jit(
+                lambda p: p * 2, in_shardings=s.sharding("x", "y"), out_shardings=s.sharding("y", None)
+            )(s.auto_matrix),
+            lambda s: s.jax.jit(
+                lambda p, q: (p, q), in_shardings=(s.sharding("x"), None), out_shardings=(None, s.sharding("y"))
+            )(s.auto_vector, numbers(8)),
+            lambda s: s.jax.jit(
+                lambda t: {"c": t["a"] + t["b"]}, in_shardings=({"a": s.sharding("x"), "b": s.sharding()},)
+            )({"a": s.auto_vector, "b": numbers(8)}),
+            lambda s: s.jax.jit(
+                lambda t: t, in_shardings=({"a": s.sharding("x"), "b": None},), out_shardings=s.sharding("y")
+            )({"a": s.auto_vector, "b": numbers(8)}),
+            lambda s: s.jax.jit(lambda t: t, out_shardings={"a": s.sharding("x"), "b": None})(
+                {"a": numbers(8), "b": 2}
+            ),
+            lambda s: s.jax.jit(lambda p: p, out_shardings=s.SingleDeviceSharding(s.devices[2]))(s.jnp.ones(3)),
+            lambda s: s.jax.jit(lambda p: p, out_shardings=s.sharding())(s.jnp.ones(3)),
+            lambda s: s.jax.jit(lambda: s.jnp.arange(8.0), out_shardings=s.sharding("x"))(),
+            lambda s: s.jax.jit(lambda k: s.jax.random.split(k, 8), out_shardings=s.sharding("x"))(s.jax.random.key(0)),
+            lambda s: s.jax.jit(lambda k: s.jax.random.split(k, 8), out_shardings=s.sharding("x"))(
+                s.jax.random.PRNGKey(0)
+            ),
+            lambda s: s.jax.jit(lambda p: p + 1, in_shardings=s.sharding("x", mesh=s.reversed_mesh))(numbers(8)),
+            lambda s: s.jax.jit(
+                lambda p: (
+                    s.lax.with_sharding_constraint(p, s.sharding("x")),
+                    s.lax.with_sharding_constraint(p * 2, s.sharding("q", mesh=s.auto_mesh((2, 4), ("p", "q")))),
+                )
+            )(numbers(8)),
+            lambda s: s.jax.jit(
+                lambda p: p + 1,
+                in_shardings=s.sharding("x"),
+                out_shardings=s.sharding("y", mesh=s.auto_mesh((2, 4), ("x", "y"))),
+            )(numbers(8)),
+            lambda s: s.jax.jit(
+                s.jax.jit(lambda p: p + 1, in_shardings=s.sharding("x"), out_shardings=s.sharding("y"))
+            )(numbers(8)),
+            lambda s: s.jax.jit(lambda p: s.lax.with_sharding_constraint(p * 2, s.sharding("y")))(s.auto_matrix),
+            lambda s: s.jax.jit(
+                lambda p: s.lax.with_sharding_constraint(
+                    {"k": p, "l": p + 1}, {"k": s.sharding("y"), "l": s.sharding()}
+                )
+            )(s.auto_matrix),
+            lambda s: s.jax.jit(lambda p: s.lax.with_sharding_constraint(p, s.sharding("y", s.P.UNCONSTRAINED)) * 2)(
+                s.auto_matrix
+            ),
+            lambda s: s.lax.with_sharding_constraint(numbers(8), s.sharding("x")),
+            lambda s: s.jax.vmap(lambda p: s.lax.with_sharding_constraint(p, s.sharding("y")), spmd_axis_name="x")(
+                numbers(8, 8)
+            ),
+            lambda s: s.jax.grad(lambda p: s.lax.with_sharding_constraint(p * p, s.sharding("y")).sum())(s.auto_matrix),
+            lambda s: s.jax.jit(lambda p: s.jax.device_put(p, s.sharding("y")) + 1)(s.auto_matrix),
+        ]
+    )
+
+
+def test_the_set_mesh_is_used():
+    same(
+        [
+            lambda s: [
+                s.jax.jit(lambda p: s.lax.with_sharding_constraint(p, s.P("x")))(numbers(8)),
+                s.jnp.ones(8),
+                s.jnp.ones(8) + 1,
+            ],
+            lambda s: [
+                s.lax.with_sharding_constraint(s.jnp.ones(8), s.P("x")),
+                s.jax.device_put(numbers(8), s.P("y")),
+                s.auto_vector * 2,
+                s.auto_vector.sum(),
+            ],
+            lambda s: s.jax.jit(lambda p: p + 1, in_shardings=s.P("x"), out_shardings=s.P("y"))(numbers(8)),
+            lambda s: s.jax.jit(lambda t: t, out_shardings={"a": s.P("x"), "b": None})(
+                {"a": numbers(8), "b": numbers(8)}
+            ),
+            lambda s: s.jax.shard_map(lambda p: s.lax.psum(p, "x"), in_specs=s.P("x"), out_specs=s.P())(numbers(8)),
+            lambda s: [s.jax.random.normal(s.jax.random.key(0), (8,)), s.jnp.arange(4), s.jax.random.key(1)],
+            lambda s: [s.jax.sharding.get_mesh(), s.jax.sharding.get_abstract_mesh(), s.jax.jit(lambda p: p)(1)],
+            lambda s: s.jaxpr(lambda p: s.lax.with_sharding_constraint(p, s.P("x")), numbers(8)),
+            lambda s: s.text(lambda p: s.lax.with_sharding_constraint(p, s.P(("x", "y"))) + 1, numbers(8)),
+            lambda s: s.text(
+                s.jax.jit(lambda p: p + 1, in_shardings=s.P("x"), out_shardings=s.P()),
+                s.ShapeDtypeStruct((8,), "float32"),
+            ),
+            lambda s: s.text(lambda p: p + 1, s.ShapeDtypeStruct((8,), "float32", sharding=s.P("x"))),
+            lambda s: (
+                s.jax.jit(lambda p: p + 1)
+                .lower(s.ShapeDtypeStruct((8,), "float32", sharding=s.P("x")))
+                .compile()
+                .output_shardings
+            ),
+        ],
+        set_mesh="mesh",
+    )
+
+
+def test_an_entered_mesh_is_used_by_constraints_only():
     def inside(s, call):
-        with pytest.warns(DeprecationWarning, match="context manager has been deprecated"), s.m as entered:
-            assert entered is s.m
+        with pytest.warns(DeprecationWarning, match="context manager has been deprecated"), s.mesh as entered:
+            assert entered is s.mesh
             return call()
 
     same(
-        """
-        inside(lambda: lax.with_sharding_constraint(numbers(8), P('x')))
-        inside(lambda: jax.jit(lambda p: lax.with_sharding_constraint(p + 1, P('y')))(numbers(8)))
-        inside(lambda: [jax.sharding.get_mesh(), jax.sharding.get_abstract_mesh(), jnp.ones(8) + 1])
-    """,
+        [
+            lambda s: s.inside(lambda: s.lax.with_sharding_constraint(numbers(8), s.P("x"))),
+            lambda s: s.inside(
+                lambda: s.jax.jit(lambda p: s.lax.with_sharding_constraint(p + 1, s.P("y")))(numbers(8))
+            ),
+            lambda s: s.inside(
+                lambda: [s.jax.sharding.get_mesh(), s.jax.sharding.get_abstract_mesh(), s.jnp.ones(8) + 1]
+            ),
+        ],
         inside=lambda s: lambda call: inside(s, call),
     )
     same_errors(
         [
-            ("inside(lambda: jax.jit(lambda p: p, in_shardings=P('x'))(numbers(8)))", "requires a non-empty mesh"),
-            ("inside(lambda: jax.device_put(numbers(8), P('x')))", "Please set a mesh via `jax.set_mesh`"),
-            ("inside(lambda: jax.shard_map(sum, in_specs=P('x'), out_specs=P('x'))(v))", "The context mesh cannot be"),
+            (
+                lambda s: s.inside(lambda: s.jax.jit(lambda p: p, in_shardings=s.P("x"))(numbers(8))),
+                "requires a non-empty mesh",
+            ),
+            (
+                lambda s: s.inside(lambda: s.jax.device_put(numbers(8), s.P("x"))),
+                "Please set a mesh via `jax.set_mesh`",
+            ),
+            (
+                lambda s: s.inside(lambda: s.jax.shard_map(sum, in_specs=s.P("x"), out_specs=s.P("x"))(s.auto_vector)),
+                "The context mesh cannot be",
+            ),
         ],
         inside=lambda s: lambda call: inside(s, call),
     )
 
 
-def test_reshard_moves_over_explicit_axes_alone():
+def test_reshard_takes_explicit_axes_only():
     explicit = dict(
-        e=lambda s: s.jax.make_mesh((4, 2), ("x", "y")),
-        q=lambda s: s.put(numbers(8, 8), "x", "y", mesh=s.jax.make_mesh((4, 2), ("x", "y"))),
+        other_mesh=lambda s: s.jax.make_mesh((4, 2), ("x", "y")),
+        square=lambda s: s.shard(numbers(8, 8), "x", "y", mesh=s.jax.make_mesh((4, 2), ("x", "y"))),
     )
     same(
-        """
-        [jax.reshard(q, on('y', mesh=e)), jax.reshard(numbers(8), on('x', mesh=e)), jax.reshard(a, on())]
-        jax.reshard({'a': q, 'b': q}, {'a': on('y', mesh=e), 'b': on(mesh=e)})
-        np.asarray(jax.jit(lambda p: jax.sharding.reshard(p, on('y', mesh=e)))(q))
-        jax.sharding.auto_axes(lambda p: p + 1, out_sharding=on('y'))(a)
-        [jax.sharding.make_single_device_sharding(d[1]), jax.sharding.make_single_device_sharding(d[1]) == One(d[1])]
-    """,
+        [
+            lambda s: [
+                s.jax.reshard(s.square, s.sharding("y", mesh=s.other_mesh)),
+                s.jax.reshard(numbers(8), s.sharding("x", mesh=s.other_mesh)),
+                s.jax.reshard(s.auto_matrix, s.sharding()),
+            ],
+            lambda s: s.jax.reshard(
+                {"a": s.square, "b": s.square},
+                {"a": s.sharding("y", mesh=s.other_mesh), "b": s.sharding(mesh=s.other_mesh)},
+            ),
+            lambda s: np.asarray(
+                s.jax.jit(lambda p: s.jax.sharding.reshard(p, s.sharding("y", mesh=s.other_mesh)))(s.square)
+            ),
+            lambda s: s.jax.sharding.auto_axes(lambda p: p + 1, out_sharding=s.sharding("y"))(s.auto_matrix),
+            lambda s: [
+                s.jax.sharding.make_single_device_sharding(s.devices[1]),
+                s.jax.sharding.make_single_device_sharding(s.devices[1]) == s.SingleDeviceSharding(s.devices[1]),
+            ],
+        ],
         **explicit,
     )
     same_errors(
         [
-            ("jax.reshard(a, on('y'))", "reshard cannot contain axis names that are of type Auto"),
             (
-                "jax.jit(lambda p: jax.reshard(p, on('y')))(a)",
+                lambda s: s.jax.reshard(s.auto_matrix, s.sharding("y")),
                 "reshard cannot contain axis names that are of type Auto",
             ),
-            ("jax.reshard(a, P('y'))", "Using PartitionSpec when you are not under a mesh context"),
-            ("jax.reshard(q, None)", "Got sharding None"),
-            ("jax.reshard(q, 3)", "NamedSharding"),
-            ("jax.sharding.auto_axes(lambda p: p)(a)", "Missing required keyword argument: 'out_sharding'"),
+            (
+                lambda s: s.jax.jit(lambda p: s.jax.reshard(p, s.sharding("y")))(s.auto_matrix),
+                "reshard cannot contain axis names that are of type Auto",
+            ),
+            (
+                lambda s: s.jax.reshard(s.auto_matrix, s.P("y")),
+                "Using PartitionSpec when you are not under a mesh context",
+            ),
+            (lambda s: s.jax.reshard(s.square, None), "Got sharding None"),
+            (lambda s: s.jax.reshard(s.square, 3), "NamedSharding"),
+            (
+                lambda s: s.jax.sharding.auto_axes(lambda p: p)(s.auto_matrix),
+                "Missing required keyword argument: 'out_sharding'",
+            ),
         ],
         **explicit,
     )
 
 
 def test_texts_equal_jax_s():
-    same("""
-        text(lambda p: jnp.sin(p) @ p, a)
-        text(lambda p, q, r: p + q * r, a, numbers(8, 8), 2.)
-        text(jax.jit(lambda p: p + 1, donate_argnums=0), a)
-        text(jax.jit(lambda p: p + 1, donate_argnums=0, out_shardings=on('x', 'y')), a)
-        text(jax.jit(lambda p, q: (p + 1, q.sum()), donate_argnums=(0, 1)), a, a)
-        text(jax.jit(lambda p, q: p, in_shardings=(on('x', 'y'), None), out_shardings=on('y')), a, a)
-        text(jax.jit(lambda p, q: p, in_shardings=(on('x', 'y'), None), keep_unused=True), a, a)
-        text(lambda p: jax.jit(lambda q: q * 2, in_shardings=on('x'), out_shardings=on(None, 'y'))(jnp.sin(p)), numbers(8, 8))
-        text(jax.grad(lambda p: jax.jit(lambda q: q * q, in_shardings=on('x'))(jnp.sin(p)).sum()), numbers(8, 8))
-        text(jax.vmap(lambda p: jax.jit(lambda q: q * q, in_shardings=on('x'))(p), spmd_axis_name='y'), numbers(4, 8))
-        text(lambda p: lax.with_sharding_constraint(p, on('y', P.UNCONSTRAINED)), a)
-        text(jax.vmap(lambda p: lax.with_sharding_constraint(p, on('y')), in_axes=1), numbers(8, 3))
-        text(lambda p: lax.scan(lambda c, t: (lax.with_sharding_constraint(c + t, on('x')), c.sum()), p[0], p), a)
-        text(lambda p: jax.device_put(p, on('y')) + 1, a)
-        text(lambda p: jax.device_put(p, d[0]) + 1, a)
-        text(lambda k: jax.random.split(k, 8), jax.random.key(0))
-        text(jax.jit(lambda k: jax.random.split(k, 8), out_shardings=on('x')), jax.random.key(0))
-        text(lambda p: p, put(numbers(8), 'x', mesh=back))
-        text(lambda p: p * 2, jax.jit(lambda p: p.reshape(2, 4))(put(numbers(8), 'i', mesh=m8)))
-        text(lambda p: jnp.sin(p), SDS((8, 8), 'float32', sharding=on('x', 'y')))
-        text(lambda p, q: p + lax.with_sharding_constraint(q, on(('a', 'b'), mesh=grid((2, 4), ('a', 'b')))), a, a)
-        text(lambda p: p + np.arange(8, dtype=np.float32), a)
-        jaxpr(jax.jit(lambda p: p, in_shardings=on('x'), donate_argnums=0, keep_unused=True), numbers(8))
-        jaxpr(lambda p: jax.jvp(jax.jit(lambda q: q * q, in_shardings=on('x'), out_shardings=on()), (p,), (p,)), numbers(8))
-        jaxpr(jax.vmap(jax.jit(lambda q: q * q, in_shardings=on('x')), spmd_axis_name='y'), numbers(4, 8))
-        jaxpr(lambda p: jax.device_put(p, on('x')) + 1, numbers(8))
-        jaxpr(jax.vmap(lambda p: lax.with_sharding_constraint(p, on('y')), in_axes=1), numbers(8, 3))
-    """)
+    same(
+        [
+            lambda s: s.text(lambda p: s.jnp.sin(p) @ p, s.auto_matrix),
+            lambda s: s.text(lambda p, q, r: p + q * r, s.auto_matrix, numbers(8, 8), 2.0),
+            lambda s: s.text(s.jax.jit(lambda p: p + 1, donate_argnums=0), s.auto_matrix),
+            lambda s: s.text(
+                s.jax.jit(lambda p: p + 1, donate_argnums=0, out_shardings=s.sharding("x", "y")), s.auto_matrix
+            ),
+            lambda s: s.text(
+                s.jax.jit(lambda p, q: (p + 1, q.sum()), donate_argnums=(0, 1)), s.auto_matrix, s.auto_matrix
+            ),
+            lambda s: s.text(
+                s.jax.jit(lambda p, q: p, in_shardings=(s.sharding("x", "y"), None), out_shardings=s.sharding("y")),
+                s.auto_matrix,
+                s.auto_matrix,
+            ),
+            lambda s: s.text(
+                s.jax.jit(lambda p, q: p, in_shardings=(s.sharding("x", "y"), None), keep_unused=True),
+                s.auto_matrix,
+                s.auto_matrix,
+            ),
+            lambda s: s.text(
+                lambda p: s.jax.jit(lambda q: q * 2, in_shardings=s.sharding("x"), out_shardings=s.sharding(None, "y"))(
+                    s.jnp.sin(p)
+                ),
+                numbers(8, 8),
+            ),
+            lambda s: s.text(
+                s.jax.grad(lambda p: s.jax.jit(lambda q: q * q, in_shardings=s.sharding("x"))(s.jnp.sin(p)).sum()),
+                numbers(8, 8),
+            ),
+            lambda s: s.text(
+                s.jax.vmap(lambda p: s.jax.jit(lambda q: q * q, in_shardings=s.sharding("x"))(p), spmd_axis_name="y"),
+                numbers(4, 8),
+            ),
+            lambda s: s.text(
+                lambda p: s.lax.with_sharding_constraint(p, s.sharding("y", s.P.UNCONSTRAINED)), s.auto_matrix
+            ),
+            lambda s: s.text(
+                s.jax.vmap(lambda p: s.lax.with_sharding_constraint(p, s.sharding("y")), in_axes=1), numbers(8, 3)
+            ),
+            lambda s: s.text(
+                lambda p: s.lax.scan(
+                    lambda c, t: (s.lax.with_sharding_constraint(c + t, s.sharding("x")), c.sum()), p[0], p
+                ),
+                s.auto_matrix,
+            ),
+            lambda s: s.text(lambda p: s.jax.device_put(p, s.sharding("y")) + 1, s.auto_matrix),
+            lambda s: s.text(lambda p: s.jax.device_put(p, s.devices[0]) + 1, s.auto_matrix),
+            lambda s: s.text(lambda k: s.jax.random.split(k, 8), s.jax.random.key(0)),
+            lambda s: s.text(
+                s.jax.jit(lambda k: s.jax.random.split(k, 8), out_shardings=s.sharding("x")), s.jax.random.key(0)
+            ),
+            lambda s: s.text(lambda p: p, s.shard(numbers(8), "x", mesh=s.reversed_mesh)),
+            lambda s: s.text(
+                lambda p: p * 2, s.jax.jit(lambda p: p.reshape(2, 4))(s.shard(numbers(8), "i", mesh=s.mesh_of_8))
+            ),
+            lambda s: s.text(
+                lambda p: s.jnp.sin(p), s.ShapeDtypeStruct((8, 8), "float32", sharding=s.sharding("x", "y"))
+            ),
+            lambda s: s.text(
+                lambda p, q: (
+                    p + s.lax.with_sharding_constraint(q, s.sharding(("a", "b"), mesh=s.auto_mesh((2, 4), ("a", "b"))))
+                ),
+                s.auto_matrix,
+                s.auto_matrix,
+            ),
+            lambda s: s.text(lambda p: p + np.arange(8, dtype=np.float32), s.auto_matrix),
+            lambda s: s.jaxpr(
+                s.jax.jit(lambda p: p, in_shardings=s.sharding("x"), donate_argnums=0, keep_unused=True), numbers(8)
+            ),
+            lambda s: s.jaxpr(
+                lambda p: s.jax.jvp(
+                    s.jax.jit(lambda q: q * q, in_shardings=s.sharding("x"), out_shardings=s.sharding()), (p,), (p,)
+                ),
+                numbers(8),
+            ),
+            lambda s: s.jaxpr(
+                s.jax.vmap(s.jax.jit(lambda q: q * q, in_shardings=s.sharding("x")), spmd_axis_name="y"), numbers(4, 8)
+            ),
+            lambda s: s.jaxpr(lambda p: s.jax.device_put(p, s.sharding("x")) + 1, numbers(8)),
+            lambda s: s.jaxpr(
+                s.jax.vmap(lambda p: s.lax.with_sharding_constraint(p, s.sharding("y")), in_axes=1), numbers(8, 3)
+            ),
+        ]
+    )
 
 
 def test_optimized_programs_hold_the_same_collectives():
-    same("""
-        collectives(lambda p: p @ p, a)
-        collectives(lambda p: (p.sum(), p.sum(0), p.T), a)
-        collectives(lambda p: lax.with_sharding_constraint(p, on('y', 'x')), a)
-        collectives(jax.grad(lambda p: jnp.sum(jnp.tanh(p @ p))), a)
-        collectives(jax.jit(lambda p: p, out_shardings=on()), a)
-        collectives(lambda p: jax.shard_map(lambda q: lax.psum_scatter(q, 'x', tiled=True), mesh=m, in_specs=P(), out_specs=P('x'))(p), a)
-        collectives(lambda p: jnp.sort(p, axis=0), a)
-    """)
+    same(
+        [
+            lambda s: s.collectives(lambda p: p @ p, s.auto_matrix),
+            lambda s: s.collectives(lambda p: (p.sum(), p.sum(0), p.T), s.auto_matrix),
+            lambda s: s.collectives(lambda p: s.lax.with_sharding_constraint(p, s.sharding("y", "x")), s.auto_matrix),
+            lambda s: s.collectives(s.jax.grad(lambda p: s.jnp.sum(s.jnp.tanh(p @ p))), s.auto_matrix),
+            lambda s: s.collectives(s.jax.jit(lambda p: p, out_shardings=s.sharding()), s.auto_matrix),
+            lambda s: s.collectives(
+                lambda p: s.jax.shard_map(
+                    lambda q: s.lax.psum_scatter(q, "x", tiled=True), mesh=s.mesh, in_specs=s.P(), out_specs=s.P("x")
+                )(p),
+                s.auto_matrix,
+            ),
+            lambda s: s.collectives(lambda p: s.jnp.sort(p, axis=0), s.auto_matrix),
+        ]
+    )
 
 
 def test_stages_equal_jax_s():
     same(
-        """
-        [s.input_shardings, s.output_shardings, s(a), s(numbers(8, 8)), s.in_avals]
-        jax.jit(lambda p, q: p).lower(a, a).compile().input_shardings
-        jax.jit(lambda p: p.sum(0)).lower(SDS((8, 8), 'float32', sharding=on('x', 'y'))).compile()(a)
-        jax.jit(lambda p: p).lower(a).compile().input_shardings
-        jax.jit(lambda p: p, out_shardings=on('y')).lower(numbers(8)).compile().output_shardings
-        jax.jit(lambda p: p, out_shardings=on('y')).eval_shape(numbers(8))
-        jax.eval_shape(lambda p: p + 1, a)
-        jax.eval_shape(jax.jit(lambda p: (p, p), out_shardings=(None, on())), a)
-        jax.jit(lambda p: p, out_shardings=One(d[0])).lower(numbers(8)).out_info
-        jax.jit(jax.shard_map(lambda p: lax.psum(p, 'x'), mesh=m, in_specs=P('x'), out_specs=P())).lower(a).compile()(a)
-    """,
-        s=lambda n: n.jax.jit(lambda p: (p + 1, p.sum(0))).lower(n.a).compile(),
+        [
+            lambda s: [
+                s.compiled.input_shardings,
+                s.compiled.output_shardings,
+                s.compiled(s.auto_matrix),
+                s.compiled(numbers(8, 8)),
+                s.compiled.in_avals,
+            ],
+            lambda s: s.jax.jit(lambda p, q: p).lower(s.auto_matrix, s.auto_matrix).compile().input_shardings,
+            lambda s: (
+                s.jax.jit(lambda p: p.sum(0))
+                .lower(s.ShapeDtypeStruct((8, 8), "float32", sharding=s.sharding("x", "y")))
+                .compile()(s.auto_matrix)
+            ),
+            lambda s: s.jax.jit(lambda p: p).lower(s.auto_matrix).compile().input_shardings,
+            lambda s: (
+                s.jax.jit(lambda p: p, out_shardings=s.sharding("y")).lower(numbers(8)).compile().output_shardings
+            ),
+            lambda s: s.jax.jit(lambda p: p, out_shardings=s.sharding("y")).eval_shape(numbers(8)),
+            lambda s: s.jax.eval_shape(lambda p: p + 1, s.auto_matrix),
+            lambda s: s.jax.eval_shape(s.jax.jit(lambda p: (p, p), out_shardings=(None, s.sharding())), s.auto_matrix),
+            lambda s: (
+                s.jax.jit(lambda p: p, out_shardings=s.SingleDeviceSharding(s.devices[0])).lower(numbers(8)).out_info
+            ),
+            lambda s: (
+                s.jax.jit(
+                    s.jax.shard_map(lambda p: s.lax.psum(p, "x"), mesh=s.mesh, in_specs=s.P("x"), out_specs=s.P())
+                )
+                .lower(s.auto_matrix)
+                .compile()(s.auto_matrix)
+            ),
+        ],
+        compiled=lambda n: n.jax.jit(lambda p: (p + 1, p.sum(0))).lower(n.auto_matrix).compile(),
     )
 
 
 def test_donation_over_devices_frees_as_in_jax():
     def freed(s, **options):
-        kept, given = s.put(numbers(8, 8), "x"), s.put(numbers(8, 8), "x")
+        kept, given = s.shard(numbers(8, 8), "x"), s.shard(numbers(8, 8), "x")
         double = s.jax.jit(lambda p, q: (p + 1, q * 2), donate_argnums=1, **options)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -209,19 +413,19 @@ def test_donation_over_devices_frees_as_in_jax():
         return kept.is_deleted(), given.is_deleted(), results, [str(w.message)[:35] for w in caught]
 
     same(
-        """
-        freed()
-        freed(out_shardings=(on(), on('x', None)))
-        freed(out_shardings=(on('x'), None))
-        freed(out_shardings=(on(), on(None, 'x')))
-        freed(out_shardings=on('y'))
-        freed(in_shardings=(None, on('x')))
-    """,
+        [
+            lambda s: s.freed(),
+            lambda s: s.freed(out_shardings=(s.sharding(), s.sharding("x", None))),
+            lambda s: s.freed(out_shardings=(s.sharding("x"), None)),
+            lambda s: s.freed(out_shardings=(s.sharding(), s.sharding(None, "x"))),
+            lambda s: s.freed(out_shardings=s.sharding("y")),
+            lambda s: s.freed(in_shardings=(None, s.sharding("x"))),
+        ],
         freed=lambda s: lambda **options: freed(s, **options),
     )
 
 
-def test_programs_are_compiled_once_for_each_layout():
+def test_programs_are_compiled_once_for_each_sharding():
     mesh = minijax.sharding.Mesh(np.array(minijax.devices()).reshape(4, 2), ("x", "y"))
     spec = minijax.sharding.PartitionSpec
     layouts = [minijax.sharding.NamedSharding(mesh, s) for s in (spec("x"), spec("y"), spec("x", None))]

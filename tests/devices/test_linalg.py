@@ -1,4 +1,4 @@
-"""Linear algebra of batches that lie on several devices: each device factors its own matrices."""
+"""Linear algebra of sharded batches: each device factors its own matrices."""
 
 import numpy as np
 import pytest
@@ -6,33 +6,33 @@ from compare import both
 from mesh_language import side
 
 CASES = {
-    "cholesky": ("lax.linalg.cholesky", (8, 3, 3)),
-    "eig": ("lambda x: lax.linalg.eig(x, enable_eigvec_derivs=True)", (8, 3, 3)),
-    "eigvals": ("lambda x: jnp.linalg.eigvals(x)", (8, 3, 3)),
-    "eigh": ("lambda x: lax.linalg.eigh(x)", (8, 3, 3)),
-    "lu": ("lax.linalg.lu", (8, 4, 3)),
-    "qr": ("lambda x: lax.linalg.qr(x, full_matrices=False)", (8, 4, 3)),
-    "svd": ("lambda x: lax.linalg.svd(x, full_matrices=False)", (8, 4, 3)),
-    "triangular_solve": ("lax.linalg.triangular_solve", (8, 3, 3), (8, 2, 3)),
-    "tridiagonal_solve": ("lax.linalg.tridiagonal_solve", (8, 3), (8, 3), (8, 3), (8, 3, 2)),
-    "schur": ("lax.linalg.schur", (8, 3, 3)),
-    "hessenberg": ("lax.linalg.hessenberg", (8, 3, 3)),
-    "tridiagonal": ("lax.linalg.tridiagonal", (8, 3, 3)),
-    "householder_product": ("lax.linalg.householder_product", (8, 3, 3), (8, 3)),
-    "ormqr": ("lax.linalg.ormqr", (8, 3, 3), (8, 3), (8, 3, 2)),
-    "two batch axes": ("lax.linalg.lu", (4, 2, 3, 3)),
+    "cholesky": (lambda s: s.lax.linalg.cholesky, (8, 3, 3)),
+    "eig": (lambda s: lambda x: s.lax.linalg.eig(x, enable_eigvec_derivs=True), (8, 3, 3)),
+    "eigvals": (lambda s: lambda x: s.jnp.linalg.eigvals(x), (8, 3, 3)),
+    "eigh": (lambda s: lambda x: s.lax.linalg.eigh(x), (8, 3, 3)),
+    "lu": (lambda s: s.lax.linalg.lu, (8, 4, 3)),
+    "qr": (lambda s: lambda x: s.lax.linalg.qr(x, full_matrices=False), (8, 4, 3)),
+    "svd": (lambda s: lambda x: s.lax.linalg.svd(x, full_matrices=False), (8, 4, 3)),
+    "triangular_solve": (lambda s: s.lax.linalg.triangular_solve, (8, 3, 3), (8, 2, 3)),
+    "tridiagonal_solve": (lambda s: s.lax.linalg.tridiagonal_solve, (8, 3), (8, 3), (8, 3), (8, 3, 2)),
+    "schur": (lambda s: s.lax.linalg.schur, (8, 3, 3)),
+    "hessenberg": (lambda s: s.lax.linalg.hessenberg, (8, 3, 3)),
+    "tridiagonal": (lambda s: s.lax.linalg.tridiagonal, (8, 3, 3)),
+    "householder_product": (lambda s: s.lax.linalg.householder_product, (8, 3, 3), (8, 3)),
+    "ormqr": (lambda s: s.lax.linalg.ormqr, (8, 3, 3), (8, 3), (8, 3, 2)),
+    "two batch axes": (lambda s: s.lax.linalg.lu, (4, 2, 3, 3)),
 }
 WITHOUT_DERIVATIVES = ("schur", "hessenberg", "tridiagonal", "householder_product", "ormqr")
 
 
 def programs(name: str, package: str):
-    """For each of function, jvp and vjp: the function, and what it takes, laid out over the batch."""
+    """For each of function, jvp and vjp: the function, and its arguments, sharded over the batch."""
     s = side(package)
-    text, *shapes = CASES[name]
-    f = eval(text, vars(s))
+    function, *shapes = CASES[name]
+    f = function(s)
     r = np.random.RandomState(0)
     spec = ("x", "y") if len(shapes[0]) > 3 else ("x",)
-    args = [s.put(r.standard_normal(shape).astype(np.float32), *spec) for shape in shapes]
+    args = [s.shard(r.standard_normal(shape).astype(np.float32), *spec) for shape in shapes]
     yield f, args
     if name not in WITHOUT_DERIVATIVES:
         yield lambda *args: s.jax.jvp(f, args, args), args

@@ -10,8 +10,8 @@ import minijax
 pytestmark = pytest.mark.oracle
 
 GIVEN = dict(
-    b=lambda s: s.jnp.asarray(numbers(8, 2)),
-    w=lambda s: s.jnp.asarray(numbers(2)),
+    matrix=lambda s: s.jnp.asarray(numbers(8, 2)),
+    row=lambda s: s.jnp.asarray(numbers(2)),
     double=lambda s: lambda x: x * 2,
     total=lambda s: lambda x: s.lax.psum(s.jnp.sin(x), "i"),
 )
@@ -19,83 +19,132 @@ GIVEN = dict(
 
 def test_values_and_shardings_equal_jax_s():
     same(
-        """
-        [jax.pmap(double)(b), jax.pmap(double)(np.asarray(b)), jax.pmap(double)(b).addressable_shards[2].data]
-        [jax.pmap(double)(b)[1], list(jax.pmap(double)(b))[:2], jax.pmap(double)(jax.pmap(double)(b)).sum()]
-        jax.pmap(lambda x, y: x * y, in_axes=(0, None), out_axes=None, axis_name='i')(b, 2.)
-        jax.pmap(lambda x: x * lax.axis_index('i'), in_axes=1, out_axes=1, axis_name='i')(b)
-        jax.pmap(double, in_axes=1)(b)
-        jax.pmap(total, axis_name='i', out_axes=None)(b)
-        jax.pmap(lambda n, x: x * n, static_broadcasted_argnums=0)(3, b)
-        jax.pmap(lambda x, n: x * n, static_broadcasted_argnums=(1,), in_axes=(0, None))(b, 3)
-        [jax.pmap(lambda x, y: x * y)(b, y=b), jax.pmap(lambda x: x.sum(), axis_name=('q'))(b)]
-        jax.pmap(double, devices=d[4:6])(b[:2])
-        jax.pmap(double, devices=d[::-1])(b)
-        jax.pmap(double, backend='cpu')(b)
-        jax.pmap(lambda t: {'a': t['x'], 'b': t['y'].sum()}, in_axes=({'x': 0, 'y': 1},), out_axes={'a': 1, 'b': 0})({'x': b, 'y': numbers(3, 8)})
-        jax.pmap(lambda k: jax.random.normal(k, (2,)))(jax.random.split(jax.random.key(0), 8))
-        np.asarray(jax.random.key_data(jax.pmap(lambda k: jax.random.split(k))(jax.random.split(jax.random.key(0), 8))))
-        jax.pmap(lambda k: jax.random.normal(k, (2,)))(jax.random.split(jax.random.PRNGKey(0), 8))
-        [jax.pmap(double)(numbers(8).astype(t)) for t in ('int8', 'bool', 'complex64', 'bfloat16')]
-        [jax.pmap(lambda x: lax.pmean(x, 'i'), axis_name='i')(numbers(8).astype(t)) for t in ('int32', 'float16')]
-        [jax.pmap(lambda x: 1)(b), jax.pmap(lambda x: (x, None))(b)]
-        jax.pmap(lambda x: lax.scan(lambda c, t: (c + lax.psum(t, 'i'), c), jnp.zeros(()), x), axis_name='i')(b)
-        jax.pmap(jax.vmap(lambda x: lax.psum(x, ('i', 'v')), axis_name='v'), axis_name='i')(b)
-        jax.pmap(lambda x: jax.jit(lambda q: q + lax.psum(q, 'i'))(x), axis_name='i')(b)
-        jax.pmap(lambda x: lax.all_gather(x, 'i') + lax.ppermute(x, 'i', [(i, (i + 1) % 8) for i in range(8)]), axis_name='i')(b)
-        jax.pmap(lambda x: lax.psum_scatter(x, 'i'), axis_name='i')(numbers(8, 8))
-        jax.pmap(lambda x: lax.all_to_all(x, 'i', 0, 0), axis_name='i')(numbers(8, 8))
-        jax.pmap(double)(jax.device_put(numbers(8, 2), on('i', mesh=m8)))
-        [jax.pmap(double, devices=d[::-1])(put(numbers(8, 2), 'i', mesh=m8)), jax.pmap(double)(put(b, 'x', mesh=grid((8,), 'x', d[::-1])))]
-        [jax.pmap(double, devices=d[4:])(put(b[:4], 'x', mesh=grid((4,), 'x'))), jax.pmap(double).__wrapped__ is double]
-        [jax.pmap(double).lower(shape).compile()(b) for shape in (SDS((8, 2), np.float32), jax.core.ShapedArray((8, 2), np.float32))]
-        jax.pmap(double, axis_size=8)(b)
-        jax.pmap(lambda x: x)(numbers(1, 3))
-        [jax.pmap(lambda x: x * w)(b), jax.pmap(lambda x: x * w).lower(b).compile().input_shardings[0]]
-        jax.jit(lambda x: jax.pmap(double)(x) + 1)(b)
-        jax.pmap(lambda x: custom(x) + bent(x))(b)
-    """,
+        [
+            lambda s: [
+                s.jax.pmap(s.double)(s.matrix),
+                s.jax.pmap(s.double)(np.asarray(s.matrix)),
+                s.jax.pmap(s.double)(s.matrix).addressable_shards[2].data,
+            ],
+            lambda s: [
+                s.jax.pmap(s.double)(s.matrix)[1],
+                list(s.jax.pmap(s.double)(s.matrix))[:2],
+                s.jax.pmap(s.double)(s.jax.pmap(s.double)(s.matrix)).sum(),
+            ],
+            lambda s: s.jax.pmap(lambda x, y: x * y, in_axes=(0, None), out_axes=None, axis_name="i")(s.matrix, 2.0),
+            lambda s: s.jax.pmap(lambda x: x * s.lax.axis_index("i"), in_axes=1, out_axes=1, axis_name="i")(s.matrix),
+            lambda s: s.jax.pmap(s.double, in_axes=1)(s.matrix),
+            lambda s: s.jax.pmap(s.total, axis_name="i", out_axes=None)(s.matrix),
+            lambda s: s.jax.pmap(lambda n, x: x * n, static_broadcasted_argnums=0)(3, s.matrix),
+            lambda s: s.jax.pmap(lambda x, n: x * n, static_broadcasted_argnums=(1,), in_axes=(0, None))(s.matrix, 3),
+            lambda s: [
+                s.jax.pmap(lambda x, y: x * y)(s.matrix, y=s.matrix),
+                s.jax.pmap(lambda x: x.sum(), axis_name=("q"))(s.matrix),
+            ],
+            lambda s: s.jax.pmap(s.double, devices=s.devices[4:6])(s.matrix[:2]),
+            lambda s: s.jax.pmap(s.double, devices=s.devices[::-1])(s.matrix),
+            lambda s: s.jax.pmap(s.double, backend="cpu")(s.matrix),
+            lambda s: s.jax.pmap(
+                lambda t: {"a": t["x"], "b": t["y"].sum()}, in_axes=({"x": 0, "y": 1},), out_axes={"a": 1, "b": 0}
+            )({"x": s.matrix, "y": numbers(3, 8)}),
+            lambda s: s.jax.pmap(lambda k: s.jax.random.normal(k, (2,)))(s.jax.random.split(s.jax.random.key(0), 8)),
+            lambda s: np.asarray(
+                s.jax.random.key_data(
+                    s.jax.pmap(lambda k: s.jax.random.split(k))(s.jax.random.split(s.jax.random.key(0), 8))
+                )
+            ),
+            lambda s: s.jax.pmap(lambda k: s.jax.random.normal(k, (2,)))(
+                s.jax.random.split(s.jax.random.PRNGKey(0), 8)
+            ),
+            lambda s: [s.jax.pmap(s.double)(numbers(8).astype(t)) for t in ("int8", "bool", "complex64", "bfloat16")],
+            lambda s: [
+                s.jax.pmap(lambda x: s.lax.pmean(x, "i"), axis_name="i")(numbers(8).astype(t))
+                for t in ("int32", "float16")
+            ],
+            lambda s: [s.jax.pmap(lambda x: 1)(s.matrix), s.jax.pmap(lambda x: (x, None))(s.matrix)],
+            lambda s: s.jax.pmap(
+                lambda x: s.lax.scan(lambda c, t: (c + s.lax.psum(t, "i"), c), s.jnp.zeros(()), x), axis_name="i"
+            )(s.matrix),
+            lambda s: s.jax.pmap(s.jax.vmap(lambda x: s.lax.psum(x, ("i", "v")), axis_name="v"), axis_name="i")(
+                s.matrix
+            ),
+            lambda s: s.jax.pmap(lambda x: s.jax.jit(lambda q: q + s.lax.psum(q, "i"))(x), axis_name="i")(s.matrix),
+            lambda s: s.jax.pmap(
+                lambda x: s.lax.all_gather(x, "i") + s.lax.ppermute(x, "i", [(i, (i + 1) % 8) for i in range(8)]),
+                axis_name="i",
+            )(s.matrix),
+            lambda s: s.jax.pmap(lambda x: s.lax.psum_scatter(x, "i"), axis_name="i")(numbers(8, 8)),
+            lambda s: s.jax.pmap(lambda x: s.lax.all_to_all(x, "i", 0, 0), axis_name="i")(numbers(8, 8)),
+            lambda s: s.jax.pmap(s.double)(s.jax.device_put(numbers(8, 2), s.sharding("i", mesh=s.mesh_of_8))),
+            lambda s: [
+                s.jax.pmap(s.double, devices=s.devices[::-1])(s.shard(numbers(8, 2), "i", mesh=s.mesh_of_8)),
+                s.jax.pmap(s.double)(s.shard(s.matrix, "x", mesh=s.auto_mesh((8,), "x", s.devices[::-1]))),
+            ],
+            lambda s: [
+                s.jax.pmap(s.double, devices=s.devices[4:])(s.shard(s.matrix[:4], "x", mesh=s.auto_mesh((4,), "x"))),
+                s.jax.pmap(s.double).__wrapped__ is s.double,
+            ],
+            lambda s: [
+                s.jax.pmap(s.double).lower(shape).compile()(s.matrix)
+                for shape in (s.ShapeDtypeStruct((8, 2), np.float32), s.jax.core.ShapedArray((8, 2), np.float32))
+            ],
+            lambda s: s.jax.pmap(s.double, axis_size=8)(s.matrix),
+            lambda s: s.jax.pmap(lambda x: x)(numbers(1, 3)),
+            lambda s: [
+                s.jax.pmap(lambda x: x * s.row)(s.matrix),
+                s.jax.pmap(lambda x: x * s.row).lower(s.matrix).compile().input_shardings[0],
+            ],
+            lambda s: s.jax.jit(lambda x: s.jax.pmap(s.double)(x) + 1)(s.matrix),
+            lambda s: s.jax.pmap(lambda x: s.with_custom_jvp(x) + s.with_custom_vjp(x))(s.matrix),
+        ],
         **GIVEN,
     )
 
 
 def test_derivatives_equal_jax_s():
     same(
-        """
-        jax.pmap(jax.grad(lambda x: lax.pmean(jnp.sin(x), 'i')), axis_name='i')(b[:, 0])
-        jax.pmap(jax.value_and_grad(lambda x: jnp.sum(jnp.sin(x) * x)))(b)
-        jax.grad(lambda x: jax.pmap(total, axis_name='i')(x).sum())(b)
-        jax.grad(lambda x, y: jax.pmap(lambda p, q: jnp.sin(p) * q, in_axes=(0, None))(x, y).sum(), argnums=(0, 1))(b, 2.)
-        jax.jvp(jax.pmap(total, axis_name='i'), (b,), (b,))
-        jax.vjp(jax.pmap(total, axis_name='i'), b)[1](b)
-        jax.vmap(jax.pmap(total, axis_name='i'))(numbers(3, 8))
-        jax.jit(jax.grad(lambda x: jax.pmap(lambda q: bent(q) * custom(q))(x).sum()))(b)
-        jax.pmap(jax.jacrev(lambda x: jnp.sin(x) * x.sum()))(b)
-        jax.pmap(jax.checkpoint(jax.grad(lambda x: jnp.sin(x).sum())))(b)
-        jax.grad(lambda x: jax.checkpoint(jax.pmap(total, axis_name='i'))(x).sum())(b)
-        jax.linearize(jax.pmap(total, axis_name='i'), b)[1](b)
-    """,
+        [
+            lambda s: s.jax.pmap(s.jax.grad(lambda x: s.lax.pmean(s.jnp.sin(x), "i")), axis_name="i")(s.matrix[:, 0]),
+            lambda s: s.jax.pmap(s.jax.value_and_grad(lambda x: s.jnp.sum(s.jnp.sin(x) * x)))(s.matrix),
+            lambda s: s.jax.grad(lambda x: s.jax.pmap(s.total, axis_name="i")(x).sum())(s.matrix),
+            lambda s: s.jax.grad(
+                lambda x, y: s.jax.pmap(lambda p, q: s.jnp.sin(p) * q, in_axes=(0, None))(x, y).sum(), argnums=(0, 1)
+            )(s.matrix, 2.0),
+            lambda s: s.jax.jvp(s.jax.pmap(s.total, axis_name="i"), (s.matrix,), (s.matrix,)),
+            lambda s: s.jax.vjp(s.jax.pmap(s.total, axis_name="i"), s.matrix)[1](s.matrix),
+            lambda s: s.jax.vmap(s.jax.pmap(s.total, axis_name="i"))(numbers(3, 8)),
+            lambda s: s.jax.jit(
+                s.jax.grad(lambda x: s.jax.pmap(lambda q: s.with_custom_vjp(q) * s.with_custom_jvp(q))(x).sum())
+            )(s.matrix),
+            lambda s: s.jax.pmap(s.jax.jacrev(lambda x: s.jnp.sin(x) * x.sum()))(s.matrix),
+            lambda s: s.jax.pmap(s.jax.checkpoint(s.jax.grad(lambda x: s.jnp.sin(x).sum())))(s.matrix),
+            lambda s: s.jax.grad(lambda x: s.jax.checkpoint(s.jax.pmap(s.total, axis_name="i"))(x).sum())(s.matrix),
+            lambda s: s.jax.linearize(s.jax.pmap(s.total, axis_name="i"), s.matrix)[1](s.matrix),
+        ],
         **GIVEN,
     )
 
 
 def test_jaxprs_and_texts_equal_jax_s():
     same(
-        """
-        jaxpr(jax.pmap(double), b)
-        jaxpr(jax.pmap(lambda x, y: x * y, in_axes=(0, None), out_axes=None, axis_name='i'), b, b)
-        jaxpr(jax.pmap(lambda x: x * lax.axis_index('i'), in_axes=1, out_axes=1, axis_name='i'), b)
-        jaxpr(jax.vmap(jax.pmap(total, axis_name='i')), numbers(3, 8))
-        jaxpr(jax.pmap(lambda x, y: x * y), b, b)
-        jaxpr(jax.jit(lambda x: jax.pmap(double)(x) + 1), b)
-        text(jax.pmap(double), b)
-        text(jax.pmap(double, donate_argnums=0), b)
-        text(jax.pmap(total, axis_name='i', in_axes=1, out_axes=None), numbers(2, 8))
-        text(jax.pmap(lambda x, y: x + lax.pmax(y, 'i'), axis_name='i'), b, b)
-        collectives(jax.pmap(lambda x: lax.all_gather(total(x), 'i'), axis_name='i'), b)
-        jax.eval_shape(jax.pmap(double), b)
-        jax.pmap(double).lower(b).compile()(b)
-    """,
+        [
+            lambda s: s.jaxpr(s.jax.pmap(s.double), s.matrix),
+            lambda s: s.jaxpr(
+                s.jax.pmap(lambda x, y: x * y, in_axes=(0, None), out_axes=None, axis_name="i"), s.matrix, s.matrix
+            ),
+            lambda s: s.jaxpr(
+                s.jax.pmap(lambda x: x * s.lax.axis_index("i"), in_axes=1, out_axes=1, axis_name="i"), s.matrix
+            ),
+            lambda s: s.jaxpr(s.jax.vmap(s.jax.pmap(s.total, axis_name="i")), numbers(3, 8)),
+            lambda s: s.jaxpr(s.jax.pmap(lambda x, y: x * y), s.matrix, s.matrix),
+            lambda s: s.jaxpr(s.jax.jit(lambda x: s.jax.pmap(s.double)(x) + 1), s.matrix),
+            lambda s: s.text(s.jax.pmap(s.double), s.matrix),
+            lambda s: s.text(s.jax.pmap(s.double, donate_argnums=0), s.matrix),
+            lambda s: s.text(s.jax.pmap(s.total, axis_name="i", in_axes=1, out_axes=None), numbers(2, 8)),
+            lambda s: s.text(s.jax.pmap(lambda x, y: x + s.lax.pmax(y, "i"), axis_name="i"), s.matrix, s.matrix),
+            lambda s: s.collectives(s.jax.pmap(lambda x: s.lax.all_gather(s.total(x), "i"), axis_name="i"), s.matrix),
+            lambda s: s.jax.eval_shape(s.jax.pmap(s.double), s.matrix),
+            lambda s: s.jax.pmap(s.double).lower(s.matrix).compile()(s.matrix),
+        ],
         **GIVEN,
     )
 
@@ -103,25 +152,40 @@ def test_jaxprs_and_texts_equal_jax_s():
 def test_misuse_raises_as_in_jax():
     same_errors(
         [
-            ("jax.pmap(3)", "Expected a callable value"),
-            ("jax.pmap(double, in_axes='a')", "pmap in_axes must be an int, None, or (nested) container"),
-            ("jax.pmap(double)(1.0)", "pmap requires at least one argument with a mapped axis"),
-            ("jax.pmap(double, in_axes=None)(b)", "pmap requires at least one argument with a mapped axis"),
-            ("jax.pmap(lambda: 1)()", "pmap requires at least one argument with a mapped axis"),
-            ("jax.pmap(double, axis_size=4)(b)", "axis_size 4 doesn't match received axis_size 8"),
-            ("jax.pmap(double, static_broadcasted_argnums=3)(b)", "static_broadcasted_argnums=(3,)"),
-            ("jax.pmap(lambda x, n: x, static_broadcasted_argnums=1)(b, [1])", "Non-hashable static arguments"),
-            ("jax.pmap(lambda x, y: x, in_axes=(0,))(b, b)", "different lengths of tuple"),
-            ("jax.pmap(double, out_axes=(0, 0))(b)", "pytree structure error"),
-            ("jax.pmap(lambda x, y: x, in_axes=((0, 0, 0), 0))((b, b), b)", "pmap in_axes[0][0]"),
-            ("jax.pmap(lambda x, y: x, in_axes=(0, 0))(x=b, y=b)", "each argument passed by keyword is mapped"),
-            ("jax.pmap(double)(np.ones((16, 2)))", ""),
-            ("jax.pmap(double)(np.ones((0, 2)))", ""),
-            ("jax.pmap(double)({'x': 'a'})", ""),
-            ("jax.pmap(double)(jax.device_put(b, d[1]))", "Sharding passed to jit does not match"),
-            ("jax.pmap(lambda x: lax.psum(x, 'q'))(b)", "unbound axis name: q"),
-            ("jax.pmap(jax.pmap(double, axis_name='j'), axis_name='i')(np.ones((4, 2, 3)))", ""),
-            ("jax.pmap(double, out_axes=5)(b)", ""),
+            (lambda s: s.jax.pmap(3), "Expected a callable value"),
+            (lambda s: s.jax.pmap(s.double, in_axes="a"), "pmap in_axes must be an int, None, or (nested) container"),
+            (lambda s: s.jax.pmap(s.double)(1.0), "pmap requires at least one argument with a mapped axis"),
+            (
+                lambda s: s.jax.pmap(s.double, in_axes=None)(s.matrix),
+                "pmap requires at least one argument with a mapped axis",
+            ),
+            (lambda s: s.jax.pmap(lambda: 1)(), "pmap requires at least one argument with a mapped axis"),
+            (lambda s: s.jax.pmap(s.double, axis_size=4)(s.matrix), "axis_size 4 doesn't match received axis_size 8"),
+            (lambda s: s.jax.pmap(s.double, static_broadcasted_argnums=3)(s.matrix), "static_broadcasted_argnums=(3,)"),
+            (
+                lambda s: s.jax.pmap(lambda x, n: x, static_broadcasted_argnums=1)(s.matrix, [1]),
+                "Non-hashable static arguments",
+            ),
+            (lambda s: s.jax.pmap(lambda x, y: x, in_axes=(0,))(s.matrix, s.matrix), "different lengths of tuple"),
+            (lambda s: s.jax.pmap(s.double, out_axes=(0, 0))(s.matrix), "pytree structure error"),
+            (
+                lambda s: s.jax.pmap(lambda x, y: x, in_axes=((0, 0, 0), 0))((s.matrix, s.matrix), s.matrix),
+                "pmap in_axes[0][0]",
+            ),
+            (
+                lambda s: s.jax.pmap(lambda x, y: x, in_axes=(0, 0))(x=s.matrix, y=s.matrix),
+                "each argument passed by keyword is mapped",
+            ),
+            (lambda s: s.jax.pmap(s.double)(np.ones((16, 2))), ""),
+            (lambda s: s.jax.pmap(s.double)(np.ones((0, 2))), ""),
+            (lambda s: s.jax.pmap(s.double)({"x": "a"}), ""),
+            (
+                lambda s: s.jax.pmap(s.double)(s.jax.device_put(s.matrix, s.devices[1])),
+                "Sharding passed to jit does not match",
+            ),
+            (lambda s: s.jax.pmap(lambda x: s.lax.psum(x, "q"))(s.matrix), "unbound axis name: q"),
+            (lambda s: s.jax.pmap(s.jax.pmap(s.double, axis_name="j"), axis_name="i")(np.ones((4, 2, 3))), ""),
+            (lambda s: s.jax.pmap(s.double, out_axes=5)(s.matrix), ""),
         ],
         **GIVEN,
     )

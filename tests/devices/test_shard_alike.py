@@ -1,11 +1,11 @@
-"""`shard_alike`: two values that the compiler lays out alike."""
+"""`shard_alike`: the compiler gives two values equal shardings."""
 
 import re
 
 import numpy as np
 import pytest
 from compare import both
-from mesh_language import same, same_errors, side
+from mesh_language import numbers, same, same_errors, side
 
 pytestmark = pytest.mark.oracle
 
@@ -18,8 +18,8 @@ def ones(s):
     return s.jnp.ones((8, 8))
 
 
-def text(s):
-    """The program's text, with the groups of values numbered from 0."""
+def grouped_text(s):
+    """The module, with the ids of groups numbered from 0."""
 
     def lowered(f, *args):
         found = s.text(f, *args)
@@ -29,81 +29,148 @@ def text(s):
     return lowered
 
 
-GIVEN = {"alike": alike, "ones": ones, "grouped": text}
+GIVEN = {"shard_alike": alike, "ones": ones, "grouped_text": grouped_text}
 
 
-def test_values_lie_alike():
-    same("""
-        alike(a, ones), alike(ones, a)
-        jax.jit(alike)(a, ones)
-        jax.jit(lambda x, y: alike(x * 2, y + 1))(a, ones)
-        jax.jit(lambda x, y: alike(x, y)[1] @ y)(a, ones)
-        jax.jit(alike)({'p': a, 'q': [v]}, {'p': ones, 'q': [jnp.zeros(8)]})
-        alike(jnp.ones(3), np.zeros(3, np.float32)), alike(2., 3)
-        alike(a.astype('bfloat16'), ones.astype('int8'))
-        alike(random.key(0), random.key(1)), alike([None, v], [None, v])
-        jax.jit(jax.shard_map(alike, mesh=m, in_specs=(P('x'), P('x')), out_specs=P('x')))(a, ones)
-    """, **GIVEN)  # fmt: skip
+def test_values_get_equal_shardings():
+    same(
+        [
+            lambda s: (s.shard_alike(s.auto_matrix, s.ones), s.shard_alike(s.ones, s.auto_matrix)),
+            lambda s: s.jax.jit(s.shard_alike)(s.auto_matrix, s.ones),
+            lambda s: s.jax.jit(lambda x, y: s.shard_alike(x * 2, y + 1))(s.auto_matrix, s.ones),
+            lambda s: s.jax.jit(lambda x, y: s.shard_alike(x, y)[1] @ y)(s.auto_matrix, s.ones),
+            lambda s: s.jax.jit(s.shard_alike)(
+                {"p": s.auto_matrix, "q": [s.auto_vector]}, {"p": s.ones, "q": [s.jnp.zeros(8)]}
+            ),
+            lambda s: (s.shard_alike(s.jnp.ones(3), np.zeros(3, np.float32)), s.shard_alike(2.0, 3)),
+            lambda s: s.shard_alike(s.auto_matrix.astype("bfloat16"), s.ones.astype("int8")),
+            lambda s: (
+                s.shard_alike(s.random.key(0), s.random.key(1)),
+                s.shard_alike([None, s.auto_vector], [None, s.auto_vector]),
+            ),
+            lambda s: s.jax.jit(
+                s.jax.shard_map(s.shard_alike, mesh=s.mesh, in_specs=(s.P("x"), s.P("x")), out_specs=s.P("x"))
+            )(s.auto_matrix, s.ones),
+        ],
+        **GIVEN,
+    )
 
 
-def test_derivatives_and_batches_lie_alike():
-    same("""
-        jax.jvp(alike, (a, ones), (a, ones))
-        jax.jvp(lambda x: alike(x, jnp.ones((8, 8), int)), (a,), (a,))[1][0]
-        jax.grad(lambda x: alike(x, jnp.ones((8, 8), int))[0].sum())(a)
-        jax.jit(jax.vmap(alike, (0, None)))(a, v)
-    """, **GIVEN)  # fmt: skip
+def test_derivatives_and_batches():
+    same(
+        [
+            lambda s: s.jax.jvp(s.shard_alike, (s.auto_matrix, s.ones), (s.auto_matrix, s.ones)),
+            lambda s: s.jax.jvp(
+                lambda x: s.shard_alike(x, s.jnp.ones((8, 8), int)), (s.auto_matrix,), (s.auto_matrix,)
+            )[1][0],
+            lambda s: s.jax.grad(lambda x: s.shard_alike(x, s.jnp.ones((8, 8), int))[0].sum())(s.auto_matrix),
+            lambda s: s.jax.jit(s.jax.vmap(s.shard_alike, (0, None)))(s.auto_matrix, s.auto_vector),
+        ],
+        **GIVEN,
+    )
 
 
 def test_jaxprs_and_texts_are_those_of_jax():
-    same("""
-        jaxpr(alike, a, ones), jaxpr(alike, 2., 3), jaxpr(alike, {'a': a, 'b': v}, {'a': ones, 'b': v})
-        jaxpr(lambda x, y: jax.jvp(alike, (x, y), (x, y)), a, ones)
-        jaxpr(lambda x, y: jax.jvp(lambda x: alike(x, y), (x,), (x,)), a, ones)
-        jaxpr(lambda x, y, ct: jax.vjp(alike, x, y)[1](ct), a, ones, (a, a))
-        jaxpr(lambda x, y: jax.linear_transpose(alike, x, y)((x, y)), a, ones)
-        [jaxpr(jax.vmap(alike, axes), a, ones) for axes in ((0, 0), (1, 1), (0, 1), (1, 0))]
-        jaxpr(jax.vmap(alike, (0, None)), a, v), jaxpr(jax.vmap(alike, (None, 1)), v, a)
-        jaxpr(jax.vmap(lambda z: alike(v, v)), a)
-        jaxpr(jax.shard_map(alike, mesh=m, in_specs=(P('x'), P()), out_specs=P('x')), a, a[:2])
-        grouped(lambda x, y: alike(x * 2, y + 1), a, ones), grouped(alike, ones, ones)
-        grouped(lambda x, y: alike(x, y)[0], a, ones)
-        grouped(alike, random.split(random.key(0), 8), random.split(random.key(0), 8))
-        grouped(jax.shard_map(alike, mesh=m, in_specs=(P('x'), P('x')), out_specs=P('x')), a, ones)
-    """, **GIVEN)  # fmt: skip
+    same(
+        [
+            lambda s: (
+                s.jaxpr(s.shard_alike, s.auto_matrix, s.ones),
+                s.jaxpr(s.shard_alike, 2.0, 3),
+                s.jaxpr(s.shard_alike, {"a": s.auto_matrix, "b": s.auto_vector}, {"a": s.ones, "b": s.auto_vector}),
+            ),
+            lambda s: s.jaxpr(lambda x, y: s.jax.jvp(s.shard_alike, (x, y), (x, y)), s.auto_matrix, s.ones),
+            lambda s: s.jaxpr(lambda x, y: s.jax.jvp(lambda x: s.shard_alike(x, y), (x,), (x,)), s.auto_matrix, s.ones),
+            lambda s: s.jaxpr(
+                lambda x, y, ct: s.jax.vjp(s.shard_alike, x, y)[1](ct),
+                s.auto_matrix,
+                s.ones,
+                (s.auto_matrix, s.auto_matrix),
+            ),
+            lambda s: s.jaxpr(lambda x, y: s.jax.linear_transpose(s.shard_alike, x, y)((x, y)), s.auto_matrix, s.ones),
+            lambda s: [
+                s.jaxpr(s.jax.vmap(s.shard_alike, axes), s.auto_matrix, s.ones)
+                for axes in ((0, 0), (1, 1), (0, 1), (1, 0))
+            ],
+            lambda s: (
+                s.jaxpr(s.jax.vmap(s.shard_alike, (0, None)), s.auto_matrix, s.auto_vector),
+                s.jaxpr(s.jax.vmap(s.shard_alike, (None, 1)), s.auto_vector, s.auto_matrix),
+            ),
+            lambda s: s.jaxpr(s.jax.vmap(lambda z: s.shard_alike(s.auto_vector, s.auto_vector)), s.auto_matrix),
+            lambda s: s.jaxpr(
+                s.jax.shard_map(s.shard_alike, mesh=s.mesh, in_specs=(s.P("x"), s.P()), out_specs=s.P("x")),
+                s.auto_matrix,
+                s.auto_matrix[:2],
+            ),
+            lambda s: (
+                s.grouped_text(lambda x, y: s.shard_alike(x * 2, y + 1), s.auto_matrix, s.ones),
+                s.grouped_text(s.shard_alike, s.ones, s.ones),
+            ),
+            lambda s: s.grouped_text(lambda x, y: s.shard_alike(x, y)[0], s.auto_matrix, s.ones),
+            lambda s: s.grouped_text(
+                s.shard_alike, s.random.split(s.random.key(0), 8), s.random.split(s.random.key(0), 8)
+            ),
+            lambda s: s.grouped_text(
+                s.jax.shard_map(s.shard_alike, mesh=s.mesh, in_specs=(s.P("x"), s.P("x")), out_specs=s.P("x")),
+                s.auto_matrix,
+                s.ones,
+            ),
+        ],
+        **GIVEN,
+    )
 
 
-def test_what_it_refuses():
-    same_errors([
-        ("alike(v, a)", "The leaves shapes of `x` and `y` should match"),
-        ("alike(jnp.ones(3), jnp.ones((3, 1)))", "The leaves shapes of `x` and `y` should match"),
-        ("alike((v,), [v])", "Trees should be equal"),
-        ("alike('a', 'b')", "is not a valid JAX type"),
-        ("alike(jax.device_put(1., d[1]), jax.device_put(1., d[2]))", "incompatible devices"),
-    ], **GIVEN)  # fmt: skip
+def test_unequal_operands_are_refused():
+    same_errors(
+        [
+            (lambda s: s.shard_alike(s.auto_vector, s.auto_matrix), "The leaves shapes of `x` and `y` should match"),
+            (
+                lambda s: s.shard_alike(s.jnp.ones(3), s.jnp.ones((3, 1))),
+                "The leaves shapes of `x` and `y` should match",
+            ),
+            (lambda s: s.shard_alike((s.auto_vector,), [s.auto_vector]), "Trees should be equal"),
+            (lambda s: s.shard_alike("a", "b"), "is not a valid JAX type"),
+            (
+                lambda s: s.shard_alike(s.jax.device_put(1.0, s.devices[1]), s.jax.device_put(1.0, s.devices[2])),
+                "incompatible devices",
+            ),
+        ],
+        **GIVEN,
+    )
 
 
-def test_gradients_lie_as_the_values():
+def test_gradients_have_the_sharding_of_the_values():
     def run(jax):
         s = side(jax.__name__)
         f = jax.jit(jax.grad(lambda x, y: sum((z * z).sum() for z in alike(s)(x, y)), (0, 1)))
-        return [(np.asarray(g).tolist(), g.sharding.spec) for g in f(s.a, ones(s))]
+        return [(np.asarray(g).tolist(), g.sharding.spec) for g in f(s.auto_matrix, ones(s))]
 
     found = both(run)
     assert [g for g, _ in found[0]] == [g for g, _ in found[1]]
     assert str([p for _, p in found[0]]) == str([p for _, p in found[1]])
 
 
-def test_pairs_that_have_nothing_to_do_with_each_other_lie_as_they_do():
+def test_unrelated_pairs_keep_their_shardings():
     s = side("minijax")
-    on_y = s.put(np.ones((8, 8), np.float32), None, "y")
-    pairs = s.jax.jit(lambda x, y, z: (alike(s)(x, z * 2), alike(s)(y, z * 3)))(s.a, on_y, ones(s))
+    on_y = s.shard(np.ones((8, 8), np.float32), None, "y")
+    pairs = s.jax.jit(lambda x, y, z: (alike(s)(x, z * 2), alike(s)(y, z * 3)))(s.auto_matrix, on_y, ones(s))
     assert [[x.sharding.spec for x in pair] for pair in pairs] == [[s.P("x", "y")] * 2, [s.P(None, "y")] * 2]
 
 
 def test_types_with_explicit_axes_stay_those_of_the_operands():
-    same("""
-        jaxpr(alike, split, put(numbers(8, 8), None, 'y', mesh=explicit)), jaxpr(alike, split, ones)
-        jax.jit(alike)(split, split * 2), grouped(alike, split, split)
-        jaxpr(lambda x, y, ct: jax.vjp(alike, x, y)[1](ct), split, split, (split, split))
-    """, split=lambda s: s.put(s.numbers(8, 8), "x", "y", mesh=s.explicit), **GIVEN)  # fmt: skip
+    same(
+        [
+            lambda s: (
+                s.jaxpr(s.shard_alike, s.square, s.shard(numbers(8, 8), None, "y", mesh=s.explicit_mesh)),
+                s.jaxpr(s.shard_alike, s.square, s.ones),
+            ),
+            lambda s: (
+                s.jax.jit(s.shard_alike)(s.square, s.square * 2),
+                s.grouped_text(s.shard_alike, s.square, s.square),
+            ),
+            lambda s: s.jaxpr(
+                lambda x, y, ct: s.jax.vjp(s.shard_alike, x, y)[1](ct), s.square, s.square, (s.square, s.square)
+            ),
+        ],
+        square=lambda s: s.shard(s.numbers(8, 8), "x", "y", mesh=s.explicit_mesh),
+        **GIVEN,
+    )

@@ -2,13 +2,14 @@
 
 import importlib
 import re
-from types import SimpleNamespace
+from collections.abc import Callable
+from functools import partial
 
 import compare
 import numpy as np
 import pytest
 from compare import Case, sweep
-from mesh_language import names_of, numbers, same
+from mesh_language import expression, numbers, same, side
 from transform_matrix import transformed
 
 import minijax
@@ -18,61 +19,78 @@ pytestmark = pytest.mark.oracle
 A, V = numbers(8, 8), numbers(8)
 
 
-def mapped(line: str, check_vma: bool, args: tuple, name: str = "", sizes: tuple | None = None) -> Case:
-    """The case of a line: specs of arguments -> specs of results: the function; by default on 4 by 2 devices."""
-    ins, outs, body = re.fullmatch(r"(.*?) -> (.*?) : (.*)", line).groups()
+def mapped(row: Callable, check_vma: bool, args: tuple, name: str = "", sizes: tuple | None = None) -> Case:
+    """The case of a row, which returns `in_specs`, `out_specs` and a function; on 4 by 2 devices."""
 
     def program(jax):
-        names = names_of(jax)
-        specs = eval(f"dict(in_specs=({ins}), out_specs=({outs}))", names)
-        mesh = names["m"] if sizes is None else names["grid"](sizes, ("x", "y"))
-        return jax.shard_map(eval(body, names), mesh=mesh, check_vma=check_vma, **specs)
+        s = side(jax.__name__)
+        in_specs, out_specs, function = row(s)
+        mesh = s.mesh if sizes is None else s.auto_mesh(sizes, ("x", "y"))
+        return jax.shard_map(function, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=check_vma)
 
-    return Case(f"{line} vma={check_vma} {name}", program, args)
+    return Case(f"{expression(row)} vma={check_vma} {name}", program, args)
 
 
 # Linear and other collectives of one array of 8 by 8.
-BODIES = """
-P('x') -> P() : lambda v: lax.psum(v, 'x')
-P('x', 'y') -> P() : lambda v: jnp.sin(lax.psum(v * v, ('x', 'y')))
-P('x') -> P('x') : lambda v: lax.psum(v, 'x') * v
-P('x') -> P('x') : lambda v: lax.all_gather(jnp.sin(v), 'x').sum(0)
-P('x') -> P(None, 'x') : lambda v: lax.all_gather(v, 'x', axis=1, tiled=True)
-P(None, 'y') -> P('x', 'y') : lambda v: lax.psum_scatter(v * v, 'x', tiled=True)
-P('y', None) -> P(('y', 'x')) : lambda v: lax.psum_scatter(jnp.sin(v), 'x', scatter_dimension=0)[:, None]
-P('x') -> P(None, 'x') : lambda v: lax.all_to_all(v * v, 'x', 1, 0, tiled=True)
-P('x') -> P('x') : lambda v: lax.all_to_all(jnp.sin(v.reshape(2, 4, 2)), 'x', 1, 1).reshape(2, 8)
-P('x') -> P('x') : lambda v: v * lax.ppermute(v, 'x', [(0, 1), (1, 2), (2, 3), (3, 0)])
-P('x') -> P('x') : lambda v: lax.ppermute(jnp.sin(v), 'x', [(0, 1), (1, 2)])
-P('x', 'y') -> P('x', 'y') : lambda v: v * lax.axis_index(('x', 'y')).astype(v.dtype)
-P(('x', 'y')) -> P(('x', 'y')) : lambda v: jnp.cos(v)
-P(('y', 'x')) -> P(None, ('x', 'y')) : lambda v: v.T
-P(None, ('y', 'x')) -> P('y', 'x') : lambda v: lax.psum(v, 'x')[:4, :1] * v.sum()
-P('x') -> P('x') : lambda v: v.sum()[None]
-P('x') -> P(('y', 'x')) : lambda v: lax.psum(v.sum(1), 'x') * v[:, 0]
-P('x') -> (P(), {'k': P('x')}) : lambda v: (lax.psum(v.sum(), 'x'), {'k': jnp.exp(v)})
-"""
-# Of these jax saves a number as a residual.
-LITERALS = """
-P('x', 'y') -> P(None, 'y') : lambda v: lax.pmean(jnp.sin(v), 'x')
-P() -> P('x') : lambda v: v * 2
-"""
-CONTROL = """
-P('x') -> (P(), P('x')) : lambda v: lax.scan(lambda c, t: (c + lax.psum(t, 'x'), jnp.sin(c) * t), jnp.zeros(8), v)
-P('x') -> P('x') : lambda v: lax.fori_loop(0, 3, lambda i, c: c * v, v)
-P('x') -> P('x') : lambda v: lax.cond(lax.axis_index('x') > 1, jnp.sin, jnp.cos, v)
-P('x') -> P('x') : lambda v: jax.jit(lambda q: q * lax.psum(jnp.where(q > 0, q, 1.), 'x'))(v)
-P('x') -> P('x') : lambda v: jax.checkpoint(lambda q: jnp.sin(lax.psum(q * q, 'x')) * q)(v)
-P('x') -> P('x') : lambda v: jax.vmap(lambda q: lax.psum(q * q, 'x') / q, in_axes=1, out_axes=1)(v)
-P('x') -> P('x') : lambda v: jax.nn.relu(v) * jax.nn.silu(v)
-P('x') -> P('x') : lambda v: v + np.arange(8, dtype=np.float32)
-P('x') -> P('x') : lambda v: custom(v) * lax.psum(bent(v), 'x')
-"""
+BODIES = [
+    lambda s: (s.P("x"), s.P(), lambda v: s.lax.psum(v, "x")),
+    lambda s: (s.P("x", "y"), s.P(), lambda v: s.jnp.sin(s.lax.psum(v * v, ("x", "y")))),
+    lambda s: (s.P("x"), s.P("x"), lambda v: s.lax.psum(v, "x") * v),
+    lambda s: (s.P("x"), s.P("x"), lambda v: s.lax.all_gather(s.jnp.sin(v), "x").sum(0)),
+    lambda s: (s.P("x"), s.P(None, "x"), lambda v: s.lax.all_gather(v, "x", axis=1, tiled=True)),
+    lambda s: (s.P(None, "y"), s.P("x", "y"), lambda v: s.lax.psum_scatter(v * v, "x", tiled=True)),
+    lambda s: (
+        s.P("y", None),
+        s.P(("y", "x")),
+        lambda v: s.lax.psum_scatter(s.jnp.sin(v), "x", scatter_dimension=0)[:, None],
+    ),
+    lambda s: (s.P("x"), s.P(None, "x"), lambda v: s.lax.all_to_all(v * v, "x", 1, 0, tiled=True)),
+    lambda s: (s.P("x"), s.P("x"), lambda v: s.lax.all_to_all(s.jnp.sin(v.reshape(2, 4, 2)), "x", 1, 1).reshape(2, 8)),
+    lambda s: (s.P("x"), s.P("x"), lambda v: v * s.lax.ppermute(v, "x", [(0, 1), (1, 2), (2, 3), (3, 0)])),
+    lambda s: (s.P("x"), s.P("x"), lambda v: s.lax.ppermute(s.jnp.sin(v), "x", [(0, 1), (1, 2)])),
+    lambda s: (s.P("x", "y"), s.P("x", "y"), lambda v: v * s.lax.axis_index(("x", "y")).astype(v.dtype)),
+    lambda s: (s.P(("x", "y")), s.P(("x", "y")), lambda v: s.jnp.cos(v)),
+    lambda s: (s.P(("y", "x")), s.P(None, ("x", "y")), lambda v: v.T),
+    lambda s: (s.P(None, ("y", "x")), s.P("y", "x"), lambda v: s.lax.psum(v, "x")[:4, :1] * v.sum()),
+    lambda s: (s.P("x"), s.P("x"), lambda v: v.sum()[None]),
+    lambda s: (s.P("x"), s.P(("y", "x")), lambda v: s.lax.psum(v.sum(1), "x") * v[:, 0]),
+    lambda s: (s.P("x"), (s.P(), {"k": s.P("x")}), lambda v: (s.lax.psum(v.sum(), "x"), {"k": s.jnp.exp(v)})),
+]
+# jax saves a number as a residual of these.
+LITERALS = [
+    lambda s: (s.P("x", "y"), s.P(None, "y"), lambda v: s.lax.pmean(s.jnp.sin(v), "x")),
+    lambda s: (s.P(), s.P("x"), lambda v: v * 2),
+]
+CONTROL = [
+    lambda s: (
+        s.P("x"),
+        (s.P(), s.P("x")),
+        lambda v: s.lax.scan(lambda c, t: (c + s.lax.psum(t, "x"), s.jnp.sin(c) * t), s.jnp.zeros(8), v),
+    ),
+    lambda s: (s.P("x"), s.P("x"), lambda v: s.lax.fori_loop(0, 3, lambda i, c: c * v, v)),
+    lambda s: (s.P("x"), s.P("x"), lambda v: s.lax.cond(s.lax.axis_index("x") > 1, s.jnp.sin, s.jnp.cos, v)),
+    lambda s: (s.P("x"), s.P("x"), lambda v: s.jax.jit(lambda q: q * s.lax.psum(s.jnp.where(q > 0, q, 1.0), "x"))(v)),
+    lambda s: (s.P("x"), s.P("x"), lambda v: s.jax.checkpoint(lambda q: s.jnp.sin(s.lax.psum(q * q, "x")) * q)(v)),
+    lambda s: (
+        s.P("x"),
+        s.P("x"),
+        lambda v: s.jax.vmap(lambda q: s.lax.psum(q * q, "x") / q, in_axes=1, out_axes=1)(v),
+    ),
+    lambda s: (s.P("x"), s.P("x"), lambda v: s.jax.nn.relu(v) * s.jax.nn.silu(v)),
+    lambda s: (s.P("x"), s.P("x"), lambda v: v + np.arange(8, dtype=np.float32)),
+    lambda s: (s.P("x"), s.P("x"), lambda v: s.with_custom_jvp(v) * s.lax.psum(s.with_custom_vjp(v), "x")),
+]
+OF_ANY_DTYPE = [
+    lambda s: (s.P("x"), (s.P(), s.P()), lambda v: (s.lax.psum(v, "x"), s.lax.psum(1, "x"))),
+    lambda s: (s.P("x"), s.P("x"), lambda v: s.lax.all_gather(v, "x", tiled=True)[:2]),
+    lambda s: (s.P("x"), s.P("x"), lambda v: s.lax.ppermute(v, "x", [(0, 3), (3, 0)])),
+    lambda s: (s.P("x"), s.P(None, "x"), lambda v: s.lax.all_to_all(v, "x", 1, 0, tiled=True)),
+]
+OF_ORDERED_DTYPES = [lambda s: (s.P("x"), s.P(), lambda v: (s.lax.pmax(v, "x"), s.lax.pmin(v, "x")))]
 
 
-def cases(table: str, transforms: str, check_vma: bool) -> list[Case]:
-    lines = table.strip().splitlines()
-    return [transformed(mapped(line, check_vma, (A,)), name) for line in lines for name in transforms.split()]
+def cases(table: list[Callable], transforms: str, check_vma: bool) -> list[Case]:
+    return [transformed(mapped(row, check_vma, (A,)), name) for row in table for name in transforms.split()]
 
 
 BOTH = pytest.mark.parametrize("check_vma", [True, False])
@@ -90,50 +108,49 @@ def test_control_flow_under_transforms_equals_jax_s(transforms, check_vma, tier)
     sweep(cases(CONTROL, transforms, check_vma), tier)
 
 
-# jax's jaxprs hold what nothing reads: counters of loops, numbers as residuals.
+# jax's jaxprs have unused equations: counters of loops, numbers as residuals.
 @BOTH
 @pytest.mark.parametrize("transforms", ["grad linearize", "vmap_of_grad grad_of_checkpoint"])
 def test_derivatives_of_control_flow_equal_jax_s(transforms, check_vma, tier):
-    sweep(cases(CONTROL.strip() + LITERALS, transforms, check_vma), tier, jaxpr=False)
+    sweep(cases(CONTROL + LITERALS, transforms, check_vma), tier, jaxpr=False)
 
 
-def whole(jax, f, ins, outs, mesh=None, **options):
-    """`f` under `shard_map` on the mesh of eight devices."""
-    names = names_of(jax)
-    return jax.shard_map(f, mesh=mesh or names["m"], in_specs=ins, out_specs=outs, **options)
+def over_all_axes(jax, f, ins, outs, mesh=None, **options):
+    """`f` under `shard_map` that is manual over all axes of the mesh."""
+    return jax.shard_map(f, mesh=mesh or side(jax.__name__).mesh, in_specs=ins, out_specs=outs, **options)
 
 
 def other_places(jax):
     """Programs with `shard_map` inside other higher-order functions, and the other way round: name -> function."""
-    n = SimpleNamespace(**names_of(jax))
+    n = side(jax.__name__)
     P, lax, jnp = n.P, n.lax, n.jnp
-    rows = whole(jax, lambda v: lax.psum(jnp.sin(v), "x") * v, P("x"), P("x"))
-    plain = whole(jax, lambda v: jnp.cos(v) * 2, P("x"), P("x"))
-    two = whole(jax, lambda v: lax.pmax(v, "y"), P("y"), P(), mesh=n.m4)
-    back = whole(jax, lambda v: lax.ppermute(v, "x", [(0, 1), (1, 0)]), P("x"), P("x"), mesh=n.back)
+    rows = over_all_axes(jax, lambda v: lax.psum(jnp.sin(v), "x") * v, P("x"), P("x"))
+    plain = over_all_axes(jax, lambda v: jnp.cos(v) * 2, P("x"), P("x"))
+    two = over_all_axes(jax, lambda v: lax.pmax(v, "y"), P("y"), P(), mesh=n.mesh_of_4)
+    back = over_all_axes(jax, lambda v: lax.ppermute(v, "x", [(0, 1), (1, 0)]), P("x"), P("x"), mesh=n.reversed_mesh)
     return {
         "in scan": lambda v: lax.scan(lambda c, t: (rows(c) + t, c.sum()), v, jnp.ones((3, 8, 8))),
         "in cond": lambda v: lax.cond(v.sum() > 3, rows, plain, v),
         "in while": lambda v: lax.while_loop(lambda c: c.sum() < 100, lambda c: plain(c) + 1 + c, v),
         "in checkpoint": jax.checkpoint(lambda v: jnp.sin(rows(rows(v)))),
-        "in custom_vjp": lambda v: n.bent(rows(v)),
+        "in custom_vjp": lambda v: n.with_custom_vjp(rows(v)),
         "in jit in jit": jax.jit(lambda v: jax.jit(lambda q: rows(q) + 1)(v) * 2),
         "in vmap over devices": lambda v: jax.vmap(
-            whole(jax, lambda q: lax.psum(q, "x"), P("x"), P()), spmd_axis_name="y"
+            over_all_axes(jax, lambda q: lax.psum(q, "x"), P("x"), P()), spmd_axis_name="y"
         )(v[:2]),
-        "of a key": lambda v: whole(jax, lambda k, q: q * jax.random.normal(k, (2, 8)), (P(), P("x")), P("x"))(
+        "of a key": lambda v: over_all_axes(jax, lambda k, q: q * jax.random.normal(k, (2, 8)), (P(), P("x")), P("x"))(
             jax.random.key(3), v
         ),
-        "with a closure": lambda v: whole(jax, lambda q: q + v, P("x"), P("x"))(jnp.ones((32, 8))),
-        "of nothing": lambda v: whole(jax, lambda: lax.axis_index(("y", "x"))[None], (), P(("x", "y")))(),
-        "of a tree": lambda v: whole(jax, lambda d: {"s": d["a"] + d["b"]}, ({"a": P("x"), "b": P()},), P("x"))(
+        "with a closure": lambda v: over_all_axes(jax, lambda q: q + v, P("x"), P("x"))(jnp.ones((32, 8))),
+        "of nothing": lambda v: over_all_axes(jax, lambda: lax.axis_index(("y", "x"))[None], (), P(("x", "y")))(),
+        "of a tree": lambda v: over_all_axes(jax, lambda d: {"s": d["a"] + d["b"]}, ({"a": P("x"), "b": P()},), P("x"))(
             {"a": v, "b": 1.0}
         ),
-        "of whole axes": lambda v: whole(jax, lambda q: q * 2, P(None, None), P(None, None))(v),
+        "of unsharded axes": lambda v: over_all_axes(jax, lambda q: q * 2, P(None, None), P(None, None))(v),
         "on four devices": lambda v: two(v),
         "on devices backwards": lambda v: back(v),
-        "of empty parts": lambda v: whole(jax, lambda q: lax.psum(q, "x"), P("x"), P())(v[:, :0]),
-        "of scalars": lambda v: whole(jax, lambda a, b: lax.psum(a * b, "y"), (P(), P()), P())(v[0, 0], 2),
+        "of empty shards": lambda v: over_all_axes(jax, lambda q: lax.psum(q, "x"), P("x"), P())(v[:, :0]),
+        "of scalars": lambda v: over_all_axes(jax, lambda a, b: lax.psum(a * b, "y"), (P(), P()), P())(v[0, 0], 2),
     }
 
 
@@ -154,29 +171,16 @@ def test_shard_map_inside_other_functions_equals_jax_s(transform, tier):
 @BOTH
 @pytest.mark.parametrize("dtype", ["int32", "bool", "complex64", "bfloat16", "float16", "uint8"])
 def test_collectives_of_any_dtype_equal_jax_s(dtype, check_vma, tier):
-    cases = [
-        mapped(line.strip(), check_vma, ((A > 2) if dtype == "bool" else A.astype(dtype),), dtype)
-        for line in """
-P('x') -> (P(), P()) : lambda v: (lax.psum(v, 'x'), lax.psum(1, 'x'))
-P('x') -> P('x') : lambda v: lax.all_gather(v, 'x', tiled=True)[:2]
-P('x') -> P('x') : lambda v: lax.ppermute(v, 'x', [(0, 3), (3, 0)])
-P('x') -> P(None, 'x') : lambda v: lax.all_to_all(v, 'x', 1, 0, tiled=True)
-""".strip().splitlines()
-    ]
-    if dtype not in ("complex64",):
-        cases.append(
-            mapped(
-                "P('x') -> P() : lambda v: (lax.pmax(v, 'x'), lax.pmin(v, 'x'))", check_vma, (A.astype(dtype),), dtype
-            )
-        )
+    table = OF_ANY_DTYPE if dtype == "complex64" else OF_ANY_DTYPE + OF_ORDERED_DTYPES
+    args = ((A > 2) if dtype == "bool" else A.astype(dtype),)
+    cases = [mapped(row, check_vma, args, dtype) for row in table]
     sweep(cases, tier)
 
 
 @pytest.mark.parametrize("check_vma", [False, True])
-def test_on_one_device_nothing_is_cut(check_vma, tier):
-    fitting = [line for line in BODIES.strip().splitlines() if not re.search("scatter_dim|all_to_all|ppermute", line)]
-    lines = [*fitting, *CONTROL.strip().splitlines()]
-    cases = [mapped(line, check_vma, (A,), "one", (1, 1)) for line in lines]
+def test_on_one_device_nothing_is_sharded(check_vma, tier):
+    fitting = [row for row in BODIES if not re.search("scatter_dim|all_to_all|ppermute", expression(row))]
+    cases = [mapped(row, check_vma, (A,), "one", (1, 1)) for row in fitting + CONTROL]
     for case in cases:
         assert "sdy." not in compare.lowered_text(minijax, case.program(minijax), case.args)
     sweep(cases, tier)
@@ -185,35 +189,119 @@ def test_on_one_device_nothing_is_cut(check_vma, tier):
 
 def test_many_nestings_equal_jax_s():
     same(
-        """
-        jax.hessian(lambda p: sm(lambda q: lax.psum(jnp.sin(q).sum(), 'x'), P('x'), P())(p))(v)
-        jax.jacfwd(jax.jacrev(sm(lambda q: jnp.sin(q) * lax.psum(q.sum(), 'x'), P('x'), P('x'))))(v)
-        jax.grad(lambda p: kept(sm(lambda q: jnp.sin(lax.psum(jnp.sin(q), 'x')), P('x'), P()))(p).sum())(v)
-        jax.grad(lambda p: kept(lambda p: jnp.sin(sm(lambda q: jnp.sin(q).sum()[None] * 2, P('x'), P('x'))(jnp.cos(p))))(p).sum())(v)
-        jax.grad(lambda p: lax.scan(lambda c, _: (jax.checkpoint(sm(lambda q: jnp.sin(q) * lax.psum(q, 'x'), P('x'), P('x')))(c), None), p, None, length=3)[0].sum())(v)
-        jax.vmap(jax.grad(lambda p: lax.cond(p.sum() > 0, sm(jnp.sin, P('x'), P('x')), jnp.cos, p).sum()))(numbers(3, 8))
-        jax.vmap(jax.vmap(sm(lambda q: lax.ppermute(q, 'x', [(0, 1)]), P('x'), P('x'))), in_axes=2)(numbers(3, 8, 2))
-        jax.vmap(lambda p: sm(lambda q: lax.psum(q, ('x', 'b')), P('x'), P(), check_vma=False)(p), axis_name='b')(numbers(3, 8))
-        jax.linearize(sm(lambda q, r: q * r + lax.pmax(lax.stop_gradient(q).sum(), 'x'), (P('x'), P()), P('x')), v, 2.)[1](v, 1.)
-        jax.vjp(sm(lambda q, r: {'a': q @ r, 'b': r}, (P('x'), P()), {'a': P('x'), 'b': P()}), a, a)[1]({'a': a, 'b': a})
-        jax.grad(lambda p: jnp.abs(sm(lambda q: lax.psum(q * 1j, 'x'), P('x'), P())(p)).sum())(v + 0j)
-        sm(lambda q: lax.while_loop(lambda c: c[0] < lax.psum(2, 'x'), lambda c: (c[0] + 1, c[1] * 2), (0, q))[1], P('x'), P('x'))(a)
-        sm(lambda k, q: jax.random.uniform(jax.random.fold_in(k, lax.axis_index('x')), q.shape) + q, (P(), P('x')), P('x'))(jax.random.key(1), v)
-        sm(lambda q: lax.switch(lax.axis_index('x'), [lambda r: r, lambda r: -r, jnp.sin, jnp.cos], q), P('x'), P('x'))(v)
-        sm(lambda q: lax.pshuffle(q, 'x', [1, 0, 3, 2]) + lax.pswapaxes(jnp.broadcast_to(q, (4, 2)), 'x', 0).sum(0), P('x'), P('x'))(v)
-        sm(lambda q: lax.all_gather(q, 'x', axis_index_groups=[[0, 1], [2, 3]]), P('x'), P(None, 'x'))(v)
-        sm(lambda q: lax.ppermute(q, ('x', 'y'), [(i, 7 - i) for i in range(8)]), P(('x', 'y')), P(('x', 'y')), check_vma=False)(v)
-        [sm(lambda: 3., (), P())(), sm(lambda q: None, P('x'), P())(v), sm(lambda q: np.ones(2, np.float32), P('x'), P('x'))(v)]
-        [sm(lambda q: q, P(('x', 'y'), None), P(('x', 'y'), None))(a), sm(lambda p, q: p, (P('x'), None), P('x'))(v, 1)]
-        [sm(lambda q: q + lax.axis_index('x'), P('x'), P('x'), mesh=t)(numbers(8)) for t in (m4, back, grid((1,), ('x',)))]
-    """,
-        # Compiled, for an eager one runs each operation as a program in jax.
-        sm=lambda s: lambda f, ins, outs, **options: s.jax.jit(whole(s.jax, f, ins, outs, **options)),
-        kept=lambda s: lambda f: s.jax.checkpoint(f, policy=s.jax.checkpoint_policies.everything_saveable),
+        [
+            lambda s: s.jax.hessian(
+                lambda p: s.shard_map(lambda q: s.lax.psum(s.jnp.sin(q).sum(), "x"), s.P("x"), s.P())(p)
+            )(s.auto_vector),
+            lambda s: s.jax.jacfwd(
+                s.jax.jacrev(s.shard_map(lambda q: s.jnp.sin(q) * s.lax.psum(q.sum(), "x"), s.P("x"), s.P("x")))
+            )(s.auto_vector),
+            lambda s: s.jax.grad(
+                lambda p: s.saving_everything(
+                    s.shard_map(lambda q: s.jnp.sin(s.lax.psum(s.jnp.sin(q), "x")), s.P("x"), s.P())
+                )(p).sum()
+            )(s.auto_vector),
+            lambda s: s.jax.grad(
+                lambda p: s.saving_everything(
+                    lambda p: s.jnp.sin(
+                        s.shard_map(lambda q: s.jnp.sin(q).sum()[None] * 2, s.P("x"), s.P("x"))(s.jnp.cos(p))
+                    )
+                )(p).sum()
+            )(s.auto_vector),
+            lambda s: s.jax.grad(
+                lambda p: s.lax.scan(
+                    lambda c, _: (
+                        s.jax.checkpoint(s.shard_map(lambda q: s.jnp.sin(q) * s.lax.psum(q, "x"), s.P("x"), s.P("x")))(
+                            c
+                        ),
+                        None,
+                    ),
+                    p,
+                    None,
+                    length=3,
+                )[0].sum()
+            )(s.auto_vector),
+            lambda s: s.jax.vmap(
+                s.jax.grad(
+                    lambda p: s.lax.cond(p.sum() > 0, s.shard_map(s.jnp.sin, s.P("x"), s.P("x")), s.jnp.cos, p).sum()
+                )
+            )(numbers(3, 8)),
+            lambda s: s.jax.vmap(
+                s.jax.vmap(s.shard_map(lambda q: s.lax.ppermute(q, "x", [(0, 1)]), s.P("x"), s.P("x"))), in_axes=2
+            )(numbers(3, 8, 2)),
+            lambda s: s.jax.vmap(
+                lambda p: s.shard_map(lambda q: s.lax.psum(q, ("x", "b")), s.P("x"), s.P(), check_vma=False)(p),
+                axis_name="b",
+            )(numbers(3, 8)),
+            lambda s: s.jax.linearize(
+                s.shard_map(
+                    lambda q, r: q * r + s.lax.pmax(s.lax.stop_gradient(q).sum(), "x"), (s.P("x"), s.P()), s.P("x")
+                ),
+                s.auto_vector,
+                2.0,
+            )[1](s.auto_vector, 1.0),
+            lambda s: s.jax.vjp(
+                s.shard_map(lambda q, r: {"a": q @ r, "b": r}, (s.P("x"), s.P()), {"a": s.P("x"), "b": s.P()}),
+                s.auto_matrix,
+                s.auto_matrix,
+            )[1]({"a": s.auto_matrix, "b": s.auto_matrix}),
+            lambda s: s.jax.grad(
+                lambda p: s.jnp.abs(s.shard_map(lambda q: s.lax.psum(q * 1j, "x"), s.P("x"), s.P())(p)).sum()
+            )(s.auto_vector + 0j),
+            lambda s: s.shard_map(
+                lambda q: s.lax.while_loop(lambda c: c[0] < s.lax.psum(2, "x"), lambda c: (c[0] + 1, c[1] * 2), (0, q))[
+                    1
+                ],
+                s.P("x"),
+                s.P("x"),
+            )(s.auto_matrix),
+            lambda s: s.shard_map(
+                lambda k, q: s.jax.random.uniform(s.jax.random.fold_in(k, s.lax.axis_index("x")), q.shape) + q,
+                (s.P(), s.P("x")),
+                s.P("x"),
+            )(s.jax.random.key(1), s.auto_vector),
+            lambda s: s.shard_map(
+                lambda q: s.lax.switch(s.lax.axis_index("x"), [lambda r: r, lambda r: -r, s.jnp.sin, s.jnp.cos], q),
+                s.P("x"),
+                s.P("x"),
+            )(s.auto_vector),
+            lambda s: s.shard_map(
+                lambda q: (
+                    s.lax.pshuffle(q, "x", [1, 0, 3, 2]) + s.lax.pswapaxes(s.jnp.broadcast_to(q, (4, 2)), "x", 0).sum(0)
+                ),
+                s.P("x"),
+                s.P("x"),
+            )(s.auto_vector),
+            lambda s: s.shard_map(
+                lambda q: s.lax.all_gather(q, "x", axis_index_groups=[[0, 1], [2, 3]]), s.P("x"), s.P(None, "x")
+            )(s.auto_vector),
+            lambda s: s.shard_map(
+                lambda q: s.lax.ppermute(q, ("x", "y"), [(i, 7 - i) for i in range(8)]),
+                s.P(("x", "y")),
+                s.P(("x", "y")),
+                check_vma=False,
+            )(s.auto_vector),
+            lambda s: [
+                s.shard_map(lambda: 3.0, (), s.P())(),
+                s.shard_map(lambda q: None, s.P("x"), s.P())(s.auto_vector),
+                s.shard_map(lambda q: np.ones(2, np.float32), s.P("x"), s.P("x"))(s.auto_vector),
+            ],
+            lambda s: [
+                s.shard_map(lambda q: q, s.P(("x", "y"), None), s.P(("x", "y"), None))(s.auto_matrix),
+                s.shard_map(lambda p, q: p, (s.P("x"), None), s.P("x"))(s.auto_vector, 1),
+            ],
+            lambda s: [
+                s.shard_map(lambda q: q + s.lax.axis_index("x"), s.P("x"), s.P("x"), mesh=t)(numbers(8))
+                for t in (s.mesh_of_4, s.reversed_mesh, s.auto_mesh((1,), ("x",)))
+            ],
+        ],
+        # Compiled, since jax runs each operation of an eager one as a program.
+        shard_map=lambda s: lambda f, ins, outs, **options: s.jax.jit(over_all_axes(s.jax, f, ins, outs, **options)),
+        saving_everything=lambda s: lambda f: s.jax.checkpoint(f, policy=s.jax.checkpoint_policies.everything_saveable),
     )
 
 
-def test_smap_maps_along_one_axis_of_the_mesh_that_is_set():
+def test_smap_maps_along_one_axis_of_the_set_mesh():
     def program(jax, jnp):
         lax, x = jax.lax, jnp.arange(8.0)
         mesh = jax.make_mesh((4,), ("i",), axis_types=(jax.sharding.AxisType.Auto,))
@@ -222,7 +310,7 @@ def test_smap_maps_along_one_axis_of_the_mesh_that_is_set():
             "another axis": lambda: jax.smap(
                 lambda a: a * 2 + lax.axis_index("i"), in_axes=1, out_axes=0, axis_name="i"
             )(x.reshape(2, 4)),
-            "not cut": lambda: jax.smap(lambda a, b: a + b, in_axes=(0, None), out_axes=0, axis_name="i")(x, 1.0),
+            "replicated": lambda: jax.smap(lambda a, b: a + b, in_axes=(0, None), out_axes=0, axis_name="i")(x, 1.0),
             "trees": lambda: jax.smap(lambda a: {"s": a}, in_axes=({"k": 0},), out_axes={"s": 0}, axis_name="i")(
                 {"k": x}
             ),
@@ -252,30 +340,48 @@ def test_smap_maps_along_one_axis_of_the_mesh_that_is_set():
         minijax.smap(minijax.numpy.sin, in_axes=0, out_axes=0, axis_name="i")(np.arange(4.0))
 
 
+def _exp(s, p):
+    return s.shard_map(s.jnp.exp, s.P("x"), s.P("x"))(p)
+
+
+# Functions of a vector, whose residuals are results of `shard_map` too.
+SHARED_RESIDUALS = [
+    lambda s, p: _exp(s, p).sum(),
+    lambda s, p: s.two_exps(s.P("x"))(p)[0].sum(),
+    lambda s, p: s.two_exps(s.P("x"))(p)[1].sum(),
+    lambda s, p: sum(x.sum() for x in s.two_exps(s.P("x"))(p)),
+    lambda s, p: s.jax.jit(s.shard_map(s.jnp.exp, s.P("x"), s.P("x")))(p).sum(),
+    lambda s, p: s.jnp.sin(_exp(s, _exp(s, p))).sum(),
+    lambda s, p: sum(s.two_exps(s.P())(p)[0]) * s.two_exps(s.P())(p)[1].sum(),
+]
+
+
 def test_residuals_that_are_results_are_saved_as_in_jax():
-    one, two, summed = "sm(jnp.exp, P('x'), P('x'))", "both(P('x'))", "both(P())"
-    bodies = (
-        f"{one}(p).sum()",
-        f"{two}(p)[0].sum()",
-        f"{two}(p)[1].sum()",
-        f"sum(x.sum() for x in {two}(p))",
-        f"jax.jit({one})(p).sum()",
-        f"jnp.sin({one}({one}(p))).sum()",
-        f"sum({summed}(p)[0]) * {summed}(p)[1].sum()",
-    )
-    grads = [f"jax.grad(kept(lambda p: {body}))" for body in bodies]
-    nested = [f"jax.vmap({grads[3]})(numbers(3, 8))", f"jax.hessian(kept(lambda p: {bodies[3]}))(v)"]
-    exps = [f"str(jax.make_jaxpr({grad})(v)).count('= exp ')" for grad in grads[:2]]
+    def gradient(s, body):
+        return s.jax.grad(s.saving_everything(lambda p: body(s, p)))
+
+    def run(body, s):
+        return [gradient(s, body)(s.auto_vector), s.jax.jit(gradient(s, body))(s.auto_vector)]
+
+    def exps(body, s):
+        return str(s.jax.make_jaxpr(gradient(s, body))(s.auto_vector)).count("= exp ")
+
+    total = SHARED_RESIDUALS[3]
     same(
-        "\n".join([*(f"[{g}(v), jax.jit({g})(v)]" for g in grads), *nested, *exps]),
-        sm=lambda s: lambda f, ins, outs: whole(s.jax, f, ins, outs),
-        both=lambda s: (
-            lambda out: whole(
+        [
+            *(partial(run, body) for body in SHARED_RESIDUALS),
+            lambda s: s.jax.vmap(gradient(s, total))(numbers(3, 8)),
+            lambda s: s.jax.hessian(s.saving_everything(lambda p: total(s, p)))(s.auto_vector),
+            *(partial(exps, body) for body in SHARED_RESIDUALS[:2]),
+        ],
+        shard_map=lambda s: lambda f, ins, outs: over_all_axes(s.jax, f, ins, outs),
+        two_exps=lambda s: (
+            lambda out: over_all_axes(
                 s.jax,
                 lambda q: (s.jnp.exp(s.lax.psum(q, "x")) if out == s.P() else s.jnp.exp(q), s.jnp.exp(q)),
                 s.P("x"),
                 (out, s.P("x")),
             )
         ),
-        kept=lambda s: lambda f: s.jax.checkpoint(f, policy=s.jax.checkpoint_policies.everything_saveable),
+        saving_everything=lambda s: lambda f: s.jax.checkpoint(f, policy=s.jax.checkpoint_policies.everything_saveable),
     )

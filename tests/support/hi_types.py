@@ -1,4 +1,4 @@
-"""Types of values and operations as users define them, on each side: pairs, boxes that change, rules of their own."""
+"""User-defined (hijax) types and primitives, on each side: pairs, mutable boxes, primitives with each kind of rule."""
 
 import functools
 import importlib
@@ -7,10 +7,10 @@ from itertools import islice
 from types import SimpleNamespace
 from typing import Any
 
-from mesh_language import side
+from mesh_language import Side, side
 
 
-def _module(s: SimpleNamespace, name: str) -> Any:
+def _module(s: Side, name: str) -> Any:
     return importlib.import_module(f"{s.jax.__name__}.{name}")
 
 
@@ -20,12 +20,12 @@ def _made(make: Any, package: str) -> Any:
 
 
 def once(make: Any) -> Any:
-    """What `make` makes of a side, made once."""
+    """Returns a function that calls `make` once for each side."""
     return lambda s: _made(make, s.jax.__name__)
 
 
 @once
-def pairs(s: SimpleNamespace) -> SimpleNamespace:  # noqa: C901 (a type and its operations)
+def pairs(s: Side) -> SimpleNamespace:  # noqa: C901 (a type and its operations)
     """A pair of arrays, whose tangents are pairs."""
     hijax, typeof, jnp = _module(s, "experimental.hijax"), s.jax.typeof, s.jnp
 
@@ -145,8 +145,8 @@ def pairs(s: SimpleNamespace) -> SimpleNamespace:  # noqa: C901 (a type and its 
 
 
 @once
-def boxes(s: SimpleNamespace) -> SimpleNamespace:  # noqa: C901 (a type and its operations)
-    """A box that holds a tree of arrays, and may hold another after each `set`."""
+def boxes(s: Side) -> SimpleNamespace:  # noqa: C901 (a type and its operations)
+    """A mutable box that holds a tree of arrays; `set` may change the type of the tree."""
     hijax, tree, typeof = _module(s, "experimental.hijax"), s.jax.tree, s.jax.typeof
     cur_qdd = _module(s, "experimental").cur_qdd
 
@@ -279,7 +279,7 @@ def boxes(s: SimpleNamespace) -> SimpleNamespace:  # noqa: C901 (a type and its 
     hijax.register_hitype(Box, lambda box: BoxTy())
 
     def after(f, value=1.0, calls=1):
-        """What calls of `f` with a box of the value give, and what is then in it."""
+        """Returns the results of calls of `f` with a box of the value, and the value of the box afterwards."""
         box = Box(value)
         return [f(box) for _ in range(calls)], box.value
 
@@ -291,8 +291,8 @@ def boxes(s: SimpleNamespace) -> SimpleNamespace:  # noqa: C901 (a type and its 
 
 
 @once
-def rules(s: SimpleNamespace) -> SimpleNamespace:
-    """Squares, with each of the kinds of rules."""
+def rules(s: Side) -> SimpleNamespace:
+    """Primitives that square, each with another kind of rule."""
     hijax, typeof = _module(s, "experimental.hijax"), s.jax.typeof
 
     def square(**methods):

@@ -1,11 +1,19 @@
-"""What the tables of these tests speak of, on each side: a mesh of eight devices, shorthands, descriptions."""
+"""The names that the cases over meshes read, on each side, and the comparison of tables of such cases.
 
+A case is a function of a `Side`: `lambda s: s.run(s.jax.grad(lambda x: s.jnp.sin(x).sum()), s.sharded_rows)`. A table
+is a list of cases, or of pairs of a case and a phrase of the error that it raises. A file passes the attributes that its
+own cases read by keyword, as functions of a `Side`: `same(TABLE, weights=lambda s: s.shard(numbers(4, 8), "y"))`.
+"""
+
+import ast
+import copy
 import functools
 import importlib
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
-from types import ModuleType, SimpleNamespace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -19,46 +27,127 @@ def numbers(*sizes: int, dtype: Any = np.float32) -> np.ndarray:
     return (np.random.RandomState(0).permutation(int(np.prod(sizes))).reshape(sizes) * 0.375 - 3).astype(dtype)
 
 
+class MissingName(AttributeError):
+    """A case is misspelt: not an error that two sides may have in common."""
+
+
+class Side:
+    """One of the two packages, with meshes of its eight devices, arrays over them, and ways to describe a function."""
+
+    def __init__(self, package: str) -> None:
+        self.jax: Any = importlib.import_module(package)
+        self.jnp: Any = importlib.import_module(f"{package}.numpy")
+        self.np = np
+        self.lax, self.random = self.jax.lax, self.jax.random
+        sharding = self.jax.sharding
+        self.P, self.Mesh, self.AxisType = sharding.PartitionSpec, sharding.Mesh, sharding.AxisType
+        self.NamedSharding, self.SingleDeviceSharding = sharding.NamedSharding, sharding.SingleDeviceSharding
+        self.ShapeDtypeStruct, self.devices = self.jax.ShapeDtypeStruct, self.jax.devices()
+        self.numbers = numbers
+
+        # Meshes of Auto axes, but for the explicit one.
+        self.mesh = self.auto_mesh((4, 2), ("x", "y"))
+        self.mesh_of_8 = self.auto_mesh((8,), ("i",))
+        self.mesh_of_4 = self.auto_mesh((2, 2), ("x", "y"))
+        self.reversed_mesh = self.auto_mesh((4, 2), ("x", "y"), self.devices[::-1])
+        self.explicit_mesh = self.jax.make_mesh((4, 2), ("x", "y"), devices=self.devices)
+
+        # Over Auto axes.
+        self.auto_matrix = self.shard(numbers(8, 8), "x", "y")
+        self.auto_vector = self.shard(numbers(8), "x")
+        # Over Explicit axes, of shape (8, 4).
+        self.sharded_both = self.shard(numbers(8, 4), "x", "y", mesh=self.explicit_mesh)
+        self.sharded_rows = self.shard(numbers(8, 4), "x", mesh=self.explicit_mesh)
+        self.sharded_columns = self.shard(numbers(8, 4), None, "y", mesh=self.explicit_mesh)
+        self.replicated = self.shard(numbers(8, 4), mesh=self.explicit_mesh)
+
+        self.with_custom_jvp, self.with_custom_vjp = _custom(self.jax, self.jnp)
+
+    def __getattr__(self, name: str) -> Any:
+        """An attribute under the name that string tables use; what the keywords of a table give is found before."""
+        if name in STRING_NAMES:
+            return getattr(self, STRING_NAMES[name])
+        raise MissingName(f"no side has, and no keyword of the table gives, {name!r}")
+
+    def auto_mesh(self, sizes: Sequence[int], names: Sequence[str], devices: Sequence | None = None) -> Any:
+        """A mesh of Auto axes over the first devices."""
+        devices = self.devices if devices is None else devices
+        return self.Mesh(np.array(devices[: int(np.prod(sizes))]).reshape(sizes), names)
+
+    def sharding(self, *spec: Any, mesh: Any = None) -> Any:
+        """The `NamedSharding` of a spec, over the mesh of 4 by 2 Auto axes unless another is given."""
+        return self.NamedSharding(self.mesh if mesh is None else mesh, self.P(*spec))
+
+    def shard(self, x: Any, *spec: Any, mesh: Any = None) -> Any:
+        """An array that is sharded by a spec, over the mesh of 4 by 2 Auto axes unless another is given."""
+        return self.jax.device_put(self.jnp.asarray(x), self.sharding(*spec, mesh=mesh))
+
+    def jaxpr(self, f: Callable, *args: Any) -> str:
+        return str(self.jax.make_jaxpr(f)(*args))
+
+    def unwrapped_jaxpr(self, f: Callable, *args: Any) -> str:
+        """The jaxpr of a function, each equation on one line."""
+        return unwrapped(self.jaxpr(f, *args))
+
+    def text(self, f: Callable, *args: Any) -> str:
+        """The canonical StableHLO of a function."""
+        return canonical((f if hasattr(f, "lower") else self.jax.jit(f)).lower(*args).as_text())
+
+    def types(self, f: Callable, *args: Any) -> list:
+        """The types and the values of the results of an eager call."""
+        return [self.jax.tree.map(lambda x: str(self.jax.typeof(x)), f(*args)), f(*args)]
+
+    def run(self, f: Callable, *args: Any) -> list:
+        """The types and the values of an eager call, the values of a compiled one, and the jaxpr."""
+        return [*self.types(f, *args), self.jax.jit(f)(*args), self.unwrapped_jaxpr(f, *args)]
+
+    def collectives(self, f: Callable, *args: Any) -> dict[str, int]:
+        return collectives(self.jax.jit(f).lower(*args).compile().as_text())
+
+
+# The names of attributes in tables that are strings, which other folders still have.
+STRING_NAMES = {
+    "m": "mesh",
+    "m8": "mesh_of_8",
+    "m4": "mesh_of_4",
+    "back": "reversed_mesh",
+    "explicit": "explicit_mesh",
+    "grid": "auto_mesh",
+    "on": "sharding",
+    "put": "shard",
+    "a": "auto_matrix",
+    "v": "auto_vector",
+    "d": "devices",
+    "NS": "NamedSharding",
+    "One": "SingleDeviceSharding",
+    "SDS": "ShapeDtypeStruct",
+    "custom": "with_custom_jvp",
+    "bent": "with_custom_vjp",
+}
+STRING_METHODS = ("auto_mesh", "sharding", "shard", "jaxpr", "text", "types", "run", "collectives")
+
+Case = Callable[[Side], Any]
+
+
 @functools.cache
-def side(package: str) -> SimpleNamespace:
-    """The names that an expression may use: of the package, and made with it."""
-    jax = importlib.import_module(package)
-    sharding, jnp = jax.sharding, importlib.import_module(f"{package}.numpy")
-    s = SimpleNamespace(jax=jax, jnp=jnp, lax=jax.lax, np=np, P=sharding.PartitionSpec, random=jax.random)
-    s.Mesh, s.NS, s.SDS, s.AxisType = (sharding.Mesh, sharding.NamedSharding, jax.ShapeDtypeStruct, sharding.AxisType)
-    s.One, s.d, s.numbers = sharding.SingleDeviceSharding, jax.devices(), numbers
-    s.grid = lambda sizes, names, devices=s.d: s.Mesh(np.array(devices[: int(np.prod(sizes))]).reshape(sizes), names)
-    s.m, s.m8, s.m4 = s.grid((4, 2), ("x", "y")), s.grid((8,), ("i",)), s.grid((2, 2), ("x", "y"))
-    s.explicit = jax.make_mesh((4, 2), ("x", "y"), devices=s.d)
-    s.back = s.grid((4, 2), ("x", "y"), s.d[::-1])
-    s.on = lambda *spec, mesh=s.m: s.NS(mesh, s.P(*spec))
-    s.put = lambda x, *spec, mesh=s.m: jax.device_put(jnp.asarray(x), s.on(*spec, mesh=mesh))
-    s.a = s.put(numbers(8, 8), "x", "y")
-    s.v = s.put(numbers(8), "x")
-    s.custom, s.bent = _custom(jax, jnp)
-    s.jaxpr = lambda f, *args: str(jax.make_jaxpr(f)(*args))
-    s.text = lambda f, *args: canonical((f if hasattr(f, "lower") else jax.jit(f)).lower(*args).as_text())
-    # The types and bits of what a function gives; also compiled, and its jaxpr.
-    s.types = lambda f, *xs: [jax.tree.map(lambda x: str(jax.typeof(x)), f(*xs)), f(*xs)]
-    s.run = lambda f, *xs: [*s.types(f, *xs), jax.jit(f)(*xs), unwrapped(s.jaxpr(f, *xs))]
-    s.collectives = lambda f, *args: collectives(jax.jit(f).lower(*args).compile().as_text())
-    return s
+def side(package: str) -> Side:
+    return Side(package)
 
 
-def _custom(jax: ModuleType, jnp: ModuleType) -> tuple[Callable, Callable]:
-    """Functions with derivatives of their own: forward, and backward."""
+def _custom(jax: Any, jnp: Any) -> tuple[Callable, Callable]:
+    """Functions with custom derivatives: forward, and backward."""
 
     @jax.custom_jvp
-    def custom(x):
+    def with_custom_jvp(x):
         return jnp.sin(x)
 
     @jax.custom_vjp
-    def bent(x):
+    def with_custom_vjp(x):
         return jnp.exp(x)
 
-    custom.defjvp(lambda primals, tangents: (custom(*primals), tangents[0] * primals[0]))
-    bent.defvjp(lambda x: (bent(x), x), lambda x, ct: (ct * jnp.cos(x),))
-    return custom, bent
+    with_custom_jvp.defjvp(lambda primals, tangents: (with_custom_jvp(*primals), tangents[0] * primals[0]))
+    with_custom_vjp.defvjp(lambda x: (with_custom_vjp(x), x), lambda x, ct: (ct * jnp.cos(x),))
+    return with_custom_jvp, with_custom_vjp
 
 
 def collectives(hlo: str) -> dict[str, int]:
@@ -68,7 +157,7 @@ def collectives(hlo: str) -> dict[str, int]:
 
 
 def described(x: Any) -> Any:
-    """A value as text: of arrays the bits, the type, where they lie and whether they must."""
+    """A value as text: of arrays the bits, the type, the sharding and whether they are committed to it."""
     if isinstance(x, tuple | list):
         return [described(part) for part in x]
     if isinstance(x, dict):
@@ -84,50 +173,126 @@ def described(x: Any) -> Any:
     return normal(str(x))
 
 
-def same(expressions: str, setting: str = "", **given: Callable[[SimpleNamespace], Any]) -> None:
-    """Require that each line is worth the same on both sides, with the mesh named `setting` set.
+def same(cases: str | Iterable[Case], set_mesh: str = "", **given: Case) -> None:
+    """Requires that each case has equal values on both sides, with the mesh of the attribute `set_mesh` set.
 
-    `given` names more that the lines may use.
+    `given` defines more attributes. A table may also be text, whose lines are expressions of the attributes.
     """
     failures = []
-    for line in filter(None, map(str.strip, expressions.splitlines())):
-        values = [outcome(lambda s=s, line=line: _worth(s, line, given, setting)) for s in _sides()]
+    for where, case in _named(cases):
+        values = [outcome(lambda s=s, case=case: _worth(s, case, given, set_mesh)) for s in _sides()]
         if values[1].error:
-            raise AssertionError(f"jax raises for {line}") from values[1].error
+            raise AssertionError(f"jax raises for {where}") from values[1].error
         try:
-            require(values[0].error is None, line, repr(values[0].error), values[1].value)
+            require(values[0].error is None, where, repr(values[0].error), values[1].value)
             texts = [v.value if isinstance(v.value, str) else str(v.value) for v in values]
-            same_lines(line, *texts)
+            same_lines(where, *texts)
         except Mismatch as difference:
             failures.append(str(difference))
     if failures:
         raise Mismatch(f"{len(failures)} differ\n" + "\n".join(failures))
 
 
-def same_errors(cases: Sequence[tuple[str, str]], setting: str = "", **given: Callable[[SimpleNamespace], Any]) -> None:
-    """Require that each expression raises the same class on both sides, with a phrase that is given."""
+def same_errors(cases: Iterable[tuple[str | Case, str]], set_mesh: str = "", **given: Case) -> None:
+    """Requires that each case raises the same class on both sides, with the phrase beside it."""
     failures = []
-    for line, phrase in cases:
-        our, their = [outcome(lambda s=s, line=line: _worth(s, line, given, setting)) for s in _sides()]
+    for case, phrase in cases:
+        our, their = [outcome(lambda s=s, case=case: _worth(s, case, given, set_mesh)) for s in _sides()]
         kinds = [type(r.error).__name__ for r in (our, their)]
-        if our.error is None or kinds[0] != kinds[1] or any(phrase not in str(r.error) for r in (our, their)):
-            failures.append(f"{line}: ours {our.error or our.value!r}, theirs {their.error or their.value!r}")
+        is_slip = our.error is None or isinstance(our.error, MissingName)
+        if is_slip or kinds[0] != kinds[1] or any(phrase not in str(r.error) for r in (our, their)):
+            failures.append(f"{source(case)}: ours {our.error or our.value!r}, theirs {their.error or their.value!r}")
     if failures:
         raise Mismatch(f"{len(failures)} differ\n" + "\n".join(failures))
 
 
-def _sides() -> list[SimpleNamespace]:
+def _sides() -> list[Side]:
     return [side(package.__name__) for package in (ours(), theirs())]
 
 
-def _worth(s: SimpleNamespace, line: str, given: dict, setting: str = "") -> Any:
-    if setting:
-        with s.jax.set_mesh(vars(s)[setting]):
-            return _worth(s, line, given)
-    more = {name: make(s) for name, make in given.items() if re.search(rf"\b{name}\b", line)}
-    return described(eval(line, {**vars(s), **more}))
+def _named(cases: str | Iterable[Case]) -> Iterator[tuple[str, str | Case]]:
+    if isinstance(cases, str):
+        cases = filter(None, map(str.strip, cases.splitlines()))
+    return ((source(case), case) for case in cases)
 
 
-def names_of(package: ModuleType) -> dict[str, Any]:
-    """The shorthands for a program of `compare`."""
-    return vars(side(package.__name__))
+def _worth(s: Side, case: str | Case, given: dict[str, Case], set_mesh: str = "") -> Any:
+    if set_mesh:
+        with s.jax.set_mesh(getattr(s, set_mesh)):
+            return _worth(s, case, given)
+    # Made before the case runs: an array that is made while a function is traced is part of its jaxpr.
+    if isinstance(case, str):
+        more = {name: make(s) for name, make in given.items() if re.search(rf"\b{name}\b", case)}
+        return described(eval(case, {**_string_names(s), **more}))
+    read = set(_names(case, set()))
+    scope = copy.copy(s)
+    vars(scope).update({name: make(s) for name, make in given.items() if name in read})
+    return described(case(scope))
+
+
+def _names(function: Any, seen: set) -> Iterator[str]:
+    """The attributes that a function and the functions that it refers to read, also by names that are arguments."""
+    if isinstance(function, functools.partial):
+        for part in (function.func, *function.args):
+            yield from [part] if isinstance(part, str) else _names(part, seen)
+    if not isinstance(function, FunctionType) or function in seen:
+        return
+    seen.add(function)
+    names = list(_names_of_code(function.__code__))
+    yield from names
+    cells = [cell.cell_contents for cell in function.__closure__ or ()]
+    used = [function.__globals__[name] for name in names if name in function.__globals__]
+    yield from (cell for cell in cells if isinstance(cell, str))
+    for other in (*cells, *used, *(function.__defaults__ or ())):
+        if getattr(other, "__module__", "") == function.__module__:
+            yield from _names(other, seen)
+
+
+def _names_of_code(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names_of_code(constant)
+
+
+def _string_names(s: Side) -> dict[str, Any]:
+    named = {name: getattr(s, name) for name in STRING_METHODS}
+    return {**named, **vars(s), **{name: getattr(s, name) for name in STRING_NAMES}}
+
+
+# ---- the source of a case ---------------------------------------------------------------------------
+
+
+def source(case: Any) -> str:
+    """File, line and text of a case; of a `partial`, those of the function that it holds, and its other arguments."""
+    if isinstance(case, functools.partial):
+        first, *others = case.args
+        return f"{source(first)} with {case.func.__name__}, {list(map(source, others))}"
+    if not isinstance(case, FunctionType):
+        return str(case)
+    code = case.__code__
+    values = [value for value in case.__defaults__ or () if not callable(value)]
+    place = f"{Path(code.co_filename).name}:{code.co_firstlineno}: {expression(case)}"
+    return f"{place} with {values}" if values else place
+
+
+def expression(function: FunctionType) -> str:
+    """What a lambda returns, as text on one line; the name of another function."""
+    code = function.__code__
+    return next((ast.unparse(node.body) for node in _lambdas(code.co_filename) if _is_of(node, code)), code.co_name)
+
+
+@functools.cache
+def _lambdas(filename: str) -> list[ast.Lambda]:
+    tree = ast.parse(Path(filename).read_text())
+    return [node for node in ast.walk(tree) if isinstance(node, ast.Lambda)]
+
+
+def _is_of(node: ast.Lambda, code: CodeType) -> bool:
+    """Returns whether the code is that of a lambda: several may start on one line."""
+    if node.lineno != code.co_firstlineno:
+        return False
+    places = [place for place in code.co_positions() if None not in place and place[2:] != (0, 0)]
+    start, end = min((p[0], p[2]) for p in places), max((p[1], p[3]) for p in places)
+    body = node.body
+    return (body.lineno, body.col_offset) <= start and end <= (body.end_lineno, body.end_col_offset)
