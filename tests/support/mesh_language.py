@@ -71,8 +71,8 @@ class Side:
 
     def auto_mesh(self, sizes: Sequence[int], names: Sequence[str], devices: Sequence | None = None) -> Any:
         """A mesh of Auto axes over the first devices."""
-        devices = self.devices if devices is None else devices
-        return self.Mesh(np.array(devices[: int(np.prod(sizes))]).reshape(sizes), names)
+        first = (self.devices if devices is None else devices)[: int(np.prod(sizes))]
+        return self.Mesh(np.array(first).reshape(sizes), names)
 
     def sharding(self, *spec: Any, mesh: Any = None) -> Any:
         """The `NamedSharding` of a spec, over the mesh of 4 by 2 Auto axes unless another is given."""
@@ -212,7 +212,7 @@ def _sides() -> list[Side]:
 
 def _named(cases: str | Iterable[Case]) -> Iterator[tuple[str, str | Case]]:
     if isinstance(cases, str):
-        cases = filter(None, map(str.strip, cases.splitlines()))
+        return ((line, line) for line in filter(None, map(str.strip, cases.splitlines())))
     return ((source(case), case) for case in cases)
 
 
@@ -276,7 +276,7 @@ def source(case: Any) -> str:
     return f"{place} with {values}" if values else place
 
 
-def expression(function: FunctionType) -> str:
+def expression(function: Callable) -> str:
     """What a lambda returns, as text on one line; the name of another function."""
     code = function.__code__
     return next((ast.unparse(node.body) for node in _lambdas(code.co_filename) if _is_of(node, code)), code.co_name)
