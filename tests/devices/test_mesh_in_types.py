@@ -25,7 +25,7 @@ GIVEN = {
     "numpy_vector": lambda s: numbers(8),
 }
 GIVEN["plain_jaxpr"] = lambda s: lambda f, *args: unwrapped(normal(s.jaxpr(f, *args)))
-SETTINGS = pytest.mark.parametrize("set_mesh", ["explicit_mesh", ""])
+SET_MESH = pytest.mark.parametrize("set_mesh", ["explicit_mesh", ""])
 CONTEXTS = [
     ("sharded_vector", "explicit_mesh"),
     ("sharded_vector", ""),
@@ -92,7 +92,7 @@ def test_programs(array, set_mesh):
     same([partial(jaxpr_of, program, array) for program in PROGRAMS], set_mesh, **GIVEN)
 
 
-@SETTINGS
+@SET_MESH
 def test_programs_of_replicated_values(set_mesh):
     same(
         [
@@ -162,7 +162,7 @@ MIXED_WITHOUT_SET_MESH = [
 ]
 
 
-@SETTINGS
+@SET_MESH
 def test_values_without_a_mesh_beside_values_with_one(set_mesh):
     """Loops and branches take both for one type; a cotangent, or a tangent, gets the sharding that jax gives it."""
     programs = [*MIXED, *MIXED_BOTH_WAYS, *([] if set_mesh else MIXED_WITHOUT_SET_MESH)]
@@ -201,7 +201,7 @@ def test_programs_of_one_value(array, set_mesh):
     same([partial(plain, program, array) for program in PROGRAMS_OF_ONE_VALUE], set_mesh, **GIVEN)
 
 
-@SETTINGS
+@SET_MESH
 def test_values_without_a_mesh_are_not_constrained(set_mesh):
     same(
         [
@@ -287,7 +287,7 @@ def test_zero_cotangents_of_values_without_a_mesh_have_none():
     )
 
 
-@SETTINGS
+@SET_MESH
 def test_values_of_several_shapes_broadcast_together(set_mesh):
     same(
         [

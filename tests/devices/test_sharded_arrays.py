@@ -18,8 +18,8 @@ def test_device_put():
     same(
         [
             lambda s: [
-                s.jax.device_put(s.auto_matrix, s.sharding(*sharding))
-                for sharding in ((), ("y", "x"), (None, ("x", "y")), (("y", "x"),), ("y",))
+                s.jax.device_put(s.auto_matrix, s.sharding(*spec))
+                for spec in ((), ("y", "x"), (None, ("x", "y")), (("y", "x"),), ("y",))
             ],
             lambda s: [
                 s.jax.device_put(s.auto_matrix, s.sharding("y", mesh=t))
@@ -258,8 +258,8 @@ def test_arrays_made_from_shards_equal_jax_s():
                 (8, 8), s.auto_matrix.sharding, [shard.data for shard in (s.auto_matrix + 1).addressable_shards]
             ),
             lambda s: [
-                s.jax.make_array_from_callback((8,), s.sharding(*sharding), lambda i: numbers(8)[i])
-                for sharding in ("x", "y", ())
+                s.jax.make_array_from_callback((8,), s.sharding(*spec), lambda i: numbers(8)[i])
+                for spec in ("x", "y", ())
             ],
             lambda s: [
                 s.jax.make_array_from_callback((8,), t, lambda i: s.auto_vector[i])
