@@ -64,9 +64,7 @@ class Side:
         self.with_custom_jvp, self.with_custom_vjp = _custom(self.jax, self.jnp)
 
     def __getattr__(self, name: str) -> Any:
-        """An attribute under the name that string tables use; what the keywords of a table give is found before."""
-        if name in STRING_NAMES:
-            return getattr(self, STRING_NAMES[name])
+        """Called for what is neither an attribute of a side nor given by a keyword of the table."""
         raise MissingName(f"no side has, and no keyword of the table gives, {name!r}")
 
     def auto_mesh(self, sizes: Sequence[int], names: Sequence[str], devices: Sequence | None = None) -> Any:
@@ -105,7 +103,7 @@ class Side:
         return collectives(self.jax.jit(f).lower(*args).compile().as_text())
 
 
-# The names of attributes in tables that are strings, which other folders still have.
+# Tables that are strings, which other folders still have, evaluate a line in `vars` of a side, under these names.
 STRING_NAMES = {
     "m": "mesh",
     "m8": "mesh_of_8",
@@ -131,7 +129,10 @@ Case = Callable[[Side], Any]
 
 @functools.cache
 def side(package: str) -> Side:
-    return Side(package)
+    s = Side(package)
+    vars(s).update({name: getattr(s, name) for name in STRING_METHODS})
+    vars(s).update({name: getattr(s, STRING_NAMES[name]) for name in STRING_NAMES})
+    return s
 
 
 def _custom(jax: Any, jnp: Any) -> tuple[Callable, Callable]:
@@ -223,7 +224,7 @@ def _worth(s: Side, case: str | Case, given: dict[str, Case], set_mesh: str = ""
     # Made before the case runs: an array that is made while a function is traced is part of its jaxpr.
     if isinstance(case, str):
         more = {name: make(s) for name, make in given.items() if re.search(rf"\b{name}\b", case)}
-        return described(eval(case, {**_string_names(s), **more}))
+        return described(eval(case, {**vars(s), **more}))
     read = set(_names(case, set()))
     scope = copy.copy(s)
     vars(scope).update({name: make(s) for name, make in given.items() if name in read})
@@ -253,11 +254,6 @@ def _names_of_code(code: CodeType) -> Iterator[str]:
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from _names_of_code(constant)
-
-
-def _string_names(s: Side) -> dict[str, Any]:
-    named = {name: getattr(s, name) for name in STRING_METHODS}
-    return {**named, **vars(s), **{name: getattr(s, name) for name in STRING_NAMES}}
 
 
 # ---- the source of a case ---------------------------------------------------------------------------
