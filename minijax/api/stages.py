@@ -73,7 +73,7 @@ class ArgInfo:
 
 
 class Stage:
-    """The trees and types of arguments and results, which each stage has from the one before."""
+    """The trees and types of arguments and results, which each stage takes from the one before."""
 
     in_tree: Any
     out_tree: Any
@@ -83,13 +83,14 @@ class Stage:
     _donated: Sequence[bool]
     _out_avals: Sequence[ShapedArray]
     _out_shardings: Sequence = ()
-    _left = 0  # how many results come before the function's own
+    _num_final_values = 0  # results before the function's own: the final lo values of mutable arguments
 
     def _inherit(self, stage: Stage) -> None:
-        """Takes over what the stage before this one knows."""
+        """Copies the trees and types of the stage before this one."""
         self._name, self.in_tree, self.out_tree = stage._name, stage.in_tree, stage.out_tree
         self._flat_avals, self._donated = stage._flat_avals, stage._donated
-        self._out_avals, self._out_shardings, self._left = stage._out_avals, stage._out_shardings, stage._left
+        self._out_avals, self._out_shardings = stage._out_avals, stage._out_shardings
+        self._num_final_values = stage._num_final_values
         self._arg_names = stage._arg_names
 
     in_avals = property(lambda self: self.in_tree.unflatten(self._flat_avals))
@@ -101,7 +102,7 @@ class Stage:
 
     @property
     def out_info(self) -> Any:
-        """The results' tree of shapes and dtypes, and of the shardings that were asked for."""
+        """The results' tree of shapes and dtypes, and of the requested shardings."""
         shapes = [described(a) for a in self._out_avals]
         pairs = zip(shapes, self._out_shardings or (None,) * len(shapes), strict=True)
         return self.out_tree.unflatten([x.update(sharding=s) if s else x for x, s in pairs])
@@ -135,7 +136,7 @@ class Traced(Stage):
 
     @property
     def lojax(self) -> Traced:
-        """The function over what stands for values of users' types, as it is lowered."""
+        """The function on lo values, as it is lowered."""
         return LoTraced(self) if self.jaxpr.is_high else self
 
     def _program_options(self) -> ProgramOptions:
@@ -152,14 +153,14 @@ class Traced(Stage):
         return self._lowered(tuple(lowering_platforms or ()))
 
     def _lowered(self, platforms: tuple[str, ...], rules: tuple | None = None) -> Lowered:
-        """As `lower`; of a program that is to leave the process, `rules` lower instead of others."""
+        """As `lower`; for a program to be exported, `rules` replace the lowering rules of primitives."""
         options, closed = self._program_options(), self._of.closed
         if rules is not None:
             paths = argument_paths(self.in_tree)
             rows = zip(options.of_arguments(len(paths)), paths, strict=True)
             options = options._replace(export=rules, ins=tuple([r._replace(path=path) for r, path in rows]))
-        if any(written := [type(a) is AbstractRef for a in closed.in_avals]):
-            options, closed = _over_values(options, written), discharged(closed)
+        if any(are_refs := [type(a) is AbstractRef for a in closed.in_avals]):
+            options, closed = _of_discharged(options, are_refs), discharged(closed)
         signatures = [*[_signature(x, x.aval) for x in self._of.captured], *self._signatures]
         placement = choose_placement(signatures, options, closed)
         if platforms:
@@ -173,7 +174,7 @@ class Traced(Stage):
 
 
 class LoTraced(Traced):
-    """A traced function over what stands for values of users' types: for each one a list."""
+    """A traced function on lo values: its trees have a list of them for each hi value."""
 
     def __init__(self, traced: Traced):
         self.high, self.low = traced, lower_hi_jaxpr(traced.jaxpr)
@@ -182,8 +183,9 @@ class LoTraced(Traced):
         ins = list(self.low.hi_indices(self.low.in_types))
         self._donated = [traced._donated[i] for i in ins]
         self._arg_names = [traced._arg_names[i] for i in ins] if traced._arg_names else ()
-        self._left = len(flat([a.lo_ty() for a in self.low.last_types]))
-        self._flat_avals, self._out_avals = self.low.closed.in_avals, self.low.closed.out_avals[self._left :]
+        self._num_final_values = len(flat([a.lo_ty() for a in self.low.last_types]))
+        self._flat_avals = self.low.closed.in_avals
+        self._out_avals = self.low.closed.out_avals[self._num_final_values :]
         self.in_tree = _with_lists(traced.in_tree, self.low.in_types)
         self.out_tree = _with_lists(traced.out_tree, self.low.out_types)
         shardings = traced._out_shardings
@@ -193,21 +195,21 @@ class LoTraced(Traced):
         options, low = self.high._program_options(), self.low
         ins = [options.ins[i] for i in low.hi_indices(low.in_types)] if options.ins else ()
         outs = [options.outs[i] for i in low.hi_indices(low.out_types)] if options.outs else ()
-        return options._replace(ins=tuple(ins), outs=(*(Request(),) * self._left, *outs) if outs else ())
+        return options._replace(ins=tuple(ins), outs=(*(Request(),) * self._num_final_values, *outs) if outs else ())
 
 
 def _with_lists(treedef: Any, types: Sequence[Any]) -> Any:
-    """The tree with a list for each leaf of a user's type."""
+    """The tree with a list of lo values for each leaf of a hi type."""
     return tree.tree_structure(treedef.unflatten([[0] * len(a.lo_ty()) if a.is_high else 0 for a in types]))
 
 
-def _over_values(options: ProgramOptions, written: list[bool]) -> ProgramOptions:
-    """The options of a function of references: it takes their values, and returns those it may overwrite last."""
+def _of_discharged(options: ProgramOptions, are_refs: list[bool]) -> ProgramOptions:
+    """The options of a function of references: it takes their values, and returns the final ones after its results."""
     ins = [
-        request._replace(donated=request.donated or is_written)
-        for request, is_written in zip(options.of_arguments(len(written)), written, strict=True)
+        request._replace(donated=request.donated or is_ref)
+        for request, is_ref in zip(options.of_arguments(len(are_refs)), are_refs, strict=True)
     ]
-    outs = (*options.outs, *(Request(),) * sum(written)) if options.outs else ()
+    outs = (*options.outs, *(Request(),) * sum(are_refs)) if options.outs else ()
     return options._replace(ins=tuple(ins), outs=outs)
 
 
@@ -218,7 +220,7 @@ def _checked_dialect(dialect: str | None) -> str | None:
 
 
 def _with_requested_sharding(aval: Any, request: Request) -> Any:
-    """The type of an argument with the sharding that is requested of it."""
+    """The type of an argument with the sharding that is requested for it."""
     sharding = request.sharding
     if type(aval) is not ShapedArray or sharding is None:
         return aval
@@ -247,13 +249,13 @@ class Lowered(Stage):
 
     @property
     def out_info(self) -> Any:
-        """The results' tree of shapes and dtypes, and of the shardings that were asked for."""
+        """The results' tree of shapes and dtypes, and of the requested shardings."""
         return tree.tree_map(lambda x: x.update(weak_type=False), super().out_info)
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
-        """The program as text, of which `debug_info` makes source positions a part.
+        """The program as text, with source positions if `debug_info`.
 
-        `dialect`: "stablehlo", the default, or "hlo"; ValueError for another.
+        `dialect`: "stablehlo", the default, or "hlo". Raises ValueError for others.
         """
         if _checked_dialect(dialect) == "hlo":
             return hlo_text(self.compiler_ir("hlo"), debug_info)
@@ -290,7 +292,7 @@ class Lowered(Stage):
         return kind(self, compile_lowered(program, options), again)
 
     def _on_devices(self, devices: Sequence[Any] | None) -> Program:
-        """The program on the devices that are assigned, which one over an abstract mesh has to be told."""
+        """The program on the assigned devices, which are required for one over an abstract mesh."""
         program, placement = self._program, self._program.placement
         if placement.devices:
             if devices is not None and tuple(devices) != placement.devices:
@@ -318,7 +320,7 @@ class Compiled(Stage):
     def __init__(self, lowered: Lowered, executable: Executable, again: Callable[[], Loaded]):
         self._executable, self._again = executable, again
         self._inherit(lowered)
-        self._is_placed = lowered._options.device is None  # else arguments are moved to the device
+        self._is_placed = lowered._options.device is None  # otherwise arguments are transferred to the device
         self._captured = lowered._traced._of.captured  # references, the leading inputs
         inputs = [*map(typeof, self._captured), *self._flat_avals]
         self._written = [i for i, a in enumerate(inputs) if type(a) is AbstractRef]
@@ -326,16 +328,16 @@ class Compiled(Stage):
         self._programs = Memory().programs
 
     def _state(self) -> dict[str, Any]:
-        """What else than its trees and its program it is made of, for another process."""
+        """The state without the trees and the loaded program, for another process."""
         return {**{name: getattr(self, name) for name in _COMPILED}, "executable": self._executable.state()}
 
     def _serialized(self) -> bytes:
-        """The program for another process; what was itself stored cannot be written, and is compiled again."""
+        """The compiled program for another process; recompiled if it was loaded from a cache, which keeps no copy."""
         return self._executable.loaded.serialized() or self._again().executable.serialize()
 
     @classmethod
     def _restored(cls, loaded: Loaded, state: dict[str, Any], in_tree: Any, out_tree: Any) -> Compiled:
-        """What another process has compiled, of its state and of the program loaded again."""
+        """The executable that another process compiled, from its state and the loaded program."""
         self = cls.__new__(cls)
         for name in _COMPILED:
             setattr(self, name, state[name])
@@ -366,12 +368,12 @@ class Compiled(Stage):
         return self.out_tree.unflatten([ShapeDtypeStruct(a.shape, a.dtype, sharding=_format(p)) for a, p in rows])
 
     def _out_ports(self) -> Sequence[Port]:
-        """The results that are the function's own."""
-        return self._executable.outs[self._left : self._left + len(self._out_avals)]
+        """The ports of the function's own results."""
+        return self._executable.outs[self._num_final_values : self._num_final_values + len(self._out_avals)]
 
     @property
     def input_shardings(self) -> Any:
-        """The shardings of the arguments, as (positional, by keyword); None for one that nothing reads."""
+        """The shardings of the arguments, as (positional, by keyword); None for an unused one."""
         return self._of_arguments(lambda port: port.sharding)
 
     @property
@@ -384,7 +386,7 @@ class Compiled(Stage):
         return self._of_arguments(_format)
 
     def _of_arguments(self, of_port: Callable[[Port], Any]) -> Any:
-        """The arguments' tree of a property of the inputs; None for one that nothing reads."""
+        """The arguments' tree of a property of the inputs; None for an unused one."""
         known = dict(zip(self._executable.used, map(of_port, self._executable.ins), strict=True))
         first = len(self._captured)
         return self.in_tree.unflatten([known.get(first + i) for i in range(self.in_tree.num_leaves)])
@@ -427,7 +429,7 @@ class Compiled(Stage):
         return run(operands)
 
     def _call_on_values(self, leaves: Sequence, treedef: Any) -> Any:
-        """Runs the executable on the values of references, and writes those that it gives."""
+        """Runs the executable on the values of references, and stores their final values."""
         self._check(leaves, treedef)
         leaves = [*self._captured, *leaves]
         operands, _ = operands_of(values_of(leaves))
@@ -464,30 +466,24 @@ class Compiled(Stage):
             )
 
     def _check_shardings(self, arrays: Sequence[Any]) -> None:
-        rows = [
-            (f"Argument {i} of {self._name} with shape {arrays[i].aval.str_short()}:\n", arrays[i], port)
-            for i, port in zip(self._executable.used, self._executable.ins, strict=True)
-            if arrays[i]._sig.committed
+        rows = [(i, arrays[i], port) for i, port in zip(self._executable.used, self._executable.ins, strict=True)]
+        rows = [(i, x, port) for i, x, port in rows if x._sig.committed]
+        wrong = [(i, x, x.sharding, port.sharding) for i, x, port in rows if not has_sharding(x._sig, port.sharding)]
+        self._raise_mismatches("sharding", wrong)
+        wrong = [(i, x, x.format.layout, p.layout) for i, x, p in rows if x._sig.layout != p.layout]
+        self._raise_mismatches("layout", [(i, x, have, shown(want, x.ndim)) for i, x, have, want in wrong])
+
+    def _raise_mismatches(self, what: str, wrong: Sequence[tuple]) -> None:
+        """Raises ValueError for arguments with another sharding or layout, as (number, array, passed, required)."""
+        texts = [
+            f"Argument {i} of {self._name} with shape {x.aval.str_short()}:\n  Passed {what}: {have}\n"
+            f"  Required {what}: {want}"
+            for i, x, have, want in wrong
         ]
-        wrong = [
-            f"{argument}  Passed sharding: {x.sharding}\n  Required sharding: {port.sharding}"
-            for argument, x, port in rows
-            if not has_sharding(x._sig, port.sharding)
-        ]
-        if wrong:
+        if texts:
             raise ValueError(
-                "Computation was compiled for input shardings that disagree with the shardings of arguments "
-                f"passed to it. Here are the {len(wrong)} mismatches:\n" + "\n".join(wrong)
-            )
-        wrong = [
-            f"{argument}  Passed layout: {x.format.layout}\n  Required layout: {shown(port.layout, x.ndim)}"
-            for argument, x, port in rows
-            if x._sig.layout != port.layout
-        ]
-        if wrong:
-            raise ValueError(
-                "Computation was compiled for input layouts that disagree with the layouts of arguments "
-                f"passed to it. Here are the {len(wrong)} mismatches:\n" + "\n".join(wrong)
+                f"Computation was compiled for input {what}s that disagree with the {what}s of arguments "
+                f"passed to it. Here are the {len(texts)} mismatches:\n" + "\n".join(texts)
             )
 
 
@@ -497,7 +493,7 @@ def _format(port: Port) -> Format:
 
 
 class HighCompiled(Compiled):
-    """An executable of a function of values of users' types, or with such results."""
+    """An executable of a function with arguments or results of hi types."""
 
     def __init__(self, lowered: Lowered, executable: Executable, again: Callable[[], Loaded] | None = None):
         super().__init__(lowered, executable, again)
@@ -514,7 +510,7 @@ class HighCompiled(Compiled):
 
 
 def _signatures(x: Any, aval: Any) -> list[Signature]:
-    """The signatures of an argument, or of what stands for it."""
+    """The signature of an argument, or those of its lo values."""
     if not aval.is_high:
         return [_signature(x, aval)]
     values = aval.lo_ty() if isinstance(x, AbstractValue) else lower_values([aval], [x])[0]
@@ -558,7 +554,7 @@ class PjitFunction(Jitted, Generic[P, R]):
         return self.signature or inspect.signature(self.fun)
 
     def __reduce__(self) -> Any:
-        """By its name where that is the function itself; in a program's main module by value, for other processes."""
+        """Pickles the function by its name if its module has it; in `__main__` by value, for other processes."""
         owner = sys.modules.get(self.__module__) if self.__module__ != "__main__" else None
         if owner is not None and getattr(owner, self.__qualname__, None) is self:
             return self.__qualname__
@@ -589,12 +585,12 @@ class PjitFunction(Jitted, Generic[P, R]):
         self.memory.clear()
 
     def cache_info(self) -> CacheInfo:
-        """How often this function was traced, and how many traces and programs are remembered."""
+        """The number of traces of this function so far, and of cached traces and programs."""
         memory = self.memory
         return CacheInfo(memory.count, len(memory.traces), len(memory.programs))
 
     def why(self) -> Explanation | None:
-        """Why this function was last traced or compiled: the nearest earlier call and what differs. None before."""
+        """Why this function was last traced or compiled: the nearest earlier call and the differences; or None."""
         return why(self.fun, self.memory.number)
 
     def _cache_size(self) -> int:
@@ -606,7 +602,7 @@ CompilerOptions = dict[str, str | bool]
 
 @runtime_checkable
 class Wrapped(Protocol):
-    """A jitted function, which can be traced and lowered for arguments without being run."""
+    """A jitted function, which can be traced and lowered without being run."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls the function."""

@@ -54,7 +54,7 @@ def call_params(
     in_layouts: Sequence = (),
     out_layouts: Sequence = (),
 ) -> dict[str, Any]:
-    """The parameters of a `jit` equation, under jax's names; shardings that are missing are unspecified."""
+    """The parameters of a `jit` equation, under jax's names; missing shardings are unspecified."""
     n, m = len(closed.jaxpr.invars), len(closed.jaxpr.outvars)
     return dict(
         jaxpr=closed,
@@ -124,12 +124,12 @@ class Jit(Call, DischargeableCall):
         return list(operands), call_params(closed, name, donated, *kept, in_shardings, out_shardings)
 
     def parts(self, params):
-        # What one part is given, the other reads again.
+        # The unknown part may read operands of the known part again, so neither may donate them.
         params = {**params, "donated_invars": (False,) * len(params["donated_invars"])}
         return params, params
 
     def linearize(self, nonzeros, primals, **params):
-        calls = _linear_calls(params["jaxpr"], Mask(nonzeros), _how(params))
+        calls = _linear_calls(params["jaxpr"], Mask(nonzeros), _key_of(params))
         results = self.bind_all(primals, calls.primal)
         values = [primals[i] if kind == "in" else results[i] for kind, i in calls.sources]
         n = len(calls.out_nonzeros)
@@ -147,7 +147,7 @@ class Jit(Call, DischargeableCall):
         return cotangents(operands, self.bind_all(values, call_params(closed, *kept, *shardings)), nonzero_in)
 
     def batch(self, axis, operands, dims, **params):
-        call, out_dims = _batched_call(params["jaxpr"], axis, tuple(dims), _how(params))
+        call, out_dims = _batched_call(params["jaxpr"], axis, tuple(dims), _key_of(params))
         return self.bind_all(operands, call), list(out_dims)
 
     def partial_eval(self, staging, operands, unknown_in, **params):
@@ -203,12 +203,12 @@ def program_options(
     in_layouts: Sequence = (),
     out_layouts: Sequence = (),
 ) -> ProgramOptions:
-    """The options of a program, from the parameters of a `jit` equation."""
-    asked = requests(ins, in_layouts, donated), requests(outs, out_layouts)
-    return ProgramOptions(name, *asked, keep_unused, compiler_options=compiler_options)
+    """The options of a program from the parameters of a `jit` equation."""
+    in_requests, out_requests = requests(ins, in_layouts, donated), requests(outs, out_layouts)
+    return ProgramOptions(name, in_requests, out_requests, keep_unused, compiler_options=compiler_options)
 
 
-def _widened(shardings: Sequence, axis: Axis, dims: Sequence) -> list:
+def _batched_shardings(shardings: Sequence, axis: Axis, dims: Sequence) -> list:
     """The shardings of batched values."""
     names = () if axis.spmd_name is None else axes_of(axis.spmd_name)
     return [
@@ -217,24 +217,24 @@ def _widened(shardings: Sequence, axis: Axis, dims: Sequence) -> list:
     ]
 
 
-_HOW = "name donated_invars keep_unused inline compiler_options_kvs in_shardings out_shardings".split()
+_KEY_PARAMS = "name donated_invars keep_unused inline compiler_options_kvs in_shardings out_shardings".split()
 
 
-def _how(params: dict) -> tuple:
-    """The parameters of a call but for its jaxpr, which what is remembered of it must not hold."""
-    return tuple([params[name] for name in _HOW])
+def _key_of(params: dict) -> tuple:
+    """The parameters of a call without its jaxpr, as a cache key: entries must not keep the jaxpr alive."""
+    return tuple([params[name] for name in _KEY_PARAMS])
 
 
 def _known_call(closed: ClosedJaxpr, ins: Sequence[int], outs: Sequence[int], params: dict) -> tuple[tuple, dict]:
-    """The parameters of a call of a body, (operands) -> (results, residuals), and where among both each of those is."""
-    held = tuple([params["out_shardings"][i] is not UNSPECIFIED for i in outs])
-    closed, sources = forwarded(closed, len(outs), held)
+    """The sources of results and residuals of a body, operands -> (results, residuals), and its call's parameters."""
+    is_specified = tuple([params["out_shardings"][i] is not UNSPECIFIED for i in outs])
+    closed, sources = forwarded(closed, len(outs), is_specified)
     own = [i for i, (kind, _) in zip(outs, sources, strict=False) if kind == "out"]
     return sources, jit_p.calling(params, closed, (), ins, own)[1]
 
 
 class _LinearCalls(NamedTuple):
-    """The parameters of the two equations that a call becomes, and where results and residuals are."""
+    """The parameters of the two equations of a linearized call, and the sources of results and residuals."""
 
     primal: dict[str, Any]
     sources: tuple
@@ -244,7 +244,7 @@ class _LinearCalls(NamedTuple):
 
 @state.traced_cache
 def _linear_calls(closed: ClosedJaxpr, nonzeros: Mask, how: tuple) -> _LinearCalls:
-    params, parts = dict(zip(_HOW, how, strict=True)), linearize_jaxpr(closed, nonzeros)
+    params, parts = dict(zip(_KEY_PARAMS, how, strict=True)), linearize_jaxpr(closed, nonzeros)
     every, outs = range(len(nonzeros)), range(len(parts.out_nonzeros))
     sources, primal = _known_call(parts.primal, every, outs, params)
     ins = [*(None for _ in sources[len(outs) :]), *nonzeros.marked(every)]
@@ -255,6 +255,6 @@ def _linear_calls(closed: ClosedJaxpr, nonzeros: Mask, how: tuple) -> _LinearCal
 @state.traced_cache
 def _batched_call(closed: ClosedJaxpr, axis: Axis, dims: tuple, how: tuple) -> tuple[dict[str, Any], tuple]:
     batched, out_dims = batch_jaxpr_axes(closed, axis, dims)
-    shardings = _widened(how[-2], axis, dims), _widened(how[-1], axis, out_dims)
+    shardings = _batched_shardings(how[-2], axis, dims), _batched_shardings(how[-1], axis, out_dims)
     name, donated, keep_unused, inline, options, *_ = how
     return call_params(batched, name, donated, keep_unused, inline, options, *shardings), out_dims

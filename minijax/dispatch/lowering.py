@@ -1,4 +1,4 @@
-"""Lowers jaxprs to modules; programs that differ in constants only share one."""
+"""Lowers jaxprs to modules; programs that differ only in constants share one."""
 
 from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager
@@ -9,7 +9,7 @@ from minijax.base.symbolic.solver import variables_of
 from minijax.dispatch.captured import warn_of_constants
 from minijax.dispatch.lift import lift_constants
 from minijax.dispatch.operands import operand
-from minijax.dispatch.placement import Placement, ProgramOptions
+from minijax.dispatch.placement import Placement, ProgramOptions, without_sharding
 from minijax.hlo import module
 from minijax.hlo.program import Port, Program
 from minijax.ir.effects import ordered_effects, shardable_ordered_effects
@@ -48,14 +48,14 @@ def lower_program(
     platforms: Sequence[str] = (),
     lifted: Collection[Var] = (),
 ) -> Lowered:
-    """Lowers a jaxpr to StableHLO, without unread arguments and equations unless `keep_unused`.
+    """Lowers a jaxpr to StableHLO, without unused arguments and dead equations unless `keep_unused`.
 
     Large constants, and those that are `lifted`, become arguments unless the program is exported.
     """
     closed = discharged(closed)
     _check_effects(closed, placement)
     variables = variables_of([a.shape for a in closed.in_avals if isinstance(a, ShapedArray)])
-    keeps = options.keep_unused or bool(variables)  # all sizes are to be checked
+    keeps = options.keep_unused or bool(variables)  # the program checks the sizes of all arguments
     pruned, reads = prune_closed(closed, (True,) * len(closed.outvars), keeps)
     used = tuple(i for i, is_read in enumerate(reads) if is_read)
     constants = zip(pruned.jaxpr.constvars, pruned.consts, strict=True)
@@ -82,27 +82,20 @@ def lower_program(
     if placement.is_sharded or options.export is not None:
         program = program._replace(num_partitions=placement.num_devices, mesh=placement.mesh)
     else:
-        program = program._replace(ins=_without_sharding(program.ins), outs=_without_sharding(program.outs))
+        program = program._replace(ins=without_sharding(program.ins), outs=without_sharding(program.outs))
     with profiler.TraceAnnotation("lower_sharding_computation"):
         lowered = module.lower_jaxpr(program)
     return Lowered(lowered, program, used, hidden, placement, options.name)
 
 
 def _check_effects(closed: ClosedJaxpr, placement: Placement) -> None:
-    if placement.num_devices > 1:
-        ordered = ordered_effects.filter_in(closed.effects)
-        if unshardable := shardable_ordered_effects.filter_not_in(ordered):
-            raise ValueError(f"The following ordered effects are not supported for more than 1 device: {unshardable}")
-
-
-def _without_sharding(ports: Sequence[Port]) -> tuple[Port, ...]:
-    if not any(port.sharding for port in ports):
-        return tuple(ports)
-    return tuple([port._replace(sharding=None) for port in ports])
+    unshardable = shardable_ordered_effects.filter_not_in(ordered_effects.filter_in(closed.effects))
+    if unshardable and placement.num_devices > 1:
+        raise ValueError(f"The following ordered effects are not supported for more than 1 device: {unshardable}")
 
 
 def _constant_ports(constants: dict[Var, Any], placement: Placement) -> tuple[list, dict[Var, Port]]:
-    """The values of constants that become arguments, on the program's devices, and their ports."""
+    """The constants that become arguments, on the program's devices, and their ports."""
     values = list(constants.values())
     if not placement.is_sharded:
         return values, {v: Port(v.aval) for v in constants}
@@ -134,7 +127,7 @@ def _is_large(aval: Any) -> bool:
 
 
 def on_mesh(constants: Sequence, placement: Placement) -> list:
-    """Captured values on the devices of a program; a sharded array that is there already keeps its sharding."""
+    """Transfers captured values to the devices of a program; an array that is on them already keeps its sharding."""
     everywhere = placement.replicated()
     with guards.explicit_transfers(free=True):
         arrays = [operand(c) for c in constants]
@@ -147,7 +140,7 @@ def on_mesh(constants: Sequence, placement: Placement) -> list:
 
 
 def lowering_logged(closed: ClosedJaxpr, options: ProgramOptions, placement: Placement) -> AbstractContextManager:
-    """Logs what is compiled; the context manager that it returns tells listeners how long lowering took."""
+    """Logs the program that is compiled; returns a context manager that reports the time of lowering to listeners."""
     name = f"jit({options.name})"
     warn_of_constants(closed)
     shardings = [port.sharding for port in placement.ins]
@@ -160,7 +153,7 @@ def lowering_logged(closed: ClosedJaxpr, options: ProgramOptions, placement: Pla
 
 # ---- modules that several programs share --------------------------------------------------------------
 
-_LARGEST_SHARED = 1 << 16  # the length of a text that is cheap to write twice
+_LARGEST_SHARED = 1 << 16  # the length of a module that is cheap to emit twice
 _shared_texts = cache.BoundedDict(8192)
 
 

@@ -1,4 +1,4 @@
-"""From a jaxpr to the text of a module."""
+"""Lowers a jaxpr to the text of a module."""
 
 import functools
 import itertools
@@ -29,15 +29,15 @@ class Module(NamedTuple):
     text: str
     callbacks: list  # host functions, by their index in the text
     ordered: list  # ordered effects: one token each, before the arguments and before the results
-    aliases: dict[int, int]  # donated argument -> the result that takes its buffer
-    donors: tuple[int, ...]  # donated arguments whose buffer any result may take
-    watchers: list  # functions that XLA calls while it compiles: such a program is its own
-    located: Callable[..., Located]  # the text with locations, which takes about as long again
-    is_polymorphic: bool = False  # it is for several platforms, or calls a program that is
+    aliases: dict[int, int]  # donated argument -> the result that uses its buffer
+    donors: tuple[int, ...]  # donated arguments whose buffer any result may use
+    watchers: list  # functions that XLA calls while it compiles; if any, other programs do not share the executable
+    located: Callable[..., Located]  # () -> the text with locations, which takes about as long again to emit
+    is_polymorphic: bool = False  # it is for several platforms, or calls an exported program that is
 
 
 def match_donated(donated: Sequence[bool], ins: Sequence[Aval], outs: Sequence[Aval]) -> dict[int, int]:
-    """Gives each result the first donated argument of its shape and dtype that is still free."""
+    """Assigns to each result the first unused donated argument of its shape, dtype and memory."""
     free: dict[tuple, list[int]] = {}
     for i, (aval, is_donated) in enumerate(zip(ins, donated, strict=False)):
         if is_donated:
@@ -54,8 +54,8 @@ def match_donated(donated: Sequence[bool], ins: Sequence[Aval], outs: Sequence[A
 def lower_jaxpr(program: Program) -> Module:
     """Lowers a program to the text of a module.
 
-    The program's `constants` become arguments after the user's; the jaxpr's other constants are written into the text.
-    A program for several platforms takes the index of the present one first, then come the tokens of ordered effects.
+    The program's `constants` become arguments after the user's; the jaxpr's other constants are emitted in the module.
+    The function takes the platform index if there are several platforms, then the tokens of ordered effects.
     """
     e = _emitter(program)
     closed, jaxpr, ordered = program.closed, program.closed.jaxpr, ordered_in(program.closed.jaxpr)
@@ -92,9 +92,8 @@ def _emitter(program: Program) -> Emitter:
     e = Emitter(*program.platforms)
     e.for_export, e.rule_of = program.for_export, rules_of(e, program.overrides)
     e.around = e.function_context = LocationContext(program.scope, (), source.here())
-    e.num_partitions, e.devices, e.mesh, e.manual = (
-        program.num_partitions, program.devices, program.mesh, program.manual
-    )  # fmt: skip
+    e.num_partitions, e.devices = program.num_partitions, program.devices
+    e.mesh, e.manual = program.mesh, program.manual
     is_partitioned = program.num_partitions > 1 and program.manual is None
     e.explicit = constraining(program.mesh) if is_partitioned and program.mesh is not None else None
     e.is_polymorphic |= bool(program.variables)
@@ -122,7 +121,7 @@ def _main(
 
 
 def _constants(e: Emitter, closed: ClosedJaxpr, names: dict[Var, str]) -> list[str]:
-    """The names of a program's constants; those that have none yet are written."""
+    """The names of a program's constants; emits those that are not arguments."""
     rows = zip(closed.jaxpr.constvars, closed.consts, strict=True)
     return [names[v] if v in names else e.constant_of(value, v.aval) for v, value in rows]
 
@@ -151,16 +150,16 @@ class _Main(NamedTuple):
     out_attrs: list
 
     def head(self, args: Sequence[str], locations: Sequence[str] = (), symbol: str = "public @main") -> str:
-        """The first line of a function with these."""
+        """The first line of a function with these arguments and results."""
         rows = itertools.zip_longest(args, self.ins, self.in_attrs, locations, fillvalue="")
-        texts = [f"{a}: {_with(t, d)}{where}" for a, t, d, where in rows]
-        results = ", ".join([_with(t, d) for t, d in zip(self.outs, self.out_attrs, strict=True)])
+        texts = [f"{a}: {_with_attributes(t, d)}{where}" for a, t, d, where in rows]
+        results = ", ".join([_with_attributes(t, d) for t, d in zip(self.outs, self.out_attrs, strict=True)])
         return f"  func.func {symbol}({', '.join(texts)}) -> ({results}) {{"
 
     def wrapped(self, e: Emitter, body: Callable, at: int, variables: Sequence[str], sizes: Callable) -> Callable:
-        """A body that calls a function of jax's name, which holds `body` and takes dimension variables as well.
+        """A body that calls a function with jax's name, which holds `body` and takes the dimension variables too.
 
-        These stand before argument `at`; `sizes` writes their values, of the arguments.
+        They come before argument `at`; `sizes` emits their values, computed from the arguments.
         """
         types, attrs = list(map(e.global_type, variables)), list(map(global_attributes, variables))
         inner = self._replace(
@@ -177,16 +176,15 @@ class _Main(NamedTuple):
 
 
 def donations(program: Program) -> tuple[dict[int, int], tuple[int, ...]]:
-    """The donated arguments that alias a result, with the result, and those whose buffer XLA may give to any.
+    """Donated argument -> the result that aliases it, and the donated arguments whose buffer any result may use.
 
-    The sizes of each device's parts are compared. A result whose sharding XLA chooses may take any buffer, others one
-    of their size.
+    The sizes of shards are compared. A result whose sharding XLA chooses may use any buffer, others one of their size.
     """
     if not any(port.donated for port in program.ins):
         return {}, ()
-    is_whole = program.num_partitions == 1
-    fixed = [i for i, port in enumerate(program.outs) if is_whole or port.sharding is not None]
-    is_open = len(fixed) < len(program.outs)
+    is_single = program.num_partitions == 1
+    fixed = [i for i, port in enumerate(program.outs) if is_single or port.sharding is not None]
+    any_size = len(fixed) < len(program.outs)
     fixed = [i for i in fixed if not program.outs[i].is_token]
     donated = [port.donated and not port.is_token for port in program.ins]
     ins, outs = [port.local_aval for port in program.ins], [program.outs[i].local_aval for i in fixed]
@@ -195,16 +193,21 @@ def donations(program: Program) -> tuple[dict[int, int], tuple[int, ...]]:
         for i, n in match_donated(donated, ins, outs).items()
         if _have_same_layout(i, program.ins[i], program.outs[fixed[n]])
     }
-    taken = set(aliases.values())
-    free = Counter(_size(out) for i, out in zip(fixed, outs, strict=True) if i not in taken)
+    aliased = set(aliases.values())
+    free = Counter(_size(out) for i, out in zip(fixed, outs, strict=True) if i not in aliased)
+    candidates = {i: _size(aval) for i, aval in enumerate(ins) if donated[i] and i not in aliases}
+    return aliases, _donors(candidates, free, any_size)
+
+
+def _donors(candidates: Mapping[int, tuple], free: Counter, any_size: bool) -> tuple[int, ...]:
+    """The donated arguments, of these sizes, for which a free result has the size; all if a result takes any size."""
     donors = []
-    for i, aval in enumerate(ins):
-        if donated[i] and i not in aliases:
-            has_size = free[_size(aval)] > 0
-            free[_size(aval)] -= has_size
-            if has_size or is_open:
-                donors.append(i)
-    return aliases, tuple(donors)
+    for i, size in candidates.items():
+        is_free = free[size] > 0
+        free[size] -= is_free
+        if is_free or any_size:
+            donors.append(i)
+    return tuple(donors)
 
 
 def _size(aval: Any) -> tuple:
@@ -212,12 +215,12 @@ def _size(aval: Any) -> tuple:
 
 
 def _mode(layout: Any) -> str:
-    """A layout as the attribute `mhlo.layout_mode` has it."""
+    """A layout as a value of the attribute `mhlo.layout_mode`."""
     return "auto" if layout is Layout.AUTO else "{" + ",".join(map(str, reversed(layout.major_to_minor))) + "}"
 
 
 def _have_same_layout(i: int, donated: Port, result: Port) -> bool:
-    """Returns whether donated argument `i` may be the memory of a result.
+    """Returns whether a result may use the memory of donated argument `i`.
 
     Raises ValueError if XLA chooses the layout of one of them only.
     """
@@ -233,14 +236,14 @@ def _have_same_layout(i: int, donated: Port, result: Port) -> bool:
 
 
 def _in_memory(e: Emitter, result: str, port: Port) -> str:
-    """A result, moved to the memory that is requested for it."""
+    """A result, transferred to the memory that is requested for it."""
     if port.memory_kind is None or port.sharding is None:
         return result
     return e.annotate_placement(result, port.aval, port.memory_kind)
 
 
 def _port_attributes(e: Emitter, port: Port) -> dict[str, str]:
-    """The attributes of an argument or a result: layout, sharding, memory."""
+    """The attributes of an argument or a result: layout, sharding and memory kind."""
     attributes = {}
     if port.layout is not None:
         attributes["mhlo.layout_mode"] = f'"{_mode(port.layout)}"'
@@ -258,5 +261,5 @@ def _result_attributes(e: Emitter, port: Port) -> dict[str, str]:
     return attributes
 
 
-def _with(aval, attrs):
+def _with_attributes(aval, attrs):
     return f"{type_of(aval)} {spell.dictionary(attrs)}" if attrs else type_of(aval)

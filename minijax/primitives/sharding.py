@@ -1,4 +1,4 @@
-"""Telling the compiler how values lie on a mesh."""
+"""Sharding and layout constraints, and resharding in types."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -9,7 +9,7 @@ from minijax.ir import state
 from minijax.ir.primitive import Linear1
 from minijax.ir.types import ShapedArray, is_value, typeof
 from minijax.partition import meshes
-from minijax.partition.explicit import check_even, check_rank, joined_entry, sharding_in_type
+from minijax.partition.explicit import batched_spec, check_even, check_rank, joined_entry, restrict, sharding_in_type
 from minijax.partition.layouts import Format, Layout, check_layout
 from minijax.partition.meshes import UNCONSTRAINED, AbstractMesh, AxisType, Mesh, P, axes_of
 from minijax.partition.shardings import DuplicateSpecError, NamedSharding, Sharding, check_sharding_of_type, unsharded
@@ -19,19 +19,19 @@ from minijax.run.arrays.reshard import check_complex_unreduced
 
 
 class ShardingConstraint(Linear1):
-    """The same value, laid out as `sharding` says but for `unconstrained_dims`."""
+    """Constrains a value to `sharding`, except in `unconstrained_dims`."""
 
     name = "sharding_constraint"
     same_memory_space = False
     constrain_results = False
 
     def infer(self, x, *, sharding, layout, context_mesh, unconstrained_dims):
-        sharding.check_compatible_aval(x.shape)  # inside a program XLA pads what does not divide
+        sharding.check_compatible_aval(x.shape)  # inside a program XLA pads axes that are not divisible
         return [x]
 
     def lower(self, e, ins, outs, x, *, sharding, layout, **params):
-        x = e.sharding_constraint(x, ins[0], _beside_explicit(sharding, ins[0]))
-        return [x] if layout is None else laid_out(e, x, ins[0], layout)
+        x = e.sharding_constraint(x, ins[0], _with_explicit_axes(sharding, ins[0]))
+        return [x] if layout is None else emit_layout_constraint(e, x, ins[0], layout)
 
     def transposed(self, ct, aval, **params):
         return self.bind(ct, **params)
@@ -40,31 +40,31 @@ class ShardingConstraint(Linear1):
         (x,), (d,) = operands, dims
         names = () if axis.spmd_name is None else axes_of(axis.spmd_name)
         wider = with_batch_dim(sharding, d, names, UNCONSTRAINED, "with_sharding_constraint")
-        free = {i + (i >= d) for i in unconstrained_dims} | (set() if names else {d})
+        unconstrained = {i + (i >= d) for i in unconstrained_dims} | (set() if names else {d})
         layout = layout and with_batch_axis(layout, d)
-        return [self.bind(x, sharding=wider, layout=layout, unconstrained_dims=frozenset(free), **params)], [d]
+        return [self.bind(x, sharding=wider, layout=layout, unconstrained_dims=frozenset(unconstrained), **params)], [d]
 
     def shardings(self, params):
         return (params["sharding"],)
 
 
-def _beside_explicit(sharding: Sharding, aval: ShapedArray) -> Sharding:
-    """A sharding over Auto axes of a mesh, with the Explicit ones that a type says in front."""
+def _with_explicit_axes(sharding: Sharding, aval: ShapedArray) -> Sharding:
+    """A sharding over Auto axes of a mesh; the Explicit axes of a type come before them in each entry."""
     if aval._sharding is None or not isinstance(sharding, NamedSharding):
         return sharding
     entries = zip(aval.entries, sharding.spec.padded(aval.ndim), strict=True)
-    whole = [right if right is UNCONSTRAINED else joined_entry(left, right) for left, right in entries]
-    return sharding.update(spec=sharding.spec.update(partitions=whole))
+    joined = [auto if auto is UNCONSTRAINED else joined_entry(explicit, auto) for explicit, auto in entries]
+    return sharding.update(spec=sharding.spec.update(partitions=joined))
 
 
 class Reshard(Linear1):
-    """The same value, whose type says that it lies as `dst_sharding` over the Explicit axes of its mesh.
+    """Reshards a value to `dst_sharding` over the Explicit axes of its mesh.
 
-    `src_mesh`: that of the operand where its type need not say it, as XLA lays it out; so lies its cotangent.
+    `src_mesh`: the mesh of an operand that XLA shards, whose type need not have a mesh; also that of its cotangent.
     """
 
     name = "reshard"
-    constrain_results = False  # the mesh that is set is another one where axes become Auto ones, or Explicit ones
+    constrain_results = False  # the context mesh is another one if axes become Auto or Explicit
     same_memory_space = False
 
     def infer(self, x, *, dst_sharding, **meshes):
@@ -84,9 +84,9 @@ class Reshard(Linear1):
         if src_mesh is None:
             return self.bind(ct, dst_sharding=unsharded(aval.ndim), concrete_mesh=None)
         if state.is_eager() and type(ct) is ArrayImpl:
-            return _on_auto_axes(ct, src_mesh, dst_sharding.mesh)
-        whole = NamedSharding(src_mesh, P(*[None] * aval.ndim))
-        return self.bind(ct, dst_sharding=whole, concrete_mesh=None, src_mesh=dst_sharding.mesh)
+            return _drop_auto_axes(ct, src_mesh, dst_sharding.mesh)
+        replicated = NamedSharding(src_mesh, P(*[None] * aval.ndim))
+        return self.bind(ct, dst_sharding=replicated, concrete_mesh=None, src_mesh=dst_sharding.mesh)
 
     def batch(self, axis, operands, dims, *, dst_sharding, **meshes):
         (x,), (d,) = operands, dims
@@ -105,7 +105,7 @@ reshard_p = Reshard()
 
 
 def reshard_like(x: Any, aval: Any) -> Any:
-    """`x`, laid out over Explicit axes as the type `aval` says."""
+    """`x`, resharded to the sharding of the type `aval`."""
     have = typeof(x)
     if type(aval) is not ShapedArray or have._sharding == aval._sharding:
         return x
@@ -113,19 +113,19 @@ def reshard_like(x: Any, aval: Any) -> Any:
         return reshard_p.bind(x, dst_sharding=aval._sharding, concrete_mesh=None)
     if not any(have.reduction_state) and not any(have.entries):
         return x
-    whole = have._sharding.update(spec=P(*[None] * have.ndim))
-    return reshard_p.bind(x, dst_sharding=whole, concrete_mesh=None)
+    replicated = have._sharding.update(spec=P(*[None] * have.ndim))
+    return reshard_p.bind(x, dst_sharding=replicated, concrete_mesh=None)
 
 
 def replicated_over_mesh(x: Any, sharding: NamedSharding | None) -> Any:
-    """A scalar constant, which all devices of the mesh of a type have that lies so."""
+    """A scalar constant, replicated over the mesh of `sharding`."""
     if sharding is None or not sharding.mesh.explicit_axes:
         return x
     return reshard_p.bind(x, dst_sharding=sharding.update(spec=P()), concrete_mesh=None)
 
 
 class LayoutConstraint(Linear1):
-    """The same value with its axes in that order in memory."""
+    """Constrains the order of a value's axes in memory."""
 
     name = "layout_constraint"
 
@@ -137,7 +137,7 @@ class LayoutConstraint(Linear1):
         return [transfer.to_device(x, Format(layout, x.sharding))]
 
     def lower(self, e, ins, outs, x, *, layout):
-        return laid_out(e, x, ins[0], layout)
+        return emit_layout_constraint(e, x, ins[0], layout)
 
     def transposed(self, ct, aval, *, layout):
         return self.bind(ct, layout=layout)
@@ -147,13 +147,13 @@ class LayoutConstraint(Linear1):
 
 
 def with_batch_axis(layout: Layout, dim: int) -> Layout:
-    """The layout that jax gives values with one more axis."""
+    """The layout that jax gives batched values, with one more axis."""
     order = [i + 1 for i in layout.major_to_minor]
     return Layout((*order[:dim], 0, *order[dim:]))
 
 
-def laid_out(e: Any, x: Any, aval: Any, layout: Layout) -> list:
-    """The lines that have the compiler lay a value out so."""
+def emit_layout_constraint(e: Any, x: Any, aval: Any, layout: Layout) -> list:
+    """Emits a layout constraint."""
     order = [list(reversed(layout.major_to_minor))]
     how = dict(api_version=1, operand_layouts=order, result_layouts=order)
     return e.custom_call("LayoutConstraint", [x], [aval], [aval], **how)
@@ -163,9 +163,9 @@ layout_constraint_p = LayoutConstraint()
 
 
 def with_layout_constraint(x: Any, layouts: Any) -> Any:
-    """The values of `x`, which the compiler lays out as `layouts`, a prefix of its tree, say.
+    """Constrains the memory layouts of the values of `x` to `layouts`, a prefix of its tree.
 
-    Raises ValueError for what is no concrete layout, or is one of values of another rank.
+    Raises ValueError for a leaf that is not a concrete layout, or a layout of another rank than its value.
     """
     leaves, treedef = tree.flatten(x)
     orders = tree.flatten_axes("with_layout_constraint layouts", treedef, layouts)
@@ -178,9 +178,9 @@ def with_layout_constraint(x: Any, layouts: Any) -> Any:
 
 
 def with_batch_dim(sharding: Sharding, dim: int, names: tuple, free: Any, function: str = "") -> Sharding:
-    """The sharding of values with one more dimension, over the mesh axes `names`, or if none as `free` says.
+    """The sharding of values with one more dimension, sharded over the mesh axes `names`, or the entry `free` if none.
 
-    Raises ValueError if the mesh axes are in use already; `function` says whose sharding it is.
+    Raises ValueError if the mesh axes are in use already; `function` names the user's function in messages.
     """
     if not isinstance(sharding, NamedSharding):
         if function and names:
@@ -191,9 +191,7 @@ def with_batch_dim(sharding: Sharding, dim: int, names: tuple, free: Any, functi
         return sharding
     if function and any(n in sharding.spec.mesh_axes for n in names):
         raise ValueError(f"vmap spmd_axis_name {names} cannot appear in {function} spec, but got spec {sharding.spec}")
-    entries = list(sharding.spec.padded(dim))
-    entries.insert(dim, free if not names else names[0] if len(names) == 1 else names)
-    return sharding.update(spec=sharding.spec.update(partitions=tuple(entries)))
+    return sharding.update(spec=batched_spec(sharding.spec, dim, joined_entry(*names) if names else free))
 
 
 sharding_constraint_p = ShardingConstraint()
@@ -210,9 +208,9 @@ def check_distinct_axes(argument: str, spec: P) -> None:
 
 
 def concrete_sharding(function: str, argument: str, spec: Any) -> Sharding:
-    """A sharding, or a partition spec on the mesh that is set (in a constraint and `pjit`: entered), as a sharding.
+    """A sharding, or a spec on the context mesh (in constraints and `pjit`: the one of `with mesh:`), as a sharding.
 
-    Raises TypeError for anything else, RuntimeError for a spec where no mesh is set.
+    Raises TypeError for anything else, RuntimeError for a spec without a context mesh.
     """
     if isinstance(spec, Sharding):
         return spec
@@ -233,13 +231,13 @@ def concrete_sharding(function: str, argument: str, spec: Any) -> Sharding:
 
 
 def with_out_sharding(function: str, x: Any, out_sharding: Any) -> Any:
-    """`x`, laid out as `out_sharding`, which the user gave to `function`, says of Explicit axes."""
+    """`x`, resharded over Explicit axes to the `out_sharding` that the user gave to `function`."""
     sharding = explicit_sharding(function, out_sharding)
     return x if sharding is None else reshard_in_types(x, sharding)
 
 
 def reshard_in_types(x: Any, sharding: NamedSharding, src_mesh: Any = None) -> Any:
-    """`x`, of the mesh `src_mesh` if it is another one, laid out as `sharding` says if that has Explicit axes."""
+    """`x` resharded to `sharding` over its Explicit axes. `src_mesh`: the mesh of `x` if it is not the context mesh."""
     if not sharding.mesh.explicit_axes:
         return x if sharding.mesh.empty else drop_auto_axes(x, sharding.mesh.abstract_mesh, None)
     ndim = typeof(x).ndim
@@ -259,8 +257,8 @@ def reshard_in_types(x: Any, sharding: NamedSharding, src_mesh: Any = None) -> A
 def explicit_sharding(function: str, out_sharding: Any) -> NamedSharding | None:
     """An argument `out_sharding`, checked; None if it names no axis.
 
-    Raises TypeError for what is no such sharding, ValueError for axes that are not Explicit, or for a spec
-    where no mesh is set.
+    Raises TypeError for an argument of another type, ValueError for axes that are not Explicit, and for a spec
+    without a context mesh.
     """
     if out_sharding is None:
         return None
@@ -273,7 +271,7 @@ def explicit_sharding(function: str, out_sharding: Any) -> NamedSharding | None:
 
 
 def requested_sharding(function: str, out_sharding: Any, ndim: int | None = None) -> NamedSharding | None:
-    """As `explicit_sharding`, on the mesh without devices, as a parameter of operations of results of rank `ndim`."""
+    """As `explicit_sharding`, over the abstract mesh: a parameter of an operation whose result has rank `ndim`."""
     sharding = explicit_sharding(function, out_sharding)
     if sharding is None:
         return None
@@ -284,7 +282,7 @@ def requested_sharding(function: str, out_sharding: Any, ndim: int | None = None
 
 
 def cotangent_sharding(aval: ShapedArray) -> NamedSharding | None:
-    """What is requested of an operation that gives a cotangent of type `aval`; None where that knows no mesh."""
+    """`out_sharding` for an operation whose result is a cotangent of type `aval`; None without a mesh."""
     if aval._sharding is not None:
         return aval._sharding
     mesh = meshes.abstract_context()
@@ -292,7 +290,7 @@ def cotangent_sharding(aval: ShapedArray) -> NamedSharding | None:
 
 
 def with_auto_axes(function: str, compute: Callable, operands: Sequence, out_sharding: Any) -> Any:
-    """What `compute` makes of the operands, laid out by XLA, with a result that lies as `out_sharding` says."""
+    """`compute(*operands)` with axes that XLA shards, resharded to `out_sharding`."""
     requested = explicit_sharding(function, out_sharding)
     if requested is None:
         return compute(*operands)
@@ -303,22 +301,22 @@ def with_auto_axes(function: str, compute: Callable, operands: Sequence, out_sha
 
 
 def drop_auto_axes(values: Any, mesh: Any, outer: Any) -> Any:
-    """The values in a tree, with those of the axes that they are sharded over left to XLA which are Auto in `mesh`.
+    """Removes the axes that are Auto in `mesh` from the types of a tree's leaves: XLA shards over those.
 
-    They are of the mesh `outer`, or of none; None: of any.
+    The leaves have the mesh `outer` or none; `outer` None: they may have any mesh.
     """
-    return tree.tree_map(lambda x: _on_auto_axes(x, mesh, outer) if is_value(x) else x, values)
+    return tree.tree_map(lambda x: _drop_auto_axes(x, mesh, outer) if is_value(x) else x, values)
 
 
-def _on_auto_axes(x: Any, mesh: Any, outer: Any) -> Any:
+def _drop_auto_axes(x: Any, mesh: Any, outer: Any) -> Any:
     have = typeof(x)
     if type(have) is not ShapedArray or mesh == outer:
         return x
     if have._sharding is None:
         if state.is_eager() or outer is None:
             return x
-        whole = NamedSharding(mesh, P(*[None] * have.ndim))
-        return reshard_p.bind(x, dst_sharding=whole, concrete_mesh=None, src_mesh=outer)
+        replicated = NamedSharding(mesh, P(*[None] * have.ndim))
+        return reshard_p.bind(x, dst_sharding=replicated, concrete_mesh=None, src_mesh=outer)
     if state.is_eager() and type(x) is ArrayImpl:
         types = mesh._name_to_type
         concrete = x.sharding.mesh
@@ -327,14 +325,13 @@ def _on_auto_axes(x: Any, mesh: Any, outer: Any) -> Any:
         last = max((i for i, e in enumerate(spec, 1) if e is not None), default=0)
         spec = spec if inner.explicit_axes else spec.update(spec.partitions[:last])
         return transfer.to_device(x, NamedSharding(inner, spec))
-    kept, spec = set(mesh.explicit_axes), have._sharding.spec
-    entries = [joined_entry(*[a for a in axes_of(e) if a in kept]) for e in spec.partitions]
-    spec = P(*entries, unreduced=spec.unreduced & kept, reduced=spec.reduced & kept)
+    explicit, spec = set(mesh.explicit_axes), have._sharding.spec
+    spec = spec.update(restrict(spec, explicit), spec.unreduced & explicit, spec.reduced & explicit)
     return reshard_p.bind(x, dst_sharding=NamedSharding(mesh, spec), concrete_mesh=None)
 
 
 def named_sharding(function: str, sharding: Any) -> NamedSharding:
-    """A sharding, or a spec over the mesh that is set. Raises TypeError or ValueError for what is neither."""
+    """A sharding, or a spec over the context mesh, as a sharding. Raises TypeError or ValueError for other values."""
     if isinstance(sharding, P):
         mesh = meshes.mesh_for_specs()
         if mesh is None:
@@ -358,7 +355,7 @@ def named_sharding(function: str, sharding: Any) -> NamedSharding:
 
 
 def check_explicit(function: str, sharding: NamedSharding) -> bool:
-    """Whether a sharding names axes. Raises ValueError if one is not Explicit."""
+    """Returns whether the mesh of a sharding has Explicit axes. Raises ValueError if the spec names others."""
     kinds = dict(zip(sharding.mesh.axis_names, sharding.mesh.axis_types, strict=True))
     for axis in sharding.spec.mesh_axes:
         if kinds[axis] is not AxisType.Explicit:
@@ -370,28 +367,28 @@ def check_explicit(function: str, sharding: NamedSharding) -> bool:
 
 
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:
-    """The values of `x`, which the compiler lays out as `shardings`, a prefix of its tree, say.
+    """Constrains the shardings of the values of `x` to `shardings`, a prefix of its tree.
 
-    Leaves are shardings, or specs on the mesh that is set; what a spec leaves UNCONSTRAINED the compiler
-    chooses. Raises ValueError if a value cannot lie so.
+    Leaves are shardings, or specs on the context mesh; the compiler shards dimensions that are UNCONSTRAINED. Raises
+    ValueError if a value cannot have its sharding.
     """
     leaves, treedef = tree.flatten(x)
     specs = tree.flatten_axes("with_sharding_constraint shardings", treedef, shardings)
     return treedef.unflatten([_constrained(leaf, s) for leaf, s in zip(leaves, specs, strict=True)])
 
 
-def _asserted(x: Any, sharding: NamedSharding) -> Any:
+def _assert_sharding(x: Any, sharding: NamedSharding) -> Any:
     have = typeof(x)
     if have.update(sharding=sharding_in_type(sharding, have.ndim)).normalize() != have.normalize():
         raise AssertionError(
             "`with_sharding_constraint` acts as an assert when all axes of mesh are of type `Explicit`: the value "
-            f"lies as {have.sharding.spec}, not {sharding.spec.padded(have.ndim)}. `jax.sharding.reshard` moves it"
+            f"has spec {have.sharding.spec}, not {sharding.spec.padded(have.ndim)}. `jax.sharding.reshard` changes it"
         )
     return x
 
 
 def _check_mesh_of(x: Any, sharding: Sharding) -> None:
-    """Raises TypeError or ValueError if an eager value does not lie on devices that an abstract mesh can stand for."""
+    """Raises TypeError or ValueError if an eager value is not on a mesh of the shape of the abstract one."""
     mesh = getattr(sharding, "mesh", None)
     if not isinstance(mesh, AbstractMesh):
         return
@@ -413,7 +410,7 @@ def _check_mesh_of(x: Any, sharding: Sharding) -> None:
 
 
 def _check_not_manual(sharding: Sharding) -> None:
-    """Raises ValueError if a constraint is over axes along which `shard_map` has cut values."""
+    """Raises ValueError if a constraint names axes that `shard_map` has made manual."""
     mesh = meshes.abstract_context()
     if mesh is None or not isinstance(sharding, NamedSharding):
         return
@@ -425,7 +422,7 @@ def _check_not_manual(sharding: Sharding) -> None:
 
 
 def _check_auto(sharding: Sharding) -> None:
-    """Raises ValueError if a constraint names an Explicit axis of a mesh that has Auto ones too."""
+    """Raises ValueError if a constraint names an Explicit axis of a mesh that also has Auto axes."""
     if isinstance(sharding, NamedSharding):
         if named := [a for a in sharding.spec.mesh_axes if a in sharding.mesh.explicit_axes]:
             raise ValueError(
@@ -444,14 +441,14 @@ def _constrained(x: Any, spec: Any) -> Any:
     sharding = requested = concrete_sharding("with_sharding_constraint", "shardings", spec)
     if layout is not None and state.is_eager():
         return transfer.to_device(x, Format(layout, sharding))
-    free = frozenset()
+    unconstrained = frozenset()
     if state.is_eager() and typeof(x).memory_space is not sharding._memory_space:
         return transfer.to_device(x, sharding)
     if isinstance(sharding, NamedSharding):
         if sharding.mesh.are_all_axes_explicit:
             check_sharding_of_type(sharding, typeof(x), "with_sharding_constraint arguments", evenly=False)
-            return _asserted(x, sharding)
-        free = frozenset(i for i, entry in enumerate(sharding.spec) if entry is UNCONSTRAINED)
+            return _assert_sharding(x, sharding)
+        unconstrained = frozenset(i for i, entry in enumerate(sharding.spec) if entry is UNCONSTRAINED)
         if mesh is not None and sharding.mesh is mesh:
             sharding = NamedSharding(mesh.abstract_mesh, sharding.spec)
     _check_not_manual(sharding)
@@ -460,5 +457,5 @@ def _constrained(x: Any, spec: Any) -> Any:
         _check_mesh_of(x, requested)
     _check_auto(sharding)
     check_sharding_of_type(sharding, typeof(x), "with_sharding_constraint arguments", evenly=state.is_eager())
-    params = dict(sharding=sharding, layout=layout, unconstrained_dims=free, context_mesh=context)
+    params = dict(sharding=sharding, layout=layout, unconstrained_dims=unconstrained, context_mesh=context)
     return sharding_constraint_p.bind(x, **params)

@@ -1,4 +1,4 @@
-"""Exported programs as bytes, in jax's format, and back."""
+"""Serializes exported programs to bytes in jax's format, and deserializes them."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -26,7 +26,7 @@ Table = dict[str, Any]
 def serialize(exported: Any, vjp_order: int = 0) -> bytearray:
     """An exported program as bytes, with its derivatives up to that order.
 
-    Raises ValueError where it does not have them, NotImplementedError for dtypes and effects that the format lacks.
+    Raises ValueError if it does not have them, NotImplementedError for dtypes and effects that the format lacks.
     """
     return encoded(schema.TABLES, "Exported", _exported_table(exported, vjp_order))
 
@@ -35,7 +35,7 @@ def _exported_table(exported: Any, vjp_order: int) -> Table:
     if vjp_order > 0 and not exported.has_vjp():
         raise ValueError("serialization of an Exported that does not have vjps of high-enough order")
     avals, meshes = _Distinct(_aval_table), _Distinct(_mesh_table)
-    shardings = _Distinct(lambda s: _sharding_table(s, meshes))
+    shardings = _Distinct(lambda s: _named_table(s, meshes))
     table: Table = {
         name: getattr(exported, name)
         for name in "fun_name nr_devices platforms calling_convention_version module_kept_var_idx "
@@ -50,7 +50,7 @@ def _exported_table(exported: Any, vjp_order: int) -> Table:
         table[f"{side}_avals"] = [avals.tables[i] for i in table[f"{side}_aval_indices"]]
         table[f"{side}_sharding_indices"] = [0 if s is None else 1 + shardings.index(s) for s in named]
         numbered = zip(table[f"{side}_sharding_indices"], hlo, strict=True)
-        table[f"{side}_shardings"] = [_laid_table(shardings.tables[i - 1] if i else None, s) for i, s in numbered]
+        table[f"{side}_shardings"] = [_sharding_table(shardings.tables[i - 1] if i else None, s) for i, s in numbered]
     table["unique_avals"], table["unique_meshes"] = avals.tables, meshes.tables
     table["unique_shardings"] = shardings.tables
     table["ordered_effects"] = list(map(_effect_table, exported.ordered_effects))
@@ -60,7 +60,7 @@ def _exported_table(exported: Any, vjp_order: int) -> Table:
 
 
 class _Distinct:
-    """Tables of values, one for each that differs from those before."""
+    """The tables of distinct values, in the order in which they were first indexed."""
 
     def __init__(self, table: Callable[[Any], Table]):
         self._table, self._numbers = table, {}
@@ -91,7 +91,7 @@ def _mesh_table(mesh: AbstractMesh) -> Table:
     }
 
 
-def _sharding_table(sharding: NamedSharding, meshes: _Distinct) -> Table:
+def _named_table(sharding: NamedSharding, meshes: _Distinct) -> Table:
     spec, index = sharding.spec, meshes.index(sharding.mesh)
     return {
         "mesh": meshes.tables[index],
@@ -109,7 +109,7 @@ def _axes_of_entry(entry: Any) -> list[str]:
     return [] if entry is None else [entry] if isinstance(entry, str) else list(entry)
 
 
-def _laid_table(named: Table | None, hlo: Any) -> Table:
+def _sharding_table(named: Table | None, hlo: Any) -> Table:
     if hlo is None or named is not None:
         return {"kind": schema.UNSPECIFIED, "named_sharding": named}
     proto = get_serialized_proto_from_hlo_sharding(hlo)
@@ -129,12 +129,12 @@ def _effect_table(effect: Any) -> Table:
 
 
 def _effect_name(kind: type) -> str:
-    room = _ROOMS_OF_EFFECTS.get(kind)
-    return f"<class 'jax._src.{room}.{kind.__name__}'>" if room else str(kind)
+    module = _JAX_MODULES.get(kind)
+    return f"<class 'jax._src.{module}.{kind.__name__}'>" if module else str(kind)
 
 
-# Where jax has the effects that are ours too.
-_ROOMS_OF_EFFECTS = {
+# The modules in jax of the effects that are also jax's.
+_JAX_MODULES = {
     effects.IOEffect: "callback",
     effects.OrderedIOEffect: "callback",
     effects.DebugEffect: "debugging",
@@ -150,11 +150,11 @@ def _check_table(check: DisabledSafetyCheck) -> Table:
     return {"kind": schema.CUSTOM_CALL_CHECK, "custom_call_target": target}
 
 
-# ---- back -------------------------------------------------------------------------------------------
+# ---- deserializing -------------------------------------------------------------------------------------------
 
 
 def deserialize(blob: bytes | bytearray, make: Callable[..., Any]) -> Any:
-    """What `make` makes of the fields of the exported program that the bytes hold.
+    """`make(**fields)` of the exported program that the bytes hold.
 
     Raises ValueError for bytes that are damaged, cut off, or of a version that is not supported.
     """
@@ -169,36 +169,43 @@ def _exported(table: Table, make: Callable[..., Any]) -> Any:
     _check_versions(table)
     meshes = list(map(_mesh, table["unique_meshes"] or ()))
     shardings = [_sharding(s, meshes) for s in table["unique_shardings"] or ()]
-    fields: Table = {}
     scope = SymbolicScope()  # constraints are checked by the program itself
-    for side in ("in", "out"):
-        laid = _laid(table, side, shardings)
-        named, hlo = ([pair[i] for pair in laid] for i in range(2))
-        avals = [_placed(a, s) for a, s in zip(_avals(table, side, scope), named, strict=True)]
-        fields[f"{side}_avals"], fields[f"_{side}_named_shardings"] = tuple(avals), tuple(named)
-        fields[f"{side}_shardings_hlo"] = tuple(map(_of_xla, avals, named, hlo))
-        fields[f"{side}_tree"] = treedef = tree_of(_needed(table, f"{side}_tree"), iter(avals))
-        if treedef.num_leaves != len(avals):
-            raise ValueError(f"the serialized program is damaged: it has {len(avals)} types for {treedef}")
+    fields = {**_side_fields(table, "in", shardings, scope), **_side_fields(table, "out", shardings, scope)}
     kept = tuple(table["module_kept_var_idx"] or ())
     if any(i >= len(fields["in_avals"]) for i in kept):
         raise ValueError(f"the serialized program is damaged: its module takes the arguments {kept}")
     vjp = None if table["vjp"] is None else _exported(table["vjp"], make)
     return make(
-        fun_name=_needed(table, "fun_name"),
+        fun_name=_required(table, "fun_name"),
         **fields,
         _has_named_shardings=table["in_sharding_indices"] is not None,
         nr_devices=table["nr_devices"] or table["nr_devices_short"],
-        platforms=tuple(_needed(table, "platforms")),
+        platforms=tuple(_required(table, "platforms")),
         ordered_effects=tuple(map(_effect, table["ordered_effects"] or ())),
         unordered_effects=tuple(map(_effect, table["unordered_effects"] or ())),
         disabled_safety_checks=tuple(map(_check, table["disabled_checks"] or ())),
-        mlir_module_serialized=_needed(table, "mlir_module_serialized"),
+        mlir_module_serialized=_required(table, "mlir_module_serialized"),
         calling_convention_version=table["calling_convention_version"],
         module_kept_var_idx=kept,
         uses_global_constants=table["uses_global_constants"],
         _get_vjp=None if vjp is None else lambda _: vjp,
     )
+
+
+def _side_fields(table: Table, side: str, shardings: Sequence, scope: SymbolicScope) -> Table:
+    """The fields of the arguments, or of the results: their tree, types and shardings."""
+    pairs = _sharding_pairs(table, side, shardings)
+    named, hlo = ([pair[i] for pair in pairs] for i in range(2))
+    avals = [_with_sharding(a, s) for a, s in zip(_avals(table, side, scope), named, strict=True)]
+    treedef = tree_of(_required(table, f"{side}_tree"), iter(avals))
+    if treedef.num_leaves != len(avals):
+        raise ValueError(f"the serialized program is damaged: it has {len(avals)} types for {treedef}")
+    return {
+        f"{side}_tree": treedef,
+        f"{side}_avals": tuple(avals),
+        f"_{side}_named_shardings": tuple(named),
+        f"{side}_shardings_hlo": tuple(map(_as_hlo, avals, named, hlo)),
+    }
 
 
 def _check_versions(table: Table) -> None:
@@ -214,7 +221,7 @@ def _check_versions(table: Table) -> None:
         )
 
 
-def _needed(table: Table, field: str) -> Any:
+def _required(table: Table, field: str) -> Any:
     if table[field] is None:
         raise ValueError(f"the serialized program is damaged: it has no {field}")
     return table[field]
@@ -236,23 +243,23 @@ def _aval(table: Table, scope: SymbolicScope) -> ShapedArray:
     return ShapedArray(shape, dtype, memory_space=space)
 
 
-def _placed(aval: ShapedArray, sharding: NamedSharding | None) -> ShapedArray:
-    """A type, which over Explicit axes says how the value lies."""
+def _with_sharding(aval: ShapedArray, sharding: NamedSharding | None) -> ShapedArray:
+    """The type of a value with this sharding, which a mesh with Explicit axes adds to the type."""
     if sharding is None or not sharding.mesh.explicit_axes:
         return aval
     if len(sharding.spec) > aval.ndim:
-        raise ValueError(f"the serialized program is damaged: a value of type {aval} lies as {sharding.spec}")
+        raise ValueError(f"the serialized program is damaged: a value of type {aval} has the spec {sharding.spec}")
     return aval.update(sharding=NamedSharding(sharding.mesh, sharding.spec.padded(aval.ndim)))
 
 
-def _laid(table: Table, side: str, shardings: Sequence) -> list[tuple[NamedSharding | None, Any]]:
-    """For each argument or result its named sharding and that of XLA."""
+def _sharding_pairs(table: Table, side: str, shardings: Sequence) -> list[tuple[NamedSharding | None, Any]]:
+    """For each argument or result its named sharding and its XLA sharding."""
     if (indices := table[f"{side}_sharding_indices"]) is not None:
         return [(shardings[i - 1] if i else None, None) for i in indices]
     return [(None, _hlo_sharding(s)) for s in table[f"{side}_shardings"] or ()]
 
 
-def _of_xla(aval: ShapedArray, named: NamedSharding | None, hlo: Any) -> Any:
+def _as_hlo(aval: ShapedArray, named: NamedSharding | None, hlo: Any) -> Any:
     return hlo if named is None else hlo_sharding(named, aval.ndim)
 
 
@@ -261,7 +268,7 @@ def _hlo_sharding(table: Table) -> Any:
         return None
     if table["kind"] != schema.HLO_SHARDING:
         raise ValueError(f"the serialized program is damaged: there is no sharding of kind {table['kind']}")
-    return get_hlo_sharding_from_serialized_proto(_needed(table, "hlo_sharding_proto"))
+    return get_hlo_sharding_from_serialized_proto(_required(table, "hlo_sharding_proto"))
 
 
 def _mesh(table: Table) -> AbstractMesh:
@@ -272,16 +279,16 @@ def _mesh(table: Table) -> AbstractMesh:
 
 
 def _sharding(table: Table, meshes: Sequence[AbstractMesh]) -> NamedSharding:
-    spec = _needed(table, "spec")
+    spec = _required(table, "spec")
     entries = [tuple(e["axes"] or ()) for e in spec["partitions"] or ()]
     entries = [None if not e else e[0] if len(e) == 1 else e for e in entries]
-    sums = {name: frozenset(spec[name] or ()) for name in ("reduced", "unreduced")}
+    state = {name: frozenset(spec[name] or ()) for name in ("reduced", "unreduced")}
     mesh = meshes[table["mesh_index"]]
-    return NamedSharding(mesh, PartitionSpec(*entries, **sums), memory_kind=table["memory_kind"])
+    return NamedSharding(mesh, PartitionSpec(*entries, **state), memory_kind=table["memory_kind"])
 
 
 def _effect(table: Table) -> Any:
-    name = _needed(table, "type_name")
+    name = _required(table, "type_name")
     for kind in sorted(effects.registered_types(), key=str):
         if _effect_name(kind) == name:
             return kind()
@@ -292,5 +299,5 @@ def _check(table: Table) -> DisabledSafetyCheck:
     if table["kind"] == schema.PLATFORM_CHECK:
         return DisabledSafetyCheck.platform()
     if table["kind"] == schema.CUSTOM_CALL_CHECK:
-        return DisabledSafetyCheck.custom_call(_needed(table, "custom_call_target"))
+        return DisabledSafetyCheck.custom_call(_required(table, "custom_call_target"))
     raise ValueError(f"the serialized program is damaged: there is no check of kind {table['kind']}")

@@ -1,7 +1,8 @@
-"""FlatBuffers: tables of fields as bytes, written with the package `flatbuffers`, and read with every place checked.
+"""FlatBuffers: encodes tables as bytes with the package `flatbuffers`, and decodes them with every offset checked.
 
-A schema says of each table what its fields are, in the order of their slots: a kind of number, `string`, another
-table, or in brackets a vector of one of these. Tables are dicts; a field that has the default, 0 or None, is missing.
+A schema lists the fields of each table in the order of their slots, with their kinds: a kind of number, `string`,
+another table, or in brackets a vector of one of these. Tables are dicts; a field with the default, 0 or None, is
+missing.
 """
 
 import struct
@@ -18,14 +19,14 @@ _NUMBERS = {"bool": "?", "i8": "b", "u8": "B", "i16": "h", "u16": "H", "u32": "I
 _DEFAULTS = {**dict.fromkeys(_NUMBERS, 0), "bool": False}
 _SIZES = {kind: struct.calcsize(code) for kind, code in _NUMBERS.items()}
 _SLOTS = {"bool": "Bool", "i8": "Int8", "i16": "Int16", "u16": "Uint16", "u32": "Uint32"}
-_DEEPEST = 200  # tables within tables
-# The mark of what is written here: a checksum follows. Other readers look at neither. Without it damage could reach
-# jaxlib's reader of modules, which may end the process.
-_SUMMED = b"mjx1"
+_MAX_DEPTH = 200  # tables within tables
+# The file identifier of our bytes, which end with a checksum; other readers ignore both. Without the checksum damaged
+# bytes could reach jaxlib's parser of modules, which may end the process.
+_CHECKSUMMED = b"mjx1"
 
 
 def encoded(schema: Schema, table: str, fields: Mapping[str, Any], has_checksum: bool = True) -> bytearray:
-    """A table as bytes; a dict that stands in it several times is written once.
+    """A table as bytes; a dict that occurs several times is written once.
 
     Raises ImportError without the package.
     """
@@ -37,7 +38,7 @@ def encoded(schema: Schema, table: str, fields: Mapping[str, Any], has_checksum:
             "with minijax: `pip install 'minijax[export]'`."
         ) from error
     root = _Writer(schema, builder).table(table, fields)
-    builder.Finish(root, file_identifier=_SUMMED if has_checksum else None)
+    builder.Finish(root, file_identifier=_CHECKSUMMED if has_checksum else None)
     data = builder.Output()
     return data + struct.pack("<I", zlib.crc32(data)) if has_checksum else data
 
@@ -48,7 +49,7 @@ class _Writer:
         self._written: dict[int, int] = {}
 
     def table(self, name: str, fields: Mapping[str, Any]) -> int:
-        """Writes a table; where it is."""
+        """Writes a table, and returns its offset."""
         if id(fields) not in self._written:
             self._written[id(fields)] = self._table(self._schema[name], fields)
         return self._written[id(fields)]
@@ -56,7 +57,7 @@ class _Writer:
     def _table(self, kinds, fields):
         b = self._builder
         places = {
-            f: self._outside(k, fields[f]) for f, k in kinds.items() if k not in _NUMBERS and fields.get(f) is not None
+            f: self._nested(k, fields[f]) for f, k in kinds.items() if k not in _NUMBERS and fields.get(f) is not None
         }
         b.StartObject(len(kinds))
         for slot, (field, kind) in enumerate(kinds.items()):
@@ -67,8 +68,8 @@ class _Writer:
                 getattr(b, f"Prepend{_SLOTS[kind]}Slot")(slot, value, 0)
         return b.EndObject()
 
-    def _outside(self, kind, value):
-        """Writes what a field refers to."""
+    def _nested(self, kind, value):
+        """Writes the value of a field that is stored by offset, and returns the offset."""
         b = self._builder
         if kind == "string":
             return b.CreateString(value)
@@ -81,7 +82,7 @@ class _Writer:
             b.StartVector(_SIZES[inner], len(value), _SIZES[inner])
             put = getattr(b, f"Prepend{_SLOTS[inner]}")
         else:
-            value = [self._outside(inner, x) for x in value]
+            value = [self._nested(inner, x) for x in value]
             b.StartVector(4, len(value), 4)
             put = b.PrependUOffsetTRelative
         for x in reversed(value):
@@ -90,10 +91,10 @@ class _Writer:
 
 
 def decoded(schema: Schema, table: str, data: bytes) -> dict[str, Any]:
-    """The table that the bytes hold. Raises ValueError where they are damaged."""
+    """The table that the bytes hold. Raises ValueError for damaged bytes."""
     if len(data) < 12 or len(data) % 4:
         raise ValueError(f"the serialized program is cut off: it has {len(data)} bytes")
-    if data[4:8] == _SUMMED and data[-4:] != struct.pack("<I", zlib.crc32(data[:-4])):
+    if data[4:8] == _CHECKSUMMED and data[-4:] != struct.pack("<I", zlib.crc32(data[:-4])):
         raise ValueError("the serialized program is cut off or damaged: its checksum differs")
     reader = _Reader(schema, data)
     return reader.table(table, reader.offset(0))
@@ -111,13 +112,13 @@ class _Reader:
         return struct.unpack_from("<" + _NUMBERS[kind], self._data, at)[0]
 
     def offset(self, at: int) -> int:
-        """Where what the place refers to is."""
+        """The position that the offset at a position refers to."""
         return at + self.number("u32", at)
 
     def table(self, name: str, at: int) -> dict[str, Any]:
-        """The table at a place; the same one each time."""
+        """The table at a position; the same dict each time."""
         key = name, at
-        if self._read.get(key, self) is None or self._depth > _DEEPEST:
+        if self._read.get(key, self) is None or self._depth > _MAX_DEPTH:
             raise ValueError("the serialized program is damaged: a table is part of itself")
         if key not in self._read:
             self._read[key] = None

@@ -1,11 +1,15 @@
 """Verbs that read and write at dynamic indices, and padding."""
 
+from collections.abc import Mapping
+
 from minijax.base import dtypes
 from minijax.hlo.sizes import are_known, has_sizes
 from minijax.hlo.spell import attribute, int_array, int_list, physical, suffix_of
 from minijax.hlo.verbs.elementwise import Elementwise
 from minijax.hlo.writer import FLAG, Avals, Build, Ints, Names
 from minijax.ir.types import Name, ShapedArray
+
+Numbers = Mapping[str, Ints]
 
 
 class Index(Elementwise):
@@ -72,58 +76,63 @@ class Index(Elementwise):
             f"stablehlo.dynamic_update_slice {', '.join((x, update, *starts))}", (aval, update_aval, *index_avals), aval
         )
 
-    def gather(self, x: Name, indices: Name, aval: ShapedArray, indices_aval: ShapedArray, out: ShapedArray, *,
-               offset_dims: Ints, collapsed_slice_dims: Ints, start_index_map: Ints, slice_sizes: Ints,
-               operand_batching_dims: Ints = (), start_indices_batching_dims: Ints = (),
-               indices_are_sorted: bool = False) -> Name:  # fmt: skip
-        """The index vectors are the last axis of `indices`."""
-        if suffix := suffix_of(aval):
-            offset_dims = (*offset_dims, *range(out.ndim, out.ndim + len(suffix)))
-            slice_sizes = (*slice_sizes, *suffix)
-        numbers = _numbers(
-            offset_dims=offset_dims,
-            collapsed_slice_dims=collapsed_slice_dims,
-            operand_batching_dims=operand_batching_dims,
-            start_indices_batching_dims=start_indices_batching_dims,
-            start_index_map=start_index_map,
-            index_vector_dim=indices_aval.ndim - 1,
-        )
-        is_sorted = attribute(indices_are_sorted)
-        attrs = f"dimension_numbers = #stablehlo.gather<{numbers}>, indices_are_sorted = {is_sorted}"
-        if not are_known(slice_sizes):
-            sizes, kind = self.size_list(slice_sizes), self.list_type(len(slice_sizes))
-            return self.op("dynamic_gather", (x, indices, sizes), (aval, indices_aval, kind), (out,), attrs)[0]
-        attrs += f", slice_sizes = {int_array(slice_sizes)}"
-        return self.op("gather", (x, indices), (aval, indices_aval), (out,), attrs)[0]
+    def gather(
+        self,
+        x: Name,
+        indices: Name,
+        ins: Avals,
+        out: ShapedArray,
+        numbers: Numbers,
+        sizes: Ints,
+        is_sorted: bool = False,
+    ) -> Name:
+        """`numbers` are the fields of `GatherDimensionNumbers`; the index vectors are the last axis of `indices`."""
+        if suffix := suffix_of(ins[0]):
+            offset_dims = (*numbers["offset_dims"], *range(out.ndim, out.ndim + len(suffix)))
+            numbers, sizes = {**numbers, "offset_dims": offset_dims}, (*sizes, *suffix)
+        text = _numbers(numbers, ins[1].ndim - 1)
+        attrs = f"dimension_numbers = #stablehlo.gather<{text}>, indices_are_sorted = {attribute(is_sorted)}"
+        if not are_known(sizes):
+            operands = x, indices, self.size_list(sizes)
+            return self.op("dynamic_gather", operands, (*ins, self.list_type(len(sizes))), (out,), attrs)[0]
+        return self.op("gather", (x, indices), ins, (out,), f"{attrs}, slice_sizes = {int_array(sizes)}")[0]
 
-    def scatter(self, operands: Names, indices: Name, updates: Names, avals: Avals, indices_aval: ShapedArray,
-                update_avals: Avals, reducer: Build | str | None, *,
-                update_window_dims: Ints, inserted_window_dims: Ints, scatter_dims_to_operand_dims: Ints,
-                operand_batching_dims: Ints = (), scatter_indices_batching_dims: Ints = (),
-                indices_are_sorted: bool = False, unique_indices: bool = False) -> list[Name]:  # fmt: skip
-        """`reducer(*old, *updates)` returns the new elements; None stores the updates."""
+    def scatter(
+        self,
+        operands: Names,
+        indices: Name,
+        updates: Names,
+        ins: Avals,
+        reducer: Build | str | None,
+        numbers: Numbers,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+    ) -> list[Name]:
+        """`numbers` are the fields of `ScatterDimensionNumbers`.
+
+        `reducer(*old, *updates)` returns the new elements; None stores the updates.
+        """
+        avals, indices_aval = ins[: len(operands)], ins[len(operands)]
         if suffix := suffix_of(avals[0]):
-            rank = update_avals[0].ndim
-            update_window_dims = (*update_window_dims, *range(rank, rank + len(suffix)))
-        numbers = _numbers(
-            update_window_dims=update_window_dims,
-            inserted_window_dims=inserted_window_dims,
-            input_batching_dims=operand_batching_dims,
-            scatter_indices_batching_dims=scatter_indices_batching_dims,
-            scatter_dims_to_operand_dims=scatter_dims_to_operand_dims,
-            index_vector_dim=indices_aval.ndim - 1,
-        )
+            rank = ins[-1].ndim
+            window_dims = (*numbers["update_window_dims"], *range(rank, rank + len(suffix)))
+            numbers = {**numbers, "update_window_dims": window_dims}
+        text = _numbers(numbers, indices_aval.ndim - 1).replace("operand_batching_dims", "input_batching_dims")
         attrs = (
             f"indices_are_sorted = {attribute(indices_are_sorted)}, scatter_dimension_numbers = "
-            f"#stablehlo.scatter<{numbers}>, unique_indices = {attribute(unique_indices)}"
+            f"#stablehlo.scatter<{text}>, unique_indices = {attribute(unique_indices)}"
         )
         if reducer is None:
             reducer = lambda *names: names[len(avals) :]  # noqa: E731
-        ins = (*avals, indices_aval, *update_avals)
         regions = (self._reducer(reducer, avals, "scatter"),)
         return self.op("scatter", (*operands, indices, *updates), ins, avals, attrs, regions)
 
 
-def _numbers(index_vector_dim: int, **lists: Ints) -> str:
-    parts = [f"{name} = {int_list(tuple(items))}" for name, items in lists.items() if len(items)]
+_INDEX_MAPS = ("start_index_map", "scatter_dims_to_operand_dims")
+
+
+def _numbers(numbers: Numbers, index_vector_dim: int) -> str:
+    # In StableHLO's attributes the map of the index vector comes last.
+    rows = sorted(numbers.items(), key=lambda row: row[0] in _INDEX_MAPS)
+    parts = [f"{name} = {int_list(tuple(axes))}" for name, axes in rows if len(axes)]
     return ", ".join([*parts, f"index_vector_dim = {index_vector_dim}"])
