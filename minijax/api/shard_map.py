@@ -1,4 +1,4 @@
-"""`shard_map` for users: functions of each device's part, as functions of whole arrays."""
+"""`shard_map` for users: functions of shards, as functions of global arrays."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from minijax.run.array import ArrayImpl
 
 
 class Infer:
-    """Stands for specs that are to be found out from explicit shardings."""
+    """The type of `INFER`: specs are taken from the arguments' types."""
 
     def __repr__(self):
         return "Infer"
@@ -42,7 +42,7 @@ class _Call(NamedTuple):
     fun: Callable
     region: ManualRegion
     in_specs: Any
-    out_specs: Any  # or a function that gives them, once the results are there
+    out_specs: Any  # or a function that returns them, called after the body is traced
 
     @property
     def mesh(self) -> Any:
@@ -61,7 +61,7 @@ Args = ParamSpec("Args")
 R = TypeVar("R")
 
 
-# As of `jit`, for mypy.
+# For mypy, as the overloads of `jit`.
 @overload
 def shard_map(f: Callable[..., Any], /, *, in_partial: Never, **options: Any) -> Any: ...
 @overload
@@ -84,13 +84,12 @@ def shard_map(
     axis_names: set | frozenset = frozenset(),
     check_vma: bool = True,
 ) -> Any:
-    """Maps `f` over the parts that a mesh's devices hold of the arguments.
+    """Maps `f` over the shards of the arguments on a mesh's devices.
 
-    `in_specs` and `out_specs`, prefixes of the trees of arguments and results, say which array axes are cut
-    over which mesh axes. With `check_vma`, types say over which mesh axes a value varies, and a result may
-    be joined only along those. Where `axis_names` are some of the mesh's axes, values are not cut over the
-    others: within they are what they are outside. Inside another one the mesh is that which it runs on.
-    Raises ValueError for specs that do not fit.
+    `in_specs` and `out_specs`, prefixes of the trees of arguments and results, specify over which mesh axes the array
+    axes are sharded. With `check_vma`, types state over which mesh axes a value varies, and results must be replicated
+    over the axes that their specs omit. Mesh axes that are not in `axis_names` keep their types inside `f`. Inside
+    another `shard_map` the mesh is the outer one's. Raises ValueError for specs that do not fit.
     """
     if f is None:
         return functools.partial(
@@ -117,9 +116,9 @@ def smap(
     f: None = None, /, *, in_axes: Any = ..., out_axes: Any, axis_name: Hashable
 ) -> Callable[[Callable[Args, R]], Callable[Args, R]]: ...  # fmt: skip
 def smap(f: Callable | None = None, /, *, in_axes: Any = INFER, out_axes: Any, axis_name: Hashable) -> Any:
-    """Maps `f` over the parts that the devices along one axis of the mesh that is set hold of the arguments.
+    """Maps `f` over the shards of the arguments along one axis of the context mesh.
 
-    `in_axes` and `out_axes`, as those of `vmap`, say which array axes are cut.
+    `in_axes` and `out_axes`, as those of `vmap`, specify which array axes are sharded.
     """
     if f is None:
         return functools.partial(smap, in_axes=in_axes, out_axes=out_axes, axis_name=axis_name)
@@ -145,7 +144,7 @@ def smap(f: Callable | None = None, /, *, in_axes: Any = INFER, out_axes: Any, a
 
 
 def mapped_over(fun: Callable, mesh: Mesh, in_specs: Sequence[P], out_specs: Callable[[], Any], args: tuple) -> Any:
-    """As `shard_map(fun, ...)(*args)` without the check of what varies; `out_specs` is called afterwards."""
+    """As `shard_map(fun, ..., check_vma=False)(*args)`; `out_specs` is called after the body is traced."""
     context = meshes.abstract_context()
     if context is not None and context.manual_axes:
         raise ValueError(f"The context mesh {context} should match the mesh that a function is mapped over, {mesh}")
@@ -153,7 +152,7 @@ def mapped_over(fun: Callable, mesh: Mesh, in_specs: Sequence[P], out_specs: Cal
 
 
 def _checked_mesh(mesh: Any, axis_names: Any) -> tuple[Any, frozenset]:
-    """The mesh, by default the one that is set, and those of its axes that become manual."""
+    """The mesh, by default the context mesh, and those of its axes that become manual."""
     context = meshes.abstract_context()
     if mesh is None:
         mesh = context
@@ -182,7 +181,7 @@ def _checked_mesh(mesh: Any, axis_names: Any) -> tuple[Any, frozenset]:
 
 
 def _mapped_axes() -> frozenset:
-    """The Explicit mesh axes over which the values are spread that `vmap` maps over."""
+    """The Explicit mesh axes over which values are sharded along the axes that `vmap` maps over."""
     return frozenset([n for *_, explicit in state.thread.axes for n in axes_of(explicit)])
 
 
@@ -225,7 +224,7 @@ def _call(call: _Call, args: tuple) -> Any:
 
 
 def _specs_of_types(call: _Call, avals: Sequence) -> tuple:
-    """How arguments are cut, as their types say. Raises TypeError if a mesh axis is not Explicit."""
+    """The specs of arguments, from their types. Raises TypeError if a mesh axis is not Explicit."""
     region = call.region
     kinds = [call.mesh._name_to_type[n] for n in region.names]
     if any(kind is not AxisType.Explicit for kind in kinds):
@@ -240,7 +239,7 @@ def _specs_of_types(call: _Call, avals: Sequence) -> tuple:
 
 
 def _over(region: ManualRegion, aval: Any) -> list:
-    """The entries of a type over the axes of a region. Raises ValueError where others are in front of them."""
+    """The entries of a type over the axes of a region. Raises ValueError if other axes precede them in an entry."""
     entries = [joined_entry(*[a for a in axes_of(e) if a in region.axes]) for e in aval.entries]
     for entry, whole in zip(entries, aval.entries, strict=True):
         if axes_of(whole)[: len(axes_of(entry))] != axes_of(entry):
@@ -249,7 +248,7 @@ def _over(region: ManualRegion, aval: Any) -> list:
 
 
 def _check_types(region: ManualRegion, avals: Sequence, specs: Sequence) -> None:
-    """Raises ValueError where a spec names other Explicit axes than an argument's type."""
+    """Raises ValueError if a spec differs from the Explicit axes of an argument's type."""
     if not region.mesh.are_all_axes_explicit:
         return
     for aval, spec in zip(avals, specs, strict=True):
@@ -267,7 +266,7 @@ def _check_types(region: ManualRegion, avals: Sequence, specs: Sequence) -> None
 
 
 class _Local(Flat):
-    """The function of a device's part of the arguments, which checks its results against their specs."""
+    """The function of shards, which checks its results against their specs."""
 
     def __init__(self, call: _Call, in_tree: Any, cut: Mask, whole: list):
         super().__init__(call.fun, in_tree)
@@ -311,7 +310,7 @@ def _specs(what: str, call: _Call, treedef: Any, prefix: Any) -> tuple:
 
 
 def _check_sums(what: str, region: ManualRegion, spec: P) -> None:
-    """Raises where specs may not be unreduced or reduced: unless all axes are Explicit ones, and all made manual."""
+    """Raises for an unreduced or reduced spec unless all mesh axes are Explicit, and all become manual."""
     if not (spec.unreduced or spec.reduced):
         return
     if region.axes != frozenset(region.mesh.axis_names):

@@ -71,7 +71,7 @@ class ArgInfo:
 
 
 class Stage:
-    """The trees and types of arguments and results, which each stage has from the one before."""
+    """The trees and types of arguments and results, which each stage takes from the one before."""
 
     in_tree: Any
     out_tree: Any
@@ -81,10 +81,10 @@ class Stage:
     _donated: Sequence[bool]
     _out_avals: Sequence[ShapedArray]
     _out_shardings: Sequence = ()
-    _left = 0  # how many results come before the function's own
+    _left = 0  # the number of results before the function's own: final lo values of mutable arguments
 
     def _inherit(self, stage: Stage) -> None:
-        """Takes over what the stage before this one knows."""
+        """Copies the trees and types of the stage before this one."""
         self._name, self.in_tree, self.out_tree = stage._name, stage.in_tree, stage.out_tree
         self._flat_avals, self._donated = stage._flat_avals, stage._donated
         self._out_avals, self._out_shardings, self._left = stage._out_avals, stage._out_shardings, stage._left
@@ -99,7 +99,7 @@ class Stage:
 
     @property
     def out_info(self) -> Any:
-        """The results' tree of shapes and dtypes, and of the shardings that were asked for."""
+        """The results' tree of shapes and dtypes, and of the requested shardings."""
         shapes = [described(a) for a in self._out_avals]
         pairs = zip(shapes, self._out_shardings or (None,) * len(shapes), strict=True)
         return self.out_tree.unflatten([x.update(sharding=s) if s else x for x, s in pairs])
@@ -133,7 +133,7 @@ class Traced(Stage):
 
     @property
     def lojax(self) -> Traced:
-        """The function over what stands for values of users' types, as it is lowered."""
+        """The function on lo values, as it is lowered."""
         return LoTraced(self) if self.jaxpr.is_high else self
 
     def _program_options(self) -> ProgramOptions:
@@ -150,7 +150,7 @@ class Traced(Stage):
         return self._lowered(tuple(lowering_platforms or ()))
 
     def _lowered(self, platforms: tuple[str, ...], rules: tuple | None = None) -> Lowered:
-        """As `lower`; of a program that is to leave the process, `rules` lower instead of others."""
+        """As `lower`; for a program to be exported, `rules` replace the lowering rules of primitives."""
         options, closed = self._program_options(), self._of.closed
         if rules is not None:
             paths = argument_paths(self.in_tree)
@@ -171,7 +171,7 @@ class Traced(Stage):
 
 
 class LoTraced(Traced):
-    """A traced function over what stands for values of users' types: for each one a list."""
+    """A traced function on lo values: its trees have a list of them for each hi value."""
 
     def __init__(self, traced: Traced):
         self.high, self.low = traced, lower_hi_jaxpr(traced.jaxpr)
@@ -195,12 +195,12 @@ class LoTraced(Traced):
 
 
 def _with_lists(treedef: Any, types: Sequence[Any]) -> Any:
-    """The tree with a list for each leaf of a user's type."""
+    """The tree with a list of lo values for each leaf of a hi type."""
     return tree.tree_structure(treedef.unflatten([[0] * len(a.lo_ty()) if a.is_high else 0 for a in types]))
 
 
 def _over_values(options: ProgramOptions, written: list[bool]) -> ProgramOptions:
-    """The options of a function of references: it takes their values, and returns those it may overwrite last."""
+    """The options of a function of references: it takes their values, and returns the final ones after its results."""
     ins = [
         request._replace(donated=request.donated or is_written)
         for request, is_written in zip(options.of_arguments(len(written)), written, strict=True)
@@ -216,7 +216,7 @@ def _checked_dialect(dialect: str | None) -> str | None:
 
 
 def _with_requested_sharding(aval: Any, request: Request) -> Any:
-    """The type of an argument with the sharding that is requested of it."""
+    """The type of an argument with the sharding that is requested for it."""
     sharding = request.sharding
     if type(aval) is not ShapedArray or sharding is None:
         return aval
@@ -245,13 +245,13 @@ class Lowered(Stage):
 
     @property
     def out_info(self) -> Any:
-        """The results' tree of shapes and dtypes, and of the shardings that were asked for."""
+        """The results' tree of shapes and dtypes, and of the requested shardings."""
         return tree.tree_map(lambda x: x.update(weak_type=False), super().out_info)
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
-        """The program as text, of which `debug_info` makes source positions a part.
+        """The program as text, with source positions if `debug_info`.
 
-        `dialect`: "stablehlo", the default, or "hlo"; ValueError for another.
+        `dialect`: "stablehlo", the default, or "hlo". Raises ValueError for others.
         """
         if _checked_dialect(dialect) == "hlo":
             return hlo_text(self.compiler_ir("hlo"), debug_info)
@@ -288,7 +288,7 @@ class Lowered(Stage):
         return kind(self, compile_lowered(program, options), again)
 
     def _on_devices(self, devices: Sequence[Any] | None) -> Program:
-        """The program on the devices that are assigned, which one over an abstract mesh has to be told."""
+        """The program on the assigned devices, which are required for one over an abstract mesh."""
         program, placement = self._program, self._program.placement
         if placement.devices:
             if devices is not None and tuple(devices) != placement.devices:
@@ -316,7 +316,7 @@ class Compiled(Stage):
     def __init__(self, lowered: Lowered, executable: Executable, again: Callable[[], Loaded]):
         self._executable, self._again = executable, again
         self._inherit(lowered)
-        self._is_placed = lowered._options.device is None  # else arguments are moved to the device
+        self._is_placed = lowered._options.device is None  # otherwise arguments are transferred to the device
         self._captured = lowered._traced._of.captured  # references, the leading inputs
         inputs = [*map(typeof, self._captured), *self._flat_avals]
         self._written = [i for i, a in enumerate(inputs) if type(a) is AbstractRef]
@@ -324,16 +324,16 @@ class Compiled(Stage):
         self._programs = Memory().programs
 
     def _state(self) -> dict[str, Any]:
-        """What else than its trees and its program it is made of, for another process."""
+        """The state without the trees and the loaded program, for another process."""
         return {**{name: getattr(self, name) for name in _COMPILED}, "executable": self._executable.state()}
 
     def _serialized(self) -> bytes:
-        """The program for another process; what was itself stored cannot be written, and is compiled again."""
+        """The compiled program for another process; recompiled if it was loaded from a cache and cannot be serialized."""
         return self._executable.loaded.serialized() or self._again().executable.serialize()
 
     @classmethod
     def _restored(cls, loaded: Loaded, state: dict[str, Any], in_tree: Any, out_tree: Any) -> Compiled:
-        """What another process has compiled, of its state and of the program loaded again."""
+        """The executable that another process compiled, from its state and the loaded program."""
         self = cls.__new__(cls)
         for name in _COMPILED:
             setattr(self, name, state[name])
@@ -364,12 +364,12 @@ class Compiled(Stage):
         return self.out_tree.unflatten([ShapeDtypeStruct(a.shape, a.dtype, sharding=_format(p)) for a, p in rows])
 
     def _out_ports(self) -> Sequence[Port]:
-        """The results that are the function's own."""
+        """The ports of the function's own results."""
         return self._executable.outs[self._left : self._left + len(self._out_avals)]
 
     @property
     def input_shardings(self) -> Any:
-        """The shardings of the arguments, as (positional, by keyword); None for one that nothing reads."""
+        """The shardings of the arguments, as (positional, by keyword); None for an unused one."""
         return self._of_arguments(lambda port: port.sharding)
 
     @property
@@ -382,7 +382,7 @@ class Compiled(Stage):
         return self._of_arguments(_format)
 
     def _of_arguments(self, of_port: Callable[[Port], Any]) -> Any:
-        """The arguments' tree of a property of the inputs; None for one that nothing reads."""
+        """The arguments' tree of a property of the inputs; None for an unused one."""
         known = dict(zip(self._executable.used, map(of_port, self._executable.ins), strict=True))
         first = len(self._captured)
         return self.in_tree.unflatten([known.get(first + i) for i in range(self.in_tree.num_leaves)])
@@ -425,7 +425,7 @@ class Compiled(Stage):
         return run(operands)
 
     def _call_on_values(self, leaves: Sequence, treedef: Any) -> Any:
-        """Runs the executable on the values of references, and writes those that it gives."""
+        """Runs the executable on the values of references, and stores their final values."""
         self._check(leaves, treedef)
         leaves = [*self._captured, *leaves]
         operands, _ = operands_of(values_of(leaves))
@@ -495,7 +495,7 @@ def _format(port: Port) -> Format:
 
 
 class HighCompiled(Compiled):
-    """An executable of a function of values of users' types, or with such results."""
+    """An executable of a function with arguments or results of hi types."""
 
     def __init__(self, lowered: Lowered, executable: Executable, again: Callable[[], Loaded] | None = None):
         super().__init__(lowered, executable, again)
@@ -512,7 +512,7 @@ class HighCompiled(Compiled):
 
 
 def _signatures(x: Any, aval: Any) -> list[Signature]:
-    """The signatures of an argument, or of what stands for it."""
+    """The signature of an argument, or those of its lo values."""
     if not aval.is_high:
         return [_signature(x, aval)]
     values = aval.lo_ty() if isinstance(x, AbstractValue) else lower_values([aval], [x])[0]
@@ -556,7 +556,7 @@ class PjitFunction(Jitted, Generic[P, R]):
         return self.signature or inspect.signature(self.fun)
 
     def __reduce__(self) -> Any:
-        """By its name where that is the function itself; in a program's main module by value, for other processes."""
+        """Pickles the function by its name if its module has it; in `__main__` by value, for other processes."""
         owner = sys.modules.get(self.__module__) if self.__module__ != "__main__" else None
         if owner is not None and getattr(owner, self.__qualname__, None) is self:
             return self.__qualname__
@@ -587,12 +587,12 @@ class PjitFunction(Jitted, Generic[P, R]):
         self.memory.clear()
 
     def cache_info(self) -> CacheInfo:
-        """How often this function was traced, and how many traces and programs are remembered."""
+        """The number of traces of this function so far, and of cached traces and programs."""
         memory = self.memory
         return CacheInfo(memory.count, len(memory.traces), len(memory.programs))
 
     def why(self) -> Explanation | None:
-        """Why this function was last traced or compiled: the nearest earlier call and what differs. None before."""
+        """Why this function was last traced or compiled: the nearest earlier call and the differences; or None."""
         return why(self.fun, self.memory.number)
 
     def _cache_size(self) -> int:
@@ -604,7 +604,7 @@ CompilerOptions = dict[str, str | bool]
 
 @runtime_checkable
 class Wrapped(Protocol):
-    """A jitted function, which can be traced and lowered for arguments without being run."""
+    """A jitted function, which can be traced and lowered without being run."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls the function."""

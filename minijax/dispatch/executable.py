@@ -36,13 +36,13 @@ class Executable:
         *"_signatures _run _seen has_effects _constants _label needs_process".split(),
     )
 
-    # It keeps no jaxpr: what is remembered of a jaxpr must not keep it.
+    # It does not hold the jaxpr: caches are keyed by jaxprs weakly, and their values must not keep the key alive.
     def __init__(self, lowered: Lowered, loaded: compile.Loaded):
         placement, text = lowered.placement, lowered.module
         self.loaded, self.used = loaded, lowered.used
         self.device = None if placement.is_sharded else loaded.devices[0]
         self.ins, self.outs = settled_ports(lowered, loaded)
-        # The user may donate or delete an array that a function captured: the program has its own.
+        # The user may donate or delete an array that a function captured: the program holds a copy.
         self._keep_constants([_copied_constant(c, self.device) for c in lowered.hidden])
         is_committed = placement.committed or placement.is_sharded
         self._signatures = [signature(port.aval, port.sharding, is_committed, port.layout) for port in self.outs]
@@ -53,12 +53,12 @@ class Executable:
         else:
             self._bind(self._noted(text.callbacks), lowered.label)
         self.needs_process = bool(text.ordered or text.callbacks or text.watchers)
-        self.aliased = text.aliases  # of the inputs, by number, those whose memory a result takes
+        self.aliased = text.aliases  # input -> the result that uses its memory
         self.donated = [*self.aliased, *text.donors]
         _warn_of_unused_donations(lowered)
 
     def _noted(self, calls: Sequence = ()) -> launch.Effects | None:
-        """The effects of a program without ordered ones, by which it is waited for."""
+        """The effects of a program without ordered effects, for `effects_barrier` to wait for."""
         return (
             launch.Effects(note=tokens.note_program_with_callbacks if calls else tokens.note)
             if self.has_effects
@@ -66,7 +66,7 @@ class Executable:
         )
 
     def _keep_constants(self, constants: Sequence[ArrayImpl]) -> None:
-        self._constants = [hidden(getattr(x, "_base_array", x)) for x in constants]  # of keys the numbers
+        self._constants = [hidden(getattr(x, "_base_array", x)) for x in constants]  # for keys their words
         self.hidden = [x._raw for x in self._constants]
 
     def _bind(self, effects: launch.Effects | None, label: str) -> None:
@@ -76,7 +76,7 @@ class Executable:
         self._seen: list[set] = [set() for _ in self.used]
 
     def state(self) -> dict[str, Any]:
-        """All but the loaded program, for another process; see `restored`."""
+        """The state without the loaded program, for another process; see `restored`."""
         state = {name: getattr(self, name) for name in _STATE}
         constants = [(x._value, None if self.device else x._sig.sharding) for x in self._constants]
         results = [(s.aval, s.sharding, s.committed, s.layout) for s in self._signatures]
@@ -84,7 +84,7 @@ class Executable:
 
     @classmethod
     def restored(cls, loaded: compile.Loaded, state: dict[str, Any]) -> "Executable":
-        """The executable whose state another process has written, of the program loaded again."""
+        """The executable of a loaded program with the state that another process wrote."""
         self = cls.__new__(cls)
         self.loaded, self.needs_process = loaded, False
         for name in _STATE:
@@ -114,7 +114,7 @@ class Executable:
         return results
 
     def _is_replicated_from(self, x: ArrayImpl, n: int) -> bool:
-        """Returns whether input `n` is a replicated copy of `x`, on the device of `x` and others."""
+        """Returns whether input `n` is `x` replicated over its own device and others."""
         sharding, here = self.ins[n].sharding, x._sig.device
         return self.device is None and here is not None and sharding.is_fully_replicated and here in sharding.device_set
 
@@ -198,7 +198,7 @@ def _warn_of_unused_donations(lowered: Lowered) -> None:
 
 
 def _copied_constant(constant: Any, device: Any) -> ArrayImpl:
-    """A captured value in memory of the program's own."""
+    """A copy of a captured value in memory that the program owns."""
     if isinstance(constant, ArrayImpl) and not constant.is_fully_addressable:
         raise RuntimeError(
             "Closing over jax.Array that spans non-addressable (non process local) devices is not allowed: pass "
@@ -212,7 +212,7 @@ def _copied_constant(constant: Any, device: Any) -> ArrayImpl:
 
 
 def settled_ports(lowered: Lowered, loaded: compile.Loaded) -> tuple[list[Port], list[Port]]:
-    """The arguments that are read and the results, with the shardings and layouts that XLA chose where it did."""
+    """The arguments that are read and the results, with the shardings and layouts that XLA chose filled in."""
     placement, ordered = lowered.placement, len(lowered.module.ordered)
     ins, outs = [placement.ins[i] for i in lowered.used], list(placement.outs)
     chosen = (), ()
@@ -231,7 +231,7 @@ def settled_ports(lowered: Lowered, loaded: compile.Loaded) -> tuple[list[Port],
 
 
 def _settled(ports: Sequence[Port], chosen: Sequence, placement: Placement) -> list[Port]:
-    """The ports with the shardings that are requested, or that XLA chose."""
+    """The ports with the shardings that XLA chose if none was requested."""
     if len(placement.devices) == 1:
         alone = placement.replicated()
         return [port if port.sharding is not None else port._replace(sharding=alone) for port in ports]
@@ -244,14 +244,14 @@ def _settled(ports: Sequence[Port], chosen: Sequence, placement: Placement) -> l
 
 
 def _read(placement: Placement, hlo: Any, aval: Any) -> Any:
-    """The sharding that XLA chose."""
+    """The sharding that XLA chose, over the mesh of the program."""
     if aval is token_type:
         return placement.replicated()
     return sharding_of_result(mesh_of_type(placement.mesh, aval), hlo, aval)
 
 
 def _named_as(first: Port, port: Port) -> Port:
-    """A result under the sharding of the first argument over a mesh, if it is sharded equally."""
+    """A result with the sharding object of the first argument over a mesh, if the two are equivalent."""
     is_equal = _have_equal_ranks(first.aval, port.aval) and port.sharding.is_equivalent_to(
         first.sharding, port.aval.ndim
     )
@@ -259,7 +259,7 @@ def _named_as(first: Port, port: Port) -> Port:
 
 
 def _have_equal_ranks(a: Any, b: Any) -> bool:
-    """Returns whether both are types of arrays, not of keys, with as many axes."""
+    """Returns whether both are types of arrays (not of keys) with equal ranks."""
     if not type(a) is type(b) is ShapedArray or a.ndim != b.ndim:
         return False
     return not (dtypes.is_extended(a.dtype) or dtypes.is_extended(b.dtype))
@@ -268,7 +268,7 @@ def _have_equal_ranks(a: Any, b: Any) -> bool:
 def _with_chosen_layouts(
     ins: list[Port], outs: list[Port], loaded: compile.Loaded, first: int
 ) -> tuple[list[Port], list[Port]]:
-    """The ports with the layouts that XLA chose where `Layout.AUTO` is requested; `first`: the number of tokens."""
+    """The ports with the layouts that XLA chose for `Layout.AUTO`; `first`: the number of tokens."""
     if Layout.AUTO not in [port.layout for port in (*ins, *outs)]:
         return ins, outs
     executable = loaded.executable
@@ -281,13 +281,13 @@ def _with_chosen_layouts(
 
 
 def compile_lowered(lowered: Lowered, options: ProgramOptions) -> Executable:
-    """Compiles a lowered program; its profiles show its own names."""
+    """Compiles a lowered program; profiles show its own names."""
     dump_program(lowered)
     return _executable_of(lowered, _compiled(lowered, options, True))
 
 
 def compile_uncached(lowered: Lowered, options: ProgramOptions) -> compile.Loaded:
-    """Compiles a program again, although an equal one is loaded or stored."""
+    """Compiles a program even if an equal one is loaded or stored."""
     text = lowered.module
     devices, compiler_options = lowered.placement.devices, dict(options.compiler_options)
     return compile.compile_uncached(text.located().text, text.name, devices, compiler_options)
@@ -317,9 +317,9 @@ def _compiled(lowered: Lowered, options: ProgramOptions, own_names: bool) -> com
 def executable_for(
     closed: ClosedJaxpr, options: ProgramOptions, operands: Sequence[ArrayImpl], lift: bool = False
 ) -> Executable:
-    """A jaxpr, lowered and compiled for operands with the signatures of these; `lift`: see `lower_to_share`."""
+    """Lowers and compiles a jaxpr for operands with these signatures; `lift`: see `lower_to_share`."""
     if watch.is_checking():
-        # A program that gave a NaN is run again, on the same operands.
+        # A program that returned a NaN is run again on the same operands.
         options = options._replace(ins=tuple([request._replace(donated=False) for request in options.ins]))
     signatures = [x._sig for x in operands]
     placement = choose_placement(signatures, options, closed)
@@ -340,7 +340,7 @@ def executable_for(
 def _borrowed(
     loaded: compile.Loaded, closed: ClosedJaxpr, options: ProgramOptions, placement: Placement, lift: bool
 ) -> launch.Borrowed:
-    """The executable of another program with the same text, which in profiles shows what this jaxpr says."""
+    """The executable of another program with an equal module; in profiles it shows this jaxpr's names."""
     remembered = weakref.ref(closed)
 
     def own():

@@ -54,7 +54,7 @@ def call_params(
     in_layouts: Sequence = (),
     out_layouts: Sequence = (),
 ) -> dict[str, Any]:
-    """The parameters of a `jit` equation, under jax's names; shardings that are missing are unspecified."""
+    """The parameters of a `jit` equation, under jax's names; missing shardings are unspecified."""
     n, m = len(closed.jaxpr.invars), len(closed.jaxpr.outvars)
     return dict(
         jaxpr=closed,
@@ -124,7 +124,7 @@ class Jit(Call, DischargeableCall):
         return list(operands), call_params(closed, name, donated, *kept, in_shardings, out_shardings)
 
     def parts(self, params):
-        # What one part is given, the other reads again.
+        # The unknown part may read operands of the known part again, so neither may donate them.
         params = {**params, "donated_invars": (False,) * len(params["donated_invars"])}
         return params, params
 
@@ -203,7 +203,7 @@ def program_options(
     in_layouts: Sequence = (),
     out_layouts: Sequence = (),
 ) -> ProgramOptions:
-    """The options of a program, from the parameters of a `jit` equation."""
+    """The options of a program from the parameters of a `jit` equation."""
     asked = requests(ins, in_layouts, donated), requests(outs, out_layouts)
     return ProgramOptions(name, *asked, keep_unused, compiler_options=compiler_options)
 
@@ -221,12 +221,12 @@ _HOW = "name donated_invars keep_unused inline compiler_options_kvs in_shardings
 
 
 def _how(params: dict) -> tuple:
-    """The parameters of a call but for its jaxpr, which what is remembered of it must not hold."""
+    """The parameters of a call without its jaxpr, as a cache key: entries must not keep the jaxpr alive."""
     return tuple([params[name] for name in _HOW])
 
 
 def _known_call(closed: ClosedJaxpr, ins: Sequence[int], outs: Sequence[int], params: dict) -> tuple[tuple, dict]:
-    """The parameters of a call of a body, (operands) -> (results, residuals), and where among both each of those is."""
+    """The sources of results and residuals of a body, operands -> (results, residuals), and its call's parameters."""
     held = tuple([params["out_shardings"][i] is not UNSPECIFIED for i in outs])
     closed, sources = forwarded(closed, len(outs), held)
     own = [i for i, (kind, _) in zip(outs, sources, strict=False) if kind == "out"]
@@ -234,7 +234,7 @@ def _known_call(closed: ClosedJaxpr, ins: Sequence[int], outs: Sequence[int], pa
 
 
 class _LinearCalls(NamedTuple):
-    """The parameters of the two equations that a call becomes, and where results and residuals are."""
+    """The parameters of the two equations of a linearized call, and the sources of results and residuals."""
 
     primal: dict[str, Any]
     sources: tuple

@@ -1,4 +1,4 @@
-"""`in_shardings` and `out_shardings` of jitted functions: trees of shardings against trees of values."""
+"""`in_shardings` and `out_shardings` of jitted functions: one sharding for each leaf of the values' tree."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -12,16 +12,16 @@ from minijax.primitives.sharding import check_distinct_axes, concrete_sharding
 
 
 class Shardings(NamedTuple):
-    """A tree of shardings, in a form that can stand in keys."""
+    """A tree of shardings in a hashable form."""
 
     leaves: tuple
     treedef: Any
 
 
 def shardings_of(argument: str, value: Any, caller: str = "jit") -> Shardings | None:
-    """What `jit` was given as `in_shardings` or `out_shardings`; None where nothing is laid down.
+    """The argument `in_shardings` or `out_shardings` of `jit`, checked; None if it is unspecified.
 
-    Raises TypeError for a leaf that is no sharding, partition spec or None, ValueError for one that leaves axes open.
+    Raises TypeError for a leaf that is not a sharding, partition spec or None, ValueError for unconstrained dimensions.
     """
     leaves, treedef = tree.flatten(value, lambda x: x is None)
     for leaf in leaves:
@@ -38,17 +38,17 @@ def shardings_of(argument: str, value: Any, caller: str = "jit") -> Shardings | 
         spec = leaf if isinstance(leaf, P) else getattr(leaf, "spec", ())
         if any(entry is P.UNCONSTRAINED for entry in spec):
             raise ValueError(f"Unconstrained dims are not allowed in {argument} of {caller}, got {leaf}")
-    # For pjit None is a sharding, where a mesh is entered: whole on each of its devices.
+    # For pjit None is a sharding under `with mesh:`: replicated over the mesh.
     if value is UNSPECIFIED or value is None and caller != "pjit":
         return None
     return Shardings(tuple(leaves), treedef)
 
 
 def leaf_shardings(caller: str, argument: str, shardings: Shardings | None, treedef: Any) -> tuple:
-    """One sharding for each leaf of a tree; () where nothing is laid down.
+    """One sharding for each leaf of a tree; () if they are unspecified.
 
-    Raises ValueError if the shardings are no prefix of the tree, RuntimeError for a partition spec where no
-    mesh is set.
+    Raises ValueError if the shardings are not a prefix of the tree, RuntimeError for a partition spec without a
+    context mesh.
     """
     mesh = meshes.legacy_context_mesh() if caller == "pjit" else meshes.context_mesh()
     return () if shardings is None else _leaf_shardings(caller, argument, shardings, treedef, mesh)
@@ -66,7 +66,7 @@ def _leaf_shardings(caller, argument, shardings, treedef, mesh):
 
 
 def leaf_layouts(argument: str, shardings: Shardings | None, treedef: Any) -> tuple:
-    """One layout, or None, for each leaf of a tree; () where no `Format` names one."""
+    """One layout, or None, for each leaf of a tree; () if no `Format` names one."""
     if shardings is None or not any(isinstance(leaf, Format) and leaf.layout for leaf in shardings.leaves):
         return ()
     leaves = _leaves(argument, shardings, treedef)

@@ -1,4 +1,4 @@
-"""The engine of jitted functions: arguments, traces, programs, each remembered."""
+"""The engine of jitted functions: parses arguments, traces and compiles, and caches each step."""
 
 import functools
 import inspect
@@ -47,7 +47,7 @@ class Static:
     __slots__ = ("value", "key")
 
     def __init__(self, value: Any):
-        hash(value)  # a key can be made of lists too
+        hash(value)  # raises for lists, from which `cache.key` could make a key
         self.value = value
         self.key = cache.key(value)
 
@@ -67,7 +67,7 @@ class Static:
 
 
 class Unhashable(Static):
-    """A static argument that may change: equal to no other, so that what is traced for it is not used again."""
+    """A static argument that may change: equal only to itself, so that its trace is not reused."""
 
     __slots__ = ()
 
@@ -93,10 +93,10 @@ class Traced(NamedTuple):
     """A function's jaxpr for one kind of arguments."""
 
     closed: ClosedJaxpr
-    captured: list  # values of the leading inputs: what the function captured, if any of it is traced
+    captured: list  # the captured values that are leading inputs, if any of them is traced
     out_tree: Any
     info: DebugInfo
-    params: dict[str, Any]  # of the equation that a call makes; filled in by the first
+    params: dict[str, Any]  # of the call's equation; filled in by the first call
 
 
 class Memory:
@@ -105,7 +105,7 @@ class Memory:
     __slots__ = ("traces", "programs", "count", "number", "__weakref__")
 
     def __init__(self):
-        self.count = 0  # how often it was traced
+        self.count = 0  # the number of traces
         self.number = next(explain.numbers)
         self.traces = cache.Keyed(4096)
         self.programs = Programs(4096)
@@ -127,7 +127,7 @@ def _memory_of(fun: Callable, options: tuple) -> Memory:
         return Memory()
 
 
-_NO_KEY = ()  # of calls with references, which are operations each time
+_NO_KEY = ()  # of calls with references, which are bound as operations each time
 
 
 class Resolved(NamedTuple):
@@ -146,7 +146,7 @@ class Jitted:
         *"fun name options resolved memory signature purpose".split(),
         *"static has_static recall __dict__ __weakref__".split(),
     )
-    by_user = False  # whether a budget counts its traces
+    by_user = False  # True: a recompilation budget counts its traces
 
     def __init__(
         self,
@@ -166,7 +166,7 @@ class Jitted:
         self.memory = _memory_of(fun, (options, resolved, self.name, purpose))
         nums, names = resolved.static_nums, resolved.static_names
         self.has_static = bool(nums or names)
-        # None: some count from the end, which `flatten` knows.
+        # None: some positions count from the end, which `flatten` resolves.
         self.static = None if min(nums, default=0) < 0 else (*nums, *names)
         self.recall = self.memory.programs.get
         attributes = {name: x for name, x in getattr(fun, "__dict__", {}).items() if not hasattr(type(self), name)}
@@ -207,7 +207,7 @@ class Jitted:
                         return self.fun(*args, **kwargs)
                     if profiler.is_watching():
                         return profiler.call_annotated(self.name, self, args, kwargs)
-                # Most calls are of one array or of two: to have `parse` make their key takes as long as all the rest.
+                # Most calls have one or two arrays: making their key in `parse` would take as long as all the rest.
                 operands = args
                 if not kwargs and len(args) == 1 and type(args[0]) is ArrayImpl:
                     key = options, args[0]._sig
@@ -265,7 +265,7 @@ class Jitted:
         run = self.memory.programs.once(key, self._compile, operands, call)
         return self._call_traced(call) if run is None else run(operands)
 
-    # The result is remembered with the function, and must not hold it.
+    # The result is cached with the function, and must not refer to it.
     def _compile(self, operands: Sequence, call: Call) -> Callable[[Sequence], Any] | None:
         """A function of operands that runs calls with such arguments; None if each call must be traced anew."""
         count, call = self.memory.count, call._replace(leaves=operands)
@@ -319,7 +319,7 @@ class Jitted:
         return traced.out_tree.unflatten(jit_p.bind_all(operands, traced.params))
 
     def params(self, traced: Traced, call: Call) -> dict:
-        """The parameters of the equation that a call becomes."""
+        """The parameters of a call's equation."""
         donated = [False] * len(traced.captured) + self.donated(call)
         o = self.options
         if o.in_shardings is None and o.out_shardings is None:
@@ -332,7 +332,7 @@ class Jitted:
         return call_params(traced.closed, self.name, donated, *kept, ins, outs, in_layouts, out_layouts)
 
     def shardings(self, traced: Traced, call: Call) -> tuple[tuple, tuple]:
-        """The shardings of the leaves of the dynamic arguments and of the results; () where all are unspecified."""
+        """The shardings of the leaves of the dynamic arguments and of the results; () if all are unspecified."""
         options = self.options
         args, kwargs = call.treedef.children()
         if options.in_shardings is not None and kwargs.num_leaves:
@@ -343,7 +343,7 @@ class Jitted:
         )
 
     def layouts(self, traced: Traced, call: Call) -> tuple[tuple, tuple]:
-        """The layouts of the leaves of the dynamic arguments and of the results; () where all are unspecified."""
+        """The layouts of the leaves of the dynamic arguments and of the results; () if all are unspecified."""
         o = self.options
         return (
             leaf_layouts("in_shardings", o.in_shardings, call.treedef.children()[0]),
@@ -367,7 +367,7 @@ class Jitted:
     # ---- tracing ------------------------------------------------------------------------------------
 
     def donated(self, call: Call) -> list[bool]:
-        """For each leaf of the dynamic arguments, whether it is donated."""
+        """Flags that mark the donated leaves of the dynamic arguments."""
         nums, names = self.resolved.donate_nums, self.resolved.donate_names
         if not nums and not names:
             return [False] * call.treedef.num_leaves
@@ -387,7 +387,7 @@ class Jitted:
         return argument_names(self.signature, call.treedef, call.static)
 
     def traced(self, call: Call) -> Traced:
-        """The function's jaxpr for these arguments; traced at the first call."""
+        """The function's jaxpr for these arguments, traced at the first call."""
         avals = leaf_types(self.fun, call.leaves, argument_type, functools.partial(self.argument_names, call))
         return self.traced_for(avals, call)
 
@@ -407,7 +407,7 @@ class Jitted:
         return (*state.trace_key(), avals, call.treedef, call.static)
 
     def _note(self, key: tuple, call: Call, info: DebugInfo, is_trace: bool) -> None:
-        """Records what this trace is for, or this program of a cached trace."""
+        """Records the arguments of this trace, or of this program of a cached trace, for explanations."""
         self.memory.count += is_trace
         names = info.arg_names or ()
         placed = [x._sig for x in call.leaves if type(x) is ArrayImpl]
@@ -436,14 +436,14 @@ class Jitted:
 
 @cache.cache
 def _in_range(nums: tuple[int, ...], count: int) -> tuple[int, ...]:
-    """Which of `count` arguments are meant, from the front and in order."""
+    """The positions among `count` arguments, counted from the front and in order."""
     return tuple(sorted({i + count if i < 0 else i for i in nums if -count <= i < count}))
 
 
 def jitted(
     name: str | None = None, *, static: Sequence[str] = (), inline: bool = False, keep_unused: bool = False
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Decorator for library functions that jax jits, which gives a `Jitted`: `static` names the static parameters."""
+    """Decorator for library functions that jax jits, which returns a `Jitted`: `static` names the static parameters."""
 
     def wrap(fun: Callable[P, R]) -> Any:
         signature = inspect.signature(fun)

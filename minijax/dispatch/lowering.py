@@ -1,4 +1,4 @@
-"""Lowers jaxprs to modules; programs that differ in constants only share one."""
+"""Lowers jaxprs to modules; programs that differ only in constants share one."""
 
 from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager
@@ -45,14 +45,14 @@ def lower_program(
     platforms: Sequence[str] = (),
     lifted: Collection[Var] = (),
 ) -> Lowered:
-    """Lowers a jaxpr to StableHLO, without unread arguments and equations unless `keep_unused`.
+    """Lowers a jaxpr to StableHLO, without unused arguments and dead equations unless `keep_unused`.
 
     Large constants, and those that are `lifted`, become arguments unless the program is exported.
     """
     closed = discharged(closed)
     _check_effects(closed, placement)
     variables = variables_of([a.shape for a in closed.in_avals if isinstance(a, ShapedArray)])
-    keeps = options.keep_unused or bool(variables)  # all sizes are to be checked
+    keeps = options.keep_unused or bool(variables)  # the program checks the sizes of all arguments
     pruned, reads = prune_closed(closed, (True,) * len(closed.outvars), keeps)
     used = tuple(i for i, is_read in enumerate(reads) if is_read)
     constants = zip(pruned.jaxpr.constvars, pruned.consts, strict=True)
@@ -99,7 +99,7 @@ def _without_sharding(ports: Sequence[Port]) -> tuple[Port, ...]:
 
 
 def _constant_ports(constants: dict[Var, Any], placement: Placement) -> tuple[list, dict[Var, Port]]:
-    """The values of constants that become arguments, on the program's devices, and their ports."""
+    """The constants that become arguments, on the program's devices, and their ports."""
     values = list(constants.values())
     if not placement.is_sharded:
         return values, {v: Port(v.aval) for v in constants}
@@ -131,7 +131,7 @@ def _is_large(aval: Any) -> bool:
 
 
 def on_mesh(constants: Sequence, placement: Placement) -> list:
-    """Captured values on the devices of a program; a sharded array that is there already keeps its sharding."""
+    """Transfers captured values to the devices of a program; an array that is on them already keeps its sharding."""
     everywhere = placement.replicated()
     with guards.explicit_transfers(free=True):
         arrays = [operand(c) for c in constants]
@@ -144,7 +144,7 @@ def on_mesh(constants: Sequence, placement: Placement) -> list:
 
 
 def lowering_logged(closed: ClosedJaxpr, options: ProgramOptions, placement: Placement) -> AbstractContextManager:
-    """Logs what is compiled; the context manager that it returns tells listeners how long lowering took."""
+    """Logs the program that is compiled; returns a context manager that reports the time of lowering to listeners."""
     name = f"jit({options.name})"
     warn_of_constants(closed)
     shardings = [port.sharding for port in placement.ins]
@@ -157,7 +157,7 @@ def lowering_logged(closed: ClosedJaxpr, options: ProgramOptions, placement: Pla
 
 # ---- modules that several programs share --------------------------------------------------------------
 
-_LARGEST_SHARED = 1 << 16  # the length of a text that is cheap to write twice
+_LARGEST_SHARED = 1 << 16  # the length of a module that is cheap to emit twice
 _shared_texts = cache.BoundedDict(8192)
 
 

@@ -20,10 +20,10 @@ from minijax.run.array import Signature
 
 
 class Request(NamedTuple):
-    """What is requested of an argument or a result of a program."""
+    """The sharding, layout and donation that are requested for an argument or a result of a program."""
 
-    sharding: Sharding | None = None  # None: that of the argument; of a result, XLA chooses
-    layout: Layout | AutoLayout | None = None  # None: that of the argument; of a result, the default one
+    sharding: Sharding | None = None  # None: the argument's own; XLA chooses that of a result
+    layout: Layout | AutoLayout | None = None  # None: the argument's own; the default one of a result
     donated: bool = False
     path: str | None = None  # of an argument of an exported program, for messages
 
@@ -39,10 +39,10 @@ _NOTHING = Request()
 
 
 class ProgramOptions(NamedTuple):
-    """How a jaxpr is compiled, besides what it computes."""
+    """The options of a program, besides its jaxpr."""
 
     name: str
-    ins: tuple[Request, ...] = ()  # of the last arguments; of leading ones, and of all if empty, nothing is requested
+    ins: tuple[Request, ...] = ()  # of the last arguments; nothing is requested for the others, before them
     outs: tuple[Request, ...] = ()
     keep_unused: bool = False
     device: Any = None
@@ -52,7 +52,7 @@ class ProgramOptions(NamedTuple):
 
     @property
     def context_mesh(self) -> Mesh | None:
-        """The mesh that the program runs on, if one is set."""
+        """The context mesh, on which the program runs, if any."""
         if self.is_pjit:
             return meshes.legacy_context_mesh()
         mesh = meshes.mesh_for_specs()
@@ -69,13 +69,13 @@ class ProgramOptions(NamedTuple):
 
 
 class Placement(NamedTuple):
-    """The devices of a program and the ports of its arguments and results, whose shardings XLA chooses where None."""
+    """The devices of a program and the ports of its arguments and results; XLA chooses shardings that are None."""
 
     devices: tuple  # () of an abstract mesh
     committed: bool
     ins: tuple[Port, ...]
     outs: tuple[Port, ...]
-    mesh: Mesh | None = None  # names the axes of the shardings that XLA chooses
+    mesh: Mesh | None = None  # whose axes name the shardings that XLA chooses
     names_memory: bool = False  # the program uses other memories than that of the devices
 
     @property
@@ -97,7 +97,7 @@ class Placement(NamedTuple):
 
 @cache.weak_cache
 def shardings_in(jaxpr: Jaxpr) -> tuple[Any, ...]:
-    """The shardings that equations of a jaxpr, and of those inside it, name: (name of the primitive, sharding)."""
+    """The shardings in equations of a jaxpr and its inner jaxprs: (name of the primitive, sharding) pairs."""
     named_by: dict[Any, None] = {}
     seen, waiting = set(), [jaxpr]
     while waiting:
@@ -113,10 +113,10 @@ def shardings_in(jaxpr: Jaxpr) -> tuple[Any, ...]:
 
 
 def choose_placement(operands: Sequence[Signature], options: ProgramOptions, closed: ClosedJaxpr) -> Placement:
-    """Where to run a program on operands with these signatures.
+    """Chooses the devices of a program, and the shardings and layouts, for operands with these signatures.
 
-    Raises ValueError if operands, the options and the program do not agree on the devices, or if an operand
-    does not have, or cannot have, the sharding or layout that is requested.
+    Raises ValueError if operands, options and program require different devices, or if an operand does not have, or
+    cannot have, the sharding or layout that is requested.
     """
     ins, outs = _ports(operands, options, closed)
     placement = _choose_devices(operands, options, closed, ins, outs)
@@ -165,7 +165,7 @@ _CONSTRAINTS = ("layout_constraint", "sharding_constraint")
 
 
 def _name(port: Port, i: int) -> str:
-    """What messages call argument `i`."""
+    """The name of argument `i` in messages."""
     return port.name or f"args[{i}]"
 
 
@@ -174,7 +174,7 @@ def _stored(layout, ndim):
 
 
 def check_argument_layouts(operands: Sequence[Signature], options: ProgramOptions) -> None:
-    """Raises ValueError for a committed operand that has another layout than is requested."""
+    """Raises ValueError for a committed operand with another layout than the requested one."""
     for sig, request in zip(operands, options.of_arguments(len(operands)), strict=True) if options.ins else ():
         layout = request.layout
         if isinstance(layout, Layout) and sig.committed and stored(layout, sig.aval.ndim) != sig.layout:
@@ -270,7 +270,7 @@ def _is_abstract(sharding: Any) -> bool:
 
 
 def _abstract(named: Sequence, ins: list[Port], outs: list[Port]) -> Placement:
-    """The placement over a mesh without devices, of a program that can be lowered but not run."""
+    """The placement over an abstract mesh of a program that can be lowered but not run."""
     mesh = named[0].mesh
     for s in named:
         if s.mesh.size != mesh.size:
@@ -289,7 +289,7 @@ def _check_abstract(required: Sequence) -> None:
 
 
 def over_abstract_context(placement: Placement) -> Placement:
-    """The placement of a program that is lowered without devices, over the mesh without devices that is set, if any."""
+    """The placement of a program that is lowered without devices, over the abstract context mesh if there is one."""
     mesh: Any = meshes.abstract_context()
     if mesh is None or meshes.context_mesh() is not None or placement.num_devices != 1 or placement.committed:
         return placement
@@ -312,7 +312,7 @@ def _check_devices(required: Sequence, ins: Sequence[Port], options: ProgramOpti
 
 
 def _on_devices(port: Port, devices: tuple) -> Port:
-    """The port with its sharding over these devices if it is over an abstract mesh, which must have as many."""
+    """The port with its sharding over these devices if that is over an abstract mesh, which must be of equal size."""
     sharding = port.sharding
     if not isinstance(sharding, NamedSharding) or not _is_abstract(sharding):
         return port
@@ -338,7 +338,7 @@ def on_devices(placement: Placement, devices: tuple) -> Placement:
 
 
 def mesh_of_type(mesh: Any, aval: Any) -> Any:
-    """The devices of `mesh`, under the axes of the mesh in a type if there is one."""
+    """`mesh`, with the axes of the mesh in a type if that differs."""
     sharding = aval._sharding if type(aval) is ShapedArray else None
     if sharding is None or mesh.has_axes_of(sharding.mesh):
         return mesh
@@ -360,14 +360,14 @@ _RESULTS, _CONTEXT = "explicit output sharding", "jit's context mesh"
 
 
 def _requirements(ins: Sequence[Port], outs: Sequence[Port], inside: Sequence) -> list[tuple[Any, Any]]:
-    """The shardings, each with what requires it: the number of an operand, the results, or the name of a primitive."""
+    """Pairs (source, sharding): the source is the number of an operand, `_RESULTS`, or the name of a primitive."""
     required: list[tuple[Any, Any]] = [(i, port.sharding) for i, port in enumerate(ins) if port.sharding is not None]
     required += [(_RESULTS, port.sharding) for port in outs if port.sharding is not None]
     return required + [pair for pair in inside if not isinstance(pair[1], MemorySpace)]
 
 
 def _replicated_if_scalar(aval: Any, devices: tuple) -> Sharding | None:
-    """Scalars and keys are replicated; XLA chooses the sharding of other uncommitted arrays."""
+    """The sharding that replicates scalars and keys; None for others: XLA chooses those of uncommitted arrays."""
     if not isinstance(aval, ShapedArray):
         return None
     is_scalar = not aval.shape or dtypes.is_extended(aval.dtype)

@@ -1,4 +1,4 @@
-"""`shard_map`: runs a jaxpr on each device's part of the operands."""
+"""`shard_map`: runs a jaxpr on the shards of the operands."""
 
 from collections.abc import Sequence
 from math import prod
@@ -40,7 +40,7 @@ from minijax.transforms.transpose import transpose_jaxpr
 
 
 class ManualRegion(NamedTuple):
-    """Where a body runs: on the parts along the axes `axes` of the mesh, which are manual there."""
+    """The mesh of a body, the axes of it that are manual there, and whether varying axes are checked."""
 
     mesh: Any
     axes: frozenset
@@ -53,21 +53,21 @@ class ManualRegion(NamedTuple):
 
     @property
     def inner_mesh(self) -> AbstractMesh:
-        """The mesh that bodies see."""
+        """The context mesh of bodies."""
         return _with_manual(self.mesh.abstract_mesh, self.names)
 
     @property
     def own_names(self) -> list:
-        """The axes but for those that `vmap` spreads values over: it names these in specs itself."""
+        """The axes without those over which `vmap` shards values: `vmap` itself adds these to specs."""
         spread = {n for *_, spmd, _ in state.thread.axes for n in axes_of(spmd)}
         return [n for n in self.names if n not in spread]
 
     def rest(self, spec: P) -> tuple:
-        """Those of the axes that a spec does not name."""
+        """The axes that a spec does not name."""
         return tuple([n for n in self.own_names if n not in spec.mesh_axes])
 
     def local_aval(self, aval: ShapedArray, spec: P) -> ShapedArray:
-        """The type of one device's part of a value."""
+        """The type of a shard of a value."""
         if type(aval) is AbstractRef:
             return AbstractRef(self.local_aval(aval.inner_aval, spec))
         if aval.is_high:
@@ -86,7 +86,7 @@ class ManualRegion(NamedTuple):
         return local.update(manual_axis_type=kind)
 
     def global_aval(self, aval: ShapedArray, spec: P) -> ShapedArray:
-        """The type of a value of which this is the type of one device's part."""
+        """The global type of a value with this per-device type."""
         if aval.is_high:
             return aval.unshard(self.mesh, self.check_vma, spec)
         sizes, spec = self.mesh.shape, spec.padded(aval.ndim)
@@ -96,14 +96,14 @@ class ManualRegion(NamedTuple):
         return whole.update(manual_axis_type=ManualAxisType(*(axes - self.axes for axes in aval.manual_axis_type)))
 
     def global_spec(self, aval: ShapedArray, spec: P) -> P:
-        """How a value lies of which this is the type of one device's part."""
+        """The global spec of a value with this per-device type: it includes the axes that are not manual."""
         if aval._sharding is None:
             return spec
         rows = zip(spec.padded(aval.ndim), aval.entries, strict=True)
         return spec.update(partitions=[joined_entry(*axes_of(e), *axes_of(left)) for e, left in rows])
 
     def residual_spec(self, aval: ShapedArray) -> P:
-        """Residuals are joined along their first axis over the mesh axes that they may vary over."""
+        """The spec of a residual: its first axis is sharded over the mesh axes over which it may vary."""
         if aval.is_high:
             return aval.nospec(self.mesh, self.check_vma, self.names)
         varying, unreduced, reduced = aval.manual_axis_type
@@ -137,7 +137,7 @@ def _with_manual(mesh: AbstractMesh, names: tuple) -> AbstractMesh:
 
 
 def varying_names(spec: P, mesh: Any) -> frozenset:
-    """The mesh axes over which the parts of a value that lies so vary."""
+    """The mesh axes over which the shards of a value with this spec vary."""
     named = spec.mesh_axes
     if config.remove_size_one_mesh_axis_from_type.value:
         named = [axis for axis in named if mesh.shape[axis] > 1]
@@ -145,12 +145,12 @@ def varying_names(spec: P, mesh: Any) -> frozenset:
 
 
 def region_of(params: dict) -> ManualRegion:
-    """Where the body of a call runs."""
+    """The mesh and manual axes of a call's body."""
     return ManualRegion(params["mesh"], params["newly_manual_axes"], params["check_vma"])
 
 
 class ShardMap(DischargeableCall, OpenCall):
-    """Calls a jaxpr on parts: operands are cut as `in_specs` say, results joined as `out_specs` say."""
+    """Calls a jaxpr on shards: operands are sharded by `in_specs`, results concatenated by `out_specs`."""
 
     name = "shard_map"
 
@@ -194,7 +194,7 @@ class ShardMap(DischargeableCall, OpenCall):
         return [*consts, *operands], {**params, "jaxpr": jaxpr, "in_specs": specs, "out_specs": tuple(outs)}
 
     def bound(self, *call: Any) -> list:
-        """The results of a call of a jaxpr: (parameters, jaxpr, operands, specs of operands, specs of results)."""
+        """The results of a call: (parameters, jaxpr, operands, specs of operands, specs of results) -> results."""
         return self.bind_all(*self._called(*call))
 
     def calling(self, params, closed, operands, ins, outs):
@@ -276,7 +276,7 @@ class ShardMap(DischargeableCall, OpenCall):
         )
         in_specs = (*parts.in_specs, *(known_ins[i] for i in pe.input_residuals), *unknown_ins)
         residuals = [*parts.residuals(known_in, new, known_out), *(known_in[i] for i in pe.input_residuals)]
-        # The staged part makes the results again, but for those that are residuals.
+        # The staged part computes the results again, except those that are residuals.
         passed = {known_out[i] for kind, i in parts.sources if kind == "out" and i < len(known_out)}
         remade = Mask([v not in passed for v in eqn.outvars])
         again, _ = prune_closed(parts.unknown, remade, True)
@@ -342,14 +342,14 @@ ShapedArray.unshard = lambda self, mesh, check_vma, spec: ManualRegion(
 
 
 def _lo_specs(specs: Sequence) -> list[P]:
-    """The specs, with those of what stands for values of users' types."""
+    """The specs of the lo values of values with these specs."""
     return flat([s.to_lo() if isinstance(s, HiPspec) else [s] for s in specs])
 
 
 def devices_of(mesh: Any, operands: Sequence) -> Mesh:
-    """The mesh, or the one that an abstract one stands for: that which is set, or that operands lie on.
+    """The mesh, or for an abstract one the context mesh, or else the mesh of the operands.
 
-    Raises ValueError if there is none.
+    Raises ValueError if no concrete mesh is found.
     """
     if isinstance(mesh, Mesh):
         return mesh
@@ -386,16 +386,16 @@ def _retraced(fun: Any, avals: Sequence, purpose: str) -> ClosedJaxpr:
 
 
 class SplitBody(NamedTuple):
-    """A body in two parts, of which the second takes residuals: operands and results of the first, or new values.
+    """A known and an unknown body. A residual is an operand or result of the known one, or an extra result.
 
     `known`: operands -> (new residuals, results). `unknown`: (residuals, other operands) -> its results.
     """
 
     known: ClosedJaxpr
     unknown: ClosedJaxpr
-    new_specs: tuple[P, ...]  # how the new residuals lie
-    in_specs: tuple[P, ...]  # how all of them do
-    sources: tuple[tuple[str, int], ...]  # where each is: "in": an operand; "out": a result or, behind them, a new one
+    new_specs: tuple[P, ...]  # of the new residuals
+    in_specs: tuple[P, ...]  # of all residuals
+    sources: tuple[tuple[str, int], ...]  # of each: "in": an operand; "out": a result, or after them a new one
 
     def residuals(self, operands: Sequence, new: Sequence, results: Sequence) -> list:
         values = [*results, *new]
@@ -405,7 +405,7 @@ class SplitBody(NamedTuple):
 def _with_residual_specs(
     known: ClosedJaxpr, unknown: ClosedJaxpr, ins: Sequence[P], outs: Sequence[P], params: dict
 ) -> SplitBody:
-    """The parts of a body, (operands) -> (results, residuals) and (residuals, others) -> results, with specs."""
+    """Adds specs to the parts of a body, operands -> (results, residuals) and (residuals, others) -> results."""
     n = len(outs)
     known, sources = forwarded(known, n, (True,) * n)
     sources = sources[n:]
@@ -426,9 +426,9 @@ def _with_residual_specs(
 def _promote_scalar_residuals(
     known: ClosedJaxpr, unknown: ClosedJaxpr, leaving: tuple[bool, ...], entering: tuple[bool, ...]
 ) -> tuple[ClosedJaxpr, ClosedJaxpr]:
-    """The parts with residuals that are scalars as vectors of one, which a spec can join.
+    """Expands scalar residuals to vectors of size one, since a spec cannot concatenate scalars.
 
-    The flags mark those among the results of `known`, and among the leading inputs of `unknown`.
+    The flags mark them among the results of `known`, and among the leading inputs of `unknown`.
     """
 
     def run_known(*xs):
@@ -448,7 +448,7 @@ def _promote_scalar_residuals(
 
 @state.traced_cache
 def _summed(closed: ClosedJaxpr, rest: tuple) -> ClosedJaxpr:
-    """A transposed body whose results are summed over the mesh axes that their specs do not name."""
+    """Sums the results of a transposed body over the mesh axes that their specs do not name."""
     if not any(rest):
         return closed
 
@@ -463,14 +463,14 @@ def _summed(closed: ClosedJaxpr, rest: tuple) -> ClosedJaxpr:
 
 
 def _divide_by_copies(ct: Any, rest: tuple, mesh: Any) -> Any:
-    """The part of a cotangent that one of the devices that hold the same result answers for."""
+    """Divides a cotangent by the number of devices that hold the same replicated result."""
     copies = prod(mesh.shape[name] for name in rest)
     return ct if copies == 1 else div(ct, scalar_like(ct, copies))
 
 
 @state.traced_cache
 def _varying_inputs(closed: ClosedJaxpr, more: tuple[frozenset, ...]) -> ClosedJaxpr:
-    """The body, for operands that vary over more mesh axes."""
+    """Retraces the body for operands that vary over more mesh axes."""
     avals = [a.varying_over(varying_axes(a) | m) for a, m in zip(closed.in_avals, more, strict=True)]
     return _retraced(lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs), avals, "vmap")
 
@@ -484,13 +484,13 @@ def _with_batch_entry(spec: P, dim: int | None, names: Sequence) -> P:
 
 
 def _of_cotangents(spec: P) -> P:
-    """How the cotangents of values lie that lie so: they are reduced where those are unreduced, and the other way."""
+    """The spec of cotangents of values with this spec: `unreduced` and `reduced` are exchanged."""
     if isinstance(spec, HiPspec):
         return spec.to_ct_spec()
     return spec.update(unreduced=spec.reduced, reduced=spec.unreduced)
 
 
 def _check_unused(what: str, names: Sequence, specs: Sequence[P]) -> None:
-    """Raises ValueError for mesh axes that mapped values are spread over and a spec names too."""
+    """Raises ValueError if a spec names mesh axes over which `vmap` shards values."""
     if not config.disable_vmap_shmap_error.value and any(n in spec.mesh_axes for spec in specs for n in names):
         raise ValueError(f"vmap spmd_axis_name cannot appear in shard_map {what}: {tuple(names)}, {tuple(specs)}")

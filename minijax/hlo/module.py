@@ -1,4 +1,4 @@
-"""From a jaxpr to the text of a module."""
+"""Lowers a jaxpr to the text of a module."""
 
 import functools
 import itertools
@@ -29,15 +29,15 @@ class Module(NamedTuple):
     text: str
     callbacks: list  # host functions, by their index in the text
     ordered: list  # ordered effects: one token each, before the arguments and before the results
-    aliases: dict[int, int]  # donated argument -> the result that takes its buffer
-    donors: tuple[int, ...]  # donated arguments whose buffer any result may take
-    watchers: list  # functions that XLA calls while it compiles: such a program is its own
-    located: Callable[..., Located]  # the text with locations, which takes about as long again
-    is_polymorphic: bool = False  # it is for several platforms, or calls a program that is
+    aliases: dict[int, int]  # donated argument -> the result that uses its buffer
+    donors: tuple[int, ...]  # donated arguments whose buffer any result may use
+    watchers: list  # functions that XLA calls while it compiles; if any, other programs do not share the executable
+    located: Callable[..., Located]  # () -> the text with locations, which takes about as long again to emit
+    is_polymorphic: bool = False  # it is for several platforms, or calls an exported program that is
 
 
 def match_donated(donated: Sequence[bool], ins: Sequence[Aval], outs: Sequence[Aval]) -> dict[int, int]:
-    """Gives each result the first donated argument of its shape and dtype that is still free."""
+    """Assigns to each result the first unused donated argument of its shape, dtype and memory."""
     free: dict[tuple, list[int]] = {}
     for i, (aval, is_donated) in enumerate(zip(ins, donated, strict=False)):
         if is_donated:
@@ -54,8 +54,8 @@ def match_donated(donated: Sequence[bool], ins: Sequence[Aval], outs: Sequence[A
 def lower_jaxpr(program: Program) -> Module:
     """Lowers a program to the text of a module.
 
-    The program's `constants` become arguments after the user's; the jaxpr's other constants are written into the text.
-    A program for several platforms takes the index of the present one first, then come the tokens of ordered effects.
+    The program's `constants` become arguments after the user's; the jaxpr's other constants are emitted in the module.
+    The function takes the platform index if there are several platforms, then the tokens of ordered effects.
     """
     e = _emitter(program)
     closed, jaxpr, ordered = program.closed, program.closed.jaxpr, ordered_in(program.closed.jaxpr)
@@ -122,7 +122,7 @@ def _main(
 
 
 def _constants(e: Emitter, closed: ClosedJaxpr, names: dict[Var, str]) -> list[str]:
-    """The names of a program's constants; those that have none yet are written."""
+    """The names of a program's constants; emits those that are not arguments."""
     rows = zip(closed.jaxpr.constvars, closed.consts, strict=True)
     return [names[v] if v in names else e.constant_of(value, v.aval) for v, value in rows]
 
@@ -151,16 +151,16 @@ class _Main(NamedTuple):
     out_attrs: list
 
     def head(self, args: Sequence[str], locations: Sequence[str] = (), symbol: str = "public @main") -> str:
-        """The first line of a function with these."""
+        """The first line of a function with these arguments and results."""
         rows = itertools.zip_longest(args, self.ins, self.in_attrs, locations, fillvalue="")
         texts = [f"{a}: {_with(t, d)}{where}" for a, t, d, where in rows]
         results = ", ".join([_with(t, d) for t, d in zip(self.outs, self.out_attrs, strict=True)])
         return f"  func.func {symbol}({', '.join(texts)}) -> ({results}) {{"
 
     def wrapped(self, e: Emitter, body: Callable, at: int, variables: Sequence[str], sizes: Callable) -> Callable:
-        """A body that calls a function of jax's name, which holds `body` and takes dimension variables as well.
+        """A body that calls a function with jax's name, which holds `body` and takes the dimension variables too.
 
-        These stand before argument `at`; `sizes` writes their values, of the arguments.
+        They come before argument `at`; `sizes` emits their values, computed from the arguments.
         """
         types, attrs = list(map(e.global_type, variables)), list(map(global_attributes, variables))
         inner = self._replace(
@@ -177,10 +177,9 @@ class _Main(NamedTuple):
 
 
 def donations(program: Program) -> tuple[dict[int, int], tuple[int, ...]]:
-    """The donated arguments that alias a result, with the result, and those whose buffer XLA may give to any.
+    """Donated argument -> the result that aliases it, and the donated arguments whose buffer any result may use.
 
-    The sizes of each device's parts are compared. A result whose sharding XLA chooses may take any buffer, others one
-    of their size.
+    The sizes of shards are compared. A result whose sharding XLA chooses may use any buffer, others one of their size.
     """
     if not any(port.donated for port in program.ins):
         return {}, ()
@@ -212,12 +211,12 @@ def _size(aval: Any) -> tuple:
 
 
 def _mode(layout: Any) -> str:
-    """A layout as the attribute `mhlo.layout_mode` has it."""
+    """A layout as a value of the attribute `mhlo.layout_mode`."""
     return "auto" if layout is Layout.AUTO else "{" + ",".join(map(str, reversed(layout.major_to_minor))) + "}"
 
 
 def _have_same_layout(i: int, donated: Port, result: Port) -> bool:
-    """Returns whether donated argument `i` may be the memory of a result.
+    """Returns whether a result may use the memory of donated argument `i`.
 
     Raises ValueError if XLA chooses the layout of one of them only.
     """
@@ -233,14 +232,14 @@ def _have_same_layout(i: int, donated: Port, result: Port) -> bool:
 
 
 def _in_memory(e: Emitter, result: str, port: Port) -> str:
-    """A result, moved to the memory that is requested for it."""
+    """A result, transferred to the memory that is requested for it."""
     if port.memory_kind is None or port.sharding is None:
         return result
     return e.annotate_placement(result, port.aval, port.memory_kind)
 
 
 def _port_attributes(e: Emitter, port: Port) -> dict[str, str]:
-    """The attributes of an argument or a result: layout, sharding, memory."""
+    """The attributes of an argument or a result: layout, sharding and memory kind."""
     attributes = {}
     if port.layout is not None:
         attributes["mhlo.layout_mode"] = f'"{_mode(port.layout)}"'

@@ -23,7 +23,7 @@ class Port(NamedTuple):
 
     @property
     def local_aval(self) -> Aval:
-        """The type of the part on each device."""
+        """The type of the shard on each device."""
         if self.sharding is None:
             return self.aval
         shape = self.sharding.shard_shape(self.aval.shape)
@@ -62,7 +62,7 @@ def plain_program(
     arg_names: Sequence[str | None] | None = None,
     result_names: Sequence[str] | None = None,
 ) -> Program:
-    """A program on one device, of which nothing but the names of its arguments and results is specified."""
+    """A program on one device; only the names of its arguments and results are specified."""
     ins, outs = closed.in_avals, closed.out_avals
     in_ports = [Port(aval, n) for aval, n in zip(ins, arg_names or (None,) * len(ins), strict=True)]
     out_ports = [Port(aval, n) for aval, n in zip(outs, result_names or (None,) * len(outs), strict=True)]

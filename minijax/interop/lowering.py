@@ -1,6 +1,6 @@
 """Users' lowering rules: functions to trace, and functions that build operations with MLIR's bindings.
 
-The latter run in a module of their own, whose text becomes part of the program's.
+The latter build in a module of their own, whose text is inserted into the program's.
 """
 
 import dataclasses
@@ -62,7 +62,7 @@ class TokenSet:
 
 @dataclasses.dataclass(frozen=True)
 class SPMDAxisContext:
-    """Inside `shard_map`: its mesh, and the axes of it that are manual."""
+    """The axis context inside `shard_map`: its mesh and the manual axes."""
 
     mesh: Mesh
     manual_axes: frozenset = frozenset()
@@ -70,7 +70,7 @@ class SPMDAxisContext:
 
 @dataclasses.dataclass(frozen=True)
 class ShardingContext:
-    """Outside `shard_map`: how many devices the program runs on."""
+    """The axis context outside `shard_map`: the number of devices of the program."""
 
     num_devices: int
     device_assignment: tuple | None = None
@@ -81,7 +81,7 @@ AxisContext = SPMDAxisContext | ShardingContext
 
 
 def _axis_context(e: Emitter) -> AxisContext:
-    """Where the emitter stands; in `shard_map` the mesh is the user's, with the types of axes that it has there."""
+    """The axis context of the emitter's position; in `shard_map` the mesh is the user's, with its types of axes."""
     if e.manual is None:
         return ShardingContext(e.num_partitions)
     inner, axes = e.manual
@@ -101,7 +101,7 @@ class LoweringParameters:
 
 
 class ShapePolyLoweringState:
-    """The dimension variables of a module, whose functions take them first."""
+    """The dimension variables of a module, which are the first arguments of its functions."""
 
     def __init__(self, dim_vars: tuple[str, ...], lowering_platforms: tuple[str, ...] | None):
         self.has_platform_index_argument = len(lowering_platforms or ()) > 1
@@ -178,10 +178,10 @@ _ALIASES = {"gpu": ("cuda", "rocm")}
 def register_lowering(
     prim: Primitive, rule: LoweringRule, platform: str | None = None, inline: bool = True, cacheable: bool = True
 ) -> None:
-    """Sets the lowering rule of a primitive, for one platform or for those that have none of their own.
+    """Sets the lowering rule of a primitive, for one platform or for those without a rule of their own.
 
-    The rule, `(context, *operands, **params) -> results`, takes and returns MLIR values, or was made by
-    `lower_fun`. What it builds stands in a function of its own unless `inline`.
+    The rule, `(context, *operands, **params) -> results`, takes and returns MLIR values, or is a `lower_fun`. Its
+    operations are in a function of their own unless `inline`.
     """
     known = client.known_platforms()
     if platform is not None and platform not in known:
@@ -198,7 +198,7 @@ def register_lowering(
 def by_rules(
     prim: Primitive, rules: dict, e: Emitter, ins: Sequence, outs: Sequence, /, *operands: str, **params: Any
 ) -> Any:
-    """Lowers an operation by the rule for the platform, of rules by platform; None: for the others."""
+    """Lowers an operation by its rule for the platform; `rules` maps platforms to rules, None to that of the others."""
     registered = (rules.get(e.platform) if rules.keys() - {None} else None) or rules.get(None)
     if registered is None:
         return type(prim).lower(prim, e, ins, outs, *operands, **params)
@@ -231,12 +231,12 @@ class lower_fun:
         return ClosedJaxpr(*trace_to_jaxpr(flat, avals, info))
 
     def write(self, e: Emitter, ins: Sequence, params: Mapping, *operands: str, ordered: Sequence = ()) -> list[str]:
-        """Writes the function's operations; the names of its results."""
+        """Emits the function's operations; returns the names of its results."""
         closed = self.trace(ins, params)
         return e.inlined(closed.jaxpr, e.constants(closed), operands)
 
     def __call__(self, ctx: LoweringRuleContext, *args: Any, **params: Any) -> Sequence:
-        """Builds a call of the function where another rule stands."""
+        """Builds a call of the function, inside another rule."""
         return _call(ctx, self.trace(ctx.avals_in, params), "lower_fun", args)
 
 
@@ -244,7 +244,7 @@ class lower_fun:
 
 
 class LoweringResult(NamedTuple):
-    """A module, and what must live as long as its executable."""
+    """A module, and the objects that must live as long as its executable."""
 
     module: Any
     keepalive: Any
@@ -270,7 +270,7 @@ def lower_jaxpr_to_module(
 ) -> LoweringResult:  # fmt: skip
     """The MLIR module of a program, with `jaxpr` as its function `main`.
 
-    Raises NotImplementedError for several platforms, layouts, memory kinds and rules of the caller's.
+    Raises NotImplementedError for several platforms, layouts, memory kinds and the caller's lowering rules.
     """
     _only(
         "lower_jaxpr_to_module",
@@ -310,7 +310,7 @@ def lower_jaxpr_to_fun(
     result_memory_kinds: Sequence[str | None] | None = None, arg_layouts: Sequence | None = None,
     result_layouts: Sequence | None = None, propagated_out_mem_kinds: tuple[str | None, ...] | None = None,
 ) -> Any:  # fmt: skip
-    """Adds a function that holds `jaxpr` to the module; tokens of ordered effects come before the rest.
+    """Adds a function that holds `jaxpr` to the module; tokens of ordered effects are its first arguments.
 
     Raises NotImplementedError for shardings, layouts, memory kinds and aliases.
     """
@@ -333,7 +333,7 @@ def lower_jaxpr_to_fun(
 
 
 def _call(ctx: LoweringRuleContext, closed: ClosedJaxpr, name: str, args: Sequence) -> list:
-    """Builds a call of a function that holds a jaxpr; the values of its results."""
+    """Builds a call of a function that holds a jaxpr; returns the values of its results."""
     results, tokens = _called(ctx.module_context, closed, name, ctx.tokens_in, args)
     if tokens:
         ctx.set_tokens_out(tokens)
@@ -360,7 +360,7 @@ def jaxpr_subcomp(
     const_lowering: dict,
     outer_traceback: Any,
 ) -> tuple[Sequence, TokenSet]:
-    """Builds the operations of a jaxpr, in a function of their own; their results, and the new tokens."""
+    """Builds the operations of a jaxpr in a function of their own; returns the results and the new tokens."""
     closed = ClosedJaxpr(jaxpr.replace(constvars=[], invars=[*jaxpr.constvars, *jaxpr.invars]))
     results, after = _called(ctx, closed, "jaxpr_subcomp", tokens, [*consts_for_constvars, *args])
     return tuple(results), tokens.update_tokens(after)
@@ -373,11 +373,11 @@ def core_call_lowering(
     return _call(ctx, call_jaxpr if isinstance(call_jaxpr, ClosedJaxpr) else ClosedJaxpr(call_jaxpr), name, args)
 
 
-# ---- calls of the host -------------------------------------------------------------------------------
+# ---- host callbacks -------------------------------------------------------------------------------
 
 
 class _HostCall(HostFunction):
-    """A call of the host that a rule builds."""
+    """A host callback that a rule builds."""
 
     name = "python_callback"
     ordered_effect = "its token"
@@ -402,8 +402,8 @@ def emit_python_callback(
 ) -> tuple[Sequence, Any, Any]:  # fmt: skip
     """Builds a call of `callback`, a function of NumPy arrays that returns a sequence of arrays of `result_avals`.
 
-    Returns the results, the token that comes after the one given (None without), and what must live as long as the
-    program. With `partitioned` each device calls it, with its part. Raises NotImplementedError for a `sharding`.
+    Returns the results, the token after the given one (None without), and an object that must live as long as the
+    program. With `partitioned` each device calls it on its shard. Raises NotImplementedError for a `sharding`.
     """
     _only("emit_python_callback", sharding=sharding)
     e, module = Emitter(ctx.module_context.platforms[0]), ctx.module_context
@@ -423,7 +423,7 @@ def emit_python_callback(
 
 
 def _inlined(module: Any, operands: Sequence) -> list:
-    """Builds the operations of a module's one function on other operands; its results."""
+    """Builds the operations of a module's one function on other operands; returns its results."""
     (block,) = module.body.operations[0].regions[0].blocks
     values = dict(zip(block.arguments, operands, strict=True))
     *ops, end = block.operations
@@ -449,7 +449,7 @@ def _write(prim, rule, e, ins, outs, params, *operands, ordered):
 
 
 def _built(prim, rule, e, ins, outs, params, ordered):
-    """The text of a module whose function `rule` holds what the rule builds."""
+    """The text of a module whose function `rule` holds the operations that the rule builds."""
     shared = mlir_context()
     with shared, ir.Location.unknown(shared):
         module = ir.Module.create()
@@ -492,7 +492,7 @@ def _built(prim, rule, e, ins, outs, params, ordered):
 
 
 def _values(results):
-    """The results of a rule, a value, an operation or a nested sequence of them, as a list of values."""
+    """The results of a rule (a value, an operation or a nested sequence of them) as a list of values."""
     if isinstance(results, ir.Value):
         return [results]
     if isinstance(results, (ir.OpView, ir.Operation)):
@@ -534,7 +534,7 @@ _constant_handlers: dict[type, ConstantHandler] = {}
 
 
 def register_constant_handler(type_: type, handler_fun: ConstantHandler) -> None:
-    """Sets what builds constants of a type of the user's: handler(value, its type or None) -> MLIR value."""
+    """Sets the function that builds constants of a user's type: handler(value, its type or None) -> MLIR value."""
     _constant_handlers[type_] = handler_fun
     constant_writers[type_] = lambda e, value, aval: _write(
         f"a {type_.__name__}", lambda ctx: handler_fun(value, aval), e, [], [aval], {}, ordered=()
@@ -542,7 +542,7 @@ def register_constant_handler(type_: type, handler_fun: ConstantHandler) -> None
 
 
 def ir_constant(val: Any, *, const_lowering: dict | None = None, aval: AbstractValue | None = None) -> Any:
-    """Builds a constant; a Python number has the type that it has as an operand."""
+    """Builds a constant; a Python number has the type that it would have as an operand."""
     if handler := _constant_handlers.get(type(val)):
         return handler(val, aval)
     aval = typeof(val) if aval is None else aval
@@ -632,7 +632,7 @@ def module_to_bytecode(module: Any) -> bytes:
 
 
 def merge_mlir_modules(dst_module: Any, sym_name: str, src_module: Any, dst_symtab: Any = None) -> str:
-    """Moves the functions of a module into another; the new name of its `main`."""
+    """Moves the functions of a module into another; returns the new name of its `main`."""
     table = ir.SymbolTable(dst_module.operation) if dst_symtab is None else dst_symtab
     operations = [
         op.operation.clone(ip=ir.InsertionPoint.at_block_begin(dst_module.body)) for op in src_module.body.operations

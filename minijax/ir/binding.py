@@ -14,12 +14,12 @@ _MAX_MEMO = 4096
 
 
 def no_rule(primitive: Any, rule: str) -> NotImplementedError:
-    """The error of a transformation that needs a rule which the primitive does not have."""
+    """The error of a transformation that needs a rule that the primitive does not have."""
     return NotImplementedError(f"{rule} for '{primitive.name}' not implemented")
 
 
 def programs_in(values: Iterable) -> Iterator[Any]:
-    """The jaxprs and functions among parameters, which may hold alive what a user's function captured."""
+    """The jaxprs and functions among parameters, which may keep alive the values that a user's function captured."""
     for value in values:
         if isinstance(value, tuple):
             yield from programs_in(value)
@@ -28,7 +28,7 @@ def programs_in(values: Iterable) -> Iterator[Any]:
 
 
 class Binding:
-    """What every primitive can do: be bound, typed and evaluated, and take rules of users in jax's form."""
+    """The base class of primitives: binds, types and evaluates the operation, and takes users' rules in jax's form."""
 
     name: str
     multiple_results: bool
@@ -74,7 +74,7 @@ class Binding:
         return impl
 
     def _computed(self, *operands, **params):
-        """Evaluates the operation by its own rule, whatever `impl` was set to."""
+        """Evaluates the operation by its own rule, also if `impl` was set."""
         at_once = type(self).at_once
         if at_once is None:
             results = state.eval_trace[0].compute(self, operands, params)
@@ -174,7 +174,7 @@ class Binding:
             self._memo = {}
             typed = None
         if typed is None and has_mesh(avals):
-            key = (abstract_context(), *key)  # the types' mesh must be the one that is set
+            key = (abstract_context(), *key)  # the mesh in the types must be the context mesh
             typed = self._memo.get(key)
         if typed is None:
             typed = result_types(self, avals, params)

@@ -21,7 +21,7 @@ class Axis(NamedTuple):
     size: int
     spmd_name: Any = None
     explicit_mesh_axis: Any = None
-    mesh: Any = None  # that of `explicit_mesh_axis`
+    mesh: Any = None  # the mesh of `explicit_mesh_axis`
 
     @property
     def entry(self) -> Any:
@@ -57,7 +57,7 @@ def cotangents(operands: Sequence, results: Iterable, nonzeros: Iterable[bool]) 
 
 
 class Folding(enum.Enum):
-    """How XLA folds constant operands of an operation; `dispatch/lift.py` makes operands of those it does not fold."""
+    """How XLA folds constant operands of an operation; `dispatch/lift.py` makes arguments of those it does not fold."""
 
     SUM = "adds them to constants of neighbouring sums"
     PRODUCT = "multiplies them by constants of neighbouring products"
@@ -80,8 +80,8 @@ class Primitive(Binding):
     """One operation and its rules, which transformations, typing and lowering look up here.
 
     The leading arguments of the rules are named below; parameters follow by keyword. A rule that is absent is None; a
-    missing one that a transformation requires raises NotImplementedError. `Primitive(name)` has no rules: those that
-    users set, in jax's form, take the places of the methods.
+    missing one that a transformation requires raises NotImplementedError. `Primitive(name)` has no rules: users set
+    them in jax's form, and they replace the methods.
     """
 
     name: str = "primitive"
@@ -160,7 +160,7 @@ class Primitive(Binding):
     """(*literals) -> the result as a literal, or None. None: the equation is always recorded."""
 
     def has_own_constants(self, params: dict) -> bool:
-        """Returns whether XLA computes it with constants of its own, with which it folds others."""
+        """Returns whether XLA computes it with constants of its own, into which it folds others."""
         return self.folding is Folding.OWN
 
     # ---- transformations

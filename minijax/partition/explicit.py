@@ -1,6 +1,6 @@
-"""Shardings in types: how a value lies over the Explicit axes of a mesh, as its type says.
+"""Shardings in types: over which Explicit axes of a mesh a value is sharded, as its type states.
 
-An *entry* says over which mesh axes one axis of an array is split: None, a name, or a tuple of names.
+An *entry* names the mesh axes over which one axis of an array is sharded: None, a name, or a tuple of names.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,7 +15,7 @@ Entries = tuple[Any, ...]
 
 
 def sharding_in_type(sharding: Sharding, ndim: int) -> NamedSharding | None:
-    """What the type of a value that lies so says: the part over Explicit axes, None if there is none."""
+    """The sharding in the type of a value with this sharding: its part over Explicit axes, or None without them."""
     if not isinstance(sharding, NamedSharding) or AxisType.Explicit not in sharding.mesh.axis_types:
         return None
     names, spec = set(sharding.mesh.explicit_axes), sharding.spec.padded(ndim)
@@ -29,7 +29,7 @@ def sharding_in_type(sharding: Sharding, ndim: int) -> NamedSharding | None:
 def typed_sharding(
     mesh: AbstractMesh, entries: Entries, unreduced: frozenset = frozenset(), reduced: frozenset = frozenset()
 ) -> NamedSharding | None:
-    """The sharding of a type over a mesh; None where that has no Explicit axes, and no axis is named."""
+    """The sharding of a type over a mesh; None if the mesh has no Explicit axes and no axis is named."""
     if not (mesh.explicit_axes or unreduced or reduced or any(e is not None for e in entries)):
         return None
     return NamedSharding(mesh, PartitionSpec(*entries, unreduced=unreduced, reduced=reduced))
@@ -45,7 +45,7 @@ def joined_entry(*entries: Any) -> Any:
 
 
 def count_of(mesh: AbstractMesh, entry: Any) -> int:
-    """Into how many parts an entry splits."""
+    """The number of parts into which an entry divides an axis."""
     sizes, count = mesh.shape, 1
     for axis in axes_of(entry):
         count *= sizes[axis]
@@ -53,9 +53,9 @@ def count_of(mesh: AbstractMesh, entry: Any) -> int:
 
 
 def merged_entries(name: str, specs: Sequence[Entries]) -> Entries:
-    """The entries of values that are combined element by element: what one leaves open another may say.
+    """The entries of the result of an elementwise operation: for each axis the entry that any operand has.
 
-    Raises ShardingTypeError where two say different things.
+    Raises ShardingTypeError if two operands have different entries.
     """
     first = specs[0]
     if all(s == first for s in specs[1:]):
@@ -65,7 +65,7 @@ def merged_entries(name: str, specs: Sequence[Entries]) -> Entries:
         entries = {e for e in column if e is not None}
         if len(entries) > 1:
             texts = " and ".join(map(str, specs))
-            raise ShardingTypeError(f"{name} got incompatible shardings for broadcasting: operands lie as {texts}")
+            raise ShardingTypeError(f"{name} got incompatible shardings for broadcasting: operands have specs {texts}")
         merged.append(entries.pop() if entries else None)
     return tuple(merged)
 
@@ -73,10 +73,10 @@ def merged_entries(name: str, specs: Sequence[Entries]) -> Entries:
 def merged_reduction_state(
     name: str, avals: Sequence[Any], may_be_unreduced: bool = False
 ) -> tuple[frozenset, frozenset]:
-    """Over which axes values are unreduced and reduced that are combined element by element.
+    """The (unreduced, reduced) axes of the result of an elementwise operation.
 
-    Raises ShardingTypeError where a value is reduced over an axis that another one is not, and NotImplementedError
-    for unreduced ones unless they may be.
+    Raises ShardingTypeError if operands are reduced over different axes, and NotImplementedError if one is unreduced
+    unless `may_be_unreduced`.
     """
     unreduced, reduced = (frozenset().union(*axes) for axes in zip(*[a.reduction_state for a in avals], strict=True))
     if unreduced and not may_be_unreduced:
@@ -95,7 +95,7 @@ def merged_reduction_state(
 
 
 def reduction_state_of_sum(name: str, avals: Sequence[Any]) -> tuple[frozenset, frozenset]:
-    """As `merged_reduction_state`, of what is linear in all operands together: all are unreduced alike, or none."""
+    """As `merged_reduction_state`, of a sum: all operands are unreduced over the same axes, or none is unreduced."""
     unreduced, reduced = merged_reduction_state(name, avals, True)
     for side, a in zip(("lhs", "rhs"), avals, strict=False):
         if unreduced and not a.reduction_state[0]:
@@ -111,7 +111,7 @@ def reduction_state_of_sum(name: str, avals: Sequence[Any]) -> tuple[frozenset, 
 
 
 def reduction_state_of_product(name: str, lhs: Any, rhs: Any) -> tuple[frozenset, frozenset]:
-    """As `merged_reduction_state`, of a product: each device multiplies its part of a sum by what all of them have."""
+    """As `merged_reduction_state`, of a product: one factor may be unreduced if the other is reduced over the axes."""
     unreduced, reduced = merged_reduction_state(name, (lhs, rhs), True)
     if lhs.reduction_state[0] and rhs.reduction_state[0]:
         raise ShardingTypeError(f"lhs and rhs to `{name}` cannot be unreduced both, {lhs.text} and {rhs.text}")
@@ -125,7 +125,7 @@ def reduction_state_of_product(name: str, lhs: Any, rhs: Any) -> tuple[frozenset
 
 
 def repeats_an_axis(entries: Iterable) -> bool:
-    """Whether a mesh axis splits two axes of one value."""
+    """Returns whether two entries name the same mesh axis."""
     axes = [axis for e in entries for axis in axes_of(e)]
     return len(set(axes)) < len(axes)
 
@@ -142,7 +142,7 @@ def check_even(shape: Sequence[int], sharding: NamedSharding) -> None:
 
 
 def check_rank(sharding: NamedSharding, ndim: int) -> None:
-    """Raises ValueError where a spec says over which mesh axes array axes are split that there are not."""
+    """Raises ValueError if a spec names mesh axes for more array axes than there are."""
     if any(e is not None for e in sharding.spec[ndim:]):
         sharding.check_compatible_aval((0,) * ndim)
 
@@ -155,9 +155,9 @@ def entries_of(entries: Entries, axes: Iterable[int]) -> Entries:
 def reshaped_entries(
     mesh: AbstractMesh, shape: Sequence[int], entries: Sequence, sizes: Sequence[int]
 ) -> Entries | None:
-    """The entries of the axes of sizes `sizes` that others become: one merged or one divided, the rest as they were.
+    """The entries after a reshape to the axis sizes `sizes` that merges or splits one axis.
 
-    None if such axes cannot say how the value lies.
+    None if the result has no spec.
     """
     if all(e is None for e in entries):
         return (None,) * len(sizes)
@@ -188,7 +188,7 @@ def reshaped_entries(
 
 
 def _matching(shape, olds, sizes, news):
-    """The fewest axes in front of both sides that have as many elements."""
+    """The fewest leading axes of both sides with equal numbers of elements."""
     if not olds or not news:
         return None, None
     i = j = 1
@@ -206,7 +206,7 @@ def _matching(shape, olds, sizes, news):
 
 
 def _divided(mesh: AbstractMesh, entry: Any, sizes: Sequence[int]) -> list | None:
-    """The entries of the axes that an axis is divided into, the outer ones split first."""
+    """The entries of the axes into which an axis is split; the outer ones are sharded first."""
     left, result = list(axes_of(entry)), []
     for size in sizes:
         taken: list[Any] = []
@@ -223,9 +223,9 @@ _PHRASES = {"slice": "slicing", "pad": "padding"}
 
 
 def check_divides(name: str, mesh: AbstractMesh, aval: Any, shape: Sequence[int]) -> Entries:
-    """The entries of a type, where axes of other sizes are split in the same way.
+    """The entries of a type, for a result with axes of other sizes that is sharded in the same way.
 
-    Raises ShardingTypeError for sizes that do not divide.
+    Raises ShardingTypeError if they do not divide the sizes.
     """
     for size, new, entry in zip(aval.shape, shape, aval.entries, strict=True):
         count = count_of(mesh, entry)
@@ -238,9 +238,9 @@ def check_divides(name: str, mesh: AbstractMesh, aval: Any, shape: Sequence[int]
 
 
 def common_sharding(avals: Sequence[Any], phrase: str = "All operands should have the same sharding") -> Any:
-    """The first of the types of values that lie alike; those that know no mesh lie as others do.
+    """The first of the types that have a mesh, or the first of all: a type without one takes any sharding.
 
-    Raises ShardingTypeError where two differ.
+    Raises ShardingTypeError if the shardings of two types differ.
     """
     first, *others = [a for a in avals if a._sharding is not None] or avals
     if any((a.entries, a.reduction_state) != (first.entries, first.reduction_state) for a in others):

@@ -1,4 +1,4 @@
-"""Telling the compiler how values lie on a mesh."""
+"""Sharding and layout constraints, and resharding in types."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -19,14 +19,14 @@ from minijax.run.reshard import check_complex_unreduced
 
 
 class ShardingConstraint(Linear1):
-    """The same value, laid out as `sharding` says but for `unconstrained_dims`."""
+    """Constrains a value to `sharding`, except in `unconstrained_dims`."""
 
     name = "sharding_constraint"
     same_memory_space = False
     constrain_results = False
 
     def infer(self, x, *, sharding, layout, context_mesh, unconstrained_dims):
-        sharding.check_compatible_aval(x.shape)  # inside a program XLA pads what does not divide
+        sharding.check_compatible_aval(x.shape)  # inside a program XLA pads axes that are not divisible
         return [x]
 
     def lower(self, e, ins, outs, x, *, sharding, layout, **params):
@@ -49,7 +49,7 @@ class ShardingConstraint(Linear1):
 
 
 def _beside_explicit(sharding: Sharding, aval: ShapedArray) -> Sharding:
-    """A sharding over Auto axes of a mesh, with the Explicit ones that a type says in front."""
+    """A sharding over Auto axes of a mesh; the Explicit axes of a type come before them in each entry."""
     if aval._sharding is None or not isinstance(sharding, NamedSharding):
         return sharding
     entries = zip(aval.entries, sharding.spec.padded(aval.ndim), strict=True)
@@ -58,13 +58,13 @@ def _beside_explicit(sharding: Sharding, aval: ShapedArray) -> Sharding:
 
 
 class Reshard(Linear1):
-    """The same value, whose type says that it lies as `dst_sharding` over the Explicit axes of its mesh.
+    """Reshards a value to `dst_sharding` over the Explicit axes of its mesh.
 
-    `src_mesh`: that of the operand where its type need not say it, as XLA lays it out; so lies its cotangent.
+    `src_mesh`: the mesh of an operand that XLA shards, whose type need not have a mesh; also that of its cotangent.
     """
 
     name = "reshard"
-    constrain_results = False  # the mesh that is set is another one where axes become Auto ones, or Explicit ones
+    constrain_results = False  # the context mesh is another one if axes become Auto or Explicit
     same_memory_space = False
 
     def infer(self, x, *, dst_sharding, **meshes):
@@ -105,7 +105,7 @@ reshard_p = Reshard()
 
 
 def reshard_like(x: Any, aval: Any) -> Any:
-    """`x`, laid out over Explicit axes as the type `aval` says."""
+    """`x`, resharded to the sharding of the type `aval`."""
     have = typeof(x)
     if type(aval) is not ShapedArray or have._sharding == aval._sharding:
         return x
@@ -118,14 +118,14 @@ def reshard_like(x: Any, aval: Any) -> Any:
 
 
 def replicated_over_mesh(x: Any, sharding: NamedSharding | None) -> Any:
-    """A scalar constant, which all devices of the mesh of a type have that lies so."""
+    """A scalar constant, replicated over the mesh of `sharding`."""
     if sharding is None or not sharding.mesh.explicit_axes:
         return x
     return reshard_p.bind(x, dst_sharding=sharding.update(spec=P()), concrete_mesh=None)
 
 
 class LayoutConstraint(Linear1):
-    """The same value with its axes in that order in memory."""
+    """Constrains the order of a value's axes in memory."""
 
     name = "layout_constraint"
 
@@ -147,13 +147,13 @@ class LayoutConstraint(Linear1):
 
 
 def with_batch_axis(layout: Layout, dim: int) -> Layout:
-    """The layout that jax gives values with one more axis."""
+    """The layout that jax gives batched values, with one more axis."""
     order = [i + 1 for i in layout.major_to_minor]
     return Layout((*order[:dim], 0, *order[dim:]))
 
 
 def laid_out(e: Any, x: Any, aval: Any, layout: Layout) -> list:
-    """The lines that have the compiler lay a value out so."""
+    """Emits a layout constraint."""
     order = [list(reversed(layout.major_to_minor))]
     how = dict(api_version=1, operand_layouts=order, result_layouts=order)
     return e.custom_call("LayoutConstraint", [x], [aval], [aval], **how)
@@ -163,9 +163,9 @@ layout_constraint_p = LayoutConstraint()
 
 
 def with_layout_constraint(x: Any, layouts: Any) -> Any:
-    """The values of `x`, which the compiler lays out as `layouts`, a prefix of its tree, say.
+    """Constrains the memory layouts of the values of `x` to `layouts`, a prefix of its tree.
 
-    Raises ValueError for what is no concrete layout, or is one of values of another rank.
+    Raises ValueError for a leaf that is not a concrete layout, or a layout of another rank than its value.
     """
     leaves, treedef = tree.flatten(x)
     orders = tree.flatten_axes("with_layout_constraint layouts", treedef, layouts)
@@ -178,9 +178,9 @@ def with_layout_constraint(x: Any, layouts: Any) -> Any:
 
 
 def with_batch_dim(sharding: Sharding, dim: int, names: tuple, free: Any, function: str = "") -> Sharding:
-    """The sharding of values with one more dimension, over the mesh axes `names`, or if none as `free` says.
+    """The sharding of values with one more dimension, sharded over the mesh axes `names`, or the entry `free` if none.
 
-    Raises ValueError if the mesh axes are in use already; `function` says whose sharding it is.
+    Raises ValueError if the mesh axes are in use already; `function` names the user's function in messages.
     """
     if not isinstance(sharding, NamedSharding):
         if function and names:
@@ -210,9 +210,9 @@ def check_distinct_axes(argument: str, spec: P) -> None:
 
 
 def concrete_sharding(function: str, argument: str, spec: Any) -> Sharding:
-    """A sharding, or a partition spec on the mesh that is set (in a constraint and `pjit`: entered), as a sharding.
+    """A sharding, or a spec on the context mesh (in constraints and `pjit`: the one of `with mesh:`), as a sharding.
 
-    Raises TypeError for anything else, RuntimeError for a spec where no mesh is set.
+    Raises TypeError for anything else, RuntimeError for a spec without a context mesh.
     """
     if isinstance(spec, Sharding):
         return spec
@@ -233,13 +233,13 @@ def concrete_sharding(function: str, argument: str, spec: Any) -> Sharding:
 
 
 def with_out_sharding(function: str, x: Any, out_sharding: Any) -> Any:
-    """`x`, laid out as `out_sharding`, which the user gave to `function`, says of Explicit axes."""
+    """`x`, resharded over Explicit axes to the `out_sharding` that the user gave to `function`."""
     sharding = explicit_sharding(function, out_sharding)
     return x if sharding is None else reshard_in_types(x, sharding)
 
 
 def reshard_in_types(x: Any, sharding: NamedSharding, src_mesh: Any = None) -> Any:
-    """`x`, of the mesh `src_mesh` if it is another one, laid out as `sharding` says if that has Explicit axes."""
+    """`x` resharded to `sharding` over its Explicit axes. `src_mesh`: the mesh of `x` if it is not the context mesh."""
     if not sharding.mesh.explicit_axes:
         return x if sharding.mesh.empty else drop_auto_axes(x, sharding.mesh.abstract_mesh, None)
     ndim = typeof(x).ndim
@@ -259,8 +259,8 @@ def reshard_in_types(x: Any, sharding: NamedSharding, src_mesh: Any = None) -> A
 def explicit_sharding(function: str, out_sharding: Any) -> NamedSharding | None:
     """An argument `out_sharding`, checked; None if it names no axis.
 
-    Raises TypeError for what is no such sharding, ValueError for axes that are not Explicit, or for a spec
-    where no mesh is set.
+    Raises TypeError for an argument of another type, ValueError for axes that are not Explicit, and for a spec
+    without a context mesh.
     """
     if out_sharding is None:
         return None
@@ -273,7 +273,7 @@ def explicit_sharding(function: str, out_sharding: Any) -> NamedSharding | None:
 
 
 def requested_sharding(function: str, out_sharding: Any, ndim: int | None = None) -> NamedSharding | None:
-    """As `explicit_sharding`, on the mesh without devices, as a parameter of operations of results of rank `ndim`."""
+    """As `explicit_sharding`, over the abstract mesh: a parameter of an operation whose result has rank `ndim`."""
     sharding = explicit_sharding(function, out_sharding)
     if sharding is None:
         return None
@@ -284,7 +284,7 @@ def requested_sharding(function: str, out_sharding: Any, ndim: int | None = None
 
 
 def cotangent_sharding(aval: ShapedArray) -> NamedSharding | None:
-    """What is requested of an operation that gives a cotangent of type `aval`; None where that knows no mesh."""
+    """`out_sharding` for an operation whose result is a cotangent of type `aval`; None without a mesh."""
     if aval._sharding is not None:
         return aval._sharding
     mesh = meshes.abstract_context()
@@ -292,7 +292,7 @@ def cotangent_sharding(aval: ShapedArray) -> NamedSharding | None:
 
 
 def with_auto_axes(function: str, compute: Callable, operands: Sequence, out_sharding: Any) -> Any:
-    """What `compute` makes of the operands, laid out by XLA, with a result that lies as `out_sharding` says."""
+    """`compute(*operands)` with axes that XLA shards, resharded to `out_sharding`."""
     requested = explicit_sharding(function, out_sharding)
     if requested is None:
         return compute(*operands)
@@ -303,9 +303,9 @@ def with_auto_axes(function: str, compute: Callable, operands: Sequence, out_sha
 
 
 def drop_auto_axes(values: Any, mesh: Any, outer: Any) -> Any:
-    """The values in a tree, with those of the axes that they are sharded over left to XLA which are Auto in `mesh`.
+    """Removes the axes that are Auto in `mesh` from the types of a tree's leaves: XLA shards over those.
 
-    They are of the mesh `outer`, or of none; None: of any.
+    The leaves have the mesh `outer` or none; `outer` None: they may have any mesh.
     """
     return tree.tree_map(lambda x: _on_auto_axes(x, mesh, outer) if is_value(x) else x, values)
 
@@ -334,7 +334,7 @@ def _on_auto_axes(x: Any, mesh: Any, outer: Any) -> Any:
 
 
 def named_sharding(function: str, sharding: Any) -> NamedSharding:
-    """A sharding, or a spec over the mesh that is set. Raises TypeError or ValueError for what is neither."""
+    """A sharding, or a spec over the context mesh, as a sharding. Raises TypeError or ValueError for other values."""
     if isinstance(sharding, P):
         mesh = meshes.mesh_for_specs()
         if mesh is None:
@@ -358,7 +358,7 @@ def named_sharding(function: str, sharding: Any) -> NamedSharding:
 
 
 def check_explicit(function: str, sharding: NamedSharding) -> bool:
-    """Whether a sharding names axes. Raises ValueError if one is not Explicit."""
+    """Returns whether the mesh of a sharding has Explicit axes. Raises ValueError if the spec names others."""
     kinds = dict(zip(sharding.mesh.axis_names, sharding.mesh.axis_types, strict=True))
     for axis in sharding.spec.mesh_axes:
         if kinds[axis] is not AxisType.Explicit:
@@ -370,10 +370,10 @@ def check_explicit(function: str, sharding: NamedSharding) -> bool:
 
 
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:
-    """The values of `x`, which the compiler lays out as `shardings`, a prefix of its tree, say.
+    """Constrains the shardings of the values of `x` to `shardings`, a prefix of its tree.
 
-    Leaves are shardings, or specs on the mesh that is set; what a spec leaves UNCONSTRAINED the compiler
-    chooses. Raises ValueError if a value cannot lie so.
+    Leaves are shardings, or specs on the context mesh; the compiler shards dimensions that are UNCONSTRAINED. Raises
+    ValueError if a value cannot have its sharding.
     """
     leaves, treedef = tree.flatten(x)
     specs = tree.flatten_axes("with_sharding_constraint shardings", treedef, shardings)
@@ -385,13 +385,13 @@ def _asserted(x: Any, sharding: NamedSharding) -> Any:
     if have.update(sharding=sharding_in_type(sharding, have.ndim)).normalize() != have.normalize():
         raise AssertionError(
             "`with_sharding_constraint` acts as an assert when all axes of mesh are of type `Explicit`: the value "
-            f"lies as {have.sharding.spec}, not {sharding.spec.padded(have.ndim)}. `jax.sharding.reshard` moves it"
+            f"has spec {have.sharding.spec}, not {sharding.spec.padded(have.ndim)}. `jax.sharding.reshard` changes it"
         )
     return x
 
 
 def _check_mesh_of(x: Any, sharding: Sharding) -> None:
-    """Raises TypeError or ValueError if an eager value does not lie on devices that an abstract mesh can stand for."""
+    """Raises TypeError or ValueError if an eager value is not on a mesh of the shape of the abstract one."""
     mesh = getattr(sharding, "mesh", None)
     if not isinstance(mesh, AbstractMesh):
         return
@@ -413,7 +413,7 @@ def _check_mesh_of(x: Any, sharding: Sharding) -> None:
 
 
 def _check_not_manual(sharding: Sharding) -> None:
-    """Raises ValueError if a constraint is over axes along which `shard_map` has cut values."""
+    """Raises ValueError if a constraint names axes that `shard_map` has made manual."""
     mesh = meshes.abstract_context()
     if mesh is None or not isinstance(sharding, NamedSharding):
         return
@@ -425,7 +425,7 @@ def _check_not_manual(sharding: Sharding) -> None:
 
 
 def _check_auto(sharding: Sharding) -> None:
-    """Raises ValueError if a constraint names an Explicit axis of a mesh that has Auto ones too."""
+    """Raises ValueError if a constraint names an Explicit axis of a mesh that also has Auto axes."""
     if isinstance(sharding, NamedSharding):
         if named := [a for a in sharding.spec.mesh_axes if a in sharding.mesh.explicit_axes]:
             raise ValueError(

@@ -1,4 +1,4 @@
-"""Inside `shard_map`: over which mesh axes values vary, and casting between such types."""
+"""Inside `shard_map`: the mesh axes over which values vary, and casts between such types."""
 
 from collections.abc import Sequence
 from math import prod
@@ -16,9 +16,9 @@ Groups = tuple[tuple[int, ...], ...] | None
 
 
 class OverAxes(Linear1):
-    """An operation that changes how a value of the same shape lies over the manual mesh axes `axes`.
+    """An operation that changes the state of a value over the manual mesh axes `axes`, and keeps its shape.
 
-    `takes` and `gives` are fields of `ManualAxisType`, None for a value that all devices have.
+    `takes` and `gives` are fields of `ManualAxisType`, or None for invarying.
     """
 
     same_memory_space = False
@@ -49,7 +49,7 @@ class OverAxes(Linear1):
 
 
 class PVary(OverAxes):
-    """The same value, whose type says that it varies over `axes` too."""
+    """Casts a value to vary over `axes` too."""
 
     name, gives = "pvary", "varying"
 
@@ -58,7 +58,7 @@ class PVary(OverAxes):
 
 
 class PSumInvariant(OverAxes):
-    """The sum over `axes`, whose type says that it no longer varies over them."""
+    """The sum over `axes`, which no longer varies over them."""
 
     name = "psum_invariant"
 
@@ -73,7 +73,7 @@ class PSumInvariant(OverAxes):
 
 
 class VaryUnreducedCast(OverAxes):
-    """The same values, as parts of a sum over `axes`."""
+    """Casts a varying value to unreduced over `axes`: its values become partial sums."""
 
     name, takes, gives = "vary_unreduced_cast_p", "varying", "unreduced"
 
@@ -82,7 +82,7 @@ class VaryUnreducedCast(OverAxes):
 
 
 class ReducedVaryCast(OverAxes):
-    """The same value, whose cotangents were parts of a sum over `axes` and now vary over them."""
+    """Casts a value from reduced to varying over `axes`: its cotangents vary over them instead of being unreduced."""
 
     name, takes, gives = "reduced_vary_cast_p", "reduced", "varying"
 
@@ -91,7 +91,7 @@ class ReducedVaryCast(OverAxes):
 
 
 class PReduced(OverAxes):
-    """The same value, whose cotangents are parts of a sum over `axes`."""
+    """Casts a value to reduced over `axes`: its cotangents are unreduced over them."""
 
     name, gives = "preduced", "reduced"
 
@@ -100,7 +100,7 @@ class PReduced(OverAxes):
 
 
 class UnreducedPSum(PSumInvariant):
-    """The sum over `axes` of the parts that devices have."""
+    """The sum over `axes` of an unreduced value."""
 
     name, takes = "unreduced_psum", "unreduced"
     vma_rule = OverAxes.vma_rule
@@ -126,9 +126,9 @@ def _title(state: str | None) -> str:
 
 
 def manual_state(function: str, x: Any, axis_name: Any) -> str | None:
-    """How `x` lies over the named manual mesh axes: a field of `ManualAxisType`, or None: all devices have it.
+    """The state of `x` over the named manual mesh axes: a field of `ManualAxisType`, or None for invarying.
 
-    Raises ValueError where that differs among them.
+    Raises ValueError if it differs among the axes.
     """
     names = {name for name in names_of(axis_name) if not isinstance(name, int)}
     if config.remove_size_one_mesh_axis_from_type.value:
@@ -151,7 +151,7 @@ def names_of(axis_name: Any) -> tuple:
 
 
 def device_groups(e: Any, primitive: Primitive, axis_name: Any, groups: Groups = None) -> np.ndarray:
-    """The positions in the mesh that work together, a row a group, where the emitter stands."""
+    """The groups of devices of a collective, as rows of positions in the manual mesh of the emitter."""
     if e.manual is None:
         raise NotImplementedError(
             f"{primitive.name}: the axis {axis_name} is bound to no mesh; use it inside shard_map, pmap or vmap"
@@ -164,7 +164,7 @@ def device_groups(e: Any, primitive: Primitive, axis_name: Any, groups: Groups =
 
 
 def _rows_of_one_length(groups):
-    """The groups as a matrix, in which -1 stands behind the members of shorter ones."""
+    """The groups as a matrix; shorter ones are padded with -1."""
     longest = max(map(len, groups))
     return np.array([np.pad(group, (0, longest - len(group)), constant_values=-1) for group in groups])
 
@@ -180,13 +180,13 @@ def in_mesh_order(axes: frozenset) -> tuple:
 
 
 def cast_to_vary(x: Any, axes: frozenset) -> Any:
-    """`x`, cast to vary over the manual mesh axes `axes` too."""
+    """Casts `x` to vary over the manual mesh axes `axes` too."""
     missing = axes - varying_axes(typeof(x))
     return pvary_p.bind(x, axes=in_mesh_order(missing)) if missing else x
 
 
 def cast_replicated_to(x: Any, kind: ManualAxisType) -> Any:
-    """`x`, which all devices have, cast to lie so over the manual mesh axes whose types are checked."""
+    """Casts an invarying `x` to this manual axis type, if varying axes are checked."""
     if not state.thread.manual:
         return x
     x = cast_to_vary(x, kind.varying | kind.unreduced)
@@ -196,13 +196,13 @@ def cast_replicated_to(x: Any, kind: ManualAxisType) -> Any:
 
 
 def _pvary_reduced(x: Any, axes: frozenset) -> Any:
-    """An operand as one that varies over these axes, over which it may be reduced."""
+    """Casts an operand, which may be reduced over these axes, to vary over them."""
     reduced = typeof(x).manual_axis_type.reduced & axes if axes else axes
     return cast_to_vary(reduced_vary_cast_p.bind(x, axes=in_mesh_order(reduced)) if reduced else x, axes)
 
 
 def match_varying(values: Any, like: Any) -> Any:
-    """The leaves of a tree, cast to vary over all manual mesh axes that one of `like` varies over."""
+    """Casts the leaves of a tree to vary over the manual mesh axes over which any leaf of `like` varies."""
     if not state.thread.manual:
         return values
     axes = frozenset().union(*(varying_axes(typeof(x)) for x in tree.tree_leaves(like)))
@@ -215,7 +215,7 @@ class ManualAxes(tuple[Any, ...]):
     __slots__ = ()
 
     def unite(self, operands: Sequence) -> Sequence:
-        """The operands of one operation, each cast to vary over all of these axes that one of them varies over."""
+        """Casts the operands of one operation to vary over the axes over which any of them varies."""
         if len(operands) < 2:
             return operands
         axes = [varying_axes(typeof(x)) for x in operands]
@@ -229,9 +229,9 @@ class ManualAxes(tuple[Any, ...]):
 
 
 def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
-    """The same values, whose types say that over the named mesh axes they are varying, unreduced or reduced.
+    """Casts the leaves of `x` to be varying, unreduced or reduced over the named mesh axes.
 
-    What all devices have may become varying or reduced, what is reduced varying, what varies unreduced. Raises
+    The casts are from invarying to varying or reduced, from reduced to varying, and from varying to unreduced. Raises
     ValueError for other casts, TypeError for a set of names.
     """
     if isinstance(axis_name, set | frozenset):

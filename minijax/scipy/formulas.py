@@ -1,4 +1,4 @@
-"""What the formulas of distributions share: operands with operators, and functions that are computed from others."""
+"""Shared by the formulas of distributions: operands with operators, and functions that are computed from others."""
 
 from collections.abc import Callable
 from types import FunctionType

@@ -1,26 +1,26 @@
-"""The checks that an export makes and a user may do without."""
+"""The checks of exported programs that a user may disable."""
 
 _PLATFORM, _CUSTOM_CALL = "platform", "custom_call:"
 
 
 class DisabledSafetyCheck:
-    """A check that is not made of an exported program, when it is exported or when it is called."""
+    """A check that is skipped when a program is exported or called."""
 
     def __init__(self, _impl: str):
         self._impl = _impl
 
     @classmethod
     def platform(cls) -> "DisabledSafetyCheck":
-        """That the program runs on a platform that it was exported for."""
+        """The check that the program runs on a platform that it was exported for."""
         return cls(_PLATFORM)
 
     @classmethod
     def custom_call(cls, target_name: str) -> "DisabledSafetyCheck":
-        """That later versions have this target of custom calls too."""
+        """The check that later versions have this target of custom calls too."""
         return cls(f"{_CUSTOM_CALL}{target_name}")
 
     def is_platform(self) -> bool:
-        """Whether it is the check of the platform."""
+        """Returns whether it is the check of the platform."""
         return self._impl == _PLATFORM
 
     def is_custom_call(self) -> str | None:

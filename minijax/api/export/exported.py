@@ -1,4 +1,4 @@
-"""Exported programs: what is known of one, and calls of it."""
+"""Exported programs, and calls of them."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
@@ -20,9 +20,9 @@ from minijax.run import portable
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Exported:
-    """A program that can leave the process.
+    """A program that can be serialized and run by other processes.
 
-    `mlir_module_serialized` is a portable artifact, of which `module_kept_var_idx` says which of the flat arguments
+    `mlir_module_serialized` is a portable artifact; `module_kept_var_idx` are the numbers of the flat arguments that
     it takes. Shardings that are None were not specified; `_in_named_shardings` are over abstract meshes.
     """
 
@@ -56,21 +56,21 @@ class Exported:
         return portable.text_of(artifact) if serialized else portable.module_of(artifact)
 
     def in_shardings_jax(self, mesh: Mesh | AbstractMesh) -> Sequence[Sharding | None]:
-        """How the flat arguments lie, over a mesh that is like the one of the export."""
+        """The shardings of the flat arguments, over a mesh with the axes of the exported one."""
         return tuple([_over(mesh, s) for s in self._in_named_shardings])
 
     def out_shardings_jax(self, mesh: Mesh | AbstractMesh) -> Sequence[Sharding | None]:
-        """As `in_shardings_jax`, of the results."""
+        """As `in_shardings_jax`, for the results."""
         return tuple([_over(mesh, s) for s in self._out_named_shardings])
 
     def has_vjp(self) -> bool:
-        """Whether the program has a reverse derivative."""
+        """Returns whether the program has a reverse derivative."""
         return self._get_vjp is not None
 
     def vjp(self) -> "Exported":
-        """The program of the flat arguments and the results' cotangents that gives the arguments' cotangents.
+        """The program (flat arguments, cotangents of results) -> cotangents of arguments.
 
-        Raises ValueError where the program was serialized without it.
+        Raises ValueError if the program was serialized without it.
         """
         if self._get_vjp is None:
             raise ValueError(f"No VJP is available for {self.fun_name}: it was serialized with too low a vjp_order")
@@ -79,8 +79,8 @@ class Exported:
     def serialize(self, vjp_order: int = 0) -> bytearray:
         """The program as bytes in jax's format, with derivatives up to that order.
 
-        Raises ImportError without the package flatbuffers, ValueError where there are no such derivatives, and where
-        trees hold types of nodes without a serialization.
+        Raises ImportError without the package flatbuffers, ValueError if such derivatives do not exist, or if trees
+        hold types of nodes without a serialization.
         """
         return serialized.serialize(self, vjp_order)
 
@@ -89,7 +89,7 @@ class Exported:
         """Runs the program; under a trace, as an operation. It has a reverse derivative, and no other rules.
 
         Raises ValueError for arguments of another tree, or of other shapes or dtypes, than the function was exported
-        with, and where the program cannot run on the platform or on so many devices.
+        with, and if the program cannot run on the platform or on the number of devices.
         """
         leaves, in_tree = tree.flatten((args, kwargs))
         if in_tree != self.in_tree:
@@ -99,7 +99,7 @@ class Exported:
 
 
 def deserialize(blob: bytes | bytearray) -> Exported:
-    """The exported program that `Exported.serialize`, here or in jax, made the bytes of.
+    """The exported program that `Exported.serialize`, here or in jax, serialized to these bytes.
 
     Raises ValueError for bytes that are damaged or of a version that is not supported.
     """
@@ -107,7 +107,7 @@ def deserialize(blob: bytes | bytearray) -> Exported:
 
 
 def _differentiable(exported: Exported) -> Callable[..., Any]:
-    """The program as a function of leaves, whose derivative is that of `exported.vjp()`."""
+    """The program as a function of leaves, whose reverse derivative is `exported.vjp()`."""
 
     def f_flat(*leaves):
         return call_exported_p.bind(*leaves, exported=exported)
@@ -136,7 +136,7 @@ def _different_trees(exported: Exported, called: tuple) -> str:
 
 
 def _over(mesh: Mesh | AbstractMesh, sharding: NamedSharding | None) -> NamedSharding | None:
-    """A sharding over an abstract mesh, over this one. Raises ValueError for one that is not like it."""
+    """A sharding over an abstract mesh, moved to this mesh. Raises ValueError if the axes or sizes differ."""
     if sharding is None:
         return None
     if mesh.shape_tuple != sharding.mesh.shape_tuple:
@@ -145,7 +145,7 @@ def _over(mesh: Mesh | AbstractMesh, sharding: NamedSharding | None) -> NamedSha
 
 
 def abstract_sharding(sharding: Sharding | None, ndim: int, mesh: Mesh | AbstractMesh | None) -> NamedSharding | None:
-    """How a value lies, over an abstract mesh; `mesh` is that of the program, over which what is whole lies."""
+    """The sharding over an abstract mesh; replicated values get `mesh`, that of the program."""
     if sharding is None:
         return None
     kind = sharding.memory_kind

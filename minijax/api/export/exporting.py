@@ -1,4 +1,4 @@
-"""`export`: from a jitted function to a program that can leave the process."""
+"""`export`: makes an `Exported` from a jitted function."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -23,15 +23,15 @@ from minijax.run import client, portable
 _version = config.option("jax_export_calling_convention_version")
 _newest = config.option("jax_export_ignore_forward_compatibility")
 
-Rules = tuple[tuple[Any, Callable], ...]  # what lowers equations instead of their primitives
+Rules = tuple[tuple[Any, Callable], ...]  # (primitive, lowering rule) pairs, which replace the primitives' own
 
 
 def exporter(
     fun_jit: Callable, platforms: Sequence[str] | None, disabled_checks: Sequence[DisabledSafetyCheck], rules: Rules
 ) -> Callable[..., Exported]:
-    """The function of arguments, or of shapes and dtypes in their place, that exports `fun_jit` for them.
+    """A function that exports `fun_jit` for arguments, or for `ShapeDtypeStruct`s in their place.
 
-    Raises ValueError for what is not jitted.
+    Raises ValueError for a function that is not jitted.
     """
     if isinstance(fun_jit, Jitted) and not isinstance(fun_jit, PjitFunction):  # a function of the library
         fun_jit = PjitFunction(fun_jit.fun, fun_jit.options, fun_jit.resolved, fun_jit.name, fun_jit.signature)
@@ -49,7 +49,7 @@ def exporter(
 def exported_of(
     traced: Traced, platforms: tuple[str, ...], disabled_checks: Sequence[DisabledSafetyCheck], rules: Rules = ()
 ) -> Exported:
-    """The program of a traced function."""
+    """The exported program of a traced function."""
     version = _version.value
     if version not in VERSIONS:
         raise ValueError(
@@ -98,7 +98,7 @@ def exported_of(
 
 
 def _check_calls(program: Lowered, disabled_checks: Sequence[DisabledSafetyCheck]) -> None:
-    """Raises where the program calls what other processes, or later versions, do not have."""
+    """Raises for callbacks, which other processes do not have, and custom calls that later versions may not have."""
     if program.module.callbacks:
         raise NotImplementedError("serialization of host_callbacks is not yet implemented")
     if program.module.watchers:
@@ -115,7 +115,7 @@ def _check_calls(program: Lowered, disabled_checks: Sequence[DisabledSafetyCheck
 
 
 def _exported_vjp(traced: Traced, exported: Exported, ins: Sequence, outs: Sequence) -> Exported:
-    """The program of the reverse derivative; `ins` and `outs` are how arguments and results lie."""
+    """The program of the reverse derivative; `ins` and `outs` are the shardings of arguments and results."""
     primal, count = jaxpr_as_fun(traced.jaxpr), len(exported.in_avals)
 
     def fun_vjp_jax(*args_and_out_cts_flat_jax):

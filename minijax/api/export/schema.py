@@ -1,4 +1,4 @@
-"""The tables of jax's serialized programs, and what the numbers in them mean."""
+"""The tables of jax's serialized programs, and the meanings of the numbers in them."""
 
 from minijax.base import dtypes
 from minijax.composed.random import rbg_prng_impl, threefry_prng_impl, unsafe_rbg_prng_impl
@@ -55,7 +55,7 @@ AXIS_TYPES = {1: AxisType.Auto, 2: AxisType.Explicit, 3: AxisType.Manual}
 
 
 def number_of(table: dict, value: object, what: str) -> int:
-    """The number that stands for a value. Raises NotImplementedError where jax's format has none."""
+    """The number that encodes a value. Raises NotImplementedError if jax's format has none."""
     for number, known in table.items():
         if known == value:
             return number
@@ -63,7 +63,7 @@ def number_of(table: dict, value: object, what: str) -> int:
 
 
 def meaning_of(table: dict, number: int, what: str) -> object:
-    """What a number stands for. Raises ValueError where it stands for nothing."""
+    """The value that a number encodes. Raises ValueError for an unknown number."""
     if number not in table:
         raise ValueError(f"the serialized program is damaged, or of a later version: {what} {number} is not known")
     return table[number]

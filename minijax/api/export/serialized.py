@@ -1,4 +1,4 @@
-"""Exported programs as bytes, in jax's format, and back."""
+"""Serializes exported programs to bytes in jax's format, and deserializes them."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -26,7 +26,7 @@ Table = dict[str, Any]
 def serialize(exported: Any, vjp_order: int = 0) -> bytearray:
     """An exported program as bytes, with its derivatives up to that order.
 
-    Raises ValueError where it does not have them, NotImplementedError for dtypes and effects that the format lacks.
+    Raises ValueError if it does not have them, NotImplementedError for dtypes and effects that the format lacks.
     """
     return encoded(schema.TABLES, "Exported", _exported_table(exported, vjp_order))
 
@@ -60,7 +60,7 @@ def _exported_table(exported: Any, vjp_order: int) -> Table:
 
 
 class _Distinct:
-    """Tables of values, one for each that differs from those before."""
+    """The tables of distinct values, in the order in which they were first indexed."""
 
     def __init__(self, table: Callable[[Any], Table]):
         self._table, self._numbers = table, {}
@@ -133,7 +133,7 @@ def _effect_name(kind: type) -> str:
     return f"<class 'jax._src.{room}.{kind.__name__}'>" if room else str(kind)
 
 
-# Where jax has the effects that are ours too.
+# The modules of the classes of effects in jax.
 _ROOMS_OF_EFFECTS = {
     effects.IOEffect: "callback",
     effects.OrderedIOEffect: "callback",
@@ -150,11 +150,11 @@ def _check_table(check: DisabledSafetyCheck) -> Table:
     return {"kind": schema.CUSTOM_CALL_CHECK, "custom_call_target": target}
 
 
-# ---- back -------------------------------------------------------------------------------------------
+# ---- deserializing -------------------------------------------------------------------------------------------
 
 
 def deserialize(blob: bytes | bytearray, make: Callable[..., Any]) -> Any:
-    """What `make` makes of the fields of the exported program that the bytes hold.
+    """`make(**fields)` of the exported program that the bytes hold.
 
     Raises ValueError for bytes that are damaged, cut off, or of a version that is not supported.
     """
@@ -237,16 +237,16 @@ def _aval(table: Table, scope: SymbolicScope) -> ShapedArray:
 
 
 def _placed(aval: ShapedArray, sharding: NamedSharding | None) -> ShapedArray:
-    """A type, which over Explicit axes says how the value lies."""
+    """The type of a value with this sharding, which a mesh with Explicit axes adds to the type."""
     if sharding is None or not sharding.mesh.explicit_axes:
         return aval
     if len(sharding.spec) > aval.ndim:
-        raise ValueError(f"the serialized program is damaged: a value of type {aval} lies as {sharding.spec}")
+        raise ValueError(f"the serialized program is damaged: a value of type {aval} has the spec {sharding.spec}")
     return aval.update(sharding=NamedSharding(sharding.mesh, sharding.spec.padded(aval.ndim)))
 
 
 def _laid(table: Table, side: str, shardings: Sequence) -> list[tuple[NamedSharding | None, Any]]:
-    """For each argument or result its named sharding and that of XLA."""
+    """For each argument or result its named sharding and its XLA sharding."""
     if (indices := table[f"{side}_sharding_indices"]) is not None:
         return [(shardings[i - 1] if i else None, None) for i in indices]
     return [(None, _hlo_sharding(s)) for s in table[f"{side}_shardings"] or ()]

@@ -13,9 +13,9 @@ from minijax.primitives import dimension_value  # noqa: F401  makes symbolic dim
 def symbolic_args_specs(
     args: Any, shapes_specs: Any, constraints: Sequence[str] = (), scope: SymbolicScope | None = None
 ) -> Any:
-    """`args` with a `ShapeDtypeStruct` in place of each leaf, whose shape is as `shapes_specs` says.
+    """`args` with each leaf replaced by a `ShapeDtypeStruct` of the shape that `shapes_specs` describes.
 
-    `shapes_specs` is a tree prefix of `args` with texts as in `symbolic_shape`; None stands for the shape itself.
+    `shapes_specs` is a tree prefix of `args` with texts as in `symbolic_shape`; None is the leaf's own shape.
     Variables are of `scope`, or of a new one with `constraints`.
     """
     if scope is None:
@@ -34,7 +34,7 @@ def symbolic_args_specs(
 
 
 def check_scopes(name: str, args: tuple, kwargs: dict) -> None:
-    """Raises ValueError where the shapes of arguments have variables of different scopes."""
+    """Raises ValueError if the shapes of arguments have variables of different scopes."""
     scope, place = None, ""
     for path, x in tree.tree_leaves_with_path((args, kwargs)):
         for d in getattr(x, "shape", ()):

@@ -1,4 +1,4 @@
-"""The structures of arguments and results as tables, and how users' types of nodes stand in them."""
+"""Serializes the tree structures of arguments and results, with users' types of nodes."""
 
 import json
 from collections import OrderedDict
@@ -35,10 +35,10 @@ def register_pytree_node_serialization(
     deserialize_auxdata: Callable[[bytes], Any],
     from_children: Callable[[Any, Sequence], Any] | None = None,
 ) -> type[T]:
-    """Says how exported programs name a type of nodes and write its metadata; returns the type.
+    """Registers a name for a type of nodes in exported programs, and how its metadata is serialized; returns the type.
 
-    `from_children` makes a node of (metadata, children), by default as the type was registered. Raises ValueError
-    for a type that was not, and for a type or name that has a serialization.
+    `from_children`: (metadata, children) -> node, by default that of the type's registration as a pytree node. Raises
+    ValueError for a type without one, and for a type or name that has a serialization.
     """
     if from_children is None and nodetype not in tree.registered_types:
         raise ValueError(
@@ -50,7 +50,7 @@ def register_pytree_node_serialization(
 
 
 def register_namedtuple_serialization(nodetype: type[T], *, serialized_name: str) -> type[T]:
-    """As `register_pytree_node_serialization`, of a `collections.namedtuple`."""
+    """As `register_pytree_node_serialization`, for a `collections.namedtuple`."""
     if not (issubclass(nodetype, tuple) and hasattr(nodetype, "_fields")):
         raise ValueError(
             "Use `jax.export.register_pytree_node_serialization` for types other than `collections.namedtuple`."
@@ -90,13 +90,13 @@ _register(
 )
 
 
-# ---- as tables --------------------------------------------------------------------------------------
+# ---- tables --------------------------------------------------------------------------------------
 
 _BUILTIN = {tuple: TUPLE, list: LIST, dict: DICT}
 
 
 def tree_table(treedef: PyTreeDef) -> dict[str, Any]:
-    """The table of a structure. Raises ValueError or TypeError for what cannot stand in one."""
+    """The table of a structure. Raises ValueError or TypeError for nodes that cannot be serialized."""
     if (node := treedef.node_data()) is None:
         return {"kind": LEAF}
     nodetype, metadata = node
@@ -128,9 +128,9 @@ def _checked_keys(keys: Sequence) -> list[str]:
 
 
 def tree_of(table: dict[str, Any], leaves: Iterator[Any]) -> PyTreeDef:
-    """The structure that a table says; its leaves are of the types that come next.
+    """The structure that a table encodes; takes the types of its leaves from `leaves`.
 
-    Raises ValueError for types that are not registered, and where the table is damaged.
+    Raises ValueError for types that are not registered, and for a damaged table.
     """
     kind = table["kind"]
     if kind == LEAF:

@@ -1,7 +1,8 @@
-"""FlatBuffers: tables of fields as bytes, written with the package `flatbuffers`, and read with every place checked.
+"""FlatBuffers: encodes tables as bytes with the package `flatbuffers`, and decodes them with every offset checked.
 
-A schema says of each table what its fields are, in the order of their slots: a kind of number, `string`, another
-table, or in brackets a vector of one of these. Tables are dicts; a field that has the default, 0 or None, is missing.
+A schema lists the fields of each table in the order of their slots, with their kinds: a kind of number, `string`,
+another table, or in brackets a vector of one of these. Tables are dicts; a field with the default, 0 or None, is
+missing.
 """
 
 import struct
@@ -19,13 +20,13 @@ _DEFAULTS = {**dict.fromkeys(_NUMBERS, 0), "bool": False}
 _SIZES = {kind: struct.calcsize(code) for kind, code in _NUMBERS.items()}
 _SLOTS = {"bool": "Bool", "i8": "Int8", "i16": "Int16", "u16": "Uint16", "u32": "Uint32"}
 _DEEPEST = 200  # tables within tables
-# The mark of what is written here: a checksum follows. Other readers look at neither. Without it damage could reach
-# jaxlib's reader of modules, which may end the process.
+# The file identifier of our bytes, which end with a checksum; other readers ignore both. Without it damaged bytes could
+# reach jaxlib's parser of modules, which may end the process.
 _SUMMED = b"mjx1"
 
 
 def encoded(schema: Schema, table: str, fields: Mapping[str, Any], has_checksum: bool = True) -> bytearray:
-    """A table as bytes; a dict that stands in it several times is written once.
+    """A table as bytes; a dict that occurs several times is written once.
 
     Raises ImportError without the package.
     """
@@ -48,7 +49,7 @@ class _Writer:
         self._written: dict[int, int] = {}
 
     def table(self, name: str, fields: Mapping[str, Any]) -> int:
-        """Writes a table; where it is."""
+        """Writes a table, and returns its offset."""
         if id(fields) not in self._written:
             self._written[id(fields)] = self._table(self._schema[name], fields)
         return self._written[id(fields)]
@@ -68,7 +69,7 @@ class _Writer:
         return b.EndObject()
 
     def _outside(self, kind, value):
-        """Writes what a field refers to."""
+        """Writes the value of a field that is stored by offset, and returns the offset."""
         b = self._builder
         if kind == "string":
             return b.CreateString(value)
@@ -90,7 +91,7 @@ class _Writer:
 
 
 def decoded(schema: Schema, table: str, data: bytes) -> dict[str, Any]:
-    """The table that the bytes hold. Raises ValueError where they are damaged."""
+    """The table that the bytes hold. Raises ValueError for damaged bytes."""
     if len(data) < 12 or len(data) % 4:
         raise ValueError(f"the serialized program is cut off: it has {len(data)} bytes")
     if data[4:8] == _SUMMED and data[-4:] != struct.pack("<I", zlib.crc32(data[:-4])):
@@ -111,11 +112,11 @@ class _Reader:
         return struct.unpack_from("<" + _NUMBERS[kind], self._data, at)[0]
 
     def offset(self, at: int) -> int:
-        """Where what the place refers to is."""
+        """The position that the offset at a position refers to."""
         return at + self.number("u32", at)
 
     def table(self, name: str, at: int) -> dict[str, Any]:
-        """The table at a place; the same one each time."""
+        """The table at a position; the same dict each time."""
         key = name, at
         if self._read.get(key, self) is None or self._depth > _DEEPEST:
             raise ValueError("the serialized program is damaged: a table is part of itself")
