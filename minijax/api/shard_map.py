@@ -12,14 +12,14 @@ from minijax.base.mask import Mask
 from minijax.higher.eager_shard_map import EagerBody
 from minijax.higher.shard_map import ManualRegion, inside, shard_map_p, varying_names
 from minijax.ir import state
-from minijax.ir.body import Flat, function_name, signature_of, source_of, trace_flat
+from minijax.ir.body import Body, Flat, function_name, signature_of, source_of, trace_flat
 from minijax.ir.hitypes import HiPspec
 from minijax.ir.jaxpr import DebugInfo
 from minijax.ir.refs import AbstractRef
 from minijax.ir.trace import close_over, constants_to_inputs
 from minijax.ir.types import ManualAxisType, ShapedArray, is_value, typeof, varying_axes
 from minijax.partition import meshes
-from minijax.partition.explicit import joined_entry, sharding_in_type
+from minijax.partition.explicit import restricted, sharding_in_type
 from minijax.partition.meshes import AbstractMesh, AxisType, Mesh, P, axes_of
 from minijax.partition.shardings import NamedSharding
 from minijax.primitives.varying import in_mesh_order, pvary_p, vary_unreduced_cast_p
@@ -185,79 +185,119 @@ def _mapped_axes() -> frozenset:
     return frozenset([n for *_, explicit in state.thread.axes for n in axes_of(explicit)])
 
 
+class _Operand(NamedTuple):
+    """A leaf of the arguments that is sharded."""
+
+    value: Any
+    aval: Any
+    spec: P
+    place: int  # among all leaves
+
+    @property
+    def array_aval(self) -> Any:
+        """The type of the value, or of the contents of a reference."""
+        return self.aval.inner_aval if type(self.aval) is AbstractRef else self.aval
+
+    @property
+    def can_be_inspected(self) -> bool:
+        """False for references and hi values, which eager bodies do not take."""
+        return type(self.aval) is not AbstractRef and not self.aval.is_high
+
+
 def _call(call: _Call, args: tuple) -> Any:
-    leaves, treedef = tree.flatten(args)
-    infer = call.in_specs is INFER
-    specs = [INFER] * len(leaves) if infer else _specs("in_specs", call, treedef, call.in_specs)
-    cut = Mask([spec is not None for spec in specs])  # the others are handed on as they are
-    whole, leaves = cut.partition(leaves)
-    for leaf in leaves:
-        if not is_value(leaf):
-            raise TypeError(f"{call.title}: {leaf!r} of type {type(leaf)} is not a valid JAX type")
-    avals = [typeof(x) for x in leaves]
-    values = [aval.inner_aval if type(aval) is AbstractRef else aval for aval in avals]
-    specs = _specs_of_types(call, values) if infer else cut.marked(specs)
-    if not infer:
-        _check_types(call.region, values, specs)
-    _check_arguments(call, avals, specs, cut.marked(range(len(cut))))
-    local = _Local(call, treedef, cut, whole)
-    parts = [call.region.local_aval(a, s) for a, s in zip(avals, specs, strict=True)]
-    info = DebugInfo("shard_map", source_of(call.fun))
-    records = any(type(aval) is AbstractRef or aval.is_high for aval in avals)
-    eager = EagerBody(info, call.region, leaves, specs) if state.is_eager() and not records else None
-    with inside(call.region):
-        body = trace_flat(local, parts, info, close_over, trace=eager)
-    if eager is not None:
-        leaves, specs = eager.operands, eager.specs
+    leaves, in_tree = tree.flatten(args)
+    mapped, operands = _operands(call, leaves, in_tree)
+    local = _Local(call, in_tree, mapped, mapped.unmarked(leaves))
+    body, values, specs = _traced(call, local, operands)
     captured = [*body.closed.consts, *body.captured]
+    _check_captured(call, captured)
+    mesh, axes, check_vma = call.region
+    params = dict(
+        in_specs=(*(P(),) * len(captured), *specs),
+        out_specs=local.out_specs,
+        jaxpr=constants_to_inputs(body.jaxpr),
+        mesh=mesh,
+        check_vma=check_vma,
+        newly_manual_axes=axes,
+    )
+    return body.out_tree.unflatten(shard_map_p.bind_all([*captured, *values], params))
+
+
+def _operands(call: _Call, leaves: Sequence, in_tree: Any) -> tuple[Mask, list[_Operand]]:
+    """The sharded leaves, with their specs checked, and which leaves they are: those with spec None are not sharded."""
+    infer = call.in_specs is INFER
+    specs = (P(),) * len(leaves) if infer else _specs("in_specs", call, in_tree, call.in_specs)
+    mapped = Mask([spec is not None for spec in specs])
+    for x in mapped.marked(leaves):
+        if not is_value(x):
+            raise TypeError(f"{call.title}: {x!r} of type {type(x)} is not a valid JAX type")
+    rows = mapped.marked(zip(leaves, specs, range(len(leaves)), strict=True))
+    operands = [_Operand(x, typeof(x), spec, place) for x, spec, place in rows]
+    if infer:
+        _check_inferable(call.region)
+        operands = [x._replace(spec=_spec_of_type(call.region, x.array_aval)) for x in operands]
+    else:
+        _check_types(call.region, operands)
+    _check_arguments(call, operands)
+    return mapped, operands
+
+
+def _traced(call: _Call, local: _Local, operands: Sequence[_Operand]) -> tuple[Body, list, list[P]]:
+    """The body's jaxpr, the values of its inputs and their specs; an eager body may add inputs."""
+    info = DebugInfo("shard_map", source_of(call.fun))
+    avals = [call.region.local_aval(x.aval, x.spec) for x in operands]
+    values, specs = [x.value for x in operands], [x.spec for x in operands]
+    is_eager = state.is_eager() and all(x.can_be_inspected for x in operands)
+    eager = EagerBody(info, call.region, values, specs) if is_eager else None
+    with inside(call.region):
+        body = trace_flat(local, avals, info, close_over, trace=eager)
+    return (body, values, specs) if eager is None else (body, eager.operands, eager.specs)
+
+
+def _check_captured(call: _Call, captured: Sequence) -> None:
+    """Raises NotImplementedError for a captured value that is sharded over Explicit axes."""
     for x in captured:
-        lies = x.sharding if isinstance(x, ArrayImpl) else getattr(typeof(x), "_sharding", None)
-        if isinstance(lies, NamedSharding) and lies.mesh.explicit_axes:
+        sharding = x.sharding if isinstance(x, ArrayImpl) else getattr(typeof(x), "_sharding", None)
+        if isinstance(sharding, NamedSharding) and sharding.mesh.explicit_axes:
             raise NotImplementedError(
                 f"{call.title}: Closing over inputs to shard_map where the input is sharded on `Explicit` axes is not "
                 f"implemented: pass it as an argument. It is of type {typeof(x).str_short()}"
             )
-    specs = dict(in_specs=(*(P(),) * len(captured), *specs), out_specs=local.out_specs)
-    mesh, axes, check_vma = call.region
-    params = dict(specs, jaxpr=constants_to_inputs(body.jaxpr), mesh=mesh, check_vma=check_vma, newly_manual_axes=axes)
-    return body.out_tree.unflatten(shard_map_p.bind_all([*captured, *leaves], params))
 
 
-def _specs_of_types(call: _Call, avals: Sequence) -> tuple:
-    """The specs of arguments, from their types. Raises TypeError if a mesh axis is not Explicit."""
-    region = call.region
-    kinds = [call.mesh._name_to_type[n] for n in region.names]
+def _check_inferable(region: ManualRegion) -> None:
+    """Raises TypeError if a mesh axis is not Explicit, since types have no specs over others."""
+    kinds = [region.mesh._name_to_type[n] for n in region.names]
     if any(kind is not AxisType.Explicit for kind in kinds):
         raise TypeError(
             "shard_map in_specs argument must be a pytree of `jax.sharding.PartitionSpec` instances, but it was "
             f"`None` when axis_names={region.axes} are of type {', '.join(f'AxisType.{k.name}' for k in kinds)}; "
             "by smap, in_axes was not specified"
         )
-    specs = [P(*_over(region, aval)) for aval in avals]
-    sums = [[axes & region.axes for axes in aval.reduction_state] for aval in avals]
-    return tuple([spec.update(None, *axes) for spec, axes in zip(specs, sums, strict=True)])
 
 
-def _over(region: ManualRegion, aval: Any) -> list:
-    """The entries of a type over the axes of a region. Raises ValueError if other axes precede them in an entry."""
-    entries = [joined_entry(*[a for a in axes_of(e) if a in region.axes]) for e in aval.entries]
-    for entry, whole in zip(entries, aval.entries, strict=True):
-        if axes_of(whole)[: len(axes_of(entry))] != axes_of(entry):
+def _spec_of_type(region: ManualRegion, aval: Any) -> P:
+    """The spec of a type over the axes of a region. Raises ValueError if other axes precede them in an entry."""
+    entries = restricted(aval.entries, region.axes)
+    for entry, all_axes in zip(entries, aval.entries, strict=True):
+        if axes_of(all_axes)[: len(axes_of(entry))] != axes_of(entry):
             raise ValueError(f"Invalid spec: {P(*aval.entries)}: shard_map is over {region.axes}")
-    return entries
+    unreduced, reduced = aval.reduction_state
+    return P(*entries, unreduced=unreduced & region.axes, reduced=reduced & region.axes)
 
 
-def _check_types(region: ManualRegion, avals: Sequence, specs: Sequence) -> None:
+def _check_types(region: ManualRegion, operands: Sequence[_Operand]) -> None:
     """Raises ValueError if a spec differs from the Explicit axes of an argument's type."""
     if not region.mesh.are_all_axes_explicit:
         return
-    for aval, spec in zip(avals, specs, strict=True):
+    for operand in operands:
+        aval, spec = operand.array_aval, operand.spec
         if aval.is_high or len(spec) > aval.ndim:
             continue
-        split = sharding_in_type(NamedSharding(region.mesh, spec), aval.ndim)
-        have = P(*[joined_entry(*[a for a in axes_of(e) if a in region.axes]) for e in aval.entries])
-        have = have.update(None, *aval.reduction_state)
-        if have != (P(*[None] * aval.ndim) if split is None else split.spec):
+        expected = sharding_in_type(NamedSharding(region.mesh, spec), aval.ndim)
+        unreduced, reduced = aval.reduction_state
+        have = P(*restricted(aval.entries, region.axes), unreduced=unreduced, reduced=reduced)
+        if have != (P(*[None] * aval.ndim) if expected is None else expected.spec):
             raise ValueError(
                 f"in_specs passed to shard_map: {spec.padded(aval.ndim)} does not match the specs of the input: "
                 f"{have} for arg: {aval.str_short()}. Without `in_specs` shard_map takes those of its "
@@ -268,13 +308,13 @@ def _check_types(region: ManualRegion, avals: Sequence, specs: Sequence) -> None
 class _Local(Flat):
     """The function of shards, which checks its results against their specs."""
 
-    def __init__(self, call: _Call, in_tree: Any, cut: Mask, whole: list):
+    def __init__(self, call: _Call, in_tree: Any, mapped: Mask, others: list):
         super().__init__(call.fun, in_tree)
-        self.call, self.cut, self.whole = call, cut, whole
+        self.call, self.mapped, self.others = call, mapped, others  # the other leaves are passed unchanged
         self.out_specs: tuple[P, ...] = ()
 
     def __call__(self, *leaves):
-        return super().__call__(*self.cut.merge(self.whole, leaves))
+        return super().__call__(*self.mapped.merge(self.others, leaves))
 
     def flattened(self, result):
         leaves, call = super().flattened(result), self.call
@@ -298,7 +338,7 @@ def _specs(what: str, call: _Call, treedef: Any, prefix: Any) -> tuple:
                 f"shard_map {what} argument must be a pytree of `jax.sharding.PartitionSpec` instances, but: "
                 f"{what} is {spec} of type {type(spec).__name__}"
             )
-        _check_sums(what, call.region, spec)
+        _check_reduction_state(what, call.region, spec)
         for axis in spec.mesh_axes:
             if axis not in call.region.axes:
                 raise ValueError(
@@ -309,7 +349,7 @@ def _specs(what: str, call: _Call, treedef: Any, prefix: Any) -> tuple:
     return tuple(specs)
 
 
-def _check_sums(what: str, region: ManualRegion, spec: P) -> None:
+def _check_reduction_state(what: str, region: ManualRegion, spec: P) -> None:
     """Raises for an unreduced or reduced spec unless all mesh axes are Explicit, and all become manual."""
     if not (spec.unreduced or spec.reduced):
         return
@@ -335,10 +375,10 @@ def _check_length(call: _Call, which: str, spec: P, aval: ShapedArray, name: str
         )
 
 
-def _check_arguments(call: _Call, avals: Sequence, specs: Sequence, places: Sequence[int]) -> None:
+def _check_arguments(call: _Call, operands: Sequence[_Operand]) -> None:
     sizes, signature = call.mesh.shape, signature_of(call.fun)
     names = list(signature.parameters) if signature is not None else []
-    for i, aval, spec in zip(places, avals, specs, strict=True):
+    for _, aval, spec, i in operands:
         if aval.is_high:
             continue
         whose = f"where args[{i}] is bound to {call.name}'s parameter {names[i]!r}, " if i < len(names) else ""
@@ -370,15 +410,15 @@ def _checked_result(call: _Call, x: Any, spec: P) -> Any:
     if not call.region.check_vma:
         return x
     own = ManualAxisType(*(axes & call.region.axes for axes in aval.manual_axis_type))
-    named, varies, parts = frozenset(spec.mesh_axes), varying_axes(aval), spec.unreduced - own.unreduced
-    if not own.varying <= named | parts or not own.unreduced | own.reduced <= spec.unreduced | spec.reduced:
+    named, varies, to_cast = frozenset(spec.mesh_axes), varying_axes(aval), spec.unreduced - own.unreduced
+    if not own.varying <= named | to_cast or not own.unreduced | own.reduced <= spec.unreduced | spec.reduced:
         _not_replicated(call, spec, named, varies)
     if own.reduced != spec.reduced:
         raise ValueError(
             "out_specs passed to shard_map should be equal to the reduced present on the out_aval. Got "
             f"out_specs={spec} and out_aval={aval.text}"
         )
-    x = vary_unreduced_cast_p.bind(x, axes=in_mesh_order(parts)) if parts else x
+    x = vary_unreduced_cast_p.bind(x, axes=in_mesh_order(to_cast)) if to_cast else x
     missing = tuple([n for n in call.mesh.axis_names if n in varying_names(spec, call.mesh) - varies])
     return pvary_p.bind(x, axes=missing) if missing else x
 

@@ -328,7 +328,7 @@ class Compiled(Stage):
         return {**{name: getattr(self, name) for name in _COMPILED}, "executable": self._executable.state()}
 
     def _serialized(self) -> bytes:
-        """The compiled program for another process; recompiled if it was loaded from a cache and cannot be serialized."""
+        """The compiled program for another process; recompiled if it was loaded from a cache, which keeps no copy."""
         return self._executable.loaded.serialized() or self._again().executable.serialize()
 
     @classmethod

@@ -18,7 +18,14 @@ from minijax.ir.primitive import cotangents, is_undefined_primal
 from minijax.ir.refs import AbstractRef
 from minijax.ir.trace import close_over, eval_jaxpr, trace_to_jaxpr
 from minijax.ir.types import NOT_MANUAL, ManualAxisType, ShapedArray, Zero, token_type, typeof, varying_axes
-from minijax.partition.explicit import joined_entry, sharding_in_type, typed_sharding
+from minijax.partition.explicit import (
+    count_of,
+    joined_entry,
+    restricted,
+    sharding_in_type,
+    typed_sharding,
+    with_batch_entry,
+)
 from minijax.partition.meshes import AbstractMesh, AxisType, Mesh, P, axes_of, context_mesh, use_abstract_mesh
 from minijax.partition.shardings import NamedSharding
 from minijax.primitives.collective import psum_p
@@ -59,8 +66,8 @@ class ManualRegion(NamedTuple):
     @property
     def own_names(self) -> list:
         """The axes without those over which `vmap` shards values: `vmap` itself adds these to specs."""
-        spread = {n for *_, spmd, _ in state.thread.axes for n in axes_of(spmd)}
-        return [n for n in self.names if n not in spread]
+        mapped = {n for *_, spmd, _ in state.thread.axes for n in axes_of(spmd)}
+        return [n for n in self.names if n not in mapped]
 
     def rest(self, spec: P) -> tuple:
         """The axes that a spec does not name."""
@@ -72,13 +79,11 @@ class ManualRegion(NamedTuple):
             return AbstractRef(self.local_aval(aval.inner_aval, spec))
         if aval.is_high:
             return aval.shard(self.mesh, self.axes, self.check_vma, spec)
-        sizes, split = self.mesh.shape, None
-        parts = [prod(sizes[a] for a in axes_of(entry)) for entry in spec.padded(aval.ndim)]
+        sharding = None
         if aval._sharding is not None:
-            left = self.inner_mesh.explicit_axes
-            entries = tuple([joined_entry(*[a for a in axes_of(e) if a in left]) for e in aval.entries])
-            split = typed_sharding(self.inner_mesh, entries)
-        local = aval.update(shape=tuple([n // k for n, k in zip(aval.shape, parts, strict=True)]), sharding=split)
+            sharding = typed_sharding(self.inner_mesh, restricted(aval.entries, self.inner_mesh.explicit_axes))
+        counts = self._shard_counts(aval, spec)
+        local = aval.update(shape=tuple([n // k for n, k in zip(aval.shape, counts, strict=True)]), sharding=sharding)
         kind = NOT_MANUAL
         if self.check_vma:
             own = varying_names(spec, self.mesh), spec.unreduced, spec.reduced
@@ -89,18 +94,22 @@ class ManualRegion(NamedTuple):
         """The global type of a value with this per-device type."""
         if aval.is_high:
             return aval.unshard(self.mesh, self.check_vma, spec)
-        sizes, spec = self.mesh.shape, spec.padded(aval.ndim)
-        parts = [prod(sizes[a] for a in axes_of(entry)) for entry in spec]
-        split = sharding_in_type(NamedSharding(self.mesh, self.global_spec(aval, spec)), aval.ndim)
-        whole = aval.update(shape=tuple([n * k for n, k in zip(aval.shape, parts, strict=True)]), sharding=split)
-        return whole.update(manual_axis_type=ManualAxisType(*(axes - self.axes for axes in aval.manual_axis_type)))
+        sharding = sharding_in_type(NamedSharding(self.mesh, self.global_spec(aval, spec)), aval.ndim)
+        counts = self._shard_counts(aval, spec)
+        shape = tuple([n * k for n, k in zip(aval.shape, counts, strict=True)])
+        kind = ManualAxisType(*(axes - self.axes for axes in aval.manual_axis_type))
+        return aval.update(shape=shape, sharding=sharding).update(manual_axis_type=kind)
+
+    def _shard_counts(self, aval: ShapedArray, spec: P) -> list[int]:
+        """The number of shards along each array axis."""
+        return [count_of(self.mesh, entry) for entry in spec.padded(aval.ndim)]
 
     def global_spec(self, aval: ShapedArray, spec: P) -> P:
         """The global spec of a value with this per-device type: it includes the axes that are not manual."""
         if aval._sharding is None:
             return spec
         rows = zip(spec.padded(aval.ndim), aval.entries, strict=True)
-        return spec.update(partitions=[joined_entry(*axes_of(e), *axes_of(left)) for e, left in rows])
+        return spec.update(partitions=[joined_entry(manual, entry) for manual, entry in rows])
 
     def residual_spec(self, aval: ShapedArray) -> P:
         """The spec of a residual: its first axis is sharded over the mesh axes over which it may vary."""
@@ -301,7 +310,7 @@ class ShardMap(DischargeableCall, OpenCall):
             closed = permute_jaxpr(closed, (*range(k, k + sum(nonzero)), *range(k)))
             if not region.check_vma:
                 rests = [[n for n in region.rest(s) if n not in s.unreduced] for s in result_specs]
-                closed = _summed(closed, tuple(map(tuple, rests)))
+                closed = _sum_results(closed, tuple(map(tuple, rests)))
         cts = nonzero.marked(cts)
         if not region.check_vma:
             cts = [_divide_by_copies(ct, region.rest(s), region.mesh) for ct, s in zip(cts, ct_specs, strict=True)]
@@ -311,22 +320,22 @@ class ShardMap(DischargeableCall, OpenCall):
 
     def batch(self, axis, operands, dims, **params):
         region, body = region_of(params), closed_of(params["jaxpr"])
-        spread = joined_entry(*axes_of(axis.spmd_name), *axes_of(axis.explicit_mesh_axis))
-        names, left = ([n for n in axes_of(spread) if (n in region.axes) is here] for here in (True, False))
+        mapped = *axes_of(axis.spmd_name), *axes_of(axis.explicit_mesh_axis)
+        names, others = ([n for n in mapped if (n in region.axes) is is_manual] for is_manual in (True, False))
         _check_unused("in_specs", names, params["in_specs"])
         local = axis._replace(size=axis.size // prod(region.mesh.shape[n] for n in names), spmd_name=None)
         if axis.explicit_mesh_axis is None:
-            local = local._replace(spmd_name=tuple(left) or None)
+            local = local._replace(spmd_name=tuple(others) or None)
         else:
-            local = local._replace(explicit_mesh_axis=joined_entry(*left), mesh=region.inner_mesh)
+            local = local._replace(explicit_mesh_axis=joined_entry(*others), mesh=region.inner_mesh)
         more = tuple([frozenset(names if d is not None else ()) for d in dims])
         with self.body_context(params):
             if region.check_vma and names:
                 body = _varying_inputs(body, more)
             closed, out_dims = batch_jaxpr_axes(body, local, tuple(dims))
-        ins = [_with_batch_entry(s, d, names) for s, d in zip(params["in_specs"], dims, strict=True)]
+        ins = _batched_specs(params["in_specs"], dims, names)
         _check_unused("out_specs", names, params["out_specs"])
-        outs = [_with_batch_entry(s, d, names) for s, d in zip(params["out_specs"], out_dims, strict=True)]
+        outs = _batched_specs(params["out_specs"], out_dims, names)
         return self.bound(params, closed, operands, ins, outs), list(out_dims)
 
     def names_axis(self, params):
@@ -447,7 +456,7 @@ def _promote_scalar_residuals(
 
 
 @state.traced_cache
-def _summed(closed: ClosedJaxpr, rest: tuple) -> ClosedJaxpr:
+def _sum_results(closed: ClosedJaxpr, rest: tuple) -> ClosedJaxpr:
     """Sums the results of a transposed body over the mesh axes that their specs do not name."""
     if not any(rest):
         return closed
@@ -475,12 +484,9 @@ def _varying_inputs(closed: ClosedJaxpr, more: tuple[frozenset, ...]) -> ClosedJ
     return _retraced(lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs), avals, "vmap")
 
 
-def _with_batch_entry(spec: P, dim: int | None, names: Sequence) -> P:
-    if dim is None:
-        return spec
-    entries = list(spec.padded(dim))
-    entries.insert(dim, joined_entry(*names))
-    return spec.update(partitions=entries)
+def _batched_specs(specs: Sequence[P], dims: Sequence[int | None], names: Sequence) -> list[P]:
+    entry = joined_entry(*names)
+    return [s if d is None else with_batch_entry(s, d, entry) for s, d in zip(specs, dims, strict=True)]
 
 
 def _of_cotangents(spec: P) -> P:

@@ -10,8 +10,8 @@ from minijax.ir.context import path
 from minijax.ir.jaxpr import JaxprEqn
 from minijax.ir.types import Aval, Ct, Name, ShapedArray, Val, Zero
 from minijax.ir.typing import state_of_first
-from minijax.partition.explicit import joined_entry
-from minijax.partition.meshes import abstract_context, axes_of
+from minijax.partition.explicit import restricted_entry
+from minijax.partition.meshes import abstract_context
 
 
 class Axis(NamedTuple):
@@ -26,10 +26,9 @@ class Axis(NamedTuple):
     @property
     def entry(self) -> Any:
         """The mesh axes in `explicit_mesh_axis` that are Explicit in the context mesh."""
-        mesh = None if self.explicit_mesh_axis is None else abstract_context()
-        if mesh is None:
-            return self.explicit_mesh_axis
-        return joined_entry(*[n for n in axes_of(self.explicit_mesh_axis) if n in mesh.explicit_axes])
+        axes = self.explicit_mesh_axis
+        mesh = None if axes is None else abstract_context()
+        return axes if mesh is None else restricted_entry(axes, mesh.explicit_axes)
 
 
 class UndefinedPrimal:

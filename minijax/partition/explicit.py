@@ -3,7 +3,7 @@
 An *entry* names the mesh axes over which one axis of an array is sharded: None, a name, or a tuple of names.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from minijax.base import cache, config
@@ -21,7 +21,7 @@ def sharding_in_type(sharding: Sharding, ndim: int) -> NamedSharding | None:
     names, spec = set(sharding.mesh.explicit_axes), sharding.spec.padded(ndim)
     if config.remove_size_one_mesh_axis_from_type.value:
         names = {n for n in names if sharding.mesh.shape[n] != 1}
-    entries = tuple([_entry([a for a in axes_of(e) if a in names]) for e in spec[:ndim]])
+    entries = restricted(spec[:ndim], names)
     return typed_sharding(sharding.mesh.abstract_mesh, entries, spec.unreduced & names, spec.reduced & names)
 
 
@@ -42,6 +42,23 @@ def _entry(axes: Sequence) -> Any:
 def joined_entry(*entries: Any) -> Any:
     """The entry of an axis that is the product of others, the first of them outermost."""
     return _entry([axis for e in entries for axis in axes_of(e)])
+
+
+def restricted_entry(entry: Any, axes: Collection) -> Any:
+    """An entry without the mesh axes that are not in `axes`."""
+    return _entry([a for a in axes_of(entry) if a in axes])
+
+
+def restricted(entries: Iterable, axes: Collection) -> Entries:
+    """Entries without the mesh axes that are not in `axes`."""
+    return tuple([restricted_entry(e, axes) for e in entries])
+
+
+def with_batch_entry(spec: PartitionSpec, dim: int, entry: Any) -> PartitionSpec:
+    """The spec of batched values: `entry` is that of the batch dimension `dim`."""
+    entries = list(spec.padded(dim))
+    entries.insert(dim, entry)
+    return spec.update(partitions=entries)
 
 
 def count_of(mesh: AbstractMesh, entry: Any) -> int:
@@ -161,62 +178,75 @@ def reshaped_entries(
     """
     if all(e is None for e in entries):
         return (None,) * len(sizes)
-    olds, news = ([i for i, n in enumerate(side) if n != 1] for side in (shape, sizes))
+    groups = _axis_groups(shape, sizes)
+    if groups is None or sum(len(old) != 1 or len(new) != 1 for old, new in groups) > 1:
+        return None
     result: list[Any] = [None] * len(sizes)
-    changed = 0
-    while olds or news:
-        group, parts = _matching(shape, olds, sizes, news)
-        if group is None or parts is None:
+    for old, new in groups:
+        regrouped = _regrouped(mesh, [entries[i] for i in old], [sizes[i] for i in new])
+        if regrouped is None:
             return None
-        olds, news = olds[len(group) :], news[len(parts) :]
-        changed += len(group) != 1 or len(parts) != 1
-        old = [entries[i] for i in group]
-        if len(parts) == 1:
-            outer = [e for e in old if e is not None]
-            if old[: len(outer)] != outer:
-                return None
-            result[parts[0]] = joined_entry(*outer)
-        elif len(group) == 1:
-            divided = _divided(mesh, old[0], [sizes[i] for i in parts])
-            if divided is None:
-                return None
-            for i, e in zip(parts, divided, strict=True):
-                result[i] = e
-        else:
-            return None
-    return None if changed > 1 else tuple(result)
+        for i, entry in zip(new, regrouped, strict=True):
+            result[i] = entry
+    return tuple(result)
 
 
-def _matching(shape, olds, sizes, news):
-    """The fewest leading axes of both sides with equal numbers of elements."""
-    if not olds or not news:
-        return None, None
+def _axis_groups(shape: Sequence[int], sizes: Sequence[int]) -> list[tuple[list[int], list[int]]] | None:
+    """The smallest groups of adjacent axes of two shapes with equal numbers of elements, as (old axes, new axes) pairs.
+
+    Axes of size 1 are in no group. None if the shapes cannot be grouped.
+    """
+    old, new = ([i for i, n in enumerate(side) if n != 1] for side in (shape, sizes))
+    groups = []
+    while old or new:
+        counts = _equal_prefixes([shape[i] for i in old], [sizes[i] for i in new])
+        if counts is None:
+            return None
+        i, j = counts
+        groups.append((old[:i], new[:j]))
+        old, new = old[i:], new[j:]
+    return groups
+
+
+def _equal_prefixes(left: Sequence[int], right: Sequence[int]) -> tuple[int, int] | None:
+    """The lengths of the shortest prefixes of both sides with equal products, or None."""
+    if not left or not right:
+        return None
     i = j = 1
-    have, want = shape[olds[0]], sizes[news[0]]
-    while have != want:
-        if have < want:
-            if i == len(olds):
-                return None, None
-            have, i = have * shape[olds[i]], i + 1
+    product, other = left[0], right[0]
+    while product != other:
+        if product < other:
+            if i == len(left):
+                return None
+            product, i = product * left[i], i + 1
         else:
-            if j == len(news):
-                return None, None
-            want, j = want * sizes[news[j]], j + 1
-    return olds[:i], news[:j]
+            if j == len(right):
+                return None
+            other, j = other * right[j], j + 1
+    return i, j
+
+
+def _regrouped(mesh: AbstractMesh, entries: Sequence, sizes: Sequence[int]) -> list | None:
+    """The entries of axes of the given sizes, made from axes with the given entries: one side has one axis."""
+    if len(sizes) == 1:
+        sharded = [e for e in entries if e is not None]
+        are_outermost = entries[: len(sharded)] == sharded
+        return [joined_entry(*sharded)] if are_outermost else None
+    return _divided(mesh, entries[0], sizes) if len(entries) == 1 else None
 
 
 def _divided(mesh: AbstractMesh, entry: Any, sizes: Sequence[int]) -> list | None:
     """The entries of the axes into which an axis is split; the outer ones are sharded first."""
-    left, result = list(axes_of(entry)), []
+    remaining, result = list(axes_of(entry)), []
     for size in sizes:
-        taken: list[Any] = []
-        while left and size % count_of(mesh, left[0]) == 0:
-            taken.append(left.pop(0))
-            size //= count_of(mesh, taken[-1])
-        result.append(_entry(taken))
-        if left and size != 1:
+        axes: list[Any] = []
+        while remaining and size % count_of(mesh, remaining[0]) == 0:
+            axes.append(remaining.pop(0))
+            size //= count_of(mesh, axes[-1])
+        result.append(_entry(axes))
+        if remaining and size != 1:
             return None
-    return None if left else result
+    return None if remaining else result
 
 
 _PHRASES = {"slice": "slicing", "pad": "padding"}

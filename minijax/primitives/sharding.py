@@ -9,7 +9,14 @@ from minijax.ir import state
 from minijax.ir.primitive import Linear1
 from minijax.ir.types import ShapedArray, is_value, typeof
 from minijax.partition import meshes
-from minijax.partition.explicit import check_even, check_rank, joined_entry, sharding_in_type
+from minijax.partition.explicit import (
+    check_even,
+    check_rank,
+    joined_entry,
+    restricted,
+    sharding_in_type,
+    with_batch_entry,
+)
 from minijax.partition.layouts import Format, Layout, check_layout
 from minijax.partition.meshes import UNCONSTRAINED, AbstractMesh, AxisType, Mesh, P, axes_of
 from minijax.partition.shardings import DuplicateSpecError, NamedSharding, Sharding, check_sharding_of_type, unsharded
@@ -30,8 +37,8 @@ class ShardingConstraint(Linear1):
         return [x]
 
     def lower(self, e, ins, outs, x, *, sharding, layout, **params):
-        x = e.sharding_constraint(x, ins[0], _beside_explicit(sharding, ins[0]))
-        return [x] if layout is None else laid_out(e, x, ins[0], layout)
+        x = e.sharding_constraint(x, ins[0], _with_explicit_axes(sharding, ins[0]))
+        return [x] if layout is None else emit_layout_constraint(e, x, ins[0], layout)
 
     def transposed(self, ct, aval, **params):
         return self.bind(ct, **params)
@@ -40,21 +47,21 @@ class ShardingConstraint(Linear1):
         (x,), (d,) = operands, dims
         names = () if axis.spmd_name is None else axes_of(axis.spmd_name)
         wider = with_batch_dim(sharding, d, names, UNCONSTRAINED, "with_sharding_constraint")
-        free = {i + (i >= d) for i in unconstrained_dims} | (set() if names else {d})
+        unconstrained = {i + (i >= d) for i in unconstrained_dims} | (set() if names else {d})
         layout = layout and with_batch_axis(layout, d)
-        return [self.bind(x, sharding=wider, layout=layout, unconstrained_dims=frozenset(free), **params)], [d]
+        return [self.bind(x, sharding=wider, layout=layout, unconstrained_dims=frozenset(unconstrained), **params)], [d]
 
     def shardings(self, params):
         return (params["sharding"],)
 
 
-def _beside_explicit(sharding: Sharding, aval: ShapedArray) -> Sharding:
+def _with_explicit_axes(sharding: Sharding, aval: ShapedArray) -> Sharding:
     """A sharding over Auto axes of a mesh; the Explicit axes of a type come before them in each entry."""
     if aval._sharding is None or not isinstance(sharding, NamedSharding):
         return sharding
     entries = zip(aval.entries, sharding.spec.padded(aval.ndim), strict=True)
-    whole = [right if right is UNCONSTRAINED else joined_entry(left, right) for left, right in entries]
-    return sharding.update(spec=sharding.spec.update(partitions=whole))
+    joined = [auto if auto is UNCONSTRAINED else joined_entry(explicit, auto) for explicit, auto in entries]
+    return sharding.update(spec=sharding.spec.update(partitions=joined))
 
 
 class Reshard(Linear1):
@@ -84,9 +91,9 @@ class Reshard(Linear1):
         if src_mesh is None:
             return self.bind(ct, dst_sharding=unsharded(aval.ndim), concrete_mesh=None)
         if state.is_eager() and type(ct) is ArrayImpl:
-            return _on_auto_axes(ct, src_mesh, dst_sharding.mesh)
-        whole = NamedSharding(src_mesh, P(*[None] * aval.ndim))
-        return self.bind(ct, dst_sharding=whole, concrete_mesh=None, src_mesh=dst_sharding.mesh)
+            return _drop_auto_axes(ct, src_mesh, dst_sharding.mesh)
+        replicated = NamedSharding(src_mesh, P(*[None] * aval.ndim))
+        return self.bind(ct, dst_sharding=replicated, concrete_mesh=None, src_mesh=dst_sharding.mesh)
 
     def batch(self, axis, operands, dims, *, dst_sharding, **meshes):
         (x,), (d,) = operands, dims
@@ -113,8 +120,8 @@ def reshard_like(x: Any, aval: Any) -> Any:
         return reshard_p.bind(x, dst_sharding=aval._sharding, concrete_mesh=None)
     if not any(have.reduction_state) and not any(have.entries):
         return x
-    whole = have._sharding.update(spec=P(*[None] * have.ndim))
-    return reshard_p.bind(x, dst_sharding=whole, concrete_mesh=None)
+    replicated = have._sharding.update(spec=P(*[None] * have.ndim))
+    return reshard_p.bind(x, dst_sharding=replicated, concrete_mesh=None)
 
 
 def replicated_over_mesh(x: Any, sharding: NamedSharding | None) -> Any:
@@ -137,7 +144,7 @@ class LayoutConstraint(Linear1):
         return [transfer.to_device(x, Format(layout, x.sharding))]
 
     def lower(self, e, ins, outs, x, *, layout):
-        return laid_out(e, x, ins[0], layout)
+        return emit_layout_constraint(e, x, ins[0], layout)
 
     def transposed(self, ct, aval, *, layout):
         return self.bind(ct, layout=layout)
@@ -152,7 +159,7 @@ def with_batch_axis(layout: Layout, dim: int) -> Layout:
     return Layout((*order[:dim], 0, *order[dim:]))
 
 
-def laid_out(e: Any, x: Any, aval: Any, layout: Layout) -> list:
+def emit_layout_constraint(e: Any, x: Any, aval: Any, layout: Layout) -> list:
     """Emits a layout constraint."""
     order = [list(reversed(layout.major_to_minor))]
     how = dict(api_version=1, operand_layouts=order, result_layouts=order)
@@ -191,9 +198,7 @@ def with_batch_dim(sharding: Sharding, dim: int, names: tuple, free: Any, functi
         return sharding
     if function and any(n in sharding.spec.mesh_axes for n in names):
         raise ValueError(f"vmap spmd_axis_name {names} cannot appear in {function} spec, but got spec {sharding.spec}")
-    entries = list(sharding.spec.padded(dim))
-    entries.insert(dim, free if not names else names[0] if len(names) == 1 else names)
-    return sharding.update(spec=sharding.spec.update(partitions=tuple(entries)))
+    return sharding.update(spec=with_batch_entry(sharding.spec, dim, joined_entry(*names) if names else free))
 
 
 sharding_constraint_p = ShardingConstraint()
@@ -307,18 +312,18 @@ def drop_auto_axes(values: Any, mesh: Any, outer: Any) -> Any:
 
     The leaves have the mesh `outer` or none; `outer` None: they may have any mesh.
     """
-    return tree.tree_map(lambda x: _on_auto_axes(x, mesh, outer) if is_value(x) else x, values)
+    return tree.tree_map(lambda x: _drop_auto_axes(x, mesh, outer) if is_value(x) else x, values)
 
 
-def _on_auto_axes(x: Any, mesh: Any, outer: Any) -> Any:
+def _drop_auto_axes(x: Any, mesh: Any, outer: Any) -> Any:
     have = typeof(x)
     if type(have) is not ShapedArray or mesh == outer:
         return x
     if have._sharding is None:
         if state.is_eager() or outer is None:
             return x
-        whole = NamedSharding(mesh, P(*[None] * have.ndim))
-        return reshard_p.bind(x, dst_sharding=whole, concrete_mesh=None, src_mesh=outer)
+        replicated = NamedSharding(mesh, P(*[None] * have.ndim))
+        return reshard_p.bind(x, dst_sharding=replicated, concrete_mesh=None, src_mesh=outer)
     if state.is_eager() and type(x) is ArrayImpl:
         types = mesh._name_to_type
         concrete = x.sharding.mesh
@@ -327,9 +332,8 @@ def _on_auto_axes(x: Any, mesh: Any, outer: Any) -> Any:
         last = max((i for i, e in enumerate(spec, 1) if e is not None), default=0)
         spec = spec if inner.explicit_axes else spec.update(spec.partitions[:last])
         return transfer.to_device(x, NamedSharding(inner, spec))
-    kept, spec = set(mesh.explicit_axes), have._sharding.spec
-    entries = [joined_entry(*[a for a in axes_of(e) if a in kept]) for e in spec.partitions]
-    spec = P(*entries, unreduced=spec.unreduced & kept, reduced=spec.reduced & kept)
+    explicit, spec = set(mesh.explicit_axes), have._sharding.spec
+    spec = spec.update(restricted(spec, explicit), spec.unreduced & explicit, spec.reduced & explicit)
     return reshard_p.bind(x, dst_sharding=NamedSharding(mesh, spec), concrete_mesh=None)
 
 
@@ -380,7 +384,7 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     return treedef.unflatten([_constrained(leaf, s) for leaf, s in zip(leaves, specs, strict=True)])
 
 
-def _asserted(x: Any, sharding: NamedSharding) -> Any:
+def _assert_sharding(x: Any, sharding: NamedSharding) -> Any:
     have = typeof(x)
     if have.update(sharding=sharding_in_type(sharding, have.ndim)).normalize() != have.normalize():
         raise AssertionError(
@@ -444,14 +448,14 @@ def _constrained(x: Any, spec: Any) -> Any:
     sharding = requested = concrete_sharding("with_sharding_constraint", "shardings", spec)
     if layout is not None and state.is_eager():
         return transfer.to_device(x, Format(layout, sharding))
-    free = frozenset()
+    unconstrained = frozenset()
     if state.is_eager() and typeof(x).memory_space is not sharding._memory_space:
         return transfer.to_device(x, sharding)
     if isinstance(sharding, NamedSharding):
         if sharding.mesh.are_all_axes_explicit:
             check_sharding_of_type(sharding, typeof(x), "with_sharding_constraint arguments", evenly=False)
-            return _asserted(x, sharding)
-        free = frozenset(i for i, entry in enumerate(sharding.spec) if entry is UNCONSTRAINED)
+            return _assert_sharding(x, sharding)
+        unconstrained = frozenset(i for i, entry in enumerate(sharding.spec) if entry is UNCONSTRAINED)
         if mesh is not None and sharding.mesh is mesh:
             sharding = NamedSharding(mesh.abstract_mesh, sharding.spec)
     _check_not_manual(sharding)
@@ -460,5 +464,5 @@ def _constrained(x: Any, spec: Any) -> Any:
         _check_mesh_of(x, requested)
     _check_auto(sharding)
     check_sharding_of_type(sharding, typeof(x), "with_sharding_constraint arguments", evenly=state.is_eager())
-    params = dict(sharding=sharding, layout=layout, unconstrained_dims=free, context_mesh=context)
+    params = dict(sharding=sharding, layout=layout, unconstrained_dims=unconstrained, context_mesh=context)
     return sharding_constraint_p.bind(x, **params)
