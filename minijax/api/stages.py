@@ -156,8 +156,8 @@ class Traced(Stage):
             paths = argument_paths(self.in_tree)
             rows = zip(options.of_arguments(len(paths)), paths, strict=True)
             options = options._replace(export=rules, ins=tuple([r._replace(path=path) for r, path in rows]))
-        if any(written := [type(a) is AbstractRef for a in closed.in_avals]):
-            options, closed = _over_values(options, written), discharged(closed)
+        if any(are_refs := [type(a) is AbstractRef for a in closed.in_avals]):
+            options, closed = _of_discharged(options, are_refs), discharged(closed)
         signatures = [*[_signature(x, x.aval) for x in self._of.captured], *self._signatures]
         placement = choose_placement(signatures, options, closed)
         if platforms:
@@ -199,13 +199,13 @@ def _with_lists(treedef: Any, types: Sequence[Any]) -> Any:
     return tree.tree_structure(treedef.unflatten([[0] * len(a.lo_ty()) if a.is_high else 0 for a in types]))
 
 
-def _over_values(options: ProgramOptions, written: list[bool]) -> ProgramOptions:
+def _of_discharged(options: ProgramOptions, are_refs: list[bool]) -> ProgramOptions:
     """The options of a function of references: it takes their values, and returns the final ones after its results."""
     ins = [
-        request._replace(donated=request.donated or is_written)
-        for request, is_written in zip(options.of_arguments(len(written)), written, strict=True)
+        request._replace(donated=request.donated or is_ref)
+        for request, is_ref in zip(options.of_arguments(len(are_refs)), are_refs, strict=True)
     ]
-    outs = (*options.outs, *(Request(),) * sum(written)) if options.outs else ()
+    outs = (*options.outs, *(Request(),) * sum(are_refs)) if options.outs else ()
     return options._replace(ins=tuple(ins), outs=outs)
 
 

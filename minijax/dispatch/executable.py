@@ -222,8 +222,8 @@ def settled_ports(lowered: Lowered, loaded: compile.Loaded) -> tuple[list[Port],
     ins, settled_outs = _settled(ins, chosen[0], placement), _settled(outs, chosen[1], placement)
     if first is not None and not first.sharding.mesh.explicit_axes:
         settled_outs = [
-            port if asked.sharding is not None else _named_as(first, port)
-            for port, asked in zip(settled_outs, outs, strict=True)
+            port if requested.sharding is not None else _named_as(first, port)
+            for port, requested in zip(settled_outs, outs, strict=True)
         ]
     if placement.names_memory:
         settled_outs = [p._replace(sharding=p.sharding.with_memory_kind(p.memory_kind)) for p in settled_outs]
@@ -233,17 +233,17 @@ def settled_ports(lowered: Lowered, loaded: compile.Loaded) -> tuple[list[Port],
 def _settled(ports: Sequence[Port], chosen: Sequence, placement: Placement) -> list[Port]:
     """The ports with the shardings that XLA chose if none was requested."""
     if len(placement.devices) == 1:
-        alone = placement.replicated()
-        return [port if port.sharding is not None else port._replace(sharding=alone) for port in ports]
+        single = placement.replicated()
+        return [port if port.sharding is not None else port._replace(sharding=single) for port in ports]
     return [
         port
         if isinstance(port.sharding, NamedSharding | GSPMDSharding)
-        else port._replace(sharding=_read(placement, hlo, port.aval))
+        else port._replace(sharding=_chosen_sharding(placement, hlo, port.aval))
         for port, hlo in zip(ports, chosen, strict=False)
     ]
 
 
-def _read(placement: Placement, hlo: Any, aval: Any) -> Any:
+def _chosen_sharding(placement: Placement, hlo: Any, aval: Any) -> Any:
     """The sharding that XLA chose, over the mesh of the program."""
     if aval is token_type:
         return placement.replicated()
@@ -273,11 +273,11 @@ def _with_chosen_layouts(
         return ins, outs
     executable = loaded.executable
     sides = (ins, executable.get_parameter_layouts()), (outs, executable.get_output_layouts())
-    laid = []
+    settled_sides = []
     for ports, chosen in sides:
         layouts = settled([port.layout for port in ports], chosen[first:])
-        laid.append([port._replace(layout=layout) for port, layout in zip(ports, layouts, strict=True)])
-    return laid[0], laid[1]
+        settled_sides.append([port._replace(layout=layout) for port, layout in zip(ports, layouts, strict=True)])
+    return settled_sides[0], settled_sides[1]
 
 
 def compile_lowered(lowered: Lowered, options: ProgramOptions) -> Executable:

@@ -204,11 +204,11 @@ def program_options(
     out_layouts: Sequence = (),
 ) -> ProgramOptions:
     """The options of a program from the parameters of a `jit` equation."""
-    asked = requests(ins, in_layouts, donated), requests(outs, out_layouts)
-    return ProgramOptions(name, *asked, keep_unused, compiler_options=compiler_options)
+    in_requests, out_requests = requests(ins, in_layouts, donated), requests(outs, out_layouts)
+    return ProgramOptions(name, in_requests, out_requests, keep_unused, compiler_options=compiler_options)
 
 
-def _widened(shardings: Sequence, axis: Axis, dims: Sequence) -> list:
+def _batched_shardings(shardings: Sequence, axis: Axis, dims: Sequence) -> list:
     """The shardings of batched values."""
     names = () if axis.spmd_name is None else axes_of(axis.spmd_name)
     return [
@@ -227,8 +227,8 @@ def _how(params: dict) -> tuple:
 
 def _known_call(closed: ClosedJaxpr, ins: Sequence[int], outs: Sequence[int], params: dict) -> tuple[tuple, dict]:
     """The sources of results and residuals of a body, operands -> (results, residuals), and its call's parameters."""
-    held = tuple([params["out_shardings"][i] is not UNSPECIFIED for i in outs])
-    closed, sources = forwarded(closed, len(outs), held)
+    is_specified = tuple([params["out_shardings"][i] is not UNSPECIFIED for i in outs])
+    closed, sources = forwarded(closed, len(outs), is_specified)
     own = [i for i, (kind, _) in zip(outs, sources, strict=False) if kind == "out"]
     return sources, jit_p.calling(params, closed, (), ins, own)[1]
 
@@ -255,6 +255,6 @@ def _linear_calls(closed: ClosedJaxpr, nonzeros: Mask, how: tuple) -> _LinearCal
 @state.traced_cache
 def _batched_call(closed: ClosedJaxpr, axis: Axis, dims: tuple, how: tuple) -> tuple[dict[str, Any], tuple]:
     batched, out_dims = batch_jaxpr_axes(closed, axis, dims)
-    shardings = _widened(how[-2], axis, dims), _widened(how[-1], axis, out_dims)
+    shardings = _batched_shardings(how[-2], axis, dims), _batched_shardings(how[-1], axis, out_dims)
     name, donated, keep_unused, inline, options, *_ = how
     return call_params(batched, name, donated, keep_unused, inline, options, *shardings), out_dims

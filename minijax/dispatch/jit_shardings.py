@@ -56,11 +56,11 @@ def leaf_shardings(caller: str, argument: str, shardings: Shardings | None, tree
 
 @cache.cache(maxsize=1024)
 def _leaf_shardings(caller, argument, shardings, treedef, mesh):
-    open_one = NamedSharding(mesh, P()) if caller == "pjit" and mesh is not None else UNSPECIFIED
+    default = NamedSharding(mesh, P()) if caller == "pjit" and mesh is not None else UNSPECIFIED
     concrete = []
     for leaf in _leaves(argument, shardings, treedef):
         sharding = leaf.sharding if isinstance(leaf, Format) else leaf
-        sharding = open_one if sharding is None else sharding
+        sharding = default if sharding is None else sharding
         concrete.append(sharding if sharding is UNSPECIFIED else concrete_sharding(caller, argument, sharding))
     return tuple(concrete)
 

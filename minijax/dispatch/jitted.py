@@ -410,9 +410,9 @@ class Jitted:
         """Records the arguments of this trace, or of this program of a cached trace, for explanations."""
         self.memory.count += is_trace
         names = info.arg_names or ()
-        placed = [x._sig for x in call.leaves if type(x) is ArrayImpl]
-        placed = placed if len(placed) == len(names) else ()
-        described = explain.describe(self.memory.number, (self.options, self.resolved), names, key, placed)
+        signatures = [x._sig for x in call.leaves if type(x) is ArrayImpl]
+        signatures = signatures if len(signatures) == len(names) else ()
+        described = explain.describe(self.memory.number, (self.options, self.resolved), names, key, signatures)
         explain.note(self.fun, info.func_src_info, described, self.by_user, is_trace)
 
     def _trace(self, avals: tuple, treedef: Any, static: tuple, info: DebugInfo) -> Traced:

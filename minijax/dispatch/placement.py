@@ -143,11 +143,9 @@ def _with_layouts(
     placement: Placement, operands: Sequence[Signature], options: ProgramOptions, closed: ClosedJaxpr
 ) -> Placement:
     """The placement with the layouts of arguments and results."""
-    fixed = {
-        v for eqn in closed.eqns if eqn.primitive.name in _CONSTRAINTS and eqn.params["layout"] for v in eqn.outvars
-    }
-    asks = any(request.layout for request in (*options.ins, *options.outs))
-    if not (asks or fixed or any(sig.layout is not None for sig in operands)):
+    constrained = _with_layout_constraints(closed)
+    requests_layouts = any(request.layout for request in (*options.ins, *options.outs))
+    if not (requests_layouts or constrained or any(sig.layout is not None for sig in operands)):
         return placement
     ins, outs = [], []
     for i, (port, sig, r) in enumerate(zip(placement.ins, operands, options.of_arguments(len(operands)), strict=True)):
@@ -156,12 +154,18 @@ def _with_layouts(
     wanted = options.outs or (_NOTHING,) * len(placement.outs)
     for v, port, request in zip(closed.outvars, placement.outs, wanted, strict=True):
         check_layout(layout := request.layout, port.aval, "jit outputs with pytree key path result")
-        chosen = Layout.AUTO if layout is None and v in fixed else layout and _stored(layout, port.aval.ndim)
+        chosen = Layout.AUTO if layout is None and v in constrained else layout and _stored(layout, port.aval.ndim)
         outs.append(port._replace(layout=chosen))
     return placement._replace(ins=tuple(ins), outs=tuple(outs))
 
 
 _CONSTRAINTS = ("layout_constraint", "sharding_constraint")
+
+
+def _with_layout_constraints(closed: ClosedJaxpr) -> set:
+    """The variables whose layouts a constraint determines."""
+    eqns = [eqn for eqn in closed.eqns if eqn.primitive.name in _CONSTRAINTS and eqn.params["layout"]]
+    return {v for eqn in eqns for v in eqn.outvars}
 
 
 def _name(port: Port, i: int) -> str:

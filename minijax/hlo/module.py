@@ -183,9 +183,9 @@ def donations(program: Program) -> tuple[dict[int, int], tuple[int, ...]]:
     """
     if not any(port.donated for port in program.ins):
         return {}, ()
-    is_whole = program.num_partitions == 1
-    fixed = [i for i, port in enumerate(program.outs) if is_whole or port.sharding is not None]
-    is_open = len(fixed) < len(program.outs)
+    is_single = program.num_partitions == 1
+    fixed = [i for i, port in enumerate(program.outs) if is_single or port.sharding is not None]
+    any_size = len(fixed) < len(program.outs)
     fixed = [i for i in fixed if not program.outs[i].is_token]
     donated = [port.donated and not port.is_token for port in program.ins]
     ins, outs = [port.local_aval for port in program.ins], [program.outs[i].local_aval for i in fixed]
@@ -194,16 +194,21 @@ def donations(program: Program) -> tuple[dict[int, int], tuple[int, ...]]:
         for i, n in match_donated(donated, ins, outs).items()
         if _have_same_layout(i, program.ins[i], program.outs[fixed[n]])
     }
-    taken = set(aliases.values())
-    free = Counter(_size(out) for i, out in zip(fixed, outs, strict=True) if i not in taken)
+    aliased = set(aliases.values())
+    free = Counter(_size(out) for i, out in zip(fixed, outs, strict=True) if i not in aliased)
+    candidates = {i: _size(aval) for i, aval in enumerate(ins) if donated[i] and i not in aliases}
+    return aliases, _donors(candidates, free, any_size)
+
+
+def _donors(candidates: Mapping[int, tuple], free: Counter, any_size: bool) -> tuple[int, ...]:
+    """The donated arguments, of these sizes, for which a free result has the size; all if a result takes any size."""
     donors = []
-    for i, aval in enumerate(ins):
-        if donated[i] and i not in aliases:
-            has_size = free[_size(aval)] > 0
-            free[_size(aval)] -= has_size
-            if has_size or is_open:
-                donors.append(i)
-    return aliases, tuple(donors)
+    for i, size in candidates.items():
+        is_free = free[size] > 0
+        free[size] -= is_free
+        if is_free or any_size:
+            donors.append(i)
+    return tuple(donors)
 
 
 def _size(aval: Any) -> tuple:

@@ -457,7 +457,7 @@ def _built(prim, rule, e, ins, outs, params, ordered):
         with ir.InsertionPoint(module.body):
             function = func.FuncOp("rule", (types, []))
         entry = function.add_entry_block()
-        n, surroundings = len(ins) - len(ordered), e.eqn.ctx if e.eqn else context.current_context()
+        n, eqn_context = len(ins) - len(ordered), e.eqn.ctx if e.eqn else context.current_context()
         operands, tokens = entry.arguments[:n], TokenSet(zip(ordered, entry.arguments[n:], strict=True))
         with ir.InsertionPoint(entry) as point:
             module_context = ModuleContext(
@@ -474,9 +474,9 @@ def _built(prim, rule, e, ins, outs, params, ordered):
                 shape_poly_state=ShapePolyLoweringState((), e.platforms),
             )
             ctx = LoweringRuleContext(
-                module_context, surroundings.name_stack, None, prim, tuple(ins[:n]),
+                module_context, eqn_context.name_stack, None, prim, tuple(ins[:n]),
                 list(outs[: len(outs) - len(ordered)]), tokens, None,
-                {}, dim_var_values=[], jaxpr_eqn_ctx=surroundings,
+                {}, dim_var_values=[], jaxpr_eqn_ctx=eqn_context,
             )  # fmt: skip
             values = _values(rule(ctx, *operands, **params))
             if ordered:

@@ -50,7 +50,9 @@ def _exported_table(exported: Any, vjp_order: int) -> Table:
         table[f"{side}_avals"] = [avals.tables[i] for i in table[f"{side}_aval_indices"]]
         table[f"{side}_sharding_indices"] = [0 if s is None else 1 + shardings.index(s) for s in named]
         numbered = zip(table[f"{side}_sharding_indices"], hlo, strict=True)
-        table[f"{side}_shardings"] = [_laid_table(shardings.tables[i - 1] if i else None, s) for i, s in numbered]
+        table[f"{side}_shardings"] = [
+            _tagged_sharding_table(shardings.tables[i - 1] if i else None, s) for i, s in numbered
+        ]
     table["unique_avals"], table["unique_meshes"] = avals.tables, meshes.tables
     table["unique_shardings"] = shardings.tables
     table["ordered_effects"] = list(map(_effect_table, exported.ordered_effects))
@@ -109,7 +111,7 @@ def _axes_of_entry(entry: Any) -> list[str]:
     return [] if entry is None else [entry] if isinstance(entry, str) else list(entry)
 
 
-def _laid_table(named: Table | None, hlo: Any) -> Table:
+def _tagged_sharding_table(named: Table | None, hlo: Any) -> Table:
     if hlo is None or named is not None:
         return {"kind": schema.UNSPECIFIED, "named_sharding": named}
     proto = get_serialized_proto_from_hlo_sharding(hlo)
@@ -129,12 +131,12 @@ def _effect_table(effect: Any) -> Table:
 
 
 def _effect_name(kind: type) -> str:
-    room = _ROOMS_OF_EFFECTS.get(kind)
-    return f"<class 'jax._src.{room}.{kind.__name__}'>" if room else str(kind)
+    module = _JAX_MODULES.get(kind)
+    return f"<class 'jax._src.{module}.{kind.__name__}'>" if module else str(kind)
 
 
-# The modules of the classes of effects in jax.
-_ROOMS_OF_EFFECTS = {
+# The modules in jax of the effects that are also jax's.
+_JAX_MODULES = {
     effects.IOEffect: "callback",
     effects.OrderedIOEffect: "callback",
     effects.DebugEffect: "debugging",
@@ -169,17 +171,8 @@ def _exported(table: Table, make: Callable[..., Any]) -> Any:
     _check_versions(table)
     meshes = list(map(_mesh, table["unique_meshes"] or ()))
     shardings = [_sharding(s, meshes) for s in table["unique_shardings"] or ()]
-    fields: Table = {}
     scope = SymbolicScope()  # constraints are checked by the program itself
-    for side in ("in", "out"):
-        laid = _laid(table, side, shardings)
-        named, hlo = ([pair[i] for pair in laid] for i in range(2))
-        avals = [_placed(a, s) for a, s in zip(_avals(table, side, scope), named, strict=True)]
-        fields[f"{side}_avals"], fields[f"_{side}_named_shardings"] = tuple(avals), tuple(named)
-        fields[f"{side}_shardings_hlo"] = tuple(map(_of_xla, avals, named, hlo))
-        fields[f"{side}_tree"] = treedef = tree_of(_needed(table, f"{side}_tree"), iter(avals))
-        if treedef.num_leaves != len(avals):
-            raise ValueError(f"the serialized program is damaged: it has {len(avals)} types for {treedef}")
+    fields = {**_side_fields(table, "in", shardings, scope), **_side_fields(table, "out", shardings, scope)}
     kept = tuple(table["module_kept_var_idx"] or ())
     if any(i >= len(fields["in_avals"]) for i in kept):
         raise ValueError(f"the serialized program is damaged: its module takes the arguments {kept}")
@@ -199,6 +192,22 @@ def _exported(table: Table, make: Callable[..., Any]) -> Any:
         uses_global_constants=table["uses_global_constants"],
         _get_vjp=None if vjp is None else lambda _: vjp,
     )
+
+
+def _side_fields(table: Table, side: str, shardings: Sequence, scope: SymbolicScope) -> Table:
+    """The fields of the arguments, or of the results: their tree, types and shardings."""
+    pairs = _sharding_pairs(table, side, shardings)
+    named, hlo = ([pair[i] for pair in pairs] for i in range(2))
+    avals = [_with_sharding(a, s) for a, s in zip(_avals(table, side, scope), named, strict=True)]
+    treedef = tree_of(_needed(table, f"{side}_tree"), iter(avals))
+    if treedef.num_leaves != len(avals):
+        raise ValueError(f"the serialized program is damaged: it has {len(avals)} types for {treedef}")
+    return {
+        f"{side}_tree": treedef,
+        f"{side}_avals": tuple(avals),
+        f"_{side}_named_shardings": tuple(named),
+        f"{side}_shardings_hlo": tuple(map(_of_xla, avals, named, hlo)),
+    }
 
 
 def _check_versions(table: Table) -> None:
@@ -236,7 +245,7 @@ def _aval(table: Table, scope: SymbolicScope) -> ShapedArray:
     return ShapedArray(shape, dtype, memory_space=space)
 
 
-def _placed(aval: ShapedArray, sharding: NamedSharding | None) -> ShapedArray:
+def _with_sharding(aval: ShapedArray, sharding: NamedSharding | None) -> ShapedArray:
     """The type of a value with this sharding, which a mesh with Explicit axes adds to the type."""
     if sharding is None or not sharding.mesh.explicit_axes:
         return aval
@@ -245,7 +254,7 @@ def _placed(aval: ShapedArray, sharding: NamedSharding | None) -> ShapedArray:
     return aval.update(sharding=NamedSharding(sharding.mesh, sharding.spec.padded(aval.ndim)))
 
 
-def _laid(table: Table, side: str, shardings: Sequence) -> list[tuple[NamedSharding | None, Any]]:
+def _sharding_pairs(table: Table, side: str, shardings: Sequence) -> list[tuple[NamedSharding | None, Any]]:
     """For each argument or result its named sharding and its XLA sharding."""
     if (indices := table[f"{side}_sharding_indices"]) is not None:
         return [(shardings[i - 1] if i else None, None) for i in indices]
@@ -275,9 +284,9 @@ def _sharding(table: Table, meshes: Sequence[AbstractMesh]) -> NamedSharding:
     spec = _needed(table, "spec")
     entries = [tuple(e["axes"] or ()) for e in spec["partitions"] or ()]
     entries = [None if not e else e[0] if len(e) == 1 else e for e in entries]
-    sums = {name: frozenset(spec[name] or ()) for name in ("reduced", "unreduced")}
+    state = {name: frozenset(spec[name] or ()) for name in ("reduced", "unreduced")}
     mesh = meshes[table["mesh_index"]]
-    return NamedSharding(mesh, PartitionSpec(*entries, **sums), memory_kind=table["memory_kind"])
+    return NamedSharding(mesh, PartitionSpec(*entries, **state), memory_kind=table["memory_kind"])
 
 
 def _effect(table: Table) -> Any:
