@@ -81,13 +81,14 @@ class Stage:
     _donated: Sequence[bool]
     _out_avals: Sequence[ShapedArray]
     _out_shardings: Sequence = ()
-    _left = 0  # the number of results before the function's own: final lo values of mutable arguments
+    _num_final_values = 0  # results before the function's own: the final lo values of mutable arguments
 
     def _inherit(self, stage: Stage) -> None:
         """Copies the trees and types of the stage before this one."""
         self._name, self.in_tree, self.out_tree = stage._name, stage.in_tree, stage.out_tree
         self._flat_avals, self._donated = stage._flat_avals, stage._donated
-        self._out_avals, self._out_shardings, self._left = stage._out_avals, stage._out_shardings, stage._left
+        self._out_avals, self._out_shardings = stage._out_avals, stage._out_shardings
+        self._num_final_values = stage._num_final_values
         self._arg_names = stage._arg_names
 
     in_avals = property(lambda self: self.in_tree.unflatten(self._flat_avals))
@@ -180,8 +181,9 @@ class LoTraced(Traced):
         ins = list(self.low.hi_indices(self.low.in_types))
         self._donated = [traced._donated[i] for i in ins]
         self._arg_names = [traced._arg_names[i] for i in ins] if traced._arg_names else ()
-        self._left = len(flat([a.lo_ty() for a in self.low.last_types]))
-        self._flat_avals, self._out_avals = self.low.closed.in_avals, self.low.closed.out_avals[self._left :]
+        self._num_final_values = len(flat([a.lo_ty() for a in self.low.last_types]))
+        self._flat_avals = self.low.closed.in_avals
+        self._out_avals = self.low.closed.out_avals[self._num_final_values :]
         self.in_tree = _with_lists(traced.in_tree, self.low.in_types)
         self.out_tree = _with_lists(traced.out_tree, self.low.out_types)
         shardings = traced._out_shardings
@@ -191,7 +193,7 @@ class LoTraced(Traced):
         options, low = self.high._program_options(), self.low
         ins = [options.ins[i] for i in low.hi_indices(low.in_types)] if options.ins else ()
         outs = [options.outs[i] for i in low.hi_indices(low.out_types)] if options.outs else ()
-        return options._replace(ins=tuple(ins), outs=(*(Request(),) * self._left, *outs) if outs else ())
+        return options._replace(ins=tuple(ins), outs=(*(Request(),) * self._num_final_values, *outs) if outs else ())
 
 
 def _with_lists(treedef: Any, types: Sequence[Any]) -> Any:
@@ -365,7 +367,7 @@ class Compiled(Stage):
 
     def _out_ports(self) -> Sequence[Port]:
         """The ports of the function's own results."""
-        return self._executable.outs[self._left : self._left + len(self._out_avals)]
+        return self._executable.outs[self._num_final_values : self._num_final_values + len(self._out_avals)]
 
     @property
     def input_shardings(self) -> Any:

@@ -51,13 +51,13 @@ class Executable:
         if text.ordered or text.callbacks and effects:
             self._bind(_effects(text.ordered, placement), lowered.label)
         else:
-            self._bind(self._noted(text.callbacks), lowered.label)
+            self._bind(self._effects_to_note(text.callbacks), lowered.label)
         self.needs_process = bool(text.ordered or text.callbacks or text.watchers)
         self.aliased = text.aliases  # input -> the result that uses its memory
         self.donated = [*self.aliased, *text.donors]
         _warn_of_unused_donations(lowered)
 
-    def _noted(self, calls: Sequence = ()) -> launch.Effects | None:
+    def _effects_to_note(self, calls: Sequence = ()) -> launch.Effects | None:
         """The effects of a program without ordered effects, for `effects_barrier` to wait for."""
         return (
             launch.Effects(note=tokens.note_program_with_callbacks if calls else tokens.note)
@@ -93,7 +93,7 @@ class Executable:
         places = [(value, sharding or self.device) for value, sharding in state["constants"]]
         self._keep_constants([transfer.to_device(value, place, copy=True) for value, place in places])
         self._signatures = [signature(*fields) for fields in state["results"]]
-        self._bind(self._noted(), self._label)
+        self._bind(self._effects_to_note(), self._label)
         return self
 
     def __call__(self, operands: Sequence[ArrayImpl]) -> list[ArrayImpl]:
@@ -222,7 +222,7 @@ def settled_ports(lowered: Lowered, loaded: compile.Loaded) -> tuple[list[Port],
     ins, settled_outs = _settled(ins, chosen[0], placement), _settled(outs, chosen[1], placement)
     if first is not None and not first.sharding.mesh.explicit_axes:
         settled_outs = [
-            port if requested.sharding is not None else _named_as(first, port)
+            port if requested.sharding is not None else _with_sharding_of(first, port)
             for port, requested in zip(settled_outs, outs, strict=True)
         ]
     if placement.names_memory:
@@ -250,7 +250,7 @@ def _chosen_sharding(placement: Placement, hlo: Any, aval: Any) -> Any:
     return sharding_of_result(mesh_of_type(placement.mesh, aval), hlo, aval)
 
 
-def _named_as(first: Port, port: Port) -> Port:
+def _with_sharding_of(first: Port, port: Port) -> Port:
     """A result with the sharding object of the first argument over a mesh, if the two are equivalent."""
     is_equal = _have_equal_ranks(first.aval, port.aval) and port.sharding.is_equivalent_to(
         first.sharding, port.aval.ndim

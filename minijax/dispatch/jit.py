@@ -129,7 +129,7 @@ class Jit(Call, DischargeableCall):
         return params, params
 
     def linearize(self, nonzeros, primals, **params):
-        calls = _linear_calls(params["jaxpr"], Mask(nonzeros), _how(params))
+        calls = _linear_calls(params["jaxpr"], Mask(nonzeros), _key_of(params))
         results = self.bind_all(primals, calls.primal)
         values = [primals[i] if kind == "in" else results[i] for kind, i in calls.sources]
         n = len(calls.out_nonzeros)
@@ -147,7 +147,7 @@ class Jit(Call, DischargeableCall):
         return cotangents(operands, self.bind_all(values, call_params(closed, *kept, *shardings)), nonzero_in)
 
     def batch(self, axis, operands, dims, **params):
-        call, out_dims = _batched_call(params["jaxpr"], axis, tuple(dims), _how(params))
+        call, out_dims = _batched_call(params["jaxpr"], axis, tuple(dims), _key_of(params))
         return self.bind_all(operands, call), list(out_dims)
 
     def partial_eval(self, staging, operands, unknown_in, **params):
@@ -217,12 +217,12 @@ def _batched_shardings(shardings: Sequence, axis: Axis, dims: Sequence) -> list:
     ]
 
 
-_HOW = "name donated_invars keep_unused inline compiler_options_kvs in_shardings out_shardings".split()
+_KEY_PARAMS = "name donated_invars keep_unused inline compiler_options_kvs in_shardings out_shardings".split()
 
 
-def _how(params: dict) -> tuple:
+def _key_of(params: dict) -> tuple:
     """The parameters of a call without its jaxpr, as a cache key: entries must not keep the jaxpr alive."""
-    return tuple([params[name] for name in _HOW])
+    return tuple([params[name] for name in _KEY_PARAMS])
 
 
 def _known_call(closed: ClosedJaxpr, ins: Sequence[int], outs: Sequence[int], params: dict) -> tuple[tuple, dict]:
@@ -244,7 +244,7 @@ class _LinearCalls(NamedTuple):
 
 @state.traced_cache
 def _linear_calls(closed: ClosedJaxpr, nonzeros: Mask, how: tuple) -> _LinearCalls:
-    params, parts = dict(zip(_HOW, how, strict=True)), linearize_jaxpr(closed, nonzeros)
+    params, parts = dict(zip(_KEY_PARAMS, how, strict=True)), linearize_jaxpr(closed, nonzeros)
     every, outs = range(len(nonzeros)), range(len(parts.out_nonzeros))
     sources, primal = _known_call(parts.primal, every, outs, params)
     ins = [*(None for _ in sources[len(outs) :]), *nonzeros.marked(every)]

@@ -286,25 +286,25 @@ class ShardMap(DischargeableCall, OpenCall):
         in_specs = (*parts.in_specs, *(known_ins[i] for i in pe.input_residuals), *unknown_ins)
         residuals = [*parts.residuals(known_in, new, known_out), *(known_in[i] for i in pe.input_residuals)]
         # The staged part computes the results again, except those that are residuals.
-        passed = {known_out[i] for kind, i in parts.sources if kind == "out" and i < len(known_out)}
-        remade = Mask([v not in passed for v in eqn.outvars])
-        again, _ = prune_closed(parts.unknown, remade, True)
-        specs = dict(in_specs=in_specs, out_specs=tuple(remade.marked(params["out_specs"])))
-        invars, outvars = [*residuals, *rest], remade.marked(eqn.outvars)
+        forwarded_results = {known_out[i] for kind, i in parts.sources if kind == "out" and i < len(known_out)}
+        recomputed = Mask([v not in forwarded_results for v in eqn.outvars])
+        again, _ = prune_closed(parts.unknown, recomputed, True)
+        specs = dict(in_specs=in_specs, out_specs=tuple(recomputed.marked(params["out_specs"])))
+        invars, outvars = [*residuals, *rest], recomputed.marked(eqn.outvars)
         staged = eqn.replace(params={**params, **specs, "jaxpr": again.jaxpr}, invars=invars, outvars=outvars)
-        return EqnParts([known], [staged], unknown_out, new, False, [*passed])
+        return EqnParts([known], [staged], unknown_out, new, False, [*forwarded_results])
 
     def transpose(self, cts, *operands, **params):
         region, outs = region_of(params), params["out_specs"]
         linear, nonzero = Mask([is_undefined_primal(x) for x in operands]), nonzero_mask(cts)
         known_specs, linear_specs = linear.partition(params["in_specs"])
-        ct_specs = list(map(_of_cotangents, nonzero.marked(outs)))
+        ct_specs = list(map(_cotangent_spec, nonzero.marked(outs)))
         with self.body_context(params):
             ct_types = [ct.aval if type(ct) is Zero else typeof(ct) for ct in cts]
-            rows = zip(ct_types, map(_of_cotangents, outs), strict=True)
+            rows = zip(ct_types, map(_cotangent_spec, outs), strict=True)
             ct_avals = tuple([region.local_aval(a, s) for a, s in rows])
             closed, nonzero_in = transpose_jaxpr(closed_of(params["jaxpr"]), linear, nonzero, False, ct_avals)
-            result_specs = list(map(_of_cotangents, nonzero_in.marked(linear_specs)))
+            result_specs = list(map(_cotangent_spec, nonzero_in.marked(linear_specs)))
             k = len(known_specs)
             # (known operands, cts) -> (cts, known operands)
             closed = permute_jaxpr(closed, (*range(k, k + sum(nonzero)), *range(k)))
@@ -489,7 +489,7 @@ def _batched_specs(specs: Sequence[P], dims: Sequence[int | None], names: Sequen
     return [s if d is None else with_batch_entry(s, d, entry) for s, d in zip(specs, dims, strict=True)]
 
 
-def _of_cotangents(spec: P) -> P:
+def _cotangent_spec(spec: P) -> P:
     """The spec of cotangents of values with this spec: `unreduced` and `reduced` are exchanged."""
     if isinstance(spec, HiPspec):
         return spec.to_ct_spec()

@@ -153,8 +153,8 @@ class _Main(NamedTuple):
     def head(self, args: Sequence[str], locations: Sequence[str] = (), symbol: str = "public @main") -> str:
         """The first line of a function with these arguments and results."""
         rows = itertools.zip_longest(args, self.ins, self.in_attrs, locations, fillvalue="")
-        texts = [f"{a}: {_with(t, d)}{where}" for a, t, d, where in rows]
-        results = ", ".join([_with(t, d) for t, d in zip(self.outs, self.out_attrs, strict=True)])
+        texts = [f"{a}: {_with_attributes(t, d)}{where}" for a, t, d, where in rows]
+        results = ", ".join([_with_attributes(t, d) for t, d in zip(self.outs, self.out_attrs, strict=True)])
         return f"  func.func {symbol}({', '.join(texts)}) -> ({results}) {{"
 
     def wrapped(self, e: Emitter, body: Callable, at: int, variables: Sequence[str], sizes: Callable) -> Callable:
@@ -262,5 +262,5 @@ def _result_attributes(e: Emitter, port: Port) -> dict[str, str]:
     return attributes
 
 
-def _with(aval, attrs):
+def _with_attributes(aval, attrs):
     return f"{type_of(aval)} {spell.dictionary(attrs)}" if attrs else type_of(aval)

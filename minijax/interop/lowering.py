@@ -252,7 +252,7 @@ class LoweringResult(NamedTuple):
     shape_poly_state: ShapePolyLoweringState
 
 
-def _only(name: str, **options: Any) -> None:
+def _reject(name: str, **options: Any) -> None:
     if unsupported := [key for key, value in options.items() if value]:
         raise NotImplementedError(f"{name} does not take {', '.join(unsupported)} yet")
 
@@ -272,7 +272,7 @@ def lower_jaxpr_to_module(
 
     Raises NotImplementedError for several platforms, layouts, memory kinds and the caller's lowering rules.
     """
-    _only(
+    _reject(
         "lower_jaxpr_to_module",
         num_const_args=num_const_args,
         platforms=len(platforms) > 1,
@@ -314,7 +314,7 @@ def lower_jaxpr_to_fun(
 
     Raises NotImplementedError for shardings, layouts, memory kinds and aliases.
     """
-    _only(
+    _reject(
         "lower_jaxpr_to_fun", num_const_args=num_const_args,
         **{key: any(x is not None and x is not False for x in values or ()) for key, values in dict(
             arg_shardings=arg_shardings, result_shardings=result_shardings, arg_layouts=arg_layouts,
@@ -334,13 +334,13 @@ def lower_jaxpr_to_fun(
 
 def _call(ctx: LoweringRuleContext, closed: ClosedJaxpr, name: str, args: Sequence) -> list:
     """Builds a call of a function that holds a jaxpr; returns the values of its results."""
-    results, tokens = _called(ctx.module_context, closed, name, ctx.tokens_in, args)
+    results, tokens = _call_in_module(ctx.module_context, closed, name, ctx.tokens_in, args)
     if tokens:
         ctx.set_tokens_out(tokens)
     return results
 
 
-def _called(ctx: ModuleContext, closed: ClosedJaxpr, name: str, tokens: TokenSet, args: Sequence) -> tuple:
+def _call_in_module(ctx: ModuleContext, closed: ClosedJaxpr, name: str, tokens: TokenSet, args: Sequence) -> tuple:
     ordered = ordered_in(closed.jaxpr)
     function = lower_jaxpr_to_fun(ctx, name, closed, ordered, num_const_args=0, in_avals=closed.in_avals)
     operands = [*map(tokens.get, ordered), *ir_tree_registry.flatten(list(args))[0]]
@@ -362,7 +362,7 @@ def jaxpr_subcomp(
 ) -> tuple[Sequence, TokenSet]:
     """Builds the operations of a jaxpr in a function of their own; returns the results and the new tokens."""
     closed = ClosedJaxpr(jaxpr.replace(constvars=[], invars=[*jaxpr.constvars, *jaxpr.invars]))
-    results, after = _called(ctx, closed, "jaxpr_subcomp", tokens, [*consts_for_constvars, *args])
+    results, after = _call_in_module(ctx, closed, "jaxpr_subcomp", tokens, [*consts_for_constvars, *args])
     return tuple(results), tokens.update_tokens(after)
 
 
@@ -405,7 +405,7 @@ def emit_python_callback(
     Returns the results, the token after the given one (None without), and an object that must live as long as the
     program. With `partitioned` each device calls it on its shard. Raises NotImplementedError for a `sharding`.
     """
-    _only("emit_python_callback", sharding=sharding)
+    _reject("emit_python_callback", sharding=sharding)
     e, module = Emitter(ctx.module_context.platforms[0]), ctx.module_context
     e.callbacks = module.host_callbacks
     call, tokens = _HostCall(callback, token is not None, has_side_effect), [] if token is None else [token_aval]
@@ -442,13 +442,13 @@ def _inlined(module: Any, operands: Sequence) -> list:
 def _write(prim, rule, e, ins, outs, params, *operands, ordered):
     tokens = [token_aval] * len(ordered)
     names = [*operands, *map(e.tokens.get, ordered)]
-    text = _built(prim, rule, e, [*ins, *tokens], [*outs, *tokens], params, ordered)
+    text = _module_of_rule(prim, rule, e, [*ins, *tokens], [*outs, *tokens], params, ordered)
     results = splice(e, text, names)
     e.tokens.update(zip(ordered, results[len(outs) :], strict=True))
     return results[: len(outs)]
 
 
-def _built(prim, rule, e, ins, outs, params, ordered):
+def _module_of_rule(prim, rule, e, ins, outs, params, ordered):
     """The text of a module whose function `rule` holds the operations that the rule builds."""
     shared = mlir_context()
     with shared, ir.Location.unknown(shared):
@@ -478,7 +478,7 @@ def _built(prim, rule, e, ins, outs, params, ordered):
                 list(outs[: len(outs) - len(ordered)]), tokens, None,
                 {}, dim_var_values=[], jaxpr_eqn_ctx=eqn_context,
             )  # fmt: skip
-            values = _values(rule(ctx, *operands, **params))
+            values = _flat_values(rule(ctx, *operands, **params))
             if ordered:
                 values += ctx.tokens_in.update_tokens(ctx.tokens_out or ctx.tokens_in).tokens()
             _check_types(prim, values, outs)
@@ -491,13 +491,13 @@ def _built(prim, rule, e, ins, outs, params, ordered):
         return module.operation.get_asm(use_local_scope=True)
 
 
-def _values(results):
+def _flat_values(results):
     """The results of a rule (a value, an operation or a nested sequence of them) as a list of values."""
     if isinstance(results, ir.Value):
         return [results]
     if isinstance(results, (ir.OpView, ir.Operation)):
         return list(results.results)
-    return [v for r in results for v in _values(r)]
+    return [v for r in results for v in _flat_values(r)]
 
 
 def _check_types(prim, values, outs):

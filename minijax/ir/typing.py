@@ -149,12 +149,11 @@ def vma_rule(primitive: Any, avals: Types, params: dict, varying: frozenset) -> 
 def _reduction_state(primitive: Any, avals: Types, params: dict) -> State:
     if not has_reduction_state(avals):
         return frozenset(), frozenset()
-    if primitive.reduction_state is None:
-        no_reduction_state(primitive, avals)
-    return primitive.reduction_state(avals, params)
+    rule = primitive.reduction_state
+    return no_reduction_state(primitive, avals) if rule is None else rule(avals, params)
 
 
-def no_reduction_state(primitive: Any, avals: Types) -> None:
+def no_reduction_state(primitive: Any, avals: Types) -> Any:
     """Raises NotImplementedError for an operation without a rule for unreduced and reduced operands."""
     types = ", ".join([a.text for a in avals])
     raise NotImplementedError(

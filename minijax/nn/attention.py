@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,19 @@ def _algorithm(dtype: np.dtype) -> DotAlgorithmPreset | None:
     if dtype == np.float16:
         return None if default_backend() == "cpu" else DotAlgorithmPreset.F16_F16_F32
     return DotAlgorithmPreset.BF16_BF16_F32 if dtype == dtypes.BY_NAME["bfloat16"] else None
+
+
+class _Masking(NamedTuple):
+    """Which logits are used, besides the boolean mask: see `dot_product_attention`."""
+
+    is_causal: bool
+    query_lengths: Any
+    key_lengths: Any
+    window: tuple[int, int] | None
+
+    @property
+    def uses_all(self) -> bool:
+        return not self.is_causal and all(x is None for x in self[1:])
 
 
 def dot_product_attention(
@@ -62,7 +75,8 @@ def dot_product_attention(
     if implementation not in (None, "xla"):
         raise ValueError(f"dot_product_attention: Unsupported implementation option: {implementation}")
     scale = 1 / np.sqrt(shape[-1]) if scale is None else scale
-    encoded, sums = _by_head_groups(query, key, value, bias, mask, is_causal, scale, *lengths, window, return_residual)
+    masking = _Masking(is_causal, *lengths, window)
+    encoded, sums = _by_head_groups(query, key, value, bias, mask, masking, scale, return_residual)
     encoded = jnp.reshape(jnp.reshape(encoded, query.shape), shape)
     return (encoded, jnp.reshape(jnp.reshape(sums, query.shape[:-1]), shape[:-1])) if return_residual else encoded
 
@@ -95,7 +109,7 @@ def _check(name: str, x: Any, shape: tuple[int, ...], dtype: Any = None) -> None
         raise ValueError(f"dot_product_attention: {name} dtype should be {dtype}, but got {x.dtype}")
 
 
-def _by_head_groups(query, key, value, bias, mask, is_causal, scale, query_lengths, key_lengths, window, with_sums):
+def _by_head_groups(query, key, value, bias, mask, masking, scale, with_sums):
     """Attention, mapped over the query heads that share a key head."""
     batch, length, heads, features = query.shape
     key_heads = key.shape[2]
@@ -110,8 +124,7 @@ def _by_head_groups(query, key, value, bias, mask, is_causal, scale, query_lengt
         return jnp.reshape(x, (first, key_heads, groups, *rest))
 
     def attend(query, key, value, bias, mask):
-        lengths = (query_lengths, key_lengths)
-        return _attend(query, key, value, bias, mask, is_causal, scale, *lengths, window, with_sums)
+        return _attend(query, key, value, bias, mask, masking, scale, with_sums)
 
     query = jnp.reshape(query, (batch, length, key_heads, groups, features))
     bias, mask = grouped(bias), grouped(mask)
@@ -119,7 +132,7 @@ def _by_head_groups(query, key, value, bias, mask, is_causal, scale, query_lengt
     return encoded, sums
 
 
-def _attend(query, key, value, bias, mask, is_causal, scale, query_lengths, key_lengths, window, with_sums):
+def _attend(query, key, value, bias, mask, masking, scale, with_sums):
     accumulated = dtypes.promote_types(query.dtype, np.dtype(np.float32))
     logits = jnp.einsum(
         "BTNH,BSNH->BNTS", query, key, precision=_algorithm(query.dtype), preferred_element_type=accumulated
@@ -127,23 +140,24 @@ def _attend(query, key, value, bias, mask, is_causal, scale, query_lengths, key_
     logits = logits * jnp.array(scale, logits.dtype)
     if bias is not None:
         logits = (logits + bias).astype(logits.dtype)
-    logits = _masked(logits, mask, is_causal, query_lengths, key_lengths, window)
+    logits = _masked(logits, mask, masking)
     logits = logits.astype(np.float32)
     largest = stop_gradient(jnp.max(logits, -1, keepdims=True, initial=-jnp.inf))
     terms = jnp.exp(logits - largest)
     weights = (terms / jnp.sum(terms, -1, keepdims=True)).astype(key.dtype)
     encoded = jnp.einsum("BNTS,BSNH->BTNH", weights, value)
-    if query_lengths is not None:
-        is_query = jnp.arange(0, encoded.shape[1])[None, :] < query_lengths[:, None]
+    if masking.query_lengths is not None:
+        is_query = jnp.arange(0, encoded.shape[1])[None, :] < masking.query_lengths[:, None]
         encoded = encoded * is_query[:, :, None, None].astype(encoded.dtype)
     if not with_sums:
         return encoded, None
     return encoded, stop_gradient(jnp.transpose(logsumexp(logits, axis=-1).astype(key.dtype), (0, 2, 1)))
 
 
-def _masked(logits, mask, is_causal, query_lengths, key_lengths, window):
+def _masked(logits, mask, masking):
     """The logits, with a very negative number where they are masked out."""
-    if mask is None and not is_causal and query_lengths is None and key_lengths is None and window is None:
+    is_causal, query_lengths, key_lengths, window = masking
+    if mask is None and masking.uses_all:
         return logits
     length, source = logits.shape[2:]
     is_used = jnp.ones(logits.shape, bool)

@@ -13,6 +13,7 @@ from minijax.base.dtypes import DTypeLike
 from minijax.base.errors import ShardingTypeError
 from minijax.base.naming import known_as
 from minijax.base.source import hide_frames
+from minijax.hlo.verbs.linalg import ConvWindow
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.partition.explicit import check_divides, joined_entry
 from minijax.partition.meshes import axes_of
@@ -78,17 +79,17 @@ class ConvGeneralDilated(Product):
         entries = check_divides(self.name, mesh, lhs, shape)
         return [permuted(permuted(entries, lhs_spec), moving.inverse(out_spec))]
 
-    def lower(self, e, ins, outs, lhs, rhs, *, dimension_numbers, precision, preferred_element_type, out_sharding,
-              **params):  # fmt: skip
+    def lower(self, e, ins, outs, lhs, rhs, *, dimension_numbers, **params):
         self._check_window(permuted(ins[1].shape, dimension_numbers.rhs_spec[2:]), params)
         for spec in dimension_numbers:
             if len(set(spec)) != len(spec):
                 raise ValueError(f"{self.name}: dimension_numbers are not distinct: {tuple(spec)}.")
-        params["strides"] = params.pop("window_strides")
-        params |= dimension_numbers._asdict() | dict(precision=precision_pair(precision))
+        window = ConvWindow(*(params[n] for n in ("window_strides", "padding", "lhs_dilation", "rhs_dilation")))
+        counts = params["feature_group_count"], params["batch_group_count"]
+        how = dimension_numbers, window, *counts, precision_pair(params["precision"])
         if dtypes.is_complex(ins[0].dtype) and e.platform != "tpu":
-            return [_lower_complex(e, lhs, rhs, *ins, outs[0], params)]
-        return [e.convolution(lhs, rhs, *ins, outs[0], **params)]
+            return [_lower_complex(e, lhs, rhs, *ins, outs[0], how)]
+        return [e.convolution(lhs, rhs, *ins, outs[0], *how)]
 
     def _check_window(self, window, params):
         """Raises ValueError unless the window, its strides and dilations are positive, one for each spatial axis."""
@@ -283,7 +284,7 @@ def _result_dtype(dtype: Any, preferred: Any) -> Any:
     return preferred
 
 
-def _lower_complex(e: Any, x: str, y: str, lhs: ShapedArray, rhs: ShapedArray, out: ShapedArray, params: dict) -> str:
+def _lower_complex(e: Any, x: str, y: str, lhs: ShapedArray, rhs: ShapedArray, out: ShapedArray, how: tuple) -> str:
     """A complex convolution as three real ones (Gauss)."""
     left, right, real = (ShapedArray(a.shape, np.finfo(a.dtype).dtype) for a in (lhs, rhs, out))
     (a, b), (c, d) = (
@@ -291,9 +292,9 @@ def _lower_complex(e: Any, x: str, y: str, lhs: ShapedArray, rhs: ShapedArray, o
         for v, aval, half in ((x, lhs, left), (y, rhs, right))
     )
     total = e.binary("add", a, b, left)
-    first = e.convolution(total, c, left, right, real, **params)
-    second = e.convolution(a, e.binary("subtract", d, c, right), left, right, real, **params)
-    third = e.convolution(b, e.binary("add", c, d, right), left, right, real, **params)
+    first = e.convolution(total, c, left, right, real, *how)
+    second = e.convolution(a, e.binary("subtract", d, c, right), left, right, real, *how)
+    third = e.convolution(b, e.binary("add", c, d, right), left, right, real, *how)
     parts = e.binary("subtract", first, third, real), e.binary("add", first, second, real)
     return e.binary("complex", *parts, out)
 

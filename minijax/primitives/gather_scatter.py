@@ -125,8 +125,7 @@ class Gather(JointlyLinear):
         return [e.select(inside, windows, e.full(fill_value, out), flags, out)]
 
     def _emit(self, e, ins, outs, x, indices, *, dimension_numbers, slice_sizes, indices_are_sorted):
-        how = dict(slice_sizes=slice_sizes, indices_are_sorted=indices_are_sorted)
-        return e.gather(x, indices, *ins, outs[0], **how, **dimension_numbers._asdict())
+        return e.gather(x, indices, *ins, outs[0], dimension_numbers._asdict(), slice_sizes, indices_are_sorted)
 
     def jvp(self, primals, tangents, **params):
         (out,) = self.bind_all(primals, params)
@@ -287,8 +286,8 @@ class Scatter(JointlyLinear):
     def emit(self, e: Any, ins: Sequence, x: str, indices: str, updates: str, numbers: ScatterDimensionNumbers,
              reducer: Any, *, update_consts: tuple, **flags: bool) -> str:  # fmt: skip
         """Emits the scatter; XLA drops updates whose indices are out of bounds."""
-        numbers = numbers._asdict()
-        return e.scatter([x], indices, [updates], ins[:1], ins[1], ins[2:], reducer, **numbers, **flags)[0]
+        avals = ins[:1], ins[1], ins[2:]
+        return e.scatter([x], indices, [updates], *avals, reducer, numbers._asdict(), **flags)[0]
 
     def write(
         self,

@@ -11,6 +11,7 @@ from jaxlib import _jax, xla_client as xc
 from minijax.base import dtypes
 from minijax.hlo import spell
 from minijax.hlo.emitter import Emitter
+from minijax.hlo.verbs.linalg import ConvWindow
 from minijax.ir.types import ShapedArray, token_type
 from minijax.run import jaxlib_versions
 
@@ -179,6 +180,9 @@ def test_indexing_verbs(run):
     def one(e):
         return e.constant(1, i)
 
+    rows_of = dict(offset_dims=(1,), collapsed_slice_dims=(0,), start_index_map=(0,))
+    batched = dict(offset_dims=(), collapsed_slice_dims=(1,), operand_batching_dims=(0,),
+                   start_indices_batching_dims=(0,), start_index_map=(1,))  # fmt: skip
     window = dict(update_window_dims=(1,), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,))
     cases = {
         "dynamic_slice": (lambda e, x, at: e.dynamic_slice(x, [one(e), one(e)], X, [i, i], aval(2, 2)),
@@ -187,22 +191,19 @@ def test_indexing_verbs(run):
             lambda e, x, at: e.dynamic_update_slice(x, corner(e, x), [one(e), one(e)], X, aval(2, 2), [i, i]),
             X, updated),
         "gather": (
-            lambda e, x, at: e.gather(x, at, X, A, rows, offset_dims=(1,), collapsed_slice_dims=(0,),
-                                      start_index_map=(0,), slice_sizes=(1, 4)), rows, x[at[:, 0]]),
+            lambda e, x, at: e.gather(x, at, X, A, rows, rows_of, slice_sizes=(1, 4)), rows, x[at[:, 0]]),
         "gather batched": (
-            lambda e, x, at: e.gather(
-                first(e, x), at, rows, A, aval(2), offset_dims=(), collapsed_slice_dims=(1,),
-                operand_batching_dims=(0,), start_indices_batching_dims=(0,), start_index_map=(1,),
-                slice_sizes=(1, 1), indices_are_sorted=False), aval(2), x[[0, 1], at[:, 0]]),
+            lambda e, x, at: e.gather(first(e, x), at, rows, A, aval(2), batched, slice_sizes=(1, 1)),
+            aval(2), x[[0, 1], at[:, 0]]),
         "scatter": (
-            lambda e, x, at: e.scatter([x], at, [first(e, x)], [X], A, [rows], "add", **window)[0],
+            lambda e, x, at: e.scatter([x], at, [first(e, x)], [X], A, [rows], "add", window)[0],
             X, scattered),
         "scatter without a reducer": (
-            lambda e, x, at: e.scatter([x], at, [first(e, x)], [X], A, [rows], None, unique_indices=True,
-                                       **window)[0], X, replaced),
+            lambda e, x, at: e.scatter([x], at, [first(e, x)], [X], A, [rows], None, window,
+                                       unique_indices=True)[0], X, replaced),
         "scatter with a callback": (
             lambda e, x, at: e.scatter([x], at, [first(e, x)], [X], A, [rows],
-                                       lambda a, b: [e.binary("add", a, b, SCALAR)], **window)[0],
+                                       lambda a, b: [e.binary("add", a, b, SCALAR)], window)[0],
             X, scattered),
     }  # fmt: skip
     check(run, cases, x, at)
@@ -272,15 +273,8 @@ def test_contractions_transforms_and_solvers(run):
     c = aval(3, 4, dtype="complex64")
     batched = aval(3)
     algorithm = (b16, b16, F, 1, 1, 3, False)
-    conv = dict(
-        lhs_spec=(0, 3, 1, 2),
-        rhs_spec=(3, 2, 0, 1),
-        out_spec=(0, 3, 1, 2),
-        strides=(1, 1),
-        padding=((0, 0), (0, 0)),
-        lhs_dilation=(1, 1),
-        rhs_dilation=(1, 1),
-    )
+    specs = (0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2)
+    window = ConvWindow(strides=(1, 1), padding=((0, 0), (0, 0)), lhs_dilation=(1, 1), rhs_dilation=(1, 1))
     cases = {
         "dot": (lambda e, x, y, *_: e.dot_general(x, y, X, X, aval(3, 3), ((1,), (1,))), aval(3, 3), x @ y.T),
         "dot batched": (
@@ -293,7 +287,7 @@ def test_contractions_transforms_and_solvers(run):
             lambda e, x, y, *_: e.dot_general(x, y, X, X, aval(3, 3), ((1,), (1,)), algorithm=algorithm),
             aval(3, 3), x @ y.T),
         "convolution": (
-            lambda e, x, y, a, s, im, k: e.convolution(im, k, of(image), of(kernel), of(image_out), **conv),
+            lambda e, x, y, a, s, im, k: e.convolution(im, k, of(image), of(kernel), of(image_out), specs, window),
             of(image_out), image_out),
         "fft": (lambda e, x, y, *_: e.fft(e.convert(x, X, c), c, c, "FFT", (4,)), c,
                 np.fft.fft(x).astype("complex64")),
@@ -450,14 +444,16 @@ def test_structural_verbs_append_the_suffix_of_extended_dtypes(run):
                 [i]),
             K, keys[[0, 1, 1]]),
         "gather": (
-            lambda e, ks, at: e.gather(ks, at, K, of(np.zeros((2, 1), INT)), aval_of_keys(2), offset_dims=(),
-                                       collapsed_slice_dims=(0,), start_index_map=(0,), slice_sizes=(1,)),
+            lambda e, ks, at: e.gather(
+                ks, at, K, of(np.zeros((2, 1), INT)), aval_of_keys(2),
+                dict(offset_dims=(), collapsed_slice_dims=(0,), start_index_map=(0,)), slice_sizes=(1,)),
             aval_of_keys(2), keys[[2, 0]]),
         "scatter": (
             lambda e, ks, at: e.scatter(
                 [ks], at, [e.slice(ks, K, aval_of_keys(2), (0,), (2,))], [K], aval(2, 1, dtype=INT),
-                [aval_of_keys(2)], None, update_window_dims=(), inserted_window_dims=(0,),
-                scatter_dims_to_operand_dims=(0,))[0], K, put),
+                [aval_of_keys(2)], None,
+                dict(update_window_dims=(), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,)))[0],
+            K, put),
         "while": (
             lambda e, ks, at: e.while_([ks], [K], lambda s: e.constant(False, flag), lambda s: [s])[0],
             K, keys),

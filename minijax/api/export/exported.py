@@ -57,11 +57,11 @@ class Exported:
 
     def in_shardings_jax(self, mesh: Mesh | AbstractMesh) -> Sequence[Sharding | None]:
         """The shardings of the flat arguments, over a mesh with the axes of the exported one."""
-        return tuple([_over(mesh, s) for s in self._in_named_shardings])
+        return tuple([_with_mesh(mesh, s) for s in self._in_named_shardings])
 
     def out_shardings_jax(self, mesh: Mesh | AbstractMesh) -> Sequence[Sharding | None]:
         """As `in_shardings_jax`, for the results."""
-        return tuple([_over(mesh, s) for s in self._out_named_shardings])
+        return tuple([_with_mesh(mesh, s) for s in self._out_named_shardings])
 
     def has_vjp(self) -> bool:
         """Returns whether the program has a reverse derivative."""
@@ -135,7 +135,7 @@ def _different_trees(exported: Exported, called: tuple) -> str:
     )
 
 
-def _over(mesh: Mesh | AbstractMesh, sharding: NamedSharding | None) -> NamedSharding | None:
+def _with_mesh(mesh: Mesh | AbstractMesh, sharding: NamedSharding | None) -> NamedSharding | None:
     """A sharding over an abstract mesh, moved to this mesh. Raises ValueError if the axes or sizes differ."""
     if sharding is None:
         return None

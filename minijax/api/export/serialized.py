@@ -178,15 +178,15 @@ def _exported(table: Table, make: Callable[..., Any]) -> Any:
         raise ValueError(f"the serialized program is damaged: its module takes the arguments {kept}")
     vjp = None if table["vjp"] is None else _exported(table["vjp"], make)
     return make(
-        fun_name=_needed(table, "fun_name"),
+        fun_name=_required(table, "fun_name"),
         **fields,
         _has_named_shardings=table["in_sharding_indices"] is not None,
         nr_devices=table["nr_devices"] or table["nr_devices_short"],
-        platforms=tuple(_needed(table, "platforms")),
+        platforms=tuple(_required(table, "platforms")),
         ordered_effects=tuple(map(_effect, table["ordered_effects"] or ())),
         unordered_effects=tuple(map(_effect, table["unordered_effects"] or ())),
         disabled_safety_checks=tuple(map(_check, table["disabled_checks"] or ())),
-        mlir_module_serialized=_needed(table, "mlir_module_serialized"),
+        mlir_module_serialized=_required(table, "mlir_module_serialized"),
         calling_convention_version=table["calling_convention_version"],
         module_kept_var_idx=kept,
         uses_global_constants=table["uses_global_constants"],
@@ -199,14 +199,14 @@ def _side_fields(table: Table, side: str, shardings: Sequence, scope: SymbolicSc
     pairs = _sharding_pairs(table, side, shardings)
     named, hlo = ([pair[i] for pair in pairs] for i in range(2))
     avals = [_with_sharding(a, s) for a, s in zip(_avals(table, side, scope), named, strict=True)]
-    treedef = tree_of(_needed(table, f"{side}_tree"), iter(avals))
+    treedef = tree_of(_required(table, f"{side}_tree"), iter(avals))
     if treedef.num_leaves != len(avals):
         raise ValueError(f"the serialized program is damaged: it has {len(avals)} types for {treedef}")
     return {
         f"{side}_tree": treedef,
         f"{side}_avals": tuple(avals),
         f"_{side}_named_shardings": tuple(named),
-        f"{side}_shardings_hlo": tuple(map(_of_xla, avals, named, hlo)),
+        f"{side}_shardings_hlo": tuple(map(_as_hlo, avals, named, hlo)),
     }
 
 
@@ -223,7 +223,7 @@ def _check_versions(table: Table) -> None:
         )
 
 
-def _needed(table: Table, field: str) -> Any:
+def _required(table: Table, field: str) -> Any:
     if table[field] is None:
         raise ValueError(f"the serialized program is damaged: it has no {field}")
     return table[field]
@@ -261,7 +261,7 @@ def _sharding_pairs(table: Table, side: str, shardings: Sequence) -> list[tuple[
     return [(None, _hlo_sharding(s)) for s in table[f"{side}_shardings"] or ()]
 
 
-def _of_xla(aval: ShapedArray, named: NamedSharding | None, hlo: Any) -> Any:
+def _as_hlo(aval: ShapedArray, named: NamedSharding | None, hlo: Any) -> Any:
     return hlo if named is None else hlo_sharding(named, aval.ndim)
 
 
@@ -270,7 +270,7 @@ def _hlo_sharding(table: Table) -> Any:
         return None
     if table["kind"] != schema.HLO_SHARDING:
         raise ValueError(f"the serialized program is damaged: there is no sharding of kind {table['kind']}")
-    return get_hlo_sharding_from_serialized_proto(_needed(table, "hlo_sharding_proto"))
+    return get_hlo_sharding_from_serialized_proto(_required(table, "hlo_sharding_proto"))
 
 
 def _mesh(table: Table) -> AbstractMesh:
@@ -281,7 +281,7 @@ def _mesh(table: Table) -> AbstractMesh:
 
 
 def _sharding(table: Table, meshes: Sequence[AbstractMesh]) -> NamedSharding:
-    spec = _needed(table, "spec")
+    spec = _required(table, "spec")
     entries = [tuple(e["axes"] or ()) for e in spec["partitions"] or ()]
     entries = [None if not e else e[0] if len(e) == 1 else e for e in entries]
     state = {name: frozenset(spec[name] or ()) for name in ("reduced", "unreduced")}
@@ -290,7 +290,7 @@ def _sharding(table: Table, meshes: Sequence[AbstractMesh]) -> NamedSharding:
 
 
 def _effect(table: Table) -> Any:
-    name = _needed(table, "type_name")
+    name = _required(table, "type_name")
     for kind in sorted(effects.registered_types(), key=str):
         if _effect_name(kind) == name:
             return kind()
@@ -301,5 +301,5 @@ def _check(table: Table) -> DisabledSafetyCheck:
     if table["kind"] == schema.PLATFORM_CHECK:
         return DisabledSafetyCheck.platform()
     if table["kind"] == schema.CUSTOM_CALL_CHECK:
-        return DisabledSafetyCheck.custom_call(_needed(table, "custom_call_target"))
+        return DisabledSafetyCheck.custom_call(_required(table, "custom_call_target"))
     raise ValueError(f"the serialized program is damaged: there is no check of kind {table['kind']}")

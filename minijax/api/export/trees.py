@@ -24,7 +24,7 @@ class _NodeType(NamedTuple):
 
 _by_type: dict[type, _NodeType] = {}
 _by_name: dict[str, _NodeType] = {}
-_BETTER = "Use `export.register_pytree_node_serialization` or `export.register_namedtuple_serialization`."
+_HINT = "Use `export.register_pytree_node_serialization` or `export.register_namedtuple_serialization`."
 
 
 def register_pytree_node_serialization(
@@ -107,7 +107,7 @@ def tree_table(treedef: PyTreeDef) -> dict[str, Any]:
         names = _checked_keys(metadata) if nodetype is dict else None
         return {"kind": _BUILTIN[nodetype], "children": children, "children_names": names}
     if (known := _by_type.get(nodetype)) is None:
-        raise ValueError(f"Cannot serialize PyTreeDef containing an unregistered type `{nodetype}`. {_BETTER}")
+        raise ValueError(f"Cannot serialize PyTreeDef containing an unregistered type `{nodetype}`. {_HINT}")
     data = known.serialize(metadata)
     if not isinstance(data, bytes | bytearray):
         raise ValueError(
@@ -139,8 +139,8 @@ def tree_of(table: dict[str, Any], leaves: Iterator[Any]) -> PyTreeDef:
     if kind == NONE:
         return _NONE
     within: list = []
-    noted = (within.append(x) or x for x in leaves)
-    children = [tree_of(child, noted) for child in table["children"] or ()]
+    recorded = (within.append(x) or x for x in leaves)
+    children = [tree_of(child, recorded) for child in table["children"] or ()]
     if kind == DICT:
         names = table["children_names"] or []
         if names != sorted(set(names)) or len(names) != len(children):
@@ -157,7 +157,7 @@ def tree_of(table: dict[str, Any], leaves: Iterator[Any]) -> PyTreeDef:
 def _custom_tree(table: dict[str, Any], children: list, leaves: list) -> PyTreeDef:
     name = table["custom_name"]
     if (known := _by_name.get(name)) is None:
-        raise ValueError(f"Cannot deserialize a PyTreeDef containing an unregistered type `{name}`. {_BETTER}")
+        raise ValueError(f"Cannot deserialize a PyTreeDef containing an unregistered type `{name}`. {_HINT}")
     metadata = known.deserialize(bytes(table["custom_auxdata"] or b""))
     if known.from_children is None:
         return PyTreeDef.from_node_data_and_children(registry, (known.nodetype, metadata), children)

@@ -19,10 +19,10 @@ _NUMBERS = {"bool": "?", "i8": "b", "u8": "B", "i16": "h", "u16": "H", "u32": "I
 _DEFAULTS = {**dict.fromkeys(_NUMBERS, 0), "bool": False}
 _SIZES = {kind: struct.calcsize(code) for kind, code in _NUMBERS.items()}
 _SLOTS = {"bool": "Bool", "i8": "Int8", "i16": "Int16", "u16": "Uint16", "u32": "Uint32"}
-_DEEPEST = 200  # tables within tables
-# The file identifier of our bytes, which end with a checksum; other readers ignore both. Without it damaged bytes could
-# reach jaxlib's parser of modules, which may end the process.
-_SUMMED = b"mjx1"
+_MAX_DEPTH = 200  # tables within tables
+# The file identifier of our bytes, which end with a checksum; other readers ignore both. Without the checksum damaged
+# bytes could reach jaxlib's parser of modules, which may end the process.
+_CHECKSUMMED = b"mjx1"
 
 
 def encoded(schema: Schema, table: str, fields: Mapping[str, Any], has_checksum: bool = True) -> bytearray:
@@ -38,7 +38,7 @@ def encoded(schema: Schema, table: str, fields: Mapping[str, Any], has_checksum:
             "with minijax: `pip install 'minijax[export]'`."
         ) from error
     root = _Writer(schema, builder).table(table, fields)
-    builder.Finish(root, file_identifier=_SUMMED if has_checksum else None)
+    builder.Finish(root, file_identifier=_CHECKSUMMED if has_checksum else None)
     data = builder.Output()
     return data + struct.pack("<I", zlib.crc32(data)) if has_checksum else data
 
@@ -57,7 +57,7 @@ class _Writer:
     def _table(self, kinds, fields):
         b = self._builder
         places = {
-            f: self._outside(k, fields[f]) for f, k in kinds.items() if k not in _NUMBERS and fields.get(f) is not None
+            f: self._by_offset(k, x) for f, k in kinds.items() if k not in _NUMBERS and (x := fields.get(f)) is not None
         }
         b.StartObject(len(kinds))
         for slot, (field, kind) in enumerate(kinds.items()):
@@ -68,7 +68,7 @@ class _Writer:
                 getattr(b, f"Prepend{_SLOTS[kind]}Slot")(slot, value, 0)
         return b.EndObject()
 
-    def _outside(self, kind, value):
+    def _by_offset(self, kind, value):
         """Writes the value of a field that is stored by offset, and returns the offset."""
         b = self._builder
         if kind == "string":
@@ -82,7 +82,7 @@ class _Writer:
             b.StartVector(_SIZES[inner], len(value), _SIZES[inner])
             put = getattr(b, f"Prepend{_SLOTS[inner]}")
         else:
-            value = [self._outside(inner, x) for x in value]
+            value = [self._by_offset(inner, x) for x in value]
             b.StartVector(4, len(value), 4)
             put = b.PrependUOffsetTRelative
         for x in reversed(value):
@@ -94,7 +94,7 @@ def decoded(schema: Schema, table: str, data: bytes) -> dict[str, Any]:
     """The table that the bytes hold. Raises ValueError for damaged bytes."""
     if len(data) < 12 or len(data) % 4:
         raise ValueError(f"the serialized program is cut off: it has {len(data)} bytes")
-    if data[4:8] == _SUMMED and data[-4:] != struct.pack("<I", zlib.crc32(data[:-4])):
+    if data[4:8] == _CHECKSUMMED and data[-4:] != struct.pack("<I", zlib.crc32(data[:-4])):
         raise ValueError("the serialized program is cut off or damaged: its checksum differs")
     reader = _Reader(schema, data)
     return reader.table(table, reader.offset(0))
@@ -118,7 +118,7 @@ class _Reader:
     def table(self, name: str, at: int) -> dict[str, Any]:
         """The table at a position; the same dict each time."""
         key = name, at
-        if self._read.get(key, self) is None or self._depth > _DEEPEST:
+        if self._read.get(key, self) is None or self._depth > _MAX_DEPTH:
             raise ValueError("the serialized program is damaged: a table is part of itself")
         if key not in self._read:
             self._read[key] = None

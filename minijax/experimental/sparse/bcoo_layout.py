@@ -238,7 +238,7 @@ def bcoo_update_layout(
 ) -> BCOO:
     """Changes the numbers of batch and dense axes.
 
-    Raises SparseEfficiencyError where that stores more zeros, unless `on_inefficient` is 'warn' or None.
+    Raises SparseEfficiencyError if that stores more zeros, unless `on_inefficient` is 'warn' or None.
     """
     n_batch = int(operator.index(mat.n_batch if n_batch is None else n_batch))
     n_dense = int(operator.index(mat.n_dense if n_dense is None else n_dense))

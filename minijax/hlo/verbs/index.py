@@ -1,5 +1,7 @@
 """Verbs that read and write at dynamic indices, and padding."""
 
+from collections.abc import Mapping, Sequence
+
 from minijax.base import dtypes
 from minijax.hlo.sizes import are_known, has_sizes
 from minijax.hlo.spell import attribute, int_array, int_list, physical, suffix_of
@@ -72,50 +74,57 @@ class Index(Elementwise):
             f"stablehlo.dynamic_update_slice {', '.join((x, update, *starts))}", (aval, update_aval, *index_avals), aval
         )
 
-    def gather(self, x: Name, indices: Name, aval: ShapedArray, indices_aval: ShapedArray, out: ShapedArray, *,
-               offset_dims: Ints, collapsed_slice_dims: Ints, start_index_map: Ints, slice_sizes: Ints,
-               operand_batching_dims: Ints = (), start_indices_batching_dims: Ints = (),
-               indices_are_sorted: bool = False) -> Name:  # fmt: skip
-        """The index vectors are the last axis of `indices`."""
+    def gather(
+        self,
+        x: Name,
+        indices: Name,
+        aval: ShapedArray,
+        indices_aval: ShapedArray,
+        out: ShapedArray,
+        numbers: Mapping[str, Ints],
+        slice_sizes: Ints,
+        indices_are_sorted: bool = False,
+    ) -> Name:
+        """`numbers` are the fields of `GatherDimensionNumbers`; the index vectors are the last axis of `indices`."""
         if suffix := suffix_of(aval):
-            offset_dims = (*offset_dims, *range(out.ndim, out.ndim + len(suffix)))
-            slice_sizes = (*slice_sizes, *suffix)
-        numbers = _numbers(
-            offset_dims=offset_dims,
-            collapsed_slice_dims=collapsed_slice_dims,
-            operand_batching_dims=operand_batching_dims,
-            start_indices_batching_dims=start_indices_batching_dims,
-            start_index_map=start_index_map,
-            index_vector_dim=indices_aval.ndim - 1,
-        )
+            offset_dims = (*numbers["offset_dims"], *range(out.ndim, out.ndim + len(suffix)))
+            numbers, slice_sizes = {**numbers, "offset_dims": offset_dims}, (*slice_sizes, *suffix)
+        text = _numbers(_GATHER_NUMBERS, numbers, indices_aval.ndim - 1)
         is_sorted = attribute(indices_are_sorted)
-        attrs = f"dimension_numbers = #stablehlo.gather<{numbers}>, indices_are_sorted = {is_sorted}"
+        attrs = f"dimension_numbers = #stablehlo.gather<{text}>, indices_are_sorted = {is_sorted}"
         if not are_known(slice_sizes):
             sizes, kind = self.size_list(slice_sizes), self.list_type(len(slice_sizes))
             return self.op("dynamic_gather", (x, indices, sizes), (aval, indices_aval, kind), (out,), attrs)[0]
         attrs += f", slice_sizes = {int_array(slice_sizes)}"
         return self.op("gather", (x, indices), (aval, indices_aval), (out,), attrs)[0]
 
-    def scatter(self, operands: Names, indices: Name, updates: Names, avals: Avals, indices_aval: ShapedArray,
-                update_avals: Avals, reducer: Build | str | None, *,
-                update_window_dims: Ints, inserted_window_dims: Ints, scatter_dims_to_operand_dims: Ints,
-                operand_batching_dims: Ints = (), scatter_indices_batching_dims: Ints = (),
-                indices_are_sorted: bool = False, unique_indices: bool = False) -> list[Name]:  # fmt: skip
-        """`reducer(*old, *updates)` returns the new elements; None stores the updates."""
+    def scatter(
+        self,
+        operands: Names,
+        indices: Name,
+        updates: Names,
+        avals: Avals,
+        indices_aval: ShapedArray,
+        update_avals: Avals,
+        reducer: Build | str | None,
+        numbers: Mapping[str, Ints],
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+    ) -> list[Name]:
+        """`numbers` are the fields of `ScatterDimensionNumbers`.
+
+        `reducer(*old, *updates)` returns the new elements; None stores the updates.
+        """
         if suffix := suffix_of(avals[0]):
             rank = update_avals[0].ndim
-            update_window_dims = (*update_window_dims, *range(rank, rank + len(suffix)))
-        numbers = _numbers(
-            update_window_dims=update_window_dims,
-            inserted_window_dims=inserted_window_dims,
-            input_batching_dims=operand_batching_dims,
-            scatter_indices_batching_dims=scatter_indices_batching_dims,
-            scatter_dims_to_operand_dims=scatter_dims_to_operand_dims,
-            index_vector_dim=indices_aval.ndim - 1,
-        )
+            window_dims = (*numbers["update_window_dims"], *range(rank, rank + len(suffix)))
+            numbers = {**numbers, "update_window_dims": window_dims}
+        numbers = {**numbers, "input_batching_dims": numbers.get("operand_batching_dims", ())}  # StableHLO's name
+        text = _numbers(_SCATTER_NUMBERS, numbers, indices_aval.ndim - 1)
         attrs = (
             f"indices_are_sorted = {attribute(indices_are_sorted)}, scatter_dimension_numbers = "
-            f"#stablehlo.scatter<{numbers}>, unique_indices = {attribute(unique_indices)}"
+            f"#stablehlo.scatter<{text}>, unique_indices = {attribute(unique_indices)}"
         )
         if reducer is None:
             reducer = lambda *names: names[len(avals) :]  # noqa: E731
@@ -124,6 +133,17 @@ class Index(Elementwise):
         return self.op("scatter", (*operands, indices, *updates), ins, avals, attrs, regions)
 
 
-def _numbers(index_vector_dim: int, **lists: Ints) -> str:
-    parts = [f"{name} = {int_list(tuple(items))}" for name, items in lists.items() if len(items)]
+# The dimension numbers in the order of StableHLO's attributes.
+_GATHER_NUMBERS = (
+    "offset_dims collapsed_slice_dims operand_batching_dims start_indices_batching_dims start_index_map"
+).split()
+_SCATTER_NUMBERS = (
+    "update_window_dims inserted_window_dims input_batching_dims scatter_indices_batching_dims "
+    "scatter_dims_to_operand_dims"
+).split()
+
+
+def _numbers(names: Sequence[str], numbers: Mapping[str, Ints], index_vector_dim: int) -> str:
+    rows = [(name, tuple(numbers.get(name, ()))) for name in names]
+    parts = [f"{name} = {int_list(axes)}" for name, axes in rows if axes]
     return ", ".join([*parts, f"index_vector_dim = {index_vector_dim}"])

@@ -1,7 +1,7 @@
 """Verbs for linear algebra: products, convolutions, FFTs and triangular systems."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from minijax.hlo import spell
 from minijax.hlo.custom_call import layouts_by
@@ -11,6 +11,25 @@ from minijax.hlo.spell import attribute, int_array, int_list
 from minijax.hlo.verbs.control import Control
 from minijax.hlo.writer import Avals, Ints, Names
 from minijax.ir.types import Name, ShapedArray
+
+
+class ConvWindow(NamedTuple):
+    """The window of a convolution: for each spatial axis its stride, padding, dilations and direction."""
+
+    strides: Ints
+    padding: Sequence[tuple[int, int]]
+    lhs_dilation: Ints
+    rhs_dilation: Ints
+    reverse: Sequence[bool] | None = None
+
+    def text(self) -> str:
+        """The argument `window` of `stablehlo.convolution`."""
+        if not self.strides:
+            return "{}"
+        flags = ", ".join(map(attribute, self.reverse or [False] * len(self.strides)))
+        pads = ", ".join([f"[{a}, {b}]" for a, b in self.padding])
+        strides, lhs, rhs = (int_list(tuple(x)) for x in (self.strides, self.lhs_dilation, self.rhs_dilation))
+        return f"{{stride = {strides}, pad = [{pads}], lhs_dilate = {lhs}, rhs_dilate = {rhs}, reverse = [{flags}]}}"
 
 
 class Linalg(Control):
@@ -47,37 +66,35 @@ class Linalg(Control):
         attrs = f"precision_config = [{how}], ragged_dot_dimension_numbers = #chlo.ragged_dot<{named}>"
         return self.op("chlo.ragged_dot", operands, ins, (out,), attrs)[0]
 
-    def convolution(self, x: Name, kernel: Name, lhs: ShapedArray, rhs: ShapedArray, out: ShapedArray, *,
-                    lhs_spec: Ints, rhs_spec: Ints, out_spec: Ints, strides: Ints,
-                    padding: Sequence[tuple[int, int]], lhs_dilation: Ints, rhs_dilation: Ints,
-                    feature_group_count: int = 1, batch_group_count: int = 1,
-                    reverse: Sequence[bool] | None = None,
-                    precision: tuple[str, str] | None = ("DEFAULT", "DEFAULT")) -> Name:  # fmt: skip
-        """Specs are those of `ConvDimensionNumbers`: axes of (batch or out, feature or in, *spatial)."""
+    def convolution(
+        self,
+        x: Name,
+        kernel: Name,
+        lhs: ShapedArray,
+        rhs: ShapedArray,
+        out: ShapedArray,
+        specs: tuple[Ints, Ints, Ints],
+        window: ConvWindow,
+        feature_group_count: int = 1,
+        batch_group_count: int = 1,
+        precision: tuple[str, str] | None = ("DEFAULT", "DEFAULT"),
+    ) -> Name:
+        """`specs` are `ConvDimensionNumbers`: of lhs, rhs and out the axes (batch or out, feature or in, *spatial)."""
+        lhs_spec, rhs_spec, out_spec = specs
         numbers = f"{_axes('bf', lhs_spec)}x{_axes('oi', rhs_spec)}->{_axes('bf', out_spec)}"
         groups = ("batch", batch_group_count), ("feature", feature_group_count)
         attrs = ", ".join([f"{name}_group_count = {count} : i64" for name, count in groups])
         if precision is not None:
             names = ", ".join([f"#stablehlo<precision {p}>" for p in precision])
             attrs += f", precision_config = [{names}]"
-        if not all(map(are_known, padding)):
-            pads, kind = self.size_pairs(padding)
+        if not all(map(are_known, window.padding)):
+            pads, kind = self.size_pairs(window.padding)
             attrs += (
-                f", dimension_numbers = #stablehlo.conv<{numbers}>, window_strides = {int_array(strides)}, "
-                f"lhs_dilation = {int_array(lhs_dilation)}, rhs_dilation = {int_array(rhs_dilation)}"
+                f", dimension_numbers = #stablehlo.conv<{numbers}>, window_strides = {int_array(window.strides)}, "
+                f"lhs_dilation = {int_array(window.lhs_dilation)}, rhs_dilation = {int_array(window.rhs_dilation)}"
             )
             return self.op("dynamic_conv", (x, kernel, pads), (lhs, rhs, kind), (out,), attrs)[0]
-        flags = ", ".join(map(attribute, reverse or [False] * len(strides)))
-        pads = ", ".join([f"[{a}, {b}]" for a, b in padding])
-        window = (
-            f"stride = {int_list(tuple(strides))}, pad = [{pads}], "
-            f"lhs_dilate = {int_list(tuple(lhs_dilation))}, "
-            f"rhs_dilate = {int_list(tuple(rhs_dilation))}, reverse = [{flags}]"
-        )
-        text = (
-            f"stablehlo.convolution({x}, {kernel}) dim_numbers = {numbers}, "
-            f"window = {{{window if strides else ''}}} {{{attrs}}}"
-        )
+        text = f"stablehlo.convolution({x}, {kernel}) dim_numbers = {numbers}, window = {window.text()} {{{attrs}}}"
         return self.result(text, (lhs, rhs), out)
 
     def fft(self, x: Name, aval: ShapedArray, out: ShapedArray, kind: str, lengths: Ints) -> Name:

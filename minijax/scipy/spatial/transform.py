@@ -91,7 +91,7 @@ class Rotation(NamedTuple):
 
     @property
     def single(self) -> bool:
-        """Whether this is a single rotation, not an array of them."""
+        """Returns whether this is a single rotation, not an array of them."""
         return self.quat.ndim == 1
 
     def apply(self, vectors: Any, inverse: bool = False) -> Any:
