@@ -19,7 +19,7 @@ from minijax.ir.refs import AbstractRef
 from minijax.ir.trace import close_over, constants_to_inputs
 from minijax.ir.types import ManualAxisType, ShapedArray, is_value, typeof, varying_axes
 from minijax.partition import meshes
-from minijax.partition.explicit import restricted, sharding_in_type
+from minijax.partition.explicit import restrict, sharding_in_type
 from minijax.partition.meshes import AbstractMesh, AxisType, Mesh, P, axes_of
 from minijax.partition.shardings import NamedSharding
 from minijax.primitives.varying import in_mesh_order, pvary_p, vary_unreduced_cast_p
@@ -198,11 +198,6 @@ class _Operand(NamedTuple):
         """The type of the value, or of the contents of a reference."""
         return self.aval.inner_aval if type(self.aval) is AbstractRef else self.aval
 
-    @property
-    def can_be_inspected(self) -> bool:
-        """False for references and hi values, which eager bodies do not take."""
-        return type(self.aval) is not AbstractRef and not self.aval.is_high
-
 
 def _call(call: _Call, args: tuple) -> Any:
     leaves, in_tree = tree.flatten(args)
@@ -212,14 +207,8 @@ def _call(call: _Call, args: tuple) -> Any:
     captured = [*body.closed.consts, *body.captured]
     _check_captured(call, captured)
     mesh, axes, check_vma = call.region
-    params = dict(
-        in_specs=(*(P(),) * len(captured), *specs),
-        out_specs=local.out_specs,
-        jaxpr=constants_to_inputs(body.jaxpr),
-        mesh=mesh,
-        check_vma=check_vma,
-        newly_manual_axes=axes,
-    )
+    params = dict(in_specs=(*(P(),) * len(captured), *specs), out_specs=local.out_specs)
+    params |= dict(jaxpr=constants_to_inputs(body.jaxpr), mesh=mesh, check_vma=check_vma, newly_manual_axes=axes)
     return body.out_tree.unflatten(shard_map_p.bind_all([*captured, *values], params))
 
 
@@ -247,8 +236,8 @@ def _traced(call: _Call, local: _Local, operands: Sequence[_Operand]) -> tuple[B
     info = DebugInfo("shard_map", source_of(call.fun))
     avals = [call.region.local_aval(x.aval, x.spec) for x in operands]
     values, specs = [x.value for x in operands], [x.spec for x in operands]
-    is_eager = state.is_eager() and all(x.can_be_inspected for x in operands)
-    eager = EagerBody(info, call.region, values, specs) if is_eager else None
+    are_arrays = not any(type(x.aval) is AbstractRef or x.aval.is_high for x in operands)
+    eager = EagerBody(info, call.region, values, specs) if are_arrays and state.is_eager() else None
     with inside(call.region):
         body = trace_flat(local, avals, info, close_over, trace=eager)
     return (body, values, specs) if eager is None else (body, eager.operands, eager.specs)
@@ -278,12 +267,11 @@ def _check_inferable(region: ManualRegion) -> None:
 
 def _spec_of_type(region: ManualRegion, aval: Any) -> P:
     """The spec of a type over the axes of a region. Raises ValueError if other axes precede them in an entry."""
-    entries = restricted(aval.entries, region.axes)
+    entries = restrict(aval.entries, region.axes)
     for entry, all_axes in zip(entries, aval.entries, strict=True):
         if axes_of(all_axes)[: len(axes_of(entry))] != axes_of(entry):
             raise ValueError(f"Invalid spec: {P(*aval.entries)}: shard_map is over {region.axes}")
-    unreduced, reduced = aval.reduction_state
-    return P(*entries, unreduced=unreduced & region.axes, reduced=reduced & region.axes)
+    return P(*entries).update(None, *(axes & region.axes for axes in aval.reduction_state))
 
 
 def _check_types(region: ManualRegion, operands: Sequence[_Operand]) -> None:
@@ -295,8 +283,7 @@ def _check_types(region: ManualRegion, operands: Sequence[_Operand]) -> None:
         if aval.is_high or len(spec) > aval.ndim:
             continue
         expected = sharding_in_type(NamedSharding(region.mesh, spec), aval.ndim)
-        unreduced, reduced = aval.reduction_state
-        have = P(*restricted(aval.entries, region.axes), unreduced=unreduced, reduced=reduced)
+        have = P(*restrict(aval.entries, region.axes)).update(None, *aval.reduction_state)
         if have != (P(*[None] * aval.ndim) if expected is None else expected.spec):
             raise ValueError(
                 f"in_specs passed to shard_map: {spec.padded(aval.ndim)} does not match the specs of the input: "

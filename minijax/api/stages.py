@@ -464,30 +464,24 @@ class Compiled(Stage):
             )
 
     def _check_shardings(self, arrays: Sequence[Any]) -> None:
-        rows = [
-            (f"Argument {i} of {self._name} with shape {arrays[i].aval.str_short()}:\n", arrays[i], port)
-            for i, port in zip(self._executable.used, self._executable.ins, strict=True)
-            if arrays[i]._sig.committed
+        rows = [(i, arrays[i], port) for i, port in zip(self._executable.used, self._executable.ins, strict=True)]
+        rows = [(i, x, port) for i, x, port in rows if x._sig.committed]
+        wrong = [(i, x, x.sharding, port.sharding) for i, x, port in rows if not has_sharding(x._sig, port.sharding)]
+        self._raise_mismatches("sharding", wrong)
+        wrong = [(i, x, x.format.layout, p.layout) for i, x, p in rows if x._sig.layout != p.layout]
+        self._raise_mismatches("layout", [(i, x, have, shown(want, x.ndim)) for i, x, have, want in wrong])
+
+    def _raise_mismatches(self, what: str, wrong: Sequence[tuple]) -> None:
+        """Raises ValueError for arguments with another sharding or layout, as (number, array, passed, required)."""
+        texts = [
+            f"Argument {i} of {self._name} with shape {x.aval.str_short()}:\n  Passed {what}: {have}\n"
+            f"  Required {what}: {want}"
+            for i, x, have, want in wrong
         ]
-        wrong = [
-            f"{argument}  Passed sharding: {x.sharding}\n  Required sharding: {port.sharding}"
-            for argument, x, port in rows
-            if not has_sharding(x._sig, port.sharding)
-        ]
-        if wrong:
+        if texts:
             raise ValueError(
-                "Computation was compiled for input shardings that disagree with the shardings of arguments "
-                f"passed to it. Here are the {len(wrong)} mismatches:\n" + "\n".join(wrong)
-            )
-        wrong = [
-            f"{argument}  Passed layout: {x.format.layout}\n  Required layout: {shown(port.layout, x.ndim)}"
-            for argument, x, port in rows
-            if x._sig.layout != port.layout
-        ]
-        if wrong:
-            raise ValueError(
-                "Computation was compiled for input layouts that disagree with the layouts of arguments "
-                f"passed to it. Here are the {len(wrong)} mismatches:\n" + "\n".join(wrong)
+                f"Computation was compiled for input {what}s that disagree with the {what}s of arguments "
+                f"passed to it. Here are the {len(texts)} mismatches:\n" + "\n".join(texts)
             )
 
 

@@ -59,11 +59,8 @@ class Executable:
 
     def _effects_to_note(self, calls: Sequence = ()) -> launch.Effects | None:
         """The effects of a program without ordered effects, for `effects_barrier` to wait for."""
-        return (
-            launch.Effects(note=tokens.note_program_with_callbacks if calls else tokens.note)
-            if self.has_effects
-            else None
-        )
+        note = tokens.note_program_with_callbacks if calls else tokens.note
+        return launch.Effects(note=note) if self.has_effects else None
 
     def _keep_constants(self, constants: Sequence[ArrayImpl]) -> None:
         self._constants = [hidden(getattr(x, "_base_array", x)) for x in constants]  # for keys their words

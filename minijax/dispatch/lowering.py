@@ -9,7 +9,7 @@ from minijax.base.symbolic_solver import variables_of
 from minijax.dispatch.captured import warn_of_constants
 from minijax.dispatch.lift import lift_constants
 from minijax.dispatch.operands import operand
-from minijax.dispatch.placement import Placement, ProgramOptions
+from minijax.dispatch.placement import Placement, ProgramOptions, without_sharding
 from minijax.hlo import module
 from minijax.hlo.program import Port, Program
 from minijax.ir.effects import ordered_effects, shardable_ordered_effects
@@ -79,23 +79,16 @@ def lower_program(
     if placement.is_sharded or options.export is not None:
         program = program._replace(num_partitions=placement.num_devices, mesh=placement.mesh)
     else:
-        program = program._replace(ins=_without_sharding(program.ins), outs=_without_sharding(program.outs))
+        program = program._replace(ins=without_sharding(program.ins), outs=without_sharding(program.outs))
     with profiler.TraceAnnotation("lower_sharding_computation"):
         lowered = module.lower_jaxpr(program)
     return Lowered(lowered, program, used, hidden, placement, options.name)
 
 
 def _check_effects(closed: ClosedJaxpr, placement: Placement) -> None:
-    if placement.num_devices > 1:
-        ordered = ordered_effects.filter_in(closed.effects)
-        if unshardable := shardable_ordered_effects.filter_not_in(ordered):
-            raise ValueError(f"The following ordered effects are not supported for more than 1 device: {unshardable}")
-
-
-def _without_sharding(ports: Sequence[Port]) -> tuple[Port, ...]:
-    if not any(port.sharding for port in ports):
-        return tuple(ports)
-    return tuple([port._replace(sharding=None) for port in ports])
+    unshardable = shardable_ordered_effects.filter_not_in(ordered_effects.filter_in(closed.effects))
+    if unshardable and placement.num_devices > 1:
+        raise ValueError(f"The following ordered effects are not supported for more than 1 device: {unshardable}")
 
 
 def _constant_ports(constants: dict[Var, Any], placement: Placement) -> tuple[list, dict[Var, Port]]:

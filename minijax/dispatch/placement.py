@@ -195,7 +195,7 @@ def _choose_devices(
     if options.device is not None:
         required = [(_RESULTS, client.single_device_sharding(options.device))]
         _check_devices(required + _with_concrete_devices(inside), ins, options)
-        return Placement((options.device,), True, *_without_shardings(ins, outs))
+        return Placement((options.device,), True, without_sharding(ins), without_sharding(outs))
     device, is_plain = None, not options.requests_shardings
     for sig in operands:
         if sig.committed:
@@ -214,8 +214,9 @@ def _choose_devices(
     )
 
 
-def _without_shardings(ins: Sequence[Port], outs: Sequence[Port]) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
-    return tuple([p._replace(sharding=None) for p in ins]), tuple([p._replace(sharding=None) for p in outs])
+def without_sharding(ports: Sequence[Port]) -> tuple[Port, ...]:
+    """The ports without shardings."""
+    return tuple([port if port.sharding is None else port._replace(sharding=None) for port in ports])
 
 
 def _placement_by_shardings(
@@ -258,14 +259,11 @@ def _over_devices(
 def _naming_memories(placement: Placement) -> Placement:
     """The placement with the memory kind of each sharding, and of each result."""
 
-    def kind(port):
-        return None if port.sharding is None else port.sharding.memory_kind
+    def with_kind(port, default):
+        return port._replace(memory_kind=default if port.sharding is None else port.sharding.memory_kind)
 
-    def kind_of_type(port):
-        return MEMORY_KINDS.get(space_of(port.aval), MEMORY_KINDS[Device])
-
-    ins = tuple([port._replace(memory_kind=kind(port)) for port in placement.ins])
-    outs = tuple([p._replace(memory_kind=kind_of_type(p) if p.sharding is None else kind(p)) for p in placement.outs])
+    kinds = [MEMORY_KINDS.get(space_of(port.aval), MEMORY_KINDS[Device]) for port in placement.outs]
+    ins, outs = tuple([with_kind(port, None) for port in placement.ins]), tuple(map(with_kind, placement.outs, kinds))
     return placement._replace(ins=ins, outs=outs, names_memory=True)
 
 
@@ -298,7 +296,7 @@ def over_abstract_context(placement: Placement) -> Placement:
     if mesh is None or meshes.context_mesh() is not None or placement.num_devices != 1 or placement.committed:
         return placement
     ins, outs = ([p._replace(memory_kind=None) for p in side] for side in (placement.ins, placement.outs))
-    return Placement((), True, *_without_shardings(ins, outs), mesh)
+    return Placement((), True, without_sharding(ins), without_sharding(outs), mesh)
 
 
 def _with_concrete_devices(required: Sequence) -> list[tuple[Any, Any]]:

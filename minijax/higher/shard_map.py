@@ -18,14 +18,7 @@ from minijax.ir.primitive import cotangents, is_undefined_primal
 from minijax.ir.refs import AbstractRef
 from minijax.ir.trace import close_over, eval_jaxpr, trace_to_jaxpr
 from minijax.ir.types import NOT_MANUAL, ManualAxisType, ShapedArray, Zero, token_type, typeof, varying_axes
-from minijax.partition.explicit import (
-    count_of,
-    joined_entry,
-    restricted,
-    sharding_in_type,
-    typed_sharding,
-    with_batch_entry,
-)
+from minijax.partition.explicit import batched_spec, count_of, joined_entry, restrict, sharding_in_type, typed_sharding
 from minijax.partition.meshes import AbstractMesh, AxisType, Mesh, P, axes_of, context_mesh, use_abstract_mesh
 from minijax.partition.shardings import NamedSharding
 from minijax.primitives.collective import psum_p
@@ -81,7 +74,7 @@ class ManualRegion(NamedTuple):
             return aval.shard(self.mesh, self.axes, self.check_vma, spec)
         sharding = None
         if aval._sharding is not None:
-            sharding = typed_sharding(self.inner_mesh, restricted(aval.entries, self.inner_mesh.explicit_axes))
+            sharding = typed_sharding(self.inner_mesh, restrict(aval.entries, self.inner_mesh.explicit_axes))
         counts = self._shard_counts(aval, spec)
         local = aval.update(shape=tuple([n // k for n, k in zip(aval.shape, counts, strict=True)]), sharding=sharding)
         kind = NOT_MANUAL
@@ -486,7 +479,7 @@ def _varying_inputs(closed: ClosedJaxpr, more: tuple[frozenset, ...]) -> ClosedJ
 
 def _batched_specs(specs: Sequence[P], dims: Sequence[int | None], names: Sequence) -> list[P]:
     entry = joined_entry(*names)
-    return [s if d is None else with_batch_entry(s, d, entry) for s, d in zip(specs, dims, strict=True)]
+    return [s if d is None else batched_spec(s, d, entry) for s, d in zip(specs, dims, strict=True)]
 
 
 def _cotangent_spec(spec: P) -> P:

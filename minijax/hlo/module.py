@@ -92,9 +92,8 @@ def _emitter(program: Program) -> Emitter:
     e = Emitter(*program.platforms)
     e.for_export, e.rule_of = program.for_export, rules_of(e, program.overrides)
     e.around = e.function_context = LocationContext(program.scope, (), source.here())
-    e.num_partitions, e.devices, e.mesh, e.manual = (
-        program.num_partitions, program.devices, program.mesh, program.manual
-    )  # fmt: skip
+    e.num_partitions, e.devices = program.num_partitions, program.devices
+    e.mesh, e.manual = program.mesh, program.manual
     is_partitioned = program.num_partitions > 1 and program.manual is None
     e.explicit = constraining(program.mesh) if is_partitioned and program.mesh is not None else None
     e.is_polymorphic |= bool(program.variables)

@@ -460,19 +460,12 @@ def _module_of_rule(prim, rule, e, ins, outs, params, ordered):
         n, eqn_context = len(ins) - len(ordered), e.eqn.ctx if e.eqn else context.current_context()
         operands, tokens = entry.arguments[:n], TokenSet(zip(ordered, entry.arguments[n:], strict=True))
         with ir.InsertionPoint(entry) as point:
-            module_context = ModuleContext(
-                module,
-                shared,
-                point,
-                ir.SymbolTable(module.operation),
-                e.platforms,
-                host_callbacks=e.callbacks,
-                axis_context=_axis_context(e),
-                lowering_parameters=LoweringParameters(
-                    for_export=e.for_export, export_ignore_forward_compatibility=_ignores_forward_compatibility.value
-                ),
-                shape_poly_state=ShapePolyLoweringState((), e.platforms),
+            parameters = LoweringParameters(
+                for_export=e.for_export, export_ignore_forward_compatibility=_ignores_forward_compatibility.value
             )
+            options = _axis_context(e), parameters, ShapePolyLoweringState((), e.platforms)
+            symbols = ir.SymbolTable(module.operation)
+            module_context = ModuleContext(module, shared, point, symbols, e.platforms, [], e.callbacks, *options)
             ctx = LoweringRuleContext(
                 module_context, eqn_context.name_stack, None, prim, tuple(ins[:n]),
                 list(outs[: len(outs) - len(ordered)]), tokens, None,

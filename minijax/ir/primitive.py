@@ -10,7 +10,7 @@ from minijax.ir.context import path
 from minijax.ir.jaxpr import JaxprEqn
 from minijax.ir.types import Aval, Ct, Name, ShapedArray, Val, Zero
 from minijax.ir.typing import state_of_first
-from minijax.partition.explicit import restricted_entry
+from minijax.partition.explicit import restrict_entry
 from minijax.partition.meshes import abstract_context
 
 
@@ -28,7 +28,7 @@ class Axis(NamedTuple):
         """The mesh axes in `explicit_mesh_axis` that are Explicit in the context mesh."""
         axes = self.explicit_mesh_axis
         mesh = None if axes is None else abstract_context()
-        return axes if mesh is None else restricted_entry(axes, mesh.explicit_axes)
+        return axes if mesh is None else restrict_entry(axes, mesh.explicit_axes)
 
 
 class UndefinedPrimal:

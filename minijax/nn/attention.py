@@ -31,10 +31,6 @@ class _Masking(NamedTuple):
     key_lengths: Any
     window: tuple[int, int] | None
 
-    @property
-    def uses_all(self) -> bool:
-        return not self.is_causal and all(x is None for x in self[1:])
-
 
 def dot_product_attention(
     query: ArrayLike,
@@ -157,7 +153,7 @@ def _attend(query, key, value, bias, mask, masking, scale, with_sums):
 def _masked(logits, mask, masking):
     """The logits, with a very negative number where they are masked out."""
     is_causal, query_lengths, key_lengths, window = masking
-    if mask is None and masking.uses_all:
+    if mask is None and not is_causal and query_lengths is None and key_lengths is None and window is None:
         return logits
     length, source = logits.shape[2:]
     is_used = jnp.ones(logits.shape, bool)

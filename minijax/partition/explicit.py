@@ -3,6 +3,8 @@
 An *entry* names the mesh axes over which one axis of an array is sharded: None, a name, or a tuple of names.
 """
 
+import itertools
+import operator
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
@@ -21,7 +23,7 @@ def sharding_in_type(sharding: Sharding, ndim: int) -> NamedSharding | None:
     names, spec = set(sharding.mesh.explicit_axes), sharding.spec.padded(ndim)
     if config.remove_size_one_mesh_axis_from_type.value:
         names = {n for n in names if sharding.mesh.shape[n] != 1}
-    entries = restricted(spec[:ndim], names)
+    entries = restrict(spec[:ndim], names)
     return typed_sharding(sharding.mesh.abstract_mesh, entries, spec.unreduced & names, spec.reduced & names)
 
 
@@ -44,17 +46,17 @@ def joined_entry(*entries: Any) -> Any:
     return _entry([axis for e in entries for axis in axes_of(e)])
 
 
-def restricted_entry(entry: Any, axes: Collection) -> Any:
+def restrict_entry(entry: Any, axes: Collection) -> Any:
     """An entry without the mesh axes that are not in `axes`."""
     return _entry([a for a in axes_of(entry) if a in axes])
 
 
-def restricted(entries: Iterable, axes: Collection) -> Entries:
+def restrict(entries: Iterable, axes: Collection) -> Entries:
     """Entries without the mesh axes that are not in `axes`."""
-    return tuple([restricted_entry(e, axes) for e in entries])
+    return tuple([restrict_entry(e, axes) for e in entries])
 
 
-def with_batch_entry(spec: PartitionSpec, dim: int, entry: Any) -> PartitionSpec:
+def batched_spec(spec: PartitionSpec, dim: int, entry: Any) -> PartitionSpec:
     """The spec of batched values: `entry` is that of the batch dimension `dim`."""
     entries = list(spec.padded(dim))
     entries.insert(dim, entry)
@@ -210,20 +212,11 @@ def _axis_groups(shape: Sequence[int], sizes: Sequence[int]) -> list[tuple[list[
 
 def _equal_prefixes(left: Sequence[int], right: Sequence[int]) -> tuple[int, int] | None:
     """The lengths of the shortest prefixes of both sides with equal products, or None."""
-    if not left or not right:
-        return None
-    i = j = 1
-    product, other = left[0], right[0]
-    while product != other:
-        if product < other:
-            if i == len(left):
-                return None
-            product, i = product * left[i], i + 1
-        else:
-            if j == len(right):
-                return None
-            other, j = other * right[j], j + 1
-    return i, j
+    lengths: dict[int, int] = {}
+    for j, product in enumerate(itertools.accumulate(right, operator.mul), 1):
+        lengths.setdefault(product, j)
+    products = enumerate(itertools.accumulate(left, operator.mul), 1)
+    return next(((i, lengths[product]) for i, product in products if product in lengths), None)
 
 
 def _regrouped(mesh: AbstractMesh, entries: Sequence, sizes: Sequence[int]) -> list | None:

@@ -89,7 +89,7 @@ class ConvGeneralDilated(Product):
         how = dimension_numbers, window, *counts, precision_pair(params["precision"])
         if dtypes.is_complex(ins[0].dtype) and e.platform != "tpu":
             return [_lower_complex(e, lhs, rhs, *ins, outs[0], how)]
-        return [e.convolution(lhs, rhs, *ins, outs[0], *how)]
+        return [e.convolution(lhs, rhs, ins, outs[0], *how)]
 
     def _check_window(self, window, params):
         """Raises ValueError unless the window, its strides and dilations are positive, one for each spatial axis."""
@@ -292,9 +292,9 @@ def _lower_complex(e: Any, x: str, y: str, lhs: ShapedArray, rhs: ShapedArray, o
         for v, aval, half in ((x, lhs, left), (y, rhs, right))
     )
     total = e.binary("add", a, b, left)
-    first = e.convolution(total, c, left, right, real, *how)
-    second = e.convolution(a, e.binary("subtract", d, c, right), left, right, real, *how)
-    third = e.convolution(b, e.binary("add", c, d, right), left, right, real, *how)
+    first = e.convolution(total, c, (left, right), real, *how)
+    second = e.convolution(a, e.binary("subtract", d, c, right), (left, right), real, *how)
+    third = e.convolution(b, e.binary("add", c, d, right), (left, right), real, *how)
     parts = e.binary("subtract", first, third, real), e.binary("add", first, second, real)
     return e.binary("complex", *parts, out)
 

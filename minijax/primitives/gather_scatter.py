@@ -125,7 +125,7 @@ class Gather(JointlyLinear):
         return [e.select(inside, windows, e.full(fill_value, out), flags, out)]
 
     def _emit(self, e, ins, outs, x, indices, *, dimension_numbers, slice_sizes, indices_are_sorted):
-        return e.gather(x, indices, *ins, outs[0], dimension_numbers._asdict(), slice_sizes, indices_are_sorted)
+        return e.gather(x, indices, ins, outs[0], dimension_numbers._asdict(), slice_sizes, indices_are_sorted)
 
     def jvp(self, primals, tangents, **params):
         (out,) = self.bind_all(primals, params)
@@ -286,8 +286,7 @@ class Scatter(JointlyLinear):
     def emit(self, e: Any, ins: Sequence, x: str, indices: str, updates: str, numbers: ScatterDimensionNumbers,
              reducer: Any, *, update_consts: tuple, **flags: bool) -> str:  # fmt: skip
         """Emits the scatter; XLA drops updates whose indices are out of bounds."""
-        avals = ins[:1], ins[1], ins[2:]
-        return e.scatter([x], indices, [updates], *avals, reducer, numbers._asdict(), **flags)[0]
+        return e.scatter([x], indices, [updates], ins, reducer, numbers._asdict(), **flags)[0]
 
     def write(
         self,

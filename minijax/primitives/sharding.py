@@ -9,14 +9,7 @@ from minijax.ir import state
 from minijax.ir.primitive import Linear1
 from minijax.ir.types import ShapedArray, is_value, typeof
 from minijax.partition import meshes
-from minijax.partition.explicit import (
-    check_even,
-    check_rank,
-    joined_entry,
-    restricted,
-    sharding_in_type,
-    with_batch_entry,
-)
+from minijax.partition.explicit import batched_spec, check_even, check_rank, joined_entry, restrict, sharding_in_type
 from minijax.partition.layouts import Format, Layout, check_layout
 from minijax.partition.meshes import UNCONSTRAINED, AbstractMesh, AxisType, Mesh, P, axes_of
 from minijax.partition.shardings import DuplicateSpecError, NamedSharding, Sharding, check_sharding_of_type, unsharded
@@ -198,7 +191,7 @@ def with_batch_dim(sharding: Sharding, dim: int, names: tuple, free: Any, functi
         return sharding
     if function and any(n in sharding.spec.mesh_axes for n in names):
         raise ValueError(f"vmap spmd_axis_name {names} cannot appear in {function} spec, but got spec {sharding.spec}")
-    return sharding.update(spec=with_batch_entry(sharding.spec, dim, joined_entry(*names) if names else free))
+    return sharding.update(spec=batched_spec(sharding.spec, dim, joined_entry(*names) if names else free))
 
 
 sharding_constraint_p = ShardingConstraint()
@@ -333,7 +326,7 @@ def _drop_auto_axes(x: Any, mesh: Any, outer: Any) -> Any:
         spec = spec if inner.explicit_axes else spec.update(spec.partitions[:last])
         return transfer.to_device(x, NamedSharding(inner, spec))
     explicit, spec = set(mesh.explicit_axes), have._sharding.spec
-    spec = spec.update(restricted(spec, explicit), spec.unreduced & explicit, spec.reduced & explicit)
+    spec = spec.update(restrict(spec, explicit), spec.unreduced & explicit, spec.reduced & explicit)
     return reshard_p.bind(x, dst_sharding=NamedSharding(mesh, spec), concrete_mesh=None)
 
 

@@ -191,18 +191,18 @@ def test_indexing_verbs(run):
             lambda e, x, at: e.dynamic_update_slice(x, corner(e, x), [one(e), one(e)], X, aval(2, 2), [i, i]),
             X, updated),
         "gather": (
-            lambda e, x, at: e.gather(x, at, X, A, rows, rows_of, slice_sizes=(1, 4)), rows, x[at[:, 0]]),
+            lambda e, x, at: e.gather(x, at, [X, A], rows, rows_of, (1, 4)), rows, x[at[:, 0]]),
         "gather batched": (
-            lambda e, x, at: e.gather(first(e, x), at, rows, A, aval(2), batched, slice_sizes=(1, 1)),
+            lambda e, x, at: e.gather(first(e, x), at, [rows, A], aval(2), batched, (1, 1)),
             aval(2), x[[0, 1], at[:, 0]]),
         "scatter": (
-            lambda e, x, at: e.scatter([x], at, [first(e, x)], [X], A, [rows], "add", window)[0],
+            lambda e, x, at: e.scatter([x], at, [first(e, x)], [X, A, rows], "add", window)[0],
             X, scattered),
         "scatter without a reducer": (
-            lambda e, x, at: e.scatter([x], at, [first(e, x)], [X], A, [rows], None, window,
+            lambda e, x, at: e.scatter([x], at, [first(e, x)], [X, A, rows], None, window,
                                        unique_indices=True)[0], X, replaced),
         "scatter with a callback": (
-            lambda e, x, at: e.scatter([x], at, [first(e, x)], [X], A, [rows],
+            lambda e, x, at: e.scatter([x], at, [first(e, x)], [X, A, rows],
                                        lambda a, b: [e.binary("add", a, b, SCALAR)], window)[0],
             X, scattered),
     }  # fmt: skip
@@ -287,7 +287,7 @@ def test_contractions_transforms_and_solvers(run):
             lambda e, x, y, *_: e.dot_general(x, y, X, X, aval(3, 3), ((1,), (1,)), algorithm=algorithm),
             aval(3, 3), x @ y.T),
         "convolution": (
-            lambda e, x, y, a, s, im, k: e.convolution(im, k, of(image), of(kernel), of(image_out), specs, window),
+            lambda e, x, y, a, s, im, k: e.convolution(im, k, [of(image), of(kernel)], of(image_out), specs, window),
             of(image_out), image_out),
         "fft": (lambda e, x, y, *_: e.fft(e.convert(x, X, c), c, c, "FFT", (4,)), c,
                 np.fft.fft(x).astype("complex64")),
@@ -445,13 +445,13 @@ def test_structural_verbs_append_the_suffix_of_extended_dtypes(run):
             K, keys[[0, 1, 1]]),
         "gather": (
             lambda e, ks, at: e.gather(
-                ks, at, K, of(np.zeros((2, 1), INT)), aval_of_keys(2),
-                dict(offset_dims=(), collapsed_slice_dims=(0,), start_index_map=(0,)), slice_sizes=(1,)),
+                ks, at, [K, of(np.zeros((2, 1), INT))], aval_of_keys(2),
+                dict(offset_dims=(), collapsed_slice_dims=(0,), start_index_map=(0,)), (1,)),
             aval_of_keys(2), keys[[2, 0]]),
         "scatter": (
             lambda e, ks, at: e.scatter(
-                [ks], at, [e.slice(ks, K, aval_of_keys(2), (0,), (2,))], [K], aval(2, 1, dtype=INT),
-                [aval_of_keys(2)], None,
+                [ks], at, [e.slice(ks, K, aval_of_keys(2), (0,), (2,))], [K, aval(2, 1, dtype=INT), aval_of_keys(2)],
+                None,
                 dict(update_window_dims=(), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,)))[0],
             K, put),
         "while": (

@@ -35,7 +35,7 @@ def _exported_table(exported: Any, vjp_order: int) -> Table:
     if vjp_order > 0 and not exported.has_vjp():
         raise ValueError("serialization of an Exported that does not have vjps of high-enough order")
     avals, meshes = _Distinct(_aval_table), _Distinct(_mesh_table)
-    shardings = _Distinct(lambda s: _sharding_table(s, meshes))
+    shardings = _Distinct(lambda s: _named_table(s, meshes))
     table: Table = {
         name: getattr(exported, name)
         for name in "fun_name nr_devices platforms calling_convention_version module_kept_var_idx "
@@ -50,9 +50,7 @@ def _exported_table(exported: Any, vjp_order: int) -> Table:
         table[f"{side}_avals"] = [avals.tables[i] for i in table[f"{side}_aval_indices"]]
         table[f"{side}_sharding_indices"] = [0 if s is None else 1 + shardings.index(s) for s in named]
         numbered = zip(table[f"{side}_sharding_indices"], hlo, strict=True)
-        table[f"{side}_shardings"] = [
-            _tagged_sharding_table(shardings.tables[i - 1] if i else None, s) for i, s in numbered
-        ]
+        table[f"{side}_shardings"] = [_sharding_table(shardings.tables[i - 1] if i else None, s) for i, s in numbered]
     table["unique_avals"], table["unique_meshes"] = avals.tables, meshes.tables
     table["unique_shardings"] = shardings.tables
     table["ordered_effects"] = list(map(_effect_table, exported.ordered_effects))
@@ -93,7 +91,7 @@ def _mesh_table(mesh: AbstractMesh) -> Table:
     }
 
 
-def _sharding_table(sharding: NamedSharding, meshes: _Distinct) -> Table:
+def _named_table(sharding: NamedSharding, meshes: _Distinct) -> Table:
     spec, index = sharding.spec, meshes.index(sharding.mesh)
     return {
         "mesh": meshes.tables[index],
@@ -111,7 +109,7 @@ def _axes_of_entry(entry: Any) -> list[str]:
     return [] if entry is None else [entry] if isinstance(entry, str) else list(entry)
 
 
-def _tagged_sharding_table(named: Table | None, hlo: Any) -> Table:
+def _sharding_table(named: Table | None, hlo: Any) -> Table:
     if hlo is None or named is not None:
         return {"kind": schema.UNSPECIFIED, "named_sharding": named}
     proto = get_serialized_proto_from_hlo_sharding(hlo)

@@ -57,7 +57,7 @@ class _Writer:
     def _table(self, kinds, fields):
         b = self._builder
         places = {
-            f: self._by_offset(k, x) for f, k in kinds.items() if k not in _NUMBERS and (x := fields.get(f)) is not None
+            f: self._nested(k, fields[f]) for f, k in kinds.items() if k not in _NUMBERS and fields.get(f) is not None
         }
         b.StartObject(len(kinds))
         for slot, (field, kind) in enumerate(kinds.items()):
@@ -68,7 +68,7 @@ class _Writer:
                 getattr(b, f"Prepend{_SLOTS[kind]}Slot")(slot, value, 0)
         return b.EndObject()
 
-    def _by_offset(self, kind, value):
+    def _nested(self, kind, value):
         """Writes the value of a field that is stored by offset, and returns the offset."""
         b = self._builder
         if kind == "string":
@@ -82,7 +82,7 @@ class _Writer:
             b.StartVector(_SIZES[inner], len(value), _SIZES[inner])
             put = getattr(b, f"Prepend{_SLOTS[inner]}")
         else:
-            value = [self._by_offset(inner, x) for x in value]
+            value = [self._nested(inner, x) for x in value]
             b.StartVector(4, len(value), 4)
             put = b.PrependUOffsetTRelative
         for x in reversed(value):

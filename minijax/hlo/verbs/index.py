@@ -1,6 +1,6 @@
 """Verbs that read and write at dynamic indices, and padding."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from minijax.base import dtypes
 from minijax.hlo.sizes import are_known, has_sizes
@@ -8,6 +8,8 @@ from minijax.hlo.spell import attribute, int_array, int_list, physical, suffix_o
 from minijax.hlo.verbs.elementwise import Elementwise
 from minijax.hlo.writer import FLAG, Avals, Build, Ints, Names
 from minijax.ir.types import Name, ShapedArray
+
+Numbers = Mapping[str, Ints]
 
 
 class Index(Elementwise):
@@ -78,37 +80,31 @@ class Index(Elementwise):
         self,
         x: Name,
         indices: Name,
-        aval: ShapedArray,
-        indices_aval: ShapedArray,
+        ins: Avals,
         out: ShapedArray,
-        numbers: Mapping[str, Ints],
-        slice_sizes: Ints,
-        indices_are_sorted: bool = False,
+        numbers: Numbers,
+        sizes: Ints,
+        is_sorted: bool = False,
     ) -> Name:
         """`numbers` are the fields of `GatherDimensionNumbers`; the index vectors are the last axis of `indices`."""
-        if suffix := suffix_of(aval):
+        if suffix := suffix_of(ins[0]):
             offset_dims = (*numbers["offset_dims"], *range(out.ndim, out.ndim + len(suffix)))
-            numbers, slice_sizes = {**numbers, "offset_dims": offset_dims}, (*slice_sizes, *suffix)
-        text = _numbers(_GATHER_NUMBERS, numbers, indices_aval.ndim - 1)
-        is_sorted = attribute(indices_are_sorted)
-        attrs = f"dimension_numbers = #stablehlo.gather<{text}>, indices_are_sorted = {is_sorted}"
-        if not are_known(slice_sizes):
-            sizes, kind = self.size_list(slice_sizes), self.list_type(len(slice_sizes))
-            return self.op("dynamic_gather", (x, indices, sizes), (aval, indices_aval, kind), (out,), attrs)[0]
-        attrs += f", slice_sizes = {int_array(slice_sizes)}"
-        return self.op("gather", (x, indices), (aval, indices_aval), (out,), attrs)[0]
+            numbers, sizes = {**numbers, "offset_dims": offset_dims}, (*sizes, *suffix)
+        text = _numbers(numbers, ins[1].ndim - 1)
+        attrs = f"dimension_numbers = #stablehlo.gather<{text}>, indices_are_sorted = {attribute(is_sorted)}"
+        if not are_known(sizes):
+            operands = x, indices, self.size_list(sizes)
+            return self.op("dynamic_gather", operands, (*ins, self.list_type(len(sizes))), (out,), attrs)[0]
+        return self.op("gather", (x, indices), ins, (out,), f"{attrs}, slice_sizes = {int_array(sizes)}")[0]
 
     def scatter(
         self,
         operands: Names,
         indices: Name,
         updates: Names,
-        avals: Avals,
-        indices_aval: ShapedArray,
-        update_avals: Avals,
+        ins: Avals,
         reducer: Build | str | None,
-        numbers: Mapping[str, Ints],
-        *,
+        numbers: Numbers,
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
     ) -> list[Name]:
@@ -116,34 +112,27 @@ class Index(Elementwise):
 
         `reducer(*old, *updates)` returns the new elements; None stores the updates.
         """
+        avals, indices_aval = ins[: len(operands)], ins[len(operands)]
         if suffix := suffix_of(avals[0]):
-            rank = update_avals[0].ndim
+            rank = ins[-1].ndim
             window_dims = (*numbers["update_window_dims"], *range(rank, rank + len(suffix)))
             numbers = {**numbers, "update_window_dims": window_dims}
-        numbers = {**numbers, "input_batching_dims": numbers.get("operand_batching_dims", ())}  # StableHLO's name
-        text = _numbers(_SCATTER_NUMBERS, numbers, indices_aval.ndim - 1)
+        text = _numbers(numbers, indices_aval.ndim - 1).replace("operand_batching_dims", "input_batching_dims")
         attrs = (
             f"indices_are_sorted = {attribute(indices_are_sorted)}, scatter_dimension_numbers = "
             f"#stablehlo.scatter<{text}>, unique_indices = {attribute(unique_indices)}"
         )
         if reducer is None:
             reducer = lambda *names: names[len(avals) :]  # noqa: E731
-        ins = (*avals, indices_aval, *update_avals)
         regions = (self._reducer(reducer, avals, "scatter"),)
         return self.op("scatter", (*operands, indices, *updates), ins, avals, attrs, regions)
 
 
-# The dimension numbers in the order of StableHLO's attributes.
-_GATHER_NUMBERS = (
-    "offset_dims collapsed_slice_dims operand_batching_dims start_indices_batching_dims start_index_map"
-).split()
-_SCATTER_NUMBERS = (
-    "update_window_dims inserted_window_dims input_batching_dims scatter_indices_batching_dims "
-    "scatter_dims_to_operand_dims"
-).split()
+_INDEX_MAPS = ("start_index_map", "scatter_dims_to_operand_dims")
 
 
-def _numbers(names: Sequence[str], numbers: Mapping[str, Ints], index_vector_dim: int) -> str:
-    rows = [(name, tuple(numbers.get(name, ()))) for name in names]
-    parts = [f"{name} = {int_list(axes)}" for name, axes in rows if axes]
+def _numbers(numbers: Numbers, index_vector_dim: int) -> str:
+    # In StableHLO's attributes the map of the index vector comes last.
+    rows = sorted(numbers.items(), key=lambda row: row[0] in _INDEX_MAPS)
+    parts = [f"{name} = {int_list(tuple(axes))}" for name, axes in rows if len(axes)]
     return ", ".join([*parts, f"index_vector_dim = {index_vector_dim}"])

@@ -24,12 +24,11 @@ class ConvWindow(NamedTuple):
 
     def text(self) -> str:
         """The argument `window` of `stablehlo.convolution`."""
-        if not self.strides:
-            return "{}"
         flags = ", ".join(map(attribute, self.reverse or [False] * len(self.strides)))
         pads = ", ".join([f"[{a}, {b}]" for a, b in self.padding])
         strides, lhs, rhs = (int_list(tuple(x)) for x in (self.strides, self.lhs_dilation, self.rhs_dilation))
-        return f"{{stride = {strides}, pad = [{pads}], lhs_dilate = {lhs}, rhs_dilate = {rhs}, reverse = [{flags}]}}"
+        text = f"stride = {strides}, pad = [{pads}], lhs_dilate = {lhs}, rhs_dilate = {rhs}, reverse = [{flags}]"
+        return f"{{{text if self.strides else ''}}}"
 
 
 class Linalg(Control):
@@ -70,8 +69,7 @@ class Linalg(Control):
         self,
         x: Name,
         kernel: Name,
-        lhs: ShapedArray,
-        rhs: ShapedArray,
+        ins: Avals,
         out: ShapedArray,
         specs: tuple[Ints, Ints, Ints],
         window: ConvWindow,
@@ -80,8 +78,7 @@ class Linalg(Control):
         precision: tuple[str, str] | None = ("DEFAULT", "DEFAULT"),
     ) -> Name:
         """`specs` are `ConvDimensionNumbers`: of lhs, rhs and out the axes (batch or out, feature or in, *spatial)."""
-        lhs_spec, rhs_spec, out_spec = specs
-        numbers = f"{_axes('bf', lhs_spec)}x{_axes('oi', rhs_spec)}->{_axes('bf', out_spec)}"
+        numbers = f"{_axes('bf', specs[0])}x{_axes('oi', specs[1])}->{_axes('bf', specs[2])}"
         groups = ("batch", batch_group_count), ("feature", feature_group_count)
         attrs = ", ".join([f"{name}_group_count = {count} : i64" for name, count in groups])
         if precision is not None:
@@ -93,9 +90,9 @@ class Linalg(Control):
                 f", dimension_numbers = #stablehlo.conv<{numbers}>, window_strides = {int_array(window.strides)}, "
                 f"lhs_dilation = {int_array(window.lhs_dilation)}, rhs_dilation = {int_array(window.rhs_dilation)}"
             )
-            return self.op("dynamic_conv", (x, kernel, pads), (lhs, rhs, kind), (out,), attrs)[0]
+            return self.op("dynamic_conv", (x, kernel, pads), (*ins, kind), (out,), attrs)[0]
         text = f"stablehlo.convolution({x}, {kernel}) dim_numbers = {numbers}, window = {window.text()} {{{attrs}}}"
-        return self.result(text, (lhs, rhs), out)
+        return self.result(text, ins, out)
 
     def fft(self, x: Name, aval: ShapedArray, out: ShapedArray, kind: str, lengths: Ints) -> Name:
         """`kind` is FFT, IFFT, RFFT or IRFFT."""
