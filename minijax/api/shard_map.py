@@ -213,7 +213,7 @@ def _call(call: _Call, args: tuple) -> Any:
 
 
 def _operands(call: _Call, leaves: Sequence, in_tree: Any) -> tuple[Mask, list[_Operand]]:
-    """The sharded leaves, with their specs checked, and which leaves they are: those with spec None are not sharded."""
+    """Flags of the leaves that are sharded, since their spec is not None, and these leaves with checked specs."""
     infer = call.in_specs is INFER
     specs = (P(),) * len(leaves) if infer else _specs("in_specs", call, in_tree, call.in_specs)
     mapped = Mask([spec is not None for spec in specs])
