@@ -21,7 +21,7 @@ from minijax.run.clients import client
 
 ROOT = Path(__file__).resolve().parents[1]
 PROGRAMS = ROOT / "tests" / "typing"
-METHODS, DEVICE = (ROOT / "minijax" / "run" / name for name in ("array_methods.pyi", "device.pyi"))
+METHODS, DEVICE = (ROOT / "minijax" / "run" / name for name in ("arrays/array_methods.pyi", "clients/device.pyi"))
 NATIVE = ROOT / "minijax" / "base" / "native.pyi"
 TRACERS = ROOT / "minijax" / "ir" / "tracer_methods.pyi"
 # Types of arguments and defaults are printed as the interpreter and jaxlib of the oracle have them.
