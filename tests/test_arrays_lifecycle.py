@@ -1,4 +1,4 @@
-"""Arrays that are donated, deleted, captured, copied, handed to numpy and back, or dropped."""
+"""Arrays that are donated, deleted, captured, copied, converted to NumPy and back, or dropped."""
 
 import copy
 import gc
@@ -20,7 +20,7 @@ def table(cases):
 
 
 def same(program):
-    """Both sides give equal values, or both say the same of a deleted array."""
+    """Both sides give equal values, or both raise the same for a deleted array."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         results = [
@@ -165,7 +165,7 @@ DONATE = dict(donate_argnums=0)
 
 
 def _then_deleted(call):
-    """What a call gives for a fresh array, and whether the array was deleted by it."""
+    """The result of a call with a new array, and whether it deleted the array."""
 
     def program(jax, jnp):
         x = jnp.arange(4.0)
@@ -175,7 +175,7 @@ def _then_deleted(call):
 
 
 def _other(make):
-    """Whether another array made of a donated one is deleted too, and its values if not."""
+    """Whether an array that shares the buffer of a donated one is deleted too, and its values if not."""
 
     def program(jax, jnp):
         x = jnp.arange(4.0)
@@ -310,7 +310,7 @@ AFTER = {
 
 @pytest.mark.oracle
 @table(AFTER)
-def test_deleted_arrays_say_so_where_jaxs_do(program):
+def test_deleted_arrays_raise_where_those_of_jax_do(program):
     same(program)
 
 

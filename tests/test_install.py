@@ -1,4 +1,4 @@
-"""`python -m minijax` runs a program as python does, with jax standing for minijax; so does `install`."""
+"""`python -m minijax` runs a program as python does, with minijax imported as jax; so does `install`."""
 
 import ast
 import importlib.util
@@ -277,7 +277,7 @@ def test_a_missing_file_is_reported_as_python_reports_it():
     assert same_as_python("nosuch.py").returncode == 2
 
 
-def test_input_reaches_the_program():
+def test_standard_input_is_passed_to_the_program():
     assert same_as_python("-c", "print(input()[::-1])", input="abc\n").stdout == "cba\n"
 
 
@@ -356,7 +356,7 @@ for child in children:
 
 
 def of_children(*codes, **environment):
-    """What the children of a program print that run the codes, as lists of lines."""
+    """The output of a program's child processes, which run the codes, as lists of lines."""
     run = minijax("-c", CHILDREN, *codes, env={**os.environ, **environment})
     assert run.returncode == 0, run.stderr
     return [ast.literal_eval(line) for line in run.stdout.splitlines()]
@@ -389,7 +389,7 @@ def test_a_child_learns_the_version_of_jax_before_and_after_its_import():
         assert of_children(f"{first}import importlib.metadata as m; {look}") == [["0.10.2 0.10.2 jax True"]]
 
 
-def test_a_child_computes_and_says_what_is_missing():
+def test_a_child_process_computes_and_names_missing_features():
     codes = ["import jax.numpy as jnp; print(jnp.ones(2) + 1)", "import jax.nosuch"]
     computed, missing = of_children(*codes)
     assert computed == ["[2. 2.]"]
@@ -423,7 +423,7 @@ if __name__ == "__main__":
         with multiprocessing.get_context(start).Pool(1) as pool:
             print(pool.map(look, [0]))
 """)
-    # With -I neither Python reads PYTHONPATH: the path itself is handed on.
+    # With -I neither Python reads PYTHONPATH: the path itself is passed.
     isolated = (
         f"import sys; sys.path.insert(0, {str(ROOT)!r}); from minijax.interop.command import main; main(['program.py'])"
     )
@@ -461,7 +461,7 @@ def other_python(elsewhere):
     return elsewhere / "other" / ("Scripts" if os.name == "nt" else "bin") / "python"
 
 
-def test_a_python_without_jaxlib_says_why_jax_cannot_be_imported(other_python):
+def test_without_jaxlib_the_import_error_gives_the_reason(other_python):
     code = f"import os, subprocess; os.environ['PYTHONPATH'] = {FOLDER!r}; subprocess.run([{str(other_python)!r}, '-c', 'import jax.numpy'])"
     last = minijax("-c", code).stderr.splitlines()[-1]
     assert last.startswith(f"ImportError: jax means minijax here, by the folder {FOLDER} on Python's path, but ")

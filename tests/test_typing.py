@@ -39,7 +39,7 @@ def test_stubs_are_those_of_the_tables():
     assert set((ROOT / "minijax").rglob("*.pyi")) == {*stubs, METHODS, NATIVE, DEVICE, TRACERS}
 
 
-def test_the_package_says_that_it_is_typed():
+def test_the_package_is_marked_as_typed():
     assert (ROOT / "minijax" / "py.typed").exists()
     assert '"py.typed", "**/*.pyi"' in (ROOT / "pyproject.toml").read_text()
 
@@ -70,7 +70,7 @@ def declared() -> dict[str, ast.FunctionDef]:
     return {node.name: node for node in methods.body if isinstance(node, ast.FunctionDef)}
 
 
-# What every object has, and what arrays have for NumPy and for pickles: no user calls these.
+# Attributes of every object, and those of arrays for NumPy and for pickles: users do not call these.
 OF_OBJECTS = {name for name in dir(object) if name not in ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__")}
 FOR_NUMPY = """
     __array_priority__ __copy__ __cuda_array_interface__ __deepcopy__ __dict__ __hash__ __hex__ __jax_array__ __module__
@@ -189,7 +189,7 @@ def test_checkers_find_every_mistake_and_nothing_else(checker, findings):
 
 @slow
 @pytest.mark.parametrize("checker", CHECKERS)
-def test_checkers_know_the_types_of_results(checker, findings):
+def test_type_checkers_infer_the_types_of_results(checker, findings):
     _, notes = findings[checker]
     shown = [text for (program, _), texts in sorted(notes.items()) for text in texts if program == "correct"]
     array = re.compile(r'is "(minijax\.run\.array\.)?Array"')

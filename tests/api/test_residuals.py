@@ -1,4 +1,4 @@
-"""`print_saved_residuals`, the policies of `checkpoint`, and what policies may say."""
+"""`print_saved_residuals`, the policies of `checkpoint`, and the values that policies may return."""
 
 import re
 
@@ -44,7 +44,7 @@ def test_print_saved_residuals(name, capsys):
     compare.same(program)
 
 
-def test_policies_and_what_they_say():
+def test_decisions_of_policies():
     def program(jax, jnp, ad_checkpoint):
         policies = jax.checkpoint_policies
         mixed = policies.save_and_offload_only_these_names(

@@ -16,7 +16,7 @@ import minijax
 
 
 def session(namespace, program, *commands) -> str:
-    """What the prompt of a program's breakpoints says to commands."""
+    """The output of the prompt of a program's breakpoints for the commands."""
     stdin, stdout = io.StringIO("\n".join([*commands, ""])), io.StringIO()
 
     def run(jax):
@@ -74,7 +74,7 @@ def test_frames_are_those_of_jax():
     require(shown[:half] == shown[half:], "session", ours, theirs)
 
 
-def test_frames_can_be_limited_and_shown_whole():
+def test_frames_can_be_limited_and_shown_in_full():
     def said(*commands, **how):
         return session(minijax, lambda jax, files: jax.jit(function(jax, files, **how))(X), *commands, "c")
 

@@ -41,7 +41,7 @@ def axpy(s):
 
 
 def memory(s):
-    """The bytes of an array as the function sees them, and what it is told of the type."""
+    """The bytes of an array and the type that the function receives."""
 
     def call(x, size=None, **options):
         results = [s.SDS((x.nbytes if size is None else size,), np.uint8), s.SDS((5,), np.int64)]
@@ -59,7 +59,7 @@ def sums(s):
 
 
 def split_sums(s):
-    """The operation that calls `test_row_sums` by a lowering rule, which says how many batch axes there are."""
+    """The operation that calls `test_row_sums` by a lowering rule, which sets the number of batch axes."""
     core, mlir = (importlib.import_module(f"{s.jax.__name__}.{name}") for name in ("extend.core", "interpreters.mlir"))
     primitive = core.Primitive("row_sums")
     primitive.multiple_results = True
@@ -94,7 +94,7 @@ def add_one(s):
 
 
 def told(s):
-    """What a function told somebody outside, all together."""
+    """All messages that the functions sent to the outside."""
 
     def run(f, *args):
         s.jax.block_until_ready(f(*args))
@@ -239,7 +239,7 @@ def test_failures_name_the_target():
         assert info.value.error_code_string == "INVALID_ARGUMENT"
 
 
-def test_what_xla_dies_of_is_refused():
+def test_programs_that_would_abort_xla_are_refused():
     add = minijax.ffi.ffi_call("test_axpy", minijax.ShapeDtypeStruct((), np.float32))
     host = lambda a, b: minijax.pure_callback(lambda a, b: a + b, minijax.ShapeDtypeStruct((), np.float32), a, b)  # noqa: E731
     for join in (lambda a, b: add(a, b, a=np.float32(1), tag=""), host):

@@ -1,4 +1,4 @@
-"""What `jax_dump_ir_to` writes: the StableHLO, the jaxpr and the equations of programs."""
+"""The files of `jax_dump_ir_to`: StableHLO, jaxpr and equations of programs."""
 
 import contextlib
 import gzip
@@ -16,7 +16,7 @@ import minijax
 import minijax.numpy as jnp
 
 X = np.arange(3.0, dtype=np.float32)
-sizes = itertools.count(1001)  # of operations, each of which a process compiles once
+sizes = itertools.count(1001)  # of operations; a process compiles each once
 
 
 @contextlib.contextmanager
@@ -33,7 +33,7 @@ def dumping(jax, folder, **options):
 
 
 def files(folder):
-    """The contents of files by name; numbers count in a process, and only their order is told."""
+    """The contents of files by name; numbers count within a process, and only their order is compared."""
     paths = sorted(folder.iterdir()) if folder.exists() else []
     numbers = sorted({found[0] for path in paths if (found := re.search(r"\d{4,}", path.name))})
     return {re.sub(r"\d{4,}", lambda m: f"#{numbers.index(m[0])}/{len(m[0])}", p.name): p.read_bytes() for p in paths}
@@ -162,7 +162,7 @@ def test_files_have_names_whatever_functions_are_called(tmp_path):
 
 
 @pytest.mark.oracle
-def test_places_that_take_no_dumps_raise_what_they_raise_in_jax(tmp_path, monkeypatch):
+def test_unwritable_dump_folders_raise_as_in_jax(tmp_path, monkeypatch):
     monkeypatch.delenv("TEST_UNDECLARED_OUTPUTS_DIR", raising=False)
 
     def run(jax):

@@ -32,7 +32,7 @@ CONTROL_FLOW = {
 
 
 def values_and_compiles(call, values):
-    """What the calls with these values return, and how many programs XLA compiled for each."""
+    """The results of the calls with these values, and how many programs XLA compiled for each."""
     found, counts = [], []
     for value in values:
         jnp.asarray(value).block_until_ready()
@@ -149,7 +149,7 @@ TOGETHER = {
 }
 
 
-# What is rounded once if the compiler contracts it to one instruction.
+# Expressions that are rounded once if the compiler contracts them to one instruction.
 CONTRACTIBLE = {
     "scaled, then shifted": lambda x: x * 2.5 + x[:1],
     "product, then shifted": lambda x: x * x - 2.5,
@@ -171,7 +171,7 @@ def test_constants_that_xla_may_put_together_stay(name):
 
 
 @pytest.mark.parametrize("name", ALONE)
-def test_constants_that_stand_alone_are_lifted_and_results_keep_their_bits(name):
+def test_constants_without_operations_are_lifted_and_results_keep_their_bits(name):
     x = jnp.asarray(X)
     closed = jax.make_jaxpr(ALONE[name])(x)
     assert lift_constants(closed, False).values
@@ -188,7 +188,7 @@ def test_constants_between_a_product_and_a_sum_stay_where_bits_count(name):
     assert lifted_of(CONTRACTIBLE[name], X, exactly=True) == []
 
 
-def test_constants_of_integer_arithmetic_are_lifted_wherever_they_stand():
+def test_constants_of_integer_arithmetic_are_lifted_at_any_position():
     assert len(lifted_of(lambda n: n * 3 + 5 - 7, N)) == 3
 
 

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
 JAX = ["jax==0.10.2", "jaxlib==0.10.2"]
-# Tests of absl's kind read flags, which nobody parses under pytest.
+# Tests for absl read flags, which are not parsed under pytest.
 PYTEST = """
 import os, sys, pytest
 from absl import flags
@@ -70,14 +70,14 @@ class Side:
 
     @property
     def log(self) -> Path:
-        """What the last tests have printed."""
+        """The output of the last tests."""
         return self.folder / f"{self.name}.log"
 
     def install(self, *arguments: str) -> None:
         self._output("-m", "pip", "install", "-q", "--disable-pip-version-check", *arguments)
 
     def packages(self) -> list[str]:
-        """What is installed and can be installed elsewhere, with versions."""
+        """The installed packages that can be installed elsewhere, with versions."""
         return [line for line in self._output("-m", "pip", "freeze").splitlines() if "==" in line]
 
     def outcomes(self, tests: Sequence[str], source: Path, cwd: Path, first: str = "") -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Calls that XLA must fuse, with operands in any memory, beside jax."""
+"""Calls that XLA must fuse, with operands in any memory, compared with jax."""
 
 import importlib
 
@@ -10,7 +10,7 @@ def _fused(s):
 
 
 def both(s):
-    """The sum, which lies with the host, and the product."""
+    """The sum, which is in host memory, and the product."""
     return _fused(s)(out_spaces=(s.jax.memory.Space.Host, s.jax.memory.Space.Device))(lambda x, y: (x + y, x * y))
 
 
@@ -31,7 +31,7 @@ def test_fused_calls():
     mesh_language.same(LINES, **GIVEN)
 
 
-def test_what_is_refused():
+def test_refused_calls():
     mesh_language.same_errors(
         [("both(x, numbers(3))", "MLIR translation rule for primitive 'fused_call' not found for platform cpu")],
         **GIVEN,

@@ -14,7 +14,7 @@ CLOSE = {"rtol": 1e-6, "atol": 0, "why": "XLA orders the sums of a group's progr
 
 
 def dense(mat):
-    """What is shown of a sparse matrix: its buffers, what else it is, and the array that it stands for."""
+    """The buffers of a sparse matrix, its other attributes, and the dense array."""
     buffers, metadata = mat.tree_flatten()
     return buffers, sorted(metadata.items()), mat.todense(), str(mat), mat.nse, mat.size
 
@@ -112,7 +112,7 @@ def test_bad_calls_are_refused(misuse):
 
 
 @oracle
-def test_traced_code_says_how_many_and_batches_are_refused():
+def test_traced_code_gives_the_number_and_batches_are_refused():
     same(lambda jax, sparse: jax.jit(lambda x: sparse.COO.fromdense(x).data)(M), raises=True)
     same(lambda jax, sparse: jax.vmap(lambda x: sparse.CSR.fromdense(x, nse=5).data)(M[None]), raises=True)
     same_jaxpr(lambda jax, sparse: lambda x: sparse.todense(sparse.CSC.fromdense(x, nse=5)), M)

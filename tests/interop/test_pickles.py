@@ -1,4 +1,4 @@
-"""Pickles, between processes: what minijax writes where it stands for jax, jax reads, and the other way round."""
+"""Pickles, between processes: jax reads what minijax writes under the name jax, and the reverse."""
 
 import base64
 import pickle
@@ -67,7 +67,7 @@ def scope():
 
 
 def run(code, given):
-    """What the code gives in a process in which minijax stands for jax, as `result`, for `given`."""
+    """The `result` of the code for `given`, in a process in which minijax is imported as jax."""
     program = f"""{NAMES}{TOLD}
 import base64, sys
 given = pickle.loads(base64.b64decode(sys.stdin.read()))
@@ -105,7 +105,7 @@ def test_values_are_equal_after_the_way_there_and_back():
         assert equal.all() if hasattr(equal, "all") else equal, text
 
 
-def test_what_holds_devices_is_not_pickled():
+def test_objects_that_hold_devices_are_not_pickled():
     names = scope()
     expected = [names["refused"](text) for text in UNPICKLED]
     assert run("result = [refused(text) for text in given]", UNPICKLED) == expected == ["TypeError"] * len(UNPICKLED)

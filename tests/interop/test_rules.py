@@ -196,7 +196,7 @@ def test_operands_that_broadcast_are_mapped_along_any_axes(in_axes, args):
     compare.check(compare.Case(f"defbroadcasting-{in_axes}", mixed(in_axes), args))
 
 
-def test_broadcasting_helpers_put_the_axis_where_they_are_told():
+def test_broadcasting_helpers_insert_the_axis_at_the_given_position():
     def program(jax, interpreters):
         b = interpreters.batching
         return lambda x: (b.bdim_at_front(x, 1, 3), b.bdim_at_front(x, None, 4), b.broadcast(x, 3, 1, None))
@@ -257,6 +257,7 @@ def test_the_rules_of_built_in_primitives_can_be_called():
     compare.same(program)
 
 
+@pytest.mark.usefixtures("every_object")
 def test_tables_tell_which_primitives_have_rules():
     def program(jax, interpreters, extend):
         ad, lax = interpreters.ad, jax.lax
@@ -294,7 +295,7 @@ def test_a_rule_of_a_built_in_primitive_can_be_replaced_and_put_back():
     compare.same(program)
 
 
-def test_a_primitive_without_rules_says_which_one_is_missing():
+def test_a_primitive_without_rules_names_the_missing_rule():
     def calls(jax, extend):
         p, q = extend.core.Primitive("bare"), extend.core.Primitive("typed")
         q.def_abstract_eval(lambda x: x)
@@ -437,7 +438,7 @@ def test_results_of_users_calls_that_are_not_used_are_dropped(rule, held):
 
 
 def splitting(way):
-    """A differentiated checkpoint around a primitive whose rule says what is saved of it."""
+    """A differentiated checkpoint around a primitive whose rule selects its saved residuals."""
 
     def program(jax, jnp, interpreters, extend):
         p, told = extend.core.Primitive("wave"), []
@@ -462,7 +463,7 @@ def splitting(way):
 
 
 @pytest.mark.parametrize("way", ["saved", "again"])
-def test_a_users_rule_says_what_a_checkpoint_saves(way):
+def test_a_users_rule_selects_what_a_checkpoint_saves(way):
     compare.same(splitting(way))
 
 

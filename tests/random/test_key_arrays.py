@@ -1,4 +1,4 @@
-"""What arrays of random keys can do and what they refuse, against jax: the same results, or errors of the same class."""
+"""Operations on arrays of random keys, compared with jax: the same results, or errors of the same class."""
 
 import copy
 import importlib
@@ -12,7 +12,7 @@ import pytest
 
 pytestmark = pytest.mark.oracle
 
-# What is left out: where jax ends in errors of MLIR, as in padding keys or reshaping them by columns, minijax works
+# Left out: where jax raises errors of MLIR, as in padding keys or reshaping them by columns, minijax works
 # or names its own error.
 WORKING = {
     "indices": """
@@ -853,7 +853,7 @@ RAISING = {
 
 
 def environment(jax, impl, raw=False):
-    """What the expressions may name."""
+    """Names that the expressions may use."""
     sub = lambda name: importlib.import_module(f"{jax.__name__}.{name}")  # noqa: E731
     k = jax.random.key(3, impl=impl)
     keys = dict(k=k, ks=jax.random.split(k, 3), kss=jax.random.split(k, (2, 3)))
@@ -901,13 +901,13 @@ def of_a_part(expression, theme):
 
 
 @pytest.mark.parametrize("theme", WORKING)
-def test_what_arrays_of_keys_can_do(theme):
+def test_operations_on_arrays_of_keys(theme):
     for _, expression in cells({theme: WORKING[theme]}):
         assert same_outcome(expression, of_a_part(expression, theme)) is None, expression
 
 
 @pytest.mark.parametrize(("theme", "error"), RAISING)
-def test_what_arrays_of_keys_refuse(theme, error):
+def test_operations_that_arrays_of_keys_refuse(theme, error):
     for _, expression in cells({theme: RAISING[theme, error]}):
         assert same_outcome(expression, of_a_part(expression, theme)) == error, expression
 
@@ -919,7 +919,7 @@ def test_functions_of_keys_take_raw_keys():
             same_outcome(expression, "threefry2x32", raw=True)
 
 
-def test_jaxprs_of_what_fills_keys():
+def test_jaxprs_of_functions_that_fill_keys():
     for function in ("tril", "triu", "diagflat", "isclose", "floor", "resize", "piecewise"):
 
         def program(jax, jnp, function=function):

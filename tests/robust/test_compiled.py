@@ -72,7 +72,7 @@ def _elsewhere(jax):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", CALLS)
-def test_a_compiled_program_takes_what_jaxs_takes_and_refuses_the_rest(name):
+def test_a_compiled_program_accepts_and_refuses_the_arguments_of_that_of_jax(name):
     ours, theirs = [
         compare.outcome(lambda jax=jax: CALLS[name](jax, _compiled(jax))) for jax in (compare.ours(), compare.theirs())
     ]
@@ -166,7 +166,7 @@ print(outcomes)
 
 def test_nothing_crashes_after_the_clients_were_cleared():
     outcomes = eval(run_python(CLEARED, timeout=200))
-    # What is made anew works; the rest may not, but says so.
+    # New objects work; old ones may fail, with an error.
     assert outcomes[:6] == ["ran"] * 6 and outcomes[11] == "ran"
     assert set(outcomes) <= {"ran", "ValueError", "RuntimeError", "JaxRuntimeError"}
 

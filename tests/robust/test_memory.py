@@ -1,4 +1,4 @@
-"""What is dropped is freed: functions, traces, programs; memory does not grow with the number of functions."""
+"""Dropped objects are freed: functions, traces, programs; memory does not grow with the number of functions."""
 
 import gc
 import weakref
@@ -23,7 +23,7 @@ def executables():
     return len(client.default_client().live_executables())
 
 
-# Growth, in a process of its own
+# Growth, in a separate process
 
 LAMBDAS = """
 def work(i):
@@ -212,7 +212,7 @@ def _failing(f):
 
 
 @pytest.mark.parametrize("use", _uses())
-def test_a_dropped_function_dies_with_what_it_captured(use):
+def test_a_dropped_function_is_freed_with_its_captured_values(use):
     def make():
         bag, big = Bag(), jnp.ones(5000)
 
@@ -330,5 +330,5 @@ def test_caches_hold_no_more_after_many_functions_than_after_a_few():
     before = entries()
     for i in range(30):
         work(100 + i)
-    # What grows: the spelling of the constants, and the last executables.
+    # Two things grow: the printed constants, and the last executables.
     assert entries() - before <= 2 * 30

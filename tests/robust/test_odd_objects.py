@@ -19,11 +19,11 @@ X = np.arange(1, 4, dtype=np.float32)
 
 
 class Boom(Exception):
-    """What the objects raise."""
+    """The exception that the objects raise."""
 
 
 def _both(program):
-    """What a program gives on each side: a value, or the classes of its error."""
+    """The result of a program on each side: a value, or the classes of its error."""
     results = []
     for jax in (compare.ours(), compare.theirs()):
         limit = sys.getrecursionlimit()
@@ -113,7 +113,7 @@ def test_functions_may_call_themselves(program):
 
 
 class Offers:
-    """An object whose array is computed when it is asked for."""
+    """An object that computes its array on request."""
 
     def __init__(self, make):
         self.make = make
@@ -179,7 +179,7 @@ def test_tracing_may_start_anywhere(program):
     .replace("\n", "|")
     .split("|"),
 )
-def test_objects_that_stand_for_arrays_are_converted_where_jax_converts_them(program):
+def test_objects_with_jax_array_are_converted_where_jax_converts_them(program):
     def run(jax):
         x = jax.numpy.arange(3.0)
         return eval(program.strip(), {"jax": jax, "jnp": jax.numpy, "lax": jax.lax, "x": x, "a": Offers(lambda: x * 2)})
@@ -187,7 +187,7 @@ def test_objects_that_stand_for_arrays_are_converted_where_jax_converts_them(pro
     _same(run)
 
 
-def test_what_an_object_raises_that_stands_for_an_array_is_passed_on():
+def test_errors_of_jax_array_methods_are_propagated():
     limit = sys.getrecursionlimit()
     for call in (jnp.asarray, lambda x: minijax.jit(lambda y: y + jnp.asarray(x))(X), lambda x: jnp.add(X, 1) + x):
         with pytest.raises(Boom):
@@ -518,7 +518,7 @@ def test_captured_numpy_arrays_are_snapshots_wherever_they_are_captured():
             assert np.asarray(g(X)).tolist() == first, (name, size)
 
 
-def test_linear_functions_keep_what_they_captured():
+def test_linear_functions_keep_their_captured_values():
     a = np.ones(300, np.float32)
     linear = minijax.linearize(lambda x: x * a, jnp.ones(300))[1]
     pull = minijax.vjp(lambda x: x * a, jnp.ones(300))[1]

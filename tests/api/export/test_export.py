@@ -1,4 +1,4 @@
-"""What is exported, what may be done with it, and what is refused, as in jax."""
+"""Exported programs, their attributes and calls, and the programs that are refused, compared with jax."""
 
 import collections
 import dataclasses
@@ -152,7 +152,7 @@ def exports():
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("line", FACTS)
-def test_both_sides_say_the_same(line):
+def test_both_sides_print_the_same(line):
     mesh_language.same(line, **GIVEN)
 
 

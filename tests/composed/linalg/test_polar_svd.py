@@ -72,7 +72,7 @@ def test_values_alone_are_the_same():
     np.testing.assert_allclose(decomposed(a, compute_uv=False)[0], np.linalg.svd(a, compute_uv=False), atol=1e-5)
 
 
-def test_what_is_not_finite_gives_nan():
+def test_values_that_are_not_finite_give_nan():
     batch = matrix(3, 4, 3)
     batch[0, 1, 1], batch[1, 2, 0] = np.nan, np.inf
     for x in decomposed(batch, full_matrices=True):
@@ -87,7 +87,7 @@ def lowered(side, function, *args):
 
 
 def calls(text):
-    """What a program has XLA do, and to what: the text parses if it is given back."""
+    """The operations of a program's module, and their operands; the text can be parsed again."""
     assert canonical(text)
     found = re.findall(r"custom_call @(\w+)\(.*\) \{.*\} : (.*)", text)
     return sorted(found) + re.findall(r"func.func public @main\(.*\) -> (.*) \{", text)
