@@ -323,6 +323,123 @@ def test_canonical_texts_keep_what_changes_the_program():
     assert len(texts) == 1 + len(different)
 
 
+# What the comparer leaves out of jaxprs and modules, and planted differences beside it
+
+
+def jaxpr_with_seed(equation="c:f32[4@x] = mul b a", out="c", seed="b:f32[] = reshard 1.0:f32[]\n    "):
+    return f"{{ lambda ; a:f32[4@x]. let\n    {seed}{equation}\n  in ({out},) }}"
+
+
+def test_the_seed_of_a_gradient_may_be_resharded_or_a_literal():
+    compare.same_lines("jaxpr", jaxpr_with_seed("b:f32[4@x] = mul 1.0:f32[] a", "b", seed=""), jaxpr_with_seed())
+
+
+BESIDE_A_SEED = {
+    "a primitive": ("b:f32[4@x] = add 1.0:f32[] a", "b"),
+    "the seed": ("b:f32[4@x] = mul 2.0:f32[] a", "b"),
+    "the dtype of the seed": ("b:f32[4@x] = mul 1.0:f16[] a", "b"),
+    "the operands": ("b:f32[4@x] = mul a 1.0:f32[]", "b"),
+    "the result": ("b:f32[4@x] = mul 1.0:f32[] a", "a"),
+    "a type": ("b:f32[4] = mul 1.0:f32[] a", "b"),
+    "an equation more": ("b:f32[4@x] = mul 1.0:f32[] a\n    c:f32[4@x] = sin b", "b"),
+}
+
+
+@pytest.mark.parametrize("name", BESIDE_A_SEED)
+def test_a_planted_difference_beside_a_resharded_seed_is_rejected(name):
+    with pytest.raises(Mismatch):
+        compare.same_lines("jaxpr", jaxpr_with_seed(*BESIDE_A_SEED[name], seed=""), jaxpr_with_seed())
+
+
+def test_a_reshard_of_an_operand_is_compared():
+    theirs = "{ lambda ; a:f32[4@x]. let\n    b:f32[4] = reshard a\n  in (b,) }"
+    for ours in (theirs.replace("f32[4] =", "f32[4@y] ="), "{ lambda ; a:f32[4@x]. let  in (a,) }"):
+        with pytest.raises(Mismatch):
+            compare.same_lines("jaxpr", ours, theirs)
+
+
+MANUAL_SHARDING = (
+    "NamedSharding(mesh=AbstractMesh('x': 2, axis_types=(Manual,), device_kind=cpu, num_cores=None), spec=P(None,))"
+)
+
+
+def in_shard_map(sharding, out_type="f32[1]{V:x}", sizes="(1,)"):
+    return (
+        "{ lambda ; a:f32[]{V:x}. let\n"
+        f"    b:{out_type} = reshape[\n      dimensions=None\n      new_sizes={sizes}\n      sharding={sharding}\n    ] a\n"
+        "  in (b,) }"
+    )
+
+
+def test_shardings_over_manual_axes_may_be_left_out_and_nothing_beside_them():
+    theirs = in_shard_map(MANUAL_SHARDING)
+    compare.same_lines("jaxpr", in_shard_map(None), theirs)
+    others = dict(type="f32[1]{V:y}", plain="f32[1]", dtype="f16[1]{V:x}")
+    planted = [in_shard_map(None, out_type=t) for t in others.values()]
+    planted += [in_shard_map(None, sizes="(1, 1)"), in_shard_map(MANUAL_SHARDING.replace("Manual", "Explicit"))]
+    for ours in planted:
+        with pytest.raises(Mismatch):
+            compare.same_lines("jaxpr", ours, theirs)
+
+
+IDLE_MODULE = """
+module @f attributes {{mhlo.num_partitions = {partitions} : i32, mhlo.num_replicas = 1 : i32}} {{
+  sdy.mesh @mesh = <["x"=2]>
+  sdy.mesh @empty_mesh = <[]>
+  func.func public @main(%arg0: tensor<4xf32>) -> tensor<4x{result}> {{
+    %0 = sdy.sharding_constraint %arg0 <@{mesh}, [{{{axis}}}]> : tensor<4xf32>
+    %1 = stablehlo.convert %0 : (tensor<4xf32>) -> tensor<4x{result}>
+    %2 = stablehlo.custom_call @f(%1) {{sdy.sharding = #sdy.sharding_per_value<[<@{call_mesh}, [{{{call_axis}}}]>]>}} : (tensor<4x{result}>) -> tensor<4x{result}>
+    return %2 : tensor<4x{result}>
+  }}
+}}
+"""
+IDLE_PARTS = dict(partitions=1, mesh="empty_mesh", axis="?", result="f32", call_mesh="empty_mesh", call_axis="")
+
+
+def idle_module(**parts):
+    return compare.canonical(IDLE_MODULE.format(**{**IDLE_PARTS, **parts}))
+
+
+def test_canonical_texts_leave_out_operations_that_do_nothing():
+    text = idle_module()
+    assert "sharding" not in text.partition("func.func")[2] and "convert" not in text
+    # On one partition a call of the host has no sharding.
+    assert "sdy.sharding" not in idle_module(call_mesh="mesh", call_axis='"x"')
+
+
+def test_canonical_texts_keep_what_resembles_operations_that_do_nothing():
+    different = [
+        dict(mesh="mesh", axis='"x"'),
+        dict(mesh="mesh", axis=""),
+        dict(result="f16"),
+        dict(result="bf16"),
+        dict(partitions=2),
+        dict(partitions=2, call_mesh="mesh", call_axis='"x"'),
+        dict(partitions=2, call_mesh="mesh", call_axis=""),
+    ]
+    texts = {idle_module(**parts) for parts in [{}, *different]}
+    assert len(texts) == 1 + len(different)
+
+
+NORMAL = {
+    "a number": ("x=np.int64(2)", "x=3"),
+    "a sign": ("x=np.int64(-2)", "x=2"),
+    "a float": ("x=np.float32(2.0)", "x=2.0"),
+    "a bool": ("x=np.bool_(True)", "x=True"),
+    "a name": ("<function f at 0x7f>", "<function g at 0x7f>"),
+    "a hexadecimal number": ("x=0x7f", "x=0x80"),
+    "a module": ("f=minijax.numpy.sin", "f=jax.lax.sin"),
+    "part of a name": ("name=minijaxed", "name=jaxed"),
+}
+
+
+@pytest.mark.parametrize("name", NORMAL)
+def test_a_planted_difference_of_texts_is_kept(name):
+    ours, theirs = NORMAL[name]
+    assert compare.normal(ours) != compare.normal(theirs)
+
+
 # The matrix
 
 PROGRAMS = [

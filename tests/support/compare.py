@@ -246,7 +246,7 @@ def _unwrapped(text: str) -> str:
     return re.sub(r"(?<=[\[({])\s+|\s+(?=[\])}])", "", re.sub(r"\s+", " ", text))
 
 
-_SEED = re.compile(r"(?<!\w)([a-z]+):\S+ = reshard (\S+)\n?")
+_SEED = re.compile(r"(?<!\w)([a-z]+):\w+\[\] = reshard (-?\d\S*:\w+\[\])\n?")
 _ON_MANUAL = re.compile(
     r"harding=NamedSharding\(mesh=AbstractMesh\([^()]*\([^()]*Manual[^()]*\)[^()]*\), spec=P\([^()]*\)\)"
 )
@@ -276,7 +276,7 @@ def _without_meshes(text: str) -> str:
 
 
 def same_lines(where: str, ours: str, theirs: str) -> None:
-    if where == "jaxpr" and (" = reshard " in theirs or _ON_MANUAL.search(_unwrapped(theirs))):
+    if where == "jaxpr" and (_SEED.search(theirs) or _ON_MANUAL.search(_unwrapped(theirs))):
         ours, theirs = _without_meshes(ours), _without_meshes(theirs)
     if ours != theirs and (where != "jaxpr" or _unwrapped(ours) != _unwrapped(theirs)):
         lines = difflib.unified_diff(theirs.splitlines(), ours.splitlines(), "theirs", "ours", lineterm="", n=2)
