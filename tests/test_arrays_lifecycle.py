@@ -310,7 +310,7 @@ AFTER = {
 
 @pytest.mark.oracle
 @table(AFTER)
-def test_deleted_arrays_say_so_where_jaxs_do(program):
+def test_deleted_arrays_raise_where_those_of_jax_do(program):
     same(program)
 
 

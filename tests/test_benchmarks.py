@@ -56,7 +56,7 @@ def test_an_implementation_that_dies_loses_every_row():
     assert done.returncode == 1 and "lost by json: pytree/flatten_2" in done.stdout
 
 
-def test_a_lost_row_fails_and_one_that_only_b_has_does_not(compare, capsys):
+def test_a_lost_row_fails_and_a_new_row_does_not(compare, capsys):
     both = {"eager/neg": (2.0, "us")}
     rows = rows_of(compare, ({**both, "eager/add": (1.0, "us")}, both))
     assert not passes(compare, rows)

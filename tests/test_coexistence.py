@@ -238,7 +238,7 @@ def test_jax_takes_arrays_of_minijax_where_it_takes_foreign_ones(jax, name):
 
 
 @pytest.mark.oracle
-def test_jax_says_how_to_convert_what_it_does_not_take(jax):
+def test_the_error_of_jax_explains_how_to_convert_arrays(jax):
     with pytest.raises(ValueError, match="explicitly convert your object using jax.numpy.array"):
         jax.numpy.sin(jnp.ones(3))
     assert not hasattr(minijax.random.key(0), "__jax_array__")

@@ -126,7 +126,7 @@ def test_errors_are_equal_by_the_names_of_their_classes_and_bases():
             same_error(raiser(TypeError("a")), other)
 
 
-def test_phrases_must_stand_in_both_messages():
+def test_phrases_must_occur_in_both_messages():
     same_error(raiser(TypeError("f: bad shape")), raiser(TypeError("a bad shape")), phrases=["bad shape"])
     with pytest.raises(Mismatch, match="phrase"):
         same_error(raiser(TypeError("f: shape")), raiser(TypeError("a bad shape")), phrases=["bad shape"])
@@ -226,7 +226,7 @@ def test_programs_are_compared_by_the_value_they_give():
         compare.same(lambda lax: lax.add(1, 1.0))
 
 
-def test_both_sides_may_raise_only_where_the_case_says_so():
+def test_both_sides_may_raise_only_if_the_case_allows_it():
     with pytest.raises(TypeError):
         compare.check(Case("raises", lambda: lambda x: x + "a", (ONES,)))
     compare.check(Case("raises", lambda: lambda x: x + "a", (ONES,), raises=True))
@@ -475,7 +475,7 @@ def test_a_tenth_of_the_cases_is_sampled_and_the_seed_turns_it(monkeypatch):
     assert first != {name for name in names if compare.sampled(name)}
 
 
-def test_programs_name_what_they_get():
+def test_parameters_of_programs_name_their_values():
     given = compare.run_on(jax, lambda jax, jnp, lax, random: (jax, jnp, lax, random))
     assert given == (jax, jax.numpy, jax.lax, jax.random)
     assert compare.run_on(jax, lambda: 1) == 1

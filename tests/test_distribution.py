@@ -113,7 +113,7 @@ def test_the_archives_hold_the_package_and_the_documents_but_no_tests(archives):
     assert {name for name in names if ".dist-info/" not in name or name.startswith("minijax/")} == package
 
 
-def test_the_metadata_says_who_and_what(archives):
+def test_the_metadata_has_author_and_description(archives):
     with zipfile.ZipFile(archives[1]) as archive:
         (name,) = [name for name in archive.namelist() if re.fullmatch(r"[^/]*\.dist-info/METADATA", name)]
         metadata = archive.read(name).decode()
@@ -145,7 +145,7 @@ def test_the_command_finds_modules_and_files_where_python_does(environment):
     assert (failed.returncode, failed.stderr.count("File ")) == (1, 2)
 
 
-def test_the_command_tells_versions_without_loading_what_computes(environment):
+def test_the_command_prints_versions_without_loading_the_backend(environment):
     shown = environment.minijax("--version", env={"PYTHONVERBOSE": "1"})
     project = (ROOT / "pyproject.toml").read_text()
     version = re.search(r'^version = "(.*)"', project, re.MULTILINE)[1]

@@ -124,7 +124,7 @@ def test_a_traced_scalar_has_no_value(case):
 
 
 @table(OF_AN_INT)
-def test_a_traced_integer_is_no_size(case):
+def test_a_traced_integer_is_refused_as_a_size(case):
     same_raised(_under_jit(case[0], 1), *case[1:])
 
 
@@ -184,7 +184,7 @@ def test_our_message_names_the_line_and_the_operation_that_made_the_value():
     assert str(copy.copy(found.value)) == str(pickle.loads(pickle.dumps(found.value))) == str(found.value)
 
 
-def test_values_are_known_outside_jit_where_jax_knows_them():
+def test_values_are_concrete_outside_jit_where_those_of_jax_are():
     for program in (
         lambda jax: jax.grad(_positive)(1.0),
         lambda jax: jax.jvp(_positive, (-1.0,), (1.0,)),
@@ -427,7 +427,7 @@ OF_ARRAYS = {
 
 
 @table(OF_ARRAYS)
-def test_operations_refuse_what_jax_refuses(case):
+def test_operations_refuse_the_calls_that_jax_refuses(case):
     same_raised(*case)
 
 

@@ -277,7 +277,7 @@ def test_a_missing_file_is_reported_as_python_reports_it():
     assert same_as_python("nosuch.py").returncode == 2
 
 
-def test_input_reaches_the_program():
+def test_standard_input_is_passed_to_the_program():
     assert same_as_python("-c", "print(input()[::-1])", input="abc\n").stdout == "cba\n"
 
 
@@ -389,7 +389,7 @@ def test_a_child_learns_the_version_of_jax_before_and_after_its_import():
         assert of_children(f"{first}import importlib.metadata as m; {look}") == [["0.10.2 0.10.2 jax True"]]
 
 
-def test_a_child_computes_and_says_what_is_missing():
+def test_a_child_process_computes_and_names_missing_features():
     codes = ["import jax.numpy as jnp; print(jnp.ones(2) + 1)", "import jax.nosuch"]
     computed, missing = of_children(*codes)
     assert computed == ["[2. 2.]"]
@@ -461,7 +461,7 @@ def other_python(elsewhere):
     return elsewhere / "other" / ("Scripts" if os.name == "nt" else "bin") / "python"
 
 
-def test_a_python_without_jaxlib_says_why_jax_cannot_be_imported(other_python):
+def test_without_jaxlib_the_import_error_gives_the_reason(other_python):
     code = f"import os, subprocess; os.environ['PYTHONPATH'] = {FOLDER!r}; subprocess.run([{str(other_python)!r}, '-c', 'import jax.numpy'])"
     last = minijax("-c", code).stderr.splitlines()[-1]
     assert last.startswith(f"ImportError: jax means minijax here, by the folder {FOLDER} on Python's path, but ")

@@ -123,7 +123,7 @@ def test_the_message_names_the_function_and_the_line():
 
 
 @pytest.mark.parametrize("maker", MAKERS)
-def test_checking_leaks_finds_what_jax_finds(maker):
+def test_checking_leaks_finds_the_leaks_that_jax_finds(maker):
     def program(jax):
         kept = []
         with jax.checking_leaks():

@@ -33,5 +33,5 @@ LEFT_IN_BY_JAX = frozenset(
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("case", transform_matrix.matrix(CASES))
-def test_a_program_under_a_transform_is_the_one_that_jax_makes(case, tier):
+def test_a_transformed_program_is_that_of_jax(case, tier):
     compare.check(case, tier, jaxpr=case.name not in LEFT_IN_BY_JAX)

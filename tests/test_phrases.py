@@ -109,12 +109,12 @@ PHRASES = {
 
 
 @pytest.mark.parametrize("phrase", PHRASES)
-def test_the_phrase_stands_in_both_messages(phrase):
+def test_the_phrase_occurs_in_both_messages(phrase):
     same_error(*(lambda side=side: run_on(side, PHRASES[phrase]) for side in (ours(), theirs())), phrases=[phrase])
 
 
 @pytest.mark.parametrize("mode", ["raise", "warn"])
-def test_vectorize_says_that_ranks_differ(mode):
+def test_vectorize_reports_different_ranks(mode):
     def program(jax, jnp):
         with jax.numpy_rank_promotion(mode):
             return jnp.vectorize(jnp.add, signature="(),()->()")(np.ones((3, 3)), np.ones(3))

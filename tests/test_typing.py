@@ -39,7 +39,7 @@ def test_stubs_are_those_of_the_tables():
     assert set((ROOT / "minijax").rglob("*.pyi")) == {*stubs, METHODS, NATIVE, DEVICE, TRACERS}
 
 
-def test_the_package_says_that_it_is_typed():
+def test_the_package_is_marked_as_typed():
     assert (ROOT / "minijax" / "py.typed").exists()
     assert '"py.typed", "**/*.pyi"' in (ROOT / "pyproject.toml").read_text()
 
@@ -189,7 +189,7 @@ def test_checkers_find_every_mistake_and_nothing_else(checker, findings):
 
 @slow
 @pytest.mark.parametrize("checker", CHECKERS)
-def test_checkers_know_the_types_of_results(checker, findings):
+def test_type_checkers_infer_the_types_of_results(checker, findings):
     _, notes = findings[checker]
     shown = [text for (program, _), texts in sorted(notes.items()) for text in texts if program == "correct"]
     array = re.compile(r'is "(minijax\.run\.array\.)?Array"')

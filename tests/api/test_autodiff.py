@@ -427,7 +427,7 @@ def test_derivatives_are_those_of_jax(name):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", ERRORS)
-def test_derivatives_raise_what_jax_raises(name):
+def test_derivatives_raise_as_in_jax(name):
     program, *phrases = entry if isinstance(entry := ERRORS[name], tuple) else (entry,)
     compare.same_error(
         lambda: compare.run_on(compare.ours(), program), lambda: compare.run_on(compare.theirs(), program), phrases

@@ -207,13 +207,13 @@ ERRORS = {
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", VALUES)
-def test_checkpoint_gives_what_jax_gives(name):
+def test_checkpoint_gives_the_results_of_jax(name):
     compare.same(VALUES[name])
 
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", ERRORS)
-def test_checkpoint_raises_what_jax_raises(name):
+def test_checkpoint_raises_as_in_jax(name):
     program, *phrases = entry if isinstance(entry := ERRORS[name], tuple) else (entry,)
     compare.same_error(
         lambda: compare.run_on(compare.ours(), program), lambda: compare.run_on(compare.theirs(), program), phrases
@@ -235,7 +235,7 @@ def test_a_checkpointed_function_is_traced_and_compiled_once():
 
 
 @pytest.mark.oracle
-def test_the_log_tells_what_is_saved_if_the_option_is_on(caplog):
+def test_the_log_lists_saved_residuals_if_the_option_is_on(caplog):
     def saved(jax, jnp):
         f = jax.checkpoint(lambda x, y: jnp.sin(jnp.sin(x)) * y)
         everything = jax.checkpoint_policies.everything_saveable

@@ -514,13 +514,13 @@ def _nondiff_tracer(jax):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", VALUES)
-def test_custom_rules_give_what_they_give_in_jax(name):
+def test_custom_rules_give_the_results_of_jax(name):
     compare.same(VALUES[name])
 
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", ERRORS)
-def test_custom_rules_raise_what_they_raise_in_jax(name):
+def test_custom_rules_raise_as_in_jax(name):
     program, *phrases = entry if isinstance(entry := ERRORS[name], tuple) else (entry,)
     compare.same_error(
         lambda: compare.run_on(compare.ours(), program), lambda: compare.run_on(compare.theirs(), program), phrases
@@ -549,7 +549,7 @@ def test_results_that_nobody_reads_are_not_computed():
 
 
 @pytest.mark.oracle
-def test_rules_of_two_kinds_are_set_on_what_wraps_the_other():
+def test_rules_of_two_kinds_are_set_on_wrapped_functions():
     def program(jax, jnp):
         import importlib
 
@@ -579,7 +579,7 @@ def test_tangents_without_numbers_are_made():
     compare.same(program)
 
 
-def test_backward_results_of_other_shapes_pass_where_the_option_says_so():
+def test_backward_results_of_other_shapes_are_accepted_if_the_option_allows_them():
     import minijax as jax
 
     f = jax.custom_vjp(lambda x, y: x)
@@ -688,7 +688,7 @@ def test_rules_of_constants_are_recorded_while_a_function_is_traced():
 @pytest.mark.oracle
 @pytest.mark.parametrize("value", [2**40, "a", object, [1, "a"], {"a": 2**40}, np.ones(2, "S1")], ids=str)
 @pytest.mark.parametrize("kind", ["custom_jvp", "custom_vjp"])
-def test_arguments_and_results_at_once_are_values(kind, value):
+def test_eager_arguments_and_results_are_values(kind, value):
     def called(jax, f, x):
         rule = getattr(jax, kind)(f)
         if kind == "custom_jvp":

@@ -196,7 +196,7 @@ _PARTS = {
 
 
 @pytest.mark.parametrize("part", _PARTS)
-def test_rules_are_told_of_arguments_that_are_batched_with_their_tangents(part):
+def test_rules_receive_which_arguments_are_batched_with_their_tangents(part):
     def program(jax, jnp):
         told = []
 

@@ -76,7 +76,7 @@ def test_closure_convert(tier):
     compare.sweep(cases(converted, [w for w in WAYS if w not in ("grad of scan", "linearize")]), tier)
 
 
-def test_closure_convert_hoists_what_derivatives_may_be_taken_by():
+def test_closure_convert_hoists_differentiable_values():
     def program(jax, jnp):
         counts = []
 

@@ -29,7 +29,7 @@ def test_a_report_names_versions_devices_options_and_the_nvidia_tool(tool, tmp_p
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("platform", ["no such", 3])
-def test_live_arrays_of_no_backend_raise_what_they_raise_in_jax(platform):
+def test_live_arrays_of_an_unknown_backend_raise_as_in_jax(platform):
     same_error(lambda: ours().live_arrays(platform), lambda: theirs().live_arrays(platform))
 
 

@@ -455,13 +455,13 @@ ERRORS = {
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", VALUES)
-def test_jit_gives_what_jax_gives(name):
+def test_jit_gives_the_results_of_jax(name):
     compare.same(VALUES[name])
 
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", ERRORS)
-def test_jit_raises_what_jax_raises(name):
+def test_jit_raises_as_in_jax(name):
     program, *phrases = entry if isinstance(entry := ERRORS[name], tuple) else (entry,)
     compare.same_error(
         lambda: compare.run_on(compare.ours(), program), lambda: compare.run_on(compare.theirs(), program), phrases
@@ -549,7 +549,7 @@ REPEATED = {
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", REPEATED)
-def test_repeated_calls_give_what_jax_gives(name):
+def test_repeated_calls_give_the_results_of_jax(name):
     compare.same(lambda jax, jnp: (REPEATED[name](jax, jnp), REPEATED[name](jax, jnp)))
 
 
@@ -634,7 +634,7 @@ def test_a_numpy_argument_may_be_changed_while_the_program_runs(size):
 
 
 @pytest.mark.parametrize("x64", [False, True])
-def test_numpy_arguments_of_every_dtype_are_what_arrays_are(x64):
+def test_numpy_arguments_of_every_dtype_equal_arrays(x64):
     with minijax.enable_x64(x64):
         for dtype in dict.fromkeys(map(minijax.dtypes.canonicalize_dtype, dtypes.BY_NAME.values())):
             if dtype.name in ("int1", "uint1", "float6_e2m3fn", "float6_e3m2fn"):
@@ -686,7 +686,7 @@ def test_numbers_and_arrays_alternate():
 LONE = (1, True, 0, False, 0.0, -0.0, 1.0, "1", None, (1,), (True,))
 
 
-def test_a_lone_static_argument_is_told_from_its_equals():
+def test_a_single_static_argument_is_distinguished_from_equal_values_of_other_types():
     f = minijax.jit(lambda x: minijax.numpy.array([repr(x) == repr(y) for y in LONE]), static_argnums=0)
     for _ in range(3):
         assert [np.flatnonzero(f(x)).tolist() for x in LONE] == [[i] for i in range(len(LONE))]

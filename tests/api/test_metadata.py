@@ -151,7 +151,7 @@ def test_metadata_that_has_no_hash_is_refused():
 
 
 @pytest.mark.oracle
-def test_what_a_rule_calls_is_recorded_as_its_equation_is():
+def test_operations_that_a_rule_calls_are_recorded_in_the_context_of_its_equation():
     def recorded(jax):
         jax.make_jaxpr(jax.grad(jax.nn.relu))(1.0)  # what the rule calls is known without a compute type
         f = jax.jit(tools(jax)[1]("device_host")(lambda x: jax.nn.relu(x)))

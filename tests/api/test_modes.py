@@ -166,7 +166,7 @@ def test_implicit_ranks_are_warned_of(text):
 
 
 @pytest.mark.oracle
-def test_equal_ranks_and_scalars_are_no_promotion():
+def test_equal_ranks_and_scalars_need_no_promotion():
     for text in SAME_RANKS:
         same(_under("numpy_rank_promotion", "raise", text, a=A, b=B))
 
@@ -300,7 +300,7 @@ def test_leaked_tracers_are_found(mode, text, few_objects):
     same_error(*both(program), phrases=["Leaked trace ", "Leaked tracer(s):", "Tracer("])
 
 
-def test_no_leaks_are_found_where_there_are_none(few_objects):
+def test_no_leaks_are_found_in_programs_without_leaks(few_objects):
     with minijax.checking_leaks():
         f = minijax.jit(minijax.grad(minijax.jit(lambda x: jnp.sum(minijax.vmap(jnp.sin)(x)))))
         assert f(jnp.arange(3.0)).shape == (3,)
@@ -310,7 +310,7 @@ def test_no_leaks_are_found_where_there_are_none(few_objects):
 
 
 @pytest.mark.oracle
-def test_top_level_names_are_what_they_are_in_jax():
+def test_top_level_names_are_those_of_jax():
     def program(jax, jnp):
         x = jnp.arange(4.0)
         with pytest.warns(UserWarning, match="has been renamed"):
@@ -339,7 +339,7 @@ def test_top_level_names_are_what_they_are_in_jax():
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", ["device_put_replicated", "device_put_sharded", "no_such_name"])
-def test_names_that_were_removed_say_so(name):
+def test_removed_names_raise_that_they_were_removed(name):
     phrase = "has no attribute" if name == "no_such_name" else "is deprecated; use jax.device_put instead"
     same_error(*both(lambda jax: lambda: getattr(jax, name)), phrases=[phrase])
 

@@ -62,7 +62,7 @@ jax.jit(lambda s, x: x)(jax.core.ShapedArray((3,), np.dtype("float32")), X)
 
 
 @pytest.mark.parametrize("text", READ)
-def test_a_type_that_is_read_is_no_value(text):
+def test_a_type_whose_value_is_read_is_refused(text):
     same(program(text), raises="TypeError")
 
 
@@ -83,7 +83,7 @@ jax.grad(lambda x: jax.vmap(lambda h, x: x * x, in_axes=(None, 0))(HANDLE, x).su
 
 
 @pytest.mark.parametrize("text", ANYTHING)
-def test_what_vmap_does_not_map_may_be_anything(text):
+def test_arguments_that_vmap_does_not_map_may_be_any_object(text):
     same(program(text))
 
 
@@ -98,7 +98,7 @@ jax.vmap(jax.jit(lambda h, x: x), in_axes=(None, 0))(HANDLE, X)
 
 
 @pytest.mark.parametrize("text", MAPPED)
-def test_what_vmap_maps_or_returns_is_a_value(text):
+def test_arguments_and_results_that_vmap_maps_must_be_values(text):
     same(program(text), raises="TypeError")
 
 

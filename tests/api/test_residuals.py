@@ -44,7 +44,7 @@ def test_print_saved_residuals(name, capsys):
     compare.same(program)
 
 
-def test_policies_and_what_they_say():
+def test_decisions_of_policies():
     def program(jax, jnp, ad_checkpoint):
         policies = jax.checkpoint_policies
         mixed = policies.save_and_offload_only_these_names(

@@ -69,7 +69,7 @@ def test_programs_run_as_before():
     same(VALUES, **GIVEN)
 
 
-def test_misuse_raises_what_it_raises_in_jax():
+def test_misuse_raises_as_in_jax():
     same_errors(ERRORS, **GIVEN)
 
 
@@ -77,7 +77,7 @@ def compiled(f=lambda x: {"a": x + 1}, *args, **options):
     return minijax.jit(f, **options).lower(*(args or (X,))).compile()
 
 
-def test_what_belongs_to_this_process_stays_in_it():
+def test_paths_of_this_process_are_not_inherited():
     ref = minijax.new_ref(jnp.zeros(()))
 
     def keep(x):
@@ -109,7 +109,7 @@ def test_functions_that_captured_references_are_compiled():
     assert len(program.in_avals[0]) == len(program.input_shardings[0]) == len(program.input_formats[0]) == 1
 
 
-def test_a_program_is_written_again_and_knows_itself():
+def test_a_program_is_serialized_again_and_equals_itself():
     data, *trees = serialize(compiled())
     again = deserialize_and_load(*serialize(deserialize_and_load(data, *trees)))
     assert again(X)["a"].tolist() == (X + 1).tolist()
@@ -161,7 +161,7 @@ def test_other_bytes_are_refused():
         deserialize_and_load(data, minijax.tree.structure(((1, 2), {})), out_tree)
 
 
-def test_what_came_from_the_disk_cache_is_written_whole(tmp_path):
+def test_programs_from_the_disk_cache_are_serialized_in_full(tmp_path):
     disk_cache.reset_cache()
     stored = dict(
         enable_compilation_cache=True, compilation_cache_dir=str(tmp_path), persistent_cache_min_compile_time_secs=0.0

@@ -323,13 +323,13 @@ ERRORS = {
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", VALUES)
-def test_a_stage_shows_what_jax_shows(name):
+def test_a_stage_shows_the_same_as_in_jax(name):
     compare.same(VALUES[name])
 
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", ERRORS)
-def test_a_stage_raises_what_jax_raises(name):
+def test_a_stage_raises_as_in_jax(name):
     program, *phrases = entry if isinstance(entry := ERRORS[name], tuple) else (entry,)
     compare.same_error(
         lambda: compare.run_on(compare.ours(), program), lambda: compare.run_on(compare.theirs(), program), phrases

@@ -153,7 +153,7 @@ def test_values_move_as_in_jax(name):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", ERRORS)
-def test_moving_raises_what_jax_raises(name):
+def test_device_put_raises_as_in_jax(name):
     program, *phrases = entry if isinstance(entry := ERRORS[name], tuple) else (entry,)
     compare.same_error(
         lambda: compare.run_on(compare.ours(), program), lambda: compare.run_on(compare.theirs(), program), phrases

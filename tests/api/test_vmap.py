@@ -249,13 +249,13 @@ ERRORS = {
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", VALUES)
-def test_vmap_gives_what_jax_gives(name):
+def test_vmap_gives_the_results_of_jax(name):
     compare.same(VALUES[name])
 
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", ERRORS)
-def test_vmap_raises_what_jax_raises(name):
+def test_vmap_raises_as_in_jax(name):
     program, *phrases = entry if isinstance(entry := ERRORS[name], tuple) else (entry,)
     compare.same_error(
         lambda: compare.run_on(compare.ours(), program), lambda: compare.run_on(compare.theirs(), program), phrases
@@ -354,7 +354,7 @@ def test_misuse_of_registered_types(function):
     compare.same_error(*compare.both(program))
 
 
-def test_unregistered_types_are_no_arguments():
+def test_unregistered_types_are_refused_as_arguments():
     named_axes(lambda jax, x: [])(minijax, minijax.numpy, __import__("minijax.interpreters").interpreters)
     with pytest.raises(TypeError, match="in_axes must be an int"):
         minijax.vmap(lambda x: x, I0, axis_size=3)(Named(["i"], A))

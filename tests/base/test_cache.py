@@ -89,7 +89,7 @@ def test_threads_that_miss_together_compute_once(decorate):
     assert calls == ["key"]
 
 
-def test_a_miss_may_ask_the_same_cache():
+def test_a_cache_miss_may_use_the_same_cache():
     @cache.cache
     def factorial(n):
         return n * factorial(n - 1) if n else 1

@@ -113,7 +113,7 @@ UPDATES = [
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("name, value", UPDATES)
-def test_update_accepts_and_rejects_what_jax_does(name, value):
+def test_update_accepts_and_rejects_the_values_of_jax(name, value):
     jax = pytest.importorskip("jax")
 
     def updated(cfg):
@@ -139,7 +139,7 @@ ARGUMENTS = [(), (True,), (False,), ("allow",), ("raise",), ("strict",), ("rbg",
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", MANAGERS)
-def test_context_managers_take_what_jax_takes_and_set_what_jax_sets(name):
+def test_context_managers_accept_and_set_the_values_of_jax(name):
     jax = pytest.importorskip("jax")
 
     def inside(namespace, cfg, arguments):
@@ -159,7 +159,7 @@ def test_context_managers_take_what_jax_takes_and_set_what_jax_sets(name):
 
 
 @pytest.mark.oracle
-def test_the_traced_options_are_those_that_take_part_in_jaxs_trace_context():
+def test_the_options_in_trace_keys_are_those_of_the_trace_context_of_jax():
     names = pytest.importorskip("jax._src.config").trace_context_names()
     wanted = {name for name in names if name in config.values}
     assert {option.name for option in options._traced if option.name in config.values} == wanted
@@ -223,7 +223,7 @@ def test_the_state_cannot_be_written_to():
         state().enable_x64 = True
 
 
-def test_overrides_belong_to_a_thread_and_updates_reach_all():
+def test_overrides_apply_to_one_thread_and_updates_to_all():
     seen = []
     begun, updated = threading.Event(), threading.Event()
 

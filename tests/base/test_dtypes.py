@@ -121,7 +121,7 @@ def test_kinds_contain_each_other_as_in_jax():
 
 
 @pytest.mark.oracle
-def test_infinities_exist_where_jax_says_so():
+def test_infinities_exist_for_the_dtypes_of_jax():
     theirs = pytest.importorskip("jax._src.dtypes").supports_inf
     assert [d.name for d in ALL if dtypes.supports_inf(d)] == [d.name for d in ALL if theirs(d)]
 
@@ -190,7 +190,7 @@ def test_promotion_errors_name_the_dtypes_and_the_way_out():
         assert dtypes.result_type(np.float32(1), 1) == np.float32
 
 
-def test_asking_for_64_bits_warns_raises_or_is_granted():
+def test_requests_for_64_bits_warn_raise_or_are_granted():
     ask = dtypes.check_and_canonicalize_user_dtype
     with pytest.warns(UserWarning, match="Explicitly requested dtype int64 requested in zeros is not available") as w:
         assert ask("int64", "zeros") == np.int32

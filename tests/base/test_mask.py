@@ -7,7 +7,7 @@ from minijax.base.mask import Mask
 MASK = Mask((False, True, True, False))
 
 
-def test_what_is_not_marked_comes_first():
+def test_unmarked_elements_come_first():
     assert MASK.partition("abcd") == (["a", "d"], ["b", "c"])
     assert MASK.order() == [0, 3, 1, 2]
 

@@ -57,13 +57,13 @@ def _heard(program):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_making_a_program_tells_listeners_what_jax_tells_them(name):
+def test_compiling_a_program_reports_the_events_of_jax(name):
     first, second = both(_heard(PROGRAMS[name]))
     assert first == second and first
 
 
 @pytest.mark.oracle
-def test_what_is_recorded_reaches_the_listeners_of_its_kind():
+def test_events_are_passed_to_the_listeners_of_their_kind():
     def program(jax):
         found, told = importlib.import_module(f"{jax.__name__}.monitoring"), []
         for kind, (register, _) in KINDS.items():
@@ -164,7 +164,7 @@ def test_cache_misses_are_explained():
     assert "different static arguments:\n  * at n, now 4 and before 3" in first[4][2]
 
 
-def test_options_of_jit_are_no_redefinition():
+def test_options_of_jit_do_not_count_as_a_redefinition():
     def f(x):
         return x * 31.5
 
@@ -177,7 +177,7 @@ def test_options_of_jit_are_no_redefinition():
     assert "its jit option keep_unused differs: now True and before False" in text and "re-defined" not in text
 
 
-def test_without_listeners_and_logs_nothing_is_told(caplog):
+def test_without_listeners_and_logs_nothing_is_reported(caplog):
     told = []
     monitoring.register_event_duration_secs_listener(lambda *a, **k: told.append(a))
     monitoring.clear_event_listeners()
@@ -187,7 +187,7 @@ def test_without_listeners_and_logs_nothing_is_told(caplog):
 
 
 @pytest.mark.oracle
-def test_options_say_what_of_the_log_goes_to_stderr(capsys):
+def test_options_select_which_log_records_go_to_stderr(capsys):
     steps = [("logging_level", "INFO"), ("debug_log_modules", "jax._src.dispatch,other"), ("logging_level", None)]
     steps += [("debug_log_modules", "jax"), ("debug_log_modules", ""), ("logging_level", "NOTSET")]
     names = "jax", "jaxlib", "jax._src.dispatch", "other"

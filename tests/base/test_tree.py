@@ -191,7 +191,7 @@ PER_TREE = {
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", PER_TREE)
-def test_each_function_gives_what_jax_gives_for_every_kind_of_node(name, theirs, monkeypatch):
+def test_each_function_gives_the_results_of_jax_for_every_kind_of_node(name, theirs, monkeypatch):
     def run(t):
         monkeypatch.setattr(sys.modules[__name__], "key_classes", t)
         return [
@@ -342,7 +342,7 @@ def test_differences_of_trees_are_those_of_their_structures_and_contain_those_of
         assert str(make_error("")).splitlines()[1].strip() in paths
 
 
-def test_a_difference_says_what_is_there_and_why_that_does_not_fit():
+def test_a_difference_shows_what_was_found_and_why_it_does_not_fit():
     cases = [
         ((1,), [1], "<class 'tuple'>", "<class 'list'>", "their Python types differ"),
         ((1, 2), (1,), "tuple of length 2", "tuple of length 1", "the lengths do not match"),
@@ -424,7 +424,7 @@ DATACLASSES = [
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("case", range(len(DATACLASSES)))
-def test_register_dataclass_accepts_and_refuses_what_jax_does(case, theirs):
+def test_register_dataclass_accepts_and_refuses_the_classes_of_jax(case, theirs):
     name, args = DATACLASSES[case]
 
     def call(t):
@@ -514,7 +514,7 @@ def test_jax_is_not_imported():
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
-def test_our_registry_is_not_the_one_that_jax_uses():
+def test_our_registry_is_separate_from_that_of_jax():
     assert ours.default_registry is native.registry is not native.PyTreeDef
     from_jaxlib = type(ours.default_registry)()
     assert not from_jaxlib.is_node(collections.OrderedDict)
@@ -592,7 +592,7 @@ def test_leaves_are_spread_by_structures_as_by_trees():
             assert room.broadcast_leaves(leaves, treedef, ours.tree_structure(full)) == want
 
 
-def test_strict_leaves_are_told_from_empty_nodes():
+def test_strict_leaves_are_distinguished_from_empty_nodes():
     assert [room.treedef_is_strict_leaf(ours.tree_structure(x)) for x in (1, None, (), [1])] == [
         True,
         False,
@@ -606,7 +606,7 @@ def test_transposing_an_empty_outer_tree_gives_empty_trees():
     assert ours.tree_transpose(*treedefs, []) == ([], [])
 
 
-def test_a_partial_calls_its_function_and_keeps_inner_partials_whole():
+def test_a_partial_calls_its_function_and_does_not_flatten_inner_partials():
     inner = functools.partial(operator.sub, 10)
     outer = ours.Partial(inner, 3)
     assert outer() == 7 and ours.tree_leaves(outer) == [3]

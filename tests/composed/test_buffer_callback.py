@@ -133,11 +133,11 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_misuse_raises_what_it_raises_in_jax(name):
+def test_misuse_raises_as_in_jax(name):
     same_error(lambda: WRONG[name](minijax), lambda: WRONG[name](jax))
 
 
-def test_what_the_callback_raises_reaches_the_caller():
+def test_errors_of_the_callback_are_propagated():
     def bad(*args):
         raise KeyError("no such key")
 

@@ -320,7 +320,7 @@ RETURNS = {
 
 
 @pytest.mark.parametrize("name", RETURNS)
-def test_what_is_no_result_is_an_error(name):
+def test_values_that_cannot_be_results_raise(name):
     function, phrase = RETURNS[name]
     for jitted in (False, True):
         for call in ("pure", "io"):
@@ -366,7 +366,7 @@ MISUSES = {
 
 
 @pytest.mark.parametrize("name", MISUSES)
-def test_misuses_raise_what_jax_raises(name):
+def test_misuses_raise_as_in_jax(name):
     run, phrase = MISUSES[name]
     same_error(lambda: run(compare.ours()), lambda: run(compare.theirs()), [phrase])
 
@@ -374,7 +374,7 @@ def test_misuses_raise_what_jax_raises(name):
 # ---- life and threads -------------------------------------------------------------------------------
 
 
-def test_programs_live_as_long_as_what_can_call_them():
+def test_programs_live_as_long_as_their_callers():
     def make():
         def callback(x):
             return x
@@ -410,7 +410,7 @@ def test_a_callback_may_run_programs():
     np.testing.assert_allclose(f(X), ((np.sin(X) + 1) * 2 + np.cos(X)) * 3, rtol=1e-5)
 
 
-def test_a_callback_is_not_traced_with_what_surrounds_it():
+def test_a_callback_is_not_traced_by_the_enclosing_trace():
     def callback(x):
         return np.asarray(jnp.asarray(x) + 1)
 

@@ -74,7 +74,7 @@ def test_frames_are_those_of_jax():
     require(shown[:half] == shown[half:], "session", ours, theirs)
 
 
-def test_frames_can_be_limited_and_shown_whole():
+def test_frames_can_be_limited_and_shown_in_full():
     def said(*commands, **how):
         return session(minijax, lambda jax, files: jax.jit(function(jax, files, **how))(X), *commands, "c")
 

@@ -186,7 +186,7 @@ MISUSES = {
 
 
 @pytest.mark.parametrize("name", MISUSES)
-def test_misuses_raise_what_jax_raises(name):
+def test_misuses_raise_as_in_jax(name):
     run, phrase = MISUSES[name]
     same_error(lambda: run(compare.ours()), lambda: run(compare.theirs()), [phrase])
 
@@ -207,7 +207,7 @@ def test_jaxprs_are_those_of_jax():
         compare.same_text(program, X)
 
 
-def test_callbacks_get_what_jax_gives():
+def test_callbacks_receive_the_arguments_that_jax_passes():
     def program(jax):
         seen = []
 

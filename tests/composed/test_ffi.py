@@ -137,11 +137,11 @@ RAISING = [
 ]  # fmt: skip
 
 
-def test_misuse_raises_what_it_raises_in_jax():
+def test_misuse_raises_as_in_jax():
     same_errors(RAISING, **GIVEN)
 
 
-def test_what_jax_does_not_refuse():
+def test_calls_that_jax_accepts():
     call = minijax.ffi.ffi_call
     with pytest.raises(TypeError, match="the name must be a string"):
         minijax.ffi.register_ffi_target(5, None)

@@ -239,7 +239,7 @@ def test_failures_name_the_target():
         assert info.value.error_code_string == "INVALID_ARGUMENT"
 
 
-def test_what_xla_dies_of_is_refused():
+def test_programs_that_would_abort_xla_are_refused():
     add = minijax.ffi.ffi_call("test_axpy", minijax.ShapeDtypeStruct((), np.float32))
     host = lambda a, b: minijax.pure_callback(lambda a, b: a + b, minijax.ShapeDtypeStruct((), np.float32), a, b)  # noqa: E731
     for join in (lambda a, b: add(a, b, a=np.float32(1), tag=""), host):

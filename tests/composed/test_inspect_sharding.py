@@ -52,7 +52,7 @@ def test_shardings_are_those_of_jax(case):
     assert first == second and (first[0] or "jaxpr" in case)
 
 
-def test_it_is_told_once_for_each_compilation():
+def test_it_is_reported_once_for_each_compilation():
     s, calls = side("minijax"), []
 
     def f(x):
@@ -68,7 +68,7 @@ def test_it_is_told_once_for_each_compilation():
     assert len(calls) == 3
 
 
-def test_what_it_raises_comes_out_and_leaves_nothing():
+def test_its_errors_are_propagated_and_leave_nothing_behind():
     s = side("minijax")
 
     class Wrong(Exception):

@@ -136,7 +136,7 @@ RANGES = {
 }
 
 
-def test_programs_of_every_dtype_that_is_asked_for(tier):
+def test_programs_of_every_requested_dtype(tier):
     """`f(x, dtype=...)` of all functions of arrays that have the parameter."""
     jax = compare.theirs()
     jnp = importlib.import_module("jax.numpy")

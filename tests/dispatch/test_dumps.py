@@ -162,7 +162,7 @@ def test_files_have_names_whatever_functions_are_called(tmp_path):
 
 
 @pytest.mark.oracle
-def test_places_that_take_no_dumps_raise_what_they_raise_in_jax(tmp_path, monkeypatch):
+def test_unwritable_dump_folders_raise_as_in_jax(tmp_path, monkeypatch):
     monkeypatch.delenv("TEST_UNDECLARED_OUTPUTS_DIR", raising=False)
 
     def run(jax):

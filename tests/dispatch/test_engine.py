@@ -60,7 +60,7 @@ def test_no_switch_of_the_process_is_set():
     assert switching == ["interop/private.py", "run/guards.py"]
 
 
-def test_the_thread_is_told_of_its_trace_in_one_place():
+def test_the_trace_of_the_thread_is_set_in_one_place():
     setters = set(assigned())
     assert {path for path, name in setters if name in ("trace", "axes", "manual", "mesh", "context")} == {
         "base/thread.py",

@@ -22,7 +22,7 @@ def test_a_function_that_was_not_called_has_no_explanation():
     assert f.cache_info() == (0, 0, 0)
 
 
-def test_the_first_call_says_so_and_names_its_line():
+def test_the_first_call_is_reported_with_its_line():
     f = minijax.jit(lambda x: x * 2)
     f(X)
     why = f.why()
@@ -41,7 +41,7 @@ def test_the_first_call_says_so_and_names_its_line():
         ((X, X), {}, [("tree", "arguments", "PyTreeDef(((*,), {}))", "PyTreeDef(((*, *), {}))")]),
     ],
 )
-def test_what_differs_is_named_with_old_and_new(args, kwargs, expected):
+def test_a_difference_is_named_with_its_old_and_new_value(args, kwargs, expected):
     f = minijax.jit(lambda x, y=1.0, n=2: x * y * n, static_argnames="n")
     f(X)
     f(*args, **kwargs)
@@ -79,7 +79,7 @@ def test_options_shardings_and_commitment():
     assert f.cache_info().traces == 2  # the program alone was missing
 
 
-def test_functions_of_one_definition_know_of_each_other():
+def test_functions_of_one_definition_share_cached_programs():
     def of(n):
         return minijax.jit(lambda x: x + n)
 

@@ -76,7 +76,7 @@ def test_a_repeated_eager_call_compiles_nothing_and_runs_one_program(runs):
 
 
 @pytest.mark.parametrize("name", MOVES)
-def test_a_call_gives_what_its_operations_give_one_by_one(name):
+def test_a_call_equals_its_operations_one_by_one(name):
     operands = [jnp.asarray(v) for v in (X, M, INTS)]
     with minijax.disable_jit():
         wanted = MOVES[name](*operands)
@@ -112,7 +112,7 @@ def test_values_that_are_equal_and_not_the_same_are_kept_apart():
         assert jnp.concatenate([x, jnp.asarray(INTS)]).dtype == np.float32
 
 
-def test_data_that_is_no_array_is_no_part_of_a_program():
+def test_data_that_are_not_arrays_are_not_part_of_a_program():
     x = jnp.asarray(X[:1])
     jnp.concatenate([x, X[:1]])
     before = compile_count()
@@ -141,7 +141,7 @@ def test_moves_follow_the_default_device():
         assert x.reshape(2, 2).devices() == x.devices()
 
 
-def test_reductions_are_told_apart_by_their_options():
+def test_reductions_are_distinguished_by_their_options():
     x = np.arange(12, dtype=np.float32).reshape(3, 4) - 5
     a = jnp.asarray(x)
     how = [

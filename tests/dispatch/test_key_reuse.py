@@ -96,14 +96,14 @@ def test_a_clone_and_new_keys_are_not_consumed():
         random.bits(random.fold_in(key, 1))
 
 
-def test_a_program_returns_what_it_consumed_as_consumed():
+def test_a_program_returns_the_keys_it_consumed_as_consumed():
     with minijax.debug_key_reuse(True):
         first, second, new = minijax.jit(lambda k: (random.bits(k), k, random.fold_in(k, 1)))(random.key(0))
         del first
         assert np.all(second._consumed) and not np.any(new._consumed)
 
 
-def test_errors_of_loops_say_what_the_body_does():
+def test_errors_of_loops_describe_the_body():
     def scan(k):
         return lax.scan(lambda c, x: ((c[1], c[0]), random.bits(c[0])), (k, random.key(1)), np.arange(3))
 
@@ -129,7 +129,7 @@ def test_a_zero_sized_axis_of_keys_is_never_consumed():
 
 
 @pytest.mark.parametrize("jitted", [False, True])
-def test_keys_are_followed_through_calls_that_xla_is_told_of(jitted):
+def test_keys_are_followed_through_custom_calls(jitted):
     call = xla_metadata_call(a="b")
 
     def split(key):

@@ -171,7 +171,7 @@ def test_constants_that_xla_may_put_together_stay(name):
 
 
 @pytest.mark.parametrize("name", ALONE)
-def test_constants_that_stand_alone_are_lifted_and_results_keep_their_bits(name):
+def test_constants_without_operations_are_lifted_and_results_keep_their_bits(name):
     x = jnp.asarray(X)
     closed = jax.make_jaxpr(ALONE[name])(x)
     assert lift_constants(closed, False).values
@@ -188,7 +188,7 @@ def test_constants_between_a_product_and_a_sum_stay_where_bits_count(name):
     assert lifted_of(CONTRACTIBLE[name], X, exactly=True) == []
 
 
-def test_constants_of_integer_arithmetic_are_lifted_wherever_they_stand():
+def test_constants_of_integer_arithmetic_are_lifted_at_any_position():
     assert len(lifted_of(lambda n: n * 3 + 5 - 7, N)) == 3
 
 

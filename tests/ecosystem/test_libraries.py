@@ -48,7 +48,7 @@ def _imported(path):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
-def test_it_prints_what_it_does_on_jax(program):
+def test_it_prints_the_same_as_with_jax(program):
     absent = [module for module in _imported(program) if not is_installed(module)]
     if absent:
         pytest.skip(f"{absent[0]} is not installed")

@@ -157,7 +157,7 @@ def test_databases_of_several_processes_become_one(tmp_path):
         assert np.array_equal(read, x + i)
 
 
-def test_few_bytes_are_read_at_once(tmp_path):
+def test_few_bytes_are_read_immediately(tmp_path):
     s = side("minijax")
     S, T, x = module(s), module(s, "tensorstore_impl"), GIVEN["arr"](s)
     spec = S.get_tensorstore_spec(str(tmp_path / "a"))
@@ -169,7 +169,7 @@ def test_few_bytes_are_read_at_once(tmp_path):
     assert all(np.array_equal(asyncio.run(read(limit)), x) for limit in (1, 50, 10**6))
 
 
-def test_without_tensorstore_the_import_says_so():
+def test_without_tensorstore_the_import_raises():
     code = f"""
 import sys
 from pathlib import Path

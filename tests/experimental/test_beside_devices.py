@@ -98,7 +98,7 @@ def test_functions_and_objects_run_beside_their_arrays():
     )
 
 
-def test_what_cannot_run_beside_devices_says_why():
+def test_unsupported_combinations_with_devices_raise_with_a_reason():
     same_errors(
         [
             ("run(lambda x, y: x)(x, y)", "All arguments must use the same device list"),

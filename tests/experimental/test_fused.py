@@ -31,7 +31,7 @@ def test_fused_calls():
     mesh_language.same(LINES, **GIVEN)
 
 
-def test_what_is_refused():
+def test_refused_calls():
     mesh_language.same_errors(
         [("both(x, numbers(3))", "MLIR translation rule for primitive 'fused_call' not found for platform cpu")],
         **GIVEN,

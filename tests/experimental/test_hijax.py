@@ -173,7 +173,7 @@ ERRORS = [
 ]  # fmt: skip
 
 
-def test_what_is_refused():
+def test_refused_calls():
     mesh_language.same_errors(ERRORS, **GIVEN)
 
 
@@ -187,7 +187,7 @@ jax.remat(double)(pairs.p).a
 """
 
 
-def test_what_works_here_alone():
+def test_programs_that_only_minijax_accepts():
     s = mesh_language.side("minijax")
     names = {**vars(s), **{name: GIVEN[name](s) for name in ("pairs", "boxes", "grown", "double")}}
     grown, cosines, sums, boxed, doubled = [eval(line, names) for line in BEYOND.strip().splitlines()]
@@ -222,7 +222,7 @@ def _swap(s):
     return s.jax.jit(s.jax.shard_map(lambda p: p.swapped(), in_specs=ins, out_specs=outs))
 
 
-def test_pairs_are_cut_over_meshes():
+def test_pairs_are_sharded_over_meshes():
     mesh_language.same("swap(cut)", "explicit", **GIVEN)
     s = mesh_language.side("minijax")
     with s.jax.set_mesh(s.explicit):  # jax adds up cotangents of other types here

@@ -205,7 +205,7 @@ def test_the_operation_of_gpus_is_lowered_as_in_jax(gpu, platform):
 
 
 @pytest.mark.oracle
-def test_the_precision_says_whether_cudnn_may_round(gpu):
+def test_the_precision_determines_whether_cudnn_may_round(gpu):
     operands, options = sized()
 
     def program(jax, rnn):
@@ -235,7 +235,7 @@ def test_the_precision_says_whether_cudnn_may_round(gpu):
 
 
 @pytest.mark.oracle
-def test_the_operation_of_gpus_refuses_what_jax_s_does(gpu):
+def test_the_operation_of_gpus_refuses_the_calls_that_jax_refuses(gpu):
     operands, options = sized()
     x, *rest = operands
 

@@ -112,7 +112,7 @@ def test_bad_calls_are_refused(misuse):
 
 
 @oracle
-def test_traced_code_says_how_many_and_batches_are_refused():
+def test_traced_code_gives_the_number_and_batches_are_refused():
     same(lambda jax, sparse: jax.jit(lambda x: sparse.COO.fromdense(x).data)(M), raises=True)
     same(lambda jax, sparse: jax.vmap(lambda x: sparse.CSR.fromdense(x, nse=5).data)(M[None]), raises=True)
     same_jaxpr(lambda jax, sparse: lambda x: sparse.todense(sparse.CSC.fromdense(x, nse=5)), M)

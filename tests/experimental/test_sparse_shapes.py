@@ -106,7 +106,7 @@ def test_broadcast_batches_are_sorted_and_joined_as_jax_s():
     )
 
 
-def test_what_transposes_keep():
+def test_properties_that_transposes_keep():
     mat = sparse.BCOO.fromdense(np.stack([STACK, STACK]), n_batch=1, n_dense=1)
     assert mat.transpose((0, 1, 2, 3)).indices_sorted and not mat.transpose((0, 2, 1, 3)).indices_sorted
     assert sparse.BCOO.fromdense(M, n_batch=2).T.indices_sorted and sparse.BCOO.fromdense(M).T.unique_indices

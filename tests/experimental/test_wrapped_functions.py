@@ -63,7 +63,7 @@ def test_constant_results_have_the_series_that_is_zero():
     assert constants(compare.ours()) == [False, False, True]
 
 
-def test_what_runs_in_a_jet_is_told_its_order():
+def test_rules_inside_a_jet_receive_its_order():
     def gives(jax):
         jet, calls = module(jax, "experimental.jet"), []
 

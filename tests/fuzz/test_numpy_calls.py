@@ -79,7 +79,7 @@ def blocks():
 
 @pytest.mark.parametrize("block", list(blocks()), ids=lambda b: f"{b.start}-{b.stop}")
 @pytest.mark.parametrize("transform", ["plain", "grad"])
-def test_programs_give_what_jax_gives(block, transform):
+def test_programs_equal_those_of_jax(block, transform):
     tier = "full" if block.stop - block.start == BLOCK else "text"
     compare.sweep([transform_matrix.transformed(c, transform) for c in cases(block)], tier, jaxpr=False)
 

@@ -71,7 +71,7 @@ CAPTURES = {
 
 @pytest.mark.parametrize("name", CAPTURES)
 @pytest.mark.parametrize("transform", ["jit", "grad", "vmap"])
-def test_composites_refuse_traced_values_that_are_no_arguments(name, transform):
+def test_composites_refuse_captured_tracers(name, transform):
     case = transformed(Case(name, CAPTURES[name], (X,)), transform)
     sides = [lambda s=s: run_on(s, case.program)(*case.args) for s in (ours(), theirs())]
     same_error(*sides, phrases=["Found a JAX Tracer as a"])

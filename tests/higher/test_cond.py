@@ -215,7 +215,7 @@ CAPTURING = {
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", CAPTURING)
-def test_what_branches_capture_is_what_jax_captures(name):
+def test_branches_capture_the_values_that_those_of_jax_capture(name):
     x = np.arange(3, dtype=np.float32)
     args = {"operands of an operator": (x, 2), "constants of a jitted function": (x, 2), "stop_gradient": (2,)}
     check(Case(name, CAPTURING[name], args.get(name, (x,))), "full")

@@ -132,7 +132,7 @@ def test_contexts_options_and_memories_are_those_of_jax(name):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("host", [False, True])
-def test_results_lie_where_they_are_said_to(host):
+def test_results_have_the_requested_shardings(host):
     def where(jax, jnp):
         f = on(jax, lambda space: space.Host if host else space.Device)(jnp.sin)
         results = f(X), jax.jit(f)(X)
@@ -215,7 +215,7 @@ def test_calls_of_one_compute_type_nest():
         assert np.allclose(outer(X), np.sin(X))
 
 
-def test_threads_trace_the_same_call_at_once():
+def test_threads_trace_the_same_call_simultaneously():
     both = threading.Barrier(2, timeout=20)
 
     @compute_on2(compute_type="device_host", out_memory_spaces=Device)

@@ -217,7 +217,7 @@ def test_the_tangent_of_a_reference_is_a_reference():
     same_error(*compare.both(program), [])
 
 
-def test_a_reference_tells_what_it_is():
+def test_a_reference_has_a_type_and_a_repr():
     def program(jax):
         r = jax.new_ref(jax.numpy.asarray(X))
         return repr(r), str(jax.typeof(r)), r.shape, r.dtype, r.ndim, r.size, isinstance(r, jax.Ref), len(r)
@@ -227,7 +227,7 @@ def test_a_reference_tells_what_it_is():
     require(text(compare.ours()) == text(compare.theirs()), "jaxpr", text(compare.ours()), text(compare.theirs()))
 
 
-def test_a_reference_outlives_what_it_was_made_of_and_what_was_read():
+def test_a_reference_outlives_its_initial_value_and_the_values_read():
     def program(jax):
         x = jax.numpy.asarray(X)
         r = jax.new_ref(x)
@@ -482,7 +482,7 @@ def test_dynamic_slices_of_references_beyond_their_ends_are_jax_s():
 
 # jax 0.10.2 has no views outside jit, nor of what is differentiated or mapped.
 @pytest.mark.parametrize("case", VIEW_CASES, ids=lambda case: case.name)
-def test_views_do_outside_jit_and_under_transformations_what_they_do_inside(case):
+def test_views_work_outside_jit_and_under_transformations_as_inside(case):
     function, (x, *rest) = compare.run_on(compare.ours(), case.program), VIEW_ARGUMENTS
     rest = [jnp.asarray(y) for y in rest]
     inside = minijax.jit(function)(x, *rest)
@@ -792,7 +792,7 @@ WATCHED = {
 @pytest.mark.parametrize("kind", [None, "no_grad_no_remat"])
 @pytest.mark.parametrize("how", WATCHED)
 @pytest.mark.parametrize("writer", WRITERS)
-def test_what_is_watched_does_not_stay_in_a_reference_from_outside(writer, how, kind):
+def test_checkified_values_do_not_escape_through_a_captured_reference(writer, how, kind):
     def program(jax, jnp):
         ref, write = jax.new_ref(jnp.float32(1), kind=kind), WRITERS[writer](jax)
         return WATCHED[how](jax, lambda y: write(y, ref)), ref[...]
@@ -831,7 +831,7 @@ def test_a_reference_that_is_an_argument_twice_is_named(how):
 
 
 @pytest.mark.oracle
-def test_who_passes_a_references_attributes_on_is_none():
+def test_a_wrapper_of_a_reference_is_not_a_reference():
     def program(jax):
         class Passing:
             aval = property(lambda self: ref.aval)

@@ -346,7 +346,7 @@ CALLS = {
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", CALLS)
-def test_calls_give_what_jax_gives(name):
+def test_calls_give_the_results_of_jax(name):
     call, x = CALLS[name]
     same(lambda lax: call(lax, x))
     same_jaxpr(lambda lax: lambda x: call(lax, x), x)

@@ -98,7 +98,7 @@ y = (x[::-1] + 1).copy()
 X, SCALAR = aval(3, 4), aval()
 
 
-def test_elementwise_verbs_compute_what_numpy_does(run):
+def test_elementwise_operations_equal_numpys(run):
     z = x + 1j * y
     Z = of(z.astype("complex64"))
     flag = aval(3, 4, dtype=bool)
@@ -137,7 +137,7 @@ def test_elementwise_verbs_compute_what_numpy_does(run):
     check(run, cases, x, y)
 
 
-def test_shape_verbs_move_what_numpy_does(run):
+def test_shape_operations_equal_numpys(run):
     wide = aval(2, 3, 5, 4)
     padded = np.zeros((5, 8), F) - 1
     padded[1:4, :7:2] = x
@@ -548,7 +548,7 @@ def test_literals_of_every_dtype_keep_their_bits(run):
         (np.arange(17), np.int16, "0x0000010002"),
     ],
 )
-def test_literals_are_spelled_as_mlir_prints_them(value, dtype, text):
+def test_literals_are_emitted_as_mlir_prints_them(value, dtype, text):
     got = spell.constant(value, ShapedArray(np.shape(value), np.dtype(dtype)))[1]
     if text is None:
         assert got.startswith("dense<[0, 1")
@@ -569,14 +569,14 @@ def test_attributes(value, text):
     assert spell.attribute(value) == text
 
 
-def test_attributes_reject_what_has_no_spelling():
+def test_attributes_reject_values_that_have_no_text():
     with pytest.raises(TypeError, match="cannot make a StableHLO attribute"):
         spell.attribute(object())
     with pytest.raises(TypeError, match="cannot be lowered"):
         spell.type_of(object())
 
 
-def test_types_are_spelled_once_per_aval():
+def test_types_are_printed_once_per_aval():
     assert spell.type_of(aval_of_keys(3)) == "tensor<3x2xui32>"
     assert spell.type_of(token_type) == "!stablehlo.token"
     assert spell.type_of(aval(2, dtype=ml_dtypes.float8_e4m3fn)) == "tensor<2xf8E4M3FN>"

@@ -110,7 +110,7 @@ def text_of(closed, locate=None, result_names=None, arg_names=None, donated=(), 
     return module.text if locate is None else module.located(locate).text
 
 
-def test_a_straight_program_is_spelled_as_jax_spells_it():
+def test_a_program_without_branches_is_emitted_as_by_jax():
     p = Program(F, F)
     y = p(mul, [F], p.invars[0], 2.0)
     closed = p.close(p(add, [F], y, p.invars[1]), Literal(1.0, S))
@@ -265,7 +265,7 @@ def test_ordered_effects_thread_tokens_through_calls():
 INNER = [Position("g", "a.py", 7, 2, 7, 5)]
 
 
-def test_locations_name_equations_only_when_asked_for():
+def test_locations_name_equations_only_on_request():
     p = Program(F)
     y = p(sin, [F], p.invars[0], scope=("outer", "inner"))
     closed = p.close(p(jit, [F], y, jaxpr=inner(), name="g"))

@@ -87,7 +87,7 @@ def test_an_ordered_call_takes_and_gives_a_token():
     assert log == [1, -1, 2, -2, 3, -3]
 
 
-def test_what_the_function_raises_or_gives_wrongly_comes_out():
+def test_errors_and_wrong_results_of_the_function_are_reported():
     def fail(x):
         raise KeyError("of the host")
 

@@ -285,7 +285,7 @@ def test_questions_while_functions_are_transformed():
     same(program)
 
 
-def test_tracers_know_the_equation_that_made_them():
+def test_tracers_have_the_equation_that_made_them():
     def program(jax, jnp):
         seen = []
 
@@ -315,7 +315,7 @@ def test_tracers_know_the_equation_that_made_them():
     same(program)
 
 
-def test_tracers_know_what_they_stand_for():
+def test_tracers_have_the_names_of_their_arguments():
     def program(jax):
         seen = []
 
@@ -426,7 +426,7 @@ def test_a_derivative_inside_a_trace_of_ones_own():
     compare.same(program)
 
 
-def test_a_trace_without_rules_says_so():
+def test_a_trace_without_rules_raises():
     def program(jax, extend):
         class Empty(jax.core.Trace):
             pass
@@ -619,7 +619,7 @@ for face, names in {names!r}.items():
 """
 
 
-def test_old_names_warn_when_they_are_first_asked_for():
+def test_old_names_warn_at_their_first_use():
     said = [
         subprocess.run(
             [sys.executable, "-c", ASKING.format(side=side, names=WARNS)], check=True, capture_output=True, text=True
@@ -631,7 +631,7 @@ def test_old_names_warn_when_they_are_first_asked_for():
 
 
 @pytest.mark.parametrize(("face", "names"), GONE.items())
-def test_names_that_are_gone_say_what_to_use(face, names):
+def test_removed_names_raise_an_error_that_names_the_replacement(face, names):
     for name in names.split():
         said = []
         for side in ("minijax", "jax"):
@@ -741,7 +741,7 @@ def test_types_with_the_sharding_of_another_are_equal():
     same(program)
 
 
-def test_literals_show_what_they_hold():
+def test_literals_print_their_values():
     def program(jax, jnp):
         jaxpr = jax.make_jaxpr(lambda x: (1, 2.5, True, 1j, np.float16(3), np.array(4), x + 1, x * 2j, x * 2.5))(1)
         atoms = [*jaxpr.jaxpr.outvars, *[v for e in jaxpr.eqns for v in e.invars]]

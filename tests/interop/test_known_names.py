@@ -84,7 +84,7 @@ def test_functions_and_classes_are_found_by_their_names(sides):
 
 
 @pytest.mark.oracle
-def test_functions_of_public_modules_say_jax(sides):
+def test_functions_of_public_modules_have_module_names_of_jax(sides):
     """Where jax's function names a public module, ours does."""
     ours, theirs = sides
     differing = {

@@ -161,7 +161,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_what_a_rule_builds_is_in_the_text(case, tier):
+def test_operations_that_a_rule_builds_are_in_the_module(case, tier):
     compare.check(case, tier)
 
 
@@ -238,7 +238,7 @@ def test_a_rule_that_returns_something_else_is_an_error(rule):
     compare.same_error(*compare.both(program))
 
 
-def test_a_rule_is_told_types_primitive_and_platform():
+def test_a_rule_receives_types_primitive_and_platform():
     def program(jax, extend, interpreters):
         told = []
 
@@ -404,7 +404,7 @@ def test_modules_of_jaxprs():
     "options",
     [dict(result_memory_kinds=["device"]), dict(input_output_aliases=[0]), dict(arg_layouts=["row"])], ids=str
 )  # fmt: skip
-def test_what_functions_of_jaxprs_cannot_have_is_named(options):
+def test_unsupported_arguments_of_jaxpr_functions_are_named(options):
     mlir = importlib.import_module("minijax.interpreters.mlir")
     with pytest.raises(NotImplementedError, match=next(iter(options))):
         mlir.lower_jaxpr_to_fun(None, "f", jaxpr_of(mlir), [], num_const_args=0, in_avals=[], **options)

@@ -119,7 +119,7 @@ module("experimental.shard_map").shard_map(lambda x: x * 2, mesh=m, in_specs=P("
 """
 
 
-def test_what_is_there_is_as_in_jax():
+def test_existing_names_are_as_in_jax():
     mesh_language.same(SAME, **GIVEN)
 
 
@@ -155,7 +155,7 @@ GONE_MODULES = (
 )
 
 
-def test_what_jax_refuses():
+def test_calls_that_jax_refuses():
     mesh_language.same_errors(ERRORS + [(f"jax.{name}", "has no attribute") for name in GONE.split()], **GIVEN)
 
 
@@ -170,7 +170,7 @@ experimental.pallas.ops.tpu.splash_attention.make_splash_mha()
 """
 
 
-def test_what_is_to_come_says_so_when_it_is_used():
+def test_announced_names_raise_when_they_are_used():
     jax = compare.ours()
     load = module(mesh_language.side(jax.__name__))
     for line in LATER.strip().splitlines():
@@ -188,7 +188,7 @@ def test_the_module_that_set_up_tpus_warns():
             importlib.reload(loaded)
 
 
-def test_a_module_that_needs_a_package_which_is_not_installed_is_no_attribute(monkeypatch):
+def test_a_module_whose_package_is_not_installed_is_not_an_attribute(monkeypatch):
     name = "minijax.experimental.array_serialization"
     parent = importlib.import_module(name)
     monkeypatch.setitem(sys.modules, "tensorstore", None)

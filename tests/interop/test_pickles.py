@@ -105,7 +105,7 @@ def test_values_are_equal_after_the_way_there_and_back():
         assert equal.all() if hasattr(equal, "all") else equal, text
 
 
-def test_what_holds_devices_is_not_pickled():
+def test_objects_that_hold_devices_are_not_pickled():
     names = scope()
     expected = [names["refused"](text) for text in UNPICKLED]
     assert run("result = [refused(text) for text in given]", UNPICKLED) == expected == ["TypeError"] * len(UNPICKLED)

@@ -68,7 +68,7 @@ def test_an_impl_can_be_set_and_call_the_one_before(name):
     same(lambda jax: with_impl(jax, name, lambda old: lambda x, **params: x * 2))
 
 
-def test_operations_of_the_package_say_by_at_once_what_runs_them():
+def test_primitives_of_the_package_define_their_eager_evaluation():
     importlib.import_module("minijax.numpy")
     classes = [Primitive]
     for cls in classes:
@@ -89,6 +89,6 @@ def test_users_operations_have_their_impl(text):
 
 
 @pytest.mark.parametrize("call", ["impl(1.0)", "bind(1.0)", "abstract_eval(1.0)"])
-def test_an_operation_without_a_rule_says_so(call):
+def test_an_operation_without_a_rule_raises(call):
     text = f"jax.extend.core.Primitive('mine').{call}"
     same(program(f"[__import__(jax.__name__ + '.extend.core'), {text}][1]"), raises="NotImplementedError")

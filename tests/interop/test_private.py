@@ -72,7 +72,7 @@ def test_without_the_alias_there_are_none():
     assert run.stdout == "minijax._src False\n", run.stderr
 
 
-def test_who_replaces_a_name_replaces_it_where_it_stands():
+def test_a_replaced_name_is_replaced_in_its_module():
     code = """
 import jax
 from jax._src import compiler
@@ -104,7 +104,7 @@ print(jax.jit(lambda x: x * 3 + 1)(2.0))
         ("list((jax.devices(), jax._src.xla_bridge._backends)[1])", "['cpu']"),
     ],
 )  # fmt: skip
-def test_what_names_give(code, text):
+def test_values_of_names(code, text):
     program = f"import inspect, sys, jax\n__file__ = 'here'\nfor m in {sorted(ROOMS)}: __import__('jax._src.' + m)\nprint(({code}))"
     assert printed(program) == text + "\n"
 
@@ -200,7 +200,7 @@ def shown(*start):
 
 
 @pytest.mark.oracle
-def test_what_names_give_is_what_jax_gives():
+def test_values_of_names_are_those_of_jax():
     ours, theirs = shown("-m", "minijax"), shown()
     assert len(ours) == len(SAME.strip().splitlines())
     assert [

@@ -196,7 +196,7 @@ def test_operands_that_broadcast_are_mapped_along_any_axes(in_axes, args):
     compare.check(compare.Case(f"defbroadcasting-{in_axes}", mixed(in_axes), args))
 
 
-def test_broadcasting_helpers_put_the_axis_where_they_are_told():
+def test_broadcasting_helpers_insert_the_axis_at_the_given_position():
     def program(jax, interpreters):
         b = interpreters.batching
         return lambda x: (b.bdim_at_front(x, 1, 3), b.bdim_at_front(x, None, 4), b.broadcast(x, 3, 1, None))
@@ -294,7 +294,7 @@ def test_a_rule_of_a_built_in_primitive_can_be_replaced_and_put_back():
     compare.same(program)
 
 
-def test_a_primitive_without_rules_says_which_one_is_missing():
+def test_a_primitive_without_rules_names_the_missing_rule():
     def calls(jax, extend):
         p, q = extend.core.Primitive("bare"), extend.core.Primitive("typed")
         q.def_abstract_eval(lambda x: x)
@@ -462,7 +462,7 @@ def splitting(way):
 
 
 @pytest.mark.parametrize("way", ["saved", "again"])
-def test_a_users_rule_says_what_a_checkpoint_saves(way):
+def test_a_users_rule_selects_what_a_checkpoint_saves(way):
     compare.same(splitting(way))
 
 

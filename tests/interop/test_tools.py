@@ -72,7 +72,7 @@ def test_values_and_programs_are_those_of_jax():
     same(VALUES, SHAPES=lambda s: SHAPES, **GIVEN)
 
 
-def test_misuse_raises_what_it_raises_in_jax():
+def test_misuse_raises_as_in_jax():
     same_errors(ERRORS, **GIVEN)
 
 
@@ -134,7 +134,7 @@ def test_modules_are_rewritten_while_xla_compiles_them():
 
 
 @pytest.mark.parametrize("result", ["text", b"no module", KeyError("of mine")])
-def test_what_a_rewriter_does_wrong_ends_the_compilation(result):
+def test_an_error_of_a_rewriter_ends_the_compilation(result):
     def rewrite(module):
         if isinstance(result, Exception):
             raise result

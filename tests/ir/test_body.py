@@ -56,13 +56,13 @@ def test_scalars_on_the_host_are_literals_and_nothing_is_captured_of_them():
     assert body.captured == [] and len(body.jaxpr.invars) == 1
 
 
-def test_captured_values_are_constants_where_the_caller_says_so():
+def test_captured_values_are_constants_if_the_caller_requests_it():
     array = jnp.arange(3.0)
     body = body_of(lambda x: x + array, jnp.ones(3), capture=as_consts)
     assert body.captured == [] and body.closed.consts[0] is array
 
 
-def test_captured_values_are_inputs_if_one_is_traced_and_the_caller_says_so():
+def test_captured_values_are_inputs_if_one_is_traced_and_the_caller_requests_it():
     array, seen = jnp.arange(3.0), []
 
     def outer(y):
@@ -197,7 +197,7 @@ def test_arguments_are_put_back_where_the_function_takes_them():
 
 
 @pytest.mark.parametrize("result", ["a", object(), [1.0, "b"]], ids=["str", "object", "in a list"])
-def test_results_that_are_no_values_are_refused_and_nothing_is_remembered(result):
+def test_results_that_are_not_values_are_refused_and_not_cached(result):
     fun = Counted(lambda x: result)
     for _ in range(2):
         with pytest.raises(TypeError, match="not a valid JAX type"):

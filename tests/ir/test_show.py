@@ -415,7 +415,7 @@ def test_lines_break_where_jax_breaks_them(length):
 
 
 @oracle
-def test_name_stacks_stand_to_the_right_as_in_jax():
+def test_name_stacks_are_printed_to_the_right_as_in_jax():
     closed = jax.make_jaxpr(scoped)(X)
     short = jax.make_jaxpr(lambda x: jnp.sin(x) * 2)(ONE)
     for program in (closed, short):
@@ -434,7 +434,7 @@ def unary(name, operand, result, **params):
     return JaxprEqn([operand], [result], Stand(name), params, frozenset(), None, EMPTY)
 
 
-def test_sources_stand_to_the_right(monkeypatch):
+def test_sources_are_printed_to_the_right(monkeypatch):
     monkeypatch.setattr(show.source, "summary", lambda info, **_: "prog.py:3:1 (f)")
     x, y = Var(F32), Var(F32)
     text = show.jaxpr_text(Jaxpr([], [x], [y], [unary("sin", x, y)]), source_info=True, name_stack=True)

@@ -78,7 +78,7 @@ def test_scaled_matmul_has_the_same_jaxpr_and_the_same_text_for_cuda():
     same_lines("StableHLO", *map(canonical, both(text)))
 
 
-def test_vmap_of_scaled_matmul_repeats_what_is_not_batched():
+def test_vmap_of_scaled_matmul_repeats_unbatched_operands():
     batched = jax.vmap(jax.nn.scaled_matmul, (1, None, 2, None), 2)
     stacked = np.stack([A, A, A], 1), B, np.stack([SA, SA, SA], 2), SB
     assert jax.eval_shape(batched, *stacked).shape == (2, 16, 3, 32)
@@ -117,5 +117,5 @@ def test_configs():
         ),
     ],
 )
-def test_what_does_not_fit_is_refused(text, phrase):
+def test_arguments_that_do_not_fit_are_refused(text, phrase):
     same_misuse(text, {"a": A, "b": B, "sa": SA, "sb": SB, "x": np.ones((1, 2, 3), np.float32)}, phrase)

@@ -93,7 +93,7 @@ def test_misuse_raises_the_error_of_jax(text):
     same_misuse(text, VALUES, MISUSES[text])
 
 
-def test_scalar_types_stand_for_their_dtypes():
+def test_scalar_types_are_accepted_as_dtypes():
     assert np.dtype(jnp.float32) == np.float32 == jnp.float32
     assert np.dtype(jnp.bfloat16) == ml_dtypes.bfloat16 and jnp.bfloat16 == ml_dtypes.bfloat16
     assert jnp.float32 != jnp.float16 and len({jnp.float32, np.float32}) == 1
@@ -102,7 +102,7 @@ def test_scalar_types_stand_for_their_dtypes():
     same(lambda jnp: repr(jnp.float32))
 
 
-def test_shapes_of_lists_are_told_with_a_warning():
+def test_shapes_of_lists_are_returned_with_a_warning():
     with pytest.warns(DeprecationWarning, match="shape requires ndarray or scalar arguments"):
         assert jnp.shape([1, 2]) == (2,)
 

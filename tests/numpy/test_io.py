@@ -17,7 +17,7 @@ KINDS = ("bool", "signed integer", "unsigned integer", "integral", "real floatin
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_what_is_saved_is_loaded(dtype, tmp_path):
+def test_saved_values_are_loaded(dtype, tmp_path):
     def program(jnp):
         jnp.save(tmp_path / "x.npy", jnp.arange(4).astype(dtype))
         return jnp.load(tmp_path / "x.npy"), np.asarray(jnp.load(str(tmp_path / "x.npy"), "r")).tobytes()
@@ -62,7 +62,7 @@ def test_fromstring(text, how):
 
 @pytest.mark.parametrize("call", [lambda jnp: jnp.fromstring("ab", sep=""), lambda jnp: jnp.fromfile("x"),
                                   lambda jnp: jnp.fromiter(iter([1]), int)])  # fmt: skip
-def test_what_cannot_be_read_is_refused(call):
+def test_unreadable_values_are_refused(call):
     same_error(*both(lambda jnp: lambda: call(jnp)))
 
 
@@ -85,7 +85,7 @@ PRINTED = (dict(), dict(precision=2), dict(max_line_width=12), dict(precision=3,
 
 
 @pytest.mark.parametrize("how", PRINTED)
-def test_arrays_print_alike(how):
+def test_arrays_print_as_in_jax(how):
     same(lambda jnp: jnp.array_str(jnp.arange(6.0).reshape(2, 3) / 3e4, **how))
     same(lambda jnp: jnp.array_repr(jnp.arange(6.0) / 3e4, **how))
 

@@ -89,7 +89,7 @@ def test_derivatives_of_least_squares_equal_jax_s():
 
 
 @pytest.mark.parametrize("a, b", [(TALL, VECTOR), (TALL.T, VECTOR[:2])], ids=["tall", "wide"])
-def test_residuals_are_numpy_s_where_asked_for(a, b):
+def test_residuals_are_numpy_arrays_on_request(a, b):
     ours, theirs = (side.numpy.linalg.lstsq(a, b, numpy_resid=True) for side in (minijax, jax))
     for x, y in zip(ours, theirs, strict=True):
         np.testing.assert_array_equal(x, y)
@@ -107,6 +107,6 @@ WRONG = [("qr", (VECTOR,), {}), ("qr", (TALL,), dict(mode="other")), ("qr", ([[1
 
 
 @pytest.mark.parametrize("name, args, how", WRONG)
-def test_what_does_not_fit_is_refused_as_by_jax(name, args, how):
+def test_arguments_that_do_not_fit_are_refused_as_by_jax(name, args, how):
     calls = [lambda s=s: getattr(s.numpy.linalg, name)(*args, **how) for s in (minijax, jax)]
     same_error(*calls)

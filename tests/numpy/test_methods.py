@@ -163,7 +163,7 @@ UNDER_JIT = {
 
 
 @pytest.mark.parametrize("name", UNDER_JIT)
-def test_what_needs_a_value_raises_jaxs_error_under_jit(name):
+def test_operations_that_need_a_value_raise_the_error_of_jax_under_jit(name):
     jax = pytest.importorskip("jax")
     same_error(lambda: minijax.make_jaxpr(UNDER_JIT[name])(X), lambda: jax.make_jaxpr(UNDER_JIT[name])(X))
 
@@ -182,7 +182,7 @@ OUTSIDE_JIT = {
 
 @pytest.mark.parametrize("name", OUTSIDE_JIT)
 @pytest.mark.parametrize("transform", ["grad", "jvp", "vmap"])
-def test_values_are_known_outside_jit_where_jax_knows_them(name, transform):
+def test_values_are_concrete_outside_jit_where_those_of_jax_are(name, transform):
     def program(jax):
         f = OUTSIDE_JIT[name]
         if transform == "jvp":
@@ -193,7 +193,7 @@ def test_values_are_known_outside_jit_where_jax_knows_them(name, transform):
     check_eager(Case(f"{name}-{transform}", program, (argument,), raises=LISTED))
 
 
-def test_comparison_with_what_is_no_array_is_false():
+def test_comparison_with_other_objects_is_false():
     x = mnp.ones(3)
     assert (x == None) is False and (x != None) is True and (x == "a") is False  # noqa: E711
     with pytest.raises(TypeError, match=r"unsupported operand type\(s\) for \+: 'ArrayImpl' and 'list'"):
@@ -256,7 +256,7 @@ class Held:
         return self._jnp.asarray(self._x)
 
 
-def test_objects_that_stand_for_arrays_are_arguments_of_every_kind():
+def test_objects_with_jax_array_are_accepted_as_arguments():
     x = np.arange(6.0, dtype=np.float32)
     same(lambda jnp: jnp.roll(Held(jnp, x), Held(jnp, np.array([1]))))
     same(lambda jnp: jnp.roll(x.reshape(2, 3), (Held(jnp, 1), Held(jnp, 2)), (0, 1)))

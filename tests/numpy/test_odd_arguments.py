@@ -94,7 +94,7 @@ def test_sizes_that_int32_does_not_hold():
         assert j.eval_shape(j.numpy.searchsorted, a, v).dtype == np.int32
 
 
-def test_interp_names_what_it_takes():
+def test_interp_names_its_parameters():
     a = np.arange(3.0)
     refuse(lambda j: j.numpy.interp(0, a[1:], a), ValueError, "xp and fp must be one-dimensional arrays of equal size")
     refuse(lambda j: j.numpy.interp(0, a, a, left="x"), ValueError, "the only valid string value of `left`")

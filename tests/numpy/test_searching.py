@@ -148,7 +148,7 @@ def test_wrong_arguments_raise_the_same(name, args, options):
 
 @pytest.mark.parametrize("equal_nan", [True, False])
 @pytest.mark.parametrize("dtype", ["complex64", "float32"])
-def test_nans_of_several_kinds_are_told_apart_as_in_jax(dtype, equal_nan):
+def test_nans_with_different_payloads_are_distinguished_as_in_jax(dtype, equal_nan):
     nan = np.nan
     kinds = np.array([complex(nan, 1), complex(1, nan), complex(nan, nan), 1 + 1j, complex(nan, 1), 1 + 1j, 0])
     x = np.stack([kinds, -kinds]).astype(dtype if dtype[0] == "c" else "complex64")

@@ -199,7 +199,7 @@ def compiles(call):
     return minijax.run.compile.compile_count() - before
 
 
-def test_eager_reads_and_updates_give_what_jitted_ones_do():
+def test_eager_reads_and_updates_equal_jitted_ones():
     cases = table(READS + "; " + UPDATES)
     args = {name: jnp.asarray(value) for name, value in VALUES.items()}
     texts = [case.name for case in cases]
@@ -380,7 +380,7 @@ def test_unsigned_arrays_take_every_int_that_they_hold():
             same(update(name, n), raises=not -(2**31) <= n < 2**32)
 
 
-def test_a_slice_of_a_traced_array_is_no_eager_one_s():
+def test_a_slice_of_a_traced_array_does_not_use_the_eager_path():
     jnp.ones(3).at[:1].set(0)
     assert minijax.jit(lambda: jnp.ones(3).at[:1].set(0))().tolist() == [0, 1, 1]
 
@@ -404,7 +404,7 @@ OUTSIDE = [((2,), -4), ((2,), 4), ((2, 3), np.index_exp[..., -4]), ((2, 3, 5), n
 
 
 @pytest.mark.parametrize(("shape", "index"), OUTSIDE)
-def test_ints_out_of_bounds_are_refused_where_the_option_says(shape, index):
+def test_ints_out_of_bounds_are_refused_if_the_option_is_set(shape, index):
     for side in (ours(), theirs()):
         x = side.numpy.ones(shape)
         side.config.update("jax_check_static_indices", True)

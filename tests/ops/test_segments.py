@@ -37,7 +37,7 @@ def test_reductions_of_segments(tier):
 @pytest.mark.parametrize(
     "text", ["jax.ops.segment_sum(d, s)", "jax.ops.segment_max(d, o)", "jax.ops.segment_prod(i, s)"]
 )
-def test_as_many_segments_as_the_ids_ask_for(text):
+def test_the_number_of_segments_follows_from_the_ids(text):
     def program(jax, jnp):
         return eval(text, {"jax": jax} | {k: jnp.asarray(v) for k, v in VALUES.items()})
 

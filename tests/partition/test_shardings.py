@@ -101,7 +101,7 @@ def scopes():
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("expression", CASES)
-def test_expressions_give_what_they_give_in_jax(expression, scopes):
+def test_expressions_give_the_results_of_jax(expression, scopes):
     ours, theirs = scopes
     assert outcome(expression, ours) == outcome(expression, theirs)
 

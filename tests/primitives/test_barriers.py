@@ -85,7 +85,7 @@ def test_staged_values_equal_jax_s(tier):
 
 
 @pytest.mark.parametrize("wrong", [[1], None, object()])
-def test_dtypes_are_told_as_by_jax(wrong):
+def test_dtypes_are_those_of_jax(wrong):
     values = (1, 1.0, True, 1j, np.ones(2, np.float32), np.float32, "float32", float, int, np.dtype("int8"),
               np.int16(3), ml_dtypes.bfloat16, X)  # fmt: skip
     same(lambda lax: [str(lax.dtype(value)) for value in values])

@@ -213,7 +213,7 @@ def test_extrema_have_no_derivative():
         minijax.vmap(push, axis_name="i")(X)
 
 
-def test_a_collective_without_a_mesh_says_so():
+def test_a_collective_without_a_mesh_raises():
     send = minijax.jit(lambda x: minijax.lax.ppermute_p.bind(x, axis_name=("i",), perm=((0, 1),)))
     with pytest.raises(NotImplementedError, match="bound to no mesh"):
         send(X)

@@ -301,7 +301,7 @@ def test_misuse_is_rejected_as_by_jax(call, phrase):
 
 
 @pytest.mark.parametrize("platform", ["cuda", "tpu"])
-def test_complex_convolutions_are_spelled_for_accelerators_as_in_jax(platform):
+def test_complex_convolutions_are_emitted_for_accelerators_as_by_jax(platform):
     _, image, kernel, how, named = FORMS[0]
     args = array(*image, dtype=np.complex64), array(*kernel, dtype=np.complex64)
 

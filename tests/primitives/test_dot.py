@@ -133,7 +133,7 @@ def test_the_configured_precision_is_the_default(precision):
     sweep([Case(precision, program, pair())])
 
 
-def test_algorithms_for_accelerators_are_spelled_as_in_jax():
+def test_algorithms_for_accelerators_are_emitted_as_by_jax():
     x, y = pair()
     for name in ("TF32_TF32_F32", "BF16_BF16_F32_X9", "BF16_BF16_BF16"):
         texts = []
@@ -191,7 +191,7 @@ def test_precisions_are_found_by_the_names_that_jax_knows():
         ours("foo")
 
 
-def test_presets_say_what_they_support_as_jax_s_do():
+def test_presets_support_the_dtypes_of_those_of_jax():
     ours, theirs = (m.lax.DotAlgorithmPreset for m in sides())
     dtypes = (np.float16, BF16, np.float32, np.float64)
     for mine, other in zip(ours, theirs, strict=True):

@@ -232,7 +232,7 @@ ERRORS = [
 
 
 @pytest.mark.parametrize("number", range(len(ERRORS)))
-def test_what_jax_rejects_is_rejected(number):
+def test_calls_that_jax_rejects_are_rejected(number):
     same(ERRORS[number], raises=True)
 
 

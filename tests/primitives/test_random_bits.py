@@ -88,7 +88,7 @@ def test_xla_s_generators_equal_jax_s():
     sweep([transformed(both, t) for t in ("vmap", "vmap_along_1")], tier="full", jaxpr=False)
 
 
-def test_uniform_numbers_lie_between_their_bounds():
+def test_uniform_numbers_are_between_their_bounds():
     found = np.asarray(random_bits.rng_uniform(2.0, 3.0, (50,)))
     assert found.shape == (50,) and (found >= 2).all() and (found < 3).all()
     jax = pytest.importorskip("jax")

@@ -901,13 +901,13 @@ def of_a_part(expression, theme):
 
 
 @pytest.mark.parametrize("theme", WORKING)
-def test_what_arrays_of_keys_can_do(theme):
+def test_operations_on_arrays_of_keys(theme):
     for _, expression in cells({theme: WORKING[theme]}):
         assert same_outcome(expression, of_a_part(expression, theme)) is None, expression
 
 
 @pytest.mark.parametrize(("theme", "error"), RAISING)
-def test_what_arrays_of_keys_refuse(theme, error):
+def test_operations_that_arrays_of_keys_refuse(theme, error):
     for _, expression in cells({theme: RAISING[theme, error]}):
         assert same_outcome(expression, of_a_part(expression, theme)) == error, expression
 
@@ -919,7 +919,7 @@ def test_functions_of_keys_take_raw_keys():
             same_outcome(expression, "threefry2x32", raw=True)
 
 
-def test_jaxprs_of_what_fills_keys():
+def test_jaxprs_of_functions_that_fill_keys():
     for function in ("tril", "triu", "diagflat", "isclose", "floor", "resize", "piecewise"):
 
         def program(jax, jnp, function=function):

@@ -64,7 +64,7 @@ def test_bits_keys_and_numbers_equal_jaxs_in_every_mode(partitionable, x64):
 
 
 @oracle
-def test_bits_are_drawn_as_the_option_says_where_that_is_recorded():
+def test_bits_are_drawn_as_the_option_was_set_when_recorded():
     def program(jax, random):
         def drawing(partitionable):
             def drawn(seed):
@@ -83,7 +83,7 @@ def test_bits_are_drawn_as_the_option_says_where_that_is_recorded():
     same_value(run_on(ours(), program), run_on(theirs(), program))
 
 
-def test_keys_are_split_as_the_option_says_where_that_is_recorded():
+def test_keys_are_split_as_the_option_was_set_when_recorded():
     def halves(seed):
         with minijax.threefry_partitionable(False):
             return random.key_data(random.split(random.key(seed), 4))
@@ -408,7 +408,7 @@ def test_the_option_makes_prng_keys_typed(custom):
     same(program)
 
 
-def test_raw_keys_warn_or_raise_where_the_option_says_so():
+def test_raw_keys_warn_or_raise_if_the_option_is_set():
     raw = random.PRNGKey(0)
     try:
         minijax.config.update("jax_legacy_prng_key", "warn")
@@ -491,7 +491,7 @@ LAID_OUT = {
 
 @oracle
 @pytest.mark.parametrize("name", LAID_OUT)
-def test_draws_are_laid_out_over_explicit_axes(name):
+def test_samples_are_sharded_over_explicit_axes(name):
     def program(jax):
         mesh = jax.make_mesh((4,), ("x",))
         with jax.set_mesh(mesh):

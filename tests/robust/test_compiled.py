@@ -72,7 +72,7 @@ def _elsewhere(jax):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", CALLS)
-def test_a_compiled_program_takes_what_jaxs_takes_and_refuses_the_rest(name):
+def test_a_compiled_program_accepts_and_refuses_the_arguments_of_that_of_jax(name):
     ours, theirs = [
         compare.outcome(lambda jax=jax: CALLS[name](jax, _compiled(jax))) for jax in (compare.ours(), compare.theirs())
     ]

@@ -142,7 +142,7 @@ def _same(program):
 
 
 @pytest.mark.parametrize("use", USES)
-def test_a_donated_array_says_so_wherever_it_is_used(use):
+def test_every_use_of_a_donated_array_raises_that_it_was_donated(use):
     _same(lambda jax: USES[use](jax, _donated(jax, [0, 1, 2, 3])))
 
 
@@ -317,7 +317,7 @@ CALLS = {
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_calls_delete_what_jaxs_delete_and_go_on_where_jaxs_do(name):
+def test_calls_delete_the_arrays_that_those_of_jax_delete(name):
     _same(CALLS[name])
 
 
@@ -357,7 +357,7 @@ def test_arguments_are_marked_as_jax_marks_them(body, dtype):
 # Where jax crashes or forgets
 
 
-def test_a_view_survives_donation_of_what_it_looks_at():
+def test_a_view_survives_donation_of_its_array():
     for dtype in (np.float32, jnp.bfloat16, np.int8):
         x = jnp.ones(400, dtype)
         view = np.asarray(x)
@@ -365,7 +365,7 @@ def test_a_view_survives_donation_of_what_it_looks_at():
         assert x.is_deleted() and y[0] == 2 and (view == 1).all()
 
 
-def test_donation_inside_checkpoint_keeps_what_the_backward_pass_needs():
+def test_donation_inside_checkpoint_keeps_the_residuals():
     # jax deletes the argument and then reads it.
     x = jnp.arange(4.0)
     g = minijax.jit(jnp.sin, **DONATE)

@@ -211,7 +211,7 @@ def _failing(f):
 
 
 @pytest.mark.parametrize("use", _uses())
-def test_a_dropped_function_dies_with_what_it_captured(use):
+def test_a_dropped_function_is_freed_with_its_captured_values(use):
     def make():
         bag, big = Bag(), jnp.ones(5000)
 

@@ -179,7 +179,7 @@ def test_tracing_may_start_anywhere(program):
     .replace("\n", "|")
     .split("|"),
 )
-def test_objects_that_stand_for_arrays_are_converted_where_jax_converts_them(program):
+def test_objects_with_jax_array_are_converted_where_jax_converts_them(program):
     def run(jax):
         x = jax.numpy.arange(3.0)
         return eval(program.strip(), {"jax": jax, "jnp": jax.numpy, "lax": jax.lax, "x": x, "a": Offers(lambda: x * 2)})
@@ -187,7 +187,7 @@ def test_objects_that_stand_for_arrays_are_converted_where_jax_converts_them(pro
     _same(run)
 
 
-def test_what_an_object_raises_that_stands_for_an_array_is_passed_on():
+def test_errors_of_jax_array_methods_are_propagated():
     limit = sys.getrecursionlimit()
     for call in (jnp.asarray, lambda x: minijax.jit(lambda y: y + jnp.asarray(x))(X), lambda x: jnp.add(X, 1) + x):
         with pytest.raises(Boom):
@@ -518,7 +518,7 @@ def test_captured_numpy_arrays_are_snapshots_wherever_they_are_captured():
             assert np.asarray(g(X)).tolist() == first, (name, size)
 
 
-def test_linear_functions_keep_what_they_captured():
+def test_linear_functions_keep_their_captured_values():
     a = np.ones(300, np.float32)
     linear = minijax.linearize(lambda x: x * a, jnp.ones(300))[1]
     pull = minijax.vjp(lambda x: x * a, jnp.ones(300))[1]

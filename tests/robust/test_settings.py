@@ -140,7 +140,7 @@ def test_no_thread_gets_a_result_of_anothers_settings():
     assert left_behind(limit) == []
 
 
-def test_a_global_change_in_the_middle_of_calls_gives_whole_results_of_either_setting():
+def test_a_global_change_during_calls_gives_results_of_one_setting_each():
     stop, limit = threading.Event(), sys.getrecursionlimit()
     f = minijax.jit(lambda x: (jnp.arange(3), jnp.ones(2) * x))
     one = jnp.ones((), jnp.float32)  # a Python number would become an array before the call settles

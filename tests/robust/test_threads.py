@@ -220,7 +220,7 @@ def test_tracing_in_one_thread_does_not_disturb_another():
     assert left_behind(limit) == []
 
 
-def test_a_tracer_handed_to_another_thread_is_refused_or_recorded_never_mixed_up():
+def test_a_tracer_passed_to_another_thread_is_refused_or_recorded():
     found = []
 
     @minijax.jit
@@ -306,11 +306,11 @@ def _hammered(seconds):
     assert left_behind(limit) == []
 
 
-def test_threads_that_run_anything_get_what_one_thread_gets():
+def test_threads_that_run_anything_get_the_results_of_one_thread():
     _hammered(4)
 
 
 @pytest.mark.full
 @pytest.mark.slow
-def test_threads_that_run_anything_for_a_minute_get_what_one_thread_gets():
+def test_threads_that_run_anything_for_a_minute_get_the_results_of_one_thread():
     _hammered(60)

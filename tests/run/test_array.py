@@ -146,7 +146,7 @@ BAD_VALUES = [
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("value", BAD_VALUES, ids=lambda value: type(value).__name__)
-def test_values_that_are_no_arrays_are_refused_as_by_jax(value):
+def test_values_that_are_not_arrays_are_refused_as_by_jax(value):
     import jax
 
     if value is None:
@@ -260,7 +260,7 @@ def test_dlpack_goes_to_and_from_jax(dtype):
     assert repr(back) == repr(ours) and back.committed
 
 
-def test_dlpack_copies_when_it_must_and_says_when_it_may_not():
+def test_dlpack_copies_if_it_must_and_raises_if_it_may_not():
     value = np.arange(6, dtype=np.float32).reshape(2, 3).T
     assert transfer.from_dlpack(value).tolist() == value.tolist()
     with pytest.raises(ValueError, match="requires a copy"):
@@ -311,7 +311,7 @@ def run_python(code, **environment):
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
 
 
-def test_platforms_that_are_asked_for_and_unknown_are_an_error():
+def test_requested_platforms_that_are_unknown_raise():
     code = "from minijax.run import client\ntry: client.devices()\nexcept RuntimeError as e: print(e)"
     done = run_python(code, JAX_PLATFORMS="foo")
     assert "Unable to initialize backend 'foo'" in done.stdout, done.stderr
@@ -410,7 +410,7 @@ def test_arrays_speak_the_buffer_protocol_as_jax_s(name):
     same(lambda jax, jnp: seen(memoryview(run_on(jax, BUFFERS[name]))), raises=EITHER)
 
 
-def test_what_has_a_buffer_of_an_array_keeps_its_memory():
+def test_a_buffer_of_an_array_keeps_its_memory_alive():
     jnp = minijax.numpy
     x = jnp.arange(6.0).reshape(2, 3)
     view = memoryview(x)

@@ -50,7 +50,7 @@ def _of_jax(name, port=None):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("port", [None, "1234"])
-def test_slurm_and_open_mpi_tell_what_they_tell_jax(environment, port):
+def test_slurm_and_open_mpi_are_detected_as_by_jax(environment, port):
     for nodes in NODE_LISTS:
         environment(**{**SLURM, "SLURM_STEP_NODELIST": nodes})
         slurm = clusters.Slurm()
@@ -61,7 +61,7 @@ def test_slurm_and_open_mpi_tell_what_they_tell_jax(environment, port):
         assert (mpi.is_present(), _answers(mpi, port)) == _of_jax("OmpiCluster", port)
 
 
-def test_a_cluster_is_there_when_it_has_told_all(environment, monkeypatch):
+def test_a_cluster_is_detected_if_it_provides_all_values(environment, monkeypatch):
     assert clusters.present() is None
     environment(**SLURM)
     assert clusters.present().name == "slurm"
@@ -90,7 +90,7 @@ def test_mpi4py_has_the_first_process_tell_its_name(monkeypatch):
     assert cluster.coordinator_address(None) is None
 
 
-def test_tpu_machines_ask_their_server_or_the_environment(environment, monkeypatch):
+def test_tpu_machines_read_the_metadata_server_or_the_environment(environment, monkeypatch):
     metadata = {
         "worker-network-endpoints": "a:b:10.0.0.2,c:d:10.0.0.3",
         "agent-worker-number": "1",
@@ -111,7 +111,7 @@ def test_tpu_machines_ask_their_server_or_the_environment(environment, monkeypat
     assert _answers(clusters.GkeTpu()) == ("mega:8482", 6, 4, None)
 
 
-def test_the_metadata_server_is_asked_with_its_header(environment, monkeypatch):
+def test_requests_to_the_metadata_server_have_its_header(environment, monkeypatch):
     asked = []
 
     def open_url(request, timeout):

@@ -132,7 +132,7 @@ def test_programs_that_are_wrong_raise():
 
 
 @pytest.mark.parametrize("is_parsed", [False, True])
-def test_programs_run_alike_whether_xla_parses_them(monkeypatch, is_parsed):
+def test_programs_give_the_same_results_whether_xla_parses_them(monkeypatch, is_parsed):
     monkeypatch.setattr(compile, "_UNPARSED", 0 if is_parsed else 10**9)
     monkeypatch.setattr(bindings, "_PROGRAMS_PER_CONTEXT", 3)
     monkeypatch.setattr(bindings, "_contexts", [])

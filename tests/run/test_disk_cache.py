@@ -95,7 +95,7 @@ def test_programs_that_call_the_host_are_never_stored(folder):
     assert entries(folder) == []
 
 
-def test_listeners_hear_what_jax_tells_them(folder):
+def test_listeners_receive_the_events_of_jax(folder):
     request = "compile_requests_use_cache"
     assert heard(call) == ["tasks_using_cache", request, "cache_misses"]
     assert heard(call) == [request, "cache_hits", "compile_time_saved_sec", "cache_retrieval_time_sec"]
@@ -111,7 +111,7 @@ def test_the_file_and_its_folder_are_the_users_alone(folder):
     assert entry.name.startswith("jit__lambda") and list(folder.iterdir()) == [entry]
 
 
-def test_source_positions_count_only_if_asked_for(folder):
+def test_source_positions_are_in_the_cache_key_only_on_request(folder):
     def located(module, name):
         text = f"module @jit_g {{ func.func public @main() -> tensor<f32> {{\n%r = stablehlo.constant dense<{module}> "
         return text + f': tensor<f32> loc("{name}")\nreturn %r : tensor<f32> }} }}'
@@ -154,7 +154,7 @@ def test_other_programs_options_and_types_are_other_entries(folder):
     assert len(entries(folder)) == 5
 
 
-def test_what_a_loaded_program_tells_is_what_the_compiled_one_told(folder):
+def test_a_loaded_program_has_the_analyses_of_the_compiled_one(folder):
     def views():
         jax.clear_caches()
         compiled = jax.jit(lambda x: (x + 1.5, x @ x), donate_argnums=0).lower(X).compile()
@@ -209,7 +209,7 @@ def test_linear_algebra_of_the_cpu_libraries_is_loaded(folder):
         ("all", {"xla_gpu_kernel_cache_file", "xla_gpu_per_fusion_autotune_cache_dir"}),
     ],
 )  # fmt: skip
-def test_xla_is_told_where_its_own_caches_lie_and_keys_do_not_depend_on_it(folder, value, names):
+def test_xla_receives_the_paths_of_its_caches_and_keys_do_not_depend_on_them(folder, value, names):
     compile = importlib.import_module("minijax.run.compile")
     with options(persistent_cache_enable_xla_caches=value):
         caches = disk_cache.xla_caches()
@@ -315,14 +315,14 @@ def test_another_users_entry_is_not_run(folder):
         assert call()[1] == 1
 
 
-def test_errors_are_raised_if_asked_for(folder):
+def test_errors_are_raised_on_request(folder):
     call()
     truncate(*entries(folder))
     with pytest.raises(ValueError, match="checksum"):
         call(raise_persistent_cache_errors=True)
 
 
-def test_contents_are_compared_if_asked_for(folder):
+def test_contents_are_compared_on_request(folder):
     call(factor=2.0)
     (entry,) = entries(folder)
     _, key, _, seconds = disk_files.HEADER.unpack_from(entry.read_bytes())
@@ -344,7 +344,7 @@ def age(entry, seconds):
     os.utime(entry, (os.stat(entry).st_mtime - seconds,) * 2)
 
 
-def test_what_was_not_used_for_longest_goes_first(folder):
+def test_the_least_recently_used_entry_is_evicted_first(folder):
     made = []
     for i in range(4):
         call(factor=i + 2.0)
@@ -359,7 +359,7 @@ def test_what_was_not_used_for_longest_goes_first(folder):
     assert sum(entry.stat().st_size for entry in left) < size
 
 
-def test_only_what_dead_writers_left_is_deleted(folder):
+def test_only_files_of_dead_writers_are_deleted(folder):
     folder.mkdir()
     names = ["jit_f-00-cache", ".01-minijax.tmp", ".02-minijax.tmp", "notes"]
     for name in names:
@@ -413,7 +413,7 @@ def test_a_disk_that_takes_nothing_is_a_warning_once(folder, monkeypatch, name, 
     assert [call()[1], call()[1]] == [1, 0]
 
 
-def test_a_file_that_was_cut_off_while_it_was_written_is_gone(folder, monkeypatch):
+def test_a_partially_written_file_is_deleted(folder, monkeypatch):
     def fill(file, *_, **__):
         os.write(file, b"minijax")
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -493,7 +493,7 @@ def test_processes_share_programs_but_those_of_another_jaxlib_or_other_flags_do_
     assert [compiled(run) for run in runs] == [0, 3, 3]
 
 
-def test_processes_that_are_killed_leave_the_folder_whole(tmp_path):
+def test_killed_processes_leave_the_folder_intact(tmp_path):
     seed = random.Random(0)
     running = [start(tmp_path, COUNT="12", JAX_COMPILATION_CACHE_MAX_SIZE="20000") for _ in range(8)]
     while len(entries(tmp_path)) < 2 and any(process.poll() is None for process in running):
@@ -574,7 +574,7 @@ def test_another_command_loads_nothing_ahead(command, monkeypatch):
     assert call(factor=3.0)[1] == 0 and set(threads.values()) == {threading.current_thread().name}
 
 
-def test_a_command_that_goes_another_way_drops_what_is_ahead(command):
+def test_a_command_that_leaves_the_trail_drops_the_programs_ahead(command):
     assert call(factor=2.0)[1] == 0
     wait_for_threads()
     (trail,) = disk_cache._trails.values()
@@ -584,12 +584,12 @@ def test_a_command_that_goes_another_way_drops_what_is_ahead(command):
 
 
 @pytest.mark.parametrize("damage", [truncate, flip, open_to_all, make_pipe])
-def test_a_damaged_trail_is_none(command, damage):
+def test_a_damaged_trail_is_ignored(command, damage):
     damage(*command.glob("trail-*"))
     assert call(factor=2.0)[1] == call(factor=3.0)[1] == 0
 
 
-def test_the_warning_of_a_damaged_program_is_that_of_who_asks_for_it(command):
+def test_the_warning_of_a_damaged_program_points_at_the_caller(command):
     for entry in entries(command):
         truncate(entry)
     with pytest.warns(UserWarning, match="Error reading") as told:
@@ -664,7 +664,7 @@ print(sum(hits))
 """
 
 
-def test_linear_algebra_is_loaded_by_a_process_that_has_compiled_none(tmp_path):
+def test_linear_algebra_is_loaded_by_a_process_that_has_not_compiled_any(tmp_path):
     def hits():
         command = [sys.executable, "-c", LINEAR_ALGEBRA]
         process = subprocess.Popen(command, env=environment(tmp_path), stdout=-1, stderr=-1, text=True)

@@ -91,7 +91,7 @@ def test_arrays_are_imported():
     )
 
 
-def test_what_cannot_be_exchanged_is_refused():
+def test_programs_that_cannot_be_exchanged_are_refused():
     same_errors(
         [
             ("np.from_dlpack(Asked(x, dl_device=(2, 0)))", "cuda"),
@@ -154,7 +154,7 @@ def test_arrays_and_buffers():
 # Where jax differs
 
 
-def test_a_copy_that_was_asked_for_is_made():
+def test_a_requested_copy_is_made():
     # jax shares aligned memory also then.
     taken = minijax.dlpack.from_dlpack(A, copy=True)
     assert taken.unsafe_buffer_pointer() != A.ctypes.data and taken.tolist() == A.tolist()

@@ -45,7 +45,7 @@ def test_the_newest_cuda_plugin_is_taken(site):
     assert plugins.find_cuda() == (13, str(newest / "xla_cuda_plugin.so"))
 
 
-def test_the_tpu_library_is_taken_where_it_is_asked_for(monkeypatch):
+def test_the_tpu_library_is_loaded_from_the_requested_path(monkeypatch):
     monkeypatch.setenv("TPU_LIBRARY_PATH", "/nowhere/libtpu.so")
     monkeypatch.setattr(plugins, "_has_tpu", lambda: True)
     assert plugins.find_tpu() == "/nowhere/libtpu.so"
@@ -54,7 +54,7 @@ def test_the_tpu_library_is_taken_where_it_is_asked_for(monkeypatch):
     assert plugins.find_tpu() is None
 
 
-def test_a_gpu_without_a_plugin_is_told_of(monkeypatch, caplog):
+def test_a_gpu_without_a_plugin_is_reported(monkeypatch, caplog):
     exists = os.path.exists
     monkeypatch.setattr(plugins.os.path, "exists", lambda p: p == "/dev/nvidiactl" or exists(p))
     monkeypatch.setattr(plugins.config.platforms, "default", None)
@@ -76,7 +76,7 @@ def test_a_plugin_that_does_not_start_leaves_the_cpu(site):
     assert ran.stdout == "cpu [1. 1.]\n"
 
 
-def test_a_platform_that_was_asked_for_and_does_not_start_is_an_error(site):
+def test_a_requested_platform_that_does_not_start_raises(site):
     folder = site(13).parents[1]
     ran = _run("import minijax as jax; jax.devices()", folder, JAX_PLATFORMS="cuda")
     assert ran.returncode == 1

@@ -147,7 +147,7 @@ def test_calls_of_jitted_functions_have_the_names_of_jax(tmp_path):
     assert names.count("PjitFunction(<lambda>)") == 1
 
 
-def test_python_calls_are_traced_unless_the_options_say_no(tmp_path):
+def test_python_calls_are_traced_unless_the_options_disable_it(tmp_path):
     def called():
         return 3
 
@@ -184,7 +184,7 @@ def watched_program(jax, folder):
 
 
 @pytest.mark.oracle
-def test_profiles_have_the_frames_of_the_user_as_in_jax_and_none_of_the_library(tmp_path):
+def test_profiles_have_the_users_frames_as_in_jax_and_no_frames_of_the_library(tmp_path):
     watched_program(minijax, str(tmp_path / "first"))  # loads modules, and pytest's finder has frames of its own
     for jax in (minijax, importlib.import_module("jax")):
         watched_program(jax, str(tmp_path / jax.__name__))
@@ -257,7 +257,7 @@ def test_the_link_to_perfetto_serves_the_trace_until_it_was_fetched(tmp_path, ca
 
 
 @pytest.mark.oracle
-def test_misuse_raises_what_it_raises_in_jax(tmp_path):
+def test_misuse_raises_as_in_jax(tmp_path):
     def program(jax):
         p = profiler_of(jax)
         folder = str(tmp_path / jax.__name__)

@@ -98,7 +98,7 @@ def test_invalid_results_raise_and_the_message_names_the_operation(mode, text, p
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("mode, text", ALLOWED)
-def test_what_is_not_invalid_runs_as_without_the_mode(mode, text, capsys):
+def test_valid_programs_run_as_without_the_mode(mode, text, capsys):
     results = [outcome(run) for run in both(_program(mode, text))]
     assert not any(r.error for r in results)
     assert repr(results[0].value) == repr(results[1].value)
@@ -151,7 +151,7 @@ NOT_RUN = [
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("text", REFUSED + NOT_RUN)
-def test_no_execution_refuses_what_would_run(text):
+def test_no_execution_refuses_compiled_programs(text):
     def program(jax, jnp, lax):
         f, x = jax.jit(lambda x: jnp.sin(x) * 2), jnp.asarray(X)
         f(x)
@@ -210,7 +210,7 @@ def test_modes_that_are_off_leave_the_launch_of_a_program_alone():
 
 
 @pytest.mark.parametrize(("argument", "phrase"), [(np.nan, "input"), (1.0, "literal")])
-def test_errors_say_that_an_input_or_a_literal_holds_the_nan(argument, phrase):
+def test_errors_state_that_an_input_or_a_literal_holds_the_nan(argument, phrase):
     def call(jax, jnp):
         f = jax.jit((lambda x: x * 3.0) if phrase == "input" else lambda x: (jnp.nan, x + 2))
 

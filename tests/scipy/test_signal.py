@@ -58,7 +58,7 @@ def test_long_segments_are_shortened_with_a_warning():
     compare.same_value(ours[0], theirs[0], **CLOSE)
 
 
-def test_what_was_transformed_comes_back():
+def test_an_inverse_transform_restores_the_signal():
     signal = compare.ours().scipy.signal
     _, _, spectra = signal.stft(WAVE, nperseg=8)
     np.testing.assert_allclose(signal.istft(spectra)[1][:20], WAVE, rtol=1e-5, atol=1e-6)

@@ -62,7 +62,7 @@ def test_weak_right_sides_are_solved_as_by_jax(tier):
     sweep([Case(name, of_number(name), (3.0,), tolerance=CLOSE) for name in ("gmres", "bicgstab")], tier, jaxpr=False)
 
 
-def test_whatever_multiplies_is_an_operator():
+def test_any_object_with_matmul_is_an_operator():
     class Doubled:
         shape = (3, 3)
 
@@ -106,7 +106,7 @@ def test_solutions_and_derivatives_are_those_of_a_direct_solver(solver):
         np.testing.assert_allclose(x, y, rtol=1e-3, atol=1e-5)
 
 
-def test_what_went_wrong_is_told():
+def test_failures_are_reported():
     assert linalg.gmres(jnp.eye(2), jnp.ones(2), x0=jnp.full(2, jnp.nan))[1] == -1
     assert linalg.gmres(jnp.eye(2), jnp.ones(2))[1] == 0
     assert linalg.cg(jnp.eye(2), jnp.ones(2))[1] is None

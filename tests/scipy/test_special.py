@@ -39,7 +39,7 @@ def test_calls_agree_under_transforms(name, tier):
     agree(under(name, cases, tier, 4), tier, (*OTHER_JAXPRS, "jax.scipy.special.lpmn"))
 
 
-def test_sph_harm_is_no_more():
+def test_sph_harm_was_removed():
     same_misuse("jax.scipy.special.sph_harm", {}, "was deprecated in v0.7.0 and removed in v0.10.0")
 
 

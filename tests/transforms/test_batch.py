@@ -113,7 +113,7 @@ def test_instantiated_results_are_batched_in_any_case(closed):
     assert all(out) and shapes(batched) == [(3, 4, 2), (3, 2), (3, 2)]
 
 
-def test_axes_are_left_or_put_where_they_are_told(closed):
+def test_axes_are_kept_or_moved_as_requested(closed):
     batched, dims = batch_jaxpr_axes(closed, AXIS, (None, 1))
     assert dims == (None, 1, None)
     assert shapes(batched) == [(4, 2), (2, 3), (2,)]

@@ -35,7 +35,7 @@ def test_each_operation_is_followed_by_that_of_its_tangent():
     """)
 
 
-def test_what_has_no_tangent_costs_nothing():
+def test_values_without_tangents_add_no_operations():
     def pushed(x, dx):
         return jax.jvp(lambda x: f(x, 2.0), (x,), (dx,))
 

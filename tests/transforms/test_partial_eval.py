@@ -58,7 +58,7 @@ def test_a_checkpoint_keeps_inputs_alone_and_computes_the_residuals_again():
     """)
 
 
-def test_a_policy_says_what_is_known_to_the_backward_pass_all_the_same():
+def test_a_policy_saves_residuals_for_the_backward_pass():
     def pulled(x, ct):
         return jax.vjp(jax.checkpoint(f, policy=save_all), x)[1](ct)
 
@@ -81,7 +81,7 @@ def test_a_policy_says_what_is_known_to_the_backward_pass_all_the_same():
     """)
 
 
-def test_a_call_is_cut_into_one_of_what_is_known_and_one_of_tangents():
+def test_a_call_is_split_into_a_known_call_and_a_call_on_tangents():
     def call(x, y):
         return jax.jit(lambda x, y: jnp.sin(x) * jnp.exp(y))(x, y)
 
@@ -145,7 +145,7 @@ def save_nothing(primitive, *avals, **params):
     return False
 
 
-def test_what_known_inputs_determine_is_known(closed):
+def test_results_of_known_inputs_are_known(closed):
     parts = partial_eval_jaxpr(closed, (False, True), (False, False, False))
     assert parts.out_unknown == Mask([False, True, False])
     assert names(parts.known) == ["sin", "cos", "mul", "mul"]
@@ -184,7 +184,7 @@ def test_with_no_unknown_input_all_is_known(closed):
     ],
     ids=["all", "sines", "nothing"],
 )
-def test_a_policy_says_what_is_saved_and_the_rest_is_computed_again(
+def test_a_policy_selects_saved_values_and_the_rest_is_recomputed(
     closed, policy, staged, num_residuals, input_residuals
 ):
     parts = partial_eval_jaxpr_custom(closed, (False, True), policy)

@@ -39,7 +39,7 @@ def close(ours, theirs):
 
 @pytest.mark.quick
 @pytest.mark.parametrize("name", stored.TABLE)
-def test_a_program_gives_what_jax_gave(name, names):
+def test_a_program_gives_the_stored_results_of_jax(name, names):
     assert agree(stored.outcome(minijax, names, stored.TABLE[name]), KNOWN["outcomes"][name])
 
 

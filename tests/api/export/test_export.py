@@ -152,7 +152,7 @@ def exports():
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("line", FACTS)
-def test_both_sides_say_the_same(line):
+def test_both_sides_print_the_same(line):
     mesh_language.same(line, **GIVEN)
 
 

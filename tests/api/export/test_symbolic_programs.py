@@ -171,7 +171,7 @@ def test_refused_programs(spec, line, words):
 
 
 @pytest.mark.parametrize("constraint", ["mod(a, 4) == 0", "mod(a, -4) == 0"])
-def test_constraints_say_what_is_divided(constraint):
+def test_constraints_define_divisibility(constraint):
     """jax takes the second, as its messages have it; the first it cannot use here."""
     jax, export = importlib.import_module("minijax"), importlib.import_module("minijax.export")
     described = jax.ShapeDtypeStruct(export.symbolic_shape("a", constraints=[constraint]), np.float32)

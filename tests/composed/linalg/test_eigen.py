@@ -70,7 +70,7 @@ def test_texts_for_other_platforms_equal_jax_s():
     same_on_platforms([case("eig", x, **how) for how in ways], ("cuda", "rocm"))
 
 
-def test_what_does_not_fit_is_refused():
+def test_arguments_that_do_not_fit_are_refused():
     wrong = [
         np.zeros(s, d) for s, d in (((3,), np.float32), ((3, 2), np.float32), ((2, 2), np.int32), ((2, 2), np.float16))
     ]

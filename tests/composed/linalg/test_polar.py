@@ -40,7 +40,7 @@ def test_the_factors_are_orthonormal_and_positive():
     assert converged and np.linalg.eigvalsh(h).min() > 0
 
 
-def test_what_does_not_fit_is_refused():
+def test_arguments_that_do_not_fit_are_refused():
     same_refusals(
         [case("qdwh", np.zeros(s, d)) for s, d in (((2, 3), np.float32), ((3, 3), np.int32), ((2, 3, 3), np.float32))]
     )

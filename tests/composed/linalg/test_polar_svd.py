@@ -72,7 +72,7 @@ def test_values_alone_are_the_same():
     np.testing.assert_allclose(decomposed(a, compute_uv=False)[0], np.linalg.svd(a, compute_uv=False), atol=1e-5)
 
 
-def test_what_is_not_finite_gives_nan():
+def test_values_that_are_not_finite_give_nan():
     batch = matrix(3, 4, 3)
     batch[0, 1, 1], batch[1, 2, 0] = np.nan, np.inf
     for x in decomposed(batch, full_matrices=True):

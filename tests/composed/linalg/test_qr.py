@@ -111,7 +111,7 @@ def test_reflectors_are_applied_one_after_another_where_no_library_does(left, tr
     np.testing.assert_allclose(one_by_one[0], at_once, rtol=1e-5, atol=1e-6)
 
 
-def test_what_does_not_fit_is_refused():
+def test_arguments_that_do_not_fit_are_refused():
     f, i = np.float32, np.int32
     z = lambda *shape, dtype=f: np.zeros(shape, dtype)  # noqa: E731
     same_refusals([case("qr", x) for x in (z(3), z(), z(2, 2, dtype=i), z(2, 2, dtype=np.float16))])

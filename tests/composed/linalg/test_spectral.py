@@ -63,7 +63,7 @@ def require_eigen(a, v, w, expected):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.complex128])
-def test_eigenvectors_are_turned_as_the_eigenvalues_say(dtype):
+def test_eigenvectors_are_permuted_with_the_eigenvalues(dtype):
     batch = np.stack([a if np.dtype(dtype).kind == "c" else a.real for a in BATCH.values()]).astype(dtype)
     with minijax.enable_x64(True):
         results = run(batch)
@@ -85,7 +85,7 @@ def test_many_parts_in_any_order():
     require_eigen(a, v[:, order], w[order], np.linalg.eigvalsh(a))
 
 
-def test_what_is_not_finite_gives_nan():
+def test_values_that_are_not_finite_give_nan():
     batch = np.stack([hermitian(N).real.astype(np.float32)] * 3)
     batch[0, 3, 5] = batch[0, 5, 3] = np.nan
     batch[1, 2, 2] = np.inf
@@ -174,7 +174,7 @@ def test_batches_alone_may_be_symbolic():
                 assert "Eigh" in lowered(side, eigh(side), x)
 
 
-def test_what_does_not_fit_is_refused():
+def test_arguments_that_do_not_fit_are_refused():
     jax = pytest.importorskip("jax")
     for how, error in (
         (dict(subset_by_index=(1, 9)), ValueError),

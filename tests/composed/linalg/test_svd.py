@@ -22,7 +22,7 @@ def test_empty_matrices_equal_jax_s(shape):
     sweep([case("svd", matrix(*shape), **w) for w in WANTED])
 
 
-def test_all_of_the_values_may_be_asked_for_by_index():
+def test_all_values_may_be_requested_by_index():
     sweep([case("svd", matrix(3, 2), full_matrices=full, subset_by_index=(0, 2)) for full in (True, False)])
 
 
@@ -45,7 +45,7 @@ def test_large_matrices_have_another_default_algorithm():
     )
 
 
-def test_what_does_not_fit_is_refused():
+def test_arguments_that_do_not_fit_are_refused():
     x = matrix(3, 3)
     same_refusals([case("svd", np.zeros(3, np.float32)), case("svd", np.zeros((2, 2), np.int32))])
     same_refusals([case("svd", x, subset_by_index=(0, 2)), case("svd", x, full_matrices=False, subset_by_index=(0, 2))])

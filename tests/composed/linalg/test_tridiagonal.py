@@ -81,7 +81,7 @@ def test_elimination_solves_systems_where_no_library_does(n):
     np.testing.assert_allclose(x, minijax.lax.linalg.tridiagonal_solve(dl, d, du, b), rtol=1e-5, atol=1e-6)
 
 
-def test_what_does_not_fit_is_refused():
+def test_arguments_that_do_not_fit_are_refused():
     z = lambda *shape, dtype=np.float32: np.zeros(shape, dtype)  # noqa: E731
     same_refusals([case("tridiagonal_solve", *xs) for xs in (
         (z(3), z(3), z(3), z(3)), (z(2), z(3), z(2), z(3, 1)), (z(3), z(3), z(3), z(2, 1)),

@@ -38,7 +38,7 @@ def test_texts_for_other_platforms_equal_jax_s():
     same_on_platforms([case("cholesky_update", matrix(3, 3), matrix(3))])
 
 
-def test_what_does_not_fit_is_refused():
+def test_arguments_that_do_not_fit_are_refused():
     z = lambda *shape, dtype=np.float32: np.zeros(shape, dtype)  # noqa: E731
     same_refusals([case("symmetric_product", *xs) for xs in (
         (z(3, 2), z(3, 2)), (z(3, 2), z(2, 2)), (z(3, 2), z(3)), (z(2, 3, 2), z(3, 3)),
