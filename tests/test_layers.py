@@ -343,7 +343,7 @@ def test_every_folder_has_a_floor():
     assert folders - {*ROOMS, *LIBRARIES, *FACES} == set()
 
 
-def test_listed_names_exist():
+def test_what_is_listed_is_there():
     late = {(module, name) for module, tree in TREES.items() for _, name in deferred(tree)}
     assert set(LATE) - late == set()
     trees, listed = dict(TREES), dict(SOCKETS)
@@ -419,7 +419,7 @@ PLANTED = [
 
 
 @pytest.mark.parametrize(("rule", "sources"), PLANTED)
-def test_a_rule_rejects_planted_code_that_breaks_it(rule, sources):
+def test_a_rule_rejects_what_breaks_it(rule, sources):
     assert len(rule({name: ast.parse(text) for name, text in sources.items()})) >= 1
 
 
@@ -439,7 +439,7 @@ KEPT = {
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_a_rule_accepts_planted_code_that_follows_it(rule):
+def test_a_rule_accepts_what_keeps_it(rule):
     assert rule({name: ast.parse(text) for name, text in KEPT.items()}) == []
 
 
