@@ -1,4 +1,4 @@
-"""What every test stands on: the platform, the oracle, the tiers and the seed."""
+"""Set-up of all tests: the platform, the oracle, the tiers and the seed."""
 
 import datetime
 import gc
@@ -13,13 +13,13 @@ import pytest
 
 ORACLE = "0.10.2"
 
-# What `-m quick` runs: the floors without XLA, and two columns of the matrix.
+# `-m quick` runs the floors without XLA, and two columns of the matrix.
 QUICK = ("tests/base/", "tests/ir/", "tests/hlo/", "test_layers", "-plain]", "-vmap_of_grad]")
 
 # Read by XLA when the first client starts. Eight host devices let sharded programs run on any machine.
 DEVICES = "--xla_force_host_platform_device_count=8"
-# XLA's compilations are most of what the tests take: three times as fast with little optimization, on both
-# sides alike. `-m full` compares programs as users compile them.
+# Most of the time of the tests is XLA's compilation: with little optimization, on both sides, it takes a third.
+# `-m full` compares programs as users compile them.
 LITTLE_OPTIMIZATION = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
 
 
@@ -30,18 +30,18 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.setdefault("JAX_PLATFORMS", "cpu")
     if "full" in config.option.markexpr:
         os.environ["MINIJAX_TEST_TIER"] = "full"
-    # Programs compile in each run; the disk cache's own tests turn it on.
+    # Each run compiles its programs; the tests of the disk cache turn it on.
     os.environ["JAX_ENABLE_COMPILATION_CACHE"] = "false"
     # A flag that another jaxlib does not know would end the process.
     plain = "full" in config.option.markexpr or _oracle_missing()
     os.environ.setdefault("XLA_FLAGS", DEVICES if plain else f"{DEVICES} {LITTLE_OPTIMIZATION}")
-    # The samples go by the seed of the day, which is told; continuous integration has one of its own.
+    # Samples are drawn by the seed of the day, which is printed; continuous integration sets another one.
     os.environ.setdefault("MINIJAX_TEST_SEED", datetime.date.today().strftime("%Y%m%d"))
 
 
 @pytest.fixture
 def few_objects():
-    """Hides what there is from the garbage collector, which the search for leaks runs after each trace."""
+    """Hides existing objects from the garbage collector, which the search for leaks runs after each trace."""
     gc.freeze()
     yield
     gc.unfreeze()

@@ -165,7 +165,7 @@ DONATE = dict(donate_argnums=0)
 
 
 def _then_deleted(call):
-    """What a call gives for a fresh array, and whether the array was deleted by it."""
+    """The result of a call with a new array, and whether it deleted the array."""
 
     def program(jax, jnp):
         x = jnp.arange(4.0)

@@ -1,4 +1,4 @@
-"""What is built from the sources installs, and the command of the installed package does what it says."""
+"""The built distributions install, and the command of the installed package works."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""`python -m minijax` runs a program as python does, with jax standing for minijax; so does `install`."""
+"""`python -m minijax` runs a program as python does, with minijax imported as jax; so does `install`."""
 
 import ast
 import importlib.util
@@ -356,7 +356,7 @@ for child in children:
 
 
 def of_children(*codes, **environment):
-    """What the children of a program print that run the codes, as lists of lines."""
+    """The output of a program's child processes, which run the codes, as lists of lines."""
     run = minijax("-c", CHILDREN, *codes, env={**os.environ, **environment})
     assert run.returncode == 0, run.stderr
     return [ast.literal_eval(line) for line in run.stdout.splitlines()]

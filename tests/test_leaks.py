@@ -14,7 +14,7 @@ from minijax.errors import UnexpectedTracerError
 pytestmark = [pytest.mark.oracle, pytest.mark.usefixtures("few_objects")]
 
 
-# What stores a tracer: each takes the modules and a function that stores it
+# Transformations that leak a tracer: each takes the modules and a function that stores the tracer
 
 
 def _stores(store, x):
@@ -40,7 +40,7 @@ MAKERS = {
     "vmap of grad": lambda jax, store: jax.vmap(jax.grad(lambda x: _stores(store, x)))(np.ones(2)),
 }
 
-# What is done with a tracer afterwards
+# Uses of a tracer afterwards
 
 USES = {
     "an operator": lambda jax, jnp, t: t + 1,

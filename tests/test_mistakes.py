@@ -14,7 +14,7 @@ PROGRAMS = mistakes.table()
 
 @pytest.mark.parametrize("name", [name for name in PROGRAMS if compare.sampled(name, one_in=3)])
 def test_a_mistake_is_shown_as_by_jax(name, monkeypatch):
-    # What callbacks raise and what donation and truncation warn of comes to the log and to stderr besides.
+    # Errors of callbacks, and warnings of donation and truncation, are also logged and printed to stderr.
     monkeypatch.setattr(logging.root, "disabled", True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -27,7 +27,7 @@ def _run(program: Path, folder: Path, steps: int) -> tuple[np.ndarray, str]:
 
 
 def _compared(name: str, folder: Path, steps: int) -> tuple[np.ndarray, str]:
-    """What a program does with minijax, which is what it does with jax."""
+    """The results of a program with minijax, which are those with jax."""
     program = ROOT / "notebooks" / name
     ours = _run(program, folder, steps)
     (folder / name).write_text(re.sub(r"\bminijax\b", "jax", program.read_text()))

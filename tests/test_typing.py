@@ -70,7 +70,7 @@ def declared() -> dict[str, ast.FunctionDef]:
     return {node.name: node for node in methods.body if isinstance(node, ast.FunctionDef)}
 
 
-# What every object has, and what arrays have for NumPy and for pickles: no user calls these.
+# Attributes of every object, and those of arrays for NumPy and for pickles: users do not call these.
 OF_OBJECTS = {name for name in dir(object) if name not in ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__")}
 FOR_NUMPY = """
     __array_priority__ __copy__ __cuda_array_interface__ __deepcopy__ __dict__ __hash__ __hex__ __jax_array__ __module__

@@ -37,7 +37,7 @@ WIDTH = 118
 
 
 class Binding(NamedTuple):
-    """What gives a name its value in a module: a statement, or None for a name that no statement shows."""
+    """The statement that defines a name in a module; None for a name without one."""
 
     module: str
     name: str

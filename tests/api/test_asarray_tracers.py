@@ -1,4 +1,4 @@
-"""What `asarray` gives of values that a derivative knows, and broadcasts that change nothing, beside jax."""
+"""`asarray` of values that are concrete under a derivative, and broadcasts that change nothing, compared with jax."""
 
 import jax
 import numpy as np

@@ -15,7 +15,7 @@ FLOAT0 = compare.FLOAT0
 
 
 def twice(f, *args):
-    """What `f`, a function of (jax, jnp), gives, and its jaxpr."""
+    """The result of `f`, a function of (jax, jnp), and its jaxpr."""
 
     def program(jax, jnp):
         g = f(jax, jnp)

@@ -24,7 +24,7 @@ def checked(program):
 
 
 def outcome(run):
-    """What a program gave: the message of its error and its values; or the class and text of what it raised."""
+    """The message of a program's error and its values; or class and text of the exception that it raised."""
     try:
         err, out = run()
     except Exception as e:

@@ -1,4 +1,4 @@
-"""`checkpoint`: what is saved and what is computed again, as the jaxprs show it."""
+"""`checkpoint`: saved and recomputed values, as the jaxprs show them."""
 
 import functools
 
@@ -134,7 +134,7 @@ def _residual_names(jax, jnp, ad_checkpoint):
 
 
 def _cond_by_policy(make):
-    """What is left for the linear part of a `cond`, by the policy: the operations, and the derivatives."""
+    """The operations of the linear part of a `cond` under each policy, and the derivatives."""
 
     def program(jax, jnp):
         def some(x, y):

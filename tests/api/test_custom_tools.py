@@ -1,4 +1,4 @@
-"""What custom derivatives may need: converted closures, linear calls, zeros, and rules that run only going back."""
+"""Tools for custom derivatives: converted closures, linear calls, zeros, and rules that run only going back."""
 
 import compare
 import numpy as np

@@ -89,7 +89,7 @@ def test_tolerances_steps_and_messages_are_the_caller_s():
 
 @pytest.mark.oracle
 def test_directions_are_those_of_jax():
-    """What passes within a tolerance on one side passes on the other: the directions are drawn alike."""
+    """A check that passes within a tolerance on one side passes on the other: both draw the same directions."""
 
     import jax.test_util  # noqa: F401, PLC0415
 

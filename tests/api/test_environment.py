@@ -1,4 +1,4 @@
-"""What a process says of itself."""
+"""The report that a process prints about its environment."""
 
 import gc
 

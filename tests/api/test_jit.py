@@ -33,7 +33,7 @@ def traced_times(jit, *calls, **options):
 
 
 def warned(call):
-    """What a call warns of, as (class, first words)."""
+    """The warnings of a call, as (class, first words)."""
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         call()
@@ -608,7 +608,7 @@ def test_numpy_arguments_are_taken_as_they_are_at_each_call():
         with jax.enable_x64(True):
             results += [f(made[6]) for _ in range(3)]
         results += [f(made[6])]
-        base[:] = 7  # what was computed stays
+        base[:] = 7  # the result keeps the old values
         # Calls with keywords are other calls.
         one, x = jax.jit(lambda x, *, z=2: x * z), np.ones(3, np.float32)
         two = jax.jit(lambda x, n=2: x * n, static_argnames="n")

@@ -1,4 +1,4 @@
-"""Arguments that are no arrays, where jax takes them: types in their place, tokens, and anything that vmap does not map."""
+"""Arguments that are not arrays, where jax accepts them: types, tokens, and any object that vmap does not map."""
 
 from types import SimpleNamespace
 

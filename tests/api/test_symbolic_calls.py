@@ -63,7 +63,7 @@ def nested(package, inner, outer):
 
 
 def kept_apart(package, specs):
-    """What an export says of variables of two scopes."""
+    """The error of an export for variables of two scopes."""
     jax, export = importlib.import_module(package), importlib.import_module(f"{package}.export")
     specs = jax.tree.map(lambda spec: jax.ShapeDtypeStruct(export.symbolic_shape(spec), np.float32), specs)
     export.export(jax.jit(lambda *args, **kwargs: 0.0))(*specs[0], **specs[1])

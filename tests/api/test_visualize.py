@@ -1,4 +1,4 @@
-"""Pictures of how arrays lie: those of jax, in colour too, and the same as text where rich is not installed."""
+"""Pictures of shardings: those of jax, in colour too, and the same as text if rich is not installed."""
 
 import numpy as np
 import pytest

@@ -81,7 +81,7 @@ ODD = [
     None, str, object, "foo", "i4", "long", "bfloat16", np.dtype("S3"), np.dtype(">f4"), np.integer,
     np.generic, dtypes.float0, np.float32(3), np.zeros(2), "c8", [1, 2], np.dtype([("a", "f4")]), type,
 ]  # fmt: skip
-# Values are no dtypes, and for abstract ones each numpy has another error.
+# Values are not dtypes, and for abstract ones the error depends on the version of NumPy.
 NOT_ASKED = (np.ndarray, np.bool_, type(np.integer))
 
 

@@ -16,7 +16,7 @@ import minijax
 
 
 def session(namespace, program, *commands) -> str:
-    """What the prompt of a program's breakpoints says to commands."""
+    """The output of the prompt of a program's breakpoints for the commands."""
     stdin, stdout = io.StringIO("\n".join([*commands, ""])), io.StringIO()
 
     def run(jax):

@@ -17,7 +17,7 @@ X = np.arange(1, 4, dtype=np.float32)
 
 
 def printed(namespace, program) -> str:
-    """What a program prints until its effects have taken place."""
+    """The output of a program until its effects have taken place."""
     out = io.StringIO()
 
     def run(jax):

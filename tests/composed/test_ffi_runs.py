@@ -94,7 +94,7 @@ def add_one(s):
 
 
 def told(s):
-    """What a function told somebody outside, all together."""
+    """All messages that the functions sent to the outside."""
 
     def run(f, *args):
         s.jax.block_until_ready(f(*args))

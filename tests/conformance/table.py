@@ -80,7 +80,7 @@ def operand(name: str, dtype: str) -> np.ndarray:
 
 
 def names_of(jax: ModuleType, jnp: ModuleType) -> dict[str, Any]:
-    """What an expression may speak of beside its operands."""
+    """The names that an expression may use besides its operands."""
 
     primitives = importlib.import_module(f"{jax.__name__}.extend.core.primitives")
 

@@ -68,7 +68,7 @@ def test_every_line_at_home(tier):
 
 
 def cells(row: Row, dtype: str, tier: str) -> list[Case]:
-    """What is chosen of the line at a dtype under each transform; the line itself where jax refuses the dtype."""
+    """The sampled cases of a line at a dtype under each transform; the line itself if jax refuses the dtype."""
     c = case(row, dtype)
     one = [f"vmap_{i}_along_{k}" for i, x in enumerate(c.args) for k in range(np.ndim(x) + 1) if len(c.args) > 1]
     found = [transformed(c, t) for t in ("plain", *TRANSFORMS, *one) if not odd(row, dtype, t)]
@@ -158,7 +158,7 @@ def test_derivatives_are_differences(dtype, tier):
 UNABLE = """
     ConvGeneralDilatedDimensionNumbers DotDimensionNumbers PrecisionLike
     broadcast_to_rank composite conv_shape_tuple create_token index_take precv psend ragged_all_to_all
-""".split()  # Types, what takes anything, what jax stumbles at, what is only for GPUs or not there.
+""".split()  # Types, functions of any arguments, functions that fail in jax, and those of other platforms.
 
 
 def test_every_function_is_misused():

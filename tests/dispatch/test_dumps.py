@@ -1,4 +1,4 @@
-"""What `jax_dump_ir_to` writes: the StableHLO, the jaxpr and the equations of programs."""
+"""The files of `jax_dump_ir_to`: StableHLO, jaxpr and equations of programs."""
 
 import contextlib
 import gzip
@@ -16,7 +16,7 @@ import minijax
 import minijax.numpy as jnp
 
 X = np.arange(3.0, dtype=np.float32)
-sizes = itertools.count(1001)  # of operations, each of which a process compiles once
+sizes = itertools.count(1001)  # of operations; a process compiles each once
 
 
 @contextlib.contextmanager

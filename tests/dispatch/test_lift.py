@@ -32,7 +32,7 @@ CONTROL_FLOW = {
 
 
 def values_and_compiles(call, values):
-    """What the calls with these values return, and how many programs XLA compiled for each."""
+    """The results of the calls with these values, and how many programs XLA compiled for each."""
     found, counts = [], []
     for value in values:
         jnp.asarray(value).block_until_ready()
@@ -149,7 +149,7 @@ TOGETHER = {
 }
 
 
-# What is rounded once if the compiler contracts it to one instruction.
+# Expressions that are rounded once if the compiler contracts them to one instruction.
 CONTRACTIBLE = {
     "scaled, then shifted": lambda x: x * 2.5 + x[:1],
     "product, then shifted": lambda x: x * x - 2.5,

@@ -70,14 +70,14 @@ class Side:
 
     @property
     def log(self) -> Path:
-        """What the last tests have printed."""
+        """The output of the last tests."""
         return self.folder / f"{self.name}.log"
 
     def install(self, *arguments: str) -> None:
         self._output("-m", "pip", "install", "-q", "--disable-pip-version-check", *arguments)
 
     def packages(self) -> list[str]:
-        """What is installed and can be installed elsewhere, with versions."""
+        """The installed packages that can be installed elsewhere, with versions."""
         return [line for line in self._output("-m", "pip", "freeze").splitlines() if "==" in line]
 
     def outcomes(self, tests: Sequence[str], source: Path, cwd: Path, first: str = "") -> dict[str, str]:

@@ -10,7 +10,7 @@ def _fused(s):
 
 
 def both(s):
-    """The sum, which lies with the host, and the product."""
+    """The sum, which is in host memory, and the product."""
     return _fused(s)(out_spaces=(s.jax.memory.Space.Host, s.jax.memory.Space.Device))(lambda x, y: (x + y, x * y))
 
 

@@ -1,4 +1,4 @@
-"""What programs compute, read and send, counted beside jax: operations, lifetimes, collectives, derivatives."""
+"""Costs of programs (operations, bytes read and sent), compared with jax: lifetimes, collectives, derivatives."""
 
 import dataclasses
 import functools
@@ -17,7 +17,7 @@ def _counts(result):
 
 
 def counted(s):
-    """What a call counts, and its results."""
+    """The costs of a call, and its results."""
 
     def of(f, *args, **options):
         out, result = _module(s).roofline(f, **options)(*args)
@@ -35,7 +35,7 @@ def _mesh(package, sizes):
 
 
 def sent(s):
-    """What a function of the devices' parts counts on meshes of some sizes; it is given the mesh's axes."""
+    """The costs of a function under shard_map on meshes of several sizes; its arguments are the mesh axes."""
 
     def of(f, shape=(8, 24), out=None):
         results = []
@@ -51,7 +51,7 @@ def sent(s):
 
 
 def derived(s):
-    """What a function and its derivative count on the mesh of four by two."""
+    """The costs of a function and its derivative on a mesh of four by two."""
 
     def of(f, *specs, out, dtype="float32"):
         mesh = _mesh(s.jax.__name__, (4, 2))

@@ -14,7 +14,7 @@ CLOSE = {"rtol": 1e-6, "atol": 0, "why": "XLA orders the sums of a group's progr
 
 
 def dense(mat):
-    """What is shown of a sparse matrix: its buffers, what else it is, and the array that it stands for."""
+    """The buffers of a sparse matrix, its other attributes, and the dense array."""
     buffers, metadata = mat.tree_flatten()
     return buffers, sorted(metadata.items()), mat.todense(), str(mat), mat.nse, mat.size
 

@@ -1,4 +1,4 @@
-"""Random programs held to jax, but for the ways in which they are known to differ."""
+"""Comparison of random programs with jax, except for the known differences."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -9,16 +9,16 @@ from fuzz import shrink
 
 
 class Comparison:
-    """Holds the programs that `generate` makes of seeds to jax by `check`, which says how their jaxprs differ.
+    """Compares the programs that `generate` makes of seeds with jax by `check`, which returns how their jaxprs differ.
 
-    `known` are patterns of mismatches that are no faults of ours, by the reason.
+    `known` are patterns of mismatches that are not faults of minijax, by the reason.
     """
 
     def __init__(self, generate: Callable[[int], Any], check: Callable[[Any], str], known: Mapping[str, str]):
         self.generate, self.check, self.known = generate, check, known
 
     def known_difference(self, program: Any) -> str:
-        """In which of the known ways the two differ, empty if they do not."""
+        """The known way in which the two differ; empty if they do not differ."""
         try:
             return self.check(program)
         except compare.Mismatch as difference:
@@ -28,7 +28,7 @@ class Comparison:
             raise
 
     def mismatch(self, program: Any) -> str:
-        """How the two differ in a way that is not known."""
+        """The mismatch, if the two differ in a way that is not known; else empty."""
         try:
             self.known_difference(program)
         except compare.Mismatch as difference:
@@ -36,7 +36,7 @@ class Comparison:
         return ""
 
     def run(self, seeds: Iterable[int]) -> dict[int, str]:
-        """Requires that the programs agree but in known ways; shows the smallest form of each that does not."""
+        """Requires that the programs agree, except in known ways; shows the smallest form of each that does not."""
         failures, known = [], {}
         for seed in seeds:
             program = self.generate(seed)

@@ -182,7 +182,7 @@ SLIPS = (AttributeError, NameError, ImportError, SyntaxError)
 
 
 class NotFound(Exception):
-    """There is no value that fits the hole."""
+    """No value fits the hole."""
 
 
 class Rejected(Exception):
@@ -730,7 +730,7 @@ def _chosen_transforms(rng: random.Random) -> tuple[str, ...]:
 
 
 def generate(seed: int, differentiable: bool = False) -> Program:
-    """The program of that seed; or one without transforms, of which jax can differentiate all."""
+    """The program of that seed; or one without transforms, all of which jax can differentiate."""
     rng, numbers = random.Random(seed), np.random.default_rng(seed)
     x64 = rng.random() < 0.12
     args = tuple(_argument(rng, numbers, x64) for _ in range(rng.randrange(1, 4)))
@@ -754,6 +754,6 @@ def generate(seed: int, differentiable: bool = False) -> Program:
         warnings.simplefilter("error")
         jax.eval_shape(trace, *compare.placed(jax, args))
     lines = [f"def program({', '.join(params)}):", *textwrap.indent("\n".join(lines), "    ").splitlines()]
-    # What nobody reads is of interest too, but seldom.
+    # Unread results are of interest too, but rarely.
     lines = lines if rng.random() < 0.1 else without_unused(lines)
     return Program(seed, "\n".join(lines) + "\n", args, transforms, x64)

@@ -1,6 +1,6 @@
-"""Random programs over meshes: the statements of `generator`, and those that say how values lie.
+"""Random programs over meshes: the statements of `generator`, and those that reshard values.
 
-The arguments lie over a mesh of one to three axes, most of them Explicit, by specs that a seed draws. What the
+The arguments are sharded over a mesh of one to three axes, most of them Explicit, by specs drawn from a seed. What the
 oracle rejects ends some of the programs, for shardings are refused often.
 """
 
@@ -92,7 +92,7 @@ lax.reduce_sum({v}, axes=(0,), out_sharding=P(*[None] * ({v}.ndim - 1), unreduce
 
 
 class Body(generator.Body):
-    """Statements of values that lie over a mesh."""
+    """Statements of values that are sharded over a mesh."""
 
     most = 1024
 
@@ -167,7 +167,7 @@ def _rows(table: str) -> list[str]:
 
 
 def spec_text(t: Any) -> str:
-    """How a value of that type lies, as a program writes it."""
+    """The spec of a value of that type, as source text."""
     spec = [] if t.sharding is None else list(t.sharding.spec)
     return f"P({', '.join(map(repr, spec))})" if any(spec) else "P()"
 
@@ -193,7 +193,7 @@ def drawn_spec(rng: random.Random, shape: Any, mesh: Any, wrong: float = 0.03) -
 
 @dataclasses.dataclass(frozen=True)
 class Program(generator.Program):
-    """A program, and the mesh that its arguments lie over: sizes and types of its axes, and a spec for each argument."""
+    """A program, and the mesh of its arguments: sizes and types of its axes, and a spec for each argument."""
 
     sizes: tuple[int, ...] = ()
     kinds: tuple[str, ...] = ()
@@ -211,7 +211,7 @@ class Program(generator.Program):
         return f"# seed {self.seed}: {path} over {mesh}{unset}\n# {laid} mapped {self.mapped}\n{self.source}"
 
     def on(self, package: ModuleType) -> tuple[Callable, list]:
-        """The function under its transforms, and its arguments where they lie."""
+        """The function under its transforms, and its sharded arguments."""
         mesh = mesh_of(package, self.sizes, self.kinds)
         scope = scope_of(package, mesh)
         exec(self.source, scope)
@@ -228,7 +228,7 @@ class Program(generator.Program):
         return function, self.laid(package, mesh, args)
 
     def laid(self, package: ModuleType, mesh: Any, args: tuple) -> Any:
-        """The arguments, tangents with their primals, as arrays that lie as the specs say."""
+        """The arguments, tangents with their primals, as arrays sharded by the specs."""
 
         def place(x: Any, spec: str | None) -> Any:
             if isinstance(x, tuple | list):

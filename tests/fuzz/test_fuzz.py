@@ -18,7 +18,7 @@ import minijax
 pytestmark = pytest.mark.oracle
 
 BLOCK, SMALL_RUN, FULL_RUN = 50, 4, 40
-# Why an error of jax's may be where ours returns: what it cannot do, though there is nothing to do.
+# Reasons for errors of jax where minijax returns: jax refuses an operation that has no effect.
 LEFT_BY_JAX = {
     "a clamp by bounds of other ranks is not batched": "clamp requires max.shape",
     "a tangent of integers reaches what has no derivative": (
@@ -38,7 +38,7 @@ KEPT = [int(seed) for seed in Path(__file__).with_name("seeds.txt").read_text().
 
 
 def check(program: generator.Program) -> str:
-    """Requires equal types, and equal texts or values, or equal errors; says how the jaxprs differ."""
+    """Requires equal types, and equal texts or values, or equal errors; returns how the jaxprs differ."""
     with minijax.enable_x64(program.x64), jax.enable_x64(program.x64):
         case = program.case()
         difference = "" if program.leaves_calls else jaxpr_difference(case)
@@ -60,10 +60,10 @@ def jaxpr_difference(case: compare.Case) -> str:
 
 
 def how_jaxprs_differ(ours: str, theirs: str) -> str:
-    """Which of the known ways it is in which two jaxprs, or their structures, differ.
+    """The known way in which two jaxprs, or their structures, differ.
 
-    "captured": an inner jaxpr is handed a value more, or one twice. "order": equations stand in another order, or
-    outside a loop. "dead": equations whose results nobody reads are more or fewer.
+    "captured": an inner jaxpr has an additional operand, or one twice. "order": equations are in another order, or
+    outside a loop. "dead": the numbers of equations with unread results differ.
     """
     texts = structure(ours), structure(theirs)
     if texts[0] == texts[1]:
@@ -87,7 +87,7 @@ def operations(text: str) -> list[str]:
 
 
 def without_dead(text: str) -> str:
-    """A jaxpr's structure without the equations whose results nobody reads."""
+    """A jaxpr's structure without the equations whose results are not read."""
     ends = [found.start() for found in EQUATION.finditer(text)]
     parts = [text[: ends[0]], *(text[i:j] for i, j in itertools.pairwise([*ends, len(text)]))] if ends else [text]
     reads = Counter(re.findall(r"\bv\d+\b(?!:)", text))
@@ -119,7 +119,7 @@ def structure(text: str) -> str:
 
 
 def expanded(text: str) -> str:
-    """A jaxpr with those that it shows once, under a name, in their places."""
+    """A jaxpr with inner jaxprs in the place of the names under which they are shown once."""
     *shared, main = re.split(r"(?<= in)\n(?=let |\{)", text)
     bodies = dict(re.fullmatch(r"let (\w+) = (.*) in", block, re.S).groups() for block in shared)
     # After `jaxpr=` or in a list of branches; after `= ` stands a primitive, and after `name=` a name.

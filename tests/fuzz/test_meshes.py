@@ -41,7 +41,7 @@ BLOCK, FULL_RUN, SELDOM = 50, 40, 20
 
 
 def check(program: meshes.Program) -> str:
-    """Requires equal types of results, jaxprs and a tenth of the values, or equal errors; says how the jaxprs differ."""
+    """Requires equal types of results, jaxprs and a tenth of the values, or equal errors; returns how the jaxprs differ."""
     sides = compare.theirs(), compare.ours()
     theirs, ours = (compare.outcome(lambda side=side: texts(program, side)) for side in sides)
     if "JaxprTypeError" in type(ours.error).__name__:
@@ -83,7 +83,7 @@ def same_values(program: meshes.Program) -> None:
 
 
 def values(program: meshes.Program, side) -> list[np.ndarray]:
-    """The numbers of the results that are whole on the host, as float64 if they are small floats."""
+    """The results that are not unreduced, as NumPy arrays."""
     with meshes.under(side, meshes.mesh_of(side, program.sizes, program.kinds), program.is_set):
         function, args = program.on(side)
         results = side.tree.leaves(side.jit(function)(*args))
@@ -112,7 +112,7 @@ NOWHERE = re.compile(
 
 
 def without_meshes(text: str) -> str:
-    """A jaxpr's structure without what says on which mesh a value is that is split nowhere: our types do not know."""
+    """A jaxpr's structure without the meshes of values that are not sharded: types of minijax do not have them."""
     text = NOWHERE.sub(r"\1None", structure(text))
     types = {name: kind.rstrip(".;") for name, kind in re.findall(r"\b(v\d+):(\S+)", text)}
     kept = 0

@@ -1,4 +1,4 @@
-"""Programs of the fuzzer, each under the same five transforms: jaxprs that print alike, equal texts or bits."""
+"""Programs of the fuzzer, each under the same five transforms: jaxprs that print the same, and equal modules or bits."""
 
 import dataclasses
 

@@ -518,7 +518,7 @@ def test_views_are_arguments_of_jit_and_used_in_loops():
 
 
 V = VIEW_ARGUMENTS[3]
-RESHAPED = {  # what is written, and to which part of the array
+RESHAPED = {  # the shape written, and the part of the array
     "r.reshape(6, 2)[i] = v": (V, lambda m: m.reshape(6, 2)[1]),
     "r.reshape(-1)[...] = jnp.arange(12.0)": (np.arange(12), lambda m: m.reshape(12)),
     "r.at[0].reshape(2, 2)[1] = v": (V, lambda m: m[0, 2:]),

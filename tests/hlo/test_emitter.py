@@ -1,4 +1,4 @@
-"""What the Emitter writes is parsed, compiled and run by XLA, and compared with numpy."""
+"""Modules of the Emitter are parsed, compiled and run by XLA, and their results compared with NumPy's."""
 
 import os
 import re

@@ -104,12 +104,12 @@ def test_the_inverse_interpreter_under_transformations():
 # ---- walking -----------------------------------------------------------------------------------------
 
 
-# jax's elementwise primitives have these, always None; here they are no parameters.
+# Elementwise primitives of jax have these, always None; minijax does not have these parameters.
 IMPLIED = {"accuracy", "out_dtype"}
 
 
 def described(extend, jaxpr):
-    """What a walk over a jaxpr and those inside finds."""
+    """The findings of a walk over a jaxpr and its inner jaxprs."""
     core, found = extend.core, []
     for eqn in jaxpr.eqns:
         kinds = {n: type(v).__name__ for n, v in eqn.params.items() if isinstance(v, (core.Jaxpr, core.ClosedJaxpr))}

@@ -22,7 +22,7 @@ def module(s):
 
 
 def warned(s):
-    """What an attribute of a module says when it is first asked for."""
+    """The warnings of an attribute of a module at its first use."""
 
     def of(name, attribute):
         owner = module(s)(name)

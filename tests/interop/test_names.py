@@ -13,13 +13,13 @@ import pytest
 SKIPPED = ("jax._src", "jax.tools", "jax.collect_profile", "jax.experimental.jax2tf", "jax.experimental.pallas")
 SKIPPED += ("jax.experimental.mosaic",)
 
-# Modules of jax that minijax has not, or in one with their package: nothing documents them.
+# Undocumented modules of jax that minijax does not have, or that are one module with their package.
 WITHOUT = """
 experimental.colocated_python.func_backend experimental.colocated_python.obj_backend experimental.roofline.roofline
 experimental.roofline.rooflines extend.pallas
 """
 
-# What minijax alone has, or alone shows: jax.scipy lists what it loads by itself, and has these once they are imported.
+# Names that only minijax has or lists: jax.scipy lists submodules only once they are imported.
 OURS = {"jax": "RecompileError install recompile_budget", "jax.scipy": "optimize spatial"}
 
 # Imported in jax without being declared public, and documented.
@@ -72,7 +72,7 @@ def walk(package):
 
 
 def imported(module):
-    """What the file of a module imports without declaring it public, as `from m import x as x` does."""
+    """The names that a module imports without declaring them public, as `from m import x as x` does."""
     names = set()
     for node in ast.walk(ast.parse(inspect.getsource(module))):
         if isinstance(node, ast.Import | ast.ImportFrom):
@@ -109,7 +109,7 @@ def test_names_are_those_of_jax():
     modules = {module.__name__: module for module in (compare.theirs(), *walk(compare.theirs()))}
     counterparts = {path: ours(path) for path in modules}
     assert {path for path, found in counterparts.items() if found is None} == {f"jax.{n}" for n in WITHOUT.split()}
-    differing = {}
+    differing, idle = {}, {}
     for path, module in modules.items():
         if counterparts[path] is not None:
             shown = {n for n in dir(counterparts[path]) if not n.startswith("_")}
@@ -117,9 +117,12 @@ def test_names_are_those_of_jax():
             # Submodules that are not compared show where another test has loaded them, here or in jax.
             skipped = {name for name in shown | expected if f"{path}.{name}" in SKIPPED}
             shown, expected = shown - skipped, expected - said(INNER, path) - skipped
+            if unneeded := said(INNER, path) - public(module):
+                idle[path] = unneeded
             if shown != expected:
                 differing[path] = sorted(expected - shown), sorted(shown - expected)
     assert differing == {}
+    assert idle == {}
 
 
 @pytest.mark.oracle

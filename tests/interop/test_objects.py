@@ -1,4 +1,4 @@
-"""What objects are: the class of arrays, jitted functions, descriptions, tracers, and what jaxprs are made of."""
+"""Classes of objects: arrays, jitted functions, descriptions, tracers, and the parts of jaxprs."""
 
 import copy
 import functools

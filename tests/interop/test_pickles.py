@@ -1,4 +1,4 @@
-"""Pickles, between processes: what minijax writes where it stands for jax, jax reads, and the other way round."""
+"""Pickles, between processes: jax reads what minijax writes under the name jax, and the reverse."""
 
 import base64
 import pickle
@@ -67,7 +67,7 @@ def scope():
 
 
 def run(code, given):
-    """What the code gives in a process in which minijax stands for jax, as `result`, for `given`."""
+    """The `result` of the code for `given`, in a process in which minijax is imported as jax."""
     program = f"""{NAMES}{TOLD}
 import base64, sys
 given = pickle.loads(base64.b64decode(sys.stdin.read()))

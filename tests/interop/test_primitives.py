@@ -1,4 +1,4 @@
-"""What libraries read of operations, and set: what runs them, and their types."""
+"""Attributes of primitives that libraries read and set: their evaluation, and their types."""
 
 import importlib
 
@@ -46,7 +46,7 @@ def test_an_operation_is_run_by_its_impl(text):
 
 
 def with_impl(jax, name, make):
-    """What a function gives, and how often `make(old)` ran, while that stood in the place of an operation's impl."""
+    """The result of a function, and how often `make(old)` ran in place of a primitive's impl."""
     p, calls = getattr(jax.lax, f"{name}_p"), []
     old, new = p.impl, make(p.impl)
 

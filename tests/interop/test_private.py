@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def printed(code):
-    """What a program prints in which jax is minijax."""
+    """The output of a program in which jax is minijax."""
     run = subprocess.run(
         [sys.executable, "-m", "minijax", "-c", code], capture_output=True, text=True, timeout=120, cwd=ROOT
     )

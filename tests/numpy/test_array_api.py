@@ -1,4 +1,4 @@
-"""What the array API standard asks of the namespace and of arrays, against jax."""
+"""The requirements of the array API standard for the namespace and for arrays, compared with jax."""
 
 import numpy as np
 import pytest

@@ -2,7 +2,7 @@
 
 A line of a table is a function's name, the operands' dtypes in brackets where not all will do, and the arguments
 of its calls: `median [real]: x; x, axis=0`. A line `= a; b` holds expressions. Single letters name operands; a
-function in an argument calls its own parameter `u`. A call that ends with `!` is refused, by both sides alike.
+function in an argument calls its own parameter `u`. A call that ends with `!` is refused by both sides.
 A word after the dtypes says what the table does not do: `eager` (no jit), `alone` (NumPy's answer is another),
 `forward` (no gradient).
 """
@@ -18,6 +18,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from compare import EITHER, LISTED, Case, check_eager, outcome, placed, run_on, sampled, sweep
+from listed_differences import idle_entries
 from transform_matrix import transformed
 
 import minijax
@@ -52,7 +53,7 @@ FIXED = {
     "f": np.array([-1.5, -0.5, 0, 0.25, 1, 2, 3.5], np.float32),
     "g": np.array([3, -1, 0.5, 2, 2, -4, 1], np.float32),
 }
-# Calls to which NumPy's answer is another, each for its reason; a row marked `alone` holds more of them.
+# Calls with other results in NumPy, by the reason; more of them are in rows marked `alone`.
 OTHER_IN_NUMPY = {
     "full(2, 2**40 + 5)": "it has 64 bits",
     "issubdtype('bfloat16', np.floating)": "it does not know the dtype",
@@ -65,13 +66,13 @@ OTHER_IN_NUMPY = {
     "mod(x, 0)": "it warns of division by zero",
     "histogram(v, q, weights=w, density=True)": "it warns of division by zero",
     "fft.rfftn(x[:0])": "it refuses transforms of nothing",
-    "pad(v, 1, 'empty')": "what it fills in is whatever lay there",
+    "pad(v, 1, 'empty')": "the padding is uninitialized",
     "take(x, 9)": "it refuses indices out of bounds",
     "take_along_axis(arr=x, indices=k[:1], axis=0)": "it refuses indices out of bounds",
     "add.accumulate(x, axis=None)": "it wants an axis",
     "frompyfunc(lambda u, v: u - 2 * v, 2, 1, identity=0).reduce(x, axis=1)": "it starts with the first element",
 }
-# Cells whose jaxprs differ: how their names begin, and in what.
+# Cells whose jaxprs differ, by the start of their names, with the difference.
 OTHER_JAXPRS = {
     "roots(r[:2], strip_zeros=False) float32-": "a product inside the linear solve, over an axis of one, sums none",
     "select([1j * x], [x]) bool": "weak conditions are not made strong before they are compared with zero",
@@ -131,7 +132,7 @@ def function(module, text, namespace=None):
 
 
 def beside(jax):
-    """What an expression may name beside jax.numpy: `auto` is a sharding over a mesh whose axes jax names."""
+    """Names that an expression may use besides jax.numpy: `auto` is a sharding over a mesh with an Auto axis."""
     sharding = jax.sharding
     mesh = jax.make_mesh((2,), ("x",), axis_types=(sharding.AxisType.Auto,), devices=jax.devices()[:2])
     return {"jax": jax, "auto": lambda *spec: sharding.NamedSharding(mesh, sharding.PartitionSpec(*spec))}
@@ -144,7 +145,7 @@ def case(call, dtype):
     def program(jax, jnp):
         return function(jnp, call.text, beside(jax))
 
-    # What is refused at home may be refused at other dtypes for other reasons, or taken.
+    # A call that is refused at its first dtype may be accepted, or refused for other reasons, at other dtypes.
     raises = call.refused if dtype == KINDS[call.kind][0] else EITHER if call.refused else LISTED
     return Case(f"{call.text} {dtype}", program, args, raises=raises)
 
@@ -215,6 +216,29 @@ def test_calls_agree_under_transforms(path, tier):
     swept([c for c in cases if chosen(c.name, tier)], tier)
 
 
+def test_listed_jaxprs_still_differ():
+    listed = tuple({entry.partition(") ")[0] for entry in OTHER_JAXPRS})
+    found = [c for path in TABLES for c in calls(path) if c.text.startswith(listed)]
+    cases = [case(c, dtype) for c in found for dtype in KINDS[c.kind]]
+    cases += [transformed(case(c, KINDS[c.kind][0]), name) for c in found for name in TRANSFORMS]
+    assert idle_entries(OTHER_JAXPRS, cases) == []
+
+
+def test_listed_answers_still_differ_from_numpys():
+    found = {c.text: c for path in TABLES for c in calls(path)}
+    assert [
+        text
+        for text in OTHER_IN_NUMPY
+        if text not in found or alike(*sides_of_numpy(found[text], case(found[text], KINDS[found[text].kind][0])))
+    ] == []
+
+
+def sides_of_numpy(c, k):
+    """The outcomes of a call on minijax and on NumPy."""
+    theirs = outcome(lambda: function(np, c.text)(*k.args))
+    return outcome(lambda: function(minijax.numpy, c.text, beside(minijax))(*k.args)), theirs
+
+
 @tables()
 def test_calls_agree_with_numpy(path, tier):
     """Where NumPy has the function and its arguments: equal shapes, and close numbers."""
@@ -223,10 +247,9 @@ def test_calls_agree_with_numpy(path, tier):
         k = case(c, KINDS[c.kind][0])
         if c.refused or c.words & {"alone"} or c.text in OTHER_IN_NUMPY or not chosen(k.name, tier):
             continue
-        theirs = outcome(lambda c=c, k=k: function(np, c.text)(*k.args))
+        ours, theirs = sides_of_numpy(c, k)
         if isinstance(theirs.error, AttributeError | NameError | TypeError):
             continue
-        ours = outcome(lambda c=c, k=k: function(minijax.numpy, c.text, beside(minijax))(*k.args))
         compared += 1
         if not alike(ours, theirs):
             differing.append(f"{c.text}: ours {ours}, NumPy's {theirs}")

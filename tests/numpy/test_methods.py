@@ -247,7 +247,7 @@ def test_operators_leave_it_to_classes_of_others(name, other):
 
 
 class Held:
-    """An object that stands for an array."""
+    """An object with `__jax_array__`."""
 
     def __init__(self, jnp, x):
         self._jnp, self._x = jnp, x

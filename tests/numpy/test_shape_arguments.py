@@ -1,4 +1,4 @@
-"""What may stand for a shape: sequences as NumPy knows them, and any iterable where jax takes those."""
+"""Arguments that are accepted as shapes: NumPy's sequences, and any iterable where jax accepts it."""
 
 import collections
 

@@ -1,4 +1,4 @@
-"""What arrays of random keys can do and what they refuse, against jax: the same results, or errors of the same class."""
+"""Operations on arrays of random keys, compared with jax: the same results, or errors of the same class."""
 
 import copy
 import importlib
@@ -12,7 +12,7 @@ import pytest
 
 pytestmark = pytest.mark.oracle
 
-# What is left out: where jax ends in errors of MLIR, as in padding keys or reshaping them by columns, minijax works
+# Left out: where jax raises errors of MLIR, as in padding keys or reshaping them by columns, minijax works
 # or names its own error.
 WORKING = {
     "indices": """
@@ -853,7 +853,7 @@ RAISING = {
 
 
 def environment(jax, impl, raw=False):
-    """What the expressions may name."""
+    """Names that the expressions may use."""
     sub = lambda name: importlib.import_module(f"{jax.__name__}.{name}")  # noqa: E731
     k = jax.random.key(3, impl=impl)
     keys = dict(k=k, ks=jax.random.split(k, 3), kss=jax.random.split(k, (2, 3)))

@@ -166,7 +166,7 @@ print(outcomes)
 
 def test_nothing_crashes_after_the_clients_were_cleared():
     outcomes = eval(run_python(CLEARED, timeout=200))
-    # What is made anew works; the rest may not, but says so.
+    # New objects work; old ones may fail, with an error.
     assert outcomes[:6] == ["ran"] * 6 and outcomes[11] == "ran"
     assert set(outcomes) <= {"ran", "ValueError", "RuntimeError", "JaxRuntimeError"}
 

@@ -28,7 +28,7 @@ def _text(jax, f, *args):
     return len(jax.jit(f).lower(*args).as_text()) > 0
 
 
-# What is done with an array that a call took
+# Uses of an array after a call
 
 USES = {
     "+": lambda jax, x: x + 1,
@@ -165,7 +165,7 @@ def _tried(f):
 
 
 def _call(f, donated, *chosen, n=4):
-    """What a jitted call gives, and which of two arrays are deleted; `chosen` are their places in the call."""
+    """The results of a jitted call, and which of two arrays are deleted; `chosen` are their places in the call."""
 
     def program(jax):
         pair = jax.numpy.ones(n), jax.numpy.zeros(n)

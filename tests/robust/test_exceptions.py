@@ -16,7 +16,7 @@ X = np.arange(1, 4, dtype=np.float32)
 
 
 class Boom(Exception):
-    """What the programs raise."""
+    """The exception that the programs raise."""
 
 
 class Fuse:
@@ -287,7 +287,7 @@ def test_an_exception_caught_inside_a_trace_does_not_disturb_it():
 
 
 def test_reset_is_not_needed():
-    # What the tests of this file call clean is what a fresh thread has.
+    # The clean state is that of a new thread.
     before = left_behind(sys.getrecursionlimit())
     reset()
     assert before == []

@@ -37,7 +37,7 @@ def _interrupted_at(k, work):
         if event not in ("call", "c_return"):
             return
         code, outer = frame.f_code, frame.f_back
-        # What runs while something is collected cannot raise.
+        # Code that runs during garbage collection cannot raise.
         if code.co_flags & inspect.CO_GENERATOR or code.co_name in ("remove", "_remove", "__del__"):
             return
         if code.co_filename.startswith(LIBRARY) or outer.f_code.co_filename.startswith(LIBRARY):

@@ -1,4 +1,4 @@
-"""What is dropped is freed: functions, traces, programs; memory does not grow with the number of functions."""
+"""Dropped objects are freed: functions, traces, programs; memory does not grow with the number of functions."""
 
 import gc
 import weakref
@@ -329,5 +329,5 @@ def test_caches_hold_no_more_after_many_functions_than_after_a_few():
     before = entries()
     for i in range(30):
         work(100 + i)
-    # What grows: the spelling of the constants, and the last executables.
+    # Two things grow: the printed constants, and the last executables.
     assert entries() - before <= 2 * 30

@@ -19,11 +19,11 @@ X = np.arange(1, 4, dtype=np.float32)
 
 
 class Boom(Exception):
-    """What the objects raise."""
+    """The exception that the objects raise."""
 
 
 def _both(program):
-    """What a program gives on each side: a value, or the classes of its error."""
+    """The result of a program on each side: a value, or the classes of its error."""
     results = []
     for jax in (compare.ours(), compare.theirs()):
         limit = sys.getrecursionlimit()

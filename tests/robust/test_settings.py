@@ -41,7 +41,7 @@ CONTEXTS = {
 
 
 def _seen(jax, name):
-    """What each of: this thread, one that runs already, one that starts later, sees of a change."""
+    """The value of a changed option in this thread, in one that runs already, and in one that starts later."""
 
     def program(change, undo):
         asked, answered, found = threading.Semaphore(0), threading.Semaphore(0), []
@@ -172,7 +172,7 @@ def test_a_global_change_during_calls_gives_results_of_one_setting_each():
     whole = {("int32", "float32", "float32"), ("int64", "float64", "float64")}
     for seen in results:
         assert seen <= whole | {(*row[:2], None) for row in whole}
-    # What is remembered under a setting belongs to it.
+    # Programs cached under a setting are used only under it.
     assert f(1.0)[0].dtype == np.int32 and left_behind(limit) == []
     with minijax.enable_x64(True):
         assert f(1.0)[0].dtype == np.int64

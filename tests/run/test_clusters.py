@@ -1,4 +1,4 @@
-"""What schedulers tell a process, beside what jax takes from it."""
+"""Values that schedulers give to a process, and those that jax reads."""
 
 import io
 import sys

@@ -61,7 +61,7 @@ def call(factor=2.0, x=X, **settings) -> tuple[np.ndarray, int]:
 
 
 def heard(work) -> list[str]:
-    """What listeners hear of the disk cache meanwhile."""
+    """The events of the disk cache that listeners receive meanwhile."""
     told: list[str] = []
 
     def listen(event, *_, **__):
@@ -265,7 +265,7 @@ def make_pipe(entry):
 
 
 def replace_program(entry):
-    """Puts what is no program under a right checksum: what the checksum says is all that is known of it."""
+    """Stores bytes that are not a program, with a correct checksum: only the checksum is verified."""
     content = entry.read_bytes()
     _, key, _, seconds = disk_files.HEADER.unpack_from(content)
     checksum = disk_files.checksum(key, seconds, b"no program")

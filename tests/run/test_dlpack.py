@@ -1,4 +1,4 @@
-"""DLPack, `__array__` and the buffer protocol, both ways: what is shared, what is copied, what is refused."""
+"""DLPack, `__array__` and the buffer protocol, in both directions: sharing, copies, and refused conversions."""
 
 import ml_dtypes
 import numpy as np
@@ -21,7 +21,7 @@ def aligned(count, dtype=np.float32, offset=0):
 
 
 class Asked:
-    """An array that is exported with these options, or as if it lay elsewhere."""
+    """An array that is exported with these options, or as if it were on another device."""
 
     def __init__(self, array, place=None, **options):
         self.array, self.place, self.options = array, place, options

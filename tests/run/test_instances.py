@@ -1,4 +1,4 @@
-"""What counts as an Array, whatever was asked before."""
+"""`isinstance(x, jax.Array)`, independent of earlier checks."""
 
 import minijax
 import minijax.numpy as jnp

@@ -355,7 +355,7 @@ def test_profiles_of_other_processes_need_xprof():
 
 @pytest.fixture
 def requests(monkeypatch):
-    """What a stand-in for xprof was asked for; it writes a profile."""
+    """The calls of a replacement for xprof, which writes a profile."""
     asked = []
 
     def trace(address, folder, workers, dataset_ops, duration, attempts, options):

@@ -1,7 +1,7 @@
 """jax.scipy in double precision, against SciPy itself: an oracle that shares no algorithm with jax.
 
 A row is an expression of the operands below and of a module, called `special`, `stats`, …; where SciPy says it in
-another way, that follows behind `==`. A group's rows are one program. What is not as close as RTOL says why.
+another way, that follows behind `==`. A group's rows are one program. A row with a larger tolerance than RTOL has the reason.
 """
 
 import importlib

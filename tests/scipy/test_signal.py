@@ -6,6 +6,7 @@ from pathlib import Path
 import compare
 import numpy as np
 import pytest
+from listed_differences import idle_entries
 from scipy_calls import agree_in_double, calls, under
 
 pytestmark = [pytest.mark.oracle, pytest.mark.filterwarnings("ignore:Input data is complex")]
@@ -44,6 +45,10 @@ def test_calls_agree_in_double_precision(tier):
 @pytest.mark.parametrize("transform", ["vmap", "jvp", "grad"])
 def test_calls_agree_under_transforms(transform, tier):
     compare.sweep(under(transform, [c for c in CALLS if "[:0" not in c.name and "L" not in c.name], tier, 12), tier)
+
+
+def test_listed_jaxprs_still_differ():
+    assert idle_entries(OTHER_JAXPRS, CALLS) == []
 
 
 def test_long_segments_are_shortened_with_a_warning():

@@ -48,7 +48,7 @@ def theirs() -> ModuleType:
 
 
 def run_on(namespace: ModuleType, program: Callable) -> Any:
-    """What the program gives with the parameters that it names, but for those with defaults, from `namespace`."""
+    """Calls the program. Its parameters without defaults are modules of `namespace`, by name."""
     given = {}
     for name, parameter in inspect.signature(program).parameters.items():
         if parameter.default is not parameter.empty:
@@ -59,7 +59,7 @@ def run_on(namespace: ModuleType, program: Callable) -> Any:
 
 
 def both(program: Callable) -> tuple[Any, Any]:
-    """What the program gives on minijax and on jax."""
+    """The results of the program on minijax and on jax."""
     return run_on(ours(), program), run_on(theirs(), program)
 
 
@@ -79,7 +79,7 @@ def outcome(call: Callable[[], Any]) -> Outcome:
 
 
 def placed(namespace: ModuleType, args: Any) -> Any:
-    """The arguments with numpy arrays as arrays of the namespace; Python scalars stay what they are."""
+    """The arguments, with NumPy arrays converted to arrays of the namespace; Python scalars stay."""
     asarray = importlib.import_module(f"{namespace.__name__}.numpy").asarray
 
     def place(leaf: Any) -> Any:
@@ -95,9 +95,9 @@ def placed(namespace: ModuleType, args: Any) -> Any:
 def same_value(
     ours: Any, theirs: Any, *, rtol: float = 0, atol: float = 0, any_nan: bool = False, why: str = ""
 ) -> None:
-    """Require equal trees of equal leaves: bits, dtype, weak type, shape, sharding.
+    """Requires equal trees of equal leaves: bits, dtype, weak type, shape, sharding.
 
-    A tolerance, or NaNs of any payload, must be argued in `why`.
+    A tolerance, or NaNs of any payload, need a reason in `why`.
     """
     if (rtol or atol or any_nan) and not why.strip():
         raise ValueError("same_value: a tolerance needs a reason, why='...'")
@@ -208,7 +208,7 @@ def _same_numbers(where: str, ours: np.ndarray, theirs: np.ndarray, rtol: float,
 
 
 def same_error(f_ours: Callable[[], Any], f_theirs: Callable[[], Any], phrases: Sequence[str] = ()) -> None:
-    """Require that both raise, with equally named classes and bases, and messages that hold the phrases."""
+    """Requires that both raise: classes and bases of equal names, and messages that contain the phrases."""
     _same_raised(outcome(f_ours), outcome(f_theirs), phrases)
 
 
@@ -221,7 +221,7 @@ def _same_raised(ours: Outcome, theirs: Outcome, phrases: Sequence[str] = ()) ->
 
 
 def _bases(error: BaseException) -> list[str]:
-    # Classes with an underscore are private mixtures, which no program can catch by name.
+    # Private base classes are left out: no program can catch them by name.
     kinds = [kind for kind in type(error).__mro__ if not kind.__name__.startswith("_")]
     return [f"builtins.{kind.__name__}" if kind.__module__ == "builtins" else kind.__name__ for kind in kinds]
 
@@ -234,15 +234,15 @@ def _ended(result: Outcome) -> str:
 
 
 def normal(text: str) -> str:
-    """The text without what differs from run to run and from module to module."""
+    """The text without addresses, with `jax` for `minijax`, and with plain integers for NumPy's."""
     text = re.sub(r" at 0x[0-9a-f]+", " at 0x", text)
     text = re.sub(r"\bminijax\b", "jax", text)
-    # jax lets numpy scalars leak into params, by accident of how each was computed.
+    # In jax, some parameters are NumPy scalars, depending on how they were computed.
     return re.sub(r"\bnp\.u?int\d+\((-?\d+)\)", r"\1", text)
 
 
 def _unwrapped(text: str) -> str:
-    """The text without line breaks inside brackets: where numpy scalars leak, jax's lines are longer."""
+    """The text without line breaks inside brackets: where parameters are NumPy scalars, jax's lines are longer."""
     return re.sub(r"(?<=[\[({])\s+|\s+(?=[\])}])", "", re.sub(r"\s+", " ", text))
 
 
@@ -253,13 +253,13 @@ _ON_MANUAL = re.compile(
 
 
 def _without_meshes(text: str) -> str:
-    """The text of a jaxpr of jax's without the equations that lay a gradient's seed out on a mesh, and without
-    the shardings of reductions and reshapes inside `shard_map`; letters, which change by that, made anew."""
+    """The text of a jaxpr without the `reshard` of a gradient's seed, and without the shardings of reductions and
+    reshapes inside `shard_map`; variables are renamed, since their letters depend on these equations."""
     while seed := _SEED.search(text):
         after = re.sub(rf"(?<![\w']){seed[1]}(?![\w':=])", seed[2], text[seed.end() :])
         text = text[: seed.start()] + after
     text = _ON_MANUAL.sub("harding=None", _unwrapped(text))
-    text = re.sub(r"\{V:[^}]*\}", lambda m: m[0].upper(), text)  # names of axes are not letters
+    text = re.sub(r"\{V:[^}]*\}", lambda m: m[0].upper(), text)  # names of mesh axes are not variables
     scopes: list[dict[str, str]] = [{}]
 
     def anew(found: re.Match) -> str:
@@ -284,7 +284,7 @@ def same_lines(where: str, ours: str, theirs: str) -> None:
 
 
 def same_jaxpr(program: Callable, *args: Any) -> None:
-    """Require equal texts of the jaxprs of the function that the program gives."""
+    """Requires equal texts of the jaxprs of the function that the program returns."""
     our_text, their_text = (jaxpr_text(side, run_on(side, program), args) for side in (ours(), theirs()))
     same_lines("jaxpr", our_text, their_text)
 
@@ -297,12 +297,12 @@ def jaxpr_text(namespace: ModuleType, function: Callable, args: Any) -> str:
 
 
 def check_jaxpr(closed: Any) -> None:
-    """Require that a jaxpr of minijax's is well formed and typed."""
+    """Requires that a jaxpr of minijax is well formed and typed."""
     importlib.import_module("minijax.ir.check").check_jaxpr(closed.jaxpr)
 
 
 def same_text(program: Callable, *args: Any) -> None:
-    """Require equal canonical StableHLO of the function that the program gives."""
+    """Requires equal canonical StableHLO of the function that the program returns."""
     our_text, their_text = (lowered_text(side, run_on(side, program), args) for side in (ours(), theirs()))
     same_lines("StableHLO", our_text, their_text)
 
@@ -311,7 +311,7 @@ def lowered_text(namespace: ModuleType, function: Callable, args: Any) -> str:
     return canonical(namespace.jit(function).lower(*placed(namespace, args)).as_text())
 
 
-# These say how a result is reached or what made the text; those that change the program stay.
+# Attributes that only describe arguments and results; attributes that change the program are compared.
 _NAMING = ("jax.token", "jax.result_info", "jax.arg_info", "jax.global_constant", "jax.uses_shape_polymorphism")
 _ONE_PART = ("mhlo.num_partitions = 1 : i32", "mhlo.num_replicas = 1 : i32")
 
@@ -351,8 +351,8 @@ def canonical(text: str) -> str:
 
 
 def _drop_idle(ir: ModuleType, module: Any) -> None:
-    """Takes out what does nothing: jax's constraints on no mesh around random keys, its conversions of weak types,
-    which XLA does not know, and shardings of calls of the host where there is nothing to be cut."""
+    """Removes operations that do nothing: constraints over an empty mesh (jax emits them around random keys),
+    conversions between equal types (jax's of weak types), and shardings of custom calls on one partition."""
     found = []
     is_whole = ir.IntegerAttr(module.operation.attributes["mhlo.num_partitions"]).value == 1
 
@@ -394,7 +394,7 @@ def _reached(symbols: dict[str, str]) -> list[str]:
     contents: dict[str, str] = {}
 
     def content(name: str) -> str:
-        """A name made of what the function holds and calls."""
+        """A hash of the function's operations and of the functions that it calls."""
         if name not in contents:
             text = _SYMBOL.sub(lambda m: renamed(m, name, content), symbols[name])
             contents[name] = hashlib.sha256(text.encode()).hexdigest()
@@ -430,11 +430,11 @@ LISTED, EITHER = "listed", "either"
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """A program that gives a function, its arguments, and what may differ and why.
+    """A program that returns a function, its arguments, and the tolerance with its reason.
 
-    Whether both sides raise is known beforehand, for a misspelt program raises on both: never, always (True), where
-    raising.txt lists the case (LISTED), or, of random programs and of calls that are refused elsewhere, as it comes
-    (EITHER).
+    `raises` gives whether both sides raise, since a misspelt program raises on both: never (False), always (True), if
+    raising.txt lists the case (LISTED), or unknown (EITHER), for random programs and for calls that are refused at
+    other dtypes.
     """
 
     name: str
@@ -445,16 +445,16 @@ class Case:
 
 
 def sampled(name: str, one_in: int = 10, of: str = "") -> bool:
-    """Whether what is named belongs to this run's share, which the seed draws anew; in the full tier all does.
+    """Returns whether `name` is in this run's share: one in `one_in`, by the seed; all in the full tier.
 
-    Shares of different things are drawn apart where `of` differs.
+    Shares with different `of` are independent.
     """
     seed = os.environ.get("MINIJAX_TEST_SEED", "0")
     return os.environ.get("MINIJAX_TEST_TIER") == "full" or zlib.crc32(f"{seed}:{of}{name}".encode()) % one_in == 0
 
 
 def check(case: Case, tier: str = "text", jaxpr: bool = True) -> None:
-    """Compare types and texts; values where the texts differ, in this run's tenth, or in tier "full"."""
+    """Compares types, jaxprs and StableHLO; and values if the texts differ, in this run's tenth, or in tier "full"."""
     if not _is_left(case, tier, jaxpr):
         return
     results = [outcome(lambda side=side: _run_jitted(side, [case])[0]) for side in (ours(), theirs())]
@@ -462,13 +462,13 @@ def check(case: Case, tier: str = "text", jaxpr: bool = True) -> None:
 
 
 def same(program: Callable, raises: bool | str = False, **tolerance: Any) -> None:
-    """Compare what a program itself gives on both sides: a value, or an error; a listed one is named by its test."""
+    """Compares the results of a program itself, or its errors; raising.txt lists it by its test."""
     results = [outcome(lambda side=side: run_on(side, program)) for side in (ours(), theirs())]
     _same_results(*results, Case(raising.place()[1], program, raises=raises, tolerance=tolerance))
 
 
 def check_eager(case: Case) -> None:
-    """Compare the values, or the errors, of a case called outside jit."""
+    """Compares the values, or the errors, of a case called outside jit."""
 
     def call(side: ModuleType) -> Any:
         return run_on(side, case.program)(*placed(side, case.args))
@@ -478,7 +478,7 @@ def check_eager(case: Case) -> None:
 
 
 def expression_case(values: dict[str, Any], text: str) -> Case:
-    """A case whose program is an expression of those names in `values` that it holds."""
+    """A case whose program is an expression; its arguments are the names in `values` that the expression contains."""
     names = [name for name in values if re.search(rf"(?<![\w.']){name}(?![\w'(=])", text)]
 
     def program(jax: ModuleType, jnp: ModuleType) -> Callable:
@@ -488,7 +488,7 @@ def expression_case(values: dict[str, Any], text: str) -> Case:
 
 
 def same_misuse(text: str, values: dict[str, Any], phrase: str) -> None:
-    """Require that the expression raises the same class on both sides, with the phrase."""
+    """Requires that the expression raises the same class on both sides, with the phrase."""
 
     def run(jax: ModuleType, jnp: ModuleType) -> Callable[[], Any]:
         placed = {name: jnp.asarray(value) for name, value in values.items()}
@@ -498,7 +498,7 @@ def same_misuse(text: str, values: dict[str, Any], phrase: str) -> None:
 
 
 def sweep(cases: Sequence[Case], tier: str = "text", jaxpr: bool = True, group: int = 30) -> None:
-    """Compare a table of cases, their values by groups in one program each; name all that differ."""
+    """Compares a table of cases, and names all that differ. Values are compared by groups, each in one program."""
     failures, waiting = [], []
     for case in cases:
         try:
@@ -506,7 +506,7 @@ def sweep(cases: Sequence[Case], tier: str = "text", jaxpr: bool = True, group: 
                 waiting.append(case)
         except Mismatch as difference:
             failures.append(f"{case.name}: {difference}")
-    # In tier "full" each case is a program by itself.
+    # In tier "full" each case is compiled by itself.
     size = 1 if tier == "full" else group
     for start in range(0, len(waiting), size):
         failures += _differing(waiting[start : start + size])
@@ -542,7 +542,7 @@ def _run_jitted(namespace: ModuleType, cases: Sequence[Case]) -> list:
 
 
 def _is_left(case: Case, tier: str, jaxpr: bool) -> bool:
-    """Require equal types, jaxprs and texts, or equal errors; say whether values are to be compared."""
+    """Requires equal types, jaxprs and texts, or equal errors. Returns whether values must be compared too."""
     sides = ours(), theirs()
     functions = [outcome(lambda side=side: run_on(side, case.program)) for side in sides]
     if any(function.error for function in functions):
@@ -558,7 +558,7 @@ def _is_left(case: Case, tier: str, jaxpr: bool) -> bool:
             same_value(*(result.value for result in results))
         elif step is jaxpr_text:
             same_lines("jaxpr", *(result.value for result in results))
-    # What is to raise and has not may do so when it is compiled.
+    # A case that is expected to raise may do so when it is compiled.
     return results[0].value != results[1].value or tier == "full" or sampled(case.name) or _is_to_raise(case)
 
 

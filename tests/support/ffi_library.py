@@ -35,7 +35,7 @@ def library() -> ctypes.CDLL:
 
 
 def register(ffi: ModuleType) -> None:
-    """Registers all of them, through the `ffi` of a package; what is registered already stays."""
+    """Registers all of them, through the `ffi` of a package; existing registrations stay."""
     functions = library()
     for name in TYPED:
         ffi.register_ffi_target(f"test_{name}", ffi.pycapsule(getattr(functions, name)))

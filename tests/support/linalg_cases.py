@@ -1,4 +1,4 @@
-"""What the tests of linear algebra share: random matrices, and cases of `lax.linalg`."""
+"""Helpers of the tests of linear algebra: random matrices, and cases of `lax.linalg`."""
 
 from typing import Any
 

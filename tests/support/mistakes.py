@@ -1,4 +1,4 @@
-"""The table in mistakes.txt: programs that jax refuses, and what each side shows of the error.
+"""The table in mistakes.txt: programs that jax refuses, and how each side reports the error.
 
     python tests/mistakes.py [NAME ...]
 
@@ -32,7 +32,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
 
 
 class Shown(NamedTuple):
-    """What a user sees of an error."""
+    """The parts of an error that a user sees."""
 
     kind: str
     message: str
@@ -50,7 +50,7 @@ def table() -> dict[str, str]:
 
 
 def differences(theirs: Shown, ours: Shown) -> Iterator[str]:
-    """What minijax does not show as it should."""
+    """Descriptions of how the report of minijax differs from that of jax."""
     if theirs.kind == "nothing":
         yield "jax raises nothing"
     if theirs.kind != ours.kind:
@@ -59,7 +59,7 @@ def differences(theirs: Shown, ours: Shown) -> Iterator[str]:
         yield f"{ours.frames} frames of the library, {theirs.frames} of jax"
     if ours.chained and ours.chained != theirs.chained:
         yield f"chained {ours.chained}, by jax {theirs.chained}"
-    if ours.places[: len(theirs.places)] != theirs.places:  # more of them do no harm
+    if ours.places[: len(theirs.places)] != theirs.places:  # further places are allowed
         yield f"places {ours.places}, by jax {theirs.places}"
 
 
@@ -67,7 +67,7 @@ def differences(theirs: Shown, ours: Shown) -> Iterator[str]:
 
 
 def raised(package: str, name: str, source: str) -> BaseException | None:
-    """What the program raises, run with `package` under the name jax."""
+    """The error of the program, run with `package` under the name jax."""
     prelude = re.sub(r"(import|from) jax\b", rf"\1 {package}", PRELUDE)
     variables = {"__name__": name}
     exec(prelude.replace(f"import {package}\n", f"import {package} as jax\n"), variables)
@@ -79,7 +79,7 @@ def raised(package: str, name: str, source: str) -> BaseException | None:
 
 
 def shown(error: BaseException | None, package: ModuleType) -> Shown:
-    """What Python would print of an error, with the classes of minijax under jax's names."""
+    """The traceback that Python would print, with the classes of minijax under the names of jax."""
     if error is None:
         return Shown("nothing", "", 0, ())
     root = os.path.dirname(package.__file__) + os.sep
@@ -120,7 +120,7 @@ for path in sys.argv[1:]:
 
 
 def shown_apart(programs: dict[str, str], apart: bool = False) -> Iterator[tuple[str, Shown, Shown, str]]:
-    """What jax, and minijax in its place, show of each program, and the texts; with `apart` each has its own process."""
+    """The reports of jax and of minijax under the alias for each program, and the texts; `apart`: a process for each."""
     batches = [{name: source} for name, source in programs.items()] if apart else [programs]
     for batch in batches:
         with tempfile.TemporaryDirectory() as folder:
@@ -139,17 +139,17 @@ def shown_apart(programs: dict[str, str], apart: bool = False) -> Iterator[tuple
 
 
 def _printed(*arguments: Any) -> str:
-    """What a process of Python writes to stderr."""
+    """The stderr of a Python process."""
     environment = {**os.environ, "JAX_PLATFORMS": "cpu", "TF_CPP_MIN_LOG_LEVEL": "3"}
     environment.pop("XLA_FLAGS", None)
     return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, env=environment).stderr
 
 
 def parsed(text: str, package: str) -> Shown:
-    """What a process has shown of one program."""
+    """The report of one program in the output of a process."""
     root = os.path.dirname(importlib.util.find_spec(package).origin)
     blocks = re.split(r"^Traceback \(most recent call last\):\n", text, flags=re.M)
-    # What callbacks raise is logged as well.
+    # Errors of callbacks are logged as well.
     blocks = [
         b for i, b in enumerate(blocks) if i and not re.search(r"^jax\.\w+ failed\n\Z", blocks[i - 1], flags=re.M)
     ]

@@ -1,4 +1,4 @@
-"""What the tests of robustness share: threads that start together, processes, and the state of the library."""
+"""Helpers of the tests of robustness: threads that start together, processes, and the state of the library."""
 
 import os
 import subprocess
@@ -13,11 +13,11 @@ from minijax.base.thread import NEVER, thread
 from minijax.ir import context, state
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE = 240  # seconds after which a test calls it a deadlock
+PATIENCE = 240  # seconds after which a test reports a deadlock
 
 
 def together(work: Callable[[int], Any], count: int = 8) -> list:
-    """What `work(i)` gives in each of `count` threads that start at once; an exception is a result too."""
+    """The results of `work(i)` in each of `count` threads that start simultaneously; exceptions are results too."""
     start, results = threading.Barrier(count), [None] * count
 
     def run(i):
@@ -37,7 +37,7 @@ def together(work: Callable[[int], Any], count: int = 8) -> list:
 
 
 def thread_state() -> list:
-    """What of the calling thread's state is not as it is when nothing runs."""
+    """The parts of the calling thread's state that differ from the idle state."""
     found: list[Any] = []
     if not state.is_eager():
         found.append(state.thread.trace)
@@ -51,18 +51,18 @@ def thread_state() -> list:
 
 
 def left_behind(recursion_limit: int) -> list:
-    """What is not as it is when nothing runs, in the calling thread and in the process."""
+    """The parts of the state of the calling thread and the process that differ from the idle state."""
     found = thread_state()
     if sys.getrecursionlimit() != recursion_limit:
         found.append(f"recursion limit {sys.getrecursionlimit()}")
     running = [store._pending._running for store in list(cache._registry) if hasattr(store, "_pending")]
-    # A mark whose lock is free stands for nothing: the next computation removes it.
+    # A mark whose lock is free has no effect: the next computation removes it.
     live = [{name: mark for name, mark in marks.copy().items() if mark.lock.locked()} for marks in running]
     return found + [marks for marks in live if marks] + ([cache._waiting] if cache._waiting else [])
 
 
 def reset() -> None:
-    """Makes the calling thread's state what it is when nothing runs."""
+    """Resets the calling thread's state to the idle state."""
     thread.trace, thread.axes, thread.context = None, (), context.EMPTY
     thread.overrides.clear()
     thread.saved.clear()
@@ -70,7 +70,7 @@ def reset() -> None:
 
 
 def run_python(program: str, *args: Any, timeout: float = 600) -> str:
-    """The output of a program in a process of its own, which must end well."""
+    """The output of a program in its own process, which must exit with status 0."""
     env = dict(os.environ, PYTHONPATH=str(ROOT), JAX_PLATFORMS="cpu")
     done = subprocess.run(
         [sys.executable, "-c", program, *map(str, args)], env=env, capture_output=True, text=True, timeout=timeout

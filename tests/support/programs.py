@@ -1,4 +1,4 @@
-"""Small programs, each a function of the module they are to run on."""
+"""Small programs, each a function of the modules that it runs on."""
 
 import numpy as np
 

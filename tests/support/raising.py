@@ -1,9 +1,9 @@
 """The table in raising.txt: the cells of the matrices at which jax raises, which error, and in what words.
 
-A cell that raises on both sides and is not listed is red, since it may be a misspelt program; so is a listed one that
-does not raise. Under a heading, a test, stand the errors it meets, as a class and a part of jax's message; under them,
-indented, the names of the cells. `«a b»` in a name stands for each of the words between, and `*` for any cell of a
-test whose cells are too many to be listed: of them a share is run, and the message is all that is known.
+A cell that raises on both sides and is not listed fails, since it may be a misspelt program; a listed cell that does not
+raise fails too. A heading is a test. Below it are errors, as a class and a part of jax's message, and below each error,
+indented, the names of its cells. `«a b»` in a name is an abbreviation for a name with each of the words; `*` matches any
+cell of a test that has too many cells to be listed, of which a run takes a share.
 """
 
 import functools
@@ -42,19 +42,19 @@ def spelt_out(line: str) -> Iterator[str]:
 
 
 def place() -> tuple[str, str]:
-    """The test that runs, and which of its parameters."""
+    """The running test, and its parameters."""
     running = os.environ.get("PYTEST_CURRENT_TEST", "")
     test, parameters = re.fullmatch(r"(?:.*?tests/)?([^\[]*?)(?:\[(.*)\])?(?: \(\w+\))?", running, re.S).groups()
     return test, parameters or ""
 
 
 def listed(cell: str) -> bool:
-    """Whether the test that runs has the cell among those that raise."""
+    """Returns whether the cell is listed for the running test."""
     return cell in table().get(place()[0], {})
 
 
 def allowed(cell: str, error: BaseException) -> bool:
-    """Whether the cell, or any of the test that runs, may raise the error; no words stand for no message."""
+    """Returns whether the cell, or any cell of the running test, may raise the error. No words match an empty message."""
     errors = table().get(place()[0], {})
     known = errors.get(cell) or errors.get(ANY, [])
     return any(

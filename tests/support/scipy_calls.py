@@ -1,4 +1,4 @@
-"""Tables of calls of jax.scipy's functions, held to jax's.
+"""Tables of calls of the functions of jax.scipy, compared with jax.
 
 A line of a table is a function's name and the arguments of its calls, which name the operands below; a call
 that ends with `!` is refused.
@@ -11,7 +11,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-from compare import Case, expression_case, ours, sampled, sweep, theirs
+from compare import Case, expression_case, ours, outcome, placed, run_on, sampled, sweep, theirs
 from transform_matrix import transformed
 
 OPERANDS = {
@@ -66,15 +66,28 @@ def calls(
 
 
 def agree(cases: Sequence[Case], tier: str, other_jaxprs: tuple[str, ...] = ()) -> None:
-    """Holds the cases to jax's; of those whose names begin so, types, texts and values."""
+    """Compares the cases with jax; without jaxprs those whose names start with one of `other_jaxprs`."""
     sweep([c for c in cases if not c.name.startswith(other_jaxprs)], tier)
     sweep([c for c in cases if c.name.startswith(other_jaxprs)], tier, jaxpr=False)
 
 
 def under(transform: str, cases: Sequence[Case], tier: str, of: int) -> list[Case]:
-    """The calls of single-precision arrays under a transform, of which a share is drawn."""
+    """A share of the calls of single-precision arrays, under a transform."""
     cases = [c for c in cases if not c.raises and c.args and all(x.dtype == np.float32 for x in c.args)]
     return [transformed(c, transform) for c in cases if tier == "full" or sampled(c.name, of, transform)]
+
+
+def in_all_transforms(cases: Sequence[Case]) -> list[Case]:
+    """The calls, and those of single-precision arrays under each transform."""
+    return [*cases, *(c for transform in TRANSFORMS for c in under(transform, cases, "full", 1))]
+
+
+def has_no_derivative(case: Case) -> bool:
+    """Returns whether jax raises for a derivative of the case."""
+    return any(
+        outcome(lambda c=c: theirs().eval_shape(run_on(theirs(), c.program), *placed(theirs(), c.args))).error
+        for c in (transformed(case, "jvp"), transformed(case, "grad"))
+    )
 
 
 def agree_in_double(
@@ -84,7 +97,7 @@ def agree_in_double(
     other_jaxprs: tuple[str, ...] = (),
     tolerance: dict[str, Any] = CLOSE_IN_DOUBLE,
 ) -> None:
-    """As `agree`, of arrays of 64-bit numbers; of the calls a share is drawn."""
+    """As `agree`, for a share of the calls, of arrays of 64-bit numbers."""
     wide = [
         dataclasses.replace(case, args=_widened(case.args), tolerance=tolerance)
         for case in cases

@@ -26,7 +26,7 @@ TOLERANCE: dict[str, Any] = dict(rtol=1e-5, atol=1e-6, why="sums are taken in an
 
 
 def on(side: ModuleType, program: Callable) -> Any:
-    """What a program of (jax, jnp, lax, sparse, ...) gives on one side; names stand for modules."""
+    """The result of a program of (jax, jnp, lax, sparse, ...) on one side; its parameters are modules, by name."""
     homes = {"jax": "", "jnp": ".numpy", "lax": ".lax", "random": ".random"}
     named = {name: homes.get(name, f".experimental.{name}") for name in inspect.signature(program).parameters}
     return program(**{name: importlib.import_module(side.__name__ + home) for name, home in named.items()})

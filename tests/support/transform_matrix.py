@@ -1,8 +1,8 @@
 """The matrix: a program under each transform is a program again, which `compare` holds against jax.
 
 `transformed(case, "vmap_of_grad")` is such a cell; `matrix(cases)` is a pytest parameter for every case under every
-transform. A transform says what becomes of a function and what becomes of its arguments (`Transform`): `vmap` stacks
-them, `jvp` adds tangents; `then` composes two.
+transform. A `Transform` maps a function to a function and arguments to arguments: `vmap` stacks the arguments, `jvp` adds
+tangents; `then` composes two.
 """
 
 import dataclasses
@@ -21,7 +21,7 @@ _Function = Callable[..., Any]
 
 @dataclasses.dataclass(frozen=True)
 class Transform:
-    """What becomes of a function, for arguments like `args`, and what becomes of the arguments."""
+    """Maps a function, given arguments of the types of `args`, and the arguments."""
 
     function: Callable[[ModuleType, _Function, tuple], _Function]
     arguments: Callable[[tuple], tuple] = lambda args: args
@@ -42,7 +42,7 @@ def is_inexact(leaf: Any) -> bool:
 
 
 def _tree_util() -> ModuleType:
-    # Late, so that tests without the oracle can be collected where jax is not installed.
+    # Imported late: tests without the oracle are collected without jax too.
     return importlib.import_module("jax.tree_util")
 
 
@@ -51,13 +51,13 @@ def _map(change: Callable, args: Any) -> Any:
 
 
 def inexact_argnums(args: tuple) -> tuple[int, ...]:
-    """The arguments that derivatives are taken by; the first one, as jax's default is, where none will do."""
+    """The arguments to differentiate with respect to; the first one, jax's default, if none is inexact."""
     inexact = [i for i, arg in enumerate(args) if all(map(is_inexact, _tree_util().tree_leaves(arg)))]
     return tuple(inexact) or (0,)
 
 
 def _loss(jax: ModuleType, f: _Function) -> _Function:
-    """The sum of the inexact results of `f`; a result without any is left for the derivative to reject."""
+    """The sum of the inexact results of `f`; without inexact results the first one, which the derivative rejects."""
 
     def loss(*args: Any) -> Any:
         results = jax.tree_util.tree_leaves(f(*args))
@@ -87,7 +87,7 @@ def _with_tangents(args: tuple) -> tuple:
 
 
 def _batched(args: tuple) -> tuple:
-    """Three of each argument, with the values of each in another order."""
+    """Three copies of each argument, each with the values rotated."""
     narrow = {float: np.float32, int: np.int32, complex: np.complex64}
     return _map(lambda x: np.stack([np.roll(np.asarray(x, narrow.get(type(x))), i) for i in range(3)]), args)
 
@@ -178,12 +178,12 @@ def _vmap(places: Callable[[tuple], tuple]) -> Transform:
 
 
 def vmap_along(axis: int) -> Transform:
-    """`vmap` of all arguments along an axis, or their last where they have fewer."""
+    """`vmap` of all arguments along an axis, or along their last if they have fewer."""
     return _vmap(lambda args: tuple(min(axis, np.ndim(x)) for x in args))
 
 
 def vmap_of_one(number: int, axis: int) -> Transform:
-    """`vmap` of one argument along an axis, or its last where it has fewer."""
+    """`vmap` of one argument along an axis, or along its last if it has fewer."""
     return _vmap(lambda args: tuple(min(axis, np.ndim(x)) if i == number else None for i, x in enumerate(args)))
 
 
@@ -204,7 +204,7 @@ def matrix(cases: Sequence[Case], transforms: Sequence[str] = MATRIX) -> list:
 
 
 def transformed(case: Case, name: str) -> Case:
-    """The case under a transform; where jax raises, which raising.txt must say, minijax must raise the same."""
+    """The case under a transform. If raising.txt lists it, both sides must raise the same error."""
     transform = TRANSFORMS[name]
 
     def program(jax: ModuleType) -> _Function:

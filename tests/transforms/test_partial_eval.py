@@ -1,4 +1,4 @@
-"""Partial evaluation, shown: what is known is computed ahead, what is not waits; checkpoints compute it again."""
+"""Partial evaluation, shown: known equations are evaluated, unknown ones are staged; checkpoints recompute."""
 
 from inspect import cleandoc
 

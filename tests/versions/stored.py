@@ -1,4 +1,4 @@
-"""What jax 0.10.2 gives for a small table of programs, kept in `stored.json`: the oracle where jax 0.10.2 cannot be.
+"""Results of jax 0.10.2 for a small table of programs, stored in `stored.json`: the oracle where jax 0.10.2 is not installed.
 
 `python tests/versions/stored.py` writes the file anew, in an environment that has jax 0.10.2.
 """
@@ -126,7 +126,7 @@ def side(jax: ModuleType) -> dict[str, Any]:
 
 
 def outcome(jax: ModuleType, names: dict[str, Any], source: str) -> Any:
-    """What an expression gives, as JSON: its value with types, or the classes of its exception."""
+    """The result of an expression, as JSON: its value with types, or the classes of its exception."""
     try:
         return _told(jax, eval(source, names))
     except Exception as error:

@@ -126,7 +126,7 @@ V.astype(jnp.float8_e4m3fn)
 
 
 def exported(side: SimpleNamespace, line: str, values: dict[str, Any], platforms: Sequence[str] | None = None) -> Any:
-    """What a side exports of an expression."""
+    """Exports an expression on one side."""
     source = f"lambda {', '.join(values)}: {line}"
     return side.export.export(side.jax.jit(eval(source, vars(side))), platforms=platforms)(*values.values())
 

@@ -1,4 +1,4 @@
-"""What is exported, what may be done with it, and what is refused, as in jax."""
+"""Exported programs, their attributes and calls, and the programs that are refused, compared with jax."""
 
 import collections
 import dataclasses

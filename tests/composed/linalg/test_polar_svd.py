@@ -87,7 +87,7 @@ def lowered(side, function, *args):
 
 
 def calls(text):
-    """What a program has XLA do, and to what: the text parses if it is given back."""
+    """The operations of a program's module, and their operands; the text can be parsed again."""
     assert canonical(text)
     found = re.findall(r"custom_call @(\w+)\(.*\) \{.*\} : (.*)", text)
     return sorted(found) + re.findall(r"func.func public @main\(.*\) -> (.*) \{", text)

@@ -1,4 +1,4 @@
-"""What graph viewers draw of programs: jpviz in dot, jaxviz in HTML."""
+"""Programs as drawn by graph viewers: jpviz in dot, jaxviz in HTML."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What treescope shows of arrays, shardings, programs, functions, trees and tracers."""
+"""Arrays, shardings, programs, functions, trees and tracers as shown by treescope."""
 
 import base64
 import functools
