@@ -28,11 +28,8 @@ DOCUMENTED = {"jax.dtypes": "finfo iinfo issubdtype", "jax.interpreters.mlir": "
 # Defined in jax's modules, and no interface: builtins with checks, loop variables, loggers, types of annotations, rules,
 # and what jax's own transformations are made of. No library of those that were searched uses one.
 INNER = {
-    "jax": "ad",
     "jax.example_libraries.optimizers": "map zip",
     "jax.experimental.array_serialization.tensorstore_impl": "Future Transaction logger verify_tensorstore_spec",
-    "jax.experimental.array_serialization.pytree_serialization": "PyTreeT logger",
-    "jax.experimental.array_serialization.pytree_serialization_utils": "PickleModule T logger",
     "jax.experimental.colocated_python": "func_backend obj_backend",
     "jax.experimental.colocated_python.func": "ShapeDtypeStructTree jax_register_backend_cache",
     "jax.experimental.colocated_python.obj": "SINGLETON_INSTANCE_REGISTRY",
