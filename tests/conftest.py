@@ -32,7 +32,7 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ["MINIJAX_TEST_TIER"] = "full"
     # Each run compiles its programs; the tests of the disk cache turn it on.
     os.environ["JAX_ENABLE_COMPILATION_CACHE"] = "false"
-    # A flag that another jaxlib does not know would end the process.
+    # A flag that another jaxlib does not have would end the process.
     plain = "full" in config.option.markexpr or _oracle_missing()
     os.environ.setdefault("XLA_FLAGS", DEVICES if plain else f"{DEVICES} {LITTLE_OPTIMIZATION}")
     # Samples are drawn by the seed of the day, which is printed; continuous integration sets another one.
@@ -52,7 +52,7 @@ def pytest_report_header() -> str:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A test that asks for `tier` is run with "text", and under -m full with "full" instead."""
+    """A test with the fixture `tier` is run with "text", and under -m full with "full" instead."""
     if "tier" in metafunc.fixturenames:
         metafunc.parametrize("tier", ["text", pytest.param("full", marks=pytest.mark.full)])
 

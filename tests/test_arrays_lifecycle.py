@@ -1,4 +1,4 @@
-"""Arrays that are donated, deleted, captured, copied, handed to numpy and back, or dropped."""
+"""Arrays that are donated, deleted, captured, copied, converted to NumPy and back, or dropped."""
 
 import copy
 import gc
@@ -20,7 +20,7 @@ def table(cases):
 
 
 def same(program):
-    """Both sides give equal values, or both say the same of a deleted array."""
+    """Both sides give equal values, or both raise the same for a deleted array."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         results = [
@@ -175,7 +175,7 @@ def _then_deleted(call):
 
 
 def _other(make):
-    """Whether another array made of a donated one is deleted too, and its values if not."""
+    """Whether an array that shares the buffer of a donated one is deleted too, and its values if not."""
 
     def program(jax, jnp):
         x = jnp.arange(4.0)

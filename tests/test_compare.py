@@ -132,7 +132,7 @@ def test_phrases_must_occur_in_both_messages():
         same_error(raiser(TypeError("f: shape")), raiser(TypeError("a bad shape")), phrases=["bad shape"])
 
 
-# Texts. The two sides are told apart by which of two programs runs.
+# Texts. The two sides differ in which of two programs runs.
 
 
 def two(ours, theirs, case=None):

@@ -36,7 +36,7 @@ def printed(*command, **options):
 
 
 def build(what, source, target):
-    """The path of what the build backend makes of the source."""
+    """The path of the distribution that the build backend makes of the source."""
     output = printed(sys.executable, "-W", "ignore", "-c", BUILD, f"build_{what}", target, cwd=source)
     return target / output.splitlines()[-1]
 

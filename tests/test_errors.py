@@ -28,7 +28,7 @@ def table(cases):
     return pytest.mark.parametrize("case", [pytest.param(case, id=name) for name, case in cases.items()])
 
 
-# Values that are asked of a traced array
+# Operations that need the values of a traced array
 
 BOOL = "Attempted boolean conversion of traced array with shape bool[]."
 INDEX = "The __index__() method was called on traced array with shape int32[]"

@@ -423,7 +423,7 @@ if __name__ == "__main__":
         with multiprocessing.get_context(start).Pool(1) as pool:
             print(pool.map(look, [0]))
 """)
-    # With -I neither Python reads PYTHONPATH: the path itself is handed on.
+    # With -I neither Python reads PYTHONPATH: the path itself is passed.
     isolated = (
         f"import sys; sys.path.insert(0, {str(ROOT)!r}); from minijax.interop.command import main; main(['program.py'])"
     )

@@ -1,4 +1,4 @@
-"""Phrases that programs match on in errors: each must stand in jax's message and in ours, of one class."""
+"""Phrases that programs match on in errors: each must occur in jax's message and in ours, with the same class."""
 
 import numpy as np
 import pytest

@@ -35,7 +35,7 @@ ABSENT_PRIVATE = """
 """.split()
 
 # A call's operations take its place; custom_jvp_call is no longer there when its function is transposed, nor
-# are reads and writes of references, which are done at once on their values.
+# are reads and writes of references, which are evaluated eagerly on their values.
 WITHOUT = {
     "call_p": "transpose",
     "closed_call_p": "lower transpose",

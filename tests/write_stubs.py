@@ -2,7 +2,7 @@
 
 `python tests/write_stubs.py` writes them all; `tests/test_typing.py` compares them with the tables. A name that the source
 defines where checkers see it is re-exported from there; of any other the stub has the signature or the type at run time.
-Deprecated functions say so; names that are no more have no place in a stub.
+Deprecated functions are marked; removed names are not in a stub.
 """
 
 import ast
@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 HEAD = "# The names of this module's table, written by tests/write_stubs.py.\n"
-# Decorators that say by their types that they keep the signature.
+# Decorators whose types keep the signature.
 KEEPING = (
     "source.boundary",
     "boundary",

@@ -1,4 +1,4 @@
-"""checkify: messages, values and jaxprs of checked programs, beside jax's."""
+"""checkify: messages, values and jaxprs of checked programs, compared with jax."""
 
 import importlib
 import re

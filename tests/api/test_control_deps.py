@@ -1,4 +1,4 @@
-"""The order in which XLA computes values: jaxprs and texts beside jax's."""
+"""The order in which XLA computes values: jaxprs and modules, compared with jax."""
 
 import importlib
 

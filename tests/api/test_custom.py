@@ -310,7 +310,7 @@ def _in_cond(jax, jnp):
 
 
 def _without_cotangents(jax, jnp):
-    """Rules run although nothing comes back through the function, for they may say something all the same."""
+    """Rules run although no cotangent reaches the function, since they may have side effects."""
     seen = []
 
     def rule(symbolic_zeros):

@@ -173,7 +173,7 @@ def optimized(jax, jnp):
 def test_optimize_remat(tier):
     ways = [w for w in WAYS if w not in ("jvp", "half jvp", "grad of checkpoint", "grad of scan", "linearize")]
     compare.sweep([*cases(optimized, ways), *cases(optimized, ["grad of scan"])], tier)
-    # Going back, jax keeps what nobody reads of a checkpointed rule.
+    # In the backward pass, jax keeps unread equations of a checkpointed rule.
     compare.sweep(cases(optimized, ["grad of checkpoint"]), tier, jaxpr=False)
 
 
@@ -213,5 +213,5 @@ def captures(jax, jnp, checkpointed, rule):
 @pytest.mark.parametrize("checkpointed, rule", [(True, "jvp"), (True, "vjp"), (False, "jvp")])
 def test_rules_that_capture_traced_values(tier, checkpointed, rule):
     case = Case(f"{checkpointed} {rule}", lambda jax, jnp: captures(jax, jnp, checkpointed, rule), (1.0, 2.0, 3.0))
-    # Going back, jax keeps what nobody reads; a scan's jaxpr has captured values in another order.
+    # In the backward pass, jax keeps unread equations; a scan's jaxpr has captured values in another order.
     compare.sweep([case], tier, jaxpr=checkpointed and rule == "jvp")

@@ -1,4 +1,4 @@
-"""Phrases of errors and warnings that programs match on, where jax says them too."""
+"""Phrases of errors and warnings that programs match on, that are in jax's messages too."""
 
 import functools
 import gc

@@ -1,4 +1,4 @@
-"""XLA metadata and compute types: jaxprs, contexts and texts beside jax's."""
+"""XLA metadata and compute types: jaxprs, contexts and modules, compared with jax."""
 
 import importlib
 import re

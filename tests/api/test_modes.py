@@ -158,7 +158,7 @@ def test_implicit_ranks_warn_or_raise_where_they_do_in_jax(text):
 @pytest.mark.oracle
 @pytest.mark.parametrize("text", ["a + b", "b - a", "a == b", "jnp.power(a, b)", "jnp.clip(a, b, None)"])
 def test_implicit_ranks_are_warned_of(text):
-    # Shapes of this test's own: both sides warn when such a call is traced first.
+    # Shapes that no other test uses: both sides warn only when a call is first traced.
     warn = _under("numpy_rank_promotion", "warn", text, a=np.ones((2, 41), np.float32), b=np.ones(41, np.float32))
     for side in both(lambda jax, jnp, lax, nn: lambda: warn(jax, jnp, lax, nn)):
         with pytest.warns(UserWarning, match="Following NumPy automatic rank promotion for"):

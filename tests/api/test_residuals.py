@@ -1,4 +1,4 @@
-"""`print_saved_residuals`, the policies of `checkpoint`, and what policies may say."""
+"""`print_saved_residuals`, the policies of `checkpoint`, and the values that policies may return."""
 
 import re
 

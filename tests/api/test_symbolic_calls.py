@@ -99,7 +99,7 @@ def without_scopes(outcome):
 
 
 def test_messages_name_places_among_the_arguments_of_a_call():
-    """The parameter's name is that of the function, which whoever calls an artifact does not know."""
+    """The name of the parameter is in the function, which a caller of the exported program does not have."""
 
     def program(x, *, weights):
         return x

@@ -1,4 +1,4 @@
-"""`jax.ffi`: the programs of calls and their errors beside jax's; test_ffi_runs.py runs them."""
+"""`jax.ffi`: the modules of calls and their errors, compared with jax; test_ffi_runs.py runs them."""
 
 import importlib
 import os

@@ -41,7 +41,7 @@ def axpy(s):
 
 
 def memory(s):
-    """The bytes of an array as the function sees them, and what it is told of the type."""
+    """The bytes of an array and the type that the function receives."""
 
     def call(x, size=None, **options):
         results = [s.SDS((x.nbytes if size is None else size,), np.uint8), s.SDS((5,), np.int64)]
@@ -59,7 +59,7 @@ def sums(s):
 
 
 def split_sums(s):
-    """The operation that calls `test_row_sums` by a lowering rule, which says how many batch axes there are."""
+    """The operation that calls `test_row_sums` by a lowering rule, which sets the number of batch axes."""
     core, mlir = (importlib.import_module(f"{s.jax.__name__}.{name}") for name in ("extend.core", "interpreters.mlir"))
     primitive = core.Primitive("row_sums")
     primitive.multiple_results = True

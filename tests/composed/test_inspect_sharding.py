@@ -1,4 +1,4 @@
-"""`debug.inspect_array_sharding` of values that are being traced: what it is told, and when."""
+"""`debug.inspect_array_sharding` of values that are being traced: the shardings that callbacks receive, and when."""
 
 import gc
 import weakref

@@ -190,7 +190,7 @@ def test_programs_of_every_requested_dtype(tier):
     assert compared > 500
 
 
-# jax asks NumPy how int4 is made, which does not know.
+# jax calls a function of NumPy that does not support int4.
 MISTAKEN = {(f"numpy.{name}", "int4") for name in ("nanstd", "nanvar")}
 
 

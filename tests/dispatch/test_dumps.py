@@ -33,7 +33,7 @@ def dumping(jax, folder, **options):
 
 
 def files(folder):
-    """The contents of files by name; numbers count in a process, and only their order is told."""
+    """The contents of files by name; numbers count within a process, and only their order is compared."""
     paths = sorted(folder.iterdir()) if folder.exists() else []
     numbers = sorted({found[0] for path in paths if (found := re.search(r"\d{4,}", path.name))})
     return {re.sub(r"\d{4,}", lambda m: f"#{numbers.index(m[0])}/{len(m[0])}", p.name): p.read_bytes() for p in paths}

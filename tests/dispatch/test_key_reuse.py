@@ -1,4 +1,4 @@
-"""`jax_debug_key_reuse`: which programs use a key twice, beside jax's verdicts (`key_reuse.txt`)."""
+"""`jax_debug_key_reuse`: which programs use a key twice, compared with jax (`key_reuse.txt`)."""
 
 import copy
 import pathlib

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
 JAX = ["jax==0.10.2", "jaxlib==0.10.2"]
-# Tests of absl's kind read flags, which nobody parses under pytest.
+# Tests for absl read flags, which are not parsed under pytest.
 PYTEST = """
 import os, sys, pytest
 from absl import flags

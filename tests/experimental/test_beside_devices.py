@@ -1,4 +1,4 @@
-"""`colocated_python`, whose functions run beside devices, and `transfer`, by which processes hand each other arrays."""
+"""`colocated_python`, whose functions run beside devices, and `transfer`, which moves arrays between processes."""
 
 import importlib
 import itertools

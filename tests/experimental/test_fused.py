@@ -1,4 +1,4 @@
-"""Calls that XLA must fuse, with operands in any memory, beside jax."""
+"""Calls that XLA must fuse, with operands in any memory, compared with jax."""
 
 import importlib
 

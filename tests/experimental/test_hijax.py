@@ -1,4 +1,4 @@
-"""Values of types that users define, in programs and under transformations, beside jax."""
+"""Values of types that users define, in programs and under transformations, compared with jax."""
 
 import hi_types
 import mesh_language

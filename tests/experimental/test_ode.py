@@ -49,7 +49,7 @@ def test_solutions_are_those_of_jax(tier):
 
 @pytest.mark.oracle
 def test_adjoints_are_those_of_jax(tier):
-    """Jaxprs differ in equations whose results nobody reads."""
+    """Jaxprs differ in equations whose results are not read."""
     cases = [
         Case(
             "by all",

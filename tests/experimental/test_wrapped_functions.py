@@ -1,4 +1,4 @@
-"""The transformations of wrapped functions that jet, odeint and sparsify are made of, against jax's."""
+"""The transformations of wrapped functions on which jet, odeint and sparsify are built, compared with jax."""
 
 import importlib
 import inspect

@@ -1,6 +1,6 @@
 """Random programs: a seed gives the text of a function, its arguments, and the transforms that it goes through.
 
-A program grows a statement at a time inside a trace of the oracle, which says which statements are legal and what
+A program grows a statement at a time inside a trace of the oracle, which determines which statements are legal and what
 types they give; so the text, which any module like jax can run, is right by construction. A few programs end in a
 statement that the oracle rejected. A change to the tables below gives every seed another program.
 """
@@ -425,12 +425,12 @@ class Body:
 
 
 def _words(text: str) -> list[str]:
-    """The words between blanks that stand outside brackets."""
+    """The words between blanks outside of brackets."""
     return re.findall(r"(?:\([^)]*\)|[^\s()])+", text)
 
 
 def type_of(t: Any, without: int | None = None, weak: bool = True) -> jax.ShapeDtypeStruct:
-    """The type of a value, or of its rows along an axis, where it says on a mesh if it does."""
+    """The type of a value, or of its rows along an axis, with its sharding if it has one."""
     shape, sharding = list(t.shape), t.sharding
     spec = None if sharding is None or sharding.mesh.empty else [*sharding.spec, *[None] * t.ndim][: t.ndim]
     if without is not None:
@@ -551,7 +551,7 @@ def custom_vjp(body: Body) -> str:
     name, made = body.function(types, Body.some, closed=body.scope["differentiated"])
     custom = body.fresh("f")
     if not any(map(transform_matrix.is_inexact, jax.tree_util.tree_leaves(made))):
-        return f"{name}({', '.join(texts)})"  # jax asks the rule for the gradients of integers, which are zero
+        return f"{name}({', '.join(texts)})"  # jax calls the rule for the gradients of integers, which are zero
     body.run(f"{custom} = jax.custom_vjp({name})")
     body.run(f"{custom}.defvjp(lambda *p: ({name}(*p), p), lambda p, ct: jax.vjp({name}, *p)[1](ct))")
     return f"{custom}({', '.join(texts)})"
@@ -628,7 +628,7 @@ def _indent(line: str) -> int:
 
 
 def _vmap_of(axis_of: Callable[[int, Any], int | None], **options: Any) -> transform_matrix.Transform:
-    """`vmap` with an axis of size 3 put where `axis_of` says for each argument, by its number."""
+    """`vmap` with an axis of size 3 at the position that `axis_of` returns for each argument number."""
 
     def axes(args: tuple) -> tuple:
         leaves, tree = jax.tree_util.tree_flatten(args)

@@ -107,7 +107,7 @@ class Body(generator.Body):
         return super().expression()
 
     def filled(self, template: str) -> str:
-        # Where all axes are Auto ones jax keeps moves that say nothing.
+        # If all axes are Auto, jax keeps reshards that have no effect.
         if "jax.reshard(" in template and not self.scope["mesh"].explicit_axes:
             raise generator.NotFound
         return super().filled(template).replace("{{", "{").replace("}}", "}")

@@ -122,7 +122,7 @@ def expanded(text: str) -> str:
     """A jaxpr with inner jaxprs in the place of the names under which they are shown once."""
     *shared, main = re.split(r"(?<= in)\n(?=let |\{)", text)
     bodies = dict(re.fullmatch(r"let (\w+) = (.*) in", block, re.S).groups() for block in shared)
-    # After `jaxpr=` or in a list of branches; after `= ` stands a primitive, and after `name=` a name.
+    # After `jaxpr=` or in a list of branches; after `= ` follows a primitive, and after `name=` a name.
     name = re.compile(rf"(?<=[(\s=])(?<!\bname=)(?<!= )({'|'.join(bodies)})(?=[\s)\]])")
 
     def full(part: str) -> str:

@@ -36,7 +36,7 @@ LEFT_BY_JAX = {
 
 
 # The programs of the small run that differ: their seeds, and how. Of others one in six does: under `vmap` inner
-# jaxprs are handed a constant more or less. More than SELDOM in a block would be news.
+# jaxprs have one operand more or less. More than SELDOM in a block fail.
 BLOCK, FULL_RUN, SELDOM = 50, 40, 20
 
 

@@ -115,7 +115,7 @@ def test_equations_that_do_not_fit_their_parameters(name, case):
 
     ours, theirs = end(compare.ours()), end(compare.theirs())
     assert (ours.error is None) == (theirs.error is None), (ours, theirs)
-    # Where jax trips over an assertion of its own, the error of a wrong jaxpr is raised all the same.
+    # Where jax fails an internal assertion, minijax raises the error of a wrong jaxpr.
     assert ours.error is None or type(ours.error).__name__ == "JaxprTypeError", ours
 
 

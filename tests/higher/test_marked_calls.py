@@ -1,4 +1,4 @@
-"""Calls that tell XLA something of themselves: jaxprs, texts and values beside jax's, under every transformation."""
+"""Calls with attributes for XLA: jaxprs, modules and values under every transformation, compared with jax."""
 
 import concurrent.futures
 import importlib

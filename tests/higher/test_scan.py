@@ -167,7 +167,7 @@ def no_carry(jax, lax):
 
 
 def spread(jax, lax, f, axes):
-    """`f` over batches, made of its arguments, of those arguments that are mapped."""
+    """`f` under vmap, of the arguments that are mapped."""
 
     def batch(x, axis):
         return x if axis is None else lax.broadcast(x, (2,))

@@ -1,4 +1,4 @@
-"""Texts of programs for accelerators, which need not be there, against jax: what has a lowering of its own, and more."""
+"""Modules for accelerators, which need not be present, compared with jax: operations with a lowering per platform, and more."""
 
 import numpy as np
 import pytest

@@ -556,7 +556,7 @@ def test_the_clients_of_platforms():
 FACES = ["core", "extend.core", "extend.linear_util", "extend.source_info_util", "extend.backend", "extend.random",
          "interpreters.ad", "interpreters.batching", "interpreters.mlir", "interpreters.partial_eval",
          "interpreters.xla"]  # fmt: skip
-# Classes of the library's own, whose constructors nobody calls.
+# Internal classes, whose constructors users do not call.
 OWN = {"WrappedFun", "Trace", "Primitive", "CallPrimitive", "Var", "Jaxpr", "ClosedJaxpr", "DebugInfo", "JVPTrace",
        "JVPTracer", "ModuleContext", "JaxprTracer", "DynamicJaxprTracer", "PartialVal", "TokenSet"}  # fmt: skip
 

@@ -120,7 +120,7 @@ def call_rule(mlir, ctx, x):
 
 
 class Held:
-    """A value of a type that only the user knows."""
+    """A value of a user-defined type."""
 
     def __init__(self, x):
         self.x, self.shape, self.dtype, self.nbytes = x, x.shape, x.dtype, x.nbytes

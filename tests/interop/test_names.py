@@ -26,7 +26,7 @@ OURS = {"jax": "RecompileError install recompile_budget", "jax.scipy": "optimize
 DOCUMENTED = {"jax.dtypes": "finfo iinfo issubdtype", "jax.interpreters.mlir": "ir"}
 
 # Defined in jax's modules, and no interface: builtins with checks, loop variables, loggers, types of annotations, rules,
-# and what jax's own transformations are made of. No library of those that were searched uses one.
+# and helpers of jax's own transformations. No library that was searched uses one.
 INNER = {
     "jax.example_libraries.optimizers": "map zip",
     "jax.experimental.array_serialization.tensorstore_impl": "Future Transaction logger verify_tensorstore_spec",

@@ -437,7 +437,7 @@ def test_results_of_users_calls_that_are_not_used_are_dropped(rule, held):
 
 
 def splitting(way):
-    """A differentiated checkpoint around a primitive whose rule says what is saved of it."""
+    """A differentiated checkpoint around a primitive whose rule selects its saved residuals."""
 
     def program(jax, jnp, interpreters, extend):
         p, told = extend.core.Primitive("wave"), []

@@ -1,4 +1,4 @@
-"""`jax.tools`, `jax.extend.xla`, `jax.extend.backend` and `jax.experimental.topologies` beside jax's."""
+"""`jax.tools`, `jax.extend.xla`, `jax.extend.backend` and `jax.experimental.topologies`, compared with jax."""
 
 import importlib
 import os

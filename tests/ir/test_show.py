@@ -25,7 +25,7 @@ oracle = pytest.mark.oracle
 
 @pytest.fixture(autouse=True)
 def no_users_types(monkeypatch):
-    """The types and operations here are stand-ins, which know nothing of types that users have defined elsewhere."""
+    """The types and operations here are minimal replacements, without support for user-defined types."""
     monkeypatch.setattr("minijax.ir.jaxpr.hi_classes", set())
 
 

@@ -61,7 +61,7 @@ def test_attention_is_jax_s(tier):
 
 @pytest.mark.oracle
 def test_half_precision_is_summed_in_single_precision(tier):
-    """jax asks for an algorithm that CPUs do not have, and fails under jit."""
+    """jax requests an algorithm that CPUs do not have, and fails under jit."""
     halves = tuple(x.astype(np.float16) for x in (Q, K, V))
     case = Case("float16", attention({}), halves)
     mine = np.asarray(case.program(jax)(*halves))

@@ -43,7 +43,7 @@ def test_arrays_know_the_versions_of_their_namespace(version):
     same(program, raises=version == "1.0")
 
 
-# As a library that knows only the standard would.
+# As a library that uses only the standard would.
 def test_a_function_of_the_standard_runs():
     def standardized(x):
         xp = x.__array_namespace__()

@@ -3,7 +3,7 @@
 A line of a table is a function's name, the operands' dtypes in brackets where not all will do, and the arguments
 of its calls: `median [real]: x; x, axis=0`. A line `= a; b` holds expressions. Single letters name operands; a
 function in an argument calls its own parameter `u`. A call that ends with `!` is refused by both sides.
-A word after the dtypes says what the table does not do: `eager` (no jit), `alone` (NumPy's answer is another),
+A word after the dtypes excludes a comparison: `eager` (no jit), `alone` (NumPy's result is another),
 `forward` (no gradient).
 """
 
@@ -181,7 +181,7 @@ def chosen(name, tier):
 
 
 def known_to_jax(k):
-    """Whether jax takes the dtype: many of its functions ask NumPy about dtypes that NumPy does not know."""
+    """Returns whether jax accepts the dtype: many of its functions call NumPy, which does not have all dtypes."""
     jax = pytest.importorskip("jax")
     return not outcome(lambda: jax.eval_shape(run_on(jax, k.program), *placed(jax, k.args))).error
 
@@ -319,7 +319,7 @@ def given_parameters(signature, node):
 
 
 def uncovered():
-    """`name.parameter` for each that no call gives a value of its own; `name` where no call reaches it.
+    """`name.parameter` for each parameter that no call sets; `name` for a function that is not called.
 
     `out`, and `where` of universal functions, only take None.
     """

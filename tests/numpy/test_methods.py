@@ -210,7 +210,7 @@ def test_tracers_are_arrays_and_so_are_their_parents():
 
 
 class Scaled(NamedTuple):
-    """A named tuple with operators of its own."""
+    """A named tuple that defines operators."""
 
     scale: float
 
@@ -228,7 +228,7 @@ class Scaled(NamedTuple):
 
 
 class Plain(list):
-    """A list without operators of its own."""
+    """A list that does not define operators."""
 
 
 @pytest.mark.parametrize("name", ["mul", "add", "sub", "eq", "ne", "lt", "matmul", "pow"])

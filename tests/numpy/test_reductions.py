@@ -32,7 +32,7 @@ def call_where(name, **options):
 
 
 def names_for(x):
-    # Complex numbers have no largest one: jax says so only when it compiles.
+    # Complex numbers have no maximum: jax raises only at compilation.
     return [n for n in REDUCTIONS if not (n in OF_ONE_AXIS and np.iscomplexobj(x))]
 
 

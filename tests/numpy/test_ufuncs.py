@@ -83,7 +83,7 @@ def test_scalars_are_weak_or_strong(scalar, tier):
 @pytest.mark.parametrize("scalar", [3, 2.5, True, 1j], ids=repr)
 def test_weak_types_are_kept_where_jax_keeps_them(scalar):
     sweep([Case(f"{n}-{scalar!r}", call(n), (scalar,), raises=LISTED) for n in FUNCTIONS_OF_ONE])
-    # jax tells scalars of its own from traced ones: it traces hypot's inner function twice, and logaddexp's
+    # jax distinguishes its scalars from traced ones: it traces hypot's inner function twice, and logaddexp's
     # constants are weak.
     two = [n for n in FUNCTIONS_OF_TWO if n not in ("hypot", "logaddexp")]
     sweep([Case(f"{n}-{scalar!r}", call(n), (scalar, 2), raises=LISTED) for n in two])

@@ -321,7 +321,7 @@ def test_calls_delete_the_arrays_that_those_of_jax_delete(name):
     _same(CALLS[name])
 
 
-# How donation is told to XLA
+# How donation is passed to XLA
 
 BODIES = {
     "sum": lambda a: a.sum(),

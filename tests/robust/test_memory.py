@@ -22,7 +22,7 @@ def executables():
     return len(client.default_client().live_executables())
 
 
-# Growth, in a process of its own
+# Growth, in a separate process
 
 LAMBDAS = """
 def work(i):

@@ -113,7 +113,7 @@ def test_functions_may_call_themselves(program):
 
 
 class Offers:
-    """An object whose array is computed when it is asked for."""
+    """An object that computes its array on request."""
 
     def __init__(self, make):
         self.make = make

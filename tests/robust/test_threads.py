@@ -1,4 +1,4 @@
-"""Many threads at once: each program traced and compiled once, right answers, no deadlocks."""
+"""Many concurrent threads: each program traced and compiled once, right answers, no deadlocks."""
 
 import random as python_random
 import sys
@@ -18,7 +18,7 @@ from minijax.run.compile import compile_count
 X = np.arange(4, dtype=np.float32)
 
 
-# First calls at once
+# Simultaneous first calls
 
 
 def _counted(body):

@@ -109,7 +109,7 @@ def test_views_of_a_deleted_array_raise_as_in_jax():
     ours, theirs = transfer.to_device(np.arange(3.0)), jax.device_put(np.arange(3.0))
     ours.delete(), theirs.delete()
     ours.delete()
-    # jax ends the process when asked whether a deleted array is ready, and fails by accident in dlpack.
+    # In jax, `is_ready` of a deleted array ends the process, and dlpack fails by accident.
     for name in set(VIEWS) - {"ready", "dlpack"}:
         found, expected = outcome(VIEWS[name], ours), outcome(VIEWS[name], theirs)
         assert repr(found) == repr(expected), name

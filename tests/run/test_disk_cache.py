@@ -52,7 +52,7 @@ def entries(folder: Path) -> list[Path]:
 
 
 def call(factor=2.0, x=X, **settings) -> tuple[np.ndarray, int]:
-    """The result of a program that this process does not know any more, and how often XLA compiled."""
+    """The result of a program that this process has dropped from its caches, and how often XLA compiled."""
     jax.clear_caches()
     before = compile_count()
     with options(**settings):

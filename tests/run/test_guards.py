@@ -1,4 +1,4 @@
-"""Transfer guards: which transfers are implicit, which explicit, and what the guards say."""
+"""Transfer guards: which transfers are implicit, which explicit, and the messages of the guards."""
 
 import contextlib
 import logging

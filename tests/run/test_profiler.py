@@ -185,7 +185,7 @@ def watched_program(jax, folder):
 
 @pytest.mark.oracle
 def test_profiles_have_the_users_frames_as_in_jax_and_no_frames_of_the_library(tmp_path):
-    watched_program(minijax, str(tmp_path / "first"))  # loads modules, and pytest's finder has frames of its own
+    watched_program(minijax, str(tmp_path / "first"))  # loads modules, and pytest's finder adds frames
     for jax in (minijax, importlib.import_module("jax")):
         watched_program(jax, str(tmp_path / jax.__name__))
     ours, theirs = (frames_in(tmp_path / name) for name in ("minijax", "jax"))

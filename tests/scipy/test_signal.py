@@ -27,7 +27,7 @@ OPERANDS = {
 CLOSE = {"rtol": 2e-5, "atol": 2e-5, "why": "XLA fuses the programs of a group in another way"}
 CALLS = calls(Path(__file__).parent / "signal.txt", "jax.scipy.signal", OPERANDS, CLOSE)
 OTHER_JAXPRS = (
-    "jax.scipy.signal.welch(x[:0])",  # the window that nobody reads is not computed
+    "jax.scipy.signal.welch(x[:0])",  # the window, which is not read, is not computed
 )
 
 

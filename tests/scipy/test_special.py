@@ -11,14 +11,14 @@ from scipy_calls import TRANSFORMS, agree, agree_in_double, calls, has_no_deriva
 
 pytestmark = [pytest.mark.oracle, pytest.mark.filterwarnings("ignore:jax.scipy.special.lpmn:DeprecationWarning")]
 
-# Calls whose jaxprs differ: how their names begin.
+# Calls whose jaxprs differ, by the start of their names.
 OTHER_JAXPRS = (
-    "jax.scipy.special.exp1",  # equal bodies of calls are not shown as one
+    "jax.scipy.special.exp1",  # equal bodies of calls are not printed as one
     "jax.scipy.special.expn",
     "jax.scipy.special.sici",
     "jax.scipy.special.hyp1f1",
     "jax.scipy.special.hyp2f1",
-    "jax.scipy.special.fresnel",  # four empty arrays that nobody reads are not made
+    "jax.scipy.special.fresnel",  # four empty arrays, which are not read, are not created
     "jax.scipy.special.xlogy(x, r)-",  # a broadcast comes later
     "jax.scipy.special.xlog1py(x, r)-",
 )

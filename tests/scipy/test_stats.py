@@ -10,7 +10,7 @@ from scipy_calls import TRANSFORMS, agree, agree_in_double, calls, has_no_deriva
 
 pytestmark = pytest.mark.oracle
 
-# Calls whose jaxprs differ: how their names begin.
+# Calls whose jaxprs differ, by the start of their names.
 OTHER_JAXPRS = ("jax.scipy.stats.rankdata", "jax.scipy.stats.truncnorm")
 NO_DERIVATIVE = (
     "jax.scipy.stats.beta.",  # by the parameters of the incomplete beta function

@@ -1,6 +1,6 @@
 """The matrix: a program under each transform is a program again, which `compare` holds against jax.
 
-`transformed(case, "vmap_of_grad")` is such a cell; `matrix(cases)` is a pytest parameter for every case under every
+`transformed(case, "vmap_of_grad")` is a cell; `matrix(cases)` is a pytest parameter for every case under every
 transform. A `Transform` maps a function to a function and arguments to arguments: `vmap` stacks the arguments, `jvp` adds
 tangents; `then` composes two.
 """

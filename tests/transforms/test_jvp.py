@@ -1,4 +1,4 @@
-"""Forward mode, shown: beside each operation runs another that carries its tangent."""
+"""Forward mode, shown: next to each operation is another that computes its tangent."""
 
 from inspect import cleandoc
 

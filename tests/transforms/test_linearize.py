@@ -13,7 +13,7 @@ def f(x, y):
 
 def test_the_linear_program_reads_tangents_and_residuals():
     _, push = jax.linearize(f, 1.0, 2.0)
-    # Before the semicolon stand the residuals cos(x), y and sin(x); those that are plain numbers are written in place.
+    # Before the semicolon are the residuals cos(x), y and sin(x); those that are plain numbers are literals.
     assert str(jax.make_jaxpr(push)(1.0, 1.0)) == cleandoc("""
         { lambda a:f32[] b:f32[]; c:f32[] d:f32[]. let
             e:f32[] = mul c a

@@ -1,4 +1,4 @@
-"""A program that uses the API the way people do: checkers find nothing to say about it."""
+"""A program with typical uses of the API: type checkers report nothing."""
 
 import functools
 from typing import Any, NamedTuple, reveal_type

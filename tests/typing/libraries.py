@@ -1,4 +1,4 @@
-"""A program that uses a little of many modules: checkers find nothing to say about it."""
+"""A program that uses a little of many modules: type checkers report nothing."""
 
 import dataclasses
 import functools

@@ -145,7 +145,7 @@ def test_bits_in_order_of_sizes_that_may_be_odd(line):
         np.testing.assert_allclose(mine, want, **CLOSE)
 
 
-# Shapes, and programs that are refused: with jax's class, and the words by which programs know the error.
+# Shapes, and programs that are refused, with jax's class and the phrases that programs match on.
 REFUSED = (
     ("a, 2, 4", "x.reshape(a, -1, 3)", "Cannot divide evenly the sizes of shapes"),
     ("2*c + 1", "x.reshape(2, -1)", "Cannot divide evenly the sizes of shapes"),
