@@ -9,6 +9,8 @@ import importlib
 import pkgutil
 from pathlib import Path
 
+import pytest
+
 from minijax.interpreters import ad, batching
 
 LINES = [line.split() for line in (Path(__file__).parent / "support" / "primitives.txt").read_text().splitlines()]
@@ -78,6 +80,7 @@ def test_the_primitives_that_are_absent_are_named():
     assert sorted(n for n in dir(primitives()) if not n.startswith("_")) == sorted(set(PUBLIC) - set(ABSENT))
 
 
+@pytest.mark.usefixtures("every_object")
 def test_the_primitives_without_a_public_name_that_are_absent_are_named():
     for room in ("primitives", "higher", "dispatch", "composed", "composed.linalg", "api", "numpy", "random"):
         package = importlib.import_module(f"minijax.{room}")

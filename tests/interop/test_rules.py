@@ -257,6 +257,7 @@ def test_the_rules_of_built_in_primitives_can_be_called():
     compare.same(program)
 
 
+@pytest.mark.usefixtures("every_object")
 def test_tables_tell_which_primitives_have_rules():
     def program(jax, interpreters, extend):
         ad, lax = interpreters.ad, jax.lax
