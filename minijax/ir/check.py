@@ -62,14 +62,17 @@ def _bind(bound: set[Var], v: Var, what: str) -> None:
 
 
 def _check_atom(bound: set[Var], a: Var | Literal, eqn: JaxprEqn | None) -> None:
-    where = "as an output" if eqn is None else f"by the equation {eqn}"
     if type(a) is not Literal:
         if a not in bound:
-            raise JaxprTypeError(f"a variable of type {a.aval} is read {where} but not bound")
+            raise JaxprTypeError(f"a variable of type {a.aval} is read {_reader(eqn)} but not bound")
         return
     have = typeof(a.val)
     if have.shape != a.aval.shape or dtypes.narrow(have.dtype) != dtypes.narrow(a.aval.dtype):
-        raise JaxprTypeError(f"the literal {a.val!r} of type {have} is used for a value of type {a.aval} {where}")
+        raise JaxprTypeError(f"the literal {a.val!r} of type {have} is used for a value of type {a.aval} {_reader(eqn)}")
+
+
+def _reader(eqn: JaxprEqn | None) -> str:
+    return "as an output" if eqn is None else f"by the equation {eqn}"
 
 
 def _check_types(eqn: JaxprEqn, jaxpr: Jaxpr) -> None:

@@ -313,7 +313,7 @@ def run_python(code, **environment):
 
 
 def test_requested_platforms_that_are_unknown_raise():
-    code = "from minijax.run import client\ntry: client.devices()\nexcept RuntimeError as e: print(e)"
+    code = "from minijax.run.clients import client\ntry: client.devices()\nexcept RuntimeError as e: print(e)"
     done = run_python(code, JAX_PLATFORMS="foo")
     assert "Unable to initialize backend 'foo'" in done.stdout, done.stderr
 
