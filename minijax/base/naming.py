@@ -57,11 +57,11 @@ def install_names_of_jax() -> None:
 
 # The parts of the package that define a public module's functions, if they are not below that module.
 _OWN = {
-    "": ("api.", "run.array"),
+    "": ("api.", "run.arrays.array"),
     "errors": ("base.errors",),
-    "lax": ("primitives.", "higher.", "composed."),
+    "lax": ("primitives.", "calls.", "higher.", "composed."),
     "lax.linalg": ("composed.linalg.",),
-    "numpy": ("numpy.", "base.dtypes", "composed.selecting", "composed.division"),
+    "numpy": ("numpy.", "base.dtypes", "composed.arrays.selecting", "composed.arrays.division"),
     "sharding": ("partition.",),
     "tree_util": ("base.tree",),
 }

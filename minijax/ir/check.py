@@ -68,7 +68,8 @@ def _check_atom(bound: set[Var], a: Var | Literal, eqn: JaxprEqn | None) -> None
         return
     have = typeof(a.val)
     if have.shape != a.aval.shape or dtypes.narrow(have.dtype) != dtypes.narrow(a.aval.dtype):
-        raise JaxprTypeError(f"the literal {a.val!r} of type {have} is used for a value of type {a.aval} {_reader(eqn)}")
+        literal = f"the literal {a.val!r} of type {have}"
+        raise JaxprTypeError(f"{literal} is used for a value of type {a.aval} {_reader(eqn)}")
 
 
 def _reader(eqn: JaxprEqn | None) -> str:

@@ -726,12 +726,8 @@ _METHODS = """
     cumprod cumsum diagonal dot item max mean min nonzero prod ptp repeat round searchsorted sort std sum to_device
     trace var view
 """
-_PROPERTIES = {
-    **dict.fromkeys("imag mT real".split(), NotImplementedError),
-    **dict.fromkeys(
-        "__dlpack__ __dlpack_device__ clone format is_ready platform tobytes tolist traceback".split(), AttributeError
-    ),
-}
+_ABSENT = "__dlpack__ __dlpack_device__ clone format is_ready platform tobytes tolist traceback".split()
+_PROPERTIES = dict.fromkeys("imag mT real".split(), NotImplementedError) | dict.fromkeys(_ABSENT, AttributeError)
 
 
 def remove_numeric_methods(cls: type[ArrayImpl], text: str) -> None:
