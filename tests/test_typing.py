@@ -192,7 +192,7 @@ def test_checkers_find_every_mistake_and_nothing_else(checker, findings):
 def test_type_checkers_infer_the_types_of_results(checker, findings):
     _, notes = findings[checker]
     shown = [text for (program, _), texts in sorted(notes.items()) for text in texts if program == "correct"]
-    array = re.compile(r'is "(minijax\.run\.array\.)?Array"')
+    array = re.compile(r'is "(minijax\.run\.arrays\.array\.)?Array"')
     assert array.search(shown[0])
     assert re.search(r"PjitFunction\[.*params: dict\[str, .*Array\], x: .*Array, \*, depth: int", shown[1])
 

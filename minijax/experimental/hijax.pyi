@@ -1,7 +1,7 @@
 # The names of this module's table, written by tests/write_stubs.py.
 
-from minijax.composed.refs import TransformedRef as TransformedRef
 from minijax.calls.hi_primitive import VJPHiPrimitive as VJPHiPrimitive
+from minijax.composed.refs import TransformedRef as TransformedRef
 from minijax.ir.effects import control_flow_allowed_effects as control_flow_allowed_effects
 from minijax.ir.hitypes import AvalMutableQDD as AvalMutableQDD
 from minijax.ir.hitypes import AvalQDD as AvalQDD

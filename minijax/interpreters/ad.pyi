@@ -9,7 +9,7 @@ from minijax.interop.rules import deflinear2 as deflinear2
 from minijax.interop.rules import get_primitive_transpose as get_primitive_transpose
 from minijax.interop.rules import primitive_jvps as primitive_jvps
 from minijax.interop.rules import primitive_transposes as primitive_transposes
-from minijax.ir.primitive import Linear as UndefinedPrimal
+from minijax.ir.primitive import UndefinedPrimal as UndefinedPrimal
 from minijax.ir.primitive import is_undefined_primal as is_undefined_primal
 from minijax.ir.types import Zero as Zero
 from minijax.primitives.zeros import add_any as add_jaxvals

@@ -4,6 +4,7 @@ import numpy as np
 from collections.abc import Sequence
 from minijax.api.custom_root import custom_root as custom_root
 from minijax.base.dtypes import dtype as dtype
+from minijax.calls.composite import composite as composite
 from minijax.composed.arrays.approx_top_k import approx_max_k as approx_max_k
 from minijax.composed.arrays.approx_top_k import approx_min_k as approx_min_k
 from minijax.composed.arrays.approx_top_k import approx_top_k_p as approx_top_k_p
@@ -17,10 +18,6 @@ from minijax.composed.arrays.cumulative import cumprod as cumprod
 from minijax.composed.arrays.cumulative import cumprod_p as cumprod_p
 from minijax.composed.arrays.cumulative import cumsum as cumsum
 from minijax.composed.arrays.cumulative import cumsum_p as cumsum_p
-from minijax.composed.exchange import RaggedAllToAll
-from minijax.composed.exchange import precv as precv
-from minijax.composed.exchange import psend as psend
-from minijax.composed.exchange import ragged_all_to_all as ragged_all_to_all
 from minijax.composed.arrays.fft import FftType as FftType
 from minijax.composed.arrays.fft import fft as fft
 from minijax.composed.arrays.fft import fft_p as fft_p
@@ -37,7 +34,10 @@ from minijax.composed.arrays.special import igammac as igammac
 from minijax.composed.arrays.special import igammac_p as igammac_p
 from minijax.composed.arrays.special import random_gamma_grad as random_gamma_grad
 from minijax.composed.arrays.special import regularized_incomplete_beta_p as regularized_incomplete_beta_p
-from minijax.calls.composite import composite as composite
+from minijax.composed.exchange import RaggedAllToAll
+from minijax.composed.exchange import precv as precv
+from minijax.composed.exchange import psend as psend
+from minijax.composed.exchange import ragged_all_to_all as ragged_all_to_all
 from minijax.higher.cond import cond as cond
 from minijax.higher.cond import cond_p as cond_p
 from minijax.higher.cond import switch as switch

@@ -1,12 +1,17 @@
 # The names of this module's table, written by tests/write_stubs.py.
 
+from minijax.calls.custom_derivatives import custom_jvp_call_p as custom_jvp_call_p
+from minijax.calls.custom_derivatives import custom_lin_p as custom_lin_p
+from minijax.calls.custom_derivatives import custom_vjp_call_p as custom_vjp_call_p
+from minijax.calls.remat import name_p as name_p
+from minijax.calls.remat import remat_p as remat_p
 from minijax.composed.arrays.approx_top_k import ApproxTopK
 from minijax.composed.arrays.cumulative import CumLogSumExp
 from minijax.composed.arrays.cumulative import CumProd
 from minijax.composed.arrays.cumulative import CumSum
 from minijax.composed.arrays.cumulative import Cumulative
-from minijax.composed.exchange import RaggedAllToAll
 from minijax.composed.arrays.fft import FFT
+from minijax.composed.exchange import RaggedAllToAll
 from minijax.composed.linalg.eigen import Eig
 from minijax.composed.linalg.eigen import Eigh
 from minijax.composed.linalg.eigen import Hessenberg
@@ -27,14 +32,9 @@ from minijax.composed.refs import Get
 from minijax.composed.refs import Swap
 from minijax.dispatch.jit import jit_p as jit_p
 from minijax.higher.cond import Cond
-from minijax.calls.custom_derivatives import custom_jvp_call_p as custom_jvp_call_p
-from minijax.calls.custom_derivatives import custom_lin_p as custom_lin_p
-from minijax.calls.custom_derivatives import custom_vjp_call_p as custom_vjp_call_p
 from minijax.higher.custom_solve import CustomLinearSolve
 from minijax.higher.reduction import Reduce
 from minijax.higher.reduction import ReduceWindow
-from minijax.calls.remat import name_p as name_p
-from minijax.calls.remat import remat_p as remat_p
 from minijax.higher.scan import Scan
 from minijax.higher.while_loop import While
 from minijax.interop.calls import CallPrimitive
