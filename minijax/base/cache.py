@@ -126,7 +126,10 @@ def weak_cache(
         result = results.get(name, _MISS)
         if result is not _MISS:
             return result if type(result) is not _WithoutOwner else result.with_owner(owner)
+        return missed(owner, args, kwargs, name, results, dependencies and dependencies[0])
 
+    # A function of its own: variables of closures would slow down the lookup.
+    def missed(owner, args, kwargs, name, results, options):
         def find():
             result = results.get(name, _MISS)
             return result if type(result) is not _WithoutOwner else result.with_owner(owner)
@@ -136,7 +139,7 @@ def weak_cache(
             by_owner.store(results, name, _remove_owner(owner, result))
             return result
 
-        return pending.once((owner, name), find, compute, dependencies and dependencies[0])
+        return pending.once((owner, name), find, compute, options)
 
     return _finish(cached, function, by_owner)
 

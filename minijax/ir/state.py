@@ -5,7 +5,7 @@ from typing import Any
 
 from minijax.base import cache, config
 from minijax.base.thread import manual_axes as manual_axes, named_axis as named_axis, thread, under_trace
-from minijax.ir.context import context_key
+from minijax.ir.context import EMPTY, context_key
 
 eval_trace: list[Any] = [None]
 
@@ -47,7 +47,8 @@ def axis_names() -> list:
 
 def trace_key() -> tuple:
     """The part of the thread's state that a trace's outcome depends on, besides its function and arguments."""
-    return config.state().traced, thread.axes, thread.manual, context_key(thread.context)
+    context = thread.context
+    return config.state().traced, thread.axes, thread.manual, None if context is EMPTY else context_key(context)
 
 
 def traced_cache(function: Callable) -> Callable:
