@@ -204,6 +204,18 @@ def sharded_as_first(self: Any, mesh: Any, avals: Types, outs: Types, **params: 
     return [check_divides(self.name, mesh, avals[0], out.shape) for out in outs]
 
 
+def sharded_equally(self: Any, mesh: Any, avals: Types, outs: Types, **params: Any) -> list:
+    """`sharding_rule` of an operation whose results have the axes of the first operand, in the same sizes."""
+    return [avals[0].entries] * len(outs)
+
+
+def sharded_without_axes(
+    self: Any, mesh: Any, avals: Types, outs: Types, *, axes: Sequence[int], **params: Any
+) -> list:
+    """`sharding_rule` of an operation that removes `axes` of its operand."""
+    return [tuple([entry for i, entry in enumerate(avals[0].entries) if i not in axes])] * len(outs)
+
+
 def sharded_as_all(self: Any, mesh: Any, avals: Types, outs: Types, **params: Any) -> list:
     """`sharding_rule` of an operation whose results have the axes that all operands have, in other sizes too."""
     return [check_divides(self.name, mesh, common_sharding(avals), out.shape) for out in outs]

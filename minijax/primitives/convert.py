@@ -13,6 +13,7 @@ from minijax.base.symbolic.dimension import is_int
 from minijax.ir.primitive import Folding, Linear1, Primitive, fold_as
 from minijax.ir.trace import Tracer, as_literal
 from minijax.ir.types import ShapedArray, Zero, is_value, scalar_of, typeof, unwrapped
+from minijax.ir.typing import sharded_equally
 from minijax.partition.explicit import sharding_in_type
 from minijax.partition.shardings import NamedSharding
 from minijax.primitives.moving import as_array_or_constant, move_axis
@@ -96,8 +97,7 @@ class CastExtended(Linear1):
     def infer(self, x, **params):
         return [x.update(dtype=params[self.parameter])]
 
-    def sharding_rule(self, mesh, avals, outs, **params):
-        return [avals[0].entries]
+    sharding_rule = sharded_equally
 
     def lower(self, e, ins, outs, x, **params):
         return [x]

@@ -14,7 +14,8 @@ from minijax.ir import state
 from minijax.ir.primitive import Axis, Folding, Linear1, fold_as
 from minijax.ir.trace import CompileTimeTrace, DynamicJaxprTracer, JaxprTrace
 from minijax.ir.types import ShapedArray, Typed, is_hi_value, scalar_of, typeof
-from minijax.partition.explicit import entries_of, merged_entries, reshaped_entries, typed_sharding
+from minijax.ir.typing import sharded_without_axes
+from minijax.partition.explicit import merged_entries, reshaped_entries, typed_sharding
 from minijax.partition.meshes import axes_of, explicit_meshes
 from minijax.partition.shardings import NamedSharding
 from minijax.primitives.sharding import (
@@ -207,8 +208,7 @@ class ReduceSum(Linear1):
     def infer(self, x, *, axes, out_sharding):
         return [reduced_aval(self.name, x, axes)]
 
-    def sharding_rule(self, mesh, avals, outs, *, axes, out_sharding):
-        return [entries_of(avals[0].entries, other_axes(avals[0].ndim, axes))]
+    sharding_rule = sharded_without_axes
 
     def check_out_sharding(self, avals, requested, params):
         (x,), unreduced = avals, requested.spec.unreduced

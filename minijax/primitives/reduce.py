@@ -15,7 +15,7 @@ from minijax.base.source import hide_frames
 from minijax.base.util import named
 from minijax.ir.primitive import Folding, Primitive, fold_as
 from minijax.ir.types import ShapedArray, Zero, typeof
-from minijax.partition.explicit import entries_of
+from minijax.ir.typing import sharded_without_axes
 from minijax.primitives import moving
 from minijax.primitives.convert import convert
 from minijax.primitives.elementwise import div, eq, mul
@@ -87,8 +87,7 @@ class Reduction(OverAxes):
         self.check(x)
         return [reduced_aval(self.name, x, axes)]
 
-    def sharding_rule(self, mesh, avals, outs, *, axes):
-        return [entries_of(avals[0].entries, moving.other_axes(avals[0].ndim, axes))]
+    sharding_rule = sharded_without_axes
 
     def reducer(self, e: Any, dtype: Any) -> Any:
         return self.hlo
@@ -211,8 +210,7 @@ class ArgExtremum(ZeroJvp, OverAxes):
         check_kinds(self.name, ORDERED, x)
         return [ShapedArray(x.shape[:axis] + x.shape[axis + 1 :], index_dtype)]
 
-    def sharding_rule(self, mesh, avals, outs, *, axes, index_dtype):
-        return [entries_of(avals[0].entries, moving.other_axes(avals[0].ndim, axes))]
+    sharding_rule = sharded_without_axes
 
     def lower(self, e, ins, outs, x, *, axes, index_dtype):
         (aval,), (out,) = ins, outs

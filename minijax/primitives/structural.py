@@ -18,8 +18,8 @@ from minijax.base.symbolic.dimension import max_dim
 from minijax.ir import state
 from minijax.ir.primitive import Folding, Linear1, Primitive, fold_as, is_undefined_primal
 from minijax.ir.types import ShapedArray, Zero, is_value, typeof, value_kinds
-from minijax.ir.typing import sharded_as_first, state_of_elements, state_of_first
-from minijax.partition.explicit import check_divides, common_sharding, entries_of, sharding_in_type
+from minijax.ir.typing import sharded_as_all, sharded_as_first, sharded_without_axes, state_of_elements, state_of_first
+from minijax.partition.explicit import common_sharding, entries_of, sharding_in_type
 from minijax.partition.shardings import NamedSharding, Sharding
 from minijax.primitives import moving
 from minijax.primitives.convert import convert
@@ -70,7 +70,7 @@ class Squeeze(Linear1):
         return [ShapedArray(tuple(x.shape[i] for i in moving.other_axes(x.ndim, dimensions)), x.dtype, x.weak_type)]
 
     def sharding_rule(self, mesh, avals, outs, *, dimensions):
-        return [entries_of(avals[0].entries, moving.other_axes(avals[0].ndim, dimensions))]
+        return sharded_without_axes(self, mesh, avals, outs, axes=dimensions)
 
     def lower(self, e, ins, outs, x, *, dimensions):
         return [e.reshape(x, ins[0], outs[0])]
@@ -301,8 +301,7 @@ class Concatenate(Join):
         shape = resized(shapes[0], dimension, sum(s[dimension] for s in shapes))
         return [ShapedArray(shape, xs[0].dtype, all(x.weak_type for x in xs))]
 
-    def sharding_rule(self, mesh, avals, outs, *, dimension):
-        return [check_divides(self.name, mesh, common_sharding(avals), outs[0].shape)]
+    sharding_rule = sharded_as_all
 
     def lower(self, e, ins, outs, *xs, dimension):
         return [e.concatenate(xs, ins, outs[0], dimension)]
@@ -365,8 +364,7 @@ class Split(JointlyLinear):
     def infer(self, x, *, sizes, axis):
         return [ShapedArray(resized(x.shape, axis, s), x.dtype, x.weak_type) for s in sizes]
 
-    def sharding_rule(self, mesh, avals, outs, *, sizes, axis):
-        return [check_divides(self.name, mesh, avals[0], out.shape) for out in outs]
+    sharding_rule = sharded_as_first
 
     def lower(self, e, ins, outs, x, *, sizes, axis):
         (have,) = ins

@@ -11,6 +11,7 @@ from minijax.base import dtypes
 from minijax.dispatch.jitted import jitted
 from minijax.ir.primitive import Linear1
 from minijax.ir.types import ShapedArray, typeof
+from minijax.ir.typing import sharded_equally
 from minijax.primitives import moving
 from minijax.primitives.convert import convert
 from minijax.primitives.dynamic_slice import dynamic_update_slice
@@ -71,8 +72,7 @@ class FFT(Linear1):
                 f"fft_lengths[-1] // 2 + 1, got fft_lengths={lengths}"
             )
 
-    def sharding_rule(self, mesh, avals, outs, *, fft_type, fft_lengths):
-        return [avals[0].entries]
+    sharding_rule = sharded_equally
 
     def lower(self, e, ins, outs, x, *, fft_type, fft_lengths):
         if fft_type == FftType.RFFT and not fft_lengths[-1]:
