@@ -259,7 +259,7 @@ print(jax.ffi.ffi_call("early", x)(x, x, a=np.float32(2), tag="").tolist())
 
 
 def test_targets_are_registered_before_there_is_a_client():
-    tests = str(Path(__file__).resolve().parents[1])
+    tests = str(Path(__file__).resolve().parents[1] / "support")
     done = subprocess.run([sys.executable, "-c", EARLY, tests], capture_output=True, text=True)
     assert done.stdout.strip() == str((3 * np.ones((2, 3))).tolist()), done.stderr
 
@@ -290,7 +290,7 @@ for run in wrong:
 
 
 def test_no_misuse_ends_the_process():
-    tests = str(Path(__file__).resolve().parents[1])
+    tests = str(Path(__file__).resolve().parents[1] / "support")
     done = subprocess.run([sys.executable, "-c", CHILD, tests], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.split()) == 10
