@@ -1,5 +1,6 @@
 """Attributes and operators of tracers of user-defined (hijax) types, as the types define them."""
 
+import inspect
 import types
 from collections.abc import Callable
 from functools import partial
@@ -47,6 +48,9 @@ def attribute(x: Tracer, name: str) -> Any:
 def _hi_attribute(x: Any, name: str) -> Any:
     if name != "aval" and _has_hi_type(x) and (not name.startswith("__") or name == "__jax_array__"):
         return attribute(x, name)
+    own = inspect.getattr_static(type(x), name, None)
+    if hasattr(type(own), "__get__"):  # a property that raised AttributeError does so again, with its own message
+        return own.__get__(x, type(x))
     raise AttributeError(f"{type(x).__name__!r} object has no attribute {name!r}")
 
 

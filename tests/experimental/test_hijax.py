@@ -2,7 +2,10 @@
 
 import hi_types
 import mesh_language
+import pytest
 from mesh_language import numbers
+
+import minijax
 
 GIVEN = {"pairs": hi_types.pairs, "boxes": hi_types.boxes, "rules": hi_types.rules, "grown": lambda s: _grown(s)}
 GIVEN["double"] = lambda s: _double(s)
@@ -229,3 +232,11 @@ def test_pairs_are_sharded_over_meshes():
         swap, cut = _swap(s), GIVEN["cut"](s)
         (back,) = s.jax.vjp(swap, cut)[1](swap(cut))
     assert [back.a.tolist(), back.b.tolist()] == [cut.a.tolist(), cut.b.tolist()]
+
+
+def test_attributes_that_tracers_lack_keep_their_messages():
+    hi_types.pairs(mesh_language.side("minijax"))
+    with pytest.raises(AttributeError, match="'sharding' attribute is not available on traced array"):
+        minijax.jit(lambda x: x.sharding)(1.0)
+    with pytest.raises(AttributeError, match="object has no attribute 'nosuch'"):
+        minijax.jit(lambda x: x.nosuch)(1.0)
