@@ -11,6 +11,7 @@ import functools
 import importlib
 import inspect
 import json
+import re
 import sys
 import textwrap
 import types
@@ -342,7 +343,7 @@ def _has_signature(value: Any) -> bool:
 def faces() -> Iterator[tuple[str, Any]]:
     """The public modules that a `Face` serves, with their faces."""
     for path in sorted((ROOT / "minijax").rglob("*.py")):
-        if "_FACE = Face(" in path.read_text():
+        if re.search(r"^_FACE = Face\(|import FACE as _FACE$", path.read_text(), re.MULTILINE):
             parts = path.relative_to(ROOT).with_suffix("").parts
             name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
             yield name, importlib.import_module(name)._FACE
