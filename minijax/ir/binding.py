@@ -161,6 +161,15 @@ class Binding:
 
     def typed(self, avals: Sequence[Aval], params: dict) -> tuple[list[Aval], frozenset]:
         """Result types and effects, cached by operand types and parameters."""
+        try:
+            typed = self._memo.get((*avals, *params.items()) if params else (*avals,))
+            if typed is not None and not explicit_meshes:
+                return typed
+        except (TypeError, AttributeError):
+            pass
+        return self._typed_anew(avals, params)
+
+    def _typed_anew(self, avals: Sequence[Aval], params: dict) -> tuple[list[Aval], frozenset]:
         if not self.caches_types:
             return result_types(self, avals, params)
         try:

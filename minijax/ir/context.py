@@ -70,6 +70,23 @@ def current_context() -> EqnContext:
     return thread.context
 
 
+_UNNAMED = EMPTY[1:]
+
+
+def nested(inner: EqnContext, outer: EqnContext) -> EqnContext:
+    """The context `inner` with the names of `outer` in front of its own; one object for most operations of a scope."""
+    if inner is EMPTY and outer[1:] == _UNNAMED:
+        return outer
+    return EqnContext(outer.name_stack + inner.name_stack, *inner[1:]) if outer.name_stack else inner
+
+
+def without_names(outer: EqnContext) -> EqnContext:
+    """The context without its names; `EMPTY` itself if nothing else is left."""
+    if not outer.name_stack:
+        return outer
+    return EMPTY if outer[1:] == _UNNAMED else EqnContext((), *outer[1:])
+
+
 def extended_name_stack(*names: str | Transform) -> entered:
     """Context manager: appends scopes and transformations to the name stack."""
     now = thread.context

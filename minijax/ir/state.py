@@ -21,7 +21,7 @@ class set_current_trace(under_trace):
     __slots__ = ()
 
     def __init__(self, trace: Any):
-        super().__init__(None if trace is eval_trace[0] else trace)
+        self._trace = None if trace is eval_trace[0] else trace
 
 
 def is_eager() -> bool:

@@ -242,9 +242,6 @@ def origin_message(x: DynamicJaxprTracer) -> str:
     return text
 
 
-_aval_of = attrgetter("aval")
-
-
 def made_at(x: Tracer) -> str:
     """The user's line that made a tracer, or the name of the argument."""
     origin = getattr(x, "origin", None)
@@ -339,14 +336,19 @@ class JaxprTrace(Trace):
     def process(self, primitive, operands, params):
         if primitive.inlinable and params["inline"] and not (hi_classes and params["jaxpr"].is_high):
             return self.inline(params["jaxpr"], operands)
-        atoms = [x.val if type(x) is DynamicJaxprTracer and x._trace is self else self._constant(x) for x in operands]
-        origin = state.thread.origin or source.here()
-        if primitive.fold is not None and all(type(a) is Literal for a in atoms):
+        atoms, ins = [], []
+        for x in operands:
+            atom = x.val if type(x) is DynamicJaxprTracer and x._trace is self else self._constant(x)
+            atoms.append(atom)
+            ins.append(atom.aval)
+        thread = state.thread
+        origin = thread.origin or source.here()
+        if primitive.fold is not None and all([type(a) is Literal for a in atoms]):
             folded = primitive.fold(*atoms, **params)
             if folded is not None:
                 return [DynamicJaxprTracer(self, folded, origin)]
-        avals, effs = primitive.typed(list(map(_aval_of, atoms)), params)
-        ctx = context.current_context()
+        avals, effs = primitive.typed(ins, params)
+        ctx = thread.context
         if effs and any([type(a) is AvalQDD for a in avals]):
             outvars = list(map(_variable, avals))
             self.eqns.append(JaxprEqn(atoms, outvars, primitive, params, effs, origin, ctx))
@@ -373,27 +375,33 @@ class JaxprTrace(Trace):
             env.update((v, self.atom(x)) for v, x in environment(body, jaxpr.consts).items())
         for v, x in zip(body.invars, operands, strict=True):
             env[v] = x.val if type(x) is DynamicJaxprTracer and x._trace is self else self._constant(x)
-        origin, outer = state.thread.origin or source.here(), context.current_context().name_stack
+        thread = state.thread
+        origin, outer = thread.origin or source.here(), thread.context
         last: Any = None
         joined: Any = None
-        replaced = env.get
+        replaced, append = env.get, self.eqns.append
         for eqn in body.eqns:
-            primitive, ctx = eqn.primitive, eqn.ctx
+            primitive, ctx, outs = eqn.primitive, eqn.ctx, eqn.outvars
             invars = list(map(replaced, eqn.invars, eqn.invars))
-            if primitive.fold is not None and all(type(a) is Literal for a in invars):
+            if primitive.fold is not None and all([type(a) is Literal for a in invars]):
                 folded = primitive.fold(*invars, **eqn.params)
                 if folded is not None:
-                    env[eqn.outvars[0]] = folded
+                    env[outs[0]] = folded
                     continue
-            outvars = []
-            for v in eqn.outvars:
-                env[v] = var = Var(v.aval)
-                outvars.append(var)
-            if outer:
+            if len(outs) == 1:
+                env[outs[0]] = var = Var(outs[0].aval)
+                outvars = [var]
+            else:
+                outvars = [Var(v.aval) for v in outs]
+                env.update(zip(outs, outvars, strict=True))
+            if outer is not context.EMPTY:
                 if ctx is not last:  # neighbouring equations often share a context
-                    last, joined = ctx, ctx._replace(name_stack=outer + ctx.name_stack)
+                    last, joined = ctx, context.nested(ctx, outer)
                 ctx = joined
-            self.eqns.append(JaxprEqn(invars, outvars, primitive, eqn.params, eqn.effects, origin, ctx))
+            append(JaxprEqn(invars, outvars, primitive, eqn.params, eqn.effects, origin, ctx))
+        if len(body.outvars) == 1:
+            (a,) = body.outvars
+            return [DynamicJaxprTracer(self, replaced(a, a), origin)]
         return [DynamicJaxprTracer(self, replaced(a, a), origin) for a in body.outvars]
 
     def to_jaxpr(self, results: Sequence) -> tuple[Jaxpr, list]:
@@ -550,8 +558,7 @@ def _record(fun, avals, debug_info, trace):
 
 def _traced(trace, fun, avals):
     names = trace.debug_info.arg_names or (None,) * len(avals)
-    outer = context.current_context()
-    with context.entered(outer._replace(name_stack=()) if outer.name_stack else outer):
+    with context.entered(context.without_names(context.current_context())):
         return trace.to_jaxpr(list(fun(*[trace.new_arg(a, n) for a, n in zip(avals, names, strict=False)])))
 
 
