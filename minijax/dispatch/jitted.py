@@ -28,7 +28,7 @@ from minijax.ir.body import (
 )
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.refs import Ref
-from minijax.ir.trace import JaxprTrace, forbid_tracing
+from minijax.ir.trace import JaxprTrace, Tracer, forbid_tracing
 from minijax.ir.types import hi_classes
 from minijax.partition.meshes import context_mesh, legacy_context_mesh
 from minijax.partition.shardings import UNSPECIFIED
@@ -145,7 +145,7 @@ class Jitted:
 
     __slots__ = (
         *"fun name options resolved memory signature purpose".split(),
-        *"static has_static recall __dict__ __weakref__".split(),
+        *"static has_static recall inlines __dict__ __weakref__".split(),
     )
     by_user = False  # True: a recompilation budget counts its traces
 
@@ -170,6 +170,7 @@ class Jitted:
         # None: some positions count from the end, which `flatten` resolves.
         self.static = None if min(nums, default=0) < 0 else (*nums, *names)
         self.recall = self.memory.programs.get
+        self.inlines = options.inline
         attributes = {name: x for name, x in getattr(fun, "__dict__", {}).items() if not hasattr(type(self), name)}
         self.__dict__.update(attributes)
         functools.update_wrapper(self, fun, updated=())
@@ -233,10 +234,14 @@ class Jitted:
             raise
 
     def _call_under_trace(self, args, kwargs):
-        inlined = self.options.inline and type(thread.trace) is JaxprTrace
-        if inlined:
-            thread.trace.capture(args)
-        if inlined or _disable_jit.value:
+        trace = thread.trace
+        if self.inlines and type(trace) is JaxprTrace:
+            for x in args:
+                if isinstance(x, Tracer) and x._trace is not trace:
+                    trace.capture(args)
+                    break
+            return self.fun(*args, **kwargs)
+        if _disable_jit.value:
             return self.fun(*args, **kwargs)
         return self._call_traced(self.flatten(args, kwargs))
 

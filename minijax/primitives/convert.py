@@ -222,8 +222,9 @@ def convert(operand: Any, dtype: Any, weak_type: bool = False) -> Any:
 def cast(operand: Any, dtype: Any, weak_type: bool = False) -> Any:
     """As `convert`, but without the warning."""
     aval = typeof(operand)
-    if aval.dtype == dtype and aval.weak_type == weak_type and isinstance(operand, Array):
-        return operand
+    if aval.dtype == dtype and aval.weak_type == weak_type:
+        if isinstance(operand, Tracer) and type(aval) is ShapedArray or isinstance(operand, Array):
+            return operand
     if dtypes.is_extended(dtype) or dtypes.is_extended(aval.dtype):
         return _cast_extended(operand, dtype)
     if type(operand) in dtypes.PYTHON_SCALARS or isinstance(operand, np.generic):

@@ -163,9 +163,16 @@ class SameShape(Primitive):
         if params:
             # Users who bind jax's primitives directly pass these parameters as None.
             params = {k: v for k, v in params.items() if v is not None or k not in ("accuracy", "out_dtype")}
+        thread = state.thread
         try:
-            try:
-                return Primitive.bind(self, *operands, **params)
+            if thread.manual:
+                operands = thread.manual.unite(operands)
+            try:  # as in `Binding.bind`, without its call
+                results = (thread.trace or state.eval_trace[0]).process(self, operands, params)
+                return results if self.multiple_results else results[0]
+            except TypeError:
+                self._refuse(operands)
+                raise
             except ShardingTypeError:
                 ready = reduce_scalars_like(operands)
                 if ready is None:
@@ -449,7 +456,7 @@ def accurate(primitive: Accurate) -> Callable[..., Any]:
     bind = primitive.bind
 
     def function(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> Array:
-        return bind(x, accuracy=accuracy)
+        return bind(x) if accuracy is None else bind(x, accuracy=accuracy)
 
     return _of_each(function, primitive)
 

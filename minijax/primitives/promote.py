@@ -9,7 +9,8 @@ import numpy as np
 
 from minijax.base import cache, config, dtypes, errors
 from minijax.base.source import hide_frames
-from minijax.ir.types import is_hi_value, is_value, offers_array, typeof, unwrapped, value_kinds
+from minijax.ir.trace import Tracer
+from minijax.ir.types import ShapedArray, is_hi_value, is_value, offers_array, typeof, unwrapped, value_kinds
 from minijax.primitives.convert import as_type, convert
 from minijax.primitives.structural import broadcast_shapes, broadcast_to_rank
 from minijax.run.arrays.array import Array, ArrayLike
@@ -114,7 +115,8 @@ def check_ranks(name: str, shapes: Sequence, cores: Sequence[int] | None = None)
     )
 
 
-_plans = cache.BoundedDict(16384)  # for operands of these types, by position: None (unchanged), or (dtype, weak type)
+# For operands of these types: () if all are unchanged; or by position: None (unchanged), or (dtype, weak type).
+_plans = cache.BoundedDict(16384)
 
 
 def _plan_key(promote: Callable, args: Sequence) -> tuple | None:
@@ -122,7 +124,12 @@ def _plan_key(promote: Callable, args: Sequence) -> tuple | None:
     key = [config.state(), promote]
     for x in args:
         kind = type(x)
-        if kind in dtypes.python_scalar_dtypes:
+        if isinstance(x, Tracer):
+            aval = x.aval
+            if type(aval) is not ShapedArray:
+                return None
+            key.append(aval)
+        elif kind in dtypes.python_scalar_dtypes:
             if kind is int and x.bit_length() > 31:
                 return None
             key.append(kind)
@@ -138,6 +145,8 @@ def _promote_cached(name: str, promote: Callable[..., list], args: Sequence) -> 
         key = _plan_key(promote, args)
         plan = _plans.get(key)
         if plan is not None:
+            if not plan:
+                return list(args)
             return [x if to is None else convert(x, *to) for x, to in zip(args, plan, strict=True)]
         if key is None:
             return _promote(name, promote, args)
@@ -146,7 +155,8 @@ def _promote_cached(name: str, promote: Callable[..., list], args: Sequence) -> 
         one_rank = len({a.ndim for a in avals if a.ndim} | {typeof(x).ndim for x in args if typeof(x).ndim}) < 2
         if one_rank and config.state() is key[0]:
             pairs = zip(args, operands, avals, strict=True)
-            _plans[key] = [None if new is x else (a.dtype, a.weak_type) for x, new, a in pairs]
+            plan = [None if new is x else (a.dtype, a.weak_type) for x, new, a in pairs]
+            _plans[key] = plan if any(plan) else ()
         return operands
     except Exception as error:
         hide_frames(error)
