@@ -119,8 +119,9 @@ def weak_cache(
 
     def cached(owner, *args, **kwargs):
         name = (args, tuple(sorted(kwargs.items()))) if kwargs else args
-        dependencies = under and under()
-        if dependencies:
+        dependencies = None
+        if under is not None:
+            dependencies = under()
             name = (dependencies, name)
         results = by_owner.of(owner)
         result = results.get(name, _MISS)
@@ -304,7 +305,7 @@ class _WeakOwners:
     def of(self, owner: Any) -> dict:
         """Returns the results stored for an owner, by name."""
         try:
-            results = self._owners.get(owner)
+            results = self._owners.data.get(weakref.ref(owner))  # as its method `get`, without a call
         except TypeError:  # the owner does not support weak references
             results = self._strong.get(owner)
             return results if results is not None else self._strong.once(owner, dict)

@@ -68,21 +68,19 @@ class State:
     `traced` is the state of only those options that change a trace; the others change how programs are run.
     """
 
+    traced: "State"
+
     def __init__(self, values: dict[str, Any], traced: "State | None" = None):
-        self.__dict__.update(values, _traced=traced)
+        self.__dict__.update(values, traced=traced or self)
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"the config state has no option {name!r}")
-
-    @property
-    def traced(self) -> "State":
-        return self._traced or self
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"config state is immutable, {name!r} cannot be set")
 
     def __repr__(self) -> str:
-        return f"State({', '.join(f'{n}={v!r}' for n, v in self.__dict__.items() if n != '_traced')})"
+        return f"State({', '.join(f'{n}={v!r}' for n, v in self.__dict__.items() if n != 'traced')})"
 
 
 _lock = threading.RLock()

@@ -1,6 +1,7 @@
 """`jit`: the primitive that calls a jaxpr."""
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from minijax.base import config
@@ -131,8 +132,9 @@ class Jit(Call, DischargeableCall):
     def linearize(self, nonzeros, primals, **params):
         calls = _linear_calls(params["jaxpr"], Mask(nonzeros), _key_of(params))
         results = self.bind_all(primals, calls.primal)
-        values = [primals[i] if kind == "in" else results[i] for kind, i in calls.sources]
-        n = len(calls.out_nonzeros)
+        values, n = results, len(calls.out_nonzeros)
+        if calls.sources is not None:
+            values = [primals[i] if kind == "in" else results[i] for kind, i in calls.sources]
         outs, residuals = values[:n], values[n:]
         return outs, calls.out_nonzeros, lambda *tangents: self.bind_all([*residuals, *tangents], calls.tangent)
 
@@ -220,9 +222,8 @@ def _batched_shardings(shardings: Sequence, axis: Axis, dims: Sequence) -> list:
 _KEY_PARAMS = "name donated_invars keep_unused inline compiler_options_kvs in_shardings out_shardings".split()
 
 
-def _key_of(params: dict) -> tuple:
-    """The parameters of a call without its jaxpr, as a cache key: entries must not keep the jaxpr alive."""
-    return tuple([params[name] for name in _KEY_PARAMS])
+_key_of: Callable[[dict], tuple] = operator.itemgetter(*_KEY_PARAMS)
+"""The parameters of a call without its jaxpr, as a cache key: entries must not keep the jaxpr alive."""
 
 
 def _known_call(closed: ClosedJaxpr, ins: Sequence[int], outs: Sequence[int], params: dict) -> tuple[tuple, dict]:
@@ -234,10 +235,13 @@ def _known_call(closed: ClosedJaxpr, ins: Sequence[int], outs: Sequence[int], pa
 
 
 class _LinearCalls(NamedTuple):
-    """The parameters of the two equations of a linearized call, and the sources of results and residuals."""
+    """The parameters of the two equations of a linearized call, and the sources of results and residuals.
+
+    `sources` is None if these are the results of the first equation in their order.
+    """
 
     primal: dict[str, Any]
-    sources: tuple
+    sources: tuple | None
     tangent: dict[str, Any]
     out_nonzeros: Mask
 
@@ -249,7 +253,8 @@ def _linear_calls(closed: ClosedJaxpr, nonzeros: Mask, how: tuple) -> _LinearCal
     sources, primal = _known_call(parts.primal, every, outs, params)
     ins = [*(None for _ in sources[len(outs) :]), *nonzeros.marked(every)]
     _, tangent = jit_p.calling(jit_p.parts(params)[1], parts.tangent, (), ins, parts.out_nonzeros.marked(outs))
-    return _LinearCalls(primal, sources, tangent, parts.out_nonzeros)
+    in_order = tuple([("out", i) for i in range(len(primal["jaxpr"].jaxpr.outvars))])
+    return _LinearCalls(primal, None if tuple(sources) == in_order else sources, tangent, parts.out_nonzeros)
 
 
 @state.traced_cache

@@ -29,7 +29,7 @@ from minijax.ir.body import (
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.refs import Ref
 from minijax.ir.trace import JaxprTrace, Tracer, forbid_tracing
-from minijax.ir.types import hi_classes
+from minijax.ir.types import ShapedArray, hi_classes
 from minijax.partition.meshes import context_mesh, legacy_context_mesh
 from minijax.partition.shardings import UNSPECIFIED
 from minijax.run.arrays.array import ArrayImpl
@@ -38,7 +38,6 @@ from minijax.run.watching import profiler, watch
 
 P = ParamSpec("P")
 R = TypeVar("R")
-_disable_jit = config.option("disable_jit")
 _epoch = config.epoch
 
 
@@ -98,21 +97,24 @@ class Traced(NamedTuple):
     out_tree: Any
     info: DebugInfo
     params: dict[str, Any]  # of the call's equation; filled in by the first call
+    is_single: bool  # True if the function's result is one value, not a tree
 
 
 class Memory:
     """The traces and programs of one callable under one set of options."""
 
-    __slots__ = ("traces", "programs", "count", "number", "__weakref__")
+    __slots__ = ("traces", "plain", "programs", "count", "number", "__weakref__")
 
     def __init__(self):
         self.count = 0  # the number of traces
         self.number = next(explain.numbers)
         self.traces = cache.Keyed(4096)
+        self.plain = cache.BoundedDict(4096)  # of `traces`, those that captured nothing, by the types of plain arguments
         self.programs = Programs(4096)
 
     def clear(self) -> None:
         self.traces.cache_clear()
+        self.plain.cache_clear()
         self.programs.cache_clear()
 
 
@@ -241,9 +243,36 @@ class Jitted:
                     trace.capture(args)
                     break
             return self.fun(*args, **kwargs)
-        if _disable_jit.value:
+        options = config.state()
+        if options.disable_jit:
             return self.fun(*args, **kwargs)
-        return self._call_traced(self.flatten(args, kwargs))
+        key = None if kwargs or self.has_static else self._plain_key(options, args)
+        traced = None if key is None else self.memory.plain.get(key)
+        if traced is None:
+            return self._call_traced(self.flatten(args, kwargs), key)
+        results = trace.process(jit_p, args, traced.params)
+        return results[0] if traced.is_single else traced.out_tree.unflatten(results)
+
+    def _plain_key(self, options: config.State, args: tuple) -> tuple | None:
+        """The key of the trace of a call whose arguments are tracers, arrays and Python scalars; None for others."""
+        context = thread.context
+        if thread.manual or context[1] or context[2] or self.options.compiler_options:
+            return None
+        key: list[Any] = [options.traced, thread.axes]
+        for x in args:
+            kind = type(x)
+            if isinstance(x, Tracer):
+                aval = x.aval
+                if type(aval) is not ShapedArray:
+                    return None
+                key.append(aval)
+            elif kind is ArrayImpl:
+                key.append(x._sig.aval)
+            elif kind is float or kind is bool or kind is int and x.bit_length() <= 31:
+                key.append(kind)
+            else:
+                return None
+        return tuple(key)
 
     def _parse_static(self, options: config.State, args: tuple, kwargs: dict) -> tuple[tuple, Sequence]:
         """The key and operands of a call with static arguments of any kind."""
@@ -310,8 +339,8 @@ class Jitted:
                 "tuple or a frozen value, or make the argument dynamic."
             ) from None
 
-    def _call_traced(self, call: Call) -> Any:
-        """Binds the call as a `jit` equation."""
+    def _call_traced(self, call: Call, key: tuple | None = None) -> Any:
+        """Binds the call as a `jit` equation; its trace is stored under `key` for other calls of plain arguments."""
         if self.options.compiler_options and type(state.thread.trace) is JaxprTrace:
             raise ValueError(
                 "`compiler_options` can only be passed to top-level `jax.jit`, whose program they are for. "
@@ -321,6 +350,8 @@ class Jitted:
         traced = self.traced(call)
         if not traced.params:
             traced.params.update(self.params(traced, call))
+        if key is not None and not traced.captured:
+            self.memory.plain[key] = traced
         operands = [*traced.captured, *map(as_value, call.leaves)]
         return traced.out_tree.unflatten(jit_p.bind_all(operands, traced.params))
 
@@ -427,7 +458,8 @@ class Jitted:
         body = trace_flat(flat, avals, info, as_inputs_if_live, self.name)
         if key_reuse.is_on():
             key_reuse.signature(body.closed.jaxpr)  # raises for a key that is used twice
-        return Traced(body.closed, body.captured, body.out_tree, info, {})
+        is_single = tree.treedef_is_strict_leaf(body.out_tree)
+        return Traced(body.closed, body.captured, body.out_tree, info, {}, is_single)
 
     def rebuild(self, dynamic: tuple, static: tuple) -> tuple[list, dict]:
         """Arguments with the static ones back in their places."""

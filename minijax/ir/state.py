@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from minijax.base import cache, config
-from minijax.base.thread import manual_axes as manual_axes, named_axis as named_axis, thread, under_trace
+from minijax.base.thread import NEVER as NEVER, manual_axes as manual_axes, named_axis as named_axis, thread, under_trace
 from minijax.ir.context import EMPTY, context_key
 
 eval_trace: list[Any] = [None]
@@ -48,7 +48,8 @@ def axis_names() -> list:
 def trace_key() -> tuple:
     """The part of the thread's state that a trace's outcome depends on, besides its function and arguments."""
     context = thread.context
-    return config.state().traced, thread.axes, thread.manual, None if context is EMPTY else context_key(context)
+    key = None if context is EMPTY or context[1] is context[2] is None else context_key(context)
+    return config.state().traced, thread.axes, thread.manual, key
 
 
 def traced_cache(function: Callable) -> Callable:

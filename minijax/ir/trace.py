@@ -45,11 +45,12 @@ class Trace:
     if `multiple_results`, and receive functions as `WrappedFun`.
     """
 
-    __slots__ = ("parent", "alive", "__weakref__")
+    __slots__ = ("parent", "beneath", "alive", "__weakref__")
     records_ref_calls = False  # True if calls whose backward rules take references are recorded with them
 
     def __init__(self, parent: "Trace | None" = None):
         self.parent: Any = parent  # None for a trace that runs operations itself
+        self.beneath: Any = None if parent is state.eval_trace[0] else parent  # `thread.trace` while rules run
         self.alive = True
 
     def process(self, primitive, operands: Sequence, params: dict) -> list:

@@ -11,7 +11,16 @@ from minijax.base.naming import known_as
 from minijax.ir import context, state
 from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.primitive import Axis
-from minijax.ir.trace import Trace, Tracer, checked_for_leaks, eval_jaxpr, made_at, referent, trace_to_jaxpr
+from minijax.ir.trace import (
+    DynamicJaxprTracer,
+    Trace,
+    Tracer,
+    checked_for_leaks,
+    eval_jaxpr,
+    made_at,
+    referent,
+    trace_to_jaxpr,
+)
 from minijax.ir.types import Aval, Zero, register_value_type, typeof
 from minijax.primitives import moving
 from minijax.primitives.moving import broadcast_axis, move_axis
@@ -35,10 +44,12 @@ class BatchTracer(Tracer):
 
     def __init__(self, trace: "BatchTrace", val: Any, dim: int):
         self._trace = trace
-        self.aval = _without_axis(typeof(val), dim)
+        self.aval = _without_axis(val.aval if isinstance(val, Tracer) else typeof(val), dim)
         self.val = val
         self.dim = dim
-        self.origin = source.here()
+        # A result of an operation that is recorded was made where its tracer was.
+        origin = val.origin if type(val) is DynamicJaxprTracer else None
+        self.origin = source.here() if origin is None or type(origin) is str else origin
 
     def get_referent(self):
         return referent(self.val)
@@ -79,10 +90,14 @@ class BatchTrace(Trace):
 
     def process(self, primitive, operands, params):
         values, dims = self.split(operands)
-        if all(d is None for d in dims) and self.axis.name not in primitive.names_axis(params):
+        if dims.count(None) == len(dims) and self.axis.name not in primitive.names_axis(params):
             return self.parent.process(primitive, values, params)
-        with state.set_current_trace(self.parent):
+        thread = state.thread
+        outer, thread.trace, thread.ready = thread.trace, self.beneath, state.NEVER
+        try:
             return self.join(*primitive.batch(self.axis, values, dims, **params))
+        finally:
+            thread.trace, thread.ready = outer, state.NEVER
 
     def process_custom_jvp(self, primitive, fun, jvp, operands, params):
         values, dims = self.split(operands)

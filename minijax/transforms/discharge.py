@@ -45,12 +45,15 @@ class DischargeableCall(Primitive):
 
     def bind_all(self, operands, params):
         if (
-            any(map(is_ref, operands))
+            Ref in map(type, operands)
             and _must_discharge(operands)
             and not _is_recorded_with_transpose(operands, params)
         ):
             return self._on_values(operands, params)
-        return super().bind_all(operands, params)
+        thread = state.thread
+        if thread.manual and self.auto_pvary:
+            operands = thread.manual.unite(operands)
+        return (thread.trace or state.eval_trace[0]).process(self, operands, params)
 
     def bind(self, *operands, **params):
         return self.bind_all(operands, params)

@@ -23,7 +23,7 @@ class JVPTracer(Tracer):
 
     def __init__(self, trace: Trace, primal: Any, tangent: Any):
         self._trace = trace
-        self.aval = typeof(primal)
+        self.aval = primal.aval if isinstance(primal, Tracer) else typeof(primal)
         self.primal = primal
         self.tangent = tangent
 
@@ -56,7 +56,8 @@ class DualTrace(Trace):
         primals, tangents = [], []
         for x in operands:
             if isinstance(x, JVPTracer) and x._trace is self:
-                primals.append(of_type(x.primal, x.aval))
+                primal = x.primal
+                primals.append(primal if isinstance(primal, Tracer) else of_type(primal, x.aval))
                 tangents.append(x.tangent)
             else:
                 if isinstance(x, Tracer):
@@ -105,10 +106,14 @@ class JVPTrace(DualTrace):
 
     def process(self, primitive, operands, params):
         primals, tangents = self.split(operands)
-        if all(t is None or type(t) is Zero for t in tangents):
+        if all([t is None or type(t) is Zero for t in tangents]):
             return self.parent.process(primitive, primals, params)
-        with state.set_current_trace(self.parent):
-            return self.join(*primitive.jvp(primals, with_zeros(primals, tangents), **params))
+        tangents, thread = with_zeros(primals, tangents), state.thread
+        outer, thread.trace, thread.ready = thread.trace, self.beneath, state.NEVER
+        try:
+            return self.join(*primitive.jvp(primals, tangents, **params))
+        finally:
+            thread.trace, thread.ready = outer, state.NEVER
 
 
 def zero_if_float0(t: Any) -> Any:

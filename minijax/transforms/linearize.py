@@ -41,7 +41,11 @@ class RuleTrace(Trace):
         return type(x) is DynamicJaxprTracer and x._trace is self.tangent_trace
 
     def _trace_of(self, operands: Sequence) -> Trace:
-        return self.tangent_trace if any(map(self._is_tangent, operands)) else self.parent
+        tangents = self.tangent_trace
+        for x in operands:
+            if type(x) is DynamicJaxprTracer and x._trace is tangents:
+                return tangents
+        return self.parent
 
     def process(self, primitive, operands, params):
         target = self._trace_of(operands)
@@ -52,6 +56,8 @@ class RuleTrace(Trace):
                 # A call may also compute primals, which must run in the parent.
                 with state.set_current_trace(self.parent):
                     return primitive.partial_eval(self.tangent_trace, operands, is_tangent, **params)
+        if type(target) is JaxprTrace:  # which records: no rule runs
+            return target.process(primitive, operands, params)
         with state.set_current_trace(target):
             return target.process(primitive, operands, params)
 
@@ -85,34 +91,45 @@ class LinearizeTrace(DualTrace):
         self.rule_trace = RuleTrace(parent, tangent_trace)
 
     def join(self, primals, tangents):
-        joined = []
+        joined, tangent_trace = [], self.tangent_trace
         for p, t in zip(primals, tangents, strict=True):
             # A tangent that does not depend on input tangents is a zero.
-            is_nonzero = type(t) is DynamicJaxprTracer and t._trace is self.tangent_trace
+            is_nonzero = type(t) is DynamicJaxprTracer and t._trace is tangent_trace
             joined.append(LinearizeTracer(self, p, t) if is_nonzero else p)
         return joined
 
     def process(self, primitive, operands, params):
         primals, tangents = self.split(operands)
-        if all(t is None for t in tangents):
+        nonzeros = Mask([t is not None for t in tangents])
+        if True not in nonzeros:
             return self.parent.process(primitive, primals, params)
         if primitive.linearize is not None:
-            results = self._process_by_linearize_rule(primitive, primals, tangents, params)
+            results = self._process_by_linearize_rule(primitive, primals, tangents, nonzeros, params)
             if results is not None:
                 return results
-        with state.set_current_trace(self.rule_trace):
-            results, tangents = primitive.jvp(primals, with_zeros(primals, tangents), **params)
+        tangents, thread = with_zeros(primals, tangents), state.thread
+        outer, thread.trace, thread.ready = thread.trace, self.rule_trace, state.NEVER
+        try:
+            results, tangents = primitive.jvp(primals, tangents, **params)
+        finally:
+            thread.trace, thread.ready = outer, state.NEVER
         return self.join(results, tangents)
 
-    def _process_by_linearize_rule(self, primitive, primals, tangents, params):
-        nonzeros = Mask([t is not None for t in tangents])
-        with state.set_current_trace(self.parent):
+    def _process_by_linearize_rule(self, primitive, primals, tangents, nonzeros, params):
+        thread = state.thread
+        outer, thread.trace, thread.ready = thread.trace, self.beneath, state.NEVER
+        try:
             parts = primitive.linearize(nonzeros, primals, **params)
             if parts is None:
                 return None
             results, out_nonzeros, push = parts
-        with state.set_current_trace(self.tangent_trace):
-            pushed = iter(push(*nonzeros.marked(tangents)))
+            thread.trace, thread.ready = self.tangent_trace, state.NEVER
+            pushed = push(*[t for t in tangents if t is not None])
+        finally:
+            thread.trace, thread.ready = outer, state.NEVER
+        if len(results) == 1 and out_nonzeros[0]:
+            return [LinearizeTracer(self, results[0], pushed[0])]
+        pushed = iter(pushed)
         return [
             LinearizeTracer(self, r, next(pushed)) if nz else r for r, nz in zip(results, out_nonzeros, strict=True)
         ]
