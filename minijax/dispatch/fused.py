@@ -11,8 +11,9 @@ from minijax.dispatch.executable import executable_for
 from minijax.dispatch.operands import plain_key, raise_if_donated
 from minijax.dispatch.operations import programs
 from minijax.dispatch.placement import ProgramOptions
+from minijax.dispatch.replay import replayed
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Var
-from minijax.ir.trace import trace_to_jaxpr
+from minijax.ir.trace import DynamicJaxprTracer, trace_to_jaxpr
 from minijax.run.arrays.array import ArrayImpl, array_types
 from minijax.run.clients import guards
 from minijax.run.watching import watch
@@ -39,7 +40,7 @@ def fused(data: int = 1, whole: bool = False) -> Callable[[Callable[P, R]], Call
                 options, since = thread.ready
                 if since is not epoch[0]:
                     if thread.trace is not None:
-                        return function(*args, **kwargs)
+                        return _traced_call(function, args, kwargs, data)
                     options = config.make_ready()
                 if data and not kwargs and len(args) == 1 and type(args[0]) is ArrayImpl:
                     arrays: Sequence = args
@@ -69,6 +70,21 @@ def fused(data: int = 1, whole: bool = False) -> Callable[[Callable[P, R]], Call
         return call
 
     return wrap
+
+
+def _traced_call(function: Callable, args: tuple, kwargs: dict, data: int) -> Any:
+    """Calls the function under a trace; a repeated call on tracers copies the equations of an earlier one."""
+    if data == 1 and args and type(args[0]) is DynamicJaxprTracer:
+        try:
+            key = tuple([function, *map(_plain, args[1:]), *[(name, _plain(x)) for name, x in kwargs.items()]])
+        except (KeyError, TypeError):
+            return function(*args, **kwargs)
+        return replayed(key, args[:1], lambda x: function(x, *args[1:], **kwargs))
+    return function(*args, **kwargs)
+
+
+def _plain(x: Any) -> Any:
+    return x if type(x) is int else plain_key(x)
 
 
 _DIRECT: Any = object()  # in place of a program: call the function itself

@@ -11,10 +11,11 @@ from minijax.base.source import hide_frames
 from minijax.dispatch.jitted import jitted
 from minijax.dispatch.operands import operand
 from minijax.dispatch.operations import compile_function, programs
+from minijax.dispatch.replay import replayed
 from minijax.indexing.language import PLAIN, Index, Options, Slot, Span, Window, check_ints, parse
 from minijax.indexing.reading import read, scatter
 from minijax.ir import state
-from minijax.ir.trace import Tracer
+from minijax.ir.trace import DynamicJaxprTracer, Tracer
 from minijax.ir.types import is_value, typeof, unwrapped
 from minijax.numpy import creation, ufuncs
 from minijax.primitives import gather_scatter, sharding, structural
@@ -45,13 +46,33 @@ def getitem(x: Any, index: Any, options: Options = PLAIN) -> Any:
             items = _at_once(x, index, options, None, ())
             if items is not None:
                 return items
+        elif type(x) is DynamicJaxprTracer and options is PLAIN and not _checks_ints.value:
+            key = _static_key(index)
+            if key is not None:
+                return replayed(("getitem", key), (x,), lambda x: read(x, (), parse(index, x.shape)[0], PLAIN))
         ind, operands = parse(index, typeof(x).shape)
         if _checks_ints.value and options.mode is None:
             check_ints(ind, options.wrap_negative_indices)
-        return read(x, operands, ind, options, is_eager and x._sig.device is None)
+        if is_eager:
+            return read(x, operands, ind, options, x._sig.device is None)
+        return replayed((ind, options), (x, *operands), lambda x, *rest: read(x, rest, ind, options))
     except Exception as error:
         hide_frames(error)
         raise
+
+
+def _static_key(index: Any) -> Any:
+    """An index of ints, slices of ints, None and Ellipsis as a key; None for any other."""
+    kind = type(index)
+    if kind is int or index is Ellipsis:
+        return index
+    if kind is slice:
+        key = index.start, index.stop, index.step
+        return key if all([end is None or type(end) is int for end in key]) else None
+    if kind is not tuple:
+        return None
+    key = [(item,) if item is None else _static_key(item) for item in index]
+    return None if None in key else (tuple, *key)
 
 
 def _fill_value(value: Any) -> Any:
@@ -75,8 +96,15 @@ def update(x: Any, index: Any, values: Any, name: str, options: Options = PLAIN)
             updated = _at_once(x, index, options, name, (operand(values),))
             if updated is not None:
                 return updated
+        rule = _UPDATES[name]
         ind, operands = parse(index, typeof(x).shape)
-        return scatter(x, operands, values, ind, options, _UPDATES[name])
+        key = (ind, options, name)
+        if isinstance(values, Tracer):
+            return replayed(key, (x, values, *operands), lambda x, v, *rest: scatter(x, rest, v, ind, options, rule))
+        if type(values) in dtypes.python_scalar_dtypes:
+            key = (*key, cache.key(values))
+            return replayed(key, (x, *operands), lambda x, *rest: scatter(x, rest, values, ind, options, rule))
+        return scatter(x, operands, values, ind, options, rule)
     except Exception as error:
         hide_frames(error)
         raise
