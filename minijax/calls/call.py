@@ -28,6 +28,7 @@ class Inlined(Primitive):
     multiple_results = True
     auto_pvary = False
     constrain_results = False
+    caches_types = False  # a call's body has them, and parameters with a body are no cache key
     body_name = "jaxpr"
 
     def body(self, params: dict) -> ClosedJaxpr:

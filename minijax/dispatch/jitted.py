@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import sys
 import types
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, ParamSpec, TypeVar
@@ -14,6 +15,7 @@ from minijax.dispatch.jit import JitOptions, call_params, jit_p, program_options
 from minijax.dispatch.jit_shardings import leaf_layouts, leaf_shardings
 from minijax.dispatch.operands import argument_type, as_value, operands_of, parse, parse_static, raise_if_donated
 from minijax.dispatch.placement import ProgramOptions
+from minijax.dispatch.replay import replayed
 from minijax.ir import state
 from minijax.ir.body import (
     Flat,
@@ -147,7 +149,7 @@ class Jitted:
 
     __slots__ = (
         *"fun name options resolved memory signature purpose".split(),
-        *"static has_static recall inlines __dict__ __weakref__".split(),
+        *"static has_static recall inlines replays plain_count __dict__ __weakref__".split(),
     )
     by_user = False  # True: a recompilation budget counts its traces
 
@@ -172,7 +174,8 @@ class Jitted:
         # None: some positions count from the end, which `flatten` resolves.
         self.static = None if min(nums, default=0) < 0 else (*nums, *names)
         self.recall = self.memory.programs.get
-        self.inlines = options.inline
+        self.inlines, self.replays = options.inline, False
+        self.plain_count = -1 if min(nums, default=0) < 0 else min(nums, default=sys.maxsize)
         attributes = {name: x for name, x in getattr(fun, "__dict__", {}).items() if not hasattr(type(self), name)}
         self.__dict__.update(attributes)
         functools.update_wrapper(self, fun, updated=())
@@ -242,11 +245,13 @@ class Jitted:
                 if isinstance(x, Tracer) and x._trace is not trace:
                     trace.capture(args)
                     break
+            if self.replays and not kwargs and len(args) <= self.plain_count:
+                return replayed(self, args, self.fun)
             return self.fun(*args, **kwargs)
         options = config.state()
         if options.disable_jit:
             return self.fun(*args, **kwargs)
-        key = None if kwargs or self.has_static else self._plain_key(options, args)
+        key = None if kwargs or len(args) > self.plain_count else self._plain_key(options, args)
         traced = None if key is None else self.memory.plain.get(key)
         if traced is None:
             return self._call_traced(self.flatten(args, kwargs), key)
@@ -479,9 +484,17 @@ def _in_range(nums: tuple[int, ...], count: int) -> tuple[int, ...]:
 
 
 def jitted(
-    name: str | None = None, *, static: Sequence[str] = (), inline: bool = False, keep_unused: bool = False
+    name: str | None = None,
+    *,
+    static: Sequence[str] = (),
+    inline: bool = False,
+    keep_unused: bool = False,
+    replays: bool = True,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Decorator for library functions that jax jits, which returns a `Jitted`: `static` names the static parameters."""
+    """Decorator for library functions that jax jits, which returns a `Jitted`: `static` names the static parameters.
+
+    Inlined calls copy the equations of earlier ones if it `replays`, which is slower if there is only one.
+    """
 
     def wrap(fun: Callable[P, R]) -> Any:
         signature = inspect.signature(fun)
@@ -491,6 +504,8 @@ def jitted(
             if p.name in static and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
         )
         options = JitOptions(keep_unused=keep_unused, inline=inline)
-        return Jitted(fun, options, Resolved(nums, tuple(static)), name, signature)
+        made = Jitted(fun, options, Resolved(nums, tuple(static)), name, signature)
+        made.replays = inline and replays
+        return made
 
     return wrap

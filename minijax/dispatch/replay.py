@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 from minijax.base import cache, config, errors, tree
 from minijax.base.thread import EMPTY, thread
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
-from minijax.ir.trace import DynamicJaxprTracer, JaxprTrace, trace_to_jaxpr
+from minijax.ir.trace import DynamicJaxprTracer, JaxprTrace, Tracer, trace_to_jaxpr
 from minijax.ir.types import ShapedArray
+from minijax.run.arrays.array import ArrayImpl
 
 
 class Recording(NamedTuple):
@@ -15,35 +16,45 @@ class Recording(NamedTuple):
 
     closed: ClosedJaxpr
     out_tree: Any
+    reads_all: bool  # True if each input is read
 
 
-_recordings = cache.BoundedDict(8192)
+recordings = cache.BoundedDict(16384)
 _SEEN, _REFUSED = "seen once", "not recorded"
+_UNNAMED = EMPTY[1:]
 
 
 def replayed(key: Hashable, arrays: Sequence, function: Callable[..., Any]) -> Any:
     """`function(*arrays)`, where `key` and the types of the arrays determine what it records.
 
     The second call with one key is recorded, and later ones copy its equations. The function is called itself unless a
-    jaxpr is being traced and all arrays are tracers of it, and if it warns, raises, captures values or returns an array.
+    jaxpr is being traced and all arrays, but one at most, are tracers of it; and if it warns, raises, captures values
+    or returns an array.
     """
     trace, context = thread.trace, thread.context
-    if type(trace) is not JaxprTrace or thread.manual or context is not EMPTY and context[1:] != EMPTY[1:]:
+    if type(trace) is not JaxprTrace or thread.manual or context is not EMPTY and context[1:] != _UNNAMED:
         return function(*arrays)
     name: list[Any] = [config.state(), key]
+    others = 0
     for x in arrays:
-        if type(x) is not DynamicJaxprTracer or x._trace is not trace or type(x.aval) is not ShapedArray:
+        if type(x) is DynamicJaxprTracer and x._trace is trace:
+            aval = x.aval
+        elif others or not isinstance(x, Tracer) and type(x) is not ArrayImpl:
             return function(*arrays)
-        name.append(x.aval)
+        else:
+            others, aval = 1, x.aval
+        if type(aval) is not ShapedArray:
+            return function(*arrays)
+        name.append(aval)
     name = tuple(name)
-    known = _recordings.get(name)
-    if type(known) is Recording:
+    known = recordings.get(name)
+    if type(known) is Recording and (known.reads_all or not others):
         results = trace.inline(known.closed, arrays)
         return results[0] if known.out_tree is None else known.out_tree.unflatten(results)
     if known is None:
-        _recordings[name] = _SEEN
+        recordings[name] = _SEEN
     elif known is _SEEN:
-        _recordings[name] = _recorded(function, name[2:])
+        recordings[name] = _recorded(function, name[2:])
     return function(*arrays)
 
 
@@ -63,4 +74,6 @@ def _recorded(function: Callable, avals: Sequence) -> Any:
     jaxpr = closed.jaxpr
     if closed.consts or jaxpr.effects or not set(jaxpr.invars).isdisjoint(jaxpr.outvars):
         return _REFUSED
-    return Recording(closed, None if tree.treedef_is_strict_leaf(out_trees[0]) else out_trees[0])
+    read = {a for eqn in jaxpr.eqns for a in eqn.invars}
+    out_tree = None if tree.treedef_is_strict_leaf(out_trees[0]) else out_trees[0]
+    return Recording(closed, out_tree, read.issuperset(jaxpr.invars))

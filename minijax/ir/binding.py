@@ -165,7 +165,7 @@ class Binding:
             typed = self._memo.get((*avals, *params.items()) if params else (*avals,))
             if typed is not None and not explicit_meshes:
                 return typed
-        except (TypeError, AttributeError):
+        except (TypeError, AttributeError):  # a parameter without a hash; no types yet
             pass
         return self._typed_anew(avals, params)
 

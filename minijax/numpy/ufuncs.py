@@ -54,7 +54,7 @@ def promoting(promote: Promotion, inline: bool = False) -> Callable[[Callable[P,
 
 
 def _inlined(function: Callable, name: str) -> Callable:
-    return jitted(inline=True)(named(function, name, f"As `numpy.{name}`."))
+    return jitted(inline=True, replays=False)(named(function, name, f"As `numpy.{name}`."))
 
 
 def _unary(name: str, op: Callable, promote: Promotion = promote_args_inexact) -> Callable:
