@@ -13,6 +13,7 @@ from minijax.base import dtypes
 from minijax.hlo.locations import LocationContext
 from minijax.hlo.shardy import Meshes, constraining
 from minijax.hlo.spell import suffix_of
+from minijax.hlo.template import emitted, template_of, templates_for
 from minijax.hlo.verbs.collective import Collective
 from minijax.hlo.verbs.index import Index
 from minijax.hlo.verbs.linalg import Linalg
@@ -214,17 +215,30 @@ def jaxpr_body(
     env: dict[Any, Name] = dict(zip(jaxpr.constvars, const_names, strict=True))
     env.update(zip(jaxpr.invars, arg_names, strict=True))
     find, mark, lines, outer, around, rule_of = env.get, e.marks.append, e.lines, e.eqn, e.around, e.rule_of
-    explicit, known, is_plain = e.explicit, EMPTY, True
+    explicit, known, is_plain, templates = e.explicit, EMPTY, True, templates_for(e)
     is_sharded = e.num_partitions > 1 or explicit is not None
     for eqn in jaxpr.eqns:
         invars, outvars, context = eqn.invars, eqn.outvars, eqn.ctx
         operands = list(map(find, invars))
         if None in operands:
             operands = _with_literals(e, invars, operands, names_literals)
-        ins, outs, start, e.eqn = list(map(_aval_of, invars)), list(map(_aval_of, outvars)), len(lines), eqn
-        lower = eqn.primitive.lower if rule_of is None else rule_of(eqn)
+        ins, start, primitive = list(map(_aval_of, invars)), len(lines), eqn.primitive
         if context is not known:
-            known, is_plain = context, context[1:] == EMPTY[1:]
+            known, is_plain = context, context is EMPTY or context[1:] == EMPTY[1:]
+        if templates is not None and is_plain and primitive.prints_alike:
+            template = template_of(e, templates, primitive, ins, outvars, eqn.params)
+            if type(template) is str:
+                n = e._n = e._n + 1
+                env[outvars[0]] = name = f"%{n}"
+                lines.append(f"{e._in}{name} = {template % tuple(operands)}")
+                mark((lines, start, start + 1, around, eqn))
+                continue
+            if template:
+                env[outvars[0]] = emitted(e, template, operands)
+                mark((lines, start, len(lines), around, eqn))
+                continue
+        outs, e.eqn = list(map(_aval_of, outvars)), eqn
+        lower = primitive.lower if rule_of is None else rule_of(eqn)
         if is_plain:
             results = lower(e, ins, outs, *operands, **eqn.params)
         else:

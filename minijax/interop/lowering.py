@@ -192,7 +192,7 @@ def register_lowering(
     rules = prim.__dict__.setdefault("lowerings", {})
     for name in _ALIASES.get(platform, (platform,)):
         rules[name] = rule, inline
-    prim.lower = functools.partial(by_rules, prim, rules)
+    prim.lower, prim.prints_alike = functools.partial(by_rules, prim, rules), False
 
 
 def by_rules(
