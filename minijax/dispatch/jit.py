@@ -109,7 +109,13 @@ class Jit(Call, DischargeableCall):
     def lower(self, e, ins, outs, *operands, jaxpr, name, in_shardings, out_shardings, **params):
         return e.call_jaxpr(jaxpr, name, operands, specified(in_shardings), specified(out_shardings))
 
+    def bodies(self, params):
+        return (params["jaxpr"].jaxpr,)
+
     def shardings(self, params):
+        ins, outs = params["in_shardings"], params["out_shardings"]
+        if ins.count(UNSPECIFIED) == len(ins) and outs.count(UNSPECIFIED) == len(outs):
+            return ()
         return [s for s in (*params["in_shardings"], *params["out_shardings"]) if s is not UNSPECIFIED]
 
     def calling(self, params, closed, operands, ins, outs):

@@ -106,8 +106,8 @@ def shardings_in(jaxpr: Jaxpr) -> tuple[Any, ...]:
             seen.add(now)
             for eqn in now.eqns:
                 if eqn.primitive.shardings is not None:
-                    named = eqn.primitive.shardings(eqn.params)
-                    named_by.update(dict.fromkeys([(eqn.primitive.name, s) for s in named]))
+                    for s in eqn.primitive.shardings(eqn.params):
+                        named_by[eqn.primitive.name, s] = None
             waiting.extend(now.inner)
     return tuple(named_by)
 

@@ -12,7 +12,7 @@ from typing import Any
 from minijax.base import dtypes
 from minijax.hlo.locations import LocationContext
 from minijax.hlo.shardy import Meshes, constraining
-from minijax.hlo.spell import suffix_of
+from minijax.hlo.spell import results_of, suffix_of, types_of
 from minijax.hlo.template import emitted, template_of, templates_for
 from minijax.hlo.verbs.collective import Collective
 from minijax.hlo.verbs.index import Index
@@ -45,6 +45,7 @@ class Emitter(Index, Linalg, Collective):
         self.meshes = Meshes(self.preamble, self.unique_symbol)
         self.manual: Any = None  # inside `manual_computation`: its mesh, and the axes that are manual so far
         self._called: dict[Any, tuple[str, int]] = {}  # (jaxpr, name) -> symbol, height of calls below
+        self._call_types: dict[str, str] = {}  # symbol -> the types in its calls
         self._depth = self._height = 0
 
     def number_of(self, device: Any) -> int:
@@ -79,7 +80,17 @@ class Emitter(Index, Linalg, Collective):
                 return self._body(closed, operands, shardings)
             private = self._called[key] = self._write_private(closed, name, shardings)
         callee, height = private
-        self._height = max(self._height, height)
+        if height > self._height:
+            self._height = height
+        if not self.globals and not closed.jaxpr.effects:  # as `call_program`, with the types printed once
+            types = self._call_types.get(callee)
+            if types is None:
+                ins, outs = closed.in_avals, closed.out_avals
+                types = self._call_types[callee] = f" : ({types_of(ins)}) -> {results_of(outs)}"
+            left, names = self.fresh(len(closed.jaxpr.outvars))
+            call = "call" if self._in == "    " else "func.call"
+            self.lines.append(f"{self._in}{left}{call} {callee}({', '.join(operands)}){types}")
+            return names
         ordered = ordered_in(closed.jaxpr)
         tokens = [token_type] * len(ordered)
         operands = [*map(self.tokens.__getitem__, ordered), *operands]
@@ -141,6 +152,8 @@ class Emitter(Index, Linalg, Collective):
     def inside(self, name: str) -> LocationContext:
         """The location context of operations inside the equation that is being lowered, or in its scope `name`."""
         scope, callers, base = self.around
+        if self.eqn is not None and not name and not self.eqn.ctx.name_stack:
+            return LocationContext(scope, (self.eqn.traceback, *callers), base)
         if self.eqn is None:
             return LocationContext("/".join(filter(None, (scope, name))), callers, base)
         names = filter(None, (scope, path(self.eqn.ctx.name_stack), name))

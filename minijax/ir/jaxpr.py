@@ -116,7 +116,7 @@ class Jaxpr(Printed):
         try:
             return self._inner
         except AttributeError:
-            self._inner = tuple([j for eqn in self.eqns if eqn.params for j in jaxprs_in_params(eqn.params)])
+            self._inner = tuple([j for eqn in self.eqns if eqn.params for j in eqn.primitive.bodies(eqn.params)])
             return self._inner
 
     def _has_high_parts(self) -> bool:
@@ -159,11 +159,20 @@ class ClosedJaxpr(Printed):
 
 
 _PROGRAMS = (Jaxpr, ClosedJaxpr)
+_may_hold: dict[type, bool] = {}  # by the class of a parameter: whether it is a jaxpr or has items
+
+
+def _holds(kind: type) -> bool:
+    _may_hold[kind] = answer = issubclass(kind, (Jaxpr, ClosedJaxpr, tuple, list))
+    return answer
 
 
 def jaxprs_in_params(params: dict) -> Iterator[Jaxpr]:
     """The jaxprs among an equation's parameters; of a closed one, its `jaxpr`."""
     for value in params.values():
+        kind = type(value)
+        if not (_may_hold[kind] if kind in _may_hold else _holds(kind)):
+            continue
         if isinstance(value, (tuple, list)):
             for item in value:
                 if isinstance(item, _PROGRAMS):

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from minijax.ir.binding import Binding, no_rule
 from minijax.ir.context import path
-from minijax.ir.jaxpr import JaxprEqn
+from minijax.ir.jaxpr import Jaxpr, JaxprEqn, jaxprs_in_params
 from minijax.ir.types import Aval, Ct, Name, ShapedArray, Val, Zero
 from minijax.ir.typing import state_of_first
 from minijax.partition.explicit import restrict_entry
@@ -188,6 +188,10 @@ class Primitive(Binding):
         return ()
 
     # ---- operations with jaxprs among their parameters
+
+    def bodies(self, params: dict) -> Iterable[Jaxpr]:
+        """The jaxprs among the parameters."""
+        return jaxprs_in_params(params)
 
     def dce(self, used: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn | None]:
         """(used results) -> (used operands, pruned equation or None); at least one is used, or there are effects."""
