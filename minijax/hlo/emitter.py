@@ -247,7 +247,7 @@ def jaxpr_body(
                 mark((lines, start, start + 1, around, eqn))
                 continue
             if template:
-                env[outvars[0]] = emitted(e, template, operands)
+                env.update(zip(outvars, emitted(e, template, operands), strict=True))
                 mark((lines, start, len(lines), around, eqn))
                 continue
         outs, e.eqn = list(map(_aval_of, outvars)), eqn

@@ -5,27 +5,36 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from minijax.base import cache, config
+from minijax.ir.binding import programs_in
 from minijax.ir.types import Name
 
 _NAME = re.compile(r"%(?:\d+|[a-z]\w*)")  # the name of a value in a line
-_NUMBERED = re.compile(r"%\d+")
 _STEM = re.compile(r"%([a-z]+)(?:_\d+)?")
 _NONE = ()
+_NUMBERED, _ARGUMENT = 0, 1
 _by_program = cache.BoundedDict(64)  # (platforms, options) -> {operation: its template}
 
 
 class Line(NamedTuple):
-    """A line with one result: its text with `%s` for names, the places of these names, and the stem of the result's.
+    """A line: its text with `%s` for names, the places of these names, and the kinds of those that it defines.
 
-    The places count the operands, then the results of earlier lines. `stem` is None for a numbered result.
+    The places count the operands, then the names that lines define. A name is numbered, that of an argument of a block,
+    or has a stem.
     """
 
     text: str
     places: tuple[int, ...]
-    stem: str | None
+    defined: tuple[int | str, ...]
 
 
-Template = str | tuple[Line, ...]  # the text of one numbered line with the operands in their order, or any lines
+class Lines(NamedTuple):
+    """The lines of an operation, and its results: the places of their names, and what follows the name."""
+
+    lines: tuple[Line, ...]
+    results: tuple[tuple[int, str], ...]
+
+
+Template = str | Lines | tuple[()]  # the text of one numbered line with the operands in order; any lines; or none
 
 
 def templates_for(e: Any) -> dict | None:
@@ -50,17 +59,17 @@ def templates_for(e: Any) -> dict | None:
 
 
 def template_of(e: Any, templates: dict, primitive: Any, ins: Sequence, outvars: Sequence, params: dict) -> Template:
-    """The lines of an operation with one result; () if it must be lowered by itself."""
-    if len(outvars) != 1:
-        return _NONE
-    out = outvars[0].aval
+    """The template of an operation; () if it must be lowered by itself."""
+    outs = (outvars[0].aval,) if len(outvars) == 1 else tuple([v.aval for v in outvars])
     try:
-        key = (primitive, out, *ins, *params.items()) if params else (primitive, out, *ins)
+        key = (primitive, *outs, *ins, *params.items()) if params else (primitive, *outs, *ins)
         known = templates.get(key)
     except TypeError:  # a parameter has no hash
         return _NONE
     if known is None:
-        known = templates[key] = _learned(type(e)(*e.platforms), primitive, ins, [out], params)
+        if next(programs_in(params.values()), None) is not None:
+            return _NONE  # a stored key would keep the program alive
+        known = templates[key] = _learned(type(e)(*e.platforms), primitive, ins, outs, params)
     return known
 
 
@@ -69,43 +78,54 @@ def _learned(probe: Any, primitive: Any, ins: Sequence, outs: Sequence, params: 
     operands = [f"%operand{i}" for i in range(len(ins))]
     functions, preamble = list(probe.functions), list(probe.preamble)
     try:
-        (result,) = primitive.lower(probe, ins, outs, *operands, **params)
+        results = primitive.lower(probe, ins, outs, *operands, **params)
     except Exception:
         return _NONE  # the operation raises again where it is lowered
     kept = probe.functions == functions and probe.preamble == preamble and not (probe.marks or probe.tokens)
-    if not kept or probe.callbacks or probe.watchers or probe._called:
+    if not kept or probe.callbacks or probe.watchers or probe._called or not probe.lines:
         return _NONE
-    known, lines = {x: i for i, x in enumerate(operands)}, []
+    places, lines, counts = {x: i for i, x in enumerate(operands)}, [], [0, 0]
     for line in probe.lines:
-        name, equals, text = line.removeprefix(probe._in).partition(" = ")
-        used = _NAME.findall(text)
-        stem, numbered = _STEM.fullmatch(name), _NUMBERED.fullmatch(name)
-        if not equals or not (stem or numbered) or name in known or not all([x in known for x in used]):
+        used, defined = _NAME.findall(line), []
+        for x in used:
+            if x not in places:
+                kind = _kind(x, counts)
+                if kind is None:
+                    return _NONE
+                defined.append(kind)
+                places[x] = len(places)
+        if len(used) != line.count("%") or not line.startswith(probe._in):
             return _NONE
-        stem = None if stem is None else stem[1]
-        if stem is None and name != f"%{sum([line.stem is None for line in lines])}":
-            return _NONE
-        places = tuple([known[x] for x in used])
-        if len(used) != text.count("%"):
-            return _NONE
-        lines.append(Line(_NAME.sub("%s", text), places, stem))
-        known[name] = len(known)
-    if not lines or known.get(result) != len(known) - 1:
+        text = _NAME.sub("%s", line[len(probe._in) :])
+        lines.append(Line(text, tuple([places[x] for x in used]), tuple(defined)))
+    found = [_NAME.match(x) for x in results]
+    if not all([m is not None and places.get(m[0], -1) >= len(operands) for m in found]):
         return _NONE
-    if len(lines) == 1 and lines[0].places == tuple(range(len(operands))) and lines[0].stem is None:
-        return lines[0].text
-    return tuple(lines)
+    in_order = (len(operands), *range(len(operands)))
+    if len(lines) == 1 and lines[0][1:] == (in_order, (_NUMBERED,)) and results == [f"%{0}"]:
+        return lines[0].text.removeprefix("%s = ")
+    return Lines(tuple(lines), tuple([(places[m[0]], m.string[m.end() :]) for m in found]))
 
 
-def emitted(e: Any, template: tuple[Line, ...], operands: Sequence[Name]) -> Name:
-    """Emits the lines of a template, and returns the name of the last result."""
-    names, name = list(operands), ""
-    for text, places, stem in template:
-        if stem is None:
-            n = e._n = e._n + 1
-            name = f"%{n}"
-        else:
-            name = e._stemmed(stem)
-        e.lines.append(f"{e._in}{name} = {text % tuple([names[i] for i in places])}")
-        names.append(name)
-    return name
+def _kind(name: str, counts: list[int]) -> int | str | None:
+    """The kind of a name that the emitter's next request for one returned; None for any other."""
+    if name == f"%{counts[_NUMBERED]}" or name == f"%arg{counts[_ARGUMENT]}":
+        kind = _NUMBERED if name[1:].isdigit() else _ARGUMENT
+        counts[kind] += 1
+        return kind
+    stem = _STEM.fullmatch(name)
+    return None if stem is None or stem[1] == "arg" else stem[1]
+
+
+def emitted(e: Any, template: Lines, operands: Sequence[Name]) -> list[Name]:
+    """Emits the lines of a template, and returns the names of the results."""
+    names, lines, indent = list(operands), e.lines, e._in
+    for text, places, defined in template.lines:
+        for kind in defined:
+            if kind == _NUMBERED:
+                n = e._n = e._n + 1
+                names.append(f"%{n}")
+            else:
+                names.append(*e.block_args(1) if kind == _ARGUMENT else (e._stemmed(kind),))
+        lines.append(indent + text % tuple([names[i] for i in places]))
+    return [names[i] + rest for i, rest in template.results]
