@@ -21,6 +21,11 @@ def _notify(listeners: list, event: str, *values: Any, **kwargs: Any) -> None:
         listener(event, *values, **kwargs)
 
 
+def is_observed() -> bool:
+    """Returns whether there is a listener of any kind."""
+    return any(_KINDS)
+
+
 def record_event(event: str, **kwargs: str | int) -> None:
     """Reports an event to the listeners."""
     _notify(_events, event, **kwargs)

@@ -2,18 +2,19 @@
 
 import operator
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
 
-from minijax.base import cache, dtypes, errors, monitoring, tree
+from minijax.base import cache, config, dtypes, errors, monitoring, tree
 from minijax.dispatch.dumps import dump_jaxpr, dump_program
 from minijax.dispatch.lowering import Lowered, lower_to_share, lowering_logged
 from minijax.dispatch.placement import Placement, ProgramOptions, check_argument_layouts, choose_placement, mesh_of_type
 from minijax.hlo.program import Port
 from minijax.ir.effects import FfiEffect
 from minijax.ir.jaxpr import ClosedJaxpr
+from minijax.ir.structure import structure_of
 from minijax.ir.types import ShapedArray, token_type
 from minijax.partition.layouts import Format, Layout, settled
 from minijax.partition.shardings import GSPMDSharding, NamedSharding
@@ -59,6 +60,15 @@ class Executable:
         self.aliased = text.aliases  # input -> the result that uses its memory
         self.donated = [*self.aliased, *text.donors]
         _warn_of_unused_donations(lowered)
+
+    def lent(self, own: Callable[[], compile.Loaded]) -> "Executable":
+        """This program for an equal jaxpr, whose names profiles show: `own()` compiles it with these."""
+        twin = type(self).__new__(type(self))
+        for name in Executable.__slots__:
+            setattr(twin, name, getattr(self, name))
+        twin.loaded = launch.Borrowed(self.loaded, own)
+        twin._bind(None, self._label)
+        return twin
 
     def _effects_to_note(self, calls: Sequence = ()) -> launch.Effects | None:
         """The effects of a program without ordered effects, for `effects_barrier` to wait for."""
@@ -322,6 +332,10 @@ def executable_for(
         # A program that returned a NaN is run again on the same operands.
         options = options._replace(ins=tuple([request._replace(donated=False) for request in options.ins]))
     signatures = [x._sig for x in operands]
+    key = _key_of_alike(closed, options, signatures, lift)
+    alike = None if key is None else _alike.get(key)
+    if alike is not None:
+        return alike.lent(_own_names(alike.loaded, closed, options, signatures, lift))
     placement = choose_placement(signatures, options, closed)
     if not placement.devices:
         raise ValueError(f"{options.name} can be lowered, not run: its mesh has no devices, {placement.mesh}")
@@ -333,20 +347,50 @@ def executable_for(
     own_names = dump_program(lowered) or profiler.is_watching()
     loaded = _compiled(lowered, options, own_names)
     if loaded.users > 1 and not own_names:
-        loaded = _borrowed(loaded, closed, options, placement, lift)
-    return _executable_of(lowered, loaded)
+        # It was compiled for another program with an equal module.
+        loaded = launch.Borrowed(loaded, _own_names(loaded, closed, options, signatures, lift))
+    executable = _executable_of(lowered, loaded)
+    if key is not None and not (executable.has_effects or executable.needs_process):
+        _alike[key] = executable
+    return executable
 
 
-def _borrowed(
-    loaded: compile.Loaded, closed: ClosedJaxpr, options: ProgramOptions, placement: Placement, lift: bool
-) -> launch.Borrowed:
-    """The executable of another program with an equal module; in profiles it shows this jaxpr's names."""
+def _own_names(
+    loaded: compile.Loaded, closed: ClosedJaxpr, options: ProgramOptions, signatures: Sequence, lift: bool
+) -> Callable[[], compile.Loaded]:
+    """A function that compiles a jaxpr, for which an equal program is `loaded`, so that profiles show its own names."""
     remembered = weakref.ref(closed)
 
     def own():
         closed = remembered()
         if closed is None:
             return loaded
+        placement = choose_placement(signatures, options, closed)
         return _compiled(lower_to_share(closed, options, placement, lift), options, True)
 
-    return launch.Borrowed(loaded, own)
+    return own
+
+
+# ---- jaxprs with the same equations share executables -------------------------------------------------
+
+_alike = Programs(512)
+
+
+def _key_of_alike(
+    closed: ClosedJaxpr, options: ProgramOptions, signatures: Sequence, lift: bool
+) -> tuple[Hashable, ...] | None:
+    """A key that is equal for jaxprs that lower to the same module; None if it cannot be told, or who watches would
+    not see that this one is compiled.
+    """
+    if watch.is_on() or watch.is_checking() or profiler.is_watching() or monitoring.is_observed():
+        return None
+    if config.dump_ir_to.value or config.log_compiles.value or any([request.donated for request in options.ins]):
+        return None
+    structure = structure_of(closed)
+    info = closed.debug_info
+    key = config.state(), structure, info.arg_names, info.result_paths, options, lift, *signatures
+    try:
+        hash(key)
+    except TypeError:
+        return None
+    return None if structure is None else key
