@@ -18,10 +18,15 @@ _lock = threading.Lock()
 _limits = {"before": 0, "raised": 0}
 
 
+@functools.cache
+def _main_stack() -> int:
+    limit = resource.getrlimit(resource.RLIMIT_STACK)[0] if resource is not None else -1
+    return min(limit, _DEFAULT_STACK) if limit > 0 else _DEFAULT_STACK
+
+
 def _stack_size() -> int:
     """The smaller of the stack sizes of the main thread and of newly started threads, in bytes."""
-    limit = resource.getrlimit(resource.RLIMIT_STACK)[0] if resource is not None else -1
-    return min(size for size in (limit, threading.stack_size(), _DEFAULT_STACK) if size > 0)
+    return min(_main_stack(), threading.stack_size() or _DEFAULT_STACK)
 
 
 class _DeepCall:

@@ -251,14 +251,41 @@ class Jitted:
         options = config.state()
         if options.disable_jit:
             return self.fun(*args, **kwargs)
-        key = None if kwargs or len(args) > self.plain_count else self._plain_key(options, args)
+        operands = args
+        if not kwargs and len(args) <= self.plain_count:
+            key = self._plain_key(options, args)
+        else:
+            key, operands = self._plain_key_of_static(options, args, kwargs)
         traced = None if key is None else self.memory.plain.get(key)
         if traced is None:
             return self._call_traced(self.flatten(args, kwargs), key)
-        results = trace.process(jit_p, args, traced.params)
+        results = trace.process(jit_p, operands, traced.params)
         return results[0] if traced.is_single else traced.out_tree.unflatten(results)
 
-    def _plain_key(self, options: config.State, args: tuple) -> tuple | None:
+    def _plain_key_of_static(self, options: config.State, args: tuple, kwargs: dict) -> tuple[tuple | None, tuple]:
+        """As `_plain_key`, and the dynamic arguments, for a call with static ones; all dynamic ones are positional."""
+        nums, names = self.resolved.static_nums, self.resolved.static_names
+        if not self.has_static or self.by_user:
+            return None, ()
+        static: list[Any] = []
+        for name, x in kwargs.items():
+            if name not in names:
+                return None, ()
+            static += (name, cache.key(x))
+        dynamic = []
+        for i, x in enumerate(args):
+            if i in nums:
+                static += (i, cache.key(x))
+            else:
+                dynamic.append(x)
+        key = self._plain_key(options, dynamic)
+        try:
+            hash(named := (key, *static))
+        except TypeError:
+            return None, ()
+        return (None if key is None else named), tuple(dynamic)
+
+    def _plain_key(self, options: config.State, args: Sequence) -> tuple | None:
         """The key of the trace of a call whose arguments are tracers, arrays and Python scalars; None for others."""
         context = thread.context
         if thread.manual or context[1] or context[2] or self.options.compiler_options:
