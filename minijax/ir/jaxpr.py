@@ -116,7 +116,8 @@ class Jaxpr(Printed):
         try:
             return self._inner
         except AttributeError:
-            self._inner = tuple([j for eqn in self.eqns if eqn.params for j in eqn.primitive.bodies(eqn.params)])
+            calls = [eqn for eqn in self.eqns if eqn.params and eqn.primitive.has_bodies]
+            self._inner = tuple([j for eqn in calls for j in eqn.primitive.bodies(eqn.params)])
             return self._inner
 
     def _has_high_parts(self) -> bool:

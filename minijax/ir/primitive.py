@@ -98,6 +98,7 @@ class Primitive(Binding):
     has_backward_rule = False  # the user gives the backward rule
     is_hi = False  # a user-defined operation, which is lowered to others
     inlinable = False  # recorded as the equations of `jaxpr` if the parameter `inline` is true
+    has_bodies = True  # there may be jaxprs among the parameters
     prints_alike = False  # the lines that it is lowered to depend only on types, parameters and the platform
     moves_data = False  # results are elements of operands, flags or positions: nothing is computed in floats
     folding = Folding.OWN

@@ -38,7 +38,7 @@ def _check_convertible(have: Any, dtype: Any) -> None:
 class ConvertElementType(Linear1):
     """Converts to another dtype, or to another weak type."""
 
-    prints_alike = True
+    prints_alike, has_bodies = True, False
     name = "convert_element_type"
 
     def infer(self, x, *, new_dtype, weak_type, sharding):
@@ -120,7 +120,7 @@ class CastExtended(Linear1):
 class BitcastConvertType(Primitive):
     """Reads the same bits as another dtype; adds or removes the last axis if the widths differ."""
 
-    prints_alike = True
+    prints_alike, has_bodies = True, False
     name = "bitcast_convert_type"
 
     def infer(self, x, *, new_dtype):

@@ -28,7 +28,7 @@ _INT32 = np.dtype(np.int32)
 class Iota(Primitive):
     """0, 1, 2, ... along an axis."""
 
-    prints_alike = True
+    prints_alike, has_bodies = True, False
     moves_data = True
     defaults_to_context_mesh = True
     name = "iota"

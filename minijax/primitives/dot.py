@@ -193,7 +193,7 @@ def precision_pair(precision: Any) -> tuple[str, str]:
 class Product(Primitive):
     """An operation that is linear in each of its two operands."""
 
-    prints_alike = True
+    prints_alike, has_bodies = True, False
     def jvp(self, primals, tangents, **params):
         (out,) = self.bind_all(primals, params)
         (x, y), (tx, ty) = primals, tangents

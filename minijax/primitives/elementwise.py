@@ -535,7 +535,7 @@ le_p, lt_p = Compare("le", "LE", ORDERED), Compare("lt", "LT", ORDERED)
 class SelectN(Primitive):
     """Picks, element by element, the case whose number is in `which` (booleans or integers)."""
 
-    prints_alike = True
+    prints_alike, has_bodies = True, False
     moves_data = True
     defaults_to_context_mesh = True
     name = "select_n"
@@ -627,7 +627,7 @@ class SelectN(Primitive):
 class Clamp(Primitive):
     """Clamps `x` between `low` and `high`; each bound has the shape of `x` or rank 0."""
 
-    prints_alike = True
+    prints_alike, has_bodies = True, False
     name = "clamp"
 
     def infer(self, low, x, high):

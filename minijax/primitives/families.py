@@ -151,7 +151,7 @@ class SameShape(Primitive):
     """An operation whose operands are broadcast together, with results of their common shape."""
 
     defaults_to_context_mesh, without_context_mesh = True, (1,)
-    prints_alike = True
+    prints_alike, has_bodies = True, False
 
     def __init__(self, name: str, accepts: Kinds):
         self.name = name

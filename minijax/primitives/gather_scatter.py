@@ -278,6 +278,11 @@ class Scatter(JointlyLinear):
         merged = dict(zip(batched, entries_of(tuple(rows), of_indices), strict=True))
         return [tuple([merged.get(i, e) for i, e in enumerate(x.entries)])]
 
+    has_bodies = True
+
+    def bodies(self, params):
+        return () if params["update_jaxpr"] is None else (params["update_jaxpr"],)
+
     def lower(self, e, ins, outs, x, indices, updates, *, update_jaxpr, mode, dimension_numbers, **how):
         reducer = None if update_jaxpr is None else lambda *names: jaxpr_body(e, update_jaxpr, (), names)
         indices = _clamped_indices(e, indices, ins, mode, dimension_numbers)

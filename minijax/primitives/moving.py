@@ -47,7 +47,7 @@ def _batched_sharding(sharding: Any, axis: Any) -> Any:
 class BroadcastInDim(Linear1):
     """Operand axis i becomes axis `broadcast_dimensions[i]` of the result."""
 
-    prints_alike = True
+    prints_alike, has_bodies = True, False
     moves_data = True
     defaults_to_context_mesh = True
     name = "broadcast_in_dim"
@@ -97,7 +97,7 @@ class BroadcastInDim(Linear1):
 class Reshape(Linear1):
     """Changes the shape in row-major order, after permuting the axes by `dimensions` if given."""
 
-    prints_alike = True
+    prints_alike, has_bodies = True, False
     moves_data = True
     name = "reshape"
     sharding_param = "sharding"
@@ -162,7 +162,7 @@ class Reshape(Linear1):
 class Transpose(Linear1):
     """Result axis i is operand axis `permutation[i]`."""
 
-    prints_alike = True
+    prints_alike, has_bodies = True, False
     moves_data = True
     name = "transpose"
 
@@ -194,7 +194,7 @@ _HALVES = frozenset((dtypes.BY_NAME["float16"], dtypes.BY_NAME["bfloat16"]))
 class ReduceSum(Linear1):
     """The sum over `axes`."""
 
-    prints_alike = True
+    prints_alike, has_bodies = True, False
     name = "reduce_sum"
     sharding_param = "out_sharding"
 

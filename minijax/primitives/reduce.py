@@ -63,7 +63,7 @@ def strong_reduced_aval(name: str, x: ShapedArray, axes: Sequence[int]) -> Shape
 class OverAxes(Primitive):
     """Combines the elements along the axes that the parameter `axes` lists."""
 
-    prints_alike = True
+    prints_alike, has_bodies = True, False
     def batch(self, axis, operands, dims, *, axes, **params):
         axes, d = batched_axes(axes, dims[0])
         return [self.bind(operands[0], axes=axes, **params)], [d]

@@ -63,7 +63,7 @@ def operand_type(x: Any) -> ShapedArray:
 class Squeeze(Linear1):
     """Drops axes of size 1."""
 
-    prints_alike = True
+    prints_alike, has_bodies = True, False
     moves_data = True
     name = "squeeze"
 
@@ -86,7 +86,7 @@ class Squeeze(Linear1):
 class SliceAt(Primitive):
     """A window of given sizes at given starts; the starts are clamped to keep it in bounds."""
 
-    prints_alike = True
+    prints_alike, has_bodies = True, False
     moves_data = True
     name = "dynamic_slice"
 
@@ -129,7 +129,7 @@ slice_at_p = SliceAt()
 class Slice(Linear1):
     """The elements from starts to limits, by strides."""
 
-    prints_alike = True
+    prints_alike, has_bodies = True, False
     moves_data = True
     name = "slice"
 
@@ -190,7 +190,7 @@ def _check_slice(x, starts, limits, strides):
 class JointlyLinear(Primitive):
     """An operation that is jointly linear in all its operands, except for indices."""
 
-    prints_alike = True
+    prints_alike, has_bodies = True, False
     reduction_state = state_of_first
 
     def jvp(self, primals, tangents, **params):
@@ -429,7 +429,7 @@ class Unstack(JointlyLinear):
 class Rev(Linear1):
     """Reverses the order of elements along some axes."""
 
-    prints_alike = True
+    prints_alike, has_bodies = True, False
     moves_data = True
     name = "rev"
     reduction_state = None
@@ -456,7 +456,7 @@ class Rev(Linear1):
 class Tile(Linear1):
     """Repeats the operand `reps[i]` times along axis i."""
 
-    prints_alike = True
+    prints_alike, has_bodies = True, False
     name = "tile"
     same_memory_space = False
 

@@ -70,7 +70,7 @@ class ZeroJvp(Primitive):
 class AddAny(Primitive):
     """The sum of two tangents or cotangents of one type."""
 
-    prints_alike = True
+    prints_alike, has_bodies = True, False
     name = "add_any"
 
     def infer(self, x, y):
