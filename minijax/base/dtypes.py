@@ -171,6 +171,8 @@ _singletons: dict[Any, Any] = {dtype: dtype for dtype in (*BY_NAME.values(), flo
 
 def is_extended(dtype: Any) -> bool:
     """Returns whether this is a dtype that numpy does not know, such as that of random keys."""
+    if isinstance(dtype, np.dtype):
+        return False
     return isinstance(dtype, ExtendedDType) or isinstance(dtype, type) and issubclass(dtype, extended)
 
 

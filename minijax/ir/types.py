@@ -263,7 +263,7 @@ class ShapedArray(AbstractValue):
 
     def to_ct_aval(self) -> "ShapedArray":
         # The cotangent of a replicated value (reduced) is a partial sum on each device (unreduced), and vice versa.
-        tangent = self.to_tangent_aval()
+        tangent = self.to_tangent_aval() if self._tangent is None else self._tangent
         if self._sharding is None and self.manual_axis_type is NOT_MANUAL or not any(self.reduction_state):
             return tangent
         varying, unreduced, reduced = self.manual_axis_type

@@ -251,8 +251,11 @@ def emit_nary(e: Any, hlo: str, operands: Sequence[str], ins: Sequence, out: Sha
 def unbroadcast(ct: Any, aval: ShapedArray) -> Any:
     """Sums a cotangent over the axes along which its operand, of type `aval`, was broadcast."""
     have = typeof(ct)
-    shape, sums = have.shape, any(have.reduction_state) or any(aval.reduction_state)
-    if shape == aval.shape and (sums or have._sharding == aval._sharding):
+    shape = have.shape
+    if shape == aval.shape and have._sharding == aval._sharding:
+        return ct
+    sums = any(have.reduction_state) or any(aval.reduction_state)
+    if sums and shape == aval.shape:
         return ct
     if not aval.shape:
         return moving.reduce_sum_p.bind(ct, axes=tuple(range(len(shape))), out_sharding=None)
@@ -415,7 +418,7 @@ class Bilinear(Elementwise):
     def transpose(self, cts, *operands, **params):
         (ct,) = cts
         results: list[Any] = [None] * len(operands)
-        (i,) = (i for i, x in enumerate(operands) if type(x) is UndefinedPrimal)
+        (i,) = [i for i, x in enumerate(operands) if type(x) is UndefinedPrimal]
         aval = operands[i].aval
         results[i] = Zero(aval) if type(ct) is Zero else unbroadcast(self.transposes[i](ct, *operands, **params), aval)
         return results

@@ -44,7 +44,12 @@ def backward(jaxpr: Jaxpr, consts: Sequence, args: Sequence, cts_out: Sequence) 
         with eqn.context():
             results = _rebind(eqn, values_of(eqn.invars, env))
         env.update(zip(eqn.outvars, results, strict=True))
-    env.update((v, UndefinedPrimal(v.aval.to_ct_aval())) for v in linear)
+    undefined: dict[Aval, UndefinedPrimal] = {}  # one for each type
+    for v in linear:
+        aval = v.aval
+        if aval not in undefined:
+            undefined[aval] = UndefinedPrimal(aval.to_ct_aval())
+        env[v] = undefined[aval]
     cts: dict[Var, Any] = {}
     for v, ct in zip(jaxpr.outvars, cts_out, strict=True):
         if type(v) is not Literal and v in linear and type(ct) is not Zero:
@@ -69,8 +74,9 @@ def _accumulate(cts: dict[Var, Any], v: Var, ct: Any) -> None:
 
 def _sum(x: Any, y: Any) -> Any:
     """Adds two cotangents under their own mesh: the context mesh of the equation may have other axis types."""
-    sharding, mesh = getattr(typeof(x), "_sharding", None), abstract_context()
-    if sharding is None or mesh is None or mesh.has_axes_of(sharding.mesh):
+    sharding = getattr(typeof(x), "_sharding", None)
+    mesh = None if sharding is None else abstract_context()
+    if mesh is None or mesh.has_axes_of(sharding.mesh):
         return add_any(x, y)
     with use_abstract_mesh(sharding.mesh):
         return add_any(x, y)
@@ -89,10 +95,11 @@ def _reshard_to_type(ct: Any, aval: Aval) -> Any:
 
 def _transpose_eqn(eqn: JaxprEqn, env: dict, linear: set[Var], cts: dict[Var, Any]) -> None:
     results = [cts.pop(v, None) for v in eqn.outvars]
-    # Users' backward rules may return nonzero cotangents even if all of theirs are zero.
-    if all(ct is None for ct in results) and not eqn.effects and not eqn.primitive.has_backward_rule:
-        return
-    results = [Zero(v.aval.to_ct_aval()) if ct is None else ct for v, ct in zip(eqn.outvars, results, strict=True)]
+    if any([ct is None for ct in results]):
+        # Users' backward rules may return nonzero cotangents even if all of theirs are zero.
+        if all([ct is None for ct in results]) and not eqn.effects and not eqn.primitive.has_backward_rule:
+            return
+        results = [Zero(v.aval.to_ct_aval()) if ct is None else ct for v, ct in zip(eqn.outvars, results, strict=True)]
     operands = values_of(eqn.invars, env)
     cts_in = eqn.primitive.transpose(results, *operands, **eqn.params)
     for a, ct in zip(eqn.invars, cts_in, strict=True):
