@@ -68,10 +68,11 @@ class State:
     `traced` is the state of only those options that change a trace; the others change how programs are run.
     """
 
-    traced: "State"
+    __slots__ = ("__dict__", "__weakref__", "traced")  # `__dict__` has only the options
 
     def __init__(self, values: dict[str, Any], traced: "State | None" = None):
-        self.__dict__.update(values, traced=traced or self)
+        self.__dict__.update(values)
+        object.__setattr__(self, "traced", traced or self)
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"the config state has no option {name!r}")
@@ -80,7 +81,7 @@ class State:
         raise AttributeError(f"config state is immutable, {name!r} cannot be set")
 
     def __repr__(self) -> str:
-        return f"State({', '.join(f'{n}={v!r}' for n, v in self.__dict__.items() if n != 'traced')})"
+        return f"State({', '.join(f'{n}={v!r}' for n, v in self.__dict__.items())})"
 
 
 _lock = threading.RLock()

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from minijax.base import cache, config
-from minijax.base.thread import NEVER as NEVER, manual_axes as manual_axes, named_axis as named_axis, thread, under_trace
+from minijax.base.thread import manual_axes as manual_axes, named_axis as named_axis, thread, under_trace
 from minijax.ir.context import EMPTY, context_key
 
 eval_trace: list[Any] = [None]

@@ -8,6 +8,7 @@ from typing import Any
 from minijax.base import cache, source, stack
 from minijax.base.mask import Mask
 from minijax.base.naming import known_as
+from minijax.base.thread import called_under
 from minijax.ir import context, state
 from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.primitive import Axis
@@ -92,12 +93,7 @@ class BatchTrace(Trace):
         values, dims = self.split(operands)
         if dims.count(None) == len(dims) and self.axis.name not in primitive.names_axis(params):
             return self.parent.process(primitive, values, params)
-        thread = state.thread
-        outer, thread.trace, thread.ready = thread.trace, self.beneath, state.NEVER
-        try:
-            return self.join(*primitive.batch(self.axis, values, dims, **params))
-        finally:
-            thread.trace, thread.ready = outer, state.NEVER
+        return self.join(*called_under(self.beneath, primitive.batch, self.axis, values, dims, **params))
 
     def process_custom_jvp(self, primitive, fun, jvp, operands, params):
         values, dims = self.split(operands)

@@ -8,6 +8,7 @@ from typing import Any
 from minijax.base import stack
 from minijax.base.mask import Mask
 from minijax.base.naming import known_as
+from minijax.base.thread import called_under
 from minijax.ir import context, state
 from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.trace import Trace, Tracer, eval_jaxpr, referent, trace_to_jaxpr
@@ -108,12 +109,8 @@ class JVPTrace(DualTrace):
         primals, tangents = self.split(operands)
         if all([t is None or type(t) is Zero for t in tangents]):
             return self.parent.process(primitive, primals, params)
-        tangents, thread = with_zeros(primals, tangents), state.thread
-        outer, thread.trace, thread.ready = thread.trace, self.beneath, state.NEVER
-        try:
-            return self.join(*primitive.jvp(primals, tangents, **params))
-        finally:
-            thread.trace, thread.ready = outer, state.NEVER
+        tangents = with_zeros(primals, tangents)
+        return self.join(*called_under(self.beneath, primitive.jvp, primals, tangents, **params))
 
 
 def zero_if_float0(t: Any) -> Any:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from minijax.base import stack
 from minijax.base.mask import Mask
 from minijax.base.naming import known_as
+from minijax.base.thread import called_under
 from minijax.ir import context, state
 from minijax.ir.hitypes import full_type
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Var
@@ -107,26 +108,15 @@ class LinearizeTrace(DualTrace):
             results = self._process_by_linearize_rule(primitive, primals, tangents, nonzeros, params)
             if results is not None:
                 return results
-        tangents, thread = with_zeros(primals, tangents), state.thread
-        outer, thread.trace, thread.ready = thread.trace, self.rule_trace, state.NEVER
-        try:
-            results, tangents = primitive.jvp(primals, tangents, **params)
-        finally:
-            thread.trace, thread.ready = outer, state.NEVER
-        return self.join(results, tangents)
+        tangents = with_zeros(primals, tangents)
+        return self.join(*called_under(self.rule_trace, primitive.jvp, primals, tangents, **params))
 
     def _process_by_linearize_rule(self, primitive, primals, tangents, nonzeros, params):
-        thread = state.thread
-        outer, thread.trace, thread.ready = thread.trace, self.beneath, state.NEVER
-        try:
-            parts = primitive.linearize(nonzeros, primals, **params)
-            if parts is None:
-                return None
-            results, out_nonzeros, push = parts
-            thread.trace, thread.ready = self.tangent_trace, state.NEVER
-            pushed = push(*[t for t in tangents if t is not None])
-        finally:
-            thread.trace, thread.ready = outer, state.NEVER
+        parts = called_under(self.beneath, primitive.linearize, nonzeros, primals, **params)
+        if parts is None:
+            return None
+        results, out_nonzeros, push = parts
+        pushed = called_under(self.tangent_trace, push, *nonzeros.marked(tangents))
         if len(results) == 1 and out_nonzeros[0]:
             return [LinearizeTracer(self, results[0], pushed[0])]
         pushed = iter(pushed)
