@@ -34,19 +34,10 @@ def replayed(key: Hashable, arrays: Sequence, function: Callable[..., Any]) -> A
     trace, context = thread.trace, thread.context
     if type(trace) is not JaxprTrace or thread.manual or context is not EMPTY and context[1:] != _UNNAMED:
         return function(*arrays)
-    name: list[Any] = [config.state(), key]
-    others = 0
-    for x in arrays:
-        if type(x) is DynamicJaxprTracer and x._trace is trace:
-            aval = x.aval
-        elif others or not isinstance(x, Tracer) and type(x) is not ArrayImpl:
-            return function(*arrays)
-        else:
-            others, aval = 1, x.aval
-        if type(aval) is not ShapedArray:
-            return function(*arrays)
-        name.append(aval)
-    name = tuple(name)
+    avals, others = _types_under(trace, arrays)
+    if others > 1:
+        return function(*arrays)
+    name = (config.state(), key, *avals)
     known = recordings.get(name)
     if type(known) is Recording and (known.reads_all or not others):
         results = trace.inline(known.closed, arrays)
@@ -54,8 +45,21 @@ def replayed(key: Hashable, arrays: Sequence, function: Callable[..., Any]) -> A
     if known is None:
         recordings[name] = _SEEN
     elif known is _SEEN:
-        recordings[name] = _recorded(function, name[2:])
+        recordings[name] = _recorded(function, avals)
     return function(*arrays)
+
+
+def _types_under(trace: JaxprTrace, arrays: Sequence) -> tuple[list, int]:
+    """The types of the arrays, and how many are not tracers of this trace; one that has no array type counts twice."""
+    avals, others = [], 0
+    for x in arrays:
+        if not (type(x) is DynamicJaxprTracer and x._trace is trace):
+            others += 1 if isinstance(x, Tracer) or type(x) is ArrayImpl else 2
+        aval = x.aval if others < 2 else None
+        if type(aval) is not ShapedArray:
+            return avals, 2
+        avals.append(aval)
+    return avals, others
 
 
 def _recorded(function: Callable, avals: Sequence) -> Any:

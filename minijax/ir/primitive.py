@@ -220,6 +220,12 @@ class Primitive(Binding):
     """(equation) -> the parameters that the printed equation names, or None for all. None: all of them."""
 
 
+class FirstOrder(Primitive):
+    """An operation without jaxprs among its parameters, and whose lines depend on nothing but types and parameters."""
+
+    prints_alike, has_bodies = True, False
+
+
 class Linear1(Primitive):
     """An operation linear in its one operand."""
 

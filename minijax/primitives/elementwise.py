@@ -11,7 +11,7 @@ import numpy as np
 
 from minijax.base import dtypes
 from minijax.base.dtypes import DTypeLike
-from minijax.ir.primitive import Folding, Primitive, fold_as, is_undefined_primal
+from minijax.ir.primitive import FirstOrder, Folding, fold_as, is_undefined_primal
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.ir.typing import state_of_factors, state_of_terms
 from minijax.partition.explicit import common_sharding, merged_entries
@@ -532,10 +532,9 @@ ge_p, gt_p = Compare("ge", "GE", ORDERED), Compare("gt", "GT", ORDERED)
 le_p, lt_p = Compare("le", "LE", ORDERED), Compare("lt", "LT", ORDERED)
 
 
-class SelectN(Primitive):
+class SelectN(FirstOrder):
     """Picks, element by element, the case whose number is in `which` (booleans or integers)."""
 
-    prints_alike, has_bodies = True, False
     moves_data = True
     defaults_to_context_mesh = True
     name = "select_n"
@@ -624,10 +623,9 @@ class SelectN(Primitive):
         return self.bind_all([which, *cases], {}), [0]
 
 
-class Clamp(Primitive):
+class Clamp(FirstOrder):
     """Clamps `x` between `low` and `high`; each bound has the shape of `x` or rank 0."""
 
-    prints_alike, has_bodies = True, False
     name = "clamp"
 
     def infer(self, low, x, high):

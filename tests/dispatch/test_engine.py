@@ -31,9 +31,10 @@ def assigned() -> Iterator[tuple[str, str]]:
                     yield path, target.attr
 
 
-def test_programs_are_remembered_in_four_caches():
+def test_programs_are_remembered_in_five_caches():
     caches = calls_of("Programs") + calls_of("WeakValues")
     assert caches == [
+        "dispatch/executable.py",  # of jaxprs with the same equations
         "dispatch/jitted.py",  # of a jitted function, or of a compiled one
         "dispatch/operations.py",  # of operations and fused functions
         "dispatch/operations.py",  # of jaxprs, with which they die
