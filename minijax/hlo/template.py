@@ -10,7 +10,8 @@ from minijax.ir.types import Name
 
 _NAME = re.compile(r"%(?:\d+|[a-z]\w*)")  # the name of a value in a line
 _STEM = re.compile(r"%([a-z]+)(?:_\d+)?")
-_NONE = ()
+_NONE: tuple[()] = ()
+_SEEN: Any = "seen once"
 _NUMBERED, _ARGUMENT = 0, 1
 _by_program = cache.BoundedDict(64)  # (platforms, options) -> {operation: its template}
 
@@ -67,8 +68,10 @@ def template_of(e: Any, templates: dict, primitive: Any, ins: Sequence, outvars:
     except TypeError:  # a parameter has no hash
         return _NONE
     if known is None:
-        if next(programs_in(params.values()), None) is not None:
-            return _NONE  # a stored key would keep the program alive
+        if next(programs_in(params.values()), None) is None:  # a stored key would keep the program alive
+            templates[key] = _SEEN
+        return _NONE
+    if known is _SEEN:  # most operations of a program that is lowered once occur once
         known = templates[key] = _learned(type(e)(*e.platforms), primitive, ins, outs, params)
     return known
 
