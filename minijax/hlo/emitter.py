@@ -227,7 +227,7 @@ def jaxpr_body(
     """Lowers the equations of a jaxpr at the emitter's position. Returns the names of its results."""
     env: dict[Any, Name] = dict(zip(jaxpr.constvars, const_names, strict=True))
     env.update(zip(jaxpr.invars, arg_names, strict=True))
-    find, mark, lines, outer, around, rule_of = env.get, e.marks.append, e.lines, e.eqn, e.around, e.rule_of
+    find, mark, lines, outer, around, rule_of = env.get, e.marks.append, e.lines, e.eqn, e.around, e.rule_of or _own_rule
     explicit, known, is_plain, templates = e.explicit, EMPTY, True, templates_for(e)
     is_sharded = e.num_partitions > 1 or explicit is not None
     for eqn in jaxpr.eqns:
@@ -237,7 +237,7 @@ def jaxpr_body(
             operands = _with_literals(e, invars, operands, names_literals)
         ins, start, primitive = list(map(_aval_of, invars)), len(lines), eqn.primitive
         if context is not known:
-            known, is_plain = context, context is EMPTY or context[1:] == EMPTY[1:]
+            known, is_plain = context, context[1:] == EMPTY[1:]
         if templates is not None and is_plain and primitive.prints_alike:
             template = template_of(e, templates, primitive, ins, outvars, eqn.params)
             if type(template) is str:
@@ -251,15 +251,14 @@ def jaxpr_body(
                 mark((lines, start, len(lines), around, eqn))
                 continue
         outs, e.eqn = list(map(_aval_of, outvars)), eqn
-        lower = primitive.lower if rule_of is None else rule_of(eqn)
+        lower = rule_of(eqn)
         if is_plain:
             results = lower(e, ins, outs, *operands, **eqn.params)
         else:
             results = _lowered_in_context(e, eqn, lower, ins, outs, operands)
         mark((lines, start, len(lines), around, eqn))
         if is_sharded:
-            if eqn.primitive.constrain_results:
-                results = _with_constraints(e, results, outs)
+            results = _with_constraints(e, primitive, results, outs)
             e.explicit = explicit
         if len(outvars) == 1:
             (env[outvars[0]],) = results
@@ -283,8 +282,13 @@ def _lowered_in_context(e: Emitter, eqn: JaxprEqn, lower: Callable, ins: list, o
     return results
 
 
-def _with_constraints(e: Emitter, names: list[Name], avals: Sequence[Any]) -> list[Name]:
+_own_rule: Callable[[JaxprEqn], Callable] = attrgetter("primitive.lower")
+
+
+def _with_constraints(e: Emitter, primitive: Any, names: list[Name], avals: Sequence[Any]) -> list[Name]:
     """Constrains an equation's results to the shardings in their types, in a program for several devices."""
+    if not primitive.constrain_results:
+        return names
     if e.explicit is not None:
         return e.constrained_by_type(names, avals)
     return names if e.manual is not None else e.replicate_key_words(names, avals)

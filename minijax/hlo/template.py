@@ -79,35 +79,35 @@ def template_of(e: Any, templates: dict, primitive: Any, ins: Sequence, outvars:
 def _learned(probe: Any, primitive: Any, ins: Sequence, outs: Sequence, params: dict) -> Template:
     """The template of what the primitive prints to a new emitter, for operands with names of their own."""
     operands = [f"%operand{i}" for i in range(len(ins))]
-    functions, preamble = list(probe.functions), list(probe.preamble)
+    before = list(probe.functions), list(probe.preamble)
     try:
         results = primitive.lower(probe, ins, outs, *operands, **params)
     except Exception:
         return _NONE  # the operation raises again where it is lowered
-    kept = probe.functions == functions and probe.preamble == preamble and not (probe.marks or probe.tokens)
-    if not kept or probe.callbacks or probe.watchers or probe._called or not probe.lines:
+    others = probe.marks, probe.tokens, probe.callbacks, probe.watchers, probe._called
+    if any(others) or (True, *before) != (bool(probe.lines), probe.functions, probe.preamble):
         return _NONE
-    places, lines, counts = {x: i for i, x in enumerate(operands)}, [], [0, 0]
-    for line in probe.lines:
-        used, defined = _NAME.findall(line), []
-        for x in used:
-            if x not in places:
-                kind = _kind(x, counts)
-                if kind is None:
-                    return _NONE
-                defined.append(kind)
-                places[x] = len(places)
-        if len(used) != line.count("%") or not line.startswith(probe._in):
-            return _NONE
-        text = _NAME.sub("%s", line[len(probe._in) :])
-        lines.append(Line(text, tuple([places[x] for x in used]), tuple(defined)))
-    found = [_NAME.match(x) for x in results]
-    if not all([m is not None and places.get(m[0], -1) >= len(operands) for m in found]):
+    places, counts = {x: i for i, x in enumerate(operands)}, [0, 0]
+    lines = [_line(line, probe._in, places, counts) for line in probe.lines]
+    found: list[Any] = [_NAME.match(x) for x in results]
+    if None in lines or None in found or min([places.get(m[0], -1) for m in found], default=-1) < len(operands):
         return _NONE
     in_order = (len(operands), *range(len(operands)))
-    if len(lines) == 1 and lines[0][1:] == (in_order, (_NUMBERED,)) and results == [f"%{0}"]:
+    if ([x[1:] for x in lines], list(results)) == ([(in_order, (_NUMBERED,))], ["%0"]):
         return lines[0].text.removeprefix("%s = ")
     return Lines(tuple(lines), tuple([(places[m[0]], m.string[m.end() :]) for m in found]))
+
+
+def _line(line: str, indent: str, places: dict[str, int], counts: list[int]) -> Line | None:
+    """The template of a line; adds the names that it defines to `places`. None if it has another form."""
+    used, defined = _NAME.findall(line), []
+    for x in used:
+        if x not in places:
+            defined.append(_kind(x, counts))
+            places[x] = len(places)
+    if None in defined or len(used) != line.count("%") or not line.startswith(indent):
+        return None
+    return Line(_NAME.sub("%s", line[len(indent) :]), tuple([places[x] for x in used]), tuple(defined))
 
 
 def _kind(name: str, counts: list[int]) -> int | str | None:
