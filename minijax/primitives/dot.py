@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import ml_dtypes
 import numpy as np
 
-from minijax.base import config, dtypes
+from minijax.base import cache, config, dtypes
 from minijax.base.dtypes import DTypeLike
 from minijax.base.errors import ShardingTypeError
 from minijax.base.naming import known_as
@@ -215,6 +215,20 @@ class Product(Primitive):
         raise NotImplementedError
 
 
+@cache.cache
+def _transposed_numbers(dimension_numbers: tuple, side: int, ndim: int, other_ndim: int) -> tuple[tuple, tuple]:
+    """The dimension numbers of the cotangent's product with the other operand, and the operand's order of its axes."""
+    (contract, other_contract), (batch, other_batch) = ((pair[side], pair[1 - side]) for pair in dimension_numbers)
+    free = other_axes(ndim, contract, batch)
+    other_free = other_axes(other_ndim, other_contract, other_batch)
+    start = len(batch) if side else len(batch) + len(free)
+    ct_contract = tuple(range(start, start + len(other_free)))
+    # [batch, free, contracted in the other's order] -> the order of the operand
+    order = sorted(range(len(contract)), key=lambda i: other_contract[i])
+    numbers = ((ct_contract, other_free), (tuple(range(len(batch))), other_batch))
+    return numbers, (*batch, *free, *(contract[i] for i in order))
+
+
 class DotGeneral(Product):
     """Contracts axes of `lhs` with axes of `rhs`; the result's axes: batch, free of lhs, free of rhs."""
 
@@ -300,15 +314,7 @@ class DotGeneral(Product):
         return [product if stored == out.dtype else e.convert(product, result, out)]
 
     def transposed(self, ct, aval, other, side, *, dimension_numbers, out_sharding, **params):
-        (contract, other_contract), (batch, other_batch) = ((pair[side], pair[1 - side]) for pair in dimension_numbers)
-        free = other_axes(aval.ndim, contract, batch)
-        other_free = other_axes(typeof(other).ndim, other_contract, other_batch)
-        start = len(batch) if side else len(batch) + len(free)
-        ct_contract = tuple(range(start, start + len(other_free)))
-        numbers = ((ct_contract, other_free), (tuple(range(len(batch))), other_batch))
-        # [batch, free, contracted in the other's order] -> the order of the operand
-        order = sorted(range(len(contract)), key=lambda i: other_contract[i])
-        back = (*batch, *free, *(contract[i] for i in order))
+        numbers, back = _transposed_numbers(dimension_numbers, side, aval.ndim, typeof(other).ndim)
         requested, split = None, aval._sharding or typeof(ct)._sharding or typeof(other)._sharding
         if split is not None:
             unreduced, reduced = aval.reduction_state
