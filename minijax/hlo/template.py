@@ -1,7 +1,8 @@
 """Templates: the lines of operations that depend on types and parameters only, with gaps for names."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from minijax.base import cache, config
@@ -31,7 +32,7 @@ class Line(NamedTuple):
 class Lines(NamedTuple):
     """The lines of an operation, and its results: the places of their names, and what follows the name."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[tuple[str, Callable[[list], Any] | None, tuple], ...]  # as `Line`, with a function that picks names
     results: tuple[tuple[int, str], ...]
 
 
@@ -95,7 +96,8 @@ def _learned(probe: Any, primitive: Any, ins: Sequence, outs: Sequence, params: 
     in_order = (len(operands), *range(len(operands)))
     if ([x[1:] for x in lines], list(results)) == ([(in_order, (_NUMBERED,))], ["%0"]):
         return lines[0].text.removeprefix("%s = ")
-    return Lines(tuple(lines), tuple([(places[m[0]], m.string[m.end() :]) for m in found]))
+    picking = [(x.text, itemgetter(*x.places) if x.places else None, x.defined) for x in lines]
+    return Lines(tuple(picking), tuple([(places[m[0]], m.string[m.end() :]) for m in found]))
 
 
 def _line(line: str, indent: str, places: dict[str, int], counts: list[int]) -> Line | None:
@@ -123,12 +125,12 @@ def _kind(name: str, counts: list[int]) -> int | str | None:
 def emitted(e: Any, template: Lines, operands: Sequence[Name]) -> list[Name]:
     """Emits the lines of a template, and returns the names of the results."""
     names, lines, indent = list(operands), e.lines, e._in
-    for text, places, defined in template.lines:
+    for text, pick, defined in template.lines:
         for kind in defined:
             if kind == _NUMBERED:
                 n = e._n = e._n + 1
                 names.append(f"%{n}")
             else:
                 names.append(*e.block_args(1) if kind == _ARGUMENT else (e._stemmed(kind),))
-        lines.append(indent + text % tuple([names[i] for i in places]))
+        lines.append(indent + text if pick is None else indent + text % pick(names))
     return [names[i] + rest for i, rest in template.results]
