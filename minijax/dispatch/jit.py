@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from minijax.base import config
 from minijax.base.errors import JaxprTypeError
 from minijax.base.mask import Mask
-from minijax.calls.call import Call, forwarded
+from minijax.calls.call import Call, forwarded, split_tangents
 from minijax.dispatch.operations import run_closed
 from minijax.dispatch.placement import ProgramOptions, requests
 from minijax.ir import state
@@ -23,6 +23,7 @@ from minijax.primitives.sharding import with_batch_dim
 from minijax.primitives.zeros import nonzero_mask
 from minijax.transforms.batch import batch_jaxpr_axes
 from minijax.transforms.discharge import DischargeableCall
+from minijax.transforms.jvp import jvp_jaxpr
 from minijax.transforms.linearize import linearize_jaxpr
 from minijax.transforms.partial_eval import partial_eval_jaxpr, permute_jaxpr
 from minijax.transforms.transpose import transpose_jaxpr
@@ -134,6 +135,12 @@ class Jit(Call, DischargeableCall):
         # The unknown part may read operands of the known part again, so neither may donate them.
         params = {**params, "donated_invars": (False,) * len(params["donated_invars"])}
         return params, params
+
+    def jvp(self, primals, tangents, **params):
+        nonzeros = nonzero_mask(tangents)
+        call, out_nonzeros = _pushed_call(params["jaxpr"], nonzeros, _key_of(params))
+        results, n = self.bind_all([*primals, *nonzeros.marked(tangents)], call), len(out_nonzeros)
+        return split_tangents(results[:n], results[n:], out_nonzeros)
 
     def linearize(self, nonzeros, primals, **params):
         calls = _linear_calls(params["jaxpr"], Mask(nonzeros), _key_of(params))
@@ -261,6 +268,14 @@ def _linear_calls(closed: ClosedJaxpr, nonzeros: Mask, how: tuple) -> _LinearCal
     _, tangent = jit_p.calling(jit_p.parts(params)[1], parts.tangent, (), ins, parts.out_nonzeros.marked(outs))
     in_order = tuple([("out", i) for i in range(len(primal["jaxpr"].jaxpr.outvars))])
     return _LinearCalls(primal, None if tuple(sources) == in_order else sources, tangent, parts.out_nonzeros)
+
+
+@state.traced_cache
+def _pushed_call(closed: ClosedJaxpr, nonzeros: Mask, how: tuple) -> tuple[dict[str, Any], Mask]:
+    pushed, out_nonzeros = jvp_jaxpr(closed, nonzeros, (False,) * len(closed.outvars))
+    every, results = range(len(nonzeros)), range(len(out_nonzeros))
+    ins, outs = [*every, *nonzeros.marked(every)], [*results, *out_nonzeros.marked(results)]
+    return jit_p.calling(dict(zip(_KEY_PARAMS, how, strict=True)), pushed, (), ins, outs)[1], out_nonzeros
 
 
 @state.traced_cache
