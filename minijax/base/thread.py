@@ -75,7 +75,7 @@ class under_trace:
         thread.trace, thread.ready = self._saved, NEVER
 
 
-def called_under(trace: Any, fun: Callable[..., Any], *args: Any, **params: Any) -> Any:
+def called_under(trace: Any, fun: Callable[..., Any], /, *args: Any, **params: Any) -> Any:
     """Calls `fun` with `trace` as the current trace: what `under_trace` does, in one call."""
     outer, thread.trace, thread.ready = thread.trace, trace, NEVER
     try:

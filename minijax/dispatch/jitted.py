@@ -111,7 +111,7 @@ class Memory:
         self.count = 0  # the number of traces
         self.number = next(explain.numbers)
         self.traces = cache.Keyed(4096)
-        self.plain = cache.BoundedDict(4096)  # of `traces`, those that captured nothing, by the types of plain arguments
+        self.plain = cache.BoundedDict(4096)  # of `traces`, those of plain arguments that captured nothing
         self.programs = Programs(4096)
 
     def clear(self) -> None:

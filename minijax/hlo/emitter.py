@@ -227,7 +227,8 @@ def jaxpr_body(
     """Lowers the equations of a jaxpr at the emitter's position. Returns the names of its results."""
     env: dict[Any, Name] = dict(zip(jaxpr.constvars, const_names, strict=True))
     env.update(zip(jaxpr.invars, arg_names, strict=True))
-    find, mark, lines, outer, around, rule_of = env.get, e.marks.append, e.lines, e.eqn, e.around, e.rule_of or _own_rule
+    find, mark, lines, outer = env.get, e.marks.append, e.lines, e.eqn
+    around, rule_of = e.around, e.rule_of or _own_rule
     explicit, known, is_plain, templates = e.explicit, EMPTY, True, templates_for(e)
     is_sharded = e.num_partitions > 1 or explicit is not None
     for eqn in jaxpr.eqns:

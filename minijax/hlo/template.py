@@ -80,24 +80,29 @@ def template_of(e: Any, templates: dict, primitive: Any, ins: Sequence, outvars:
 def _learned(probe: Any, primitive: Any, ins: Sequence, outs: Sequence, params: dict) -> Template:
     """The template of what the primitive prints to a new emitter, for operands with names of their own."""
     operands = [f"%operand{i}" for i in range(len(ins))]
-    before = list(probe.functions), list(probe.preamble)
-    try:
-        results = primitive.lower(probe, ins, outs, *operands, **params)
-    except Exception:
-        return _NONE  # the operation raises again where it is lowered
-    others = probe.marks, probe.tokens, probe.callbacks, probe.watchers, probe._called
-    if any(others) or (True, *before) != (bool(probe.lines), probe.functions, probe.preamble):
-        return _NONE
+    results = _printed(probe, primitive, ins, outs, operands, params)
     places, counts = {x: i for i, x in enumerate(operands)}, [0, 0]
-    lines = [_line(line, probe._in, places, counts) for line in probe.lines]
+    lines: list[Any] = [_line(line, probe._in, places, counts) for line in probe.lines]
     found: list[Any] = [_NAME.match(x) for x in results]
-    if None in lines or None in found or min([places.get(m[0], -1) for m in found], default=-1) < len(operands):
+    if not results or None in lines or None in found or min([places.get(m[0], -1) for m in found]) < len(operands):
         return _NONE
     in_order = (len(operands), *range(len(operands)))
     if ([x[1:] for x in lines], list(results)) == ([(in_order, (_NUMBERED,))], ["%0"]):
         return lines[0].text.removeprefix("%s = ")
     picking = [(x.text, itemgetter(*x.places) if x.places else None, x.defined) for x in lines]
     return Lines(tuple(picking), tuple([(places[m[0]], m.string[m.end() :]) for m in found]))
+
+
+def _printed(probe: Any, primitive: Any, ins: Sequence, outs: Sequence, operands: list, params: dict) -> Sequence[Name]:
+    """Lowers the operation to a new emitter. Returns the names of its results; none if it did more than print lines."""
+    before = list(probe.functions), list(probe.preamble)
+    try:
+        results = primitive.lower(probe, ins, outs, *operands, **params)
+    except Exception:
+        return ()  # the operation raises again where it is lowered
+    others = probe.marks, probe.tokens, probe.callbacks, probe.watchers, probe._called
+    is_pure = not any(others) and (probe.functions, probe.preamble) == before
+    return results if is_pure and probe.lines else ()
 
 
 def _line(line: str, indent: str, places: dict[str, int], counts: list[int]) -> Line | None:
@@ -122,7 +127,7 @@ def _kind(name: str, counts: list[int]) -> int | str | None:
     return None if stem is None or stem[1] == "arg" else stem[1]
 
 
-def emitted(e: Any, template: Lines, operands: Sequence[Name]) -> list[Name]:
+def emitted(e: Any, template: Any, operands: Sequence) -> list[Name]:
     """Emits the lines of a template, and returns the names of the results."""
     names, lines, indent = list(operands), e.lines, e._in
     for text, pick, defined in template.lines:

@@ -10,7 +10,7 @@ from minijax.base import dtypes, errors, tree
 from minijax.base.dtypes import DTypeLike
 from minijax.base.errors import ShardingTypeError
 from minijax.base.symbolic.dimension import is_int
-from minijax.ir.primitive import Folding, Linear1, Primitive, fold_as
+from minijax.ir.primitive import FirstOrder, Folding, Linear1, fold_as
 from minijax.ir.trace import Tracer, as_literal
 from minijax.ir.types import ShapedArray, Zero, is_value, scalar_of, typeof, unwrapped
 from minijax.ir.typing import sharded_equally
@@ -35,10 +35,9 @@ def _check_convertible(have: Any, dtype: Any) -> None:
         raise ValueError(f"Cannot convert_element_type from {have} to {dtype}")
 
 
-class ConvertElementType(Linear1):
+class ConvertElementType(FirstOrder, Linear1):
     """Converts to another dtype, or to another weak type."""
 
-    prints_alike, has_bodies = True, False
     name = "convert_element_type"
 
     def infer(self, x, *, new_dtype, weak_type, sharding):
@@ -117,10 +116,9 @@ class CastExtended(Linear1):
         return self.bind_all(operands, params), dims
 
 
-class BitcastConvertType(Primitive):
+class BitcastConvertType(FirstOrder):
     """Reads the same bits as another dtype; adds or removes the last axis if the widths differ."""
 
-    prints_alike, has_bodies = True, False
     name = "bitcast_convert_type"
 
     def infer(self, x, *, new_dtype):

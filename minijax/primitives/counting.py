@@ -11,7 +11,7 @@ import numpy as np
 from minijax.base import dims, dtypes
 from minijax.base.dtypes import DTypeLike
 from minijax.base.symbolic.dimension import is_int
-from minijax.ir.primitive import Folding, Primitive, fold_as
+from minijax.ir.primitive import FirstOrder, Folding, Primitive, fold_as
 from minijax.ir.trace import Tracer
 from minijax.ir.types import ShapedArray
 from minijax.primitives import moving
@@ -25,10 +25,9 @@ from minijax.run.arrays.array import Array
 _INT32 = np.dtype(np.int32)
 
 
-class Iota(Primitive):
+class Iota(FirstOrder):
     """0, 1, 2, ... along an axis."""
 
-    prints_alike, has_bodies = True, False
     moves_data = True
     defaults_to_context_mesh = True
     name = "iota"

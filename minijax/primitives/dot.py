@@ -14,7 +14,7 @@ from minijax.base import cache, config, dtypes
 from minijax.base.dtypes import DTypeLike
 from minijax.base.errors import ShardingTypeError
 from minijax.base.naming import known_as
-from minijax.ir.primitive import Folding, Primitive, fold_as, is_undefined_primal
+from minijax.ir.primitive import FirstOrder, Folding, fold_as, is_undefined_primal
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.partition.explicit import entries_of, typed_sharding
 from minijax.partition.meshes import P, axes_of
@@ -190,10 +190,9 @@ def precision_pair(precision: Any) -> tuple[str, str]:
     return tuple(p.name for p in precision) if is_pair else ("DEFAULT", "DEFAULT")
 
 
-class Product(Primitive):
+class Product(FirstOrder):
     """An operation that is linear in each of its two operands."""
 
-    prints_alike, has_bodies = True, False
     def jvp(self, primals, tangents, **params):
         (out,) = self.bind_all(primals, params)
         (x, y), (tx, ty) = primals, tangents

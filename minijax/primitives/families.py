@@ -16,7 +16,7 @@ from minijax.base.util import named
 from minijax.hlo.spell import accuracy_attribute
 from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
-from minijax.ir.primitive import Primitive, UndefinedPrimal, is_undefined_primal
+from minijax.ir.primitive import FirstOrder, Primitive, UndefinedPrimal, is_undefined_primal
 from minijax.ir.trace import trace_to_jaxpr
 from minijax.ir.types import NOT_MANUAL, ShapedArray, Zero, of_type, scalar_of, typeof
 from minijax.ir.typing import state_of_elements, state_of_terms
@@ -147,11 +147,10 @@ def reduce_scalars_like(operands: Sequence) -> list | None:
     return [reshard_like(x, t) if is_scalar else x for x, t, is_scalar in rows]
 
 
-class SameShape(Primitive):
+class SameShape(FirstOrder):
     """An operation whose operands are broadcast together, with results of their common shape."""
 
     defaults_to_context_mesh, without_context_mesh = True, (1,)
-    prints_alike, has_bodies = True, False
 
     def __init__(self, name: str, accepts: Kinds):
         self.name = name

@@ -11,7 +11,7 @@ import numpy as np
 from minijax.base import config, dims, dtypes, source
 from minijax.base.errors import ShardingTypeError
 from minijax.ir import state
-from minijax.ir.primitive import Axis, Folding, Linear1, fold_as
+from minijax.ir.primitive import Axis, FirstOrder, Folding, Linear1, fold_as
 from minijax.ir.trace import CompileTimeTrace, DynamicJaxprTracer, JaxprTrace
 from minijax.ir.types import ShapedArray, Typed, is_hi_value, scalar_of, typeof
 from minijax.ir.typing import sharded_without_axes
@@ -44,10 +44,9 @@ def _batched_sharding(sharding: Any, axis: Any) -> Any:
     return None if sharding is None else with_batch_dim(sharding, 0, axes_of(axis.entry), None)
 
 
-class BroadcastInDim(Linear1):
+class BroadcastInDim(FirstOrder, Linear1):
     """Operand axis i becomes axis `broadcast_dimensions[i]` of the result."""
 
-    prints_alike, has_bodies = True, False
     moves_data = True
     defaults_to_context_mesh = True
     name = "broadcast_in_dim"
@@ -94,10 +93,9 @@ class BroadcastInDim(Linear1):
         return [("broadcast_dimensions", axes)] if axes else []
 
 
-class Reshape(Linear1):
+class Reshape(FirstOrder, Linear1):
     """Changes the shape in row-major order, after permuting the axes by `dimensions` if given."""
 
-    prints_alike, has_bodies = True, False
     moves_data = True
     name = "reshape"
     sharding_param = "sharding"
@@ -159,10 +157,9 @@ class Reshape(Linear1):
         return [self.bind(x, **params, sharding=_batched_sharding(sharding, axis))], [0]
 
 
-class Transpose(Linear1):
+class Transpose(FirstOrder, Linear1):
     """Result axis i is operand axis `permutation[i]`."""
 
-    prints_alike, has_bodies = True, False
     moves_data = True
     name = "transpose"
 
@@ -191,10 +188,9 @@ class Transpose(Linear1):
 _HALVES = frozenset((dtypes.BY_NAME["float16"], dtypes.BY_NAME["bfloat16"]))
 
 
-class ReduceSum(Linear1):
+class ReduceSum(FirstOrder, Linear1):
     """The sum over `axes`."""
 
-    prints_alike, has_bodies = True, False
     name = "reduce_sum"
     sharding_param = "out_sharding"
 

@@ -13,7 +13,7 @@ from minijax.base import dtypes
 from minijax.base.dtypes import DTypeLike
 from minijax.base.source import hide_frames
 from minijax.base.util import named
-from minijax.ir.primitive import Folding, Primitive, fold_as
+from minijax.ir.primitive import FirstOrder, Folding, Primitive, fold_as
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.ir.typing import sharded_without_axes
 from minijax.primitives import moving
@@ -60,10 +60,9 @@ def strong_reduced_aval(name: str, x: ShapedArray, axes: Sequence[int]) -> Shape
     return reduced_aval(name, x, axes).update(weak_type=False)
 
 
-class OverAxes(Primitive):
+class OverAxes(FirstOrder):
     """Combines the elements along the axes that the parameter `axes` lists."""
 
-    prints_alike, has_bodies = True, False
     def batch(self, axis, operands, dims, *, axes, **params):
         axes, d = batched_axes(axes, dims[0])
         return [self.bind(operands[0], axes=axes, **params)], [d]

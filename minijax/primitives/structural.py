@@ -16,7 +16,7 @@ from minijax.base.dtypes import DTypeLike
 from minijax.base.errors import ShardingTypeError
 from minijax.base.symbolic.dimension import max_dim
 from minijax.ir import state
-from minijax.ir.primitive import Folding, Linear1, Primitive, fold_as, is_undefined_primal
+from minijax.ir.primitive import FirstOrder, Folding, Linear1, fold_as, is_undefined_primal
 from minijax.ir.types import ShapedArray, Zero, is_value, typeof, value_kinds
 from minijax.ir.typing import sharded_as_all, sharded_as_first, sharded_without_axes, state_of_elements, state_of_first
 from minijax.partition.explicit import common_sharding, entries_of, sharding_in_type
@@ -60,10 +60,9 @@ def operand_type(x: Any) -> ShapedArray:
     return x.aval if is_undefined_primal(x) else typeof(x)
 
 
-class Squeeze(Linear1):
+class Squeeze(FirstOrder, Linear1):
     """Drops axes of size 1."""
 
-    prints_alike, has_bodies = True, False
     moves_data = True
     name = "squeeze"
 
@@ -83,10 +82,9 @@ class Squeeze(Linear1):
         return [squeeze(moving.move_axis(operands[0], dims_in[0], 0), shifted(dimensions))], [0]
 
 
-class SliceAt(Primitive):
+class SliceAt(FirstOrder):
     """A window of given sizes at given starts; the starts are clamped to keep it in bounds."""
 
-    prints_alike, has_bodies = True, False
     moves_data = True
     name = "dynamic_slice"
 
@@ -126,10 +124,9 @@ def check_starts(name: str, starts: Sequence[ShapedArray]) -> None:
 slice_at_p = SliceAt()
 
 
-class Slice(Linear1):
+class Slice(FirstOrder, Linear1):
     """The elements from starts to limits, by strides."""
 
-    prints_alike, has_bodies = True, False
     moves_data = True
     name = "slice"
 
@@ -187,10 +184,9 @@ def _check_slice(x, starts, limits, strides):
         raise TypeError(f"slice strides must be positive, got {strides}")
 
 
-class JointlyLinear(Primitive):
+class JointlyLinear(FirstOrder):
     """An operation that is jointly linear in all its operands, except for indices."""
 
-    prints_alike, has_bodies = True, False
     reduction_state = state_of_first
 
     def jvp(self, primals, tangents, **params):
@@ -426,10 +422,9 @@ class Unstack(JointlyLinear):
         return outs, [d if d <= axis else d - 1] * len(outs)
 
 
-class Rev(Linear1):
+class Rev(FirstOrder, Linear1):
     """Reverses the order of elements along some axes."""
 
-    prints_alike, has_bodies = True, False
     moves_data = True
     name = "rev"
     reduction_state = None
@@ -453,10 +448,9 @@ class Rev(Linear1):
         return [rev(operands[0], moving.axes_after_insertion(dimensions, d))], [d]
 
 
-class Tile(Linear1):
+class Tile(FirstOrder, Linear1):
     """Repeats the operand `reps[i]` times along axis i."""
 
-    prints_alike, has_bodies = True, False
     name = "tile"
     same_memory_space = False
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from minijax.base import dtypes
 from minijax.base.mask import Mask
-from minijax.ir.primitive import Axis, Folding, Primitive, fold_as, is_undefined_primal
+from minijax.ir.primitive import Axis, FirstOrder, Folding, Primitive, fold_as, is_undefined_primal
 from minijax.ir.types import ShapedArray, Zero, scalar_of, typeof
 from minijax.ir.typing import state_of_terms
 from minijax.partition.explicit import merged_entries
@@ -67,10 +67,9 @@ class ZeroJvp(Primitive):
         return results, [Zero.from_primal_value(x) for x in results]
 
 
-class AddAny(Primitive):
+class AddAny(FirstOrder):
     """The sum of two tangents or cotangents of one type."""
 
-    prints_alike, has_bodies = True, False
     name = "add_any"
 
     def infer(self, x, y):

@@ -75,7 +75,9 @@ def _accumulate(cts: dict[Var, Any], v: Var, ct: Any) -> None:
 def _sum(x: Any, y: Any) -> Any:
     """Adds two cotangents under their own mesh: the context mesh of the equation may have other axis types."""
     sharding = getattr(typeof(x), "_sharding", None)
-    mesh = None if sharding is None else abstract_context()
+    if sharding is None:
+        return add_any(x, y)
+    mesh = abstract_context()
     if mesh is None or mesh.has_axes_of(sharding.mesh):
         return add_any(x, y)
     with use_abstract_mesh(sharding.mesh):
