@@ -471,6 +471,10 @@ class Case:
     raises: bool | str = dataclasses.field(default=False, kw_only=True)
     tolerance: dict[str, Any] = dataclasses.field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        if " at 0x" in self.name:
+            raise ValueError(f"the name of a case holds an address, which is another in each run: {self.name}")
+
 
 def sampled(name: str, one_in: int = 10, of: str = "") -> bool:
     """Returns whether `name` is in a share of a table: one in `one_in`, the same in each run; all in the full tier.
