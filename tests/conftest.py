@@ -31,7 +31,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if importlib.util.find_spec("jax") is None:
+    if _is_alone():
         sys.meta_path.append(_NoOracle())
     if "device" not in config.option.markexpr:
         os.environ.setdefault("JAX_PLATFORMS", "cpu")
@@ -44,7 +44,7 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault("XLA_FLAGS", DEVICES if plain else f"{DEVICES} {LITTLE_OPTIMIZATION}")
     # The tenth that asks jax is drawn by the seed of the day, which is printed; continuous integration sets another one.
     os.environ.setdefault("MINIJAX_TEST_SEED", datetime.date.today().strftime("%Y%m%d"))
-    option, alone = config.option, importlib.util.find_spec("jax") is None
+    option, alone = config.option, _is_alone()
     if alone and (option.record or option.oracle):
         raise pytest.UsageError(f"--record and --oracle need jax {ORACLE}")
     everything = option.oracle or os.environ.get("MINIJAX_TEST_TIER") == "full"
@@ -140,7 +140,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if any(part in item.nodeid for part in QUICK):
             item.add_marker(pytest.mark.quick)
     # Where no jax is installed, a test runs as far as it needs none.
-    missing = {"oracle": importlib.util.find_spec("jax") and _oracle_missing(), "device": _device_missing()}
+    missing = {"oracle": not _is_alone() and _oracle_missing(), "device": _device_missing()}
     for item in items:
         for marker, reason in missing.items():
             if reason and item.get_closest_marker(marker):
@@ -155,10 +155,17 @@ class _NoOracle(importlib.abc.MetaPathFinder):
             pytest.skip(f"needs jax {ORACLE}, which is not installed", allow_module_level=True)
 
 
+def _is_alone() -> bool:
+    """Returns whether no jax is installed: then records decide, and what is not recorded is skipped."""
+    return importlib.util.find_spec("jax") is None
+
+
 def _oracle_missing() -> str:
     try:
-        found = importlib.metadata.version("jax")
+        found = "" if _is_alone() else importlib.metadata.version("jax")
     except importlib.metadata.PackageNotFoundError:
+        found = ""
+    if not found:
         return f"needs jax {ORACLE}, which is not installed"
     jax, minijax = (Path(importlib.util.find_spec(name).origin).parent for name in ("jax", "minijax"))
     if jax.is_relative_to(minijax):

@@ -127,7 +127,7 @@ def file_of(module: Path) -> Path:
 def load(module: Path) -> dict[str, list[str]]:
     """The tokens of each test of the module; none if its texts, or where jax is installed the versions, are others."""
     path = file_of(module)
-    first, *lines = path.read_text().splitlines() if path.exists() else [""]
+    first, *lines = (path.read_text() if path.exists() else "").splitlines() or [""]
     parts = 1 if session.mode == ALONE else 2
     if tuple(first.split()[:parts]) != head(module)[:parts]:
         return {}
@@ -300,7 +300,14 @@ def entry(name: str, question: Sequence[object], answer: str) -> Entry:
     asked = _digest(*(_plain(str(word)) for word in (name, *question)))[:QUESTION]
     token = asked + _digest(_plain(answer))[QUESTION:]
     running.made.append(known if known.startswith(token) else NOTHING)
-    made = Entry(running, at, name, known, token, session.mode != ALONE and drawn(f"{running.name}#{at}"))
+    made = Entry(
+        running,
+        at,
+        f"{name} {str(question[0])[:80]!r}",
+        known,
+        token,
+        session.mode != ALONE and drawn(f"{running.name}#{at}"),
+    )
     made.asks = made._is_to_ask(token, answer)
     made.has_values = not made.asks and MORE in running.made[at]
     return made
