@@ -1,6 +1,7 @@
 """Set-up of all tests: the platform, the oracle, the tiers and the seed."""
 
 import datetime
+import functools
 import gc
 import importlib.abc
 import importlib.metadata
@@ -155,6 +156,7 @@ class _NoOracle(importlib.abc.MetaPathFinder):
             pytest.skip(f"needs jax {ORACLE}, which is not installed", allow_module_level=True)
 
 
+@functools.cache  # before the finder below refuses jax
 def _is_alone() -> bool:
     """Returns whether no jax is installed: then records decide, and what is not recorded is skipped."""
     return importlib.util.find_spec("jax") is None
