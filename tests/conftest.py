@@ -1,6 +1,7 @@
 """Set-up of all tests: the platform, the oracle, the tiers and the seed."""
 
 import datetime
+import functools
 import gc
 import importlib.abc
 import importlib.metadata
@@ -10,8 +11,9 @@ import sys
 from pathlib import Path
 
 import pytest
+import recorded
 
-ORACLE = "0.10.2"
+ORACLE = recorded.ORACLE
 
 # `-m quick` runs the floors without XLA, and two columns of the matrix.
 QUICK = ("tests/base/", "tests/ir/", "tests/hlo/", "test_layers", "-plain]", "-vmap_of_grad]")
@@ -23,8 +25,14 @@ DEVICES = "--xla_force_host_platform_device_count=8"
 LITTLE_OPTIMIZATION = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("minijax", "what jax has confirmed (tests/confirmed)")
+    group.addoption("--record", action="store_true", help="ask jax for what is not recorded, and record it")
+    group.addoption("--oracle", action="store_true", help="ask jax for everything; a record that it denies fails")
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    if importlib.util.find_spec("jax") is None:
+    if _is_alone():
         sys.meta_path.append(_NoOracle())
     if "device" not in config.option.markexpr:
         os.environ.setdefault("JAX_PLATFORMS", "cpu")
@@ -35,8 +43,60 @@ def pytest_configure(config: pytest.Config) -> None:
     # A flag that another jaxlib does not have would end the process.
     plain = "full" in config.option.markexpr or _oracle_missing()
     os.environ.setdefault("XLA_FLAGS", DEVICES if plain else f"{DEVICES} {LITTLE_OPTIMIZATION}")
-    # Samples are drawn by the seed of the day, which is printed; continuous integration sets another one.
+    # The tenth that asks jax is drawn by the seed of the day, which is printed; continuous integration sets another one.
     os.environ.setdefault("MINIJAX_TEST_SEED", datetime.date.today().strftime("%Y%m%d"))
+    option, alone = config.option, _is_alone()
+    if alone and (option.record or option.oracle):
+        raise pytest.UsageError(f"--record and --oracle need jax {ORACLE}")
+    everything = option.oracle or os.environ.get("MINIJAX_TEST_TIER") == "full"
+    mode = recorded.RECORD if option.record else recorded.EVERYTHING if everything else recorded.USUAL
+    recorded.session.mode = recorded.ALONE if alone else mode
+    recorded.session.environment = dict(os.environ)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item):
+    """Finds what is recorded of the test, and keeps what it confirms."""
+    recorded.begin(item.path, item.nodeid)
+    try:
+        return (yield)
+    finally:
+        recorded.end()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call():
+    result = yield
+    if (running := recorded.session.running) and running.undecided:
+        pytest.skip(f"{running.undecided} comparisons are not recorded, and jax {ORACLE} is not installed")
+    return result
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if running := recorded.session.running:
+        running.passed &= report.passed
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node) -> None:
+    """Takes over what a worker has recorded."""
+    for made, counts in filter(None, [getattr(node, "workeroutput", {}).get("recorded")]):
+        recorded.session.counts.update(counts)
+        recorded.merge(made)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    made, counts = recorded.session.made, dict(recorded.session.counts)
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["recorded"] = made, counts
+    else:
+        recorded.merge(made)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    counts = recorded.session.counts
+    terminalreporter.write_line("comparisons: " + ", ".join(f"{n} {what}" for what, n in sorted(counts.items())))
 
 
 @pytest.hookimpl(trylast=True)
@@ -80,7 +140,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if any(part in item.nodeid for part in QUICK):
             item.add_marker(pytest.mark.quick)
-    missing = {"oracle": _oracle_missing(), "device": _device_missing()}
+    # Where no jax is installed, a test runs as far as it needs none.
+    missing = {"oracle": not _is_alone() and _oracle_missing(), "device": _device_missing()}
     for item in items:
         for marker, reason in missing.items():
             if reason and item.get_closest_marker(marker):
@@ -95,10 +156,18 @@ class _NoOracle(importlib.abc.MetaPathFinder):
             pytest.skip(f"needs jax {ORACLE}, which is not installed", allow_module_level=True)
 
 
+@functools.cache  # before the finder below refuses jax
+def _is_alone() -> bool:
+    """Returns whether no jax is installed: then records decide, and what is not recorded is skipped."""
+    return importlib.util.find_spec("jax") is None
+
+
 def _oracle_missing() -> str:
     try:
-        found = importlib.metadata.version("jax")
+        found = "" if _is_alone() else importlib.metadata.version("jax")
     except importlib.metadata.PackageNotFoundError:
+        found = ""
+    if not found:
         return f"needs jax {ORACLE}, which is not installed"
     jax, minijax = (Path(importlib.util.find_spec(name).origin).parent for name in ("jax", "minijax"))
     if jax.is_relative_to(minijax):

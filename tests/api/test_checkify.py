@@ -3,13 +3,19 @@
 import importlib
 import re
 
-import jax
+import compare
 import numpy as np
 import pytest
 
 import minijax
 
-PAIRS = [(m, importlib.import_module(f"{m.__name__}.experimental.checkify")) for m in (minijax, jax)]
+jax = compare.theirs()
+
+
+def pairs():
+    return [(m, importlib.import_module(f"{m.__name__}.experimental.checkify")) for m in (minijax, jax)]
+
+
 V = np.arange(3, dtype=np.float32)
 SETS = ("user_checks", "nan_checks", "div_checks", "index_checks", "float_checks", "automatic_checks", "all_checks")
 
@@ -35,7 +41,7 @@ def outcome(run):
 def assert_same(make, errors, *args):
     ours, theirs = (
         outcome(lambda module=module, c=c: make(module, c, errors)(*[module.numpy.asarray(a) for a in args]))
-        for module, c in PAIRS
+        for module, c in pairs()
     )
     np.testing.assert_equal(ours, theirs)
 
@@ -167,7 +173,7 @@ def kinds(jaxpr):
 def test_jaxprs(name, errors):
     ours, theirs = (
         kinds(module.make_jaxpr(checked(PROGRAMS[name])(module, c, errors))(V[1:] + 1 if name != "while" else V))
-        for module, c in PAIRS
+        for module, c in pairs()
     )
     if name in ("scan", "while", "cond", "jit", "check", "remat"):
         assert len(ours) <= len(theirs)
@@ -214,7 +220,7 @@ def test_errors(program):
 
         return lambda: program(module, checkify, f)
 
-    ours, theirs = (outcome(make(module, c, "")) for module, c in PAIRS)
+    ours, theirs = (outcome(make(module, c, "")) for module, c in pairs())
     assert ours[0] == theirs[0]
     if "while" not in theirs[1]:
         assert ours[1] == theirs[1]
@@ -257,7 +263,7 @@ def _cut(jax):
 )
 def test_mapped_errors_go_on(program):
     """Where jax stops with an error of shapes."""
-    checkify = PAIRS[0][1]
+    checkify = pairs()[0][1]
     err, _ = checkify.checkify(program, errors=checkify.all_checks)(minijax.numpy.asarray(V))
     assert err.get().split("\n")[0] == "at mapped index 0: division by zero"
 
@@ -265,7 +271,7 @@ def test_mapped_errors_go_on(program):
 @pytest.mark.parametrize("kind", ["custom_jvp", "custom_vjp"])
 def test_derivatives_of_jitted_checked_rules(kind):
     """Where jax stops with an error of lengths."""
-    checkify = PAIRS[0][1]
+    checkify = pairs()[0][1]
     f = minijax.jit(checkify.checkify(PROGRAMS[kind](minijax, minijax.numpy, checkify), errors=checkify.all_checks))
     slope, err = minijax.grad(lambda x: f(x)[::-1], has_aux=True)(0.0)
     assert err.get() is None
@@ -286,7 +292,7 @@ def test_nested_checkify():
 
 
 def test_errors_are_trees():
-    checkify = PAIRS[0][1]
+    checkify = pairs()[0][1]
     err, _ = checkify.checkify(lambda x: x[7], errors=checkify.index_checks)(minijax.numpy.arange(3))
     leaves, treedef = minijax.tree.flatten(err)
     assert len(leaves) == 3
@@ -297,7 +303,7 @@ def test_errors_are_trees():
 
 
 def test_one_program_for_equal_calls():
-    checkify = PAIRS[0][1]
+    checkify = pairs()[0][1]
     f = minijax.jit(checkify.checkify(minijax.numpy.sin, errors=checkify.float_checks))
     f(1.0)
     text = f.lower(1.0).as_text()
@@ -306,5 +312,5 @@ def test_one_program_for_equal_calls():
 
 
 def test_public_names():
-    ours, theirs = (sorted(n for n in dir(c) if not n.startswith("__")) for _, c in PAIRS)
+    ours, theirs = (sorted(n for n in dir(c) if not n.startswith("__")) for _, c in pairs())
     assert ours == theirs

@@ -180,7 +180,7 @@ def test_weak_types_are_those_of_jax(weak):
         return a * b + np.float32(3)
 
     cases = [
-        Case(f"{make.__name__}-{how}", program(make, how, *where), (x,))
+        Case(f"{make.__name__}-{getattr(how, '__name__', how)}", program(make, how, *where), (x,))
         for how in (affine, "sub", strong)
         for make, where in ((whole, (0,)), (windowed, ((2,),)))
     ]

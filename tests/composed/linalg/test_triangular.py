@@ -2,16 +2,19 @@
 
 import os
 
+import compare
 import numpy as np
 import pytest
-from compare import Mismatch, canonical, normal, same_lines, same_value, sampled
+import recorded
+from compare import Mismatch, canonical, normal, same_lines, same_value
 
 import minijax
 from minijax.higher.custom_solve import custom_linear_solve
 from minijax.lax import linalg
 from minijax.primitives import dot, elementwise, reduce
 
-jax = pytest.importorskip("jax")
+jax = compare.theirs()
+
 pytestmark = pytest.mark.oracle
 
 RANDOM = np.random.default_rng(0)
@@ -29,7 +32,7 @@ def compared(make, *args, transform=None, values=True, text=True):
 
     Transformed functions run outside jit, and where texts are equal inside, in this run's tenth alone.
     """
-    eager = transform is None or sampled(os.environ["PYTEST_CURRENT_TEST"])
+    eager = transform is None or recorded.drawn(os.environ["PYTEST_CURRENT_TEST"])
     ours, theirs = make(linalg), make(jax.lax.linalg)
     if transform is not None:
         ours, theirs = transform(minijax, ours), transform(jax, theirs)
