@@ -9,6 +9,7 @@ import os
 import sys
 from pathlib import Path
 
+import memory
 import pytest
 
 ORACLE = "0.10.2"
@@ -44,6 +45,10 @@ def pytest_collection_finish():
     """Hides the objects of the collection from the garbage collector: with them, a full collection takes two seconds."""
     gc.collect()
     gc.freeze()
+
+
+def pytest_runtest_logfinish():
+    memory.drop_after_growth()
 
 
 @pytest.fixture
