@@ -11,8 +11,9 @@ from pathlib import Path
 
 import memory
 import pytest
+import recorded
 
-ORACLE = "0.10.2"
+ORACLE = recorded.ORACLE
 
 # `-m quick` runs the floors without XLA, and two columns of the matrix.
 QUICK = ("tests/base/", "tests/ir/", "tests/hlo/", "test_layers", "-plain]", "-vmap_of_grad]")
@@ -22,6 +23,12 @@ DEVICES = "--xla_force_host_platform_device_count=8"
 # Most of the time of the tests is XLA's compilation: with little optimization, on both sides, it takes a third.
 # `-m full` compares programs as users compile them.
 LITTLE_OPTIMIZATION = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("minijax", "what jax has confirmed (tests/confirmed)")
+    group.addoption("--record", action="store_true", help="ask jax for what is not recorded, and record it")
+    group.addoption("--oracle", action="store_true", help="ask jax for everything; a record that it denies fails")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -36,8 +43,60 @@ def pytest_configure(config: pytest.Config) -> None:
     # A flag that another jaxlib does not have would end the process.
     plain = "full" in config.option.markexpr or _oracle_missing()
     os.environ.setdefault("XLA_FLAGS", DEVICES if plain else f"{DEVICES} {LITTLE_OPTIMIZATION}")
-    # Samples are drawn by the seed of the day, which is printed; continuous integration sets another one.
+    # The tenth that asks jax is drawn by the seed of the day, which is printed; continuous integration sets another one.
     os.environ.setdefault("MINIJAX_TEST_SEED", datetime.date.today().strftime("%Y%m%d"))
+    option, alone = config.option, importlib.util.find_spec("jax") is None
+    if alone and (option.record or option.oracle):
+        raise pytest.UsageError(f"--record and --oracle need jax {ORACLE}")
+    everything = option.oracle or os.environ.get("MINIJAX_TEST_TIER") == "full"
+    mode = recorded.RECORD if option.record else recorded.EVERYTHING if everything else recorded.USUAL
+    recorded.session.mode = recorded.ALONE if alone else mode
+    recorded.session.environment = dict(os.environ)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item):
+    """Finds what is recorded of the test, and keeps what it confirms."""
+    recorded.begin(item.path, item.nodeid)
+    try:
+        return (yield)
+    finally:
+        recorded.end()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call():
+    result = yield
+    if (running := recorded.session.running) and running.undecided:
+        pytest.skip(f"{running.undecided} comparisons are not recorded, and jax {ORACLE} is not installed")
+    return result
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if running := recorded.session.running:
+        running.passed &= report.passed
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node) -> None:
+    """Takes over what a worker has recorded."""
+    for made, counts in filter(None, [getattr(node, "workeroutput", {}).get("recorded")]):
+        recorded.session.counts.update(counts)
+        recorded.merge(made)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    made, counts = recorded.session.made, dict(recorded.session.counts)
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["recorded"] = made, counts
+    else:
+        recorded.merge(made)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    counts = recorded.session.counts
+    terminalreporter.write_line("comparisons: " + ", ".join(f"{n} {what}" for what, n in sorted(counts.items())))
 
 
 @pytest.hookimpl(trylast=True)
@@ -85,7 +144,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if any(part in item.nodeid for part in QUICK):
             item.add_marker(pytest.mark.quick)
-    missing = {"oracle": _oracle_missing(), "device": _device_missing()}
+    # Where no jax is installed, a test runs as far as it needs none.
+    missing = {"oracle": importlib.util.find_spec("jax") and _oracle_missing(), "device": _device_missing()}
     for item in items:
         for marker, reason in missing.items():
             if reason and item.get_closest_marker(marker):

@@ -7,11 +7,11 @@ import ml_dtypes
 import numpy as np
 import pytest
 import raising
+import recorded
 import transform_matrix
 from compare import LISTED, Case, Mismatch, same_error, same_value
 
-jax = pytest.importorskip("jax")
-jnp = jax.numpy
+jax, jnp = compare.theirs(), compare.theirs("jax.numpy")
 pytestmark = pytest.mark.oracle
 
 ONES = np.ones(3, np.float32)
@@ -467,12 +467,17 @@ def test_batches_hold_the_values_of_the_argument():
     assert batch.tolist() == [[0, 1, 2], [2, 0, 1], [1, 2, 0]]
 
 
-def test_a_tenth_of_the_cases_is_sampled_and_the_seed_turns_it(monkeypatch):
+@pytest.mark.parametrize(
+    ("draw", "turned_by"), [(compare.sampled, "MINIJAX_TEST_CELLS"), (recorded.drawn, "MINIJAX_TEST_SEED")]
+)
+def test_a_tenth_is_drawn_and_only_its_own_seed_turns_it(monkeypatch, draw, turned_by):
     names = [f"case{i}" for i in range(1000)]
-    first = {name for name in names if compare.sampled(name)}
+    first = {name for name in names if draw(name)}
     assert 70 < len(first) < 130
-    monkeypatch.setenv("MINIJAX_TEST_SEED", "1")
-    assert first != {name for name in names if compare.sampled(name)}
+    for seed in ("MINIJAX_TEST_SEED", "MINIJAX_TEST_CELLS"):
+        with monkeypatch.context() as patch:
+            patch.setenv(seed, "1")
+            assert (first != {name for name in names if draw(name)}) == (seed == turned_by)
 
 
 def test_parameters_of_programs_name_their_values():

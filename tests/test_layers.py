@@ -7,6 +7,7 @@ import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
+import package
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -81,18 +82,6 @@ OWNERS = {
 STATE = ("minijax.base.thread.thread",)  # which anybody may read, and tests/dispatch/test_engine.py says who sets
 
 Sources = dict[str, ast.Module]
-
-
-def load() -> tuple[dict[str, str], Sources]:
-    """The texts and trees of the package's modules, by dotted name."""
-    texts = {}
-    for path in sorted((ROOT / "minijax").rglob("*.py")):
-        parts = path.relative_to(ROOT).with_suffix("").parts
-        texts[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path.read_text()
-    return texts, {name: ast.parse(text) for name, text in texts.items()}
-
-
-TEXTS, TREES = load()
 
 
 def is_face(module: str) -> bool:
@@ -370,7 +359,7 @@ RULES = [
 
 @pytest.mark.parametrize("rule", RULES)
 def test_the_package_keeps_the_rule(rule):
-    assert rule(TREES) == []
+    assert rule(package.trees()) == []
 
 
 def test_every_folder_has_a_floor():
@@ -379,9 +368,9 @@ def test_every_folder_has_a_floor():
 
 
 def test_what_is_listed_is_there():
-    late = {(module, name) for module, tree in TREES.items() for _, name in deferred(tree)}
+    late = {(module, name) for module, tree in package.trees().items() for _, name in deferred(tree)}
     assert set(LATE) - late == set()
-    trees, listed = dict(TREES), dict(SOCKETS)
+    trees, listed = dict(package.trees()), dict(SOCKETS)
     SOCKETS.clear()
     try:
         assert len(unlisted_sockets(trees)) >= len(listed)
@@ -394,12 +383,12 @@ def test_there_is_no_private_source_folder():
 
 
 def test_files_are_short():
-    assert {name: text.count("\n") for name, text in TEXTS.items() if text.count("\n") > FILE_LINES} == {}
+    assert {name: text.count("\n") for name, text in package.texts().items() if text.count("\n") > FILE_LINES} == {}
 
 
 def test_each_room_stays_within_its_cap():
     rooms = dict.fromkeys(ROOM_LINES, 0)
-    for name, text in TEXTS.items():
+    for name, text in package.texts().items():
         room = (name.split(".") + [""])[1]
         rooms[room if room in ROOM_LINES else ""] += code_lines(text)
     assert {room: (n, ROOM_LINES[room]) for room, n in rooms.items() if n > ROOM_LINES[room]} == {}
@@ -407,11 +396,13 @@ def test_each_room_stays_within_its_cap():
 
 
 def test_few_lines_are_left_out_of_formatting():
-    assert sum(text.count("# fmt: " + "skip") for text in TEXTS.values()) <= UNFORMATTED
+    assert sum(text.count("# fmt: " + "skip") for text in package.texts().values()) <= UNFORMATTED
 
 
 def test_hot_loops_are_there_and_few():
-    found = {(module, f.name) for module, tree in TREES.items() for f in functions(tree) if branches(f) > BRANCHES}
+    found = {
+        (module, f.name) for module, tree in package.trees().items() for f in functions(tree) if branches(f) > BRANCHES
+    }
     assert found >= HOT_LOOPS and len(HOT_LOOPS) <= 6
 
 
@@ -435,7 +426,9 @@ def prose(text: str) -> Iterator[str]:
 
 
 def test_the_house_words_are_gone():
-    found = [(name, word) for name, text in TEXTS.items() for p in prose(text) for word in _HOUSE_WORDS.findall(p)]
+    found = [
+        (name, word) for name, text in package.texts().items() for p in prose(text) for word in _HOUSE_WORDS.findall(p)
+    ]
     assert len(found) <= HOUSE_WORDS, found
 
 
@@ -453,7 +446,7 @@ def test_nothing_is_left_to_do_in_a_comment():
 
 
 def test_few_modules_are_imported_late_and_all_that_are_listed_exist():
-    used = {(module, name) for module, tree in TREES.items() for _, name in deferred(tree)}
+    used = {(module, name) for module, tree in package.trees().items() for _, name in deferred(tree)}
     assert len(LATE) <= 2 and set(LATE) <= used
 
 

@@ -1,13 +1,19 @@
 """The engine is one: few caches of programs, one type of executable, one way into each; counted in the source."""
 
 import ast
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 
+import package
+
 ROOT = Path(__file__).resolve().parents[2]
-TREES = {
-    str(path.relative_to(ROOT / "minijax")): ast.parse(path.read_text()) for path in (ROOT / "minijax").rglob("*.py")
-}
+
+
+@functools.cache
+def trees() -> dict[str, ast.Module]:
+    """The trees of the package's files, by path."""
+    return {path: package.trees()[name] for name, path in package.files().items()}
 
 
 def called(node: ast.Call) -> str:
@@ -16,14 +22,14 @@ def called(node: ast.Call) -> str:
 
 def calls_of(name: str) -> list[str]:
     """The files that call a function or make an object of this name, once for each place."""
-    nodes = [(path, node) for path, tree in TREES.items() for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    nodes = [(path, node) for path, tree in trees().items() for node in ast.walk(tree) if isinstance(node, ast.Call)]
     passed = [(path, node) for path, node in nodes if any(getattr(a, "attr", "") == name for a in node.args)]
     return sorted(path for path, node in [(p, n) for p, n in nodes if called(n) == name] + passed)
 
 
 def assigned() -> Iterator[tuple[str, str]]:
     """File and name of each attribute of the thread's state that is set."""
-    for path, tree in TREES.items():
+    for path, tree in trees().items():
         for node in ast.walk(tree):
             targets = node.targets if isinstance(node, ast.Assign) else []
             for target in [x for t in targets for x in ast.walk(t)]:
@@ -48,7 +54,7 @@ def test_options_are_pinned_in_one_place():
 
 def test_there_is_one_type_of_executable():
     assert calls_of("bind_call") == calls_of("Executable") == ["dispatch/executable.py"]
-    texts = {path: (ROOT / "minijax" / path).read_text() for path in TREES}
+    texts = {path: (ROOT / "minijax" / path).read_text() for path in trees()}
     # `run/arrays/host.py` widens, on the device, numbers that NumPy has not.
     assert sorted(path for path, text in texts.items() if "execute_sharded" in text) == [
         "run/arrays/host.py",
@@ -57,7 +63,7 @@ def test_there_is_one_type_of_executable():
 
 
 def test_no_switch_of_the_process_is_set():
-    texts = {path: (ROOT / "minijax" / path).read_text() for path in TREES}
+    texts = {path: (ROOT / "minijax" / path).read_text() for path in trees()}
     switching = sorted(path for path, text in texts.items() if "jax_jit" in text or "global_state" in text)
     # `guards.py` asks jaxlib's collector of cycles to watch; the other is jax's name for the state of several processes.
     assert switching == ["interop/private.py", "run/clients/guards.py"]

@@ -16,10 +16,11 @@ from types import ModuleType
 from typing import Any
 
 import compare
-import jax
 import ml_dtypes
 import numpy as np
 import transform_matrix
+
+jax = compare.theirs()
 
 SHAPES = ((), (), (1,), (3,), (3,), (2, 3), (2, 3), (3, 1), (3, 3), (1, 3), (2, 1, 3), (0,), (0, 3), (4, 2))
 DTYPES = ("float32",) * 8 + (
@@ -429,7 +430,7 @@ def _words(text: str) -> list[str]:
     return re.findall(r"(?:\([^)]*\)|[^\s()])+", text)
 
 
-def type_of(t: Any, without: int | None = None, weak: bool = True) -> jax.ShapeDtypeStruct:
+def type_of(t: Any, without: int | None = None, weak: bool = True) -> "jax.ShapeDtypeStruct":
     """The type of a value, or of its rows along an axis, with its sharding if it has one."""
     shape, sharding = list(t.shape), t.sharding
     spec = None if sharding is None or sharding.mesh.empty else [*sharding.spec, *[None] * t.ndim][: t.ndim]

@@ -3,13 +3,14 @@
 import dataclasses
 
 import compare
-import jax
 import pytest
 from fuzz import generator, shrink
 from fuzz.test_fuzz import COMPARISON
 
 import minijax
 from minijax.extend.core import jaxprs_in_params
+
+jax = compare.theirs()
 
 pytestmark = pytest.mark.oracle
 

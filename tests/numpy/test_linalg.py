@@ -3,14 +3,17 @@
 import importlib
 import os
 
+import compare
 import ml_dtypes
 import numpy as np
 import pytest
-from compare import canonical, normal, same_error, same_lines, same_value, sampled
+import recorded
+from compare import canonical, normal, same_error, same_lines, same_value
 
 import minijax
 
-jax = pytest.importorskip("jax")
+jax = compare.theirs()
+
 pytestmark = pytest.mark.oracle
 
 RANDOM = np.random.default_rng(0)
@@ -40,7 +43,7 @@ def compared(make, *args, transform=None, values=True, jaxpr=True):
         same_lines("jaxpr", *map(normal, texts))
     if values:
         texts = [canonical(side.jit(f).lower(*args).as_text()) for side, f in zip(SIDES, (ours, theirs), strict=True)]
-        if texts[0] != texts[1] or sampled(os.environ["PYTEST_CURRENT_TEST"]):
+        if texts[0] != texts[1] or recorded.drawn(os.environ["PYTEST_CURRENT_TEST"]):
             same_value(minijax.jit(ours)(*args), jax.jit(theirs)(*args))
 
 

@@ -4,6 +4,7 @@ A *program* is a function of the module, `lambda jax, jnp: jnp.sin` or `lambda j
 parameters are named after what they get (`jax`, `jnp`, `lax`, `random`, `nn`, `scipy`).
 """
 
+import contextlib
 import dataclasses
 import difflib
 import functools
@@ -13,14 +14,15 @@ import importlib.util
 import inspect
 import os
 import re
-import zlib
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import raising
+import recorded
 
 SHORT_NAMES = {"jnp": "numpy", "ode": "experimental.ode", "rnn": "experimental.rnn", "sparse": "experimental.sparse"}
 SHORT_NAMES |= {"optimize": "scipy.optimize", "transform": "scipy.spatial.transform"}
@@ -43,8 +45,23 @@ def ours() -> ModuleType:
     return importlib.import_module("minijax")
 
 
-def theirs() -> ModuleType:
-    return importlib.import_module("jax")
+class _Late(ModuleType):
+    """A module of jax that is imported when something of it is read."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_mock_name":  # read by pytest of each object of a test module
+            raise AttributeError(name)
+        return getattr(module_of(self.__name__), name)
+
+
+def theirs(module: str = "jax") -> ModuleType:
+    return sys.modules.get(module) or _Late(module)
+
+
+def module_of(name: str) -> ModuleType:
+    """Imports a module; jax under the environment of the session, since that of a test may set what jax reads."""
+    with contextlib.nullcontext() if "jax" in sys.modules else recorded.environment():
+        return importlib.import_module(name)
 
 
 def run_on(namespace: ModuleType, program: Callable) -> Any:
@@ -54,7 +71,7 @@ def run_on(namespace: ModuleType, program: Callable) -> Any:
         if parameter.default is not parameter.empty:
             continue
         submodule = SHORT_NAMES.get(name, name)
-        given[name] = namespace if name == "jax" else importlib.import_module(f"{namespace.__name__}.{submodule}")
+        given[name] = namespace if name == "jax" else module_of(f"{namespace.__name__}.{submodule}")
     return program(**given)
 
 
@@ -80,13 +97,13 @@ def outcome(call: Callable[[], Any]) -> Outcome:
 
 def placed(namespace: ModuleType, args: Any) -> Any:
     """The arguments, with NumPy arrays converted to arrays of the namespace; Python scalars stay."""
-    asarray = importlib.import_module(f"{namespace.__name__}.numpy").asarray
+    asarray = module_of(f"{namespace.__name__}.numpy").asarray
 
     def place(leaf: Any) -> Any:
         is_numbers = isinstance(leaf, np.ndarray | np.generic) and leaf.dtype != FLOAT0
         return asarray(leaf) if is_numbers else leaf
 
-    return importlib.import_module(f"{namespace.__name__}.tree_util").tree_map(place, args)
+    return module_of(f"{namespace.__name__}.tree_util").tree_map(place, args)
 
 
 # Values
@@ -112,7 +129,7 @@ def same_value(
 def _tree_util(package: str) -> ModuleType:
     # Planted differences have jax on both sides, and need no minijax.
     found = package == "jax" or importlib.util.find_spec("minijax.tree_util")
-    return importlib.import_module(f"{package if found else 'jax'}.tree_util")
+    return module_of(f"{package if found else 'jax'}.tree_util")
 
 
 def _same_leaf(where: str, ours: Any, theirs: Any, rtol: float, atol: float, any_nan: bool) -> None:
@@ -209,7 +226,12 @@ def _same_numbers(where: str, ours: np.ndarray, theirs: np.ndarray, rtol: float,
 
 def same_error(f_ours: Callable[[], Any], f_theirs: Callable[[], Any], phrases: Sequence[str] = ()) -> None:
     """Requires that both raise: classes and bases of equal names, and messages that contain the phrases."""
-    _same_raised(outcome(f_ours), outcome(f_theirs), phrases)
+    mine = outcome(f_ours)
+    has_phrases = all(phrase in str(mine.error) for phrase in phrases)
+    entry = entry_of("error", recorded.told(f_ours), *phrases, says=(mine.error and _bases(mine.error), has_phrases))
+    if entry.asks:
+        _same_raised(mine, outcome(f_theirs), phrases)
+        entry.confirm()
 
 
 def _same_raised(ours: Outcome, theirs: Outcome, phrases: Sequence[str] = ()) -> None:
@@ -285,8 +307,7 @@ def same_lines(where: str, ours: str, theirs: str) -> None:
 
 def same_jaxpr(program: Callable, *args: Any) -> None:
     """Requires equal texts of the jaxprs of the function that the program returns."""
-    our_text, their_text = (jaxpr_text(side, run_on(side, program), args) for side in (ours(), theirs()))
-    same_lines("jaxpr", our_text, their_text)
+    _same_made("jaxpr", jaxpr_text, program, args)
 
 
 def jaxpr_text(namespace: ModuleType, function: Callable, args: Any) -> str:
@@ -303,8 +324,15 @@ def check_jaxpr(closed: Any) -> None:
 
 def same_text(program: Callable, *args: Any) -> None:
     """Requires equal canonical StableHLO of the function that the program returns."""
-    our_text, their_text = (lowered_text(side, run_on(side, program), args) for side in (ours(), theirs()))
-    same_lines("StableHLO", our_text, their_text)
+    _same_made("StableHLO", lowered_text, program, args)
+
+
+def _same_made(what: str, make: Callable, program: Callable, args: Any) -> None:
+    text = make(ours(), run_on(ours(), program), args)
+    entry = entry_of(what, recorded.told(program), recorded.told(args), says=text)
+    if entry.asks:
+        same_lines(what, text, make(theirs(), run_on(theirs(), program), args))
+        entry.confirm()
 
 
 def lowered_text(namespace: ModuleType, function: Callable, args: Any) -> str:
@@ -445,26 +473,24 @@ class Case:
 
 
 def sampled(name: str, one_in: int = 10, of: str = "") -> bool:
-    """Returns whether `name` is in this run's share: one in `one_in`, by the seed; all in the full tier.
+    """Returns whether `name` is in a share of a table: one in `one_in`, the same in each run; all in the full tier.
 
     Shares with different `of` are independent.
     """
-    seed = os.environ.get("MINIJAX_TEST_SEED", "0")
-    return os.environ.get("MINIJAX_TEST_TIER") == "full" or zlib.crc32(f"{seed}:{of}{name}".encode()) % one_in == 0
+    cells = os.environ.get("MINIJAX_TEST_CELLS", "0")
+    return os.environ.get("MINIJAX_TEST_TIER") == "full" or recorded.share(cells, of + name, one_in)
 
 
 def check(case: Case, tier: str = "text", jaxpr: bool = True) -> None:
     """Compares types, jaxprs and StableHLO; and values if the texts differ, in this run's tenth, or in tier "full"."""
-    if not _is_left(case, tier, jaxpr):
-        return
-    results = [outcome(lambda side=side: _run_jitted(side, [case])[0]) for side in (ours(), theirs())]
-    _same_results(*results, case)
+    if failures := _values_that_differ([(case, _compared_texts(case, tier, jaxpr))]):
+        raise Mismatch(failures[0].removeprefix(f"{case.name}: "))
 
 
 def same(program: Callable, raises: bool | str = False, **tolerance: Any) -> None:
     """Compares the results of a program itself, or its errors; raising.txt lists it by its test."""
-    results = [outcome(lambda side=side: run_on(side, program)) for side in (ours(), theirs())]
-    _same_results(*results, Case(raising.place()[1], program, raises=raises, tolerance=tolerance))
+    case = Case(raising.place()[1], program, raises=raises, tolerance=tolerance)
+    _same_ends(lambda side: run_on(side, program), case)
 
 
 def check_eager(case: Case) -> None:
@@ -473,8 +499,15 @@ def check_eager(case: Case) -> None:
     def call(side: ModuleType) -> Any:
         return run_on(side, case.program)(*placed(side, case.args))
 
-    results = [outcome(lambda side=side: call(side)) for side in (ours(), theirs())]
-    _same_results(*results, case)
+    _same_ends(call, case)
+
+
+def _same_ends(call: Callable[[ModuleType], Any], case: Case) -> None:
+    mine = outcome(lambda: call(ours()))
+    entry = entry_of("ends", *_question(case), says=_words(mine, case))
+    if entry.asks:
+        _same_results(mine, outcome(lambda: call(theirs())), case)
+        entry.confirm()
 
 
 def expression_case(values: dict[str, Any], text: str) -> Case:
@@ -502,34 +535,45 @@ def sweep(cases: Sequence[Case], tier: str = "text", jaxpr: bool = True, group: 
     failures, waiting = [], []
     for case in cases:
         try:
-            if _is_left(case, tier, jaxpr):
-                waiting.append(case)
-        except Mismatch as difference:
+            waiting.append((case, _compared_texts(case, tier, jaxpr)))
+        except (Mismatch, recorded.Unconfirmed) as difference:
             failures.append(f"{case.name}: {difference}")
     # In tier "full" each case is compiled by itself.
     size = 1 if tier == "full" else group
-    for start in range(0, len(waiting), size):
-        failures += _differing(waiting[start : start + size])
+    for asks in (True, False):
+        chosen = [(case, entry) for case, entry in waiting if entry and entry.asks == asks]
+        for start in range(0, len(chosen), size):
+            failures += _values_that_differ(chosen[start : start + size])
     if failures:
         raise Mismatch(f"{len(failures)} of {len(cases)} cases differ\n" + "\n".join(failures))
 
 
-def _differing(cases: Sequence[Case]) -> list[str]:
-    results = [outcome(lambda side=side: _run_jitted(side, cases)) for side in (ours(), theirs())]
-    failed = any(result.error for result in results)
-    if failed and len(cases) > 1:
-        return [failure for case in cases for failure in _differing([case])]
+def _values_that_differ(group: Sequence[tuple[Case, recorded.Entry | None]]) -> list[str]:
+    """Compares the values of cases in one program, unless each is recorded; returns the cases that differ."""
+    pairs = [(case, entry) for case, entry in group if entry]
+    if not pairs:
+        return []
+    cases = [case for case, _ in pairs]
+    mine = outcome(lambda: _run_jitted(ours(), cases))
     try:
-        if failed:
-            _same_case_raised(*results, cases[0])
-        else:
-            for case, *values in zip(cases, *(result.value for result in results), strict=True):
-                _same_returned(*values, case)
-    except Mismatch as difference:
-        if len(cases) > 1:
-            return [failure for case in cases for failure in _differing([case])]
-        return [f"{cases[0].name}: {difference}"]
-    return []
+        if not mine.error or len(pairs) == 1:
+            ends = [Outcome(value) for value in mine.value or ()] or [mine]
+            # Each is described, and has its place, whatever else is in the group.
+            asked = [entry.asks_values(_words(*end)) for (_, entry), *end in zip(pairs, ends, cases, strict=True)]
+            if not any(asked):
+                return []
+            yours = outcome(lambda: _run_jitted(theirs(), cases))
+            theirs_too = [Outcome(value) for value in yours.value or ()] or [yours]
+            if not yours.error or len(pairs) == 1:
+                for case, *sides in zip(cases, ends, theirs_too, strict=True):
+                    _same_results(*sides, case)
+                for _, entry in pairs:
+                    entry.confirm_values()
+                return []
+    except (Mismatch, recorded.Unconfirmed) as difference:
+        if len(pairs) == 1:
+            return [f"{cases[0].name}: {difference}"]
+    return [failure for pair in pairs for failure in _values_that_differ([pair])]
 
 
 def _run_jitted(namespace: ModuleType, cases: Sequence[Case]) -> list:
@@ -541,25 +585,72 @@ def _run_jitted(namespace: ModuleType, cases: Sequence[Case]) -> list:
     return namespace.jit(together)(*(placed(namespace, case.args) for case in cases))
 
 
-def _is_left(case: Case, tier: str, jaxpr: bool) -> bool:
-    """Requires equal types, jaxprs and texts, or equal errors. Returns whether values must be compared too."""
-    sides = ours(), theirs()
-    functions = [outcome(lambda side=side: run_on(side, case.program)) for side in sides]
-    if any(function.error for function in functions):
-        _same_case_raised(*functions, case)
-        return False
-    calls = [(side, function.value, case.args) for side, function in zip(sides, functions, strict=True)]
+def _compared_texts(case: Case, tier: str, jaxpr: bool) -> recorded.Entry | None:
+    """Requires equal types, jaxprs and texts, or equal errors. Returns the entry if values are to be compared too."""
+    mine = list(_steps(ours(), case, jaxpr))
+    says = [_words(end, case) for end in mine[1:] or mine]
+    entry = entry_of("texts", *_question(case), jaxpr, tier, says=says)
+    if entry.asks:
+        yours = list(_steps(theirs(), case, jaxpr))
+        for at, ends in enumerate(zip(mine, yours, strict=False)):
+            if any(end.error for end in ends):
+                _same_case_raised(*ends, case)
+            elif at == 1:
+                same_value(*(end.value for end in ends))
+            elif at == 2 and jaxpr:
+                same_lines("jaxpr", *(end.value for end in ends))
+        # A case that is expected to raise may do so when it is compiled.
+        left = mine[-1].value != yours[-1].value or tier == "full" or _is_to_raise(case)
+        entry.confirm(has_values=left and not mine[-1].error)
+    return entry if entry.has_values or (entry.drawn and entry.asks and not mine[-1].error) else None
+
+
+def _steps(side: ModuleType, case: Case, jaxpr: bool) -> Iterator[Outcome]:
+    """The function, its types, its jaxpr and its text, up to the first that raises."""
+    end = function = outcome(lambda: run_on(side, case.program))
+    yield function
     for step in (_types, jaxpr_text, lowered_text) if jaxpr else (_types, lowered_text):
-        results = [outcome(lambda call=call, step=step: step(*call)) for call in calls]
-        if any(result.error for result in results):
-            _same_case_raised(*results, case)
-            return False
-        if step is _types:
-            same_value(*(result.value for result in results))
-        elif step is jaxpr_text:
-            same_lines("jaxpr", *(result.value for result in results))
-    # A case that is expected to raise may do so when it is compiled.
-    return results[0].value != results[1].value or tier == "full" or sampled(case.name) or _is_to_raise(case)
+        if not end.error:
+            end = outcome(lambda step=step: step(side, function.value, case.args))
+            yield end
+
+
+# Records
+
+
+def entry_of(what: str, *question: Any, says: Any) -> recorded.Entry:
+    """The next comparison of the running test, with minijax's answer; planted differences are not recorded."""
+    if ours().__name__ != "minijax":
+        return recorded.Entry(drawn=recorded.drawn(str(question[0])))
+    return recorded.entry(what, question, str(says))
+
+
+def _question(case: Case) -> tuple[str, ...]:
+    return case.name, recorded.told(case.program), recorded.told(case.args), str(case.raises), str(case.tolerance)
+
+
+def _words(end: Outcome, case: Case) -> str:
+    """How a case ended: its results, or its error with what raising.txt says of it."""
+    if not end.error:
+        return described(end.value)
+    cells = raising.table().get(raising.place()[0], {}) if case.raises == LISTED else {}
+    return f"raised {_bases(end.error)} {cells.get(case.name) or cells.get(raising.ANY)}"
+
+
+def described(value: Any) -> str:
+    """A tree and its leaves in words: what `same_value` compares, but floats only to a few digits."""
+    if isinstance(value, str):
+        return recorded.without_last_digits(normal(value))
+    leaves, tree = _tree_util("minijax").tree_flatten(value)
+    return f"{normal(str(tree))}\n" + "\n".join(map(_described_leaf, leaves))
+
+
+def _described_leaf(leaf: Any) -> str:
+    kind = _kind(leaf)
+    if not (hasattr(leaf, "shape") and hasattr(leaf, "dtype")):
+        return f"{kind} {recorded.without_last_digits(normal(repr(leaf)))}"
+    numbers = recorded.rounded(_numbers(leaf)) if kind in ("array", "numpy array", "numpy scalar") else ""
+    return f"{kind} {leaf.dtype}{leaf.shape} {getattr(leaf, 'weak_type', None)} {_sharding(leaf)} {numbers}"
 
 
 def _types(namespace: ModuleType, function: Callable, args: Any) -> Any:

@@ -8,16 +8,28 @@ own cases read by keyword, as functions of a `Side`: `same(TABLE, weights=lambda
 import ast
 import copy
 import functools
-import importlib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
-from compare import Mismatch, _unwrapped as unwrapped, canonical, normal, ours, outcome, require, same_lines, theirs
+import recorded
+from compare import (
+    Mismatch,
+    _unwrapped as unwrapped,
+    canonical,
+    entry_of,
+    module_of,
+    normal,
+    ours,
+    outcome,
+    require,
+    same_lines,
+    theirs,
+)
 
 COLLECTIVES = ("all-reduce", "all-gather", "all-to-all", "collective-permute", "reduce-scatter")
 
@@ -35,8 +47,8 @@ class Side:
     """One of the two packages, with meshes of its eight devices, arrays over them, and ways to describe a function."""
 
     def __init__(self, package: str) -> None:
-        self.jax: Any = importlib.import_module(package)
-        self.jnp: Any = importlib.import_module(f"{package}.numpy")
+        self.jax: Any = module_of(package)
+        self.jnp: Any = module_of(f"{package}.numpy")
         self.np = np
         self.lax, self.random = self.jax.lax, self.jax.random
         sharding = self.jax.sharding
@@ -181,13 +193,18 @@ def same(cases: str | Iterable[Case], set_mesh: str = "", **given: Case) -> None
     """
     failures = []
     for where, case in _named(cases):
-        values = [outcome(lambda s=s, case=case: _worth(s, case, given, set_mesh)) for s in _sides()]
+        mine = outcome(lambda case=case: _worth(_side(ours()), case, given, set_mesh))
+        entry = _entry("worth", case, given, set_mesh, type(mine.error).__name__ if mine.error else mine.value)
+        if not entry.asks:
+            continue
+        values = [mine, outcome(lambda case=case: _worth(_side(theirs()), case, given, set_mesh))]
         if values[1].error:
             raise AssertionError(f"jax raises for {where}") from values[1].error
         try:
             require(values[0].error is None, where, repr(values[0].error), values[1].value)
             texts = [v.value if isinstance(v.value, str) else str(v.value) for v in values]
             same_lines(where, *texts)
+            entry.confirm()
         except Mismatch as difference:
             failures.append(str(difference))
     if failures:
@@ -198,17 +215,29 @@ def same_errors(cases: Iterable[tuple[str | Case, str]], set_mesh: str = "", **g
     """Requires that each case raises the same class on both sides, with the phrase beside it."""
     failures = []
     for case, phrase in cases:
-        our, their = [outcome(lambda s=s, case=case: _worth(s, case, given, set_mesh)) for s in _sides()]
+        our = outcome(lambda case=case: _worth(_side(ours()), case, given, set_mesh))
+        has_phrase = our.error is not None and not isinstance(our.error, MissingName) and phrase in str(our.error)
+        entry = _entry(phrase, case, given, set_mesh, (type(our.error).__name__, has_phrase))
+        if not entry.asks:
+            continue
+        their = outcome(lambda case=case: _worth(_side(theirs()), case, given, set_mesh))
         kinds = [type(r.error).__name__ for r in (our, their)]
         is_slip = our.error is None or isinstance(our.error, MissingName)
         if is_slip or kinds[0] != kinds[1] or any(phrase not in str(r.error) for r in (our, their)):
             failures.append(f"{source(case)}: ours {our.error or our.value!r}, theirs {their.error or their.value!r}")
+        else:
+            entry.confirm()
     if failures:
         raise Mismatch(f"{len(failures)} differ\n" + "\n".join(failures))
 
 
-def _sides() -> list[Side]:
-    return [side(package.__name__) for package in (ours(), theirs())]
+def _side(package: ModuleType) -> Side:
+    return side(package.__name__)
+
+
+def _entry(what: str, case: str | Case, given: dict[str, Case], set_mesh: str, says: object) -> recorded.Entry:
+    words = recorded.told(case), recorded.told(given), set_mesh
+    return entry_of("mesh", what, *words, says=recorded.without_last_digits(str(says)))
 
 
 def _named(cases: str | Iterable[Case]) -> Iterator[tuple[str, str | Case]]:

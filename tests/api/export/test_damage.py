@@ -5,7 +5,6 @@ import sys
 
 import numpy as np
 import pytest
-from jax import export as their_export
 
 import minijax as jax
 from minijax import export
@@ -24,6 +23,7 @@ def blob(order=1):
 
 def their_blob():
     import jax as theirs
+    from jax import export as their_export
 
     return bytes(their_export.export(theirs.jit(lambda x: theirs.numpy.sin(x) * 2))(X).serialize())
 
