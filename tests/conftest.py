@@ -10,6 +10,7 @@ import os
 import sys
 from pathlib import Path
 
+import memory
 import pytest
 import recorded
 
@@ -104,6 +105,10 @@ def pytest_collection_finish():
     """Hides the objects of the collection from the garbage collector: with them, a full collection takes two seconds."""
     gc.collect()
     gc.freeze()
+
+
+def pytest_runtest_logfinish():
+    memory.drop_after_growth()
 
 
 @pytest.fixture

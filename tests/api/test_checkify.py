@@ -3,21 +3,18 @@
 import importlib
 import re
 
-import compare
 import numpy as np
 import pytest
+from compare import both, same
 
 import minijax
 
-jax = compare.theirs()
-
-
-def pairs():
-    return [(m, importlib.import_module(f"{m.__name__}.experimental.checkify")) for m in (minijax, jax)]
-
-
 V = np.arange(3, dtype=np.float32)
 SETS = ("user_checks", "nan_checks", "div_checks", "index_checks", "float_checks", "automatic_checks", "all_checks")
+
+
+def checkify_of(jax):
+    return importlib.import_module(f"{jax.__name__}.experimental.checkify")
 
 
 def checked(program):
@@ -35,15 +32,11 @@ def outcome(run):
         err, out = run()
     except Exception as e:
         return type(e).__name__, str(e).split("\n")[0][:60]
-    return err.get(), [np.asarray(x).tolist() for x in minijax.tree.leaves(out)]
+    return err.get(), out
 
 
 def assert_same(make, errors, *args):
-    ours, theirs = (
-        outcome(lambda module=module, c=c: make(module, c, errors)(*[module.numpy.asarray(a) for a in args]))
-        for module, c in pairs()
-    )
-    np.testing.assert_equal(ours, theirs)
+    same(lambda jax: outcome(lambda: make(jax, checkify_of(jax), errors)(*map(jax.numpy.asarray, args))))
 
 
 def must(checkify, pred, *args):
@@ -171,14 +164,15 @@ def kinds(jaxpr):
 )
 @pytest.mark.parametrize("errors", ("all_checks", "user_checks"))
 def test_jaxprs(name, errors):
-    ours, theirs = (
-        kinds(module.make_jaxpr(checked(PROGRAMS[name])(module, c, errors))(V[1:] + 1 if name != "while" else V))
-        for module, c in pairs()
-    )
+    def program(jax):
+        f = checked(PROGRAMS[name])(jax, checkify_of(jax), errors)
+        return kinds(jax.make_jaxpr(f)(V[1:] + 1 if name != "while" else V))
+
     if name in ("scan", "while", "cond", "jit", "check", "remat"):
+        ours, theirs = both(program)
         assert len(ours) <= len(theirs)
     else:
-        assert ours == theirs
+        same(program)
 
 
 @pytest.mark.parametrize("pred", [True, 1, 0.0, "a", np.zeros(2, bool), None])
@@ -213,17 +207,17 @@ def test_eager_checks(args):
     ],
 )
 def test_errors(program):
-    def make(module, checkify, errors):
+    def ended(jax):
+        checkify = checkify_of(jax)
+
         def f(x):
-            checkify.check(x > 0, "{} is not positive", module.numpy.asarray(x))
+            checkify.check(x > 0, "{} is not positive", jax.numpy.asarray(x))
             return x
 
-        return lambda: program(module, checkify, f)
+        kind, words = outcome(lambda: program(jax, checkify, f))
+        return kind, "while" if "while" in words else words
 
-    ours, theirs = (outcome(make(module, c, "")) for module, c in pairs())
-    assert ours[0] == theirs[0]
-    if "while" not in theirs[1]:
-        assert ours[1] == theirs[1]
+    same(ended)
 
 
 @pytest.mark.parametrize("vma", (True, False))
@@ -263,7 +257,7 @@ def _cut(jax):
 )
 def test_mapped_errors_go_on(program):
     """Where jax stops with an error of shapes."""
-    checkify = pairs()[0][1]
+    checkify = checkify_of(minijax)
     err, _ = checkify.checkify(program, errors=checkify.all_checks)(minijax.numpy.asarray(V))
     assert err.get().split("\n")[0] == "at mapped index 0: division by zero"
 
@@ -271,7 +265,7 @@ def test_mapped_errors_go_on(program):
 @pytest.mark.parametrize("kind", ["custom_jvp", "custom_vjp"])
 def test_derivatives_of_jitted_checked_rules(kind):
     """Where jax stops with an error of lengths."""
-    checkify = pairs()[0][1]
+    checkify = checkify_of(minijax)
     f = minijax.jit(checkify.checkify(PROGRAMS[kind](minijax, minijax.numpy, checkify), errors=checkify.all_checks))
     slope, err = minijax.grad(lambda x: f(x)[::-1], has_aux=True)(0.0)
     assert err.get() is None
@@ -292,7 +286,7 @@ def test_nested_checkify():
 
 
 def test_errors_are_trees():
-    checkify = pairs()[0][1]
+    checkify = checkify_of(minijax)
     err, _ = checkify.checkify(lambda x: x[7], errors=checkify.index_checks)(minijax.numpy.arange(3))
     leaves, treedef = minijax.tree.flatten(err)
     assert len(leaves) == 3
@@ -303,7 +297,7 @@ def test_errors_are_trees():
 
 
 def test_one_program_for_equal_calls():
-    checkify = pairs()[0][1]
+    checkify = checkify_of(minijax)
     f = minijax.jit(checkify.checkify(minijax.numpy.sin, errors=checkify.float_checks))
     f(1.0)
     text = f.lower(1.0).as_text()
@@ -312,5 +306,4 @@ def test_one_program_for_equal_calls():
 
 
 def test_public_names():
-    ours, theirs = (sorted(n for n in dir(c) if not n.startswith("__")) for _, c in pairs())
-    assert ours == theirs
+    same(lambda jax: sorted(n for n in dir(checkify_of(jax)) if not n.startswith("__")))

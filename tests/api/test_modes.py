@@ -4,7 +4,7 @@ import importlib
 
 import numpy as np
 import pytest
-from compare import LISTED, Case, both, check, outcome, same, same_error, same_jaxpr, sweep
+from compare import LISTED, Case, both, check, outcome, same, same_error, same_jaxpr, same_refusal, sweep
 
 import minijax
 import minijax.numpy as jnp
@@ -86,7 +86,7 @@ def test_a_scan_of_no_length_has_no_type_without_jit():
 
         return run
 
-    same_error(*both(program), phrases=["zero-length scan is not supported in disable_jit() mode"])
+    same_refusal(program, phrases=["zero-length scan is not supported in disable_jit() mode"])
 
 
 # ---- ensure_compile_time_eval ------------------------------------------------------------------------
@@ -152,7 +152,7 @@ def test_implicit_ranks_warn_or_raise_where_they_do_in_jax(text):
         return lambda: run(jax, jnp, lax, nn)
 
     run = _under("numpy_rank_promotion", "raise", text, a=A, b=B)
-    same_error(*both(program), phrases=["rank", "jax_numpy_rank_promotion"])
+    same_refusal(program, phrases=["rank", "jax_numpy_rank_promotion"])
 
 
 @pytest.mark.oracle
@@ -297,7 +297,7 @@ def test_leaked_tracers_are_found(mode, text, few_objects):
 
         return run
 
-    same_error(*both(program), phrases=["Leaked trace ", "Leaked tracer(s):", "Tracer("])
+    same_refusal(program, phrases=["Leaked trace ", "Leaked tracer(s):", "Tracer("])
 
 
 def test_no_leaks_are_found_in_programs_without_leaks(few_objects):
@@ -341,7 +341,7 @@ def test_top_level_names_are_those_of_jax():
 @pytest.mark.parametrize("name", ["device_put_replicated", "device_put_sharded", "no_such_name"])
 def test_removed_names_raise_that_they_were_removed(name):
     phrase = "has no attribute" if name == "no_such_name" else "is deprecated; use jax.device_put instead"
-    same_error(*both(lambda jax: lambda: getattr(jax, name)), phrases=[phrase])
+    same_refusal(lambda jax: lambda: getattr(jax, name), phrases=[phrase])
 
 
 DLPACK = [

@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from compare import both, run_on, same, same_error
+from compare import run_on, same, same_refusal
 
 import minijax
 
@@ -35,7 +35,7 @@ def test_save_and_load_take_open_files_and_allow_no_objects_unasked(tmp_path):
     same(program)
     np.save(tmp_path / "objects.npy", np.array([{}, 1], object))
     same(lambda jnp: jnp.load(tmp_path / "objects.npy", allow_pickle=True))
-    same_error(*both(lambda jnp: lambda: jnp.load(tmp_path / "objects.npy")), phrases=["allow_pickle"])
+    same_refusal(lambda jnp: lambda: jnp.load(tmp_path / "objects.npy"), phrases=["allow_pickle"])
 
 
 def test_savez_keeps_names(tmp_path):
@@ -63,7 +63,7 @@ def test_fromstring(text, how):
 @pytest.mark.parametrize("call", [lambda jnp: jnp.fromstring("ab", sep=""), lambda jnp: jnp.fromfile("x"),
                                   lambda jnp: jnp.fromiter(iter([1]), int)])  # fmt: skip
 def test_unreadable_values_are_refused(call):
-    same_error(*both(lambda jnp: lambda: call(jnp)))
+    same_refusal(lambda jnp: lambda: call(jnp))
 
 
 @pytest.mark.parametrize("dtype", [*DTYPES, float, int, bool, np.float32, np.dtype("uint8")])
@@ -74,7 +74,7 @@ def test_isdtype(dtype):
 
 @pytest.mark.parametrize("kind", ["foo", 1, ["bool"], (("bool",),), np.floating])
 def test_isdtype_refuses_other_kinds(kind):
-    same_error(*both(lambda jnp: lambda: jnp.isdtype("float32", kind)), phrases=["kind="])
+    same_refusal(lambda jnp: lambda: jnp.isdtype("float32", kind), phrases=["kind="])
 
 
 def test_iterable():
@@ -102,7 +102,7 @@ def test_print_options_hold_for_both():
             jnp.set_printoptions(**before)
 
     same(program)
-    same_error(*both(lambda jnp: lambda: jnp.set_printoptions(foo=2)))
+    same_refusal(lambda jnp: lambda: jnp.set_printoptions(foo=2))
 
 
 # ---- warnings ----------------------------------------------------------------------------------------

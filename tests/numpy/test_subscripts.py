@@ -6,7 +6,6 @@ import warnings
 import numpy as np
 import pytest
 from compare import (
-    both,
     check_eager,
     expression_case,
     ours,
@@ -15,6 +14,7 @@ from compare import (
     same,
     same_error,
     same_misuse,
+    same_refusal,
     same_value,
     sweep,
     theirs,
@@ -263,7 +263,7 @@ def test_indexing_a_deleted_array_raises():
 def test_arrays_iterate_over_their_first_axis():
     same(lambda jnp: list(jnp.arange(6).reshape(3, 2)))
     assert len(list(jnp.zeros(250))) == 250
-    same_error(*both(lambda jnp: lambda: list(jnp.float32(1))), phrases=["iteration over a 0-d array"])
+    same_refusal(lambda jnp: lambda: list(jnp.float32(1)), phrases=["iteration over a 0-d array"])
 
 
 @pytest.mark.oracle
@@ -323,7 +323,7 @@ def test_dynamic_slices_are_jax_s():
         )
 
     same(program)
-    same_error(*both(lambda jax: lambda: jax.ds(0, 1, -1)), ["must be >= 0"])
+    same_refusal(lambda jax: lambda: jax.ds(0, 1, -1), ["must be >= 0"])
     for text in ("x[jax.ds(0,5)]", "x[jax.ds(0,-1)]"):
         same_misuse(text, VALUES, "slice_sizes")
 

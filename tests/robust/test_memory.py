@@ -3,6 +3,7 @@
 import gc
 import weakref
 
+import memory
 import numpy as np
 import pytest
 from processes import run_python
@@ -332,3 +333,17 @@ def test_caches_hold_no_more_after_many_functions_than_after_a_few():
         work(100 + i)
     # Two things grow: the printed constants, and the last executables.
     assert entries() - before <= 2 * 30
+
+
+# The process that runs the tests
+
+
+def test_programs_of_earlier_tests_are_dropped_once_the_process_has_grown(monkeypatch):
+    f = _program(7001)
+    f(X)
+    monkeypatch.setattr(memory, "_floor", memory.resident())
+    memory.drop_after_growth()
+    assert f._cache_size() == 1
+    monkeypatch.setattr(memory, "resident", lambda: memory._floor + memory.GROWTH + 1)
+    memory.drop_after_growth()
+    assert f._cache_size() == 0 == executables()

@@ -22,24 +22,21 @@ class Boom(Exception):
     """The exception that the objects raise."""
 
 
-def _both(program):
-    """The result of a program on each side: a value, or the classes of its error."""
-    results = []
-    for jax in (compare.ours(), compare.theirs()):
+def _same(program):
+    """Equal results, or errors of equal classes, and neither side leaves anything behind."""
+    left = []
+
+    def run(jax):
         limit = sys.getrecursionlimit()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            results.append(compare.outcome(lambda jax=jax: program(jax)))
-        assert left_behind(limit) == []
-    return results
+            try:
+                return program(jax)
+            finally:
+                left.extend(left_behind(limit))
 
-
-def _same(program):
-    ours, theirs = _both(program)
-    if ours.error or theirs.error:
-        compare._same_raised(ours, theirs)
-    else:
-        compare.same_value(ours.value, theirs.value)
+    compare.same(run, raises=compare.EITHER)
+    assert left == []
 
 
 # Recursion

@@ -5,8 +5,7 @@ import os
 import compare
 import numpy as np
 import pytest
-import recorded
-from compare import Mismatch, canonical, normal, same_lines, same_value
+from compare import Mismatch, outcome, placed, same, same_jaxpr, same_text, same_value, sampled
 
 import minijax
 from minijax.higher.custom_solve import custom_linear_solve
@@ -32,18 +31,19 @@ def compared(make, *args, transform=None, values=True, text=True):
 
     Transformed functions run outside jit, and where texts are equal inside, in this run's tenth alone.
     """
-    eager = transform is None or recorded.drawn(os.environ["PYTEST_CURRENT_TEST"])
-    ours, theirs = make(linalg), make(jax.lax.linalg)
-    if transform is not None:
-        ours, theirs = transform(minijax, ours), transform(jax, theirs)
-    same_lines("jaxpr", normal(str(minijax.make_jaxpr(ours)(*args))), normal(str(jax.make_jaxpr(theirs)(*args))))
+    eager = transform is None or sampled(os.environ["PYTEST_CURRENT_TEST"])
+
+    def program(jax):
+        f = make(jax.lax.linalg)
+        return f if transform is None else transform(jax, f)
+
+    same_jaxpr(program, *args)
     if text:
-        texts = [side.jit(f).lower(*args).as_text() for side, f in ((minijax, ours), (jax, theirs))]
-        same_lines("StableHLO", *map(canonical, texts))
+        same_text(program, *args)
     if values and (eager or not text):
-        same_value(minijax.jit(ours)(*args), jax.jit(theirs)(*args))
+        same(lambda jax: jax.jit(program(jax))(*args))
     if values and eager:
-        same_value(ours(*args), theirs(*args))
+        same(lambda jax: program(jax)(*args))
 
 
 def jvp(side, f):
@@ -206,11 +206,9 @@ def test_custom_linear_solve_agrees_with_jax(how):
     if how.get("transposed", True) and not how.get("has_aux"):
         programs.append((vjp, (a, b)))
     for transform, args in programs:
-        ours, theirs = (transform(side, make(side)) for side in (minijax, jax))
-        args = [minijax.numpy.asarray(x) for x in args], [jax.numpy.asarray(x) for x in args]
-        texts = str(minijax.make_jaxpr(ours)(*args[0])), str(jax.make_jaxpr(theirs)(*args[1]))
-        same_lines("jaxpr", *map(normal, texts))
-        same_value(minijax.jit(ours)(*args[0]), jax.jit(theirs)(*args[1]))
+        program = lambda jax, transform=transform: transform(jax, make(jax))  # noqa: E731
+        same_jaxpr(program, *args)
+        same(lambda jax, program=program, args=args: jax.jit(program(jax))(*placed(jax, args)))
 
 
 def raised(call):
@@ -223,21 +221,19 @@ def raised(call):
 @pytest.mark.parametrize("a, b", [((2, 3), (3, 3)), ((3,), (3,)), ((3, 3), (2, 3)), ((3, 3), (2, 3, 3))], ids=str)
 def test_systems_of_wrong_shapes_are_refused_as_by_jax(a, b):
     x, y = np.ones(a, np.float32), np.ones(b, np.float32)
-    calls = [lambda lax=lax: lax.triangular_solve(x, y, left_side=True) for lax in (linalg, jax.lax.linalg)]
-    assert raised(calls[0]) == raised(calls[1])
+    same(lambda jax: raised(lambda: jax.lax.linalg.triangular_solve(x, y, left_side=True)))
 
 
 @pytest.mark.parametrize("name", ["lu", "eig", "svd", "cholesky"])
 @pytest.mark.parametrize("shape, dtype", [((3,), np.float32), ((2, 2), np.int32), ((2, 3), np.float32)], ids=str)
 def test_wrong_matrices_are_refused_as_by_jax(name, shape, dtype):
     x = np.ones(shape, dtype)
-    ours, theirs = (getattr(lax, name) for lax in (linalg, jax.lax.linalg))
-    try:
-        jax.eval_shape(theirs, x)
-    except Exception as error:
-        assert raised(lambda: minijax.eval_shape(ours, x)) == type(error).__name__
-    else:
-        minijax.eval_shape(ours, x)
+
+    def program(jax):
+        result = outcome(lambda: jax.eval_shape(getattr(jax.lax.linalg, name), x))
+        return result.value if result.error is None else type(result.error).__name__
+
+    same(program)
 
 
 @pytest.mark.parametrize("place", range(3))
