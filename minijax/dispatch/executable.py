@@ -373,7 +373,7 @@ def _own_names(
 
 # ---- jaxprs with the same equations share executables -------------------------------------------------
 
-_alike = Programs(512)
+_alike = Programs(compile.KEPT)
 
 
 def _key_of_alike(

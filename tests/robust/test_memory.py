@@ -331,8 +331,8 @@ def test_caches_hold_no_more_after_many_functions_than_after_a_few():
     before = entries()
     for i in range(30):
         work(100 + i)
-    # Two things grow: the printed constants, and the last executables.
-    assert entries() - before <= 2 * 30
+    # Three things grow, up to their bounds: the printed constants, the last executables, and the last structures of jaxprs.
+    assert entries() - before <= 3 * 30
 
 
 # The process that runs the tests

@@ -377,7 +377,7 @@ def _is_filled(cell: types.CellType) -> bool:
 
 def rounded(numbers: np.ndarray) -> str:
     """The numbers, floats only to a few digits: their last bits belong to a machine."""
-    if numbers.dtype.kind in "biuOSU" or numbers.dtype.itemsize == 0:
+    if numbers.dtype.kind in "biuOSU" or numbers.dtype.itemsize == 0 or numbers.dtype.type is np.void:
         return str(numbers.tolist()) if numbers.dtype == object else _digest(numbers.tobytes())
     if numbers.dtype.kind == "c":
         return rounded(numbers.real) + rounded(numbers.imag)

@@ -34,6 +34,7 @@ class Decision:
         self.limits: dict[Term, Bounds] = {}
         self.learned: set[Term] = set()
         self.mixed: dict[Term, dict[tuple[bool, Terms], None]] = {}
+        self.ranges: dict[Terms, Bounds] = {}  # until a constraint is added
         for constraint in constraints:
             self.learn(constraint.difference)
             self.assume(constraint.equal, constraint.difference)
@@ -47,6 +48,12 @@ class Decision:
         return known.range(terms_of(d))
 
     def range(self, terms: Terms) -> Bounds:
+        found = self.ranges.get(terms)
+        if found is None:
+            found = self.ranges[terms] = self._eliminated(terms)
+        return found
+
+    def _eliminated(self, terms: Terms) -> Bounds:
         if not terms:
             return 0, 0
         (first, k), *_ = terms
@@ -108,6 +115,7 @@ class Decision:
 
     def add(self, equal: bool, terms: Terms) -> None:
         """Stores a constraint: as a range if it has one term, else under its largest term."""
+        self.ranges.clear()
         (first, k), *others = terms
         if first == ONE:
             if k < 0 or equal and k:

@@ -152,7 +152,8 @@ class _Source(ByKey):
 
 # Weak, since an executable takes 200 KB or more. Some unused ones are kept, for programs that define the same
 # functions again and again.
-_loaded = WeakValues(keep=64)
+KEPT = 64
+_loaded = WeakValues(keep=KEPT)
 
 
 def backend_compile_and_load(
