@@ -8,7 +8,7 @@ import os
 import sys
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from minijax.base.lazy import defer
@@ -89,7 +89,7 @@ _numbers = itertools.count()
 epoch = [object()]  # replaced by every global change, so that each thread notices
 _options: dict[str, "Option"] = {}
 _traced: list["Option"] = []
-_keyed: list["Option"] = []  # options that do not change traces but change how programs are run
+_keyed: list["Option | Condition"] = []  # options that do not change traces but change how programs are run
 _states: weakref.WeakValueDictionary[tuple, State] = weakref.WeakValueDictionary()
 
 
@@ -124,7 +124,7 @@ def _refresh() -> State:
     return full_state
 
 
-def _interned(options: list["Option"], traced: State | None) -> State:
+def _interned(options: Sequence["Option | Condition"], traced: State | None) -> State:
     overrides = _thread.overrides
     key = traced, *[overrides.get(option, option.default) for option in options]
     interned = _states.get(key)
@@ -153,7 +153,7 @@ def run_as_of(state: State, fun: Callable[..., Any], *args: Any) -> Any:
 
 
 @functools.lru_cache(maxsize=16)
-def _values_of(state: State, count: int) -> dict["Option", Any]:
+def _values_of(state: State, count: int) -> dict["Option | Condition", Any]:
     """The values in `state` of the first `count` traced options and of the keyed ones, where the state has them."""
     options = [*_traced[:count], *_keyed]
     return {o: getattr(state, o.attribute) for o in options if hasattr(state, o.attribute)}
@@ -428,6 +428,23 @@ class UserContext(Option):
     def set_global(self, value: Any) -> None:
         """Sets the value in threads without a value of their own."""
         self.set(value)
+
+
+class Condition:
+    """A global value that users do not set and that programs depend on, as they do on keyed options."""
+
+    __slots__ = ("attribute", "default")
+
+    def __init__(self, attribute: str, default: Any):
+        self.attribute, self.default = attribute, default
+        with _lock:
+            _keyed.append(self)
+            forget_ready()
+
+    def set(self, value: Any) -> None:
+        """Sets the value in all threads."""
+        self.default = value
+        forget_ready()
 
 
 def make_user_context(default_value: Any = None) -> UserContext:

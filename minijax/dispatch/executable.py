@@ -1,7 +1,6 @@
 """Executables: loaded programs with their placement."""
 
 import operator
-import weakref
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
@@ -23,7 +22,7 @@ from minijax.run.arrays.array import ArrayImpl, copied, hidden, signature
 from minijax.run.clients import client, guards
 from minijax.run.programs import compile, launch, tokens
 from minijax.run.programs.compiled_shardings import chosen_shardings, has_sharding, sharding_of_result
-from minijax.run.watching import profiler, watch
+from minijax.run.watching import watch
 
 
 class Programs(cache.Keyed):
@@ -60,15 +59,6 @@ class Executable:
         self.aliased = text.aliases  # input -> the result that uses its memory
         self.donated = [*self.aliased, *text.donors]
         _warn_of_unused_donations(lowered)
-
-    def lent(self, own: Callable[[], compile.Loaded]) -> "Executable":
-        """This program for an equal jaxpr, whose names profiles show: `own()` compiles it with these."""
-        twin = type(self).__new__(type(self))
-        for name in Executable.__slots__:
-            setattr(twin, name, getattr(self, name))
-        twin.loaded = launch.Borrowed(self.loaded, own)
-        twin._bind(None, self._label)
-        return twin
 
     def _effects_to_note(self, calls: Sequence = ()) -> launch.Effects | None:
         """The effects of a program without ordered effects, for `effects_barrier` to wait for."""
@@ -335,7 +325,7 @@ def executable_for(
     key = _key_of_alike(closed, options, signatures, lift)
     alike = None if key is None else _alike.get(key)
     if alike is not None:
-        return alike.lent(_own_names(alike.loaded, closed, options, signatures, lift))
+        return alike
     placement = choose_placement(signatures, options, closed)
     if not placement.devices:
         raise ValueError(f"{options.name} can be lowered, not run: its mesh has no devices, {placement.mesh}")
@@ -344,31 +334,11 @@ def executable_for(
     with lowering_logged(closed, options, placement):
         lowered = lower_to_share(closed, options, placement, lift)
     dump_jaxpr(lowered)
-    own_names = dump_program(lowered) or profiler.is_watching()
-    loaded = _compiled(lowered, options, own_names)
-    if loaded.users > 1 and not own_names:
-        # It was compiled for another program with an equal module.
-        loaded = launch.Borrowed(loaded, _own_names(loaded, closed, options, signatures, lift))
-    executable = _executable_of(lowered, loaded)
+    own_names = dump_program(lowered) or config.state().is_profiled
+    executable = _executable_of(lowered, _compiled(lowered, options, own_names))
     if key is not None and not (executable.has_effects or executable.needs_process):
         _alike[key] = executable
     return executable
-
-
-def _own_names(
-    loaded: compile.Loaded, closed: ClosedJaxpr, options: ProgramOptions, signatures: Sequence, lift: bool
-) -> Callable[[], compile.Loaded]:
-    """A function that compiles a jaxpr, for which an equal program is `loaded`, so that profiles show its own names."""
-    remembered = weakref.ref(closed)
-
-    def own():
-        closed = remembered()
-        if closed is None:
-            return loaded
-        placement = choose_placement(signatures, options, closed)
-        return _compiled(lower_to_share(closed, options, placement, lift), options, True)
-
-    return own
 
 
 # ---- jaxprs with the same equations share executables -------------------------------------------------
@@ -382,7 +352,7 @@ def _key_of_alike(
     """A key that is equal for jaxprs that lower to the same module; None if it cannot be told, or who watches would
     not see that this one is compiled.
     """
-    if watch.is_on() or watch.is_checking() or profiler.is_watching() or monitoring.is_observed():
+    if watch.is_on() or watch.is_checking() or config.state().is_profiled or monitoring.is_observed():
         return None
     if config.dump_ir_to.value or config.log_compiles.value or any([request.donated for request in options.ins]):
         return None

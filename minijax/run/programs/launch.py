@@ -1,6 +1,5 @@
 """Launches loaded programs: from raw arrays to arrays."""
 
-import functools
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -10,7 +9,6 @@ from minijax.run.clients import jaxlib_versions
 from minijax.run.programs import host_calls, tokens
 from minijax.run.programs.compile import JaxRuntimeError, Loaded
 from minijax.run.programs.host_calls import is_calling
-from minijax.run.watching.profiler import is_watching
 
 _COLLECTIVES = ("all-reduce", "all-gather", "all-to-all", "collective-", "reduce-scatter")
 _collectives_lock = threading.Lock()
@@ -221,35 +219,6 @@ def _wrapper(signatures: Sequence[Signature]) -> Callable[[Any, Signature], Any]
     if all(sig.wrap is ArrayImpl for sig in signatures):
         return ArrayImpl
     return lambda raw, sig: sig.wrap(raw, sig)
-
-
-class Borrowed(Loaded):
-    """An executable compiled for an equal module; while a profile is recorded, one with its own operation names.
-
-    `own()` compiles the latter.
-    """
-
-    __slots__ = ()
-
-    def __init__(self, shared: Loaded, own: Callable[[], Loaded]):
-        super().__init__(_Switch(shared, functools.cache(own)), shared.devices, shared.name)
-
-
-class _Switch:
-    """Delegates to the shared jaxlib executable, or to the program's own while a profile is recorded."""
-
-    __slots__ = ("_shared", "_own", "_execute")
-
-    def __init__(self, shared: Loaded, own: Callable[[], Loaded]):
-        self._shared, self._own = shared, own
-        self._execute = shared.executable.execute_sharded
-
-    def execute_sharded(self, raws: Sequence, with_tokens: bool = False) -> Any:
-        execute = self._own().executable.execute_sharded if is_watching() else self._execute
-        return execute(raws, with_tokens)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._shared.executable, name)
 
 
 def check_donated(raws: Sequence[Any], donated: Sequence[int]) -> None:

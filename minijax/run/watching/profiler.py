@@ -42,6 +42,7 @@ class _Running:
 _lock = threading.Lock()
 _running = _Running()
 _servers: list[Any] = []
+_is_profiled = config.Condition("is_profiled", False)  # programs of this state have the names of their own operations
 
 
 def start_trace(
@@ -66,7 +67,7 @@ def start_trace(
         _running.has_frames = profiler_options is None or profiler_options.python_tracer_level > 0
         _running.wants_link = create_perfetto_link
         _running.wants_perfetto = create_perfetto_trace or create_perfetto_link
-        config.forget_ready()
+        _is_profiled.set(True)
 
 
 def stop_trace() -> None:
@@ -77,6 +78,7 @@ def stop_trace() -> None:
     """
     with _lock:
         session, _running.session = _running.session, None
+        _is_profiled.set(is_watching())
         folder, wants_perfetto, wants_link = _running.folder, _running.wants_perfetto, _running.wants_link
         if session is None:
             raise RuntimeError("No profile started: stop_trace ends what start_trace began.")
@@ -207,7 +209,7 @@ def start_server(port: int, requires_backend: bool = True) -> Any:
         if requires_backend:
             client.clients()
         _servers.append(_profiler.start_server(port))
-        config.forget_ready()
+        _is_profiled.set(True)
         return _servers[0]
 
 
@@ -217,6 +219,7 @@ def stop_server() -> None:
         if not _servers:
             raise ValueError("No active profiler server.")
         _servers.clear()
+        _is_profiled.set(is_watching())
 
 
 def register_subprocess(pid: int, port: int) -> Callable[[], None]:
