@@ -1,7 +1,7 @@
 """Templates: the lines of operations that depend on types and parameters only, with gaps for names."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -61,20 +61,31 @@ def templates_for(e: Any) -> dict | None:
 
 
 def template_of(e: Any, templates: dict, primitive: Any, ins: Sequence, outvars: Sequence, params: dict) -> Template:
-    """The template of an operation; () if it must be lowered by itself."""
+    """The template of an operation; () if it must be lowered by itself.
+
+    The key tells 1, 1.0 and True apart as parameters, but not inside tuples, where operations have ints only.
+    """
     outs = (outvars[0].aval,) if len(outvars) == 1 else tuple([v.aval for v in outvars])
     try:
-        key = (primitive, *outs, *ins, *params.items()) if params else (primitive, *outs, *ins)
+        if params:
+            key = (primitive, *outs, *ins, *params.items(), *map(type, params.values()))
+        else:
+            key = (primitive, *outs, *ins)
         known = templates.get(key)
     except TypeError:  # a parameter has no hash
         return _NONE
     if known is None:
-        if next(programs_in(params.values()), None) is None:  # a stored key would keep the program alive
+        # A stored key would keep a program alive, and 0.0 and -0.0 are equal in one.
+        if next(programs_in(params.values()), None) is None and not _has_float(params.values()):
             templates[key] = _SEEN
         return _NONE
     if known is _SEEN:  # most operations of a program that is lowered once occur once
         known = templates[key] = _learned(type(e)(*e.platforms), primitive, ins, outs, params)
     return known
+
+
+def _has_float(values: Iterable) -> bool:
+    return any(isinstance(x, float | complex) or isinstance(x, tuple | list) and _has_float(x) for x in values)
 
 
 def _learned(probe: Any, primitive: Any, ins: Sequence, outs: Sequence, params: dict) -> Template:

@@ -55,7 +55,7 @@ def getitem(x: Any, index: Any, options: Options = PLAIN) -> Any:
             check_ints(ind, options.wrap_negative_indices)
         if is_eager:
             return read(x, operands, ind, options, x._sig.device is None)
-        return replayed((ind, options), (x, *operands), lambda x, *rest: read(x, rest, ind, options))
+        return replayed((ind, _options_key(options)), (x, *operands), lambda x, *rest: read(x, rest, ind, options))
     except Exception as error:
         hide_frames(error)
         raise
@@ -69,10 +69,14 @@ def _static_key(index: Any) -> Any:
     if kind is slice:
         key = index.start, index.stop, index.step
         return key if all([end is None or type(end) is int for end in key]) else None
-    if kind is not tuple:
+    if kind is not tuple or tuple in map(type, index):  # a tuple in a tuple is an array of positions
         return None
     key = [(item,) if item is None else _static_key(item) for item in index]
     return None if None in key else (tuple, *key)
+
+
+def _options_key(options: Options) -> Any:
+    return options if options is PLAIN else cache.key(options)  # fill values 0.0 and -0.0 are equal
 
 
 def _fill_value(value: Any) -> Any:
@@ -98,7 +102,7 @@ def update(x: Any, index: Any, values: Any, name: str, options: Options = PLAIN)
                 return updated
         rule = _UPDATES[name]
         ind, operands = parse(index, typeof(x).shape)
-        key = (ind, options, name)
+        key = (ind, _options_key(options), name)
         if isinstance(values, Tracer):
             return replayed(key, (x, values, *operands), lambda x, v, *rest: scatter(x, rest, v, ind, options, rule))
         if type(values) in dtypes.python_scalar_dtypes:

@@ -1,0 +1,99 @@
+"""Repeated traced calls of library functions copy recorded equations only where these would be recorded again."""
+
+import warnings
+
+import numpy as np
+import pytest
+from compare import same_jaxpr
+
+import minijax as jax
+import minijax.numpy as jnp
+from minijax.dispatch import replay
+
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+
+def traced(function, *args):
+    return str(jax.make_jaxpr(function)(*args))
+
+
+def times(program, *args, n=4):
+    """The jaxprs of a program that is traced again and again: the second call is recorded, and later ones copy it."""
+    return {traced(program, *args) for _ in range(n)}
+
+
+@pytest.mark.parametrize(
+    "one, other",
+    [
+        (lambda x: x[1], lambda x: x[True]),
+        (lambda x: x[0, 1], lambda x: x[(0, 1),]),
+        (lambda x: x[None], lambda x: x[:, None]),
+        (lambda x: x[0:1], lambda x: x[0:1, 0:1]),
+        (lambda x: x.at[jnp.array([5])].get(mode="fill", fill_value=0.0),
+         lambda x: x.at[jnp.array([5])].get(mode="fill", fill_value=-0.0)),
+        (lambda x: x.at[0].set(0.0), lambda x: x.at[0].set(-0.0)),
+        (lambda x: x.at[0].add(1.0), lambda x: x.at[0].multiply(1.0)),
+        (lambda x: jnp.sum(x, axis=1), lambda x: jnp.sum(x, axis=1, keepdims=True)),
+        (lambda x: jnp.var(x, ddof=1), lambda x: jnp.var(x, ddof=0)),
+        (lambda x: jnp.clip(x, 0.0, 1.0), lambda x: jnp.clip(x, -0.0, 1.0)),
+        (lambda x: jnp.power(x, 2), lambda x: jnp.power(x, 2.0)),
+    ],
+)  # fmt: skip
+def test_calls_that_differ_are_kept_apart(one, other):
+    for _ in range(4):
+        traced(one, X), traced(other, X)
+    assert times(one, X) != times(other, X)
+    assert len(times(one, X)) == len(times(other, X)) == 1
+
+
+@pytest.mark.parametrize("call", range(4))
+def test_each_repeated_call_has_jax_s_jaxpr(call):
+    same_jaxpr(lambda jnp: lambda x: (x[0], x[:, 1:], x @ x.T, jnp.var(x, axis=0), x.at[0].set(2.0)), X)
+
+
+def test_weak_types_and_widths_are_kept_apart():
+    weak, strong = (times(lambda x: jnp.mean(jnp.stack([x, x])), x) for x in (1.0, np.float32(1)))
+    assert len(weak) == len(strong) == 1
+    with jax.enable_x64(True):
+        wide = times(lambda x: jnp.mean(jnp.stack([x, x])), 1.0)
+    assert wide != weak
+
+
+def test_options_are_part_of_the_key():
+    program = lambda x: x @ x.T  # noqa: E731
+    before = times(program, X)
+    with jax.default_matmul_precision("highest"):
+        assert "HIGHEST" in times(program, X).pop()
+    assert times(program, X) == before
+
+
+def test_a_warning_is_given_by_each_call():
+    with jax.numpy_rank_promotion("warn"):
+        for _ in range(4):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                traced(lambda x: jnp.logaddexp(x, x[0]), X)
+            assert caught
+
+
+def test_an_error_is_raised_by_each_call():
+    for _ in range(4):
+        with pytest.raises(TypeError):
+            traced(lambda x: jnp.matmul(x, x), X)
+
+
+def test_users_functions_are_called_each_time():
+    calls = []
+    inner = jax.jit(lambda x: calls.append(1) or x + 1, inline=True)
+    for _ in range(4):
+        jax.make_jaxpr(lambda x: inner(x) * 2)(X)
+    assert traced(lambda x: inner(x) * 2, X).count("mul") == 1
+    recorded = [name[1] for name in list(replay.recordings._items) if isinstance(name, tuple)]
+    assert inner not in recorded
+
+
+def test_clear_caches_forgets_recordings():
+    times(lambda x: x[0], X)
+    assert len(replay.recordings)
+    jax.clear_caches()
+    assert not len(replay.recordings)
