@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minijax.base import config, dtypes, errors, source, stack
+from minijax.base import cache, config, dtypes, errors, source, stack
 from minijax.base.linear_util import wrap_init
 from minijax.base.mask import Mask
 from minijax.base.naming import known_as
@@ -298,6 +298,10 @@ class JaxprTrace(Trace):
         var = self.const_vars.get(id(known))
         if var is not None:
             return var
+        if isinstance(x, np.generic):
+            same, literal = _literals.get(id(x), (None, None))
+            if same is x:
+                return literal
         if isinstance(x, Tracer):
             self.admit(x)
             aval = x.aval
@@ -305,6 +309,8 @@ class JaxprTrace(Trace):
             aval = typeof(x)
             literal = as_literal(x, aval)
             if literal is not None:
+                if isinstance(x, np.generic) and x.dtype.itemsize < 8:  # the type of wider ones depends on options
+                    _literals[id(x)] = x, literal
                 return literal
             if type(x) in symbol_kinds:
                 primitive, params = symbol_kinds[type(x)].operation(x)
@@ -450,6 +456,9 @@ def _tracer_of(trace: JaxprTrace, var: Var, origin: Any) -> DynamicJaxprTracer:
     if type(var.aval) is AvalQDD:
         tracer.aval = var.aval.aval
     return tracer
+
+
+_literals = cache.BoundedDict(4096)  # id -> a NumPy scalar, and its literal
 
 
 def as_literal(x: Any, aval: Aval) -> Literal | None:

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from minijax.base import dtypes, errors, tree
+from minijax.base import cache, dtypes, errors, tree
 from minijax.base.dtypes import DTypeLike
 from minijax.base.errors import ShardingTypeError
 from minijax.base.symbolic.dimension import is_int
@@ -205,11 +205,21 @@ stop_gradient_p = StopGradient("stop_gradient")
 fold_as(Folding.MOVE, convert_element_type_p, copy_p, stop_gradient_p)
 
 
+_scalars = cache.BoundedDict(4096)  # (float, dtype) -> the NumPy scalar, for floats other than 0, -0 and large ones
+
+
 def convert(operand: Any, dtype: Any, weak_type: bool = False) -> Any:
     """Converts `operand` to a dtype and weak type; returns it unchanged if it has them.
 
     Warns with ComplexWarning if an imaginary part is lost.
     """
+    if type(operand) is float and operand and not weak_type and -100 < operand < 100:
+        known = _scalars.get((operand, dtype))
+        if known is None:
+            known = cast(operand, dtype)
+            if isinstance(known, np.generic):
+                _scalars[operand, dtype] = known
+        return known
     if typeof(operand).dtype in _COMPLEX and dtype not in _COMPLEX:
         message = "Casting complex values to real discards the imaginary part"
         errors.warn(message, np.exceptions.ComplexWarning)

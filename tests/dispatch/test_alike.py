@@ -160,3 +160,25 @@ def test_a_parameter_may_have_the_name_of_a_parameter_of_the_library():
     call = lambda x: p.bind(x, trace=1, fun=2)  # noqa: E731
     assert "named[fun=2 trace=1]" in str(jax.make_jaxpr(jax.vmap(call))(X))
     assert float(jax.grad(call)(1.0)) == 1.0
+
+
+# Python numbers under a trace, whose literals are remembered
+
+
+@pytest.mark.parametrize("one, other", [(0.0, -0.0), (2.0, -2.0), (1.0, True), (2.0, 2), (0.5, 0.25)])
+def test_numbers_keep_their_signs_and_kinds(one, other):
+    def text(n):
+        return str(jax.make_jaxpr(lambda x: (x * n, jnp.where(x > 0, x, n), jnp.full(3, n)))(X))
+
+    assert text(one) != text(other)
+    assert text(one) == text(one) and text(other) == text(other)
+
+
+def test_numbers_follow_the_widths_of_the_options():
+    wide = np.float64(1.5)
+    for _ in range(2):
+        assert "f32" in str(jax.make_jaxpr(lambda: jnp.sin(wide))())
+        with jax.enable_x64(True):
+            assert "f64" in str(jax.make_jaxpr(lambda: jnp.sin(wide))())
+        halves = str(jax.make_jaxpr(lambda x: x * 1.5)(X.astype(np.float16)))
+        assert "1.5:f16[]" in halves and "f32" not in halves
