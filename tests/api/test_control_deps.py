@@ -5,7 +5,6 @@ import importlib
 import compare
 import numpy as np
 import pytest
-from compare import Case
 
 import minijax
 import minijax.numpy as jnp
@@ -49,7 +48,9 @@ PROGRAMS = {
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_orders_are_traced_and_lowered_as_in_jax(name):
-    compare.check(Case(name, PROGRAMS[name], (X,)))
+    # XLA for CPUs ends the process for such a call in a function that is called.
+    compare.same_jaxpr(PROGRAMS[name], X)
+    compare.same_text(PROGRAMS[name], X)
     text = minijax.jit(PROGRAMS[name](minijax, jnp)).lower(X).as_text()
     assert ("@control_dep" in text) == (name != "one")
 
