@@ -136,12 +136,22 @@ def test_a_call_that_captured_a_tracer_is_traced_each_time():
         assert float(jax.grad(outer)(value)) == 1.0
         assert float(jax.jit(outer)(value)) == value
 
+    def twice(x):
+        f = jax.jit(lambda y: y * x)
+        return f(1.0) + f(2.0)
+
+    assert float(jax.jit(twice)(3.0)) == 9.0
+    assert float(jax.grad(twice)(3.0)) == 3.0
+
 
 def test_options_and_axes_are_part_of_the_key_of_a_plain_call():
     mean = jax.jit(lambda x: lax.pmean(x, "i"))
     assert jax.vmap(mean, axis_name="i")(jnp.arange(4.0)).tolist() == [1.5] * 4
     with pytest.raises(NameError):
         jax.make_jaxpr(mean)(1.0)
+    sized = jax.jit(lambda x: x * lax.axis_size("i"))
+    for size in (4, 2, 4):
+        assert jax.vmap(sized, axis_name="i")(jnp.ones(size)).tolist() == [size] * size
     product = jax.jit(lambda x: x @ x)
     plain = str(jax.make_jaxpr(lambda x: product(x))(jnp.ones((2, 2))))
     with jax.default_matmul_precision("highest"):
@@ -177,8 +187,8 @@ def test_numbers_keep_their_signs_and_kinds(one, other):
 def test_numbers_follow_the_widths_of_the_options():
     wide = np.float64(1.5)
     for _ in range(2):
-        assert "f32" in str(jax.make_jaxpr(lambda: jnp.sin(wide))())
+        assert "f32" in str(jax.make_jaxpr(lambda: lax.sin(wide))())
         with jax.enable_x64(True):
-            assert "f64" in str(jax.make_jaxpr(lambda: jnp.sin(wide))())
+            assert "f64" in str(jax.make_jaxpr(lambda: lax.sin(wide))())
         halves = str(jax.make_jaxpr(lambda x: x * 1.5)(X.astype(np.float16)))
         assert "1.5:f16[]" in halves and "f32" not in halves

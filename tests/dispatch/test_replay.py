@@ -54,6 +54,10 @@ def test_each_repeated_call_has_jax_s_jaxpr(call):
 def test_weak_types_and_widths_are_kept_apart():
     weak, strong = (times(lambda x: jnp.mean(jnp.stack([x, x])), x) for x in (1.0, np.float32(1)))
     assert len(weak) == len(strong) == 1
+    for _ in range(4):
+        for x in (X, X.astype(np.float16)):
+            (result,) = jax.make_jaxpr(lambda x: jnp.matmul(x.T, x)[:, 1:])(x).out_avals
+            assert result.dtype == x.dtype
     with jax.enable_x64(True):
         wide = times(lambda x: jnp.mean(jnp.stack([x, x])), 1.0)
     assert wide != weak
