@@ -22,7 +22,7 @@ from minijax.run.arrays.array import ArrayImpl, copied, hidden, signature
 from minijax.run.clients import client, guards
 from minijax.run.programs import compile, launch, tokens
 from minijax.run.programs.compiled_shardings import chosen_shardings, has_sharding, sharding_of_result
-from minijax.run.watching import watch
+from minijax.run.watching import hlo_transforms, watch
 
 
 class Programs(cache.Keyed):
@@ -354,7 +354,9 @@ def _key_of_alike(
     """
     if watch.is_on() or watch.is_checking() or config.state().is_profiled or monitoring.is_observed():
         return None
-    if config.dump_ir_to.value or config.log_compiles.value or any([request.donated for request in options.ins]):
+    if hlo_transforms.is_any() or config.dump_ir_to.value or config.log_compiles.value:
+        return None
+    if any([request.donated for request in options.ins]):
         return None
     structure = structure_of(closed)
     info = closed.debug_info

@@ -16,7 +16,7 @@ class _Incomparable(Exception):
 
 
 def structure_of(closed: ClosedJaxpr) -> Hashable:
-    """The structure of a jaxpr; None if it has constants, effects or functions as parameters, or is nested too deeply."""
+    """The structure of a jaxpr; None if it has constants, effects or function parameters, or is nested too deeply."""
     try:
         structure = _closed(closed, 0)
         hash(structure)
