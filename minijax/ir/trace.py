@@ -309,8 +309,6 @@ class JaxprTrace(Trace):
             aval = typeof(x)
             literal = as_literal(x, aval)
             if literal is not None:
-                if isinstance(x, np.generic) and x.dtype.itemsize < 8:  # the type of wider ones depends on options
-                    _literals[id(x)] = x, literal
                 return literal
             if type(x) in symbol_kinds:
                 primitive, params = symbol_kinds[type(x)].operation(x)
@@ -459,6 +457,12 @@ def _tracer_of(trace: JaxprTrace, var: Var, origin: Any) -> DynamicJaxprTracer:
 
 
 _literals = cache.BoundedDict(4096)  # id -> a NumPy scalar, and its literal
+
+
+def remember_literal(x: np.generic) -> None:
+    """Makes the literal of a scalar that lives long, so that traces do not make it again."""
+    if x.dtype.itemsize < 8:  # the type of wider ones depends on options
+        _literals[id(x)] = x, as_literal(x, typeof(x))
 
 
 def as_literal(x: Any, aval: Aval) -> Literal | None:
