@@ -68,11 +68,13 @@ class State:
     `traced` is the state of only those options that change a trace; the others change how programs are run.
     """
 
-    __slots__ = ("__dict__", "__weakref__", "traced")  # `__dict__` has only the options
+    # `ready` pairs it with the epoch, as one object for all threads. `__dict__` has only the options.
+    __slots__ = ("__dict__", "__weakref__", "traced", "ready")
 
     def __init__(self, values: dict[str, Any], traced: "State | None" = None):
         self.__dict__.update(values)
         object.__setattr__(self, "traced", traced or self)
+        object.__setattr__(self, "ready", NEVER)
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"the config state has no option {name!r}")
@@ -120,7 +122,9 @@ def forget_ready() -> None:
 def _refresh() -> State:
     now = epoch[0]
     full_state = _interned([*_traced, *_keyed], _interned(_traced, None))
-    _thread.current = (full_state, now)
+    if full_state.ready[1] is not now:
+        object.__setattr__(full_state, "ready", (full_state, now))
+    _thread.current = full_state.ready
     return full_state
 
 

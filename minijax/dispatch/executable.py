@@ -148,7 +148,7 @@ class Executable:
     def caller(self, operands: Sequence[ArrayImpl], finish: Callable | None = None) -> Callable[[Sequence], Any]:
         """A function specialised to the signatures of these operands: operands -> `finish(results)`.
 
-        Without `finish` it returns the only result.
+        Without `finish` it returns the only result. Its attribute `program`, if it has one, is for `launch.run`.
         """
         donates_shards = self.donated and self.device is None
         if donates_shards or not self.takes(operands):
@@ -157,26 +157,38 @@ class Executable:
         raws_of = launch.raws_at(self.used, len(operands), self.hidden)
         if self.has_effects or watch.is_on():
             run, of_results = self._run, finish or operator.itemgetter(0)
-            call = lambda operands: of_results(run(raws_of(operands)))  # noqa: E731
-        else:
-            call = launch.bind_call(self.loaded, self._signatures, raws_of, finish)
-        return self._donating(call) if self.aliased else call
+            call: Any = lambda operands: of_results(run(raws_of(operands)))  # noqa: E731
+            return _donating(call, [self.used[n] for n in self.aliased]) if self.aliased else call
+        program = launch.program_of(self.loaded, self._signatures, finish, [*self.aliased])
+        call = lambda operands: launch.run(program, raws_of(operands))  # noqa: E731
+        call.loaded = self.loaded  # the weak cache finds it as long as it can be run
+        pick = launch.picking(self.used, len(operands), self.hidden)
+        call.program = program if pick is None else (*program[:4], pick, program[5])
+        return call
 
     def tree_caller(self, operands: Sequence[ArrayImpl], out_tree: Any) -> Callable[[Sequence], Any]:
         """As `caller`; the function returns the results as a tree."""
-        return self.caller(operands, None if tree.treedef_is_strict_leaf(out_tree) else out_tree.unflatten)
+        return self.caller(operands, None if tree.treedef_is_strict_leaf(out_tree) else _finisher(out_tree))
 
-    def _donating(self, call: Callable[[Sequence], Any]) -> Callable[[Sequence], Any]:
-        places = [self.used[n] for n in self.aliased]
 
-        def call_and_delete(operands):
-            result = call(operands)
-            for i in places:
-                if not operands[i].is_deleted():
-                    operands[i].delete()
-            return result
+def _donating(call: Callable[[Sequence], Any], places: Sequence[int]) -> Callable[[Sequence], Any]:
+    def call_and_delete(operands):
+        result = call(operands)
+        for i in places:
+            if not operands[i].is_deleted():
+                operands[i].delete()
+        return result
 
-        return call_and_delete
+    return call_and_delete
+
+
+def _finisher(out_tree: Any) -> Callable[[list], Any]:
+    """A function from the list of results to their tree."""
+    if out_tree.num_nodes == out_tree.num_leaves + 1:
+        kind, _ = out_tree.node_data()
+        if kind in (list, tuple):
+            return kind
+    return out_tree.unflatten
 
 
 _STATE = "device used ins outs aliased donated has_effects _label".split()

@@ -11,6 +11,7 @@ from minijax.base import cache, config, source, tree
 from minijax.base.thread import thread
 from minijax.dispatch import explain, key_reuse
 from minijax.dispatch.executable import Programs, executable_for
+from minijax.dispatch.hot import Hot
 from minijax.dispatch.jit import JitOptions, call_params, jit_p, program_options
 from minijax.dispatch.jit_shardings import leaf_layouts, leaf_shardings
 from minijax.dispatch.operands import argument_type, as_value, operands_of, parse, parse_static, raise_if_donated
@@ -36,6 +37,7 @@ from minijax.partition.meshes import context_mesh, legacy_context_mesh
 from minijax.partition.shardings import UNSPECIFIED
 from minijax.run.arrays.array import ArrayImpl
 from minijax.run.clients import client
+from minijax.run.programs.launch import run
 from minijax.run.watching import profiler, watch
 
 P = ParamSpec("P")
@@ -105,7 +107,7 @@ class Traced(NamedTuple):
 class Memory:
     """The traces and programs of one callable under one set of options."""
 
-    __slots__ = ("traces", "plain", "programs", "count", "number", "__weakref__")
+    __slots__ = ("traces", "plain", "programs", "hot", "count", "number", "__weakref__")
 
     def __init__(self):
         self.count = 0  # the number of traces
@@ -113,11 +115,22 @@ class Memory:
         self.traces = cache.Keyed(4096)
         self.plain = cache.BoundedDict(4096)  # of `traces`, those of plain arguments that captured nothing
         self.programs = Programs(4096)
+        self.hot = _COLD
+
+    def hot_for(self, ready: tuple[Any, object]) -> Hot:
+        """The table of the latest calls under a thread's `ready`, which replaces that of another."""
+        if self.hot.ready is not ready:
+            self.hot = Hot(ready)
+        return self.hot
 
     def clear(self) -> None:
         self.traces.cache_clear()
         self.plain.cache_clear()
         self.programs.cache_clear()
+        self.hot = _COLD
+
+
+_COLD = Hot(None)
 
 
 @cache.weak_cache
@@ -204,39 +217,56 @@ class Jitted:
 
     def __call__(self, *args, **kwargs):
         try:
+            ready, hot = thread.ready, self.memory.hot
+            if ready is not hot.ready or ready[1] is not _epoch[0]:
+                return self._call_by_key(args, kwargs)
+            # Most calls have one or two arrays: finding them by `find` would take as long as all the rest.
+            if not kwargs and len(args) == 1 and type(args[0]) is ArrayImpl:
+                program, raws = hot.get(args[0]._sig), [args[0]._raw]
+            elif not kwargs and len(args) == 2 and type(args[0]) is type(args[1]) is ArrayImpl:
+                program, raws = hot.get((args[0]._sig, args[1]._sig)), [args[0]._raw, args[1]._raw]
+            else:
+                program, raws = hot.find(args, kwargs)
+            if program is None:
+                return self._call_by_key(args, kwargs)
             try:
-                options, since = thread.ready
-                if since is not _epoch[0]:
-                    if thread.trace is not None:
-                        return self._call_under_trace(args, kwargs)
-                    options = config.make_ready()
-                    if options.disable_jit:
-                        return self.fun(*args, **kwargs)
-                    if profiler.is_watching():
-                        return profiler.call_annotated(self.name, self, args, kwargs)
-                # Most calls have one or two arrays: making their key in `parse` would take as long as all the rest.
-                operands = args
-                if not kwargs and len(args) == 1 and type(args[0]) is ArrayImpl:
-                    key = options, args[0]._sig
-                elif not kwargs and len(args) == 2 and type(args[0]) is type(args[1]) is ArrayImpl:
-                    key = options, args[0]._sig, args[1]._sig
-                else:
-                    try:
-                        key, operands = (self._parse_static if self.has_static else parse)(options, args, kwargs)
-                    except (TypeError, OverflowError):
-                        key, operands = self._parse_refs(args, kwargs)
-                run = self.recall(key)
-                return run(operands) if run is not None else self._first_call(key, operands, args, kwargs)
-            except watch.InvalidResult as error:
-                invalid = error
+                return run(program, raws)
             except RuntimeError as error:
-                if not source.has_passed(error, Jitted._first_call):
-                    raise_if_donated(error, tree.tree_leaves((args, kwargs)))
+                raise_if_donated(error, tree.tree_leaves((args, kwargs)))
                 raise
-            watch.explain(invalid, functools.partial(self.fun, *args, **kwargs))
         except Exception as error:
             source.hide_frames(error)
             raise
+
+    def _call_by_key(self, args, kwargs):
+        """Calls the program that has the key of this call, and stores it in the table of the latest calls."""
+        options, since = thread.ready
+        if since is not _epoch[0]:
+            if thread.trace is not None:
+                return self._call_under_trace(args, kwargs)
+            options = config.make_ready()
+            if options.disable_jit:
+                return self.fun(*args, **kwargs)
+            if profiler.is_watching():
+                return profiler.call_annotated(self.name, self, args, kwargs)
+        try:
+            try:
+                key, operands = (self._parse_static if self.has_static else parse)(options, args, kwargs)
+            except (TypeError, OverflowError):
+                key, operands = self._parse_refs(args, kwargs)
+            call: Any = self.recall(key)
+            if call is None:
+                return self._first_call(key, operands, args, kwargs)
+            if hasattr(call, "program") and self.static is not None:
+                self.memory.hot_for(thread.ready).keep(call.program, args, kwargs, operands, self.static)
+            return call(operands)
+        except watch.InvalidResult as error:
+            invalid = error
+        except RuntimeError as error:
+            if not source.has_passed(error, Jitted._first_call):
+                raise_if_donated(error, tree.tree_leaves((args, kwargs)))
+            raise
+        watch.explain(invalid, functools.partial(self.fun, *args, **kwargs))
 
     def _call_under_trace(self, args, kwargs):
         trace = thread.trace

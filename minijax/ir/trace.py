@@ -459,10 +459,11 @@ def _tracer_of(trace: JaxprTrace, var: Var, origin: Any) -> DynamicJaxprTracer:
 _literals = cache.BoundedDict(4096)  # id -> a NumPy scalar, and its literal
 
 
-def remember_literal(x: np.generic) -> None:
-    """Makes the literal of a scalar that lives long, so that traces do not make it again."""
+def with_literal(x: np.generic) -> np.generic:
+    """A scalar that lives long, with its literal, which traces then need not make."""
     if x.dtype.itemsize < 8:  # the type of wider ones depends on options
         _literals[id(x)] = x, as_literal(x, typeof(x))
+    return x
 
 
 def as_literal(x: Any, aval: Aval) -> Literal | None:

@@ -11,7 +11,7 @@ from minijax.base.dtypes import DTypeLike
 from minijax.base.errors import ShardingTypeError
 from minijax.base.symbolic.dimension import is_int
 from minijax.ir.primitive import FirstOrder, Folding, Linear1, fold_as
-from minijax.ir.trace import Tracer, as_literal, remember_literal
+from minijax.ir.trace import Tracer, as_literal, with_literal
 from minijax.ir.types import ShapedArray, Zero, is_value, scalar_of, typeof, unwrapped
 from minijax.ir.typing import sharded_equally
 from minijax.partition.explicit import sharding_in_type
@@ -218,8 +218,7 @@ def convert(operand: Any, dtype: Any, weak_type: bool = False) -> Any:
         if known is None:
             known = cast(operand, dtype)
             if isinstance(known, np.generic):
-                _scalars[operand, dtype] = known
-                remember_literal(known)
+                _scalars[operand, dtype] = with_literal(known)
         return known
     if typeof(operand).dtype in _COMPLEX and dtype not in _COMPLEX:
         message = "Casting complex values to real discards the imaginary part"

@@ -54,7 +54,7 @@ def test_options_are_pinned_in_one_place():
 
 
 def test_there_is_one_type_of_executable():
-    assert calls_of("bind_call") == calls_of("Executable") == ["dispatch/executable.py"]
+    assert calls_of("Executable") == ["dispatch/executable.py"]
     texts = {path: (ROOT / "minijax" / path).read_text() for path in trees()}
     # `run/arrays/host.py` widens, on the device, numbers that NumPy has not.
     assert sorted(path for path, text in texts.items() if "execute_sharded" in text) == [

@@ -19,7 +19,7 @@ from minijax.ir.types import ShapedArray, token_type, typeof
 from minijax.ir.typing import no_reduction_state
 from minijax.partition.shardings import Sharding, SingleDeviceSharding
 from minijax.run.arrays import transfer
-from minijax.run.arrays.array import ArrayImpl, put_host, signature
+from minijax.run.arrays.array import ArrayImpl, put_host, signature, wrapped
 from minijax.run.clients import client
 from minijax.run.programs import host_calls, tokens
 
@@ -41,7 +41,7 @@ class _FlatCallback:
 def on_host(x: np.ndarray) -> ArrayImpl:
     """Converts a program's array to the array on a CPU device that users' functions take."""
     sig = signature(ShapedArray(x.shape, x.dtype), client.single_device_sharding(client.cpu_device()), True)
-    return ArrayImpl(put_host(x, sig), sig)
+    return wrapped(put_host(x, sig), sig)
 
 
 class HostFunction(Foreign):

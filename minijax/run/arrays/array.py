@@ -21,6 +21,7 @@ from minijax.partition.layouts import Format, shown
 from minijax.partition.meshes import AbstractMesh, PartitionSpec
 from minijax.partition.shardings import NamedSharding, Sharding
 from minijax.run.arrays import buffers, dlpack, host, strings
+from minijax.run.arrays.shard import Shard
 from minijax.run.arrays.token import Token
 from minijax.run.clients import client
 from minijax.run.programs import host_calls
@@ -106,7 +107,15 @@ def _token_signature(sharding):
 def _wrapper(aval):
     """The function that wraps a raw array: float0 results become NumPy arrays of zeros."""
     is_float0 = aval.dtype.names == ("float0",)
-    return (lambda raw, sig: np.zeros(aval.shape, aval.dtype)) if is_float0 else ArrayImpl
+    return (lambda raw, sig: np.zeros(aval.shape, aval.dtype)) if is_float0 else wrapped
+
+
+def wrapped(raw: Any, sig: Signature) -> "ArrayImpl":
+    """The array of a raw array and its signature."""
+    array = blank()
+    array._raw = raw
+    array._sig = sig
+    return array
 
 
 def single_signature(aval: ShapedArray, device: Any, committed: bool) -> Signature:
@@ -134,6 +143,10 @@ class ArrayMeta(type):
             registered = (_registered[base] for base in kind.__mro__ if base in _registered)
             test = _array_like[kind] = next(registered, Array in kind.__mro__)
         return test if type(test) is bool else test(x)
+
+    # As in jax, the class takes an aval, a sharding and the shards on its devices. The library calls `wrapped`.
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        return joined(*args, **kwargs) if cls is ArrayImpl else type.__call__(cls, *args, **kwargs)
 
 
 def register_array_like(cls: type, test: Callable[[Any], bool] | bool = True) -> None:
@@ -214,19 +227,6 @@ DimSize = int | Any  # which may be symbolic
 Shape = Sequence[DimSize]
 
 
-class Shard(NamedTuple):
-    """The shard of an array on one device."""
-
-    device: Any
-    index: tuple
-    replica_id: int
-    data: Any
-
-    def __repr__(self):
-        fields = f"device={self.device!r}, index={self.index}, replica_id={self.replica_id}, data={self.data}"
-        return f"Shard({fields})"
-
-
 def _is_unreduced(sharding: Any) -> bool:
     return isinstance(sharding, NamedSharding) and bool(sharding.spec.unreduced)
 
@@ -249,14 +249,6 @@ class ArrayImpl(Array):
     def __init_subclass__(cls):
         array_types.add(cls)
         buffers.export_no_buffer(cls)  # the physical values of an extended dtype are not its elements
-
-    # Takes a raw array and its signature; or, as in jax, an aval, a sharding and the shards on its devices.
-    def __init__(self, raw, sig, arrays=None, committed=True, _skip_checks=False):
-        if arrays is not None:
-            whole = joined(raw, sig, arrays, committed)
-            raw, sig = whole._raw, whole._sig
-        self._raw = raw
-        self._sig = sig
 
     # -- its type
 
@@ -360,12 +352,12 @@ class ArrayImpl(Array):
         part, read = _shard_readers(sig)[k]
         value = read(self._raw if sig.layout is None else self._row_major)
         if sig.dtype is dtypes.string:
-            return ArrayImpl(strings.put(value, part), part)
+            return wrapped(strings.put(value, part), part)
         # A view of the memory makes freeing the whole array slow: a small shard is copied, once.
         is_small = value.nbytes <= _SMALL_SHARD
         how = DURING_CALL if is_small else _jax.HostBufferSemantics.ZERO_COPY
         raw = _jax.batched_device_put(part, part.native, [value], [part.device], True, False, how, True)
-        x = ArrayImpl(raw, part)
+        x = wrapped(raw, part)
         if is_small:
             try:
                 self._small_shards[k] = x
@@ -618,7 +610,7 @@ def reconstruct_array(make: Any, args: tuple, state: tuple, aval_state: dict[str
     value = value.astype(dtypes.canonicalize_dtype(value.dtype), copy=False)
     aval = ShapedArray(value.shape, value.dtype, aval_state["weak_type"])
     sig = single_signature(aval, client.default_device(), False)
-    return ArrayImpl(put_host(value, sig), sig)
+    return wrapped(put_host(value, sig), sig)
 
 
 # Pickles refer to the module that sets the operators of arrays, so that unpickling imports it.
@@ -647,28 +639,30 @@ def assembled(sig: Signature, raws: Sequence[Any]) -> ArrayImpl:
     return sig.wrap(raw, sig)
 
 
-def joined(aval: ShapedArray, sharding: Any, parts: Sequence[ArrayImpl], committed: bool) -> ArrayImpl:
+def joined(
+    aval: ShapedArray, sharding: Any, arrays: Sequence[ArrayImpl], committed: bool = True, _skip_checks: bool = False
+) -> ArrayImpl:
     """The array with these shards, one on each device of this process, in any order.
 
     Raises TypeError or ValueError if their types or devices do not match the sharding.
     """
-    if wrong := [x for x in parts if not isinstance(x, ArrayImpl)]:
+    if wrong := [x for x in arrays if not isinstance(x, ArrayImpl)]:
         raise TypeError(f"the shards of an array must be arrays on one device, got one of type {type(wrong[0])}")
     devices = sharding._addressable_device_assignment
     part_shape = sharding.shard_shape(aval.shape)
-    if len(parts) != len(devices):
+    if len(arrays) != len(devices):
         raise ValueError(
             f"Expected {len(devices)} per-device arrays (this is how many devices are addressable by the "
-            f"sharding), but got {len(parts)}"
+            f"sharding), but got {len(arrays)}"
         )
-    by_device = {x._sig.device: x for x in parts}
-    if missing := set(devices) - set(by_device) if len(by_device) == len(parts) else ():
+    by_device = {x._sig.device: x for x in arrays}
+    if missing := set(devices) - set(by_device) if len(by_device) == len(arrays) else ():
         raise ValueError(
             "Addressable devices and per-device arrays devices do not match. Sharding contains devices "
             f"{ {d.id for d in missing} } that are not present in per-device arrays. Per-device arrays contain devices "
             f"{ {d.id for d in set(by_device) - set(devices)} } that are not present in the sharding."
         )
-    for x in parts:
+    for x in arrays:
         if x.dtype != aval.dtype:
             raise ValueError(
                 f"Input buffers to `Array` must have matching dtypes. Got {x.dtype}, expected {aval.dtype}: that of {x}"
@@ -678,8 +672,8 @@ def joined(aval: ShapedArray, sharding: Any, parts: Sequence[ArrayImpl], committ
                 f"Expected shard shape {part_shape} doesn't match the single device array shape {x.shape} for "
                 f"{sharding} of {aval.str_short()}"
             )
-    if len(by_device) != len(parts):
-        ids = [x._sig.device.id for x in parts]
+    if len(by_device) != len(arrays):
+        ids = [x._sig.device.id for x in arrays]
         raise ValueError(
             "When making an array from single-device arrays, the input arrays must be from distinct devices: "
             f"their ids are {ids}"
@@ -740,6 +734,11 @@ class ExtendedArray(ArrayImpl):
     """An array of an extended dtype, stored as the physical values of its elements."""
 
     __slots__ = ()
+
+    def __init__(self, raw: Any, sig: Signature):
+        self._raw = raw
+        self._sig = sig
+
     shape = property(lambda self: self._sig.aval.shape)
     dtype = property(lambda self: self._sig.aval.dtype)
 
@@ -749,7 +748,7 @@ class ExtendedArray(ArrayImpl):
         sharding, ndim = self._sig.sharding, self.ndim
         if isinstance(sharding, NamedSharding) and len(sharding.spec) == ndim:
             sharding = sharding.update(spec=sharding.spec.padded(ndim + 1))
-        return ArrayImpl(self._raw, signature(physical(self._sig.aval), sharding, self._sig.committed))
+        return wrapped(self._raw, signature(physical(self._sig.aval), sharding, self._sig.committed))
 
     def __len__(self):
         if not self.shape:
@@ -789,10 +788,12 @@ for _name in ("at", "T", "nbytes", "__getitem__", "__iter__", "__deepcopy__"):
 
 def _earray(raw: Any, sig: Signature) -> EArray:
     array = EArray.__new__(EArray)
-    ArrayImpl.__init__(array, raw, sig)
+    ExtendedArray.__init__(array, raw, sig)
     return array
 
 
+# An array without its slots, made in C: a class with a constructor takes twice the time.
+blank: Callable[[], ArrayImpl] = type.__call__.__get__(ArrayImpl)
 array_types.add(ArrayImpl)
 types.register_value_type(ArrayImpl, lambda x: x._sig.aval)
 types.register_value_type(EArray, lambda x: x._sig.aval)

@@ -9,7 +9,7 @@ from minijax.ir import types
 from minijax.partition.meshes import Mesh, P
 from minijax.partition.shardings import GSPMDSharding, NamedSharding, Sharding
 from minijax.run.arrays import reshard
-from minijax.run.arrays.array import ArrayImpl, put_host, signature
+from minijax.run.arrays.array import ArrayImpl, put_host, signature, wrapped
 from minijax.run.clients import client
 
 
@@ -29,7 +29,7 @@ def array_of_process_rows(value: np.ndarray, mesh: Mesh) -> ArrayImpl:
     aval = types.ShapedArray((rows, *value.shape), value.dtype)
     sig = signature(aval, NamedSharding(mesh, P("processes")), True)
     # In this view every row is the value, since each process puts only its own row on its devices.
-    return ArrayImpl(put_host(np.broadcast_to(value, aval.shape), sig), sig)
+    return wrapped(put_host(np.broadcast_to(value, aval.shape), sig), sig)
 
 
 def on_all(x: ArrayImpl) -> np.ndarray:
@@ -38,7 +38,7 @@ def on_all(x: ArrayImpl) -> np.ndarray:
         return np.asarray(x)
     new = signature(x.aval, GSPMDSharding.get_replicated(x.sharding._device_assignment), True)
     raw = reshard.moved(x._raw, x._sig, new)
-    return np.asarray(ArrayImpl(raw, new))
+    return np.asarray(wrapped(raw, new))
 
 
 def gathered(value: np.ndarray, devices: Sequence | None = None) -> np.ndarray:

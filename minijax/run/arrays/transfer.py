@@ -25,6 +25,7 @@ from minijax.run.arrays.array import (
     signature,
     single_signature,
     unreduced_as_replicated,
+    wrapped,
 )
 from minijax.run.arrays.token import Token
 from minijax.run.clients import client, guards
@@ -60,7 +61,7 @@ def to_device(x: Any, device: Any = None, *, committed: bool | None = None, copy
             return _from_scalar(x, aval, device, committed)
     sig = _target(aval, device, committed)
     guards.check("host-to-device", aval, sig.sharding)
-    return ArrayImpl(_put_with_layout(_as_dtype(x, aval), sig), sig)
+    return wrapped(_put_with_layout(_as_dtype(x, aval), sig), sig)
 
 
 def _put_with_layout(value, sig):
@@ -91,9 +92,9 @@ def from_numpy(x: np.ndarray) -> ArrayImpl:
         else:
             sig = _of_numpy.once(key, _target, types.typeof(x), None, None)
     if sig.device is None:
-        return ArrayImpl(put_host(_as_dtype(x, sig.aval), sig), sig)
+        return wrapped(put_host(_as_dtype(x, sig.aval), sig), sig)
     value = x if x.dtype is sig.dtype else _as_dtype(x, sig.aval)
-    return ArrayImpl(
+    return wrapped(
         _jax.batched_device_put(sig, sig.native, [value], [sig.device], sig.committed, False, DURING_CALL, True), sig
     )
 
@@ -113,7 +114,7 @@ def token_on_devices(x: Token, place: Any) -> Token:
 
 def float0_operand(x: np.ndarray) -> ArrayImpl:
     """A float0 operand for a program, stored as bools that the program does not read."""
-    return ArrayImpl(to_device(np.zeros(x.shape, bool))._raw, _target(types.typeof(x), None, False))
+    return wrapped(to_device(np.zeros(x.shape, bool))._raw, _target(types.typeof(x), None, False))
 
 
 def _from_scalar(x, aval, device, committed, is_internal=False):
@@ -124,7 +125,7 @@ def _from_scalar(x, aval, device, committed, is_internal=False):
     wide = aval.dtype in _WIDE  # not `enable_x64`, which another thread may have changed
     described = sig.hidden if is_internal else sig
     raw = _jax.batched_device_put(described, sig.native, [x], [sig.device], sig.committed, False, DURING_CALL, wide)
-    return ArrayImpl(raw, sig)
+    return wrapped(raw, sig)
 
 
 def _target(aval, device, committed):
@@ -230,7 +231,7 @@ def _with_layout(raw, old, new):
         raw = copied_raw(raw, plain, _jax.ArrayCopySemantics.ALWAYS_COPY)
         raw = raw._rewrap_with_aval_and_sharding(plain, plain.native)
     to = row_major(new)
-    raw = copy_raw(ArrayImpl(raw, plain), to)
+    raw = copy_raw(wrapped(raw, plain), to)
     return raw if new.layout is None else reshard.laid_out(raw, to, new)
 
 
@@ -306,5 +307,5 @@ def from_dlpack(x: Any, device: Any = None, copy: bool | None = None) -> ArrayIm
             "the requested operation."
         )
     if copy or not shareable or target is not source or value.dtype != aval.dtype:
-        return ArrayImpl(put_host(_as_dtype(value, aval), sig), sig)
-    return ArrayImpl(_jax.batched_device_put(sig, sig.native, [value], [sig.device], enable_x64=True), sig)
+        return wrapped(put_host(_as_dtype(value, aval), sig), sig)
+    return wrapped(_jax.batched_device_put(sig, sig.native, [value], [sig.device], enable_x64=True), sig)

@@ -16,7 +16,6 @@ from minijax.base.lazy import defer
 from minijax.base.util import ByKey
 from minijax.hlo.locations import Located
 from minijax.hlo.sizes import has_symbolic_sizes
-from minijax.run.arrays.array import Signature
 from minijax.run.clients import client, jaxlib_versions
 from minijax.run.programs import bindings
 from minijax.run.programs.custom_calls import ensure_custom_calls
@@ -284,12 +283,6 @@ class Loaded:
     def __repr__(self):
         return f"Loaded({self.name!r}, devices={list(self.devices)})"
 
-    def check_alive(self, raws: Sequence[Any]) -> None:
-        """Raises RuntimeError if an input was deleted or donated."""
-        for raw in raws:
-            if raw.is_deleted():
-                raise RuntimeError(f"Array has been deleted with shape={_short_type(raw.aval)}.") from None
-
     def as_text(self) -> str:
         """The optimized HLO."""
         return "\n\n".join(module.to_string() for module in self.executable.hlo_modules())
@@ -301,10 +294,6 @@ class Loaded:
     def memory_analysis(self) -> Any:
         """The sizes of arguments, outputs, temporaries and code."""
         return self.executable.get_compiled_memory_stats()
-
-
-def _short_type(kind: Any) -> str:
-    return kind.aval.str_short() if type(kind) is Signature else f"{kind.dtype}{list(kind.shape)}"
 
 
 def hlo_computation(text: str) -> Any:

@@ -2,13 +2,16 @@
 
 import threading
 from collections.abc import Callable, Sequence
+from itertools import repeat
+from operator import itemgetter
 from typing import Any, NamedTuple
 
-from minijax.run.arrays.array import ArrayImpl, Signature, collect_garbage
+from minijax.run.arrays.array import ArrayImpl, Signature, blank, collect_garbage, wrapped
 from minijax.run.clients import jaxlib_versions
 from minijax.run.programs import host_calls, tokens
 from minijax.run.programs.compile import JaxRuntimeError, Loaded
 from minijax.run.programs.host_calls import is_calling
+from minijax.run.programs.launching import RECORDS, launching
 
 _COLLECTIVES = ("all-reduce", "all-gather", "all-to-all", "collective-", "reduce-scatter")
 _collectives_lock = threading.Lock()
@@ -40,35 +43,6 @@ class Effects(NamedTuple):
     token: Any = None
     fresh: Any = None
     note: Callable[[Any], None] | None = None
-
-
-def launcher(
-    loaded: Loaded, signatures: Sequence[Signature], effects: Effects | None = None
-) -> Callable[[Sequence], list]:
-    """A function from raw inputs, sharded as the program expects, to raw outputs with these signatures."""
-    note = effects.note if effects is not None else None
-    if effects is not None and note is None:
-        return _launcher_with_effects(loaded, signatures, effects)
-    execute, handlers = _executor(loaded, note), [result_handler(sig) for sig in signatures]
-    checks = _must_check_inputs(loaded)
-
-    # This closure keeps the program alive, which the weak cache finds as long as it can be run.
-    def launch(raws):
-        collect_garbage()
-        try:
-            if checks:
-                loaded.check_alive(raws)
-            return execute(raws).consume_with_handlers(handlers)
-        except JaxRuntimeError as error:
-            _explain(error, loaded, raws)
-            raise
-
-    return launch
-
-
-def _must_check_inputs(loaded: Loaded) -> bool:
-    """Returns whether to check inputs before a launch: on several devices jaxlib ends the process for a deleted one."""
-    return len(loaded.devices) > 1
 
 
 def _executor(loaded: Loaded, note: Callable[[Any], None] | None = None) -> Callable[[Sequence], Any]:
@@ -110,7 +84,7 @@ def _launcher_with_effects(
     handlers = [result_handler(sig) for sig in [*[effects.token] * len(ordered), *signatures]]
 
     def launch(raws):
-        loaded.check_alive(raws)
+        check_alive(raws)
         collect_garbage()
         before = tokens.take(ordered, devices, effects.fresh)
         try:
@@ -127,72 +101,116 @@ def _launcher_with_effects(
     return launch
 
 
-def _explain(error: JaxRuntimeError, loaded: Loaded, raws: Sequence[Any]) -> None:
-    """Raises the cause of a program's failure, if it is known."""
-    loaded.check_alive(raws)
-    host_calls.raise_host_error(error)
-
-
 def bind(
     loaded: Loaded, signatures: Sequence[Signature], effects: Effects | None = None
 ) -> Callable[[Sequence], list[ArrayImpl]]:
     """A function from raw inputs to arrays with these signatures."""
-    launch, wrap = launcher(loaded, signatures, effects), _wrapper(signatures)
-    return lambda raws: list(map(wrap, launch(raws), signatures))
+    if effects is not None and effects.note is None:
+        launch = _launcher_with_effects(loaded, signatures, effects)
+        return lambda raws: [sig.wrap(raw, sig) for raw, sig in zip(launch(raws), signatures, strict=True)]
+    program = program_of(loaded, signatures, list, note=effects and effects.note)
+    return lambda raws: run(program, raws)
 
 
-def bind_call(
-    loaded: Loaded, signatures: Sequence[Signature], raws_of: Callable[[Sequence], list], finish: Callable | None
-) -> Callable[[Sequence], Any]:
-    """A function of arrays that runs a program on `raws_of(arrays)` and applies `finish` to the results.
+# (execute, handlers, sig, finish, pick, donated). `run` executes `pick` of the raw inputs, or all of them, and deletes
+# those at `donated`; it returns the array with `sig`, or `finish` of the raw results.
+Program = tuple[Callable, list, Signature | None, Callable | None, Callable | None, Sequence[int] | None]
 
-    Without `finish` there is one result, which is returned.
+
+def program_of(
+    loaded: Loaded,
+    signatures: Sequence[Signature],
+    finish: Callable[[list], Any] | None,
+    donated: Sequence[int] = (),
+    note: Callable[[Any], None] | None = None,
+) -> Program:
+    """A program for `run`, whose result is `finish` of the list of its arrays; without `finish`, the only array.
+
+    `note` gets the token of each run.
     """
-    execute, handlers = _executor(loaded), [result_handler(sig) for sig in signatures]
-    checks = _must_check_inputs(loaded)
-    wrap, sig = _wrapper(signatures), signatures[0] if signatures else None
+    execute, handlers = _executor(loaded, note), [result_handler(sig) for sig in signatures]
+    if len(loaded.devices) > 1:  # jaxlib would end the process for a deleted input
+        execute = _refusing_deleted(execute)
+    is_plain = all(sig.wrap is wrapped for sig in signatures)
+    if is_plain and finish is None:
+        return execute, handlers, signatures[0], None, None, donated or None
+    of_arrays = finish or itemgetter(0)
 
-    # Most eager programs have one operand and one result. A function call takes 1 % of the time of such a call.
-    def of_one(arrays):
-        collect_garbage()
-        raw = arrays[0]._raw
-        try:
-            if checks and raw.is_deleted():
-                loaded.check_alive([raw])
-            return wrap(execute([raw]).consume_with_handlers(handlers)[0], sig)
-        except JaxRuntimeError as error:
-            _explain(error, loaded, [raw])
-            raise
+    def of_plain(results):  # the targets of the loop fill in the arrays
+        return of_arrays([x for x, x._raw, x._sig in zip(_blanks, results, signatures)])  # noqa: B905
 
-    def to_one(arrays):
-        collect_garbage()
-        raws = raws_of(arrays)
-        try:
-            if checks:
-                loaded.check_alive(raws)
-            return wrap(execute(raws).consume_with_handlers(handlers)[0], sig)
-        except JaxRuntimeError as error:
-            _explain(error, loaded, raws)
-            raise
+    def of_any(results):
+        return of_arrays([sig.wrap(raw, sig) for raw, sig in zip(results, signatures, strict=True)])
 
-    def to_several(arrays):
-        collect_garbage()
-        raws = raws_of(arrays)
-        try:
-            if checks:
-                loaded.check_alive(raws)
-            return finish(map(wrap, execute(raws).consume_with_handlers(handlers), signatures))
-        except JaxRuntimeError as error:
-            _explain(error, loaded, raws)
-            raise
+    return execute, handlers, None, of_plain if is_plain else of_any, None, donated or None
 
+
+_blanks = map(lambda make: make(), repeat(blank))
+
+
+def run(program: Program, raws: list) -> Any:
+    """The result of a program for the raw arrays of a call."""
+    execute, handlers, sig, finish, pick, donated = program
+    if pick is not None:
+        raws = pick(raws)
+    try:
+        if RECORDS:
+            results = launching.send((execute, raws, handlers))
+        else:
+            results = execute(raws).consume_with_handlers(handlers)
+    except BaseException as error:
+        results = _launched_again(error, execute, raws, handlers)
+    if donated is not None:
+        for i in donated:  # XLA may have copied them
+            if not raws[i].is_deleted():
+                raws[i].delete()
     if finish is not None:
-        return to_several
-    return of_one if raws_of is _raws_of_first else to_one
+        return finish(results)
+    array = blank()
+    array._raw = results[0]
+    array._sig = sig
+    return array
 
 
-def _raws_of_first(arrays):
-    return [arrays[0]._raw]
+def _launched_again(error: BaseException, *request: Any) -> list:
+    """The results of a launch that did not begin; raises the cause of one that failed, or else its error."""
+    if RECORDS and not launching.has_begun(error):
+        execute, raws, handlers = request
+        return execute(raws).consume_with_handlers(handlers)
+    if isinstance(error, JaxRuntimeError):
+        check_alive(request[1])
+        host_calls.raise_host_error(error)
+    raise error
+
+
+def launcher(loaded: Loaded, signatures: Sequence[Signature]) -> Callable[[list], list]:
+    """A function from raw inputs, sharded as the program expects, to raw outputs with these signatures."""
+    execute, handlers, *_ = program_of(loaded, signatures, list)
+    return lambda raws: run((execute, handlers, None, list, None, None), raws)
+
+
+def check_alive(raws: Sequence[Any]) -> None:
+    """Raises RuntimeError if an input was deleted or donated."""
+    for raw in raws:
+        if raw.is_deleted():
+            kind = raw.aval
+            text = kind.aval.str_short() if type(kind) is Signature else f"{kind.dtype}{list(kind.shape)}"
+            raise RuntimeError(f"Array has been deleted with shape={text}.") from None
+
+
+def _refusing_deleted(execute: Callable) -> Callable:
+    def execute_alive(raws):
+        check_alive(raws)
+        return execute(raws)
+
+    return execute_alive
+
+
+def picking(places: Sequence[int], count: int, hidden: Sequence) -> Callable[[list], list] | None:
+    """A function from the raw arrays of `count` arguments to those that a program reads; None if it reads them all."""
+    if hidden:
+        return lambda raws: [*[raws[i] for i in places], *hidden]
+    return None if tuple(places) == (*range(count),) else lambda raws: [raws[i] for i in places]
 
 
 def raws_at(places: Sequence[int], count: int, hidden: Sequence = ()) -> Callable[[Sequence], list]:
@@ -203,7 +221,7 @@ def raws_at(places: Sequence[int], count: int, hidden: Sequence = ()) -> Callabl
     if hidden:
         return lambda arrays: [*[arrays[i]._raw for i in places], *hidden]
     if tuple(places) == (0,):
-        return _raws_of_first
+        return lambda arrays: [arrays[0]._raw]
     if len(places) == 1:
         (i,) = places
         return lambda arrays: [arrays[i]._raw]
@@ -213,12 +231,6 @@ def raws_at(places: Sequence[int], count: int, hidden: Sequence = ()) -> Callabl
     if tuple(places) == (*range(count),):
         return lambda arrays: [x._raw for x in arrays]
     return lambda arrays: [arrays[i]._raw for i in places]
-
-
-def _wrapper(signatures: Sequence[Signature]) -> Callable[[Any, Signature], Any]:
-    if all(sig.wrap is ArrayImpl for sig in signatures):
-        return ArrayImpl
-    return lambda raw, sig: sig.wrap(raw, sig)
 
 
 def check_donated(raws: Sequence[Any], donated: Sequence[int]) -> None:

@@ -1,0 +1,119 @@
+"""Tables of a jitted function's latest calls: from the arguments to the program, without a key of all options."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from minijax.base import cache, tree
+from minijax.run.arrays.array import ArrayImpl
+from minijax.run.clients import guards
+from minijax.run.programs.launch import Program
+
+# Of these types are static arguments, and numbers that become operands; a key has both by type and value.
+_BY_VALUE = frozenset((int, float, bool, str, type(None)))
+_VALUES = 64  # keys with values: a counter would fill any table
+_FEW = 4  # arguments, beyond which their tree is compared with that of the last call
+_MISSES = 16  # calls with another tree than the last call's, after which trees are no longer compared
+
+
+class Hot:
+    """The programs of one function's latest calls, valid while a thread's `ready` is the one of this table.
+
+    `ready` identifies the options and their epoch, and that there is no current trace. Besides it a key has, of each
+    argument, the signature of an array (type, sharding, layout, commitment) or the type and value, and its name. It
+    does not tell zeros apart by their sign, or NaNs by their bits, so that calls with these are not kept.
+    """
+
+    __slots__ = ("ready", "get", "_runs", "_values", "_misses")
+
+    def __init__(self, ready: Any):
+        self.ready = ready
+        self._runs = cache.BoundedDict(256)
+        self.get = self._runs.get  # of a call with one array, by position, the array's signature is the key
+        self._values, self._misses = _VALUES, _MISSES
+
+    def find(self, args: tuple, kwargs: dict) -> tuple[Program | None, Sequence]:
+        """The program of a call and the raw arrays among its arguments, or (None, ())."""
+        if len(args) + len(kwargs) <= _FEW:
+            key, raws = _keyed(args, kwargs)
+            if key is not None:
+                return self.get(key), raws
+        last = self.get(_TREE)
+        if last is not None:
+            flatten_up_to, signatures, program = last
+            try:
+                leaves = flatten_up_to((args, kwargs))
+                if [x._sig for x in leaves] == signatures:
+                    return program, [x._raw for x in leaves]
+            except (ValueError, AttributeError, TypeError):  # another tree, or a leaf that is not an array
+                pass
+        return None, ()
+
+    def keep(self, program: Program, args: tuple, kwargs: dict, operands: Sequence, static: Sequence) -> None:
+        """Stores the program that takes `operands` for this call; `static` has positions and names of arguments."""
+        few = len(args) + len(kwargs) <= _FEW
+        key, raws = _keyed(args, kwargs) if few else (None, ())
+        if key is not None:
+            has_values = len(raws) < len(args) + len(kwargs)
+            if has_values and (not self._values or guards.is_guarded() or any(map(_is_zero_or_nan, key))):
+                return
+            self._values -= has_values
+            filled = _of_arrays(program, args, kwargs, operands, static)
+            if filled is not None:
+                self._runs[key[0] if len(key) == 1 else key] = filled
+        elif self._misses and not static:
+            leaves, treedef = tree.flatten((args, kwargs))
+            if all(type(x) is ArrayImpl for x in leaves):
+                self._misses -= _TREE in self._runs
+                self._runs[_TREE] = treedef.flatten_up_to, [x._sig for x in leaves], program
+
+
+_TREE = "tree"
+
+
+def _keyed(args: tuple, kwargs: dict) -> tuple[tuple | None, list]:
+    """The key of a call without trees, else None, and its raw arrays."""
+    key: list[Any] = []
+    raws: list[Any] = []
+    for x in args:
+        kind = type(x)
+        if kind is ArrayImpl:
+            key.append(x._sig)
+            raws.append(x._raw)
+        elif kind in _BY_VALUE:
+            key += (kind, x)
+        else:
+            return None, raws
+    for name in kwargs:
+        x = kwargs[name]
+        kind = type(x)
+        if kind is ArrayImpl:
+            key += (name, x._sig)
+            raws.append(x._raw)
+        elif kind in _BY_VALUE:
+            key += (name, kind, x)
+        else:
+            return None, raws
+    return tuple(key), raws
+
+
+def _is_zero_or_nan(x: Any) -> bool:
+    return type(x) is float and not (x < 0 or x > 0)
+
+
+def _of_arrays(program: Program, args: tuple, kwargs: dict, operands: Sequence, static: Sequence) -> Program | None:
+    """The program as one of only the arrays in a call, in the call's order; None if it cannot be kept."""
+    arrays = [where for where, x in (*enumerate(args), *kwargs.items()) if type(x) is ArrayImpl]
+    ordered = [*enumerate(args), *sorted(kwargs.items())]
+    dynamic = [where for where, x in ordered if where not in static and x is not None]
+    if dynamic == arrays:
+        return program
+    *_, pick, donated = program
+    if len(dynamic) != len(operands) or donated is not None:  # a donated number would delete its operand
+        return None
+    filled = [(arrays.index(i) if i in arrays else None, x._raw) for i, x in zip(dynamic, operands, strict=True)]
+
+    def pick_filled(raws):
+        raws = [raw if n is None else raws[n] for n, raw in filled]
+        return raws if pick is None else pick(raws)
+
+    return (*program[:4], pick_filled, None)
