@@ -97,6 +97,25 @@ def outcome(call: Callable[[], Any]) -> Outcome:
         return Outcome(error=error)
 
 
+def ended(call: Callable[[], Any], phrases: Sequence[str] = ()) -> str:
+    """In words, whether a call returns, or the class of its error and which of the phrases its message has."""
+    error = outcome(call).error
+    found = [phrase for phrase in phrases if phrase in str(error)]
+    return "returned" if error is None else f"raised {type(error).__name__} {found}"
+
+
+@contextlib.contextmanager
+def on_both(context: Callable[[ModuleType], contextlib.AbstractContextManager]) -> Iterator[None]:
+    """Enters a context of both sides, `lambda jax: jax.enable_x64(True)`; without jax, that of minijax."""
+    with context(ours()), contextlib.nullcontext() if recorded.session.mode == recorded.ALONE else context(theirs()):
+        yield
+
+
+def wide_numbers(on: bool = True) -> contextlib.AbstractContextManager:
+    """Numbers of 64 bits on both sides."""
+    return on_both(lambda jax: jax.enable_x64(on))
+
+
 def placed(namespace: ModuleType, args: Any) -> Any:
     """The arguments, with NumPy arrays converted to arrays of the namespace; Python scalars stay."""
     asarray = module_of(f"{namespace.__name__}.numpy").asarray
@@ -335,10 +354,15 @@ def same_text(program: Callable, *args: Any) -> None:
 
 
 def _same_made(what: str, make: Callable, program: Callable, args: Any) -> None:
-    text = make(ours(), run_on(ours(), program), args)
-    entry = entry_of(what, recorded.told(program), recorded.told(args), says=text)
+    same_printed(what, lambda side: make(side, run_on(side, program), args), program, args)
+
+
+def same_printed(what: str, text_on: Callable[[ModuleType], str], *question: Any) -> None:
+    """Requires equal texts of both sides; the question holds what they depend on."""
+    text = text_on(ours())
+    entry = entry_of(what, *map(recorded.told, question), says=text)
     if entry.asks:
-        same_lines(what, text, make(theirs(), run_on(theirs(), program), args))
+        same_lines(what, text, text_on(theirs()))
         entry.confirm()
 
 
@@ -498,10 +522,13 @@ def check(case: Case, tier: str = "text", jaxpr: bool = True) -> None:
         raise Mismatch(failures[0].removeprefix(f"{case.name}: "))
 
 
-def same(program: Callable, raises: bool | str = False, **tolerance: Any) -> None:
-    """Compares the results of a program itself, or its errors; raising.txt lists it by its test."""
+def same(program: Callable, raises: bool | str = False, **tolerance: Any) -> Any:
+    """Compares the results of a program itself, or its errors; raising.txt lists it by its test.
+
+    Returns what minijax returns.
+    """
     case = Case(raising.place()[1], program, raises=raises, tolerance=tolerance)
-    _same_ends(lambda side: run_on(side, program), case)
+    return _same_ends(lambda side: run_on(side, program), case)
 
 
 def check_eager(case: Case) -> None:
@@ -513,12 +540,13 @@ def check_eager(case: Case) -> None:
     _same_ends(call, case)
 
 
-def _same_ends(call: Callable[[ModuleType], Any], case: Case) -> None:
+def _same_ends(call: Callable[[ModuleType], Any], case: Case) -> Any:
     mine = outcome(lambda: call(ours()))
     entry = entry_of("ends", *_question(case), says=_words(mine, case))
     if entry.asks:
         _same_results(mine, outcome(lambda: call(theirs())), case)
         entry.confirm()
+    return mine.value
 
 
 def expression_case(values: dict[str, Any], text: str) -> Case:

@@ -113,10 +113,7 @@ def file_of(module: Path) -> Path:
 
 @functools.cache
 def load(module: Path) -> tuple[bool, dict[str, Answers]]:
-    """Whether the versions are those of the record, and the answers of each test of the module.
-
-    There are none if the module's texts are others, nor, where jax can be asked, if the versions are.
-    """
+    """Whether the versions are the recorded ones, and the answers of each test; without jax, also those of others."""
     path = file_of(module)
     first, *lines = (path.read_text() if path.exists() else "").splitlines() or [""]
     texts, versions = head(module)
@@ -160,17 +157,14 @@ def forget() -> None:
 
 @dataclasses.dataclass
 class Running:
-    """The running test: the recorded answers, those of this run, and how many comparisons only jax could decide.
-
-    `repeats` counts how often each question was asked.
-    """
+    """The running test: the recorded answers, those of this run, and how many comparisons only jax could decide."""
 
     module: Path
     name: str
     known: Answers
     same_versions: bool = True
     made: Answers = dataclasses.field(default_factory=dict)
-    repeats: Counter = dataclasses.field(default_factory=Counter)
+    repeats: Counter = dataclasses.field(default_factory=Counter)  # of each question
     passed: bool = True
     undecided: int = 0
 
@@ -244,18 +238,18 @@ def entry(name: str, question: Sequence[object], answer: str) -> Entry:
     made.question = _question(name, question, running.repeats[first])
     made.answer = _digest(_plain(answer), letters=ANSWER)
     made.drawn = session.mode != ALONE and drawn(f"{running.name}#{running.repeats.total()}")
-    known = running.known.get(made.question)
-    if known == made.answer:
+    recorded = running.known.get(made.question)
+    is_known = recorded == made.answer
+    if is_known:
         running.made[made.question] = made.answer
     elif session.mode == ALONE:
         running.undecided += 1
         # Floats of another jaxlib may differ in more than their last bits.
-        if known and (running.same_versions or ROUNDED not in answer):
+        if recorded and (running.same_versions or ROUNDED not in answer):
             raise Unconfirmed(f"{made.place}: jax's recorded answer is not minijax's:\n{answer[:5000]}")
     by_plan = session.mode == EVERYTHING or (session.mode == USUAL and made.drawn)
-    made.asks = session.mode != ALONE and (by_plan or known != made.answer)
-    reason = "asked by plan" if by_plan else "known to jax" if known == made.answer else "not recorded"
-    session.counts[reason] += 1
+    made.asks = session.mode != ALONE and (by_plan or not is_known)
+    session.counts["asked by plan" if by_plan else "known to jax" if is_known else "not recorded"] += 1
     return made
 
 
@@ -312,10 +306,8 @@ def _parts(thing: Any) -> list:
 
 
 def _parts_of_code(code: types.CodeType) -> list:
-    """Its place, which its file's text makes sufficient; code made of a string has names and constants instead.
-
-    Bytecode is that of one version of Python, and a record serves others.
-    """
+    """Its place, since the text of its file is known; of code made of a string, names and constants."""
+    # Not bytecode, which is that of one version of Python: a record serves others.
     path = Path(code.co_filename)
     if TESTS in path.parents and path.exists():
         # Several lambdas may begin on one line.
