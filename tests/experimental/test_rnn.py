@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from compare import Case, canonical, jaxpr_text, ours, run_on, same, same_lines, same_refusal, sweep, theirs
+from compare import Case, canonical, ours, run_on, same, same_jaxpr, same_printed, same_refusal, sweep
 
 import minijax as jax
 import minijax.numpy as jnp
@@ -201,13 +201,14 @@ def test_the_operation_of_gpus_is_lowered_as_in_jax(gpu, platform):
     operands, options = sized(2, True)
     options["dropout"] = 0.25
     for program in (lambda rnn: on_gpu(rnn, options), lambda jax, rnn: gradient(jax, rnn, options)):
-        texts = []
-        for side in (ours(), theirs()):
+
+        def text(side, program=program):
             traced = side.jit(run_on(side, program)).trace(*operands)
-            texts.append(canonical(traced.lower(lowering_platforms=(platform,)).as_text()))
-        same_lines("StableHLO", *texts)
-        assert "dnn_rnn_ffi" in texts[0]
-        same_lines("jaxpr", *(jaxpr_text(side, run_on(side, program), operands) for side in (ours(), theirs())))
+            return canonical(traced.lower(lowering_platforms=(platform,)).as_text())
+
+        assert "dnn_rnn_ffi" in text(ours())
+        same_printed("StableHLO", text, program, operands, platform)
+        same_jaxpr(program, *operands)
 
 
 @pytest.mark.oracle
