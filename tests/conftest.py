@@ -30,6 +30,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("minijax", "what jax has confirmed (tests/confirmed)")
     group.addoption("--record", action="store_true", help="ask jax for what is not recorded, and record it")
     group.addoption("--oracle", action="store_true", help="ask jax for everything; a record that it denies fails")
+    group.addoption(
+        "--recorded", type=int, metavar="N", help="run one in N of the tests that have records, drawn by the seed"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -42,7 +45,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # Each run compiles its programs; the tests of the disk cache turn it on.
     os.environ["JAX_ENABLE_COMPILATION_CACHE"] = "false"
     # A flag that another jaxlib does not have would end the process.
-    plain = "full" in config.option.markexpr or _oracle_missing()
+    plain = "full" in config.option.markexpr or importlib.metadata.version("jaxlib") != ORACLE
     os.environ.setdefault("XLA_FLAGS", DEVICES if plain else f"{DEVICES} {LITTLE_OPTIMIZATION}")
     # The tenth that asks jax is drawn by the seed of the day, which is printed; continuous integration sets another one.
     os.environ.setdefault("MINIJAX_TEST_SEED", datetime.date.today().strftime("%Y%m%d"))
@@ -58,7 +61,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item):
     """Finds what is recorded of the test, and keeps what it confirms."""
-    recorded.begin(item.path, item.nodeid)
+    recorded.session.running = recorded.test_of(item.path, item.nodeid)
     try:
         return (yield)
     finally:
@@ -96,8 +99,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    counts = recorded.session.counts
-    terminalreporter.write_line("comparisons: " + ", ".join(f"{n} {what}" for what, n in sorted(counts.items())))
+    if counts := recorded.session.counts:
+        terminalreporter.write_line("comparisons: " + ", ".join(f"{n} {what}" for what, n in sorted(counts.items())))
 
 
 @pytest.hookimpl(trylast=True)
@@ -142,6 +145,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left_out = [item for item in items if item.get_closest_marker("full")]
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if not item.get_closest_marker("full")]
+    if one_in := config.option.recorded:
+        chosen = [item for item in items if _has_records(item, one_in)]
+        config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+        items[:] = chosen
     for item in items:
         if any(part in item.nodeid for part in QUICK):
             item.add_marker(pytest.mark.quick)
@@ -151,6 +158,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for marker, reason in missing.items():
             if reason and item.get_closest_marker(marker):
                 item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def _has_records(item: pytest.Item, one_in: int) -> bool:
+    """Returns whether the seed draws the test, and jax's answers are recorded of it."""
+    is_drawn = recorded.share(os.environ["MINIJAX_TEST_SEED"], item.nodeid, one_in)
+    return is_drawn and bool(recorded.test_of(item.path, item.nodeid).known)
 
 
 class _NoOracle(importlib.abc.MetaPathFinder):

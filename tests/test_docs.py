@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 from package import texts
-from test_layers import code_lines
+
+from tests.test_layers import code_lines
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = ["README.md", "ARCHITECTURE.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]

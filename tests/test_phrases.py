@@ -110,7 +110,7 @@ PHRASES = {
 
 @pytest.mark.parametrize("phrase", PHRASES)
 def test_the_phrase_occurs_in_both_messages(phrase):
-    same_error(*(lambda side=side: run_on(side, PHRASES[phrase]) for side in (ours(), theirs())), phrases=[phrase])
+    same_error(lambda: run_on(ours(), PHRASES[phrase]), lambda: run_on(theirs(), PHRASES[phrase]), [phrase])
 
 
 @pytest.mark.parametrize("mode", ["raise", "warn"])

@@ -447,8 +447,7 @@ WIDE = {"jacfwd": lambda jax: jax.jacfwd(lambda x: x * x), "jacrev": lambda jax:
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", WIDE)
 def test_jacobians_of_wide_numbers_are_those_of_jax(name):
-    jax = pytest.importorskip("jax")
-    with minijax.enable_x64(True), jax.enable_x64(True):
+    with compare.wide_numbers():
         compare.same_jaxpr(WIDE[name], np.ones(3))
 
 

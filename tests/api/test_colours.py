@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from compare import both
+from compare import same
 
 pytestmark = pytest.mark.oracle
 
@@ -51,8 +51,7 @@ def test_the_codes_are_those_of_jax(name, way):
         function, *args = PROGRAMS[name](**{n: given[n] for n in PROGRAMS[name].__code__.co_varnames[:2] if n in given})
         return jax.make_jaxpr(function)(*args).pretty_print(use_color=True, **WAYS[way])
 
-    ours, theirs = both(program)
-    assert ours == theirs and "\x1b[34;1mlambda \x1b[39;22m" in ours
+    assert "\x1b[34;1mlambda \x1b[39;22m" in same(program)
 
 
 class Printer:
@@ -74,5 +73,5 @@ def test_ipython_shows_colours_and_other_texts_have_none():
             shown += [printer.texts, str(jaxpr), jaxpr.pretty_print()]
         return shown
 
-    ours, theirs = both(program)
-    assert ours == theirs and "\x1b" in ours[0][0] and "\x1b" not in ours[1] + ours[2]
+    shown = same(program)
+    assert "\x1b" in shown[0][0] and "\x1b" not in shown[1] + shown[2]

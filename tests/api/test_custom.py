@@ -800,7 +800,7 @@ _MISFITS = {
 @pytest.mark.parametrize("name", _MISFITS)
 def test_rules_whose_results_do_not_fit_the_function(name):
     call, phrase = _MISFITS[name]
-    compare.same_error(*compare.both(call), phrases=[phrase])
+    compare.same_refusal(call, phrases=[phrase])
 
 
 def test_symbolic_zeros_of_another_shape_are_refused():
@@ -810,7 +810,7 @@ def test_symbolic_zeros_of_another_shape_are_refused():
         f.defvjp(fwd, lambda _, cts: (cts[1], cts[0], cts[2]), symbolic_zeros=True)
         return lambda: jax.grad(lambda x, y, z: f(x, y, z)[2].sum())(jnp.ones(1), jnp.ones(2), jnp.ones(3))
 
-    compare.same_error(*compare.both(call), phrases=["at output[0]", "Consider just returning a None here"])
+    compare.same_refusal(call, phrases=["at output[0]", "Consider just returning a None here"])
 
 
 def test_checks_of_backward_results_can_be_disabled():
@@ -844,7 +844,7 @@ def test_functions_with_rules_do_not_close_over_values_being_differentiated(rule
         lambda jax: jax.jit(jax.grad(lambda x: _closing_over(jax, rules, x))),
         lambda jax: lambda x: jax.jvp(lambda x: _closing_over(jax, rules, x), (x,), (x,)),
     ):
-        compare.same_error(*compare.both(lambda jax, t=transformed: lambda: t(jax)(3.0)))
+        compare.same_refusal(lambda jax, t=transformed: lambda: t(jax)(3.0))
     compare.same(lambda jax, jnp: jax.vmap(lambda x: _closing_over(jax, rules, x))(jnp.arange(3.0)))
     compare.same(lambda jax, jnp: jax.jit(lambda x: _closing_over(jax, rules, x))(3.0))
 

@@ -103,7 +103,7 @@ def test_the_function_itself_has_none(call):
         made = lambda: eval(f"jax.{call}", {"jax": jax, "f": f})  # noqa: E731
         return lambda: made()(jnp.ones(3), jnp.ones(3)) if "vmap" in call else made()(1.0, 2.0)
 
-    compare.same_error(*compare.both(run), phrases=["reverse-mode autodiff"])
+    compare.same_refusal(run, phrases=["reverse-mode autodiff"])
 
 
 def test_a_tangent_without_batch_axis():
@@ -236,4 +236,4 @@ def test_rules_of_other_kinds_are_set_through_the_outermost_function():
         return jax.vmap(f)(xs), jax.jvp(f, (1.0,), (1.0,)), jax.vmap(g)(xs), jax.grad(g)(2.0)
 
     compare.same(program)
-    compare.same_error(*compare.both(lambda jax: lambda: jax.custom_jvp(lambda x: x).def_vmap))
+    compare.same_refusal(lambda jax: lambda: jax.custom_jvp(lambda x: x).def_vmap)

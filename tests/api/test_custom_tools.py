@@ -190,7 +190,7 @@ def test_optimize_remat_has_no_second_reverse_derivative():
     def run(jax, jnp):
         return lambda: jax.grad(jax.grad(optimized(jax, jnp)))(1.0, 2.0)
 
-    compare.same_error(*compare.both(run), phrases=["reverse-mode autodiff"])
+    compare.same_refusal(run, phrases=["reverse-mode autodiff"])
 
 
 def captures(jax, jnp, checkpointed, rule):

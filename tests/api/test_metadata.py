@@ -78,8 +78,7 @@ def test_jaxprs_contexts_and_texts_are_those_of_jax(name):
         contexts = [(str(e.primitive), e.ctx.xla_metadata, e.ctx.compute_type) for e in closed.jaxpr.eqns]
         return compare.normal(str(closed)), contexts, sorted(attrs)
 
-    ours, theirs = compare.both(lambda jax, jnp, lax: program(jax, jnp, lax))
-    assert ours == theirs
+    compare.same(lambda jax, jnp, lax: program(jax, jnp, lax))
 
 
 def test_eager_values_pass_and_trees_without_leaves():
@@ -158,5 +157,5 @@ def test_operations_that_a_rule_calls_are_recorded_in_the_context_of_its_equatio
         forward = jax.make_jaxpr(jax.grad(f))(1.0).eqns[0].params["jaxpr"]
         return [(str(e.primitive), e.ctx.compute_type) for e in forward.eqns]
 
-    ours, theirs = compare.both(recorded)
-    assert ours == theirs and ("gt", "device_host") in ours
+    ours = compare.same(recorded)
+    assert ("gt", "device_host") in ours

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from compare import both
+from compare import same
 
 import minijax
 from minijax.run.programs.compile import compile_count
@@ -115,8 +115,7 @@ def test_names_are_those_of_jax(case):
         s = dict(vars(namespace(jax)), X=X)
         return names(jax.jit(eval(program, s)).lower(eval(arg)).as_text(debug_info=True))
 
-    first, second = both(lowered)
-    assert first == second and first
+    assert same(lowered)
 
 
 def positions(text):
@@ -141,8 +140,7 @@ def test_positions_are_those_of_jax(case):
     def lowered(jax):
         return positions(jax.jit(eval(case, vars(namespace(jax)))).lower(X).as_text(debug_info=True))
 
-    first, second = both(lowered)
-    assert first == second and len(first) > 2
+    assert len(same(lowered)) > 2
 
 
 def metadata(text):
@@ -159,8 +157,7 @@ def test_optimized_programs_have_jaxs_names_and_positions():
         assert any("test_names.py" in row for row in frames)
         return sorted({name for name, frame in shown if frame})
 
-    first, second = both(program)
-    assert first == second and "jit(<lambda>)/jvp(jit(f))/foo/bar/sin" in first
+    assert "jit(<lambda>)/jvp(jit(f))/foo/bar/sin" in same(program)
 
 
 def scoped(name):

@@ -37,6 +37,7 @@ def outcome(action):
 
 
 def values_in_a_process(**environment):
+    pytest.importorskip("jax")
     clean = {k: v for k, v in os.environ.items() if not k.startswith("JAX_")}
     run = subprocess.run(
         [sys.executable, "-c", BOTH], env=clean | environment, capture_output=True, text=True, check=True

@@ -189,7 +189,7 @@ def test_buffers_of_every_dtype():
     wide = "\n".join(
         f"memory(jnp.asarray(np.arange(6), jnp.{name}))" for name in ("int64", "uint64", "float64", "complex128")
     )
-    with minijax.enable_x64(True), jax.enable_x64(True):
+    with compare.wide_numbers():
         same(wide, **GIVEN)
 
 

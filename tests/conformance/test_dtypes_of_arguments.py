@@ -89,7 +89,7 @@ def _said(side, function, args):
 @pytest.mark.parametrize("module", MODULES)
 def test_programs_of_arguments_of_every_dtype(module, wide, tier):
     jax = compare.theirs()
-    with minijax.enable_x64(wide), jax.enable_x64(wide):
+    with compare.wide_numbers(wide):
         different, compared = _differing(jax, module, *TIERS[wide], tier)
     assert not different, "\n".join(map(str, different[:40]))
     assert compared > 20
@@ -131,7 +131,7 @@ def _any_differs(jax, ours, theirs, dtype):
             continue
         calls = [(dtype,)] if _takes(theirs, 1) else []
         calls += [pair for other in dtypes for pair in ((dtype, other), (other, dtype)) if _takes(theirs, 2)]
-        with minijax.enable_x64(wide), jax.enable_x64(wide):
+        with compare.wide_numbers(wide):
             for call in calls:
                 args = [ARRAYS[a] for a in call]
                 if _said(minijax, ours, args) != _said(jax, theirs, args):

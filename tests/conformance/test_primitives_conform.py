@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import raising
-from compare import Case, both, ours, outcome, placed, run_on, same_error, sampled, sweep, theirs
+from compare import Case, ours, outcome, placed, run_on, same_refusal, sampled, sweep, theirs, wide_numbers
 from conformance.differences import same_as_differences
 from conformance.table import DOUBLES, DTYPES, FIXED, SHAPES, Row, case, home, names_of, operand, rows
 from transform_matrix import transformed
@@ -90,7 +90,7 @@ def chosen(name: str, tier: str, share: int = SHARE) -> bool:
 
 @contextlib.contextmanager
 def width(dtype: str) -> Iterator[None]:
-    with ours().enable_x64(dtype in DOUBLES), theirs().enable_x64(dtype in DOUBLES):
+    with wide_numbers(dtype in DOUBLES):
         yield
 
 
@@ -176,7 +176,7 @@ def test_misuses_are_refused_as_by_jax():
     wrong = []
     for line in (Path(__file__).parent / "misuses.txt").read_text().splitlines():
         if line and line[0] != "#":
-            found = outcome(lambda line=line: same_error(*both(lambda jax, jnp: lambda: misuse(line, jax, jnp))))
+            found = outcome(lambda line=line: same_refusal(lambda jax, jnp: lambda: misuse(line, jax, jnp)))
             wrong += [f"{line}: {found.error}"] if found.error else []
     assert not wrong, "\n".join(wrong)
 

@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from compare import ours, same_lines, theirs
+from compare import same_printed
 from sparse_language import f32, i32, same_function, same_result
 
 import minijax
@@ -93,11 +93,12 @@ def test_solutions_and_derivatives_read_as_jax_s():
         return lambda d, i, p, b: jax.jvp(lambda d, b: solver(jax, sparse)(d, i, p, b), (d, b), (d, b))
 
     same_function(pushed, *operands)
-    texts = []
-    for side in (ours(), theirs()):
+
+    def text(side):
         f = solver(side, importlib.import_module(f"{side.__name__}.experimental.sparse"))
-        texts.append(side.jit(f).trace(*operands).lower(lowering_platforms=("cuda",)).as_text())
-    same_lines("text", *texts)
+        return side.jit(f).trace(*operands).lower(lowering_platforms=("cuda",)).as_text()
+
+    same_printed("text", text, operands)
 
 
 def test_solutions_are_those_of_dense_systems():

@@ -128,8 +128,7 @@ def test_first_arguments_become_vectors():
         return of_wrapped.call_wrapped(vector, S, T), ode.ravel_first_arg(slope, unravel, info)(vector, S, T)
 
     compare.same(program)
-    odes = [module(jax, "experimental.ode") for jax in (compare.ours(), compare.theirs())]
-    compare.same_error(*(lambda ode=ode: ode.ravel_first_arg(np.sin, np.sin) for ode in odes))
+    compare.same_refusal(lambda ode: lambda: ode.ravel_first_arg(np.sin, np.sin))
 
 
 # ---- sparse --------------------------------------------------------------------------------------------

@@ -40,7 +40,7 @@ KEPT = [int(seed) for seed in Path(__file__).with_name("seeds.txt").read_text().
 
 def check(program: generator.Program) -> str:
     """Requires equal types, and equal texts or values, or equal errors; returns how the jaxprs differ."""
-    with minijax.enable_x64(program.x64), jax.enable_x64(program.x64):
+    with compare.wide_numbers(program.x64):
         case = program.case()
         difference = "" if program.leaves_calls else jaxpr_difference(case)
         compare.check(case, jaxpr=False)

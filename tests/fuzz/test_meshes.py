@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from fuzz import meshes, shrink
 from fuzz.comparison import Comparison
-from fuzz.test_fuzz import how_jaxprs_differ, structure
+
+from tests.fuzz.test_fuzz import how_jaxprs_differ, structure
 
 pytestmark = pytest.mark.oracle
 

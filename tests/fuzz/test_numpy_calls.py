@@ -2,16 +2,13 @@
 
 import ast
 import random
-import sys
-from pathlib import Path
 
 import compare
 import numpy as np
 import pytest
 import transform_matrix
 
-sys.path.append(str(Path(__file__).parents[1] / "numpy"))
-import test_calls as table
+import tests.numpy.test_calls as table
 
 pytestmark = pytest.mark.oracle
 

@@ -5,10 +5,10 @@ import dataclasses
 import compare
 import pytest
 from fuzz import generator, shrink
-from fuzz.test_fuzz import COMPARISON
 
 import minijax
 from minijax.extend.core import jaxprs_in_params
+from tests.fuzz.test_fuzz import COMPARISON
 
 jax = compare.theirs()
 

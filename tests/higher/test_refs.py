@@ -5,7 +5,7 @@ import inspect
 import compare
 import numpy as np
 import pytest
-from compare import Case, require, same, same_error, same_value, sweep
+from compare import Case, require, same, same_error, same_refusal, same_value, sweep
 
 import minijax
 import minijax.numpy as jnp
@@ -178,7 +178,7 @@ def test_a_stage_refuses_one_reference_twice():
         r = jax.new_ref(jax.numpy.asarray(X))
         return lambda: jax.jit(lambda r, s: r[0] + s[0]).lower(r, r)
 
-    same_error(*compare.both(program), ["only one reference to a mutable array may be passed"])
+    same_refusal(program, ["only one reference to a mutable array may be passed"])
 
 
 def _doubled(r, x=2.0):
@@ -214,7 +214,7 @@ def test_the_tangent_of_a_reference_is_a_reference():
         r = jax.new_ref(jax.numpy.asarray(X))
         return lambda: jax.jvp(lambda r: r[...], (r,), (X,))
 
-    same_error(*compare.both(program), [])
+    same_refusal(program, [])
 
 
 def test_a_reference_has_a_type_and_a_repr():
@@ -564,7 +564,7 @@ VIEW_MISUSES = {
 @pytest.mark.parametrize("name", VIEW_MISUSES)
 def test_misuse_of_views_raises_jax_s_errors(name):
     use, phrase = VIEW_MISUSES[name]
-    same_error(*compare.both(lambda jax: lambda: jax.jit(lambda x: (use(jax.new_ref(x)), x)[1])(M)), [phrase])
+    same_refusal(lambda jax: lambda: jax.jit(lambda x: (use(jax.new_ref(x)), x)[1])(M), [phrase])
 
 
 @pytest.mark.parametrize("index", ["jax.ds(2, 2)", "(0, jax.ds(3, 2))"])
@@ -573,7 +573,7 @@ def test_dynamic_slices_out_of_bounds_raise_jax_s_errors(index):
         r = jax.new_ref(jax.numpy.asarray(M))
         return lambda: r[eval(index, dict(jax=jax))]
 
-    same_error(*compare.both(program), ["Out of bound slice"])
+    same_refusal(program, ["Out of bound slice"])
 
 
 def test_methods_of_references_have_jax_s_signatures():
@@ -737,9 +737,7 @@ def test_cotangents_are_added_to_references():
         # jax adds the second call's other cotangents to the first's.
         return first[1], total[...], [type(r).__name__ for r in (first[0]["x"], second[0]["x"])]
 
-    ours, theirs = compare.both(program)
-    same_value(ours[:2], theirs[:2])
-    assert ours[2] == theirs[2]
+    compare.same(program)
 
 
 def test_cotangents_are_added_in_scans_and_under_vmap():

@@ -117,7 +117,7 @@ def test_references_that_rules_must_not_return(jitted):
         f = _of_two(jax, lambda x, ref: (x, jax.new_ref(0.0)))
         return lambda: jax.vjp(jax.jit(f) if jitted else f, 3.0, jax.new_ref(0.0))
 
-    compare.same_error(*compare.both(call), phrases=["custom_vjp fwd function"])
+    compare.same_refusal(call, phrases=["custom_vjp fwd function"])
 
 
 @pytest.mark.parametrize("jitted", [False, True])
@@ -127,7 +127,7 @@ def test_functions_with_rules_return_no_references(jitted):
         f.defvjp(lambda ref: (ref, None), lambda _, ct: (ct,))
         return lambda: (jax.jit(f) if jitted else f)(jax.new_ref(0.0))
 
-    compare.same_error(*compare.both(call), phrases=["returned a mutable array"])
+    compare.same_refusal(call, phrases=["returned a mutable array"])
 
 
 @pytest.mark.parametrize("jitted", [False, True])
@@ -138,7 +138,7 @@ def test_a_reference_is_given_once(jitted):
         ref = jax.new_ref(0.0)
         return lambda: (jax.jit(f) if jitted else f)(ref, ref)
 
-    compare.same_error(*compare.both(call), phrases=["x_ref and y_ref"])
+    compare.same_refusal(call, phrases=["x_ref and y_ref"])
 
 
 @pytest.mark.parametrize("use", [lambda jax, ref: ref[...], lambda jax, ref: jax.free_ref(ref)])

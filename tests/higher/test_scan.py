@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from compare import Case, both, check_eager, outcome, same, same_error, same_jaxpr, same_refusal, same_text
+from compare import Case, check_eager, outcome, same, same_jaxpr, same_refusal, same_text
 
 import minijax
 from minijax import lax as our_lax
@@ -406,8 +406,7 @@ ERRORS = {
 @pytest.mark.parametrize("name", ERRORS)
 def test_errors_are_those_of_jax(name):
     program, phrases = ERRORS[name]
-    ours, theirs = both(lambda lax: lambda: program(lax))
-    same_error(ours, theirs, phrases)
+    same_refusal(lambda lax: lambda: program(lax), phrases)
 
 
 @pytest.mark.oracle

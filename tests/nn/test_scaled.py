@@ -8,7 +8,7 @@ import dataclasses
 import ml_dtypes
 import numpy as np
 import pytest
-from compare import both, canonical, same, same_jaxpr, same_lines, same_misuse
+from compare import canonical, run_on, same, same_jaxpr, same_misuse, same_printed
 
 import minijax as jax
 import minijax.numpy as jnp
@@ -71,11 +71,11 @@ def test_vectors_have_products_too(mode):
 def test_scaled_matmul_has_the_same_jaxpr_and_the_same_text_for_cuda():
     def text(jax, nn):
         traced = jax.jit(nn.scaled_matmul, static_argnums=4).trace(A, B, SA, SB, jax.numpy.bfloat16)
-        return traced.lower(lowering_platforms=("cuda",)).as_text()
+        return canonical(traced.lower(lowering_platforms=("cuda",)).as_text())
 
     same_jaxpr(lambda nn: nn.scaled_matmul, A, B, SA, SB)
     same_jaxpr(lambda jax, nn: jax.vmap(nn.scaled_matmul), *(x[None] for x in (A, B, SA, SB)))
-    same_lines("StableHLO", *map(canonical, both(text)))
+    same_printed("StableHLO", lambda side: run_on(side, text), text)
 
 
 def test_vmap_of_scaled_matmul_repeats_unbatched_operands():
@@ -94,8 +94,7 @@ def test_without_configs_it_is_dot_general():
 @pytest.mark.oracle
 def test_configs():
     for mode in ("mxfp8", "nvfp4"):
-        ours, theirs = both(lambda nn, mode=mode: nn.get_scaled_dot_general_config(mode))
-        assert repr(ours) == repr(theirs)
+        same(lambda nn, mode=mode: repr(nn.get_scaled_dot_general_config(mode)))
     same_misuse("jax.nn.get_scaled_dot_general_config('fp8')", {}, "Unsupported mode: fp8")
     assert jax.nn.get_scaled_dot_general_config("nvfp4", jnp.array([0.5])).global_scale[0] == 0.5
 

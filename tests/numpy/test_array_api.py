@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from compare import both, same
+from compare import same
 
 import minijax
 import minijax.numpy as jnp
@@ -20,8 +20,7 @@ def test_the_namespace_tells_its_dtypes(x64):
         with jax.enable_x64(x64):
             return [info.dtypes(kind=kind) for kind in KINDS], info.default_dtypes(), info.capabilities()
 
-    ours, theirs = both(told)
-    assert ours == theirs
+    same(told)
 
 
 def test_the_namespace_tells_its_devices():
@@ -50,5 +49,4 @@ def test_a_function_of_the_standard_runs():
         x = xp.astype(x, xp.__array_namespace_info__().default_dtypes()["real floating"])
         return xp.matrix_transpose((x - xp.mean(x, axis=0)) / xp.std(x, axis=0, correction=1))
 
-    found = both(lambda jnp: standardized(jnp.asarray(np.arange(6).reshape(3, 2) ** 2)))
-    same(lambda jnp: found[jnp is not minijax.numpy])
+    same(lambda jnp: standardized(jnp.asarray(np.arange(6).reshape(3, 2) ** 2)))

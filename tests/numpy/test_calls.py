@@ -17,7 +17,7 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import pytest
-from compare import EITHER, LISTED, Case, check_eager, outcome, placed, run_on, sampled, sweep
+from compare import EITHER, LISTED, Case, check_eager, outcome, placed, run_on, sampled, sweep, wide_numbers
 from listed_differences import idle_entries
 from transform_matrix import transformed
 
@@ -188,7 +188,6 @@ def known_to_jax(k):
 
 @tables()
 def test_calls_agree_on_other_dtypes(path, tier):
-    jax = pytest.importorskip("jax")
     for wide in (False, True):
         found = [
             (c, case(c, dtype))
@@ -199,7 +198,7 @@ def test_calls_agree_on_other_dtypes(path, tier):
         ]
         found = [(c, k) for c, k in found if chosen(k.name, tier)]
         found = [(c, k) for c, k in found if not k.name.endswith(NARROW) or known_to_jax(k)]
-        with minijax.enable_x64(wide), jax.enable_x64(wide):
+        with wide_numbers(wide):
             agree(found, tier)
 
 

@@ -1,23 +1,17 @@
 """`jax.numpy.linalg`, against jax: programs, values, derivatives, errors."""
 
+import functools
 import importlib
-import os
 
-import compare
 import ml_dtypes
 import numpy as np
 import pytest
-import recorded
-from compare import canonical, normal, same_error, same_lines, same_value
-
-import minijax
-
-jax = compare.theirs()
+from compare import Case, check, same, same_jaxpr, same_refusal, wide_numbers
 
 pytestmark = pytest.mark.oracle
 
 RANDOM = np.random.default_rng(0)
-SIDES = (minijax, jax)
+FIRST = RANDOM.bit_generator.state
 DTYPES = [np.float32, np.complex64]
 DOUBLE = [np.float64, np.complex128]
 
@@ -27,24 +21,26 @@ def random(*shape, dtype=np.float32):
     return (x + 1j * RANDOM.normal(size=shape) if np.dtype(dtype).kind == "c" else x).astype(dtype)
 
 
+@pytest.fixture(autouse=True)
+def each_test_draws_the_same_numbers():
+    RANDOM.bit_generator.state = FIRST
+
+
 def made(side, make):
     numpy = importlib.import_module(f"{side.__name__}.numpy")
     return make(importlib.import_module(f"{side.__name__}.numpy.linalg"), numpy)
 
 
 def compared(make, *args, transform=None, values=True, jaxpr=True):
-    """`make(linalg, jnp)` on both sides, transformed: jaxprs and values are equal.
+    """`make(linalg, jnp)` on both sides, transformed: jaxprs, texts and values are equal."""
 
-    Values are compared where texts differ and in this run's tenth.
-    """
-    ours, theirs = (made(side, make) if transform is None else transform(side, made(side, make)) for side in SIDES)
-    if jaxpr:
-        texts = (str(side.make_jaxpr(f)(*args)) for side, f in zip(SIDES, (ours, theirs), strict=True))
-        same_lines("jaxpr", *map(normal, texts))
+    def program(jax):
+        return made(jax, make) if transform is None else transform(jax, made(jax, make))
+
     if values:
-        texts = [canonical(side.jit(f).lower(*args).as_text()) for side, f in zip(SIDES, (ours, theirs), strict=True)]
-        if texts[0] != texts[1] or recorded.drawn(os.environ["PYTEST_CURRENT_TEST"]):
-            same_value(minijax.jit(ours)(*args), jax.jit(theirs)(*args))
+        check(Case("transformed", program, args), jaxpr=jaxpr)
+    else:
+        same_jaxpr(program, *args)
 
 
 def jvp(side, f):
@@ -76,13 +72,13 @@ def test_the_spectral_radius_agrees_with_jax(transform, dtype):
     m = random(3, 3, 3, dtype=dtype)
     m = m if "vmap" in transform else m[0]
     compared(radius, m, transform=TRANSFORMS[transform])
-    same_value(*(TRANSFORMS[transform](side, made(side, radius))(m) for side in SIDES))
+    same(lambda jax: TRANSFORMS[transform](jax, made(jax, radius))(m))
 
 
 @pytest.mark.parametrize("dtype", DOUBLE)
 def test_the_spectral_radius_agrees_with_jax_in_double_precision(dtype):
     m = random(2, 3, 3, dtype=dtype)
-    with minijax.enable_x64(True), jax.enable_x64(True):
+    with wide_numbers():
         compared(radius, m, transform=TRANSFORMS["vmap-of-grad"])
         compared(lambda linalg, jnp: lambda m: [linalg.solve(m, m[0]), linalg.eig(m)], m, jaxpr=False)
 
@@ -188,8 +184,7 @@ def test_derivatives_of_norms_agree_with_jax(shape, order):
 
 
 def refused(make, *args, phrases=()):
-    ours, theirs = (made(side, make) for side in SIDES)
-    same_error(lambda: ours(*args), lambda: theirs(*args), phrases)
+    same_refusal(lambda jax: functools.partial(made(jax, make), *args), phrases)
 
 
 @pytest.mark.parametrize("shape, how", [

@@ -111,4 +111,4 @@ def test_takes_from_an_empty_axis(mode, shape, at, axis):
 
     compare.same(take, raises=compare.EITHER)
     if np.size(at) and (axis is None or not shape[axis]):
-        compare.same_error(*compare.both(lambda jnp: lambda: take(jnp)), phrases=["Cannot do a non-empty jnp.take()"])
+        compare.same_refusal(lambda jnp: lambda: take(jnp), phrases=["Cannot do a non-empty jnp.take()"])

@@ -5,7 +5,7 @@ import itertools
 import ml_dtypes
 import numpy as np
 import pytest
-from compare import LISTED, Case, both, same_misuse, sweep
+from compare import LISTED, Case, same, same_misuse, sweep
 from transform_matrix import transformed
 
 pytestmark = pytest.mark.oracle
@@ -234,18 +234,12 @@ SHAPES = [
 
 def test_axes_and_shapes_are_jax_s():
     for text in SHAPES:
-        found = both(eval(f"lambda lax: lax.{text}"))
-        assert (
-            len(
-                {
-                    repr(tuple(tuple(map(plain, spec)) if isinstance(spec, tuple) else plain(spec) for spec in f))
-                    for f in found
-                }
+        same(
+            lambda lax, text=text: repr(
+                [tuple(map(plain, s)) if isinstance(s, tuple) else plain(s) for s in eval(f"lax.{text}", {"lax": lax})]
             )
-            == 1
         )
-    fields = both(lambda lax: repr(lax.ConvDimensionNumbers((0,), (1,), (2,))))
-    assert fields[0] == fields[1]
+    same(lambda lax: repr(lax.ConvDimensionNumbers((0,), (1,), (2,))))
 
 
 def plain(size):
@@ -309,5 +303,4 @@ def test_complex_convolutions_are_emitted_for_accelerators_as_by_jax(platform):
         lowered = jax.jit(program(how, named)(lax)).trace(*args).lower(lowering_platforms=(platform,))
         return lowered.as_text().count("stablehlo.convolution")
 
-    ours, theirs = both(counts)
-    assert ours == theirs
+    same(counts)

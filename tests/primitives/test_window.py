@@ -5,7 +5,7 @@ import re
 import ml_dtypes
 import numpy as np
 import pytest
-from compare import Case, both, canonical, ours, run_on, same, same_error, same_refusal, sweep, theirs
+from compare import Case, canonical, ours, run_on, same, same_error, same_refusal, sweep, theirs, wide_numbers
 from transform_matrix import transformed
 
 pytestmark = pytest.mark.oracle
@@ -107,7 +107,7 @@ def test_windows_at_double_precision_equal_jax_s():
         Case(n, pooled(n, ((2, 2), (1, 2), "SAME"), np.float64), (array(3, 4, dtype=np.float64),))
         for n in ("add", "max", "min")
     ]
-    with ours().enable_x64(True), theirs().enable_x64(True):
+    with wide_numbers():
         sweep([transformed(c, t) for c in cases for t in ("plain", "jvp", "vjp", "jvp_of_grad")])
 
 
@@ -300,7 +300,7 @@ def test_tangents_of_extrema_on_gpus_are_made_by_jax_s_operations(dtype):
         idle = re.compile(r"dims = \[\] : \((tensor<ui\d+>)\) -> \1$")
         return sorted(line for line in lines if not idle.search(line))
 
-    with ours().enable_x64(True), theirs().enable_x64(True):
+    with wide_numbers():
         assert operations(ours()) == operations(theirs())
 
 
@@ -340,8 +340,7 @@ def test_kinds_of_padding_give_jax_s_pairs(padding):
         ((), (), ()),
         (np.array([7]), np.array([9]), np.array([4])),
     ]:
-        ours, theirs = both(lambda lax: lax.padtype_to_pads)
-        assert ours(shape, window, strides, padding) == theirs(shape, window, strides, padding)
+        same(lambda lax, given=(shape, window, strides): lax.padtype_to_pads(*given, padding))
 
 
 @pytest.mark.parametrize("padding, phrase", [("foo", "Unrecognized padding type"), (3, "Unknown padding type"),

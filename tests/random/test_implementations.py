@@ -5,9 +5,8 @@ import pickle
 
 import numpy as np
 import pytest
-from compare import Case, both, same, same_jaxpr, same_text, same_value, sweep, theirs
+from compare import Case, same, same_jaxpr, same_text, sweep, wide_numbers
 
-import minijax
 from minijax import random
 from minijax.primitives import random_bits
 
@@ -46,12 +45,12 @@ def test_draws_are_those_of_jax(impl, tier):
 @pytest.mark.oracle
 @pytest.mark.parametrize("impl", IMPLS)
 def test_draws_in_64_bits_are_those_of_jax(impl):
-    with minijax.enable_x64(True), theirs().enable_x64(True):
+    with wide_numbers():
         draw = lambda jax: [  # noqa: E731
             jax.random.bits(jax.random.key(7, impl=impl), (3,), "uint64"),
             jax.random.uniform(jax.random.key(2**40 + 3, impl=impl), (3,)),
         ]
-        same_value(*both(draw))
+        same(draw)
 
 
 @pytest.mark.oracle
@@ -84,7 +83,7 @@ TEXTS = {
 @pytest.mark.parametrize("x64", [False, True])
 @pytest.mark.filterwarnings("ignore:Explicitly requested dtype")
 def test_texts_are_those_of_jax(impl, x64):
-    with minijax.enable_x64(x64), theirs().enable_x64(x64):
+    with wide_numbers(x64):
         for name, program in TEXTS.items():
             arg = np.arange(3) if name in ("seeds", "folds", "bits of each") else np.int32(7)
             same_text(lambda jax, program=program: program(jax, impl), arg)

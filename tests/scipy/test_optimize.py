@@ -137,4 +137,4 @@ def test_misuse_is_named(text, phrase):
     def program(jax, jnp, optimize):
         return lambda: eval(text, {"jax": jax, "optimize": optimize, "f": matyas(jnp), "x": jnp.ones(2)})
 
-    compare.same_error(*compare.both(program), phrases=[phrase])
+    compare.same_refusal(program, phrases=[phrase])

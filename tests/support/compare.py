@@ -18,6 +18,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
 from typing import Any
+from unittest import mock
 
 import ml_dtypes
 import numpy as np
@@ -60,7 +61,8 @@ def theirs(module: str = "jax") -> ModuleType:
 
 def module_of(name: str) -> ModuleType:
     """Imports a module; jax under the environment of the session, since that of a test may set what jax reads."""
-    with contextlib.nullcontext() if "jax" in sys.modules else recorded.environment():
+    environment = os.environ if "jax" in sys.modules else recorded.session.environment or os.environ
+    with mock.patch.dict(os.environ, dict(environment), clear=True):
         return importlib.import_module(name)
 
 
@@ -93,6 +95,25 @@ def outcome(call: Callable[[], Any]) -> Outcome:
         return Outcome(value=call())
     except Exception as error:
         return Outcome(error=error)
+
+
+def ended(call: Callable[[], Any], phrases: Sequence[str] = ()) -> str:
+    """In words, whether a call returns, or the class of its error and which of the phrases its message has."""
+    error = outcome(call).error
+    found = [phrase for phrase in phrases if phrase in str(error)]
+    return "returned" if error is None else f"raised {type(error).__name__} {found}"
+
+
+@contextlib.contextmanager
+def on_both(context: Callable[[ModuleType], contextlib.AbstractContextManager]) -> Iterator[None]:
+    """Enters a context of both sides, `lambda jax: jax.enable_x64(True)`; without jax, that of minijax."""
+    with context(ours()), contextlib.nullcontext() if recorded.session.mode == recorded.ALONE else context(theirs()):
+        yield
+
+
+def wide_numbers(on: bool = True) -> contextlib.AbstractContextManager:
+    """Numbers of 64 bits on both sides."""
+    return on_both(lambda jax: jax.enable_x64(on))
 
 
 def placed(namespace: ModuleType, args: Any) -> Any:
@@ -333,10 +354,15 @@ def same_text(program: Callable, *args: Any) -> None:
 
 
 def _same_made(what: str, make: Callable, program: Callable, args: Any) -> None:
-    text = make(ours(), run_on(ours(), program), args)
-    entry = entry_of(what, recorded.told(program), recorded.told(args), says=text)
+    same_printed(what, lambda side: make(side, run_on(side, program), args), program, args)
+
+
+def same_printed(what: str, text_on: Callable[[ModuleType], str], *question: Any) -> None:
+    """Requires equal texts of both sides; the question holds what they depend on."""
+    text = text_on(ours())
+    entry = entry_of(what, *map(recorded.told, question), says=text)
     if entry.asks:
-        same_lines(what, text, make(theirs(), run_on(theirs(), program), args))
+        same_lines(what, text, text_on(theirs()))
         entry.confirm()
 
 
@@ -492,14 +518,17 @@ def sampled(name: str, one_in: int = 10, of: str = "") -> bool:
 
 def check(case: Case, tier: str = "text", jaxpr: bool = True) -> None:
     """Compares types, jaxprs and StableHLO; and values if the texts differ, in this run's tenth, or in tier "full"."""
-    if failures := _values_that_differ([(case, _compared_texts(case, tier, jaxpr))]):
+    if failures := _values_that_differ(_compared_texts(case, tier, jaxpr)):
         raise Mismatch(failures[0].removeprefix(f"{case.name}: "))
 
 
-def same(program: Callable, raises: bool | str = False, **tolerance: Any) -> None:
-    """Compares the results of a program itself, or its errors; raising.txt lists it by its test."""
+def same(program: Callable, raises: bool | str = False, **tolerance: Any) -> Any:
+    """Compares the results of a program itself, or its errors; raising.txt lists it by its test.
+
+    Returns what minijax returns.
+    """
     case = Case(raising.place()[1], program, raises=raises, tolerance=tolerance)
-    _same_ends(lambda side: run_on(side, program), case)
+    return _same_ends(lambda side: run_on(side, program), case)
 
 
 def check_eager(case: Case) -> None:
@@ -511,12 +540,13 @@ def check_eager(case: Case) -> None:
     _same_ends(call, case)
 
 
-def _same_ends(call: Callable[[ModuleType], Any], case: Case) -> None:
+def _same_ends(call: Callable[[ModuleType], Any], case: Case) -> Any:
     mine = outcome(lambda: call(ours()))
     entry = entry_of("ends", *_question(case), says=_words(mine, case))
     if entry.asks:
         _same_results(mine, outcome(lambda: call(theirs())), case)
         entry.confirm()
+    return mine.value
 
 
 def expression_case(values: dict[str, Any], text: str) -> Case:
@@ -541,50 +571,77 @@ def same_misuse(text: str, values: dict[str, Any], phrase: str) -> None:
 
 def sweep(cases: Sequence[Case], tier: str = "text", jaxpr: bool = True, group: int = 30) -> None:
     """Compares a table of cases, and names all that differ. Values are compared by groups, each in one program."""
-    failures, waiting = [], []
+    failures, left = [], []
     for case in cases:
-        try:
-            waiting.append((case, _compared_texts(case, tier, jaxpr)))
-        except (Mismatch, recorded.Unconfirmed) as difference:
-            failures.append(f"{case.name}: {difference}")
+        with _noting(failures, case):
+            left += _compared_texts(case, tier, jaxpr)
     # In tier "full" each case is compiled by itself.
     size = 1 if tier == "full" else group
     for asks in (True, False):
-        chosen = [(case, entry) for case, entry in waiting if entry and entry.asks == asks]
+        chosen = [each for each in left if each.texts.asks == asks]
         for start in range(0, len(chosen), size):
             failures += _values_that_differ(chosen[start : start + size])
     if failures:
         raise Mismatch(f"{len(failures)} of {len(cases)} cases differ\n" + "\n".join(failures))
 
 
-def _values_that_differ(group: Sequence[tuple[Case, recorded.Entry | None]]) -> list[str]:
-    """Compares the values of cases in one program, unless each is recorded; returns the cases that differ."""
-    pairs = [(case, entry) for case, entry in group if entry]
-    if not pairs:
-        return []
-    cases = [case for case, _ in pairs]
-    mine = outcome(lambda: _run_jitted(ours(), cases))
+@contextlib.contextmanager
+def _noting(failures: list[str], case: Case) -> Iterator[None]:
     try:
-        if not mine.error or len(pairs) == 1:
-            ends = [Outcome(value) for value in mine.value or ()] or [mine]
-            # Each is described, and has its place, whatever else is in the group.
-            asked = [entry.asks_values(_words(*end)) for (_, entry), *end in zip(pairs, ends, cases, strict=True)]
-            if not any(asked):
-                return []
-            yours = outcome(lambda: _run_jitted(theirs(), cases))
-            theirs_too = [Outcome(value) for value in yours.value or ()] or [yours]
-            if not yours.error or len(pairs) == 1:
-                for (case, entry), *sides in zip(pairs, ends, theirs_too, strict=True):
-                    # XLA may refuse a module that both sides give it.
-                    refused = not entry.has_values and all(side.error for side in sides)
-                    (_same_raised if refused else functools.partial(_same_results, case=case))(*sides)
-                for _, entry in pairs:
-                    entry.confirm_values()
-                return []
+        yield
     except (Mismatch, recorded.Unconfirmed) as difference:
-        if len(pairs) == 1:
-            return [f"{cases[0].name}: {difference}"]
-    return [failure for pair in pairs for failure in _values_that_differ([pair])]
+        failures.append(f"{case.name}: {difference}")
+
+
+@dataclasses.dataclass(frozen=True)
+class _Left:
+    """A case whose values are to be compared after its texts: since these differ, or by the draw, unrecorded."""
+
+    case: Case
+    texts: recorded.Entry
+    differs: bool
+
+    def entry(self, end: Outcome) -> recorded.Entry:
+        if not self.differs:
+            return recorded.Entry()
+        made = entry_of("values", *_question_of_values(self.case, self.texts), says=_words(end, self.case))
+        made.asks |= self.texts.asks
+        return made
+
+    def same(self, ours: Outcome, theirs: Outcome) -> None:
+        # XLA may refuse a module that both sides give it.
+        refused = not self.differs and ours.error and theirs.error
+        (_same_raised if refused else functools.partial(_same_results, case=self.case))(ours, theirs)
+
+
+def _values_that_differ(group: Sequence[_Left]) -> list[str]:
+    """Compares the values of cases in one program, unless each is recorded; returns the cases that differ."""
+    failures, waiting = [], []
+    for each, mine in zip(group, _ends(ours(), group), strict=True):
+        with _noting(failures, each.case):
+            waiting.append((each, mine, each.entry(mine)))
+    if not any(entry.asks for *_, entry in waiting):
+        return failures
+    yours = _ends(theirs(), [each for each, *_ in waiting])
+    for (each, mine, entry), its in zip(waiting, yours, strict=True):
+        with _noting(failures, each.case):
+            try:
+                each.same(mine, its)
+            except Mismatch:
+                # Beside others, XLA may compute last bits in another way.
+                each.same(*(_ends(side, [each])[0] for side in (ours(), theirs())))
+            entry.confirm()
+    return failures
+
+
+def _ends(side: ModuleType, group: Sequence[_Left]) -> list[Outcome]:
+    """The results of cases in one program; if that raises, how each ends by itself."""
+    if not group:
+        return []
+    together = outcome(lambda: _run_jitted(side, [each.case for each in group]))
+    if not together.error:
+        return [Outcome(value) for value in together.value]
+    return [together] if len(group) == 1 else [end for each in group for end in _ends(side, [each])]
 
 
 def _run_jitted(namespace: ModuleType, cases: Sequence[Case]) -> list:
@@ -596,11 +653,12 @@ def _run_jitted(namespace: ModuleType, cases: Sequence[Case]) -> list:
     return namespace.jit(together)(*(placed(namespace, case.args) for case in cases))
 
 
-def _compared_texts(case: Case, tier: str, jaxpr: bool) -> recorded.Entry | None:
-    """Requires equal types, jaxprs and texts, or equal errors. Returns the entry if values are to be compared too."""
+def _compared_texts(case: Case, tier: str, jaxpr: bool) -> list[_Left]:
+    """Requires equal types, jaxprs and texts, or equal errors. Returns the case if values are to be compared too."""
     mine = list(_steps(ours(), case, jaxpr))
     says = [_words(end, case) for end in mine[1:] or mine]
     entry = entry_of("texts", *_question(case), jaxpr, tier, says=says)
+    differs = recorded.knows("values", _question_of_values(case, entry))
     if entry.asks:
         yours = list(_steps(theirs(), case, jaxpr))
         for at, ends in enumerate(zip(mine, yours, strict=False)):
@@ -611,9 +669,10 @@ def _compared_texts(case: Case, tier: str, jaxpr: bool) -> recorded.Entry | None
             elif at == 2 and jaxpr:
                 same_lines("jaxpr", *(end.value for end in ends))
         # A case that is expected to raise may do so when it is compiled.
-        left = mine[-1].value != yours[-1].value or tier == "full" or _is_to_raise(case)
-        entry.confirm(has_values=left and not mine[-1].error)
-    return entry if entry.has_values or (entry.drawn and entry.asks and not mine[-1].error) else None
+        differs = mine[-1].value != yours[-1].value or tier == "full" or _is_to_raise(case)
+        entry.confirm()
+    is_left = (differs or (entry.asks and entry.drawn)) and not mine[-1].error
+    return [_Left(case, entry, differs)] if is_left else []
 
 
 def _steps(side: ModuleType, case: Case, jaxpr: bool) -> Iterator[Outcome]:
@@ -638,6 +697,10 @@ def entry_of(what: str, *question: Any, says: Any) -> recorded.Entry:
 
 def _question(case: Case) -> tuple[str, ...]:
     return case.name, recorded.told(case.program), recorded.told(case.args), str(case.raises), str(case.tolerance)
+
+
+def _question_of_values(case: Case, texts: recorded.Entry) -> tuple[str, str]:
+    return case.name, texts.question
 
 
 def _words(end: Outcome, case: Case) -> str:

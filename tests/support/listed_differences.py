@@ -6,6 +6,7 @@ raising.py does the same for the cells that raise.
 from collections.abc import Callable, Collection, Iterable
 
 import compare
+import pytest
 
 
 def idle_entries(entries: Iterable[str], cases: Collection[compare.Case], differ: Callable | None = None) -> list[str]:
@@ -13,6 +14,7 @@ def idle_entries(entries: Iterable[str], cases: Collection[compare.Case], differ
 
     `differ` takes a case; by default, cases differ if their jaxprs do.
     """
+    pytest.importorskip("jax")  # records hold what is equal
     differ = differ or jaxprs_differ
     return [e for e in entries if not any(differ(c) for c in cases if c.name.startswith(e))]
 

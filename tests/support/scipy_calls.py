@@ -11,7 +11,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-from compare import Case, expression_case, ours, outcome, placed, run_on, sampled, sweep, theirs
+from compare import Case, expression_case, outcome, placed, run_on, sampled, sweep, theirs, wide_numbers
 from transform_matrix import transformed
 
 OPERANDS = {
@@ -103,7 +103,7 @@ def agree_in_double(
         for case in cases
         if sampled(case.name, of, "double")
     ]
-    with ours().enable_x64(True), theirs().enable_x64(True):
+    with wide_numbers():
         agree(wide, tier, other_jaxprs)
 
 

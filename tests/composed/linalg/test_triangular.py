@@ -5,7 +5,7 @@ import os
 import compare
 import numpy as np
 import pytest
-from compare import Mismatch, outcome, placed, same, same_jaxpr, same_text, same_value, sampled
+from compare import Mismatch, outcome, placed, same, same_jaxpr, same_text, same_value, sampled, wide_numbers
 
 import minijax
 from minijax.higher.custom_solve import custom_linear_solve
@@ -17,8 +17,14 @@ jax = compare.theirs()
 pytestmark = pytest.mark.oracle
 
 RANDOM = np.random.default_rng(0)
+FIRST = RANDOM.bit_generator.state
 DTYPES = [np.float32, np.complex64]
 DOUBLE = [np.float64, np.complex128]
+
+
+@pytest.fixture(autouse=True)
+def each_test_draws_the_same_numbers():
+    RANDOM.bit_generator.state = FIRST
 
 
 def random(*shape, dtype=np.float32):
@@ -162,7 +168,7 @@ def test_singular_values_agree_with_jax(how, dtype):
 @pytest.mark.parametrize("dtype", DOUBLE)
 def test_double_precision_agrees_with_jax(dtype):
     x = random(3, 3, dtype=dtype)
-    with minijax.enable_x64(True), jax.enable_x64(True):
+    with wide_numbers():
         everything = lambda lax: lambda x: [lax.eig(x), lax.lu(x), lax.svd(x), lax.eigh(x)]  # noqa: E731
         compared(everything, x, text=False)
         compared(lambda lax: lambda x: lax.eig(x, **VALUES_ONLY), x, transform=vjp_of_values, text=False)
