@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Sequence
-from itertools import repeat
+from itertools import repeat, starmap
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -145,7 +145,7 @@ def program_of(
     return execute, handlers, None, of_plain if is_plain else of_any, None, donated or None
 
 
-_blanks = map(lambda make: make(), repeat(blank))
+_blanks = starmap(blank, repeat(()))
 
 
 def run(program: Program, raws: list) -> Any:
