@@ -52,7 +52,7 @@ from minijax.partition.meshes import PartitionSpec
 from minijax.primitives.sharding import concrete_sharding
 from minijax.run.arrays.array import ArrayImpl, Signature, signature, single_signature
 from minijax.run.clients import client
-from minijax.run.programs import bindings
+from minijax.run.programs import bindings, launch
 from minijax.run.programs.compile import Loaded, hlo_computation, hlo_text, module_cost
 from minijax.run.programs.compiled_shardings import has_sharding
 from minijax.run.watching import profiler
@@ -325,7 +325,7 @@ class Compiled(Stage):
         inputs = [*map(typeof, self._captured), *self._flat_avals]
         self._written = [i for i, a in enumerate(inputs) if type(a) is AbstractRef]
         self._flat_avals = [a.inner_aval if type(a) is AbstractRef else a for a in self._flat_avals]
-        self._programs = Memory().programs
+        self._memory = Memory()
 
     def _state(self) -> dict[str, Any]:
         """The state without the trees and the loaded program, for another process."""
@@ -341,7 +341,7 @@ class Compiled(Stage):
         self = cls.__new__(cls)
         for name in _COMPILED:
             setattr(self, name, state[name])
-        self.in_tree, self.out_tree, self._programs, self._captured = in_tree, out_tree, Memory().programs, []
+        self.in_tree, self.out_tree, self._memory, self._captured = in_tree, out_tree, Memory(), []
         self._executable, self._arg_names = Executable.restored(loaded, state["executable"]), ()
         return self
 
@@ -401,31 +401,34 @@ class Compiled(Stage):
         return self(*args, **kwargs)
 
     def __call__(self, *args, **kwargs):
-        options, since = thread.ready
+        ready, hot = thread.ready, self._memory.hot
+        options, since = ready
         if since is not config.epoch[0]:
-            options = config.state()
+            options = config.state() if thread.trace is not None else config.make_ready()
             if profiler.is_watching() and thread.trace is None and not options.disable_jit:
-                config.make_ready()
                 return profiler.call_annotated(f"jit({self._name})", self, args, kwargs)
+        elif ready is hot.ready:
+            program, raws = hot.find(args, kwargs)
+            if program is not None:
+                return launch.run(program, raws)
         try:
-            if not kwargs and len(args) == 1 and type(args[0]) is ArrayImpl:
-                key, operands = (options, args[0]._sig), args
-            else:
-                key, operands = parse(options, args, kwargs)  # pyright: ignore
+            key, operands = parse(options, args, kwargs)
         except Exception:
             leaves, treedef = tree.flatten((args, kwargs))
             if any(map(is_ref, leaves)):
                 return self._call_on_values(leaves, treedef)
             self._check(leaves, treedef)
             raise
-        run = self._programs.get(key)
+        run: Any = self._memory.programs.get(key)
         if run is None:
             if self._written:
                 return self._call_on_values(*tree.flatten((args, kwargs)))
             self._check(*tree.flatten((args, kwargs)))
             if self._is_placed:
                 self._check_shardings(operands)
-            run = self._programs.once(key, self._executable.tree_caller, operands, self.out_tree)
+            run = self._memory.programs.once(key, self._executable.tree_caller, operands, self.out_tree)
+        elif hasattr(run, "program") and since is config.epoch[0]:
+            self._memory.hot_for(ready).keep(run.program, args, kwargs, operands, ())
         return run(operands)
 
     def _call_on_values(self, leaves: Sequence, treedef: Any) -> Any:

@@ -16,6 +16,7 @@ from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Var
 from minijax.ir.trace import DynamicJaxprTracer, trace_to_jaxpr
 from minijax.run.arrays.array import ArrayImpl, array_types
 from minijax.run.clients import guards
+from minijax.run.programs import launch
 from minijax.run.watching import watch
 
 P = ParamSpec("P")
@@ -55,11 +56,10 @@ def fused(data: int = 1, whole: bool = False) -> Callable[[Callable[P, R]], Call
                         run = _DIRECT
                 if run is None:
                     run = programs.once(key, _program, function, args, kwargs, data, arrays, whole)
-                    return function(*args, **kwargs) if run is _DIRECT else run(arrays)
                 if run is _DIRECT:
                     return function(*args, **kwargs)
                 try:
-                    return run(arrays)
+                    return launch.run(run, [x._raw for x in arrays])
                 except RuntimeError as error:
                     raise_if_donated(error, arrays)
                     raise
@@ -112,8 +112,8 @@ def _key(args: tuple, kwargs: dict, data: int, arrays: list) -> list:
     return parts
 
 
-def _program(function: Callable, args: tuple, kwargs: dict, data: int, arrays: Sequence, whole: bool) -> Callable:
-    """Compiles the function to a program of its arrays; returns `_DIRECT` if it must be called itself."""
+def _program(function: Callable, args: tuple, kwargs: dict, data: int, arrays: Sequence, whole: bool) -> Any:
+    """Compiles the function to a program of its arrays for `launch.run`; `_DIRECT` if it must be called itself."""
     is_watched = guards.is_guarded() or watch.is_on() or key_reuse.is_on()
     if is_watched or whole and _disable_jit.value or any(x._sig.device is None for x in arrays):
         return _DIRECT
@@ -127,7 +127,7 @@ def _program(function: Callable, args: tuple, kwargs: dict, data: int, arrays: S
     # A single operation gets the same program as when it is called by itself.
     name = closed.eqns[0].primitive.name if len(closed.eqns) == 1 else function.__name__
     executable = executable_for(closed, ProgramOptions(name), arrays)
-    return executable.tree_caller(arrays, out_tree) if executable.takes(arrays) else _DIRECT
+    return getattr(executable.tree_caller(arrays, out_tree), "program", _DIRECT)
 
 
 def _traced(function: Callable, args: tuple, kwargs: dict, data: int, arrays: Sequence) -> tuple[ClosedJaxpr, Any]:

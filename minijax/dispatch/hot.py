@@ -3,13 +3,17 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from minijax.base import cache, tree
 from minijax.run.arrays.array import ArrayImpl
+from minijax.run.arrays.transfer import put_numpy, signature_of_numpy
 from minijax.run.clients import guards
 from minijax.run.programs.launch import Program
 
 # Of these types are static arguments, and numbers that become operands; a key has both by type and value.
 _BY_VALUE = frozenset((int, float, bool, str, type(None)))
+_ARRAYS = ArrayImpl, np.ndarray
 _VALUES = 64  # keys with values: a counter would fill any table
 _FEW = 4  # arguments, beyond which their tree is compared with that of the last call
 _MISSES = 16  # calls with another tree than the last call's, after which trees are no longer compared
@@ -34,9 +38,12 @@ class Hot:
     def find(self, args: tuple, kwargs: dict) -> tuple[Program | None, Sequence]:
         """The program of a call and the raw arrays among its arguments, or (None, ())."""
         if len(args) + len(kwargs) <= _FEW:
-            key, raws = _keyed(args, kwargs)
+            key, raws, is_on_host = _keyed(self.ready[0], args, kwargs)
             if key is not None:
-                return self.get(key), raws
+                program = self.get(key if len(key) != 1 else key[0])
+                if is_on_host and program is not None:
+                    raws = [put_numpy(*x) if type(x) is tuple else x for x in raws]
+                return program, raws
         last = self.get(_TREE)
         if last is not None:
             flatten_up_to, signatures, program = last
@@ -51,7 +58,7 @@ class Hot:
     def keep(self, program: Program, args: tuple, kwargs: dict, operands: Sequence, static: Sequence) -> None:
         """Stores the program that takes `operands` for this call; `static` has positions and names of arguments."""
         few = len(args) + len(kwargs) <= _FEW
-        key, raws = _keyed(args, kwargs) if few else (None, ())
+        key, raws, _ = _keyed(self.ready[0], args, kwargs) if few else (None, (), False)
         if key is not None:
             has_values = len(raws) < len(args) + len(kwargs)
             if has_values and (not self._values or guards.is_guarded() or any(map(_is_zero_or_nan, key))):
@@ -70,30 +77,25 @@ class Hot:
 _TREE = "tree"
 
 
-def _keyed(args: tuple, kwargs: dict) -> tuple[tuple | None, list]:
-    """The key of a call without trees, else None, and its raw arrays."""
-    key: list[Any] = []
+def _keyed(options: Any, args: tuple, kwargs: dict) -> tuple[tuple | None, list, bool]:
+    """The key of a call without trees, or None; its raw arrays, and whether some are (NumPy array, signature)."""
+    key: list[Any] = [*kwargs]
     raws: list[Any] = []
-    for x in args:
+    is_on_host = False
+    for x in (*args, *kwargs.values()) if kwargs else args:
         kind = type(x)
         if kind is ArrayImpl:
             key.append(x._sig)
             raws.append(x._raw)
         elif kind in _BY_VALUE:
             key += (kind, x)
+        elif kind is np.ndarray and (sig := signature_of_numpy(options, x)) is not None:
+            key.append(sig)
+            raws.append((x, sig))
+            is_on_host = True
         else:
-            return None, raws
-    for name in kwargs:
-        x = kwargs[name]
-        kind = type(x)
-        if kind is ArrayImpl:
-            key += (name, x._sig)
-            raws.append(x._raw)
-        elif kind in _BY_VALUE:
-            key += (name, kind, x)
-        else:
-            return None, raws
-    return tuple(key), raws
+            return None, raws, False
+    return tuple(key), raws, is_on_host
 
 
 def _is_zero_or_nan(x: Any) -> bool:
@@ -102,7 +104,7 @@ def _is_zero_or_nan(x: Any) -> bool:
 
 def _of_arrays(program: Program, args: tuple, kwargs: dict, operands: Sequence, static: Sequence) -> Program | None:
     """The program as one of only the arrays in a call, in the call's order; None if it cannot be kept."""
-    arrays = [where for where, x in (*enumerate(args), *kwargs.items()) if type(x) is ArrayImpl]
+    arrays = [where for where, x in (*enumerate(args), *kwargs.items()) if type(x) in _ARRAYS]
     ordered = [*enumerate(args), *sorted(kwargs.items())]
     dynamic = [where for where, x in ordered if where not in static and x is not None]
     if dynamic == arrays:

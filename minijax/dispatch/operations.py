@@ -15,6 +15,7 @@ from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Var
 from minijax.ir.trace import EvalTrace, Tracer, escaped_message, eval_jaxpr, forbid_tracing, trace_to_jaxpr
 from minijax.ir.types import hi_classes
 from minijax.run.arrays.array import ArrayImpl
+from minijax.run.programs import launch
 from minijax.run.watching import watch
 from minijax.transforms.lower_types import is_hi_operation
 
@@ -63,6 +64,14 @@ def _to_list(executable: Executable, arrays: Sequence) -> Callable[[Sequence[Arr
     return lambda arrays: [run(arrays)]
 
 
+def _results(run: Any, operands: Sequence[ArrayImpl]) -> list:
+    """The results of a program for `launch.run`, or of a function of arrays."""
+    if type(run) is not tuple:
+        return run(operands)
+    results = launch.run(run, [x._raw for x in operands])
+    return results if run[2] is None else [results]
+
+
 # ---- single operations ------------------------------------------------------------------------------
 
 
@@ -106,7 +115,7 @@ def evaluate(primitive: Any, operands: Sequence, params: dict, compiled: bool = 
         key = (config.state(), primitive, *[x._sig for x in operands])
     run = programs.get(key)
     try:
-        return run(operands) if run is not None else _first_run(primitive, operands, params, key)
+        return _first_run(primitive, operands, params, key) if run is None else _results(run, operands)
     except RuntimeError as error:
         if run is not None:
             raise_if_donated(error, operands)
@@ -124,20 +133,26 @@ def _first_run(primitive: Any, operands: Sequence, params: dict, key: tuple) -> 
     if owner is not None:
         values = cache.key(_without_owner(owner, tuple(params.values())))
         store, key = _programs_of(owner), (key[0], primitive, *params, values, *[x._sig for x in operands])
-    return store.once(key, _compile_operation, primitive, operands, params)(operands)
+    return _results(store.once(key, _compile_operation, primitive, operands, params), operands)
 
 
 def _without_owner(owner: Any, values: tuple) -> tuple:
     return tuple([None if v is owner else _without_owner(owner, v) if isinstance(v, tuple) else v for v in values])
 
 
-def _compile_operation(primitive: Any, arrays: Sequence, params: dict) -> Callable[[Sequence], list]:
+def _compile_operation(primitive: Any, arrays: Sequence, params: dict) -> Any:
+    """The operation as a program for `launch.run` or, where that is not enough, a function of arrays."""
     forbid_tracing(primitive.name)
     with state.set_current_trace(None):
         with monitoring.timed(monitoring.TRACING, primitive.name):
             closed = one_equation(primitive, [x._sig.aval for x in arrays], params)
         options = ProgramOptions(primitive.name, keep_unused=True)
         executable = executable_for(closed, options, arrays, lift=primitive.lift is not None)
+        if not key_reuse.is_on() and not watch.is_on():
+            for finish in [None, list] if len(executable.outs) == 1 else [list]:
+                program = getattr(executable.caller(arrays, finish), "program", None)
+                if program is not None and (finish is list or program[2] is not None):
+                    return program
         run = key_reuse.watched(_to_list(executable, arrays), closed, primitive.name)
         return watch.named(run, primitive.name)
 

@@ -93,10 +93,18 @@ def from_numpy(x: np.ndarray) -> ArrayImpl:
             sig = _of_numpy.once(key, _target, types.typeof(x), None, None)
     if sig.device is None:
         return wrapped(put_host(_as_dtype(x, sig.aval), sig), sig)
-    value = x if x.dtype is sig.dtype else _as_dtype(x, sig.aval)
-    return wrapped(
-        _jax.batched_device_put(sig, sig.native, [value], [sig.device], sig.committed, False, DURING_CALL, True), sig
-    )
+    return wrapped(put_numpy(x if x.dtype is sig.dtype else _as_dtype(x, sig.aval), sig), sig)
+
+
+def signature_of_numpy(options: Any, x: np.ndarray) -> Signature | None:
+    """The signature that `from_numpy` gives an array that `put_numpy` can put; None if that is unknown."""
+    sig = _of_numpy.get((options, x.shape, x.dtype))
+    return None if sig is None or sig.device is None or x.dtype is not sig.dtype else sig
+
+
+def put_numpy(x: np.ndarray, sig: Signature) -> Any:
+    """The raw array of a NumPy array of that dtype on the one device of `sig`."""
+    return _jax.batched_device_put(sig, sig.native, [x], [sig.device], sig.committed, False, DURING_CALL, True)
 
 
 def ready_token(place: Any = None) -> Token:
