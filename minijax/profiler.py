@@ -1,5 +1,6 @@
 """jax.profiler: profiles of time and of memory."""
 
+from minijax.run.programs.launching import record_stacks
 from minijax.run.watching.profiler import (
     ProfileData as ProfileData,
     ProfileEvent as ProfileEvent,
@@ -17,3 +18,5 @@ from minijax.run.watching.profiler import (
     stop_trace as stop_trace,
     trace as trace,
 )
+
+record_stacks()  # memory profiles show them
