@@ -121,7 +121,7 @@ TRACES = {
     ),
     "named axis": (
         lambda jax, lax: jax.vmap(
-            lambda x: lax.while_loop(lambda s: s < 3, lambda s: s + lax.axis_index("i"), 1), axis_name="i"
+            lambda x: lax.while_loop(lambda s: s < 3, lambda s: s + 1 + lax.axis_index("i"), 1), axis_name="i"
         ),
         (COUNTS,),
     ),
