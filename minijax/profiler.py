@@ -1,6 +1,6 @@
 """jax.profiler: profiles of time and of memory."""
 
-from minijax.run.programs.launching import record_stacks
+from minijax.run.programs.launching import record_stacks as _record_stacks
 from minijax.run.watching.profiler import (
     ProfileData as ProfileData,
     ProfileEvent as ProfileEvent,
@@ -19,4 +19,4 @@ from minijax.run.watching.profiler import (
     trace as trace,
 )
 
-record_stacks()  # memory profiles show them
+_record_stacks()  # memory profiles show them
