@@ -1,6 +1,5 @@
 """64-bit types switched on and off inside traces: results, dtypes, jaxprs and derivatives are jax's."""
 
-import sys
 import warnings
 
 import compare
@@ -8,13 +7,6 @@ import numpy as np
 import pytest
 
 ONE = np.float32(1)
-
-
-@pytest.fixture(autouse=True)
-def _fresh_programs_of_jax():
-    """jax finds programs of earlier tests for numbers of another width, which XLA then refuses."""
-    if "jax" in sys.modules:
-        sys.modules["jax"].clear_caches()
 
 
 def _programs(jax, jnp, lax):
