@@ -54,14 +54,16 @@ def fused(data: int = 1, whole: bool = False) -> Callable[[Callable[P, R]], Call
                         run = recall(key)
                     except (KeyError, TypeError, AttributeError):
                         run = _DIRECT
-                if run is None:
+                is_new = run is None
+                if is_new:
                     run = programs.once(key, _program, function, args, kwargs, data, arrays, whole)
                 if run is _DIRECT:
                     return function(*args, **kwargs)
                 try:
                     return launch.run(run, [x._raw for x in arrays])
                 except RuntimeError as error:
-                    raise_if_donated(error, arrays)
+                    if not is_new:
+                        raise_if_donated(error, arrays)
                     raise
             except Exception as error:
                 source.hide_frames(error)

@@ -15,7 +15,7 @@ import inspect
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 from unittest import mock
@@ -61,9 +61,15 @@ def theirs(module: str = "jax") -> ModuleType:
 
 def module_of(name: str) -> ModuleType:
     """Imports a module; jax under the environment of the session, since that of a test may set what jax reads."""
-    environment = os.environ if "jax" in sys.modules else recorded.session.environment or os.environ
-    with mock.patch.dict(os.environ, dict(environment), clear=True):
-        return importlib.import_module(name)
+    if "jax" not in sys.modules and _read_by_jax(os.environ) != _read_by_jax(recorded.session.environment):
+        # Only then: threads of XLA read the environment, and the process may end if it changes meanwhile.
+        with mock.patch.dict(os.environ, recorded.session.environment or os.environ, clear=True):
+            return importlib.import_module(name)
+    return importlib.import_module(name)
+
+
+def _read_by_jax(environment: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in environment.items() if name.startswith(("JAX_", "XLA_"))}
 
 
 def run_on(namespace: ModuleType, program: Callable) -> Any:

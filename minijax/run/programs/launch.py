@@ -128,6 +128,7 @@ def program_of(
 
     `note` gets the token of each run.
     """
+    collect_garbage()  # drops what programs that are gone have left
     execute, handlers = _executor(loaded, note), [result_handler(sig) for sig in signatures]
     if len(loaded.devices) > 1:  # jaxlib would end the process for a deleted input
         execute = _refusing_deleted(execute)
