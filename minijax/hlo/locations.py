@@ -25,7 +25,6 @@ class LocationContext(NamedTuple):
 # (lines of a function, start, end, context, equation): the lines from start to end belong to the equation; None: to
 # literals.
 Mark = tuple[list[str], int, int, LocationContext, JaxprEqn | None]
-_UNMARKED = ("{", "):")  # ends of lines that only begin an operation
 Locate = Callable[..., Sequence[source.Position]]
 
 
@@ -59,7 +58,7 @@ class Written(NamedTuple):
             functions[id(self.functions[0])][0] = self.main()
         for own, start, end, (scope, callers, base), eqn in self.marks:
             lines = functions[id(own)]
-            bare = [i for i in range(start, end) if not lines[i].endswith(_UNMARKED) and " loc(#" not in lines[i]]
+            bare = [i for i in range(start, end) if not _begins_operation(lines, i) and " loc(#" not in lines[i]]
             name = scope if eqn is None else eqn.primitive.label(eqn.ctx.name_stack, eqn.params)
             if not bare or not name:
                 continue
@@ -70,6 +69,11 @@ class Written(NamedTuple):
             for i in bare:
                 lines[i] = f"{lines[i]} loc({location})"
         return Located(_joined(self.header, functions.values(), locations.lines), names.digest())
+
+
+def _begins_operation(lines: list[str], i: int) -> bool:
+    """Returns whether the line only begins an operation, whose location stands at its end."""
+    return lines[i].endswith(("{", "):")) or lines[i + 1 : i + 2] != [] and lines[i + 1].strip() == "cond {"
 
 
 def _joined(header, functions, footer):

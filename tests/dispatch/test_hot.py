@@ -312,6 +312,8 @@ def test_an_error_within_a_launch_is_raised_and_the_next_call_works(error):
     assert f(x).tolist() == [2, 2] and (x + 1).tolist() == [2, 2]
 
 
+# jax's hook of the garbage collector may be interrupted, too.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_interrupts_at_any_time_leave_calls_working():
     f, g = minijax.jit(lambda x: x * 2), minijax.jit(lambda x, y: [x, y * 2])
     x = jnp.ones(3)
@@ -334,7 +336,7 @@ def test_interrupts_at_any_time_leave_calls_working():
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-    assert interrupted > 50
+    assert interrupted > 30
     assert f(x).tolist() == [2, 2, 2] and [v.tolist() for v in g(x, x)] == [[1, 1, 1], [2, 2, 2]]
 
 

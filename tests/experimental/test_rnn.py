@@ -266,4 +266,5 @@ def test_the_operation_of_gpus_refuses_the_calls_that_jax_refuses(gpu):
 @pytest.mark.oracle
 def test_without_a_plugin_the_operation_of_gpus_raises_as_in_jax():
     operands, options = sized()
+    jax.clear_caches()  # a test with a plugin may have traced it
     same_refusal(lambda rnn: lambda: on_gpu(rnn, options)(*operands))

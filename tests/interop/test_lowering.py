@@ -165,6 +165,12 @@ def test_operations_that_a_rule_builds_are_in_the_module(case, tier):
     compare.check(case, tier)
 
 
+def test_a_loop_that_a_rule_builds_runs():
+    (case,) = [case for case in CASES if case.name == "a loop"]
+    result = compare.ours().jit(compare.run_on(compare.ours(), case.program))(*case.args)
+    np.testing.assert_array_equal(result, 8 * case.args[0])
+
+
 def test_rules_are_called_in_branches_and_bodies():
     def program(jax, jnp, extend, interpreters):
         f = by_rule(helper_rule)(extend, interpreters)

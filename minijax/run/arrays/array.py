@@ -691,6 +691,7 @@ def hidden(x: ArrayImpl) -> ArrayImpl:
 
 def live_arrays(platform: str | None = None) -> list[Array]:
     """The arrays of a backend that are alive and not deleted."""
+    collect_garbage()
     raws = [raw for raw in client.get_client(platform).live_arrays() if type(raw.aval) is Signature]
     return [raw.aval.wrap(raw, raw.aval) for raw in raws if not raw.is_deleted()]
 
