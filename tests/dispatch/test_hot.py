@@ -2,7 +2,6 @@
 
 import gc
 import itertools
-import os
 import random
 import signal
 import subprocess
@@ -10,7 +9,6 @@ import sys
 import threading
 from pathlib import Path
 
-import jaxlib
 import numpy as np
 import pytest
 
@@ -361,47 +359,12 @@ def user_function(f):
         y = f(jnp.ones(2))
     return [frame.function_name for frame in y.traceback.frames]
 f = minijax.jit(lambda x: x * 2)
-print(launching.RECORDS, user_function(f))
+print(user_function(f))
 launching.record_stacks()
 print("user_function" in user_function(f))
 """
 
 
-def test_where_jax_is_installed_launches_record_no_stack_unless_asked_to():
+def test_launches_record_no_stack_unless_asked_to():
     run = subprocess.run([sys.executable, "-c", RECORDING], capture_output=True, text=True, cwd=ROOT)
-    assert run.stdout.splitlines() == ["True []", "True"], run.stderr
-
-
-WITHOUT_JAX = """
-import sys
-import minijax as jax, minijax.numpy as jnp, numpy as np
-from minijax.run.programs import launching
-assert not launching.RECORDS
-f = jax.jit(lambda x, y: x * y, donate_argnums=0)
-for _ in range(40):
-    x = f(jnp.ones(3), 2.0)
-assert x.traceback is None and x.tolist() == [2, 2, 2]
-y = f(x, 2.0)
-for again in (lambda: f(x, 2.0), lambda: x + 1):
-    try:
-        again()
-    except (ValueError, RuntimeError) as error:
-        print(type(error).__name__)
-device = jax.devices()[1]
-moved = jax.device_put(y, device)
-print(np.asarray(moved), moved.devices() == {device}, jax.device_get(y.astype(jnp.bfloat16)), jax.pmap(jnp.sin)(jnp.zeros(2)))
-"""
-
-
-def test_where_jax_is_not_installed_no_tracebacks_are_kept(tmp_path):
-    for entry in Path(jaxlib.__file__).parents[1].iterdir():
-        if entry.name != "jax" and not entry.name.startswith("jax-") and entry.suffix != ".pth":
-            (tmp_path / entry.name).symlink_to(entry)
-    path = os.pathsep.join([str(ROOT), str(tmp_path)])
-    environment = {
-        "PYTHONPATH": path,
-        "XLA_FLAGS": "--xla_force_host_platform_device_count=2",
-        "PATH": os.environ["PATH"],
-    }
-    run = subprocess.run([sys.executable, "-S", "-c", WITHOUT_JAX], env=environment, capture_output=True, text=True)
-    assert run.stdout.splitlines() == ["ValueError", "RuntimeError", "[4. 4. 4.] True [4 4 4] [0. 0.]"], run.stderr
+    assert run.stdout.splitlines() == ["[]", "True"], run.stderr

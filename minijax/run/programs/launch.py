@@ -11,7 +11,7 @@ from minijax.run.clients import jaxlib_versions
 from minijax.run.programs import host_calls, tokens
 from minijax.run.programs.compile import JaxRuntimeError, Loaded
 from minijax.run.programs.host_calls import is_calling
-from minijax.run.programs.launching import RECORDS, launching
+from minijax.run.programs.launching import launching
 
 _COLLECTIVES = ("all-reduce", "all-gather", "all-to-all", "collective-", "reduce-scatter")
 _collectives_lock = threading.Lock()
@@ -155,10 +155,7 @@ def run(program: Program, raws: list) -> Any:
     if pick is not None:
         raws = pick(raws)
     try:
-        if RECORDS:
-            results = launching.send((execute, raws, handlers))
-        else:
-            results = execute(raws).consume_with_handlers(handlers)
+        results = launching.send((execute, raws, handlers))
     except BaseException as error:
         results = _launched_again(error, execute, raws, handlers)
     if donated is not None:
@@ -175,7 +172,7 @@ def run(program: Program, raws: list) -> Any:
 
 def _launched_again(error: BaseException, *request: Any) -> list:
     """The results of a launch that did not begin; raises the cause of one that failed, or else its error."""
-    if RECORDS and not launching.has_begun(error):
+    if not launching.has_begun(error):
         execute, raws, handlers = request
         return execute(raws).consume_with_handlers(handlers)
     if isinstance(error, JaxRuntimeError):

@@ -5,11 +5,8 @@ of a call's time, and more in a deep stack. Within `TracebackScope` in a generat
 """
 
 import contextlib
-import sys
 import threading
 from collections.abc import Callable, Generator, Sequence
-from importlib.machinery import PathFinder
-from pathlib import Path
 from typing import Any
 
 from jaxlib import _jax
@@ -63,16 +60,3 @@ def record_stacks() -> None:
     global _scope
     _scope = contextlib.nullcontext
     launching.begin_anew()
-
-
-def _is_jax_installed() -> bool:
-    """Returns whether jax, rather than this package under its name, is or can be imported."""
-    own = str(Path(__file__).parents[2])
-    specs = getattr(sys.modules.get("jax"), "__spec__", None), PathFinder.find_spec("jax")
-    return any(spec is not None and not str(spec.origin).startswith(own) for spec in specs)
-
-
-# jax shares the switch. It cannot be turned on again: jaxlib refuses to move arrays that were made while it was off.
-RECORDS = not hasattr(_jax, "set_tracebacks_enabled") or _is_jax_installed()
-if not RECORDS:
-    _jax.set_tracebacks_enabled(False)

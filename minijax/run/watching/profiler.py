@@ -244,7 +244,7 @@ def get_profiled_instructions_proto(tensorboard_dir: str) -> bytes:
 def device_memory_profile(backend: str | None = None) -> bytes:
     """The allocations in the memory of a backend's devices, in compressed pprof format.
 
-    Programs that were called after `minijax.profiler` was imported have stacks where jax is installed.
+    Programs that were called after `minijax.profiler` was imported have stacks.
     """
     return gzip.compress(client.get_client(backend).heap_profile())
 
