@@ -1,6 +1,7 @@
 """The stages of a jitted function, and functions seen without running them."""
 
 import collections
+import importlib.util
 
 import compare
 import numpy as np
@@ -324,6 +325,8 @@ ERRORS = {
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", VALUES)
 def test_a_stage_shows_the_same_as_in_jax(name):
+    if name == "source positions" and importlib.util.find_spec("jax") is None:
+        pytest.skip("columns are those of one version of Python")
     compare.same(VALUES[name])
 
 

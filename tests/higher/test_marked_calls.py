@@ -98,7 +98,7 @@ def attributed(program, args):
     def attributes(jax, jnp):
         text = jax.jit(program(jax, jnp)).lower(*args).as_text()
         pattern = r"(?:call @(\w+?)|(stablehlo\.\w+)|\}\))(?:_\d+)?\b.*(mhlo\.frontend_attributes = \{.*?\})"
-        return {found for found in re.findall(pattern, text) if found[1] != "stablehlo.convert"}
+        return sorted({found for found in re.findall(pattern, text) if found[1] != "stablehlo.convert"})
 
     return attributes
 
