@@ -10,6 +10,7 @@ from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from minijax.ir.refs import REF_EFFECT
 from minijax.ir.trace import DynamicJaxprTracer, JaxprTrace, Tracer, environment, open_at, trace_to_jaxpr, values_of
 from minijax.transforms.discharge import discharged
+from minijax.transforms.prune import read_variables
 
 
 class PartialEval(NamedTuple):
@@ -75,15 +76,27 @@ def _unknown_part(staging: JaxprTrace, results: Sequence) -> tuple[ClosedJaxpr, 
     jaxpr, consts = staging.to_jaxpr(results)
     staging.finish()
     values = dict(zip(jaxpr.constvars, consts, strict=True))
+    jaxpr = jaxpr.replace(eqns=_live_eqns(jaxpr))
     jaxpr = jaxpr.replace(constvars=_constvars_in_jax_order(jaxpr))
     consts = [values[v] for v in jaxpr.constvars]
     return open_at(jaxpr, consts, Mask([isinstance(x, Tracer) for x in consts]))
 
 
+def _live_eqns(jaxpr: Jaxpr) -> list[JaxprEqn]:
+    """The equations that a result depends on or that have effects, unchanged: a rule may have staged others."""
+    live, eqns = set(jaxpr.outvars), []
+    for eqn in reversed(jaxpr.eqns):
+        if eqn.effects or not live.isdisjoint(eqn.outvars):
+            eqns.append(eqn)
+            live.update(eqn.invars)
+    eqns.reverse()
+    return eqns
+
+
 def _constvars_in_jax_order(jaxpr: Jaxpr) -> list[Var]:
     """The constvars in jax's order of residuals: a topological order of the graph from the results.
 
-    Constvars that no result depends on come last.
+    Constvars that only effects depend on come last.
     """
     parents = {v: [a for a in e.invars if type(a) is Var] for e in jaxpr.eqns for v in e.outvars}
     ends = list(dict.fromkeys(v for v in jaxpr.outvars if type(v) is Var))
@@ -96,8 +109,8 @@ def _constvars_in_jax_order(jaxpr: Jaxpr) -> list[Var]:
             children[parent] -= 1
             if not children[parent]:
                 ready.append(parent)
-    constvars = set(jaxpr.constvars)
-    return [*(v for v in reversed(order) if v in constvars), *(v for v in jaxpr.constvars if v not in children)]
+    constvars, read = set(jaxpr.constvars), read_variables(jaxpr)
+    return [*(v for v in reversed(order) if v in constvars), *(v for v in jaxpr.constvars if v in read and v not in children)]
 
 
 def _count_reads(ends: Sequence[Var], parents: dict[Var, list[Var]]) -> dict[Var, int]:

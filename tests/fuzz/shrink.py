@@ -1,5 +1,6 @@
 """Smaller programs that still fail, found greedily."""
 
+import ast
 import dataclasses
 import re
 from collections.abc import Callable, Iterator
@@ -51,7 +52,6 @@ def _near(lines: list[str], i: int) -> list[str]:
 
 
 def _fewer_results(line: str) -> Iterator[str]:
-    head, listed = re.fullmatch(r"( *return )\(?(.*?),?\)?", line).groups()
-    results = listed.split(", ")
-    if len(results) > 1:
-        yield from (f"{head}{result}" for result in results)
+    value = ast.parse(f"def f():\n {line.lstrip()}").body[0].body[0].value
+    if isinstance(value, ast.Tuple) and len(value.elts) > 1:
+        yield from (f"{_indent(line) * ' '}return {ast.unparse(result)}" for result in value.elts)

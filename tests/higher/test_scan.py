@@ -145,6 +145,14 @@ def cond_inside(jax, lax):
     return f
 
 
+def loop_with_a_known_counter(jax, lax):
+    def body(c, x):
+        count, last = lax.while_loop(lambda v: v[0] < 3, lambda v: (v[0] + 1, v[1]), (np.float32(0), c))
+        return lax.mul(lax.sin(last), x), count
+
+    return lambda w, c, a: lax.scan(body, c, a)
+
+
 def handed_on(jax, lax):
     def f(w, c, a):
         body = lambda c, x: ((c[0], lax.mul(lax.mul(c[1], w), c[0])), (c[0], x[0], lax.mul(x[1], w)))  # noqa: E731
@@ -207,7 +215,7 @@ PROGRAMS = {
     f.__name__: (f, SCALARS)
     for f in (simple, dead_code, result_saved, growing_carry, integer_carry, nested, nested_over_carry,
               nested_known_carry, jit_inside, invariants, unrolled_backwards, captured_array, handed_on,
-              library_functions, cond_inside, no_slices, no_carry)
+              library_functions, cond_inside, no_slices, no_carry, loop_with_a_known_counter)
 }  # fmt: skip
 PROGRAMS["simple on arrays"] = simple, ARRAYS
 ALWAYS = ("plain", "jvp", "grad", "vmap", "vmap of grad", "jvp of grad")
