@@ -7,7 +7,8 @@ from minijax.base import dtypes
 from minijax.calls.call import closed_call_p
 from minijax.dispatch.jitted import jitted
 from minijax.higher.while_loop import Loop, while_p
-from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
+from minijax.ir import state
+from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, Var
 from minijax.ir.trace import trace_to_jaxpr
 from minijax.ir.types import Aval, typeof
 from minijax.primitives.counting import empty_of
@@ -50,6 +51,16 @@ def resized(aval: Aval, *sizes: int) -> Aval:
 
 def unrolled(body: ClosedJaxpr, slots: Slots, length: int, reverse: bool, unroll: int) -> ClosedJaxpr:
     """The jaxpr that a scan is lowered to: a loop over blocks of `unroll` steps, and then the remaining steps."""
+    types = tuple(body.in_avals), tuple(body.out_avals), body.jaxpr.effects
+    return _with_step(*_skeleton(types, slots, length, reverse, unroll), body)
+
+
+@state.traced_cache
+def _skeleton(types: tuple, slots: Slots, length: int, reverse: bool, unroll: int) -> tuple[ClosedJaxpr, ClosedJaxpr]:
+    """`unrolled` of a placeholder with the types and effects of a body, and the placeholder."""
+    in_avals, out_avals, effects = types
+    results = [Var(a) for a in out_avals]
+    body = ClosedJaxpr(Jaxpr(results, [Var(a) for a in in_avals], results, [], effects), [None] * len(results))
     trips, rest = _blocks(length, unroll)
     order = slice(None, None, -1 if reverse else 1)  # of the looped and the remaining steps in memory
     first_size = (length - rest, rest)[order][0]
@@ -67,22 +78,32 @@ def unrolled(body: ClosedJaxpr, slots: Slots, length: int, reverse: bool, unroll
             carry, ys = _steps(body, slots, (consts, carry, remaining), rest, reverse)
             stacks.append(ys)
         if not length:
-            stacks.append([empty_of(a.with_axis(0, 0)) for a in slots.results(body.out_avals)[1]])
+            stacks.append([empty_of(a.with_axis(0, 0)) for a in slots.results(out_avals)[1]])
         return [*carry, *(_concatenated(parts[order]) for parts in zip(*stacks, strict=True))]
 
-    consts, carry, slices = slots.operands(body.in_avals)
+    consts, carry, slices = slots.operands(in_avals)
     avals = [*consts, *carry, *(a.with_axis(0, length) for a in slices)]
-    return ClosedJaxpr(*trace_to_jaxpr(run, avals, _debug_info(body)))
+    return ClosedJaxpr(*trace_to_jaxpr(run, avals, body.jaxpr.debug_info)), body
+
+
+def _with_step(closed: ClosedJaxpr, placeholder: ClosedJaxpr, body: ClosedJaxpr) -> ClosedJaxpr:
+    """The jaxpr with `body` in the place of `placeholder`, in loops too, and with the body's name."""
+    eqns = []
+    for eqn in closed.jaxpr.eqns:
+        if eqn.primitive is while_p:
+            loop = {name: _with_step(eqn.params[name], placeholder, body) for name in ("cond_jaxpr", "body_jaxpr")}
+            eqn = eqn.replace(params={**eqn.params, **loop})
+        elif eqn.primitive is closed_call_p and eqn.params["call_jaxpr"] is placeholder:
+            eqn = eqn.replace(params={**eqn.params, "call_jaxpr": body})
+        eqns.append(eqn)
+    info = body.debug_info._replace(arg_names=None, result_paths=None)
+    return ClosedJaxpr(closed.jaxpr.replace(eqns=eqns, debug_info=info), closed.consts)
 
 
 def _blocks(length: int, unroll: int) -> tuple[int, int]:
     """The number of blocks of `unroll` steps in the loop, and of remaining steps. A single block is not looped over."""
     trips, rest = divmod(length, unroll) if unroll else (0, length)
     return (0, length) if unroll > 1 and trips == 1 and not rest else (trips, rest)
-
-
-def _debug_info(body: ClosedJaxpr) -> DebugInfo:
-    return body.debug_info._replace(arg_names=None, result_paths=None)
 
 
 def _split_at(x: Any, at: int) -> tuple[Any, Any]:
@@ -120,7 +141,7 @@ def _loop(body: ClosedJaxpr, slots: Slots, operands: tuple, trips: int, reverse:
         stacks = [_with_slice(s, y, at) for s, y in zip(stacks, ys, strict=True)]
         return [add(i, one), *carry, *stacks]
 
-    info, avals = _debug_info(body), list(map(typeof, start))
+    info, avals = body.jaxpr.debug_info, list(map(typeof, start))
     cond = ClosedJaxpr(*trace_to_jaxpr(test, avals, info))
     block = ClosedJaxpr(*trace_to_jaxpr(step, [*map(typeof, fixed), *avals], info))
     results = while_p.bind(*fixed, *start, **Loop(0, cond, len(fixed), block)._asdict())
