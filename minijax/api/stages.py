@@ -52,7 +52,7 @@ from minijax.partition.meshes import PartitionSpec
 from minijax.primitives.sharding import concrete_sharding
 from minijax.run.arrays.array import ArrayImpl, Signature, signature, single_signature
 from minijax.run.clients import client
-from minijax.run.programs import bindings, launch
+from minijax.run.programs import bindings
 from minijax.run.programs.compile import Loaded, hlo_computation, hlo_text, module_cost
 from minijax.run.programs.compiled_shardings import has_sharding
 from minijax.run.watching import profiler
@@ -410,7 +410,7 @@ class Compiled(Stage):
         elif ready is hot.ready:
             program, raws = hot.find(args, kwargs)
             if program is not None:
-                return launch.run(program, raws)
+                return program(raws)
         try:
             key, operands = parse(options, args, kwargs)
         except Exception:

@@ -1,5 +1,6 @@
 """Executables: loaded programs with their placement."""
 
+import functools
 import operator
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
@@ -148,22 +149,21 @@ class Executable:
     def caller(self, operands: Sequence[ArrayImpl], finish: Callable | None = None) -> Callable[[Sequence], Any]:
         """A function specialised to the signatures of these operands: operands -> `finish(results)`.
 
-        Without `finish` it returns the only result. Its attribute `program`, if it has one, is for `launch.run`.
+        Without `finish` it returns the only result. Its attribute `program`, if it has one, is of raw arrays.
         """
         donates_shards = self.donated and self.device is None
         if donates_shards or not self.takes(operands):
             of_results = finish or operator.itemgetter(0)
             return lambda operands: of_results(self(operands))
-        raws_of = launch.raws_at(self.used, len(operands), self.hidden)
+        picked = functools.partial(launch.picking, places=self.used, count=len(operands), hidden=self.hidden)
         if self.has_effects or watch.is_on():
-            run, of_results = self._run, finish or operator.itemgetter(0)
-            call: Any = lambda operands: of_results(run(raws_of(operands)))  # noqa: E731
+            of_results, run = finish or operator.itemgetter(0), picked(self._run)
+            call: Any = lambda operands: of_results(run([x._raw for x in operands]))  # noqa: E731
             return _donating(call, [self.used[n] for n in self.aliased]) if self.aliased else call
-        program = launch.program_of(self.loaded, self._signatures, finish, [*self.aliased])
-        call = lambda operands: launch.run(program, raws_of(operands))  # noqa: E731
+        program = picked(launch.program_of(self.loaded, self._signatures, finish, [*self.aliased]))
+        call = lambda operands: program([x._raw for x in operands])  # noqa: E731
         call.loaded = self.loaded  # the weak cache finds it as long as it can be run
-        pick = launch.picking(self.used, len(operands), self.hidden)
-        call.program = program if pick is None else (*program[:4], pick, program[5])
+        call.program = program
         return call
 
     def tree_caller(self, operands: Sequence[ArrayImpl], out_tree: Any) -> Callable[[Sequence], Any]:

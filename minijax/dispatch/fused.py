@@ -16,7 +16,6 @@ from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Var
 from minijax.ir.trace import DynamicJaxprTracer, trace_to_jaxpr
 from minijax.run.arrays.array import ArrayImpl, array_types
 from minijax.run.clients import guards
-from minijax.run.programs import launch
 from minijax.run.watching import watch
 
 P = ParamSpec("P")
@@ -60,7 +59,7 @@ def fused(data: int = 1, whole: bool = False) -> Callable[[Callable[P, R]], Call
                 if run is _DIRECT:
                     return function(*args, **kwargs)
                 try:
-                    return launch.run(run, [x._raw for x in arrays])
+                    return run([x._raw for x in arrays])
                 except RuntimeError as error:
                     if not is_new:
                         raise_if_donated(error, arrays)
@@ -115,7 +114,7 @@ def _key(args: tuple, kwargs: dict, data: int, arrays: list) -> list:
 
 
 def _program(function: Callable, args: tuple, kwargs: dict, data: int, arrays: Sequence, whole: bool) -> Any:
-    """Compiles the function to a program of its arrays for `launch.run`; `_DIRECT` if it must be called itself."""
+    """Compiles the function to a program of the raw arrays; `_DIRECT` if it must be called itself."""
     is_watched = guards.is_guarded() or watch.is_on() or key_reuse.is_on()
     if is_watched or whole and _disable_jit.value or any(x._sig.device is None for x in arrays):
         return _DIRECT

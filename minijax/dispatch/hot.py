@@ -79,6 +79,10 @@ _TREE = "tree"
 
 def _keyed(options: Any, args: tuple, kwargs: dict) -> tuple[tuple | None, list, bool]:
     """The key of a call without trees, or None; its raw arrays, and whether some are (NumPy array, signature)."""
+    if len(args) == 1 == len(kwargs):
+        (x,), (name,) = args, kwargs
+        if type(x) is type(y := kwargs[name]) is ArrayImpl:
+            return (name, x._sig, y._sig), [x._raw, y._raw], False
     key: list[Any] = [*kwargs]
     raws: list[Any] = []
     is_on_host = False
@@ -109,13 +113,7 @@ def _of_arrays(program: Program, args: tuple, kwargs: dict, operands: Sequence, 
     dynamic = [where for where, x in ordered if where not in static and x is not None]
     if dynamic == arrays:
         return program
-    *_, pick, donated = program
-    if len(dynamic) != len(operands) or donated is not None:  # a donated number would delete its operand
+    if len(dynamic) != len(operands) or program.donated:  # a donated number would delete its operand
         return None
     filled = [(arrays.index(i) if i in arrays else None, x._raw) for i, x in zip(dynamic, operands, strict=True)]
-
-    def pick_filled(raws):
-        raws = [raw if n is None else raws[n] for n, raw in filled]
-        return raws if pick is None else pick(raws)
-
-    return (*program[:4], pick_filled, None)
+    return lambda raws: program([raw if n is None else raws[n] for n, raw in filled])

@@ -37,7 +37,6 @@ from minijax.partition.meshes import context_mesh, legacy_context_mesh
 from minijax.partition.shardings import UNSPECIFIED
 from minijax.run.arrays.array import ArrayImpl
 from minijax.run.clients import client
-from minijax.run.programs.launch import run
 from minijax.run.watching import profiler, watch
 
 P = ParamSpec("P")
@@ -145,6 +144,14 @@ def _memory_of(fun: Callable, options: tuple) -> Memory:
         return Memory()
 
 
+_ABSENT: Any = object()
+
+
+def _present(x: Any, y: Any, more: tuple) -> tuple:
+    """The positional arguments of a call, without those that are absent."""
+    return (x, y, *more) if y is not _ABSENT else () if x is _ABSENT else (x,)
+
+
 _NO_KEY = ()  # of calls with references, which are bound as operations each time
 
 
@@ -215,24 +222,23 @@ class Jitted:
 
     # ---- calling ------------------------------------------------------------------------------------
 
-    def __call__(self, *args, **kwargs):
+    # Two positional parameters, since a tuple of them would take as long as looking them up.
+    def __call__(self, x=_ABSENT, y=_ABSENT, /, *more, **kwargs):
         try:
-            ready, hot = thread.ready, self.memory.hot
-            if ready is not hot.ready or ready[1] is not _epoch[0]:
-                return self._call_by_key(args, kwargs)
-            # Most calls have one or two arrays: finding them by `find` would take as long as all the rest.
-            if not kwargs and len(args) == 1 and type(args[0]) is ArrayImpl:
-                program, raws = hot.get(args[0]._sig), [args[0]._raw]
-            elif not kwargs and len(args) == 2 and type(args[0]) is type(args[1]) is ArrayImpl:
-                program, raws = hot.get((args[0]._sig, args[1]._sig)), [args[0]._raw, args[1]._raw]
-            else:
-                program, raws = hot.find(args, kwargs)
+            ready, hot, program = thread.ready, self.memory.hot, None
+            if ready is hot.ready and ready[1] is _epoch[0]:
+                if y is _ABSENT and not kwargs and type(x) is ArrayImpl:
+                    program, raws = hot.get(x._sig), [x._raw]
+                elif type(x) is type(y) is ArrayImpl and not more and not kwargs:
+                    program, raws = hot.get((x._sig, y._sig)), [x._raw, y._raw]
+                else:
+                    program, raws = hot.find(_present(x, y, more), kwargs)
             if program is None:
-                return self._call_by_key(args, kwargs)
+                return self._call_by_key(_present(x, y, more), kwargs)
             try:
-                return run(program, raws)
+                return program(raws)
             except RuntimeError as error:
-                raise_if_donated(error, tree.tree_leaves((args, kwargs)))
+                raise_if_donated(error, tree.tree_leaves((_present(x, y, more), kwargs)))
                 raise
         except Exception as error:
             source.hide_frames(error)

@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from minijax.base import cache, config, errors, monitoring
 from minijax.dispatch import key_reuse
@@ -15,7 +15,6 @@ from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Var
 from minijax.ir.trace import EvalTrace, Tracer, escaped_message, eval_jaxpr, forbid_tracing, trace_to_jaxpr
 from minijax.ir.types import hi_classes
 from minijax.run.arrays.array import ArrayImpl
-from minijax.run.programs import launch
 from minijax.run.watching import watch
 from minijax.transforms.lower_types import is_hi_operation
 
@@ -64,12 +63,18 @@ def _to_list(executable: Executable, arrays: Sequence) -> Callable[[Sequence[Arr
     return lambda arrays: [run(arrays)]
 
 
+class _OfArrays(NamedTuple):
+    """In place of a program of raw arrays: a function of arrays."""
+
+    call: Callable[[Sequence[ArrayImpl]], list]
+
+
 def _results(run: Any, operands: Sequence[ArrayImpl]) -> list:
-    """The results of a program for `launch.run`, or of a function of arrays."""
-    if type(run) is not tuple:
-        return run(operands)
-    results = launch.run(run, [x._raw for x in operands])
-    return results if run[2] is None else [results]
+    """The results of a program of raw arrays, or of a function of arrays."""
+    if type(run) is _OfArrays:
+        return run.call(operands)
+    results = run([x._raw for x in operands])
+    return results if type(results) is list else [results]
 
 
 # ---- single operations ------------------------------------------------------------------------------
@@ -141,7 +146,7 @@ def _without_owner(owner: Any, values: tuple) -> tuple:
 
 
 def _compile_operation(primitive: Any, arrays: Sequence, params: dict) -> Any:
-    """The operation as a program for `launch.run` or, where that is not enough, a function of arrays."""
+    """The operation as a program of raw arrays or, where that is not enough, a function of arrays."""
     forbid_tracing(primitive.name)
     with state.set_current_trace(None):
         with monitoring.timed(monitoring.TRACING, primitive.name):
@@ -149,12 +154,11 @@ def _compile_operation(primitive: Any, arrays: Sequence, params: dict) -> Any:
         options = ProgramOptions(primitive.name, keep_unused=True)
         executable = executable_for(closed, options, arrays, lift=primitive.lift is not None)
         if not key_reuse.is_on() and not watch.is_on():
-            for finish in [None, list] if len(executable.outs) == 1 else [list]:
-                program = getattr(executable.caller(arrays, finish), "program", None)
-                if program is not None and (finish is list or program[2] is not None):
-                    return program
+            program = getattr(executable.caller(arrays, None if len(executable.outs) == 1 else list), "program", None)
+            if program is not None:
+                return program
         run = key_reuse.watched(_to_list(executable, arrays), closed, primitive.name)
-        return watch.named(run, primitive.name)
+        return _OfArrays(watch.named(run, primitive.name))
 
 
 def compile_function(fun: Callable, arrays: Sequence[ArrayImpl], name: str) -> Callable[[Sequence], Any]:

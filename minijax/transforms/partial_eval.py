@@ -110,7 +110,10 @@ def _constvars_in_jax_order(jaxpr: Jaxpr) -> list[Var]:
             if not children[parent]:
                 ready.append(parent)
     constvars, read = set(jaxpr.constvars), read_variables(jaxpr)
-    return [*(v for v in reversed(order) if v in constvars), *(v for v in jaxpr.constvars if v in read and v not in children)]
+    return [
+        *(v for v in reversed(order) if v in constvars),
+        *(v for v in jaxpr.constvars if v in read and v not in children),
+    ]
 
 
 def _count_reads(ends: Sequence[Var], parents: dict[Var, list[Var]]) -> dict[Var, int]:

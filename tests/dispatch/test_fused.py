@@ -6,7 +6,7 @@ import pytest
 import minijax
 import minijax.numpy as jnp
 from minijax.base import cache
-from minijax.run.programs import launch
+from minijax.run.programs.launching import launching
 from minijax.run.programs.compile import compile_count
 
 X, M, INTS = np.arange(4, dtype=np.float32) + 1, np.ones((1, 8), np.float32), np.arange(3)
@@ -58,8 +58,8 @@ def runs(monkeypatch):
     """A list that grows by an element with each program that is run."""
     seen = []
 
-    run = launch.run
-    monkeypatch.setattr(launch, "run", lambda *args: seen.append(1) or run(*args))
+    send = launching.send
+    monkeypatch.setattr(launching, "send", lambda request: seen.append(1) or send(request))
     cache.clear_caches()
     yield seen
     cache.clear_caches()

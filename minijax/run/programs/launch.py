@@ -108,13 +108,11 @@ def bind(
     if effects is not None and effects.note is None:
         launch = _launcher_with_effects(loaded, signatures, effects)
         return lambda raws: [sig.wrap(raw, sig) for raw, sig in zip(launch(raws), signatures, strict=True)]
-    program = program_of(loaded, signatures, list, note=effects and effects.note)
-    return lambda raws: run(program, raws)
+    return program_of(loaded, signatures, list, note=effects and effects.note)
 
 
-# (execute, handlers, sig, finish, pick, donated). `run` executes `pick` of the raw inputs, or all of them, and deletes
-# those at `donated`; it returns the array with `sig`, or `finish` of the raw results.
-Program = tuple[Callable, list, Signature | None, Callable | None, Callable | None, Sequence[int] | None]
+# From the raw inputs to the result; the attribute `donated` has the indices of those that are deleted.
+Program = Any
 
 
 def program_of(
@@ -124,17 +122,14 @@ def program_of(
     donated: Sequence[int] = (),
     note: Callable[[Any], None] | None = None,
 ) -> Program:
-    """A program for `run`, whose result is `finish` of the list of its arrays; without `finish`, the only array.
+    """A program whose result is `finish` of the list of its arrays; without `finish`, the only array.
 
     `note` gets the token of each run.
     """
-    collect_garbage()  # drops what programs that are gone have left
-    execute, handlers = _executor(loaded, note), [result_handler(sig) for sig in signatures]
-    if len(loaded.devices) > 1:  # jaxlib would end the process for a deleted input
-        execute = _refusing_deleted(execute)
+    execute, handlers = _parts(loaded, signatures, note)
     is_plain = all(sig.wrap is wrapped for sig in signatures)
     if is_plain and finish is None:
-        return execute, handlers, signatures[0], None, None, donated or None
+        return _program(execute, handlers, signatures[0], None, donated)
     of_arrays = finish or itemgetter(0)
 
     def of_plain(results):  # the targets of the loop fill in the arrays
@@ -143,31 +138,42 @@ def program_of(
     def of_any(results):
         return of_arrays([sig.wrap(raw, sig) for raw, sig in zip(results, signatures, strict=True)])
 
-    return execute, handlers, None, of_plain if is_plain else of_any, None, donated or None
+    return _program(execute, handlers, None, of_plain if is_plain else of_any, donated)
 
 
 _blanks = starmap(blank, repeat(()))
 
 
-def run(program: Program, raws: list) -> Any:
-    """The result of a program for the raw arrays of a call."""
-    execute, handlers, sig, finish, pick, donated = program
-    if pick is not None:
-        raws = pick(raws)
-    try:
-        results = launching.send((execute, raws, handlers))
-    except BaseException as error:
-        results = _launched_again(error, execute, raws, handlers)
-    if donated is not None:
+def _parts(loaded: Loaded, signatures: Sequence[Signature], note: Callable | None = None) -> tuple[Callable, list]:
+    collect_garbage()  # drops what programs that are gone have left
+    execute, handlers = _executor(loaded, note), [result_handler(sig) for sig in signatures]
+    if len(loaded.devices) > 1:  # jaxlib would end the process for a deleted input
+        execute = _refusing_deleted(execute)
+    return execute, handlers
+
+
+def _program(
+    execute: Callable, handlers: list, sig: Signature | None, finish: Callable | None, donated: Sequence[int]
+) -> Program:
+    """A program whose result is `finish` of the raw results; without `finish`, the array with `sig`."""
+
+    def program(raws):
+        try:
+            results = launching.send((execute, raws, handlers))
+        except BaseException as error:
+            results = _launched_again(error, execute, raws, handlers)
         for i in donated:  # XLA may have copied them
             if not raws[i].is_deleted():
                 raws[i].delete()
-    if finish is not None:
-        return finish(results)
-    array = blank()
-    array._raw = results[0]
-    array._sig = sig
-    return array
+        if finish is not None:
+            return finish(results)
+        array = blank()
+        array._raw = results[0]
+        array._sig = sig
+        return array
+
+    program.donated = donated
+    return program
 
 
 def _launched_again(error: BaseException, *request: Any) -> list:
@@ -183,8 +189,7 @@ def _launched_again(error: BaseException, *request: Any) -> list:
 
 def launcher(loaded: Loaded, signatures: Sequence[Signature]) -> Callable[[list], list]:
     """A function from raw inputs, sharded as the program expects, to raw outputs with these signatures."""
-    execute, handlers, *_ = program_of(loaded, signatures, list)
-    return lambda raws: run((execute, handlers, None, list, None, None), raws)
+    return _program(*_parts(loaded, signatures), None, list, ())
 
 
 def check_alive(raws: Sequence[Any]) -> None:
@@ -204,31 +209,16 @@ def _refusing_deleted(execute: Callable) -> Callable:
     return execute_alive
 
 
-def picking(places: Sequence[int], count: int, hidden: Sequence) -> Callable[[list], list] | None:
-    """A function from the raw arrays of `count` arguments to those that a program reads; None if it reads them all."""
-    if hidden:
-        return lambda raws: [*[raws[i] for i in places], *hidden]
-    return None if tuple(places) == (*range(count),) else lambda raws: [raws[i] for i in places]
+def picking(program: Program, places: Sequence[int], count: int, hidden: Sequence) -> Program:
+    """The program as one of the raw arrays of `count` arguments, of which it reads those at `places`, and `hidden`."""
+    if not hidden and tuple(places) == (*range(count),):
+        return program
 
+    def picked(raws):
+        return program([*[raws[i] for i in places], *hidden])
 
-def raws_at(places: Sequence[int], count: int, hidden: Sequence = ()) -> Callable[[Sequence], list]:
-    """A function from `count` arrays to the raw arrays of those at `places`, followed by the raw arrays `hidden`."""
-    if hidden and len(places) == 1:
-        (i,) = places
-        return lambda arrays: [arrays[i]._raw, *hidden]
-    if hidden:
-        return lambda arrays: [*[arrays[i]._raw for i in places], *hidden]
-    if tuple(places) == (0,):
-        return lambda arrays: [arrays[0]._raw]
-    if len(places) == 1:
-        (i,) = places
-        return lambda arrays: [arrays[i]._raw]
-    if len(places) == 2:
-        i, j = places
-        return lambda arrays: [arrays[i]._raw, arrays[j]._raw]
-    if tuple(places) == (*range(count),):
-        return lambda arrays: [x._raw for x in arrays]
-    return lambda arrays: [arrays[i]._raw for i in places]
+    picked.donated = getattr(program, "donated", ())
+    return picked
 
 
 def check_donated(raws: Sequence[Any], donated: Sequence[int]) -> None:

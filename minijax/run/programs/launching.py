@@ -21,13 +21,12 @@ _scope: Any = getattr(_jax, "TracebackScope", contextlib.nullcontext)
 def _launch_requests() -> Generator[Any, Request, None]:
     """Gives the raw results of each program that is sent to it, and ends if one fails."""
     with _scope():
-        request = yield
+        execute, raws, handlers = yield
         while True:
             for _ in range(_COLLECTED):
-                execute, raws, handlers = request
                 results = execute(raws)
-                del request, execute, raws  # the frame must keep no program and no input alive
-                request = yield results.consume_with_handlers(handlers)
+                del execute, raws  # the frame must keep no program and no input alive
+                execute, raws, handlers = yield results.consume_with_handlers(handlers)
             collect_garbage()
 
 
