@@ -27,24 +27,18 @@ class Hot:
     does not tell zeros apart by their sign, or NaNs by their bits, so that calls with these are not kept.
     """
 
-    __slots__ = ("ready", "get", "_runs", "_values", "_misses")
+    __slots__ = ("ready", "get", "_runs", "_values", "_last", "_misses")
 
     def __init__(self, ready: Any):
         self.ready = ready
         self._runs = cache.BoundedDict(256)
         self.get = self._runs.get  # of a call with one array, by position, the array's signature is the key
         self._values, self._misses = _VALUES, _MISSES
+        self._last: Any = None
 
     def find(self, args: tuple, kwargs: dict) -> tuple[Program | None, Sequence]:
         """The program of a call and the raw arrays among its arguments, or (None, ())."""
-        if len(args) + len(kwargs) <= _FEW:
-            key, raws, is_on_host = _keyed(self.ready[0], args, kwargs)
-            if key is not None:
-                program = self.get(key if len(key) != 1 else key[0])
-                if is_on_host and program is not None:
-                    raws = [put_numpy(*x) if type(x) is tuple else x for x in raws]
-                return program, raws
-        last = self.get(_TREE)
+        last = self._last
         if last is not None:
             flatten_up_to, signatures, program = last
             try:
@@ -53,7 +47,27 @@ class Hot:
                     return program, [x._raw for x in leaves]
             except (ValueError, AttributeError, TypeError):  # another tree, or a leaf that is not an array
                 pass
+        if len(args) + len(kwargs) <= _FEW:
+            key, raws, is_on_host = _keyed(self.ready[0], args, kwargs)
+            if key is not None:
+                program = self.get(key if len(key) != 1 else key[0])
+                if is_on_host and program is not None:
+                    raws = [put_numpy(*x) if type(x) is tuple else x for x in raws]
+                return program, raws
         return None, ()
+
+    def find_second(self, x: ArrayImpl, y: Any, kwargs: dict) -> tuple[Program | None, Sequence]:
+        """As `find`, for a call with an array and one more argument: that of `kwargs` or, if there is none, `y`."""
+        for name in kwargs:
+            z = kwargs[name]
+            kind = type(z)
+            if kind is ArrayImpl:
+                return self.get((name, x._sig, z._sig)), [x._raw, z._raw]
+            if kind in _BY_VALUE:
+                return self.get((name, x._sig, kind, z)), [x._raw]
+            return self.find((x,), kwargs)
+        kind = type(y)
+        return (self.get((x._sig, kind, y)), [x._raw]) if kind in _BY_VALUE else self.find((x, y), kwargs)
 
     def keep(self, program: Program, args: tuple, kwargs: dict, operands: Sequence, static: Sequence) -> None:
         """Stores the program that takes `operands` for this call; `static` has positions and names of arguments."""
@@ -70,19 +84,12 @@ class Hot:
         elif self._misses and not static:
             leaves, treedef = tree.flatten((args, kwargs))
             if all(type(x) is ArrayImpl for x in leaves):
-                self._misses -= _TREE in self._runs
-                self._runs[_TREE] = treedef.flatten_up_to, [x._sig for x in leaves], program
-
-
-_TREE = "tree"
+                self._misses -= self._last is not None
+                self._last = treedef.flatten_up_to, [x._sig for x in leaves], program
 
 
 def _keyed(options: Any, args: tuple, kwargs: dict) -> tuple[tuple | None, list, bool]:
     """The key of a call without trees, or None; its raw arrays, and whether some are (NumPy array, signature)."""
-    if len(args) == 1 == len(kwargs):
-        (x,), (name,) = args, kwargs
-        if type(x) is type(y := kwargs[name]) is ArrayImpl:
-            return (name, x._sig, y._sig), [x._raw, y._raw], False
     key: list[Any] = [*kwargs]
     raws: list[Any] = []
     is_on_host = False

@@ -227,12 +227,14 @@ class Jitted:
         try:
             ready, hot, program = thread.ready, self.memory.hot, None
             if ready is hot.ready and ready[1] is _epoch[0]:
-                if y is _ABSENT and not kwargs and type(x) is ArrayImpl:
+                if type(x) is not ArrayImpl or more or len(kwargs) > (y is _ABSENT):
+                    program, raws = hot.find(_present(x, y, more), kwargs)
+                elif y is _ABSENT and not kwargs:
                     program, raws = hot.get(x._sig), [x._raw]
-                elif type(x) is type(y) is ArrayImpl and not more and not kwargs:
+                elif type(y) is ArrayImpl:
                     program, raws = hot.get((x._sig, y._sig)), [x._raw, y._raw]
                 else:
-                    program, raws = hot.find(_present(x, y, more), kwargs)
+                    program, raws = hot.find_second(x, y, kwargs)
             if program is None:
                 return self._call_by_key(_present(x, y, more), kwargs)
             try:

@@ -133,7 +133,8 @@ def program_of(
     of_arrays = finish or itemgetter(0)
 
     def of_plain(results):  # the targets of the loop fill in the arrays
-        return of_arrays([x for x, x._raw, x._sig in zip(_blanks, results, signatures)])  # noqa: B905
+        arrays = [x for x, x._raw, x._sig in zip(_blanks, results, signatures)]  # noqa: B905
+        return arrays if finish is list else of_arrays(arrays)
 
     def of_any(results):
         return of_arrays([sig.wrap(raw, sig) for raw, sig in zip(results, signatures, strict=True)])
