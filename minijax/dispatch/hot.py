@@ -122,5 +122,8 @@ def _of_arrays(program: Program, args: tuple, kwargs: dict, operands: Sequence, 
         return program
     if len(dynamic) != len(operands) or program.donated:  # a donated number would delete its operand
         return None
-    filled = [(arrays.index(i) if i in arrays else None, x._raw) for i, x in zip(dynamic, operands, strict=True)]
+    # Of an array its index alone, so that it may die.
+    filled = [
+        (arrays.index(i), None) if i in arrays else (None, x._raw) for i, x in zip(dynamic, operands, strict=True)
+    ]
     return lambda raws: program([raw if n is None else raws[n] for n, raw in filled])

@@ -21,12 +21,24 @@ def module(s):
     return load
 
 
+def member(s):
+    """An attribute of a module, without the warning of its first use."""
+
+    def of(name, attribute):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return getattr(module(s)(name), attribute)
+
+    return of
+
+
 def warned(s):
     """The warnings of an attribute of a module at its first use."""
 
     def of(name, attribute):
         owner = module(s)(name)
         vars(owner).pop(attribute, None)
+        getattr(vars(owner).get("__getattr__"), "cache_clear", int)()  # jax remembers what it has warned of
         with warnings.catch_warnings(record=True) as seen:
             warnings.simplefilter("always")
             getattr(owner, attribute)
@@ -35,7 +47,7 @@ def warned(s):
     return of
 
 
-GIVEN = {"module": module, "warned": warned, "inspect": lambda s: inspect}
+GIVEN = {"module": module, "member": member, "warned": warned, "inspect": lambda s: inspect}
 GIVEN["mesh_utils"] = lambda s: module(s)("experimental.mesh_utils")
 GIVEN["hosts"] = lambda s: module(s)("experimental.multihost_utils")
 
@@ -110,12 +122,12 @@ module("experimental.layout").Layout((1, 0))
 module("experimental.layout").Format(module("experimental.layout").Layout((1, 0)), One(d[0]))
 warned("experimental.pjit", "pjit")
 warned("experimental.shard_map", "shard_map")
-list(inspect.signature(module("experimental.pjit").pjit).parameters)
-list(inspect.signature(module("experimental.shard_map").shard_map).parameters)
-module("experimental.pjit").pjit(lambda x: x * 2, on("x"), None)(numbers(8, 2))
-module("experimental.pjit").pjit(lambda x, n: x * n, static_argnums=1, donate_argnums=0)(numbers(8), 3)
-module("experimental.shard_map").shard_map(lambda x: x * 2, m, P("x"), P("x"))(numbers(8, 2))
-module("experimental.shard_map").shard_map(lambda x: x * 2, mesh=m, in_specs=P("x"), out_specs=P("x"), check_rep=False)(numbers(8))
+list(inspect.signature(member("experimental.pjit", "pjit")).parameters)
+list(inspect.signature(member("experimental.shard_map", "shard_map")).parameters)
+member("experimental.pjit", "pjit")(lambda x: x * 2, on("x"), None)(numbers(8, 2))
+member("experimental.pjit", "pjit")(lambda x, n: x * n, static_argnums=1, donate_argnums=0)(numbers(8), 3)
+member("experimental.shard_map", "shard_map")(lambda x: x * 2, m, P("x"), P("x"))(numbers(8, 2))
+member("experimental.shard_map", "shard_map")(lambda x: x * 2, mesh=m, in_specs=P("x"), out_specs=P("x"), check_rep=False)(numbers(8))
 """
 
 
