@@ -115,7 +115,7 @@ def check_ranks(name: str, shapes: Sequence, cores: Sequence[int] | None = None)
     )
 
 
-# For operands of these types: () if all are unchanged; or by position: None (unchanged), or (dtype, weak type).
+# For operands of these types: () if all are unchanged; or by position: None (unchanged), or (dtype, weak type, rank).
 _plans = cache.BoundedDict(16384)
 
 
@@ -147,20 +147,24 @@ def _promote_cached(name: str, promote: Callable[..., list], args: Sequence) -> 
         if plan is not None:
             if not plan:
                 return list(args)
-            return [x if to is None else convert(x, *to) for x, to in zip(args, plan, strict=True)]
+            return [x if to is None else _as_planned(x, *to) for x, to in zip(args, plan, strict=True)]
         if key is None:
             return _promote(name, promote, args)
         operands = _promote(name, promote, args)
         avals = [typeof(x) for x in operands]
         one_rank = len({a.ndim for a in avals if a.ndim} | {typeof(x).ndim for x in args if typeof(x).ndim}) < 2
-        if one_rank and config.state() is key[0]:
+        if (one_rank or key[0].numpy_rank_promotion == "allow") and config.state() is key[0]:
             pairs = zip(args, operands, avals, strict=True)
-            plan = [None if new is x else (a.dtype, a.weak_type) for x, new, a in pairs]
+            plan = [None if new is x else (a.dtype, a.weak_type, a.ndim) for x, new, a in pairs]
             _plans[key] = plan if any(plan) else ()
         return operands
     except Exception as error:
         hide_frames(error)
         raise
+
+
+def _as_planned(x: Any, dtype: Any, weak_type: bool, rank: int) -> Any:
+    return broadcast_to_rank(convert(x, dtype, weak_type), rank)
 
 
 def _promote(name, promote, args):

@@ -629,7 +629,12 @@ def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: Any = N
 
 def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
     """Adds leading axes of size 1, up to `rank` axes."""
-    return moving.expand_dims(x, tuple(range(rank - typeof(x).ndim)))
+    shape = typeof(x).shape
+    new = rank - len(shape)
+    if not new:
+        return x
+    axes = tuple(range(new, rank))
+    return moving.broadcast_in_dim_p.bind(x, shape=(1,) * new + shape, broadcast_dimensions=axes, sharding=None)
 
 
 def broadcast_shapes(*shapes: Sequence[int]) -> _Shape:
