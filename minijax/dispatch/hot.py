@@ -23,8 +23,8 @@ class Hot:
     """The programs of one function's latest calls, valid while a thread's `ready` is the one of this table.
 
     `ready` identifies the options and their epoch, and that there is no current trace. Besides it a key has, of each
-    argument, the signature of an array (type, sharding, layout, commitment) or the type and value, and its name. It
-    does not tell zeros apart by their sign, or NaNs by their bits, so that calls with these are not kept.
+    argument, the signature of an array (type, sharding, layout, commitment) or the type and value, and its name. Of
+    zeros it has the text, for their sign; it does not tell NaNs apart by their bits, so that these are not kept.
     """
 
     __slots__ = ("ready", "get", "_runs", "_values", "_last", "_misses")
@@ -64,10 +64,10 @@ class Hot:
             if kind is ArrayImpl:
                 return self.get((name, x._sig, z._sig)), [x._raw, z._raw]
             if kind in _BY_VALUE:
-                return self.get((name, x._sig, kind, z)), [x._raw]
+                return self.get((name, x._sig, kind, z or repr(z))), [x._raw]
             return self.find((x,), kwargs)
         kind = type(y)
-        return (self.get((x._sig, kind, y)), [x._raw]) if kind in _BY_VALUE else self.find((x, y), kwargs)
+        return (self.get((x._sig, kind, y or repr(y))), [x._raw]) if kind in _BY_VALUE else self.find((x, y), kwargs)
 
     def keep(self, program: Program, args: tuple, kwargs: dict, operands: Sequence, static: Sequence) -> None:
         """Stores the program that takes `operands` for this call; `static` has positions and names of arguments."""
@@ -75,7 +75,7 @@ class Hot:
         key, raws, _ = _keyed(self.ready[0], args, kwargs) if few else (None, (), False)
         if key is not None:
             has_values = len(raws) < len(args) + len(kwargs)
-            if has_values and (not self._values or guards.is_guarded() or any(map(_is_zero_or_nan, key))):
+            if has_values and (not self._values or guards.is_guarded() or any(map(_is_nan, key))):
                 return
             self._values -= has_values
             filled = _of_arrays(program, args, kwargs, operands, static)
@@ -99,7 +99,7 @@ def _keyed(options: Any, args: tuple, kwargs: dict) -> tuple[tuple | None, list,
             key.append(x._sig)
             raws.append(x._raw)
         elif kind in _BY_VALUE:
-            key += (kind, x)
+            key += (kind, x or repr(x))
         elif kind is np.ndarray and (sig := signature_of_numpy(options, x)) is not None:
             key.append(sig)
             raws.append((x, sig))
@@ -109,8 +109,8 @@ def _keyed(options: Any, args: tuple, kwargs: dict) -> tuple[tuple | None, list,
     return tuple(key), raws, is_on_host
 
 
-def _is_zero_or_nan(x: Any) -> bool:
-    return type(x) is float and not (x < 0 or x > 0)
+def _is_nan(x: Any) -> bool:
+    return type(x) is float and x != x
 
 
 def _of_arrays(program: Program, args: tuple, kwargs: dict, operands: Sequence, static: Sequence) -> Program | None:
