@@ -115,7 +115,7 @@ def check_ranks(name: str, shapes: Sequence, cores: Sequence[int] | None = None)
     )
 
 
-# For operands of these types: () if all are unchanged; or by position: None (unchanged), or (dtype, weak type, rank).
+# For operands of these types: () if all are unchanged; or, by position, (dtype, weak type) or None, and a rank or None.
 _plans = cache.BoundedDict(16384)
 
 
@@ -147,7 +147,9 @@ def _promote_cached(name: str, promote: Callable[..., list], args: Sequence) -> 
         if plan is not None:
             if not plan:
                 return list(args)
-            return [x if to is None else _as_planned(x, *to) for x, to in zip(args, plan, strict=True)]
+            types, rank = plan
+            args = [x if to is None else convert(x, *to) for x, to in zip(args, types, strict=True)]
+            return args if rank is None else [broadcast_to_rank(x, rank) for x in args]
         if key is None:
             return _promote(name, promote, args)
         operands = _promote(name, promote, args)
@@ -155,16 +157,12 @@ def _promote_cached(name: str, promote: Callable[..., list], args: Sequence) -> 
         one_rank = len({a.ndim for a in avals if a.ndim} | {typeof(x).ndim for x in args if typeof(x).ndim}) < 2
         if (one_rank or key[0].numpy_rank_promotion == "allow") and config.state() is key[0]:
             pairs = zip(args, operands, avals, strict=True)
-            plan = [None if new is x else (a.dtype, a.weak_type, a.ndim) for x, new, a in pairs]
-            _plans[key] = plan if any(plan) else ()
+            types = [None if new is x else (a.dtype, a.weak_type) for x, new, a in pairs]
+            _plans[key] = (types, None if one_rank else avals[0].ndim) if any(types) else ()
         return operands
     except Exception as error:
         hide_frames(error)
         raise
-
-
-def _as_planned(x: Any, dtype: Any, weak_type: bool, rank: int) -> Any:
-    return broadcast_to_rank(convert(x, dtype, weak_type), rank)
 
 
 def _promote(name, promote, args):

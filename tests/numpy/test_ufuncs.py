@@ -195,6 +195,28 @@ def test_errors_are_of_jaxs_class(name):
     same_error(lambda: ERRORS[name](minijax.numpy), lambda: ERRORS[name](jax.numpy), PHRASES.get(name, ()))
 
 
+@pytest.mark.parametrize("name", ["add", "arctan2", "where", "maximum", "float_power", "logaddexp"])
+@pytest.mark.parametrize(
+    "dtypes", [("int32", "float32"), ("float16", "int8"), ("bool", "uint8"), ("complex64", "int32")]
+)
+def test_repeated_calls_with_operands_of_several_ranks_are_promoted_as_the_first(name, dtypes):
+    rows, row, number = array(2, 3, dtype=dtypes[0]), array(3, dtype=dtypes[1]), array(dtype=dtypes[1])
+    more = (2.0,) if name == "where" else ()
+
+    def program(jax, jnp):
+        def calls(rows, row, number):
+            f = getattr(jnp, name)
+            return [f(row, rows, *more), f(row, rows, *more), f(rows, row, *more), f(rows, row, *more)] + [
+                f(rows, number, *more) for _ in range(2)
+            ]
+
+        return calls
+
+    case = Case(name, program, (rows, row, number))
+    check(case)
+    check_eager(case)
+
+
 def test_rank_promotion_can_warn_or_raise():
     x, y = minijax.numpy.ones(3), minijax.numpy.ones((2, 3))
     with minijax.numpy_rank_promotion("raise"):
