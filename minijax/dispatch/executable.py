@@ -1,6 +1,5 @@
 """Executables: loaded programs with their placement."""
 
-import functools
 import operator
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
@@ -109,8 +108,7 @@ class Executable:
         results = self._run([*raws, *self.hidden] if self.hidden else raws)
         for n in self.donated:
             x = operands[self.used[n]]
-            is_taken = n in self.aliased and x._raw is raws[n]
-            if (is_taken or self._is_replicated_from(x, n)) and not x.is_deleted():
+            if self._is_replicated_from(x, n) and not x.is_deleted():
                 x.delete()
         return results
 
@@ -155,31 +153,20 @@ class Executable:
         if donates_shards or not self.takes(operands):
             of_results = finish or operator.itemgetter(0)
             return lambda operands: of_results(self(operands))
-        picked = functools.partial(launch.picking, places=self.used, count=len(operands), hidden=self.hidden)
+        used, hidden = self.used, self.hidden
+        raws_of = lambda operands: [*[operands[i]._raw for i in used], *hidden]  # noqa: E731
         if self.has_effects or watch.is_on():
-            of_results, run = finish or operator.itemgetter(0), picked(self._run)
-            call: Any = lambda operands: of_results(run([x._raw for x in operands]))  # noqa: E731
-            return _donating(call, [self.used[n] for n in self.aliased]) if self.aliased else call
-        program = picked(launch.program_of(self.loaded, self._signatures, finish, [*self.aliased]))
-        call = lambda operands: program([x._raw for x in operands])  # noqa: E731
+            run, of_results = self._run, finish or operator.itemgetter(0)
+            return lambda operands: of_results(run(raws_of(operands)))
+        program = launch.program_of(self.loaded, self._signatures, finish, bool(self.aliased))
+        call: Any = lambda operands: program(raws_of(operands))  # noqa: E731
         call.loaded = self.loaded  # the weak cache finds it as long as it can be run
-        call.program = program
+        call.program = launch.picking(program, used, len(operands), hidden)
         return call
 
     def tree_caller(self, operands: Sequence[ArrayImpl], out_tree: Any) -> Callable[[Sequence], Any]:
         """As `caller`; the function returns the results as a tree."""
         return self.caller(operands, None if tree.treedef_is_strict_leaf(out_tree) else _finisher(out_tree))
-
-
-def _donating(call: Callable[[Sequence], Any], places: Sequence[int]) -> Callable[[Sequence], Any]:
-    def call_and_delete(operands):
-        result = call(operands)
-        for i in places:
-            if not operands[i].is_deleted():
-                operands[i].delete()
-        return result
-
-    return call_and_delete
 
 
 def _finisher(out_tree: Any) -> Callable[[list], Any]:

@@ -120,7 +120,7 @@ def _of_arrays(program: Program, args: tuple, kwargs: dict, operands: Sequence, 
     dynamic = [where for where, x in ordered if where not in static and x is not None]
     if dynamic == arrays:
         return program
-    if len(dynamic) != len(operands) or program.donated:  # a donated number would delete its operand
+    if len(dynamic) != len(operands) or program.donates:  # a donated number would delete its operand
         return None
     # Of an array its index alone, so that it may die.
     filled = [

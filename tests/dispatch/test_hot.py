@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from compare import same
 
 import minijax
 import minijax.numpy as jnp
@@ -201,6 +202,30 @@ def test_deleted_and_donated_arrays_are_refused_with_their_message():
     with pytest.raises(RuntimeError, match="Array has been deleted"):
         f(y, jnp.ones(3))
     np.testing.assert_array_equal(f(jnp.ones(3), jnp.ones(3)), np.full(3, 2))
+
+
+def test_donated_arrays_that_xla_copies_are_deleted_as_by_jax():
+    memory = np.zeros(1024 + 16, np.float32)
+    aligned = memory[(-memory.ctypes.data // 4) % 16 :][:1024]
+
+    def program(jax, jnp):
+        def noted(x):
+            jax.debug.callback(lambda x: None, x)
+            return x + 1
+
+        deleted = []
+        for f in (lambda x: x + 1, lambda x: [x + 1, x * 2], noted):
+            f = jax.jit(f, donate_argnums=0)
+            for _ in range(3):
+                borrowed, seen, own = jnp.from_dlpack(aligned), jnp.zeros(1024), jnp.zeros(1024)
+                view = np.asarray(seen)
+                for x in (borrowed, seen, own):
+                    jax.block_until_ready(f(x))
+                deleted.append((borrowed.is_deleted(), seen.is_deleted(), own.is_deleted()))
+                assert not view.any() and not aligned.any()
+        return deleted
+
+    same(program)
 
 
 @pytest.mark.filterwarnings("ignore:Some donated buffers")

@@ -111,7 +111,7 @@ def bind(
     return program_of(loaded, signatures, list, note=effects and effects.note)
 
 
-# From the raw inputs to the result; the attribute `donated` has the indices of those that are deleted.
+# From the raw inputs to the result; the attribute `donates` is True if XLA may delete inputs.
 Program = Any
 
 
@@ -119,7 +119,7 @@ def program_of(
     loaded: Loaded,
     signatures: Sequence[Signature],
     finish: Callable[[list], Any] | None,
-    donated: Sequence[int] = (),
+    donates: bool = False,
     note: Callable[[Any], None] | None = None,
 ) -> Program:
     """A program whose result is `finish` of the list of its arrays; without `finish`, the only array.
@@ -129,7 +129,7 @@ def program_of(
     execute, handlers = _parts(loaded, signatures, note)
     is_plain = all(sig.wrap is wrapped for sig in signatures)
     if is_plain and finish is None:
-        return _program(execute, handlers, signatures[0], None, donated)
+        return _program(execute, handlers, signatures[0], None, donates)
     of_arrays = finish or itemgetter(0)
 
     def of_plain(results):  # the targets of the loop fill in the arrays
@@ -139,7 +139,7 @@ def program_of(
     def of_any(results):
         return of_arrays([sig.wrap(raw, sig) for raw, sig in zip(results, signatures, strict=True)])
 
-    return _program(execute, handlers, None, of_plain if is_plain else of_any, donated)
+    return _program(execute, handlers, None, of_plain if is_plain else of_any, donates)
 
 
 _blanks = starmap(blank, repeat(()))
@@ -154,7 +154,7 @@ def _parts(loaded: Loaded, signatures: Sequence[Signature], note: Callable | Non
 
 
 def _program(
-    execute: Callable, handlers: list, sig: Signature | None, finish: Callable | None, donated: Sequence[int]
+    execute: Callable, handlers: list, sig: Signature | None, finish: Callable | None, donates: bool = False
 ) -> Program:
     """A program whose result is `finish` of the raw results; without `finish`, the array with `sig`."""
 
@@ -163,9 +163,6 @@ def _program(
             results = launching.send((execute, raws, handlers))
         except BaseException as error:
             results = _launched_again(error, execute, raws, handlers)
-        for i in donated:  # XLA may have copied them
-            if not raws[i].is_deleted():
-                raws[i].delete()
         if finish is not None:
             return finish(results)
         array = blank()
@@ -173,7 +170,7 @@ def _program(
         array._sig = sig
         return array
 
-    program.donated = donated
+    program.donates = donates
     return program
 
 
@@ -190,7 +187,7 @@ def _launched_again(error: BaseException, *request: Any) -> list:
 
 def launcher(loaded: Loaded, signatures: Sequence[Signature]) -> Callable[[list], list]:
     """A function from raw inputs, sharded as the program expects, to raw outputs with these signatures."""
-    return _program(*_parts(loaded, signatures), None, list, ())
+    return _program(*_parts(loaded, signatures), None, list)
 
 
 def check_alive(raws: Sequence[Any]) -> None:
@@ -218,7 +215,7 @@ def picking(program: Program, places: Sequence[int], count: int, hidden: Sequenc
     def picked(raws):
         return program([*[raws[i] for i in places], *hidden])
 
-    picked.donated = getattr(program, "donated", ())
+    picked.donates = program.donates
     return picked
 
 
