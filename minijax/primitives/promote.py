@@ -153,16 +153,23 @@ def _promote_cached(name: str, promote: Callable[..., list], args: Sequence) -> 
         if key is None:
             return _promote(name, promote, args)
         operands = _promote(name, promote, args)
-        avals = [typeof(x) for x in operands]
-        one_rank = len({a.ndim for a in avals if a.ndim} | {typeof(x).ndim for x in args if typeof(x).ndim}) < 2
-        if (one_rank or key[0].numpy_rank_promotion == "allow") and config.state() is key[0]:
-            pairs = zip(args, operands, avals, strict=True)
-            types = [None if new is x else (a.dtype, a.weak_type) for x, new, a in pairs]
-            _plans[key] = (types, None if one_rank else avals[0].ndim) if any(types) else ()
+        plan = _plan_of(args, operands)
+        if (plan[1:] in ((), (None,)) or key[0].numpy_rank_promotion == "allow") and config.state() is key[0]:
+            _plans[key] = plan
         return operands
     except Exception as error:
         hide_frames(error)
         raise
+
+
+def _plan_of(args: Sequence, operands: Sequence) -> tuple:
+    """The plan by which these arguments became operands."""
+    avals = [typeof(x) for x in operands]
+    types = [None if new is x else (a.dtype, a.weak_type) for x, new, a in zip(args, operands, avals, strict=True)]
+    if not any(types):
+        return ()
+    ranks = {a.ndim for a in avals if a.ndim} | {typeof(x).ndim for x in args if typeof(x).ndim}
+    return types, None if len(ranks) < 2 else avals[0].ndim
 
 
 def _promote(name, promote, args):

@@ -366,13 +366,12 @@ def test_interrupts_at_any_time_leave_calls_working():
 def test_a_launch_keeps_no_input_and_no_result_alive():
     f, by_value = minijax.jit(lambda x: [x * 2, x + 1]), minijax.jit(lambda x, n: x * n)
     calls = [lambda x: f(x), lambda x: by_value(x, 2.0), lambda x: by_value(x, n=3), lambda x: by_value(2.0, n=x)]
-    for call in calls:
-        gc.collect()
-        before = len(minijax.live_arrays())
-        for _ in range(4):
-            call(jnp.ones(1 << 10))
-        gc.collect()
-        assert len(minijax.live_arrays()) == before
+    gc.collect()
+    before = len(minijax.live_arrays())
+    for call in calls * 4:
+        call(jnp.ones(1 << 10))
+    gc.collect()
+    assert len(minijax.live_arrays()) == before
 
 
 # Tracebacks of launches
