@@ -154,7 +154,8 @@ def _promote_cached(name: str, promote: Callable[..., list], args: Sequence) -> 
             return _promote(name, promote, args)
         operands = _promote(name, promote, args)
         plan = _plan_of(args, operands)
-        if (plan[1:] in ((), (None,)) or key[0].numpy_rank_promotion == "allow") and config.state() is key[0]:
+        is_of_one_rank = not plan or plan[1] is None
+        if (is_of_one_rank or key[0].numpy_rank_promotion == "allow") and config.state() is key[0]:
             _plans[key] = plan
         return operands
     except Exception as error:
