@@ -385,6 +385,8 @@ def requested_dtype(dtype: Any, fun_name: str, default: Any = None) -> Any:
     """The array dtype for an argument `dtype`, or for `default` if `dtype` is None; None if both are None."""
     try:
         dtype = default if dtype is None else dtype
+        if type(dtype) is type and dtype in python_scalar_dtypes:
+            return canonicalize_dtype(dtype)
         return None if dtype is None else check_and_canonicalize_user_dtype(dtype, fun_name)
     except Exception as error:
         hide_frames(error)

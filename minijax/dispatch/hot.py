@@ -6,16 +6,16 @@ from typing import Any
 import numpy as np
 
 from minijax.base import cache, tree
-from minijax.run.arrays.array import ArrayImpl
+from minijax.dispatch.operands import plain_key
+from minijax.run.arrays.array import ArrayImpl, array_types
 from minijax.run.arrays.transfer import put_numpy, signature_of_numpy
 from minijax.run.clients import guards
 from minijax.run.programs.launch import Program
 
 # Of these types are static arguments, and numbers that become operands; a key has both by type and value.
 _BY_VALUE = frozenset((int, float, bool, str, type(None)))
-_ARRAYS = ArrayImpl, np.ndarray
 _VALUES = 64  # keys with values: a counter would fill any table
-_FEW = 4  # arguments, beyond which their tree is compared with that of the last call
+_FEW = 8  # arguments, beyond which their tree is compared with that of the last call
 _MISSES = 16  # calls with another tree than the last call's, after which trees are no longer compared
 
 
@@ -100,12 +100,21 @@ def _keyed(options: Any, args: tuple, kwargs: dict) -> tuple[tuple | None, list,
             raws.append(x._raw)
         elif kind in _BY_VALUE:
             key += (kind, x or repr(x))
-        elif kind is np.ndarray and (sig := signature_of_numpy(options, x)) is not None:
+        elif kind in array_types:
+            key.append(x._sig)
+            raws.append(x._raw)
+        elif kind is np.ndarray:
+            sig = signature_of_numpy(options, x)
+            if sig is None:
+                return None, raws, False
             key.append(sig)
             raws.append((x, sig))
             is_on_host = True
         else:
-            return None, raws, False
+            try:
+                key.append(plain_key(x))
+            except KeyError:
+                return None, raws, False
     return tuple(key), raws, is_on_host
 
 
@@ -115,7 +124,7 @@ def _is_nan(x: Any) -> bool:
 
 def _of_arrays(program: Program, args: tuple, kwargs: dict, operands: Sequence, static: Sequence) -> Program | None:
     """The program as one of only the arrays in a call, in the call's order; None if it cannot be kept."""
-    arrays = [where for where, x in (*enumerate(args), *kwargs.items()) if type(x) in _ARRAYS]
+    arrays = [where for where, x in (*enumerate(args), *kwargs.items()) if type(x) in (*array_types, np.ndarray)]
     ordered = [*enumerate(args), *sorted(kwargs.items())]
     dynamic = [where for where, x in ordered if where not in static and x is not None]
     if dynamic == arrays:

@@ -187,6 +187,25 @@ def test_a_counter_fills_no_table():
     assert len(f.memory.hot._runs) < 100
 
 
+def test_shapes_dtypes_and_keys_in_any_order_give_the_results_of_first_calls():
+    dynamic = minijax.jit(lambda x, s: s[0] + x)
+    static = minijax.jit(lambda x, s, d: jnp.full(s, 2, d) + x, static_argnums=(1, 2))
+    drawn = minijax.jit(lambda key, s: minijax.random.bits(key, s), static_argnums=1)
+    x, keys = jnp.float32(1), [minijax.random.key(0), minijax.random.key(1, impl="rbg")]
+    calls = [(dynamic, x, s) for s in ((2,), (2.0,), (True,), (1,), [2], (np.int8(2),), (jnp.int8(2),), (x,))]
+    calls += [(static, x, s, d) for s in ((2,), (1, 2), ()) for d in (np.dtype("int8"), np.int8, "int8", bool, None)]
+    calls += [(drawn, key, s) for key in keys for s in ((), (1,), (2,))]
+    first = []
+    for f, *args in calls:
+        f.clear_cache()
+        first.append(f(*args))
+    for n in random.Random(0).choices(range(len(calls)), k=400):
+        f, *args = calls[n]
+        result = f(*args)
+        assert result.aval == first[n].aval
+        np.testing.assert_array_equal(result, first[n])
+
+
 def test_deleted_and_donated_arrays_are_refused_with_their_message():
     f, g = minijax.jit(lambda x, y: x + y), minijax.jit(lambda x: x + 1, donate_argnums=0)
     for _ in range(4):
