@@ -246,10 +246,15 @@ def jaxpr_body(
                 env[outvars[0]] = name = f"%{n}"
                 lines.append(f"{e._in}{name} = {template % tuple(operands)}")
                 mark((lines, start, start + 1, around, eqn))
+                if is_sharded and suffix_of(outvars[0].aval):
+                    (env[outvars[0]],) = _with_constraints(e, primitive, [name], [outvars[0].aval])
                 continue
             if template:
-                env.update(zip(outvars, emitted(e, template, operands), strict=True))
+                results = emitted(e, template, operands)
                 mark((lines, start, len(lines), around, eqn))
+                if is_sharded:
+                    results = _with_constraints(e, primitive, results, list(map(_aval_of, outvars)))
+                env.update(zip(outvars, results, strict=True))
                 continue
         outs, e.eqn = list(map(_aval_of, outvars)), eqn
         lower = rule_of(eqn)

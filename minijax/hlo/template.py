@@ -45,7 +45,6 @@ def templates_for(e: Any) -> dict | None:
         e.rule_of is not None
         or e.explicit is not None
         or e.manual is not None
-        or e.num_partitions > 1
         or e.for_export
         or e.is_polymorphic
         or e.reduction is not None
