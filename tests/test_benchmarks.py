@@ -82,12 +82,13 @@ def test_floors_hold_for_means_and_for_rows(compare, capsys):
             compare, (dict.fromkeys(names, (1.0, "us")), {n: (1 / r, "us") for n, r in zip(names, ratios, strict=True)})
         )
 
-    assert passes(compare, eager(1.6, 1.5), floors=True)
+    mean, row = compare.FLOORS["eager"]
+    assert passes(compare, eager(mean + 0.1, mean), floors=True)
     assert passes(compare, eager(1.0, 1.0))
-    assert not passes(compare, eager(1.4, 1.4), floors=True)
-    assert "below the floor: eager 1.40 < 1.5" in capsys.readouterr().out
-    assert not passes(compare, eager(9.0, 0.7), floors=True)
-    assert "below the floor: eager/op1 0.70 < 0.8" in capsys.readouterr().out
+    assert not passes(compare, eager(mean - 0.1, mean - 0.1), floors=True)
+    assert f"below the floor: eager {mean - 0.1:.2f} < {mean}" in capsys.readouterr().out
+    assert not passes(compare, eager(9.0, row - 0.1), floors=True)
+    assert f"below the floor: eager/op1 {row - 0.1:.2f} < {row}" in capsys.readouterr().out
 
 
 def test_rates_compare_the_other_way_round_and_best_values_over_all_pairs(compare):
