@@ -341,10 +341,18 @@ def on_clear(clear: Callable[[], None]) -> Callable[[], None]:
 
 def clear_caches() -> None:
     """Empties every cache, as `jax.clear_caches`."""
-    for store in list(_registry):
+    for store in _stores():
         store.cache_clear()
     for clear in _extra_clearers:
         clear()
+
+
+def _stores() -> list:
+    while True:
+        try:
+            return list(_registry)
+        except RuntimeError:  # another thread has made a cache meanwhile
+            pass
 
 
 # ---- keys -------------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Caches: what they remember, forget, hold alive and keep apart."""
 
 import gc
+import sys
 import threading
 import time
 from fractions import Fraction
@@ -40,6 +41,27 @@ def test_clear_caches_empties_all():
     cache.clear_caches()
     function(1), weak("a")
     assert len(calls) == 2 and len(weak_calls) == 2 and cleared == [1]
+
+
+def test_caches_are_emptied_while_threads_make_others():
+    ended, interval = threading.Event(), sys.getswitchinterval()
+
+    def make():
+        while not ended.is_set():
+            cache.BoundedDict(4)
+
+    threads = [threading.Thread(target=make) for _ in range(3)]
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for _ in range(2000):
+            cache.clear_caches()
+    finally:
+        ended.set()
+        sys.setswitchinterval(interval)
+        for thread in threads:
+            thread.join()
 
 
 def test_caches_are_bounded_and_keep_the_youngest():
