@@ -12,7 +12,7 @@ from minijax.base import source
 from minijax.calls.call import opened
 from minijax.calls.remat import name_p, remat_p
 from minijax.dispatch.jit import JitOptions
-from minijax.dispatch.jitted import Jitted
+from minijax.dispatch.jitted import Engine
 from minijax.ir.body import check_callable, named_after, signature_of
 from minijax.ir.trace import checked_values
 from minijax.primitives.dot import dot_general_p
@@ -52,7 +52,7 @@ def checkpoint(
     check_callable(fun)
     signature = signature_of(fun)
     resolved = resolve(fun, signature, static_argnums, static_argnames, None, None)
-    engine = Jitted(fun, JitOptions(), resolved, None, signature, purpose="checkpoint")
+    engine = Engine(fun, JitOptions(), resolved, None, signature, purpose="checkpoint")
 
     @source.boundary
     def checkpointed(*args, **kwargs):

@@ -16,7 +16,7 @@ from minijax.base import source, tree
 from minijax.base.mask import Mask
 from minijax.dispatch.jit import JitOptions
 from minijax.dispatch.jit_shardings import shardings_of
-from minijax.dispatch.jitted import Resolved
+from minijax.dispatch.jitted import Engine, Resolved
 from minijax.ir import state
 from minijax.ir.body import (
     Flat,
@@ -93,7 +93,7 @@ def jit(
     resolved = resolve(fun, signature, static_argnums, static_argnames, donate_argnums, donate_argnames)
     compiler = tuple(sorted(compiler_options.items())) if compiler_options else ()
     chosen = JitOptions(keep_unused, inline, device, backend, compiler, *shardings)
-    return PjitFunction(fun, chosen, resolved, None, signature)
+    return PjitFunction(Engine(fun, chosen, resolved, None, signature, by_user=True))
 
 
 def _check_device_arguments(device: Any, backend: str | None, shardings: Sequence) -> None:

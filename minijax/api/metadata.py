@@ -10,7 +10,7 @@ from typing import Any
 from minijax.base import source, tree
 from minijax.calls.marked_calls import MarkedCall, compute_on_p, fused_call_p, xla_metadata_call_p
 from minijax.dispatch.jit import JitOptions
-from minijax.dispatch.jitted import Jitted, Resolved, Traced
+from minijax.dispatch.jitted import Engine, Resolved, Traced
 from minijax.hlo.emitter import COMPUTE_TYPES
 from minijax.ir.body import check_callable, signature_of
 from minijax.ir.context import ContextChange
@@ -140,7 +140,7 @@ def _as_call(
     It is traced under the context manager `within()`, for arguments in the memory `space` if one is given.
     """
     check_callable(f)
-    engine = Jitted(f, JitOptions(), Resolved(), None, signature_of(f), primitive.name)
+    engine = Engine(f, JitOptions(), Resolved(), None, signature_of(f), primitive.name)
 
     @source.boundary
     def wrapped(*args, **kwargs):

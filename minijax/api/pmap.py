@@ -12,7 +12,7 @@ from minijax.base import tree
 from minijax.base.dims import canonical_axis
 from minijax.base.source import boundary
 from minijax.dispatch.jit import JitOptions
-from minijax.dispatch.jitted import Call, Resolved, Traced
+from minijax.dispatch.jitted import Call, Engine, Resolved, Traced
 from minijax.higher.shard_map import shard_map_p
 from minijax.ir.body import function_name, signature_of
 from minijax.ir.types import typeof
@@ -44,8 +44,8 @@ class _Mapping(NamedTuple):
         return function_name(self.fun)
 
 
-class Pmapped(PjitFunction):
-    """A jitted `shard_map` over a mesh of one axis; eager calls reshard their arguments to its specs."""
+class _Engine(Engine):
+    """The engine of a `shard_map` over a mesh of one axis; eager calls reshard their arguments to its specs."""
 
     __slots__ = ("mapping",)
 
@@ -57,7 +57,10 @@ class Pmapped(PjitFunction):
             return _call(mapping, *args, **kwargs)
 
         resolved = Resolved(mapping.static, donate_nums=donated)
-        super().__init__(fun, JitOptions(), resolved, "_fun", signature_of(mapping.fun))
+        super().__init__(fun, JitOptions(), resolved, "_fun", signature_of(mapping.fun), by_user=True)
+
+    def __reduce__(self):
+        return type(self), (self.mapping, self.resolved.donate_nums)
 
     def flatten(self, args, kwargs):
         n, static = len(args), self.mapping.static
@@ -134,13 +137,14 @@ def pmap(
     chosen = None if devices is None else tuple(devices)
     if chosen == ():
         raise ValueError("'devices' argument to pmap must be non-empty, or None.")
-    mapped = Pmapped(_Mapping(fun, name, in_axes, out_axes, static, chosen, backend, axis_size), donated)
+    mapping = _Mapping(fun, name, in_axes, out_axes, static, chosen, backend, axis_size)
+    mapped = PjitFunction(_Engine(mapping, donated))
 
     @boundary
     @functools.wraps(fun)
     def call(*args, **kwargs):
-        if distributed.state.num_processes > 1 and len(_devices(mapped.mapping)) > 1:
-            return _call_multi_process(mapped, args, kwargs)
+        if distributed.state.num_processes > 1 and len(_devices(mapping)) > 1:
+            return _call_multi_process(mapped, mapping, args, kwargs)
         return mapped(*args, **kwargs)
 
     call.lower, call.__wrapped__ = mapped.lower, fun
@@ -191,9 +195,8 @@ def _split_static(mapping: _Mapping, args: tuple, kwargs: dict) -> tuple[list, l
     return leaves, _leaf_axes(mapping, leaves, treedef, len(args), static), with_leaves
 
 
-def _call_multi_process(mapped: Pmapped, args: tuple, kwargs: dict) -> Any:
+def _call_multi_process(mapped: Callable, mapping: _Mapping, args: tuple, kwargs: dict) -> Any:
     """Like `mapped(...)`, with arguments and results that are this process's shards along the mapped axes."""
-    mapping = mapped.mapping
     leaves, axes, with_leaves = _split_static(mapping, args, kwargs)
     mesh = _mesh(mapping, leaves, axes, are_local=True)
     specs = [_spec(a, mapping.axis_name) for a in axes]

@@ -28,7 +28,7 @@ from minijax.dispatch.dumps import dump_jaxpr
 from minijax.dispatch.executable import Executable, compile_lowered, compile_uncached
 from minijax.dispatch.explain import CacheInfo, Explanation, why
 from minijax.dispatch.jit import specified
-from minijax.dispatch.jitted import Call, Jitted, Memory, Traced as TracedCall
+from minijax.dispatch.jitted import Call, Engine, Jitted, Memory, Traced as TracedCall
 from minijax.dispatch.lowering import Lowered as Program, lower_program, lowering_logged
 from minijax.dispatch.operands import argument_type, operands_of, parse
 from minijax.dispatch.placement import (
@@ -117,16 +117,16 @@ class Stage:
 class Traced(Stage):
     """A function with its jaxpr for one kind of arguments."""
 
-    def __init__(self, wrapped: PjitFunction, traced: TracedCall, call: Call, signatures: Sequence[Signature]):
-        self._wrapped, self._of, self._call = wrapped, traced, call
+    def __init__(self, engine: Engine, traced: TracedCall, call: Call, signatures: Sequence[Signature]):
+        self._engine, self._of, self._call = engine, traced, call
         self._signatures = signatures
-        self._name, self.in_tree, self.out_tree = wrapped.name, call.treedef, traced.out_tree
-        self._donated = wrapped.donated(call)
+        self._name, self.in_tree, self.out_tree = engine.name, call.treedef, traced.out_tree
+        self._donated = engine.donated(call)
         self._flat_avals = traced.closed.in_avals[len(traced.captured) :]
         self._arg_names = (traced.closed.debug_info.arg_names or ())[len(traced.captured) :]
         self._out_avals = traced.closed.out_avals
-        self._out_shardings = specified(wrapped.shardings(traced, call)[1])
-        if layouts := wrapped.layouts(traced, call)[1]:
+        self._out_shardings = specified(engine.shardings(traced, call)[1])
+        if layouts := engine.layouts(traced, call)[1]:
             pairs = zip(self._out_shardings or (None,) * len(layouts), layouts, strict=True)
             self._out_shardings = [Format(layout, s) if isinstance(layout, Layout) else s for s, layout in pairs]
 
@@ -140,7 +140,7 @@ class Traced(Stage):
         return LoTraced(self) if self.jaxpr.is_high else self
 
     def _program_options(self) -> ProgramOptions:
-        return self._wrapped.program_options(self._of, self._call)
+        return self._engine.program_options(self._of, self._call)
 
     def lower(self, *, lowering_platforms: tuple[str, ...] | None = None) -> Lowered:
         """The StableHLO of the function, by default for the default platform."""
@@ -178,7 +178,7 @@ class LoTraced(Traced):
 
     def __init__(self, traced: Traced):
         self.high, self.low = traced, lower_hi_jaxpr(traced.jaxpr)
-        self._wrapped, self._of, self._call = traced._wrapped, traced._of._replace(closed=self.low.closed), traced._call
+        self._engine, self._of, self._call = traced._engine, traced._of._replace(closed=self.low.closed), traced._call
         self._signatures, self._name = traced._signatures, traced._name
         ins = list(self.low.hi_indices(self.low.in_types))
         self._donated = [traced._donated[i] for i in ins]
@@ -541,7 +541,6 @@ class PjitFunction(Jitted, Generic[P, R]):
     """A function jitted by the user, with its stages."""
 
     __slots__ = ()
-    by_user = True
     if TYPE_CHECKING:
 
         def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
@@ -554,24 +553,25 @@ class PjitFunction(Jitted, Generic[P, R]):
 
     @property
     def __signature__(self) -> inspect.Signature:
-        return self.signature or inspect.signature(self.fun)
+        return self._engine.signature or inspect.signature(self._engine.fun)
 
     def __reduce__(self) -> Any:
         """Pickles the function by its name if its module has it; in `__main__` by value, for other processes."""
         owner = sys.modules.get(self.__module__) if self.__module__ != "__main__" else None
         if owner is not None and getattr(owner, self.__qualname__, None) is self:
             return self.__qualname__
-        return type(self), (self.fun, self.options, self.resolved, self.name, self.signature), self.__dict__
+        return type(self), (self._engine,), self.__dict__
 
     @source.boundary
     def trace(self, *args: Any, **kwargs: Any) -> Traced:
         """The function's jaxpr for these arguments, or for `ShapeDtypeStruct`s in their place."""
-        call = self.flatten(args, kwargs)
-        names = functools.partial(self.argument_names, call)
-        avals = leaf_types(self.fun, call.leaves, abstract, names)
-        check_aliases(self.fun, self.purpose, call.leaves, names)
+        engine = self._engine
+        call = engine.flatten(args, kwargs)
+        names = functools.partial(engine.argument_names, call)
+        avals = leaf_types(engine.fun, call.leaves, abstract, names)
+        check_aliases(engine.fun, engine.purpose, call.leaves, names)
         signatures = [s for x, aval in zip(call.leaves, avals, strict=True) for s in _signatures(x, aval)]
-        return Traced(self, self.traced_for(avals, call._replace(leaves=())), call, signatures)
+        return Traced(engine, engine.traced_for(avals, call._replace(leaves=())), call, signatures)
 
     @source.boundary
     def lower(self, *args: Any, lowering_platforms: tuple[str, ...] | None = None, **kwargs: Any) -> Lowered:
@@ -585,19 +585,19 @@ class PjitFunction(Jitted, Generic[P, R]):
 
     def clear_cache(self) -> None:
         """Forgets the traces and programs of this function."""
-        self.memory.clear()
+        self._engine.memory.clear()
 
     def cache_info(self) -> CacheInfo:
         """The number of traces of this function so far, and of cached traces and programs."""
-        memory = self.memory
+        memory = self._engine.memory
         return CacheInfo(memory.count, len(memory.traces), len(memory.programs))
 
     def why(self) -> Explanation | None:
         """Why this function was last traced or compiled: the nearest earlier call and the differences; or None."""
-        return why(self.fun, self.memory.number)
+        return why(self._engine.fun, self._engine.memory.number)
 
     def _cache_size(self) -> int:
-        return len(self.memory.programs)
+        return len(self._engine.memory.programs)
 
 
 CompilerOptions = dict[str, str | bool]

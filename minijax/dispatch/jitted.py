@@ -164,14 +164,13 @@ class Resolved(NamedTuple):
     donate_names: tuple[str, ...] = ()
 
 
-class Jitted:
-    """A function whose calls are traced once per kind of arguments, compiled, and run."""
+class Engine:
+    """Traces a function once per kind of arguments, compiles it, and runs it."""
 
     __slots__ = (
         *"fun name options resolved memory signature purpose".split(),
-        *"static has_static recall inlines replays plain_count __dict__ __weakref__".split(),
+        *"static has_static recall inlines replays plain_count by_user".split(),
     )
-    by_user = False  # True: a recompilation budget counts its traces
 
     def __init__(
         self,
@@ -181,9 +180,11 @@ class Jitted:
         name: str | None = None,
         signature: inspect.Signature | None = None,
         purpose: str = "jit",
+        by_user: bool = False,
     ):
         self.fun = fun
         self.purpose = purpose
+        self.by_user = by_user  # a recompilation budget counts its traces
         self.name = name or function_name(fun)
         self.options = options
         self.resolved = resolved
@@ -196,57 +197,17 @@ class Jitted:
         self.recall = self.memory.programs.get
         self.inlines, self.replays = options.inline, False
         self.plain_count = -1 if min(nums, default=0) < 0 else min(nums, default=sys.maxsize)
-        attributes = {name: x for name, x in getattr(fun, "__dict__", {}).items() if not hasattr(type(self), name)}
-        self.__dict__.update(attributes)
-        functools.update_wrapper(self, fun, updated=())
-        self.__dict__.setdefault("__name__", self.name)
 
     def __reduce__(self):
-        return self.__dict__["__qualname__"]  # pickled by its name, as functions are
-
-    def __copy__(self):
-        twin = type(self)(self.fun, self.options, self.resolved, self.name, self.signature, self.purpose)
-        twin.__dict__.update(self.__dict__)
-        return twin
-
-    def __repr__(self):
-        try:
-            return f"<PjitFunction of {self.fun!r}>"
-        except Exception:  # of the user's `__repr__`
-            return "<PjitFunction>"
-
-    def __get__(self, instance, owner=None):
-        if instance is None:
-            return self
-        return types.MethodType(self, instance)
+        made_of = self.fun, self.options, self.resolved, self.name, self.signature, self.purpose, self.by_user
+        return type(self), made_of
 
     # ---- calling ------------------------------------------------------------------------------------
 
-    # Two positional parameters, since a tuple of them would take as long as looking them up.
-    def __call__(self, x=_ABSENT, y=_ABSENT, /, *more, **kwargs):
-        try:
-            ready, hot, program = thread.ready, self.memory.hot, None
-            if ready is hot.ready and ready[1] is _epoch[0]:
-                if type(x) is not ArrayImpl or more or len(kwargs) > (y is _ABSENT):
-                    program, raws = hot.find(_present(x, y, more), kwargs)
-                elif y is _ABSENT and not kwargs:
-                    program, raws = hot.get(x._sig), [x._raw]
-                elif type(y) is ArrayImpl:
-                    program, raws = hot.get((x._sig, y._sig)), [x._raw, y._raw]
-                else:
-                    program, raws = hot.find_second(x, y, kwargs)
-            if program is None:
-                return self._call_by_key(_present(x, y, more), kwargs)
-            try:
-                return program(raws)
-            except RuntimeError as error:
-                raise_if_donated(error, tree.tree_leaves((_present(x, y, more), kwargs)))
-                raise
-        except Exception as error:
-            source.hide_frames(error)
-            raise
+    def call(self, *args, **kwargs):
+        return self.call_by_key(args, kwargs)
 
-    def _call_by_key(self, args, kwargs):
+    def call_by_key(self, args: tuple, kwargs: dict) -> Any:
         """Calls the program that has the key of this call, and stores it in the table of the latest calls."""
         options, since = thread.ready
         if since is not _epoch[0]:
@@ -256,7 +217,7 @@ class Jitted:
             if options.disable_jit:
                 return self.fun(*args, **kwargs)
             if profiler.is_watching():
-                return profiler.call_annotated(self.name, self, args, kwargs)
+                return profiler.call_annotated(self.name, self.call, args, kwargs)
         try:
             try:
                 key, operands = (self._parse_static if self.has_static else parse)(options, args, kwargs)
@@ -271,7 +232,7 @@ class Jitted:
         except watch.InvalidResult as error:
             invalid = error
         except RuntimeError as error:
-            if not source.has_passed(error, Jitted._first_call):
+            if not source.has_passed(error, Engine._first_call):
                 raise_if_donated(error, tree.tree_leaves((args, kwargs)))
             raise
         watch.explain(invalid, functools.partial(self.fun, *args, **kwargs))
@@ -542,6 +503,63 @@ class Jitted:
         return args, kwargs
 
 
+class Jitted:
+    """A function that an engine runs. Its attributes are those of the function that it wraps."""
+
+    __slots__ = ("_engine", "__dict__", "__weakref__")
+
+    def __init__(self, engine: Engine):
+        self._engine, fun = engine, engine.fun
+        self.__dict__.update(
+            {name: x for name, x in getattr(fun, "__dict__", {}).items() if not hasattr(type(self), name)}
+        )
+        functools.update_wrapper(self, fun, updated=())
+        self.__dict__.setdefault("__name__", engine.name)
+
+    def __reduce__(self):
+        return self.__dict__["__qualname__"]  # pickled by its name, as functions are
+
+    def __copy__(self):
+        twin = type(self)(self._engine)
+        twin.__dict__.update(self.__dict__)
+        return twin
+
+    def __repr__(self):
+        try:
+            return f"<PjitFunction of {self._engine.fun!r}>"
+        except Exception:  # of the user's `__repr__`
+            return "<PjitFunction>"
+
+    def __get__(self, instance, owner=None):
+        if instance is None:
+            return self
+        return types.MethodType(self, instance)
+
+    # Two positional parameters, since a tuple of them would take as long as looking them up.
+    def __call__(self, x=_ABSENT, y=_ABSENT, /, *more, **kwargs):
+        try:
+            ready, hot, program = thread.ready, self._engine.memory.hot, None
+            if ready is hot.ready and ready[1] is _epoch[0]:
+                if type(x) is not ArrayImpl or more or len(kwargs) > (y is _ABSENT):
+                    program, raws = hot.find(_present(x, y, more), kwargs)
+                elif y is _ABSENT and not kwargs:
+                    program, raws = hot.get(x._sig), [x._raw]
+                elif type(y) is ArrayImpl:
+                    program, raws = hot.get((x._sig, y._sig)), [x._raw, y._raw]
+                else:
+                    program, raws = hot.find_second(x, y, kwargs)
+            if program is None:
+                return self._engine.call_by_key(_present(x, y, more), kwargs)
+            try:
+                return program(raws)
+            except RuntimeError as error:
+                raise_if_donated(error, tree.tree_leaves((_present(x, y, more), kwargs)))
+                raise
+        except Exception as error:
+            source.hide_frames(error)
+            raise
+
+
 @cache.cache
 def _in_range(nums: tuple[int, ...], count: int) -> tuple[int, ...]:
     """The positions among `count` arguments, counted from the front and in order."""
@@ -569,8 +587,8 @@ def jitted(
             if p.name in static and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
         )
         options = JitOptions(keep_unused=keep_unused, inline=inline)
-        made = Jitted(fun, options, Resolved(nums, tuple(static)), name, signature)
-        made.replays = inline and replays
-        return made
+        engine = Engine(fun, options, Resolved(nums, tuple(static)), name, signature)
+        engine.replays = inline and replays
+        return Jitted(engine)
 
     return wrap

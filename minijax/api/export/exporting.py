@@ -35,7 +35,7 @@ def exporter(
     Raises ValueError for a function that is not jitted.
     """
     if isinstance(fun_jit, Jitted) and not isinstance(fun_jit, PjitFunction):  # a function of the library
-        fun_jit = PjitFunction(fun_jit.fun, fun_jit.options, fun_jit.resolved, fun_jit.name, fun_jit.signature)
+        fun_jit = PjitFunction(fun_jit._engine)
     if not (hasattr(fun_jit, "trace") and hasattr(fun_jit, "lower")):
         raise ValueError(f"Function to be exported must be the result of `jit` but is: {fun_jit}")
 
