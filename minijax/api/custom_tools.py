@@ -29,9 +29,9 @@ def _value(leaf: Any) -> Any:
 
 
 def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
-    """Returns the zero tangent of a value as an array or a `SymbolicZero`; that of integers has dtype float0."""
-    zero = Zero.from_primal_value(val)
-    return symbolic(zero) if symbolic_zeros else instantiate(zero)
+    """Returns the zero tangents of a tree of values, arrays or `SymbolicZero`s; those of integers have dtype float0."""
+    made = symbolic if symbolic_zeros else instantiate
+    return trees.tree_map(lambda x: made(Zero.from_primal_value(x)), val)
 
 
 @source.boundary

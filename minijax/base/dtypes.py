@@ -530,8 +530,18 @@ def typed(x: Any) -> Typed:
     if dtype is None and isinstance(x, SymbolicDim):
         return typed(0)
     if dtype is None:
-        raise TypeError(f"Cannot determine dtype of {x}")
+        kind = number_base(kind)
+        if kind is None:
+            raise TypeError(f"Cannot determine dtype of {x}")
+        return _typed_scalars[config.state().enable_x64][kind]
     return _array_dtype(dtype, x), False
+
+
+def number_base(kind: type) -> type | None:
+    """The type of Python numbers that a class, such as an IntEnum, is derived from; None if there is no such type."""
+    if issubclass(kind, np.generic):
+        return None
+    return next((base for base in kind.__mro__ if base in python_scalar_dtypes), None)
 
 
 def dtype(x: Any) -> Any:

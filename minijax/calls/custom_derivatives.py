@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from minijax.base.dtypes import PYTHON_SCALARS
 from minijax.base.mask import Mask
 from minijax.calls.call import Inlined
 from minijax.ir import state
@@ -80,10 +81,9 @@ class CustomJVPCall(CustomCall):
     def rebind(self, trace: Trace, operands, params):
         if _discharges_refs(trace, operands):
             return self.at_once(*operands, **params)
-        fun = _function(params["call_jaxpr"])
-        return trace.process_custom_jvp(
-            self, fun, params["jvp_jaxpr_fun"], operands, dict(symbolic_zeros=params["symbolic_zeros"])
-        )
+        fun, rest = _function(params["call_jaxpr"]), dict(symbolic_zeros=params["symbolic_zeros"])
+        rule = _of_types(params["jvp_jaxpr_fun"], operands, **rest)
+        return trace.process_custom_jvp(self, fun, rule, operands, rest)
 
     def show_params(self, eqn: JaxprEqn):
         p = eqn.params
@@ -110,6 +110,18 @@ def _function(closed: ClosedJaxpr) -> Callable:
 def _lifted(rule: Callable, consts: int, lifted: Callable) -> Callable:
     """`rule`, or `lifted` under its name if the function's first operands are captured values."""
     return _named_as(rule, lifted) if consts else rule
+
+
+def _of_types(rule: Callable, operands: Sequence, symbolic_zeros: bool) -> Callable:
+    """The rule, or one that traces it if an operand is a Python number: the user's rule gets tracers, as in jax."""
+    if symbolic_zeros or not any(type(x) in PYTHON_SCALARS for x in operands):
+        return rule
+
+    def traced(*values):
+        info = DebugInfo("custom rule", getattr(rule, "__name__", "rule"))
+        return eval_jaxpr(*trace_to_jaxpr(rule, [full_type(x) for x in values], info), *values)
+
+    return _named_as(rule, traced)
 
 
 def _named_as(rule: Callable, new: Callable) -> Callable:
@@ -141,9 +153,8 @@ class CustomVJPCall(CustomCall):
         if _discharges_refs(trace, operands):
             return self.at_once(*operands, **params)
         rest = {k: params[k] for k in ("out_trees", "symbolic_zeros")}
-        return trace.process_custom_vjp(
-            self, _function(params["call_jaxpr"]), params["fwd_jaxpr_thunk"], params["bwd"], operands, rest
-        )
+        forward = _of_types(params["fwd_jaxpr_thunk"], operands, params["symbolic_zeros"])
+        return trace.process_custom_vjp(self, _function(params["call_jaxpr"]), forward, params["bwd"], operands, rest)
 
     def rules_of(self, params, used):
         dropped = [Zero(a.to_ct_aval()) for a in used.unmarked(params["call_jaxpr"].out_avals)]

@@ -239,7 +239,7 @@ class Engine:
 
     def _call_under_trace(self, args, kwargs):
         trace = thread.trace
-        if self.inlines and type(trace) is JaxprTrace:
+        if self.inlines and not self.by_user and type(trace) is JaxprTrace:
             for x in args:
                 if isinstance(x, Tracer) and x._trace is not trace:
                     trace.capture(args)

@@ -42,7 +42,8 @@ class Binding:
     def __init__(self, name: str | None = None):
         if name is not None:
             self.name = name
-            self.impl = self._no_evaluation
+            if type(self).impl is Binding.impl:
+                self.impl = self._no_evaluation
 
     def _no_evaluation(self, *operands, **params):
         raise no_rule(self, "Evaluation rule")
@@ -100,10 +101,27 @@ class Binding:
         self._memo = {}
         return effectful_abstract_eval
 
-    def abstract_eval(self, *args: Aval, **params: Any) -> tuple[Any, frozenset]:
-        """The result's type, or types, and the effects."""
+    @property
+    def abstract_eval(self) -> Callable:
+        """(*operand types, **params) -> the result's type, or types, and the effects. It can be set, or be a method."""
+        return self._abstract_eval
+
+    @abstract_eval.setter
+    def abstract_eval(self, rule: Callable) -> None:
+        self.def_effectful_abstract_eval(rule)
+
+    def _abstract_eval(self, *args: Aval, **params: Any) -> tuple[Any, frozenset]:
         avals, effects = self.typed(args, params)
         return (avals if self.multiple_results else avals[0]), effects
+
+    def __init_subclass__(cls, **options: Any):
+        """Takes a subclass's methods `impl` and `abstract_eval`, which are in jax's form, as its rules."""
+        super().__init_subclass__(**options)
+        if "impl" in cls.__dict__:
+            cls.at_once = cls._evaluated
+        if "abstract_eval" in cls.__dict__ and "infer" not in cls.__dict__:
+            cls.infer = lambda self, *avals, **params: self._listed_types(self.abstract_eval(*avals, **params)[0])
+            cls.effects = lambda self, *avals, **params: frozenset(self.abstract_eval(*avals, **params)[1])
 
     def get_bind_params(self, params: dict) -> dict:
         """The parameters of `bind` for those of an equation."""

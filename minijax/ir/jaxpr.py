@@ -23,6 +23,26 @@ class DebugInfo(NamedTuple):
     def func_name(self) -> str:
         return self.func_src_info.split(" ")[0]
 
+    @property
+    def func_filename(self) -> str | None:
+        """The file of the function, if it is written in Python."""
+        place = self.func_src_info.partition(" at ")[2]
+        return place.rpartition(":")[0] or None
+
+    @property
+    def func_lineno(self) -> int | None:
+        """The first line of the function in its file."""
+        line = self.func_src_info.rpartition(":")[2]
+        return int(line) if line.isdigit() else None
+
+    def replace_func_name(self, name: str) -> "DebugInfo":
+        """The same information about a function of another name."""
+        return self._replace(func_src_info=" ".join([name, *self.func_src_info.split(" ")[1:]]))
+
+    def safe_arg_names(self, expected_count: int) -> tuple[str, ...]:
+        """The names of `expected_count` arguments, empty where they are unknown."""
+        return ("",) * expected_count if self.arg_names is None else self.arg_names
+
 
 @known_as("jax._src.core.JaxprEqn")
 class JaxprEqn:

@@ -32,6 +32,9 @@ class AbstractRef(AbstractValue):
     def to_tangent_aval(self) -> "AbstractRef":
         return AbstractRef(self.inner_aval.to_tangent_aval())
 
+    def update_weak_type(self, weak_type: bool) -> "AbstractRef":
+        return AbstractRef(self.inner_aval.update_weak_type(weak_type))
+
     def update(self, **changes: Any) -> "AbstractRef":
         """The type of references to an inner type with some attributes changed, as `ShapedArray.update`."""
         return AbstractRef(self.inner_aval.update(**changes))

@@ -477,7 +477,8 @@ def as_literal(x: Any, aval: Aval) -> Literal | None:
         return Literal(x, aval)
     if type(aval) is ShapedArray and not aval.shape and isinstance(x, (np.ndarray, np.generic, Typed)):
         return Literal(np.asarray(x, aval.dtype)[()], aval)
-    return None
+    base = dtypes.number_base(type(x))
+    return None if base is None else as_literal(base(x), aval)
 
 
 def checked_values(values: Sequence) -> Sequence:

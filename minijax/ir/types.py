@@ -32,6 +32,10 @@ class AbstractValue:
     def to_ct_aval(self) -> "AbstractValue":
         return self.to_tangent_aval()
 
+    def at_least_vspace(self) -> "AbstractValue":
+        """As `to_tangent_aval`, by its older name, which libraries call in their derivative rules."""
+        return self.to_tangent_aval()
+
     def strip_weak_type(self) -> "AbstractValue":
         return self
 

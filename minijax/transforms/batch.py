@@ -52,6 +52,8 @@ class BatchTracer(Tracer):
         origin = val.origin if type(val) is DynamicJaxprTracer else None
         self.origin = source.here() if origin is None or type(origin) is str else origin
 
+    batch_dim = property(lambda self: self.dim)
+
     def get_referent(self):
         return referent(self.val)
 
