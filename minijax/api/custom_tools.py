@@ -6,13 +6,14 @@ from typing import Any
 import numpy as np
 
 from minijax.api.custom import CustomVJPPrimal
+from minijax.api.shapes import abstract
 from minijax.base import dtypes, source, tree as trees
 from minijax.base.mask import Mask
 from minijax.calls.custom_derivatives import symbolic
 from minijax.ir.body import Flat, as_consts, source_of, trace_flat
 from minijax.ir.jaxpr import DebugInfo
 from minijax.ir.trace import Tracer, eval_jaxpr
-from minijax.ir.types import Zero, typeof
+from minijax.ir.types import Zero
 from minijax.primitives.zeros import instantiate
 from minijax.transforms.batch import BatchTracer
 
@@ -44,7 +45,7 @@ def closure_convert(fun: Callable, *example_args: Any) -> tuple[Callable, list[A
         raise TypeError(f"closure_convert: expected a callable, got {fun!r}")
     leaves, in_tree = trees.flatten(example_args)
     info = DebugInfo("closure_convert", source_of(fun))
-    body = trace_flat(Flat(fun, in_tree), [typeof(x) for x in leaves], info, as_consts)
+    body = trace_flat(Flat(fun, in_tree), [abstract(x) for x in leaves], info, as_consts)
     perturbed = Mask(map(_may_be_perturbed, body.closed.consts))
     fixed, hoisted = perturbed.partition(body.closed.consts)
 

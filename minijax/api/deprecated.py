@@ -6,6 +6,7 @@ from typing import Any
 from minijax.api import shard_map as shards
 from minijax.api.jit import jit
 from minijax.dispatch.jit_shardings import shardings_of
+from minijax.dispatch.jitted import Engine
 from minijax.partition.shardings import UNSPECIFIED
 
 
@@ -18,10 +19,11 @@ def pjit(fun: Callable, in_shardings: Any = UNSPECIFIED, out_shardings: Any = UN
     Specs refer to that mesh, and under it None means replicated.
     """
     given = {name: value for name, value in locals().items() if name != "fun"}
-    engine = jit(fun, **given)
+    jitted = jit(fun, **given)
     ins, outs = (shardings_of(name, given[name], "pjit") for name in ("in_shardings", "out_shardings"))
+    engine = jitted._engine
     options = engine.options._replace(caller="pjit", in_shardings=ins, out_shardings=outs)
-    return type(engine)(engine.fun, options, engine.resolved, None, engine.signature)
+    return type(jitted)(Engine(engine.fun, options, engine.resolved, None, engine.signature, by_user=True))
 
 
 def shard_map(f: Callable, mesh: Any, in_specs: Any, out_specs: Any, check_rep: bool = True) -> Callable:

@@ -29,6 +29,7 @@ from minijax.ir.body import (
     signature_of,
     source_of,
     trace_flat,
+    wrapping,
 )
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.run.clients.client import Device
@@ -258,7 +259,7 @@ def eval_shape(fun: Callable, *args: Any, **kwargs: Any) -> Any:
         return fun.eval_shape(*args, **kwargs)
     structs: dict[int, ShapeDtypeStruct] = {}  # leaves of the result that are ShapeDtypeStructs already
 
-    @functools.wraps(fun)
+    @wrapping(fun)
     def without_structs(*args, **kwargs):
         result = fun(*args, **kwargs)
         leaves, treedef = tree.flatten(result)

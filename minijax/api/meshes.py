@@ -12,6 +12,7 @@ import numpy as np
 
 from minijax.base import tree
 from minijax.ir import state
+from minijax.ir.body import wrapping
 from minijax.ir.types import is_value, typeof
 from minijax.partition import meshes
 from minijax.partition.meshes import AbstractMesh, AxisType, Mesh
@@ -186,7 +187,7 @@ def _under_axes(f: Callable, axes: Any, kind: AxisType, run: Callable, argument:
     The shardings are the keyword `argument` of a call, or the default. Without any mesh, `f` is called directly.
     """
 
-    @functools.wraps(f)
+    @wrapping(f)
     def wrapped(*args, **kwargs):
         shardings = kwargs.pop(argument, default)
         if shardings is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, NamedTuple, ParamSpec
 
@@ -14,7 +13,7 @@ from minijax.base.source import boundary
 from minijax.dispatch.jit import JitOptions
 from minijax.dispatch.jitted import Call, Engine, Resolved, Traced
 from minijax.higher.shard_map import shard_map_p
-from minijax.ir.body import function_name, signature_of
+from minijax.ir.body import function_name, signature_of, wrapping
 from minijax.ir.types import typeof
 from minijax.partition.meshes import Mesh, P
 from minijax.partition.shardings import NamedSharding
@@ -52,7 +51,7 @@ class _Engine(Engine):
     def __init__(self, mapping: _Mapping, donated: tuple[int, ...]):
         self.mapping = mapping
 
-        @functools.wraps(mapping.fun)
+        @wrapping(mapping.fun)
         def fun(*args, **kwargs):
             return _call(mapping, *args, **kwargs)
 
@@ -141,7 +140,7 @@ def pmap(
     mapped = PjitFunction(_Engine(mapping, donated))
 
     @boundary
-    @functools.wraps(fun)
+    @wrapping(fun)
     def call(*args, **kwargs):
         if distributed.state.num_processes > 1 and len(_devices(mapping)) > 1:
             return _call_multi_process(mapped, mapping, args, kwargs)

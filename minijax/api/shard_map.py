@@ -12,7 +12,7 @@ from minijax.base.mask import Mask
 from minijax.higher.eager_shard_map import EagerBody
 from minijax.higher.shard_map import ManualRegion, inside, shard_map_p, varying_names
 from minijax.ir import state
-from minijax.ir.body import Body, Flat, function_name, signature_of, source_of, trace_flat
+from minijax.ir.body import Body, Flat, function_name, signature_of, source_of, trace_flat, wrapping
 from minijax.ir.hitypes import HiPspec
 from minijax.ir.jaxpr import DebugInfo
 from minijax.ir.refs import AbstractRef
@@ -98,7 +98,7 @@ def shard_map(
     if not callable(f):
         raise TypeError(f"shard_map requires a callable for its first argument, but got {f} of type {type(f)}")
 
-    @functools.wraps(f)
+    @wrapping(f)
     @source.boundary
     def wrapped(*args):
         region = ManualRegion(*_checked_mesh(mesh, axis_names), check_vma)

@@ -195,7 +195,8 @@ class Engine:
         # None: some positions count from the end, which `flatten` resolves.
         self.static = None if min(nums, default=0) < 0 else (*nums, *names)
         self.recall = self.memory.programs.get
-        self.inlines, self.replays = options.inline, False
+        # A function of the library gets the operands of an inlined call as they are; users expect tracers.
+        self.inlines, self.replays = options.inline and not by_user, False
         self.plain_count = -1 if min(nums, default=0) < 0 else min(nums, default=sys.maxsize)
 
     def __reduce__(self):
@@ -239,7 +240,7 @@ class Engine:
 
     def _call_under_trace(self, args, kwargs):
         trace = thread.trace
-        if self.inlines and not self.by_user and type(trace) is JaxprTrace:
+        if self.inlines and type(trace) is JaxprTrace:
             for x in args:
                 if isinstance(x, Tracer) and x._trace is not trace:
                     trace.capture(args)

@@ -231,18 +231,32 @@ def function_name(fun: Callable) -> str:
     """The name of a function in equations and modules."""
     if isinstance(fun, functools.partial):
         return function_name(fun.func)
-    return getattr(fun, "__name__", None) or "<unnamed function>"
+    name = getattr(fun, "__name__", None)
+    return name if isinstance(name, str) and name else "<unnamed function>"
+
+
+def wrapping(fun: Callable, **options: Any) -> Callable[[Callable], Any]:
+    """As `functools.wraps`, also for a callable object whose `__name__` or `__qualname__` is not a string."""
+
+    def wrap(wrapper):
+        try:
+            return functools.update_wrapper(wrapper, fun, **options)
+        except TypeError:
+            named = [x for x in functools.WRAPPER_ASSIGNMENTS if isinstance(getattr(fun, x, 0), str)]
+            return functools.update_wrapper(wrapper, fun, **{**options, "assigned": named})
+
+    return wrap
 
 
 def with_name_of(inner: Callable, fun: Callable) -> Callable:
     """`inner` with the name and source line of the user's `fun` that it calls, for messages."""
     inner.__signature__ = inspect.signature(inner)  # pyright: ignore[reportFunctionMemberAccess]
-    return functools.update_wrapper(inner, fun, updated=())
+    return wrapping(fun, updated=())(inner)
 
 
 def named_after(function: Callable, fun: Callable, doc: str | None = None) -> Callable:
     """`function` with the name and documentation of the `fun` that it wraps, which may be a partial."""
-    wrapper = functools.update_wrapper(function, fun)
+    wrapper = wrapping(fun)(function)
     if isinstance(fun, functools.partial):
         wrapper.__name__ = wrapper.__qualname__ = function_name(fun)
     wrapper.__doc__ = doc or wrapper.__doc__

@@ -261,7 +261,7 @@ class ShapedArray(AbstractValue):
     def to_tangent_aval(self) -> "ShapedArray":
         if self._tangent is None:
             dtype = dtypes.tangent_dtype(self.dtype)
-            tangent = self if dtype == self.dtype else self.update(dtype=dtype, weak_type=False)
+            tangent = self if dtype == self.dtype else self.update(dtype=dtype)
             object.__setattr__(self, "_tangent", tangent)
         return self._tangent
 

@@ -857,3 +857,34 @@ def test_arrays_of_float0_as_tangents_of_integers():
         return jax.jvp(f, (jnp.float32(2), jnp.int32(3)), (np.ones(()), zero))
 
     compare.same(program)
+
+
+def product(jax, kind):
+    if kind == "jvp":
+        f = jax.custom_jvp(lambda x, n: x * n)
+        f.defjvp(lambda p, t: (p[0] * p[1], t[0] * p[1].astype("float32")))
+    else:
+        f = jax.custom_vjp(lambda x, n: x * n)
+        f.defvjp(lambda x, n: (x * n, (n, n.astype("int8"))), lambda r, ct: (ct * r[0], None))
+    return f
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("kind", ["jvp", "vjp"])
+@pytest.mark.parametrize("number", [3, 2.5])
+@pytest.mark.parametrize(
+    "derivative",
+    {
+        "grad of jit": lambda jax, f: jax.grad(jax.jit(f)),
+        "grad of a scan": lambda jax, f: jax.grad(lambda x: jax.lax.scan(lambda c, _: (f(c), None), x, None, 2)[0]),
+        "grad of checkpoint": lambda jax, f: jax.grad(jax.checkpoint(f)),
+        "grad of cond": lambda jax, f: jax.grad(lambda x: jax.lax.cond(x > 0, f, lambda x: x, x)),
+        "vmap of grad of jit": lambda jax, f: lambda x: jax.vmap(jax.grad(jax.jit(f)))(x[None]),
+        "jvp of jit": lambda jax, f: lambda x: jax.jvp(jax.jit(f), (x,), (x,)),
+    }.items(),
+    ids=lambda item: item[0],
+)
+def test_rules_get_numbers_of_a_jaxpr_as_tracers(kind, number, derivative):
+    name, of = derivative
+    if (kind, name) != ("vjp", "jvp of jit"):
+        compare.same_jaxpr(lambda jax: of(jax, lambda x: product(jax, kind)(x, number)), np.float32(2))

@@ -215,3 +215,14 @@ def test_rules_that_capture_traced_values(tier, checkpointed, rule):
     case = Case(f"{checkpointed} {rule}", lambda jax, jnp: captures(jax, jnp, checkpointed, rule), (1.0, 2.0, 3.0))
     # In the backward pass, jax keeps unread equations; a scan's jaxpr has captured values in another order.
     compare.sweep([case], tier, jaxpr=checkpointed and rule == "jvp")
+
+
+@pytest.mark.oracle
+def test_types_and_trees_are_taken_in_place_of_values():
+    def program(jax, jnp):
+        typed, consts = jax.closure_convert(lambda x: {"y": x["a"] * 2}, {"a": jax.ShapeDtypeStruct((2,), jnp.float32)})
+        zeros = jax.custom_derivatives.zero_from_primal({"a": jnp.ones(2), "b": [2.0, 1j]})
+        symbolic = jax.custom_derivatives.zero_from_primal({"a": jnp.ones(2), "n": 3}, symbolic_zeros=True)
+        return typed({"a": jnp.ones(2)}), consts, zeros, {name: str(zero.aval) for name, zero in symbolic.items()}
+
+    compare.same(program)

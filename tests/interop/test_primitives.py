@@ -92,3 +92,54 @@ def test_users_operations_have_their_impl(text):
 def test_an_operation_without_a_rule_raises(call):
     text = f"jax.extend.core.Primitive('mine').{call}"
     same(program(f"[__import__(jax.__name__ + '.extend.core'), {text}][1]"), raises="NotImplementedError")
+
+
+def test_methods_of_a_subclass_and_attributes_are_rules():
+    def rules(jax, jnp):
+        kind = jax.extend.core.Primitive
+
+        class Tag(kind):
+            def impl(self, a):
+                return a + 1
+
+            def abstract_eval(self, a):
+                return a, set()
+
+        class Copies(kind):
+            multiple_results = True
+
+            def impl(self, a, *, n):
+                return [a] * n
+
+            def abstract_eval(self, a, *, n):
+                return [a] * n, set()
+
+        class Derived(Tag):
+            pass
+
+        tag, copies, derived, late = Tag("tag"), Copies("copies"), Derived("derived"), kind("late")
+        late.abstract_eval, late.impl = lambda a: (a, set()), lambda a: a * 3
+        x = jnp.ones(2)
+        return [
+            [tag.bind(x), *copies.bind(x, n=2), derived.bind(x), late.bind(x)],
+            [str(jax.make_jaxpr(p.bind)(x)) for p in (tag, derived, late)],
+            str(jax.make_jaxpr(lambda x: copies.bind(x, n=3))(x)),
+            str(jax.eval_shape(jax.vmap(jax.jit(lambda x: x)), x)),
+            str(tag.abstract_eval(jax.typeof(x))),
+        ]
+
+    same(lambda jax: rules(jax, jax.numpy))
+
+
+NAMES = """
+[(jax.typeof(x).at_least_vspace(), jax.typeof(x).to_tangent_aval()) for x in (X, 1, True, 2.0, 1j, jax.random.key(0))]
+jax.typeof(jax.new_ref(X)).update_weak_type(True), jax.typeof(jax.new_ref(X)).at_least_vspace()
+[seen := [], [jax.vmap(lambda x: seen.append(x.batch_dim) or x, in_axes=d)(jnp.ones((2, 3))) for d in (0, 1, -1)], seen][2]
+[d := jax.make_jaxpr(lambda a, b: a)(1, 2).jaxpr.debug_info, d.safe_arg_names(2), type(d.func_lineno), d.func_filename][1:]
+jax.make_jaxpr(lambda a, b: a)(1, 2).jaxpr.debug_info.replace_func_name("other").func_name
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("text", NAMES)
+def test_names_that_libraries_ask_of_types_and_tracers(text):
+    same(lambda jax: str(program(text)(jax)))

@@ -202,7 +202,7 @@ def test_modes_that_are_off_leave_the_launch_of_a_program_alone():
     f(x)
     with minijax.debug_nans(True):
         f(x)
-    programs = f.memory.programs
+    programs = f._engine.memory.programs
     by_mode = {key[0].debug_nans: _is_watched(programs.get(key)) for key in programs.names()}
     assert by_mode == {False: False, True: True}
 
