@@ -54,6 +54,7 @@ from minijax.primitives.structural import split
 from minijax.primitives.zeros import cast_replicated_like, instantiate, zeros_like_aval
 from minijax.transforms.jvp import jvp_flat
 from minijax.transforms.linearize import linearize_flat
+from minijax.transforms.partial_eval import evaluated_and_staged
 from minijax.transforms.prune import prune_closed
 from minijax.transforms.transpose import backward
 
@@ -639,13 +640,16 @@ def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Sequence = ()) -
     avals = [abstract(x) for x in xs]
     info = debug_info(fun, "linear_transpose", in_tree)
     closed, _, out_tree = trace_flat(Flat(fun, in_tree), avals, info, as_consts)
-    jaxpr, consts = closed.jaxpr, closed.consts
-    ins, outs = ([a.dtype for a in types] for types in (avals, jaxpr.out_avals))
+    ins, outs = ([a.dtype for a in types] for types in (avals, closed.out_avals))
     if not any(all(dtypes.issubdtype(d, k) for d in (*ins, *outs)) for k in (np.inexact, np.integer)):
         raise TypeError(
             "linear_transpose only supports [float or complex] -> [float or complex], and integer -> integer "
             f"functions, but got {ins} -> {outs}."
         )
+
+    # An equation may have results that are known, such as the primal ones of a jvp, and linear ones.
+    closed, residuals = evaluated_and_staged(closed)
+    jaxpr = closed.jaxpr
 
     @source.boundary
     def transposed_fun(consts, out_cotangent):
@@ -655,12 +659,14 @@ def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Sequence = ()) -
         for c, v in zip(cts, jaxpr.outvars, strict=True):
             if not _is_same_type(typeof(c), v.aval):
                 raise TypeError(f"cotangent type does not match function output, expected {v.aval} but got {typeof(c)}")
-        results = context.under(context.TRANSPOSE, backward, jaxpr, consts, [UndefinedPrimal(a) for a in avals], cts)
+        operands = [*consts[len(closed.consts) :], *[UndefinedPrimal(a) for a in avals]]
+        known = consts[: len(closed.consts)]
+        results = context.under(context.TRANSPOSE, backward, jaxpr, known, operands, cts)[len(residuals) :]
         return in_tree.unflatten(
             [c if type(c) is np.ndarray else as_array_or_constant(c) for c in map(instantiate, results)]
         )
 
-    return tree.Partial(transposed_fun, consts)
+    return tree.Partial(transposed_fun, [*closed.consts, *residuals])
 
 
 @source.boundary

@@ -44,6 +44,13 @@ def partial_eval_jaxpr(closed: ClosedJaxpr, unknown_in: tuple[bool, ...], instan
     return PartialEval(ClosedJaxpr(jaxpr, consts), *unknown_part)
 
 
+def evaluated_and_staged(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, list]:
+    """Evaluates what depends on no input. Returns the rest, (residuals, inputs) -> results, and the residuals."""
+    closed = discharged(closed)
+    staging = JaxprTrace(state.current_trace(), closed.debug_info._replace(arg_names=None, result_paths=None))
+    return _unknown_part(staging, partial_eval_into(staging, closed, [staging.new_arg(a) for a in closed.in_avals]))
+
+
 def partial_eval_into(staging: JaxprTrace, closed: ClosedJaxpr, operands: Sequence) -> list:
     """Evaluates a jaxpr under the current trace, but records in `staging` what depends on tracers of `staging`."""
     jaxpr = closed.jaxpr

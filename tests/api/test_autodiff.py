@@ -468,3 +468,42 @@ def test_cotangents_of_integers_may_have_any_dtype(dtype):
 
     compare.same(lambda jax: pulled(jax, ()))
     compare.same(lambda jax: pulled(jax, (2,)), raises="ValueError")
+
+
+# Linear functions that hold a derivative: parts of their equations are known.
+LINEAR = {
+    "a norm": lambda jax, jnp, lax, v: lambda t: jax.jvp(lambda u: u / jnp.linalg.norm(u), (v,), (t,))[1],
+    "a sort": lambda jax, jnp, lax, v: lambda t: jax.jvp(jnp.sort, (v,), (t,))[1],
+    "a scan": lambda jax, jnp, lax, v: (
+        lambda t: jax.jvp(lambda u: lax.scan(lambda c, a: (c * a, jnp.sin(c)), 1.0, u)[1], (v,), (t,))[1]
+    ),
+    "a loop": lambda jax, jnp, lax, v: (
+        lambda t: jax.jvp(lambda u: lax.fori_loop(0, 3, lambda i, c: jnp.sin(c) * u, u), (v,), (t,))[1]
+    ),
+    "a branch": lambda jax, jnp, lax, v: (
+        lambda t: jax.jvp(lambda u: lax.cond(True, jnp.sin, jnp.cos, u), (v,), (t,))[1]
+    ),
+    "a checkpoint": lambda jax, jnp, lax, v: (
+        lambda t: jax.jvp(jax.checkpoint(lambda u: jnp.sin(jnp.sin(u))), (v,), (t,))[1]
+    ),
+    "linearize": lambda jax, jnp, lax, v: lambda t: jax.linearize(lambda u: jnp.sum(u**3), v)[1](t),
+    "a product with the Hessian": lambda jax, jnp, lax, v: (
+        lambda t: jax.jvp(jax.grad(lambda u: jnp.sum(jnp.exp(u) * u)), (v,), (t,))[1]
+    ),
+    "a custom rule": lambda jax, jnp, lax, v: lambda t: jax.jvp(jax.nn.relu, (v,), (t,))[1],
+    "a constant": lambda jax, jnp, lax, v: lambda t: t * jnp.sin(v) + jnp.roll(t, 1),
+}
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", LINEAR)
+def test_linear_functions_that_hold_derivatives_are_transposed(name):
+    def transposed(jax, jnp, lax, jaxpr):
+        v = jnp.array([1.0, 3.0, 2.0])
+        f = LINEAR[name](jax, jnp, lax, v)
+        ct = jax.tree.map(lambda s: jnp.arange(s.size, dtype=s.dtype).reshape(s.shape) + 1, jax.eval_shape(f, v))
+        transpose = lambda ct: jax.linear_transpose(f, v)(ct)  # noqa: E731
+        return str(jax.make_jaxpr(transpose)(ct)) if jaxpr else (transpose(ct), jax.jit(transpose)(ct))
+
+    compare.same(lambda jax, jnp, lax: transposed(jax, jnp, lax, False))
+    compare.same(lambda jax, jnp, lax: compare.normal(transposed(jax, jnp, lax, True)))
