@@ -32,7 +32,7 @@ from minijax.ir.body import (
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.refs import Ref
 from minijax.ir.trace import JaxprTrace, Tracer, forbid_tracing
-from minijax.ir.types import ShapedArray, hi_classes
+from minijax.ir.types import ShapedArray, hi_classes, unwrapped
 from minijax.partition.meshes import context_mesh, legacy_context_mesh
 from minijax.partition.shardings import UNSPECIFIED
 from minijax.run.arrays.array import ArrayImpl
@@ -169,7 +169,7 @@ class Engine:
 
     __slots__ = (
         *"fun name options resolved memory signature purpose".split(),
-        *"static has_static recall inlines replays plain_count by_user".split(),
+        *"static has_static recall inlines replays plain_count by_user unwraps".split(),
     )
 
     def __init__(
@@ -197,6 +197,7 @@ class Engine:
         self.recall = self.memory.programs.get
         # A function of the library gets the operands of an inlined call as they are; users expect tracers.
         self.inlines, self.replays = options.inline and not by_user, False
+        self.unwraps = False  # True: objects with `__jax_array__` among the arguments, which are trees, become arrays
         self.plain_count = -1 if min(nums, default=0) < 0 else min(nums, default=sys.maxsize)
 
     def __reduce__(self):
@@ -501,6 +502,8 @@ class Engine:
                 args.insert(where, s.value)
             else:
                 kwargs = {**kwargs, where: s.value}
+        if self.unwraps:
+            return list(map(unwrapped, args)), {name: unwrapped(x) for name, x in kwargs.items()}
         return args, kwargs
 
 
@@ -589,7 +592,7 @@ def jitted(
         )
         options = JitOptions(keep_unused=keep_unused, inline=inline)
         engine = Engine(fun, options, Resolved(nums, tuple(static)), name, signature)
-        engine.replays = inline and replays
+        engine.replays, engine.unwraps = inline and replays, True
         return Jitted(engine)
 
     return wrap

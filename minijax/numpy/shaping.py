@@ -21,7 +21,7 @@ from minijax.numpy import subscripts, ufuncs
 from minijax.numpy.creation import arraylike, asarray, concrete, host_ints, value, values
 from minijax.primitives import counting, dynamic_slice, elementwise as lax, moving, sharding, structural
 from minijax.primitives.convert import convert
-from minijax.primitives.promote import check_arraylike, check_out, promote_dtypes
+from minijax.primitives.promote import arrays, check_arraylike, check_out, promote_dtypes
 from minijax.run.arrays.array import Array, ArrayLike, DimSize, Shape, ShardingLike
 
 Axes = int | Sequence[int] | None
@@ -414,6 +414,7 @@ def array_split(ary: ArrayLike, indices_or_sections: int | Sequence[int] | Array
 
 def hsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Array]:
     """As `numpy.hsplit`."""
+    (ary,) = arrays("hsplit", ary)
     return _split("hsplit", ary, indices_or_sections, 0 if typeof(ary).ndim == 1 else 1, True)
 
 

@@ -12,7 +12,7 @@ from minijax.base.errors import ShardingTypeError
 from minijax.base.symbolic.dimension import is_int
 from minijax.ir.primitive import FirstOrder, Folding, Linear1, fold_as
 from minijax.ir.trace import Tracer, as_literal, with_literal
-from minijax.ir.types import ShapedArray, Zero, is_value, scalar_of, typeof, unwrapped
+from minijax.ir.types import ShapedArray, Zero, scalar_of, typeof, unwrapped, value_kinds
 from minijax.ir.typing import sharded_equally
 from minijax.partition.explicit import sharding_in_type
 from minijax.partition.shardings import NamedSharding
@@ -310,7 +310,7 @@ def stop_gradient(x: T) -> T:
 
     Raises TypeError for leaves that are not arrays.
     """
-    return stop_gradient_p.bind(x) if is_value(x) else tree.tree_map(stop_gradient_p.bind, x)
+    return stop_gradient_p.bind(x) if type(x) in value_kinds else tree.tree_map(stop_gradient_p.bind, x)
 
 
 def copy(x: Any) -> Any:

@@ -13,7 +13,7 @@ from minijax.base.dtypes import DTypeLike as DTypeLike  # for the annotations of
 from minijax.base.source import hide_frames
 from minijax.base.util import named
 from minijax.dispatch.jitted import jitted
-from minijax.ir.types import typeof
+from minijax.ir.types import typeof, unwrapped
 from minijax.primitives import sharding
 from minijax.primitives.structural import broadcast_shapes
 from minijax.random.keys import single_key
@@ -82,6 +82,7 @@ def check_cast(name: str, dtype: Any, *parameters: Any) -> None:
 
 # ---- decorators -------------------------------------------------------------------------------------
 
+_PLAIN = frozenset((int, float, bool, tuple, str, type, type(None)))
 _STATIC = {"shape", "dtype", "axis", "independent", "replace", "n", "m", "d"}
 _OUT_SHARDING = inspect.Parameter(
     "out_sharding", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="ShardingLike | None"
@@ -125,7 +126,7 @@ def _public(draw: Sampler, like: Sampler) -> Sampler:
 
     def call(*args: Any, out_sharding: Any = None, **options: Any) -> Array:
         try:
-            values = bind(args, options)
+            values = [x if type(x) in _PLAIN else unwrapped(x) for x in bind(args, options)]
             values[0] = single_key(name, values[0])[0]
             if out_sharding is None:
                 return draw(*values)

@@ -76,7 +76,7 @@ def choice(
     mode: str | None = None,
 ) -> Array:
     """Samples from `a` along an axis, or from `arange(a)` if `a` is an integer; with probabilities `p` if given."""
-    key, _ = single_key("choice", key)
+    (key, _), a, p = single_key("choice", key), unwrapped(a), unwrapped(p)
     if not isinstance(shape, tuple | list | np.ndarray):
         raise TypeError(f"shape argument of jax.random.choice must be a sequence, got {shape}")
     shape = drawn_shape(shape)

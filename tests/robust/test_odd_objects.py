@@ -541,3 +541,39 @@ def test_a_result_does_not_change_with_the_argument():
         results = [minijax.jit(lambda x: x)(a), minijax.jit(lambda x: (x, x + 0))(a)[1], jnp.asarray(a) + 0]
         a[:] = 7
         assert all((r == 1).all() for r in results)
+
+
+# Functions of a tree `p` of numbers and of others, `q` of positive ones, that has `__jax_array__`.
+OF_TREES = """
+nn.softplus(p), nn.silu(p), nn.mish(p), nn.elu(p), nn.leaky_relu(p), nn.selu(p), nn.hard_tanh(p), nn.hard_swish(p), nn.relu(p)
+jnp.where(p.v > 0, 0.0, p), jnp.where(p.v > 0, p, 1.0), jnp.clip(p, 0, 1), jnp.maximum(p, 0), jnp.add(p, 1), jnp.sin(p)
+jnp.cumsum(p), jnp.cumprod(p), jnp.array_equal(p, p), jnp.hsplit(p, [2]), jnp.split(p, [2]), jnp.sort(p), jnp.take(p, 0)
+jnp.sum(p), jnp.var(p), jnp.dot(p, p), jnp.einsum("i,i", p, p), jnp.stack([p, p]), jnp.reshape(p, (1, 5)), jnp.linalg.norm(p)
+random.gamma(key, q), random.poisson(key, q), random.beta(key, q, 1.0), random.bernoulli(key, q), random.choice(key, p)
+random.multivariate_normal(key, q, jnp.eye(2)), random.uniform(key, (5,), minval=p, maxval=4.0), random.categorical(key, p)
+jax.image.resize(p, (3,), "linear"), jax.scipy.special.erf(p), nn.logsumexp(p), jnp.interp(p, p.v, p)
+lax.stop_gradient(p).v, jax.jit(lambda p: jnp.where(p.v > 0, p, nn.elu(p)))(p), jax.vmap(nn.softplus)(p)
+jax.grad(lambda p: jnp.sum(nn.softplus(p) * jnp.where(p.v > 0, p, 1.0)))(p).v
+""".strip().splitlines()
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("text", OF_TREES)
+def test_functions_of_the_library_take_trees_that_offer_an_array(text):
+    def program(jax, jnp, lax, nn, random):
+        class Parameter:
+            def __init__(self, v):
+                self.v = v
+
+            def __jax_array__(self):
+                return self.v
+
+            shape = property(lambda self: self.v.shape)
+            dtype = property(lambda self: self.v.dtype)
+            ndim = property(lambda self: self.v.ndim)
+
+        jax.tree_util.register_pytree_node(Parameter, lambda x: ((x.v,), None), lambda _, leaves: Parameter(*leaves))
+        given = dict(jax=jax, jnp=jnp, lax=lax, nn=nn, random=random, key=random.key(0))
+        return eval(text, given, dict(p=Parameter(jnp.arange(-2.0, 3.0)), q=Parameter(jnp.full(2, 0.5))))
+
+    compare.same(program)
