@@ -4,12 +4,33 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from minijax.base import source, tree
 from minijax.base.errors import UnexpectedTracerError
 from minijax.calls.call import Inlined, names_in
 from minijax.ir.body import trace_body
 from minijax.ir.trace import Tracer
 from minijax.ir.types import typeof
+
+
+class HashableArray:
+    """A NumPy array as an attribute: equal ones have the same type and bits."""
+
+    __slots__ = ("val", "_key")
+
+    def __init__(self, val: np.ndarray):
+        self.val = val.copy()
+        self._key = val.shape, val.dtype, val.tobytes()
+
+    def __eq__(self, other):
+        return type(other) is HashableArray and self._key == other._key
+
+    def __hash__(self):
+        return hash(self._key)
+
+    def __repr__(self):
+        return f"HashableArray({self.val!r})"
 
 
 class Composite(Inlined):
@@ -20,7 +41,10 @@ class Composite(Inlined):
     auto_pvary = True
 
     def lower(self, e, ins, outs, *operands, name, jaxpr, attributes, version):
-        attributes_by_name = {key: tree.tree_unflatten(treedef, leaves) for key, leaves, treedef in attributes}
+        attributes_by_name = {
+            key: tree.tree_unflatten(treedef, [x.val if type(x) is HashableArray else x for x in leaves])
+            for key, leaves, treedef in attributes
+        }
         return e.composite(name, e.private(jaxpr, name), operands, ins, outs, attributes_by_name, version)
 
     def jvp(self, primals, tangents, **params):
@@ -68,4 +92,4 @@ def _check_known(name: str, kind: str, values: Sequence) -> None:
 
 def _flat(value: Any) -> tuple:
     leaves, treedef = tree.flatten(value)
-    return tuple(leaves), treedef
+    return tuple([HashableArray(x) if isinstance(x, np.ndarray) else x for x in leaves]), treedef

@@ -188,7 +188,7 @@ def test_another_thread_may_interrupt_the_main_one():
                 x = x + 1
         return x
 
-    f = minijax.jit(f.fun, static_argnums=1)
+    f = minijax.jit(f.__wrapped__, static_argnums=1)
     with pytest.raises(KeyboardInterrupt):
         f(X, False)
     _check_clean(limit)
