@@ -497,13 +497,13 @@ class Engine:
     def rebuild(self, dynamic: tuple, static: tuple) -> tuple[list, dict]:
         """Arguments with the static ones back in their places."""
         args, kwargs = list(dynamic[0]), dynamic[1]
+        if self.unwraps:
+            args, kwargs = list(map(unwrapped, args)), {name: unwrapped(x) for name, x in kwargs.items()}
         for where, s in static:
             if isinstance(where, int):
                 args.insert(where, s.value)
             else:
                 kwargs = {**kwargs, where: s.value}
-        if self.unwraps:
-            return list(map(unwrapped, args)), {name: unwrapped(x) for name, x in kwargs.items()}
         return args, kwargs
 
 
