@@ -29,8 +29,10 @@ class CustomCall(Inlined):
     def bind_all(self, operands, params):
         return self.rebind(state.current_trace(), operands, params)
 
-    def partial_eval(self, staging, operands, unknown_in, *, call_jaxpr, **params):
-        return partial_eval_into(staging, call_jaxpr, operands)
+    def partial_eval(self, staging, operands, unknown_in, **params):
+        if not any(unknown_in):
+            return self.bind_all(operands, params)
+        return partial_eval_into(staging, params["call_jaxpr"], operands)
 
     def dce(self, used, eqn):
         closed, _ = prune_closed(self.body(eqn.params), used := Mask(used), True)

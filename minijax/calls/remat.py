@@ -20,7 +20,6 @@ from minijax.transforms.discharge import DischargeableCall
 from minijax.transforms.jvp import jvp_jaxpr
 from minijax.transforms.partial_eval import partial_eval_jaxpr
 from minijax.transforms.partial_eval_custom import partial_eval_jaxpr_custom
-from minijax.transforms.prune import prune_jaxpr
 from minijax.transforms.transpose import transpose_jaxpr
 
 
@@ -115,8 +114,7 @@ def _transposed(closed: ClosedJaxpr, linear: Mask, nonzero: Mask) -> tuple[Close
 
     info = closed.debug_info._replace(arg_names=None, result_paths=None)
     jaxpr, consts = trace_to_jaxpr(run, [*known_avals, *ct_avals], info)
-    pruned, _ = prune_jaxpr(jaxpr, (True,) * len(jaxpr.outvars), True)
-    return ClosedJaxpr(pruned, consts), nonzero_in
+    return ClosedJaxpr(jaxpr, consts), nonzero_in
 
 
 class Name(Copy):

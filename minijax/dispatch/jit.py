@@ -176,6 +176,8 @@ class Jit(Call, DischargeableCall):
         results = self.bind_all(known, params)
         values = [known[i] if kind == "in" else results[i] for kind, i in sources]
         outs, residuals = values[: len(known_outs)], values[len(known_outs) :]
+        if not unknown_outs and not pe.unknown.effects:
+            return outs
         k = pe.num_residuals
         # (residuals, unknown operands) -> (unknown operands, residuals)
         body = permute_jaxpr(pe.unknown, (*range(k, len(pe.unknown.invars)), *range(k)))

@@ -97,6 +97,8 @@ class While(HiControlFlow):
         return split_tangents(results[: len(carry)], results[len(carry) :], carry)
 
     def partial_eval(self, staging, operands, unknown_in, **params):
+        if not any(unknown_in):
+            return self.bind_all(operands, params)
         loop = Loop(**params)
         known, unknown = _known_loop(loop, Mask(unknown_in))
         if known is None:

@@ -199,7 +199,8 @@ class Primitive(Binding):
         return [True] * len(eqn.invars), eqn
 
     partial_eval: Any = None
-    """(trace of the unknown part, operands, which are unknown) -> results. None: all results are unknown."""
+    """(trace of the unknown part, operands, which are unknown) -> results, also where none is unknown. None: if one is,
+    all results are."""
 
     partial_eval_custom: Any = None
     """(equation, which operands are unknown, policy) -> its known and its staged part. None, as rule or result: the

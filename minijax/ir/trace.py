@@ -379,7 +379,10 @@ class JaxprTrace(Trace):
         if body.constvars:
             env.update((v, self.atom(x)) for v, x in environment(body, jaxpr.consts).items())
         for v, x in zip(body.invars, operands, strict=True):
-            env[v] = x.val if type(x) is DynamicJaxprTracer and x._trace is self else self._constant(x)
+            if type(x) is DynamicJaxprTracer and x._trace is self:
+                env[v] = x.val
+            elif type(x) in dtypes.PYTHON_SCALARS or _is_read(body, v):
+                env[v] = self._constant(x)
         thread = state.thread
         origin, outer = thread.origin or source.here(), thread.context
         last: Any = None
@@ -446,6 +449,10 @@ class JaxprTrace(Trace):
 def _variable(aval: Aval) -> Var:
     """A new variable. An AvalQDD is copied, since the trace records in it how the state's type changes."""
     return Var(AvalQDD(aval.aval, aval.qdd) if type(aval) is AvalQDD else aval)
+
+
+def _is_read(jaxpr: Jaxpr, var: Var) -> bool:
+    return var in jaxpr.outvars or any(var in eqn.invars for eqn in jaxpr.eqns)
 
 
 def _tracer_of(trace: JaxprTrace, var: Var, origin: Any) -> DynamicJaxprTracer:

@@ -27,13 +27,15 @@ from minijax.numpy.shaping import moveaxis
 from minijax.numpy.ufuncs import multiply, promoting
 from minijax.numpy.vectorizing import vectorize
 from minijax.primitives import counting, elementwise as lax, moving, structural
-from minijax.primitives.convert import as_type
+from minijax.primitives.convert import as_type, convert
 from minijax.primitives.dot import PrecisionLike, dot_general
 from minijax.primitives.families import is_complex, scalar_like
 from minijax.primitives.promote import arrays, check_no_float0, check_out, promote_dtypes
 from minijax.primitives.reduce import reduce_or, reduce_sum
 from minijax.primitives.sharding import requested_sharding, with_auto_axes
 from minijax.run.arrays.array import Array, ArrayLike, ShardingLike
+
+_Sum = Callable[[Any, str, Sequence[int]], tuple[Any, str]]
 
 # ---- einsum: the equation ----------------------------------------------------------------------------
 
@@ -261,20 +263,21 @@ def _einsum(
         letters = dict.fromkeys("".join(names for _, names in taken))
         result = output if n == len(path) - 1 else "".join(c for c in letters if c in needed)
         if len(taken) == 1:
-            x, names = _sum_repeated(*_sum_unique(*taken[0], set(result), requested), set(result), requested)
+            sums = functools.partial(_sum, preferred=preferred, requested=requested)
+            x, names = _sum_repeated(*_sum_unique(*taken[0], set(result), sums), set(result), sums)
         else:
             how = functools.partial(dot, precision=precision, preferred_element_type=preferred)
-            x, names = _product(*taken, result, how, requested)
+            x, names = _product(*taken, result, how, functools.partial(_sum, preferred=preferred), requested)
         x = x if names == result else moving.transpose(x, [names.index(c) for c in result])
         terms.append((x, result))
     return as_type(terms[0][0], dtypes.check_and_canonicalize_user_dtype(preferred, "einsum"), weak)
 
 
-def _product(lhs: tuple, rhs: tuple, result: str, dot: Callable, requested: Any) -> tuple[Any, str]:
+def _product(lhs: tuple, rhs: tuple, result: str, dot: Callable, sums: _Sum, requested: Any) -> tuple[Any, str]:
     """Contracts two operands; returns the result and its axis labels. `requested`: the result's sharding."""
     lhs, rhs = _without_unit_axes(lhs, rhs), _without_unit_axes(rhs, lhs)
-    lhs, rhs = _sum_unique(*lhs, {*result, *rhs[1]}), _sum_unique(*rhs, {*result, *lhs[1]})
-    (x, left), (y, right) = _sum_repeated(*lhs, {*result, *rhs[1]}), _sum_repeated(*rhs, {*result, *lhs[1]})
+    lhs, rhs = _sum_unique(*lhs, {*result, *rhs[1]}, sums), _sum_unique(*rhs, {*result, *lhs[1]}, sums)
+    (x, left), (y, right) = _sum_repeated(*lhs, {*result, *rhs[1]}, sums), _sum_repeated(*rhs, {*result, *lhs[1]}, sums)
     shared = set(left) & set(right)
     batch = [c for c in result if c in shared]
     contracted = sorted(shared - set(batch))
@@ -304,19 +307,21 @@ def _without_unit_axes(own: tuple, other: tuple) -> tuple[Any, str]:
     return (structural.squeeze(x, axes), "".join(c for i, c in enumerate(names) if i not in axes)) if axes else own
 
 
-def _sum(x: Any, names: str, axes: Sequence[int], requested: Any = None) -> tuple[Any, str]:
+def _sum(x: Any, names: str, axes: Sequence[int], preferred: Any, requested: Any = None) -> tuple[Any, str]:
+    if dtypes.result_type(x, preferred) != typeof(x).dtype:
+        x = convert(x, dtypes.check_and_canonicalize_user_dtype(preferred, "einsum"))
     is_flag = typeof(x).dtype == np.bool_
     total = reduce_or(x, axes) if is_flag else reduce_sum(x, axes, out_sharding=requested)
     return total, "".join(c for i, c in enumerate(names) if i not in axes)
 
 
-def _sum_unique(x: Any, names: str, keep: set[str], requested: Any = None) -> tuple[Any, str]:
+def _sum_unique(x: Any, names: str, keep: set[str], sums: _Sum) -> tuple[Any, str]:
     """Sums over the axes whose label occurs once and is not in `keep`."""
     axes = tuple(i for i, c in enumerate(names) if names.count(c) == 1 and c not in keep)
-    return _sum(x, names, axes, requested) if axes else (x, names)
+    return sums(x, names, axes) if axes else (x, names)
 
 
-def _sum_repeated(x: Any, names: str, keep: set[str], requested: Any = None) -> tuple[Any, str]:
+def _sum_repeated(x: Any, names: str, keep: set[str], sums: _Sum) -> tuple[Any, str]:
     """Takes the diagonal over axes with the same label, and sums it unless the label is in `keep`."""
     for c in dict.fromkeys(names):
         axes = tuple(i for i, d in enumerate(names) if c == d)
@@ -325,7 +330,7 @@ def _sum_repeated(x: Any, names: str, keep: set[str], requested: Any = None) -> 
             mask = _diagonal(tuple(shape[i] for i in axes))
             mask = mask if len(axes) == len(shape) else moving.broadcast_in_dim(mask, shape, axes)
             x = lax.select(mask, x, moving.full(shape, scalar_like(x, 0)))
-            x, names = _sum(x, names, axes[:-1] if c in keep else axes, requested)
+            x, names = sums(x, names, axes[:-1] if c in keep else axes)
     return x, names
 
 

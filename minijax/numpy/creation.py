@@ -26,6 +26,7 @@ from minijax.primitives import convert as lax_convert, counting, elementwise as 
 from minijax.primitives.as_array import as_array
 from minijax.primitives.convert import cast, convert, scalar_as
 from minijax.primitives.device import REUSE_INPUT, device_put, place_like
+from minijax.primitives.families import const_like
 from minijax.primitives.promote import arrays, promote_shapes
 from minijax.run.arrays import transfer
 from minijax.run.arrays.array import Array, ArrayLike, DeviceLike, DimSize, ShardingLike
@@ -191,7 +192,7 @@ def astype(x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False, devi
     target = dtypes.requested_dtype(dtype, "astype", float)
     drops = dtypes.is_complex(x.dtype) and not dtypes.is_complex(target)
     if drops and target == np.bool_:
-        out = lax.ne(x, x.dtype.type(0))
+        out = cast(lax.ne(x, const_like(x, 0)), target)
     else:
         if drops:
             errors.warn(

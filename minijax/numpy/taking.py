@@ -30,6 +30,7 @@ from minijax.partition.shardings import NamedSharding
 from minijax.primitives import counting, elementwise as lax, gather_scatter, moving, sharding, structural
 from minijax.primitives.convert import convert, copy_p, scalar_as
 from minijax.primitives.dot import Precision, dot
+from minijax.primitives.families import const_like
 from minijax.primitives.gather_scatter import PROMISE_IN_BOUNDS, GatherDimensionNumbers, GatherScatterMode
 from minijax.primitives.promote import arrays, check_arraylike, check_out
 from minijax.run.arrays.array import Array, ArrayLike, ShardingLike
@@ -81,7 +82,7 @@ def _for_gather(indices: Any, size: int, mode: str | None) -> tuple[Any, GatherS
     if mode == "raise":
         raise NotImplementedError("The 'raise' mode to jnp.take is not supported.")
     if mode == "wrap":
-        return remainder(indices, scalar_as(size, indices.dtype)), PROMISE_IN_BOUNDS
+        return remainder(indices, const_like(indices, size)), PROMISE_IN_BOUNDS
     if mode == "clip":
         return indices, GatherScatterMode.CLIP
     if mode not in ("fill", None):

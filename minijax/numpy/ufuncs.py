@@ -15,7 +15,7 @@ from minijax.composed.arrays.division import float_divmod, floor_divide, remaind
 from minijax.composed.arrays.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
-from minijax.primitives import elementwise as lax, structural
+from minijax.primitives import elementwise as lax, moving, structural
 from minijax.primitives.convert import bitcast_convert_type, convert
 from minijax.primitives.families import const_like, full_of, is_complex, scalar_like
 from minijax.primitives.promote import (
@@ -455,7 +455,7 @@ def clip(arr: ArrayLike | None = None, /, min: ArrayLike | None = None, max: Arr
 @promoting(arrays, inline=True)
 def real(val: ArrayLike, /) -> Array:
     """As `numpy.real`."""
-    return lax.real(val) if is_complex(val) else val
+    return lax.real(val) if is_complex(val) else moving.as_array_or_constant(val)
 
 
 @promoting(arrays, inline=True)
@@ -467,7 +467,7 @@ def imag(val: ArrayLike, /) -> Array:
 @promoting(arrays, inline=True)
 def conjugate(x: ArrayLike, /) -> Array:
     """As `numpy.conjugate`."""
-    return lax.conj(x) if is_complex(x) else x
+    return lax.conj(x) if is_complex(x) else moving.as_array_or_constant(x)
 
 
 @jitted(static=("deg",))

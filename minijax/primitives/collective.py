@@ -5,7 +5,7 @@ Under `vmap` the named axis is a batch dimension: the batch rules turn collectiv
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from itertools import chain
 from math import prod
 from typing import Any
@@ -27,7 +27,7 @@ from minijax.primitives.dynamic_slice import GatherDimensionNumbers, GatherScatt
 from minijax.primitives.elementwise import add, div, eq, mul, select
 from minijax.primitives.families import ANY, check_kinds, const_like, scalar_like
 from minijax.primitives.moving import move_axis, reduced_aval
-from minijax.primitives.reduce import lowest
+from minijax.primitives.reduce import reduce_max_p, reduce_min_p
 from minijax.primitives.structural import collapse, index_in_dim, inserted, resized, squeeze
 from minijax.primitives.varying import (
     Groups,
@@ -74,10 +74,14 @@ class AllReduce(Linear1):
 
     constrain_results = False
 
-    def __init__(self, name: str, reducer: str, repeated: Callable[[Any, int], Any]):
+    def __init__(self, name: str, reduction: Primitive, **how: Any):
         self.name = name
-        self.reducer = reducer
-        self.repeated = repeated
+        self.reduction = reduction
+        self.how = how  # parameters of the reduction besides its axes
+
+    def repeated(self, x: Any, size: int) -> Any:
+        """The result for `size` members that all have the value `x`."""
+        raise NotImplementedError
 
     def infer(self, x, *, axes, axis_index_groups):
         weak = x.weak_type and bool(varying_axes(x))
@@ -89,13 +93,11 @@ class AllReduce(Linear1):
     def lower(self, e, ins, outs, x, *, axes, axis_index_groups):
         positions, names = _positions(axes), self.names_axis({"axes": axes})
         if positions:
-            start = 0 if self.reducer == "add" else lowest(ins[0].dtype, highest=self.reducer == "minimum")
-            first = e.constant(start, ShapedArray((), ins[0].dtype))
-            (x,) = e.reduce([x], [first], ins, outs, positions, self.reducer)
+            (x,) = self.reduction.lower(e, ins, outs, x, axes=positions, **self.how)
         if not names:
             return [x]
         groups = device_groups(e, self, names, axis_index_groups)
-        return [e.all_reduce(x, outs[0], groups, self.reducer)]
+        return [e.all_reduce(x, outs[0], groups, self.reduction.reducer(e, ins[0].dtype))]
 
     def batch(self, axis, operands, dims, *, axes, axis_index_groups):
         (x,), (d,) = operands, dims
@@ -121,6 +123,14 @@ def _positions(axes: Sequence) -> tuple[int, ...]:
 class PSum(AllReduce):
     """The sum over `axes`."""
 
+    def repeated(self, x, size):
+        aval = typeof(x)
+        if aval.dtype == np.bool_:
+            x = convert(x, np.dtype(np.int32))
+        elif aval.weak_type and aval.shape:
+            x = convert(x, aval.dtype)
+        return mul(const_like(x, size), x)
+
     def transposed(self, ct, aval, *, axes, axis_index_groups):
         positions = _positions(axes)
         if positions:
@@ -136,6 +146,9 @@ class PExtremum(AllReduce):
 
     jvp = Primitive.jvp
     transpose = Primitive.transpose
+
+    def repeated(self, x, size):
+        return x
 
 
 # ---- exchanges --------------------------------------------------------------------------------------
@@ -273,12 +286,9 @@ class ReduceScatter(LinearNamed):
         return {**params, "scatter_dimension": at + (d <= at)}, d - (d > at and not params["tiled"])
 
     def run_over_batch_axis(self, size, x, d, *, scatter_dimension, tiled, **params):
-        if typeof(x).dtype == np.bool_:
-            if d is not None:
-                raise TypeError("psum_scatter: booleans that differ over a mapped axis have no sum; convert them first")
-            x = mul(convert(x, dtypes.canonicalize_dtype(np.int64), True), size)
-        else:
-            x = mul(x, scalar_like(x, size)) if d is None else moving.sum_axis(x, d)
+        if d is not None and typeof(x).dtype == np.bool_:
+            raise TypeError("psum_scatter: booleans that differ over a mapped axis have no sum; convert them first")
+        x = x * size if d is None else moving.sum_axis(x, d)
         return (moving.divide_axis(x, scatter_dimension, size) if tiled else x), scatter_dimension
 
 
@@ -409,9 +419,9 @@ class AxisIndex(Named, ZeroJvp):
         return [broadcasted_iota(np.int32, (axis.size,), 0)], [0]
 
 
-psum_p = PSum("psum", "add", lambda x, n: mul(scalar_like(x, n), x))
-pmax_p = PExtremum("pmax", "maximum", lambda x, n: x)
-pmin_p = PExtremum("pmin", "minimum", lambda x, n: x)
+psum_p = PSum("psum", moving.reduce_sum_p, out_sharding=None)
+pmax_p = PExtremum("pmax", reduce_max_p)
+pmin_p = PExtremum("pmin", reduce_min_p)
 all_gather_p = AllGather()
 all_gather_invariant_p = AllGatherInvariant()
 all_gather_reduced_p = AllGatherReduced()
@@ -512,10 +522,13 @@ def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
 
 def _times_axis_size(leaf: Any, size: int) -> Any:
     if isinstance(leaf, Array):
-        return leaf if size == 1 else mul(scalar_like(leaf, size), leaf)
+        return leaf if size == 1 else psum_p.repeated(leaf, size)
     if isinstance(leaf, bool):
         return np.int32(leaf * size)
-    return leaf * (scalar_like(leaf, size) if isinstance(leaf, (np.ndarray, np.generic)) else size)
+    if isinstance(leaf, (np.ndarray, np.generic)):
+        leaf = leaf.astype(np.int32) if leaf.dtype == np.bool_ else leaf
+        return leaf * scalar_like(leaf, size)
+    return leaf * size
 
 
 def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:

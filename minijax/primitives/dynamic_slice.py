@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dims, dtypes
+from minijax.base.dims import as_index
 from minijax.base.errors import ShardingTypeError
 from minijax.base.symbolic.dimension import Dim, is_int
 from minijax.ir.primitive import Folding, fold_as, is_undefined_primal
@@ -25,6 +26,7 @@ from minijax.primitives.structural import (
     concatenate,
     index_in_dim,
     operand_type,
+    size_along,
     squeeze,
 )
 from minijax.run.arrays.array import Array, ArrayLike
@@ -211,7 +213,7 @@ def dynamic_slice_in_dim(
 ) -> Array:
     """`dynamic_slice` along one axis."""
     shape = typeof(operand).shape
-    axis = dims.canonical_axis(axis, len(shape))
+    axis, _ = size_along("dynamic_slice_in_dim", operand, as_index(axis))
     sizes = tuple(slice_size if i == axis else n for i, n in enumerate(shape))
     starts = _starts_in_dim(operand, start_index, axis)
     return dynamic_slice(operand, starts, sizes, allow_negative_indices=allow_negative_indices)
@@ -239,7 +241,8 @@ def dynamic_update_slice_in_dim(
     allow_negative_indices: bool = True,
 ) -> Array:
     """`dynamic_update_slice` along one axis."""
-    starts = _starts_in_dim(operand, start_index, dims.canonical_axis(axis, typeof(operand).ndim))
+    axis, _ = size_along("dynamic_update_slice_in_dim", operand, as_index(axis))
+    starts = _starts_in_dim(operand, start_index, axis)
     return dynamic_update_slice(operand, update, starts, allow_negative_indices=allow_negative_indices)
 
 
@@ -248,7 +251,7 @@ def dynamic_update_index_in_dim(
 ) -> Array:
     """Replaces one slice of `operand` along an axis; `update` may lack that axis."""
     ndim = typeof(operand).ndim
-    axis = dims.canonical_axis(axis, ndim)
+    axis, _ = size_along("dynamic_update_index_in_dim", operand, as_index(axis))
     if typeof(update).ndim != ndim:
         if typeof(update).ndim + 1 != ndim:
             raise TypeError(f"update must have rank {ndim} or {ndim - 1}, got {typeof(update).ndim}")

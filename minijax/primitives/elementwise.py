@@ -258,9 +258,15 @@ class Pow(Elementwise):
         return super().lower(e, [ins[0], power], outs, x, y)
 
 
+def _strong(x: Any) -> Any:
+    aval = typeof(x)
+    return convert_element_type(x, aval.dtype) if aval.weak_type else x
+
+
 def _pow_jvp_base(t, ans, x, y):
-    x, y = (convert_element_type(v, typeof(v).dtype) if typeof(v).weak_type else v for v in (x, y))
+    x = _strong(x)
     if not INT.accepts(typeof(y).dtype):
+        y = _strong(y)
         one = moving.full(typeof(y).shape, const_like(y, 1), sharding=typeof(y)._sharding)
         return mul(t, mul(y, pow(x, sub(y, one))))
     shape, sharding, y = typeof(ans).shape, typeof(ans)._sharding, convert_element_type(y, typeof(x).dtype)

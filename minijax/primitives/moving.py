@@ -224,8 +224,10 @@ class ReduceSum(FirstOrder, Linear1):
 
     def lower(self, e, ins, outs, x, *, axes, out_sharding):
         zero = e.constant(0, ShapedArray((), ins[0].dtype))
-        reducer = "or" if ins[0].dtype == np.bool_ else "add"
-        return e.reduce([x], [zero], ins, outs, axes, reducer)
+        return e.reduce([x], [zero], ins, outs, axes, self.reducer(e, ins[0].dtype))
+
+    def reducer(self, e: Any, dtype: Any) -> str:
+        return "or" if dtype == np.bool_ else "add"
 
     def transposed(self, ct, aval, *, axes, out_sharding):
         if not axes:
@@ -467,7 +469,7 @@ def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
 def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     """Inserts axes of size 1 at `dimensions` of the result."""
     if not dimensions:
-        return array
+        return as_array_or_constant(array)
     aval = typeof(array)
     ndim = aval.ndim + len(dimensions)
     at = [dims.canonical_axis(d, ndim) for d in dimensions]

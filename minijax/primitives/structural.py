@@ -525,7 +525,7 @@ def slice(
     return slice_p.bind(operand, start_indices=starts, limit_indices=limits, strides=steps)
 
 
-def _size_along(name: str, operand: Any, axis: int) -> tuple[int, int]:
+def size_along(name: str, operand: Any, axis: int) -> tuple[int, int]:
     """Returns an axis number counted from the front, and the size of that axis."""
     shape = typeof(operand).shape
     if not -len(shape) <= axis < len(shape):
@@ -537,7 +537,7 @@ def slice_in_dim(
     operand: Array | np.ndarray, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0
 ) -> Array:
     """Slices along one axis; None and negative numbers as in Python's slices, but limits are not clamped."""
-    axis, size = _size_along("slice_in_dim", operand, int(axis))
+    axis, size = size_along("slice_in_dim", operand, int(axis))
     start, limit = (
         default if v is None else dims.canonical_dim(v) + (size if v < 0 else 0)
         for v, default in ((start_index, 0), (limit_index, size))
@@ -549,7 +549,7 @@ def slice_in_dim(
 
 def index_in_dim(operand: Array | np.ndarray, index: int, axis: int = 0, keepdims: bool = True) -> Array:
     """One slice along an axis. Raises IndexError if `index` is out of bounds."""
-    axis, size = _size_along("index_in_dim", operand, int(axis))
+    axis, size = size_along("index_in_dim", operand, int(axis))
     i = dims.canonical_dim(index)
     if not -size <= i < size:
         raise IndexError(f"index {i} is out of bounds for axis {axis} with size {size}")
@@ -747,16 +747,10 @@ def _filled(shape: Any, value: Any, dtype: Any, like: ShapedArray, sharding: Any
 
 def _broadcast_scalar(value: Any, shape: _Shape, like: ShapedArray) -> Any:
     """Broadcasts a scalar to `shape`; while a function is traced, with the sharding of `like` if shapes are equal."""
-    is_eager = state.is_eager()
-    sharding = None if is_eager or shape != like.shape else like._sharding
+    sharding = None if state.is_eager() or shape != like.shape else like._sharding
     if shape:
         return moving.broadcast_to_shape(value, shape, sharding)
-    # A scalar becomes a literal in a jaxpr; eagerly, the caller expects an array.
-    return (
-        transfer.to_device(value)
-        if is_eager and not isinstance(value, Array)
-        else replicated_over_mesh(value, sharding)
-    )
+    return replicated_over_mesh(moving.as_array_or_constant(value), sharding)
 
 
 def full_like(

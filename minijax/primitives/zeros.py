@@ -25,8 +25,10 @@ def zeros_like_aval(aval: ShapedArray) -> Array:
     """An array of zeros of type `aval`, or the zero of a user-defined type."""
     if aval.is_high:
         return aval.vspace_zero()
-    if aval.dtype == dtypes.float0 and (not aval.shape or moving.recording_trace() is None):
-        return np.zeros(aval.shape, dtypes.float0)
+    if aval.dtype == dtypes.float0:
+        if not aval.shape or moving.recording_trace() is None:
+            return np.zeros(aval.shape, dtypes.float0)
+        aval = aval.update(weak_type=False)
     if dtypes.is_extended(aval.dtype):
         zeros = moving.broadcast_to_shape(aval.dtype._rules.zero(aval.dtype), aval.shape)
     elif aval._sharding is None and aval.shape and explicit_meshes:

@@ -71,7 +71,7 @@ def _process(staging: JaxprTrace, eqn: JaxprEqn, operands: Sequence) -> list:
     unknown_in = [_is_unknown(x, staging) for x in operands]
     # Operations on references are all unknown, which keeps their order.
     touches_refs = not REF_EFFECT.isdisjoint(eqn.effects)
-    if not any(unknown_in) and not touches_refs:
+    if not any(unknown_in) and not touches_refs and eqn.primitive.partial_eval is None:
         return eqn.primitive.rebind(state.current_trace(), operands, eqn.params)
     if eqn.primitive.partial_eval is None or touches_refs:
         return eqn.primitive.rebind(staging, operands, eqn.params)

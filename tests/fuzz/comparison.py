@@ -33,6 +33,9 @@ class Comparison:
             self.known_difference(program)
         except compare.Mismatch as difference:
             return str(difference)
+        except Exception:  # noqa: BLE001
+            # A reduced program may be one that both sides refuse.
+            return ""
         return ""
 
     def run(self, seeds: Iterable[int]) -> dict[int, str]:

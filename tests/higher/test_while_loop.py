@@ -272,3 +272,53 @@ def test_a_predicate_may_compute_what_it_does_not_read(name):
         return f
 
     check(Case(name, program, (X, X)), "full")
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("transform", ["linearize", "jvp"])
+@pytest.mark.parametrize("call", ["plain", "library", "in_cond", "in_checkpoint", "in_custom_jvp", "in_loop"])
+def test_calls_that_return_an_input_are_forwarded_as_by_jax(call, transform):
+    """The known part of a loop's body calls a function of an integer, which returns it."""
+
+    def program(jax, jnp, lax):
+        identity = jax.jit(lambda n: n)
+        rule = jax.custom_jvp(lambda n: (identity(n), n * 3))
+        rule.defjvp(lambda primals, tangents: (rule(*primals), rule(*tangents)))
+        step = {
+            "plain": identity,
+            "library": lambda n: jnp.round(n, 1),
+            "in_cond": lambda n: lax.cond(n > 0, lambda: (identity(n), n), lambda: (n, identity(n)))[0],
+            "in_checkpoint": lambda n: jax.checkpoint(lambda m: (identity(m), m * 3))(n)[0],
+            "in_custom_jvp": lambda n: rule(n)[0],
+            "in_loop": lambda n: lax.while_loop(lambda c: identity(c) < 2, lambda c: identity(c) + 1, n),
+        }[call]
+
+        def looped(x, n):
+            return lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, step(c[1]), c[2] * step(n)), (0, n, x))
+
+        def scanned(x, n):
+            return lax.scan(lambda c, _: ((c[0] * step(n), step(c[1])), step(n)), (x, n), None, length=3)
+
+        made = {
+            "linearize": lambda f: lambda x, n: jax.linearize(f, x, n)[0],
+            "jvp": lambda f: lambda x, n: jax.jvp(lambda x: f(x, n), (x,), (x,)),
+        }[transform]
+        return [jax.make_jaxpr(made(f))(1.0, np.int16(3)).pretty_print(use_color=False) for f in (looped, scanned)]
+
+    assert "while" in same(program)[0]
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("call", ["plain", "library", "in_cond"])
+def test_a_checkpointed_call_that_returns_its_input_is_recomputed_as_by_jax(call):
+    def program(jax, jnp, lax):
+        identity = jax.jit(lambda n: n)
+        step = {
+            "plain": identity,
+            "library": lambda n: jnp.round(n, 1),
+            "in_cond": lambda n: lax.cond(n > 0, lambda: (identity(n), n), lambda: (n, identity(n)))[0],
+        }[call]
+        f = jax.checkpoint(lambda x, n: jnp.sin(x) * step(n))
+        return jax.make_jaxpr(jax.grad(f))(1.0, np.int16(3)).pretty_print(use_color=False)
+
+    assert "remat2" in same(program)

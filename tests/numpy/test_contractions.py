@@ -238,3 +238,23 @@ def test_vectorize_passes_none_on():
     same(lambda jax: jax.jit(jax.numpy.vectorize(add))(x, None))
     same(lambda jax: jax.numpy.vectorize(dot, signature="(n),(),(n)->()")(x, None, x))
     same(lambda jax: jax.numpy.vectorize(dot, signature="(n),(n),(n)->()")(x, None, x), raises="ValueError")
+
+
+DTYPES = "bool int8 uint32 int32 float16 bfloat16 float32 complex64".split()
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("equation", ["i,j->i", "i,j->", "ij,ik->", "ij,j->j", "ii,i->i", "ij->i", "ij->"])
+def test_sums_of_einsum_have_the_preferred_type(equation):
+    shapes = [(3, 3)[: len(names)] for names in equation.split("->")[0].split(",")]
+    cases = [
+        Case(
+            f"{equation}-{left}-{right}-{preferred}",
+            lambda jnp, preferred=preferred: lambda *a: jnp.einsum(equation, *a, preferred_element_type=preferred),
+            tuple(array(*shape, dtype=dtype) for shape, dtype in zip(shapes, (left, right), strict=False)),
+        )
+        for left in DTYPES
+        for right in (DTYPES if len(shapes) > 1 else DTYPES[:1])
+        for preferred in (None, "float32")
+    ]
+    sweep(cases)

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from compare import LISTED, Case, same, same_error, sweep
+from compare import LISTED, Case, check, same, same_error, sweep
 
 import minijax
 
@@ -251,3 +251,37 @@ def test_exchanges_over_several_mapped_axes_give_jax_s_values(names):
         return [exchange(a, b, tiled) for a, b, tiled in ((0, 1, True), (1, 0, False), (1, 1, True))]
 
     same(program)
+
+
+CONSTANTS = "1.5 2 True 1j np.float32(2) np.int8(3) np.zeros(2,bool) np.arange(2) jnp.asarray(1.5) jnp.asarray(True)"
+WEAK = "lax.full((3,),1.) lax.full((3,),2) lax.full((3,),1j) jnp.zeros(3,bool) jnp.asarray(2)*jnp.asarray(3)"
+
+
+@pytest.mark.parametrize("name", ["psum", "pmean", "pmax", "pmin", "psum_scatter", "all_gather"])
+@pytest.mark.parametrize("values", [CONSTANTS, WEAK])
+def test_values_that_do_not_vary_keep_jax_s_types(name, values):
+    def program(jax, jnp, lax):
+        found = []
+        for text in values.split():
+            c = eval(text, dict(jnp=jnp, lax=lax, np=np))
+            if np.ndim(c) == 0 and name in ("psum_scatter", "all_gather"):
+                continue
+            for g in (lambda c: getattr(lax, name)(c, "n"), lambda c: getattr(lax, name)(c * 1, "n")):
+                f = jax.vmap(lambda v: g(c), axis_name="n")  # noqa: B023
+                try:
+                    found.append(jax.typeof(f(np.ones(np.shape(c) or 3))).str_short())
+                except (TypeError, ValueError) as error:
+                    found.append(type(error).__name__)
+        return found
+
+    same(program)
+
+
+def test_extrema_of_complex_numbers_over_a_mapped_axis_are_compared_by_parts():
+    x = np.array([1 + 2j, 1 - 3j, 0.5], np.complex64)
+    for name in ("pmin", "pmax"):
+
+        def program(jax, jnp, lax):
+            return lambda x: jax.vmap(lambda v: getattr(lax, name)(v, "n"), axis_name="n")(x)  # noqa: B023
+
+        check(Case(name, program, (x,)))

@@ -292,3 +292,22 @@ def test_stop_gradient_of_a_numpy_number_has_its_dtype_as_an_array():
     for x in (np.float64(1.5), np.complex128(1j), np.int64(3), np.float16(2)):
         found = minijax.lax.stop_gradient(x)
         assert isinstance(found, minijax.Array) and found.dtype == minijax.dtypes.canonicalize_dtype(x.dtype)
+
+
+@pytest.mark.parametrize("axis", [3, -3, 2, -2, 0])
+def test_an_axis_that_is_out_of_range_is_an_index_error(axis):
+    calls = """dynamic_slice_in_dim(x, 0, 1, axis=axis) | dynamic_index_in_dim(x, 0, axis=axis) | slice_in_dim(x, 0, 1,
+        axis=axis) | dynamic_update_slice_in_dim(x, x, 0, axis=axis) | dynamic_update_index_in_dim(x, x, 0, axis=axis) |
+        index_in_dim(x, 0, axis=axis)"""
+
+    def program(jax, jnp, lax):
+        found = []
+        for x in (jnp.ones(()), jnp.ones((2, 3))):
+            for call in calls.split("|"):
+                try:
+                    found.append(eval("lax." + call.strip(), dict(lax=lax, x=x, axis=axis)).shape)
+                except Exception as error:
+                    found.append(type(error).__name__)
+        return found
+
+    assert "IndexError" in same(program)
