@@ -179,7 +179,7 @@ class Scan(HiControlFlow):
     def partial_eval(self, staging, operands, unknown_in, **params):
         _, slots = _body(params)
         parts, unknown, out_unknown = _partial_eval_body(params, unknown_in)
-        if not parts.known.eqns and slots.pick(unknown).carry == slots.carry:
+        if not parts.known.eqns and False not in out_unknown:
             return staging.process(self, operands, params)
         known, rest = unknown.partition(operands)
         known_params = _with_body(params, parts.known, slots.pick(~unknown))

@@ -218,11 +218,6 @@ class ShapedArray(AbstractValue):
     mat = property(lambda self: self.manual_axis_type)
     itemsize = property(lambda self: self.dtype.itemsize)
 
-    def __len__(self):
-        if not self.shape:
-            raise TypeError("len() of unsized object: the array has rank 0")
-        return self.shape[0]
-
     def update(self, **fields) -> "ShapedArray":
         """This type with some fields changed."""
         values: dict[str, Any] = dict(

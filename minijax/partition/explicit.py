@@ -185,7 +185,9 @@ def reshaped_entries(
         return None
     result: list[Any] = [None] * len(sizes)
     for old, new in groups:
-        regrouped = _regrouped(mesh, [entries[i] for i in old], [sizes[i] for i in new])
+        # Between merged axes, those of size 1 count as well.
+        merged = [entries[i] for i in range(old[0], old[-1] + 1)]
+        regrouped = _regrouped(mesh, merged, [sizes[i] for i in new])
         if regrouped is None:
             return None
         for i, entry in zip(new, regrouped, strict=True):
@@ -233,7 +235,7 @@ def _divided(mesh: AbstractMesh, entry: Any, sizes: Sequence[int]) -> list | Non
     remaining, result = list(axes_of(entry)), []
     for size in sizes:
         axes: list[Any] = []
-        while remaining and size % count_of(mesh, remaining[0]) == 0:
+        while remaining and size != 1 and size % count_of(mesh, remaining[0]) == 0:
             axes.append(remaining.pop(0))
             size //= count_of(mesh, axes[-1])
         result.append(_entry(axes))

@@ -1,5 +1,6 @@
 """Forward-mode differentiation: computes the tangent of each operation along with its result."""
 
+import functools
 from collections.abc import Callable, Sequence
 from itertools import repeat
 from operator import attrgetter
@@ -89,6 +90,8 @@ class DualTrace(Trace):
         if all(t is None for t in tangents):
             with state.set_current_trace(self.parent):
                 return self.parent.process_custom_vjp(primitive, fun, fwd, bwd, primals, params)
+        # The forward rule gets primals only: it runs in the parent, as in jax.
+        fwd = functools.partial(called_under, self.beneath, fwd)
         with state.set_current_trace(self.rule_trace):
             return self.join(*primitive.push(fwd, bwd, primals, with_zeros(primals, tangents), params))
 

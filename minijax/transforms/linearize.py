@@ -50,10 +50,10 @@ class RuleTrace(Trace):
 
     def process(self, primitive, operands, params):
         target = self._trace_of(operands)
-        if target is not self.parent and primitive.partial_eval is not None:
+        if primitive.partial_eval is not None and (target is not self.parent or type(target) is JaxprTrace):
             is_tangent = [self._is_tangent(x) for x in operands]
             inlined = primitive.inlinable and params["inline"] and not (hi_classes and params["jaxpr"].is_high)
-            if not inlined or not all(_depends(params["jaxpr"], is_tangent)):
+            if not inlined or target is not self.parent and not all(_depends(params["jaxpr"], is_tangent)):
                 # A call may also compute primals, which must run in the parent.
                 with state.set_current_trace(self.parent):
                     return primitive.partial_eval(self.tangent_trace, operands, is_tangent, **params)

@@ -4,6 +4,9 @@ Cases that need an index, a window, a requested sharding or an unreduced value h
 that random programs have found are in `test_explicit_programs`.
 """
 
+import itertools
+
+import compare
 import numpy as np
 import pytest
 from mesh_language import numbers, same, same_errors
@@ -507,3 +510,29 @@ def test_specs_longer_than_the_rank(mesh):
         ],
         **given,
     )
+
+
+RESHAPES = [
+    ((8,), (4, 2)), ((8,), (2, 4)), ((8,), (8, 1)), ((8,), (2, 1, 4)), ((8, 4), (4, 2, 4)), ((16,), (2, 4, 2)),
+    ((4, 2), (8,)), ((2, 2, 2), (8,)), ((4, 2, 4), (8, 4)), ((8, 4), (32,)), ((1, 8), (8,)), ((4, 1, 2), (8,)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("sizes", [(2, 4), (1, 4), (4, 1), (2, 1), (1, 1)])
+def test_reshapes_over_axes_of_every_size_are_sharded_as_by_jax(sizes):
+    def program(jax, jnp, lax):
+        kinds = jax.sharding.AxisType.Explicit
+        mesh = jax.sharding.AbstractMesh(sizes, ("x", "y"), axis_types=(kinds, kinds))
+        found = []
+        for old, new in RESHAPES:
+            for entries in itertools.product([None, "x", "y", ("x", "y"), ("y", "x")], repeat=len(old)):
+                try:
+                    sharding = jax.NamedSharding(mesh, jax.P(*entries))
+                    x = jax.ShapeDtypeStruct(old, "float32", sharding=sharding)
+                    result = str(jax.eval_shape(lambda x: lax.reshape(x, new), x).sharding.spec)  # noqa: B023
+                except Exception as error:
+                    result = type(error).__name__
+                found.append((old, new, entries, result.removeprefix("PartitionSpec").removeprefix("P")))
+        return repr(found)
+
+    assert "ShardingTypeError" in compare.same(program)
