@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import ml_dtypes
 import numpy as np
 
-from minijax.base import config, errors
+from minijax.base import cache, config, errors
 from minijax.base.naming import known_as, public_in
 from minijax.base.source import hide_frames
 from minijax.base.symbolic.dimension import SymbolicDim
@@ -350,6 +350,15 @@ def dtype_from_user(dtype: Any) -> Any:
     return np.dtype(dtype)
 
 
+# Functions that jax jits: they warn of a narrowed dtype when they are traced, the others at every call.
+_WARN_ONCE = frozenset(
+    "sum prod mean var std cumsum cumprod cumulative_sum cumulative_prod nancumsum nancumprod nanmean linspace "
+    "logspace geomspace einsum dot matmul one_hot".split()
+)
+_warned: set[tuple[str | None, Any]] = set()
+cache.on_clear(_warned.clear)
+
+
 def check_and_canonicalize_user_dtype(dtype: Any, fun_name: str | None = None) -> Any:
     """The dtype used for one that a user requests explicitly; warns, or raises, if 64-bit types are not available.
 
@@ -374,7 +383,10 @@ def check_and_canonicalize_user_dtype(dtype: Any, fun_name: str | None = None) -
         if state.explicit_x64_dtypes is config.ExplicitX64Mode.ERROR:
             raise ValueError(f"{message}. To enable more dtypes, {advice}.")
         narrowed = _narrowed[requested]
-        errors.warn(f"{message}, and will be truncated to dtype {narrowed}. To enable more dtypes, {advice}.")
+        if (fun_name, requested) not in _warned:
+            errors.warn(f"{message}, and will be truncated to dtype {narrowed}. To enable more dtypes, {advice}.")
+            if fun_name in _WARN_ONCE:
+                _warned.add((fun_name, requested))
         return narrowed
     except Exception as error:
         hide_frames(error)

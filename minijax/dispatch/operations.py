@@ -12,6 +12,7 @@ from minijax.dispatch.placement import ProgramOptions
 from minijax.ir import context, effects, state
 from minijax.ir.binding import programs_in
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Var
+from minijax.ir.refs import is_ref, passed_ref
 from minijax.ir.trace import EvalTrace, Tracer, escaped_message, eval_jaxpr, forbid_tracing, trace_to_jaxpr
 from minijax.ir.types import hi_classes
 from minijax.run.arrays.array import ArrayImpl
@@ -89,6 +90,14 @@ def one_equation(primitive: Any, avals: Sequence, params: dict) -> ClosedJaxpr:
     return ClosedJaxpr(Jaxpr([], invars, outvars, [eqn], effects.join(effs), DebugInfo("jit", primitive.name)))
 
 
+def _placed(primitive: Any, operands: Sequence) -> list:
+    """The operands as arrays. Raises ValueError for a reference."""
+    for x in operands:
+        if is_ref(x):
+            raise ValueError(passed_ref(x.aval, f"a primitive: {primitive.name}"))
+    return [operand(x) for x in operands]
+
+
 def evaluate(primitive: Any, operands: Sequence, params: dict, compiled: bool = False) -> list:
     """Runs one operation eagerly; with `compiled`, always as a program."""
     if (
@@ -110,7 +119,7 @@ def evaluate(primitive: Any, operands: Sequence, params: dict, compiled: bool = 
         return primitive.at_once(*operands, **params)
     for x in operands:
         if type(x) is not ArrayImpl:
-            operands = [operand(x) for x in operands]
+            operands = _placed(primitive, operands)
             break
     if params:
         # The key includes the names, since rules bind the same parameters in different orders.

@@ -133,4 +133,9 @@ def is_ref(x: Any) -> bool:
     return type(x) is Ref
 
 
+def passed_ref(x: Any, where: str) -> str:
+    """The message for a reference, or its type, that is passed where an array is needed."""
+    return f"Attempting to pass a Ref {x} to {where} -- did you forget to unpack ([...]) the ref?"
+
+
 register_value_type(Ref, lambda x: x.aval)

@@ -46,6 +46,7 @@ class Trace:
     """
 
     __slots__ = ("parent", "beneath", "alive", "__weakref__")
+    records_rules = False  # True if it records what a derivative rule computes on tangents
     records_ref_calls = False  # True if calls whose backward rules take references are recorded with them
 
     def __init__(self, parent: "Trace | None" = None):

@@ -10,6 +10,7 @@ from typing import Any
 
 from minijax.base.errors import ShardingTypeError
 from minijax.ir.jaxpr import NO_EFFECTS
+from minijax.ir.refs import AbstractRef, passed_ref
 from minijax.ir.types import NOT_MANUAL, Aval, ManualAxisType, ShapedArray, space_of, varying_axes
 from minijax.partition.explicit import (
     check_divides,
@@ -31,6 +32,8 @@ _PLAIN = (None, NOT_MANUAL, Device)  # sharding, manual axes and memory of most 
 
 def result_types(primitive: Any, avals: Types, params: dict) -> tuple[list[Aval], frozenset]:
     """The types of the results, and the effects, of an operation on operands of these types."""
+    if not primitive.has_bodies and primitive.effects is None:
+        _check_no_refs(primitive, avals)
     outs = primitive.infer(*avals, **params)
     requested = params.get(primitive.sharding_param)
     if explicit_meshes or primitive.vma_rule or requested is not None or not all(map(_is_plain, avals)):
@@ -38,6 +41,12 @@ def result_types(primitive: Any, avals: Types, params: dict) -> tuple[list[Aval]
         if primitive.auto_pvary and outs:
             outs = _in_memory(primitive, avals, _varying(primitive, avals, outs, params))
     return outs, NO_EFFECTS if primitive.effects is None else primitive.effects(*avals, **params)
+
+
+def _check_no_refs(primitive: Any, avals: Types) -> None:
+    for aval in avals:
+        if type(aval) is AbstractRef:
+            raise ValueError(passed_ref(aval, f"a primitive: {primitive.name}"))
 
 
 def _is_plain(aval: Aval) -> bool:

@@ -272,5 +272,5 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> A
     num_classes, x = concrete_or_error(as_index, num_classes, where), jnp.asarray(x)
     if not jnp.issubdtype(x.dtype, np.integer):
         errors.warn(f"jax.nn.one_hot input should be integer-typed; got dtype={x.dtype}", DeprecationWarning)
-    chosen = dtypes.canonicalize_dtype(jnp.float_ if dtype is None else dtype)
+    chosen = dtypes.requested_dtype(dtype, "one_hot", float)
     return marked(x, num_classes, dtype=chosen, axis=axis)

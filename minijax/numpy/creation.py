@@ -547,7 +547,9 @@ def _linspace(start, stop, num, endpoint, retstep, dtype, axis):
     shape = structural.broadcast_shapes(start.shape, stop.shape)
     ends = stop, start
     start, stop = moving.broadcast_to_shape(start, shape), moving.broadcast_to_shape(stop, shape)
-    axis = dims.canonical_axis(axis, len(shape) + 1)
+    if not -len(shape) <= axis + 1 <= len(shape) + 1:
+        raise IndexError(f"linspace: axis {axis} is out of range for {len(shape) + 1} axes of samples")
+    axis %= len(shape) + 1
     bounds = (*shape[:axis], 1, *shape[axis:])
     div = num - 1 if endpoint else num
     real = dtypes.to_floating_dtype(computed)

@@ -408,8 +408,9 @@ var, std = _deviation("var", _var), _deviation("std", _std)
 def _average(a: Any, axis: Axis, weights: Any, returned: bool, keepdims: bool) -> Any:
     if weights is None:
         (a,) = promote_dtypes_inexact(a)
+        count = size_along(a, canonical_axes(axis, typeof(a).ndim))
         average = mean(a, axis, keepdims=keepdims)
-        shape, count = typeof(average).shape, size_along(a, canonical_axes(axis, typeof(a).ndim))
+        shape = typeof(average).shape
         return (average, moving.full(shape, scalar_like(average, count))) if returned else average
     a, weights = promote_dtypes_inexact(a, weights)
     shape, weights_shape = typeof(a).shape, typeof(weights).shape

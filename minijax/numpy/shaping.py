@@ -386,8 +386,7 @@ def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
 
 def _split(name: str, ary: Any, sections: Any, axis: int, equal: bool) -> list:
     ary = value(name, ary)
-    axis = dims.canonical_axis(axis, ary.ndim)
-    size = ary.shape[axis]
+    axis, size = structural.size_along(name, ary, axis)
     if isinstance(sections, Sequence) or np.ndim(sections) > 0:
         cuts = [0, *host_ints(name, sections), size]
         sizes = [b - a for a, b in zip(cuts, cuts[1:], strict=False)]

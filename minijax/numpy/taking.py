@@ -400,7 +400,8 @@ def repeat(
     a, _ = value("repeat", a), arraylike("repeat", a, repeats)
     if axis is None:
         a, axis = shaping.ravel(a), 0
-    a = moving.expand_dims(a, (0,)) if a.ndim == 0 else a
+    if not a.ndim:
+        a, axis = moving.expand_dims(a, (0,)), 0
     place, total, aval = dims.canonical_axis(axis, a.ndim), total_repeat_length, typeof(a)
     mesh = meshes.abstract_context()
     if out_sharding is None and (mesh is None or not mesh.explicit_axes or type(aval) is not ShapedArray):

@@ -21,7 +21,7 @@ from minijax.ir.trace import Tracer
 from minijax.ir.types import ShapedArray, typeof, varying_axes
 from minijax.ir.typing import vma_rule
 from minijax.primitives import moving
-from minijax.primitives.convert import convert
+from minijax.primitives.convert import convert, strong
 from minijax.primitives.counting import broadcasted_iota
 from minijax.primitives.dynamic_slice import GatherDimensionNumbers, GatherScatterMode, dynamic_slice_in_dim, gather
 from minijax.primitives.elementwise import add, div, eq, mul, select
@@ -127,8 +127,8 @@ class PSum(AllReduce):
         aval = typeof(x)
         if aval.dtype == np.bool_:
             x = convert(x, np.dtype(np.int32))
-        elif aval.weak_type and aval.shape:
-            x = convert(x, aval.dtype)
+        elif aval.shape:
+            x = strong(x)
         return mul(const_like(x, size), x)
 
     def transposed(self, ct, aval, *, axes, axis_index_groups):

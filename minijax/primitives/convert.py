@@ -282,15 +282,18 @@ def convert_element_type(operand: ArrayLike, new_dtype: Any) -> Array:
         raise ValueError("convert_element_type: new_dtype must be specified.")
     operand = unwrapped(operand)
     aval = typeof(operand)
-    # A NumPy dtype compares equal to its Python scalar type: only look up types.
-    is_scalar = isinstance(new_dtype, type) and new_dtype in dtypes.python_scalar_dtypes
-    dtype = dtypes.scalar_dtype(new_dtype) if is_scalar else new_dtype
-    dtype = dtypes.canonicalize_dtype(dtype, allow_extended_dtype=True)
+    dtype = dtypes.requested_dtype(new_dtype, "convert_element_type")
     _check_convertible(aval.dtype, dtype)
     if type(operand) is np.ndarray and aval.dtype == dtype:
         return as_array_or_constant(operand)
     converted = convert(operand, dtype)
     return converted if isinstance(converted, Array | np.ndarray) else as_array_or_constant(converted)
+
+
+def strong(x: Any) -> Any:
+    """`x` without a weak type."""
+    aval = typeof(x)
+    return convert(x, aval.dtype) if aval.weak_type else x
 
 
 def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:

@@ -251,7 +251,6 @@ def dynamic_update_index_in_dim(
 ) -> Array:
     """Replaces one slice of `operand` along an axis; `update` may lack that axis."""
     ndim = typeof(operand).ndim
-    axis, _ = size_along("dynamic_update_index_in_dim", operand, as_index(axis))
     if typeof(update).ndim != ndim:
         if typeof(update).ndim + 1 != ndim:
             raise TypeError(f"update must have rank {ndim} or {ndim - 1}, got {typeof(update).ndim}")

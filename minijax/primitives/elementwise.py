@@ -16,7 +16,7 @@ from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.ir.typing import state_of_factors, state_of_terms
 from minijax.partition.explicit import common_sharding, merged_entries
 from minijax.primitives import moving
-from minijax.primitives.convert import convert_element_type
+from minijax.primitives.convert import convert_element_type, strong
 from minijax.primitives.families import (
     ANY,
     BOOL,
@@ -258,16 +258,10 @@ class Pow(Elementwise):
         return super().lower(e, [ins[0], power], outs, x, y)
 
 
-def _strong(x: Any) -> Any:
-    aval = typeof(x)
-    return convert_element_type(x, aval.dtype) if aval.weak_type else x
-
-
 def _pow_jvp_base(t, ans, x, y):
-    x = _strong(x)
+    x = strong(x)
     if not INT.accepts(typeof(y).dtype):
-        y = _strong(y)
-        one = moving.full(typeof(y).shape, const_like(y, 1), sharding=typeof(y)._sharding)
+        one = moving.full(typeof(y := strong(y)).shape, const_like(y, 1), sharding=typeof(y)._sharding)
         return mul(t, mul(y, pow(x, sub(y, one))))
     shape, sharding, y = typeof(ans).shape, typeof(ans)._sharding, convert_element_type(y, typeof(x).dtype)
     x, y = moving.broadcast_squeezed(x, shape, sharding), moving.broadcast_squeezed(y, shape, sharding)

@@ -735,7 +735,7 @@ def _filled(shape: Any, value: Any, dtype: Any, like: ShapedArray, sharding: Any
     keeps_type = dtype is None and like is typeof(value)
     is_placed = sharding is not None and state.is_eager()
     weak_type = dtype is None and like.weak_type and not is_placed
-    dtype = dtypes.dtype_from_user(like.dtype if dtype is None else dtype)
+    dtype = like.dtype if dtype is None else dtypes.requested_dtype(dtype, "full")
     shape = dims.shape_of(shape)
     moving.check_nonnegative("broadcast_in_dim shape", shape)
     dtype = dtypes.canonicalize_dtype(dtype, allow_extended_dtype=True)
@@ -750,7 +750,11 @@ def _broadcast_scalar(value: Any, shape: _Shape, like: ShapedArray) -> Any:
     sharding = None if state.is_eager() or shape != like.shape else like._sharding
     if shape:
         return moving.broadcast_to_shape(value, shape, sharding)
-    return replicated_over_mesh(moving.as_array_or_constant(value), sharding)
+    trace = state.thread.trace
+    # In the equations of a rule, a number is a literal and not a residual.
+    return replicated_over_mesh(
+        value if trace is not None and trace.records_rules else moving.as_array_or_constant(value), sharding
+    )
 
 
 def full_like(

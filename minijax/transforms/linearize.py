@@ -33,6 +33,7 @@ class RuleTrace(Trace):
     """Current while a jvp rule runs: records operations on tangents, and runs all others in the parent."""
 
     __slots__ = ("tangent_trace",)
+    records_rules = True
 
     def __init__(self, parent: Trace, tangent_trace: JaxprTrace):
         super().__init__(parent)

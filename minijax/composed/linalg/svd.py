@@ -217,7 +217,9 @@ def _push_singular_vectors(da: Any, s: Any, row: Any, inner: Any, sides: tuple) 
     right, left = mul(typed(row, u), inner), mul(transposed(typed(row, u)), inner)
     zero = convert(eq(s, scalar_like(s, 0)), typeof(s).dtype)
     inverse = _diagonal_matrix(sub(div(one, add(s, zero)), zero))
-    turn = mul(mul(scalar_like(inner, 0.5), sub(inner, adjoint(inner))), typed(inverse, u))
+    # An array: where the derivative is linearized, it is a residual, as in jax's jaxprs.
+    half = moving.as_array_or_constant(scalar_like(inner, 0.5))
+    turn = mul(mul(half, sub(inner, adjoint(inner))), typed(inverse, u))
     du = dot_highest(u, add(mul(typed(weights, u), add(right, adjoint(right))), turn))
     dv = dot_highest(v, mul(typed(weights, u), add(left, adjoint(left))))
     m, n = typeof(da).shape[-2:]
