@@ -73,7 +73,8 @@ def _dynamic_sliced(x: Any, operands: Sequence, index: Index, options: Options) 
         (slot,) = entries
         wraps = options.wrap_negative_indices and not slot.ready
         return dynamic_slice(x, [operands[slot.place]], [1], allow_negative_indices=wraps)
-    dtype = index_dtype(index.shape)
+    # As in jax, one number is an index of the default integer type.
+    dtype = dtypes.scalar_dtype(int) if list(map(type, entries)) == [int] else index_dtype(index.shape)
     starts = [_start(e, n, operands, dtype) for e, n in zip(entries, index.shape, strict=True)]
     sizes = [e.size if keeps_axis(e) else 1 for e in entries]
     if options.wrap_negative_indices and not all(type(e) is not int and e.ready for e in entries):

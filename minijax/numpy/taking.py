@@ -127,6 +127,7 @@ def take_along_axis(
         return _take_one_hot(a, indices, axis)
     plan = along(a.shape, indices.shape, axis)
     vectors = moving.reshape_to(indices, (*plan.index_shape, 1))
+    a = structural.squeeze(a, plan.squeezed) if plan.squeezed else a
     return gather_scatter.gather(a, vectors, plan.numbers, plan.slice_sizes, mode=gather_mode, fill_value=fill_value)
 
 

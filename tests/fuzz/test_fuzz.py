@@ -92,8 +92,21 @@ def without_dead(text: str) -> str:
     ends = [found.start() for found in EQUATION.finditer(text)]
     parts = [text[: ends[0]], *(text[i:j] for i, j in itertools.pairwise([*ends, len(text)]))] if ends else [text]
     reads = Counter(re.findall(r"\bv\d+\b(?!:)", text))
-    live = [p for p in parts if not (m := EQUATION.match(p)) or any(reads[v] for v in re.findall(r"v\d+", m[1]))]
-    return text if len(live) == len(parts) else without_dead("".join(live))
+    live = [
+        p if not (m := EQUATION.match(p)) or any(reads[v] for v in re.findall(r"v\d+", m[1])) else after_equation(p)
+        for p in parts
+    ]
+    return text if live == parts else without_dead("".join(live))
+
+
+def after_equation(text: str) -> str:
+    """The end of a jaxpr that follows its last equation, with which the text begins; empty if there is none."""
+    depth = 0
+    for i, character in enumerate(text):
+        depth += (character in "{[(") - (character in "}])")
+        if depth < 0 or not depth and text.startswith(" in (", i):
+            return text[i:]
+    return ""
 
 
 def structure(text: str) -> str:

@@ -36,6 +36,9 @@ LEFT_BY_JAX = {
         r"ours raised ShardingTypeError\(.gather: the types of the operand ShapedArray.\w+\[(\d+,)*1@.*returned"
     ),
     "tangents of integers keep the axes over which these are unreduced": r"results: ours .*'float0\[.*'float0\[\S*{U:",
+    "booleans that are summed over a mapped axis are integers, though their type says otherwise": (
+        r"raising: .*types mismatch:.*bool\["
+    ),
     "a shape of another size is not refused": r"ours raised TypeError\(.reshape total size must be unchanged.*returned",
     "products reduced by halves are transposed by a reshape": (
         r"returned .*reshape\[(\s|\\n)*dimensions=\(.*This reshape is not supported"

@@ -840,3 +840,22 @@ def test_a_wrapper_of_a_reference_is_not_a_reference():
         return isinstance(ref, jax.Ref), isinstance(Passing(), jax.Ref), isinstance(1.0, jax.Ref), seen
 
     compare.same(program)
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["lax.sin(r)", "lax.add(jnp.ones(3), r)", "jax.jit(lambda a: lax.sin(a))(r)", "lax.convert_element_type(r, int)"],
+)
+def test_a_reference_that_is_passed_as_an_array_is_refused_by_name(call):
+    def program(jax, jnp, lax):
+        r = jax.new_ref(jnp.ones(3))
+        return lambda: eval(call, dict(jax=jax, jnp=jnp, lax=lax, r=r))
+
+    same_refusal(program, phrases=["Attempting to pass a Ref", "forget to unpack"])
+
+
+@pytest.mark.parametrize("call", ["jnp.sin(r)", "jnp.sum(r)", "jax.jit(lambda a: a * 2)(r)", "jax.nn.relu(r)"])
+def test_functions_and_operators_say_that_they_got_a_reference(call):
+    r = minijax.new_ref(jnp.ones(3))
+    with pytest.raises(ValueError, match="Attempting to pass a Ref .*forget to unpack"):
+        eval(call, dict(jax=minijax, jnp=jnp, r=r))

@@ -205,3 +205,17 @@ def test_matrices_of_wrong_shapes_are_refused():
         refused(lambda linalg, jnp: linalg.solve, random(*a), random(*b))
     refused(lambda linalg, jnp: linalg.norm, [1.0, 2.0], phrases=["requires ndarray or scalar arguments"])
     refused(lambda linalg, jnp: lambda x: linalg.slogdet(x, method="no"), random(2, 2), phrases=["slogdet method"])
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (3, 2), (1, 1)])
+def test_derivatives_of_svd_keep_the_residuals_of_jax(shape):
+    def program(jax, jnp):
+        def loss(x):
+            return sum(part.sum() for part in jnp.linalg.svd(x, full_matrices=False))
+
+        return jax.grad(loss)
+
+    x = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+    for around in (lambda jax, f: f, lambda jax, f: jax.jit(f), lambda jax, f: jax.vmap(f)):
+        stacked = np.stack([x, x * 2]) if around.__code__.co_names == ("vmap",) else x
+        same_jaxpr(lambda jax, jnp: around(jax, program(jax, jnp)), stacked)  # noqa: B023

@@ -3,6 +3,7 @@
 import compare
 import numpy as np
 import pytest
+from transform_matrix import transformed
 
 X, AT = np.arange(12, dtype=np.float32).reshape(3, 4), np.array([0, 2, 5, -1], np.int32)
 
@@ -112,3 +113,21 @@ def test_takes_from_an_empty_axis(mode, shape, at, axis):
     compare.same(take, raises=compare.EITHER)
     if np.size(at) and (axis is None or not shape[axis]):
         compare.same_refusal(lambda jnp: lambda: take(jnp), phrases=["Cannot do a non-empty jnp.take()"])
+
+
+@pytest.mark.parametrize(
+    "shape, index_shape, axis",
+    [
+        ((1, 3), (2, 1), 1),
+        ((1, 3), (2, 2), 1),
+        ((1, 1), (3, 3), 0),
+        ((1, 3, 1), (2, 1, 4), 1),
+        ((2, 1, 3), (2, 4, 1), 2),
+    ],
+)
+def test_take_along_axis_drops_axes_that_the_indices_broadcast(shape, index_shape, axis):
+    rng = np.random.default_rng(0)
+    x, i = rng.normal(size=shape).astype(np.float32), rng.integers(-1, 2, index_shape).astype(np.int32)
+    for transform in ("plain", "grad", "vmap", "jvp"):
+        case = compare.Case(f"{shape}-{index_shape}", lambda jnp: lambda x: jnp.take_along_axis(x, i, axis), (x,))
+        compare.check(transformed(case, transform))

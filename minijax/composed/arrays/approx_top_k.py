@@ -17,6 +17,7 @@ from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.primitives import moving
 from minijax.primitives.gather_dims import GatherScatterMode
 from minijax.primitives.gather_scatter import gather
+from minijax.primitives.structural import squeeze
 from minijax.run.arrays.array import Array
 
 _INDEX = np.dtype(np.int32)
@@ -27,6 +28,7 @@ def _take_along_axis(x: Any, places: Any, axis: int) -> Any:
     """The elements at the indices `places` along an axis."""
     plan = along(typeof(x).shape, typeof(places).shape, axis)
     vectors = moving.reshape_to(from_front(places, typeof(x).shape[axis]), (*plan.index_shape, 1))
+    x = squeeze(x, plan.squeezed) if plan.squeezed else x
     return gather(x, vectors, plan.numbers, plan.slice_sizes, mode=GatherScatterMode.FILL_OR_DROP)
 
 
