@@ -33,6 +33,7 @@ from minijax.ir.trace import eval_jaxpr
 from minijax.ir.types import (
     ShapedArray,
     Zero,
+    canonical_value,
     checked_type,
     is_float0,
     is_value,
@@ -329,6 +330,7 @@ def _vjp(fun: Callable, primals: Sequence, has_aux: bool) -> Any:
     xs, in_tree = tree.flatten(tuple(primals))
     for x in xs:
         _check_value("vjp", x)
+    xs = list(map(canonical_value, xs))
     flat = _Differentiable(fun, in_tree, has_aux)
     leaves, nonzeros, jaxpr, consts = flat.linearized(xs, "vjp")
     # jax orders residuals with the arguments first.

@@ -58,10 +58,10 @@ def checkpoint(
     def checkpointed(*args, **kwargs):
         call = engine.flatten(args, kwargs)
         traced = engine.traced(call)
-        checked_values(call.leaves)
+        leaves = checked_values(call.leaves)
         jaxpr, consts = opened(traced.closed)
         results = remat_p.bind_all(
-            [*consts, *traced.captured, *call.leaves],
+            [*consts, *traced.captured, *leaves],
             dict(jaxpr=jaxpr, prevent_cse=prevent_cse, differentiated=False, policy=policy),
         )
         return traced.out_tree.unflatten(results)

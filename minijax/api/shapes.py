@@ -11,7 +11,15 @@ from minijax.base.dtypes import canonicalize_dtype
 from minijax.base.naming import known_as
 from minijax.ir.hitypes import full_type
 from minijax.ir.refs import AbstractRef, Ref
-from minijax.ir.types import AbstractValue, ManualAxisType, ShapedArray, checked_type, hi_classes, token_type
+from minijax.ir.types import (
+    AbstractValue,
+    ManualAxisType,
+    ShapedArray,
+    checked_type,
+    hi_classes,
+    register_value_type,
+    token_type,
+)
 from minijax.partition import meshes
 from minijax.partition.explicit import sharding_in_type
 from minijax.partition.layouts import Format, check_not_auto
@@ -92,6 +100,8 @@ class ShapeDtypeStruct:
     @property
     def _raw(self) -> NoReturn:
         raise TypeError(f"Argument of shape {abstract(self).str_short()} of type {type(self)} is not a valid JAX type.")
+
+    _value = _raw
 
     def __len__(self):
         if not self.shape:
@@ -205,3 +215,7 @@ def described(aval: Any) -> Any:
     if type(aval) is ShapedArray:
         sharding, kind = aval._sharding, aval.manual_axis_type if any(aval.manual_axis_type) else None
     return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=sharding, manual_axis_type=kind)
+
+
+# They can be operands of equations, but not of operations that run.
+register_value_type(ShapeDtypeStruct, abstract)

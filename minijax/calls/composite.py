@@ -10,7 +10,7 @@ from minijax.base import source, tree
 from minijax.base.errors import UnexpectedTracerError
 from minijax.calls.call import Inlined, names_in
 from minijax.ir.body import trace_body
-from minijax.ir.trace import Tracer
+from minijax.ir.trace import Tracer, checked_values
 from minijax.ir.types import typeof
 
 
@@ -37,7 +37,6 @@ class Composite(Inlined):
     """A call of `jaxpr` as an operation of StableHLO called `name`."""
 
     name = "composite"
-    at_once = None
     auto_pvary = True
 
     def lower(self, e, ins, outs, *operands, name, jaxpr, attributes, version):
@@ -69,6 +68,7 @@ def composite(decomposition: Callable, name: str, version: int = 0) -> Callable:
     def decorated(*args: Any, **kwargs: Any) -> Any:
         leaves, treedef = tree.flatten(args)
         fun = functools.wraps(decomposition)(lambda *xs: decomposition(*xs, **kwargs))
+        leaves = checked_values(leaves)
         body = trace_body(fun, [typeof(x) for x in leaves], treedef, "composite")
         attributes = tuple((key, *_flat(value)) for key, value in kwargs.items())
         _check_known(name, "a constant", body.captured)

@@ -22,6 +22,7 @@ from minijax.ir.types import (
     Aval,
     ShapedArray,
     Typed,
+    canonical_value,
     checked_type,
     hi_classes,
     of_type,
@@ -489,11 +490,14 @@ def as_literal(x: Any, aval: Aval) -> Literal | None:
     return None if base is None else as_literal(base(x), aval)
 
 
-def checked_values(values: Sequence) -> Sequence:
-    """The values. Raises TypeError if one has no type, OverflowError for an int that its type cannot hold."""
+def checked_values(values: Sequence) -> list:
+    """The values, those of NumPy with the dtypes of arrays.
+
+    Raises TypeError if one has no type, OverflowError for an int that its type cannot hold.
+    """
     for x in values:
         checked_type(x)
-    return values
+    return list(map(canonical_value, values))
 
 
 class EvalTrace(Trace):

@@ -568,6 +568,13 @@ def _numpy_typeof(x) -> ShapedArray:
     return ShapedArray(x.shape, dtypes.canonicalize_dtype(x.dtype))
 
 
+def canonical_value(x: Val) -> Val:
+    """`x`, or a NumPy value of the dtype that arrays get for its own."""
+    if not isinstance(x, np.ndarray | np.generic) or x.dtype == (dtype := dtypes.canonicalize_dtype(x.dtype)):
+        return x
+    return np.asarray(x, dtype) if isinstance(x, np.ndarray) else dtype.type(x)
+
+
 def _snapshot(x: np.ndarray) -> np.ndarray:
     """A read-only copy, so that a program does not change when the array that it captured does."""
     dtype = dtypes.canonicalize_dtype(x.dtype)

@@ -22,7 +22,7 @@ from minijax.numpy.taking import marked
 from minijax.numpy.ufuncs import tanh  # noqa: F401
 from minijax.primitives import elementwise as lax, structural
 from minijax.primitives.convert import copy, stop_gradient
-from minijax.primitives.promote import promote_args_inexact
+from minijax.primitives.promote import arrays, promote_args_inexact
 from minijax.run.arrays.array import Array, ArrayLike
 
 Axis = int | Sequence[int] | None
@@ -135,7 +135,7 @@ def selu(x: ArrayLike) -> Array:
 
 def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     """x times the normal distribution function of x, by default approximated with tanh."""
-    return _gelu(x, approximate=approximate)
+    return _gelu(*arrays("gelu", x), approximate=approximate)
 
 
 @jitted("gelu", static=("approximate",), inline=True)

@@ -47,7 +47,7 @@ def _is_operand(x: Any) -> bool:
     kind = type(x)
     known = _known_operands.get(kind)
     if known is None:
-        is_foreign = is_value(x) and hasattr(kind, "weak_type")
+        is_foreign = is_value(x) and hasattr(kind, "weak_type") and hasattr(kind, "__array__")
         known = _known_operands[kind] = isinstance(x, _OPERANDS) or is_foreign
     return known
 

@@ -779,7 +779,12 @@ def aval_like(x: Any) -> ShapedArray:
     if type(x) not in value_kinds and hasattr(x, "shape") and hasattr(x, "dtype"):
         sharding = getattr(x, "sharding", None)
         split = sharding_in_type(sharding, len(x.shape)) if isinstance(sharding, NamedSharding) else None
-        return ShapedArray(tuple(x.shape), x.dtype, bool(getattr(x, "weak_type", False)), sharding=split)
+        return ShapedArray(
+            tuple(x.shape),
+            dtypes.canonicalize_dtype(x.dtype, True),
+            bool(getattr(x, "weak_type", False)),
+            sharding=split,
+        )
     if is_value(x):
         return typeof(x)
     raise TypeError(f"full_like: Cannot determine dtype of {x!r}")

@@ -22,7 +22,7 @@ from minijax.composed.random import (
     random_unwrap_p,
     random_wrap_p,
 )
-from minijax.ir.types import is_value, typeof
+from minijax.ir.types import is_value, typeof, unwrapped
 from minijax.primitives.convert import convert
 from minijax.primitives.elementwise import add
 from minijax.primitives.families import scalar_like
@@ -200,6 +200,7 @@ def split(key: ArrayLike, num: int | tuple[int, ...] = 2) -> Array:
 def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
     """A new key made from a key and an integer of 32 bits."""
     key, raw = single_key("fold_in", key)
+    data = unwrapped(data)
     if isinstance(data, bool | int | float | np.generic):
         data = np.uint32(data)
     shape = typeof(data).shape
