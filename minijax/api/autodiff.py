@@ -33,12 +33,12 @@ from minijax.ir.trace import eval_jaxpr
 from minijax.ir.types import (
     ShapedArray,
     Zero,
-    canonical_value,
     checked_type,
     is_float0,
     is_value,
     scalar_of,
     space_of,
+    typed_value,
     typeof,
     varying_axes,
 )
@@ -330,7 +330,7 @@ def _vjp(fun: Callable, primals: Sequence, has_aux: bool) -> Any:
     xs, in_tree = tree.flatten(tuple(primals))
     for x in xs:
         _check_value("vjp", x)
-    xs = list(map(canonical_value, xs))
+    xs = list(map(typed_value, xs))
     flat = _Differentiable(fun, in_tree, has_aux)
     leaves, nonzeros, jaxpr, consts = flat.linearized(xs, "vjp")
     # jax orders residuals with the arguments first.

@@ -15,6 +15,7 @@ from minijax.dispatch.jit import JitOptions
 from minijax.dispatch.jitted import Engine
 from minijax.ir.body import check_callable, named_after, signature_of
 from minijax.ir.trace import checked_values
+from minijax.ir.types import typed_value
 from minijax.primitives.dot import dot_general_p
 from minijax.transforms.partial_eval_custom import Offloadable, Recompute, Saveable
 
@@ -58,7 +59,7 @@ def checkpoint(
     def checkpointed(*args, **kwargs):
         call = engine.flatten(args, kwargs)
         traced = engine.traced(call)
-        leaves = checked_values(call.leaves)
+        leaves = list(map(typed_value, checked_values(call.leaves)))
         jaxpr, consts = opened(traced.closed)
         results = remat_p.bind_all(
             [*consts, *traced.captured, *leaves],

@@ -28,11 +28,11 @@ from minijax.ir.check import same_types, types_text
 from minijax.ir.jaxpr import DebugInfo
 from minijax.ir.refs import Ref
 from minijax.ir.trace import Tracer, checked_values, eval_jaxpr
-from minijax.ir.types import Zero, is_value, space_of, typeof
+from minijax.ir.types import Zero, is_value, space_of, typed_value, typeof
 from minijax.primitives.zeros import add_any, instantiate
 from minijax.run.arrays.array import ArrayImpl
 
-_LEAVES = frozenset((ArrayImpl, bool, float, complex, type(None)))
+_LEAVES = frozenset((ArrayImpl, bool, type(None)))
 
 
 @dataclasses.dataclass
@@ -236,6 +236,7 @@ class custom_jvp(_Custom[P, R]):  # noqa: N801
             return self._call_eagerly(args)
         fixed, dynamic = self._split(args)
         leaves, in_tree = tree.flatten(dynamic)
+        leaves = list(map(typed_value, leaves))
         fun = self._flat(fixed, in_tree)
         jvp = self._flat_jvp(fixed, fun)
         results = bind_custom_jvp(fun, jvp, leaves, self.symbolic_zeros)
@@ -325,6 +326,7 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
                 "arguments may be functions and other values without tracers; pass arrays as the other arguments."
             )
         leaves, in_tree = tree.flatten(dynamic)
+        leaves = list(map(typed_value, leaves))
         names = lambda: argument_names(self.signature, tree.tree_structure((args, {})), ())  # noqa: E731
         check_aliases(self.fun, "custom_vjp", tree.tree_leaves(args), names)
         fun = self._flat(fixed, in_tree)

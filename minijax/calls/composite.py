@@ -11,7 +11,7 @@ from minijax.base.errors import UnexpectedTracerError
 from minijax.calls.call import Inlined, names_in
 from minijax.ir.body import trace_body
 from minijax.ir.trace import Tracer, checked_values
-from minijax.ir.types import typeof
+from minijax.ir.types import typed_value, typeof
 
 
 class HashableArray:
@@ -68,7 +68,7 @@ def composite(decomposition: Callable, name: str, version: int = 0) -> Callable:
     def decorated(*args: Any, **kwargs: Any) -> Any:
         leaves, treedef = tree.flatten(args)
         fun = functools.wraps(decomposition)(lambda *xs: decomposition(*xs, **kwargs))
-        leaves = checked_values(leaves)
+        leaves = list(map(typed_value, checked_values(leaves)))
         body = trace_body(fun, [typeof(x) for x in leaves], treedef, "composite")
         attributes = tuple((key, *_flat(value)) for key, value in kwargs.items())
         _check_known(name, "a constant", body.captured)

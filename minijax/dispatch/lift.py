@@ -4,7 +4,7 @@ XLA folds neighbouring constants, which changes the rounding: `x * a * b` become
 constants without such neighbours are lifted.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import isfinite
 from typing import Any, NamedTuple
 
@@ -241,3 +241,57 @@ def _inline(eqns: Sequence[JaxprEqn], names: dict, done: list, consts: dict) -> 
             consts[own[v]] = c
         _inline(inner.eqns, own, done, consts)
         names.update(zip(eqn.outvars, substituted(inner.outvars, own), strict=True))
+
+
+# ---- large constants ----------------------------------------------------------------------------------
+
+
+def folded_constants(closed: ClosedJaxpr) -> set[Var]:
+    """The constvars whose values XLA computes with when it compiles: arguments in their place would round otherwise.
+
+    XLA divides by a constant by multiplying by its reciprocal, joins the constants of neighbouring products or sums,
+    and evaluates operations on constants alone, also those of a loop's body on what the loop captures.
+    """
+    flat = inlined(closed)
+    return _Folded(flat, flat.constvars).found.intersection(closed.constvars)
+
+
+class _Folded:
+    """Of the variables `known`, all constants, those that XLA folds: `found`."""
+
+    def __init__(self, closed: ClosedJaxpr, known: Iterable[Var]):
+        self.found: set[Var] = set()
+        self.origins: dict[Atom, set[Var]] = {v: {v} for v in known}  # of known values: what they are computed from
+        self.joined: dict[Atom, tuple[Folding, set[Var]]] = {}  # of sums and products: their constants
+        for eqn in closed.eqns:
+            self._follow(eqn)
+
+    def _follow(self, eqn: JaxprEqn) -> None:
+        is_known = [type(a) is Literal or a in self.origins for a in eqn.invars]
+        together = set().union(*[self.origins.get(a, ()) for a in eqn.invars if type(a) is Var])
+        folding = eqn.primitive.folding
+        if all(is_known):
+            self.origins.update((v, together) for v in eqn.outvars)
+            self.found |= set() if folding is Folding.MOVE else together
+        elif not together:
+            return
+        elif folding is Folding.QUOTIENT:
+            self.found |= together if is_known[1] else set()
+        elif folding in _SCALING:
+            self._join(eqn, together)
+        elif eqn.primitive.lift is not None:
+            eqn.primitive.lift(eqn, is_known, lambda body, fixed: self._look_inside(body, fixed, together))
+
+    def _join(self, eqn: JaxprEqn, together: set[Var]) -> None:
+        """Notes a sum or product with a constant, which XLA joins with those of the sums or products that it reads."""
+        folding = eqn.primitive.folding
+        for a in eqn.invars:
+            kind, others = self.joined.get(a, (None, set())) if type(a) is Var else (None, set())
+            self.found |= together | others if kind is folding else set()
+        self.joined[eqn.outvars[0]] = folding, together
+
+    def _look_inside(self, body: ClosedJaxpr, fixed: Sequence[bool], together: set[Var]) -> tuple[ClosedJaxpr, list]:
+        flat = inlined(body)
+        own = [v for v, is_fixed in zip(flat.invars, fixed, strict=True) if is_fixed]
+        self.found |= together if _Folded(flat, [*flat.constvars, *own]).found.intersection(own) else set()
+        return body, []

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from minijax.base import cache, config, monitoring, stack
 from minijax.base.symbolic.solver import variables_of
 from minijax.dispatch.captured import warn_of_constants
-from minijax.dispatch.lift import lift_constants
+from minijax.dispatch.lift import folded_constants, lift_constants
 from minijax.dispatch.operands import operand
 from minijax.dispatch.placement import Placement, ProgramOptions, without_sharding
 from minijax.hlo import module
@@ -24,6 +24,7 @@ from minijax.transforms.discharge import discharged
 from minijax.transforms.prune import prune_closed
 
 _SMALL_CONSTANT = 32
+_LARGEST_FOLDED = 1 << 20  # bytes of a constant in the text of a module
 
 
 class Lowered(NamedTuple):
@@ -58,10 +59,7 @@ def lower_program(
     keeps = options.keep_unused or bool(variables)  # the program checks the sizes of all arguments
     pruned, reads = prune_closed(closed, (True,) * len(closed.outvars), keeps)
     used = tuple(i for i, is_read in enumerate(reads) if is_read)
-    constants = zip(pruned.jaxpr.constvars, pruned.consts, strict=True)
-    as_arguments = {v: of_type(c, v.aval) for v, c in constants if v in lifted or _is_large(v.aval)}
-    if options.export is not None:
-        as_arguments.clear()
+    as_arguments = {} if options.export is not None else _argument_constants(pruned, lifted, placement)
     platforms = tuple(platforms) or (client.lowering_platform(placement.devices[0]),)
     if any(port.donated for port in placement.ins):
         _check_donation(platforms)
@@ -86,6 +84,17 @@ def lower_program(
     with profiler.TraceAnnotation("lower_sharding_computation"):
         lowered = module.lower_jaxpr(program)
     return Lowered(lowered, program, used, hidden, placement, options.name)
+
+
+def _argument_constants(closed: ClosedJaxpr, lifted: Collection[Var], placement: Placement) -> dict[Var, Any]:
+    """The constants that become arguments: those that are lifted, and large ones that XLA does not compute with."""
+    constants = dict(zip(closed.jaxpr.constvars, closed.consts, strict=True))
+    chosen = {v: of_type(c, v.aval) for v, c in constants.items() if v in lifted or _is_large(v.aval)}
+    if chosen and not placement.is_sharded:
+        for v in folded_constants(closed).intersection(chosen).difference(lifted):
+            if v.aval.size * v.aval.dtype.itemsize <= _LARGEST_FOLDED:
+                del chosen[v]
+    return chosen
 
 
 def _check_effects(closed: ClosedJaxpr, placement: Placement) -> None:

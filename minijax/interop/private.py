@@ -96,8 +96,7 @@ minijax.base.dtypes: DType ExtendedDType TypePromotionError extended finfo suppo
     "lax.convolution": "minijax.primitives.conv: ConvDimensionNumbers",
     "lax.lax": "minijax.primitives.dot: DotAlgorithm DotAlgorithmPreset Precision",
     "lax.slicing": "minijax.primitives.gather_dims: GatherDimensionNumbers ScatterDimensionNumbers",
-    # jax wraps Python numbers in these types; here they stay plain numbers.
-    "literals": "builtins: TypedComplex=complex TypedFloat=float TypedInt=int",
+    "literals": "minijax.ir.types: TypedComplex TypedFloat TypedInt",
     "mesh": "minijax.partition.meshes: AbstractDevice AbstractMesh AxisType Mesh",
     "named_sharding": "minijax.partition.shardings: DuplicateSpecError _unpickle_named_sharding=named_sharding_of",
     "linear_util": "minijax.interop.arguments: debug_info\nminijax.ir.jaxpr: DebugInfo",

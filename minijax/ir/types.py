@@ -568,6 +568,60 @@ def _numpy_typeof(x) -> ShapedArray:
     return ShapedArray(x.shape, dtypes.canonicalize_dtype(x.dtype))
 
 
+class TypedNumber:
+    """A Python number that has the dtype of its arrays, which rules of users may ask for."""
+
+    dtype: np.dtype
+
+    def __new__(cls, value: Any, dtype: np.dtype):
+        number = super().__new__(cls, value)  # pyright: ignore[reportCallIssue]
+        number.dtype = dtype
+        return number
+
+    aval = property(lambda self: ShapedArray((), self.dtype, True))
+
+    def __repr__(self):
+        return f"{type(self).__name__}({super().__repr__()}, dtype={self.dtype.name})"
+
+    def __str__(self):
+        return super().__repr__()
+
+    def __reduce__(self):
+        (kind,) = [base for base in type(self).__bases__ if base is not TypedNumber]
+        return type(self), (kind(self), self.dtype)
+
+
+@known_as("jax._src.literals.TypedInt")
+class TypedInt(TypedNumber, int):
+    pass
+
+
+@known_as("jax._src.literals.TypedFloat")
+class TypedFloat(TypedNumber, float):
+    pass
+
+
+@known_as("jax._src.literals.TypedComplex")
+class TypedComplex(TypedNumber, complex):
+    pass
+
+
+_TYPED_NUMBERS = {int: TypedInt, float: TypedFloat, complex: TypedComplex}
+for _kind in _TYPED_NUMBERS.values():
+    register_value_type(_kind, attrgetter("aval"))
+
+
+def typed_value(x: Val) -> Val:
+    """`x` as functions of users get it: a Python number with a dtype, a NumPy value with the dtype of its array.
+
+    Raises OverflowError for an int that its type cannot hold.
+    """
+    kind = type(x)
+    if kind not in _TYPED_NUMBERS:
+        return canonical_value(x)
+    return _TYPED_NUMBERS[kind](x, checked_type(x).dtype)
+
+
 def canonical_value(x: Val) -> Val:
     """`x`, or a NumPy value of the dtype that arrays get for its own."""
     if not isinstance(x, np.ndarray | np.generic) or x.dtype == (dtype := dtypes.canonicalize_dtype(x.dtype)):

@@ -17,7 +17,7 @@ from minijax.partition.meshes import AbstractMesh
 from minijax.partition.shardings import MEMORY_KINDS, NamedSharding, Sharding
 from minijax.primitives.varying import cast_to_vary
 from minijax.run.arrays import gather, transfer
-from minijax.run.arrays.array import ArrayImpl
+from minijax.run.arrays.array import Array, ArrayImpl
 from minijax.run.arrays.token import Token
 from minijax.run.clients import client, guards
 
@@ -181,7 +181,8 @@ def place_like(x: Any, model: Any) -> Any:
     if type(x) is not ArrayImpl:
         return x
     if type(model) is not ArrayImpl:
-        sharding = None if is_value(model) or x.shape != model.shape else _concrete_sharding(model)
+        describes = isinstance(getattr(model, "sharding", None), Sharding) and not isinstance(model, Array)
+        sharding = _concrete_sharding(model) if describes and x.shape == model.shape else None
         return transfer.to_device(x, sharding) if isinstance(sharding, Sharding) else x
     if not model._sig.committed or model._sig.device is None and x._sig.shape != model._sig.shape:
         return x

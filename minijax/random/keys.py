@@ -152,9 +152,9 @@ _LegacyState = config.LegacyPrngKeyState
 def as_keys(keys: Any, warn: bool = False) -> tuple[Array, bool]:
     """(typed keys, whether `keys` were raw words). Raises TypeError if `keys` are not keys."""
     try:
-        if is_key(keys):
+        if is_key(keys) and isinstance(keys, Array):
             return keys, False
-        if not is_value(keys):
+        if is_key(keys) or not is_value(keys):
             raise TypeError(f"unexpected PRNG key type {type(keys)}")
         impl = resolve_impl(None)
         check_words(keys, impl)

@@ -1,10 +1,13 @@
 """Functions with derivative rules of their own, under each transformation, and what the rules may not do."""
 
 import functools
+import pickle
 
 import compare
 import numpy as np
 import pytest
+
+import minijax
 
 X = np.array([0.5, -1.5, 2.0], np.float32)
 
@@ -888,3 +891,48 @@ def test_rules_get_numbers_of_a_jaxpr_as_tracers(kind, number, derivative):
     name, of = derivative
     if (kind, name) != ("vjp", "jvp of jit"):
         compare.same_jaxpr(lambda jax: of(jax, lambda x: product(jax, kind)(x, number)), np.float32(2))
+
+
+def test_rules_get_python_numbers_that_have_a_dtype():
+    def program(jax, jnp):
+        seen = []
+
+        def note(*values):
+            seen.append([f"{type(v).__name__} {v!r} {getattr(v, 'dtype', None)}" for v in values])
+
+        @jax.custom_vjp
+        def times(x, n):
+            note(x, n)
+            return x * n
+
+        def forward(x, n):
+            note(n)
+            return x * n, n
+
+        times.defvjp(forward, lambda n, g: (g * n, None))
+        power = jax.custom_jvp(lambda x, n: x**n)
+
+        def push(primals, tangents):
+            note(primals[1])
+            return power(*primals), tangents[0] * primals[1]
+
+        power.defjvp(push)
+        for n in (3, 2.5, True):
+            times(2.0, n)
+            jax.grad(lambda x: times(x, n))(1.0)  # noqa: B023
+            jax.jvp(lambda x: power(x, n), (1.0,), (1.0,))  # noqa: B023
+        kept = jax.checkpoint(lambda t: t)({"a": 1, "b": 2.5, "c": 1j})
+        note(*jax.tree.leaves(kept))
+        return seen
+
+    assert "TypedInt(3, dtype=int32)" in str(compare.same(program))
+
+
+def test_a_typed_number_is_a_number_everywhere():
+    number = minijax.checkpoint(lambda x: x)(2.5)
+    assert repr(number) == "TypedFloat(2.5, dtype=float32)" and str(number) == "2.5" and number == 2.5
+    copied = pickle.loads(pickle.dumps(number))
+    assert type(copied) is type(number) and copied.dtype == np.float32
+    assert minijax.typeof(number).str_short() == minijax.typeof(2.5).str_short()
+    assert (minijax.jit(lambda x: x * 2)(number) == 5.0) and minijax.numpy.asarray(number).weak_type
+    assert minijax.numpy.ones(2, "float16").dtype == (minijax.numpy.ones(2, "float16") * number).dtype

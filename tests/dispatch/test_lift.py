@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from compare import same
 
 import minijax as jax
 import minijax.numpy as jnp
@@ -207,3 +208,45 @@ def test_captured_keys_stay():
     assert [str(jax.random.key_data(k)) for k in found] == [
         str(jax.random.key_data(jax.random.fold_in(key, k))) for k in (1, 2, 3)
     ]
+
+
+# name -> (function of a captured array and of an argument, whether XLA computes with the array when it compiles)
+FOLDED = {
+    "a divisor": (lambda jnp, c, v: v / c, True),
+    "a dividend": (lambda jnp, c, v: c / v, False),
+    "a factor": (lambda jnp, c, v: v * c, False),
+    "two factors": (lambda jnp, c, v: v * c * (c + 1), True),
+    "a sum": (lambda jnp, c, v: v - c, False),
+    "a function of it": (lambda jnp, c, v: v * jnp.exp(c), True),
+    "its third": (lambda jnp, c, v: v + c / 3, True),
+    "its mean": (lambda jnp, c, v: (v - jnp.mean(c)) / jnp.std(c), True),
+    "a comparison": (lambda jnp, c, v: jnp.where(v > c, v, -v), False),
+    "a product of matrices": (lambda jnp, c, v: c.reshape(1, -1) @ v.reshape(-1, 1), False),
+    "a divisor in a loop": (lambda jnp, c, v: lax.scan(lambda s, x: (s + x, x / c), 0.0, v)[1], True),
+    "a factor in a loop": (lambda jnp, c, v: lax.scan(lambda s, x: (s + x, x * c), 0.0, v)[1], False),
+    "a divisor in a branch": (lambda jnp, c, v: lax.cond(v[0] > 0, lambda: v / c, lambda: v), True),
+    "a divisor in a call": (lambda jnp, c, v: jax.jit(lambda a, b: a / b)(v, c), True),
+}
+
+
+@pytest.mark.parametrize("name", FOLDED)
+def test_a_large_constant_is_an_argument_unless_xla_computes_with_it(name):
+    f, is_folded = FOLDED[name]
+    c, v = jnp.arange(1.0, 38) * 1.1 + 2, jnp.linspace(0.1, 3, 37)
+    compiled = jax.jit(lambda v: f(jnp, c, v)).lower(v).compile()
+    entry = compiled.as_text().partition("ENTRY")[2]
+    assert entry.count("parameter(") == (1 if is_folded else 2)
+    huge = jax.jit(lambda v: v / jnp.zeros(300_000).at[:].set(7.0)).lower(v[:1]).compile()
+    assert "parameter(" in huge.as_text()
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", [name for name in FOLDED if "in a" not in name])
+def test_programs_with_captured_arrays_have_the_bits_of_jax(name):
+    f, _ = FOLDED[name]
+
+    def program(jax, jnp):
+        c, v = jnp.arange(1.0, 38) * 1.1 + 2, jnp.linspace(0.1, 3, 37)
+        return np.asarray(jax.jit(lambda v: f(jnp, c, v))(v)).view(np.int32)
+
+    same(program)

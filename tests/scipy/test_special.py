@@ -15,7 +15,6 @@ pytestmark = [pytest.mark.oracle, pytest.mark.filterwarnings("ignore:jax.scipy.s
 OTHER_JAXPRS = (
     "jax.scipy.special.exp1",  # equal bodies of calls are not printed as one
     "jax.scipy.special.expn",
-    "jax.scipy.special.sici",
     "jax.scipy.special.hyp1f1",
     "jax.scipy.special.hyp2f1",
     "jax.scipy.special.fresnel",  # four empty arrays, which are not read, are not created
