@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from minijax.base import dtypes, tree
+from minijax.base import dtypes, source, tree
 from minijax.base.dtypes import DTypeLike
 from minijax.ir import context, state
 from minijax.ir.trace import CompileTimeTrace, Tracer
@@ -27,6 +27,7 @@ from minijax.run.arrays.token import Token
 from minijax.run.clients import client, guards
 
 
+@source.boundary
 def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None) -> Any:
     """Transfers the leaves of `x` to a device or sharding; without one, arrays stay where they are.
 

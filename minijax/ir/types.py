@@ -109,6 +109,9 @@ class ManualAxisType(_ManualAxes):
     def __reduce__(self):
         return functools.partial(ManualAxisType, **self._asdict()), ()
 
+    def __deepcopy__(self, memo: Any) -> "ManualAxisType":
+        return self
+
     def invarying(self, mesh: Any) -> frozenset:
         """The manual axes of a mesh over which the value is neither varying, unreduced nor reduced."""
         return frozenset(mesh.manual_axes).difference(*self)

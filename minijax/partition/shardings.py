@@ -37,10 +37,6 @@ class Unspecified:
 UNSPECIFIED = Unspecified()
 
 
-class IndivisibleError(ValueError):
-    """A dimension is not divisible by the number of shards."""
-
-
 @known_as("jax._src.named_sharding.DuplicateSpecError")
 class DuplicateSpecError(Exception):
     """A partition spec uses a mesh axis twice."""
@@ -140,7 +136,7 @@ def _shard_shape(sharding: Sharding, shape: tuple[int, ...]) -> tuple[int, ...]:
     counts = sharding.tiling(len(shape))
     for axis, (size, count) in enumerate(zip(shape, counts, strict=True)):
         if size % count:
-            raise IndivisibleError(
+            raise ValueError(
                 f"Sharding {sharding} implies that array axis {axis} is partitioned {count} times, but the "
                 f"dimension size is {size} (full shape: {shape}, per-dimension tiling factors: {list(counts)} should "
                 "evenly divide the shape)"
@@ -398,12 +394,10 @@ def check_sharding_of_type(sharding: Sharding, aval: Any, what: str, evenly: boo
     """Raises ValueError if a value of this type cannot have this sharding; `what` describes the values in the error."""
     try:
         sharding.check_compatible_aval(aval.shape)
-        if evenly:
-            sharding.shard_shape(aval.shape)
-    except IndivisibleError:
-        raise
     except ValueError as error:
         raise ValueError(f"One of {what} is incompatible with its sharding annotation {sharding}: {error}") from None
+    if evenly:
+        sharding.shard_shape(aval.shape)
 
 
 def sharding_of_rank(sharding: Any, ndim: int) -> Any:
