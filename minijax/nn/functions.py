@@ -65,7 +65,7 @@ def softplus(x: ArrayLike) -> Array:
 @jitted()
 def sparse_plus(x: ArrayLike) -> Array:
     """0 below -1, x above 1, and (x + 1)**2 / 4 between."""
-    x = jnp.asarray(x)
+    (x,) = map(jnp.asarray, arrays("sparse_plus", x))
     return jnp.where(x <= -1.0, 0.0, jnp.where(x >= 1.0, x, (x + 1.0) ** 2 / 4))
 
 
@@ -151,6 +151,7 @@ def _gelu(x, approximate):
 @jitted(static=("axis",))
 def glu(x: ArrayLike, axis: int = -1) -> Array:
     """The first half along `axis` times the sigmoid of the second."""
+    (x,) = arrays("glu", x)
     size = x.shape[axis]
     assert size % 2 == 0, "axis size must be divisible by 2"
     first, second = jnp.split(x, 2, axis)
@@ -181,7 +182,7 @@ def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
 @jitted()
 def identity(x: ArrayLike) -> Array:
     """x."""
-    return x
+    return arrays("identity", x)[0]
 
 
 def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:

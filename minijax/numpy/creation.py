@@ -621,9 +621,10 @@ def geomspace(
 def _geomspace(start, stop, num, endpoint, dtype, axis):
     start, stop, computed, result = _typed_ends(start, stop, dtype)
     sign = lax.sign(start)
-    ends = [ufuncs.log10(lax.div(x, sign)) for x in (start, stop)]
+    ends = [ufuncs.log10(lax.div(*promote_shapes("geomspace", x, sign))) for x in (start, stop)]
     powers = logspace(*ends, num, endpoint=endpoint, base=10.0, dtype=computed, axis=0)
-    powers = lax.mul(sign, powers) if not sign.ndim else lax.mul(moving.expand_dims(sign, (0,)), powers)
+    sign = moving.expand_dims(sign, (0,)) if sign.ndim else sign
+    powers = lax.mul(*promote_shapes("geomspace", sign, powers)) if sign.ndim else lax.mul(sign, powers)
     if axis:
         powers = moving.move_axis(powers, 0, dims.canonical_axis(axis, powers.ndim))
     return convert(powers, result)

@@ -62,8 +62,8 @@ def put(a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *, 
 
 def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = True) -> Array:
     """As `numpy.place`, but gives a copy: `inplace` must be False."""
-    _check_copies("place", inplace)
     arr, mask, vals = values("place", arr, mask, vals)
+    _check_copies("place", inplace)
     vals = shaping.ravel(vals)
     if arr.size != mask.size:
         raise ValueError(f"place: arr and mask must be the same size, got {arr.size} and {mask.size}")

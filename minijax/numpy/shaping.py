@@ -256,7 +256,9 @@ def concatenate(
     """As `numpy.concatenate`."""
     dtype = dtypes.requested_dtype(dtype, "concatenate")
     if isinstance(arrays, np.ndarray | Array):
-        return _merge_first(value("concatenate", arrays), axis, dtype)
+        if not np.ndim(arrays):
+            raise ValueError("Zero-dimensional arrays cannot be concatenated.")
+        return _merge_first(_not_empty("concatenate", arrays), axis, dtype)
     parts = _checked_sequence("concatenate", arrays)
     if axis is None:
         return concatenate([ravel(x) for x in parts], 0, dtype)
@@ -265,6 +267,16 @@ def concatenate(
     axis = dims.canonical_axis(axis, typeof(parts[0]).ndim)
     parts = _in_one_dtype(parts, dtype)
     return value("concatenate", parts[0]) if len(parts) == 1 else structural.concatenate(parts, axis)
+
+
+def _not_empty(name: str, arrays: Any) -> Any:
+    """One array as a sequence of arrays. Raises TypeError for a scalar, ValueError if there are none."""
+    x = value(name, arrays)
+    if not x.ndim:
+        raise TypeError(f"{name}: len() of unsized object, the arrays are one scalar")
+    if not x.shape[0]:
+        raise ValueError(f"Need at least one array to {name}.")
+    return x
 
 
 def _checked_sequence(name: str, arrays: Any) -> Sequence:
@@ -308,7 +320,7 @@ def stack(
     check_out("stack", out)
     dtype = dtypes.requested_dtype(dtype, "stack")
     if isinstance(arrays, np.ndarray | Array):
-        x = value("stack", arrays)
+        x = _not_empty("stack", arrays)
         axis = dims.canonical_axis(axis, x.ndim)
         return concatenate(moving.expand_dims(x, (axis + 1,)), axis, dtype)
     parts = _checked_sequence("stack", arrays)
@@ -387,6 +399,8 @@ def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
 def _split(name: str, ary: Any, sections: Any, axis: int, equal: bool) -> list:
     ary = value(name, ary)
     axis, size = structural.size_along(name, ary, axis)
+    if np.ndim(sections) > 1:
+        raise TypeError(f"{name}: Only integer scalar arrays can be converted to a scalar index.")
     if isinstance(sections, Sequence) or np.ndim(sections) > 0:
         cuts = [0, *host_ints(name, sections), size]
         sizes = [b - a for a, b in zip(cuts, cuts[1:], strict=False)]

@@ -58,13 +58,13 @@ def take(
 
 @jitted("_take", static=("axis", "mode", "unique", "is_sorted", "fill"))
 def _take(a, indices, axis, mode, unique, is_sorted, fill):
-    is_bool = indices.dtype == np.bool_ and mode in ("fill", None)
-    if not (is_bool or dtypes.issubdtype(indices.dtype, np.integer)):
-        raise ValueError(f"take: indices must have an integer type, got {indices.dtype}")
     a, axis = shaping.flattened_if_no_axis(a, axis)
     size = a.shape[axis]
     if indices.size and not size:
         raise IndexError("Cannot do a non-empty jnp.take() from an empty axis.")
+    is_bool = indices.dtype == np.bool_ and mode in ("fill", None)
+    if indices.size and not (is_bool or dtypes.issubdtype(indices.dtype, np.integer)):
+        raise ValueError(f"take: indices must have an integer type, got {indices.dtype}")
     indices, gather_mode = _for_gather(indices, size, mode)
     offsets = (*range(axis), *range(axis + indices.ndim, a.ndim + indices.ndim - 1))
     sizes = tuple(1 if i == axis else n for i, n in enumerate(a.shape))
@@ -192,6 +192,7 @@ def ix_(*args: ArrayLike) -> tuple[Array, ...]:
             raise ValueError(f"Arguments to jax.numpy.ix_ must be 1-dimensional, got shape {x.shape}")
         if x.dtype == np.bool_:
             (x,) = nonzero(x)
+        x = x if x.size else convert(x, np.dtype(np.int32))
         places.append(moving.expand_dims(x, tuple(j for j in range(len(args)) if j != i)))
     return tuple(places)
 
@@ -372,8 +373,10 @@ def delete(
     if assume_unique_indices:
         (obj,) = values("delete", obj)
         return _without(a, shaping.ravel(obj), axis)
-    is_kept = np.ones(size, bool)
-    is_kept[concrete(obj, "delete", "obj")] = False
+    is_kept, places = np.ones(size, bool), concrete(obj, "delete", "obj")
+    if np.asarray(places).dtype.kind not in "biu":
+        raise ValueError(f"np.delete(arr, obj): got obj.dtype={np.asarray(places).dtype}; must be integer or bool.")
+    is_kept[places] = False
     return subscripts.getitem(a, (*[slice(None)] * axis, is_kept))
 
 
@@ -425,10 +428,12 @@ def _repeated(a: Any, repeats: Any, axis: int, total: int | None) -> Any:
         known_counts = np.asarray(concrete(repeats, "repeat", "repeats"))
         if (known_counts < 0).any():
             raise TypeError(f"repeat: counts must be nonnegative, got {known_counts}")
+        known_counts = known_counts.ravel() if known_counts.ndim else known_counts
         if not known_counts.ndim:
             return shaping.repeat_uniformly(a, as_index(known_counts.item()), axis)
         total = int(np.broadcast_to(known_counts, a.shape[axis : axis + 1]).sum())
     (counts,) = values("repeat", repeats)
+    counts = shaping.ravel(counts) if counts.ndim > 1 else counts
     counts = moving.broadcast_to_shape(counts, a.shape[axis : axis + 1])
     if not total or not counts.shape[0]:
         return take(a, creation.zeros(total, np.int32), axis)

@@ -14,7 +14,7 @@ from minijax.calls.custom_derivatives import bind_custom_jvp
 from minijax.ir.primitive import Linear1, Primitive
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.primitives import elementwise as ops
-from minijax.primitives.families import NUMBER, check_kinds, emit, full_of, is_complex, scalar_like
+from minijax.primitives.families import NUMBER, check_kinds, const_like, emit, full_of, is_complex, scalar_like
 from minijax.primitives.reduce import lowest, reduce_max_p, reduce_min_p, reduce_prod_p
 from minijax.primitives.structural import concatenate, pad, rev, slice_in_dim
 from minijax.primitives.window import window_init_value
@@ -30,7 +30,7 @@ def logaddexp(x: Any, y: Any) -> Any:
 
 
 def _logaddexp_flat(x: Any, y: Any) -> list:
-    return [logaddexp_to_base(x, y, ops.exp, ops.log1p, pi, scalar_like)]
+    return [logaddexp_to_base(x, y, ops.exp, ops.log1p, pi, const_like)]
 
 
 _logaddexp_flat.__name__ = "logaddexp"  # as jaxprs print it
