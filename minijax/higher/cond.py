@@ -163,8 +163,10 @@ class Cond(HiControlFlow):
 
     def transpose(self, cts, index, *operands, branches, **how):
         linear = Mask(map(is_undefined_primal, operands))
-        closed = tuple(transpose_jaxpr(b, linear, (True,) * len(cts), True)[0] for b in branches)
-        operands = [index, *linear.unmarked(operands), *map(instantiate, cts)]
+        cts = list(map(instantiate, cts))
+        avals = tuple(map(typeof, cts))
+        closed = tuple(transpose_jaxpr(b, linear, (True,) * len(cts), True, avals)[0] for b in branches)
+        operands = [index, *linear.unmarked(operands), *cts]
         return [None, *linear.merge(repeat(None), self.bind_all(operands, dict(branches=closed, **how)))]
 
     def batch(self, axis, operands, dims, *, branches, **how):

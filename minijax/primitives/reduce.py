@@ -125,7 +125,9 @@ class ReduceProd(Reduction):
             (x1, t1), (x2, t2) = ([slice_in_dim(v, a, b) for v in (x, t)] for a, b in ((0, half), (half, size)))
             if size % 2:
                 config = ((0, 1, 0), *((0, 0, 0),) * (typeof(x).ndim - 1))
-                x2, t2 = pad(x2, scalar_like(x, 1), config), pad(t2, scalar_like(x, 0), config)
+                # An array, which becomes a residual where the derivative is linearized, as in jax's jaxprs.
+                zero = moving.as_array_or_constant(scalar_like(x, 0))
+                x2, t2 = pad(x2, scalar_like(x, 1), config), pad(t2, zero, config)
             x = mul(x1, x2)
             t = add_any(mul(t1, x2), mul(x1, t2))
         return [squeeze(x, (0,))], [squeeze(t, (0,))]

@@ -219,3 +219,22 @@ def test_branches_capture_the_values_that_those_of_jax_capture(name):
     x = np.arange(3, dtype=np.float32)
     args = {"operands of an operator": (x, 2), "constants of a jitted function": (x, 2), "stop_gradient": (2,)}
     check(Case(name, CAPTURING[name], args.get(name, (x,))), "full")
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("value", [0.5 + 1j, 0.5])
+def test_gradients_through_branches_have_the_weak_types_of_jax(value):
+    def program(jax, jnp, lax):
+        branches = {
+            "swapped": lambda z: lax.cond(jnp.sum(z.real) > 0, lambda a, b: b, lambda a, b: a, z, z),
+            "scaled": lambda z: lax.cond(jnp.sum(z.real) > 0, lambda a, b: b * 2, lambda a, b: a, z, z),
+            "one": lambda z: lax.cond(True, lambda a: a, lambda a: a * 2, z),
+            "sum": lambda z: z + z,
+        }
+        found = []
+        for f in branches.values():
+            for g in (jax.grad(lambda z: jnp.real(f(z))), jax.jit(jax.grad(lambda z: jnp.real(f(z))))):  # noqa: B023
+                found.append(jax.typeof(g(value)).str_short())
+        return found
+
+    same(program)

@@ -3,7 +3,7 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from compare import Case, same_error, sweep
+from compare import Case, check, same_error, sweep
 from transform_matrix import transformed
 
 import minijax
@@ -158,3 +158,15 @@ def test_other_arguments_that_do_not_fit_are_rejected(call):
 
 def sides():
     return minijax, pytest.importorskip("jax")
+
+
+@pytest.mark.parametrize("call", ["jnp.prod(x)", "jnp.nanprod(x)", "jnp.cumprod(x).sum()", "lax.reduce_prod(x, (0,))"])
+@pytest.mark.parametrize("size", [1, 3, 4, 5])
+def test_derivatives_of_products_keep_the_residuals_of_jax(call, size):
+    x = np.arange(1, size + 1, dtype=np.float32)
+    for transform in ("grad", "hessian", "jvp", "vmap_of_grad", "linearize"):
+
+        def program(jax, jnp, lax):
+            return lambda x: eval(call, dict(jnp=jnp, lax=lax, x=x))
+
+        check(transformed(Case(f"{call}-{size}", program, (x,)), transform))
