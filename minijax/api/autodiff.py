@@ -413,7 +413,7 @@ def _evaluator(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes) -> Ca
 def _unit_cotangent(aval: ShapedArray) -> Any:
     """Returns the cotangent 1 that gradients start from, weakly typed if the value is."""
     ct_aval = aval.to_ct_aval()
-    if any(ct_aval.manual_axis_type[1:]):
+    if any(ct_aval.manual_axis_type.reduction):
         raise ValueError(
             f"grad: the gradient of a value of type {aval.str_short()} would begin with a 1, expected "
             f"{ct_aval.str_short()}: convert the value by `jax.lax.pcast` or `jax.lax.psum`"

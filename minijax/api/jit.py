@@ -215,7 +215,7 @@ def make_jaxpr(
     @source.boundary
     def jaxpr_of(*args, **kwargs):
         with _axes(axis_env):
-            closed, out_tree = trace_function(fun, args, kwargs, static, "make_jaxpr")
+            closed, out_tree = trace_function(fun, args, kwargs, static, "jit")
         if not return_shape:
             return closed
         shapes = [described(a) for a in closed.out_avals]

@@ -109,6 +109,8 @@ class ShapeDtypeStruct:
         return self.shape[0]
 
     def __setattr__(self, name: str, value: Any) -> None:
+        if not hasattr(self, name):
+            raise AttributeError(f"'ShapeDtypeStruct' object has no attribute {name!r}")
         raise RuntimeError(f"Cannot reassign attributes ({name}) of immutable ShapeDtypeStruct objects")
 
     def __reduce__(self) -> Any:
@@ -213,7 +215,7 @@ def described(aval: Any) -> Any:
         return aval
     sharding = kind = None
     if type(aval) is ShapedArray:
-        sharding, kind = aval._sharding, aval.manual_axis_type if any(aval.manual_axis_type) else None
+        sharding, kind = aval._sharding, None if aval.manual_axis_type.empty else aval.manual_axis_type
     return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=sharding, manual_axis_type=kind)
 
 

@@ -396,7 +396,7 @@ def _checked_result(call: _Call, x: Any, spec: P) -> Any:
     _check_length(call, "out", spec, aval, f"{call.name}(*args) ", advice)
     if not call.region.check_vma:
         return x
-    own = ManualAxisType(*(axes & call.region.axes for axes in aval.manual_axis_type))
+    own = ManualAxisType.of(axes & call.region.axes for axes in aval.manual_axis_type.sets)
     named, varies, to_cast = frozenset(spec.mesh_axes), varying_axes(aval), spec.unreduced - own.unreduced
     if not own.varying <= named | to_cast or not own.unreduced | own.reduced <= spec.unreduced | spec.reduced:
         _not_replicated(call, spec, named, varies)

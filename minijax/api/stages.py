@@ -44,7 +44,7 @@ from minijax.ir.body import argument_paths, check_aliases, leaf_types
 from minijax.ir.hitypes import full_type
 from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.refs import AbstractRef, is_ref
-from minijax.ir.trace import Tracer
+from minijax.ir.trace import Tracer, jaxpr_as_fun
 from minijax.ir.types import AbstractValue, ShapedArray, typeof
 from minijax.partition.explicit import sharding_in_type
 from minijax.partition.layouts import Format, Layout, shown, stored
@@ -138,6 +138,16 @@ class Traced(Stage):
     def lojax(self) -> Traced:
         """The function on lo values, as it is lowered."""
         return LoTraced(self) if self.jaxpr.is_high else self
+
+    @source.boundary
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs the traced jaxpr. Raises TypeError for arguments of another structure or of other types."""
+        leaves, treedef = tree.flatten((args, kwargs))
+        if treedef != self.in_tree:
+            raise TypeError(
+                f"{self._name}: the traced function takes arguments of the structure {self.in_tree}, got {treedef}"
+            )
+        return self.out_tree.unflatten(jaxpr_as_fun(self.jaxpr)(*self._of.captured, *leaves))
 
     def _program_options(self) -> ProgramOptions:
         return self._engine.program_options(self._of, self._call)
@@ -598,6 +608,11 @@ class PjitFunction(Jitted, Generic[P, R]):
 
     def _cache_size(self) -> int:
         return len(self._engine.memory.programs)
+
+
+# The functions that this library jits, which are made below this module, have the same stages.
+for _stage in ("trace", "lower", "eval_shape", "clear_cache"):
+    setattr(Jitted, _stage, getattr(PjitFunction, _stage))
 
 
 CompilerOptions = dict[str, str | bool]

@@ -34,10 +34,12 @@ class TypePromotionError(ValueError):
     """Raised for dtypes that do not promote to a common one."""
 
 
+@public_in("dtypes")
 class extended(np.generic):
     """The kind of all extended dtypes: an element is represented by one or more physical values."""
 
 
+@public_in("dtypes")
 class prng_key(extended):
     """The kind of random key dtypes."""
 

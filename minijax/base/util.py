@@ -4,7 +4,7 @@ import copy
 import functools
 import types
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 
 def unzip2(pairs: Iterable[tuple[Any, Any]]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
@@ -45,7 +45,7 @@ class Immutable:
         return self
 
 
-def named(function: Callable, name: str, doc: str) -> Callable:
+def named(function: Any, name: str, doc: str | None) -> Any:
     """Sets the name and docstring of a function, and returns it."""
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
@@ -57,8 +57,15 @@ def curry(function: Callable) -> Callable:
     return functools.wraps(function)(functools.partial(functools.partial, function))
 
 
-def alias(function: Callable, name: str, module: str, of: str) -> Callable:
-    """A copy of a function that has another name and module and runs the same code."""
+F = TypeVar("F", bound=Callable)
+
+
+def alias(function: F, name: str, module: str, of: str | None = None) -> F:
+    """A copy of a function that has another name and module and runs the same code.
+
+    Its docstring says that it is an alias of the function with the path `of`, or is that of the function.
+    """
+    twin: Any
     if isinstance(function, types.FunctionType):
         f = function
         twin = types.FunctionType(f.__code__, f.__globals__, name, f.__defaults__, f.__closure__)
@@ -67,4 +74,4 @@ def alias(function: Callable, name: str, module: str, of: str) -> Callable:
     else:
         twin = copy.copy(function)
     twin.__module__ = module
-    return named(twin, name, f"Alias of :func:`{of}`.")
+    return named(twin, name, f"Alias of :func:`{of}`." if of else function.__doc__)

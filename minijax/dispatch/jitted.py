@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from minijax.base import cache, config, source, tree
+from minijax.base.naming import known_as
 from minijax.base.thread import thread
 from minijax.dispatch import explain, key_reuse
 from minijax.dispatch.executable import Programs, executable_for
@@ -507,6 +508,7 @@ class Engine:
         return args, kwargs
 
 
+@known_as("jaxlib._jax.PjitFunction")
 class Jitted:
     """A function that an engine runs. Its attributes are those of the function that it wraps."""
 

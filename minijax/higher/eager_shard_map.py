@@ -68,7 +68,7 @@ class EagerBody(JaxprTrace):
         """The concrete value if it is replicated; None if it may vary over devices."""
         if not self.alive or not self.region.check_vma or type(x.aval) is not ShapedArray:
             return None
-        if any(x.aval.manual_axis_type):
+        if not x.aval.manual_axis_type.empty:
             return None
         parts, _ = self._device_values(x)
         with outside_traces():

@@ -80,7 +80,7 @@ class ManualRegion(NamedTuple):
         kind = NOT_MANUAL
         if self.check_vma:
             own = varying_names(spec, self.mesh), spec.unreduced, spec.reduced
-            kind = ManualAxisType(*(a | b for a, b in zip(aval.manual_axis_type, own, strict=True)))
+            kind = ManualAxisType.of(a | b for a, b in zip(aval.manual_axis_type.sets, own, strict=True))
         return local.update(manual_axis_type=kind)
 
     def global_aval(self, aval: ShapedArray, spec: P) -> ShapedArray:
@@ -90,7 +90,7 @@ class ManualRegion(NamedTuple):
         sharding = sharding_in_type(NamedSharding(self.mesh, self.global_spec(aval, spec)), aval.ndim)
         counts = self._shard_counts(aval, spec)
         shape = tuple([n * k for n, k in zip(aval.shape, counts, strict=True)])
-        kind = ManualAxisType(*(axes - self.axes for axes in aval.manual_axis_type))
+        kind = ManualAxisType.of(axes - self.axes for axes in aval.manual_axis_type.sets)
         return aval.update(shape=shape, sharding=sharding).update(manual_axis_type=kind)
 
     def _shard_counts(self, aval: ShapedArray, spec: P) -> list[int]:
@@ -108,7 +108,7 @@ class ManualRegion(NamedTuple):
         """The spec of a residual: its first axis is sharded over the mesh axes over which it may vary."""
         if aval.is_high:
             return aval.nospec(self.mesh, self.check_vma, self.names)
-        varying, unreduced, reduced = aval.manual_axis_type
+        varying, unreduced, reduced = aval.manual_axis_type.sets
         names = tuple([n for n in self.own_names if n in varying or not self.check_vma])
         return P(*[names] if names else (), unreduced=unreduced & self.axes, reduced=reduced & self.axes)
 

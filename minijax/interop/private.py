@@ -46,7 +46,7 @@ minijax.run.arrays.array: live_arrays
 minijax.run.programs.tokens: effects_barrier
 """,
     "api_util": "minijax.interop.arguments: infer_argnums_and_argnames",
-    "array": "minijax.run.arrays.array: ArrayImpl _reconstruct_array=reconstruct_array",
+    "array": "minijax.run.arrays.array: ArrayImpl Shard _reconstruct_array=reconstruct_array",
     "basearray": "minijax.run.arrays.array: Array\nminijax.typing: ArrayLike",
     "checkify": """
 minijax.api.checkify: checkify user_checks

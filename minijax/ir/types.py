@@ -2,7 +2,7 @@
 
 import functools
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
 from math import prod
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -12,6 +12,7 @@ import numpy as np
 from minijax.base import dims, dtypes
 from minijax.base.naming import known_as
 from minijax.base.source import hide_frames
+from minijax.base.util import Immutable
 from minijax.partition.explicit import Entries, check_even, sharding_in_type, typed_sharding
 from minijax.partition.memory import Device, MemorySpace
 from minijax.partition.meshes import abstract_context, axes_of
@@ -82,44 +83,94 @@ class AbstractValue:
         raise TypeError(f"values of type {self} cannot be stacked")
 
 
-class _ManualAxes(NamedTuple):
+_axis_types: dict[tuple, "ManualAxisType"] = {}
+_NONE: frozenset = frozenset()
+
+
+@known_as("jax._src.core.ManualAxisType")
+class ManualAxisType(Immutable):
+    """The manual mesh axes over which a value inside `shard_map` is varying, unreduced or reduced.
+
+    Equal ones are one object. Raises ValueError for an axis over which the value varies and is unreduced or reduced.
+    """
+
+    __slots__ = ("varying", "unreduced", "reduced", "__weakref__")
     varying: frozenset
     unreduced: frozenset
     reduced: frozenset
 
+    def __new__(cls, *, varying: Set = _NONE, unreduced: Set = _NONE, reduced: Set = _NONE) -> "ManualAxisType":
+        for name, axes in (("unreduced", unreduced), ("reduced", reduced)):
+            if varying & axes:
+                raise ValueError(f"varying and {name} cannot have common mesh axes. Got {varying=} and {name}={axes}")
+        return cls.of((varying, unreduced, reduced))
 
-@known_as("jax._src.core.ManualAxisType")
-class ManualAxisType(_ManualAxes):
-    """The manual mesh axes over which a value inside `shard_map` is varying, unreduced or reduced."""
+    @classmethod
+    def of(cls, sets: Iterable[Iterable]) -> "ManualAxisType":
+        """The type with these sets of axes: varying, unreduced, reduced."""
+        key = tuple([frozenset(axes) for axes in sets])
+        if (found := _axis_types.get(key)) is None:
+            new = object.__new__(cls)
+            for name, axes in zip(cls.__slots__, key, strict=False):
+                object.__setattr__(new, name, axes)
+            found = _axis_types.setdefault(key, new)
+        return found
 
-    __slots__ = ()
+    def __setattr__(self, name, value):
+        raise AttributeError(f"cannot assign to field {name!r}")
 
-    def __new__(cls, varying: Iterable = (), unreduced: Iterable = (), reduced: Iterable = ()) -> "ManualAxisType":
-        return super().__new__(cls, frozenset(varying), frozenset(unreduced), frozenset(reduced))
+    @property
+    def sets(self) -> tuple[frozenset, frozenset, frozenset]:
+        """The sets of axes: varying, unreduced, reduced."""
+        return self.varying, self.unreduced, self.reduced
+
+    def _fields(self) -> dict[str, frozenset]:
+        return dict(varying=self.varying, unreduced=self.unreduced, reduced=self.reduced)
+
+    @property
+    def vur(self) -> frozenset:
+        """All axes: varying, unreduced and reduced ones."""
+        return _NONE.union(*self.sets)
+
+    @property
+    def empty(self) -> bool:
+        return self is NOT_MANUAL
+
+    @property
+    def reduction(self) -> tuple[frozenset, frozenset]:
+        """The axes over which the value is unreduced, and those over which it is reduced."""
+        return self.unreduced, self.reduced
+
+    def update(self, **changes: Set) -> "ManualAxisType":
+        """This type with other sets of axes in some fields."""
+        return ManualAxisType(**{**self._fields(), **changes})
+
+    def to_ct_mat(self) -> "ManualAxisType":
+        """The type of cotangents: unreduced where the value is reduced, and the other way round."""
+        return ManualAxisType.of((self.varying, self.reduced, self.unreduced))
 
     def moved(self, axes: Iterable, source: str | None, target: str | None) -> "ManualAxisType":
         """This type with `axes` taken out of the field `source` and added to `target`; None means invarying."""
-        fields = self._asdict()
+        fields = self._fields()
         if source is not None:
             fields[source] = fields[source].difference(axes)
         if target is not None:
             fields[target] = fields[target].union(axes)
-        return ManualAxisType(**fields)
+        return ManualAxisType.of(fields.values())
 
     def __reduce__(self):
-        return functools.partial(ManualAxisType, **self._asdict()), ()
+        return functools.partial(ManualAxisType, **self._fields()), ()
 
-    def __deepcopy__(self, memo: Any) -> "ManualAxisType":
-        return self
+    def __repr__(self):
+        return f"ManualAxisType(varying={self.varying}, unreduced={self.unreduced}, reduced={self.reduced})"
 
     def invarying(self, mesh: Any) -> frozenset:
         """The manual axes of a mesh over which the value is neither varying, unreduced nor reduced."""
-        return frozenset(mesh.manual_axes).difference(*self)
+        return frozenset(mesh.manual_axes) - self.vur
 
 
 NOT_MANUAL = ManualAxisType()
 
-_NONE: frozenset = frozenset()
 _interned: dict[tuple, "ShapedArray"] = {}
 _lock = threading.Lock()
 _MAX_INTERNED = 1 << 17
@@ -188,8 +239,8 @@ class ShapedArray(AbstractValue):
     def reduction_state(self) -> tuple[frozenset, frozenset]:
         """(unreduced, reduced): the Explicit and manual axes of the reduction state in the type."""
         if self._sharding is None:
-            return self.manual_axis_type[1:]
-        _, unreduced, reduced = self.manual_axis_type
+            return self.manual_axis_type.reduction
+        unreduced, reduced = self.manual_axis_type.reduction
         spec = self._sharding.spec
         return spec.unreduced | unreduced, spec.reduced | reduced
 
@@ -268,8 +319,7 @@ class ShapedArray(AbstractValue):
         tangent = self.to_tangent_aval() if self._tangent is None else self._tangent
         if self._sharding is None and self.manual_axis_type is NOT_MANUAL or not any(self.reduction_state):
             return tangent
-        varying, unreduced, reduced = self.manual_axis_type
-        tangent = tangent.update(manual_axis_type=ManualAxisType(varying, reduced, unreduced))
+        tangent = tangent.update(manual_axis_type=self.manual_axis_type.to_ct_mat())
         if self._sharding is None:
             return tangent
         mesh, spec = self._sharding.mesh, self._sharding.spec
@@ -301,7 +351,7 @@ class ShapedArray(AbstractValue):
         """This type, varying over exactly these mesh axes."""
         if self.manual_axis_type.varying == axes:
             return self
-        return self.update(manual_axis_type=self.manual_axis_type._replace(varying=axes))
+        return self.update(manual_axis_type=self.manual_axis_type.update(varying=axes))
 
     def in_space(self, space: MemorySpace) -> "ShapedArray":
         """This type in another memory space."""
@@ -583,6 +633,13 @@ class TypedNumber:
 
     aval = property(lambda self: ShapedArray((), self.dtype, True))
 
+    value = property(lambda self: np.asarray(self.plain(), self.dtype))
+
+    def plain(self) -> Any:
+        """The Python number without a dtype."""
+        (kind,) = [base for base in type(self).__bases__ if base is not TypedNumber]
+        return kind(self)
+
     def __repr__(self):
         return f"{type(self).__name__}({super().__repr__()}, dtype={self.dtype.name})"
 
@@ -590,8 +647,7 @@ class TypedNumber:
         return super().__repr__()
 
     def __reduce__(self):
-        (kind,) = [base for base in type(self).__bases__ if base is not TypedNumber]
-        return type(self), (kind(self), self.dtype)
+        return type(self), (self.plain(), self.dtype)
 
 
 @known_as("jax._src.literals.TypedInt")
@@ -612,6 +668,7 @@ class TypedComplex(TypedNumber, complex):
 _TYPED_NUMBERS = {int: TypedInt, float: TypedFloat, complex: TypedComplex}
 for _kind in _TYPED_NUMBERS.values():
     register_value_type(_kind, attrgetter("aval"))
+WITH_TYPES = frozenset({Typed, *_TYPED_NUMBERS.values()})  # values on the host that have a type of their own
 
 
 def typed_value(x: Val) -> Val:

@@ -149,10 +149,10 @@ def _all_varying(avals: Types) -> frozenset:
 def vma_rule(primitive: Any, avals: Types, params: dict, varying: frozenset) -> ManualAxisType:
     """The type of results that vary over the given manual axes, with the reduction state of the operands."""
     if not has_reduction_state(avals):
-        return ManualAxisType(varying) if varying else NOT_MANUAL
+        return ManualAxisType(varying=varying)
     kinds = [a.manual_axis_type for a in avals if type(a) is ShapedArray]
-    manual = frozenset().union(*[axes for kind in kinds for axes in kind[1:]])
-    return ManualAxisType(varying, *(axes & manual for axes in _reduction_state(primitive, avals, params)))
+    manual = frozenset().union(*[axes for kind in kinds for axes in kind.reduction])
+    return ManualAxisType.of((varying, *(axes & manual for axes in _reduction_state(primitive, avals, params))))
 
 
 def _reduction_state(primitive: Any, avals: Types, params: dict) -> State:

@@ -4,13 +4,13 @@ import builtins
 from minijax.base.dtypes import DTypeLike
 from minijax.base.dtypes import issubdtype as issubdtype
 from minijax.base.dtypes import promote_types as promote_types
-from minijax.base.dtypes import result_type as result_type
 from minijax.composed.arrays.selecting import select as select
 from minijax.numpy import fft as fft
 from minijax.numpy import linalg as linalg
 from minijax.numpy.array_api import __array_api_version__ as __array_api_version__
 from minijax.numpy.array_api import __array_namespace_info__ as __array_namespace_info__
 from minijax.numpy.array_api import isdtype as isdtype
+from minijax.numpy.array_api import result_type as result_type
 from minijax.numpy.contractions import cross as cross
 from minijax.numpy.contractions import einsum as einsum
 from minijax.numpy.contractions import einsum_path as einsum_path

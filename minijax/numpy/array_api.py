@@ -25,6 +25,11 @@ _KINDS = {
 }
 
 
+def result_type(*args: Any) -> Any:
+    """As `numpy.result_type`, on the lattice of array dtypes; Python numbers are weakly typed."""
+    return dtypes.result_type(*args)
+
+
 def isdtype(dtype: DTypeLike, kind: str | DTypeLike | tuple[str | DTypeLike, ...]) -> bool:
     """As `numpy.isdtype`; a string may also name a dtype."""
     have = _dtype_of(dtype)

@@ -4,8 +4,8 @@ from minijax.base.faces import Face
 
 # Each module, and the names that it exports.
 _ROOMS = """
-minijax.base.dtypes: finfo iinfo issubdtype promote_types result_type
-minijax.numpy.array_api: __array_api_version__ __array_namespace_info__ isdtype
+minijax.base.dtypes: finfo iinfo issubdtype promote_types
+minijax.numpy.array_api: __array_api_version__ __array_namespace_info__ isdtype result_type
 minijax.numpy.contractions: cross einsum einsum_path inner kron matvec outer tensordot trace vdot vecdot vecmat
 minijax.numpy.creation: arange array asarray astype can_cast copy empty empty_like eye from_dlpack frombuffer
     fromfunction full full_like geomspace identity indices iscomplexobj isrealobj linspace logspace meshgrid ndim

@@ -245,7 +245,7 @@ _abstract_context = config.make_user_context(None)
 _entered_meshes = config.make_user_context(())
 
 
-class _BaseMesh(Immutable, contextlib.ContextDecorator):
+class BaseMesh(Immutable):
     """The base of concrete and abstract meshes: named axes with sizes and types."""
 
     axis_names: tuple
@@ -379,7 +379,7 @@ def legacy_context_mesh() -> Any:
 
 
 @known_as("jax._src.mesh.AbstractMesh")
-class AbstractMesh(ByKey, _BaseMesh):
+class AbstractMesh(ByKey, BaseMesh):
     """A mesh without devices: names, sizes and types of axes."""
 
     # Pickles of jax call only `__new__`, without arguments.
@@ -450,7 +450,7 @@ _meshes_lock = threading.Lock()
 
 
 @known_as("jax._src.mesh.Mesh")
-class Mesh(_BaseMesh):
+class Mesh(BaseMesh, contextlib.ContextDecorator):
     """A named grid of devices; equal meshes are one object."""
 
     def __new__(cls, devices: Any, axis_names: Any, axis_types: Any = None):

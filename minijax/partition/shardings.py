@@ -37,6 +37,11 @@ class Unspecified:
 UNSPECIFIED = Unspecified()
 
 
+@known_as("jax._src.sharding.IndivisibleError")
+class IndivisibleError(ValueError):
+    """A dimension is not divisible by the number of shards."""
+
+
 @known_as("jax._src.named_sharding.DuplicateSpecError")
 class DuplicateSpecError(Exception):
     """A partition spec uses a mesh axis twice."""
@@ -136,7 +141,7 @@ def _shard_shape(sharding: Sharding, shape: tuple[int, ...]) -> tuple[int, ...]:
     counts = sharding.tiling(len(shape))
     for axis, (size, count) in enumerate(zip(shape, counts, strict=True)):
         if size % count:
-            raise ValueError(
+            raise IndivisibleError(
                 f"Sharding {sharding} implies that array axis {axis} is partitioned {count} times, but the "
                 f"dimension size is {size} (full shape: {shape}, per-dimension tiling factors: {list(counts)} should "
                 "evenly divide the shape)"

@@ -75,13 +75,18 @@ def _from_numpy(x: np.ndarray, dtype: Any, given: Any = None) -> Any:
         return x
     if dtype is not None and x.dtype != dtype:
         x = x.astype(dtype)
-    if x.dtype.kind in "OSUMmV" and x.dtype not in dtypes.BY_NAME.values() and x.dtype != dtypes.float0:
-        raise TypeError(
-            f"Value '{x if given is None else given}' with dtype {x.dtype} is not a valid JAX array type. "
-            "Only arrays of numeric types are supported by JAX."
-        )
+    _check_numeric(x, x if given is None else given)
     canonical = dtypes.canonicalize_dtype(x.dtype)
     return as_array_or_constant(x if dtype is not None or x.dtype == canonical else x.astype(canonical))
+
+
+def _check_numeric(x: np.ndarray, given: Any) -> None:
+    """Raises TypeError, which shows the given value, if no array on a device can have the dtype of `x`."""
+    if x.dtype.kind in "OSUMmV" and x.dtype not in dtypes.BY_NAME.values() and x.dtype != dtypes.float0:
+        raise TypeError(
+            f"Value '{given}' with dtype {x.dtype} is not a valid JAX array type. Only arrays of numeric types are "
+            "supported by JAX."
+        )
 
 
 def _from_strings(x: Any) -> np.ndarray:
@@ -127,8 +132,10 @@ def _leaves(x: Any) -> list:
 
 def _promoted_dtype(leaves: list) -> Any:
     """The dtype to which numbers and arrays promote; None if `leaves` is empty or has other values."""
-    is_numeric = all(type(y) in PYTHON_SCALARS or isinstance(y, Array | np.ndarray | np.generic) for y in leaves)
-    return dtypes.result_type(*leaves) if leaves and is_numeric else None
+    others = [y for y in leaves if not (type(y) in PYTHON_SCALARS or isinstance(y, Array | np.ndarray | np.generic))]
+    for y in others:
+        _check_numeric(np.asarray(y), y)
+    return dtypes.result_type(*leaves) if leaves and not others else None
 
 
 def _stacked(x: Any, dtype: Any) -> Any:

@@ -436,8 +436,13 @@ axis_index_p = AxisIndex()
 # ---- functions --------------------------------------------------------------------------------------
 
 
-def axis_size(axis_name: Hashable, function: str = "axis_size") -> int:
+def axis_size(axis_name: Hashable) -> int:
     """The size of a named axis, or the product of the sizes of several. Raises NameError for an unbound axis name."""
+    return size_of_axes(axis_name, "axis_size")
+
+
+def size_of_axes(axis_name: Hashable, function: str) -> int:
+    """As `axis_size`; an error names the calling `function`."""
     try:
         return prod(state.axis_size(name, function) for name in names_of(axis_name))
     except Exception as error:
@@ -458,7 +463,7 @@ def _check_groups(groups: Any) -> Groups:
 def _group_size(axis_name: Any, groups: Groups, function: str, must_be_equal: bool = True) -> int:
     """The size of the first group. Raises ValueError if `must_be_equal` and the groups differ in size."""
     try:
-        size = axis_size(axis_name, function)
+        size = size_of_axes(axis_name, function)
         if groups is None:
             return size
         if must_be_equal and len({len(group) for group in groups}) > 1:
@@ -483,7 +488,7 @@ def _group_params(function: str, axis_name: Any, groups: Any, tiled: bool) -> di
 def _reduce_all(primitive: AllReduce, x: Any, axis_name: Any, groups: Any) -> Any:
     groups = _check_groups(groups)
     axes = names_of(axis_name)
-    axis_size([name for name in axes if not isinstance(name, int)], primitive.name)
+    size_of_axes([name for name in axes if not isinstance(name, int)], primitive.name)
 
     def one(leaf):
         if not axes:
@@ -634,7 +639,7 @@ def all_to_all(
 
 def ppermute(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
     """Sends values along a named axis by (source, target) pairs; a member that receives nothing gets zeros."""
-    axis_size(axis_name, "ppermute")
+    size_of_axes(axis_name, "ppermute")
     pairs = tuple((int(a), int(b)) for a, b in perm)
     return tree.tree_map(
         lambda leaf: ppermute_p.bind(_pvary(leaf, axis_name), axis_name=names_of(axis_name), perm=pairs), x
@@ -655,7 +660,7 @@ def pswapaxes(x: Any, axis_name: Any, axis: int, *, axis_index_groups: Any = Non
 
 def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
     """Sends the value of the member `source` of a named axis to all its members."""
-    axis_size(axis_name, "pbroadcast")
+    size_of_axes(axis_name, "pbroadcast")
 
     def one(leaf):
         missing = frozenset(names_of(axis_name)).intersection(state.thread.manual) - varying_axes(typeof(leaf))

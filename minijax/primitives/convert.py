@@ -12,7 +12,7 @@ from minijax.base.errors import ShardingTypeError
 from minijax.base.symbolic.dimension import is_int
 from minijax.ir.primitive import FirstOrder, Folding, Linear1, fold_as
 from minijax.ir.trace import Tracer, as_literal, with_literal
-from minijax.ir.types import ShapedArray, Zero, scalar_of, typeof, unwrapped, value_kinds
+from minijax.ir.types import ShapedArray, TypedNumber, Zero, scalar_of, typed_value, typeof, unwrapped, value_kinds
 from minijax.ir.typing import sharded_equally
 from minijax.partition.explicit import sharding_in_type
 from minijax.partition.shardings import NamedSharding
@@ -189,7 +189,8 @@ class StopGradient(Copy):
     constrain_results = False
 
     def at_once(self, x):
-        return [x if type(x) in dtypes.PYTHON_SCALARS or isinstance(x, Array) else transfer.to_device(x)]
+        x = typed_value(x)
+        return [x if isinstance(x, Array | TypedNumber | bool) else transfer.to_device(x)]
 
     def jvp(self, primals, tangents):
         (out,) = self.bind_all(primals, {})

@@ -769,11 +769,6 @@ class RoundingMethod(enum.IntEnum):
     AWAY_FROM_ZERO = 0
     TO_NEAREST_EVEN = 1
 
-    def __str__(self):
-        return str(self.value)
-
-    __repr__ = __str__
-
 
 def round(x: ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Array:
     """`x` rounded to an integer, in the same dtype."""

@@ -14,6 +14,8 @@ from minijax.partition.meshes import abstract_context
 
 Groups = tuple[tuple[int, ...], ...] | None
 
+_STATES = ("varying", "unreduced", "reduced")  # the fields of `ManualAxisType`
+
 
 class OverAxes(Linear1):
     """An operation that changes the state of a value over the manual mesh axes `axes`, and keeps its shape.
@@ -135,7 +137,7 @@ def manual_state(function: str, x: Any, axis_name: Any) -> str | None:
         names = {name for name in names if state.axis_size(name) > 1}
     kind, fields = typeof(x).manual_axis_type, {}
     if state.thread.manual and names:
-        fields = {f: axes & names for f, axes in kind._asdict().items() if axes & names}
+        fields = {f: axes & names for f, axes in zip(_STATES, kind.sets, strict=True) if axes & names}
     if len(fields) > 1 or any(axes != names for axes in fields.values()):
         raise ValueError(
             f"jax.lax.{function} can only accept axis_name which corresponds to one of varying, unreduced, reduced or "
@@ -236,7 +238,7 @@ def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
     """
     if isinstance(axis_name, set | frozenset):
         raise TypeError(f"pcast: axis_name={axis_name} must be a tuple or a str: the names have an order")
-    if to not in ("varying", "unreduced", "reduced"):
+    if to not in _STATES:
         raise ValueError(f"pcast: `to` must be one of 'unreduced', 'reduced' or 'varying', got {to!r}")
     names = tuple(dict.fromkeys(names_of(axis_name)))
     if state.is_eager():

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import minijax.numpy as jnp
+from minijax.base import tree
 from minijax.base.faces import listing
 from minijax.primitives.promote import check_arraylike
 
@@ -33,6 +34,7 @@ def _points(xi: Any, ndim: int) -> Any:
     return xi.reshape(-1, 1) if ndim == 1 else xi.reshape(-1, ndim) if xi.shape[0] == ndim else xi[:, None]
 
 
+@tree.register_pytree_node_class
 class RegularGridInterpolator:
     """As `scipy.interpolate.RegularGridInterpolator`, for the methods "linear" and "nearest".
 
@@ -73,6 +75,16 @@ class RegularGridInterpolator:
         self.fill_value = fill_value
         self.grid = tuple(jnp.asarray(p) for p in points)
         self.values = values
+
+    def tree_flatten(self) -> tuple[tuple, tuple]:
+        return (self.grid, self.values, self.fill_value), (self.method, self.bounds_error)
+
+    @classmethod
+    def tree_unflatten(cls, aux_data: tuple, children: tuple) -> Any:
+        new = cls.__new__(cls)
+        new.grid, new.values, new.fill_value = children
+        new.method, new.bounds_error = aux_data
+        return new
 
     def __call__(self, xi: Any, method: str | None = None) -> Any:
         """Interpolates at points, (..., dimensions) or a tuple of arrays of coordinates."""

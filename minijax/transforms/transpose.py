@@ -90,7 +90,7 @@ def _reshard_to_type(ct: Any, aval: Aval) -> Any:
     Raises ValueError if it is unreduced or reduced over other manual axes.
     """
     have = typeof(ct)
-    if type(have) is type(aval) is ShapedArray and have.manual_axis_type[1:] != aval.manual_axis_type[1:]:
+    if type(have) is type(aval) is ShapedArray and have.manual_axis_type.reduction != aval.manual_axis_type.reduction:
         raise ValueError(f"Expected cotangent type {aval.str_short()} but got {have.str_short()}")
     return ct if aval._sharding is None or have._sharding is None else reshard_like(ct, aval)
 

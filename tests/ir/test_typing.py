@@ -24,7 +24,7 @@ def sharded(*entries, mesh=MESH, unreduced=(), reduced=()):
 
 
 def varying(*axes):
-    return PLAIN.update(manual_axis_type=ManualAxisType(frozenset(axes)))
+    return PLAIN.update(manual_axis_type=ManualAxisType(varying=frozenset(axes)))
 
 
 def type_of(primitive, *avals, **params):

@@ -18,7 +18,7 @@ from minijax.partition.shardings import NamedSharding, Sharding, empty_abstract_
 from minijax.run.programs import portable
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True)
 class Exported:
     """A program that can be serialized and run by other processes.
 

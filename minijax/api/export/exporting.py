@@ -10,9 +10,8 @@ from minijax.api.export.symbolic import check_scopes
 from minijax.api.export.versions import VERSIONS
 from minijax.api.jit import jit
 from minijax.api.shapes import ShapeDtypeStruct
-from minijax.api.stages import PjitFunction, Traced
+from minijax.api.stages import Traced
 from minijax.base import config
-from minijax.dispatch.jitted import Jitted
 from minijax.dispatch.lowering import Lowered
 from minijax.hlo.exported import unstable_custom_calls
 from minijax.ir.effects import ordered_effects
@@ -34,8 +33,6 @@ def exporter(
 
     Raises ValueError for a function that is not jitted.
     """
-    if isinstance(fun_jit, Jitted) and not isinstance(fun_jit, PjitFunction):  # a function of the library
-        fun_jit = PjitFunction(fun_jit._engine)
     if not (hasattr(fun_jit, "trace") and hasattr(fun_jit, "lower")):
         raise ValueError(f"Function to be exported must be the result of `jit` but is: {fun_jit}")
 

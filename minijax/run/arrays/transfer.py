@@ -45,7 +45,7 @@ def to_device(x: Any, device: Any = None, *, committed: bool | None = None, copy
     if kind is ArrayImpl or isinstance(x, ArrayImpl):
         array = _from_array(x, device, committed)
         return copied(array) if copy and array._sig.device is x._sig.device else array
-    if kind is types.Typed:
+    if kind in types.WITH_TYPES:
         x, aval = x.value, x.aval
     elif kind is not np.ndarray and kind not in dtypes.PYTHON_SCALARS:
         x = _to_numpy(x)
@@ -73,7 +73,7 @@ def _put_with_layout(value, sig):
 def as_host(x: Any) -> np.ndarray:
     """The NumPy array, with a valid array dtype, as which `to_device` treats a host value."""
     aval = types.typeof(x)
-    value = x.value if type(x) is types.Typed else x
+    value = x.value if type(x) in types.WITH_TYPES else x
     return _as_dtype(value, aval)
 
 

@@ -1,5 +1,6 @@
 """Densities estimated from samples by Gaussian kernels."""
 
+import dataclasses
 import math
 from collections.abc import Callable
 from typing import Any
@@ -20,11 +21,18 @@ _PARTS = ("neff", "dataset", "weights", "covariance", "inv_cov")
 
 
 @tree.register_pytree_node_class
+@dataclasses.dataclass(frozen=True, init=False)
 class gaussian_kde:  # noqa: N801
     """The sum of normal densities around the points of `dataset`, the columns of a matrix, with `weights`.
 
     `bw_method` is a factor of the kernels' width, a function from the estimate to it, "scott" or "silverman".
     """
+
+    neff: Any
+    dataset: Any
+    weights: Any
+    covariance: Any
+    inv_cov: Any
 
     def __init__(self, dataset: Any, bw_method: str | Callable | Any = None, weights: Any = None):
         check_arraylike("gaussian_kde", dataset)
@@ -45,11 +53,11 @@ class gaussian_kde:  # noqa: N801
                 raise ValueError("`weights` input should be of length n")
             weights = weights / jnp.sum(weights)
         dataset, weights = promote_dtypes_inexact(dataset, weights)
-        self.dataset, self.weights = dataset, weights
-        self.neff = 1 / jnp.sum(jnp.square(weights))
+        parts = vars(self)
+        parts.update(neff=1 / jnp.sum(jnp.square(weights)), dataset=dataset, weights=weights)
         covariance = jnp.atleast_2d(jnp.cov(dataset, rowvar=True, bias=False, aweights=weights))
-        self.covariance = covariance * self._factor(bw_method) ** 2
-        self.inv_cov = linalg.inv(covariance) / self._factor(bw_method) ** 2
+        parts["covariance"] = covariance * self._factor(bw_method) ** 2
+        parts["inv_cov"] = linalg.inv(covariance) / self._factor(bw_method) ** 2
 
     def _factor(self, method: Any) -> Any:
         if method is None or isinstance(method, str) and method == "scott":
@@ -78,8 +86,7 @@ class gaussian_kde:  # noqa: N801
     @classmethod
     def tree_unflatten(cls, aux_data: None, children: tuple) -> Any:
         estimate = cls.__new__(cls)
-        for name, child in zip(_PARTS, children, strict=True):
-            setattr(estimate, name, child)
+        vars(estimate).update(zip(_PARTS, children, strict=True))
         return estimate
 
     def evaluate(self, points: Any) -> Any:

@@ -1,0 +1,165 @@
+"""What programs ask of objects: classes, truth, length, leaves, copies, pickles, attributes, for one of each public kind."""
+
+import collections.abc
+import copy
+import functools
+import importlib
+import pickle
+
+import numpy as np
+import pytest
+from compare import same
+
+pytestmark = pytest.mark.oracle
+
+# A line: name, and an expression for the object.
+OBJECTS = dict(
+    line.split(None, 1)
+    for line in """
+array            x
+key              jax.random.key(0)
+legacy_key       jax.random.PRNGKey(0)
+sharded          jax.device_put(x, on("x"))
+shard            jax.device_put(x, on("x")).addressable_shards[1]
+mesh             mesh
+abstract_mesh    mesh.abstract_mesh
+spec             jax.P(("x", "y"), None)
+named            on("x")
+single           jax.sharding.SingleDeviceSharding(jax.devices()[0])
+manual           jax.sharding.ManualAxisType(varying=frozenset("x"))
+axis_type        jax.sharding.AxisType.Auto
+type             jax.typeof(x)
+weak_type        jax.typeof(1.0)
+key_type         jax.typeof(jax.random.key(0))
+description      jax.ShapeDtypeStruct((2,), jnp.float32)
+jitted           jitted
+library_function jnp.clip
+ufunc            jnp.add
+traced           jitted.trace(x)
+lowered          jitted.lower(x)
+compiled         jitted.lower(x).compile()
+jaxpr            jax.make_jaxpr(f)(x)
+equation         jax.make_jaxpr(f)(x).eqns[0]
+variable         jax.make_jaxpr(f)(x).jaxpr.invars[0]
+tracer           under(jax.jit)
+dual             under(jax.grad)
+batched          under(jax.vmap)
+reference        jax.new_ref(x)
+exported         jax.export.export(jitted)(x)
+custom_jvp       jax.custom_jvp(f)
+custom_vjp       jax.custom_vjp(f)
+linear           jax.linearize(f, x)[1]
+pullback         jax.vjp(f, x)[1]
+tree             jax.tree.structure((1, {"a": 2}))
+partial          jax.tree_util.Partial(f, 1)
+dict_key         jax.tree_util.DictKey("a")
+index            jax.tree_util.SequenceKey(1)
+attribute        jax.tree_util.GetAttrKey("a")
+device           jax.devices()[0]
+at               x.at
+at_index         x.at[0]
+layout           x.format
+precision        jax.lax.Precision.HIGH
+mode             jax.lax.GatherScatterMode.CLIP
+rounding         jax.lax.RoundingMethod.TO_NEAREST_EVEN
+bits             jax.lax.RandomAlgorithm.RNG_DEFAULT
+gather           jax.lax.GatherDimensionNumbers((0,), (1,), (0,))
+scalar_type      jnp.int32
+float0           jax.dtypes.float0
+key_kind         jax.dtypes.prng_key
+finfo            jnp.finfo(jnp.bfloat16)
+iinfo            jnp.iinfo(jnp.int8)
+mapped           jax.vmap(f)
+gradient         jax.grad(f)
+space            jax.memory.Space.Device
+decomposition    jnp.linalg.slogdet(jnp.eye(2))
+unique           jnp.unique_all(jnp.array([1, 1]))
+top              jax.lax.top_k(jnp.arange(3.0), 1)
+density          jax.scipy.stats.gaussian_kde(jnp.arange(5.0))
+interpolator     jax.scipy.interpolate.RegularGridInterpolator((jnp.arange(3.0),), jnp.arange(3.0))
+""".strip().splitlines()
+)
+
+CLASSES = (
+    *(tuple, list, dict, str, int, set, frozenset, type, functools.partial),
+    *(collections.abc.Sequence, collections.abc.Mapping, collections.abc.Hashable, collections.abc.Callable),
+    *(np.ndarray, np.generic, np.dtype),
+)
+
+
+def pickled(v):
+    try:
+        return str(pickle.loads(pickle.dumps(v)) == v)
+    except (pickle.PicklingError, AttributeError, TypeError):  # for each class of objects another one
+        return "not pickled"
+
+
+def answer(ask, jax, v):
+    try:
+        return ask(jax, v)
+    except Exception as error:
+        return f"raised {type(error).__name__}"
+
+
+ASKED = {
+    "classes": lambda jax, v: [c.__name__ for c in CLASSES if isinstance(v, c)],
+    "public classes": lambda jax, v: [
+        isinstance(v, c)
+        for c in (jax.Array, jax.core.Tracer, jax.stages.Wrapped, jax.sharding.Sharding, jax.extend.core.Jaxpr)
+    ],
+    "hash": lambda jax, v: hash(v) is not None,
+    "equal": lambda jax, v: str(v == v),
+    "equal to another": lambda jax, v: str(v == "another"),
+    "length": lambda jax, v: len(v),
+    "truth": lambda jax, v: bool(v),
+    "leaves": lambda jax, v: len(jax.tree.leaves(v)),
+    "copy": lambda jax, v: (copy.copy(v) is v, str(copy.copy(v) == v)),
+    "deep copy": lambda jax, v: type(copy.deepcopy(v)).__name__,
+    "pickle": lambda jax, v: pickled(v),
+    "a new attribute": lambda jax, v: setattr(v, "note", 1),
+    "order": lambda jax, v: str(v < v),
+    "item": lambda jax, v: type(v[0]).__name__,
+    "name": lambda jax, v: (v.__name__, v.__qualname__),
+    "dtype as numpy": lambda jax, v: str(np.asarray(v).dtype),
+    "added": lambda jax, v: str(v + 1),
+}
+
+# (object, question): why ours answers otherwise.
+OTHER = {
+    ("single", "deep copy"): "a sharding can be copied; jax's holds a device, which cannot",
+    ("layout", "deep copy"): "as single",
+    ("library_function", "deep copy"): "the class is named PjitFunction where minijax is imported as jax",
+    ("library_function", "pickle"): "is pickled by its name",
+    ("custom_vjp", "copy"): "can be copied, as functions can",
+    ("custom_vjp", "deep copy"): "can be copied, as functions can",
+    ("mesh", "a new attribute"): "new attributes are not refused",
+    ("abstract_mesh", "a new attribute"): "as mesh",
+    ("pullback", "a new attribute"): "as mesh",
+    ("density", "a new attribute"): "raises AttributeError, as frozen dataclasses do",
+    ("reference", "a new attribute"): "has slots",
+}
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_objects_answer_as_in_jax(name):
+    def program(jax, jnp):
+        for module in ("export", "extend.core", "scipy.interpolate", "scipy.stats"):
+            importlib.import_module(f"{jax.__name__}.{module}")
+        mesh = jax.make_mesh((2, 2), ("x", "y"), devices=jax.devices()[:4])
+        x, f, seen = jnp.arange(4.0).reshape(2, 2), lambda x: jnp.sin(x) * 2, []
+
+        def under(transform):
+            transform(lambda a: seen.append(a) or jnp.sum(a))(x)
+            return seen.pop()
+
+        scope = dict(jax=jax, jnp=jnp, x=x, f=f, jitted=jax.jit(f), mesh=mesh, under=under)
+        scope["on"] = lambda *axes: jax.sharding.NamedSharding(mesh, jax.P(*axes))
+        value = eval(OBJECTS[name], scope)
+        asked = {k: ask for k, ask in ASKED.items() if (name, k) not in OTHER}
+        return {question: answer(ask, jax, value) for question, ask in asked.items()}
+
+    same(program)
+
+
+def test_what_is_listed_as_other_is_there():
+    assert {(name, question) for name, question in OTHER} <= {(n, q) for n in OBJECTS for q in ASKED}
