@@ -1,6 +1,5 @@
 """Attributes and operators of tracers of user-defined (hijax) types, as the types define them."""
 
-import inspect
 import types
 from collections.abc import Callable
 from functools import partial
@@ -48,7 +47,7 @@ def attribute(x: Tracer, name: str) -> Any:
 def _hi_attribute(x: Any, name: str) -> Any:
     if name != "aval" and _has_hi_type(x) and (not name.startswith("__") or name == "__jax_array__"):
         return attribute(x, name)
-    own = inspect.getattr_static(type(x), name, None)
+    own = next((vars(cls)[name] for cls in type(x).__mro__ if name in vars(cls)), None)
     if hasattr(type(own), "__get__"):  # a property that raised AttributeError does so again, with its own message
         return own.__get__(x, type(x))
     raise AttributeError(f"{type(x).__name__!r} object has no attribute {name!r}")

@@ -240,3 +240,5 @@ def test_attributes_that_tracers_lack_keep_their_messages():
         minijax.jit(lambda x: x.sharding)(1.0)
     with pytest.raises(AttributeError, match="object has no attribute 'nosuch'"):
         minijax.jit(lambda x: x.nosuch)(1.0)
+    with pytest.raises(AttributeError, match="object has no attribute '__name__'"):
+        minijax.jit(lambda x: x.__name__)(1.0)
