@@ -56,7 +56,7 @@ from minijax.run.programs import bindings
 from minijax.run.programs.compile import Loaded, hlo_computation, hlo_text, module_cost
 from minijax.run.programs.compiled_shardings import has_sharding
 from minijax.run.watching import profiler
-from minijax.transforms.discharge import discharged, values_of
+from minijax.transforms.discharge import discharged, stored as stored_in, values_of
 from minijax.transforms.lower_types import flat, lower_hi_jaxpr, lower_values
 
 
@@ -451,7 +451,7 @@ class Compiled(Stage):
         own = len(self._out_avals)
         for i, value in zip(self._written, results[own:], strict=True):
             if is_ref(leaves[i]):
-                leaves[i]._value = value
+                leaves[i]._value = stored_in("swap", leaves[i], value)
         return self.out_tree.unflatten(results[:own])
 
     def _check(self, leaves: Sequence, treedef: Any) -> None:

@@ -323,9 +323,7 @@ def _check_mapped(name: str, ref: Ref) -> None:
 
 
 def _write(primitive: Primitive, ref: Ref, value: Any) -> None:
-    value = stored(primitive.name, ref, value)
-    weak = type(value) is ArrayImpl and ref.aval.inner_aval.weak_type
-    ref._value = convert(value, ref.dtype, weak_type=True) if weak else value
+    ref._value = stored(primitive.name, ref, value)
 
 
 new_ref_p, freeze_p, get_p, swap_p, addupdate_p = NewRef(), Freeze(), Get(), Swap(), AddUpdate()

@@ -48,12 +48,13 @@ def reshape(
     a: ArrayLike, shape: DimSize | Shape, order: str = "C", *, copy: bool | None = None, out_sharding: Any = None
 ) -> Array:
     """As `numpy.reshape`; the orders are "C" and "F"."""
+    error = ValueError if isinstance(a, np.ndarray | np.generic) else TypeError  # that of the array's own method
     a = value("reshape", a)
     if order not in ("C", "F"):
         if order == "A":
             raise NotImplementedError("reshape: np.reshape order=A is not implemented.")
         raise ValueError(f"reshape: Unexpected value for 'order' argument: {order}.")
-    sizes = _fill_in(a.shape, shape)
+    sizes = _fill_in(a.shape, shape, error)
     if order == "F":
         transposed = moving.reshape(a, sizes[::-1], tuple(range(a.ndim))[::-1])
         a = moving.transpose(transposed, tuple(range(len(sizes)))[::-1])
@@ -62,25 +63,25 @@ def reshape(
     return a if out_sharding is None else sharding.with_out_sharding("reshape", a, out_sharding)
 
 
-def _fill_in(have: tuple, shape: Any) -> tuple[int, ...]:
-    """The requested sizes, with -1 replaced by the remaining factor."""
+def _fill_in(have: tuple, shape: Any, error: type[Exception]) -> tuple[int, ...]:
+    """The requested sizes, with -1 replaced by the remaining factor. Raises `error` if they do not fit."""
     sizes = dims.shape_of_iterable(shape)
     total = math.prod(have)
     if sizes.count(-1) > 1:
-        raise TypeError(f"reshape: can only specify one unknown axis size with a `-1` value, got {sizes}")
+        raise error(f"reshape: can only specify one unknown axis size with a `-1` value, got {sizes}")
     known = math.prod([n for n in sizes if n != -1])
     if any(is_int(n) and n < -1 for n in sizes):
         raise TypeError(f"reshape: sizes must be nonnegative or -1, got {sizes}")
     if -1 in sizes:
-        rest = _quotient(total, known, have, sizes)
+        rest = _quotient(total, known, have, sizes, error)
         return tuple(rest if n == -1 else n for n in sizes)
     if known != total:
-        raise TypeError(f"cannot reshape array of shape {have} (size {total}) into shape {sizes} (size {known})")
+        raise error(f"cannot reshape array of shape {have} (size {total}) into shape {sizes} (size {known})")
     return sizes
 
 
-def _quotient(total: Any, known: Any, have: tuple, sizes: tuple) -> Any:
-    """`total / known`, for a reshape from `have` to `sizes`. Raises TypeError, or for symbolic sizes another error."""
+def _quotient(total: Any, known: Any, have: tuple, sizes: tuple, error: type[Exception]) -> Any:
+    """`total / known`, for a reshape from `have` to `sizes`. Raises `error`, or for symbolic sizes another error."""
     # A constraint on symbolic dimensions may prove divisibility for one sign only.
     divisor = next((n for n in (known, -known) if n != 0 and total % n == 0), None)
     if divisor is not None:
@@ -89,7 +90,7 @@ def _quotient(total: Any, known: Any, have: tuple, sizes: tuple) -> Any:
         raise inconclusive(
             f"Cannot divide evenly the sizes of shapes {have} and {sizes}. The remainder {total % known} should be 0."
         )
-    raise TypeError(
+    raise error(
         f"cannot reshape array of shape {have} (size {total}) into shape {sizes} because the product "
         f"of specified axis sizes ({known}) does not evenly divide {total}"
     )

@@ -85,15 +85,16 @@ def mapped(f: Callable, args: list, leads: list[tuple[int, ...]], name: str | No
 def vectorize(
     pyfunc: Callable, *, excluded: Collection[int | str] = frozenset(), signature: str | None = None
 ) -> Callable:
-    """As `numpy.vectorize`, by `vmap`; keyword arguments are not mapped."""
+    """As `numpy.vectorize`, by `vmap`."""
     _check_vectorizable(pyfunc, excluded)
     where = f"on vectorized function with {excluded=} and {signature=}"
     excluded = frozenset(excluded)
 
     @functools.wraps(pyfunc)
     def vectorized(*args, **kwargs):
+        fun, args, kwargs = _with_mapped_keywords(pyfunc, excluded, args, kwargs)
         absent = {i for i, x in enumerate(args) if x is None and i not in excluded}
-        f, rest = _without_excluded(pyfunc, excluded | absent, args, kwargs)
+        f, rest = _without_excluded(fun, excluded | absent, args, kwargs)
         values = [asarray(x) for x in rest]
         shapes = [typeof(x).shape for x in values]
         name = f"jnp.vectorize with {signature=}, where operands with shapes {shapes} require rank promotion,"
@@ -110,6 +111,21 @@ def vectorize(
         return mapped(checked_results(f, outer, sizes, where), values, leads)
 
     return vectorized
+
+
+def _with_mapped_keywords(
+    fun: Callable, excluded: frozenset, args: tuple, kwargs: dict
+) -> tuple[Callable, tuple, dict]:
+    """The function and its arguments, where keyword arguments that are not excluded are the last positional ones."""
+    names, count = [name for name in kwargs if name not in excluded], len(args)
+    if not names:
+        return fun, args, kwargs
+
+    def by_position(*values, **fixed):
+        return fun(*values[:count], **dict(zip(names, values[count:], strict=True)), **fixed)
+
+    fixed = {name: x for name, x in kwargs.items() if name in excluded}
+    return by_position, (*args, *[kwargs[name] for name in names]), fixed
 
 
 def _check_vectorizable(pyfunc: Any, excluded: Collection) -> None:

@@ -8,6 +8,8 @@ from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, jaxprs_in_params
 from minijax.ir.primitive import Primitive
 from minijax.ir.refs import REF_EFFECT, AbstractRef, Ref, is_ref
 from minijax.ir.trace import JaxprTrace, Trace, Tracer, close_over, eval_jaxpr, trace_to_jaxpr
+from minijax.primitives.convert import convert
+from minijax.run.arrays.array import ArrayImpl
 
 
 def uses_refs(jaxpr: Any) -> bool:
@@ -95,7 +97,7 @@ _VERBS = {"swap": "a set/swap", "addupdate": "an addupdate", "get": "a get", "fr
 
 
 def stored(name: str, ref: Ref, value: Any) -> Any:
-    """The value to store by the operation `name`: for a reference without gradients, the primal value.
+    """The value to store by the operation `name`: weakly typed as the reference; without gradients, the primal value.
 
     Raises Exception for a tracer of a transformation that began after the reference was created: it would leak.
     """
@@ -112,7 +114,8 @@ def stored(name: str, ref: Ref, value: Any) -> Any:
             )
             raise mixed_error(name, *words, ref.aval)
         value = primal
-    return value
+    weak = type(value) is ArrayImpl and ref.aval.inner_aval.weak_type
+    return convert(value, ref.dtype, weak_type=True) if weak else value
 
 
 def values_of(operands: Sequence) -> list:

@@ -859,3 +859,29 @@ def test_functions_and_operators_say_that_they_got_a_reference(call):
     r = minijax.new_ref(jnp.ones(3))
     with pytest.raises(ValueError, match="Attempting to pass a Ref .*forget to unpack"):
         eval(call, dict(jax=minijax, jnp=jnp, r=r))
+
+
+WRITES = {
+    "jitted": lambda jax, r: jax.jit(lambda r: r.__setitem__(..., 2))(r),
+    "jitted and closed over": lambda jax, r: jax.jit(lambda: r.__setitem__(..., jax.numpy.int32(2)))(),
+    "an argument of the call": lambda jax, r: jax.jit(lambda x: r.__setitem__(..., x))(3),
+    "a loop": lambda jax, r: jax.lax.fori_loop(0, 3, lambda i, _: r.__setitem__(..., r[...] + 1), None),
+    "a scan": lambda jax, r: (
+        jax.lax.scan(lambda c, x: r.__setitem__(..., x) or (c, c), 0, jax.numpy.arange(3)) and None
+    ),
+    "a branch": lambda jax, r: jax.lax.cond(True, lambda: r.__setitem__(..., 2), lambda: None),
+    "compiled": lambda jax, r: jax.jit(lambda r: r.__setitem__(..., 2)).lower(r).compile()(r),
+    "swapped": lambda jax, r: jax.jit(lambda r: jax.ref.swap(r, ..., 5))(r),
+    "added": lambda jax, r: jax.jit(lambda r: jax.ref.addupdate(r, ..., 5))(r),
+    "at once": lambda jax, r: r.__setitem__(..., jax.numpy.int32(2)),
+}
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_a_reference_made_from_a_number_keeps_its_weak_type(write):
+    def program(jax):
+        r = jax.new_ref(1)
+        out = WRITES[write](jax, r)
+        return out, r[...], str(jax.typeof(r[...]))
+
+    same(program)

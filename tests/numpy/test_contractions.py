@@ -240,6 +240,21 @@ def test_vectorize_passes_none_on():
     same(lambda jax: jax.numpy.vectorize(dot, signature="(n),(n),(n)->()")(x, None, x), raises="ValueError")
 
 
+@pytest.mark.parametrize(
+    ("function", "args", "kwargs", "options"),
+    [
+        (lambda a, b, c=1: a * b + c, (np.arange(3.0),), dict(b=np.arange(3.0)), {}),
+        (lambda a, b, c=1: a * b + c, (np.arange(3.0),), dict(c=2, b=np.arange(3.0)), dict(excluded={"c"})),
+        (lambda a, b, c=1: a * b + c, (), dict(b=np.arange(3.0), a=np.ones((2, 1))), {}),
+        (lambda a, b: a @ b, (np.ones((2, 3)),), dict(b=np.arange(3.0)), dict(signature="(n),(n)->()")),
+    ],
+)
+def test_vectorize_maps_keyword_arguments_as_numpy(function, args, kwargs, options):
+    """jax does not pass them on."""
+    ours = minijax.numpy.vectorize(function, **options)(*args, **kwargs)
+    np.testing.assert_array_equal(ours, np.vectorize(function, **options)(*args, **kwargs))
+
+
 DTYPES = "bool int8 uint32 int32 float16 bfloat16 float32 complex64".split()
 
 

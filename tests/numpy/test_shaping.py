@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from compare import check_eager, expression_case, same, same_misuse, sweep
+from compare import check_eager, ended, expression_case, same, same_misuse, sweep
 
 import minijax
 import minijax.numpy as jnp
@@ -162,3 +162,10 @@ def test_of_zeros_nothing_is_left(trim, axis):
 def test_the_shape_of_reshape_may_be_any_collection():
     same(lambda jnp: jnp.asarray(VALUES["v"]).reshape({5}))
     same(lambda jnp: jnp.asarray(VALUES["x"]).reshape(iter((2, 6))))
+
+
+@pytest.mark.parametrize("args", [(2,), ((2, 2),), ((-1, 2),), ((-1, -1),), ((2, 2), "F")])
+def test_numpy_arrays_are_reshaped_with_the_errors_of_numpy(args):
+    same(
+        lambda jax, jnp: (ended(lambda: jnp.reshape(np.ones(3), *args)), ended(lambda: jnp.reshape(jnp.ones(3), *args)))
+    )
