@@ -237,3 +237,29 @@ def test_an_editor_offers_without_an_import_what_it_offers_for_jax(code):
     ours, theirs = offered("minijax"), offered("jax")
     assert CODES[code] <= ours
     assert theirs - ours == set()
+
+
+ALIASED = {
+    "import jax\njax.": {"jit", "grad", "numpy", "lax", "tree"},
+    "import jax.numpy as jnp\njnp.": {"dot", "linalg", "float32"},
+    "import jax.numpy as jnp\njnp.linalg.": {"norm", "svd"},
+    "import jax.numpy as jnp\nx = jnp.ones(3)\nx.": {"sum", "at", "shape", "astype", "T"},
+    "import jax\njax.tree.": {"map", "leaves"},
+    "from jax.scipy.special import log": {"logsumexp", "logit"},
+    "import jax.numpy as jnp\njnp.finfo(jnp.float32).": {"eps", "max"},
+}
+
+
+@pytest.mark.parametrize("code", ALIASED)
+def test_an_editor_finds_the_names_of_jax_where_jax_is_an_alias(code):
+    jedi = pytest.importorskip("jedi")
+    project = jedi.Project(ROOT, sys_path=[str(ROOT / "minijax" / "interop" / "as_jax"), str(ROOT), *sys.path])
+    offered = {c.name for c in jedi.Script(code, project=project).complete()}
+    assert ALIASED[code] <= offered
+
+
+def test_an_editor_shows_signatures_where_jax_is_an_alias():
+    jedi = pytest.importorskip("jedi")
+    project = jedi.Project(ROOT, sys_path=[str(ROOT / "minijax" / "interop" / "as_jax"), str(ROOT), *sys.path])
+    (found,) = jedi.Script("import jax.numpy as jnp\njnp.clip(", project=project).get_signatures()
+    assert [p.name for p in found.params] == ["arr", "min", "max"]

@@ -22,6 +22,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
+# Public modules that list no names of their own: all that they have is public.
+WHOLE = {
+    f"minijax.{name}"
+    for name in (
+        *"api_util errors example_libraries flatten_util monitoring profiler tree typing version".split(),
+        *"experimental.control_deps experimental.key_reuse experimental.mesh_utils experimental.profiler".split(),
+        "extend.linear_util",
+    )
+}
+ALIAS = ROOT / "minijax" / "interop" / "as_jax" / "jax"
 HEAD = "# The names of this module's table, written by tests/write_stubs.py.\n"
 # Decorators whose types keep the signature.
 KEEPING = (
@@ -106,6 +116,8 @@ def binding(module: str, name: str) -> Binding | Import:
     if isinstance(found, ast.Assign) and isinstance(found.value, ast.Attribute):
         root = found.value.value
         of = statements(module).get(root.id) if isinstance(root, ast.Name) else None
+        if isinstance(of, Import) and not of.name and not is_module(of.module):
+            return Import(of.module, found.value.attr)
         if isinstance(of, Import) and is_module(f"{of.module}.{of.name}"):
             return binding(f"{of.module}.{of.name}", found.value.attr)
     return Binding(module, name, found)
@@ -372,10 +384,31 @@ def stub_of(module: str, face: Any) -> str:
 
 def stubs() -> dict[Path, str]:
     """The texts of all stubs, by path."""
-    return {path_of(module).with_suffix(".pyi"): stub_of(module, face) for module, face in faces()}
+    ours = {path_of(module).with_suffix(".pyi"): stub_of(module, face) for module, face in faces()}
+    return {**ours, **aliases(set(ours))}
+
+
+def aliases(ours: set[Path]) -> dict[Path, str]:
+    """The stubs of the package `jax`, which editors read where it is an alias: each re-exports a public module of ours."""
+    found = {}
+    for path in sorted((ROOT / "minijax").rglob("*.py")):
+        inside = path.relative_to(ROOT / "minijax")
+        name = ".".join(("minijax", *inside.with_suffix("").parts)).removesuffix(".__init__")
+        text = path.read_text()
+        if "as_jax" in inside.parts or not (name in WHOLE or "__dir__" in text or "_FACE" in text):
+            continue
+        module = importlib.import_module(name)
+        if name not in WHOLE and "__dir__" not in vars(module):
+            continue
+        names = [n for n in dir(module) if not n.startswith("_")]
+        listed = "*" if path.with_suffix(".pyi") in ours else f"({', '.join(f'{n} as {n}' for n in names)})"
+        wrapped = textwrap.fill(f"from {name} import {listed}", WIDTH, subsequent_indent="    ")
+        found[ALIAS / inside.with_suffix(".pyi")] = f"{HEAD}\n{wrapped}\n"
+    return found
 
 
 if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
     for path, text in stubs().items():
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)

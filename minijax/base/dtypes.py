@@ -126,7 +126,8 @@ int2, int4, uint2, uint4 = (BY_NAME[name] for name in ("int2", "int4", "uint2", 
 float0 = np.dtype([("float0", np.void, 0)])
 string = np.dtypes.StringDType()  # for arrays that no program takes
 
-finfo, iinfo = ml_dtypes.finfo, ml_dtypes.iinfo
+finfo = ml_dtypes.finfo
+iinfo = ml_dtypes.iinfo
 
 
 def check_int_fits(x: int, dtype: np.dtype) -> None:

@@ -162,7 +162,9 @@ def _install_as_jax() -> None:
     print(
         f"{state} {file}\n"
         f"`import jax` gives minijax in every process of {sys.prefix}; with {children.VARIABLE}=0 in its environment, "
-        "the real jax.\n`minijax uninstall --as-jax` removes the file."
+        f"the real jax.\npip finds jax {VERSION} here and does not replace it: it refuses libraries that require another "
+        "jax, for which\n`pip install --no-deps LIBRARY` and what else the library needs is the way.\n"
+        "`minijax uninstall --as-jax` removes the file."
     )
 
 

@@ -2,6 +2,8 @@
 
 import builtins
 from minijax.base.dtypes import DTypeLike
+from minijax.base.dtypes import finfo as finfo
+from minijax.base.dtypes import iinfo as iinfo
 from minijax.base.dtypes import issubdtype as issubdtype
 from minijax.base.dtypes import promote_types as promote_types
 from minijax.composed.arrays.selecting import select as select
@@ -340,8 +342,6 @@ __all__ = [
     "vsplit", "vstack", "where", "zeros", "zeros_like"
 ]
 
-finfo: Any
-iinfo: Any
 def cumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array: ...
 def cumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array: ...
 def nancumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array: ...

@@ -1,0 +1,4 @@
+# The names of this module's table, written by tests/write_stubs.py.
+
+from minijax.extend.mlir.passmanager import (ExternalPass as ExternalPass, PassDisplayMode as PassDisplayMode,
+    PassManager as PassManager)

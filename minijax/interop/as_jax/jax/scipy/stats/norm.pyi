@@ -1,0 +1,4 @@
+# The names of this module's table, written by tests/write_stubs.py.
+
+from minijax.scipy.stats.norm import (cdf as cdf, isf as isf, logcdf as logcdf, logpdf as logpdf, logsf as logsf, pdf
+    as pdf, ppf as ppf, sf as sf)
