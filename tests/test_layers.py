@@ -36,7 +36,7 @@ ROOM_LINES = {
     "example_libraries": 400, "experimental": 5_180, "": 780,
 }  # fmt: skip
 # The rooms together.
-PACKAGE_LINES, CORE_LINES = 60_500, 38_030
+PACKAGE_LINES, CORE_LINES = 60_530, 38_030
 
 # Functions with more branches: loops of tracing, lowering and dispatch, where a call costs more than it explains.
 HOT_LOOPS = {
