@@ -162,8 +162,8 @@ def _install_as_jax() -> None:
     print(
         f"{state} {file}\n"
         f"`import jax` gives minijax in every process of {sys.prefix}; with {children.VARIABLE}=0 in its environment, "
-        f"the real jax.\npip finds jax {VERSION} here, which it cannot replace: it refuses libraries that require another "
-        "jax, but\n`pip install --no-deps LIBRARY` installs them.\n"
+        f"the real jax.\npip finds jax {VERSION} here, which it cannot replace: it refuses libraries that require "
+        "another jax, but\n`pip install --no-deps LIBRARY` installs them.\n"
         "`minijax uninstall --as-jax` removes the file."
     )
 
