@@ -366,7 +366,7 @@ def test_functions_have_the_signatures_of_jax():
         ours = functools.reduce(getattr, name.split("."), minijax.numpy)
         if not isinstance(ours, type) and parameters(ours) != parameters(theirs):
             different.append(name)
-    assert different == ["result_type"]  # which has an option for the package's own use
+    assert different == []
 
 
 def test_every_parameter_of_every_function_has_a_case():
