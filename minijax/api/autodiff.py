@@ -585,10 +585,8 @@ def _forward_columns(fun, chosen, has_aux, holomorphic, single):
     value, columns, *aux = vmap(push, out_axes=out_axes)(_basis(chosen))
     if holomorphic:
         tree.tree_map(lambda y: _check_output("jacfwd", y, True), value)
-    jac = tree.tree_map(lambda y, rows: _unraveled(chosen, rows, -1, y), value, columns)
-    if single:
-        jac = tree.tree_map(lambda j: j[0], jac, is_leaf=lambda j: isinstance(j, tuple) and len(j) == len(chosen))
-    return (jac, *aux)
+    example = chosen[0] if single else chosen
+    return (tree.tree_map(lambda y, rows: _unraveled(example, rows, -1, y), value, columns), *aux)
 
 
 def _reverse_rows(fun, chosen, has_aux, holomorphic, single):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 from minijax.base import config, dtypes, errors, source, tree
 from minijax.base.mask import Mask
 from minijax.base.naming import known_as
+from minijax.base.paths import leaf_paths
 from minijax.calls.custom_derivatives import SymbolicZero, bind_custom_jvp, bind_custom_vjp, symbolic, unsymbolic
 from minijax.calls.remat_opt import optimized_forward
 from minijax.ir import state
@@ -378,19 +379,16 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
         return bwd
 
 
-_NONE = object()
 _disable_bwd_checks = config.option("disable_bwd_checks")
 
 
 def _checked_cotangents(title: str, cts: tuple, in_tree: Any, avals: Sequence) -> list:
     """Returns the checked leaves of the cotangents; None, for an argument or a leaf, means zero."""
-    dummy = in_tree.unflatten(avals)
-    is_none = lambda x: x is None  # noqa: E731
-    marked = tree.tree_map(lambda x: _NONE if x is None else x, cts, is_leaf=is_none)
+    given, treedef = tree.flatten(cts, lambda x: x is None)
     try:
         if not isinstance(cts, tuple):
             raise ValueError
-        leaves = tree.broadcast_prefix(marked, dummy, is_leaf=lambda x: x is _NONE)
+        leaves = tree.broadcast_leaves(given, treedef, in_tree)
     except ValueError:
         raise TypeError(
             "Custom VJP bwd rule must produce an output with the same container (pytree) structure as the "
@@ -398,19 +396,28 @@ def _checked_cotangents(title: str, cts: tuple, in_tree: Any, avals: Sequence) -
             "the number of arguments to the primal function, but got bwd output structure "
             f"{tree.tree_structure(cts)} for primal input structure {in_tree}, from {title}."
         ) from None
-    paths = [tree.keystr(path) for path, _ in tree.tree_leaves_with_path(dummy)]
-    return [_checked_cotangent(f"output{path}", ct, a) for path, ct, a in zip(paths, leaves, avals, strict=True)]
+    paths = functools.cache(lambda: _cotangent_paths(in_tree))
+    rows = enumerate(zip(leaves, avals, strict=True))
+    return [_checked_cotangent(lambda i=i: f"output{paths()[i]}", ct, a) for i, (ct, a) in rows]
 
 
-def _checked_cotangent(where: str, ct: Any, aval: Any) -> Any:
+def _cotangent_paths(in_tree: Any) -> list[str]:
+    try:
+        dummy = in_tree.unflatten([object()] * in_tree.num_leaves)
+        return [tree.keystr(path) for path, _ in tree.tree_leaves_with_path(dummy)]
+    except Exception:  # of a user's class that takes arrays only
+        return list(map("".join, leaf_paths(in_tree)))
+
+
+def _checked_cotangent(where: Callable[[], str], ct: Any, aval: Any) -> Any:
     """Returns one cotangent, for an argument of type `aval`. Raises ValueError for another type."""
-    if ct is _NONE or type(ct) is Zero:
+    if ct is None or type(ct) is Zero:
         return Zero(aval)
     have = ct.aval if type(ct) is SymbolicZero else typeof(ct)
     if type(ct) is SymbolicZero and not _disable_bwd_checks.value and not same_types([have], [aval]):
         raise ValueError(
             "Custom VJP bwd rule produced a SymbolicZero with a shape/dtype that does not match the corresponding "
-            f"input tangent shape/dtype: at {where} the SymbolicZero had shape/dtype {have.str_short()} while the "
+            f"input tangent shape/dtype: at {where()} the SymbolicZero had shape/dtype {have.str_short()} while the "
             f"corresponding input had shape/dtype {aval.str_short()}. Consider just returning a None here instead of "
             "a SymbolicZero object."
         )
@@ -422,7 +429,7 @@ def _checked_cotangent(where: str, ct: Any, aval: Any) -> Any:
         what = "manual axis types" if kinds[0][:2] == kinds[1][:2] else what
         raise ValueError(
             "Custom VJP bwd rule must produce an output with the same type as the args tuple of the primal function, "
-            f"but at {where} the bwd rule produced an output of type {have.str_short()} corresponding to an input of "
+            f"but at {where()} the bwd rule produced an output of type {have.str_short()} corresponding to an input of "
             f"type {aval.str_short()}, so the {what} do not match"
         )
     return ct

@@ -246,7 +246,7 @@ def trace_function(
         marks = tuple((i, None) for i in are_static.marked(range(len(args))))
         arguments = lambda values: (are_static.merge(values[0], fixed), values[1])  # noqa: E731
     leaves, treedef = tree.flatten((dynamic, kwargs))
-    info = DebugInfo(purpose, source_of(fun), argument_names(signature_of(fun), treedef, marks))
+    info = DebugInfo(purpose, source_of(fun), argument_names(signature_of(fun), treedef, marks, (dynamic, kwargs)))
     avals = leaf_types(fun, leaves, abstract, lambda: info.arg_names)
     body = trace_flat(Flat(fun, treedef, arguments), avals, info, as_consts, function_name(fun))
     return body.closed, body.out_tree

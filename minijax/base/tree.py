@@ -285,8 +285,7 @@ def flatten_axes(name: str, treedef: PyTreeDef, axis_tree: Any, of_args: bool = 
         return broadcast_leaves(axes, axes_treedef, treedef)
     except ValueError:
         treedef = treedef.children()[0] if of_args else treedef
-        full = treedef.unflatten([_PLACEHOLDER] * treedef.num_leaves)
-        reasons = [str(make_error(name)) for make_error in prefix_errors(axis_tree, full, _is_none)]
+        reasons = [str(make_error(name)) for make_error in prefix_errors(axis_tree, Structure(treedef), _is_none)]
         raise ValueError(
             f"{name} specification must be a tree prefix of the corresponding value; got specification {axis_tree} "
             f"for value tree {treedef}.\nMismatch details ({len(reasons)} found):\n" + "\n".join(reasons)
@@ -300,11 +299,37 @@ def _is_none(tree: Any) -> bool:
 # Differences between two trees.
 
 
-class _Placeholder:
-    """A leaf of a tree that was built from a structure only."""
+class Structure:
+    """A structure in the place of a tree in a comparison, which then makes no objects of users' classes."""
+
+    def __init__(self, treedef: PyTreeDef):
+        node = treedef.node_data()
+        self.kind, self.data = (None, None) if node is None else node
+        self.treedef = treedef
+
+    def level(self) -> tuple[list[tuple[Any, Any]], Any] | None:
+        """The children by key, and the metadata; None for a leaf."""
+        if self.kind is None:
+            return None
+        children = self.treedef.children()
+        pairs = zip(child_keys(self.kind, self.data, len(children)), map(Structure, children), strict=True)
+        is_named = self.kind not in registered_types and issubclass(self.kind, tuple)
+        data = tuple(self.data) if self.kind is dict else self.data
+        return list(pairs), self.kind if is_named else data
 
 
-_PLACEHOLDER = _Placeholder()
+def child_keys(kind: type, data: Any, count: int) -> list[Any]:
+    """The keys of a node's children, by its type and metadata; numbers where only the object tells its keys."""
+    if kind in (list, tuple):
+        return [SequenceKey(i) for i in range(count)]
+    if kind in (dict, OrderedDict, defaultdict):
+        return [DictKey(key) for key in (data[1] if kind is defaultdict else data)]
+    fields = fields_of.get(kind, ())
+    if kind not in registered_types and issubclass(kind, tuple):
+        fields = getattr(kind, "_fields", ())
+    if len(fields) == count:
+        return [GetAttrKey(name) for name in fields]
+    return [FlattenedIndexKey(i) for i in range(count)]
 
 
 class Mismatch(NamedTuple):
@@ -327,7 +352,7 @@ def mismatches(
     right = _level(two, None if prefix else is_leaf)
     if left is None and right is None:
         return
-    if left is None or right is None or type(one) is not type(two):
+    if left is None or right is None or _type_of(one) is not _type_of(two):
         reason = "their Python types differ"
         yield Mismatch(path, "different types", _type_text(one), _type_text(two), reason)
         return
@@ -346,6 +371,8 @@ def mismatches(
 
 
 def _level(tree: Any, is_leaf: IsLeaf | None) -> tuple[Iterable[Any], Any] | None:
+    if isinstance(tree, Structure):
+        return tree.level()
     if is_leaf is not None and is_leaf(tree):
         return None
     level = registry.flatten_one_level_with_keys(tree)
@@ -355,16 +382,22 @@ def _level(tree: Any, is_leaf: IsLeaf | None) -> tuple[Iterable[Any], Any] | Non
     return level
 
 
+def _type_of(tree: Any) -> Any:
+    return tree.kind if isinstance(tree, Structure) else type(tree)
+
+
 def _type_text(tree: Any) -> str:
-    return "pytree leaf" if isinstance(tree, _Placeholder) else str(type(tree))
+    kind = _type_of(tree)
+    return "pytree leaf" if kind is None else str(kind)
 
 
 def _count_mismatch(path: KeyPath, node: Any, keys: tuple, other_keys: tuple) -> Mismatch:
-    name, counts = type(node).__name__, (len(keys), len(other_keys))
-    if type(node) in (list, tuple):
+    kind, counts = _type_of(node), (len(keys), len(other_keys))
+    if kind in (list, tuple):
+        name = kind.__name__
         texts = [f"{name} of length {count}" for count in counts]
         return Mismatch(path, f"different lengths of {name}", *texts, "the lengths do not match")
-    texts = [f"{type(node)} with {count} child{'' if count == 1 else 'ren'}" for count in counts]
+    texts = [f"{kind} with {count} child{'' if count == 1 else 'ren'}" for count in counts]
     odd = ", ".join(_simple_key(key) for key in (*keys, *other_keys) if (key in keys) != (key in other_keys))
     reason = f"the numbers of children do not match, with the symmetric difference of key sets: {{{odd}}}"
     return Mismatch(path, "different numbers of pytree children", *texts, reason)
@@ -378,7 +411,7 @@ def equality_errors(tree1: Any, tree2: Any, is_leaf: IsLeaf | None = None) -> It
 
 def equality_errors_pytreedef(tree1: PyTreeDef, tree2: PyTreeDef) -> Iterator[tuple[KeyPath, str, str, str]]:
     """As `equality_errors`, for structures."""
-    return equality_errors(*(tree.unflatten([_PLACEHOLDER] * tree.num_leaves) for tree in (tree1, tree2)))
+    return equality_errors(Structure(tree1), Structure(tree2))
 
 
 def prefix_errors(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = None) -> list[Callable[[str], ValueError]]:
@@ -421,6 +454,10 @@ registered_types: dict[type, NodeType] = {
 }
 
 
+keyed_types: set[type] = set()  # users' node types with keys of their own
+fields_of: dict[type, Sequence[str]] = {}  # of registered dataclasses, by type
+
+
 def register_pytree_node(
     nodetype: type[T],
     flatten_func: Callable[[T], tuple[Iterable[Any], Any]],
@@ -430,6 +467,8 @@ def register_pytree_node(
     """Registers a node type, flattened to (children, metadata) and unflattened from (metadata, children)."""
     registry.register_node(nodetype, flatten_func, unflatten_func, flatten_with_keys_func)
     registered_types[nodetype] = NodeType(flatten_func, unflatten_func)
+    if flatten_with_keys_func is not None:
+        keyed_types.add(nodetype)
 
 
 def register_pytree_node_class(cls: type[T]) -> type[T]:
@@ -482,6 +521,7 @@ def register_dataclass(
     if dataclasses.is_dataclass(nodetype):
         _check_dataclass_fields(nodetype, {*data, *meta}, drop_fields)
     registry.register_dataclass_node(nodetype, data, meta)
+    fields_of[nodetype] = data
     names = (*meta, *data)
     registered_types[nodetype] = NodeType(
         registry.flatten_one_level,
@@ -555,6 +595,7 @@ register_pytree_node(
     lambda node: ([(DictKey(key), child) for key, child in node.items()], tuple(node)),
 )
 register_pytree_node(defaultdict, _flatten_defaultdict, _unflatten_defaultdict, _flatten_defaultdict_with_keys)
+keyed_types.clear()  # the keys of these two are in their structures
 
 
 class _HashableCallableShim:

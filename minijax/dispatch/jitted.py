@@ -91,6 +91,7 @@ class Call(NamedTuple):
     leaves: Sequence
     treedef: Any
     static: tuple
+    given: tuple  # the dynamic (args, kwargs)
 
 
 class Traced(NamedTuple):
@@ -315,7 +316,7 @@ class Engine:
                 return parse_static(options, args, kwargs, self.static)
             except KeyError:
                 pass
-        leaves, treedef, static = self.flatten(args, kwargs)
+        leaves, treedef, static, _ = self.flatten(args, kwargs)
         operands, sigs = operands_of(leaves)
         return (options, treedef, static, *sigs), operands
 
@@ -354,12 +355,13 @@ class Engine:
     def flatten(self, args: tuple, kwargs: dict) -> Call:
         nums, names = self.resolved.static_nums, self.resolved.static_names
         if not nums and not (names and kwargs):
-            return Call(*tree.flatten((args, kwargs)), ())
+            return Call(*tree.flatten((args, kwargs)), (), (args, kwargs))
         at = _in_range(nums, len(args))
         static = [(i, self._static(args[i], i)) for i in at]
         static += [(k, self._static(kwargs[k], k)) for k in sorted(names) if k in kwargs]
-        dynamic = tuple(a for i, a in enumerate(args) if i not in at)
-        return Call(*tree.flatten((dynamic, {k: v for k, v in kwargs.items() if k not in names})), tuple(static))
+        positional = tuple(a for i, a in enumerate(args) if i not in at)
+        dynamic = positional, {k: v for k, v in kwargs.items() if k not in names}
+        return Call(*tree.flatten(dynamic), tuple(static), dynamic)
 
     def _static(self, value: Any, where: int | str) -> Static:
         try:
@@ -455,7 +457,7 @@ class Engine:
 
     def argument_names(self, call: Call) -> tuple[str, ...]:
         """A name for each leaf of the dynamic arguments."""
-        return argument_names(self.signature, call.treedef, call.static)
+        return argument_names(self.signature, call.treedef, call.static, call.given)
 
     def traced(self, call: Call) -> Traced:
         """The function's jaxpr for these arguments, traced at the first call."""

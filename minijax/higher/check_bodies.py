@@ -56,7 +56,7 @@ def _check_carry(name: str, body: Body, carry_tree: Any, init_tree: Any) -> None
         reasons = [
             f"the input carry {'component ' * bool(path)}{root}{tree.keystr(path)} is a {one} but the corresponding "
             f"component of the carry output is a {two}, so {why}"
-            for path, one, two, why in tree.equality_errors_pytreedef(init_tree, carry_tree)
+            for path, one, two, why in _tree_errors(init_tree, body.in_avals, carry_tree, body.closed.out_avals)
         ] or [f"the input tree is {init_tree}, the output tree is {carry_tree}"]
         raise TypeError(
             f"{start} the same pytree structure, but they differ:\n\n{_as_list(reasons)}\n\nRevise the function "
@@ -119,28 +119,44 @@ def _check_branch(purpose: str, locations: str, one: str, first: Body, two: str,
     if first.out_tree != second.out_tree:
         reasons = [
             f"{one} output{_at(path)} is a {a} but {two} output{_at(path)} is a {b}, so {why}"
-            for path, a, b, why in tree.equality_errors_pytreedef(first.out_tree, second.out_tree)
+            for path, a, b, why in _tree_errors(
+                first.out_tree, first.closed.out_avals, second.out_tree, second.closed.out_avals
+            )
         ] or [f"{one} output has structure {first.out_tree}, {two} output has structure {second.out_tree}"]
         raise TypeError(
             f"{purpose} branch outputs must have the same pytree structure, but they differ:\n{locations}\n\n"
             f"{_as_list(reasons, False)}\n\nRevise {one} and/or {two} so that they have the same pytree "
             f"structure."
         )
-    paths = [path for path, _ in tree.tree_leaves_with_path(first.out_tree.unflatten(first.closed.out_avals))]
+    pairs = list(zip(first.closed.out_avals, second.closed.out_avals, strict=True))
+    if not any(_differences(a, b) for a, b in pairs):
+        return
+    try:
+        paths = [path for path, _ in tree.tree_leaves_with_path(first.out_tree.unflatten(first.closed.out_avals))]
+    except Exception:  # of a user's class that takes no types
+        paths = [()] * len(pairs)
     reasons = [
         f"the output of {one}{_at(path)} has type {a.str_short()} but the corresponding output of {two} has "
         f"type {b.str_short()}, so {' and '.join(_differences(a, b))}"
-        for path, a, b in zip(paths, first.closed.out_avals, second.closed.out_avals, strict=True)
+        for path, (a, b) in zip(paths, pairs, strict=True)
         if _differences(a, b)
     ]
-    if reasons:
-        rows = list(zip(paths, first.closed.out_avals, second.closed.out_avals, strict=True))
-        firsts = [(a, b, f"the output of {one}{_at(path)}") for path, a, b in rows]
-        advice = _advice([*firsts, *((b, a, f"the output of {two}{_at(path)}") for path, a, b in rows)])
-        raise TypeError(
-            f"{purpose} branches must have equal output types but they differ.\n{locations}\n\n{_as_list(reasons)}\n\n"
-            f"{advice}Revise {one} and/or {two} so that all output types match."
-        )
+    rows = [(path, *pair) for path, pair in zip(paths, pairs, strict=True)]
+    firsts = [(a, b, f"the output of {one}{_at(path)}") for path, a, b in rows]
+    advice = _advice([*firsts, *((b, a, f"the output of {two}{_at(path)}") for path, a, b in rows)])
+    raise TypeError(
+        f"{purpose} branches must have equal output types but they differ.\n{locations}\n\n{_as_list(reasons)}\n\n"
+        f"{advice}Revise {one} and/or {two} so that all output types match."
+    )
+
+
+def _tree_errors(one: Any, avals: Sequence, two: Any, other_avals: Sequence) -> list[tuple]:
+    """The differences of two structures, with the keys of users' classes if their constructors take types."""
+    try:
+        trees = [t.unflatten(types[: t.num_leaves]) for t, types in ((one, avals), (two, other_avals))]
+    except Exception:
+        return list(tree.equality_errors_pytreedef(one, two))
+    return list(tree.equality_errors(*trees))
 
 
 def _at(path: tuple) -> str:

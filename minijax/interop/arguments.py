@@ -29,8 +29,9 @@ def debug_info(
     fixed = {n % len(args) for n in static_argnums if -len(args) <= n < len(args)}
     dynamic = [a for i, a in enumerate(args) if i not in fixed]
     named = {k: v for k, v in kwargs.items() if k not in static_argnames}
-    in_tree = tree.tree_structure((tuple(dynamic), named))
-    names = argument_names(signature or signature_of(fun), in_tree, tuple((i, None) for i in fixed))
+    given = tuple(dynamic), named
+    in_tree = tree.tree_structure(given)
+    names = argument_names(signature or signature_of(fun), in_tree, tuple((i, None) for i in fixed), given)
     return DebugInfo(traced_for, sourceinfo or source_of(fun), names, result_paths_thunk)
 
 

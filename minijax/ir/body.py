@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minijax.base import cache, monitoring, tree
+from minijax.base import cache, monitoring, paths, tree
 from minijax.base.thread import thread
 from minijax.ir import effects, state
 from minijax.ir.hitypes import full_type
@@ -34,6 +34,7 @@ class Flat:
     ):
         self.fun, self.in_tree, self.arguments, self.is_leaf = fun, in_tree, arguments, is_leaf
         self.out_tree: Any = None
+        self.out_paths: tuple[str, ...] | None = None  # with the keys that objects of users' classes give
         self.__name__ = function_name(fun)
 
     def __call__(self, *leaves):
@@ -46,6 +47,8 @@ class Flat:
     def flattened(self, result: Any) -> list:
         """The leaves of a result, whose tree is stored."""
         leaves, self.out_tree = tree.flatten(result, self.is_leaf)
+        if paths.has_own_keys(self.out_tree):
+            self.out_paths = _of_results(paths.leaf_paths(self.out_tree, result))
         return leaves
 
 
@@ -149,13 +152,13 @@ def trace_flat(
 
     def checked(*leaves):
         results = flat(*leaves)
-        check_results(info.func_src_info, results, flat.out_tree, info.traced_for)
+        check_results(info.func_src_info, results, flat.out_tree, info.traced_for, flat.out_paths)
         return results
 
     # The duration of a nested trace is already part of the outer one's.
     with monitoring.timed(monitoring.TRACING, name) if name and thread.trace is None else contextlib.nullcontext():
         jaxpr, consts = trace_to_jaxpr(checked, avals, info, trace)
-    jaxpr.debug_info = info._replace(result_paths=result_paths(flat.out_tree))
+    jaxpr.debug_info = info._replace(result_paths=flat.out_paths or result_paths(flat.out_tree))
     return Body(*capture(jaxpr, consts), flat.out_tree)
 
 
@@ -316,34 +319,39 @@ def leaf_types(fun: Callable, leaves: Sequence, type_of: Callable, names: Callab
     return tuple(avals)
 
 
-def argument_names(signature: inspect.Signature | None, treedef: Any, static: tuple) -> tuple[str, ...]:
-    """A name for each leaf: the name of the parameter, then the path inside the argument."""
+def argument_names(
+    signature: inspect.Signature | None, treedef: Any, static: tuple, given: tuple | None = None
+) -> tuple[str, ...]:
+    """A name for each leaf: the name of the parameter, then the path inside the argument.
+
+    `given`, the dynamic (args, kwargs), tells the keys of users' classes.
+    """
     args, kwargs = treedef.children()
     fixed = {i for i, _ in static if isinstance(i, int)}
     count = len(args.children()) + len(fixed)
     named = _positional_names(signature, count)
     owners = [named[i] for i in range(count) if i not in fixed]
     children = [*args.children(), *kwargs.children()]
-    owners += [str(k) for k in kwargs.node_data()[1]]
-    return tuple([o + path for o, child in zip(owners, children, strict=True) for path in _leaf_paths(child)])
+    names = kwargs.node_data()[1]
+    owners += map(functools.partial(_keyword_name, signature), names)
+    if given is None:
+        found = [paths.leaf_paths(child) for child in children]
+    else:
+        values = (*given[0], *[given[1][k] for k in names])
+        found = [paths.leaf_paths(child, value) for child, value in zip(children, values, strict=True)]
+    return tuple([o + "".join(path) for o, own in zip(owners, found, strict=True) for path in own])
+
+
+def _keyword_name(signature: inspect.Signature | None, name: Any) -> str:
+    parameters = {} if signature is None else signature.parameters
+    rest = [p.name for p in parameters.values() if p.kind is p.VAR_KEYWORD and name not in parameters]
+    return f"{rest[0]}[{name!r}]" if rest else str(name)
 
 
 def argument_paths(in_tree: Any) -> list[str]:
     """The paths of the leaves of a call's arguments: `args[0]`, `kwargs['b']`, ..."""
     owners = zip(("args", "kwargs"), in_tree.children(), strict=True)
-    return [owner + path for owner, child in owners for path in _leaf_paths(child)]
-
-
-def _leaf_paths(treedef: Any) -> list[str]:
-    """The path of each leaf; its number if a user's class cannot be unflattened with placeholders."""
-    count = treedef.num_leaves
-    if count == treedef.num_nodes:
-        return [""]
-    try:
-        paths = tree.tree_leaves_with_path(treedef.unflatten(list(range(count))))
-    except Exception:
-        paths = []
-    return [tree.keystr(path) for path, _ in paths] if len(paths) == count else [f"[{i}]" for i in range(count)]
+    return [owner + "".join(path) for owner, child in owners for path in paths.leaf_paths(child)]
 
 
 def _positional_names(signature: inspect.Signature | None, count: int) -> list[str]:
@@ -361,19 +369,25 @@ def _positional_names(signature: inspect.Signature | None, count: int) -> list[s
 @cache.cache
 def result_paths(out_tree: Any) -> tuple[str, ...]:
     """The name of each result in a module."""
-    return tuple(["result" + path for path in _leaf_paths(out_tree)])
+    return _of_results(paths.leaf_paths(out_tree))
 
 
-def check_results(name: str, leaves: Sequence, out_tree: Any, purpose: str = "jit") -> None:
+def _of_results(found: Sequence[paths.Path]) -> tuple[str, ...]:
+    return tuple(["result" + "".join(path) for path in found])
+
+
+def check_results(
+    name: str, leaves: Sequence, out_tree: Any, purpose: str = "jit", known: tuple[str, ...] | None = None
+) -> None:
     """Raises TypeError for a result that is not a value, ValueError for a reference."""
     for i, x in enumerate(leaves):
         if isinstance(x, Ref):
             raise ValueError(
                 f"function {name} traced for {purpose} returned a mutable array reference of type {x.aval}, but "
-                f"mutable array references cannot be returned: output component {result_paths(out_tree)[i]}."
+                f"mutable array references cannot be returned: output component {(known or result_paths(out_tree))[i]}."
             )
         if not is_value(x):
-            path = result_paths(out_tree)[i].removeprefix("result")
+            path = (known or result_paths(out_tree))[i].removeprefix("result")
             where = f" at output component {path}" if path else ""
             raise TypeError(
                 f"function {name} traced for {purpose} returned a value of type {type(x)}{where}, "
