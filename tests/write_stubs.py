@@ -11,6 +11,7 @@ import functools
 import importlib
 import inspect
 import json
+import pkgutil
 import re
 import sys
 import textwrap
@@ -400,7 +401,8 @@ def aliases(ours: set[Path]) -> dict[Path, str]:
         module = importlib.import_module(name)
         if name not in WHOLE and "__dir__" not in vars(module):
             continue
-        names = [n for n in dir(module) if not n.startswith("_")]
+        inner = [m.name for m in pkgutil.iter_modules(getattr(module, "__path__", ()))] if name in WHOLE else []
+        names = sorted(n for n in {*dir(module), *inner} if not n.startswith("_"))
         listed = "*" if path.with_suffix(".pyi") in ours else f"({', '.join(f'{n} as {n}' for n in names)})"
         wrapped = textwrap.fill(f"from {name} import {listed}", WIDTH, subsequent_indent="    ")
         found[ALIAS / inside.with_suffix(".pyi")] = f"{HEAD}\n{wrapped}\n"

@@ -320,6 +320,12 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
     return canonicalized
 
 
+def available(dtype: Any, fun_name: str) -> Any:
+    """As `canonicalize_dtype` for a dtype that follows from the operands, with a warning if it is narrowed."""
+    canonicalized = canonicalize_dtype(dtype, True)
+    return canonicalized if canonicalized is dtype else check_and_canonicalize_user_dtype(dtype, fun_name)
+
+
 def narrow(dtype: Any) -> Any:
     """The 32-bit counterpart of a 64-bit dtype; other dtypes are returned unchanged."""
     return _narrowed.get(dtype, dtype)
@@ -493,7 +499,9 @@ def promote(*operands: Typed) -> Typed:
     memo = _promoted[state.numpy_dtype_promotion is STRICT_MODE][state.enable_x64]
     result = memo.get(operands)
     if result is None:
-        result = memo[operands] = _promote(operands, state)
+        result = _promote(operands, state)
+        if state.enable_x64 or not any(dtype in _narrowed for dtype, _ in operands):
+            memo[operands] = result  # a narrowed type warns each time
     return result
 
 
@@ -504,7 +512,8 @@ def _promote(operands: tuple[Typed, ...], state: config.State) -> Typed:
     if isinstance(node, type):
         return scalar_dtype(node), True
     is_weak = all_weak and node != bool_
-    return node if len(dtypes) == 1 and not (is_weak and len(operands) > 1) else canonicalize_dtype(node), is_weak
+    keeps = len(dtypes) == 1 and not (is_weak and len(operands) > 1)
+    return node if keeps else check_and_canonicalize_user_dtype(node, "dtype"), is_weak
 
 
 def _promoted_node(operands: tuple[Typed, ...], dtypes: set[Any], all_weak: bool, state: config.State) -> Any:

@@ -105,8 +105,9 @@ def from_front(i: Any, size: int) -> Any:
     dtype = typeof(i).dtype
     if dtypes.issubdtype(dtype, np.unsignedinteger):
         return i
-    if is_int(size) and size > dtypes.iinfo(dtype).max:
-        i, dtype = convert(i, np.dtype(np.int32)), np.dtype(np.int32)
+    narrow = np.dtype(np.int32) if is_int(size) and size > dtypes.iinfo(dtype).max else dtypes.available(dtype, "dtype")
+    if narrow is not dtype:
+        i, dtype = convert(i, narrow), narrow
     size = size if is_int(size) and typeof(i).weak_type else scalar_as(size, dtype)
     below = i < 0 if isinstance(i, np.ndarray) and is_int(size) else lt(i, dtype.type(0))
     return select_n(below, i, add(i, size))

@@ -58,7 +58,7 @@ def _dtype_of(have: Any, dtype: Any, promotes: bool) -> Any:
         return dtypes.default_int_dtype()
     if promotes and dtypes.issubdtype(have, np.unsignedinteger):
         return dtypes.default_uint_dtype()
-    return have
+    return dtypes.available(have, "convert_element_type")
 
 
 def _cumulative(name: str, op: Callable, start: int, skips_nan: bool = False) -> Callable:

@@ -107,10 +107,10 @@ class Reducer:
         if not self.logical:
             return have, have
         if promote_integers and dtypes.issubdtype(have, np.integer):
-            unsigned = dtypes.issubdtype(have, np.unsignedinteger)
+            unsigned = dtypes.issubdtype(dtypes.available(have, "convert_element_type"), np.unsignedinteger)
             have = dtypes.default_uint_dtype() if unsigned else dtypes.default_int_dtype()
-        computed = _for_computation(have)
-        return dtypes.canonicalize_dtype(computed, True), dtypes.canonicalize_dtype(have, True)
+        computed = dtypes.available(_for_computation(have), "convert_element_type")
+        return computed, dtypes.canonicalize_dtype(have, True)
 
     def __call__(
         self, a: Any, axis: Axis, dtype: Any, keepdims: bool, initial: Any, where: Any, promote_integers: bool
@@ -297,7 +297,7 @@ def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Ar
 @jitted("_mean", static=("axis", "dtype", "keepdims"), inline=True)
 def _mean(a: Any, axis: Axis, dtype: Any, keepdims: bool, where: Any) -> Any:
     (a,) = arrays("mean", a)
-    result = dtypes.canonicalize_dtype(dtypes.to_inexact_dtype(typeof(a).dtype)) if dtype is None else dtype
+    result = dtypes.available(dtypes.to_inexact_dtype(typeof(a).dtype), "astype") if dtype is None else dtype
     computed = _for_computation(result) if dtype is None else result
     count = None
     if where is not None:

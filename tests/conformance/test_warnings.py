@@ -34,3 +34,34 @@ def test_narrowed_dtypes_are_warned_of_as_often_as_by_jax(text):
         return [str(w.category.__name__) for w in found]
 
     same(program)
+
+
+# Uses, outside `enable_x64`, of arrays of 64 bits: floats `f`, integers `i`, complex numbers `c`, a weak `w`.
+USES = """
+    f * 2 | 2 * f | f > 1 | f == 1.5 | f % 2 | i + 1 | i // 2 | i * 1.5 | c * 2 | w * 2 | f + jnp.ones(3) | f + np.arange(3.0)
+    f.sum() | i.sum() | f.mean() | jnp.cumsum(f) | jnp.where(f > 1, f, 0) | jnp.clip(f, 0, 1) | jnp.maximum(f, 0)
+    jnp.ones(5)[i] | jnp.take(jnp.ones(5), i) | jnp.ones(5).at[i].add(f) | jnp.ones((5, 5))[i, 0] | jnp.ones(5)[i[1]]
+    jax.vmap(lambda x: x * 2)(f) | jax.tree.map(lambda x: x + 1, {'a': f}) | jax.jit(lambda x: x + f)(jnp.ones(3))
+    -f | f + f | f[0] | f[1:] | f.T | f.reshape(3, 1) | jnp.sin(f) | jnp.exp(f) | jnp.sort(f) | jnp.stack([f, f])
+    jnp.concatenate([f, f]) | f.astype(int) | f.astype('float32') | f ** 2 | jnp.isnan(f) | jnp.pad(f, 1) | lax.add(f, f)
+    jnp.zeros_like(f) | f.copy() | jnp.asarray(f) | jax.device_put(f) | float(f[1]) | lax.cond(True, lambda x: x, lambda x: -x, f)
+    jax.jit(lambda x: x)(f) | jax.grad(lambda x: jnp.sin(x)[0])(f) | jax.jvp(jnp.sin, (f,), (f,))
+"""
+
+
+@pytest.mark.parametrize("text", [text.strip() for text in USES.replace("\n", "|").split("|") if text.strip()])
+def test_arrays_of_64_bits_outside_enable_x64_are_narrowed_with_a_warning_where_jax_narrows_them(text):
+    def program(jax, jnp, lax):
+        jax.clear_caches()
+        with jax.enable_x64(True):
+            f, i, c, w = jnp.arange(3.0), jnp.arange(3), jnp.ones(3, "complex128"), jnp.asarray(2.0)
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            try:
+                result = eval(text, dict(jax=jax, jnp=jnp, lax=lax, np=np, f=f, i=i, c=c, w=w))
+            except TypeError:
+                return "TypeError"
+        messages = {str(w.message).split(" requested")[0] for w in found if "truncated" in str(w.message)}
+        return sorted(messages), [(str(x.dtype), x.weak_type) for x in jax.tree.leaves(result) if hasattr(x, "dtype")]
+
+    same(program)
