@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any, ParamSpec, TypeVar
 
 from minijax.api.jit import resolve
-from minijax.base import source
+from minijax.base import source, tree
 from minijax.calls.call import opened
 from minijax.calls.remat import name_p, remat_p
 from minijax.dispatch.jit import JitOptions
@@ -45,6 +45,8 @@ def checkpoint(
 ) -> Callable[P, R]:
     """Returns `fun` with its intermediate values recomputed in the backward pass instead of saved.
 
+    Of operands for which `prevent_cse` is True, XLA does not merge the recomputation with the forward pass; a tuple has
+    a tree prefix of bools for each argument, or for (args, kwargs) where there are keyword arguments.
     `policy(primitive, *avals, **params)` decides which results may be saved nevertheless. It returns a bool, or
     `Saveable` or `Recompute` of `jax.ad_checkpoint`. Static arguments need not be hashable.
     """
@@ -63,11 +65,26 @@ def checkpoint(
         jaxpr, consts = opened(traced.closed)
         results = remat_p.bind_all(
             [*consts, *traced.captured, *leaves],
-            dict(jaxpr=jaxpr, prevent_cse=prevent_cse, differentiated=False, policy=policy),
+            dict(
+                jaxpr=jaxpr,
+                prevent_cse=_apart(prevent_cse, len(consts) + len(traced.captured), *call.given),
+                differentiated=False,
+                policy=policy,
+            ),
         )
         return traced.out_tree.unflatten(results)
 
     return named_after(checkpointed, fun)
+
+
+def _apart(prevent_cse: Any, captured: int, args: tuple, kwargs: dict) -> bool | tuple[bool, ...]:
+    """A bool, or one for each operand: False for captured values, of a tree's prefix for the arguments."""
+    if isinstance(prevent_cse, bool):
+        return prevent_cse
+    if not isinstance(prevent_cse, tuple | list):
+        raise TypeError(f"checkpoint: prevent_cse must be a bool or tuple of bools, got a {type(prevent_cse)}")
+    flags = tree.broadcast_prefix(tuple(prevent_cse), (args, kwargs) if kwargs else args)
+    return (*(False,) * captured, *flags)
 
 
 def remat(

@@ -6,7 +6,7 @@ from typing import Any
 
 from minijax.base import tree
 from minijax.base.mask import Mask
-from minijax.calls.call import OpenCall, closed_of
+from minijax.calls.call import OpenCall, Places, closed_of
 from minijax.calls.print_saved_residuals import log_residuals
 from minijax.ir import context, effects, state
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr
@@ -29,14 +29,27 @@ class Remat(OpenCall, DischargeableCall):
     name = "remat2"
 
     def lower(self, e, ins, outs, *operands, jaxpr, prevent_cse, differentiated, policy):
-        if differentiated and (prevent_cse if isinstance(prevent_cse, bool) else any(prevent_cse)):
-            operands = e.optimization_barrier(operands, ins)
+        apart = Mask(
+            [bool(p) for p in prevent_cse] if isinstance(prevent_cse, tuple) else [prevent_cse] * len(operands)
+        )
+        if differentiated and any(apart):
+            kept, types = apart.marked(operands), apart.marked(ins)
+            kept = e.optimization_barrier(kept, types)
             if e.explicit is not None:
-                operands = e.constrained_by_type(operands, ins)
+                kept = e.constrained_by_type(kept, types)
+            operands = apart.merge(apart.unmarked(operands), kept)
         return e.inlined(jaxpr, [], operands, "checkpoint")
 
-    def _bind(self, closed: ClosedJaxpr, operands: Sequence, params: dict) -> list:
-        return self.bind_all(*self.calling(params, closed, operands, (), ()))
+    def _bind(self, closed: ClosedJaxpr, operands: Sequence, params: dict, ins: Places) -> list:
+        return self.bind_all(*self.calling(params, closed, operands, ins, ()))
+
+    def calling(self, params, closed, operands, ins, outs):
+        operands, params = super().calling(params, closed, operands, ins, outs)
+        flags = params["prevent_cse"]
+        if isinstance(flags, tuple):  # new operands, tangents and cotangents are kept apart
+            own = [i is None or i in ins[:n] or flags[i] for n, i in enumerate(ins)]
+            params["prevent_cse"] = (*(False,) * (len(operands) - len(own)), *own)
+        return operands, params
 
     def _on_values(self, operands, params):
         refs = [x for x in operands if is_ref(x)]
@@ -55,32 +68,37 @@ class Remat(OpenCall, DischargeableCall):
         # A result that is linear in the tangents and does not depend on them is zero.
         out_nonzeros = out_nonzeros.merge(repeat(False), parts.out_unknown[n:])
         residuals = [*results[known:], *(primals[i] for i in parts.input_residuals)]
+        ins = [*repeat(None, len(results) - known), *parts.input_residuals, *repeat(None, sum(nonzeros))]
 
         def push(*tangents):
             with context.extended_name_stack(*context.current_context().name_stack):  # as jax's profiles name it
-                return self._bind(parts.staged, [*residuals, *tangents], {**params, "differentiated": True})
+                return self._bind(parts.staged, [*residuals, *tangents], {**params, "differentiated": True}, ins)
 
         return results[:n], out_nonzeros, push
 
     def transpose(self, cts, *operands, **params):
         linear, nonzero = Mask([is_undefined_primal(x) for x in operands]), nonzero_mask(cts)
         closed, nonzero_in = _transposed(closed_of(params["jaxpr"]), linear, nonzero)
-        results = self._bind(closed, [*linear.unmarked(operands), *nonzero.marked(cts)], params)
+        cts = nonzero.marked(cts)
+        ins = [*linear.unmarked(range(len(linear))), *repeat(None, len(cts))]
+        results = self._bind(closed, [*linear.unmarked(operands), *cts], params, ins)
         return cotangents(operands, results, nonzero_in)
 
     def partial_eval(self, staging, operands, unknown_in, **params):
         parts = partial_eval_jaxpr_custom(_recomputable(params["jaxpr"]), tuple(unknown_in), params["policy"])
         known, rest = Mask(unknown_in).partition(operands)
+        known_ins, unknown_ins = Mask(unknown_in).partition(range(len(operands)))
         log_residuals(parts, Mask(unknown_in).unmarked(params["jaxpr"].in_avals))
         results = eval_jaxpr(parts.known.jaxpr, parts.known.consts, *known)
         n = len(results) - parts.num_residuals
         staged_in = [*results[n:], *(known[i] for i in parts.input_residuals), *rest]
-        call = self.calling(self.parts(params)[1], parts.staged, staged_in, (), ())
+        ins = [*repeat(None, parts.num_residuals), *(known_ins[i] for i in parts.input_residuals), *unknown_ins]
+        call = self.calling(self.parts(params)[1], parts.staged, staged_in, ins, ())
         return parts.out_unknown.merge(results[:n], staging.process(self, *call))
 
     def batch(self, axis, operands, dims, **params):
         closed, out_batched = batch_jaxpr(closed_of(params["jaxpr"]), axis, tuple(dims))
-        return self._bind(closed, operands, params), [0 if b else None for b in out_batched]
+        return self._bind(closed, operands, params, range(len(operands))), [0 if b else None for b in out_batched]
 
     def parts(self, params):
         return params, {**params, "differentiated": True}

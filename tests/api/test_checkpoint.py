@@ -158,7 +158,54 @@ def _only(name):
     return lambda primitive, *_, **__: str(primitive) == name
 
 
+def _apart(prevent_cse):
+    """The programs of a function of a tree and an array, which captures another, and the barriers of its gradient."""
+
+    def program(jax, jnp):
+        d, x, c = {"a": jnp.ones(2), "b": jnp.arange(2.0)}, jnp.full(2, 0.5), jnp.arange(3.0, 5)
+        f = jax.checkpoint(lambda d, x: jnp.sin(jnp.sin(d["a"])) * d["b"] * x * c, prevent_cse=prevent_cse)
+        total = lambda d, x: f(d, x).sum()  # noqa: E731
+        saving = jax.checkpoint(
+            lambda d, x: jnp.sin(d["a"] * x) * c,
+            prevent_cse=(True, False),
+            policy=jax.checkpoint_policies.everything_saveable,
+        )
+        programs = {
+            "plain": (f, d, x),
+            "grad": (jax.grad(total, (0, 1)), d, x),
+            "grad of one": (jax.grad(total, 1), d, x),
+            "jvp": (lambda d, x: jax.jvp(f, (d, x), (d, x)), d, x),
+            "linearize": (lambda d, x: jax.linearize(f, d, x)[1](d, x), d, x),
+            "vmap": (jax.vmap(f), {k: jnp.stack([v, v]) for k, v in d.items()}, jnp.stack([x, x])),
+            "grad of grad": (jax.grad(lambda x: jax.grad(total)(d, x)["a"].sum()), x),
+            "saved": (jax.grad(lambda d, x: saving(d, x).sum()), d, x),
+            "in a loop": (jax.grad(lambda x: jax.lax.scan(lambda u, _: (f(d, u), u), x, None, 2)[0].sum()), x),
+            "without some": (
+                lambda d, x: jax.checkpoint(lambda d, x: (d["a"] * 2, x), prevent_cse=prevent_cse)(d, x)[1],
+                d,
+                x,
+            ),
+        }
+        lowered = jax.jit(jax.grad(total, (0, 1))).lower(d, x).as_text().split("\n")
+        barriers = [line.strip() for line in lowered if "barrier" in line]
+        return {k: jaxpr(jax, *v) for k, v in programs.items()}, barriers, jax.grad(total, (0, 1))(d, x)
+
+    return program
+
+
+def _apart_by_keyword(jax, jnp):
+    f = lambda p: jax.checkpoint(lambda a, b, k=1.0: jnp.sin(a) * b * k, prevent_cse=p)  # noqa: E731
+    x = jnp.ones(2)
+    calls = [((x, x), {}), ((x,), {"b": x}), ((x, x), {"k": x}), ((), {"a": x, "b": x})]
+    return [jaxpr(jax, lambda args, kwargs: f((True, False))(*args, **kwargs), *call) for call in calls]
+
+
 VALUES = {
+    "prevent_cse of parts": _apart(({"a": True, "b": False}, False)),
+    "prevent_cse of the second": _apart((False, True)),
+    "prevent_cse of no argument": _apart((False, False)),
+    "prevent_cse of all, as a list": _apart([True, True]),
+    "prevent_cse and keywords": _apart_by_keyword,
     "cond, cosines saved": _cond_by_policy(lambda p: _only("cos")),
     "cond, sines saved": _cond_by_policy(lambda p: _only("sin")),
     "cond, everything saved": _cond_by_policy(lambda p: p.everything_saveable),
@@ -194,6 +241,14 @@ VALUES = {
 }
 
 ERRORS = {
+    "prevent_cse that is no tuple": (
+        lambda jax: jax.checkpoint(lambda x: x, prevent_cse={"x": True})(1.0),
+        "prevent_cse must be a bool or tuple of bools",
+    ),
+    "prevent_cse of another length": (
+        lambda jax: jax.checkpoint(lambda x: x, prevent_cse=(True, False))(1.0),
+        "different lengths of tuple",
+    ),
     "no value": (lambda jax: jax.checkpoint(lambda x: x)("text"), "not a valid JAX type"),
     "no value as result": (lambda jax: jax.checkpoint(lambda x: "text")(1.0), "not a valid JAX type"),
     "bool of a tracer": (
