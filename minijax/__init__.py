@@ -15,6 +15,7 @@ minijax.api.assembly: make_array_from_callback make_array_from_process_local_dat
 minijax.api.autodiff: fwd_and_bwd grad hessian jacfwd jacobian jacrev jvp linear_transpose linearize value_and_grad
     vjp
 minijax.api.checkpoint: checkpoint checkpoint_policies remat
+minijax.api.cotangents: ad
 minijax.api.custom: custom_gradient custom_jvp custom_vjp
 minijax.api.custom_tools: closure_convert
 minijax.api.environment: print_environment_info

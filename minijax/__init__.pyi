@@ -117,15 +117,15 @@ from types import SimpleNamespace
 from typing import Any
 
 __all__ = [
-    "Array", "Device", "NamedSharding", "P", "RecompileError", "Ref", "ShapeDtypeStruct", "Shard", "ad_checkpoint",
-    "allow_f16_reductions", "api_util", "array_garbage_collection_guard", "auto_pcast", "block_until_ready",
-    "check_tracer_leaks", "checking_leaks", "checkpoint", "checkpoint_policies", "clear_caches", "closure_convert",
-    "cloud_tpu_init", "config", "copy_to_host_async", "core", "custom_batching", "custom_derivatives",
-    "custom_gradient", "custom_jvp", "custom_vjp", "debug", "debug_infs", "debug_key_reuse", "debug_nans",
-    "default_backend", "default_device", "default_matmul_precision", "default_prng_impl", "device_count",
-    "device_get", "device_put", "devices", "disable_jit", "distributed", "dlpack", "ds", "dtypes", "effects_barrier",
-    "empty_ref", "enable_checks", "enable_custom_prng", "enable_x64", "ensure_compile_time_eval", "errors",
-    "eval_shape", "example_libraries", "experimental", "explain_cache_misses", "export", "extend", "ffi",
+    "Array", "Device", "NamedSharding", "P", "RecompileError", "Ref", "ShapeDtypeStruct", "Shard", "ad",
+    "ad_checkpoint", "allow_f16_reductions", "api_util", "array_garbage_collection_guard", "auto_pcast",
+    "block_until_ready", "check_tracer_leaks", "checking_leaks", "checkpoint", "checkpoint_policies", "clear_caches",
+    "closure_convert", "cloud_tpu_init", "config", "copy_to_host_async", "core", "custom_batching",
+    "custom_derivatives", "custom_gradient", "custom_jvp", "custom_vjp", "debug", "debug_infs", "debug_key_reuse",
+    "debug_nans", "default_backend", "default_device", "default_matmul_precision", "default_prng_impl",
+    "device_count", "device_get", "device_put", "devices", "disable_jit", "distributed", "dlpack", "ds", "dtypes",
+    "effects_barrier", "empty_ref", "enable_checks", "enable_custom_prng", "enable_x64", "ensure_compile_time_eval",
+    "errors", "eval_shape", "example_libraries", "experimental", "explain_cache_misses", "export", "extend", "ffi",
     "flatten_util", "float0", "free_ref", "freeze", "fwd_and_bwd", "grad", "hessian", "host_count", "host_id",
     "host_ids", "image", "install", "interpreters", "jacfwd", "jacobian", "jacrev",
     "jax2tf_associative_scan_reductions", "jit", "jvp", "lax", "legacy_prng_key", "lib", "linear_transpose",
@@ -142,6 +142,7 @@ __all__ = [
 ]
 
 checkpoint_policies: SimpleNamespace
+ad: SimpleNamespace
 allow_f16_reductions: Option
 array_garbage_collection_guard: Option
 auto_pcast: Option

@@ -9,12 +9,12 @@ from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 import numpy as np
 
+from minijax.api.cotangents import DontWant, delivered
 from minijax.api.jit import jit
 from minijax.api.shapes import abstract
 from minijax.api.vmap import vmap
 from minijax.base import dtypes, source, tree
 from minijax.base.mask import Mask
-from minijax.composed.refs import addupdate
 from minijax.ir import context
 from minijax.ir.body import (
     Flat,
@@ -214,26 +214,28 @@ def _pushed(
 class VJP:
     """The function from the result's cotangent to the arguments' cotangents, as a pytree of its residuals."""
 
-    def __init__(self, fun, in_tree, out_tree, out_avals, nonzeros, jaxpr, consts, refs=()):
-        self.fun, self.in_tree, self.refs = fun, in_tree, refs
+    def __init__(self, fun, in_tree, out_tree, out_avals, nonzeros, jaxpr, unwanted, consts, refs=()):
+        self.fun, self.in_tree, self.refs, self.unwanted = fun, in_tree, refs, unwanted
         self.out_tree, self.out_avals, self.nonzeros = out_tree, out_avals, nonzeros
         self.jaxpr, self.consts = jaxpr, consts
 
     def _parts(self):
         rest = self.fun, self.in_tree, self.out_tree, tuple(self.out_avals), tuple(self.nonzeros), self.jaxpr
-        return (self.consts, *([self.refs] if self.refs else ())), rest
+        return (self.consts, *([self.refs] if self.refs else ())), (*rest, self.unwanted)
 
     def with_refs(self, *maybe_ct_refs: Any) -> VJP:
         """Returns a VJP that accumulates the cotangents of some arguments into the references given for them.
 
-        Those results are a GradRef; an argument without a reference gets its cotangent as before. Raises ValueError
-        if the tree of references is not that of the arguments.
+        Those results are a `jax.ad.GradRef`. The cotangent of an argument with `jax.ad.DontWant` is not computed: the
+        result is a `jax.ad.DidntWant`. Any other, such as `jax.ad.GradValue`, gives the cotangent. Raises ValueError if
+        the tree of references is not that of the arguments.
         """
         refs, refs_tree = tree.flatten(maybe_ct_refs)
         if refs_tree != self.in_tree:
             raise ValueError(f"with_refs: the tree {refs_tree} of references is not the arguments', {self.in_tree}")
+        unwanted = tuple([isinstance(x, DontWant) for x in refs])
         refs = [x if isinstance(x, Ref) else None for x in refs]
-        return VJP(*self._parts()[1], self.consts, refs)
+        return VJP(*self._parts()[1][:-1], unwanted, self.consts, refs)
 
     def __repr__(self):
         return f"VJP(fun={self.jaxpr}, in_tree={self.in_tree}, out_tree={self.out_tree}, residuals={self.consts})"
@@ -257,9 +259,12 @@ class VJP:
         nonzero_cts = Mask(self.nonzeros).marked(cts)
         avals = [a.to_ct_aval() for a in Mask(self.nonzeros).marked(self.out_avals)]
         nonzero_cts = [Zero(a) if is_float0(a) else ct for ct, a in zip(nonzero_cts, avals, strict=True)]
-        results = context.under(context.TRANSPOSE, backward, self.jaxpr, self.consts, linear, nonzero_cts)
-        refs = self.refs or [None] * len(results)
-        return self.in_tree.unflatten([_accumulated(ct, ref) for ct, ref in zip(results, refs, strict=True)])
+        if not self.refs:
+            results = context.under(context.TRANSPOSE, backward, self.jaxpr, self.consts, linear, nonzero_cts)
+            return self.in_tree.unflatten(list(map(instantiate, results)))
+        dropped = Mask(self.unwanted).marked(self.jaxpr.invars)
+        results = context.under(context.TRANSPOSE, backward, self.jaxpr, self.consts, linear, nonzero_cts, dropped)
+        return self.in_tree.unflatten(list(map(delivered, results, self.refs, self.unwanted)))
 
     def _check(self, ct, aval):
         want, have = aval.to_ct_aval(), typeof(ct)
@@ -271,24 +276,6 @@ class VJP:
                 f"{have.str_short()}, but expected {want.str_short()} because the corresponding output of "
                 f"the differentiated function {function_name(self.fun)} had JAX type {aval.str_short()}"
             )
-
-
-class GradRef:
-    """Placeholder for a cotangent that was accumulated into a reference."""
-
-    def __repr__(self):
-        return "GradRef()"
-
-
-tree.register_pytree_node(GradRef, lambda _: ((), None), lambda *_: GradRef())
-
-
-def _accumulated(ct: Any, ref: Any) -> Any:
-    if ref is None:
-        return instantiate(ct)
-    if type(ct) is not Zero:
-        addupdate(ref, ..., ct)
-    return GradRef()
 
 
 def _differ_in_sharding(a: ShapedArray, b: ShapedArray) -> bool:
@@ -341,7 +328,7 @@ def _vjp(fun: Callable, primals: Sequence, has_aux: bool) -> Any:
         consts = [consts[i] for i in order]
     out_avals = [typeof(x) for x in leaves[: flat.count]]
     out, *aux = flat.unflattened(leaves)
-    return (out, VJP(fun, in_tree, flat.out_tree, out_avals, nonzeros, jaxpr, consts), *aux)
+    return (out, VJP(fun, in_tree, flat.out_tree, out_avals, nonzeros, jaxpr, (), consts), *aux)
 
 
 @source.boundary

@@ -82,9 +82,9 @@ def check_jvp(
     """
     tangents = tree_map(partial(_direction, np.random.RandomState(0)), args)
     out, tangents_out = f_jvp(args, tangents)
-    _require_close(out, f(*args), atol or 1e-8, rtol or 1e-5, f"{err_msg}primal of the jvp")
+    check_close(out, f(*args), atol or 1e-8, rtol or 1e-5, f"{err_msg}primal of the jvp")
     differences = _differences(f, args, tangents, eps)
-    _require_close(tangents_out, differences, atol, rtol, f"{err_msg}tangent of the jvp")
+    check_close(tangents_out, differences, atol, rtol, f"{err_msg}tangent of the jvp")
 
 
 def check_vjp(
@@ -102,13 +102,13 @@ def check_vjp(
     """
     rng = np.random.RandomState(0)
     out, pullback = f_vjp(*args)
-    _require_close(out, f(*args), atol or 1e-8, rtol or 1e-5, f"{err_msg}primal of the vjp")
+    check_close(out, f(*args), atol or 1e-8, rtol or 1e-5, f"{err_msg}primal of the vjp")
     tangents = tree_map(partial(_direction, rng), args)
     tangents_out = _differences(f, args, tangents, eps)
     cotangents = tree_map(partial(_direction, rng), out)
     cotangents_out = tree_map(np.conj, pullback(tree_map(np.conj, cotangents)), is_leaf=_is_float0)
     here = f"{err_msg}cotangent of the vjp, projected"
-    _require_close(_inner(tangents, cotangents_out), _inner(tangents_out, cotangents), atol, rtol, here)
+    check_close(_inner(tangents, cotangents_out), _inner(tangents_out, cotangents), atol, rtol, here)
 
 
 def _is_float0(x: Any) -> bool:
@@ -159,8 +159,9 @@ def _inner(tangents: Any, cotangents: Any) -> Any:
     return tree_reduce(np.add, tree_map(one, tangents, cotangents), np.float32(0))
 
 
-def _require_close(actual: Any, expected: Any, atol: float | None, rtol: float | None, what: str) -> None:
-    for x, y in zip(tree_leaves(actual), tree_leaves(expected), strict=True):
+def check_close(xs: Any, ys: Any, atol: float | None = None, rtol: float | None = None, err_msg: str = "") -> None:
+    """Raises AssertionError if leaves of two trees differ by more than the tolerances, by default their dtypes'."""
+    for x, y in zip(tree_leaves(xs), tree_leaves(ys), strict=True):
         x, y = np.asarray(x), np.asarray(y)
         if _is_float0(x) or _is_float0(y):
             continue
@@ -171,5 +172,5 @@ def _require_close(actual: Any, expected: Any, atol: float | None, rtol: float |
             y.astype(wide),
             atol=least if atol is None else atol,
             rtol=least if rtol is None else rtol,
-            err_msg=what,
+            err_msg=err_msg,
         )

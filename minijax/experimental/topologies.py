@@ -10,6 +10,8 @@ from minijax.run.clients import client
 
 __all__, __dir__ = listing(__name__, "Device TopologyDescription get_attached_topology get_topology_desc make_mesh")
 
+Device = client.Device
+
 
 class TopologyDescription:
     """The devices of a topology."""

@@ -40,7 +40,7 @@ minijax.api.transfer: block_until_ready copy_to_host_async device_get device_put
 minijax.api.vmap: vmap
 minijax.base.cache: clear_caches
 minijax.base.config: disable_jit
-minijax.base.dtypes: float0
+minijax.base.dtypes: _dtype=dtype float0
 minijax.interop.backends: clear_backends
 minijax.run.arrays.array: live_arrays
 minijax.run.programs.tokens: effects_barrier
@@ -89,6 +89,7 @@ minijax.base.dtypes: DType ExtendedDType TypePromotionError extended finfo suppo
     "interpreters.pxla": "",
     "layout": "minijax.partition.layouts: AutoLayout Format Layout",
     "lib": "jaxlib.xla_client: jaxlib_extension_version=_version\njaxlib: xla_client",
+    "lib._jax": "minijax.api.stages: PjitFunction",
     "lib.mlir": "minijax.run.programs.bindings: ir passmanager",
     "lib.mlir.dialects": "minijax.run.programs.bindings: arith chlo func hlo=stablehlo math memref scf sdy vector",
     "lax": "",
@@ -115,8 +116,8 @@ minijax.interop.gufuncs: _apply_excluded=without_excluded _check_output_dims=che
     _parse_gufunc_signature=signature_of _parse_input_dimensions=sizes_of
 """,
     "partition_spec": "minijax.partition.meshes: _get_default_unconstrained=default_unconstrained",
-    "pjit": "minijax.dispatch.jit: jit_p\nminijax.api.jit: jit",
-    "public_test_util": "minijax.api.derivative_checks: check_grads check_jvp check_vjp",
+    "pjit": "minijax.dispatch.jit: jit_p\nminijax.api.jit: jit\nminijax.api.meshes: auto_axes",
+    "public_test_util": "minijax.api.derivative_checks: check_close check_grads check_jvp check_vjp",
     "random": "",
     "random.prng": """
 minijax.base.dtypes: KeyTy=KeyType

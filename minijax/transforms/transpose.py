@@ -29,9 +29,10 @@ def _rebind(eqn: JaxprEqn, operands: Sequence) -> list:
 
 
 @stack.deep
-def backward(jaxpr: Jaxpr, consts: Sequence, args: Sequence, cts_out: Sequence) -> list:
+def backward(jaxpr: Jaxpr, consts: Sequence, args: Sequence, cts_out: Sequence, unwanted: Sequence[Var] = ()) -> list:
     """Returns the cotangents of the inputs that are `UndefinedPrimal` (None for others), given those of the results.
 
+    Those of the `unwanted` inputs may be incomplete: an equation with no other linear operands is not transposed.
     `Zero` represents cotangents that are known to be zero, of results and of inputs.
     """
     linear_inputs = Mask([type(a) is UndefinedPrimal for a in args])
@@ -54,9 +55,10 @@ def backward(jaxpr: Jaxpr, consts: Sequence, args: Sequence, cts_out: Sequence) 
     for v, ct in zip(jaxpr.outvars, cts_out, strict=True):
         if type(v) is not Literal and v in linear and type(ct) is not Zero:
             _accumulate(cts, v, ct)
+    leading = linear.difference(unwanted) if unwanted else linear
     with context.within() as enter:
         for eqn in reversed(jaxpr.eqns):
-            if not linear.isdisjoint(eqn.invars):
+            if not leading.isdisjoint(eqn.invars):
                 enter(eqn.ctx, eqn.traceback)
                 _transpose_eqn(eqn, env, linear, cts)
     return [

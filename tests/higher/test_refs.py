@@ -760,6 +760,39 @@ def test_cotangents_are_added_in_scans_and_under_vmap():
     same(lambda jax, jnp: jax.vmap(accumulated(jax, jnp))(XS))
 
 
+WANTED = {
+    "the first": lambda ad: (ad.DontWant(), ad.GradValue()),
+    "the second": lambda ad: (ad.GradValue(), ad.DontWant()),
+    "none": lambda ad: (ad.DontWant(), ad.DontWant()),
+    "all": lambda ad: (ad.GradValue(), ad.GradValue()),
+    "all, by other objects": lambda ad: (0, ad.GradValue),
+}
+
+
+@pytest.mark.parametrize("wanted", WANTED)
+def test_cotangents_that_are_not_wanted_are_not_computed(wanted):
+    def program(jax, jnp):
+        def run(x, y):
+            _, back = jax.vjp(lambda x, d: x * jnp.sin(d["y"]) * d["z"], x, {"y": y, "z": 2.0})
+            first, second = WANTED[wanted](jax.ad)
+            return back.with_refs(first, {"y": second, "z": jax.ad.DontWant()})(1.0)
+
+        back = jax.vjp(lambda x, y: x * jnp.sin(y), 2.0, 3.0)[1]
+        jitted = jax.jit(lambda back: back.with_refs(*WANTED[wanted](jax.ad))(1.0))(back)
+        names = [type(x).__name__ for x in jitted]
+        return str(jax.make_jaxpr(run)(2.0, 3.0)), [repr(x) for x in run(2.0, 3.0)], repr(jitted), names
+
+    compare.same(program)
+
+
+def test_markers_of_cotangents_are_nodes_or_leaves():
+    def program(jax, jnp):
+        markers = [getattr(jax.ad, name)() for name in ("DontWant", "DidntWant", "GradRef", "GradValue")]
+        return [(repr(x), str(jax.tree.structure(x)), x == type(x)(), hash(x) == hash(type(x)())) for x in markers]
+
+    compare.same(program)
+
+
 def test_references_of_another_tree_are_refused():
     _, back = minijax.vjp(lambda x, y: x * y, 1.0, 2.0)
     with pytest.raises(ValueError, match="with_refs"):

@@ -22,8 +22,8 @@ experimental.roofline.rooflines extend.pallas
 # Names that only minijax has or lists: jax.scipy lists submodules only once they are imported.
 OURS = {"jax": "RecompileError install recompile_budget", "jax.scipy": "optimize spatial"}
 
-# Imported in jax without being declared public, and documented.
-DOCUMENTED = {"jax.dtypes": "finfo iinfo issubdtype", "jax.interpreters.mlir": "ir"}
+# Imported in jax without being declared public, or under a name that it also imports, and documented.
+DOCUMENTED = {"jax": "ad", "jax.dtypes": "finfo iinfo issubdtype", "jax.interpreters.mlir": "ir"}
 
 # Defined in jax's modules, and no interface: builtins with checks, loop variables, loggers, types of annotations, rules,
 # and helpers of jax's own transformations. No library that was searched uses one.

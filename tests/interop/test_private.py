@@ -207,3 +207,46 @@ def test_values_of_names_are_those_of_jax():
         pair for pair in zip(ours[:-1], theirs[:-1], SAME.strip().splitlines(), strict=False) if pair[0] != pair[1]
     ] == []
     assert "Error" not in ours[-1]
+
+
+def rows_of_the_document():
+    """The rows of docs/private-names.md: names that are served with their objects, and absent ones."""
+    served, absent = (ROOT / "docs" / "private-names.md").read_text().split("## Names that are absent")
+    return [
+        [[cell.strip(" `") for cell in line.split("|")[1:-1]] for line in part.splitlines() if line.startswith("| `")]
+        for part in (served, absent)
+    ]
+
+
+def test_the_names_that_libraries_ask_for_are_as_documented():
+    served, absent = rows_of_the_document()
+    assert len(served) > 60 and len(absent) > 30
+    code = f"""
+import importlib, pkgutil
+for name, here in {[row[:2] for row in served]}:
+    path, _, last = name.rpartition(".")
+    if getattr(importlib.import_module("jax._src." + path), last) is not pkgutil.resolve_name(here):
+        print(name, "is not", here)
+for name in {[row[0] for row in absent]}:
+    path, _, last = name.rpartition(".")
+    try:
+        getattr(importlib.import_module("jax._src." + path), last)
+    except (ImportError, AttributeError) as error:
+        assert "has no private name" in str(error), error
+    else:
+        print(name, "is there")
+"""
+    assert printed(code) == ""
+
+
+def test_each_public_module_can_be_imported_as_jax():
+    code = """
+import importlib, pkgutil, jax
+found = [module.name for module in pkgutil.walk_packages(jax.__path__, "jax.")]
+public = [name for name in found if not any(part in name for part in ("__main__", "_src", "as_jax", "collect_profile"))]
+for name in public:
+    importlib.import_module(name)
+print(len(public), "jax.experimental.topologies" in public)
+"""
+    count, has_topologies = printed(code).split()
+    assert int(count) > 100 and has_topologies == "True"
