@@ -53,6 +53,20 @@ def printed(code, *arguments):
 # Names
 
 
+def test_modules_show_their_names_in_jax():
+    code = """
+import importlib.resources, inspect
+import jax, jax.numpy as jnp, jax.scipy.stats
+for module in (jnp, jax.lax, jax.random, jax.scipy.stats, jax.tree):
+    print(repr(module).split("'")[1], module.__spec__.name, importlib.util.find_spec(module.__name__).name)
+print(inspect.getsource(jnp)[:3], (importlib.resources.files("jax.numpy") / "linalg.py").is_file())
+print(importlib.reload(jnp) is jnp, type(jnp.clip).__name__)
+"""
+    names = ["jax.numpy", "jax.lax", "jax.random", "jax.scipy.stats", "jax.tree"]
+    last = '""" True\nTrue PjitFunction\n'
+    assert printed(code) == "".join(f"{name} {name} {name}\n" for name in names) + last
+
+
 def test_jax_and_its_submodules_are_the_same_modules():
     code = """
 import jax.base.lazy, minijax.base.lazy, sys

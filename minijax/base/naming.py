@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from importlib.machinery import ModuleSpec, SourceFileLoader
 from types import FunctionType, ModuleType
 from typing import Any, TypeVar
 
@@ -43,8 +44,7 @@ def public_in(module: str) -> Callable[[_T], _T]:
 def _name(x: Any, path: str) -> None:
     module, _, name = path.rpartition(".")
     x.__module__, x.__qualname__ = module, name
-    if not isinstance(x, type):
-        x.__name__ = name
+    x.__name__ = name
 
 
 def install_names_of_jax() -> None:
@@ -88,7 +88,16 @@ def name_in_jax(module: ModuleType, public: bool = True) -> None:
         return
     for name in own.get("__all__", ()):
         claim(own[name], name, real, real)
-    module.__name__ = ALIAS + real.removeprefix(PACKAGE)
+    module.__name__ = shown = ALIAS + real.removeprefix(PACKAGE)
+    # The package's own spec tells which of the two `jax` is.
+    if real != PACKAGE and module.__spec__ is not None and module.__spec__.origin is not None:
+        module.__spec__ = _spec_named(shown, module.__spec__)
+
+
+def _spec_named(name: str, real: ModuleSpec) -> ModuleSpec:
+    spec = ModuleSpec(name, SourceFileLoader(name, str(real.origin)), origin=real.origin)
+    spec.submodule_search_locations, spec.has_location = real.submodule_search_locations, True
+    return spec
 
 
 def is_installed_as_jax() -> bool:

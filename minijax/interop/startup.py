@@ -20,7 +20,8 @@ tree tree_util typing version
 """
 # jax loads these private modules later.
 _LATER = (
-    "checkify flatten_util public_test_util scipy scipy.linalg scipy.signal scipy.special scipy.stats test_util".split()
+    *"checkify flatten_util lib._jax public_test_util".split(),
+    *"scipy scipy.linalg scipy.signal scipy.special scipy.stats test_util".split(),
 )
 
 _pending: dict[str, "PendingModule"] = {}  # by the name in this package
