@@ -17,6 +17,11 @@ def leaf_paths(treedef: Any, value: Any = _ABSENT) -> list[Path]:
             pairs = []
         if len(pairs) == treedef.num_leaves:
             return [tuple(map(_text, path)) for path, _ in pairs]
+    return _structural_paths(treedef)
+
+
+@cache.cache
+def _structural_paths(treedef: Any) -> list[Path]:
     paths: list[Path] = []
     _walk(treedef, (), paths)
     return paths
