@@ -102,7 +102,8 @@ class Call(Inlined):
         """See `DischargeableCall`."""
         body = self.body(params)
         n = len(body.outvars)
-        call = self.calling(params, discharge_jaxpr(body), values_of(operands), range(len(operands)), range(n))
+        values = values_of(operands, body.debug_info)
+        call = self.calling(params, discharge_jaxpr(body), values, range(len(operands)), range(n))
         return *call, lambda results: (results[:n], results[n:])
 
     def to_lo(self, operands, params):

@@ -113,7 +113,7 @@ class Cond(HiControlFlow):
     def discharge(self, operands, refs, *, branches, **how):
         n = len(branches[0].outvars)
         new_params = dict(how, branches=tuple(map(discharge_jaxpr, branches)))
-        return values_of(operands), new_params, lambda results: (results[:n], results[n:])
+        return values_of(operands, branches[0].debug_info), new_params, lambda results: (results[:n], results[n:])
 
     def jvp(self, primals, tangents, *, branches, **how):
         nonzeros = nonzero_mask(tangents[1:])

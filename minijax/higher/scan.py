@@ -118,7 +118,7 @@ class Scan(HiControlFlow):
         outs = (*range(n, n + k), *range(n), *range(n + k, n + len(refs)))
         body = permute_jaxpr(discharge_jaxpr(closed), ins, outs)
         inner = Slots(slots.consts - k, slots.carry + k)
-        values = values_of(operands)
+        values = values_of(operands, closed.debug_info)
         operands, params = [values[i] for i in ins], _with_body(params, body, inner)
         return operands, params, lambda results: (results[k : k + n], results[:k] + results[k + n :])
 

@@ -228,7 +228,7 @@ class lower_fun:
             return list(results) if self.multiple_results else [results]
 
         info = DebugInfo("lower_fun", getattr(self.fun, "__name__", "fun"))
-        return ClosedJaxpr(*trace_to_jaxpr(flat, avals, info))
+        return discharged(ClosedJaxpr(*trace_to_jaxpr(flat, avals, info)))
 
     def write(self, e: Emitter, ins: Sequence, params: Mapping, *operands: str, ordered: Sequence = ()) -> list[str]:
         """Emits the function's operations; returns the names of its results."""

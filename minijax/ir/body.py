@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minijax.base import cache, monitoring, paths, tree
+from minijax.base import cache, monitoring, paths, source, tree
 from minijax.base.thread import thread
 from minijax.ir import effects, state
 from minijax.ir.hitypes import full_type
@@ -152,7 +152,7 @@ def trace_flat(
 
     def checked(*leaves):
         results = flat(*leaves)
-        check_results(info.func_src_info, results, flat.out_tree, info.traced_for, flat.out_paths)
+        check_results(info, results, lambda: flat.out_paths or result_paths(flat.out_tree), leaves)
         return results
 
     # The duration of a nested trace is already part of the outer one's.
@@ -376,20 +376,31 @@ def _of_results(found: Sequence[paths.Path]) -> tuple[str, ...]:
     return tuple(["result" + "".join(path) for path in found])
 
 
-def check_results(
-    name: str, leaves: Sequence, out_tree: Any, purpose: str = "jit", known: tuple[str, ...] | None = None
-) -> None:
-    """Raises TypeError for a result that is not a value, ValueError for a reference."""
+def check_results(info: DebugInfo, leaves: Sequence, out_paths: Callable[[], Sequence[str]], inputs: Sequence) -> None:
+    """Raises TypeError for a result that is not a value, ValueError for a reference; `inputs` are the arguments."""
+    who = f"function {info.func_src_info} traced for {info.traced_for} returned a"
     for i, x in enumerate(leaves):
         if isinstance(x, Ref):
+            path = out_paths()[i]
+            where = "" if path == "result" else f" at output tree path {path}"
             raise ValueError(
-                f"function {name} traced for {purpose} returned a mutable array reference of type {x.aval}, but "
-                f"mutable array references cannot be returned: output component {(known or result_paths(out_tree))[i]}."
+                f"{who} mutable array reference of type {x.aval}{where}, but mutable array references cannot be "
+                f"returned.{_origin(x, inputs, info)}"
             )
         if not is_value(x):
-            path = (known or result_paths(out_tree))[i].removeprefix("result")
+            path = out_paths()[i].removeprefix("result")
             where = f" at output component {path}" if path else ""
-            raise TypeError(
-                f"function {name} traced for {purpose} returned a value of type {type(x)}{where}, "
-                "which is not a valid JAX type"
-            )
+            raise TypeError(f"{who} value of type {type(x)}{where}, which is not a valid JAX type")
+
+
+def _origin(ref: Any, inputs: Sequence, info: DebugInfo) -> str:
+    """A sentence that tells whether a returned reference was an argument, or where it was created."""
+    trace = thread.trace
+    if not isinstance(trace, JaxprTrace):
+        return ""
+    var = trace.atom(ref)
+    for name, x in zip(info.arg_names or (), inputs, strict=False):
+        if trace.atom(x) is var:
+            return f"\n\nThe returned mutable array was passed in as the argument {name}."
+    lines = [source.summary(eqn.traceback, columns=True) for eqn in trace.eqns if var in eqn.outvars]
+    return f"\n\nThe returned mutable array was created on line {lines[0]}." if lines else ""

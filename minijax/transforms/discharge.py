@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minijax.ir import state
-from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, jaxprs_in_params
+from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, jaxprs_in_params
 from minijax.ir.primitive import Primitive
 from minijax.ir.refs import REF_EFFECT, AbstractRef, Ref, is_ref
 from minijax.ir.trace import JaxprTrace, Trace, Tracer, close_over, eval_jaxpr, trace_to_jaxpr
@@ -118,13 +118,22 @@ def stored(name: str, ref: Ref, value: Any) -> Any:
     return convert(value, ref.dtype, weak_type=True) if weak else value
 
 
-def values_of(operands: Sequence) -> list:
-    """The operands, references replaced by their values. Raises ValueError if a reference occurs twice."""
+def values_of(operands: Sequence, info: DebugInfo | None = None) -> list:
+    """The operands, references replaced by their values. Raises ValueError if a reference occurs twice.
+
+    `info` describes the function whose arguments are the last operands.
+    """
     refs = list(filter(is_ref, operands))
     if len(set(refs)) < len(refs):
+        names = () if info is None else info.arg_names or ()
+        named = zip(operands[len(operands) - len(names) :], names, strict=True)
+        argument = next(
+            (f"argument {name}" for x, name in named if name and is_ref(x) and refs.count(x) > 1), "argument"
+        )
+        where = "" if info is None else f" when tracing {info.func_src_info} for {info.traced_for},"
         raise ValueError(
-            "only one reference to a mutable array may be passed to a function: one is given twice, or was "
-            "both closed over and passed as the argument"
+            f"only one reference to a mutable array may be passed to a function:{where} a mutable array reference was "
+            f"given twice, or was both closed over and passed as the {argument}"
         )
     return [x._value if is_ref(x) else x for x in operands]
 

@@ -5,6 +5,7 @@ import unittest
 
 import numpy as np
 import pytest
+from compare import same_refusal
 from sparse_language import STACK, M, V, W, same_function, same_result
 
 from minijax import lax, vmap
@@ -227,3 +228,12 @@ def test_cases_compare_sparse_functions_with_dense_ones():
     result = unittest.TestResult()
     Cases().run(result)
     assert not result.errors + result.failures
+
+
+@oracle
+def test_branches_that_give_other_kinds_of_matrices_are_refused():
+    def program(jax, jnp, sparse):
+        f = sparse.sparsify(lambda x, y: jax.lax.cond(False, lambda x: x[0], lambda x: x[1], (x, y)))
+        return lambda: f(sparse.BCOO.fromdense(jnp.arange(5.0)), jnp.arange(5.0))
+
+    same_refusal(program, ["sparsified true_fun output must have same type structure as sparsified false_fun output"])

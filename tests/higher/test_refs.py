@@ -257,6 +257,18 @@ def _set(r, value):
 
 MISUSES = {
     "returned": (lambda jax: jax.jit(lambda x: jax.new_ref(x))(X), "cannot be returned"),
+    "returned in a tree": (lambda jax: jax.jit(lambda x: {"hi": [jax.new_ref(x)]})(X), "tree path result['hi'][0], but"),
+    "returned where it was made": (lambda jax: jax.jit(lambda x: jax.new_ref(x))(X), "array was created on line "),
+    "returned argument": (
+        lambda jax: jax.jit(lambda d: d["a"])({"a": jax.new_ref(jax.numpy.asarray(X))}), "as the argument d['a']."),
+    "returned from a branch": (
+        lambda jax: jax.lax.cond(True, lambda r: r, lambda r: r, jax.new_ref(1.0)), "passed in as the argument r."),
+    "captured and passed to branches": (
+        lambda jax: (lambda a: jax.lax.cond(True, lambda r: r[0] + a[0], lambda r: r[0], a))(
+            jax.new_ref(jax.numpy.asarray(X))), "both closed over and passed as the argument r"),
+    "captured and passed in a tree": (
+        lambda jax: (lambda a: jax.jit(lambda d, *, k: k["r"][0] + a[0])(1, k={"r": a}))(
+            jax.new_ref(jax.numpy.asarray(X))), "both closed over and passed as the argument k['r']"),
     "twice": (lambda jax: (lambda r: jax.jit(lambda a, b: a[0])(r, r))(jax.new_ref(jax.numpy.asarray(X))),
               "only one reference to a mutable array may be passed"),
     "captured and passed": (

@@ -202,6 +202,20 @@ def test_a_function_is_traced_with_the_parameters():
     compare.check(compare.Case("lower_fun", with_params, (X,)))
 
 
+def test_a_traced_function_may_use_references():
+    def program(jax, jnp, extend, interpreters):
+        def doubled(x):
+            total = jax.new_ref(jnp.zeros_like(x))
+            jax.lax.fori_loop(0, 2, lambda i, _: total.__setitem__(..., total[...] + x), None)
+            return jax.freeze(total)
+
+        p = primitive(extend)
+        interpreters.mlir.register_lowering(p, interpreters.mlir.lower_fun(doubled, multiple_results=False))
+        return lambda x: p.bind(jnp.sin(x))
+
+    compare.check(compare.Case("references", program, (X,)))
+
+
 def test_each_platform_may_have_its_rule():
     def program(extend, interpreters):
         p, register = primitive(extend), interpreters.mlir.register_lowering

@@ -5,7 +5,8 @@ from typing import Any
 
 import minijax.numpy as jnp
 from minijax import lax
-from minijax.api.jit import jit
+from minijax.api.jit import eval_shape, jit
+from minijax.base import tree
 from minijax.calls.custom_derivatives import custom_jvp_call_p
 from minijax.dispatch.jit import jit_p
 from minijax.experimental.sparse import bcoo_multiply, bcoo_shapes, bcoo_slices, bcsr, transform
@@ -234,6 +235,12 @@ def _while(spenv, *values, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr):
 def _cond(spenv, index, *values, branches, **_):
     arrays = spvalues_to_arrays(spenv, list(values))
     calls = [lambda *xs, closed=closed: _without_promises(_eval_closed(closed, xs)) for closed in branches]
+    kinds = [tree.tree_structure(eval_shape(call, *arrays)) for call in calls]
+    if len(set(kinds)) > 1:
+        raise TypeError(
+            "sparsified true_fun output must have same type structure as sparsified false_fun output, but the branches "
+            f"of cond give {' and '.join(map(str, kinds))}"
+        )
     return arrays_to_spvalues(spenv, switch(spenv.data(index), calls, *arrays))
 
 
