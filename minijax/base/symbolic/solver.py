@@ -177,7 +177,7 @@ class _Solver:
             values, numbers = (*values, self.values[name], self.machine.size(place)), numbers + 2
         message = (
             f"Input shapes do not match the {which}. {told} {self._using()} Obtained dimension variables: "
-            f"{', '.join(rows)}. See {GUIDE}#shape-assertion-errors."
+            f"{''.join(f'{row}, ' for row in rows)}. Please see {GUIDE}#shape-assertion-errors for more details."
         )
         self.machine.require(relation, x, y, message, values)
 

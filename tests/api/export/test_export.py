@@ -161,6 +161,31 @@ def test_both_sides_refuse_the_same():
     mesh_language.same_errors(ERRORS, **GIVEN)
 
 
+SHAPES = {
+    "(2*a, b + a)": ((2, 1), (3, 4), (4, 2), (2, 6)),
+    "(3, a, b + a)": ((3, 4, 4), (3, 4, 2), (3, 4)),
+    "(2, a, a)": ((2, 3, 4),),
+}
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("spec", SHAPES)
+def test_shapes_that_the_specification_excludes_are_explained_in_jax_s_words(spec):
+    def program(jax, jnp, export):
+        said = []
+        for shape in SHAPES[spec]:
+            described = jax.ShapeDtypeStruct(export.symbolic_shape(spec), jnp.float32)
+            exported = export.export(jax.jit(lambda x: x * 2))(described)
+            try:
+                said.append(str(exported.call(jnp.ones(shape)).shape))
+            except ValueError as error:
+                # The text of another number of axes is minijax's own.
+                said.append(str(error) if len(shape) == len(described.shape) else "ValueError")
+        return said
+
+    compare.same(program)
+
+
 def test_dtypes_that_the_format_lacks_are_refused():
     import ml_dtypes
 
