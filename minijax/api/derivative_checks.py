@@ -1,6 +1,6 @@
 """Checks of derivatives against central differences, along random directions."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -9,7 +9,7 @@ import numpy as np
 from minijax.api.autodiff import jvp, vjp
 from minijax.base import dtypes
 from minijax.base.mask import Mask
-from minijax.base.tree import tree_flatten, tree_leaves, tree_map, tree_reduce, tree_unflatten
+from minijax.base.tree import tree_flatten, tree_map, tree_reduce, tree_unflatten
 
 EPS = 1e-4
 # Absolute and relative tolerances by the results' dtypes: differences lose at least half of the digits.
@@ -21,6 +21,15 @@ _TOLERANCES = {
     "complex64": 1e-3,
     "complex128": 1e-5,
 }
+_ROUNDING = {
+    "float16": 1e-3,
+    "bfloat16": 1e-2,
+    "float32": 1e-6,
+    "float64": 1e-15,
+    "complex64": 1e-6,
+    "complex128": 1e-15,
+}
+Tolerance = float | Mapping[Any, float]
 
 
 def check_grads(
@@ -28,8 +37,8 @@ def check_grads(
     args: Sequence,
     order: int,
     modes: Sequence[str] = ("fwd", "rev"),
-    atol: float | None = None,
-    rtol: float | None = None,
+    atol: Tolerance | None = None,
+    rtol: Tolerance | None = None,
     eps: float | None = None,
 ) -> None:
     """Checks derivatives of `f` at `args`, up to an order and in the modes, against central differences.
@@ -71,8 +80,8 @@ def check_jvp(
     f: Callable,
     f_jvp: Callable,
     args: Sequence,
-    atol: float | None = None,
-    rtol: float | None = None,
+    atol: Tolerance | None = None,
+    rtol: Tolerance | None = None,
     eps: float = EPS,
     err_msg: str = "",
 ) -> None:
@@ -82,17 +91,17 @@ def check_jvp(
     """
     tangents = tree_map(partial(_direction, np.random.RandomState(0)), args)
     out, tangents_out = f_jvp(args, tangents)
-    check_close(out, f(*args), atol or 1e-8, rtol or 1e-5, f"{err_msg}primal of the jvp")
+    _require_close(out, f(*args), atol or 1e-8, rtol or 1e-5, f"{err_msg}primal of the jvp")
     differences = _differences(f, args, tangents, eps)
-    check_close(tangents_out, differences, atol, rtol, f"{err_msg}tangent of the jvp")
+    _require_close(tangents_out, differences, atol, rtol, f"{err_msg}tangent of the jvp")
 
 
 def check_vjp(
     f: Callable,
     f_vjp: Callable,
     args: Sequence,
-    atol: float | None = None,
-    rtol: float | None = None,
+    atol: Tolerance | None = None,
+    rtol: Tolerance | None = None,
     eps: float = EPS,
     err_msg: str = "",
 ) -> None:
@@ -102,13 +111,13 @@ def check_vjp(
     """
     rng = np.random.RandomState(0)
     out, pullback = f_vjp(*args)
-    check_close(out, f(*args), atol or 1e-8, rtol or 1e-5, f"{err_msg}primal of the vjp")
+    _require_close(out, f(*args), atol or 1e-8, rtol or 1e-5, f"{err_msg}primal of the vjp")
     tangents = tree_map(partial(_direction, rng), args)
     tangents_out = _differences(f, args, tangents, eps)
     cotangents = tree_map(partial(_direction, rng), out)
     cotangents_out = tree_map(np.conj, pullback(tree_map(np.conj, cotangents)), is_leaf=_is_float0)
     here = f"{err_msg}cotangent of the vjp, projected"
-    check_close(_inner(tangents, cotangents_out), _inner(tangents_out, cotangents), atol, rtol, here)
+    _require_close(_inner(tangents, cotangents_out), _inner(tangents_out, cotangents), atol, rtol, here)
 
 
 def _is_float0(x: Any) -> bool:
@@ -159,18 +168,43 @@ def _inner(tangents: Any, cotangents: Any) -> Any:
     return tree_reduce(np.add, tree_map(one, tangents, cotangents), np.float32(0))
 
 
-def check_close(xs: Any, ys: Any, atol: float | None = None, rtol: float | None = None, err_msg: str = "") -> None:
-    """Raises AssertionError if leaves of two trees differ by more than the tolerances, by default their dtypes'."""
-    for x, y in zip(tree_leaves(xs), tree_leaves(ys), strict=True):
+def check_close(
+    xs: Any, ys: Any, atol: Tolerance | None = None, rtol: Tolerance | None = None, err_msg: str = ""
+) -> None:
+    """Checks that trees of arrays agree in shapes and, up to tolerances, in values.
+
+    Tolerances are numbers or depend on dtypes. Raises AssertionError that contains `err_msg`.
+    """
+    _require_close(xs, ys, atol, rtol, err_msg, _ROUNDING)
+
+
+def _tolerance(dtype: np.dtype, given: Tolerance | None, defaults: Mapping[str, float]) -> float:
+    if isinstance(given, Mapping):
+        given = {np.dtype(key): value for key, value in given.items()}.get(dtype)
+    rest = 0.1 if dtypes.issubdtype(dtype, np.inexact) else 0.0
+    return defaults.get(dtype.name, rest) if given is None else given
+
+
+def _require_close(
+    actual: Any,
+    expected: Any,
+    atol: Tolerance | None,
+    rtol: Tolerance | None,
+    what: str,
+    defaults: Mapping[str, float] = _TOLERANCES,
+) -> None:
+    def one(x, y):
         x, y = np.asarray(x), np.asarray(y)
         if _is_float0(x) or _is_float0(y):
-            continue
-        least = max(_TOLERANCES.get(a.dtype.name, 0) for a in (x, y))
-        wide = np.complex128 if np.iscomplexobj(x) or np.iscomplexobj(y) else np.float64
-        np.testing.assert_allclose(
-            x.astype(wide),
-            y.astype(wide),
-            atol=least if atol is None else atol,
-            rtol=least if rtol is None else rtol,
-            err_msg=err_msg,
+            return
+        if x.shape != y.shape:
+            raise AssertionError(f"{what}: shapes {x.shape} and {y.shape} differ")
+        kinds = [np.dtype(dtypes.canonicalize_dtype(a.dtype)) for a in (x, y)]
+        # Sums of many rounded values differ by more, so tolerances grow with the number of elements.
+        absolute, relative = (
+            max(_tolerance(kind, given, defaults) for kind in kinds) * max(x.size, 1) for given in (atol, rtol)
         )
+        wide = np.complex128 if np.iscomplexobj(x) or np.iscomplexobj(y) else np.float64
+        np.testing.assert_allclose(x.astype(wide), y.astype(wide), atol=absolute, rtol=relative, err_msg=what)
+
+    tree_map(one, actual, expected)

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from compare import run_on, theirs
+from compare import both, run_on, theirs
 
 import minijax as jax
 import minijax.numpy as jnp
+from minijax.api.derivative_checks import check_close
 from minijax.test_util import check_grads, check_jvp, check_vjp
 
 LEAST = {"float16": 1e-2, "bfloat16": 1e-1, "float32": 2e-3, "float64": 1e-5, "complex64": 1e-3, "complex128": 1e-5}
@@ -113,3 +114,48 @@ def test_directions_are_those_of_jax():
         return [np.asarray(x).tolist() for x in jax.tree.leaves(seen)]
 
     assert repr(drawn(jax)) == repr(run_on(theirs(), drawn))
+
+
+ONE, FOUR = np.ones((), np.float32), np.ones(4, np.float32)
+CLOSE = {
+    "rounding": (FOUR, FOUR + 3e-6, {}),
+    "more than rounding": (FOUR, FOUR + 1e-4, {}),
+    "one element": (ONE, ONE + 3e-6, {}),
+    "a tolerance of the dtype": ([FOUR], [FOUR + 0.1], {"atol": {"float32": 0.03}}),
+    "a tolerance of a scalar type": (FOUR, FOUR + 0.1, {"rtol": {np.float32: 0.03}}),
+    "a tolerance of another dtype": (FOUR, FOUR + 0.1, {"atol": {"float64": 0.03}}),
+    "the wider tolerance": (FOUR, np.float64(FOUR + 0.1), {"atol": {"float32": 0.1, "float64": 0.0}}),
+    "integers": (np.arange(3), np.arange(3) + 1, {}),
+    "shapes": (FOUR, ONE, {}),
+    "trees": ([FOUR, FOUR], [FOUR], {}),
+}
+
+
+def how_it_ends(call):
+    try:
+        call()
+    except (AssertionError, ValueError) as error:
+        return type(error)
+    return None
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", CLOSE)
+def test_trees_are_close_where_they_are_in_jax(name):
+    import jax.test_util  # noqa: F401, PLC0415
+    from jax._src.public_test_util import check_close as their_check  # noqa: PLC0415
+
+    xs, ys, options = CLOSE[name]
+    assert how_it_ends(lambda: check_close(xs, ys, **options)) == how_it_ends(lambda: their_check(xs, ys, **options))
+
+
+def checked(jax, tolerance):
+    x = np.linspace(0.1, 0.9, 5, dtype=np.float32)
+    jax.test_util.check_grads(jax.numpy.sin, (x,), 2, atol=tolerance, rtol=tolerance)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("tolerance", [{"float32": 1e-2}, {np.float32: 1e-9}])
+def test_tolerances_of_gradients_may_depend_on_dtypes(tolerance):
+    ours, others = both(lambda jax: how_it_ends(lambda: checked(jax, tolerance)))
+    assert ours == others
