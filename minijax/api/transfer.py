@@ -21,8 +21,7 @@ from minijax.partition.meshes import PartitionSpec
 from minijax.partition.shardings import NamedSharding, Sharding, check_sharding_of_type
 from minijax.primitives.device import ALWAYS_COPY, DONATE_INPUT, REUSE_INPUT, device_put as put_values
 from minijax.run.arrays import transfer
-from minijax.run.arrays.array import ArrayImpl, DeviceLike
-from minijax.run.arrays.keys import PRNGKeyArray
+from minijax.run.arrays.array import ArrayImpl, DeviceLike, ExtendedArray
 from minijax.run.arrays.token import Token
 from minijax.run.clients import client, guards
 
@@ -104,8 +103,8 @@ _EXCHANGED = frozenset(
 
 
 def device_get(x: Any) -> Any:
-    """Copies the arrays in a tree to the host, as NumPy arrays; key arrays are returned unchanged."""
-    is_array = lambda leaf: hasattr(leaf, "__array__") and not isinstance(leaf, Tracer | PRNGKeyArray)  # noqa: E731
+    """Copies the arrays in a tree to the host, as NumPy arrays; arrays of extended dtypes are returned unchanged."""
+    is_array = lambda leaf: hasattr(leaf, "__array__") and not isinstance(leaf, Tracer | ExtendedArray)  # noqa: E731
     with guards.explicit_transfers():
         return tree.tree_map(lambda leaf: np.asarray(leaf) if is_array(leaf) else leaf, x)
 
