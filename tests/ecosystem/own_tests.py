@@ -47,12 +47,66 @@ import chex
 os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=4"
 flags.FLAGS(["", "--chex_n_cpu_devices=4"])
 """
+KERAS_ON_JAX = 'os.environ["KERAS_BACKEND"] = "jax"'
 SAMPLES = {
     "chex": Sample("0.1.92", "chex", needs="cloudpickle", first=FOUR_DEVICES),
     "mctx": Sample("0.0.71", "_src/tests", folder="mctx"),
     "tree-math": Sample("0.2.1", "tree_math"),
     "penzai": Sample("0.2.5", "tests/core tests/nn"),
     "optax": Sample("0.2.8", "optax --ignore=optax/_src/alias_test.py --ignore=optax/contrib/_common_test.py"),
+    "flax": Sample(
+        "0.12.8",
+        "core struct_test.py cursor_test.py jax_utils_test.py nnx/mutable_array_test.py nnx/bridge"
+        " linen/linen_transforms_test.py --ignore=core/design",
+        needs="cloudpickle",
+        folder="tests",
+    ),
+    "tinygp": Sample("0.3.1", "test_kernels/test_kernels.py test_transforms.py test_noise.py", folder="tests"),
+    "distrax": Sample(
+        "0.1.9",
+        "utils/jittable_test.py utils/transformations_test.py utils/math_test.py bijectors/block_test.py",
+        needs="mock",
+        folder="distrax/_src",
+    ),
+    "dm-haiku": Sample("0.0.17", "lift_test.py stateful_test.py dot_test.py", needs="mock", folder="haiku/_src"),
+    "kfac-jax": Sample("0.0.8", "test_utils.py", folder="tests"),
+    "jraph": Sample("0.0.6.dev0", "models_test.py", folder="jraph/_src"),
+    "brax": Sample("0.14.2", "math_test.py scan_test.py base_test.py training/types_test.py", folder="brax"),
+    "gpjax": Sample(
+        "1.0.0",
+        "test_transforms.py test_scan.py test_integration_equinox.py",
+        needs="hypothesis pytest-mock",
+        folder="tests",
+    ),
+    "flowjax": Sample(
+        "19.1.2",
+        "test_root_finding.py test_utils.py test_masks.py test_bijections/test_jax_transforms.py test_train",
+        folder="tests",
+    ),
+    "dynamax": Sample("1.0.3", "parameters_test.py utils/utils_test.py", folder="dynamax"),
+    "e3nn-jax": Sample("0.21.0", "basic_test.py scatter_test.py grad_test.py", needs="equinox", folder="tests/_src"),
+    "interpax": Sample("0.3.16", "test_interpolate.py", folder="tests"),
+    "jax-md": Sample("0.2.29", "custom_smap_test.py", needs="netCDF4 ase", folder="tests"),
+    "s2fft": Sample("1.5.0", "test_ftm_flm_primitive.py", folder="tests"),
+    "keras": Sample(
+        "3.15.1",
+        "backend/common/thread_safe_test.py backend/common/symbolic_scope_test.py ops/core_test.py",
+        first=KERAS_ON_JAX,
+        folder="keras/src",
+    ),
+    "mujoco-mjx": Sample("3.17.0", "scan_test.py dataclasses_test.py", folder="mujoco/mjx/_src"),
+}
+NONE = "neither the source distribution nor the wheel contains tests"
+WITHOUT_TESTS = {
+    "equinox": NONE,
+    "lineax": NONE,
+    "optimistix": NONE,
+    "evosax": NONE,
+    "ott-jax": NONE,
+    "jaxopt": "it contains a module of utilities for tests only",
+    "jaxlie": "its tests import a module that the source distribution lacks",
+    "orbax-checkpoint": "it contains utilities for tests only",
+    "tfp-nightly": "there is no source distribution, and its wheel contains utilities for tests only",
 }
 
 
@@ -131,7 +185,7 @@ def source(library: str, version: str, folder: Path) -> Path:
     place = folder / "sources" / library
     if not place.exists():
         place.mkdir(parents=True)
-        command = ["pip", "download", "-q", "--no-deps", "--no-binary", ":all:", "-d", place, f"{library}=={version}"]
+        command = ["pip", "download", "-q", "--no-deps", "--no-binary", library, "-d", place, f"{library}=={version}"]
         subprocess.run([folder / "jax" / "bin" / "python", "-m", *command], check=True)
         with tarfile.open(next(place.glob("*.tar.gz"))) as archive:
             archive.extractall(place, filter="data")
