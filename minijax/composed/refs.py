@@ -508,13 +508,22 @@ def _checked_value(name: str, ref: Ref, value: Any, path: tuple, arrays: Sequenc
             raise ValueError(f"Invalid type for `{name}`. Ref type: {inner}. Value type: {aval}.")
         return value
     shape = _shape_of(ref.aval, path, [typeof(a) for a in arrays])
-    if aval.dtype != ref.dtype:
+    if name == "swap" and _is_converted(aval, ref.dtype):
+        value = convert(as_array_or_constant(value), ref.dtype)
+    elif aval.dtype != ref.dtype:
         raise ValueError(f"Invalid dtype for `{name}`. Ref dtype: {ref.dtype}. Value dtype: {aval.dtype}.")
     if aval.shape != shape:
         raise ValueError(
             f"Invalid shape for `{name}`. Ref shape: {ref.shape}. Expected shape: {shape}. Value shape: {aval.shape}."
         )
-    return convert(as_array_or_constant(value), ref.dtype)
+    return as_array_or_constant(value)
+
+
+def _is_converted(aval: Any, dtype: Any) -> bool:
+    """Returns whether a value of this type is converted where it is written: any integer, and weakly typed floats."""
+    if dtypes.issubdtype(dtype, np.integer):
+        return dtypes.issubdtype(aval.dtype, np.integer)
+    return aval.weak_type and all(dtypes.issubdtype(d, np.floating) for d in (aval.dtype, dtype))
 
 
 @tree.register_pytree_node_class

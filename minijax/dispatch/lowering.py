@@ -14,7 +14,7 @@ from minijax.hlo import module
 from minijax.hlo.program import Port, Program
 from minijax.ir.effects import ordered_effects, shardable_ordered_effects
 from minijax.ir.jaxpr import ClosedJaxpr, Var
-from minijax.ir.types import ShapedArray, of_type
+from minijax.ir.types import Aval, ShapedArray, of_type
 from minijax.partition.shardings import UNSPECIFIED
 from minijax.run.arrays import transfer
 from minijax.run.clients import client, guards
@@ -53,7 +53,9 @@ def lower_program(
 
     Large constants, and those that are `lifted`, become arguments unless the program is exported.
     """
-    closed = discharged(closed)
+    if (values := discharged(closed)) is not closed:
+        closed, outs = values, zip(placement.outs, values.out_avals, strict=True)
+        placement = placement._replace(outs=tuple([_as_weak_as(port, aval) for port, aval in outs]))
     _check_effects(closed, placement)
     variables = variables_of([a.shape for a in closed.in_avals if isinstance(a, ShapedArray)])
     keeps = options.keep_unused or bool(variables)  # the program checks the sizes of all arguments
@@ -84,6 +86,12 @@ def lower_program(
     with profiler.TraceAnnotation("lower_sharding_computation"):
         lowered = module.lower_jaxpr(program)
     return Lowered(lowered, program, used, hidden, placement, options.name)
+
+
+def _as_weak_as(port: Port, aval: Aval) -> Port:
+    """The port with the weak type of a value that was read from a reference: what was written last has its own."""
+    is_same = not isinstance(aval, ShapedArray) or port.aval.weak_type == aval.weak_type
+    return port if is_same else port._replace(aval=port.aval.update(weak_type=aval.weak_type))
 
 
 def _argument_constants(closed: ClosedJaxpr, lifted: Collection[Var], placement: Placement) -> dict[Var, Any]:

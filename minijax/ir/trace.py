@@ -25,6 +25,7 @@ from minijax.ir.types import (
     canonical_value,
     checked_type,
     hi_classes,
+    is_float0,
     of_type,
     register_value_type,
     symbol_kinds,
@@ -485,7 +486,8 @@ def as_literal(x: Any, aval: Aval) -> Literal | None:
             dtypes.check_int_fits(x, aval.dtype)
         return Literal(x, aval)
     if type(aval) is ShapedArray and not aval.shape and isinstance(x, (np.ndarray, np.generic, Typed)):
-        return Literal(np.asarray(x, aval.dtype)[()], aval)
+        scalar = np.asarray(x, aval.dtype)
+        return Literal(scalar if is_float0(aval) else scalar[()], aval)
     base = dtypes.number_base(type(x))
     return None if base is None else as_literal(base(x), aval)
 

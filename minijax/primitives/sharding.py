@@ -445,11 +445,11 @@ def _constrained(x: Any, spec: Any) -> Any:
     if state.is_eager() and typeof(x).memory_space is not sharding._memory_space:
         return transfer.to_device(x, sharding)
     if isinstance(sharding, NamedSharding):
-        if sharding.mesh.are_all_axes_explicit:
+        if getattr(mesh, "are_all_axes_explicit", False):
             check_sharding_of_type(sharding, typeof(x), "with_sharding_constraint arguments", evenly=False)
             return _assert_sharding(x, sharding)
         unconstrained = frozenset(i for i, entry in enumerate(sharding.spec) if entry is UNCONSTRAINED)
-        if mesh is not None and sharding.mesh is mesh:
+        if sharding is not spec and sharding.mesh is mesh:
             sharding = NamedSharding(mesh.abstract_mesh, sharding.spec)
     _check_not_manual(sharding)
     context = meshes.legacy_context_mesh() or meshes.empty_mesh() if mesh is None else mesh.abstract_mesh

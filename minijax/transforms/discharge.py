@@ -114,7 +114,9 @@ def stored(name: str, ref: Ref, value: Any) -> Any:
             )
             raise mixed_error(name, *words, ref.aval)
         value = primal
-    weak = type(value) is ArrayImpl and ref.aval.inner_aval.weak_type
+    # In jaxprs a written value keeps its type, as in jax.
+    is_recorded = isinstance(ref._trace, JaxprTrace) and isinstance(value, Tracer)
+    weak = ref.aval.inner_aval.weak_type and isinstance(value, ArrayImpl | Tracer) and not is_recorded
     return convert(value, ref.dtype, weak_type=True) if weak else value
 
 
