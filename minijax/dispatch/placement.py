@@ -17,6 +17,7 @@ from minijax.partition.meshes import Mesh, P
 from minijax.partition.shardings import MEMORY_KINDS, UNSPECIFIED, NamedSharding, Sharding, check_sharding_of_type
 from minijax.run.arrays.array import Signature
 from minijax.run.clients import client
+from minijax.transforms.prune import prune_closed
 
 
 class Request(NamedTuple):
@@ -119,7 +120,9 @@ def choose_placement(operands: Sequence[Signature], options: ProgramOptions, clo
     cannot have, the sharding or layout that is requested.
     """
     ins, outs = _ports(operands, options, closed)
-    placement = _choose_devices(operands, options, closed, ins, outs)
+    # The devices of what nothing reads do not count.
+    live = closed if options.keep_unused else prune_closed(closed, (True,) * len(closed.outvars), True)[0]
+    placement = _choose_devices(operands, options, live, ins, outs)
     return _with_layouts(placement, operands, options, closed)
 
 

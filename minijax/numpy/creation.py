@@ -257,7 +257,8 @@ def _constant(shape: tuple, fill: Any, dtype: Any, weak: bool = False, out_shard
     if dtypes.is_extended(dtype):
         return structural.full_extended(shape, fill, dtype)
     if dtype == dtypes.float0:
-        return np.zeros(shape, dtype)
+        zero = np.zeros((), dtype)
+        return moving.broadcast_to_shape(zero, shape) if shape and not state.is_eager() else np.zeros(shape, dtype)
     fill = convert(fill, dtype, weak)
     if shape:
         return moving.broadcast_to_shape(fill, shape, out_sharding)

@@ -111,10 +111,19 @@ def check_same_dtypes(name: str, *avals: ShapedArray) -> None:
     """Raises TypeError unless all dtypes are equal."""
     if any(a.dtype != avals[0].dtype for a in avals[1:]):
         names = ", ".join(a.dtype.name for a in avals)
-        raise TypeError(
-            f"lax.{name} requires arguments to have the same dtypes, got {names}. "
-            f"(Tip: jnp.{name} is a similar function that does automatic type promotion on inputs)."
-        )
+        similar = _SIMILAR.get(name)
+        tip = f" (Tip: jnp.{similar} is a similar function that does automatic type promotion on inputs)."
+        raise TypeError(f"lax.{name} requires arguments to have the same dtypes, got {names}.{tip if similar else ''}")
+
+
+# The functions of jax.numpy for operations, which promote dtypes.
+_SIMILAR = {
+    "add": "add", "and": "bitwise_and", "atan2": "arctan2", "div": "divide", "eq": "equal", "ge": "greater_equal",
+    "gt": "greater", "le": "less_equal", "lt": "less", "max": "maximum", "min": "minimum", "mul": "multiply",
+    "ne": "not_equal", "nextafter": "nextafter", "or": "bitwise_or", "pow": "power", "rem": "fmod",
+    "shift_left": "left_shift", "shift_right_arithmetic": "right_shift", "shift_right_logical": "right_shift",
+    "sub": "subtract", "xor": "bitwise_xor",
+}  # fmt: skip
 
 
 def broadcast_shapes_of_op(name: str, *shapes: tuple) -> tuple:

@@ -35,3 +35,17 @@ def test_tangents_of_integers_leave_calls_that_run_at_once(call, tangent):
         return jax.tree.map(lambda t: (type(np.asarray(t)).__name__, np.shape(t), t.dtype.names is not None), made)
 
     compare.same(results)
+
+
+@pytest.mark.parametrize("make", ["zeros", "zeros_like", "ones", "full", "empty"])
+def test_zeros_of_dtype_float0_are_recorded(make):
+    def function(jax):
+        jnp, dtype = jax.numpy, jax.dtypes.float0
+        calls = {
+            "zeros_like": lambda shape: jnp.zeros_like(np.zeros(shape, dtype)),
+            "full": lambda shape: jnp.full(shape, 0, dtype),
+        }
+        call = calls.get(make, lambda shape: getattr(jnp, make)(shape, dtype))
+        return lambda x: jax.lax.cond(x > 0, lambda: (call((3,)), call(())), lambda: (call((3,)), call(())))
+
+    compare.same_jaxpr(function, 1.0)
