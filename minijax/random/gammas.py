@@ -13,7 +13,7 @@ from minijax.api.vmap import vmap
 from minijax.base import dtypes
 from minijax.base.dtypes import DTypeLike
 from minijax.composed.arrays.special import random_gamma_grad
-from minijax.composed.random import KeyOperation, random_split_p, random_wrap_p
+from minijax.composed.random import KeyOperation, random_split_p, random_wrap_p, threefry_prng_impl
 from minijax.dispatch.jitted import jitted
 from minijax.higher.mapping import map as lax_map
 from minijax.higher.while_loop import while_loop
@@ -84,8 +84,11 @@ class RandomGamma(KeyOperation):
         def draw(words, a):
             own = random_wrap_p.bind(words, impl=keys.dtype._impl)
             own = vmap(lambda key: random_split_p.bind(key, shape=(each,)))(own.reshape(keys.size))
-            samples = vmap(lambda key, a: _drawn(key, a, log_space))(own.reshape(a.size), a.reshape(a.size))
-            return samples.reshape(a.shape)
+            flat = own.reshape(a.size), a.reshape(a.size)
+            if keys.dtype._impl is threefry_prng_impl:
+                return vmap(lambda key, a: _drawn(key, a, log_space))(*flat).reshape(a.shape)
+            # Under vmap, the bits of other generators are those of the first key.
+            return lax_map(lambda pair: _drawn(*pair, log_space), flat).reshape(a.shape)
 
         return draw
 
