@@ -17,7 +17,7 @@ from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy import reductions, searching, shaping, subscripts, taking, ufuncs
 from minijax.numpy.creation import asarray, concrete, linspace, ones_like, value, values, zeros
-from minijax.primitives import elementwise as lax, sharding
+from minijax.primitives import sharding
 from minijax.primitives.convert import as_type, convert
 from minijax.primitives.promote import arrays, promote_dtypes_inexact
 from minijax.run.arrays.array import Array, ArrayLike, ShardingLike
@@ -74,7 +74,7 @@ def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str 
     if not bins.size:
         return zeros(x.shape, np.int32)
     how = {"side": "left" if right else "right", **({} if method is None else {"method": method})}
-    ascends = lax.ge(_take(bins, -1), _take(bins, 0))
+    ascends = _take(bins, -1) >= _take(bins, 0)
     rising = searching.searchsorted(bins, x, **how)
     falling = searching.searchsorted(_take(bins, slice(None, None, -1)), x, **how)
     return where(ascends, rising, ufuncs.subtract(bins.size, falling))

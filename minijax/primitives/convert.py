@@ -302,6 +302,8 @@ def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
 
     If the widths differ, the result gains or loses a last axis. Raises ValueError if the sizes do not fit.
     """
+    if new_dtype is None:
+        raise ValueError("bitcast_convert_type: dtype must be specified.")
     new_dtype = dtypes.check_and_canonicalize_user_dtype(new_dtype, "bitcast_convert_type")
     return bitcast_convert_type_p.bind(operand, new_dtype=new_dtype)
 

@@ -85,6 +85,8 @@ def iota(dtype: DTypeLike, size: int) -> Array:
 
 def broadcasted_iota(dtype: DTypeLike, shape: Sequence[int], dimension: int, *, out_sharding: Any = None) -> Array:
     """The numbers 0, 1, 2, ... along the axis `dimension` of an array."""
+    if dtype is None:
+        raise ValueError("broadcasted_iota: dtype must be specified.")
     dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "broadcasted_iota")
     shape = dims.canonical_shape(shape)
     requested = requested_sharding("broadcasted_iota", out_sharding, len(shape))
@@ -93,7 +95,7 @@ def broadcasted_iota(dtype: DTypeLike, shape: Sequence[int], dimension: int, *, 
 
 def empty(shape: Sequence[int], dtype: Any, *, out_sharding: Any = None) -> Any:
     """An uninitialized array: its elements are unspecified."""
-    shape = dims.canonical_shape(shape)
+    shape = dims.shape_of(shape)
     return empty_p.bind(
         shape=shape, dtype=dtype, out_sharding=requested_sharding("lax.empty", out_sharding, len(shape))
     )

@@ -144,7 +144,7 @@ def _from_front(i: Any, size: int, allow_negative: bool) -> Any:
     if type(i) is int and -_SURE < i < _SURE and type(size) is int and size < _SURE:
         return dtypes.default_int_dtype().type(i + size if i < 0 and allow_negative else i)
     aval = typeof(i)
-    if not np.issubdtype(aval.dtype, np.integer):
+    if not dtypes.issubdtype(aval.dtype, np.integer):
         return i
     if not is_int(size):
         return _from_symbolic_end(i, size, allow_negative)

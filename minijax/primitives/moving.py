@@ -437,7 +437,7 @@ def reshape(
     Raises TypeError if the number of elements would change.
     """
     aval = typeof(operand)
-    sizes = dims.canonical_shape(new_sizes)
+    sizes = dims.shape_of(new_sizes)
     permute = None
     if dimensions is not None:
         permute = tuple(dims.canonical_axis(d, aval.ndim) for d in dimensions)
@@ -474,13 +474,14 @@ def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
 
 def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     """Inserts axes of size 1 at `dimensions` of the result."""
+    dimensions = tuple(dimensions)
     if not dimensions:
         return as_array_or_constant(array)
     aval = typeof(array)
     ndim = aval.ndim + len(dimensions)
     at = [dims.canonical_axis(d, ndim) for d in dimensions]
     if len(set(at)) != len(at):
-        raise ValueError(f"repeated axis in lax.expand_dims: {tuple(dimensions)}")
+        raise ValueError(f"repeated axis in lax.expand_dims: {dimensions}")
     sizes = iter(aval.shape)
     shape = tuple(1 if i in at else next(sizes) for i in range(ndim))
     return broadcast_in_dim(array, shape, other_axes(ndim, at))

@@ -318,7 +318,7 @@ def rng_bit_generator(
 ) -> tuple:
     """Returns a new key and random bits from XLA's generator. The bits differ between platforms and versions."""
     dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "rng_bit_generator")
-    shape = dims.canonical_shape(shape)
+    shape = dims.shape_of(shape)
     requested = requested_sharding("rng_bit_generator", out_sharding, len(shape))
     params = dict(shape=shape, dtype=dtype, out_sharding=requested)
     return tuple(rng_bit_generator_p.bind(key, algorithm=RandomAlgorithm(int(algorithm)), **params))

@@ -116,7 +116,7 @@ def check_starts(name: str, starts: Sequence[ShapedArray]) -> None:
     if any(i.shape for i in starts):
         raise TypeError(f"{name}: start_indices must be scalars, got {starts}")
     kinds = {i.dtype for i in starts}
-    if len(kinds) > 1 or not all(np.issubdtype(k, np.integer) for k in kinds):
+    if len(kinds) > 1 or not all(dtypes.issubdtype(k, np.integer) for k in kinds):
         names = ", ".join(i.dtype.name for i in starts)
         raise TypeError(f"index arguments to {name} must be integers of the same type, got: {names}")
 
@@ -575,12 +575,19 @@ def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
 def concatenate(operands: Array | Sequence[ArrayLike], dimension: int) -> Array:
     """Wraps XLA's Concatenate: joins arrays of one dtype whose other axes have equal sizes."""
     if isinstance(operands, Array):
-        operands = unstack(operands)
+        operands = _rows(operands)
     if not len(operands):
         raise ValueError("concatenate requires a non-empty sequences of arrays")
     if len(operands) == 1 and isinstance(operands[0], Array):
         return operands[0]
-    return concatenate_p.bind(*operands, dimension=int(dimension))
+    return concatenate_p.bind(*operands, dimension=as_index(dimension))
+
+
+def _rows(x: Array) -> list[Array]:
+    """The slices along the first axis, in the operations that jax records here: unlike `unstack`, two for each."""
+    if not x.ndim:
+        raise TypeError("iteration over a 0-d array")
+    return [index_in_dim(x, i, keepdims=False) for i in range(x.shape[0])]
 
 
 def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> Sequence[Array]:
@@ -598,9 +605,8 @@ def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> Sequence[A
 
 def stack(operands: Sequence, axis: int = 0) -> Array:
     """Joins arrays of one shape and dtype along a new axis."""
-    if isinstance(operands, Array):
-        operands = unstack(operands)
-    if not len(operands):
+    operands = _rows(operands) if isinstance(operands, Array) else list(operands)
+    if not operands:
         raise IndexError("stack: list index out of range, it needs at least one array")
     return stack_p.bind(*operands, axis=dims.canonical_axis(axis, typeof(operands[0]).ndim + 1))
 
@@ -620,7 +626,7 @@ def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
 
 def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: Any = None) -> Array:
     """Broadcasts along new leading axes of the given sizes."""
-    if not sizes and isinstance(operand, Array):
+    if not len(sizes) and isinstance(operand, Array):
         return operand
     shape = (*dims.canonical_shape(sizes), *typeof(operand).shape)
     moving.check_nonnegative("broadcast_in_dim shape", shape)

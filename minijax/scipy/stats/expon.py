@@ -5,7 +5,6 @@ from __future__ import annotations
 import minijax.numpy as jnp
 from minijax.base.faces import listing
 from minijax.primitives import elementwise as lax
-from minijax.primitives.families import const_like
 from minijax.run.arrays.array import Array, ArrayLike
 from minijax.scipy.formulas import exp_of, inexact
 
@@ -48,5 +47,5 @@ sf = exp_of(logsf)
 def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The inverse of `cdf`."""
     q, loc, scale = inexact("expon.ppf", q, loc, scale)
-    is_invalid = jnp.isnan(q) | lax.lt(q, const_like(q, 0)) | (q > 1)
+    is_invalid = jnp.isnan(q) | (q < 0) | (q > 1)
     return jnp.where(is_invalid, jnp.nan, loc - scale * lax.log1p(-q))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import pi
 
+import minijax.numpy as jnp
 from minijax.base.faces import listing
 from minijax.primitives import elementwise as lax
 from minijax.run.arrays.array import Array, ArrayLike
@@ -37,7 +38,8 @@ def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 
 def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The inverse of `cdf`."""
-    return ndtri(q) * scale + loc
+    # jax's result has the default floating dtype, whatever that of q.
+    return jnp.asarray(ndtri(q) * scale + loc, float)
 
 
 def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:

@@ -53,4 +53,4 @@ def ppf(q: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
     """The inverse of `cdf`."""
     q, b, loc, scale = strong("pareto.ppf", q, b, loc, scale)
     result = loc + scale * lax.pow(1 - q, -(1 / b))
-    return jnp.where(jnp.isnan(q) | lax.lt(q, const_like(q, 0)) | (q > 1), jnp.nan, result)
+    return jnp.where(jnp.isnan(q) | (q < 0) | (q > 1), jnp.nan, result)
