@@ -173,7 +173,7 @@ def _svd_hermitian(a: Any, compute_uv: bool, subset_by_index: tuple[int, int] | 
 
 def svdvals(x: ArrayLike, /) -> Array:
     """As `numpy.linalg.svdvals`."""
-    return svd(x, compute_uv=False)
+    return svd(*arrays("jnp.linalg.svdvals", x), compute_uv=False)
 
 
 @jitted("cholesky", static=("upper", "symmetrize_input"))
@@ -231,7 +231,7 @@ def lstsq(
     """As `numpy.linalg.lstsq`, but always with residuals. With `numpy_resid`, which needs concrete arrays, they
     are empty if the rank is deficient or the system is not overdetermined.
     """
-    arrays("jnp.linalg.lstsq", a, b)
+    a, b = arrays("jnp.linalg.lstsq", a, b)
     return _lstsq_impl(a, b, rcond, True) if numpy_resid else _lstsq(a, b, rcond)
 
 
@@ -632,7 +632,7 @@ def vector_norm(x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False, o
 
 def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: str | int = "fro") -> Array:
     """As `numpy.linalg.matrix_norm`."""
-    return norm(x, ord=ord, keepdims=keepdims, axis=(-2, -1))
+    return norm(*arrays("jnp.linalg.matrix_norm", x), ord=ord, keepdims=keepdims, axis=(-2, -1))
 
 
 def _matrix_norm(x: Any, axes: tuple[int, int], ord: Any, keepdims: bool) -> Any:
@@ -663,12 +663,12 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
 
 def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
     """As `numpy.linalg.diagonal`."""
-    return taking.diagonal(x, offset, -2, -1)
+    return taking.diagonal(*arrays("jnp.linalg.diagonal", x), offset, -2, -1)
 
 
 def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Array:
     """As `numpy.linalg.trace`."""
-    return contractions.trace(x, offset, -2, -1, dtype)
+    return contractions.trace(*arrays("jnp.linalg.trace", x), offset, -2, -1, dtype)
 
 
 def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:

@@ -11,6 +11,7 @@ from minijax.base import dtypes
 from minijax.base.dtypes import DTypeLike
 from minijax.ir.types import typeof
 from minijax.primitives import elementwise as ops
+from minijax.primitives.promote import promote_dtypes_inexact
 from minijax.random.arguments import integer_dtype, sampler
 from minijax.random.samplers import uniform
 from minijax.run.arrays.array import Array, ArrayLike, Shape
@@ -29,6 +30,7 @@ def geometric(key: ArrayLike, p: ArrayLike, shape: Shape | None = None, dtype: D
 
     Raises ValueError for a dtype that is not an integer dtype.
     """
+    (p,) = promote_dtypes_inexact(p)
     drawn = uniform(key, shape, typeof(p).dtype)
     drawn = jnp.where(drawn == 0, 1, drawn)
     trials = ops.floor(ops.div(ops.log(drawn), jnp.broadcast_to(ops.log1p(-p), shape))) + 1

@@ -11,6 +11,7 @@ from minijax.base.util import named
 from minijax.ir.types import Typed, typeof
 from minijax.primitives import elementwise as lax
 from minijax.primitives.convert import convert
+from minijax.primitives.families import is_complex
 from minijax.primitives.promote import promote_args_inexact
 from minijax.run.arrays.array import Array, ArrayImpl
 
@@ -39,6 +40,14 @@ def inexact(name: str, *args: Any) -> list[Any]:
 def strong(name: str, *args: Any) -> list[Any]:
     """As `inexact`; arrays lose a weak type, as they do beside the constants of jax's formulas."""
     return [x if np.ndim(x) == 0 else convert(x, typeof(x).dtype) for x in inexact(name, *args)]
+
+
+def real(name: str, *args: Any) -> list[Any]:
+    """The arguments of `name` promoted to one floating dtype and one rank. Raises ValueError for complex numbers."""
+    args = promote_args_inexact(name, *args)
+    if is_complex(args[0]):
+        raise ValueError(f"{name} does not support complex-valued inputs.")
+    return args
 
 
 def _operand(x: Any) -> Any:

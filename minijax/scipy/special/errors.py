@@ -14,7 +14,7 @@ from minijax.ir.types import typeof
 from minijax.primitives import elementwise as lax
 from minijax.primitives.convert import convert_element_type
 from minijax.primitives.families import const_like, is_complex
-from minijax.primitives.promote import check_arraylike, promote_args_inexact
+from minijax.primitives.promote import arrays, promote_args_inexact
 from minijax.run.arrays.array import Array, ArrayLike
 from minijax.scipy.special.series import in_single, polynomial, rational, safe
 
@@ -131,7 +131,7 @@ _WEIDEMAN = (
 
 def wofz(z: ArrayLike) -> Array:
     """The Faddeeva function exp(-z ** 2) * erfc(-1j * z)."""
-    check_arraylike("wofz", z)
+    (z,) = arrays("wofz", z)
     return _wofz(convert_element_type(z, dtypes.to_complex_dtype(dtypes.to_inexact_dtype(typeof(z).dtype))))
 
 

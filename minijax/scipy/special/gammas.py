@@ -18,6 +18,7 @@ from minijax.primitives import elementwise as lax, structural
 from minijax.primitives.families import const_like, is_complex, scalar_like
 from minijax.primitives.promote import promote_args_inexact
 from minijax.run.arrays.array import Array, ArrayLike
+from minijax.scipy.formulas import real
 
 
 def gammaln(x: ArrayLike) -> Array:
@@ -124,7 +125,7 @@ def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
     """The derivative of order `n` of `digamma`. Raises ValueError unless `n` is an integer."""
     if not jnp.issubdtype(typeof(n).dtype, np.integer):
         raise ValueError(f"Argument `n` to polygamma must be of integer type. Got dtype {typeof(n).dtype}.")
-    return lax.polygamma(*promote_args_inexact("polygamma", n, x))
+    return lax.polygamma(*real("polygamma", n, x))
 
 
 def gammainc(a: ArrayLike, x: ArrayLike) -> Array:
@@ -139,7 +140,7 @@ def gammaincc(a: ArrayLike, x: ArrayLike) -> Array:
 
 def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """The regularized incomplete beta function."""
-    return special.betainc(*promote_args_inexact("betainc", a, b, x))
+    return special.betainc(*real("betainc", a, b, x))
 
 
 # Coefficients of Stirling's series, of the highest order first: DiDonato & Morris, ACM Algorithm 708, 1992.
@@ -183,7 +184,7 @@ def beta(a: ArrayLike, b: ArrayLike) -> Array:
 @custom_jvp
 def poch(z: ArrayLike, m: ArrayLike) -> Array:
     """gamma(z + m) / gamma(z), and 1 where m = 0. Derivatives are valid for positive arguments only."""
-    z, m = promote_args_inexact("poch", z, m)
+    z, m = real("poch", z, m)
     return jnp.where(lax.eq(m, const_like(m, 0)), scalar_like(m, 1), gamma(jnp.add(z, m)) / gamma(z))
 
 

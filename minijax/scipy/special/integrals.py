@@ -10,6 +10,7 @@ import numpy as np
 
 import minijax.numpy as jnp
 from minijax.api.custom import custom_jvp
+from minijax.base import dtypes
 from minijax.dispatch.jitted import jitted
 from minijax.higher.while_loop import while_loop
 from minijax.ir.types import typeof
@@ -18,6 +19,7 @@ from minijax.primitives import elementwise as lax
 from minijax.primitives.families import is_complex, scalar_like
 from minijax.primitives.promote import promote_args_inexact
 from minijax.run.arrays.array import Array, ArrayLike
+from minijax.scipy.formulas import real
 from minijax.scipy.special.series import polynomial, rational
 
 # Rational approximations up to 2, 4, 8, 16, 32, 64 and beyond, of the highest order first: S. L. Moshier, Cephes,
@@ -82,9 +84,7 @@ def _expi_of_positive(x: Any) -> Any:
 @jitted()
 def expi(x: ArrayLike) -> Array:
     """The exponential integral: the principal value integral of exp(t) / t up to x. Raises ValueError for complex x."""
-    (x,) = promote_args_inexact("expi", x)
-    if is_complex(x):
-        raise ValueError("expi does not support complex-valued inputs.")
+    (x,) = real("expi", x)
     return jnp.piecewise(x, [x < 0], [lambda x: -exp1(-x), _expi_of_positive])
 
 
@@ -97,7 +97,7 @@ def expi_jvp(primals, tangents):
 
 def exp1(x: ArrayLike) -> Array:
     """The exponential integral of order 1."""
-    (x,) = promote_args_inexact("exp1", x)
+    (x,) = real("exp1", x)
     return expn(1, x)
 
 
@@ -106,7 +106,7 @@ _LARGE = 1.44115188075855872e17
 
 
 def _eps(x: Any) -> Any:
-    return np.finfo(typeof(x).dtype).eps
+    return dtypes.finfo(typeof(x).dtype).eps
 
 
 def _expn_by_powers(x: Any, n: Any) -> Any:
@@ -187,7 +187,7 @@ def _expn_of_large_order(x: Any, n: Any) -> Any:
 @vectorize
 def expn(n: ArrayLike, x: ArrayLike) -> Array:
     """The exponential integral of order n: the integral of exp(-x * t) / t ** n from 1 to infinity."""
-    n, x = promote_args_inexact("expn", n, x)
+    n, x = real("expn", n, x)
     conditions = [(n < 0) | (x < 0), (x == 0) & (n < 2), (x == 0) & (n >= 2), (n == 0) & (x >= 0), n >= 5000, x > 1]
     at_zero = 1 / jnp.where(n == 1, n + n, n)
     values = [np.nan, np.inf, at_zero, lax.exp(-x) / x, _expn_of_large_order, _expn_by_fraction, _expn_by_powers]

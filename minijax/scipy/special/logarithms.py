@@ -13,6 +13,7 @@ from minijax.primitives import elementwise as lax, structural
 from minijax.primitives.families import const_like
 from minijax.primitives.promote import promote_args_inexact
 from minijax.run.arrays.array import Array, ArrayLike
+from minijax.scipy.formulas import real
 
 
 @custom_jvp
@@ -75,7 +76,7 @@ def _xlogx_jvp(primals, tangents):
 
 def entr(x: ArrayLike) -> Array:
     """-x * log(x), and -inf of negative numbers."""
-    (x,) = promote_args_inexact("entr", x)
+    (x,) = real("entr", x)
     return lax.select(lax.lt(x, const_like(x, 0)), structural.full_like(x, -np.inf), lax.neg(_xlogx(x)))
 
 
@@ -90,12 +91,12 @@ def _relative_entropy(p: Any, q: Any) -> Any:
 
 def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
     """p * log(p / q): the terms of the relative entropy."""
-    return _relative_entropy(*promote_args_inexact("rel_entr", p, q))
+    return _relative_entropy(*real("rel_entr", p, q))
 
 
 def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
     """p * log(p / q) - p + q: the terms of the Kullback-Leibler divergence."""
-    p, q = promote_args_inexact("kl_div", p, q)
+    p, q = real("kl_div", p, q)
     return _relative_entropy(p, q) - p + q
 
 

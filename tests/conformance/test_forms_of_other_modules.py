@@ -1,0 +1,63 @@
+"""Functions of lax, scipy, random and linalg by the form of an argument: dtype and shape, or the class of the error."""
+
+import numpy as np
+import pytest
+from compare import same, wide_numbers
+
+pytestmark = pytest.mark.oracle
+
+CALLS = """
+    lax.stack(m) | lax.stack(m, 1) | lax.stack(iter([v, v])) | lax.stack(s) | lax.concatenate(m, 0) | lax.concatenate(s, 0)
+    lax.concatenate([v, v], 'abc') | lax.concatenate([v, v], s)
+    lax.broadcast(v, np.array([0])) | lax.broadcast(v, np.array([2, 3])) | lax.broadcast(v, None) | lax.broadcast(v, 3)
+    lax.expand_dims(v, np.array([0])) | lax.expand_dims(v, np.array([0, 1])) | lax.expand_dims(v, None) | lax.expand_dims(v, 0)
+    lax.reshape(v, 2) | lax.reshape(m, 4) | lax.empty(3, 'float32') | lax.rng_bit_generator(jnp.zeros(4, 'uint32'), 3)
+    lax.dynamic_slice(v, (jnp.int4(1),), (1,)) | lax.dynamic_slice(v, jnp.array([1], 'uint4'), (1,))
+    lax.dynamic_update_slice(v, v[:1], (jnp.int4(1),)) | lax.dynamic_index_in_dim(v, jnp.uint4(1))
+    lax.iota(None, 3) | lax.broadcasted_iota(None, (3,), 0) | lax.bitcast_convert_type(v, None)
+    sp.entr(c) | sp.exp1(c) | sp.expi(c) | sp.expn(2, c) | sp.kl_div(c, v) | sp.rel_entr(v, c) | sp.poch(v, c)
+    sp.betainc(v, v, c) | sp.polygamma(1, c) | sp.expi(h) | sp.exp1(h) | sp.expn(2, h) | sp.wofz(j) | sp.entr(v)
+    st.uniform.ppf(c) | st.expon.ppf(c) | st.pareto.ppf(c, 2.0) | st.uniform.ppf(v, c) | st.norm.ppf(v) | st.norm.isf(v, 1)
+    jnp.digitize(c, c) | jnp.digitize(v, c) | random.geometric(k, 1) | random.geometric(k, jnp.array([1, 1]))
+    random.geometric(k, v) | linalg.svdvals(j) | linalg.trace(j) | linalg.diagonal(j) | linalg.matrix_norm(j)
+    linalg.lstsq(j, v)
+"""
+
+
+class HasArray:
+    def __init__(self, value):
+        self.value = value
+
+    def __jax_array__(self):
+        return self.value
+
+
+def outcome(jax, text, names) -> str:
+    try:
+        result = eval(text, names)
+    except Exception as error:
+        return "TypeError" if isinstance(error, TypeError) else type(error).__name__
+    return str([(str(x.dtype), x.weak_type, x.shape) for x in jax.tree.leaves(result)])
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("wide", [False, True])
+def test_other_modules_take_arguments_of_every_form_as_jax_does(wide):
+    def program(jax, jnp, lax):
+        m = jnp.array([[4.0, 1.0], [1.0, 3.0]], np.float32)
+        names = dict(
+            jnp=jnp, lax=lax, np=np, sp=jax.scipy.special, st=jax.scipy.stats, random=jax.random, linalg=jnp.linalg,
+            m=m, v=m[0] / 8, s=m[0, 0], c=m[0] + 1j, h=m[0].astype(jnp.bfloat16), j=HasArray(m), k=jax.random.key(0),
+        )  # fmt: skip
+        texts = filter(None, map(str.strip, CALLS.replace("\n", "|").split("|")))
+        return "\n".join(f"{text}: {outcome(jax, text, dict(names))}" for text in texts)
+
+    with wide_numbers(wide):
+        assert "ValueError" in same(program)
+
+
+def test_an_array_is_stacked_by_the_operations_of_jax():
+    def program(jax, jnp, lax):
+        return "\n".join(str(jax.make_jaxpr(f)(jnp.ones((2, 3)))) for f in (lax.stack, lambda x: lax.concatenate(x, 0)))
+
+    assert "squeeze" in same(program)
