@@ -81,7 +81,7 @@ def _idct(x: Any, axis: int, norm: str | None) -> Any:
     order = lax.real(fft.ifft(spectrum, axis=axis, norm="backward"))
     half = -(-n // 2)
     even, odd = order[(*before, slice(half))], structural.rev(order[(*before, slice(half, None))], (axis,))
-    result = jnp.zeros_like(x).at[(*before, slice(0, None, 2))].set(even)
+    result = jnp.zeros_like(order).at[(*before, slice(0, None, 2))].set(even)
     return result.at[(*before, slice(1, None, 2))].set(odd)
 
 

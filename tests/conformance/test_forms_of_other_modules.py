@@ -20,7 +20,8 @@ CALLS = """
     st.uniform.ppf(c) | st.expon.ppf(c) | st.pareto.ppf(c, 2.0) | st.uniform.ppf(v, c) | st.norm.ppf(v) | st.norm.isf(v, 1)
     jnp.digitize(c, c) | jnp.digitize(v, c) | random.geometric(k, 1) | random.geometric(k, jnp.array([1, 1]))
     random.geometric(k, v) | linalg.svdvals(j) | linalg.trace(j) | linalg.diagonal(j) | linalg.matrix_norm(j)
-    linalg.lstsq(j, v)
+    linalg.lstsq(j, v) | sl.leslie(v, jnp.array([2])) | sl.leslie(c, v[:1]) | sl.leslie(jnp.array([1, 2]), v[:1])
+    fft.idct(h) | fft.dct(h) | fft.idctn(h) | fft.idct(m)
 """
 
 
@@ -47,7 +48,7 @@ def test_other_modules_take_arguments_of_every_form_as_jax_does(wide):
         m = jnp.array([[4.0, 1.0], [1.0, 3.0]], np.float32)
         names = dict(
             jnp=jnp, lax=lax, np=np, sp=jax.scipy.special, st=jax.scipy.stats, random=jax.random, linalg=jnp.linalg,
-            m=m, v=m[0] / 8, s=m[0, 0], c=m[0] + 1j, h=m[0].astype(jnp.bfloat16), j=HasArray(m), k=jax.random.key(0),
+            sl=jax.scipy.linalg, fft=jax.scipy.fft, m=m, v=m[0] / 8, s=m[0, 0], c=m[0] + 1j, h=m[0].astype(jnp.bfloat16), j=HasArray(m), k=jax.random.key(0),
         )  # fmt: skip
         texts = filter(None, map(str.strip, CALLS.replace("\n", "|").split("|")))
         return "\n".join(f"{text}: {outcome(jax, text, dict(names))}" for text in texts)

@@ -60,7 +60,8 @@ def symmetrized(x: Any) -> Any:
     total = (bitwise_or if is_bool else add)(x, adjoint(x))
     dtype = dtypes.to_inexact_dtype(typeof(x).dtype)
     total = total if dtype == typeof(x).dtype else convert(total, dtype, weak_type=is_bool)
-    return div(total, 2.0 if is_bool else scalar_like(total, 2))
+    is_weak = typeof(total).weak_type and dtype.kind == "f"
+    return div(total, 2.0 if is_bool or is_weak else scalar_like(total, 2))
 
 
 def along(x: Any, d: int) -> Any:

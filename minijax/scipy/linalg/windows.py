@@ -13,7 +13,7 @@ from minijax.numpy.vectorizing import vectorize
 from minijax.primitives.conv_variants import conv_general_dilated_patches
 from minijax.primitives.dot import Precision
 from minijax.primitives.families import scalar_like
-from minijax.primitives.promote import check_arraylike, promote_dtypes, promote_dtypes_inexact
+from minijax.primitives.promote import arrays, check_arraylike, promote_dtypes, promote_dtypes_inexact
 from minijax.primitives.structural import concatenate, pad, slice_in_dim
 from minijax.run.arrays.array import Array, ArrayLike
 
@@ -155,8 +155,7 @@ def _fiedler_companion(a: Any) -> Any:
 
 def leslie(f: ArrayLike, s: ArrayLike) -> Array:
     """As `scipy.linalg.leslie`, for each pair of vectors in the last axes."""
-    check_arraylike("leslie", f, s)
-    f, s = jnp.atleast_1d(jnp.asarray(f)), jnp.atleast_1d(jnp.asarray(s))
+    f, s = map(jnp.atleast_1d, promote_dtypes(*arrays("leslie", f, s)))
     sizes = typeof(f).shape[-1], typeof(s).shape[-1]
     if sizes[0] < 2:
         raise ValueError(
