@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from minijax.base import cache, tree
+from minijax.base import tree
 
 Path = tuple[str, ...]
 _ABSENT = object()
@@ -17,11 +17,6 @@ def leaf_paths(treedef: Any, value: Any = _ABSENT) -> list[Path]:
             pairs = []
         if len(pairs) == treedef.num_leaves:
             return [tuple(map(_text, path)) for path, _ in pairs]
-    return _structural_paths(treedef)
-
-
-@cache.cache
-def _structural_paths(treedef: Any) -> list[Path]:
     paths: list[Path] = []
     _walk(treedef, (), paths)
     return paths
@@ -29,11 +24,8 @@ def _structural_paths(treedef: Any) -> list[Path]:
 
 def has_own_keys(treedef: Any) -> bool:
     """Returns whether a node of the structure is of a user's class that names its children itself."""
-    return treedef.num_nodes != treedef.num_leaves and _has_own_keys(treedef)
-
-
-@cache.cache
-def _has_own_keys(treedef: Any) -> bool:
+    if not tree.keyed_types or treedef.num_nodes == treedef.num_leaves:
+        return False
     pending = [treedef]
     while pending:
         part = pending.pop()

@@ -231,8 +231,12 @@ def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
 
 
 def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
-    """The structure of a tuple of trees of these structures."""
-    return registry_treedef_tuple(registry, list(treedefs))
+    """The structure of a tuple of trees of these structures. Raises RuntimeError for anything else."""
+    treedefs = list(treedefs)
+    for x in treedefs:
+        if not isinstance(x, PyTreeDef):  # jaxlib ends the process for None
+            raise RuntimeError(f"treedef_tuple: expected structures of trees, got {x!r}")
+    return registry_treedef_tuple(registry, treedefs)
 
 
 # Prefixes.

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from minijax.base import cache, dtypes
+from minijax.base import cache, dtypes, stack
 from minijax.hlo.program import Port
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr
 from minijax.ir.types import ShapedArray, space_of
@@ -121,8 +121,8 @@ def choose_placement(operands: Sequence[Signature], options: ProgramOptions, clo
     """
     ins, outs = _ports(operands, options, closed)
     # The devices of what nothing reads do not count.
-    live = closed if options.keep_unused else prune_closed(closed, (True,) * len(closed.outvars), True)[0]
-    placement = _choose_devices(operands, options, live, ins, outs)
+    has_unread = not options.keep_unused and shardings_in(closed.jaxpr)
+    placement = _choose_devices(operands, options, _read_part(closed) if has_unread else closed, ins, outs)
     return _with_layouts(placement, operands, options, closed)
 
 
@@ -189,6 +189,11 @@ def check_argument_layouts(operands: Sequence[Signature], options: ProgramOption
                 f"Layout passed to jit does not match the layout on the respective arg. Got jit layout: {layout},\n"
                 f"arg layout: {shown(sig.layout, sig.aval.ndim)} for arg type: {sig.aval.str_short()}."
             )
+
+
+@stack.deep
+def _read_part(closed: ClosedJaxpr) -> ClosedJaxpr:
+    return prune_closed(closed, (True,) * len(closed.outvars), True)[0]
 
 
 def _choose_devices(

@@ -203,6 +203,12 @@ def test_each_function_gives_the_results_of_jax_for_every_kind_of_node(name, the
         assert got == want, case
 
 
+@pytest.mark.parametrize("given", [None, 1, [None]])
+def test_treedef_tuple_refuses_what_would_end_the_process(given):
+    with pytest.raises(RuntimeError, match="treedef_tuple: expected structures"):
+        minijax.tree_util.treedef_tuple([minijax.tree_util.tree_structure(1), given])
+
+
 CALLS = {
     "too few leaves": lambda t: t.tree_unflatten(t.tree_structure((1, 2)), [1]),
     "too many leaves": lambda t: t.tree_unflatten(t.tree_structure((1, 2)), [1, 2, 3]),

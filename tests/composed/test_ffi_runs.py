@@ -225,7 +225,7 @@ def test_failures_are_those_of_jax():
 def test_attributes_that_are_equal_have_programs_of_their_own():
     call = minijax.ffi.ffi_call("test_attributes", minijax.ShapeDtypeStruct((13,), np.float64))
     for other in (np.int32(8), True, 8.0):
-        assert call(**ATTRIBUTES)[12] == 8
+        assert np.asarray(call(**ATTRIBUTES))[12] == 8
         with pytest.raises(minijax.errors.JaxRuntimeError, match="no inner attribute"):
             minijax.block_until_ready(call(**{**ATTRIBUTES, "nested": {"inner": other}}))
     numbers = np.array([4, 5, 6], np.int64)

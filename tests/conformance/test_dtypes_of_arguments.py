@@ -32,7 +32,6 @@ APART = """
 """.split()
 # Calls that are left out, by the reason: those of a function, or those with one of the dtypes.
 KNOWN = {
-    "an array where lists are meant: jax also slices it": "lax.stack",
     "jax fails inside, by mistake": """
         numpy.frexp:float8_e4m3fn numpy.ldexp:float8_e4m3fn numpy.nansum:int4 numpy.nanprod:int4 numpy.sum:int4
         numpy.prod:int4 numpy.trace:int4 numpy.pow:int4 numpy.power:int4 numpy.linalg.trace:int4

@@ -432,7 +432,7 @@ def test_unsupported_arguments_of_jaxpr_functions_are_named(options):
 
 
 def test_contexts_and_their_constants():
-    def program(jax, jnp, interpreters):
+    def program(jax, jnp, extend, interpreters):
         mlir = interpreters.mlir
         mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("i",))
         contexts = mlir.SPMDAxisContext(mesh), mlir.ShardingContext(2, None)
@@ -448,7 +448,7 @@ def test_contexts_and_their_constants():
             told.append((ctx.module_context.lowering_parameters, ctx.module_context.shape_poly_state.dim_vars))
             return [x]
 
-        f = by_rule(rule)(sys.modules[f"{jax.__name__}.extend"], interpreters)
+        f = by_rule(rule)(extend, interpreters)
         spec = jax.sharding.PartitionSpec("i")
         jax.jit(f).lower(X)
         jax.jit(jax.shard_map(f, mesh=mesh, in_specs=spec, out_specs=spec)).lower(X)
