@@ -49,6 +49,7 @@ class Trace:
 
     __slots__ = ("parent", "beneath", "alive", "__weakref__")
     records_rules = False  # True if it records what a derivative rule computes on tangents
+    keeps_written_types = False  # True if a value that is written to a reference keeps its weak type
     records_ref_calls = False  # True if calls whose backward rules take references are recorded with them
 
     def __init__(self, parent: "Trace | None" = None):
@@ -255,6 +256,7 @@ def made_at(x: Tracer) -> str:
 class JaxprTrace(Trace):
     """Records operations as the equations of a jaxpr."""
 
+    keeps_written_types = True
     __slots__ = ("eqns", "invars", "consts", "const_vars", "originals", "debug_info")
 
     def __init__(self, parent: Trace | None, debug_info: DebugInfo):

@@ -115,7 +115,7 @@ def stored(name: str, ref: Ref, value: Any) -> Any:
             raise mixed_error(name, *words, ref.aval)
         value = primal
     # In jaxprs a written value keeps its type, as in jax.
-    is_recorded = isinstance(ref._trace, JaxprTrace) and isinstance(value, Tracer)
+    is_recorded = isinstance(value, Tracer) and getattr(ref._trace, "keeps_written_types", False)
     weak = ref.aval.inner_aval.weak_type and isinstance(value, ArrayImpl | Tracer) and not is_recorded
     return convert(value, ref.dtype, weak_type=True) if weak else value
 

@@ -24,6 +24,7 @@ def is_hi_operation(primitive: Primitive, operands: Sequence, params: dict) -> b
 class LoTrace(Trace):
     """Forwards operations to its parent, and lowers those on hi values."""
 
+    keeps_written_types = True
     __slots__ = ()
 
     def qdd_of(self, x):

@@ -182,7 +182,7 @@ def arrays(x: ArrayLike) -> jax.Array:
 
 
 def places(x: jax.Array) -> jax.Array:
-    mesh = jax.make_mesh((1,), ("x",))
+    mesh = jax.make_mesh((1,), ("x",), axis_types=(jax.sharding.AxisType.Auto,))
     sharding = NamedSharding(mesh, P("x", None))
     x = jax.device_put(x, sharding)
 
