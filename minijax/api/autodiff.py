@@ -476,6 +476,8 @@ def _check_scalar(x: Any) -> None:
     text = "Gradient only defined for scalar-output functions. Output"
     if not is_value(x):
         raise TypeError(f"{text} was {x}.")
+    if isinstance(x, Ref):
+        raise TypeError(f"{text} had abstract value {typeof(x)}.")
     if typeof(x).shape:
         raise TypeError(f"{text} had shape: {typeof(x).shape}.")
 

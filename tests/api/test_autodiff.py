@@ -291,6 +291,10 @@ ERRORS = {
         lambda jax: jax.grad(lambda x: [x])(1.0),
         "Gradient only defined for scalar-output functions. Output was [",
     ),
+    "a reference": (
+        lambda jax: jax.grad(lambda x: jax.new_ref(x))(1.0),
+        "Gradient only defined for scalar-output functions. Output had abstract value Ref{float32[]}",
+    ),
     "no result": (
         lambda jax: jax.grad(lambda x: None)(1.0),
         "Gradient only defined for scalar-output functions. Output was None",
