@@ -299,7 +299,7 @@ def _pinv(a: Any, rtol: Any, hermitian: bool) -> Any:
     rtol = creation.asarray(rtol)[..., None]
     rtol = moving.expand_dims(rtol, range(typeof(s).ndim - typeof(rtol).ndim))
     low = ufuncs.multiply(rtol, s[..., 0:1])
-    s = typed(where(ufuncs.greater(s, low), s, np.inf), u)
+    s = convert(where(ufuncs.greater(s, low), s, np.inf), typeof(u).dtype)  # strongly typed, as the result
     v, uh = transposed(vh), transposed(u)
     return matmul_highest(v, ufuncs.divide(uh, s[..., None]))
 

@@ -21,6 +21,9 @@ CALLS = """
     jnp.digitize(c, c) | jnp.digitize(v, c) | random.geometric(k, 1) | random.geometric(k, jnp.array([1, 1]))
     random.geometric(k, v) | linalg.svdvals(j) | linalg.trace(j) | linalg.diagonal(j) | linalg.matrix_norm(j)
     linalg.lstsq(j, v) | sl.leslie(v, jnp.array([2])) | sl.leslie(c, v[:1]) | sl.leslie(jnp.array([1, 2]), v[:1])
+    linalg.pinv(w) | linalg.pinv(w, hermitian=True) | sp.factorial(3) | st.poisson.logpmf(i, 0.5)
+    st.poisson.pmf(2, 0.5) | st.binom.logpmf(i, 3, 0.5) | st.binom.pmf(2, 3, 0.5) | st.nbinom.logpmf(i, 3, 0.5)
+    st.bernoulli.logpmf(1, 0.5) | st.geom.logpmf(i, 0.5) | st.betabinom.logpmf(i, 3, 0.5, 0.5) | st.norm.logpdf(w) | st.t.logpdf(w, 2)
     fft.idct(h) | fft.dct(h) | fft.idctn(h) | fft.idct(m)
 """
 
@@ -48,7 +51,8 @@ def test_other_modules_take_arguments_of_every_form_as_jax_does(wide):
         m = jnp.array([[4.0, 1.0], [1.0, 3.0]], np.float32)
         names = dict(
             jnp=jnp, lax=lax, np=np, sp=jax.scipy.special, st=jax.scipy.stats, random=jax.random, linalg=jnp.linalg,
-            sl=jax.scipy.linalg, fft=jax.scipy.fft, m=m, v=m[0] / 8, s=m[0, 0], c=m[0] + 1j, h=m[0].astype(jnp.bfloat16), j=HasArray(m), k=jax.random.key(0),
+            sl=jax.scipy.linalg, fft=jax.scipy.fft, m=m, v=m[0] / 8, s=m[0, 0], c=m[0] + 1j, h=m[0].astype(jnp.bfloat16), j=HasArray(m), i=jnp.arange(2),
+            w=jnp.broadcast_to(jnp.asarray(0.5), (2, 2)), k=jax.random.key(0),
         )  # fmt: skip
         texts = filter(None, map(str.strip, CALLS.replace("\n", "|").split("|")))
         return "\n".join(f"{text}: {outcome(jax, text, dict(names))}" for text in texts)

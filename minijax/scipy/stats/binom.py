@@ -6,7 +6,7 @@ import minijax.numpy as jnp
 from minijax.base.faces import listing
 from minijax.primitives import elementwise as lax
 from minijax.run.arrays.array import Array, ArrayLike
-from minijax.scipy.formulas import exp_of, strong
+from minijax.scipy.formulas import exp_of, inexact
 from minijax.scipy.special.logarithms import xlog1py, xlogy
 
 __all__, __dir__ = listing(__name__, "logpmf pmf")
@@ -14,7 +14,7 @@ __all__, __dir__ = listing(__name__, "logpmf pmf")
 
 def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The logarithm of the probability of k."""
-    k, n, p, loc = strong("binom.logpmf", k, n, p, loc)
+    k, n, p, loc = inexact("binom.logpmf", k, n, p, loc)
     y = k - loc
     count = lax.lgamma(n + 1) - (lax.lgamma(y + 1) + lax.lgamma(n - y + 1))
     chance = xlogy(y, p) + xlog1py(n - y, -p)

@@ -13,7 +13,7 @@ from minijax.dispatch.jitted import jitted
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
 from minijax.run.arrays.array import Array, ArrayLike
-from minijax.scipy.formulas import exp_of, inexact, strong
+from minijax.scipy.formulas import exp_of, inexact
 from minijax.scipy.special.gammas import gammaincc, gammaln
 from minijax.scipy.special.logarithms import entr, xlogy
 
@@ -22,7 +22,7 @@ __all__, __dir__ = listing(__name__, "cdf entropy logpmf pmf")
 
 def logpmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The logarithm of the probability of k."""
-    k, mu, loc = strong("poisson.logpmf", k, mu, loc)
+    k, mu, loc = inexact("poisson.logpmf", k, mu, loc)
     x = k - loc
     logarithm = xlogy(x, mu) - gammaln(x + 1) - mu
     return jnp.where((x < 0) | (jnp.round(k) != k), -jnp.inf, logarithm)
