@@ -378,19 +378,22 @@ def _of_results(found: Sequence[paths.Path]) -> tuple[str, ...]:
 
 def check_results(info: DebugInfo, leaves: Sequence, out_paths: Callable[[], Sequence[str]], inputs: Sequence) -> None:
     """Raises TypeError for a result that is not a value, ValueError for a reference; `inputs` are the arguments."""
-    who = f"function {info.func_src_info} traced for {info.traced_for} returned a"
     for i, x in enumerate(leaves):
         if isinstance(x, Ref):
             path = out_paths()[i]
             where = "" if path == "result" else f" at output tree path {path}"
             raise ValueError(
-                f"{who} mutable array reference of type {x.aval}{where}, but mutable array references cannot be "
-                f"returned.{_origin(x, inputs, info)}"
+                f"{_returned(info)} mutable array reference of type {x.aval}{where}, but mutable array "
+                f"references cannot be returned.{_origin(x, inputs, info)}"
             )
         if not is_value(x):
             path = out_paths()[i].removeprefix("result")
             where = f" at output component {path}" if path else ""
-            raise TypeError(f"{who} value of type {type(x)}{where}, which is not a valid JAX type")
+            raise TypeError(f"{_returned(info)} value of type {type(x)}{where}, which is not a valid JAX type")
+
+
+def _returned(info: DebugInfo) -> str:
+    return f"function {info.func_src_info} traced for {info.traced_for} returned a"
 
 
 def _origin(ref: Any, inputs: Sequence, info: DebugInfo) -> str:
