@@ -39,7 +39,6 @@ from minijax.dispatch.placement import (
     on_devices,
     over_abstract_context,
 )
-from minijax.hlo.program import Port
 from minijax.ir.body import argument_paths, check_aliases, leaf_types
 from minijax.ir.hitypes import full_type
 from minijax.ir.jaxpr import ClosedJaxpr
@@ -359,8 +358,8 @@ class Compiled(Stage):
         """The optimized HLO."""
         return self._executable.loaded.as_text()
 
-    def cost_analysis(self) -> dict[str, float]:
-        """XLA's estimate of the costs of one run."""
+    def cost_analysis(self) -> dict[str, float] | None:
+        """XLA's estimate of the costs of one run; None if the platform gives none."""
         return self._executable.loaded.cost_analysis()
 
     def memory_analysis(self) -> Any:
@@ -374,37 +373,37 @@ class Compiled(Stage):
     @property
     def out_info(self) -> Any:
         """The results' tree of shapes, dtypes, shardings and layouts."""
-        rows = zip(self._out_avals, self._out_ports(), strict=True)
-        return self.out_tree.unflatten([ShapeDtypeStruct(a.shape, a.dtype, sharding=_format(p)) for a, p in rows])
+        rows = zip(self._out_avals, self._own_results(self._executable.formats()[1]), strict=True)
+        return self.out_tree.unflatten([ShapeDtypeStruct(a.shape, a.dtype, sharding=f) for a, f in rows])
 
-    def _out_ports(self) -> Sequence[Port]:
-        """The ports of the function's own results."""
-        return self._executable.outs[self._num_final_values : self._num_final_values + len(self._out_avals)]
+    def _own_results(self, of_outs: Sequence) -> Sequence:
+        """The part of a property of the executable's results that belongs to the function's own ones."""
+        return of_outs[self._num_final_values : self._num_final_values + len(self._out_avals)]
 
     @property
     def input_shardings(self) -> Any:
         """The shardings of the arguments, as (positional, by keyword); None for an unused one."""
-        return self._of_arguments(lambda port: port.sharding)
+        return self._of_arguments([port.sharding for port in self._executable.ins])
 
     @property
     def output_shardings(self) -> Any:
-        return self.out_tree.unflatten([port.sharding for port in self._out_ports()])
+        return self.out_tree.unflatten([port.sharding for port in self._own_results(self._executable.outs)])
 
     @property
     def input_formats(self) -> Any:
         """The layouts and shardings of the arguments, as `input_shardings`."""
-        return self._of_arguments(_format)
+        return self._of_arguments(self._executable.formats()[0])
 
-    def _of_arguments(self, of_port: Callable[[Port], Any]) -> Any:
+    def _of_arguments(self, of_ins: Sequence) -> Any:
         """The arguments' tree of a property of the inputs; None for an unused one."""
-        known = dict(zip(self._executable.used, map(of_port, self._executable.ins), strict=True))
+        known = dict(zip(self._executable.used, of_ins, strict=True))
         first = len(self._captured)
         return self.in_tree.unflatten([known.get(first + i) for i in range(self.in_tree.num_leaves)])
 
     @property
     def output_formats(self) -> Any:
         """The layouts and shardings of the results."""
-        return self.out_tree.unflatten(list(map(_format, self._out_ports())))
+        return self.out_tree.unflatten(self._own_results(self._executable.formats()[1]))
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the executable. Raises TypeError for arguments of another tree or of other types."""
@@ -498,11 +497,6 @@ class Compiled(Stage):
                 f"Computation was compiled for input {what}s that disagree with the {what}s of arguments "
                 f"passed to it. Here are the {len(texts)} mismatches:\n" + "\n".join(texts)
             )
-
-
-def _format(port: Port) -> Format:
-    """The layout and sharding of an argument or a result."""
-    return Format(shown(port.layout, port.aval.ndim), port.sharding)
 
 
 class HighCompiled(Compiled):

@@ -15,7 +15,7 @@ from minijax.ir.effects import FfiEffect
 from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.structure import structure_of
 from minijax.ir.types import ShapedArray, token_type
-from minijax.partition.layouts import Format, Layout, settled
+from minijax.partition.layouts import Format, Layout, of_native, settled
 from minijax.partition.shardings import GSPMDSharding, NamedSharding
 from minijax.run.arrays import transfer
 from minijax.run.arrays.array import ArrayImpl, copied, hidden, signature
@@ -143,6 +143,16 @@ class Executable:
     def takes(self, operands: Sequence[ArrayImpl]) -> bool:
         """Returns whether operands with these signatures need no transfer."""
         return all(self._is_placed(operands[i], n) for n, i in enumerate(self.used))
+
+    def formats(self) -> tuple[list[Format], list[Format]]:
+        """The layouts that XLA chose, and the shardings, of the inputs that are read and of the results."""
+        executable, hidden = self.loaded.executable, len(self.hidden)
+        natives = executable.get_parameter_layouts()
+        inputs = natives[len(natives) - hidden - len(self.ins) : len(natives) - hidden]  # tokens come first
+        results = executable.get_output_layouts()[-len(self.outs) :] if self.outs else []
+        sides = (inputs, self.ins), (results, self.outs)
+        ins, outs = ([Format(of_native(n), p.sharding) for n, p in zip(*side, strict=True)] for side in sides)
+        return ins, outs
 
     def caller(self, operands: Sequence[ArrayImpl], finish: Callable | None = None) -> Callable[[Sequence], Any]:
         """A function specialised to the signatures of these operands: operands -> `finish(results)`.
@@ -289,7 +299,7 @@ def compile_uncached(lowered: Lowered, options: ProgramOptions) -> compile.Loade
     """Compiles a program even if an equal one is loaded or stored."""
     text = lowered.module
     devices, compiler_options = lowered.placement.devices, dict(options.compiler_options)
-    return compile.compile_uncached(text.located().text, text.name, devices, compiler_options)
+    return compile.compile_uncached(text.located().text, text.name, devices, compiler_options, lowered.is_open)
 
 
 def _executable_of(lowered: Lowered, loaded: compile.Loaded) -> Executable:
@@ -310,6 +320,7 @@ def _compiled(lowered: Lowered, options: ProgramOptions, own_names: bool) -> com
             watchers=text.watchers,
             located=text.located,
             own_names=own_names,
+            is_open=lowered.is_open,
         )
 
 

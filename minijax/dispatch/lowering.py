@@ -38,6 +38,16 @@ class Lowered(NamedTuple):
     name: str
 
     label = property(lambda self: f"jit({self.name})")
+
+    @property
+    def is_open(self) -> compile.Open:
+        """The inputs and the results of the module whose shardings XLA chooses, where there are several devices."""
+        if len(self.placement.devices) < 2:
+            return compile.CLOSED
+        tokens, ports = (False,) * len(self.module.ordered), (self.program.ins, self.program.outs)
+        ins, outs = ((*tokens, *[port.sharding is None for port in side]) for side in ports)
+        return (*ins, *(False,) * len(self.hidden)), outs
+
     closed = property(lambda self: self.program.closed)
 
 
@@ -51,7 +61,7 @@ def lower_program(
 ) -> Lowered:
     """Lowers a jaxpr to StableHLO, without unused arguments and dead equations unless `keep_unused`.
 
-    Large constants, and those that are `lifted`, become arguments unless the program is exported.
+    Large constants, and those that are `lifted`, become arguments unless the program is exported or not to be run.
     """
     if (values := discharged(closed)) is not closed:
         closed, outs = values, zip(placement.outs, values.out_avals, strict=True)
@@ -61,7 +71,8 @@ def lower_program(
     keeps = options.keep_unused or bool(variables)  # the program checks the sizes of all arguments
     pruned, reads = prune_closed(closed, (True,) * len(closed.outvars), keeps)
     used = tuple(i for i, is_read in enumerate(reads) if is_read)
-    as_arguments = {} if options.export is not None else _argument_constants(pruned, lifted, placement)
+    is_run = options.export is None and all(map(client.is_attached, placement.devices[:1]))
+    as_arguments = _argument_constants(pruned, lifted, placement) if is_run else {}
     platforms = tuple(platforms) or (client.lowering_platform(placement.devices[0]),)
     if any(port.donated for port in placement.ins):
         _check_donation(platforms)

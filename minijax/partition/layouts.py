@@ -112,10 +112,16 @@ def shown(layout: Layout | None, ndim: int) -> Layout:
 def settled(layouts: Sequence, chosen: Sequence) -> list[Layout | None]:
     """Layouts as stored; AUTO is replaced by the layout that XLA has chosen (a jaxlib object)."""
     return [
-        _of_native(native) if layout is Layout.AUTO else layout for layout, native in zip(layouts, chosen, strict=False)
+        _stored(of_native(native)) if layout is Layout.AUTO else layout
+        for layout, native in zip(layouts, chosen, strict=False)
     ]
 
 
-def _of_native(native):
-    order = tuple(reversed(native._xla_layout().minor_to_major()))
-    return stored(Layout(order), len(order))
+def _stored(layout: Layout) -> Layout | None:
+    return stored(layout, len(layout.major_to_minor))
+
+
+def of_native(native: Any) -> Layout:
+    """The layout that XLA has chosen (a jaxlib object), with its tiling."""
+    chosen = native._xla_layout()
+    return Layout(tuple(reversed(chosen.minor_to_major())), chosen.tiling(), chosen.element_size_in_bits())

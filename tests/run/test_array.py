@@ -377,7 +377,8 @@ def test_donated_arguments_are_refused():
         "a function that moves data": lambda x: jnp.concatenate([x, x]),
         "an operator": lambda x: x + 1,
     }
-    x, y = jnp.ones(3) + 1, jnp.ones(3)
+    # No other test of the process calls `tan` with this shape.
+    x, y = jnp.ones((3, 1, 37)) + 1, jnp.ones((3, 1, 37))
     for call in known.values():
         call(x)
     minijax.jit(lambda x: x + 1, donate_argnums=0)(x)
@@ -385,10 +386,10 @@ def test_donated_arguments_are_refused():
     for call in known.values():
         with pytest.raises(ValueError, match="Invalid buffer passed.* Buffer has been deleted or donated"):
             call(x)
-        with pytest.raises(RuntimeError, match=r"Array has been deleted with shape=float32\[3\]"):
+        with pytest.raises(RuntimeError, match=r"Array has been deleted with shape=float32\[3,1,37\]"):
             call(y)
     for new in (minijax.jit(lambda x: 3 * x), lax.tan, lambda x: jnp.concatenate([x, x, x])):
-        with pytest.raises(RuntimeError, match=r"Array has been deleted with shape=float32\[3\]"):
+        with pytest.raises(RuntimeError, match=r"Array has been deleted with shape=float32\[3,1,37\]"):
             new(x)
     with pytest.raises(minijax.errors.JaxRuntimeError, match="called on deleted or donated buffer"):
         x.unsafe_buffer_pointer()

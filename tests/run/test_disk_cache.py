@@ -215,8 +215,8 @@ def test_xla_receives_the_paths_of_its_caches_and_keys_do_not_depend_on_them(fol
         caches = disk_cache.xla_caches()
     assert {name for name, path in caches if path == str(folder / name)} == names
     devices, state = (jax.devices()[0],), config.state()
-    prepared, serialized = compile._prepared_options(devices, (), (), state, False, caches)
-    assert serialized == compile._prepared_options(devices, (), (), state, False)[1]
+    prepared, serialized = compile._prepared_options(devices, (), compile.CLOSED, (), state, False, caches)
+    assert serialized == compile._prepared_options(devices, (), compile.CLOSED, (), state, False)[1]
     assert (prepared.SerializeAsString() == serialized) == (not names)
     for setting in ({"compilation_cache_dir": None}, {"enable_compilation_cache": False}):
         with options(persistent_cache_enable_xla_caches=value, **setting):

@@ -47,11 +47,14 @@ def test_the_newest_cuda_plugin_is_taken(site):
 
 def test_the_tpu_library_is_loaded_from_the_requested_path(monkeypatch):
     monkeypatch.setenv("TPU_LIBRARY_PATH", "/nowhere/libtpu.so")
-    monkeypatch.setattr(plugins, "_has_tpu", lambda: True)
     assert plugins.find_tpu() == "/nowhere/libtpu.so"
-    monkeypatch.setattr(plugins, "_has_tpu", lambda: False)
-    monkeypatch.setattr(plugins.config.platforms, "default", "cpu")
-    assert plugins.find_tpu() is None
+
+
+def test_without_a_tpu_the_library_says_so_at_once(tmp_path):
+    code = "import minijax as jax; print(jax.devices(), flush=True); jax.devices('tpu')"
+    ran = _run(code, tmp_path, TPU_LIBRARY_PATH="/nowhere/libtpu.so", XLA_FLAGS="")
+    assert ran.stdout == "[CpuDevice(id=0)]\n"
+    assert "Backend 'tpu' failed to initialize: NOT_FOUND: TPU initialization failed: No jellyfish device" in ran.stderr
 
 
 def test_a_gpu_without_a_plugin_is_reported(monkeypatch, caplog):

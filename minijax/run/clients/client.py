@@ -54,7 +54,7 @@ def register_platform(
 
 
 # Platform -> function (name, **options) that returns a topology description.
-_topologies: dict[str, Callable[..., Any]] = {"tpu": plugins.tpu_topology}
+_topologies: dict[str, Callable[..., Any]] = {"tpu": plugins.tpu_topology, "cuda": plugins.cuda_topology}
 
 
 def topology_of(platform: str, name: str, options: dict[str, Any]) -> Any:
@@ -64,6 +64,7 @@ def topology_of(platform: str, name: str, options: dict[str, Any]) -> Any:
     """
     if platform in _aliases and len(_aliases[platform]) > 1:
         platform = get_client(platform).platform
+    quieten()
     if platform not in _topologies:
         raise NotImplementedError(f"topology not implemented for {platform}")
     return _topologies[platform](name, **options)
@@ -296,6 +297,11 @@ def default_device() -> Device:
     if chosen is None:
         return default_client().local_devices()[0]
     return local_devices(backend=chosen)[0] if isinstance(chosen, str) else chosen
+
+
+def is_attached(device: Device) -> bool:
+    """Returns whether programs run on the device; False for a device that programs are only compiled for."""
+    return not isinstance(device.client, _jax.CompileOnlyPyClient)
 
 
 def cpu_device() -> Device:

@@ -38,6 +38,8 @@ loaded: list[Any] = []  # the plugins' C interfaces
 _batch_partitionable: list[str] = []
 _GPU_PRIORITY, _TPU_PRIORITY = 200, 300
 _GOOGLE = "0x1ae0"  # the PCI vendor of TPU chips
+# The library would ask a metadata server, which is not there, for minutes; the other two spare its warnings.
+_WITHOUT_TPU = dict(TPU_SKIP_MDS_QUERY="1", TPU_ACCELERATOR_TYPE="v5litepod-1", TPU_WORKER_HOSTNAMES="localhost")
 
 
 def discover() -> dict[str, tuple[int, Callable[[], Any]]]:
@@ -51,8 +53,7 @@ def discover() -> dict[str, tuple[int, Callable[[], Any]]]:
             "An NVIDIA GPU may be present on this machine, but a CUDA-enabled jaxlib is not installed. "
             "Falling back to cpu."
         )
-    library = find_tpu()
-    if library is not None:
+    if (library := find_tpu()) is not None:
         platforms["tpu"] = _TPU_PRIORITY, functools.partial(_make_tpu_client, library)
     return platforms
 
@@ -86,14 +87,7 @@ def _load_cuda_libraries(version: int) -> None:
 
 
 def _make_cuda_client(version: int, library: str) -> Any:
-    _load_cuda_libraries(version)
-    if not _jax.pjrt_plugin_loaded("cuda"):
-        plugin = xc.load_pjrt_plugin_dynamically("cuda", library)
-        loaded.append(plugin)
-        _profiler.register_plugin_profiler(plugin)
-        _register_cuda_calls(version, plugin)
-    if not xc.pjrt_plugin_initialized("cuda"):
-        xc.initialize_pjrt_plugin("cuda")
+    _load_cuda(version, library)
     options = dict(xc.generate_pjrt_gpu_plugin_options())
     if _visible.value != "all":
         options["visible_devices"] = [int(i) for i in _visible.value.split(",")]
@@ -103,6 +97,29 @@ def _make_cuda_client(version: int, library: str) -> Any:
         if state.partition_index is not None:
             options["partition_index"] = state.partition_index
     return xc.make_c_api_client("cuda", options, state.client)
+
+
+def _load_cuda(version: int, library: str) -> None:
+    _load_cuda_libraries(version)
+    if not _jax.pjrt_plugin_loaded("cuda"):
+        plugin = xc.load_pjrt_plugin_dynamically("cuda", library)
+        loaded.append(plugin)
+        _profiler.register_plugin_profiler(plugin)
+        _register_cuda_calls(version, plugin)
+    if not xc.pjrt_plugin_initialized("cuda"):
+        xc.initialize_pjrt_plugin("cuda")
+
+
+def cuda_topology(name: str, **options: Any) -> Any:
+    """A topology of CUDA devices, which need not be attached.
+
+    `target_config` is the text of a GpuTargetConfigProto and `topology` "slices x hosts x devices of a host", such as
+    "1x1x8". Raises NotImplementedError if no CUDA plugin is installed, JaxRuntimeError for options that it refuses.
+    """
+    if (cuda := find_cuda()) is None:
+        raise NotImplementedError("topology not implemented for cuda: there is no CUDA plugin")
+    _load_cuda(*cuda)
+    return _jax.get_default_c_api_topology("cuda", name, options)
 
 
 def _register_cuda_calls(version: int, plugin: Any) -> None:
@@ -135,12 +152,10 @@ def register_batch_partitionable(name: str) -> None:
 
 
 def find_tpu() -> str | None:
-    """The TPU library, if it is installed and a TPU is present or requested."""
+    """The TPU library, if it is installed."""
     path = os.environ.get("TPU_LIBRARY_PATH")
     if path is None and importlib.util.find_spec("libtpu") is not None:
         path = _libtpu.get_library_path()
-    if path is None or not (_has_tpu() or "tpu" in (config.platforms.value or "")):
-        return None
     return path
 
 
@@ -154,13 +169,16 @@ def _has_tpu() -> bool:
 
 def tpu_topology(name: str, **options: Any) -> Any:
     """The TPU topology of that name. Raises RuntimeError if the TPU library is not installed."""
-    if importlib.util.find_spec("libtpu") is None:
+    if (library := find_tpu()) is None:
         raise RuntimeError("JAX TPU support not installed; cannot generate TPU topology: there is no `libtpu`.")
-    _load_tpu(_libtpu.get_library_path())
+    _load_tpu(library)
     return xc.make_tfrt_tpu_c_api_device_topology(name, **options)
 
 
 def _make_tpu_client(library: str) -> Any:
+    if not _has_tpu() and "tpu" not in (config.platforms.value or ""):
+        # The library would look for a second before it says so.
+        raise RuntimeError("NOT_FOUND: TPU initialization failed: No jellyfish device found: no TPU is attached.")
     _load_tpu(library)
     return _jax.get_c_api_client("tpu", {"ml_framework_name": "JAX"}, None)
 
@@ -169,6 +187,9 @@ def _load_tpu(library: str) -> None:
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
     os.environ.setdefault("TPU_ML_PLATFORM", "JAX")
     os.environ.setdefault("ENABLE_RUNTIME_UPTIME_TELEMETRY", "1")
+    if not _has_tpu():
+        for name, value in _WITHOUT_TPU.items():
+            os.environ.setdefault(name, value)
     arguments = os.environ.get("LIBTPU_INIT_ARGS", "")
     barrier = "--xla_tpu_use_enhanced_launch_barrier"
     if barrier not in arguments:

@@ -67,10 +67,19 @@ def base_options(replicas: int, partitions: int, ids: np.ndarray | None) -> xc.C
     return compile_options
 
 
-def make_options(devices: Sequence[Any], options: dict[str, Any] | None = None) -> xc.CompileOptions:
+Open = tuple[tuple[bool, ...], tuple[bool, ...]]  # the arguments and the results whose shardings XLA chooses
+CLOSED: Open = (), ()
+
+
+def make_options(
+    devices: Sequence[Any], options: dict[str, Any] | None = None, is_open: Open = CLOSED
+) -> xc.CompileOptions:
     """XLA's compile options for a program on these devices; `options` are jax's `compiler_options`."""
     compile_options = base_options(1, len(devices), np.array([[device.id for device in devices]]))
     build = compile_options.executable_build_options
+    if is_open != CLOSED:
+        build.allow_spmd_sharding_propagation_to_parameters = list(is_open[0])
+        build.allow_spmd_sharding_propagation_to_output = list(is_open[1])
     overrides = dict(_UNOPTIMIZED) if config.disable_most_optimizations.value else {}
     for name, value in (options or {}).items():
         if name in _BUILD_OPTIONS:
@@ -118,12 +127,12 @@ def digest(text: str) -> bytes:
 
 
 @cache(maxsize=256)
-def _prepared_options(devices, options, key, state, unoptimized, xla_caches=()) -> tuple[Any, bytes]:
+def _prepared_options(devices, options, is_open, key, state, unoptimized, xla_caches=()) -> tuple[Any, bytes]:
     """Compile options and their serialization; `key` distinguishes equal values of different types.
 
     The paths of XLA's own caches are not in the serialization, since programs do not depend on them.
     """
-    prepared = make_options(devices, dict(options))
+    prepared = make_options(devices, dict(options), is_open)
     serialized = prepared.SerializeAsString()
     for name, value in xla_caches:
         jaxlib_versions.set_option(prepared.executable_build_options.debug_options, name, value)
@@ -138,11 +147,11 @@ class _Source(ByKey):
 
     __slots__ = ("devices", "options", "name", "hashes")
 
-    def __init__(self, text, devices, options=None, name="", names=b""):
+    def __init__(self, text, devices, options=None, name="", names=b"", is_open=CLOSED):
         items = tuple((options or {}).items())
         xla_caches = disk_cache.xla_caches() if devices[0].platform == "gpu" else ()
         self.options, serialized = _prepared_options(
-            devices, items, key(items), config.state(), config.disable_most_optimizations.value, xla_caches
+            devices, items, is_open, key(items), config.state(), config.disable_most_optimizations.value, xla_caches
         )
         self.hashes = digest(text), serialized, names
         self.identify(self.hashes, devices, hlo_transforms.state())
@@ -159,7 +168,7 @@ def backend_compile_and_load(
     backend: Any, module: Any, executable_devices: Any, options: Any, host_callbacks: Sequence[Any] = ()
 ) -> Any:
     """Compiles a module with XLA; other libraries replace this function by their own."""
-    if isinstance(backend, _jax.CompileOnlyPyClient):  # a client for devices that need not exist
+    if not client.is_attached(executable_devices[0]):
         return backend.compile(module, executable_devices, options)
     functions = [list(host_callbacks)] if host_callbacks else []
     with TraceAnnotation("backend_compile_and_load"):
@@ -178,7 +187,7 @@ def _build(source: _Source, text: str, host_calls: Sequence[Any] = ()) -> Any:
     ensure_custom_calls(text)
     # Importing the parser takes as long as parsing saves in a dozen programs.
     backend = source.devices[0].client
-    is_parsed = host_calls or _compile_total[0] >= _UNPARSED or isinstance(backend, _jax.CompileOnlyPyClient)
+    is_parsed = host_calls or _compile_total[0] >= _UNPARSED or not client.is_attached(source.devices[0])
     if has_symbolic_sizes(text):
         module_of = bindings.parsed(_refined(text)) if is_parsed else contextlib.nullcontext(_refined(text))
     else:
@@ -191,9 +200,9 @@ def _build(source: _Source, text: str, host_calls: Sequence[Any] = ()) -> Any:
     return executable
 
 
-def compile_uncached(text: str, name: str, devices: tuple, options: dict[str, Any]) -> "Loaded":
+def compile_uncached(text: str, name: str, devices: tuple, options: dict[str, Any], is_open: Open) -> "Loaded":
     """Compiles a module without caches: the executable is neither shared with other programs nor stored on disk."""
-    return Loaded(_build(_Source(text, devices, options, name), text), devices, name)
+    return Loaded(_build(_Source(text, devices, options, name, is_open=is_open), text), devices, name)
 
 
 def _load(
@@ -206,7 +215,8 @@ def _load(
         built.append(_build(source, located().text, host_calls))
         return built[-1]
 
-    if host_calls or watchers or hlo_transforms.is_any():  # host functions do not outlive the process
+    # Host functions do not outlive the process, and no client reads back what was compiled for absent devices.
+    if host_calls or watchers or hlo_transforms.is_any() or not client.is_attached(devices[0]):
         loaded = Loaded(build(), devices, source.name)
         for watcher in watchers:
             watcher.raise_error()
@@ -226,6 +236,7 @@ def compile_text(
     watchers: Sequence[Any] = (),
     located: Callable[[], Located] | None = None,
     own_names: bool = False,
+    is_open: Open = CLOSED,
 ) -> "Loaded":
     """Compiles a module, or returns the executable of an equal one; modules with host callbacks share none.
 
@@ -236,7 +247,7 @@ def compile_text(
     rejects the program or an option.
     """
     devices = (client.default_device(),) if devices is None else tuple(devices)
-    source = _Source(text, devices, options, name)
+    source = _Source(text, devices, options, name, is_open=is_open)
     module_with_locations = functools.cache(located or (lambda: Located(text, hash_of(text))))
     if host_calls or watchers:
         return _load(source, module_with_locations, host_calls, watchers)
@@ -245,7 +256,7 @@ def compile_text(
     # A program loaded from disk may have the operation names of an earlier version, as in jax.
     if not own_names or loaded.users == 1 or loaded.names == (names := module_with_locations().names):
         return loaded
-    source = _Source(text, devices, options, name, names)
+    source = _Source(text, devices, options, name, names, is_open)
     return _loaded.once(source, lambda: _load(source, module_with_locations))
 
 
@@ -287,9 +298,24 @@ class Loaded:
         """The optimized HLO."""
         return "\n\n".join(module.to_string() for module in self.executable.hlo_modules())
 
-    def cost_analysis(self) -> dict[str, float]:
-        """XLA's estimate of the cost of one run."""
-        return self.executable.cost_analysis()
+    def cost_analysis(self) -> dict[str, float] | None:
+        """XLA's estimate of the cost of one run; None if the platform gives none."""
+        try:
+            return self.executable.cost_analysis()
+        except JaxRuntimeError as error:
+            if not str(error).startswith("UNIMPLEMENTED"):
+                raise
+            return None
+
+    @property
+    def execute(self) -> Callable:
+        """jaxlib's function that runs the program; one that raises JaxRuntimeError if its devices are not attached."""
+        return getattr(self.executable, "execute_sharded", self._refuse)
+
+    def _refuse(self, *args: Any, **kwargs: Any) -> Any:
+        raise JaxRuntimeError(
+            f"UNIMPLEMENTED: {self.name} was compiled for {self.devices[0]}, which is not attached: it cannot be run"
+        )
 
     def memory_analysis(self) -> Any:
         """The sizes of arguments, outputs, temporaries and code."""

@@ -47,7 +47,7 @@ class Effects(NamedTuple):
 
 def _executor(loaded: Loaded, note: Callable[[Any], None] | None = None) -> Callable[[Sequence], Any]:
     """A function from raw inputs, which must not be deleted, to jaxlib's results; `note` gets each run's token."""
-    execute = loaded.executable.execute_sharded
+    execute = loaded.execute
 
     def execute_and_note(raws):
         results = execute(raws, with_tokens=True)
@@ -80,7 +80,7 @@ def _executor(loaded: Loaded, note: Callable[[Any], None] | None = None) -> Call
 def _launcher_with_effects(
     loaded: Loaded, signatures: Sequence[Signature], effects: Effects
 ) -> Callable[[Sequence], list]:
-    execute, ordered, devices = loaded.executable.execute_sharded, effects.ordered, loaded.devices
+    execute, ordered, devices = loaded.execute, effects.ordered, loaded.devices
     handlers = [result_handler(sig) for sig in [*[effects.token] * len(ordered), *signatures]]
 
     def launch(raws):
