@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from minijax.api import device_order
 from minijax.base import tree
 from minijax.ir import state
 from minijax.ir.body import wrapping
@@ -30,7 +31,8 @@ def make_mesh(
 ) -> Mesh:
     """Creates a mesh of the first of `devices`, by default those of the default backend.
 
-    Its axes are Explicit by default: types have shardings over them. Raises ValueError if there are too few devices.
+    Its axes are Explicit by default: types have shardings over them. The order of TPUs follows their wires. Raises
+    ValueError if there are too few devices, and for TPUs errors as `create_device_mesh`.
     """
     try:
         shape = tuple(map(operator.index, axis_shapes))
@@ -44,7 +46,8 @@ def make_mesh(
     if len(devices_there) < math.prod(shape):
         raise ValueError(f"Number of devices {len(devices_there)} must be >= the product of mesh_shape {shape}")
     kinds = (AxisType.Explicit,) * len(shape) if axis_types is None else axis_types
-    grid = np.array(devices_there[: math.prod(shape)], dtype=object).reshape(shape)
+    taken = devices_there[: math.prod(shape)]
+    grid = device_order.for_mesh(shape, taken) if taken else np.empty(shape, object)
     return Mesh(grid, axis_names if isinstance(axis_names, str) else tuple(axis_names), kinds)
 
 
@@ -55,17 +58,21 @@ def create_device_mesh(
     contiguous_submeshes: bool = False,
     allow_split_physical_axes: bool = False,
 ) -> np.ndarray:
-    """Arranges the devices, by default all, in a grid in their order: those of CPUs and GPUs have no topology.
+    """Arranges the devices, by default all, in a grid: CPUs in their order, GPUs by id, TPUs along their wires.
 
-    Raises ValueError if their number is not the product of `mesh_shape`.
+    The last axes should be those with the most communication: they get the best connections. In a grid with
+    `contiguous_submeshes` the devices of each host are contiguous; with `allow_split_physical_axes` an axis of the
+    TPUs' torus may be split between several axes. Raises ValueError if the number of devices is not the product of
+    `mesh_shape`, or hosts cannot be contiguous; NotImplementedError if the torus does not have the axes;
+    AssertionError if the TPUs do not fill one.
     """
     shape = tuple(int(n) for n in mesh_shape)
     all_devices = client.devices() if devices is None else devices
     if len(all_devices) != math.prod(shape):
         raise ValueError(f"Number of devices {len(all_devices)} must equal the product of mesh_shape {shape}")
-    grid = np.empty(len(all_devices), object)
-    grid[:] = list(all_devices)
-    return grid.reshape(shape)
+    if not len(all_devices):
+        return np.empty(shape, object)
+    return device_order.arranged(shape, all_devices, contiguous_submeshes, allow_split_physical_axes)
 
 
 def create_hybrid_device_mesh(
@@ -92,7 +99,8 @@ def create_hybrid_device_mesh(
         raise ValueError(
             f"Number of slices {len(granules)} must equal the product of dcn_mesh_shape {tuple(dcn_mesh_shape)}"
         )
-    grids = iter([create_device_mesh(mesh_shape, granules[g]) for g in order])
+    split = allow_split_physical_axes
+    grids = iter([create_device_mesh(mesh_shape, granules[g], allow_split_physical_axes=split) for g in order])
     blocks = np.empty(tuple(dcn_mesh_shape), object)
     for place in np.ndindex(*dcn_mesh_shape):
         blocks[place] = next(grids)

@@ -15,7 +15,7 @@ from minijax.ir.effects import FfiEffect
 from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.structure import structure_of
 from minijax.ir.types import ShapedArray, token_type
-from minijax.partition.layouts import Format, Layout, of_native, settled
+from minijax.partition.layouts import Format, Layout, of_native, settled, shown
 from minijax.partition.shardings import GSPMDSharding, NamedSharding
 from minijax.run.arrays import transfer
 from minijax.run.arrays.array import ArrayImpl, copied, hidden, signature
@@ -146,12 +146,16 @@ class Executable:
 
     def formats(self) -> tuple[list[Format], list[Format]]:
         """The layouts that XLA chose, and the shardings, of the inputs that are read and of the results."""
-        executable, hidden = self.loaded.executable, len(self.hidden)
-        natives = executable.get_parameter_layouts()
-        inputs = natives[len(natives) - hidden - len(self.ins) : len(natives) - hidden]  # tokens come first
-        results = executable.get_output_layouts()[-len(self.outs) :] if self.outs else []
-        sides = (inputs, self.ins), (results, self.outs)
-        ins, outs = ([Format(of_native(n), p.sharding) for n, p in zip(*side, strict=True)] for side in sides)
+        executable, count = self.loaded.executable, len(self.ins) + len(self.hidden)
+        try:
+            natives = executable.get_parameter_layouts()[-count:], executable.get_output_layouts()
+            layouts = [list(map(of_native, side)) for side in natives]
+        except compile.JaxRuntimeError:  # of programs with tokens
+            layouts = [[shown(port.layout, port.aval.ndim) for port in side] for side in (self.ins, self.outs)]
+        ins, outs = (
+            [Format(layout, port.sharding) for layout, port in zip(side, ports, strict=False)]
+            for side, ports in zip(layouts, (self.ins, self.outs), strict=True)
+        )
         return ins, outs
 
     def caller(self, operands: Sequence[ArrayImpl], finish: Callable | None = None) -> Callable[[Sequence], Any]:
