@@ -6,13 +6,12 @@ import contextlib
 import functools
 import inspect
 import operator
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Never, ParamSpec, TypeVar, overload
 
 from minijax.api.shapes import ShapeDtypeStruct, abstract, described
 from minijax.api.stages import PjitFunction
-from minijax.base import source, tree
+from minijax.base import errors, source, tree
 from minijax.base.mask import Mask
 from minijax.dispatch.jit import JitOptions
 from minijax.dispatch.jit_shardings import shardings_of
@@ -98,10 +97,9 @@ def jit(
 
 
 def _check_device_arguments(device: Any, backend: str | None, shardings: Sequence) -> None:
-    warnings.warn(
+    errors.warn(
         "backend and device argument on jit is deprecated. Put the arguments on the device with `jax.device_put`.",
         DeprecationWarning,
-        stacklevel=3,
     )
     if device is not None and backend is not None:
         raise ValueError(f"can't specify both a device and a backend for jit, got {device=} and {backend=}.")

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from minijax.base import cache, dtypes, stack
+from minijax.base.mask import Mask
 from minijax.hlo.program import Port
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr
 from minijax.ir.types import ShapedArray, space_of
@@ -120,9 +121,14 @@ def choose_placement(operands: Sequence[Signature], options: ProgramOptions, clo
     cannot have, the sharding or layout that is requested.
     """
     ins, outs = _ports(operands, options, closed)
-    # The devices of what nothing reads do not count.
-    has_unread = not options.keep_unused and shardings_in(closed.jaxpr)
-    placement = _choose_devices(operands, options, _read_part(closed) if has_unread else closed, ins, outs)
+    if options.keep_unused or options.export is not None:
+        placement = _choose_devices(operands, options, closed, ins, outs)
+    else:  # the devices of what nothing reads do not count
+        part, reads = _read_part(closed)
+        placement = _choose_devices(reads.marked(operands), options, part, reads.marked(ins), outs)
+        if not all(reads):
+            unread = without_sharding(reads.unmarked(ins))
+            placement = placement._replace(ins=tuple(reads.merge(unread, placement.ins)))
     return _with_layouts(placement, operands, options, closed)
 
 
@@ -192,8 +198,9 @@ def check_argument_layouts(operands: Sequence[Signature], options: ProgramOption
 
 
 @stack.deep
-def _read_part(closed: ClosedJaxpr) -> ClosedJaxpr:
-    return prune_closed(closed, (True,) * len(closed.outvars), True)[0]
+def _read_part(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, Mask]:
+    """The jaxpr without dead equations and unread arguments, and which arguments are read."""
+    return prune_closed(closed, (True,) * len(closed.outvars))
 
 
 def _choose_devices(

@@ -156,7 +156,15 @@ def _steps(body: ClosedJaxpr, slots: Slots, operands: tuple, count: int, reverse
     for i in reversed(range(count)) if reverse else range(count):
         x = [index_in_dim(x, i, keepdims=False) for x in xs]
         carry, rows[i] = slots.results(closed_call_p.bind(*consts, *carry, *x, call_jaxpr=body))
-    return carry, [concatenate([expand_dims(y, (0,)) for y in ys], 0) for ys in zip(*rows, strict=True)]
+    return carry, [_stacked(ys) for ys in zip(*rows, strict=True)]
+
+
+def _stacked(rows: Sequence) -> Any:
+    """The rows as one array, put together 16 at a time: TPUs take long for more."""
+    parts = [expand_dims(row, (0,)) for row in rows]
+    while len(parts) > 1:
+        parts = [concatenate(parts[i : i + 16], 0) for i in range(0, len(parts), 16)]
+    return parts[0]
 
 
 @jitted("dynamic_index_in_dim")

@@ -2,11 +2,26 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from minijax.hlo import spell
 from minijax.hlo.spell import attribute
 from minijax.ir.types import Aval
+
+
+class HostTransfers(NamedTuple):
+    """A host function that a program for TPUs calls by transfers, each on a channel of its own from `first` on."""
+
+    function: Any
+    first: int
+    sends: Sequence[Any]  # types; one array of zeros is sent to a function without operands
+    receives: Sequence[Any]
+
+    @property
+    def channels(self) -> tuple[list[int], list[int]]:
+        """The channels of what is sent, and of what is received."""
+        middle = self.first + len(self.sends)
+        return [*range(self.first, middle)], [*range(middle, middle + len(self.receives))]
 
 
 @dataclass(frozen=True)

@@ -92,6 +92,10 @@ class Meshes:
             self._preamble.append(f"sdy.mesh {symbol} = <[], device_ids=[{device}]> {{stablehlo.mesh = {axes}}}")
         return f"#sdy.sharding_per_value<[{', '.join([f'<{symbol}, []>'] * count)}]>"
 
+    def on_each_device(self, count: int) -> str:
+        """The sharding attribute of an operation with `count` results that each device runs."""
+        return f"#sdy.sharding_per_value<[{', '.join([f'<{self.symbol(())}, []>'] * count)}]>"
+
     def _unreduced_text(self, spec: Any, mesh: Any) -> str:
         if spec.unreduced:
             self._unreduced = mesh.shape_tuple

@@ -1,11 +1,10 @@
 """Packs two numbers into one integer, because XLA's GPUs reduce windows of integers but not of pairs."""
 
-import warnings
 from typing import Any
 
 import numpy as np
 
-from minijax.base import dtypes
+from minijax.base import dtypes, errors
 from minijax.ir.types import ShapedArray
 
 
@@ -22,11 +21,10 @@ class Pairs:
         self.format = info.nexp, self.width - info.nexp - 1
         self.word, self.pair = (np.dtype(f"uint{n}") for n in (info.bits, 2 * self.width))
         if not self.fits:
-            warnings.warn(
+            errors.warn(
                 "Using reduced precision for gradient of reduce-window min/max operator: on GPUs half of the "
                 "bits of 64-bit numbers are dropped. This is likely from a second or higher derivative of a "
-                "max-pooling operation.",
-                stacklevel=2,
+                "max-pooling operation."
             )
 
     def aval(self, shape: tuple[int, ...]) -> ShapedArray:

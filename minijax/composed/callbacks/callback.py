@@ -49,6 +49,7 @@ class HostFunction(Foreign):
 
     ordered_effect: Any  # of calls that are ordered
     unordered_effect: Any = None
+    answers = False  # whether TPUs wait for a function without results
     caches_types = False  # a cache would keep the function alive
 
     def is_ordered(self, params: dict) -> bool:
@@ -97,6 +98,7 @@ class HostFunction(Foreign):
             has_side_effect=bool(self.effects(**params)),
             partitioned=params.get("partitioned", False),
             device=None if sharding is None else e.number_of(sharding._device_assignment[0]),
+            answers=self.answers,
         )
         if ordered:
             e.tokens[self.ordered_effect], *results = results

@@ -24,6 +24,7 @@ class Debugging(HostFunction):
     """Shows values on the host. A batched operation shows each row, one after the other."""
 
     ordered_effect, unordered_effect = OrderedDebugEffect(), DebugEffect()
+    answers = True
 
     def at_once(self, *operands, **params):
         operands = [operand(x) for x in operands]

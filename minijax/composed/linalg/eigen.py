@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import enum
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from minijax.base import dtypes
+from minijax.base import dtypes, errors
 from minijax.base.mask import Mask
 from minijax.base.symbolic.dimension import is_int
 from minijax.composed.linalg.lu import solve
@@ -162,10 +161,8 @@ def eig(
     NaN where the computation did not converge.
     """
     if use_magma is not None:
-        warnings.warn(
-            "eig: use_magma is deprecated, use implementation=EigImplementation.MAGMA instead.",
-            DeprecationWarning,
-            stacklevel=2,
+        errors.warn(
+            "eig: use_magma is deprecated, use implementation=EigImplementation.MAGMA instead.", DeprecationWarning
         )
         implementation = EigImplementation.MAGMA if use_magma else EigImplementation.CUSOLVER
     left, right = compute_left_eigenvectors, compute_right_eigenvectors

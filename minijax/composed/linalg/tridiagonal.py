@@ -119,17 +119,19 @@ def _thomas(dl: Any, d: Any, du: Any, b: Any) -> list:
     axis = typeof(d).ndim - 1
     row = lambda x: squeeze(_slice_along(x, axis, 0, 1), (axis,))  # noqa: E731
     to_front = lambda x: moving.move_axis(x, axis, 0)  # noqa: E731
+    shape = typeof(row(b)).shape
+    wide = lambda x: moving.broadcast_in_dim(x, shape, range(axis))  # noqa: E731
 
     def forward(carry, rows):
         (above, x), (dl, d, du, b) = carry, rows
         pivot = lambda: sub(d, mul(dl, above))  # noqa: E731
-        return (div(du, pivot()), div(sub(b, mul(along(dl, -1), x)), along(pivot(), -1))), carry
+        return (div(du, pivot()), div(sub(b, mul(wide(dl), x)), wide(pivot()))), carry
 
     def backward(x, rows):
         above, eliminated = rows
-        return sub(eliminated, mul(along(above, -1), x)), x
+        return sub(eliminated, mul(wide(above), x)), x
 
-    first = div(row(du), row(d)), div(row(b), along(row(d), -1))
+    first = div(row(du), row(d)), div(row(b), wide(row(d)))
     n = typeof(d).shape[-1]
     rest = tuple(to_front(_slice_along(v, axis, 1, n)) for v in (dl, d, du, b))
     (_, last), rows = scan(forward, first, rest, unroll=32)

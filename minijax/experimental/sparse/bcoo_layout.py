@@ -2,13 +2,13 @@
 
 import math
 import operator
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import minijax.numpy as jnp
 from minijax import lax
 from minijax.api.vmap import vmap
+from minijax.base import errors
 from minijax.experimental.sparse import util
 from minijax.experimental.sparse.bcoo_array import BCOO, BCOOProperties, validated
 from minijax.experimental.sparse.composed import Batched
@@ -272,7 +272,7 @@ def _inefficient(change: str, shape: Shape, on_inefficient: str | None) -> None:
             f"{message} To disable this error, set the on_inefficient argument of bcoo_update_layout to 'warn' or None."
         )
     if on_inefficient == "warn":
-        warnings.warn(message, category=util.SparseEfficiencyWarning, stacklevel=3)
+        errors.warn(message, util.SparseEfficiencyWarning)
 
 
 def grid(sizes: Sequence[int], dtype: Any) -> Any:

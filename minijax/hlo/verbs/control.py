@@ -9,13 +9,14 @@ import numpy as np
 
 from minijax.base import dtypes
 from minijax.hlo import spell
-from minijax.hlo.custom_call import CustomCall, layouts_by
+from minijax.hlo.custom_call import CustomCall, HostTransfers, layouts_by
 from minijax.hlo.locations import LocationContext
 from minijax.hlo.sizes import Sizes, has_sizes
 from minijax.hlo.spell import attribute, types_of
 from minijax.hlo.writer import FLAG, INDEX, Avals, Build, Names, Region
-from minijax.ir.types import Name, ShapedArray
+from minijax.ir.types import Name, ShapedArray, token_type
 
+_NOTHING, _ANSWER = ShapedArray((1,), dtypes.float32), ShapedArray((), dtypes.float32)
 _HOST_CALLS = {"cpu": "cpu", "cuda": "gpu", "rocm": "gpu"}  # part of the names of XLA's targets
 
 
@@ -123,11 +124,14 @@ class Control(Sizes):
         return self.results(text, ins, outs)
 
     def host_call(self, function: Any, operands: Names, ins: Avals, outs: Avals, *, has_side_effect: bool = False,
-                  partitioned: bool = False, device: int | None = 0) -> list[Name]:  # fmt: skip
+                  partitioned: bool = False, device: int | None = 0, answers: bool = False) -> list[Name]:  # fmt: skip
         """Calls a host function, once per device in a manual region or if `partitioned`.
 
-        In other programs only the device with the number `device` calls it, on global arrays.
+        In other programs only the device with the number `device` calls it, on global arrays. On TPUs values are sent
+        and received; if `answers`, an answer is received from a function without results.
         """
+        if self.platform == "tpu":
+            return self._host_transfers(function, operands, ins, outs, device or 0, answers)
         if self.platform not in _HOST_CALLS:
             raise NotImplementedError(f"host callbacks in programs for the platform {self.platform}")
         index, sharding = len(self.callbacks), None
@@ -142,6 +146,47 @@ class Control(Sizes):
         # Without the constraint the results would be taken to be on all devices.
         rows = zip(results, outs, strict=True)
         return [self.sharding_constraint(x, a, None) if isinstance(a, ShapedArray) else x for x, a in rows]
+
+    def _host_transfers(
+        self, function: Any, operands: Names, ins: Avals, outs: Avals, device: int, answers: bool
+    ) -> list[Name]:
+        """Sends the operands of a host function to it, and receives its results, in the order of a token."""
+        has_token = list(ins[:1]) == [token_type]
+        token, *operands = operands if has_token else (self.create_token(), *operands)
+        sent, received = ins[has_token:], outs[has_token:]
+        if not operands:
+            operands, sent = [self.constant(np.zeros(1, np.float32), _NOTHING)], [_NOTHING]
+        if not received and (has_token or answers):
+            received = [_ANSWER]
+        first = 2 + sum([len(call.sends) + len(call.receives) for call in self.callbacks])  # 1 is that of collectives
+        call = HostTransfers(function, first, sent, received)
+        self.callbacks.append(call)
+        results = []
+        for x, aval, channel in zip(operands, sent, call.channels[0], strict=True):
+            text = f'"stablehlo.send"({x}, {token}) {self._on_channel(channel, 2, device, 1)}'
+            (token,) = self.results(text, (aval, token_type), (token_type,))
+        for aval, channel in zip(received, call.channels[1], strict=True):
+            text = f'"stablehlo.recv"({token}) {self._on_channel(channel, 3, device, 2)}'
+            result, token = self.results(text, (token_type,), (aval, token_type))
+            results.append(result)
+        results = results[: len(outs) - has_token]
+        return [token, *results] if has_token else results
+
+    def _on_channel(self, channel: int, kind: int, device: int, count: int) -> str:
+        """The properties and attributes of a transfer to the host (2) or from it (3)."""
+        attrs = {
+            "mhlo.frontend_attributes": spell.dictionary(
+                {
+                    "_xla_host_transfer_handler_name": spell.string("pjrt_rendezvous"),
+                    "_xla_host_transfer_rendezvous": spell.string(str(channel)),
+                }
+            )
+        }
+        if self.num_partitions > 1:
+            on_one, manual = self.meshes.on_one_device, self.meshes.on_each_device
+            attrs["sdy.sharding"] = manual(count) if self.manual else on_one(device, count)
+        handle = f"channel_handle = #stablehlo.channel_handle<handle = {channel}, type = {kind}>"
+        return f"<{{{handle}, is_host_transfer = true}}> {spell.dictionary(attrs)}"
 
     def buffer_call(self, function: Any, operands: Names, ins: Avals, outs: Avals, *, has_side_effect: bool,
                     aliases: Mapping[int, int], in_graphs: bool) -> list[Name]:  # fmt: skip

@@ -38,8 +38,13 @@ loaded: list[Any] = []  # the plugins' C interfaces
 _batch_partitionable: list[str] = []
 _GPU_PRIORITY, _TPU_PRIORITY = 200, 300
 _GOOGLE = "0x1ae0"  # the PCI vendor of TPU chips
-# The library would ask a metadata server, which is not there, for minutes; the other two spare its warnings.
-_WITHOUT_TPU = dict(TPU_SKIP_MDS_QUERY="1", TPU_ACCELERATOR_TYPE="v5litepod-1", TPU_WORKER_HOSTNAMES="localhost")
+# The library would ask a metadata server, which is not there, for minutes, warn, and refuse a second process.
+_WITHOUT_TPU = dict(
+    TPU_SKIP_MDS_QUERY="1",
+    TPU_ACCELERATOR_TYPE="v5litepod-1",
+    TPU_WORKER_HOSTNAMES="localhost",
+    ALLOW_MULTIPLE_LIBTPU_LOAD="1",
+)
 
 
 def discover() -> dict[str, tuple[int, Callable[[], Any]]]:

@@ -14,11 +14,13 @@ from minijax.base import config
 from minijax.base.cache import WeakValues, cache, key
 from minijax.base.lazy import defer
 from minijax.base.util import ByKey
+from minijax.hlo.custom_call import HostTransfers
 from minijax.hlo.locations import Located
 from minijax.hlo.sizes import has_symbolic_sizes
 from minijax.run.clients import client, jaxlib_versions
 from minijax.run.programs import bindings
 from minijax.run.programs.custom_calls import ensure_custom_calls
+from minijax.run.programs.host_calls import on_channels
 from minijax.run.watching import hlo_transforms
 from minijax.run.watching.profiler import TraceAnnotation
 
@@ -170,7 +172,8 @@ def backend_compile_and_load(
     """Compiles a module with XLA; other libraries replace this function by their own."""
     if not client.is_attached(executable_devices[0]):
         return backend.compile(module, executable_devices, options)
-    functions = [list(host_callbacks)] if host_callbacks else []
+    callbacks = [on_channels(f, backend) if isinstance(f, HostTransfers) else f for f in host_callbacks]
+    functions = [callbacks] if callbacks else []
     with TraceAnnotation("backend_compile_and_load"):
         return backend.compile_and_load(module, executable_devices, options, *functions)
 

@@ -10,10 +10,11 @@ from traceback import format_exception
 from typing import Any
 
 import numpy as np
-from jaxlib import _jax
+from jaxlib import _hlo, _jax
 
 from minijax.base import cache, dtypes, thread
 from minijax.base.source import NOTE, filtered
+from minijax.hlo.custom_call import HostTransfers
 from minijax.ir.types import ShapedArray
 
 JaxRuntimeError = _jax.JaxRuntimeError
@@ -100,6 +101,22 @@ class HostCall:
             results = checked_results(self.function, values, self.outs)
         results = [r for r, a in zip(results, self.outs, strict=True) if a.size]
         return (None, *results) if self.ordered else tuple(results)
+
+
+def on_channels(call: HostTransfers, backend: Any) -> Any:
+    """jaxlib's callback for a host function that a program calls by transfers."""
+    function: HostCall = call.function
+    first = (None,) if function.ordered else ()  # in place of a token
+
+    def transferred(*arrays):
+        values = arrays if any(a.size for a in function.ins) else ()
+        results = function(*first, *values)[len(first) :]
+        return results or tuple([np.zeros(a.shape, a.dtype) for a in call.receives])
+
+    shapes = (
+        [_hlo.Shape.array_shape(np.dtype(a.dtype), a.shape) for a in side] for side in (call.sends, call.receives)
+    )
+    return backend.make_python_callback_from_host_send_and_recv(transferred, *shapes, *call.channels)
 
 
 def checked_results(function: Callable, values: Sequence, outs: Sequence[ShapedArray]) -> list[np.ndarray]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import minijax.numpy as jnp
 from minijax.api.vmap import vmap
+from minijax.base import errors
 from minijax.composed.linalg import lu as lu_room
 from minijax.composed.linalg.matrices import adjoint
 from minijax.dispatch.jitted import jitted
@@ -50,11 +50,10 @@ def _are_vectors(name: str, a: Any, b: Any) -> bool:
     shape, right = typeof(a).shape, typeof(b).shape
     batched = len(shape) == len(right) + 1 and shape[-1] == right[-1]
     if batched and len(right) > 1:
-        warnings.warn(
+        errors.warn(
             f"jax.scipy.linalg.{name}: batched 1D solves with b.ndim > 1 are deprecated, and in the future "
             "will be treated as batched 2D solves. Use b[..., None] and .squeeze(-1) instead.",
             FutureWarning,
-            stacklevel=2,
         )
     return batched or len(right) == 1
 

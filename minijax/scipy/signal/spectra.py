@@ -5,7 +5,6 @@ transform", 1984."""
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -13,7 +12,7 @@ import numpy as np
 
 import minijax.numpy as jnp
 from minijax.api.vmap import vmap
-from minijax.base import dims, dtypes
+from minijax.base import dims, dtypes, errors
 from minijax.base.lazy import defer
 from minijax.numpy import fft
 from minijax.primitives.dynamic_slice import dynamic_slice_in_dim
@@ -55,7 +54,7 @@ def _window(name: str, window: Any, nperseg: int | None, length: int, dtype: Any
         if size > length:
             if nperseg is not None:
                 message = f"nperseg={size} is greater than input_length={length}, using nperseg={length}"
-                warnings.warn(message, stacklevel=5)
+                errors.warn(message)
             size = length
         return jnp.array(_named_window(window, size), dtype)
     win = jnp.asarray(window, dtype)
@@ -158,7 +157,7 @@ def _densities(spectra: list, scale: Any, nfft: int, is_onesided: bool) -> Any:
 def _is_onesided(is_requested: bool, x: Any) -> bool:
     is_onesided = is_requested and not jnp.iscomplexobj(x)
     if is_onesided != is_requested:
-        warnings.warn("Input data is complex, switching to return_onesided=False", stacklevel=4)
+        errors.warn("Input data is complex, switching to return_onesided=False")
     return is_onesided
 
 
