@@ -13,7 +13,7 @@ from minijax.ir.trace import constants_to_inputs, eval_jaxpr, jaxpr_as_fun
 from minijax.ir.types import Zero, hi_classes
 from minijax.primitives.zeros import nonzero_mask
 from minijax.transforms.batch import batch_jaxpr_axes
-from minijax.transforms.discharge import discharge_jaxpr, values_of
+from minijax.transforms.discharge import discharge_jaxpr, discharged, values_of
 from minijax.transforms.jvp import jvp_flat, jvp_jaxpr
 from minijax.transforms.lower_types import flat, lower_hi_jaxpr, lower_values
 from minijax.transforms.partial_eval_custom import EqnParts, Policy, partial_eval_jaxpr_custom
@@ -45,7 +45,7 @@ class Inlined(Primitive):
         return eval_jaxpr(body.jaxpr, body.consts, *operands)
 
     def lower(self, e, ins, outs, *operands, **params):
-        body = self.body(params)
+        body = discharged(self.body(params))
         return e.inlined(body.jaxpr, e.constants(body), operands)
 
     def typed(self, avals, params):

@@ -87,6 +87,8 @@ class NewRef(RefOperation):
         return [Ref(copied(x) if type(x) is ArrayImpl else x, params["kind"])]
 
     def rebind(self, trace, operands, params):
+        if trace.keeps_refs:
+            return Primitive.rebind(self, trace, operands, params)
         return [Ref(as_array_or_constant(operands[0]), params["kind"])]
 
     def infer(self, aval, **params):
@@ -99,9 +101,12 @@ class EmptyRef(RefOperation):
     name = "empty_ref"
 
     def bind_all(self, operands, params):
-        return Primitive.bind_all(self, operands, params) if _is_recording() else self.rebind(None, operands, params)
+        trace = state.current_trace()
+        return Primitive.bind_all(self, operands, params) if _is_recording() else self.rebind(trace, operands, params)
 
     def rebind(self, trace, operands, params):
+        if trace.keeps_refs:
+            return Primitive.rebind(self, trace, operands, params)
         ty = params["ty"]
         return [Ref(ty.raise_val(*[full(a.shape, np.zeros((), a.dtype)[()]) for a in ty.lo_ty()]))]
 

@@ -26,7 +26,7 @@ class EagerBody(JaxprTrace):
     __slots__ = ("region", "operands", "specs", "_values", "_slice_eqns")
 
     def __init__(self, info: DebugInfo, region: ManualRegion, operands: Sequence, specs: Sequence[P]):
-        super().__init__(None, info)
+        super().__init__(None, info, False)
         self.region = region
         self.operands, self.specs = list(operands), list(specs)  # of the inputs recorded so far
         self._values: dict[Var, tuple[Any, P]] = {}  # the stacked per-device values

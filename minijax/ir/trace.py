@@ -49,6 +49,7 @@ class Trace:
 
     __slots__ = ("parent", "beneath", "alive", "__weakref__")
     records_rules = False  # True if it records what a derivative rule computes on tangents
+    keeps_refs = False  # True if it records the references that a jaxpr makes which it evaluates
     keeps_written_types = False  # True if a value that is written to a reference keeps its weak type
     records_ref_calls = False  # True if calls whose backward rules take references are recorded with them
 
@@ -257,10 +258,11 @@ class JaxprTrace(Trace):
     """Records operations as the equations of a jaxpr."""
 
     keeps_written_types = True
-    __slots__ = ("eqns", "invars", "consts", "const_vars", "originals", "debug_info")
+    __slots__ = ("eqns", "invars", "consts", "const_vars", "originals", "debug_info", "keeps_refs")
 
-    def __init__(self, parent: Trace | None, debug_info: DebugInfo):
+    def __init__(self, parent: Trace | None, debug_info: DebugInfo, keeps_refs: bool = True):
         super().__init__(parent)
+        self.keeps_refs = keeps_refs
         self.eqns: list[JaxprEqn] = []
         self.invars: list[Var] = []
         self.consts: list[Any] = []
@@ -423,7 +425,9 @@ class JaxprTrace(Trace):
         constvars = list(self.constvars())
         effs = effects.join(*(e.effects for e in self.eqns if e.effects))
         jaxpr = Jaxpr(constvars, self.invars, outvars, self.eqns, effs, self.debug_info)
-        return jaxpr, self.consts
+        # What was captured under `enable_x64` keeps its type outside.
+        pairs = zip(self.consts, constvars, strict=True)
+        return jaxpr, [of_type(c, v.aval) if type(c) is np.ndarray else c for c, v in pairs]
 
     def behind(self, atom: Atom, order: Mapping[Atom, Sequence[Atom]] | None = None) -> set[Atom]:
         """`atom` and all atoms that it was computed from; `order` adds dependencies (atom -> earlier atoms)."""

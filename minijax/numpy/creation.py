@@ -349,7 +349,7 @@ def _like(name: str, a: Any, fill: Any, dtype: Any, shape: Any, device: Any, out
     requested = _traced_sharding(name, out_sharding, new_shape)
     if typeof(fill).ndim:
         requested = requested if _must_broadcast(name, fill, new_shape) else None
-        out = moving.broadcast_to_shape(convert(fill, dtype or like.dtype), new_shape, requested)
+        out = moving.broadcast_to_shape(as_array(fill, dtype or like.dtype), new_shape, requested)
     else:
         inherited = _inherited_sharding(a, like) if shape is None and device is None else None
         is_weak = not dtype and like.weak_type

@@ -180,7 +180,7 @@ def piecewise(x: ArrayLike, condlist: Array | Sequence[ArrayLike], funclist: lis
 
 @jitted("_piecewise", static=("fixed", "count"))
 def _piecewise(x, conditions, constants, fixed, count, *args, **kw):
-    calls = {i: (lambda u, f=f: f(u, *args, **kw)) for i, f in fixed}
+    calls = {i: (lambda u, f=f: f(u, *args, **kw).astype(x.dtype)) for i, f in fixed}
     calls |= {i: (lambda u, c=c: creation.array(c, dtype=x.dtype)) for i, c in constants.items()}
     none = creation.zeros_like(subscripts.getitem(conditions, slice(0, 1)))
     passed = cumsum(shaping.concatenate([none, conditions], 0), 0)

@@ -63,8 +63,7 @@ def _unique_sorted_mask(ar: Any, axis: int, equal_nan: bool) -> tuple:
     after, before = _adjacent(aux)
     differs = lax.ne(after, before)
     if equal_nan and is_inexact(aux):
-        both = lax.bitwise_and(lax.ne(after, after), lax.ne(before, before))
-        differs = lax.bitwise_and(differs, lax.bitwise_not(both))
+        differs = differs & ~(lax.ne(after, after) & lax.ne(before, before))
     differs = reductions.any(differs, tuple(range(1, aux.ndim)))
     return aux, _put(first, _TAIL, differs, "set"), order
 

@@ -92,6 +92,9 @@ class AllReduce(Linear1):
 
     def lower(self, e, ins, outs, x, *, axes, axis_index_groups):
         positions, names = _positions(axes), self.names_axis({"axes": axes})
+        if not ANY.accepts(ins[0].dtype):  # types of keys and of float0 pass, as long as nothing is computed
+            refusal = ValueError if positions and type(self) is PExtremum else TypeError
+            raise refusal(f"{self.name} does not accept dtype {ins[0].dtype.name}; it reduces numbers and booleans")
         if positions:
             (x,) = self.reduction.lower(e, ins, outs, x, axes=positions, **self.how)
         if not names:
@@ -108,12 +111,11 @@ class AllReduce(Linear1):
             rest = tuple(a for a in axes if a != axis.name)
             x = self.repeated(x, axis.size)
             return [self.bind(x, axes=rest, axis_index_groups=axis_index_groups) if rest else x], [None]
-        if not named:
-            positions = [a + (a >= d) if isinstance(a, int) else a for a in axes]
-            removed = sum(1 for a in _positions(positions) if a < d)
-            return [self.bind(x, axes=tuple(positions), axis_index_groups=axis_index_groups)], [d - removed]
+        if not named and not _positions(axes):
+            return [self.bind(x, axes=axes, axis_index_groups=axis_index_groups)], [d]
         axes = tuple(0 if a == axis.name else a + 1 if isinstance(a, int) else a for a in axes)
-        return [self.bind(move_axis(x, d, 0), axes=axes, axis_index_groups=None)], [None]
+        x = move_axis(x, d, 0)
+        return [self.bind(x, axes=axes, axis_index_groups=axis_index_groups)], [None if named else 0]
 
 
 def _positions(axes: Sequence) -> tuple[int, ...]:
@@ -495,7 +497,6 @@ def _reduce_all(primitive: AllReduce, x: Any, axis_name: Any, groups: Any) -> An
             return leaf
         if primitive is psum_p and typeof(leaf).dtype == np.bool_:
             leaf = convert(leaf, np.dtype(np.int32))
-        check_kinds(primitive.name, ANY, typeof(leaf))
         typed = primitive is psum_p and state.thread.manual and set(axes) <= set(state.thread.manual)
         if typed and groups is not None:
             raise NotImplementedError("psum: axis_index_groups under shard_map with check_vma=True")
@@ -543,6 +544,7 @@ def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     def mean(total):
         if isinstance(total, dtypes.PYTHON_SCALARS):
             return total / size
+        check_kinds("pmean", ANY, typeof(total))
         dtype = dtypes.to_inexact_dtype(typeof(total).dtype)
         if isinstance(total, (np.ndarray, np.generic)):
             return np.asarray(total / size, dtype)

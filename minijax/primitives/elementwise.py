@@ -607,16 +607,15 @@ class SelectN(FirstOrder):
 
     def batch(self, axis, operands, dims):
         (which, *cases), (d, *case_dims) = operands, dims
-        if d is None and len(set(case_dims)) == 1:
-            if typeof(which).ndim == 0:
-                return self.bind_all(operands, {}), [case_dims[0]]
-        elif d is not None and all(c == d for c in case_dims) and typeof(which).ndim > 1:
+        if d is None and typeof(which).ndim == 0:
+            at = 0 if None in case_dims else case_dims[0]
+            pairs = zip(cases, case_dims, strict=True)
+            cases = [moving.broadcast_axis(c, axis, at) if n is None else moving.move_axis(c, n, at) for c, n in pairs]
+            return self.bind_all([which, *cases], {}), [at]
+        if d is not None and all(c == d for c in case_dims) and typeof(which).ndim > 1:
             return self.bind_all(operands, {}), [d]
-        single = d is None and typeof(which).ndim == 0
-        which = which if single else moving.axis_to_front(which, d, axis)
+        which = moving.axis_to_front(which, d, axis)
         cases = [moving.axis_to_front(c, dim, axis) for c, dim in zip(cases, case_dims, strict=True)]
-        if single:
-            return self.bind_all([which, *cases], {}), [0]
         shape = typeof(cases[0]).shape
         if typeof(which).shape != shape:
             which = moving.broadcast_in_dim(which, shape, (0,))

@@ -504,7 +504,7 @@ def move_axis(x: Any, source: int, destination: int) -> Any:
         return x
     order = [i for i in range(typeof(x).ndim) if i != source]
     order.insert(destination, source)
-    return transpose(x, order)
+    return x.transpose(order) if type(x) is np.ndarray else transpose(x, order)
 
 
 def divide_axis(x: Any, axis: int, count: int) -> Any:

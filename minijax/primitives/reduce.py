@@ -19,7 +19,7 @@ from minijax.ir.typing import sharded_without_axes
 from minijax.primitives import moving
 from minijax.primitives.convert import convert
 from minijax.primitives.elementwise import div, eq, mul
-from minijax.primitives.families import NUMBER, Kinds, check_kinds, scalar_like
+from minijax.primitives.families import ANY, NUMBER, Kinds, check_kinds, scalar_like
 from minijax.primitives.moving import batched_axes, reduce_sum_p, reduced_aval
 from minijax.primitives.sharding import requested_sharding
 from minijax.primitives.structural import pad, slice_in_dim, squeeze
@@ -209,13 +209,14 @@ class ArgExtremum(ZeroJvp, OverAxes):
             raise TypeError(f"{self.name}: index_dtype must be an integer type, but got {index_dtype}")
         if dtypes.is_extended(x.dtype):
             raise ValueError(f"{self.name}: Unsupported dtype {x.dtype}")
-        check_kinds(self.name, ORDERED, x)
+        check_kinds(self.name, ANY, x)
         return [ShapedArray(x.shape[:axis] + x.shape[axis + 1 :], index_dtype)]
 
     sharding_rule = sharded_without_axes
 
     def lower(self, e, ins, outs, x, *, axes, index_dtype):
         (aval,), (out,) = ins, outs
+        check_kinds(self.name, ORDERED, aval)  # only now, as in jax: results that nothing reads are not computed
         value, index, flag = (ShapedArray((), d) for d in (aval.dtype, index_dtype, np.bool_))
 
         def better(x, i, y, j):

@@ -154,10 +154,10 @@ def names_of(axis_name: Any) -> tuple:
 
 def device_groups(e: Any, primitive: Primitive, axis_name: Any, groups: Groups = None) -> np.ndarray:
     """The groups of devices of a collective, as rows of positions in the manual mesh of the emitter."""
-    if e.manual is None:
-        raise NotImplementedError(
-            f"{primitive.name}: the axis {axis_name} is bound to no mesh; use it inside shard_map, pmap or vmap"
-        )
+    bound = e.manual[0].axis_names if e.manual else ()
+    if missing := [name for name in names_of(axis_name) if name not in bound]:
+        words = f"To fix this, call {primitive.name} inside shard_map, pmap or vmap"
+        raise NameError(f"Found an unbound axis name: {missing[0]}. {words}")
     mesh = e.manual[0]
     ids = np.arange(mesh.size).reshape(mesh.axis_sizes)
     at = [mesh.axis_names.index(name) for name in names_of(axis_name)]

@@ -31,7 +31,7 @@ def discharge_jaxpr(closed: ClosedJaxpr) -> ClosedJaxpr:
     info = closed.debug_info
     if any(are_refs):
         info = info._replace(result_paths=None)
-    jaxpr, consts = trace_to_jaxpr(run, avals, info)
+    jaxpr, consts = trace_to_jaxpr(run, avals, info, JaxprTrace(state.thread.trace, info, False))
     return close_over(jaxpr, consts)[0]
 
 
@@ -65,7 +65,7 @@ class DischargeableCall(Primitive):
         if not any(map(is_ref, refs)) and not any(map(uses_refs, jaxprs_in_params(params))):
             return super().rebind(trace, operands, params)
         if (
-            not refs
+            not (refs or trace.keeps_refs)
             or any(map(is_ref, refs))
             and _must_discharge(refs)
             and not _is_recorded_with_transpose(refs, params)
@@ -115,9 +115,8 @@ def stored(name: str, ref: Ref, value: Any) -> Any:
             raise mixed_error(name, *words, ref.aval)
         value = primal
     # In jaxprs a written value keeps its type, as in jax.
-    is_recorded = isinstance(value, Tracer) and getattr(ref._trace, "keeps_written_types", False)
-    weak = ref.aval.inner_aval.weak_type and isinstance(value, ArrayImpl | Tracer) and not is_recorded
-    return convert(value, ref.dtype, weak_type=True) if weak else value
+    keeps = getattr(ref._trace, "keeps_written_types", False) and type(value) is not ArrayImpl
+    return convert(value, ref.dtype, weak_type=True) if ref.aval.inner_aval.weak_type and not keeps else value
 
 
 def values_of(operands: Sequence, info: DebugInfo | None = None) -> list:

@@ -190,3 +190,32 @@ def test_a_jaxpr_is_evaluated_with_the_widths_that_it_was_traced_with():
         return jax.core.eval_jaxpr(closed.jaxpr, closed.consts, x)
 
     compare.same(program)
+
+
+def _with_rule(custom, name, *rules):
+    getattr(custom, name)(*rules)
+    return custom
+
+
+WRAPPERS = {
+    "custom_jvp": lambda jax, f: _with_rule(jax.custom_jvp(f), "defjvp", lambda p, t: jax.jvp(f, p, t)),
+    "custom_vjp": lambda jax, f: _with_rule(jax.custom_vjp(f), "defvjp", lambda x: jax.vjp(f, x), lambda r, ct: r(ct)),
+    "checkpoint": lambda jax, f: jax.checkpoint(f),
+    "jit": lambda jax, f: jax.jit(f),
+    "scan": lambda jax, f: lambda x: jax.lax.scan(lambda c, y: (c, f(y)), 0, jax.numpy.stack([x, x]))[1],
+}
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("values", [np.ones(3), np.arange(3), np.ones(3) * 1j])
+@pytest.mark.parametrize("name", WRAPPERS)
+def test_a_wide_constant_keeps_its_type_where_numbers_are_narrow(name, values):
+    def program(jax):
+        def wide(x):
+            with jax.enable_x64(True):
+                return x + values
+
+        return WRAPPERS[name](jax, wide)
+
+    compare.same_jaxpr(program, ONE)
+    compare.same(lambda jax: jax.jit(compare.run_on(jax, program))(ONE))

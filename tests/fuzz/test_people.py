@@ -26,9 +26,10 @@ KNOWN = {
         r"other jaxprs.*--- not .*\[kind=None memory_space=None\]|weak type: ours True, theirs False"
     ),
     "jax does not transform all uses of references": (
-        "has no attribute (accum|ref)'|State effect not supported|No state discharge rule implemented"
+        "has no attribute (accum|ref)'|State effect not supported|No state discharge rule implemented|"
+        r"returned .*(KeyError\(Var|returned a mutable array reference|Invalid shape for `swap`|`vmap` ordered IO)"
     ),
-    "jax takes rows of a constant where vmap permutes": r"other jaxprs.*--- not .*name=_take.*gather",
+    "jax takes rows of a constant where vmap permutes": r"other jaxprs.*--- not .*(name=_take.*gather|let _take = )",
     "jax keeps tangents of integers in calls of custom_vmap": r"other jaxprs.*--- not .*:float0\S* .*= custom_vmap_call",
     "jax batches the primal results of jacfwd": (
         r"at vmap out_axes\[0\]\[0\], got axis spec None.*(AssertionError|ours returned)|ours returned.*at vmap out_axes"
@@ -36,15 +37,17 @@ KNOWN = {
     "jax refuses in shard_map what is traced here": (
         "returned .*(Closing over inputs to shard_map where|Eager shard_map)|returned .*inside eager shard_map"
     ),
-    "jax moves constants onto the mesh in shard_map": r"other jaxprs.*--- not .*= reshard (nan|inf|-?\d)",
+    "jax moves constants onto the mesh in shard_map": r"other jaxprs.*--- not .*= reshard (nan|inf|-?\d|\(b)",
     "jax keeps residuals that nothing reads": r"other jaxprs.*--- not .*:\w+\[1\] .*= shard_map",
     "a value over a mesh of Explicit axes that is not set": "returned .*Length of device assignment",
     "jax checks transforms of custom functions by assertions": (
         "theirs raised (AssertionError|ValueError.'safe_zip|ValueError.'Linearization failed to produce)"
     ),
+    "jax has no derivatives of functions of no arrays": r"returned .*ValueError\('Too few leaves for PyTreeDef; expected 1, got 0",
+    "jax mixes widths where random bits are made under enable_x64": "returned .*same dtypes, got uint32, uint64",
+    "in shard_map jax moves cotangents by reshapes": r"other jaxprs.*--- not .*= reshape\[[^\]]*axis_types=\(Manual",
     "jax carries tangents of integers through loops": r"other jaxprs.*--- not .*lambda (\w+:\S+ )*\w+:float0",
     "NumPy adds float0 to float0": "ours raised UFuncTypeError.*theirs raised TypeError.*float0",
-    "keys are reduced over mapped axes, or not": "pmax does not accept dtype key",
     "tangents of integers are weakly typed": r"results: ours .*float0.*theirs .*float0\S*\*",
     "a complex replacement of NaN is converted to a real one": "warnings: ours ..ComplexWarning",
     "jax writes numbers of two widths in one operation": "returned .*Cannot lower jaxpr with verifier errors",

@@ -6,6 +6,8 @@ import compare
 import numpy as np
 import pytest
 
+import minijax
+
 
 def _stash(jax):
     """The identity, whose backward rule writes the cotangent into a reference."""
@@ -163,3 +165,81 @@ def test_references_that_a_jitted_function_does_not_touch():
         return inner(ref, 1.0), jax.jit(lambda ref, x: inner(ref, x) + ref[0])(ref, np.float32(2)), ref[...]
 
     compare.same(program)
+
+
+def _stores(jax):
+    """Functions of one number that write to a reference, by name."""
+    jnp, lax = jax.numpy, jax.lax
+
+    def set_array(x):
+        r = jax.new_ref(jnp.zeros_like(x))
+        r[...] = jnp.float32(2) * x
+        return r[...]
+
+    def set_constant(x):
+        r = jax.new_ref(1.5)
+        r[...] = np.float32(2)
+        return x * r[...]
+
+    def set_number(x):
+        r = jax.new_ref(2)
+        r[...] = r[...] * 3
+        return x * r[...], r[...]
+
+    def in_loop(x):
+        r = jax.new_ref(x)
+        lax.fori_loop(0, 2, lambda i, _: r.__setitem__(..., r[...] + r[...]), None)
+        return jax.freeze(r)
+
+    return locals()
+
+
+def _converted(jax, f):
+    def call(*args):
+        g, consts = jax.closure_convert(f, *args)
+        return g(*args, *consts)
+
+    return call
+
+
+def _evaluated(jax, f):
+    def call(*args):
+        closed = jax.make_jaxpr(f)(*args)
+        return jax.core.eval_jaxpr(closed.jaxpr, closed.consts, *args)
+
+    return call
+
+
+@pytest.mark.parametrize("x", [1.5, np.float32(1)])
+@pytest.mark.parametrize("nested", [_converted, _evaluated, lambda jax, f: jax.jit(f, inline=True)])
+@pytest.mark.parametrize("name", ["set_array", "set_constant", "set_number", "in_loop"])
+def test_a_jaxpr_that_makes_references_is_recorded_with_them(name, nested, x):
+    def program(jax):
+        return nested(jax, _stores(jax)[name])
+
+    compare.same_jaxpr(program, x)
+
+    def types(jax):
+        results = [jax.jit(compare.run_on(jax, program))(x), compare.run_on(jax, program)(x)]
+        return results, [str(jax.typeof(r)) for r in jax.tree.leaves(results)]
+
+    compare.same(types)
+
+
+@pytest.mark.parametrize("transform", ["plain", "vmap", "jvp"])
+def test_a_function_with_a_batching_rule_makes_references(transform):
+    def double(jax):
+        def f(x):
+            r = jax.new_ref(x)
+            r[...] = r[...] * 2
+            return r[...]
+
+        g = jax.custom_batching.custom_vmap(f)
+        g.def_vmap(lambda size, batched, x: (jax.vmap(f)(x), True))
+        forms = {"plain": g, "vmap": jax.vmap(g), "jvp": lambda x: jax.jvp(g, (x,), (x,))}
+        return forms[transform]
+
+    x = np.arange(3, dtype=np.float32)
+    compare.same(lambda jax, custom_batching: double(jax)(x))
+    # jax refuses some of these under jit.
+    compare.same_value(minijax.jit(double(minijax))(x), double(minijax)(x))

@@ -3,7 +3,7 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from compare import check_eager, expression_case, same, same_misuse, sweep
+from compare import check_eager, expression_case, same, same_jaxpr, same_misuse, same_refusal, sweep
 
 import minijax.numpy as jnp
 
@@ -124,3 +124,19 @@ def test_an_object_with_jax_array_is_an_array():
 
     same(lambda jnp: jnp.asarray(Wrapped(jnp.arange(3))))
     same(lambda jnp: jnp.array([Wrapped(jnp.float32(1)), 2]))
+
+
+@pytest.mark.parametrize("fill", [np.arange(3), np.ones(3), np.ones((1,), int)])
+@pytest.mark.parametrize("options", [{}, {"dtype": int}, {"shape": (4, 3)}])
+def test_a_fill_value_of_numpy_is_converted_by_numpy(fill, options):
+    same_jaxpr(lambda jnp: lambda x: jnp.full_like(x, fill, **options), np.ones((2, 3), np.float32))
+
+
+@pytest.mark.parametrize("x", [1.5, 2, np.float32(1), 1j])
+def test_functions_of_piecewise_return_the_type_of_the_argument(x):
+    same_jaxpr(lambda jnp: lambda x: jnp.piecewise(x, [x == 1], [lambda t: t * 2, lambda t: -t]), x)
+    same_refusal(lambda jnp: lambda: jnp.piecewise(x, [x == 1], [lambda t: t, lambda t: 1]))
+
+
+def test_unique_of_weakly_typed_values_has_the_jaxpr_of_jax():
+    same_jaxpr(lambda jnp: lambda x: jnp.unique(x, size=3), -0.25)

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from compare import LISTED, Case, check, same, same_error, sweep
+from compare import LISTED, Case, check, normal, same, same_error, same_jaxpr, same_printed, same_refusal, sweep
 
 import minijax
 
@@ -215,7 +215,7 @@ def test_extrema_have_no_derivative():
 
 def test_a_collective_without_a_mesh_raises():
     send = minijax.jit(lambda x: minijax.lax.ppermute_p.bind(x, axis_name=("i",), perm=((0, 1),)))
-    with pytest.raises(NotImplementedError, match="bound to no mesh"):
+    with pytest.raises(NameError, match="unbound axis name: i"):
         send(X)
 
 
@@ -285,3 +285,41 @@ def test_extrema_of_complex_numbers_over_a_mapped_axis_are_compared_by_parts():
             return lambda x: jax.vmap(lambda v: getattr(lax, name)(v, "n"), axis_name="n")(x)  # noqa: B023
 
         check(Case(name, program, (x,)))
+
+
+KEYS = {
+    "keys": lambda jax: jax.random.split(jax.random.key(0), 3),
+    "float0": lambda jax: np.zeros(3, jax.dtypes.float0),
+}
+
+
+@pytest.mark.parametrize("kind", KEYS)
+@pytest.mark.parametrize("name", ["pmax", "pmin", "psum"])
+def test_what_is_no_number_is_reduced_over_a_named_axis_until_it_is_computed(name, kind):
+    def mapped(jax):
+        return jax.vmap(lambda x: getattr(jax.lax, name)(x, "i"), axis_name="i")
+
+    same_printed("jaxpr", lambda jax: normal(str(jax.make_jaxpr(mapped(jax))(KEYS[kind](jax)))), name, kind)
+    same_refusal(lambda jax: lambda: jax.jit(mapped(jax))(KEYS[kind](jax)))
+    same_refusal(lambda jax: lambda: jax.vmap(lambda x: jax.lax.pmean(x, "i"), axis_name="i")(KEYS[kind](jax)))
+
+
+@pytest.mark.parametrize("inner", [0, 1])
+@pytest.mark.parametrize("outer", [0, 1, 2])
+@pytest.mark.parametrize("name", ["pmax", "psum", "pmean"])
+def test_an_outer_axis_goes_first_where_a_mapped_axis_was_reduced(name, outer, inner):
+    def program(jax):
+        mapped = jax.vmap(lambda x: getattr(jax.lax, name)(x, "i"), inner, axis_name="i")
+        return jax.vmap(jax.vmap(mapped, outer), 1)
+
+    same_jaxpr(program, np.ones((2, 3, 4, 5), np.float32))
+
+
+@pytest.mark.parametrize("name", ["psum", "all_gather", "axis_index"])
+def test_an_axis_that_is_bound_no_more_is_refused_where_it_is_lowered(name):
+    def program(jax):
+        body = (lambda x: x * jax.lax.axis_index("i")) if name == "axis_index" else by_name(name, "i")(jax.lax)
+        closed = jax.make_jaxpr(body, axis_env=[("i", 3)])(X)
+        return lambda: jax.jit(lambda x: jax.core.eval_jaxpr(closed.jaxpr, closed.consts, x))(X)
+
+    same_refusal(program, ["unbound axis name: i"])

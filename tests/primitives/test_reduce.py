@@ -3,7 +3,7 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from compare import Case, check, same_error, sweep
+from compare import Case, check, same_error, same_jaxpr, same_refusal, sweep
 from transform_matrix import transformed
 
 import minijax
@@ -170,3 +170,10 @@ def test_derivatives_of_products_keep_the_residuals_of_jax(call, size):
             return lambda x: eval(call, dict(jnp=jnp, lax=lax, x=x))
 
         check(transformed(Case(f"{call}-{size}", program, (x,)), transform))
+
+
+@pytest.mark.parametrize("name", ["argmax", "argmin", "nanargmax"])
+def test_the_place_of_a_complex_extremum_is_refused_where_it_is_computed(name):
+    x = np.ones(3, np.complex64)
+    same_jaxpr(lambda jnp: getattr(jnp, name), x)
+    same_refusal(lambda jax, jnp: lambda: jax.jit(getattr(jnp, name))(x))

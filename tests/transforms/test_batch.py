@@ -4,6 +4,7 @@ from inspect import cleandoc
 
 import numpy as np
 import pytest
+from compare import same_jaxpr
 
 import minijax as jax
 import minijax.numpy as jnp
@@ -120,3 +121,22 @@ def test_axes_are_kept_or_moved_as_requested(closed):
     batched, dims = batch_jaxpr_axes(closed, AXIS, (None, 1), (2, 0, None))
     assert dims == (2, 0, None)
     assert shapes(batched) == [(4, 2, 3), (3, 2), (2,)]
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("dims", [(0, 1), (1, 0), (0, 0), (None, 1), (1, None)])
+def test_cases_of_a_select_get_the_axis_where_the_first_case_has_it(dims):
+    def program(jax, jnp):
+        return lambda i, *cases: jax.vmap(lambda x, y: jnp.where(i > 0, x, y), dims)(*cases)
+
+    same_jaxpr(program, 1, *(np.ones(3 if d is None else (3, 3), np.float32) for d in dims))
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("out", [0, -1])
+@pytest.mark.parametrize("body", ["x", "jnp.concatenate([x, x])"])
+def test_numpy_moves_the_axis_of_a_constant(body, out):
+    def program(jax, jnp):
+        return lambda y: jax.vmap(lambda x: eval(body, dict(jnp=jnp, x=x)), -1, out)(W)
+
+    same_jaxpr(program, 1.0)
