@@ -286,7 +286,9 @@ def _differ_in_sharding(a: ShapedArray, b: ShapedArray) -> bool:
 def _is_same_type(a: Any, b: Any) -> bool:
     if a.is_high or b.is_high:
         return a == b
-    if type(a) is type(b) is ShapedArray and (a.reduction_state != b.reduction_state or _differ_in_sharding(a, b)):
+    if type(a) is not type(b):
+        return False
+    if type(a) is ShapedArray and (a.reduction_state != b.reduction_state or _differ_in_sharding(a, b)):
         return False
     return (a.shape, a.dtype, space_of(a), varying_axes(a)) == (b.shape, b.dtype, space_of(b), varying_axes(b))
 
@@ -556,13 +558,14 @@ def _basis(value: Any) -> Any:
     identity = convert(eq(add(rows, scalar_like(rows, 0)), columns), dtype)
     parts = []
     for x, block in zip(leaves, split(identity, sizes, 1), strict=True):
-        block = moving.reshape_to(block, (ndim, *typeof(x).shape))
+        aval = getattr(typeof(x), "inner_aval", typeof(x))
+        block = moving.reshape_to(block, (ndim, *aval.shape))
         # With a sharding given, the conversion is recorded in the jaxpr even if it changes nothing.
         sharding: Any = UNSPECIFIED
-        if typeof(x)._sharding is not None and abstract_context() is not None:
-            sharding = typeof(x)._sharding.update(spec=P(None, *typeof(x)._sharding.spec))
-        params = dict(new_dtype=typeof(x).dtype, weak_type=typeof(x).weak_type, sharding=sharding)
-        parts.append(cast_replicated_like(convert_element_type_p.bind(block, **params), typeof(x)))
+        if aval._sharding is not None and abstract_context() is not None:
+            sharding = aval._sharding.update(spec=P(None, *aval._sharding.spec))
+        params = dict(new_dtype=aval.dtype, weak_type=aval.weak_type, sharding=sharding)
+        parts.append(cast_replicated_like(convert_element_type_p.bind(block, **params), aval))
     return treedef.unflatten(parts)
 
 

@@ -8,6 +8,7 @@ from minijax.base import tree
 from minijax.base.mask import Mask
 from minijax.calls.call import OpenCall, Places, closed_of
 from minijax.calls.print_saved_residuals import log_residuals
+from minijax.calls.remat_opt import no_reverse_mode_error
 from minijax.ir import context, effects, state
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr
 from minijax.ir.primitive import cotangents, is_undefined_primal
@@ -58,13 +59,16 @@ class Remat(OpenCall, DischargeableCall):
         return super()._on_values(operands, params)
 
     def linearize(self, nonzeros, primals, **params):
-        closed = _recomputable(params["jaxpr"])
+        closed = closed_of(params["jaxpr"])
         pushed, out_nonzeros = jvp_jaxpr(closed, tuple(nonzeros), (False,) * len(closed.outvars))
+        _recomputable(params["jaxpr"])
         unknown = (False,) * len(primals) + (True,) * sum(nonzeros)
         parts = partial_eval_jaxpr_custom(pushed, unknown, params["policy"])
         log_residuals(parts, pushed.in_avals)
         results = eval_jaxpr(parts.known.jaxpr, parts.known.consts, *primals)
         n, known = len(out_nonzeros), parts.out_unknown.count(False)
+        if any(parts.out_unknown[:n]):
+            raise no_reverse_mode_error(self)
         # A result that is linear in the tangents and does not depend on them is zero.
         out_nonzeros = out_nonzeros.merge(repeat(False), parts.out_unknown[n:])
         residuals = [*results[known:], *(primals[i] for i in parts.input_residuals)]

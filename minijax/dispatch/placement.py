@@ -249,7 +249,7 @@ def _placement_by_shardings(
     elif named := [port.sharding for port in (*ins, *outs) if port.sharding is not None]:
         placement = _abstract(named, ins, outs)
     else:
-        _check_abstract(required)
+        _check_abstract([*ins, *outs])
         placement = Placement((client.default_device(),), bool(spaces), tuple(ins), tuple(outs))
     names_memory = Host in spaces or not all(s._in_default_memory for _, s in required)
     return _naming_memories(placement) if names_memory else placement
@@ -295,13 +295,13 @@ def _abstract(named: Sequence, ins: list[Port], outs: list[Port]) -> Placement:
     return Placement((), True, tuple(ins), tuple(outs), mesh)
 
 
-def _check_abstract(required: Sequence) -> None:
-    """Raises ValueError if equations name a mesh of several devices and the program runs on one."""
-    for whose, s in required if meshes.abstract_context() is None else ():
-        if s.mesh.size > 1:
+def _check_abstract(ports: Sequence[Port]) -> None:
+    """Raises ValueError if a type has a mesh of several devices and the program runs on one."""
+    for aval in [p.aval for p in ports] if meshes.abstract_context() is None else ():
+        if type(aval) is ShapedArray and aval._sharding is not None and aval.sharding.mesh.size > 1:
             raise ValueError(
-                f"Length of device assignment 1 is not equal to the size of the mesh {s.mesh.size} of {whose}, {s}. "
-                "`jax.set_mesh` makes a mesh the program's"
+                f"Length of device assignment 1 is not equal to the size of the mesh {aval.sharding.mesh.size} of "
+                f"{aval.str_short(True)}. `jax.set_mesh` makes a mesh the program's"
             )
 
 

@@ -12,6 +12,7 @@ from minijax.base.thread import called_under
 from minijax.ir import context, state
 from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.primitive import Axis
+from minijax.ir.refs import Ref
 from minijax.ir.trace import (
     DynamicJaxprTracer,
     Trace,
@@ -195,6 +196,10 @@ def _batch(fun, axis, values, dims, tag):
             return trace.split(list(fun(*trace.join(values, dims))))
 
     results, out_dims = context.run_under(trace, run)
+    for i, ref in enumerate(results):
+        if type(ref) is Ref and ref._trace is trace:
+            (value,), (dim,) = trace.split([ref._value])
+            results[i], out_dims[i] = Ref(moving.as_array_or_constant(place(value, dim, 0, axis))), 0
     return weakref.ref(trace), (results, out_dims)
 
 

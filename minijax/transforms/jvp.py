@@ -12,8 +12,10 @@ from minijax.base.naming import known_as
 from minijax.base.thread import called_under
 from minijax.ir import context, state
 from minijax.ir.jaxpr import ClosedJaxpr
+from minijax.ir.refs import Ref
 from minijax.ir.trace import Trace, Tracer, eval_jaxpr, referent, trace_to_jaxpr
 from minijax.ir.types import Zero, is_float0, of_type, register_value_type, typeof
+from minijax.primitives.moving import as_array_or_constant
 from minijax.primitives.zeros import instantiate, nonzero_mask
 
 
@@ -67,6 +69,16 @@ class DualTrace(Trace):
                 primals.append(x)
                 tangents.append(None)
         return primals, tangents
+
+    def of_refs(self, results: Sequence, tangents: Sequence) -> tuple[list, list]:
+        """Results and their tangents, where some results are references: one to the primal and one to the tangent."""
+        for i, ref in enumerate(results := list(results)):
+            if type(ref) is Ref:
+                (primal,), (tangent,) = self.split([ref._value])
+                results[i] = Ref(as_array_or_constant(primal)) if ref._trace is self else ref
+                (tangent,) = with_zeros([primal], [tangent])
+                tangents = [*tangents[:i], Ref(as_array_or_constant(instantiate(tangent))), *tangents[i + 1 :]]
+        return results, list(tangents)
 
     def join(self, primals: Sequence, tangents: Sequence) -> list:
         """Tracers of primals and tangents; the primal alone if the tangent is zero."""
@@ -134,6 +146,8 @@ def jvp_flat(fun: Callable, primals: Sequence, tangents: Sequence) -> tuple[list
     trace = JVPTrace(state.current_trace())
     args = trace.join(primals, tangents)
     primals_out, tangents_out = context.run_under(trace, lambda: trace.split(list(fun(*args))))
+    if Ref in map(type, primals_out):
+        primals_out, tangents_out = trace.of_refs(primals_out, tangents_out)
     return primals_out, with_zeros(primals_out, tangents_out)
 
 

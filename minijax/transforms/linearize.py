@@ -11,6 +11,7 @@ from minijax.base.thread import called_under
 from minijax.ir import context, state
 from minijax.ir.hitypes import full_type
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Var
+from minijax.ir.refs import Ref
 from minijax.ir.trace import DynamicJaxprTracer, JaxprTrace, Trace, Tracer, eval_jaxpr, open_at, trace_to_jaxpr
 from minijax.ir.types import Zero, hi_classes, is_float0, register_value_type, typeof
 from minijax.primitives.zeros import instantiate
@@ -147,6 +148,8 @@ def linearize_flat(
         args.append(LinearizeTracer(trace, p, tangent) if is_nonzero else p)
     try:
         results, tangents = context.run_under(trace, lambda: trace.split(list(fun(*args))))
+        if Ref in map(type, results):
+            results, _ = trace.of_refs(results, tangents)
         if outer := len(context.current_context().name_stack):
             _drop_outer_names(tangent_trace.eqns, outer)
         jaxpr, consts = tangent_trace.to_jaxpr([t for t in tangents if t is not None])

@@ -243,3 +243,70 @@ def test_a_function_with_a_batching_rule_makes_references(transform):
     compare.same(lambda jax, custom_batching: double(jax)(x))
     # jax refuses some of these under jit.
     compare.same_value(minijax.jit(double(minijax))(x), double(minijax)(x))
+
+
+RETURNING = {
+    "made": lambda jax: jax.new_ref,
+    "with more": lambda jax: lambda x: (jax.new_ref(x * 2), x),
+    "of a constant": lambda jax: lambda x: jax.new_ref(jax.numpy.zeros(2)),
+}
+CALLS = {
+    "jvp": lambda jax, f, x: jax.jvp(f, (x,), (x,)),
+    "jvp aux": lambda jax, f, x: jax.jvp(lambda x: (x, f(x)), (x,), (x,), has_aux=True),
+    "linearize": lambda jax, f, x: jax.linearize(f, x)[0],
+    "vjp": lambda jax, f, x: jax.vjp(f, x)[0],
+    "vjp aux": lambda jax, f, x: jax.vjp(lambda x: (x, f(x)), x, has_aux=True)[2],
+    "grad aux": lambda jax, f, x: jax.grad(lambda x: (jax.numpy.sum(x), f(x)), has_aux=True)(x),
+    "in jit": lambda jax, f, x: jax.jit(lambda x: jax.tree.map(_read, jax.jvp(f, (x,), (x,))))(x),
+}
+
+
+def _read(x):
+    return x[...] if "Ref" in type(x).__name__ or "Ref" in str(getattr(x, "aval", "")) else x
+
+
+@pytest.mark.parametrize("x", [1.5, np.arange(3, dtype=np.float32)])
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("name", RETURNING)
+def test_a_transformed_function_returns_references_to_values_of_the_caller(name, call, x):
+    def program(jax):
+        results = jax.tree.leaves(CALLS[call](jax, RETURNING[name](jax), x))
+        return [(type(r).__name__.replace("TypedFloat", "float") == "Ref", _read(r)) for r in results]
+
+    compare.same(program)
+
+
+@pytest.mark.parametrize("name", ["made", "with more"])
+def test_a_mapped_function_returns_references_to_all_rows(name):
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    compare.same(lambda jax: jax.tree.map(_read, jax.vmap(RETURNING[name](jax))(x)))
+
+
+@pytest.mark.parametrize("name", ["jacfwd", "jacrev", "hessian"])
+def test_jacobians_of_references_are_refused(name):
+    compare.same_refusal(lambda jax: lambda: getattr(jax, name)(jax.new_ref)(np.float32(1)))
+
+
+@pytest.mark.parametrize("policy", [None, "everything_saveable"])
+def test_checkpoint_of_a_function_without_a_transpose_is_refused(policy):
+    def program(jax, custom_batching):
+        f = custom_batching.custom_vmap(lambda x: x * 2)
+        f.def_vmap(lambda size, batched, x: (x * 2, True))
+        chosen = policy and getattr(jax.checkpoint_policies, policy)
+        return lambda: jax.grad(jax.checkpoint(f, policy=chosen))(1.5)
+
+    compare.same_refusal(program, ["Linearization failed to produce known values"])
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+@pytest.mark.parametrize("differentiated", [True, False])
+def test_checkpoint_refuses_a_callback_after_its_derivative(ordered, differentiated):
+    def program(jax, experimental):
+        def f(x, y):
+            shape = jax.ShapeDtypeStruct((), np.float32)
+            experimental.io_callback(np.asarray, shape, x if differentiated else y, ordered=ordered)
+            return x * 2
+
+        return lambda: jax.grad(jax.checkpoint(f))(np.float32(1), np.float32(2))
+
+    compare.same_refusal(program)
