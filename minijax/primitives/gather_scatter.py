@@ -137,8 +137,8 @@ class Gather(JointlyLinear):
 
     def transposed(self, ct, x, indices, **params):
         flags = {**_flags(params), "dimension_numbers": scatter_numbers(params["dimension_numbers"])}
-        # The cotangent may have another dtype if a custom rule returned it.
-        zeros = zeros_like_aval(x.aval.update(dtype=typeof(ct).dtype))
+        # The cotangent may have another dtype if a custom rule returned it. As in jax, the result is strongly typed.
+        zeros = zeros_like_aval(x.aval.update(dtype=typeof(ct).dtype, weak_type=False))
         return [scatter_add_p.write(zeros, indices, ct, in_transpose=True, **flags), None]
 
     def batch(self, axis, operands, dims_in, *, dimension_numbers, slice_sizes, **how):

@@ -413,3 +413,12 @@ def test_a_cotangent_of_another_dtype_goes_back_through_a_gather():
         return jax.vjp(lambda x: with_batch_dim(x[jnp.argsort(x)]), x)[1](jnp.ones(8, "float8_e4m3fn"))
 
     same(program)
+
+
+@pytest.mark.parametrize("call", ["jnp.ravel(x)[jnp.zeros(2, int)]", "jnp.unique(x, size=3)", "jnp.sort(jnp.ravel(x))"])
+def test_gradients_through_indexed_elements_are_strongly_typed(call):
+    def program(jax, jnp):
+        g = jax.grad(lambda x: jnp.sum(eval(call, dict(jnp=jnp, x=x))))(-0.25)
+        return g, jax.typeof(g).weak_type
+
+    same(program)
