@@ -45,7 +45,7 @@ KNOWN = {
     ),
     "jax keeps tangents of integers that a rule returns": r"other jaxprs.*--- not .*:float0\[[\d,]*\] (\w+:\S+ )*= custom_lin",
     "jax gives results of checkify the types of all elements": r"returned .*select cases must have the same shapes, got",
-    "jax has no derivatives of functions of no arrays": r"returned .*ValueError\('Too few leaves for PyTreeDef; expected",
+    "jax has no derivatives of functions of no arrays": "returned .*(Too few leaves for PyTreeDef|max.. arg is an empty|integer modulo by zero)",
     "jax mixes widths where random bits are made under enable_x64": "returned .*same dtypes, got uint32, uint64",
     "in shard_map jax moves cotangents by reshapes": r"other jaxprs.*--- not .*= reshape\[[^\]]*axis_types=\(Manual",
     "jax carries tangents of integers through loops": r"other jaxprs.*--- not .*lambda (\w+:\S+ )*\w+:float0",
