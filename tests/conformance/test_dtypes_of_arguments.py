@@ -37,10 +37,6 @@ KNOWN = {
         numpy.prod:int4 numpy.trace:int4 numpy.pow:int4 numpy.power:int4 numpy.linalg.trace:int4
         numpy.linalg.vector_norm:int4 numpy.linalg.tensorsolve:weak_int,weak_float
     """,
-    "refused here when traced, in jax when compiled": """
-        numpy.argmax:complex64,complex128 numpy.argmin:complex64,complex128 numpy.nanargmax:complex64,complex128
-        numpy.nanargmin:complex64,complex128
-    """,
     "casts of weak types stand elsewhere": """
         lax.random_gamma_grad:weak_float numpy.linalg.lstsq:uint64
     """,
