@@ -316,6 +316,8 @@ def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     """As `numpy.round`; integers need nonnegative `decimals`."""
     (a,) = arrays("round", a)
     check_out("round", out)
+    if not hasattr(decimals, "__index__"):
+        raise TypeError(f"round: decimals must be an integer, got {decimals!r}.")
     if kind_of(a) is bool:
         raise ValueError("round: data of type bool is not inexact")
     if kind_of(a) is int:

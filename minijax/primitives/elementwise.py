@@ -271,7 +271,7 @@ def _pow_jvp_base(t, ans, x, y):
 
 
 def _pow_jvp_power(t, ans, x, y):
-    return mul(t, mul(log(_ones_where_zero(x)), ans))
+    return strong(mul(t, mul(log(_ones_where_zero(x)), ans)))
 
 
 class Extremum(Elementwise):
@@ -423,7 +423,7 @@ polygamma_p = Elementwise(
     "chlo.polygamma",
     FLOAT,
     lambda *_: _no_order_derivative(),
-    lambda t, ans, m, x: mul(t, polygamma(add(m, const_like(m, 1)), x)),
+    lambda t, ans, m, x: t * polygamma(add(m, const_like(m, 1)), x),
 )
 
 

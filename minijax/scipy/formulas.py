@@ -10,7 +10,6 @@ import minijax.numpy as jnp
 from minijax.base.util import named
 from minijax.ir.types import Typed, typeof
 from minijax.primitives import elementwise as lax
-from minijax.primitives.convert import convert
 from minijax.primitives.families import is_complex
 from minijax.primitives.promote import promote_args_inexact
 from minijax.run.arrays.array import Array, ArrayImpl
@@ -35,11 +34,6 @@ for _name in "add radd sub rsub mul rmul truediv rtruediv pow rpow neg abs lt le
 def inexact(name: str, *args: Any) -> list[Any]:
     """The arguments of `name` as arrays of one floating or complex dtype, and of one rank but for scalars."""
     return [_operand(x) for x in promote_args_inexact(name, *args)]
-
-
-def strong(name: str, *args: Any) -> list[Any]:
-    """As `inexact`; arrays lose a weak type, as they do beside the constants of jax's formulas."""
-    return [x if np.ndim(x) == 0 else convert(x, typeof(x).dtype) for x in inexact(name, *args)]
 
 
 def real(name: str, *args: Any) -> list[Any]:

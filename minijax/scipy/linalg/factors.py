@@ -176,7 +176,10 @@ def eigh(
 @jitted("hessenberg", static=("calc_q", "check_finite", "overwrite_a"))
 def hessenberg(a: ArrayLike, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
     """As `scipy.linalg.hessenberg`, of matrices in the last two axes."""
-    *batch, n, _ = np.shape(a) if not hasattr(a, "shape") else typeof(a).shape
+    shape = np.shape(a) if not hasattr(a, "shape") else typeof(a).shape
+    if len(shape) < 2:
+        raise TypeError(f"hessenberg: a must have at least two axes, got shape {shape}.")
+    *batch, n, _ = shape
     if not n:
         return (jnp.zeros_like(a), jnp.zeros_like(a)) if calc_q else jnp.zeros_like(a)
     packed, taus = lax_linalg.hessenberg(a)

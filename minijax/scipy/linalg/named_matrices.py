@@ -34,10 +34,10 @@ def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> 
 @jitted("hadamard", static=("n", "dtype"))
 def hadamard(n: int, dtype: DTypeLike = int) -> Array:
     """As `scipy.linalg.hadamard`; `n` is a power of 2."""
-    if n < 1 or n & (n - 1):
+    if n < 1 or int(n) != n or int(n) & (int(n) - 1):
         raise ValueError(f"hadamard: n must be a positive power of 2; got {n}.")
     matrix = jnp.ones((1, 1), dtype)
-    for _ in range(n.bit_length() - 1):
+    for _ in range(int(n).bit_length() - 1):
         matrix = jnp.block([[matrix, matrix], [matrix, -matrix]])
     return matrix
 

@@ -35,6 +35,8 @@ def _cholesky(a: Any, lower: bool) -> Any:
 
 def cholesky(a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     """As `scipy.linalg.cholesky`, of matrices in the last two axes; NaN where one is not positive definite."""
+    if not lower and jnp.ndim(a) < 2:
+        raise ValueError(f"cholesky: a must have at least two axes, got shape {jnp.shape(a)}.")
     return _cholesky(a, lower)
 
 

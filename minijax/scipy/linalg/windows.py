@@ -134,7 +134,7 @@ def fiedler_companion(a: ArrayLike) -> Array:
 def _fiedler_companion(a: Any) -> Any:
     last = typeof(a).size - 1
     if last < 1:
-        return jnp.zeros((0, 0), typeof(a).dtype)
+        return jnp.zeros_like(a, shape=(0, 0))
     a = a / a[0]
     if last == 1:
         return -a[1:].reshape(1, 1)

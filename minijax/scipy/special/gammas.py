@@ -113,7 +113,7 @@ def factorial(n: ArrayLike, exact: bool = False) -> Array:
     if exact:
         raise NotImplementedError("factorial with exact=True")
     (n,) = promote_args_inexact("factorial", n)
-    return jnp.where(lax.lt(n, const_like(n, 0)), 0, lax.exp(lax.lgamma(lax.add(n, const_like(n, 1)))))
+    return jnp.where(lax.lt(n, const_like(n, 0)), 0, lax.exp(lax.lgamma(jnp.add(n, 1))))
 
 
 def digamma(x: ArrayLike) -> Array:

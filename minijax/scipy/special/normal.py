@@ -13,6 +13,7 @@ from minijax.api.custom import custom_jvp
 from minijax.base import config, dtypes
 from minijax.ir.types import typeof
 from minijax.primitives import elementwise as lax, structural
+from minijax.primitives.convert import strong
 from minijax.primitives.families import scalar_like
 from minijax.primitives.promote import promote_args_inexact
 from minijax.run.arrays.array import Array, ArrayLike
@@ -101,10 +102,10 @@ def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
         raise ValueError("log_ndtr: series_order must be <= 30.")
     x = _checked("log_ndtr", x)
     lower, upper = (scalar_like(x, limit) for limit in _LIMITS[typeof(x).dtype])
-    is_large = x > upper
+    is_large = lax.gt(x, upper)
     probability = _ndtr(jnp.where(is_large, -x, lax.max(x, lower)))
     complement = -probability
-    is_middle = x > lower
+    is_middle = lax.gt(x, lower)
     logarithm = lax.log(probability)
     far = _log_ndtr_series(lax.min(x, lower), series_order)
     return jnp.where(is_large, complement, jnp.where(is_middle, logarithm, far))
@@ -128,7 +129,7 @@ def _log_ndtr_jvp(series_order, primals, tangents):
     (x,), (t,) = primals, tangents
     result = log_ndtr(x, series_order)
     density = -0.5 * lax.square(x) - 0.5 * math.log(2 * np.pi)
-    return result, t * lax.exp(density - result)
+    return result, lax.mul(t, lax.exp(lax.sub(density, result)))
 
 
 # Squared abscissas and weights of Gauss's quadrature with 26 points: M. Patefield & D. Tandy, "Fast and accurate
@@ -184,6 +185,6 @@ def _owens_t_core(h: Any, a: Any, squares: Any, weights: Any) -> Any:
 def _owens_t_jvp(primals, tangents):
     (h, a), (h_dot, a_dot) = primals, tangents
     result = _owens_t_impl(h, a)
-    by_h = -lax.exp(-0.5 * lax.square(h)) * lax.erf(a * h / math.sqrt(2.0)) / (2 * math.sqrt(2 * np.pi))
+    by_h = -lax.exp(-0.5 * lax.square(h)) * lax.erf(lax.mul(a, h) / math.sqrt(2.0)) / (2 * math.sqrt(2 * np.pi))
     by_a = lax.exp(-0.5 * (lax.square(a) + 1) * lax.square(h)) / (2 * np.pi * (lax.square(a) + 1))
-    return result, by_h * h_dot + by_a * a_dot
+    return result, strong(by_h * h_dot + by_a * a_dot)

@@ -32,12 +32,14 @@ def _summed(x: Any, q: Any) -> Any:
     """The zeta function by the Euler-Maclaurin formula (F. Johansson, arXiv:1309.2877)."""
     x, q = promote_args_inexact("zeta", x, q)
     dtype = np.dtype(typeof(x).dtype)
-    count = 16 if dtype.itemsize > 4 else 8
+    # Scalars of the dtype and no Python scalars, beside which weak types would stay.
+    count, one = 16 if dtype.itemsize > 4 else 8, dtype.type(1)
+    end = dtype.type(count)
     wide_x, wide_q = jnp.expand_dims(x, -1), jnp.expand_dims(q, -1)
     head = jnp.sum((wide_q + np.arange(count, dtype=dtype)) ** -wide_x, -1)
-    tail = lax.div((q + count) ** (1 - x), x - 1)
-    edge = (q + count) ** -x
-    rising = jnp.cumprod((wide_x + np.arange(2 * count, dtype=dtype)) / (wide_q + count), -1)
+    tail = lax.div((q + end) ** (one - x), x - one)
+    edge = (q + end) ** -x
+    rising = jnp.cumprod((wide_x + np.arange(2 * count, dtype=dtype)) / (wide_q + end), -1)
     rising = jnp.clip(rising[..., ::2], max=np.finfo(dtype).max)
     numbers = _bernoulli_fractions(2 * count + 1)[2::2]
     scale = np.array([float(math.factorial(2 * k) / b) for k, b in enumerate(numbers, 1)], dtype)

@@ -7,7 +7,7 @@ from minijax.base.faces import listing
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
 from minijax.run.arrays.array import Array, ArrayLike
-from minijax.scipy.formulas import exp_of, inexact, strong
+from minijax.scipy.formulas import exp_of, inexact
 from minijax.scipy.special.logarithms import xlog1py, xlogy
 
 __all__, __dir__ = listing(__name__, "cdf logpmf pmf ppf")
@@ -15,9 +15,9 @@ __all__, __dir__ = listing(__name__, "cdf logpmf pmf ppf")
 
 def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The logarithm of the probability of k."""
-    k, p, loc = strong("bernoulli.logpmf", k, p, loc)
-    x = k - loc
-    logarithm = xlogy(x, p) + xlog1py(1 - x, -p)
+    k, p, loc = inexact("bernoulli.logpmf", k, p, loc)
+    x = lax.sub(k, loc)
+    logarithm = xlogy(x, p) + xlog1py(lax.sub(const_like(k, 1), x), lax.neg(p))
     return jnp.where(lax.lt(x, const_like(x, 0)) | (x > 1), -jnp.inf, logarithm)
 
 

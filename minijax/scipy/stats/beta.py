@@ -9,7 +9,7 @@ from minijax.base.faces import listing
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
 from minijax.run.arrays.array import Array, ArrayLike
-from minijax.scipy.formulas import exp_of, inexact, log_of, strong
+from minijax.scipy.formulas import exp_of, inexact, log_of
 from minijax.scipy.special.gammas import betainc, betaln
 from minijax.scipy.special.logarithms import xlog1py, xlogy
 
@@ -18,11 +18,13 @@ __all__, __dir__ = listing(__name__, "cdf logcdf logpdf logsf pdf sf")
 
 def logpdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the density."""
-    x, a, b, loc, scale = strong("beta.logpdf", x, a, b, loc, scale)
-    norm = -betaln(a, b)
-    y = (x - loc) / scale
-    logarithm = norm + (xlogy(a - 1, y) + xlog1py(b - 1, -y)) - lax.log(scale)
-    logarithm = jnp.where((x > loc + scale) | (x < loc), -jnp.inf, logarithm)
+    x, a, b, loc, scale = inexact("beta.logpdf", x, a, b, loc, scale)
+    norm, one = lax.neg(betaln(a, b)), const_like(x, 1)
+    y = lax.div(lax.sub(x, loc), scale)
+    kernel = lax.add(xlogy(lax.sub(a, one), y), xlog1py(lax.sub(b, one), lax.neg(y)))
+    logarithm = lax.sub(lax.add(norm, kernel), lax.log(scale))
+    is_outside = jnp.logical_or(lax.gt(x, lax.add(loc, scale)), lax.lt(x, loc))
+    logarithm = jnp.where(is_outside, -jnp.inf, logarithm)
     return jnp.where((a <= 0) | (b <= 0) | (scale <= 0), jnp.nan, logarithm)
 
 

@@ -6,8 +6,9 @@ import minijax.numpy as jnp
 from minijax.base.faces import listing
 from minijax.dispatch.jitted import jitted
 from minijax.primitives import elementwise as lax
+from minijax.primitives.families import const_like
 from minijax.run.arrays.array import Array, ArrayLike
-from minijax.scipy.formulas import strong
+from minijax.scipy.formulas import inexact
 from minijax.scipy.special.gammas import betaln
 
 __all__, __dir__ = listing(__name__, "logpmf pmf")
@@ -16,10 +17,11 @@ __all__, __dir__ = listing(__name__, "logpmf pmf")
 @jitted()
 def logpmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The logarithm of the probability of k."""
-    k, n, a, b, loc = strong("betabinom.logpmf", k, n, a, b, loc)
-    y = lax.floor(k) - loc
-    count = -(lax.log1p(n) + betaln(n - y + 1, y + 1))
-    logarithm = count + (betaln(y + a, n - y + b) - betaln(a, b))
+    k, n, a, b, loc = inexact("betabinom.logpmf", k, n, a, b, loc)
+    y = lax.sub(lax.floor(k), loc)
+    one = const_like(y, 1)
+    count = lax.neg(lax.add(lax.log1p(n), betaln(lax.add(lax.sub(n, y), one), lax.add(y, one))))
+    logarithm = lax.add(count, lax.sub(betaln(lax.add(y, a), lax.add(lax.sub(n, y), b)), betaln(a, b)))
     logarithm = jnp.where((y == 0) & (n == 0), 0.0, logarithm)
     logarithm = jnp.where((y < -loc) | (y > n) | (y + a <= 0), -jnp.inf, logarithm)
     return jnp.where((n < 0) | (a <= 0) | (b <= 0), jnp.nan, logarithm)

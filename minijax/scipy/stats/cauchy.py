@@ -8,16 +8,16 @@ from minijax.base.faces import listing
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
 from minijax.run.arrays.array import Array, ArrayLike
-from minijax.scipy.formulas import exp_of, inexact, log_of, strong
+from minijax.scipy.formulas import exp_of, inexact, log_of
 
 __all__, __dir__ = listing(__name__, "cdf isf logcdf logpdf logsf pdf ppf sf")
 
 
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the density."""
-    x, loc, scale = strong("cauchy.logpdf", x, loc, scale)
-    scaled = (x - loc) / scale
-    return -(lax.log(pi * scale) + lax.log1p(scaled * scaled))
+    x, loc, scale = inexact("cauchy.logpdf", x, loc, scale)
+    scaled = lax.div(lax.sub(x, loc), scale)
+    return lax.neg(lax.add(lax.log(lax.mul(const_like(x, pi), scale)), lax.log1p(lax.mul(scaled, scaled))))
 
 
 pdf = exp_of(logpdf)
@@ -26,8 +26,9 @@ pdf = exp_of(logpdf)
 def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of at most x."""
     x, loc, scale = inexact("cauchy.cdf", x, loc, scale)
-    scaled = (x - loc) / scale
-    return 0.5 + lax.div(const_like(x, 1), const_like(x, pi)) * lax.atan(scaled)
+    scaled = lax.div(lax.sub(x, loc), scale)
+    turns = lax.mul(lax.div(const_like(x, 1), const_like(x, pi)), lax.atan(scaled))
+    return lax.add(const_like(x, 0.5), turns)
 
 
 logcdf = log_of(cdf)
@@ -47,11 +48,13 @@ def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 
 def isf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The inverse of `sf`."""
-    q, loc, scale = strong("cauchy.isf", q, loc, scale)
-    return lax.tan(pi / 2 - pi * q) * scale + loc
+    q, loc, scale = inexact("cauchy.isf", q, loc, scale)
+    angle = lax.sub(const_like(q, pi / 2), lax.mul(const_like(q, pi), q))
+    return lax.add(lax.mul(lax.tan(angle), scale), loc)
 
 
 def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The inverse of `cdf`."""
-    q, loc, scale = strong("cauchy.ppf", q, loc, scale)
-    return lax.tan(pi * q - pi / 2) * scale + loc
+    q, loc, scale = inexact("cauchy.ppf", q, loc, scale)
+    angle = lax.sub(lax.mul(const_like(q, pi), q), const_like(q, pi / 2))
+    return lax.add(lax.mul(lax.tan(angle), scale), loc)

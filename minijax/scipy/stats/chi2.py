@@ -18,11 +18,12 @@ __all__, __dir__ = listing(__name__, "cdf logcdf logpdf logsf pdf sf")
 def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the density."""
     x, df, loc, scale = inexact("chi2.logpdf", x, df, loc, scale)
-    y, half = (x - loc) / scale, df / 2
-    kernel = (half - 1) * lax.log(y) - y / 2
-    norm = -(lax.lgamma(half) + lax.log(const_like(x, 2)) * df / 2)
-    logarithm = norm - lax.log(scale) + kernel
-    return jnp.where(x < loc, -jnp.inf, logarithm)
+    two, y = const_like(x, 2), lax.div(lax.sub(x, loc), scale)
+    half = lax.div(df, two)
+    kernel = lax.sub(lax.mul(lax.sub(half, const_like(x, 1)), lax.log(y)), lax.div(y, two))
+    norm = lax.neg(lax.add(lax.lgamma(half), lax.div(lax.mul(lax.log(two), df), two)))
+    logarithm = lax.add(lax.sub(norm, lax.log(scale)), kernel)
+    return jnp.where(lax.lt(x, loc), -jnp.inf, logarithm)
 
 
 pdf = exp_of(logpdf)

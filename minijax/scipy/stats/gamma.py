@@ -18,8 +18,10 @@ def logpdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
     """The logarithm of the density."""
     x, a, loc, scale = inexact("gamma.logpdf", x, a, loc, scale)
     is_inside = lax.ge(x, loc)
-    y = jnp.where(is_inside, (x - loc) / scale, const_like(x, 1))
-    return jnp.where(is_inside, xlogy(a - 1, y) - y - (gammaln(a) + lax.log(scale)), -jnp.inf)
+    one = const_like(x, 1)
+    y = jnp.where(is_inside, lax.div(lax.sub(x, loc), scale), one)
+    kernel = lax.sub(xlogy(lax.sub(a, one), y), y)
+    return jnp.where(is_inside, lax.sub(kernel, lax.add(gammaln(a), lax.log(scale))), -jnp.inf)
 
 
 pdf = exp_of(logpdf)

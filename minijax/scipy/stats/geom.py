@@ -7,7 +7,7 @@ from minijax.base.faces import listing
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
 from minijax.run.arrays.array import Array, ArrayLike
-from minijax.scipy.formulas import exp_of, strong
+from minijax.scipy.formulas import exp_of, inexact
 from minijax.scipy.special.logarithms import xlog1py
 
 __all__, __dir__ = listing(__name__, "logpmf pmf")
@@ -15,9 +15,9 @@ __all__, __dir__ = listing(__name__, "logpmf pmf")
 
 def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The logarithm of the probability of k."""
-    k, p, loc = strong("geom.logpmf", k, p, loc)
-    x = k - loc
-    logarithm = xlog1py(x - 1, -p) + lax.log(p)
+    k, p, loc = inexact("geom.logpmf", k, p, loc)
+    x = lax.sub(k, loc)
+    logarithm = xlog1py(lax.sub(x, const_like(k, 1)), lax.neg(p)) + lax.log(p)
     return jnp.where(lax.le(x, const_like(x, 0)), -jnp.inf, logarithm)
 
 

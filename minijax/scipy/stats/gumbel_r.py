@@ -8,7 +8,7 @@ from minijax.nn.functions import log1mexp
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
 from minijax.run.arrays.array import Array, ArrayLike
-from minijax.scipy.formulas import exp_of, inexact, strong
+from minijax.scipy.formulas import exp_of, inexact
 from minijax.scipy.special.logarithms import xlogy
 
 __all__, __dir__ = listing(__name__, "cdf logcdf logpdf logsf pdf ppf sf")
@@ -43,9 +43,9 @@ def ppf(p: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 
 def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of more than x."""
-    x, loc, scale = strong("gumbel_r.sf", x, loc, scale)
-    holds, scaled = lax.gt(scale, const_like(scale, 0)), (loc - x) / scale
-    return jnp.where(holds, 1 - lax.exp(-lax.exp(scaled)), jnp.nan)
+    x, loc, scale = inexact("gumbel_r.sf", x, loc, scale)
+    holds, scaled = lax.gt(scale, const_like(scale, 0)), lax.div(lax.sub(loc, x), scale)
+    return jnp.where(holds, lax.sub(const_like(x, 1), lax.exp(lax.neg(lax.exp(scaled)))), jnp.nan)
 
 
 def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:

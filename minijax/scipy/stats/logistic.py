@@ -16,8 +16,10 @@ __all__, __dir__ = listing(__name__, "cdf isf logpdf pdf ppf sf")
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the density."""
     x, loc, scale = inexact("logistic.logpdf", x, loc, scale)
-    half = (x - loc) / scale / 2
-    return lax.neg(const_like(x, 2)) * jnp.logaddexp(half, -half) - lax.log(scale)
+    scaled = lax.div(lax.sub(x, loc), scale)
+    two = const_like(scaled, 2)
+    half = lax.div(scaled, two)
+    return lax.sub(lax.mul(lax.neg(two), jnp.logaddexp(half, lax.neg(half))), lax.log(scale))
 
 
 pdf = exp_of(logpdf)
@@ -38,10 +40,10 @@ def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 def ppf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The inverse of `cdf`."""
     x, loc, scale = inexact("logistic.ppf", x, loc, scale)
-    return logit(x) * scale + loc
+    return lax.add(lax.mul(logit(x), scale), loc)
 
 
 def isf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The inverse of `sf`."""
     x, loc, scale = inexact("logistic.isf", x, loc, scale)
-    return -logit(x) * scale + loc
+    return lax.add(lax.mul(lax.neg(logit(x)), scale), loc)

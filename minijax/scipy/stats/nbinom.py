@@ -5,8 +5,9 @@ from __future__ import annotations
 import minijax.numpy as jnp
 from minijax.base.faces import listing
 from minijax.primitives import elementwise as lax
+from minijax.primitives.families import const_like
 from minijax.run.arrays.array import Array, ArrayLike
-from minijax.scipy.formulas import exp_of, strong
+from minijax.scipy.formulas import exp_of, inexact
 from minijax.scipy.special.logarithms import xlogy
 
 __all__, __dir__ = listing(__name__, "logpmf pmf")
@@ -14,11 +15,11 @@ __all__, __dir__ = listing(__name__, "logpmf pmf")
 
 def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The logarithm of the probability of k."""
-    k, n, p, loc = strong("nbinom.logpmf", k, n, p, loc)
-    y = k - loc
-    count = lax.lgamma(y + n) - lax.lgamma(n) - lax.lgamma(y + 1)
-    logarithm = count + (xlogy(n, p) + xlogy(y, 1 - p))
-    return jnp.where(k < loc, -jnp.inf, logarithm)
+    k, n, p, loc = inexact("nbinom.logpmf", k, n, p, loc)
+    y, one = lax.sub(k, loc), const_like(k, 1)
+    count = lax.sub(lax.sub(lax.lgamma(lax.add(y, n)), lax.lgamma(n)), lax.lgamma(lax.add(y, one)))
+    logarithm = lax.add(count, lax.add(xlogy(n, p), xlogy(y, lax.sub(one, p))))
+    return jnp.where(lax.lt(k, loc), -jnp.inf, logarithm)
 
 
 pmf = exp_of(logpmf)

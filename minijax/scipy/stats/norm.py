@@ -7,8 +7,9 @@ from math import pi
 import minijax.numpy as jnp
 from minijax.base.faces import listing
 from minijax.primitives import elementwise as lax
+from minijax.primitives.families import const_like
 from minijax.run.arrays.array import Array, ArrayLike
-from minijax.scipy.formulas import exp_of, inexact, strong
+from minijax.scipy.formulas import exp_of, inexact
 from minijax.scipy.special.normal import log_ndtr, ndtr, ndtri
 
 __all__, __dir__ = listing(__name__, "cdf isf logcdf logpdf logsf pdf ppf sf")
@@ -16,9 +17,10 @@ __all__, __dir__ = listing(__name__, "cdf isf logcdf logpdf logsf pdf ppf sf")
 
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the density."""
-    x, loc, scale = strong("norm.logpdf", x, loc, scale)
+    x, loc, scale = inexact("norm.logpdf", x, loc, scale)
     square = lax.square(scale)
-    return (lax.log(2 * pi * square) + lax.square(x - loc) / square) / -2
+    norm, kernel = lax.log(lax.mul(const_like(x, 2 * pi), square)), lax.div(lax.square(lax.sub(x, loc)), square)
+    return lax.div(lax.add(norm, kernel), const_like(x, -2))
 
 
 pdf = exp_of(logpdf)

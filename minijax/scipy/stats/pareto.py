@@ -7,17 +7,18 @@ from minijax.base.faces import listing
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
 from minijax.run.arrays.array import Array, ArrayLike
-from minijax.scipy.formulas import exp_of, inexact, strong
+from minijax.scipy.formulas import exp_of, inexact
 
 __all__, __dir__ = listing(__name__, "cdf logcdf logpdf logsf pdf ppf sf")
 
 
 def logpdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the density."""
-    x, b, loc, scale = strong("pareto.logpdf", x, b, loc, scale)
-    scaled = (x - loc) / scale
-    logarithm = -(lax.log(scale / b) + (b + 1) * lax.log(scaled))
-    return jnp.where(lax.lt(x, loc + scale), -jnp.inf, logarithm)
+    x, b, loc, scale = inexact("pareto.logpdf", x, b, loc, scale)
+    scaled = lax.div(lax.sub(x, loc), scale)
+    norm = lax.log(lax.div(scale, b))
+    logarithm = lax.neg(lax.add(norm, lax.mul(lax.add(b, const_like(x, 1)), lax.log(scaled))))
+    return jnp.where(lax.lt(x, lax.add(loc, scale)), -jnp.inf, logarithm)
 
 
 pdf = exp_of(logpdf)
@@ -26,9 +27,9 @@ pdf = exp_of(logpdf)
 def cdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of at most x."""
     x, b, loc, scale = inexact("pareto.cdf", x, b, loc, scale)
-    scaled = (x - loc) / scale
-    probability = 1 - lax.pow(scaled, -b)
-    return jnp.where(lax.lt(x, loc + scale), const_like(x, 0), probability)
+    scaled = lax.div(lax.sub(x, loc), scale)
+    probability = lax.sub(const_like(x, 1), lax.pow(scaled, lax.neg(b)))
+    return jnp.where(lax.lt(x, lax.add(loc, scale)), const_like(x, 0), probability)
 
 
 def logcdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -51,6 +52,7 @@ sf = exp_of(logsf)
 
 def ppf(q: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The inverse of `cdf`."""
-    q, b, loc, scale = strong("pareto.ppf", q, b, loc, scale)
-    result = loc + scale * lax.pow(1 - q, -(1 / b))
+    q, b, loc, scale = inexact("pareto.ppf", q, b, loc, scale)
+    one = const_like(q, 1)
+    result = lax.add(loc, lax.mul(scale, lax.pow(lax.sub(one, q), lax.neg(lax.div(one, b)))))
     return jnp.where(jnp.isnan(q) | (q < 0) | (q > 1), jnp.nan, result)

@@ -6,20 +6,22 @@ from math import pi
 
 from minijax.base.faces import listing
 from minijax.primitives import elementwise as lax
+from minijax.primitives.families import const_like
 from minijax.run.arrays.array import Array, ArrayLike
-from minijax.scipy.formulas import exp_of, strong
+from minijax.scipy.formulas import exp_of, inexact
 
 __all__, __dir__ = listing(__name__, "logpdf pdf")
 
 
 def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the density."""
-    x, df, loc, scale = strong("t.logpdf", x, df, loc, scale)
-    scaled, half = (x - loc) / scale, df / 2
-    more = half + 0.5
-    half_log = lax.log(scale * scale * pi * df) / 2
-    norm = lax.lgamma(half) + half_log - lax.lgamma(more)
-    return -(norm + more * lax.log1p(scaled * scaled / df))
+    x, df, loc, scale = inexact("t.logpdf", x, df, loc, scale)
+    two, scaled = const_like(x, 2), lax.div(lax.sub(x, loc), scale)
+    half = lax.div(df, two)
+    more = lax.add(half, const_like(x, 0.5))
+    half_log = lax.div(lax.log(lax.mul(lax.mul(lax.mul(scale, scale), const_like(x, pi)), df)), two)
+    norm = lax.sub(lax.add(lax.lgamma(half), half_log), lax.lgamma(more))
+    return lax.neg(lax.add(norm, lax.mul(more, lax.log1p(lax.div(lax.mul(scaled, scaled), df)))))
 
 
 pdf = exp_of(logpdf)

@@ -7,14 +7,14 @@ from minijax.base.faces import listing
 from minijax.primitives import bessel, elementwise as lax
 from minijax.primitives.families import const_like
 from minijax.run.arrays.array import Array, ArrayLike
-from minijax.scipy.formulas import exp_of, strong
+from minijax.scipy.formulas import exp_of, inexact
 
 __all__, __dir__ = listing(__name__, "logpdf pdf")
 
 
 def logpdf(x: ArrayLike, kappa: ArrayLike) -> Array:
     """The logarithm of the density."""
-    x, kappa = strong("vonmises.logpdf", x, kappa)
+    x, kappa = inexact("vonmises.logpdf", x, kappa)
     holds = lax.gt(kappa, const_like(kappa, 0))
     kernel = kappa * (lax.cos(x) - 1)
     norm = lax.log(2 * jnp.pi * bessel.bessel_i0e(kappa))
