@@ -137,11 +137,7 @@ class Gather(JointlyLinear):
 
     def transposed(self, ct, x, indices, **params):
         flags = {**_flags(params), "dimension_numbers": scatter_numbers(params["dimension_numbers"])}
-<<<<<<< HEAD
         # The cotangent may have another dtype if a custom rule returned it. As in jax, the result is strongly typed.
-=======
-        # The cotangent may have another dtype if a custom rule returned it.
->>>>>>> 9a045c08 (Densities and rules of special functions keep and lose weak types as in jax; arguments that are no matrices are refused with jax's classes)
         zeros = zeros_like_aval(x.aval.update(dtype=typeof(ct).dtype, weak_type=False))
         return [scatter_add_p.write(zeros, indices, ct, in_transpose=True, **flags), None]
 
