@@ -59,7 +59,7 @@ def test_there_is_one_type_of_executable():
     # `run/arrays/host.py` widens, on the device, numbers that NumPy has not.
     assert sorted(path for path, text in texts.items() if "execute_sharded" in text) == [
         "run/arrays/host.py",
-        "run/programs/launch.py",
+        "run/programs/compile.py",
     ]
 
 
