@@ -391,14 +391,14 @@ class Compiled(Stage):
 
     @property
     def input_formats(self) -> Any:
-        """The layouts and shardings of the arguments, as `input_shardings`."""
-        return self._of_arguments(self._executable.formats()[0])
+        """The layouts and shardings of the arguments, as (positional, by keyword); `Format()` for an unused one."""
+        return self._of_arguments(self._executable.formats()[0], Format())
 
-    def _of_arguments(self, of_ins: Sequence) -> Any:
-        """The arguments' tree of a property of the inputs; None for an unused one."""
+    def _of_arguments(self, of_ins: Sequence, unused: Any = None) -> Any:
+        """The arguments' tree of a property of the inputs, with `unused` for unused ones."""
         known = dict(zip(self._executable.used, of_ins, strict=True))
         first = len(self._captured)
-        return self.in_tree.unflatten([known.get(first + i) for i in range(self.in_tree.num_leaves)])
+        return self.in_tree.unflatten([known.get(first + i, unused) for i in range(self.in_tree.num_leaves)])
 
     @property
     def output_formats(self) -> Any:
