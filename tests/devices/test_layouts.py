@@ -4,6 +4,7 @@ import copy
 import importlib
 import pickle
 
+import compare
 import numpy as np
 import pytest
 from mesh_language import numbers, same, same_errors
@@ -327,3 +328,31 @@ def test_constraints_on_layouts():
         ],
         **GIVEN,
     )
+
+
+COMPILED = {
+    "an unused argument": (lambda jnp: lambda x, y: y * 2, np.ones((2, 3), np.float32), np.float32(1)),
+    "four bits": (lambda jnp: lambda x: x.astype(jnp.int4), np.ones((2, 3), np.float32)),
+    "a large constant": (lambda jnp: lambda x: x + jnp.arange(64.0) * np.arange(64, dtype=np.float32), np.float32(1)),
+    "two results": (lambda jnp: lambda x: (x.T, x), np.ones((2, 3), np.float32)),
+    "no results": (lambda jnp: lambda x: (), np.ones(3, np.float32)),
+}
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_compiled_programs_tell_the_formats_that_xla_chose(name):
+    make, *args = COMPILED[name]
+
+    def program(jax, jnp):
+        compiled = jax.jit(make(jnp)).lower(*args).compile()
+        return str(compiled.input_formats), str(compiled.output_formats), str(compiled.out_info)
+
+    compare.same(program)
+
+
+def test_keys_have_the_formats_of_their_words():
+    def program(jax):
+        compiled = jax.jit(lambda key: jax.random.split(key, 2)).lower(jax.random.key(0)).compile()
+        return str(compiled.input_formats), str(compiled.output_formats)
+
+    compare.same(program)
