@@ -2,6 +2,7 @@
 
 import warnings
 
+import compare
 import numpy as np
 import pytest
 from mesh_language import numbers, same, same_errors
@@ -447,3 +448,19 @@ def test_gradients_over_devices_equal_numpy_s():
     t = np.tanh(x @ w)
     # The devices' sums are added in another order.
     assert np.allclose(found, x.T @ (2 * t * (1 - t**2)), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["Auto", "Explicit"])
+def test_types_that_are_not_divisible_are_refused_where_they_are_read(kind):
+    def program(jax, jnp):
+        mesh = jax.make_mesh((4,), ("x",), (getattr(jax.sharding.AxisType, kind),), devices=jax.devices()[:4])
+        x = jax.ShapeDtypeStruct((7, 8), jnp.float32, sharding=jax.NamedSharding(mesh, jax.P("x")))
+        calls = {
+            "lower": lambda: jax.jit(lambda x: x * 2).lower(x),
+            "unread": lambda: jax.jit(lambda x, y: y).lower(x, 1.0),
+            "trace": lambda: jax.jit(lambda x: x * 2).trace(x),
+            "eval_shape": lambda: jax.eval_shape(lambda x: x * 2, x),
+        }
+        return [(name, compare.ended(call)) for name, call in calls.items()]
+
+    compare.same(program)
