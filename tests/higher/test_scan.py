@@ -464,3 +464,17 @@ def test_a_body_that_captures_a_tracer_is_traced_anew_when_that_is_dead():
 
 def test_an_integer_length_is_read_from_an_array():
     assert outcome(lambda: our_lax.scan(lambda c, _: (c, c), ONE, None, length=np.int64(2))).error is None
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("unroll", [17, 40, 64])
+def test_many_unrolled_steps_keep_their_order(unroll, reverse):
+    """Their results are put together sixteen at a time, as jax does: TPUs are slow with more."""
+
+    def program(jax, jnp, lax):
+        step = jax.jit(lambda x: lax.scan(lambda c, a: (c + a, (c, 2 * a)), 0.0, x, reverse=reverse, unroll=unroll))
+        joined = [line for line in step.lower(jnp.arange(40.0)).as_text().splitlines() if "concatenate" in line]
+        most = max(line.split(", dim")[0].count("%") - 1 for line in joined)
+        return most, step(jnp.arange(40.0))
+
+    same(program)
