@@ -13,13 +13,14 @@ from minijax.base import source, tree
 from minijax.base.naming import known_as
 from minijax.ir import effects
 from minijax.ir.primitive import Primitive
-from minijax.ir.types import ShapedArray, is_value, typeof
+from minijax.ir.types import typeof
 from minijax.primitives.convert import convert
 from minijax.primitives.dynamic_slice import dynamic_index_in_dim
 from minijax.primitives.elementwise import not_p, or_p, select_n_p
 from minijax.primitives.moving import axis_to_front, broadcast_in_dim, full, reshape_to
 from minijax.primitives.reduce import argmax, reduce_or_p
 from minijax.primitives.structural import rev
+from minijax.run.arrays.array import Array
 
 _BOOL = np.dtype(np.bool_)
 _next_code = itertools.count(1)
@@ -431,23 +432,19 @@ def _check(name: str, pred: Any, msg: str, debug: bool, fmt_args: tuple, fmt_kwa
     if not _is_flag(pred):
         raise TypeError(f"{name} takes a scalar pred as argument, got {pred}")
     for leaf in tree.tree_leaves((fmt_args, fmt_kwargs)):
-        if not hasattr(leaf, "dtype") or not is_value(leaf):
+        if not isinstance(leaf, (Array, np.ndarray)):
             raise TypeError(
                 f"Formatting arguments to checkify.{name} need to be PyTrees of arrays, but got "
                 f"{leaf!r} of type {type(leaf)}."
             )
     new = FailedCheckError(source.here(), msg, *fmt_args, **fmt_kwargs)
-    msg.format(*fmt_args, **fmt_kwargs)
     failed = not_p.bind(pred)
     failed = convert(failed, _BOOL) if typeof(failed).weak_type else failed
     _bind_check(failing(init_error, failed, new), debug)
 
 
 def _is_flag(pred: Any) -> bool:
-    if not is_value(pred):
-        return False
-    aval = typeof(pred)
-    return type(aval) is ShapedArray and not aval.shape and aval.dtype == _BOOL
+    return type(pred) is bool or isinstance(pred, Array) and not pred.shape and pred.dtype == _BOOL
 
 
 @source.boundary

@@ -184,11 +184,12 @@ def scale_and_translate(
 
     `scale` and `translation` have an element for each spatial dimension. Raises ValueError for the method "nearest".
     """
-    shape = dims.shape_of(shape)
+    shape = dims.shape_of_iterable(shape)
     _check_rank(image, shape)
     method = _method(method)
     if method == ResizeMethod.NEAREST:
         raise ValueError("Nearest neighbor resampling is not currently supported for scale_and_translate.")
+    scale, translation = promote_dtypes_inexact(scale, translation)
     if len(spatial_dims) != len(scale) or len(spatial_dims) != len(translation):
         raise AssertionError(
             f"scale_and_translate: {len(spatial_dims)} spatial dims, {len(scale)} scales, "
@@ -196,7 +197,6 @@ def scale_and_translate(
         )
     axes = [dims.canonical_axis(axis, image.ndim) for axis in spatial_dims]
     (image,) = promote_dtypes_inexact(image)
-    scale, translation = promote_dtypes_inexact(scale, translation)
     return _scaled(image, shape, axes, scale, translation, _KERNELS[method], antialias, precision)
 
 
@@ -223,4 +223,4 @@ def resize(
 
     Raises ValueError for an unknown method, and unless `shape` has a size for each dimension.
     """
-    return _resize(image, dims.shape_of(shape), method, antialias, precision)
+    return _resize(image, dims.shape_of_iterable(shape), method, antialias, precision)

@@ -36,7 +36,7 @@ class Initializer(Protocol):
 
 def _dtype(dtype: Any, default: Any = None) -> np.dtype:
     chosen = dtype if dtype is not None else default if default is not None else jnp.float_
-    return dtypes.canonicalize_dtype(chosen)
+    return dtypes.canonicalize_dtype(chosen, allow_extended_dtype=True)
 
 
 def zeros(key: Array, shape: Sequence[int], dtype: DTypeLike | None = None, out_sharding: Any = None) -> Array:

@@ -15,7 +15,7 @@ from minijax.base.source import hide_frames
 from minijax.base.util import named
 from minijax.composed.arrays.fft import FftType, fft as lax_fft
 from minijax.numpy import padding, reductions, shaping, subscripts, ufuncs
-from minijax.numpy.creation import arange, array, astype, value
+from minijax.numpy.creation import arange, array, asarray, astype, value
 from minijax.primitives import elementwise as lax
 from minijax.run.arrays.array import Array, ArrayLike, DeviceLike, Shape
 
@@ -154,7 +154,7 @@ def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
 
 def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """As `numpy.fft.ihfft`."""
-    axes, a = _single_axis("ihfft", axis), value("jax.numpy.fft.ihfft", a)
+    axes, a = _single_axis("ihfft", axis), asarray(a)
     length = a.shape[axis] if n is None else n
     sizes = None if n is None else (n,)
     spectrum = _transform("ihfft", FftType.RFFT, a, sizes, axes, norm, False)

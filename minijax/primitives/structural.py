@@ -637,7 +637,7 @@ def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
     """Adds leading axes of size 1, up to `rank` axes."""
     shape = typeof(x).shape
     new = rank - len(shape)
-    if not new:
+    if new <= 0:
         return x
     axes = tuple(range(new, rank))
     return moving.broadcast_in_dim_p.bind(x, shape=(1,) * new + shape, broadcast_dimensions=axes, sharding=None)

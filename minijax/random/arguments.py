@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -164,7 +165,7 @@ def sampler(
     def wrap(sample: Sampler) -> Sampler:
         name, signature = sample.__name__, inspect.signature(sample)
         names = list(signature.parameters)
-        at_shape, at_dtype = names.index("shape"), names.index("dtype")
+        at_shape, at_dtype, *others = map(names.index, ("shape", "dtype", *static))
         is_optional = signature.parameters["shape"].default is None
 
         def traced(*values: Any) -> Array:
@@ -179,6 +180,8 @@ def sampler(
             values[at_dtype] = dtype_of(name, values[at_dtype])
             if casts:
                 check_cast(name, values[at_dtype], *values[1:at_shape])
+            for at in others:
+                values[at] = operator.index(values[at]) if getattr(values[at], "shape", None) == () else values[at]
             values[at_shape] = (optional_shape if is_optional else drawn_shape)(values[at_shape])
             return run(*values)
 

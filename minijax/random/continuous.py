@@ -82,7 +82,7 @@ def _double_sided_maxwell(key, loc, scale, shape, dtype):
     lengths, signs = split_in_two(key)
     drawn = maxwell(lengths, shape, dtype)
     drawn = rademacher(signs, shape, dtype) * drawn
-    return drawn * convert_element_type(scale, dtype) + convert_element_type(loc, dtype)
+    return drawn * scale + loc
 
 
 def _cast(x: Any, dtype: np.dtype) -> Any:

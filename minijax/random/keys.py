@@ -84,6 +84,7 @@ def is_key(x: Any) -> bool:
 
 
 def _seeded(name: str, seed: Any, impl: PRNGImpl) -> Any:
+    seed = unwrapped(seed)
     if is_key(seed):
         raise TypeError(f"{name} accepts a scalar seed, but was given a PRNG key.")
     if seed is None:

@@ -170,7 +170,7 @@ def _bernoulli(key, p, shape, mode):
 def rademacher(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
     """Samples 1 and -1, each with probability 1/2."""
     flips = convert(bernoulli(key, 0.5, shape), dtype)
-    return ops.sub(ops.mul(scalar_like(flips, 2), flips), scalar_like(flips, 1))
+    return convert(2 * flips - 1, dtype)
 
 
 # ---- continuous distributions -----------------------------------------------------------------------

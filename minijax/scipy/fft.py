@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+import operator
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,24 +16,26 @@ from minijax.ir.types import typeof
 from minijax.numpy import fft
 from minijax.primitives import elementwise as lax, structural
 from minijax.primitives.convert import convert_element_type
-from minijax.primitives.promote import promote_args_inexact
+from minijax.primitives.promote import check_arraylike, promote_args_inexact
 from minijax.run.arrays.array import Array
 
 __all__, __dir__ = listing(__name__, "dct dctn idct idctn")
 
 
-def _check(name: str, type: int, norm: str | None) -> None:
+def _checked(name: str, x: Any, type: int, norm: str | None) -> Any:
+    check_arraylike(name, x)
     if type != 2:
         raise NotImplementedError(f"{name}: Only DCT type 2 is implemented.")
     if norm not in (None, "backward", "ortho"):
         raise ValueError(f"jax.scipy.fft.{name}: norm={norm!r} is not implemented")
+    return jnp.asarray(x)
 
 
 def _sized(x: Any, n: int, axis: int) -> Any:
     """`x` truncated or zero-padded to the length n."""
-    widths = [(0, 0)] * x.ndim
-    widths[axis] = (0, max(n - x.shape[axis], 0))
-    return jnp.pad(x, widths)[(slice(None),) * axis + (slice(n),)]
+    widths = [(0, 0, 0)] * x.ndim
+    widths[axis] = (0, dims.as_index(n) - x.shape[axis], 0)
+    return structural.pad(x, np.zeros((), typeof(x).dtype), widths)
 
 
 def _along(x: Any, axis: int, ndim: int) -> Any:
@@ -55,8 +58,8 @@ def _ortho(n: int, axis: int, x: Any) -> Any:
 
 
 def _in_parts(transform: Callable, x: Any, n: int | None, axis: int, norm: str | None) -> Any:
-    (x,) = promote_args_inexact("dct", jnp.asarray(x))
     axis = dims.canonical_axis(axis, x.ndim)
+    (x,) = promote_args_inexact("dct", x)
     if n is not None:
         x = _sized(x, n, axis)
     if jnp.iscomplexobj(x):
@@ -69,8 +72,9 @@ def _dct(x: Any, axis: int, norm: str | None) -> Any:
     # J. Makhoul, "A fast cosine transform in one and two dimensions", 1980: even indices, then odd ones in reverse.
     even, odd = (x[(*before, slice(i, None, 2))] for i in (0, 1))
     order = jnp.concatenate([even, structural.rev(odd, (axis,))], axis)
-    result = 2 * lax.real(fft.fft(order, axis=axis) * _turns(n, axis, x))
-    return result / _ortho(n, axis, x) if norm == "ortho" else result
+    spectrum = fft.fft(order, axis=axis)
+    result = 2 * lax.real(spectrum * _turns(n, axis, lax.real(spectrum)))
+    return result / _ortho(n, axis, result) if norm == "ortho" else result
 
 
 def _idct(x: Any, axis: int, norm: str | None) -> Any:
@@ -87,29 +91,27 @@ def _idct(x: Any, axis: int, norm: str | None) -> Any:
 
 def dct(x: Array, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """As `scipy.fft.dct`; raises NotImplementedError for other types than 2."""
-    _check("dct", type, norm)
-    return _in_parts(_dct, x, n, axis, norm)
+    return _in_parts(_dct, _checked("dct", x, type, norm), n, axis, norm)
 
 
 def idct(x: Array, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """As `scipy.fft.idct`; raises NotImplementedError for other types than 2."""
-    _check("idct", type, norm)
-    return _in_parts(_idct, x, n, axis, norm)
+    return _in_parts(_idct, _checked("idct", x, type, norm), n, axis, norm)
 
 
 def _over_axes(transform: Callable, x: Any, s: Any, axes: Any, norm: str | None) -> Any:
-    x = jnp.asarray(x)
-    s = (s,) if isinstance(s, int) else s
-    if axes is None and s is not None and len(s) > x.ndim:
-        raise ValueError(f"dctn: s must have at most x.ndim ({x.ndim}) elements, got {len(s)}")
+    sizes = () if s is None else tuple(s) if isinstance(s, Iterable) and getattr(s, "ndim", 1) else (operator.index(s),)
+    if len(sizes) > x.ndim:
+        raise ValueError(f"dctn: s must have at most x.ndim ({x.ndim}) elements, got {len(sizes)}")
     if axes is None:
-        axes = range(x.ndim) if s is None else range(-len(s), 0)
-    axes = (axes,) if isinstance(axes, int) else tuple(axes)
-    sizes = (None,) * len(axes) if s is None else s
-    if len(sizes) != len(axes):
-        raise ValueError("dctn: s and axes must have the same length")
-    for axis, n in zip(axes, sizes, strict=True):
-        x = _in_parts(transform, x, n, axis, norm)
+        axes = range(x.ndim) if s is None else range(-len(sizes), 0)
+    listed = axes if isinstance(axes, (tuple, list, range)) else (operator.index(axes),)
+    axes = [dims.canonical_axis(axis, x.ndim) for axis in listed]
+    if len(set(axes)) < len(axes):
+        raise ValueError(f"dctn: repeated axis in {listed}")
+    lengths = dict(zip(axes, sizes, strict=False))
+    for axis in axes:
+        x = _in_parts(transform, x, lengths.get(axis), axis, norm)
     return x
 
 
@@ -117,13 +119,11 @@ def dctn(
     x: Array, type: int = 2, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
 ) -> Array:
     """As `scipy.fft.dctn`; raises NotImplementedError for other types than 2."""
-    _check("dctn", type, norm)
-    return _over_axes(_dct, x, s, axes, norm)
+    return _over_axes(_dct, _checked("dctn", x, type, norm), s, axes, norm)
 
 
 def idctn(
     x: Array, type: int = 2, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
 ) -> Array:
     """As `scipy.fft.idctn`; raises NotImplementedError for other types than 2."""
-    _check("idctn", type, norm)
-    return _over_axes(_idct, x, s, axes, norm)
+    return _over_axes(_idct, _checked("idctn", x, type, norm), s, axes, norm)

@@ -2,8 +2,11 @@
 
 import functools
 import itertools
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 import minijax.numpy as jnp
 from minijax.api import autodiff
@@ -72,7 +75,7 @@ def value_and_grad(
     fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
 ) -> Callable[..., tuple[Any, Any]]:
     """`jax.value_and_grad` with sparse arguments, whose gradients are sparse."""
-    numbers = argnums if isinstance(argnums, int) else tuple(argnums)
+    numbers = tuple(argnums) if np.ndim(argnums) else operator.index(argnums)
 
     @functools.wraps(fun)
     def value_and_grad_fun(*args, **params):
@@ -99,7 +102,7 @@ def grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
 def _jacobian(
     transform: Callable, fun: Callable, argnums: int | Sequence[int], has_aux: bool, options: dict
 ) -> Callable:
-    numbers = argnums if isinstance(argnums, int) else tuple(argnums)
+    numbers = tuple(argnums) if np.ndim(argnums) else operator.index(argnums)
 
     @functools.wraps(fun)
     def jacfun(*args, **params):

@@ -38,7 +38,7 @@ class AsDense(Composed):
 
     def infer(self, *avals, tree):
         structs = eval_shape(lambda *bufs: self.compute(*bufs, tree=tree), *avals)
-        return [ShapedArray(s.shape, s.dtype) for s in structs]
+        return [ShapedArray(s.shape, s.dtype, s.weak_type) for s in structs]
 
     def transpose(self, cts, data, *others, tree):
         (ct,) = cts

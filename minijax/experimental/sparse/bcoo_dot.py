@@ -19,7 +19,7 @@ from minijax.experimental.sparse.util import SparseInfo, broadcasting_vmap, inve
 from minijax.ir.primitive import is_undefined_primal
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.primitives import moving
-from minijax.primitives.promote import promote_dtypes
+from minijax.primitives.convert import as_type
 from minijax.primitives.zeros import instantiate
 from minijax.run.arrays.array import Array
 
@@ -38,9 +38,22 @@ def remaining(ndim: int, *taken: Sequence[int]) -> tuple[int, ...]:
     return tuple(axis for axis in range(ndim) if not any(axis in axes for axes in taken))
 
 
+def _product_dtype(lhs: Any, rhs: Any) -> Any:
+    """The dtype to which the factors promote; a narrow one, which has no promotion, takes the other's dtype."""
+    try:
+        return dtypes.result_type(lhs.dtype, rhs.dtype)
+    except dtypes.TypePromotionError:
+        return max(lhs.dtype, rhs.dtype, key=lambda dtype: (dtypes.is_inexact(dtype), dtype.itemsize))
+
+
+def _of_product_dtype(lhs: Any, rhs: Any) -> list:
+    dtype = _product_dtype(lhs, rhs)
+    return [as_type(x, dtype) for x in (lhs, rhs)]
+
+
 def product_type(lhs: Any, rhs: Any, dimension_numbers: Dims, preferred: Any) -> ShapedArray:
     """The abstract value of a `dot_general` of arrays of these shapes and dtypes, after its checks."""
-    dtype = dtypes.result_type(lhs.dtype, rhs.dtype)
+    dtype = _product_dtype(lhs, rhs)
     types = (ShapedArray(tuple(x.shape), dtype) for x in (lhs, rhs))
     params = dict(dimension_numbers=dimension_numbers, precision=None, preferred_element_type=preferred)
     (out,) = lax.dot_general_p.infer(*types, out_sharding=None, **params)
@@ -72,7 +85,7 @@ class DotGeneral(OfFormat, Batched):
     def compute(self, data, indices, rhs, *, dimension_numbers, preferred_element_type, lhs_spinfo):
         (contract, rhs_contract), (batch, rhs_batch) = dimension_numbers
         n, shape = indices.ndim - 2, lhs_spinfo.shape
-        data, rhs = promote_dtypes(data, rhs)
+        data, rhs = _of_product_dtype(data, rhs)
         partner = dict(zip((*batch, *contract), (*rhs_batch, *rhs_contract), strict=True))  # {axis of lhs: axis of rhs}
         contracted = [axis for axis in contract if axis >= n]
         order = [*sorted(axis for axis in partner if axis < n), *contracted]
@@ -245,7 +258,7 @@ class DotGeneralSampled(Composed):
     def compute(self, A, B, indices, *, dimension_numbers):
         (contract, b_contract), (batch, b_batch) = dimension_numbers
         n, n_sparse = indices.ndim - 2, indices.shape[-1]
-        A, B = promote_dtypes(A, B)
+        A, B = _of_product_dtype(A, B)
         a_free, b_free = remaining(A.ndim, contract, batch), remaining(B.ndim, b_contract, b_batch)
         # Einsum labels: those of the product's axes, then `rank` for stored elements, then those of contracted axes.
         shared, of_a, of_b = _ranges(len(batch), len(a_free), len(b_free))
@@ -351,7 +364,7 @@ class SpDotGeneral(Batched):
         lhs_data, lhs_indices, rhs_data, rhs_indices = buffers
         (contract, rhs_contract), (batch, rhs_batch) = dimension_numbers
         n, m = lhs_indices.ndim - 2, rhs_indices.ndim - 2
-        lhs_data, rhs_data = promote_dtypes(lhs_data, rhs_data)
+        lhs_data, rhs_data = _of_product_dtype(lhs_data, rhs_data)
         taken = [axis - n for axis in contract], [axis - m for axis in rhs_contract]
         sizes = lhs_spinfo.shape[n:], rhs_spinfo.shape[m:]
 

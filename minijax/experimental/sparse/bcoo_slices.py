@@ -155,7 +155,7 @@ def bcoo_gather(
 
     if not batch:
         return one(starts)
-    out: Any = vmap(one)(starts.reshape(count, -1))
+    out: Any = vmap(one)(starts.reshape(count, starts.shape[-1]))
     if len(batch) > 1:
         out = bcoo_reshape(out, new_sizes=(*batch, *out.shape[1:]))
     offset_dims = list(numbers.offset_dims)

@@ -17,7 +17,7 @@ from minijax.interop.transformations import transformation_with_aux2
 from minijax.ir import context, state
 from minijax.ir.jaxpr import Jaxpr, Literal
 from minijax.ir.trace import Trace, Tracer, environment, values_of
-from minijax.ir.types import ShapedArray, typeof
+from minijax.ir.types import ShapedArray, typeof, unwrapped
 from minijax.run.arrays.array import Array
 
 __all__, __dir__ = listing(
@@ -144,7 +144,7 @@ def arrays_to_spvalues(spenv: SparsifyEnv, args: Any) -> Any:
             return spenv.sparse(aux.pop("shape"), *buffers, **aux)
         if isinstance(arg, JAXSparse):
             raise NotImplementedError(f"sparsify: arguments of format {type(arg).__name__}")
-        return spenv.dense(arg)
+        return spenv.dense(unwrapped(arg))
 
     return tree.tree_map(value, args, is_leaf=lambda x: isinstance(x, JAXSparse))
 

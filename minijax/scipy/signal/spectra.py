@@ -15,6 +15,7 @@ from minijax.api.vmap import vmap
 from minijax.base import dims, dtypes, errors
 from minijax.base.lazy import defer
 from minijax.numpy import fft
+from minijax.numpy.creation import concrete
 from minijax.primitives.dynamic_slice import dynamic_slice_in_dim
 from minijax.primitives.promote import check_arraylike, promote_dtypes_inexact
 from minijax.primitives.structural import slice_in_dim
@@ -117,11 +118,16 @@ def _step(name: str, size: int, noverlap: int | None, nfft: int) -> int:
     return size - noverlap
 
 
+def _whole(name: str, x: Any) -> int | None:
+    return None if x is None else int(concrete(x, name, "nperseg, noverlap or nfft"))
+
+
 def _segments(name, signals, axis, window, nperseg, noverlap, nfft, boundary=None, padded=False) -> _Segments:
+    nperseg, noverlap, nfft = (_whole(name, x) for x in (nperseg, noverlap, nfft))
     if nperseg is not None and nperseg < 1:
         raise ValueError(f"{name}: nperseg must be a positive integer, got {nperseg}")
     length = max(z.shape[axis] for z in signals)
-    win = _window(name, window, nperseg, length, signals[0].dtype)
+    win = _window(name, window, nperseg, signals[0].shape[axis], signals[0].dtype)
     size = win.shape[0]
     nfft = size if nfft is None else nfft
     step = _step(name, size, noverlap, nfft)
@@ -333,6 +339,7 @@ def istft(
     Zxx = Zxx.astype(dtypes.to_complex_dtype(Zxx.dtype))
     count = Zxx.shape[freq]
     usual = 2 * (count - 1) if input_onesided else count
+    nperseg, noverlap, nfft = (_whole("istft", x) for x in (nperseg, noverlap, nfft))
     nperseg, nfft = _inverse_size(nperseg, nfft, usual, input_onesided)
     step = _step("istft", nperseg, noverlap, nfft)
     x = jnp.moveaxis(Zxx, (freq, time), (-2, -1))

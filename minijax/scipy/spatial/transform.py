@@ -140,7 +140,7 @@ class Rotation(NamedTuple):
         Raises TypeError for a single rotation and ValueError for weights of another shape.
         """
         count = len(self)
-        weights = jnp.ones(count, dtype=self.quat.dtype) if weights is None else jnp.asarray(weights)
+        weights = jnp.ones(count, dtype=self.quat.dtype) if weights is None else jnp.asarray(weights, self.quat.dtype)
         if weights.ndim != 1:
             raise ValueError(f"Rotation.mean: Expected `weights` to be 1 dimensional, got shape {weights.shape}.")
         if weights.shape[0] != count:

@@ -60,7 +60,7 @@ def _by_recurrence(z: Any, v: int, n_iter: int) -> Any:
 @jitted(static=("v", "n_iter"))
 def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
     """The Bessel functions of the first kind of the orders 0 to `v`, on a leading axis."""
-    (z,) = promote_args_inexact("bessel_jn", z)
+    (z,) = promote_args_inexact("bessel_jn", jnp.asarray(z))
     if typeof(z).dtype == np.complex128:
         raise ValueError("bessel_jn: complex input not supported.")
     function = functools.partial(_by_recurrence, v=operator.index(v), n_iter=n_iter)

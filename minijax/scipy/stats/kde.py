@@ -41,6 +41,7 @@ class gaussian_kde:  # noqa: N801
             raise NotImplementedError("gaussian_kde does not support complex data")
         if not dataset.size > 1:
             raise ValueError("`dataset` input should have multiple elements.")
+        (dataset,) = promote_dtypes_inexact(dataset)
         d, n = dataset.shape
         if weights is None:
             weights = jnp.full(n, 1 / n, dtype=dataset.dtype)
@@ -52,7 +53,7 @@ class gaussian_kde:  # noqa: N801
             if len(weights) != n:
                 raise ValueError("`weights` input should be of length n")
             weights = weights / jnp.sum(weights)
-        dataset, weights = promote_dtypes_inexact(dataset, weights)
+            dataset, weights = promote_dtypes_inexact(dataset, weights)
         parts = vars(self)
         parts.update(neff=1 / jnp.sum(jnp.square(weights)), dataset=dataset, weights=weights)
         covariance = jnp.atleast_2d(jnp.cov(dataset, rowvar=True, bias=False, aweights=weights))
@@ -64,7 +65,7 @@ class gaussian_kde:  # noqa: N801
             return jnp.power(self.neff, -1.0 / (self.d + 4))
         if isinstance(method, str) and method == "silverman":
             return jnp.power(self.neff * (self.d + 2) / 4.0, -1.0 / (self.d + 4))
-        if np.isscalar(method) and not isinstance(method, str):
+        if jnp.isscalar(method) and not isinstance(method, str):
             return method
         if callable(method):
             return method(self)

@@ -6,7 +6,7 @@ import numpy as np
 
 import minijax.numpy as jnp
 from minijax.base.faces import listing
-from minijax.ir.types import typeof
+from minijax.ir.types import typeof, unwrapped
 from minijax.primitives import elementwise as lax
 from minijax.primitives.promote import promote_args_inexact, promote_dtypes_numeric
 from minijax.run.arrays.array import Array, ArrayLike
@@ -22,7 +22,7 @@ def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     Raises ValueError unless `x` and `n` are integers.
     """
     (p,) = promote_args_inexact("multinomial.logpmf", p)
-    x, n = promote_dtypes_numeric(x, n)
+    x, n = promote_dtypes_numeric(unwrapped(x), n)
     kinds = typeof(x).dtype, typeof(n).dtype
     if not all(jnp.issubdtype(kind, np.integer) for kind in kinds):
         raise ValueError(f"x and n must be of integer type; got x.dtype={kinds[0]}, n.dtype={kinds[1]}")

@@ -55,7 +55,7 @@ def mode(a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate", keep
     else:
         axis = dims.canonical_axis(axis, x.ndim)
         shape = tuple(1 if i == axis else size for i, size in enumerate(x.shape) if keepdims or i != axis)
-    if not x.size:
+    if not x.shape[axis]:
         return ModeResult(jnp.full(shape, np.nan, dtypes.default_float_dtype()), jnp.zeros(shape))
     columns = jnp.moveaxis(x, axis, 0).reshape(x.shape[axis], -1)
     values, counts = vmap(_most_frequent, in_axes=1)(columns)
