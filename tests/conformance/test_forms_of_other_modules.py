@@ -24,7 +24,17 @@ CALLS = """
     linalg.pinv(w) | linalg.pinv(w, hermitian=True) | sp.factorial(3) | st.poisson.logpmf(i, 0.5)
     st.poisson.pmf(2, 0.5) | st.binom.logpmf(i, 3, 0.5) | st.binom.pmf(2, 3, 0.5) | st.nbinom.logpmf(i, 3, 0.5)
     st.bernoulli.logpmf(1, 0.5) | st.geom.logpmf(i, 0.5) | st.betabinom.logpmf(i, 3, 0.5, 0.5) | st.norm.logpdf(w) | st.t.logpdf(w, 2)
-    fft.idct(h) | fft.dct(h) | fft.idctn(h) | fft.idct(m)
+    fft.idct(h) | fft.dct(h) | fft.idctn(h) | fft.idct(m) | fft.dct(v, n=5) | fft.dct(j)
+    fft.dct(0.5) | fft.dct(None) | fft.dct([1.0, 2.0]) | fft.dctn(m, s=3) | fft.dctn(m, s=[3, 4]) | fft.dctn(m, s=[3])
+    fft.dctn(m, axes=0) | fft.dctn(m, axes=[0, 0]) | fft.dctn(m, axes=np.int64(1)) | fft.dctn(m, s=[3, 4, 5]) | fft.dct(i)
+    jnp.fft.ihfft([1.0, 2.0]) | jnp.fft.ihfft(j) | jnp.fft.ihfft(None) | random.rademacher(k, (3,), 'float32')
+    random.double_sided_maxwell(k, 0.0, 1.0, (3,)) | random.double_sided_maxwell(k, v, w[0]) | random.key(HasArray(i[0]))
+    st.mode(jnp.zeros((0, 3))) | st.mode(jnp.zeros((3, 0))) | st.multinomial.logpmf(HasArray(i), 1, v * 8 / 5)
+    st.gaussian_kde(i).dataset | st.gaussian_kde(v, s).factor | st.gaussian_kde(v, np.float32(1)).factor
+    jax.image.resize(m, [3, 3], 'linear') | jax.image.resize(m, np.array([3, 3]), 'linear') | jax.image.resize(m, 3, 'linear')
+    jax.image.scale_and_translate(m, (3, 3), (0, 1), 1.0, v, 'linear') | sp.bessel_jn(j, v=1) | sp.bessel_jn([1.0], v=1)
+    signal.welch(m.ravel(), nperseg=np.int64(2)) | signal.welch(m.ravel(), nperseg=jnp.asarray(2)) | signal.welch(v, nperseg=2.0)
+    lax.broadcast_to_rank(m, 1) | lax.broadcast_to_rank(v, 2) | sl.hadamard(np.int64(4)) | jax.nn.initializers.zeros(k, (2,), k.dtype)
 """
 
 
@@ -41,7 +51,7 @@ def outcome(jax, text, names) -> str:
         result = eval(text, names)
     except Exception as error:
         return "TypeError" if isinstance(error, TypeError) else type(error).__name__
-    return str([(str(x.dtype), x.weak_type, x.shape) for x in jax.tree.leaves(result)])
+    return str([(str(x.dtype), getattr(x, "weak_type", False), x.shape) for x in jax.tree.leaves(result)])
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -51,7 +61,7 @@ def test_other_modules_take_arguments_of_every_form_as_jax_does(wide):
         m = jnp.array([[4.0, 1.0], [1.0, 3.0]], np.float32)
         names = dict(
             jnp=jnp, lax=lax, np=np, sp=jax.scipy.special, st=jax.scipy.stats, random=jax.random, linalg=jnp.linalg,
-            sl=jax.scipy.linalg, fft=jax.scipy.fft, m=m, v=m[0] / 8, s=m[0, 0], c=m[0] + 1j, h=m[0].astype(jnp.bfloat16), j=HasArray(m), i=jnp.arange(2),
+            sl=jax.scipy.linalg, fft=jax.scipy.fft, signal=jax.scipy.signal, jax=jax, HasArray=HasArray, m=m, v=m[0] / 8, s=m[0, 0], c=m[0] + 1j, h=m[0].astype(jnp.bfloat16), j=HasArray(m), i=jnp.arange(2),
             w=jnp.broadcast_to(jnp.asarray(0.5), (2, 2)), k=jax.random.key(0),
         )  # fmt: skip
         texts = filter(None, map(str.strip, CALLS.replace("\n", "|").split("|")))
