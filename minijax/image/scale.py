@@ -163,6 +163,10 @@ def _method(method: str | ResizeMethod) -> ResizeMethod:
     return method
 
 
+def _shape(shape: Any) -> tuple[int, ...]:
+    return dims.canonical_shape((shape,) if isinstance(shape, int) else tuple(shape))
+
+
 def _check_rank(x: Any, shape: Sequence[int]) -> None:
     if len(shape) != x.ndim:
         raise ValueError(
@@ -184,7 +188,7 @@ def scale_and_translate(
 
     `scale` and `translation` have an element for each spatial dimension. Raises ValueError for the method "nearest".
     """
-    shape = dims.shape_of_iterable(shape)
+    shape = _shape(shape)
     _check_rank(image, shape)
     method = _method(method)
     if method == ResizeMethod.NEAREST:
@@ -223,4 +227,4 @@ def resize(
 
     Raises ValueError for an unknown method, and unless `shape` has a size for each dimension.
     """
-    return _resize(image, dims.shape_of_iterable(shape), method, antialias, precision)
+    return _resize(image, _shape(shape), method, antialias, precision)

@@ -9,6 +9,7 @@ import numpy as np
 
 from minijax.base import cache, config, dtypes, errors
 from minijax.base.source import hide_frames
+from minijax.ir.refs import AbstractRef, Ref, passed_ref
 from minijax.ir.trace import Tracer
 from minijax.ir.types import ShapedArray, is_hi_value, is_value, offers_array, typeof, unwrapped, value_kinds
 from minijax.primitives.convert import as_type, convert
@@ -21,8 +22,13 @@ GUIDE = "https://docs.jax.dev/en/latest/rank_promotion_warning.html"
 def check_arraylike(name: str, *args: Any) -> None:
     """Raises TypeError unless every argument is an array, a tracer or a scalar."""
     for i, x in enumerate(args):
-        if (type(x) not in value_kinds and not is_value(x) or is_hi_value(x)) and not offers_array(x):
-            raise TypeError(f"{name} requires ndarray or scalar arguments, got {type(x)} at position {i}.")
+        if (type(x) not in value_kinds and not is_value(x) or _is_no_array(x)) and not offers_array(x):
+            why = f" {passed_ref(typeof(x), name)}" if isinstance(x, Ref) else ""
+            raise TypeError(f"{name} requires ndarray or scalar arguments, got {type(x)} at position {i}.{why}")
+
+
+def _is_no_array(x):
+    return type(getattr(x, "aval", None)) is AbstractRef or is_hi_value(x)
 
 
 def check_out(name: str, out: None) -> None:
@@ -35,7 +41,7 @@ def arrays(name: str, *args: Any) -> list:
     """Checks that the arguments are arrays, and calls `__jax_array__` on those that have it."""
     try:
         for x in args:
-            if type(x) not in value_kinds or is_hi_value(x):
+            if type(x) not in value_kinds or _is_no_array(x):
                 check_arraylike(name, *args)
                 return [unwrapped(x) for x in args]
         return list(args)

@@ -180,7 +180,7 @@ def sampler(
             values[at_dtype] = dtype_of(name, values[at_dtype])
             if casts:
                 check_cast(name, values[at_dtype], *values[1:at_shape])
-            for at in others:
+            for at in map(names.index, static):
                 values[at] = operator.index(values[at]) if getattr(values[at], "shape", None) == () else values[at]
             values[at_shape] = (optional_shape if is_optional else drawn_shape)(values[at_shape])
             return run(*values)

@@ -301,7 +301,9 @@ def _overlapped(x: Any, step: int) -> Any:
     x = jnp.pad(x, [(0, 0), (0, 0), (0, count), (0, 0)])
     x = x.reshape(x.shape[0], -1)[:, : per * (2 * count - 1) * step]
     x = x.reshape(-1, per, (2 * count - 1) * step).sum(1)
-    return x[:, : (count - 1) * step + size].reshape(*outer, (count - 1) * step + size)
+    # Of fewer segments than overlap jax keeps only these elements.
+    x = x[:, : (count - 1) * step + size]
+    return x.reshape(*outer, x.shape[-1])
 
 
 def _inverse_size(nperseg: int | None, nfft: int | None, size: int, is_odd_too: bool) -> tuple[int, int]:
