@@ -127,7 +127,7 @@ def _program(function: Callable, args: tuple, kwargs: dict, data: int, arrays: S
         return _DIRECT
     # A single operation gets the same program as when it is called by itself.
     name = closed.eqns[0].primitive.name if len(closed.eqns) == 1 else function.__name__
-    executable = executable_for(closed, ProgramOptions(name, keep_unused=True), arrays)
+    executable = executable_for(closed, ProgramOptions(name, counts_unread=True), arrays)
     return getattr(executable.tree_caller(arrays, out_tree), "program", _DIRECT)
 
 

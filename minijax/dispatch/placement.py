@@ -51,6 +51,7 @@ class ProgramOptions(NamedTuple):
     compiler_options: tuple[tuple[str, Any], ...] = ()
     export: tuple[tuple[Any, Any], ...] | None = None  # of an exported program: (primitive, its lowering rule) pairs
     is_pjit: bool = False  # the context mesh is that of `with mesh:`
+    counts_unread: bool = False  # the devices of arguments that are not read count, as for an operation
 
     @property
     def context_mesh(self) -> Mesh | None:
@@ -121,7 +122,7 @@ def choose_placement(operands: Sequence[Signature], options: ProgramOptions, clo
     cannot have, the sharding or layout that is requested.
     """
     ins, outs = _ports(operands, options, closed)
-    if options.keep_unused or options.export is not None:
+    if options.keep_unused or options.counts_unread or options.export is not None:
         placement = _choose_devices(operands, options, closed, ins, outs)
     else:  # the devices of what nothing reads do not count
         part, reads = _read_part(closed)

@@ -32,6 +32,7 @@ from minijax.primitives.structural import collapse, index_in_dim, inserted, resi
 from minijax.primitives.varying import (
     Groups,
     cast_to_vary,
+    check_summable,
     device_groups,
     manual_state,
     names_of,
@@ -92,9 +93,7 @@ class AllReduce(Linear1):
 
     def lower(self, e, ins, outs, x, *, axes, axis_index_groups):
         positions, names = _positions(axes), self.names_axis({"axes": axes})
-        if not ANY.accepts(ins[0].dtype):  # types of keys and of float0 pass, as long as nothing is computed
-            refusal = ValueError if positions and type(self) is PExtremum else TypeError
-            raise refusal(f"{self.name} does not accept dtype {ins[0].dtype.name}; it reduces numbers and booleans")
+        check_summable(self.name, ins[0], ValueError if positions and type(self) is PExtremum else TypeError)
         if positions:
             (x,) = self.reduction.lower(e, ins, outs, x, axes=positions, **self.how)
         if not names:

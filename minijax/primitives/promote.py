@@ -28,7 +28,7 @@ def check_arraylike(name: str, *args: Any) -> None:
 
 
 def _is_no_array(x):
-    return type(getattr(x, "aval", None)) is AbstractRef or is_hi_value(x)
+    return isinstance(x, Ref | Tracer) and type(x.aval) is AbstractRef or is_hi_value(x)
 
 
 def check_out(name: str, out: None) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from minijax.base import config, tree
+from minijax.base import config, dtypes, tree
 from minijax.ir import state
 from minijax.ir.primitive import Linear1, Primitive
 from minijax.ir.types import ManualAxisType, typeof, varying_axes
@@ -59,6 +59,12 @@ class PVary(OverAxes):
         return psum_invariant_p.bind(ct, axes=axes)
 
 
+def check_summable(name: str, aval: Any, refusal: type[Exception] = TypeError) -> None:
+    """Raises the refusal for keys and float0, whose types pass as long as nothing is computed."""
+    if not (dtypes.issubdtype(aval.dtype, np.number) or aval.dtype == np.bool_):
+        raise refusal(f"{name} does not accept dtype {aval.dtype.name}; it reduces numbers and booleans")
+
+
 class PSumInvariant(OverAxes):
     """The sum over `axes`, which no longer varies over them."""
 
@@ -68,6 +74,7 @@ class PSumInvariant(OverAxes):
         return avals[0].manual_axis_type.moved(params["axes"], "varying", None)
 
     def lower(self, e, ins, outs, x, *, axes):
+        check_summable(self.name, ins[0])
         return [e.all_reduce(x, outs[0], device_groups(e, self, axes), "add")]
 
     def transposed(self, ct, aval, *, axes):
