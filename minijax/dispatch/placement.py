@@ -394,13 +394,14 @@ def _replicated_if_scalar(aval: Any, devices: tuple) -> Sharding | None:
 
 def _of_argument(i: int, sig: Signature, port: Port, options: ProgramOptions) -> Port:
     """The port with its operand's sharding if that is committed. Raises ValueError if another one is requested."""
-    requested, name = port.sharding, _name(port, i)
+    requested = port.sharding
     if requested is None and not sig.committed:
         return port
     if requested is None:
         if isinstance(sig.aval, ShapedArray):  # a `ShapeDtypeStruct` may not be divisible
-            check_sharding_of_type(sig.sharding, sig.aval, f"jit arguments with pytree key path {name}")
+            sig.sharding.shard_shape(sig.aval.shape)
         return port._replace(sharding=sig.sharding)
+    name = _name(port, i)
     check_sharding_of_type(requested, sig.aval, f"pjit arguments with pytree key path {name}")
     if sig.committed and sig.sharding.memory_kind != requested.memory_kind:
         raise ValueError(

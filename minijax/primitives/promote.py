@@ -10,7 +10,7 @@ import numpy as np
 from minijax.base import cache, config, dtypes, errors
 from minijax.base.source import hide_frames
 from minijax.ir.refs import AbstractRef, Ref, passed_ref
-from minijax.ir.trace import Tracer
+from minijax.ir.trace import DynamicJaxprTracer, Tracer
 from minijax.ir.types import ShapedArray, is_hi_value, is_value, offers_array, typeof, unwrapped, value_kinds
 from minijax.primitives.convert import as_type, convert
 from minijax.primitives.structural import broadcast_shapes, broadcast_to_rank
@@ -27,8 +27,11 @@ def check_arraylike(name: str, *args: Any) -> None:
             raise TypeError(f"{name} requires ndarray or scalar arguments, got {type(x)} at position {i}.{why}")
 
 
+_REFERRING = (Ref, DynamicJaxprTracer)
+
+
 def _is_no_array(x):
-    return isinstance(x, Ref | Tracer) and type(x.aval) is AbstractRef or is_hi_value(x)
+    return type(x) is DynamicJaxprTracer and type(x.aval) is AbstractRef or isinstance(x, Ref) or is_hi_value(x)
 
 
 def check_out(name: str, out: None) -> None:
@@ -41,7 +44,8 @@ def arrays(name: str, *args: Any) -> list:
     """Checks that the arguments are arrays, and calls `__jax_array__` on those that have it."""
     try:
         for x in args:
-            if type(x) not in value_kinds or _is_no_array(x):
+            kind = type(x)
+            if kind not in value_kinds or kind in _REFERRING and _is_no_array(x) or is_hi_value(x):
                 check_arraylike(name, *args)
                 return [unwrapped(x) for x in args]
         return list(args)
