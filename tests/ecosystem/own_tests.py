@@ -83,7 +83,7 @@ SAMPLES = {
         "test_root_finding.py test_utils.py test_masks.py test_bijections/test_jax_transforms.py test_train",
         folder="tests",
     ),
-    "dynamax": Sample("1.0.3", "parameters_test.py utils/utils_test.py", folder="dynamax"),
+    "dynamax": Sample("1.0.3", "dynamax/parameters_test.py dynamax/utils/utils_test.py"),
     "e3nn-jax": Sample("0.21.0", "basic_test.py scatter_test.py grad_test.py", needs="equinox", folder="tests/_src"),
     "interpax": Sample("0.3.16", "test_interpolate.py", folder="tests"),
     "jax-md": Sample("0.2.29", "custom_smap_test.py", needs="netCDF4 ase", folder="tests"),
