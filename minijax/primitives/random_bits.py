@@ -212,6 +212,7 @@ class RandomAlgorithm(enum.IntEnum):
 class RngBitGenerator(Primitive):
     """Returns a new key and random bits."""
 
+    has_bodies = False
     name = "rng_bit_generator"
     multiple_results = True
 
@@ -254,6 +255,7 @@ def _halves(key: ShapedArray) -> ShapedArray:
 class RngUniform(Primitive):
     """Uniform numbers from XLA's stateful generator."""
 
+    has_bodies = False
     name = "rng_uniform"
 
     def infer(self, a, b, *, shape):

@@ -27,6 +27,7 @@ _SCALE = np.dtype(ml_dtypes.float8_e8m0fnu)
 class ScaledDot(Primitive):
     """`dot_general` of scaled operands; one scale applies to each block along contracted axes."""
 
+    has_bodies = False
     name = "scaled_dot"
 
     def infer(self, lhs, rhs, lhs_scale, rhs_scale, *, dimension_numbers, preferred_element_type):
@@ -75,6 +76,7 @@ _DEQUANTIZED = {"float32": "F32", "bfloat16": "BF16", "float16": "F16"}
 class ScaledMatmul(Primitive):
     """A batched product of rows by rows, with scales along the last axes; XLA implements it on NVIDIA GPUs."""
 
+    has_bodies = False
     name = "scaled_matmul_wrapper"
 
     def infer(self, lhs, rhs, lhs_scales, rhs_scales, *, preferred_element_type):

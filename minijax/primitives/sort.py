@@ -52,6 +52,7 @@ def _check_no_keys(name: str, *avals: ShapedArray) -> None:
 class Sort(Primitive):
     """Sorts all operands by the first `num_keys` of them: NaN last, -0.0 as 0.0, complex numbers by their parts."""
 
+    has_bodies = False
     name = "sort"
     multiple_results = True
     same_memory_space = False
@@ -140,6 +141,7 @@ def _lexicographic(e: Any, keys: Sequence) -> str:
 class TopK(Primitive):
     """The `k` largest elements along `axis`, in descending order, and their indices."""
 
+    has_bodies = False
     name = "top_k"
     multiple_results = True
 

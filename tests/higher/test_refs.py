@@ -889,7 +889,14 @@ def test_a_wrapper_of_a_reference_is_not_a_reference():
 
 @pytest.mark.parametrize(
     "call",
-    ["lax.sin(r)", "lax.add(jnp.ones(3), r)", "jax.jit(lambda a: lax.sin(a))(r)", "lax.convert_element_type(r, int)"],
+    [
+        "lax.sin(r)",
+        "lax.add(jnp.ones(3), r)",
+        "jax.jit(lambda a: lax.sin(a))(r)",
+        "jax.jit(lambda a: lax.cumsum(a))(r)",
+        "jax.jit(lambda a: lax.linalg.tridiagonal_solve(a, a, a, jnp.ones((3, 1))))(r)",
+        "lax.convert_element_type(r, int)",
+    ],
 )
 def test_a_reference_that_is_passed_as_an_array_is_refused_by_name(call):
     def program(jax, jnp, lax):

@@ -35,6 +35,7 @@ def _take_along_axis(x: Any, places: Any, axis: int) -> Any:
 class ApproxTopK(Primitive):
     """The `k` largest (smallest, unless `is_max_k`) elements along an axis, and their indices."""
 
+    has_bodies = False
     name = "approx_top_k"
     multiple_results = True
 

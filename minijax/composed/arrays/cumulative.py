@@ -83,6 +83,8 @@ def finite(x: Any) -> Any:
 class Cumulative(Primitive):
     """Combines every element along `axis` with all those before it (after it, if `reverse`)."""
 
+    has_bodies = False
+
     def __init__(self, name: str, combine: Callable, reduction: Any = None):
         self.name = name
         self.combine = combine

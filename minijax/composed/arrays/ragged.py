@@ -128,6 +128,7 @@ def _check_group_sizes(plan: _Plan, lhs: ShapedArray, rhs: ShapedArray, sizes: S
 class RaggedDotGeneral(Primitive):
     """The product of each group of `lhs` with the same group of `rhs`."""
 
+    has_bodies = False
     name = "ragged_dot_general"
 
     def infer(

@@ -27,6 +27,7 @@ Routine = tuple[str, Mapping[str, Any]]  # its name and its attributes; characte
 class Linalg(Primitive):
     """An operation on the last axes of its operands (`ranks` of them); the others are batch axes."""
 
+    has_bodies = False
     accepts: Kinds = INEXACT
     ranks: tuple[int, ...] = (2,)
     square: bool | str = False  # or the operation's name in jax's error text
