@@ -104,7 +104,7 @@ def stored(layout: Any, ndim: int) -> Layout | None:
     return Layout(layout.major_to_minor, ())
 
 
-def shown(layout: Layout | None, ndim: int) -> Layout:
+def shown(layout: Any, ndim: int) -> Layout:
     """The layout that users see, for one as `stored`."""
     return layout or Layout(tuple(range(ndim)), ())
 
