@@ -46,6 +46,7 @@ minijax.composed.callbacks.callback: pure_callback
 minijax.composed.refs: empty_ref free_ref freeze new_ref
 minijax.run.arrays.array: Array Shard live_arrays
 minijax.run.programs.tokens: effects_barrier
+minijax.run.clients.machines: devices_of
 minijax.run.clients.client: Device default_backend device_count devices host_count host_id host_ids local_device_count
     local_devices process_count process_index process_indices
 """,

@@ -111,6 +111,7 @@ from minijax.run.clients.client import local_devices as local_devices
 from minijax.run.clients.client import process_count as process_count
 from minijax.run.clients.client import process_index as process_index
 from minijax.run.clients.client import process_indices as process_indices
+from minijax.run.clients.machines import devices_of as devices_of
 from minijax.run.programs.tokens import effects_barrier as effects_barrier
 from numpy.dtypes import VoidDType
 from types import SimpleNamespace
@@ -123,11 +124,11 @@ __all__ = [
     "closure_convert", "cloud_tpu_init", "config", "copy_to_host_async", "core", "custom_batching",
     "custom_derivatives", "custom_gradient", "custom_jvp", "custom_vjp", "debug", "debug_infs", "debug_key_reuse",
     "debug_nans", "default_backend", "default_device", "default_matmul_precision", "default_prng_impl",
-    "device_count", "device_get", "device_put", "devices", "disable_jit", "distributed", "dlpack", "ds", "dtypes",
-    "effects_barrier", "empty_ref", "enable_checks", "enable_custom_prng", "enable_x64", "ensure_compile_time_eval",
-    "errors", "eval_shape", "example_libraries", "experimental", "explain_cache_misses", "export", "extend", "ffi",
-    "flatten_util", "float0", "free_ref", "freeze", "fwd_and_bwd", "grad", "hessian", "host_count", "host_id",
-    "host_ids", "image", "install", "interpreters", "jacfwd", "jacobian", "jacrev",
+    "device_count", "device_get", "device_put", "devices", "devices_of", "disable_jit", "distributed", "dlpack", "ds",
+    "dtypes", "effects_barrier", "empty_ref", "enable_checks", "enable_custom_prng", "enable_x64",
+    "ensure_compile_time_eval", "errors", "eval_shape", "example_libraries", "experimental", "explain_cache_misses",
+    "export", "extend", "ffi", "flatten_util", "float0", "free_ref", "freeze", "fwd_and_bwd", "grad", "hessian",
+    "host_count", "host_id", "host_ids", "image", "install", "interpreters", "jacfwd", "jacobian", "jacrev",
     "jax2tf_associative_scan_reductions", "jit", "jvp", "lax", "legacy_prng_key", "lib", "linear_transpose",
     "linearize", "live_arrays", "local_device_count", "local_devices", "log_compiles", "make_array_from_callback",
     "make_array_from_process_local_data", "make_array_from_single_device_arrays", "make_jaxpr", "make_mesh",

@@ -122,7 +122,10 @@ def cuda_topology(name: str, **options: Any) -> Any:
     "1x1x8". Raises NotImplementedError if no CUDA plugin is installed, JaxRuntimeError for options that it refuses.
     """
     if (cuda := find_cuda()) is None:
-        raise NotImplementedError("topology not implemented for cuda: there is no CUDA plugin")
+        raise NotImplementedError(
+            "topology not implemented for cuda: there is no CUDA plugin; its packages are jax-cuda13-plugin, "
+            "jax-cuda13-pjrt, nvidia-cuda-nvcc and nvidia-nvvm"
+        )
     _load_cuda(*cuda)
     return _jax.get_default_c_api_topology("cuda", name, options)
 
