@@ -2,8 +2,9 @@
 
 import importlib.util
 
-import minijax
 import pytest
+
+import minijax
 from minijax.run.clients.gpus import GPUS
 
 

@@ -12,14 +12,14 @@ _OF_A_HOST = 8  # GPUs
 def devices_of(machine: str, **options: Any) -> list[Any]:
     """Returns the devices of a machine that need not be attached, to compile for it.
 
-    The machine's compiler must be installed: `libtpu`, or the plugin for CUDA with `nvidia-cuda-nvcc` and `nvidia-nvvm`.
+    The machine's compiler must be installed: `libtpu`, or CUDA's plugin with `nvidia-cuda-nvcc` and `nvidia-nvvm`.
     Programs are lowered and compiled for these devices by types with a sharding over them. They cannot hold arrays, and
     compiled programs cannot be called.
 
     Args:
       machine: `"tpu:"` and the name of a topology (`"tpu:v5e:4x4"`, `"tpu:v5p:2x2x4"`); or `"cuda:"`, the name of a GPU
-        (a100, b200, h100, h200, l4, l40s, rtx4090, t4) and how many there are: a number, by default 1, or hosts × GPUs of
-        a host, or slices × hosts × GPUs of a host (`"cuda:h100:2x4x8"`). More than 8 are distributed over hosts of 8.
+        (a100, b200, h100, h200, l4, l40s, rtx4090, t4) and how many there are: a number, by default 1, or hosts × GPUs
+        of a host, or slices × hosts × GPUs of a host (`"cuda:h100:2x4x8"`). More than 8 are in hosts of 8.
       options: passed on to the plugin, such as `num_slices=2` for TPUs.
 
     Returns:
