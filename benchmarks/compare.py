@@ -3,9 +3,12 @@
 
     python benchmarks/compare.py --a jax --b minijax --pairs 3 --groups dispatch,eager,stages
     python benchmarks/compare.py --a jax --b jax --pairs 3 --quick       # itself: the ratios are about 1
+    python benchmarks/compare.py --device --json device.json --picture device.png
 
 Each run is a process of its own, so that the two are never loaded together. The two processes of a pair
 alternate every few hundredths of a second, so that changes of the machine's speed affect both equally.
+`--device` measures what the attached devices reach: products, training steps, collectives, copies, with their
+operations and bytes per second as shares of what the makers publish.
 Disk caches are off on both sides except in the group `restart`, where both are warm.
 A ratio is A/B for times and sizes, B/A for rates: above 1, B is better. `best` compares the best values of
 all pairs, which are least disturbed by other work on the machine; the floors apply to it.
@@ -15,9 +18,11 @@ or, with `--floors`, if a ratio is below its floor.
 
 import argparse
 import contextlib
+import datetime
 import json
 import math
 import os
+import platform
 import statistics
 import subprocess
 import sys
@@ -26,7 +31,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from floors import FLOORS, GROUPS, counts, floor_of_row, part_of
+import limits
+from floors import DEVICE_GROUPS, FLOORS, GROUPS, counts, floor_of_row, part_of
 
 HERE = Path(__file__).resolve().parent
 ABSENT = {"error": "absent"}
@@ -103,7 +109,8 @@ def measure(options: argparse.Namespace, order: str, group: str) -> dict[str, di
 def alternate(options: argparse.Namespace) -> list[tuple[dict, dict]]:
     """The rows of A and of B, pair by pair."""
     pairs: list[tuple[dict, dict]] = [({}, {}) for _ in range(options.pairs)]
-    for group in GROUPS if options.groups == "all" else options.groups.split(","):
+    everything = DEVICE_GROUPS if options.device else GROUPS
+    for group in everything if options.groups == "all" else options.groups.split(","):
         for i, (a, b) in enumerate(pairs):
             found = measure(options, "ab" if i % 2 == 0 else "ba", group)
             a.update(found["a"])
@@ -197,6 +204,19 @@ def report(rows: Sequence[Row], options: argparse.Namespace) -> bool:
     return not failures
 
 
+def kind_of(rows: dict[str, dict]) -> str:
+    """The kind of the devices of a run with --device."""
+    return rows.get("device/count", {}).get("kind", "")
+
+
+def print_reached(pairs: Sequence[tuple[dict, dict]], options: argparse.Namespace) -> None:
+    """Prints what the devices reached on both sides in the last pair."""
+    kind = kind_of(pairs[-1][1])
+    a, b = (limits.reached(rows, kind) for rows in pairs[-1])
+    print(f"\n{kind}: operations and bytes per second, a: {options.a}, b: {options.b}")
+    print_table(limits.lines_of(a, b), (0, 1), options.markdown)
+
+
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for side, impl in (("a", "jax"), ("b", "minijax")):
@@ -209,6 +229,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--clock", default="wall", choices=["wall", "cpu"])
     parser.add_argument("--floors", action="store_true", help="fail if a floor does not hold")
     parser.add_argument("--markdown", action="store_true")
+    parser.add_argument("--device", action="store_true", help="what the attached devices reach, instead of all groups")
+    parser.add_argument("--picture", help="a file for a picture of the ratios, which needs matplotlib")
     parser.add_argument("--json", help="a file for every run and every row")
     return parser.parse_args()
 
@@ -221,7 +243,18 @@ def main() -> None:
     if options.json:
         found: Any = {"pairs": pairs, "rows": [r._asdict() for r in rows]}
         Path(options.json).write_text(json.dumps(found, indent=1))
-    sys.exit(0 if report(rows, options) else 1)
+    passed = report(rows, options)
+    if options.device:
+        print_reached(pairs, options)
+    if options.picture:
+        title = f"{kind_of(pairs[-1][1]) or platform.processor()}, {datetime.date.today()}"
+        limits.draw(
+            [r for r in rows if r.name.startswith("device/")] or rows,
+            (options.a, options.b),
+            title,
+            Path(options.picture),
+        )
+    sys.exit(0 if passed else 1)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 GROUPS = ["startup", "restart", "dispatch", "pytree", "eager", "index", "transform", "stages", "chains",
           "random", "effects", "seed", "train", "pmap", "memory", "host"]  # fmt: skip
+DEVICE_GROUPS = ["device"]  # with --device alone
 
 STAGES = ("trace", "lower", "compile", "run")
 # A new closure at each call, which jax compiles again.

@@ -15,13 +15,14 @@ import time
 from pathlib import Path
 
 import calls
+import devices
 import measure
 import programs
 import starts
-from floors import GROUPS
+from floors import DEVICE_GROUPS, GROUPS
 from measure import IMPORT_SECONDS, guard, jax, options, put, results
 
-assert sorted(measure.groups) == sorted(GROUPS), (calls, programs, starts)
+assert sorted(measure.groups) == sorted(GROUPS + DEVICE_GROUPS), (calls, devices, programs, starts)
 
 
 def main() -> None:

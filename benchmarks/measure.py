@@ -93,9 +93,9 @@ def sync(tree: Any) -> Any:
     return tree
 
 
-def timed(row: str, function: Callable[[], Any], each: bool = False, unit: str = "us") -> None:
+def timed(row: str, function: Callable[[], Any], each: bool = False, unit: str = "us", **notes: Any) -> None:
     """Time of a call; with `each`, every call waits for its results."""
-    guard(row, lambda: put(row, _time_of(function, each), unit))
+    guard(row, lambda: put(row, _time_of(function, each), unit, **notes))
 
 
 def _time_of(function, each):

@@ -100,7 +100,7 @@ def stage(name, make, compile_reps=2, run=True):
     guard(name, measure)
 
 
-def on_paper(name, make, sizes):
+def on_paper(name, make, sizes, platform="tpu"):
     """Rows for tracing and lowering a program for devices that this machine lacks."""
 
     def measure():
@@ -113,7 +113,7 @@ def on_paper(name, make, sizes):
             t0 = clock()
             traced = f.trace(*args)
             t1 = clock()
-            traced.lower(lowering_platforms=("tpu",)).as_text()
+            traced.lower(lowering_platforms=(platform,)).as_text()
             traces.append(t1 - t0)
             lowerings.append(clock() - t1)
         put(f"{name}/trace", traces[1:], "ms")
@@ -128,8 +128,12 @@ def stages():
     stage("stages/transformer2_step", lambda: transformer_step_make(2))
     if not options.quick:
         stage("stages/transformer12_step", lambda: transformer_step_make(12), compile_reps=1)
+    large = functools.partial(transformer_step_make, 12, batch=256)
     for data in (2,) if options.quick else (2, 32):
-        on_paper(f"stages/transformer12_over_{8 * data}", lambda: transformer_step_make(12, batch=256), (data, 8))
+        on_paper(f"stages/transformer12_over_{8 * data}", large, (data, 8))
+    on_paper("stages/transformer12_over_16_gpus", large, (2, 8), "cuda")
+    for platform in ("tpu", "cuda"):
+        on_paper(f"stages/rnn3_scan_step_{platform}", rnn_step_make, (1, 1), platform)
     stage("stages/nested_grad3", lambda: nested_grad_make(3))
     stage("stages/nested_grad5", lambda: nested_grad_make(5))
     stage("stages/rnn3_scan_step", rnn_step_make)

@@ -1,6 +1,8 @@
 """The benchmarks compare both sides, and fail where a row is lost, a program grows or a floor breaks."""
 
 import importlib.util
+import json
+import os
 import subprocess
 import sys
 from argparse import Namespace
@@ -100,3 +102,44 @@ def test_rates_compare_the_other_way_round_and_best_values_over_all_pairs(compar
     assert row.ratios == [3.0, 1.0] and row.best == 1.5
     assert compare.part_of("train/x") == compare.part_of("seed/x") == "seed and train"
     assert compare.part_of("chains/op_1000/trace") == compare.part_of("stages/mlp_step/trace") == "trace"
+
+
+def test_all_rows_of_a_device_are_measured():
+    command = [sys.executable, str(FOLDER / "frontend.py"), "--impl", "minijax", "--groups", "device", "--quick"]
+    environment = os.environ | dict(PYTHONPATH=str(FOLDER.parent), XLA_FLAGS="--xla_force_host_platform_device_count=2")
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
+    rows = json.loads(done.stdout)["results"]
+    assert not {name: row for name, row in rows.items() if "error" in row}
+    assert rows["device/count"] == dict(best=2.0, median=2.0, n=1, unit="count", kind="cpu")
+    assert rows["device/product_float32"]["flops"] == 2 * 512**3 and rows["device/psum"]["sent"] == 4 * 2**16
+    assert {f"device/{name}" for name in ("mlp_step", "feed_forward_fp8", "shard_map_step", "ppermute")} <= set(rows)
+
+
+def test_rates_are_shares_of_what_the_device_can_do(compare, capsys):
+    rows = {
+        "device/count": dict(best=1.0, unit="count", kind="NVIDIA H100 80GB HBM3"),
+        "device/product_bfloat16": dict(best=1e6, unit="us", flops=494.5e12, dtype="bfloat16"),
+        "device/product_float8_e4m3fn": dict(best=1e6, unit="us", flops=1979e12, dtype="float8_e4m3fn"),
+        "device/add_one": dict(best=2e6, unit="us", bytes=3.35e12),
+        "device/host_to_device": dict(best=1e6, unit="us", bytes=1e10),
+        "device/psum": dict(best=1e6, unit="us", sent=2e11),
+        "device/failed": dict(error="RuntimeError"),
+    }
+    compare.print_reached([({}, rows)], Namespace(a="jax", b="minijax", markdown=False))
+    title, _, *lines = capsys.readouterr().out.strip().splitlines()
+    assert title == "NVIDIA H100 80GB HBM3: operations and bytes per second, a: jax, b: minijax"
+    assert [line.split() for line in lines] == [
+        ["device/product_bfloat16", "FLOP/s", "absent", "4.94e+14", "50.0%"],
+        ["device/product_float8_e4m3fn", "FLOP/s", "absent", "1.98e+15", "100.0%"],
+        ["device/add_one", "bytes/s", "absent", "1.68e+12", "50.0%"],
+        ["device/host_to_device", "bytes/s", "absent", "1e+10"],
+        ["device/psum", "bytes/s", "absent", "2e+11"],
+    ]
+    assert compare.limits.reached(rows, "an unknown device")[0].share is None
+
+
+def test_ratios_are_drawn(compare, tmp_path):
+    pytest.importorskip("matplotlib")
+    rows = rows_of(compare, ({"device/sum": (3.0, "us")}, {"device/sum": (2.0, "us")}))
+    compare.limits.draw(rows, ("jax", "minijax"), "a device", tmp_path / "ratios.png")
+    assert (tmp_path / "ratios.png").read_bytes().startswith(b"\x89PNG")
