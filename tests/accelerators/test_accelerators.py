@@ -13,6 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import jaxlib.version
 import pytest
 import recorded
 from accelerators.table import MACHINES, PROGRAMS, TPUS
@@ -22,6 +23,8 @@ pytestmark = pytest.mark.accelerator
 # Each run compiles one in so many programs, drawn by the seed, on each machine; with MINIJAX_TEST_TIER=full all.
 ONE_IN = 1 if os.environ.get("MINIJAX_TEST_TIER") == "full" else 6
 COMPARED = "hlo", "cost", "memory", "layouts", "formats"
+# Other versions of the compilers give other code: with them it is compared which programs compile.
+IS_REFERENCE = jaxlib.version.__version__ == "0.10.2"
 
 # Programs of which the optimized HLO is another one, by machine ("" for all), with the reason.
 _SVD = "the polar decomposition is written otherwise: 10 % fewer cycles, 27 % fewer bytes"
@@ -82,7 +85,7 @@ def test_programs_compile_to_those_of_jax(machine):
     wrong = {}
     for name, mine in outcomes(machine).items():
         theirs, is_listed = expected(machine)[name], (machine, name) in DIFFERENT or ("", name) in DIFFERENT
-        if "error" in theirs or "error" in mine:
+        if "error" in theirs or "error" in mine or not IS_REFERENCE:
             if mine.get("error") != theirs.get("error") and not is_listed:
                 wrong[name] = mine.get("text"), theirs.get("text")
             continue
