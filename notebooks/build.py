@@ -1,4 +1,4 @@
-"""Makes the notebooks: each `.py` of cells is run by Jupyter, and written with its outputs as an `.ipynb`.
+"""Makes the notebooks: each `cells/*.py` is run by Jupyter, and written with its outputs as an `.ipynb`.
 
     python notebooks/build.py                  # all
     python notebooks/build.py tour autodiff    # those
@@ -25,7 +25,7 @@ SECONDS = 300
 
 def executed(name: str) -> nbformat.NotebookNode:
     """The notebook with the outputs of its cells. Raises CellExecutionError for a cell that fails unexpectedly."""
-    notebook = jupytext.read(FOLDER / f"{name}.py")
+    notebook = jupytext.read(FOLDER / "cells" / f"{name}.py")
     for i, cell in enumerate(notebook.cells):
         cell.id = f"{name}-{i}"
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(FOLDER.parent), os.environ.get("PYTHONPATH")]))

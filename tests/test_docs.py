@@ -12,7 +12,11 @@ from package import texts, trees
 from tests.test_layers import code_lines
 
 ROOT = Path(__file__).resolve().parent.parent
-DOCUMENTS = ["README.md", "ARCHITECTURE.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [
+    "README.md",
+    "ARCHITECTURE.md",
+    *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md")),
+]
 # A program, and what it prints if that follows.
 PROGRAM = re.compile(r"^```python\n(.*?)^```\n(?:\n*```text\n(.*?)^```)?", re.DOTALL | re.MULTILINE)
 END = "---- end of a program"
@@ -63,3 +67,14 @@ def test_the_readme_counts_the_lines_of_code():
     (stated,) = re.findall(r"([\d,]+) lines of code", (ROOT / "README.md").read_text())
     counted = sum([code_lines(text, trees()[name]) for name, text in texts().items()])
     assert abs(int(stated.replace(",", "")) - counted) < 0.05 * counted
+
+
+def test_the_site_is_built_without_a_broken_link():
+    for needed in ("mkdocs", "mkdocs_jupyter"):
+        pytest.importorskip(needed)
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "docs" / "build.py")], capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    page = (ROOT / "build" / "site" / "api" / "minijax.lax.html").read_text()
+    assert "jax.lax.scan" in page and "jax.lax.psum" in page

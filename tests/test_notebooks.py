@@ -96,7 +96,7 @@ def test_notebooks_show_what_is_written_in_them(name, build):
 @pytest.mark.parametrize("name", NOTEBOOKS)
 def test_cells_of_notebooks_are_programs_for_import_jax(name, tmp_path):
     """Under `minijax` the same cells run with `import jax`; those that are to fail are left out."""
-    text = (ROOT / "notebooks" / f"{name}.py").read_text()
+    text = (ROOT / "notebooks" / "cells" / f"{name}.py").read_text()
     cells = [cell for cell in re.split(r"^# %%", text, flags=re.M) if not re.match(r".*raises-exception", cell)]
     program = "\n#".join(cells).replace("import minijax as jax", "import jax").replace("minijax.", "jax.")
     (tmp_path / "program.py").write_text(program)

@@ -58,7 +58,11 @@ def safe_inverse(x):
     return jax.lax.cond(x == 0, lambda x: jnp.inf, lambda x: 1 / x, x)
 
 
-jax.jit(safe_inverse)(4.0), jax.grad(safe_inverse)(4.0), jax.vmap(safe_inverse)(jnp.array([0.0, 0.5]))
+(
+    jax.jit(safe_inverse)(4.0),
+    jax.grad(safe_inverse)(4.0),
+    jax.vmap(safe_inverse)(jnp.array([0.0, 0.5])),
+)
 
 # %% [markdown]
 # Under `vmap` a `cond` with a batch of conditions becomes a `select`: both branches are computed. The jaxpr shows it.
@@ -88,7 +92,11 @@ def rolled(x):
 
 
 for f in unrolled, rolled:
-    print(f.__name__, len(jax.jit(f).lower(1.0).as_text().splitlines()), "lines of StableHLO")
+    print(
+        f.__name__,
+        len(jax.jit(f).lower(1.0).as_text().splitlines()),
+        "lines of StableHLO",
+    )
 
 # %% [markdown]
 # ## What a jitted function is compiled for

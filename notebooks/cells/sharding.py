@@ -20,8 +20,12 @@ jax.devices()
 # split. An axis that is not named is on all devices of that part of the mesh: the array is *replicated* over them.
 
 # %%
-mesh = jax.make_mesh((4, 2), ("data", "model"), axis_types=(AxisType.Auto, AxisType.Auto))
-x = jax.device_put(jnp.arange(64.0).reshape(8, 8), NamedSharding(mesh, P("data", "model")))
+mesh = jax.make_mesh(
+    (4, 2), ("data", "model"), axis_types=(AxisType.Auto, AxisType.Auto)
+)
+x = jax.device_put(
+    jnp.arange(64.0).reshape(8, 8), NamedSharding(mesh, P("data", "model"))
+)
 x.sharding, x.addressable_shards[0].data.shape
 
 # %%
@@ -39,8 +43,18 @@ def draw(axes, array):
     owners = np.zeros(array.shape)
     for i, (devices, index) in enumerate(_parts(array).items()):
         owners[index] = i
-        centre = [(s.indices(n)[0] + s.indices(n)[1]) / 2 - 0.5 for s, n in zip(index, array.shape)]
-        axes.text(centre[1], centre[0], ",".join(map(str, devices)), ha="center", va="center", fontsize=8)
+        centre = [
+            (s.indices(n)[0] + s.indices(n)[1]) / 2 - 0.5
+            for s, n in zip(index, array.shape)
+        ]
+        axes.text(
+            centre[1],
+            centre[0],
+            ",".join(map(str, devices)),
+            ha="center",
+            va="center",
+            fontsize=8,
+        )
     axes.imshow(owners, cmap="Pastel1", vmin=0, vmax=8)
     axes.set(title=str(array.sharding.spec), xticks=[], yticks=[])
 
@@ -54,7 +68,9 @@ def _parts(array):
 
 
 figure, all_axes = pyplot.subplots(1, 4, figsize=(10, 2.8), layout="constrained")
-for axes, spec in zip(all_axes, (P("data", "model"), P("data"), P(None, "model"), P(("data", "model")))):
+for axes, spec in zip(
+    all_axes, (P("data", "model"), P("data"), P(None, "model"), P(("data", "model")))
+):
     draw(axes, jax.device_put(x, NamedSharding(mesh, spec)))
 
 # %% [markdown]
@@ -68,13 +84,24 @@ w = jax.device_put(jnp.ones((8, 4)), NamedSharding(mesh, P("model", None)))
 product = jax.jit(lambda x, w: x @ w)
 y = product(x, w)
 compiled = product.lower(x, w).compile().as_text()
-y.sharding.spec, [name for name in ("all-reduce", "all-gather", "all-to-all") if f" {name}(" in compiled]
+(
+    y.sharding.spec,
+    [
+        name
+        for name in ("all-reduce", "all-gather", "all-to-all")
+        if f" {name}(" in compiled
+    ],
+)
 
 # %% [markdown]
 # `with_sharding_constraint` decides for a value inside the program; `out_shardings=` of `jit` for results.
 
 # %%
-spread = jax.jit(lambda x: jax.lax.with_sharding_constraint(x * 2, NamedSharding(mesh, P("data", None))))
+spread = jax.jit(
+    lambda x: jax.lax.with_sharding_constraint(
+        x * 2, NamedSharding(mesh, P("data", None))
+    )
+)
 spread(x).sharding.spec
 
 # %% [markdown]
@@ -85,7 +112,9 @@ spread(x).sharding.spec
 
 # %%
 large = jax.sharding.AbstractMesh((64, 4), ("data", "model"))
-shape = jax.ShapeDtypeStruct((4096, 1024), jnp.bfloat16, sharding=NamedSharding(large, P("data", "model")))
+shape = jax.ShapeDtypeStruct(
+    (4096, 1024), jnp.bfloat16, sharding=NamedSharding(large, P("data", "model"))
+)
 lowered = jax.jit(jnp.tanh).trace(shape).lower(lowering_platforms=("tpu",))
 print(*lowered.as_text().splitlines()[:3], sep="\n")
 
@@ -110,7 +139,9 @@ jax.device_put(jnp.ones((8, 16)), P(None, "data")) @ c
 # The contracted axis is split in both: is the result to be summed to all devices, or split? `out_sharding` says.
 
 # %%
-summed = jnp.matmul(jax.device_put(jnp.ones((8, 16)), P(None, "data")), c, out_sharding=P("data", None))
+summed = jnp.matmul(
+    jax.device_put(jnp.ones((8, 16)), P(None, "data")), c, out_sharding=P("data", None)
+)
 jax.typeof(summed)
 
 # %% [markdown]
@@ -137,7 +168,9 @@ row_sums(jax.device_put(jnp.arange(64.0).reshape(8, 8), P("data", "model"))).rav
 # %%
 def loss(ws, x, y):
     hidden = jnp.tanh(x @ ws["up"])
-    return jnp.mean((jnp.matmul(hidden, ws["down"], out_sharding=P("data", None)) - y) ** 2)
+    return jnp.mean(
+        (jnp.matmul(hidden, ws["down"], out_sharding=P("data", None)) - y) ** 2
+    )
 
 
 @jax.jit(donate_argnums=0)

@@ -85,7 +85,9 @@ def take(x, i):
     return x[i]
 
 
-checked = jax.jit(checkify.checkify(take, errors=checkify.user_checks | checkify.index_checks))
+checked = jax.jit(
+    checkify.checkify(take, errors=checkify.user_checks | checkify.index_checks)
+)
 for i in 1, 5, -1:
     error, value = checked(jnp.arange(3), i)
     print(i, (error.get() or "no error").split(" (")[0].splitlines()[0])

@@ -69,7 +69,13 @@ def hessian_times(f, x, v):
 many = jnp.linspace(-1.0, 1.0, 1_000_000)
 product = hessian_times(energy, many, jnp.ones_like(many))
 small = jnp.linspace(-1.0, 1.0, 4)
-product.shape, jnp.allclose(hessian_times(energy, small, jnp.ones(4)), jax.hessian(energy)(small) @ jnp.ones(4))
+(
+    product.shape,
+    jnp.allclose(
+        hessian_times(energy, small, jnp.ones(4)),
+        jax.hessian(energy)(small) @ jnp.ones(4),
+    ),
+)
 
 # %% [markdown]
 # ## A gradient for each example
@@ -129,7 +135,11 @@ def log1pexp_jvp(primals, tangents):
     return log1pexp(x), (1 - 1 / (1 + jnp.exp(x))) * t
 
 
-log1pexp(100.0), jax.grad(log1pexp)(100.0), jax.vmap(jax.grad(jax.grad(log1pexp)))(jnp.array([0.0, 2.0]))
+(
+    log1pexp(100.0),
+    jax.grad(log1pexp)(100.0),
+    jax.vmap(jax.grad(jax.grad(log1pexp)))(jnp.array([0.0, 2.0])),
+)
 
 # %% [markdown]
 # `custom_vjp` is for rules that act on the cotangent alone, such as clipping it. The first function returns the value and what
@@ -142,7 +152,9 @@ def clipped(x, limit):
     return x
 
 
-clipped.defvjp(lambda x, limit: (x, limit), lambda limit, g: (jnp.clip(g, -limit, limit), None))
+clipped.defvjp(
+    lambda x, limit: (x, limit), lambda limit, g: (jnp.clip(g, -limit, limit), None)
+)
 jax.grad(lambda x: 100 * clipped(x, 1.0))(0.0)
 
 # %% [markdown]
@@ -158,7 +170,9 @@ def newton(f, x):
         x, _ = state
         return x - f(x) / jax.grad(f)(x), x
 
-    return jax.lax.while_loop(lambda state: abs(state[0] - state[1]) > 1e-6, better, (x, x + 1))[0]
+    return jax.lax.while_loop(
+        lambda state: abs(state[0] - state[1]) > 1e-6, better, (x, x + 1)
+    )[0]
 
 
 def square_root(a):
@@ -198,7 +212,9 @@ for name, kind in {"as it is": layer, "checkpoint": jax.checkpoint(layer)}.items
 jax.ad_checkpoint.print_saved_residuals(layer, jnp.ones((4, 4)), jnp.ones((2, 4)))
 
 # %%
-jax.ad_checkpoint.print_saved_residuals(jax.checkpoint(layer), jnp.ones((4, 4)), jnp.ones((2, 4)))
+jax.ad_checkpoint.print_saved_residuals(
+    jax.checkpoint(layer), jnp.ones((4, 4)), jnp.ones((2, 4))
+)
 
 # %% [markdown]
 # A policy keeps some: `checkpoint_policies.dots_saveable` keeps products of matrices, `save_only_these_names` what

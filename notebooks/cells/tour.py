@@ -113,7 +113,11 @@ jax.vmap(jax.hessian(rosenbrock))(points).shape
 
 # %%
 first, second = jax.random.split(jax.random.key(42))
-jax.random.normal(first, (3,)), jax.random.normal(first, (3,)), jax.random.normal(second, (3,))
+(
+    jax.random.normal(first, (3,)),
+    jax.random.normal(first, (3,)),
+    jax.random.normal(second, (3,)),
+)
 
 # %% [markdown]
 # ## Loops and branches on values
@@ -144,7 +148,9 @@ collatz_steps(27)
 # `scan` is a loop that collects results, and that can be differentiated in reverse:
 
 # %%
-carry, sums = jax.lax.scan(lambda total, x: (total + x, total + x), 0.0, jnp.arange(5.0))
+carry, sums = jax.lax.scan(
+    lambda total, x: (total + x, total + x), 0.0, jnp.arange(5.0)
+)
 carry, sums
 
 # %% [markdown]
