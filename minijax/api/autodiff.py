@@ -481,7 +481,10 @@ def _check_scalar(x: Any) -> None:
     if isinstance(x, Ref):
         raise TypeError(f"{text} had abstract value {typeof(x)}.")
     if typeof(x).shape:
-        raise TypeError(f"{text} had shape: {typeof(x).shape}.")
+        raise TypeError(
+            f"{text} had shape: {typeof(x).shape}. A sum or a mean makes a scalar of it; jax.jacrev and jax.jacfwd "
+            "take derivatives of arrays."
+        )
 
 
 def _check_output(name: str, x: Any, holomorphic: bool) -> None:

@@ -14,14 +14,22 @@ from minijax.base.native import JaxRuntimeError as JaxRuntimeError
 if JaxRuntimeError.__module__.startswith("jaxlib"):  # jax, which may be imported too, renames this class as well
     public_in("errors")(JaxRuntimeError)
 
-GUIDE = "https://docs.jax.dev/en/latest/errors.html#jax.errors"
+
+def deleted(kind: str) -> RuntimeError:
+    """The error for an array of that type that has no memory any more."""
+    return RuntimeError(
+        f"Array has been deleted with shape={kind}. Its memory was freed by `delete()`, or given to the results of a "
+        "function that donates this argument (donate_argnums): use the results, or do not donate it."
+    )
 
 
 class _Explained(Exception):
-    """An exception whose message ends with a link to the page that explains the error."""
+    """An exception whose message says where the error is explained."""
 
     def __init__(self, message: str):
-        super().__init__(f"{message}\nSee {GUIDE}.{type(self).__name__}")
+        super().__init__(
+            f"{message}\nhelp(jax.errors.{type(self).__name__}) shows how it comes about, and how to mend it."
+        )
 
     # Subclasses are constructed from tracers, which no longer exist when the exception is copied or unpickled.
     def __reduce__(self):
@@ -131,8 +139,8 @@ AMBIGUOUS_EMPTY = (
 )
 IMMUTABLE = (
     "JAX arrays are immutable and do not support in-place item assignment. Instead of x[idx] = y, use "
-    "x = x.at[idx].set(y) or another .at[] method: "
-    "https://docs.jax.dev/en/latest/_autosummary/jax.numpy.ndarray.at.html"
+    "x = x.at[idx].set(y) or another .at[] method, which "
+    "help(jax.Array.at) lists."
 )
 NO_INDEX = "Only integer scalar arrays can be converted to a scalar index."
 SCALARS_ONLY = "Only scalar arrays can be converted to Python scalars; got arr.ndim="

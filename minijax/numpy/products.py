@@ -9,7 +9,7 @@ from minijax.base.dtypes import DTypeLike
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.primitives.convert import as_type
-from minijax.primitives.dot import Precision, PrecisionLike, dot_general
+from minijax.primitives.dot import Precision, PrecisionLike, check_equal_sizes, dot_general
 from minijax.primitives.moving import expand_dims, transpose
 from minijax.primitives.promote import arrays, check_no_float0
 from minijax.primitives.structural import broadcast_shapes, squeeze
@@ -43,6 +43,7 @@ def matmul(
     for i, x in enumerate((a, b)):
         if not typeof(x).ndim:
             raise ValueError(f"matmul input operand {i} must have ndim at least 1, but it has ndim 0")
+    check_equal_sizes("matmul", typeof(a), typeof(b), *_contracted(typeof(a).ndim, typeof(b).ndim))
     left, right = typeof(a).shape[:-2], typeof(b).shape[:-2]
     rank = len(broadcast_shapes(left, right))
     a, rows = _without_unit_axes(a, left, right, ["row", "k"], rank)
@@ -52,6 +53,11 @@ def matmul(
     ordered = sorted(p for p in labels if type(p) is int) + [p for p in ("row", "column") if p in labels]
     out = transpose(out, [labels.index(p) for p in ordered]) if labels != ordered else out
     return expand_dims(out, tuple(p for p in range(rank) if p not in labels))
+
+
+def _contracted(left: int, right: int) -> tuple[tuple[int], tuple[int]]:
+    """The axes that a product contracts of operands of these ranks."""
+    return (left - 1,), (right - 2 if right > 1 else 0,)
 
 
 def _dimension_numbers(left: list, right: list) -> tuple[tuple, list]:
@@ -93,5 +99,6 @@ def dot(
     a, b = arrays("dot", a, b)
     check_no_float0("dot", a, b)
     left, right = typeof(a).ndim, typeof(b).ndim
-    contracted = ((left - 1,), (right - 2 if right > 1 else 0,)) if left and right else ((), ())
+    contracted = _contracted(left, right) if left and right else ((), ())
+    check_equal_sizes("dot", typeof(a), typeof(b), *contracted)
     return typed_product(a, b, (contracted, ((), ())), precision, preferred_element_type, out_sharding)

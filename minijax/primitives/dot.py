@@ -369,14 +369,24 @@ def _check_dims(lhs: ShapedArray, rhs: ShapedArray, dimension_numbers: Any) -> N
         for side, axes in (("lhs", left), ("rhs", right)):
             if len(set(axes)) != len(axes):
                 raise TypeError(f"dot_general: {side} {what} dimensions are not distinct: {axes}.")
-        sizes = tuple(lhs.shape[i] for i in left), tuple(rhs.shape[i] for i in right)
-        if sizes[0] != sizes[1]:
-            raise TypeError(
-                f"dot_general requires {what} dimensions to have the same shape, got {sizes[0]} and {sizes[1]}."
-            )
+        check_equal_sizes("dot_general", lhs, rhs, left, right, what)
     for side, c, b in (("lhs", contract[0], batch[0]), ("rhs", contract[1], batch[1])):
         if set(c) & set(b):
             raise TypeError(f"dot_general: {side} dimensions {set(c) & set(b)} are both batch and contracting.")
+
+
+def check_equal_sizes(
+    name: str, lhs: ShapedArray, rhs: ShapedArray, left: Sequence[int], right: Sequence[int], what: str = "contracting"
+) -> None:
+    """Raises TypeError, in the name of a function, unless these axes of the operands have the same sizes."""
+    sizes = tuple([lhs.shape[i] for i in left]), tuple([rhs.shape[i] for i in right])
+    if sizes[0] != sizes[1]:
+        i, j = next((i, j) for i, j in zip(left, right, strict=True) if lhs.shape[i] != rhs.shape[j])
+        raise TypeError(
+            f"dot_general requires {what} dimensions to have the same shape, got {sizes[0]} and {sizes[1]}.\n"
+            f"{name} of {lhs.str_short()} and {rhs.str_short()}: axis {i} of the first has size {lhs.shape[i]}, axis "
+            f"{j} of the second {rhs.shape[j]}."
+        )
 
 
 def _rank(dtype: Any) -> tuple:

@@ -136,10 +136,13 @@ def broadcast_shapes_of_op(name: str, *shapes: tuple) -> tuple:
     if len(ranks) > 1:
         raise TypeError(f"{name}: arrays must have the same number of dimensions, got {ranks}")
     out = []
-    for sizes in zip(*ranked, strict=True):
+    for i, sizes in enumerate(zip(*ranked, strict=True)):
         larger = {d for d in sizes if d != 1}
         if len(larger) > 1:
-            raise TypeError(f"{name} got incompatible shapes for broadcasting: {', '.join(map(str, shapes))}.")
+            raise TypeError(
+                f"{name} got incompatible shapes for broadcasting: {', '.join(map(str, shapes))}. Along axis "
+                f"{i - len(ranked[0])} the sizes must be equal or 1, they are {', '.join(map(str, sizes))}."
+            )
         out.append(larger.pop() if larger else 1)
     return tuple(out)
 

@@ -24,6 +24,8 @@ def check_arraylike(name: str, *args: Any) -> None:
     for i, x in enumerate(args):
         if (type(x) not in value_kinds and not is_value(x) or _is_no_array(x)) and not offers_array(x):
             why = f" {passed_ref(typeof(x), name)}" if isinstance(x, Ref) else ""
+            if isinstance(x, list | tuple):
+                why = " `jnp.array` makes an array of a list."
             raise TypeError(f"{name} requires ndarray or scalar arguments, got {type(x)} at position {i}.{why}")
 
 

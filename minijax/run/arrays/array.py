@@ -296,7 +296,7 @@ class ArrayImpl(Array):
 
     def _check_alive(self):
         if self._raw.is_deleted():
-            raise RuntimeError(f"Array has been deleted with shape={self._sig.aval.str_short()}.")
+            raise errors.deleted(self._sig.aval.str_short())
 
     def is_deleted(self) -> bool:
         """Returns whether the memory was freed or donated."""

@@ -36,7 +36,10 @@ def read_single(raw: Any, shape: tuple[int, ...], dtype: np.dtype, device: Any) 
     if device.platform != "cpu":
         return _fetched(raw, shape, dtype)
     if dtype.isbuiltin == _BUILT_IN:
-        return np.asarray(raw)
+        value = np.asarray(raw)
+        if value.dtype is not dtype and value.dtype.hasobject:  # NumPy hides why the value could not be computed
+            raw.block_until_ready()
+        return value
     if dtype is dtypes.string:
         return raw._npy_value
     if dtype in _PACKED:

@@ -7,7 +7,7 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from traceback import format_exception
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from jaxlib import _hlo, _jax
@@ -193,12 +193,16 @@ def note_ffi_target(name: str) -> None:
 
 def _raise_with_targets(failure: JaxRuntimeError) -> None:
     """Raises the failure of an FFI call with the names of the possible targets, which XLA's error lacks."""
-    text = str(failure)
-    if _targets and _FFI_STAGE.search(text):
+    if _targets and _FFI_STAGE.search(str(failure)):
         names = ", ".join(f"`{name}`" for name in _targets)
-        same = {"__module__": JaxRuntimeError.__module__, "error_code_string": failure.error_code_string}
-        kind = type("JaxRuntimeError", (JaxRuntimeError,), same)
-        raise kind(f"{text}\nThe FFI target is {'one of ' * (len(_targets) > 1)}{names}") from None
+        raise_with(failure, f"The FFI target is {'one of ' * (len(_targets) > 1)}{names}")
+
+
+def raise_with(failure: JaxRuntimeError, explanation: str) -> NoReturn:
+    """Raises a failure again, with an explanation after XLA's text."""
+    same = {"__module__": JaxRuntimeError.__module__, "error_code_string": failure.error_code_string}
+    kind = type("JaxRuntimeError", (JaxRuntimeError,), same)
+    raise kind(f"{failure}\n{explanation}") from None
 
 
 def raise_host_error(failure: JaxRuntimeError) -> None:

@@ -1,14 +1,16 @@
 """Launches loaded programs: from raw arrays to arrays."""
 
+import math
 import threading
 from collections.abc import Callable, Sequence
 from itertools import repeat, starmap
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+from minijax.base import errors
 from minijax.run.arrays.array import ArrayImpl, Signature, blank, collect_garbage, wrapped
 from minijax.run.clients import jaxlib_versions
-from minijax.run.programs import host_calls, tokens
+from minijax.run.programs import exhausted, host_calls, tokens
 from minijax.run.programs.compile import JaxRuntimeError, Loaded
 from minijax.run.programs.host_calls import is_calling
 from minijax.run.programs.launching import launching
@@ -143,6 +145,7 @@ def program_of(
 
 
 _blanks = starmap(blank, repeat(()))
+_LARGE = 1 << 32  # bytes of results that may exceed the memory
 
 
 def _parts(loaded: Loaded, signatures: Sequence[Signature], note: Callable | None = None) -> tuple[Callable, list]:
@@ -150,6 +153,9 @@ def _parts(loaded: Loaded, signatures: Sequence[Signature], note: Callable | Non
     execute, handlers = _executor(loaded, note), [result_handler(sig) for sig in signatures]
     if len(loaded.devices) > 1:  # jaxlib would end the process for a deleted input
         execute = _refusing_deleted(execute)
+    size = sum([math.prod(sig.shape) * sig.dtype.itemsize for sig in signatures])
+    if size > _LARGE:
+        execute = exhausted.refused(size, loaded) or execute
     return execute, handlers
 
 
@@ -182,6 +188,8 @@ def _launched_again(error: BaseException, *request: Any) -> list:
     if isinstance(error, JaxRuntimeError):
         check_alive(request[1])
         host_calls.raise_host_error(error)
+        if str(error).startswith("RESOURCE_EXHAUSTED"):
+            host_calls.raise_with(error, exhausted.explanation(request[0]))
     raise error
 
 
@@ -196,7 +204,7 @@ def check_alive(raws: Sequence[Any]) -> None:
         if raw.is_deleted():
             kind = raw.aval
             text = kind.aval.str_short() if type(kind) is Signature else f"{kind.dtype}{list(kind.shape)}"
-            raise RuntimeError(f"Array has been deleted with shape={text}.") from None
+            raise errors.deleted(text) from None
 
 
 def _refusing_deleted(execute: Callable) -> Callable:

@@ -1,0 +1,98 @@
+"""Explains why a program ran out of memory: by its largest buffers, and the largest arrays that are alive."""
+
+import functools
+import math
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from minijax.run.arrays.array import live_arrays
+from minijax.run.programs.compile import JaxRuntimeError, Loaded
+
+_SHOWN = 3
+_INSTRUCTION = re.compile(r"^  (?:ROOT )?%\S+ = (\w+)\[([\d,]+)\]\S* ([\w-]+)\((.*)$", re.MULTILINE)
+# Instructions that have no buffer of their own.
+_FREE = "parameter", "bitcast", "get-tuple-element", "tuple", "constant"
+
+
+def refused(size: int, loaded: Loaded) -> Callable | None:
+    """A function that raises JaxRuntimeError, if results of `size` bytes on CPUs are more than this machine's memory.
+
+    XLA would allocate them later, and would end the process when such a result is read.
+    """
+    if loaded.devices[0].platform != "cpu" or size <= _memory():
+        return None
+
+    def refuse(raws):
+        raise JaxRuntimeError(f"RESOURCE_EXHAUSTED: Out of memory allocating {size} bytes.")
+
+    refuse.executable = loaded.executable  # pyright: ignore[reportFunctionMemberAccess]
+    return refuse
+
+
+@functools.cache
+def _memory() -> float:
+    """The bytes of memory and swap of this machine; infinite if that is unknown."""
+    try:
+        text = Path("/proc/meminfo").read_text()
+    except OSError:
+        return math.inf
+    return sum(int(size) << 10 for size in re.findall(r"^(?:MemTotal|SwapTotal): *(\d+) kB$", text, re.MULTILINE))
+
+
+def explanation(execute: Callable) -> str:
+    """What the program that `execute` runs needs, and what else is in memory; "" if nothing is known."""
+    executable = getattr(execute, "executable", getattr(execute, "__self__", None))
+    parts = []
+    if executable is not None and hasattr(executable, "hlo_modules"):
+        modules, memory = executable.hlo_modules(), executable.get_compiled_memory_stats()
+        parts.append(
+            f"The program {modules[0].name} needs {_amount(memory.argument_size_in_bytes)} for its arguments, "
+            f"{_amount(memory.output_size_in_bytes)} for its results and {_amount(memory.temp_size_in_bytes)} for "
+            "temporaries. Its largest buffers are:"
+        )
+        parts += [line for module in modules for line in _buffers(module.to_string())]
+    arrays = sorted(live_arrays(), key=lambda x: x.nbytes, reverse=True)[:_SHOWN]
+    if arrays:
+        shown = ", ".join(f"{x.aval.str_short()} ({_amount(x.nbytes)})" for x in arrays)
+        parts.append(f"The largest arrays alive are {shown}.")
+    return "\n".join(parts)
+
+
+def _amount(count: float) -> str:
+    """A number of bytes with a unit."""
+    power = min(int(math.log2(count) // 10), 5) if count else 0
+    return f"{count / 1024**power:.4g} {('bytes', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB')[power]}"
+
+
+def _buffers(text: str) -> list[str]:
+    """The largest buffers of the optimized HLO, with the operation and the user's line where they are known."""
+    found = []
+    for dtype, sizes, opcode, rest in _INSTRUCTION.findall(text[text.find("\nENTRY ") :]):
+        if opcode not in _FREE:
+            bits = int((re.search(r"\d+", dtype) or ["8"])[0])
+            found.append((math.prod(map(int, sizes.split(","))) * bits // 8, f"{dtype}[{sizes}]", rest))
+    found.sort(key=lambda row: row[0], reverse=True)
+    return [f"  {_amount(count)}: {kind}{_made_by(rest, text)}" for count, kind, rest in found[:_SHOWN]]
+
+
+def _made_by(rest: str, text: str) -> str:
+    """The operation of an instruction's metadata, and its line from the tables at the beginning of the text."""
+    operation = re.search(r'op_name="([^"]*)"', rest)
+    where = re.search(r'source_file="([^"]*)" source_line=(\d+)', rest)
+    if (frame := re.search(r"stack_frame_id=(\d+)", rest)) and where is None:
+        location = _row("StackFrames", frame[1], r"file_location_id=(\d+)", text)
+        file = _row("FileLocations", location, r"file_name_id=(\d+)", text)
+        line = _row("FileLocations", location, r" line=(\d+)", text)
+        name = _row("FileNames", file, r'"([^"]*)"', text)
+        return f" by {operation[1] if operation else 'an operation'}" + (f" at {name}:{line}" if name else "")
+    return (f" by {operation[1]}" if operation else "") + (f" at {where[1]}:{where[2]}" if where else "")
+
+
+def _row(table: str, number: str, field: str, text: str) -> str:
+    """A field of a row of one of the text's tables; "" if it has none."""
+    start = text.find(f"\n{table}\n")
+    rows = text[start : text.find("\n\n", start)] if start >= 0 and number else ""
+    row = re.search(rf"^{number} (.*)$", rows, re.MULTILINE)
+    found = row and re.search(field, row[1])
+    return found[1] if found else ""
