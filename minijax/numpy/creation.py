@@ -93,7 +93,42 @@ def array(
     device: DeviceLike | None = None,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """As `numpy.array`; the order can only be "K"."""
+    """Makes an array on a device from a value, copying it.
+
+    Args:
+      object: number, array of this package or NumPy's, object with `__jax_array__` or `__array__`, buffer, or nested
+        lists and tuples of these.
+      dtype: dtype of the result. By default that of `object`, narrowed to 32 bits unless `jax_enable_x64` is set.
+        Python numbers get the default dtypes, and the result has a strong type.
+      copy: if false, an array of this package that need not change is returned as it is.
+      order: must be "K" or `None`.
+      ndmin: least rank of the result. Axes of length 1 are added in front.
+      device: `Device` or `Sharding` to which the array is committed. By default it is uncommitted on the default
+        device.
+      out_sharding: sharding of the result, where the mesh has explicit axes.
+
+    Returns:
+      An array.
+
+    Raises:
+      TypeError: if `object` is no value of numbers, such as a string.
+      NotImplementedError: for other orders.
+
+    Differences from NumPy:
+      Arrays are immutable and have a fixed set of dtypes: there are no strings, objects or records. 64-bit dtypes need
+      `jax_enable_x64`. There are no arguments `subok` and `like`.
+
+    See also: `jax.numpy.asarray`, `jax.device_put`, `jax.numpy.zeros`.
+
+    Example:
+      >>> jnp.array([1, 2, 3])
+      Array([1, 2, 3], dtype=int32)
+      >>> jnp.array([[1, 2], [3, 4]], dtype=jnp.bfloat16)
+      Array([[1, 2],
+             [3, 4]], dtype=bfloat16)
+      >>> jnp.array(np.arange(3.0), ndmin=2).shape
+      (1, 3)
+    """
     try:
         if args:
             copy, order, ndmin = _positional(args, copy, order, ndmin)
@@ -130,7 +165,40 @@ def asarray(
     device: DeviceLike | None = None,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """As `numpy.asarray`; a Python scalar gives an array of a weak type."""
+    """Converts a value to an array, without a copy where possible.
+
+    Args:
+      a: number, array of this package or NumPy's, object with `__jax_array__` or `__array__`, buffer, or nested lists
+        and tuples of these.
+      dtype: dtype of the result. By default that of `a`, narrowed to 32 bits unless `jax_enable_x64` is set.
+      order: must be "K" or `None`.
+      copy: true for a copy always, false for an error where a copy would be needed, `None` for a copy where it is
+        needed.
+      device: `Device` or `Sharding` to which the array is committed.
+      out_sharding: sharding of the result, where the mesh has explicit axes.
+
+    Returns:
+      An array. A Python number gives a scalar of a weak type, which does not widen the other operand of an operation.
+
+    Raises:
+      TypeError: if `a` is no value of numbers, such as a string.
+      ValueError: if `copy` is false and the value cannot be used in place.
+
+    Differences from NumPy:
+      An array of NumPy is copied to the device of JAX. Later writes to it do not change the result. 64-bit dtypes need
+      `jax_enable_x64`.
+
+    See also: `jax.numpy.array`, `jax.device_put`, `jax.numpy.astype`.
+
+    Example:
+      >>> x = jnp.asarray(np.array([1.5, 2.5]))
+      >>> x
+      Array([1.5, 2.5], dtype=float32)
+      >>> jnp.asarray(x) is x
+      True
+      >>> jnp.asarray(2)
+      Array(2, dtype=int32, weak_type=True)
+    """
     try:
         if order is not None and order != "K":
             raise NotImplementedError("asarray: Only implemented for order='K'")
@@ -181,13 +249,20 @@ def _with_min_rank(x: Any, ndmin: int) -> Any:
 
 
 def copy(a: ArrayLike, order: str | None = None) -> Array:
-    """As `numpy.copy`."""
+    """Returns a copy of an array.
+
+    Under `jit` XLA may leave the copy out, since arrays are immutable. `order` must be "K" or `None`.
+    """
     return array(value("copy", a), copy=True, order=order)
 
 
 @fused()
 def astype(x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False, device: DeviceLike | None = None) -> Array:
-    """Casts an array to another dtype; warns if an imaginary part is discarded."""
+    """Casts an array to another dtype.
+
+    A cast of complex to real numbers drops the imaginary part and warns. 64-bit dtypes need `jax_enable_x64`. If `copy`
+    is false, an array that has the dtype may be returned as it is. `device` commits the result to a device or sharding.
+    """
     x = value("astype", x)
     target = dtypes.requested_dtype(dtype, "astype", float)
     drops = dtypes.is_complex(x.dtype) and not dtypes.is_complex(target)
@@ -205,17 +280,30 @@ def astype(x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False, devi
 
 
 def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: int = 0) -> Array:
-    """As `numpy.frombuffer`; the memory is copied."""
+    """Makes a vector of the numbers in a buffer.
+
+    The memory is copied, and dtypes of 64 bits are narrowed unless `jax_enable_x64` is set. `count` is how many numbers
+    to read, -1 for all, and `offset` where they start, in bytes.
+    """
     return asarray(np.frombuffer(buffer=buffer, dtype=np.dtype(dtype), count=count, offset=offset))
 
 
 def from_dlpack(x: Any, /, *, device: DeviceLike | None = None, copy: bool | None = None) -> Array:
-    """Imports an array of another library by DLPack, without a copy if possible."""
+    """Imports an array of another library through the DLPack protocol.
+
+    `x` has the methods `__dlpack__` and `__dlpack_device__`. The memory is shared if it is on the same device and
+    suitably aligned; `copy` true asks for a copy, and false makes it an error if one is needed. `device` is where the
+    result is placed. A view must not be changed by its owner, as arrays are immutable.
+    """
     return transfer.from_dlpack(x, device, copy)
 
 
 def fromfunction(function: Callable, shape: Any, *, dtype: DTypeLike = float, **kwargs: Any) -> Array:
-    """As `numpy.fromfunction`, but `function` gets scalars: it is mapped over the indices by `vmap`."""
+    """Makes an array by calling a function of indices.
+
+    Unlike in NumPy, `function` gets scalars and is mapped over the indices by `vmap`; hence it must be traceable.
+    Further keyword arguments are passed to it. `dtype` is that of the indices.
+    """
     shape = dims.shape_of(shape)
 
     def mapped(*xs):
@@ -274,7 +362,32 @@ def zeros(
     device: DeviceLike | None = None,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """As `numpy.zeros`."""
+    """Makes an array of zeros.
+
+    Args:
+      shape: int, or sequence of ints. Dimensions must be static under `jit`; symbolic ones are possible.
+      dtype: dtype of the result, by default the default floating dtype (float32, or float64 with `jax_enable_x64`).
+      device: `Device` or `Sharding` to which the array is committed.
+      out_sharding: sharding of the result, where the mesh has explicit axes.
+
+    Returns:
+      An array of this shape and dtype.
+
+    Raises:
+      TypeError: if a dimension is no concrete integer, such as a traced value.
+
+    Differences from NumPy:
+      There are no arguments `order` and `like`.
+
+    See also: `jax.numpy.zeros_like`, `jax.numpy.ones`, `jax.numpy.full`.
+
+    Example:
+      >>> jnp.zeros((2, 3))
+      Array([[0., 0., 0.],
+             [0., 0., 0.]], dtype=float32)
+      >>> jnp.zeros(2, dtype=bool)
+      Array([False, False], dtype=bool)
+    """
     return _filled("zeros", shape, 0, dtype, device, out_sharding)
 
 
@@ -286,7 +399,32 @@ def ones(
     device: DeviceLike | None = None,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """As `numpy.ones`."""
+    """Makes an array of ones.
+
+    Args:
+      shape: int, or sequence of ints. Dimensions must be static under `jit`; symbolic ones are possible.
+      dtype: dtype of the result, by default the default floating dtype (float32, or float64 with `jax_enable_x64`).
+      device: `Device` or `Sharding` to which the array is committed.
+      out_sharding: sharding of the result, where the mesh has explicit axes.
+
+    Returns:
+      An array of this shape and dtype.
+
+    Raises:
+      TypeError: if a dimension is no concrete integer, such as a traced value.
+
+    Differences from NumPy:
+      There are no arguments `order` and `like`.
+
+    See also: `jax.numpy.ones_like`, `jax.numpy.zeros`, `jax.numpy.full`.
+
+    Example:
+      >>> jnp.ones((2, 3))
+      Array([[1., 1., 1.],
+             [1., 1., 1.]], dtype=float32)
+      >>> jnp.ones(2, dtype=jnp.int32)
+      Array([1, 1], dtype=int32)
+    """
     return _filled("ones", shape, 1, dtype, device, out_sharding)
 
 
@@ -297,7 +435,27 @@ def empty(
     device: DeviceLike | None = None,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """As `numpy.empty`; the array is filled with zeros."""
+    """Makes an array for values that do not matter.
+
+    Args:
+      shape: int, or sequence of ints. Dimensions must be static under `jit`.
+      dtype: dtype of the result, by default the default floating dtype.
+      device: `Device` or `Sharding` to which the array is committed.
+      out_sharding: sharding of the result, where the mesh has explicit axes.
+
+    Returns:
+      An array of this shape and dtype.
+
+    Differences from NumPy:
+      The array holds zeros, since memory of a device is never shown uninitialized. Hence this is no faster than
+      `zeros`. There are no arguments `order` and `like`.
+
+    See also: `jax.numpy.zeros`, `jax.numpy.empty_like`.
+
+    Example:
+      >>> jnp.empty(3)
+      Array([0., 0., 0.], dtype=float32)
+    """
     return _filled("empty", shape, 0, dtype, device, out_sharding)
 
 
@@ -309,7 +467,36 @@ def full(
     device: DeviceLike | None = None,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """As `numpy.full`; the dtype is by default that of the value, weak if the value's is and no device is given."""
+    """Makes an array that is filled with a value.
+
+    Args:
+      shape: int, or sequence of ints. Dimensions must be static under `jit`.
+      fill_value: number, or array that broadcasts to `shape`. It may be traced.
+      dtype: dtype of the result, by default that of `fill_value`. The result has a weak type if the value has one, such
+        as a Python number, and neither `dtype` nor `device` is given.
+      device: `Device` or `Sharding` to which the array is committed.
+      out_sharding: sharding of the result, where the mesh has explicit axes.
+
+    Returns:
+      An array of this shape.
+
+    Raises:
+      TypeError: if a dimension is no concrete integer.
+      ValueError: if `fill_value` does not broadcast to `shape`.
+
+    Differences from NumPy:
+      There are no arguments `order` and `like`.
+
+    See also: `jax.numpy.full_like`, `jax.numpy.zeros`, `jax.numpy.broadcast_to`.
+
+    Example:
+      >>> jnp.full((2, 3), 7)
+      Array([[7, 7, 7],
+             [7, 7, 7]], dtype=int32, weak_type=True)
+      >>> jnp.full((2, 2), jnp.array([0.0, 1.0]))
+      Array([[0., 1.],
+             [0., 1.]], dtype=float32)
+    """
     (fill,) = arraylike("full", fill_value)
     dtype = dtypes.requested_dtype(dtype, "full")
     shape = _shape_of(shape)
@@ -373,7 +560,29 @@ def zeros_like(
     device: DeviceLike | None = None,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """As `numpy.zeros_like`."""
+    """Makes an array of zeros with the shape and dtype of another.
+
+    Args:
+      a: array, number, or object with a shape and a dtype, such as a `jax.ShapeDtypeStruct`. Only these are read.
+      dtype: dtype to use instead of that of `a`.
+      shape: shape to use instead of that of `a`.
+      device: `Device` or `Sharding` to which the array is committed.
+      out_sharding: sharding of the result, where the mesh has explicit axes.
+
+    Returns:
+      An array. It is sharded as `a` is, unless `shape`, `device` or `out_sharding` is given.
+
+    Differences from NumPy:
+      There are no arguments `order` and `subok`. The type is weak if that of `a` is and no dtype is given.
+
+    See also: `jax.numpy.zeros`, `jax.numpy.ones_like`, `jax.numpy.full_like`.
+
+    Example:
+      >>> jnp.zeros_like(jnp.arange(3))
+      Array([0, 0, 0], dtype=int32)
+      >>> jnp.zeros_like(jnp.arange(3), dtype=float, shape=(1, 2))
+      Array([[0., 0.]], dtype=float32)
+    """
     return _like("jnp.zeros_like", a, 0, dtype, shape, device, out_sharding)
 
 
@@ -386,14 +595,40 @@ def ones_like(
     device: DeviceLike | None = None,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """As `numpy.ones_like`."""
+    """Makes an array of ones with the shape and dtype of another.
+
+    Args:
+      a: array, number, or object with a shape and a dtype, such as a `jax.ShapeDtypeStruct`. Only these are read.
+      dtype: dtype to use instead of that of `a`.
+      shape: shape to use instead of that of `a`.
+      device: `Device` or `Sharding` to which the array is committed.
+      out_sharding: sharding of the result, where the mesh has explicit axes.
+
+    Returns:
+      An array. It is sharded as `a` is, unless `shape`, `device` or `out_sharding` is given.
+
+    Differences from NumPy:
+      There are no arguments `order` and `subok`. The type is weak if that of `a` is and no dtype is given.
+
+    See also: `jax.numpy.ones`, `jax.numpy.zeros_like`, `jax.numpy.full_like`.
+
+    Example:
+      >>> jnp.ones_like(jnp.arange(3))
+      Array([1, 1, 1], dtype=int32)
+      >>> jnp.ones_like(jnp.arange(3), dtype=float, shape=(1, 2))
+      Array([[1., 1.]], dtype=float32)
+    """
     return _like("jnp.ones_like", a, 1, dtype, shape, device, out_sharding)
 
 
 def empty_like(
     prototype: Any, dtype: DTypeLike | None = None, shape: Any = None, *, device: DeviceLike | None = None
 ) -> Array:
-    """As `numpy.empty_like`; the array is filled with zeros."""
+    """Makes an array with the shape and dtype of another, for values that do not matter.
+
+    The array holds zeros, unlike NumPy's. `dtype` and `shape` replace those of `prototype`, of which only these are
+    read. `device` is a `Device` or `Sharding`.
+    """
     return _like("empty_like", prototype, 0, dtype, shape, device)
 
 
@@ -406,7 +641,30 @@ def full_like(
     device: DeviceLike | None = None,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """As `numpy.full_like`."""
+    """Makes an array that is filled with a value, with the shape and dtype of another.
+
+    Args:
+      a: array, number, or object with a shape and a dtype, such as a `jax.ShapeDtypeStruct`. Only these are read.
+      fill_value: number, or array that broadcasts to the shape. It is cast to the dtype of the result.
+      dtype: dtype to use instead of that of `a`.
+      shape: shape to use instead of that of `a`.
+      device: `Device` or `Sharding` to which the array is committed.
+      out_sharding: sharding of the result, where the mesh has explicit axes.
+
+    Returns:
+      An array. It is sharded as `a` is, unless `shape`, `device` or `out_sharding` is given.
+
+    Differences from NumPy:
+      There are no arguments `order` and `subok`.
+
+    See also: `jax.numpy.full`, `jax.numpy.zeros_like`.
+
+    Example:
+      >>> jnp.full_like(jnp.arange(3), 7.5)
+      Array([7, 7, 7], dtype=int32)
+      >>> jnp.full_like(jnp.arange(3), 7.5, dtype=float)
+      Array([7.5, 7.5, 7.5], dtype=float32)
+    """
     (fill,) = arraylike("full_like", fill_value)
     return _like("full_like", a, fill, dtype, shape, device, out_sharding)
 
@@ -424,7 +682,37 @@ def arange(
     device: DeviceLike | None = None,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """As `numpy.arange`; the arguments must be concrete."""
+    """Makes a vector of numbers at equal distances.
+
+    Args:
+      start: first number; or the end, excluded, if `stop` is not given. The numbers then start at 0.
+      stop: end, excluded.
+      step: distance between numbers, 1 by default. It may be negative.
+      dtype: dtype of the result. By default the one that the arguments promote to, where Python numbers have the
+        default dtypes.
+      device: `Device` or `Sharding` to which the array is committed.
+      out_sharding: sharding of the result, where the mesh has explicit axes.
+
+    Returns:
+      A vector of `ceil((stop - start) / step)` numbers, empty if this is negative.
+
+    Raises:
+      ConcretizationTypeError: if an argument is traced, since the length would depend on it. Use `jax.lax.iota` or
+        `linspace`, or make the argument static.
+
+    Differences from NumPy:
+      Floats of fewer than 32 bits are computed in float32, then rounded. Symbolic dimensions are possible.
+
+    See also: `jax.numpy.linspace`, `jax.lax.iota`.
+
+    Example:
+      >>> jnp.arange(4)
+      Array([0, 1, 2, 3], dtype=int32)
+      >>> jnp.arange(1, 2, 0.25)
+      Array([1.  , 1.25, 1.5 , 1.75], dtype=float32)
+      >>> jnp.arange(5, 0, -2, dtype=jnp.uint8)
+      Array([5, 3, 1], dtype=uint8)
+    """
     bounds = _static_bounds(start, stop, step)
     if dtype is None:
         dtype = dtypes.result_type(*[x for x in bounds if x is not None])
@@ -523,7 +811,36 @@ def linspace(
     *,
     device: DeviceLike | None = None,
 ) -> Any:
-    """As `numpy.linspace`."""
+    """Makes a given number of numbers at equal distances between two ends.
+
+    Args:
+      start: first number; an array gives one sequence for each element.
+      stop: last number, or the end that is excluded. It broadcasts with `start`.
+      num: how many numbers, a static integer that is not negative.
+      endpoint: whether `stop` is the last number.
+      retstep: whether to return the distance too. It must be static.
+      dtype: dtype of the result. By default the floating dtype that `start` and `stop` promote to. Numbers are rounded
+        down for integers.
+      axis: axis of the result along which the sequences run.
+      device: `Device` or `Sharding` to which the array is committed.
+
+    Returns:
+      An array of shape `(num, *shape)`, with `num` at `axis`; or with `retstep` a pair of it and the distance.
+
+    Raises:
+      ValueError: if `num` is negative.
+
+    Differences from NumPy:
+      `start` and `stop` may be traced, and the result is differentiable in both.
+
+    See also: `jax.numpy.arange`, `jax.numpy.logspace`, `jax.numpy.geomspace`.
+
+    Example:
+      >>> jnp.linspace(0, 1, 5)
+      Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
+      >>> jnp.linspace(0, 10, 4, endpoint=False, retstep=True)
+      (Array([0. , 2.5, 5. , 7.5], dtype=float32), Array(2.5, dtype=float32))
+    """
     if type(num) is not int:
         num = as_index(concrete(num, "linspace", "num"))
     if num < 0:
@@ -585,7 +902,12 @@ def logspace(
     dtype: DTypeLike | None = None,
     axis: int = 0,
 ) -> Array:
-    """As `numpy.logspace`."""
+    """Makes a given number of numbers whose logarithms are at equal distances.
+
+    The first is `base ** start` and the last `base ** stop`, which is left out unless `endpoint`. `num` is static; the
+    other arguments may be arrays that broadcast, with the sequences along `axis`. The dtype is by default the floating
+    one that the arguments promote to.
+    """
     num = operator.index(concrete(num, "logspace", "num"))
     start, stop, base = arraylike("logspace", start, stop, base)
     dtype = dtypes.requested_dtype(dtype, "logspace")
@@ -611,7 +933,12 @@ def geomspace(
     dtype: DTypeLike | None = None,
     axis: int = 0,
 ) -> Array:
-    """As `numpy.geomspace`."""
+    """Makes a given number of numbers in geometric progression.
+
+    The first is `start` and the last `stop`, which is left out unless `endpoint`. Both must have one sign, and may be
+    arrays that broadcast, with the sequences along `axis`. `num` is static. The dtype is by default the floating one
+    that the arguments promote to.
+    """
     num = operator.index(concrete(num, "geomspace", "num"))
     start, stop = arraylike("geomspace", start, stop)
     dtype = dtypes.requested_dtype(dtype, "geomspace")
@@ -661,7 +988,36 @@ def eye(
     *,
     device: DeviceLike | None = None,
 ) -> Array:
-    """As `numpy.eye`."""
+    """Makes a matrix with ones on a diagonal and zeros elsewhere.
+
+    Args:
+      N: number of rows.
+      M: number of columns, by default `N`.
+      k: the diagonal: above the main one if positive, below it if negative. It may be traced.
+      dtype: dtype of the result, by default the default floating dtype.
+      device: `Device` or `Sharding` to which the array is committed.
+
+    Returns:
+      A matrix of shape `(N, M)`.
+
+    Raises:
+      TypeError: if `N` or `M` is traced: a shape must be static under `jit`.
+      ValueError: if `N` or `M` is negative.
+
+    Differences from NumPy:
+      There are no arguments `order` and `like`.
+
+    See also: `jax.numpy.identity`, `jax.numpy.diag`.
+
+    Example:
+      >>> jnp.eye(2, 3)
+      Array([[1., 0., 0.],
+             [0., 1., 0.]], dtype=float32)
+      >>> jnp.eye(3, k=-1, dtype=int)
+      Array([[0, 0, 0],
+             [1, 0, 0],
+             [0, 1, 0]], dtype=int32)
+    """
     dtype = dtypes.requested_dtype(dtype, "eye", float)
     n, m = (dims.canonical_dim(v) for v in (N, N if M is None else M))
     if n < 0 or m < 0:
@@ -670,12 +1026,19 @@ def eye(
 
 
 def identity(n: DimSize, dtype: DTypeLike | None = None) -> Array:
-    """As `numpy.identity`."""
+    """Makes a square matrix with ones on the diagonal and zeros elsewhere.
+
+    `n` is static. The dtype is by default the default floating dtype.
+    """
     return eye(n, dtype=dtype)
 
 
 def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None) -> Array:
-    """As `numpy.tri`."""
+    """Makes a matrix with ones on and below a diagonal and zeros above.
+
+    It has `N` rows and `M` columns, by default `N`; both are static. `k` is the diagonal: above the main one if
+    positive. The dtype is by default the default floating dtype.
+    """
     dtype = dtypes.requested_dtype(dtype, "tri", np.float32)
     return convert(_lower_mask(dims.canonical_dim(N), dims.canonical_dim(N if M is None else M), k), dtype)
 
@@ -693,13 +1056,39 @@ def _triangle(name: str, m: Any, k: int, lower: bool) -> Any:
 
 @jitted("tril", static=("k",))
 def tril(m: ArrayLike, k: int = 0) -> Array:
-    """As `numpy.tril`."""
+    """Returns the lower triangle of a matrix, or of each matrix in an array.
+
+    Args:
+      m: array of rank 2 or more; matrices are in the last two axes.
+      k: the last diagonal that is kept: 0 is the main one, positive ones are above it, negative ones below.
+
+    Returns:
+      An array of the shape and dtype of `m`, with zeros above diagonal `k`.
+
+    Raises:
+      ValueError: if the rank is less than 2.
+
+    Differences from NumPy:
+      A vector is an error, not the rows of a matrix.
+
+    See also: `jax.numpy.triu`, `jax.numpy.tri`.
+
+    Example:
+      >>> jnp.tril(jnp.arange(1, 10).reshape(3, 3))
+      Array([[1, 0, 0],
+             [4, 5, 0],
+             [7, 8, 9]], dtype=int32)
+    """
     return _triangle("tril", m, k, True)
 
 
 @jitted("triu", static=("k",))
 def triu(m: ArrayLike, k: int = 0) -> Array:
-    """As `numpy.triu`."""
+    """Returns the upper triangle of a matrix, or of each matrix in an array.
+
+    Elements below the diagonal `k` become zero. Matrices are in the last two axes. Raises ValueError if the rank is
+    less than 2.
+    """
     return _triangle("triu", m, k, False)
 
 
@@ -709,7 +1098,12 @@ def broadcast_along(x: Any, axis: int, shape: Sequence[int], sparse: bool = True
 
 
 def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list[Array]:
-    """As `numpy.meshgrid`; the arguments must be of rank 1, and the results are always copies."""
+    """Makes arrays of coordinates from vectors of coordinates.
+
+    There is one array for each vector, with one axis for each vector; with `indexing="xy"` the first two axes are
+    exchanged, with "ij" they are not. With `sparse`, other axes have length 1. Arguments must be of rank 0 or 1. `copy`
+    must be true: arrays are immutable.
+    """
     args = list(values("meshgrid", *xi))
     if not copy:
         raise ValueError("jax.numpy.meshgrid only supports copy=True")
@@ -728,7 +1122,11 @@ def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: 
 
 
 def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None, sparse: bool = False) -> Any:
-    """As `numpy.indices`."""
+    """Makes the arrays of the indices of a grid.
+
+    `dimensions` is the shape of the grid, and static. The result has shape `(rank, *dimensions)`; with `sparse` it is a
+    tuple of arrays whose other axes have length 1. The dtype is by default the default integer dtype.
+    """
     dtype = dtypes.requested_dtype(dtype, "indices", int)
     shape = dims.canonical_shape(dimensions)
     grids = [broadcast_along(counting.iota(dtype, n), i, shape, sparse) for i, n in enumerate(shape)]
@@ -756,17 +1154,57 @@ def _property(name: str, a: Any) -> Any:
 
 
 def shape(a: Any) -> tuple[int, ...]:
-    """As `numpy.shape`."""
+    """Returns the shape of a value as a tuple of ints.
+
+    Args:
+      a: array, tracer or number. Lists are an error.
+
+    Returns:
+      The lengths of the axes, which are static also for a traced value. Dimensions may be symbolic in an exported
+      function.
+
+    Raises:
+      TypeError: if `a` is no array or number.
+
+    See also: `jax.numpy.ndim`, `jax.numpy.size`, `jax.typeof`.
+
+    Example:
+      >>> jnp.shape(jnp.ones((2, 3)))
+      (2, 3)
+      >>> jnp.shape(1.0)
+      ()
+    """
     return tuple(_property("shape", a))
 
 
 def ndim(a: Any) -> int:
-    """As `numpy.ndim`."""
+    """Returns the number of axes of a value as an int.
+
+    Args:
+      a: array, tracer or number. Lists are an error.
+
+    Returns:
+      The rank, which is static also for a traced value.
+
+    Raises:
+      TypeError: if `a` is no array or number.
+
+    See also: `jax.numpy.shape`, `jax.numpy.size`.
+
+    Example:
+      >>> jnp.ndim(jnp.ones((2, 3)))
+      2
+      >>> jnp.ndim(1.0)
+      0
+    """
     return _property("ndim", a)
 
 
 def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
-    """As `numpy.size`; `axis` may be a sequence of axes."""
+    """Returns the number of elements, or of those along axes, as an int.
+
+    `axis` may be one axis or a sequence. The size is static also for a traced value. Lists are an error.
+    """
     if axis is None:
         return _property("size", a)
     sizes = tuple(_property("shape", a))
@@ -777,7 +1215,10 @@ def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
 
 
 def iscomplexobj(x: Any) -> bool:
-    """As `numpy.iscomplexobj`."""
+    """Returns whether a value has a complex dtype, as a bool.
+
+    Only the type is read, so a traced value may be given.
+    """
     if x is None:
         return False
     x = unwrapped(x)
@@ -786,10 +1227,17 @@ def iscomplexobj(x: Any) -> bool:
 
 
 def isrealobj(x: Any) -> bool:
-    """As `numpy.isrealobj`."""
+    """Returns whether a value has a dtype that is not complex, as a bool.
+
+    Only the type is read, so a traced value may be given.
+    """
     return not iscomplexobj(x)
 
 
 def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
-    """As `numpy.can_cast`; an array is treated as its dtype."""
+    """Returns whether values of a dtype can be cast to another by a casting rule.
+
+    `casting` is "no", "equiv", "safe", "same_kind" or "unsafe". An array is treated as its dtype; a Python number
+    raises TypeError.
+    """
     return np.can_cast(from_.dtype if isinstance(from_, Array) else from_, to, casting=casting)

@@ -103,14 +103,22 @@ def _with_initial(name: str, x: Any, axis: int | None, dtype: Any, include: bool
 def cumulative_sum(
     x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None, include_initial: bool = False
 ) -> Array:
-    """As `numpy.cumulative_sum`."""
+    """Computes the sums of the first elements along an axis.
+
+    `axis` may be left out for a vector only; the argument of a scalar raises ValueError. With `include_initial` the
+    result starts with 0 and is longer by 1. Narrow integers are summed in the default integer dtype.
+    """
     return _with_initial("cumulative_sum", x, axis, dtype, include_initial, _cumsum_promoted, 0)
 
 
 def cumulative_prod(
     x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None, include_initial: bool = False
 ) -> Array:
-    """As `numpy.cumulative_prod`."""
+    """Computes the products of the first elements along an axis.
+
+    `axis` may be left out for a vector only; the argument of a scalar raises ValueError. With `include_initial` the
+    result starts with 1 and is longer by 1. Unlike in `cumulative_sum`, integers keep their dtype.
+    """
 
     def core(x, axis, dtype):
         return _promoted(cumulative.cumprod, x, axis, dtype, promotes=False)

@@ -10,6 +10,7 @@ import numpy as np
 
 from minijax.base import dtypes
 from minijax.base.dtypes import DTypeLike
+from minijax.base.documentation import document_module
 from minijax.base.faces import listing
 from minijax.base.source import hide_frames
 from minijax.base.util import named
@@ -144,7 +145,11 @@ fftn, ifftn, rfftn, irfftn = (_multi_axis_function(kind, "n", None) for kind in 
 
 
 def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """As `numpy.fft.hfft`."""
+    """Computes the real transform of a signal that is Hermitian in time.
+
+    `a` is its half that is not negative in time. `n` is the length of the result, by default `2 * (length - 1)`. `norm`
+    is "backward", "ortho" or "forward".
+    """
     axes, a = _single_axis("hfft", axis), value("jax.numpy.fft.hfft", a)
     length = (a.shape[axis] - 1) * 2 if n is None else n
     sizes = None if n is None else (n,)
@@ -153,7 +158,10 @@ def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
 
 
 def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """As `numpy.fft.ihfft`."""
+    """Computes the half that is not negative of the inverse of `hfft`, for a real spectrum.
+
+    `n` is the length to which the axis is cut or padded with zeros. `norm` is "backward", "ortho" or "forward".
+    """
     axes, a = _single_axis("ihfft", axis), asarray(a)
     length = a.shape[axis] if n is None else n
     sizes = None if n is None else (n,)
@@ -169,7 +177,11 @@ def _check_single(name: str, n: Any, d: Any) -> None:
 
 
 def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> Array:
-    """As `numpy.fft.fftfreq`."""
+    """Returns the frequencies of the elements of a discrete Fourier transform.
+
+    `n` is the length, static, and `d` the distance between samples. Negative frequencies are in the second half.
+    `dtype` is by default the default floating dtype; `device` is a `Device` or `Sharding`.
+    """
     _check_single("fftfreq", n, d)
     dtype = dtypes.requested_dtype(dtype, "fftfreq", float)
     computed = lax.real_dtype(dtypes.to_inexact_dtype(dtype))
@@ -180,7 +192,11 @@ def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, devic
 
 
 def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> Array:
-    """As `numpy.fft.rfftfreq`."""
+    """Returns the frequencies of the elements of a transform of real numbers.
+
+    `n` is the length of the signal, static, and `d` the distance between samples. `dtype` is by default the default
+    floating dtype; `device` is a `Device` or `Sharding`.
+    """
     _check_single("rfftfreq", n, d)
     dtype = dtypes.requested_dtype(dtype, "rfftfreq", float)
     places = arange(n // 2 + 1, dtype=dtype, device=device)
@@ -201,10 +217,19 @@ def _shifted(name: str, x: Any, axes: Any, sign: int) -> Any:
 
 
 def fftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
-    """As `numpy.fft.fftshift`."""
+    """Moves the zero frequency to the middle of axes, by default of all.
+
+    `ifftshift` is the inverse.
+    """
     return _shifted("fftshift", x, axes, 1)
 
 
 def ifftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
-    """As `numpy.fft.ifftshift`."""
+    """Moves the zero frequency from the middle to the start of axes, by default of all.
+
+    It is the inverse of `fftshift`, from which it differs for odd lengths.
+    """
     return _shifted("ifftshift", x, axes, -1)
+
+
+document_module(__name__)

@@ -33,8 +33,11 @@ def bincount(
     length: int | None = None,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """As `numpy.bincount`, but negative numbers count as 0. A traced `x` needs the `length` of the result;
-    larger numbers are not counted.
+    """Counts how often each integer occurs, or adds up weights for each.
+
+    Negative numbers count as 0, where NumPy raises. The result has `max(x) + 1` elements, at least `minlength`. Under
+    `jit` the static `length` must be given; larger numbers are not counted. `out_sharding` is the sharding of the
+    result.
     """
     x = value("bincount", x)
     if x.dtype == np.bool_:
@@ -67,7 +70,11 @@ def bincount(
 
 @jitted(static=("right", "method"))
 def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str | None = None) -> Array:
-    """As `numpy.digitize`; `method` is that of `searchsorted`."""
+    """Returns the index of the bin to which each element belongs.
+
+    `bins` are the edges, a vector that ascends or descends. Bins include their left edges, or with `right` their right
+    ones. `method` is that of `searchsorted`.
+    """
     x, bins = values("digitize", x, bins)
     if bins.ndim != 1:
         raise ValueError(f"digitize: bins must be a 1-dimensional array; got shape {bins.shape}")
@@ -86,7 +93,11 @@ def histogram_bin_edges(
     range: None | Array | Sequence[ArrayLike] = None,
     weights: ArrayLike | None = None,
 ) -> Array:
-    """As `numpy.histogram_bin_edges`, without strings for `bins`; `weights` have no effect."""
+    """Returns the edges of bins for a histogram.
+
+    `bins` is their number, static, or a vector of the edges themselves; names of rules are not supported. `range` is a
+    pair of ends, by default the least and the largest element. `weights` have no effect.
+    """
     if isinstance(bins, str):
         raise NotImplementedError("histogram_bin_edges: string values for `bins` are not implemented.")
     a, bins = arrays("histogram_bin_edges", a, bins)
@@ -111,7 +122,11 @@ def histogram(
     weights: ArrayLike | None = None,
     density: bool | None = None,
 ) -> tuple[Any, Any]:
-    """As `numpy.histogram`, counting in floating point."""
+    """Counts the elements in each of a number of bins.
+
+    Returns a pair: counts, and edges of the bins. Counts are floats, unlike in NumPy. `bins` and `range` are those of
+    `histogram_bin_edges`. `weights` are added up instead of ones. With `density` the integral of the result is 1.
+    """
     if isinstance(bins, str):
         raise TypeError("histogram: string values for `bins` are not implemented.")
     a, _, *counted = arrays("histogram", a, bins, *(() if weights is None else (weights,)))
@@ -139,7 +154,11 @@ def histogram2d(
     weights: ArrayLike | None = None,
     density: bool | None = None,
 ) -> tuple[Any, Any, Any]:
-    """As `numpy.histogram2d`."""
+    """Counts the points of a plane in each of a grid of bins.
+
+    Returns the counts as floats, and the edges of the bins in both dimensions. `bins` is a number, a vector of edges,
+    or a pair of these. `weights` are added up instead of ones. With `density` the integral of the result is 1.
+    """
     x, y = arrays("histogram2d", x, y)
     if _length(bins, 1) not in (1, 2):
         bins = [asarray(bins)] * 2
@@ -162,7 +181,12 @@ def histogramdd(
     weights: ArrayLike | None = None,
     density: bool | None = None,
 ) -> tuple[Any, list]:
-    """As `numpy.histogramdd`; each row of the sample is a point."""
+    """Counts the points in each of a grid of bins in any number of dimensions.
+
+    Each row of `sample` is a point. Returns the counts as floats, and a list of the edges of the bins in each
+    dimension. `bins` is a number, or a list of numbers and vectors of edges. Unlike in NumPy a list of arrays is no
+    sample.
+    """
     sample, *counted = arrays("histogramdd", sample, *(() if weights is None else (weights,)))
     (sample,) = promote_dtypes_inexact(sample)
     count, rank = typeof(sample).shape

@@ -14,6 +14,7 @@ import numpy as np
 from minijax.api.custom import custom_jvp
 from minijax.base import dtypes
 from minijax.base.dtypes import DTypeLike
+from minijax.base.documentation import document_module
 from minijax.base.faces import listing
 from minijax.base.naming import known_as
 from minijax.composed.arrays.selecting import where
@@ -103,21 +104,33 @@ def _check_square(what: str, a: Any) -> None:
 
 
 def eig(a: ArrayLike) -> EigResult:
-    """As `numpy.linalg.eig`, always complex."""
+    """Computes eigenvalues and right eigenvectors of square matrices in the last two axes.
+
+    The result is a named tuple: `eigenvalues`, and `eigenvectors` as columns, both always complex, where NumPy's may be
+    real. Eigenvectors are differentiable where eigenvalues are distinct. For Hermitian matrices use `eigh`.
+    """
     (a,) = _inexact("eig", a)
     return EigResult(*lax_linalg.eig(a, compute_left_eigenvectors=False))
 
 
 @jitted("eigvals")
 def eigvals(a: ArrayLike) -> Array:
-    """As `numpy.linalg.eigvals`, always complex."""
+    """Computes eigenvalues of square matrices in the last two axes.
+
+    They are always complex, where NumPy's may be real, and in no particular order.
+    """
     (a,) = _inexact("eigvals", a)
     return lax_linalg.eig(a, compute_left_eigenvectors=False, compute_right_eigenvectors=False)[0]
 
 
 @jitted("eigh", static=("UPLO", "symmetrize_input"))
 def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
-    """As `numpy.linalg.eigh`, of the Hermitian part unless `symmetrize_input` is False."""
+    """Computes eigenvalues and eigenvectors of Hermitian matrices in the last two axes.
+
+    The result is a named tuple: `eigenvalues`, ascending and real, and `eigenvectors` as columns. `UPLO` is the
+    triangle that is read, "L" (the default) or "U". Unless `symmetrize_input` is false, `a` is first replaced by the
+    mean of it and its conjugate transpose. Derivatives are infinite or NaN where eigenvalues are equal.
+    """
     (a,) = _inexact("eigh", a)
     if UPLO not in (None, "L", "U"):
         raise ValueError(f"UPLO must be one of None, 'L', or 'U', got {UPLO}")
@@ -127,7 +140,11 @@ def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -
 
 @jitted("eigvalsh", static=("UPLO", "symmetrize_input"))
 def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Array:
-    """As `numpy.linalg.eigvalsh`, of the Hermitian part unless `symmetrize_input` is False."""
+    """Computes eigenvalues of Hermitian matrices in the last two axes.
+
+    They are real and ascend. `UPLO` is the triangle that is read, "L" or "U". Unless `symmetrize_input` is false, `a`
+    is first replaced by the mean of it and its conjugate transpose.
+    """
     return eigh(*_inexact("eigvalsh", a), UPLO, symmetrize_input).eigenvalues
 
 
@@ -149,7 +166,13 @@ def svd(
     hermitian: bool = False,
     subset_by_index: tuple[int, int] | None = None,
 ) -> Any:
-    """As `numpy.linalg.svd`; `subset_by_index` selects a range of the singular values."""
+    """Computes singular value decompositions of matrices in the last two axes.
+
+    The result is a named tuple: `U`, `S` (descending) and `Vh`, with `a = (U * S) @ Vh` unless `full_matrices`; or
+    without `compute_uv` the singular values only. With `hermitian`, eigenvalues are used. `subset_by_index`, a pair of
+    ints, selects a range of the singular values. Flags are static. Vectors are differentiable where singular values are
+    distinct, unless `full_matrices` gives more of them.
+    """
     (a,) = _inexact("svd", a)
     if hermitian:
         return _svd_hermitian(a, compute_uv, subset_by_index)
@@ -172,13 +195,21 @@ def _svd_hermitian(a: Any, compute_uv: bool, subset_by_index: tuple[int, int] | 
 
 
 def svdvals(x: ArrayLike, /) -> Array:
-    """As `numpy.linalg.svdvals`."""
+    """Computes singular values of matrices in the last two axes.
+
+    They descend. The result has a real floating dtype.
+    """
     return svd(*arrays("jnp.linalg.svdvals", x), compute_uv=False)
 
 
 @jitted("cholesky", static=("upper", "symmetrize_input"))
 def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
-    """As `numpy.linalg.cholesky`; NaN where a matrix is not positive definite."""
+    """Computes the Cholesky factor of Hermitian positive definite matrices in the last two axes.
+
+    The result is the lower triangular `L` with `a = L @ L.T.conj()`, or with `upper` its conjugate transpose. Unless
+    `symmetrize_input` is false, `a` is first replaced by the mean of it and its conjugate transpose. A matrix that is
+    not positive definite gives NaN, where NumPy raises.
+    """
     (a,) = _inexact("cholesky", a)
     lower = lax_linalg.cholesky(a, symmetrize_input=symmetrize_input)
     return adjoint(lower) if upper else lower
@@ -190,7 +221,11 @@ def qr(a: ArrayLike, mode: Literal["reduced", "complete", "full", "raw"] = ...) 
 def qr(a: ArrayLike, mode: str) -> Any: ...
 @jitted("qr", static=("mode",))
 def qr(a: ArrayLike, mode: str = "reduced") -> Any:
-    """As `numpy.linalg.qr`."""
+    """Computes QR factorizations of matrices in the last two axes.
+
+    `mode` is "reduced" or "complete" for a named tuple `Q`, `R`, "r" for `R` only, or "raw" for Householder vectors and
+    their factors. It is static. Derivatives exist for "reduced", and for "complete" of square matrices.
+    """
     (a,) = _inexact("qr", a)
     if mode == "raw":
         packed, taus = geqrf_p.bind(a)
@@ -206,7 +241,15 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Any:
 
 @jitted("solve")
 def solve(a: ArrayLike, b: ArrayLike) -> Array:
-    """As `numpy.linalg.solve`; differentiable with respect to both."""
+    """Solves systems of linear equations `a x = b` for square matrices in the last two axes.
+
+    `b` is one vector, or has columns of right-hand sides in its last two axes; leading axes broadcast. A singular
+    matrix gives infinities or NaN, where NumPy raises. The result is differentiable in both arguments.
+
+    Example:
+      >>> jnp.linalg.solve(jnp.array([[2.0, 0.0], [1.0, 4.0]]), jnp.array([2.0, 9.0]))
+      Array([1., 2.], dtype=float32)
+    """
     a, b = _inexact("solve", a, b)
     shape, right = typeof(a).shape, typeof(b).shape
     if len(shape) < 2:
@@ -228,8 +271,12 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
 def lstsq(
     a: ArrayLike, b: ArrayLike, rcond: float | None = None, *, numpy_resid: bool = False
 ) -> tuple[Array, Array, Array, Array]:
-    """As `numpy.linalg.lstsq`, but always with residuals. With `numpy_resid`, which needs concrete arrays, they
-    are empty if the rank is deficient or the system is not overdetermined.
+    """Solves systems of linear equations by least squares.
+
+    Returns a tuple: solution, sums of squared residuals, rank, and singular values of `a`. `rcond` is the ratio to the
+    largest singular value below which singular values count as zero. Residuals are always given; with `numpy_resid`,
+    which needs concrete arrays, they are empty if the rank is deficient or the system is not overdetermined, as in
+    NumPy.
     """
     a, b = arrays("jnp.linalg.lstsq", a, b)
     return _lstsq_impl(a, b, rcond, True) if numpy_resid else _lstsq(a, b, rcond)
@@ -276,7 +323,11 @@ _lstsq = jitted("_lstsq", static=("numpy_resid",))(_lstsq_impl)
 def pinv(
     a: ArrayLike, rtol: ArrayLike | None = None, hermitian: bool = False, *, rcond: ArrayLike | None = None
 ) -> Array:
-    """As `numpy.linalg.pinv`; differentiable where the rank is constant. `rcond` is another name of `rtol`."""
+    """Computes Moore-Penrose inverses of matrices in the last two axes, by singular values.
+
+    Singular values of at most `rtol` times the largest count as zero; `rcond` is another name of it. With `hermitian`,
+    eigenvalues are used. The result is differentiable where the rank is constant (Golub and Pereyra, 1973).
+    """
     if rcond is not None:
         if rtol is not None:
             raise ValueError("pinv: only one of rtol and rcond may be specified.")
@@ -327,7 +378,28 @@ def _pinv_jvp(rtol, hermitian, primals, tangents):
 
 @jitted("inv")
 def inv(a: ArrayLike) -> Array:
-    """As `numpy.linalg.inv`; a singular matrix gives infinities or NaN."""
+    """Computes the inverse of a square matrix, or of each in an array.
+
+    Args:
+      a: array of rank 2 or more; matrices are in the last two axes.
+
+    Returns:
+      An array of the shape of `a` and of its floating or complex dtype. Integers become floats.
+
+    Raises:
+      ValueError: if matrices are not square.
+
+    Differences from NumPy:
+      A singular matrix is no error: the result has infinities or NaN. To solve a system, `jnp.linalg.solve` is more
+      accurate.
+
+    See also: `jax.numpy.linalg.solve`, `jax.numpy.linalg.pinv`, `jax.scipy.linalg.inv`.
+
+    Example:
+      >>> jnp.linalg.inv(jnp.array([[2.0, 0.0], [0.0, 4.0]]))
+      Array([[0.5 , 0.  ],
+             [0.  , 0.25]], dtype=float32)
+    """
     (a,) = arrays("jnp.linalg.inv", a)
     _check_square("inv", a)
     shape = typeof(a).shape
@@ -336,7 +408,11 @@ def inv(a: ArrayLike) -> Array:
 
 @jitted("matrix_power", static=("n",))
 def matrix_power(a: ArrayLike, n: int) -> Array:
-    """As `numpy.linalg.matrix_power`."""
+    """Raises square matrices in the last two axes to an integer power.
+
+    `n` is static. The power is computed by repeated squaring; for a negative one the inverse is raised. Raises
+    TypeError if `n` is no integer.
+    """
     (a,) = creation.arraylike("jnp.linalg.matrix_power", a)
     shape = typeof(a).shape
     if len(shape) < 2 or shape[-1] != shape[-2]:
@@ -390,7 +466,11 @@ def _det_3x3(a: Any) -> Any:
 
 @jitted("det")
 def det(a: ArrayLike) -> Array:
-    """As `numpy.linalg.det`."""
+    """Computes determinants of matrices in the last two axes.
+
+    Matrices of up to three rows are expanded, larger ones are factored by LU. Integers become floats. The result is
+    differentiable also where a matrix is singular.
+    """
     (a,) = _inexact("det", a)
     _check_square("_det()", a)
     n = typeof(a).shape[-1]
@@ -498,7 +578,11 @@ def _slogdet_small_jvp(primals, tangents):
 
 @jitted("slogdet", static=("method",))
 def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
-    """As `numpy.linalg.slogdet`; the method is "lu" (also None) or, for real matrices, "qr"."""
+    """Computes signs and logarithms of absolute values of determinants of matrices in the last two axes.
+
+    The result is a named tuple: `sign`, `logabsdet`. `method` is "lu" (also `None`) or, for real matrices, "qr". A
+    singular matrix gives 0 and minus infinity.
+    """
     (a,) = _inexact("slogdet", a)
     _check_square("slogdet()", a)
     if method not in (None, "lu", "qr"):
@@ -543,7 +627,12 @@ def _cofactor_solve(a: Any, b: Any) -> tuple:
 def matrix_rank(
     M: ArrayLike, rtol: ArrayLike | None = None, *, hermitian: bool = False, tol: ArrayLike | None = None
 ) -> Array:
-    """As `numpy.linalg.matrix_rank`, but `tol` is another name of `rtol`, and both are absolute."""
+    """Returns ranks of matrices in the last two axes: the numbers of singular values above a tolerance.
+
+    The tolerance is absolute, also under the name `rtol`, unlike in NumPy; `tol` is another name of it. By default it
+    is the largest singular value times the larger dimension and the precision of the dtype. With `hermitian`,
+    eigenvalues are used.
+    """
     (a,) = _inexact("matrix_rank", M)
     if tol is not None:
         if rtol is not None:
@@ -560,7 +649,11 @@ def matrix_rank(
 
 @jitted("cond", static=("p",))
 def cond(x: ArrayLike, p: int | str | None = None) -> Any:
-    """As `numpy.linalg.cond`."""
+    """Computes condition numbers of matrices in the last two axes.
+
+    `p` is the order of the norm, as in `norm`; `None` and 2 give the ratio of the largest and the smallest singular
+    value. A singular matrix gives infinity.
+    """
     (x,) = arrays("jnp.linalg.cond", x)
     shape = typeof(x).shape
     if len(shape) < 2:
@@ -591,8 +684,37 @@ def _euclidean(x: Any, axis: Axis, keepdims: bool) -> Any:
 
 @jitted("norm", static=("ord", "axis", "keepdims"))
 def norm(x: ArrayLike, ord: int | float | str | None = None, axis: Axis = None, keepdims: bool = False) -> Array:
-    """As `numpy.linalg.norm`. Raises ValueError for other than one or two axes with an order, and for other
-    orders.
+    """Computes the norm of a vector or a matrix, or of those along given axes.
+
+    Args:
+      x: array.
+      ord: for vectors: number `p` for the p-norm, `jnp.inf` or `-jnp.inf` for the largest or smallest absolute value, 0
+        for the number of nonzero elements. For matrices: "fro", "nuc", 1, -1, 2, -2, `jnp.inf` or `-jnp.inf`. `None`
+        for the Euclidean or Frobenius norm. It must be static.
+      axis: axis of vectors, or pair of axes of matrices. By default all axes; with `ord`, `x` must be a vector or
+        matrix then.
+      keepdims: whether these axes stay, with length 1.
+
+    Returns:
+      An array without these axes, of a real floating dtype.
+
+    Raises:
+      ValueError: if there are more than two axes and `ord` is given, or if the norm does not exist.
+
+    Differences from NumPy:
+      The gradient at zero is NaN: guard it with `jnp.where`, or use the square. Norms of order 2, -2 and "nuc" of
+      matrices compute singular values.
+
+    See also: `jax.numpy.linalg.vector_norm`, `jax.numpy.linalg.matrix_norm`.
+
+    Example:
+      >>> x = jnp.array([[3.0, 4.0], [0.0, 0.0]])
+      >>> jnp.linalg.norm(x)
+      Array(5., dtype=float32)
+      >>> jnp.linalg.norm(x, axis=1)
+      Array([5., 0.], dtype=float32)
+      >>> jnp.linalg.norm(x, ord=jnp.inf)
+      Array(7., dtype=float32)
     """
     (x,) = _inexact("norm", x)
     if axis is None and ord is None:
@@ -609,7 +731,11 @@ def norm(x: ArrayLike, ord: int | float | str | None = None, axis: Axis = None, 
 
 
 def vector_norm(x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False, ord: int | str = 2) -> Array:
-    """As `numpy.linalg.vector_norm`; norms of integers but the Euclidean one are integers."""
+    """Computes norms of vectors along axes, or of all elements.
+
+    `axis` may be a tuple, whose elements are taken as one vector. `ord` is a norm for vectors, as in `norm`. Norms of
+    integers but the Euclidean one are integers.
+    """
     (x,) = arrays("jnp.linalg.vector_norm", x)
     if isinstance(ord, str):
         raise ValueError(f"Invalid order '{ord}' for vector norm. For infinity use jax.numpy.inf.")
@@ -631,7 +757,10 @@ def vector_norm(x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False, o
 
 
 def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: str | int = "fro") -> Array:
-    """As `numpy.linalg.matrix_norm`."""
+    """Computes norms of matrices in the last two axes.
+
+    `ord` is a norm for matrices, as in `norm`, and static. With `keepdims` the axes stay, with length 1.
+    """
     return norm(*arrays("jnp.linalg.matrix_norm", x), ord=ord, keepdims=keepdims, axis=(-2, -1))
 
 
@@ -657,22 +786,34 @@ def _matrix_norm(x: Any, axes: tuple[int, int], ord: Any, keepdims: bool) -> Any
 
 
 def matrix_transpose(x: ArrayLike, /) -> Array:
-    """As `numpy.linalg.matrix_transpose`."""
+    """Exchanges the last two axes of an array.
+
+    Raises ValueError if the rank is less than 2.
+    """
     return shaping.matrix_transpose(x)
 
 
 def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
-    """As `numpy.linalg.diagonal`."""
+    """Returns a diagonal of each matrix in the last two axes.
+
+    `offset` is static: above the main diagonal if positive, below it if negative.
+    """
     return taking.diagonal(*arrays("jnp.linalg.diagonal", x), offset, -2, -1)
 
 
 def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Array:
-    """As `numpy.linalg.trace`."""
+    """Sums the elements on a diagonal of each matrix in the last two axes.
+
+    `offset` is the diagonal, and `dtype` that of the sum.
+    """
     return contractions.trace(*arrays("jnp.linalg.trace", x), offset, -2, -1, dtype)
 
 
 def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """As `numpy.linalg.outer`, of vectors only."""
+    """Multiplies each element of one vector with each of another.
+
+    Raises ValueError for other ranks than 1.
+    """
     ranks = [typeof(x).ndim for x in arrays("jnp.linalg.outer", x1, x2)]
     if ranks != [1, 1]:
         raise ValueError(f"outer: Input arrays must be one-dimensional, but they have {ranks} dimensions")
@@ -680,7 +821,10 @@ def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 
 def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis=-1) -> Any:
-    """As `numpy.linalg.cross`."""
+    """Computes the cross product of vectors of three components.
+
+    `axis` is the axis of the components; others broadcast. Raises ValueError for other numbers of components.
+    """
     sizes = [typeof(x).shape[axis] for x in arrays("jnp.linalg.cross", x1, x2)]
     if sizes != [3, 3]:
         raise ValueError(
@@ -693,7 +837,10 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis=-1) -> Any:
 def matmul(
     x1: ArrayLike, x2: ArrayLike, /, *, precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None
 ) -> Array:
-    """As `numpy.linalg.matmul`."""
+    """Computes the matrix product of two arrays.
+
+    It is `jax.numpy.matmul` without `out_sharding`; both arguments are positional.
+    """
     return products.matmul(x1, x2, precision=precision, preferred_element_type=preferred_element_type)
 
 
@@ -706,7 +853,10 @@ def vecdot(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """As `numpy.linalg.vecdot`."""
+    """Computes the dot products of vectors along an axis, conjugating the first.
+
+    It is `jax.numpy.vecdot`.
+    """
     return contractions.vecdot(x1, x2, axis=axis, precision=precision, preferred_element_type=preferred_element_type)
 
 
@@ -720,13 +870,20 @@ def tensordot(
     preferred_element_type: DTypeLike | None = None,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """As `numpy.linalg.tensordot`."""
+    """Sums the products of elements of two arrays over pairs of axes.
+
+    It is `jax.numpy.tensordot`; both arrays are positional.
+    """
     options = dict(preferred_element_type=preferred_element_type, out_sharding=out_sharding)
     return contractions.tensordot(x1, x2, axes, precision=precision, **options)
 
 
 def multi_dot(arrays: Sequence, *, precision: PrecisionLike = None) -> Array:
-    """As `numpy.linalg.multi_dot`: a product of matrices, evaluated in the order of least work."""
+    """Computes a product of two or more matrices in the order of least work.
+
+    The first and the last may be vectors. The order is found from shapes when the function is traced. `precision` is
+    that of the multiplications. There is no argument `out`.
+    """
     arrays = creation.values("jnp.linalg.multi_dot", *arrays)
     shapes = [np.shape(x) for x in arrays]
     if len(shapes) < 2:
@@ -750,7 +907,11 @@ def multi_dot(arrays: Sequence, *, precision: PrecisionLike = None) -> Array:
 
 
 def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
-    """As `numpy.linalg.tensorinv`."""
+    """Computes the inverse of an array as a linear map between arrays.
+
+    The first `ind` axes are those of the results of the map, the others those of its arguments; both have one number of
+    elements. `ind` is static.
+    """
     (a,) = arrays("jnp.linalg.tensorinv", a)
     shape, ind = typeof(a).shape, operator.index(ind)
     if ind <= 0:
@@ -765,7 +926,10 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
 
 
 def tensorsolve(a: ArrayLike, b: ArrayLike, axes: tuple[int, ...] | None = None) -> Array:
-    """As `numpy.linalg.tensorsolve`."""
+    """Solves `tensordot(a, x, x.ndim) = b` for `x`.
+
+    The first axes of `a` have the shape of `b`. `axes` are axes of `a` to move to its end first.
+    """
     a, b = arrays("jnp.linalg.tensorsolve", a, b)
     if axes is not None:
         a = shaping.moveaxis(a, axes, range(typeof(a).ndim - len(axes), typeof(a).ndim))
@@ -777,3 +941,6 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: tuple[int, ...] | None = None)
         )
     size = math.prod(columns)
     return solve(shaping.reshape(a, (size, size)), shaping.ravel(b)).reshape(columns)
+
+
+document_module(__name__)

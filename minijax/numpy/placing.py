@@ -43,7 +43,11 @@ def _repeated_to(x: Any, size: int) -> Any:
 
 
 def put(a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *, inplace: bool = True) -> Array:
-    """As `numpy.put`, but gives a copy: `inplace` must be False."""
+    """Returns a copy of an array with the elements at flat indices replaced.
+
+    Values are repeated if there are too few. `mode` is "clip" or "wrap" for indices out of bounds, which are ignored by
+    default. `inplace` must be false, unlike NumPy's default, since arrays are immutable.
+    """
     _check_copies("put", inplace)
     a, ind, v = values("put", a, ind, v)
     ind, v = shaping.ravel(ind), shaping.ravel(v)
@@ -61,7 +65,11 @@ def put(a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *, 
 
 
 def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = True) -> Array:
-    """As `numpy.place`, but gives a copy: `inplace` must be False."""
+    """Returns a copy of an array with the elements where a mask is true replaced.
+
+    The values are taken in order and repeated if there are too few. `inplace` must be false, unlike NumPy's default,
+    since arrays are immutable.
+    """
     arr, mask, vals = values("place", arr, mask, vals)
     _check_copies("place", inplace)
     vals = shaping.ravel(vals)
@@ -78,7 +86,11 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
 
 
 def insert(arr: ArrayLike, obj: ArrayLike | slice, values: ArrayLike, axis: int | None = None) -> Array:
-    """As `numpy.insert`."""
+    """Inserts values before given indices along an axis.
+
+    `obj` are the indices: an integer, a slice or a vector. They must be concrete in shape only. For `axis=None` the
+    array is flattened. Values are cast to the dtype of `arr`.
+    """
     a, new_values = creation.values("insert", arr, values)
     a, axis = shaping.flattened_if_no_axis(a, axis)
     n = a.shape[axis]
@@ -118,7 +130,11 @@ def _places(obj: Any, n: int) -> Any:
 
 
 def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: bool = True) -> Array:
-    """As `numpy.fill_diagonal`, but gives a copy: `inplace` must be False, and so must `wrap`."""
+    """Returns a copy of an array with values on its main diagonal.
+
+    `inplace` must be false, unlike NumPy's default, since arrays are immutable. `wrap` must be false. `val` is a
+    number, or a vector that is repeated if it is too short.
+    """
     _check_copies("fill_diagonal", inplace, NotImplementedError)
     if wrap:
         raise NotImplementedError("fill_diagonal: wrap=True is not implemented, must use wrap=False")
@@ -139,7 +155,11 @@ def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: 
 def choose(
     a: ArrayLike, choices: Array | np.ndarray | Sequence[ArrayLike], out: None = None, mode: str = "raise"
 ) -> Array:
-    """As `numpy.choose`; a traced `a` needs a mode other than "raise"."""
+    """Takes each element from one of several arrays, whose number an index array gives.
+
+    Arrays broadcast with `a`. An index out of bounds is an error in mode "raise"; "wrap" takes it modulo the number of
+    arrays and "clip" limits it. A traced `a` needs one of these. `out` must be `None`.
+    """
     check_out("choose", out)
     a, *options = values("choose", a, *choices)
     if not dtypes.issubdtype(a.dtype, np.integer):
@@ -161,7 +181,12 @@ def choose(
 
 
 def piecewise(x: ArrayLike, condlist: Array | Sequence[ArrayLike], funclist: list, *args: Any, **kw: Any) -> Array:
-    """As `numpy.piecewise`, but the functions take scalars and are mapped over all elements."""
+    """Evaluates a function that is given by conditions and a function or constant for each.
+
+    The first condition that is true decides; one more function than conditions is the default, else 0. Unlike in NumPy,
+    functions take scalars and are mapped over all elements by `vmap`; hence each is computed for all elements. Further
+    arguments are passed to them.
+    """
     (x,) = values("piecewise", x)
     count, functions = len(condlist), list(funclist)
     if len(functions) == count + 1:
@@ -192,7 +217,11 @@ def _piecewise(x, conditions, constants, fixed, count, *args, **kw):
 
 
 def apply_along_axis(func1d: Callable, axis: int, arr: ArrayLike, *args: Any, **kwargs: Any) -> Array:
-    """As `numpy.apply_along_axis`; the function is mapped by `vmap`."""
+    """Calls a function of vectors on each vector along an axis.
+
+    Further arguments are passed to it. It is mapped by `vmap`, hence must be traceable. Its results have any rank and
+    replace the axis.
+    """
     arr = value("apply_along_axis", arr)
     axis = dims.canonical_axis(axis, arr.ndim)
 
@@ -207,7 +236,10 @@ def apply_along_axis(func1d: Callable, axis: int, arr: ArrayLike, *args: Any, **
 
 
 def apply_over_axes(func: Callable, a: ArrayLike, axes: Sequence[int]) -> Array:
-    """As `numpy.apply_over_axes`."""
+    """Calls a function of an array and an axis for one axis after another.
+
+    Its result must have the rank of the array, or a rank smaller by 1; the axis is then put back with length 1.
+    """
     a = value("apply_over_axes", a)
     for axis in axes:
         result = func(a, axis)

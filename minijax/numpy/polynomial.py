@@ -37,7 +37,10 @@ def _length(name: str, p: Any) -> int:
 
 @jitted("polyadd")
 def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
-    """As `numpy.polyadd`."""
+    """Adds two polynomials that are given by their coefficients, the highest power first.
+
+    Leading zeros of the result stay. Arguments are vectors, and not objects such as `numpy.poly1d`.
+    """
     a1, a2 = map(asarray, promote_dtypes(*arrays("polyadd", a1, a2)))
     if not a1.ndim or not a2.ndim:
         raise IndexError("polyadd: the coefficients must be vectors, got a scalar")
@@ -47,13 +50,19 @@ def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
 
 @jitted("polysub")
 def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
-    """As `numpy.polysub`."""
+    """Subtracts two polynomials that are given by their coefficients, the highest power first.
+
+    Leading zeros of the result stay. Arguments are vectors, and not objects such as `numpy.poly1d`.
+    """
     a1, a2 = promote_dtypes(*arrays("polysub", a1, a2))
     return polyadd(a1, ufuncs.negative(a2))
 
 
 def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -> Array:
-    """As `numpy.polymul`; leading zeros stay unless `trim_leading_zeros`, which needs concrete values."""
+    """Multiplies two polynomials that are given by their coefficients, the highest power first.
+
+    Leading zeros of the arguments stay unless `trim_leading_zeros`, which needs concrete values.
+    """
     factors = _inexact("polymul", a1, a2)
     if trim_leading_zeros:
         factors = [taking.trim_zeros(p, "f") for p in factors]
@@ -62,8 +71,10 @@ def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -
 
 
 def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> tuple[Array, Array]:
-    """As `numpy.polydiv`; the remainder is as long as `u` unless `trim_leading_zeros`, which needs concrete
-    values.
+    """Divides two polynomials that are given by their coefficients, the highest power first.
+
+    Returns a pair: quotient and remainder. The remainder is as long as `u` unless `trim_leading_zeros`, which needs
+    concrete values.
     """
     u, v = _inexact("polydiv", u, v)
     n = _length("polydiv", v)
@@ -85,7 +96,10 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
 
 @jitted("polyval", static=("unroll",))
 def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
-    """As `numpy.polyval`, by Horner's scheme in a scan with this `unroll`."""
+    """Evaluates a polynomial that is given by its coefficients, the highest power first.
+
+    `x` are the arguments, an array of any shape. Horner's scheme runs in a scan, `unroll` steps at a time.
+    """
     p, x = map(asarray, promote_dtypes(*arrays("polyval", p, x)))
     if not p.ndim:
         raise IndexError("polyval: the coefficients must be a vector, got a scalar")
@@ -100,7 +114,10 @@ def _falling(m: int, *span: int, dtype: Any) -> Any:
 
 @jitted("polyder", static=("m",))
 def polyder(p: ArrayLike, m: int = 1) -> Array:
-    """As `numpy.polyder`."""
+    """Computes the coefficients of a derivative of a polynomial, the highest power first.
+
+    `m` is the order of the derivative, a static integer. Raises ValueError if it is negative.
+    """
     (p,) = _inexact("polyder", p)
     m = operator.index(m)
     if m < 0:
@@ -113,7 +130,11 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
 
 @jitted("polyint", static=("m",))
 def polyint(p: ArrayLike, m: int = 1, k: int | ArrayLike | None = None) -> Array:
-    """As `numpy.polyint`."""
+    """Computes the coefficients of an antiderivative of a polynomial, the highest power first.
+
+    `m` is how often to integrate, a static integer, and `k` the constants, one for all or one for each time. Raises
+    ValueError if `m` is negative, or if there are too few constants.
+    """
     p, k = _inexact("polyint", p, 0 if k is None else k)
     m = operator.index(m)
     if m < 0:
@@ -135,7 +156,10 @@ def polyint(p: ArrayLike, m: int = 1, k: int | ArrayLike | None = None) -> Array
 
 @jitted("poly")
 def poly(seq_of_zeros: ArrayLike) -> Array:
-    """As `numpy.poly`; the polynomial of a matrix is complex."""
+    """Returns the coefficients of the polynomial with given roots, the highest power first.
+
+    The highest coefficient is 1. A square matrix stands in for its eigenvalues, and the result is complex then.
+    """
     (zs,) = _inexact("poly", seq_of_zeros)
     zs = shaping.atleast_1d(zs)
     if zs.ndim == 2 and zs.shape[0] == zs.shape[1] and zs.size:
@@ -151,8 +175,10 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
 
 
 def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
-    """As `numpy.roots`, always complex. `strip_zeros=False` allows traced values; the roots that leading
-    zeros remove are then NaN.
+    """Computes the roots of a polynomial that is given by its coefficients, the highest power first.
+
+    They are eigenvalues of a companion matrix and always complex. `strip_zeros=False` allows traced values; the roots
+    that leading zeros remove are then NaN.
     """
     (p,) = _inexact("roots", p)
     p = shaping.atleast_1d(p)
@@ -201,7 +227,12 @@ def polyfit(
     w: ArrayLike | None = None,
     cov: bool = False,
 ) -> Any:
-    """As `numpy.polyfit`."""
+    """Fits a polynomial to points by least squares.
+
+    Returns the coefficients, the highest power first. `deg` is static. `y` may be a matrix, with one data set in each
+    column. `w` are weights of the points. With `full`, returns residuals, rank, singular values and `rcond` too; with
+    `cov` the covariance of the coefficients, or with "unscaled" the one that is not scaled by the residuals.
+    """
     x, y = map(asarray, arrays("polyfit", x, y))
     deg = operator.index(deg)
     order = deg + 1

@@ -228,7 +228,11 @@ def percentile(
     weights: ArrayLike | None = None,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """As `numpy.percentile`, with the methods of `quantile`."""
+    """Computes percentiles of elements, of all or along axes.
+
+    `q` are numbers from 0 to 100, which may be traced. `method`, `weights` and the unsupported arguments are those of
+    `quantile`. `out_sharding` is the sharding of the result.
+    """
     a, q = arrays("percentile", a, q)
     compute = lambda a, q: quantile(a, q, axis, out, overwrite_input, method, keepdims, weights=weights)  # noqa: E731
     q = _hundredths(q)
@@ -249,7 +253,11 @@ def nanpercentile(
     *,
     weights: ArrayLike | None = None,
 ) -> Array:
-    """As `numpy.nanpercentile`, with the methods of `quantile`."""
+    """Computes percentiles of the elements that are not NaN, of all or along axes.
+
+    `q` are numbers from 0 to 100, which may be traced. `method`, `weights` and the unsupported arguments are those of
+    `nanquantile`.
+    """
     a, q = arrays("nanpercentile", a, q)
     return nanquantile(a, _hundredths(q), axis, out, overwrite_input, method, keepdims, weights=weights)
 

@@ -246,7 +246,10 @@ def _ptp(a: Any, axis: Axis, keepdims: bool) -> Any:
 
 
 def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:
-    """As `numpy.ptp`."""
+    """Computes the difference between the largest and the smallest element, of all or along axes.
+
+    `axis` is static. `out` must be `None`.
+    """
     check_out("ptp", out)
     return _ptp(*arrays("ptp", a), axis=static_axis(axis), keepdims=keepdims)
 
@@ -286,7 +289,10 @@ argmin = _extremal_place("argmin", lax_reduce.argmin)
 
 @jitted(static=("axis", "keepdims"))
 def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Array:
-    """As `numpy.count_nonzero`."""
+    """Counts the elements that are not zero, of all or along axes.
+
+    The result is an array of the default integer dtype. `axis` is static.
+    """
     (a,) = arrays("count_nonzero", a)
     return sum(lax.ne(a, const_like(a, 0)), axis, dtypes.default_int_dtype(), keepdims=keepdims)
 
@@ -322,7 +328,38 @@ def mean(
     *,
     where: ArrayLike | None = None,
 ) -> Array:
-    """As `numpy.mean`."""
+    """Computes the arithmetic mean of elements, of all or along axes.
+
+    Args:
+      a: array.
+      axis: axis or tuple of axes to reduce, static under `jit`. By default all axes.
+      dtype: dtype of the computation and of the result. By default that of `a`, or the default floating dtype for
+        integers and booleans.
+      out: must be `None`.
+      keepdims: whether reduced axes stay, with length 1.
+      where: booleans that broadcast to `a`: elements to include. By default all.
+
+    Returns:
+      An array of a smaller rank. It is NaN where there are no elements.
+
+    Raises:
+      ConcretizationTypeError: if `axis` is traced.
+      NotImplementedError: for `out`.
+
+    Differences from NumPy:
+      float16 and bfloat16 are summed in float32, then rounded.
+
+    See also: `jax.numpy.sum`, `jax.numpy.average`, `jax.numpy.nanmean`.
+
+    Example:
+      >>> x = jnp.array([[1.0, 2.0], [3.0, 6.0]])
+      >>> jnp.mean(x)
+      Array(3., dtype=float32)
+      >>> jnp.mean(x, axis=0)
+      Array([2., 4.], dtype=float32)
+      >>> jnp.mean(x, axis=1, where=x > 1)
+      Array([2. , 4.5], dtype=float32)
+    """
     check_out("mean", out)
     return _mean(a, _reduced_axis("mean", axis), dtypes.requested_dtype(dtype, "mean"), keepdims, where)
 
@@ -438,7 +475,11 @@ def _weights_along(weights: Any, shape: tuple, axis: Axis) -> Any:
 def average(
     a: ArrayLike, axis: Axis = None, weights: ArrayLike | None = None, returned: bool = False, keepdims: bool = False
 ) -> Any:
-    """As `numpy.average`."""
+    """Computes the mean of elements with weights, of all or along axes.
+
+    `weights` have the shape of `a`, or that of its axes `axis`. With `returned` the result is a pair: means and sums of
+    weights. A sum of zero gives NaN or infinity, where NumPy raises.
+    """
     (a,) = arrays("average", a)
     if weights is not None:
         (weights,) = arrays("average", weights)
@@ -523,7 +564,10 @@ def nanmean(
     keepdims: bool = False,
     where: ArrayLike | None = None,
 ) -> Array:
-    """As `numpy.nanmean`."""
+    """Computes the mean of the elements that are not NaN, of all or along axes.
+
+    It is NaN where all elements are, without a warning. `where` selects elements. `out` must be `None`.
+    """
     check_out("nanmean", out)
     (a,), where = arrays("nanmean", a), _mask("nanmean", where)
     if not is_inexact(a):
@@ -536,7 +580,11 @@ def nanmean(
 @jitted(static=("axis", "dtype", "keepdims"))
 def nanvar(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None, ddof: int = 0,
            keepdims: bool = False, where: ArrayLike | None = None, mean: ArrayLike | None = None) -> Array:  # fmt: skip
-    """As `numpy.nanvar`."""
+    """Computes the variance of the elements that are not NaN, of all or along axes.
+
+    Sums are divided by the number of elements less `ddof`; the result is NaN where this is not positive, without a
+    warning. `where` selects elements, and `mean` is a known mean. `out` must be `None`.
+    """
     check_out("nanvar", out)
     (a,), where = arrays("nanvar", a), _mask("nanvar", where)
     computed, result = _variance_types("nanvar", typeof(a).dtype, dtypes.requested_dtype(dtype, "nanvar"))
@@ -554,7 +602,10 @@ def nanvar(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out:
 @jitted(static=("axis", "dtype", "keepdims"))
 def nanstd(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None, ddof: int = 0,
            keepdims: bool = False, where: ArrayLike | None = None, mean: ArrayLike | None = None) -> Array:  # fmt: skip
-    """As `numpy.nanstd`."""
+    """Computes the standard deviation of the elements that are not NaN, of all or along axes.
+
+    It is the square root of `nanvar`, with the same arguments.
+    """
     check_out("nanstd", out)
     where = _mask("nanstd", where)
     return lax.sqrt(nanvar(a, axis, dtype=dtype, ddof=ddof, keepdims=keepdims, where=where, mean=mean))
@@ -567,7 +618,30 @@ def nanstd(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out:
 def allclose(
     a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike = 1e-08, equal_nan: bool = False
 ) -> Array:
-    """As `numpy.allclose`."""
+    """Returns whether two arrays are equal within a tolerance, in all elements.
+
+    Args:
+      a: array or number.
+      b: array or number, which broadcasts with `a`. The relative tolerance is relative to it.
+      rtol: relative tolerance.
+      atol: absolute tolerance.
+      equal_nan: whether NaN counts as equal to NaN. It must be static.
+
+    Returns:
+      A boolean scalar array: true if `abs(a - b) <= atol + rtol * abs(b)` for all elements.
+
+    Differences from NumPy:
+      The result is an array, hence no condition of an `if` under `jit`. The default tolerances suit float64: for
+      float32 of wide ranges give larger ones.
+
+    See also: `jax.numpy.isclose`, `jax.numpy.array_equal`.
+
+    Example:
+      >>> jnp.allclose(jnp.array([1.0, 2.0]), jnp.array([1.0, 2.000001]))
+      Array(True, dtype=bool)
+      >>> jnp.allclose(1.0, 1.1, atol=0.2)
+      Array(True, dtype=bool)
+    """
     a, b = arrays("allclose", a, b)
     return all(ufuncs.isclose(a, b, rtol, atol, equal_nan))
 
@@ -597,10 +671,16 @@ def _as_value(x: Any) -> Any:
 
 
 def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
-    """As `numpy.array_equal`."""
+    """Returns whether two arrays have one shape and equal elements.
+
+    The result is a boolean scalar array. With `equal_nan`, which is static, NaN equals NaN.
+    """
     return _array_equal(_as_value(a1), _as_value(a2), equal_nan)
 
 
 def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
-    """As `numpy.array_equiv`."""
+    """Returns whether two arrays broadcast and have equal elements then.
+
+    The result is a boolean scalar array.
+    """
     return _array_equiv(_as_value(a1), _as_value(a2))

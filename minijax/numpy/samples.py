@@ -27,8 +27,11 @@ from minijax.run.arrays.array import Array, ArrayLike
 def gradient(
     f: ArrayLike, *varargs: ArrayLike, axis: int | Sequence[int] | None = None, edge_order: int | None = None
 ) -> Any:
-    """As `numpy.gradient`; the result is a list unless there is exactly one axis, and `edge_order` is not
-    supported.
+    """Estimates derivatives by differences of neighboring elements.
+
+    Differences are central inside and one-sided at the ends. `varargs` are distances between elements: one for all
+    axes, or for each axis a number or a vector of coordinates. The result is an array for one axis, else a list with
+    one array for each. `edge_order` is not supported. Raises ValueError if an axis has fewer than two elements.
     """
     if edge_order is not None:
         raise NotImplementedError("The 'edge_order' argument to jnp.gradient is not supported.")
@@ -91,7 +94,10 @@ def _slope(f: Any, h: Any, axis: int) -> Any:
 
 @jitted("trapezoid", static=("axis",))
 def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1) -> Array:
-    """As `numpy.trapezoid`."""
+    """Integrates samples along an axis by the trapezoidal rule.
+
+    `x` are the coordinates of the samples; without it they are `dx` apart. The result is of a floating dtype.
+    """
     if x is None:
         (y,) = map(asarray, promote_dtypes_inexact(*arrays("trapezoid", y)))
         dx = asarray(dx)
@@ -110,7 +116,11 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axi
 
 @jitted("unwrap", static=("axis",))
 def unwrap(p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, period: ArrayLike = 2 * pi) -> Array:
-    """As `numpy.unwrap`."""
+    """Adds multiples of a period such that neighboring elements differ by at most half of it.
+
+    Differences of at most `discont` are left as they are, by default half of the period. Derivatives are those of the
+    identity.
+    """
     p = value("unwrap", p)
     if is_complex(p):
         raise ValueError("jnp.unwrap does not support complex inputs.")
@@ -139,7 +149,12 @@ def interp(
     right: ArrayLike | str | None = None,
     period: ArrayLike | None = None,
 ) -> Array:
-    """As `numpy.interp`; `left` and `right` may be "extrapolate", which extends the line at that end."""
+    """Interpolates linearly between points of a function of one variable.
+
+    `xp` are the coordinates, ascending, and `fp` the values there. `left` and `right` are the values outside, by
+    default the end ones; unlike in NumPy they may be "extrapolate", which continues the line at that end. With
+    `period`, coordinates are taken modulo it. `xp` is not checked to ascend.
+    """
     flags = []
     for name, end in (("left", left), ("right", right)):
         if isinstance(end, str) and end != "extrapolate":
@@ -230,7 +245,12 @@ def cov(
     aweights: ArrayLike | None = None,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """As `numpy.cov`."""
+    """Estimates the covariance matrix of variables from observations.
+
+    Variables are the rows of `m`, and of `y` if given, or the columns unless `rowvar`. The sum of products is divided
+    by the number of observations less `ddof`, by default 1, or 0 with `bias`. `fweights` are counts of the observations
+    and `aweights` their weights. `dtype` is that of the computation.
+    """
     if dtype is not None and not dtypes.issubdtype(dtype, np.inexact):
         raise ValueError(f"cov: dtype must be a subclass of float or complex; got {dtype=}")
     samples = [m] if y is None else [m, y]
@@ -258,7 +278,11 @@ def cov(
 
 @jitted("corrcoef", static=("rowvar", "dtype"))
 def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype: DTypeLike | None = None) -> Array:
-    """As `numpy.corrcoef`."""
+    """Computes the correlation coefficients of variables.
+
+    Variables are the rows of `x`, and of `y` if given, or the columns unless `rowvar`. Coefficients are clipped to the
+    interval from -1 to 1. `dtype` is that of the computation.
+    """
     c = cov(x, y, rowvar, dtype=dtype)
     if not c.ndim:
         return ufuncs.divide(c, c)

@@ -148,8 +148,30 @@ def unique(
     fill_value: ArrayLike | None = None,
     sorted: bool = True,
 ) -> Any:
-    """As `numpy.unique`, always sorted. A traced array needs `size`, to which results are truncated or
-    padded, with the first value unless `fill_value` is given.
+    """Returns the sorted distinct elements of an array, or slices along an axis.
+
+    Args:
+      ar: array, flattened unless `axis` is given.
+      return_index: whether to return the index of the first occurrence of each element too.
+      return_inverse: whether to return, for each element of `ar`, its place in the result too.
+      return_counts: whether to return how often each element occurs too.
+      axis: axis along which slices are compared.
+      equal_nan: whether NaN equals NaN.
+      size: number of elements in the result. Needed under `jit`. The result is truncated or padded.
+      fill_value: value that pads, the least element by default.
+      sorted: has no effect: the result is always sorted.
+
+    Returns:
+      An array, or a tuple of it and what is asked for.
+
+    Raises:
+      ConcretizationTypeError: if `ar` is traced and `size` is not given.
+
+    Example:
+      >>> jnp.unique(jnp.array([3, 1, 3]), return_counts=True)
+      (Array([1, 3], dtype=int32), Array([1, 2], dtype=int32))
+      >>> jax.jit(lambda x: jnp.unique(x, size=4))(jnp.array([3, 1, 3]))
+      Array([1, 3, 1, 1], dtype=int32)
     """
     a = value("unique", ar)
     size = _size("unique", a, size=size)
@@ -192,26 +214,39 @@ def _unique(name: str, x: Any, *options: bool, size: int | None, fill_value: Any
 
 
 def unique_all(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> _UniqueAllResult:
-    """As `numpy.unique_all`, with `size` as in `unique`."""
+    """Returns the sorted distinct elements with their first indices, inverse indices and counts.
+
+    The result is a named tuple: `values`, `indices`, `inverse_indices`, `counts`. `size` and `fill_value` are those of
+    `unique`.
+    """
     return _UniqueAllResult(*_unique("unique_all", x, True, True, True, size=size, fill_value=fill_value))
 
 
 def unique_counts(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> _UniqueCountsResult:
-    """As `numpy.unique_counts`, with `size` as in `unique`."""
+    """Returns the sorted distinct elements and how often each occurs.
+
+    The result is a named tuple: `values`, `counts`. `size` and `fill_value` are those of `unique`.
+    """
     return _UniqueCountsResult(*_unique("unique_counts", x, False, False, True, size=size, fill_value=fill_value))
 
 
 def unique_inverse(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> _UniqueInverseResult:
-    """As `numpy.unique_inverse`, with `size` as in `unique`."""
+    """Returns the sorted distinct elements and the place of each element of `x` among them.
+
+    The result is a named tuple: `values`, `inverse_indices`. `size` and `fill_value` are those of `unique`.
+    """
     return _UniqueInverseResult(*_unique("unique_inverse", x, False, True, size=size, fill_value=fill_value))
 
 
 def unique_values(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
-    """As `numpy.unique_values`, with `size` as in `unique`."""
+    """Returns the sorted distinct elements of an array.
+
+    `size` and `fill_value` are those of `unique`.
+    """
     return _unique("unique_values", x, size=size, fill_value=fill_value)
 
 
@@ -248,7 +283,11 @@ def isin(
     *,
     method: Any = "auto",
 ) -> Array:
-    """As `numpy.isin`; `method` is "compare_all", which "auto" selects, "binary_search" or "sort"."""
+    """Returns whether each element occurs in another array.
+
+    `invert` negates the result. `method` is "compare_all", which "auto" selects, "binary_search" or "sort".
+    `assume_unique` is for "sort".
+    """
     element, test_elements = values("isin", element, test_elements)
     if method not in ("auto", "compare_all", "binary_search", "sort"):
         raise ValueError(
@@ -259,7 +298,11 @@ def isin(
 
 
 def union1d(ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
-    """As `numpy.union1d`, with `size` as in `unique`."""
+    """Returns the sorted elements that occur in one of two arrays.
+
+    Under `jit` the static `size` must be given, to which the result is truncated or padded with `fill_value`, the least
+    element by default.
+    """
     ar1, ar2 = values("union1d", ar1, ar2)
     size = _size("union1d", ar1, ar2, size=size)
     return unique(shaping.concatenate([ar1, ar2], None), size=size, fill_value=fill_value)
@@ -278,7 +321,9 @@ def setdiff1d(
     size: int | None = None,
     fill_value: ArrayLike | None = None,
 ) -> Array:
-    """As `numpy.setdiff1d`; traced arrays need `size`, to which the result is padded with `fill_value`, 0 by
+    """Returns the sorted elements of an array that another lacks.
+
+    Under `jit` the static `size` must be given, to which the result is truncated or padded with `fill_value`, 0 by
     default.
     """
     ar1, ar2 = values("setdiff1d", ar1, ar2)
@@ -349,8 +394,10 @@ def setxor1d(
     size: int | None = None,
     fill_value: ArrayLike | None = None,
 ) -> Array:
-    """As `numpy.setxor1d`; traced arrays need `size`, to which the result is padded with `fill_value`, its
-    least element by default.
+    """Returns the sorted elements that occur in exactly one of two arrays.
+
+    Under `jit` the static `size` must be given, to which the result is truncated or padded with `fill_value`, the least
+    element by default.
     """
     ar1, ar2 = promote_dtypes(*(shaping.ravel(x) for x in values("setxor1d", ar1, ar2)))
     size = _size("setxor1d", ar1, ar2, size=size)
@@ -407,8 +454,11 @@ def intersect1d(
     size: int | None = None,
     fill_value: ArrayLike | None = None,
 ) -> Any:
-    """As `numpy.intersect1d`; traced arrays need `size`, to which the result is padded with `fill_value`,
-    its least element by default.
+    """Returns the sorted elements that two arrays have in common.
+
+    With `assume_unique` the arrays are taken to have no repetitions. With `return_indices` the result is a tuple:
+    elements, and their first indices in both arrays. Under `jit` the static `size` must be given, to which results are
+    truncated or padded with `fill_value`, the least element by default.
     """
     ar1, ar2 = (shaping.ravel(x) for x in promote_dtypes(*values("intersect1d", ar1, ar2)))
     size = _size("intersect1d", ar1, ar2, size=size)

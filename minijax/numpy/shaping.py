@@ -47,7 +47,36 @@ def flattened_if_no_axis(a: Any, axis: int | None) -> tuple[Any, int]:
 def reshape(
     a: ArrayLike, shape: DimSize | Shape, order: str = "C", *, copy: bool | None = None, out_sharding: Any = None
 ) -> Array:
-    """As `numpy.reshape`; the orders are "C" and "F"."""
+    """Gives an array another shape with the same elements.
+
+    Args:
+      a: array.
+      shape: int, or sequence of ints. One may be -1, and is then computed from the size.
+      order: "C", where the last axis changes fastest, or "F", where the first does.
+      copy: true for a copy, `None` for a copy where one is needed. False is an error if a copy is needed.
+      out_sharding: sharding of the result, where the mesh has explicit axes and it cannot be derived.
+
+    Returns:
+      An array of this shape and the dtype of `a`.
+
+    Raises:
+      TypeError: if the sizes differ, or if a dimension is traced.
+      NotImplementedError: for the order "A".
+
+    Differences from NumPy:
+      The result is never a view. Under `jit` XLA leaves the copy out where it can.
+
+    See also: `jax.numpy.ravel`, `jax.numpy.expand_dims`, `jax.lax.reshape`.
+
+    Example:
+      >>> x = jnp.arange(6)
+      >>> jnp.reshape(x, (2, -1))
+      Array([[0, 1, 2],
+             [3, 4, 5]], dtype=int32)
+      >>> jnp.reshape(x, (2, 3), order="F")
+      Array([[0, 2, 4],
+             [1, 3, 5]], dtype=int32)
+    """
     error = ValueError if isinstance(a, np.ndarray | np.generic) else TypeError  # that of the array's own method
     a = value("reshape", a)
     if order not in ("C", "F"):
@@ -98,7 +127,11 @@ def _quotient(total: Any, known: Any, have: tuple, sizes: tuple, error: type[Exc
 
 @jitted("ravel", static=("order", "out_sharding"), inline=True)
 def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Array:
-    """As `numpy.ravel`; the orders are "C" and "F"."""
+    """Flattens an array to a vector.
+
+    `order` is "C", where the last axis changes fastest, or "F", where the first does. `out_sharding` is the sharding of
+    the result. The result is never a view.
+    """
     if order == "K":
         raise NotImplementedError("ravel: order='K' is not implemented")
     a = value("ravel", a)
@@ -107,19 +140,47 @@ def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Array:
 
 @fused()
 def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
-    """As `numpy.transpose`."""
+    """Permutes the axes of an array.
+
+    Args:
+      a: array.
+      axes: the axes of `a` in their new order, as a sequence of static ints. By default they are reversed.
+
+    Returns:
+      An array whose axis `i` is axis `axes[i]` of `a`.
+
+    Raises:
+      ValueError: if `axes` is no permutation of the axes.
+
+    Differences from NumPy:
+      The result is never a view.
+
+    See also: `jax.numpy.swapaxes`, `jax.numpy.moveaxis`, `jax.numpy.matrix_transpose`.
+
+    Example:
+      >>> jnp.transpose(jnp.ones((2, 3, 4))).shape
+      (4, 3, 2)
+      >>> jnp.transpose(jnp.ones((2, 3, 4)), (1, 0, 2)).shape
+      (3, 2, 4)
+    """
     a = value("transpose", a)
     order = range(a.ndim)[::-1] if axes is None else [dims.canonical_axis(i, a.ndim) for i in axes]
     return moving.transpose(a, tuple(order))
 
 
 def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Array:
-    """As `numpy.permute_dims`."""
+    """Permutes the axes of an array.
+
+    It is `transpose` under the name of the array API standard; `axes` must be given.
+    """
     return transpose(value("permute_dims", a), axes)
 
 
 def matrix_transpose(x: ArrayLike, /) -> Array:
-    """As `numpy.matrix_transpose`."""
+    """Exchanges the last two axes of an array.
+
+    Raises ValueError if the rank is less than 2. `x.mT` is the same.
+    """
     x = value("matrix_transpose", x)
     if x.ndim < 2:
         raise ValueError(f"matrix_transpose: x must be at least two-dimensional, but got ndim={x.ndim}")
@@ -128,7 +189,25 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
 
 @jitted("swapaxes", static=("axis1", "axis2"), inline=True)
 def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
-    """As `numpy.swapaxes`."""
+    """Exchanges two axes of an array.
+
+    Args:
+      a: array.
+      axis1: axis, a static int. Negative ones count from the end.
+      axis2: axis.
+
+    Returns:
+      An array in which `axis1` is at the place of `axis2` and the reverse. It is never a view.
+
+    Raises:
+      ValueError: if an axis is out of bounds.
+
+    See also: `jax.numpy.moveaxis`, `jax.numpy.transpose`.
+
+    Example:
+      >>> jnp.swapaxes(jnp.ones((2, 3, 4)), 0, -1).shape
+      (4, 3, 2)
+    """
     a = value("swapaxes", a)
     order = np.arange(a.ndim)  # its indexing checks the bounds
     order[axis1], order[axis2] = order[axis2], order[axis1]
@@ -137,7 +216,27 @@ def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
 
 @fused()
 def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Sequence[int]) -> Array:
-    """As `numpy.moveaxis`."""
+    """Moves axes of an array to other places; the others keep their order.
+
+    Args:
+      a: array.
+      source: axis, or sequence of axes.
+      destination: places of these axes in the result, in the same form.
+
+    Returns:
+      An array with the axes in their new order. It is never a view.
+
+    Raises:
+      ValueError: if axes are out of bounds or repeated, or if the numbers of axes and of places differ.
+
+    See also: `jax.numpy.swapaxes`, `jax.numpy.transpose`.
+
+    Example:
+      >>> jnp.moveaxis(jnp.ones((2, 3, 4)), 0, -1).shape
+      (3, 4, 2)
+      >>> jnp.moveaxis(jnp.ones((2, 3, 4)), (0, 1), (1, 2)).shape
+      (4, 2, 3)
+    """
     a = value("moveaxis", a)
     froms, tos = nonnegative_axes(source, a.ndim), nonnegative_axes(destination, a.ndim)
     if len(froms) != len(tos):
@@ -152,7 +251,10 @@ def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Seque
 
 @jitted("rollaxis", static=("axis", "start"))
 def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
-    """As `numpy.rollaxis`."""
+    """Moves an axis before another one.
+
+    `start` is the place before which it goes, in the array as it was. `moveaxis` is easier to read.
+    """
     a = value("rollaxis", a)
     i, to = dims.canonical_axis(axis, a.ndim), operator.index(start)
     if not -a.ndim <= to <= a.ndim:
@@ -163,7 +265,26 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
 
 @fused()
 def squeeze(a: ArrayLike, axis: Axes = None) -> Array:
-    """As `numpy.squeeze`."""
+    """Removes axes of length 1.
+
+    Args:
+      a: array.
+      axis: axis or tuple of axes to remove. By default all axes of length 1.
+
+    Returns:
+      An array with the elements of `a`, of a smaller rank.
+
+    Raises:
+      ValueError: if an axis of `axis` has another length than 1.
+
+    See also: `jax.numpy.expand_dims`, `jax.numpy.reshape`.
+
+    Example:
+      >>> jnp.squeeze(jnp.ones((1, 3, 1))).shape
+      (3,)
+      >>> jnp.squeeze(jnp.ones((1, 3, 1)), axis=0).shape
+      (3, 1)
+    """
     a = value("squeeze", a)
     if axis is None and not all(map(is_int, a.shape)):
         raise ValueError(f"jnp.squeeze with axis=None is not supported with shape polymorphism, got shape {a.shape}")
@@ -173,14 +294,58 @@ def squeeze(a: ArrayLike, axis: Axes = None) -> Array:
 
 @fused()
 def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
-    """As `numpy.expand_dims`."""
+    """Inserts axes of length 1.
+
+    Args:
+      a: array.
+      axis: place, or sequence of places, of the new axes in the result.
+
+    Returns:
+      An array with the elements of `a`, of a larger rank.
+
+    Raises:
+      ValueError: if places are out of bounds or repeated.
+
+    Differences from NumPy:
+      `axis` may be a list. `a[None]` and `a[:, None]` give the same arrays.
+
+    See also: `jax.numpy.squeeze`, `jax.numpy.reshape`, `jax.numpy.newaxis`.
+
+    Example:
+      >>> jnp.expand_dims(jnp.ones(3), 0).shape
+      (1, 3)
+      >>> jnp.expand_dims(jnp.ones(3), (0, -1)).shape
+      (1, 3, 1)
+    """
     axis = concrete(axis, "expand_dims", "axis")
     return moving.expand_dims(value("expand_dims", a), (axis,) if np.ndim(axis) == 0 else tuple(axis))
 
 
 @fused()
 def broadcast_to(array: ArrayLike, shape: DimSize | Shape, *, out_sharding: ShardingLike | None = None) -> Array:
-    """As `numpy.broadcast_to`."""
+    """Broadcasts an array to a shape.
+
+    Args:
+      array: array or number.
+      shape: int, or sequence of ints. Its last dimensions must be those of `array`, except where these are 1.
+      out_sharding: sharding of the result, where the mesh has explicit axes.
+
+    Returns:
+      An array of this shape, in which `array` is repeated along new axes and along axes of length 1.
+
+    Raises:
+      ValueError: if the shapes are not compatible, or if `array` has the larger rank.
+
+    Differences from NumPy:
+      The result is a full array and no view. Under `jit` XLA rarely writes it to memory. There is no argument `subok`.
+
+    See also: `jax.numpy.broadcast_arrays`, `jax.numpy.tile`, `jax.lax.broadcast_in_dim`.
+
+    Example:
+      >>> jnp.broadcast_to(jnp.arange(3), (2, 3))
+      Array([[0, 1, 2],
+             [0, 1, 2]], dtype=int32)
+    """
     array = value("broadcast_to", array)
     shape = dims.shape_of(shape)
     if len(shape) < array.ndim:
@@ -213,7 +378,10 @@ def _check_unbroadcast(array: Any, requested: Any, shape: tuple[int, ...]) -> No
 
 
 def broadcast_arrays(*args: ArrayLike) -> list[Array]:
-    """As `numpy.broadcast_arrays`."""
+    """Broadcasts arrays to one shape.
+
+    Returns a list of arrays, which are no views. Raises ValueError for shapes that are not compatible.
+    """
     args = values("broadcast_arrays", *args)
     if not args:
         return []
@@ -221,7 +389,11 @@ def broadcast_arrays(*args: ArrayLike) -> list[Array]:
 
 
 def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
-    """As `numpy.broadcast_shapes`."""
+    """Returns the shape to which shapes broadcast, as a tuple.
+
+    A shape is a sequence of ints or an int. Dimensions may be symbolic. Raises ValueError for shapes that are not
+    compatible.
+    """
     if not shapes:
         return ()
     return structural.broadcast_shapes(*[dims.shape_of(s) for s in shapes])
@@ -254,7 +426,31 @@ atleast_3d = _at_least("atleast_3d", _to_3d, calls_itself=True)
 def concatenate(
     arrays: np.ndarray | Array | Sequence[ArrayLike], axis: int | None = 0, dtype: DTypeLike | None = None
 ) -> Array:
-    """As `numpy.concatenate`."""
+    """Joins arrays along an axis that they have.
+
+    Args:
+      arrays: sequence of arrays, or an array whose first axis counts them. They may differ in length along `axis` only.
+      axis: axis along which to join. For `None` the arrays are flattened.
+      dtype: dtype of the result. By default the one that the arrays promote to.
+
+    Returns:
+      An array whose axis is as long as those of the arrays together.
+
+    Raises:
+      ValueError: if there are no arrays, if one is a scalar, or if ranks differ.
+      TypeError: if other axes differ in length.
+
+    Differences from NumPy:
+      There are no arguments `out` and `casting`. A value is cast to `dtype` by any cast.
+
+    See also: `jax.numpy.stack`, `jax.numpy.split`, `jax.lax.concatenate`.
+
+    Example:
+      >>> jnp.concatenate([jnp.array([1, 2]), jnp.array([3.5])])
+      Array([1. , 2. , 3.5], dtype=float32)
+      >>> jnp.concatenate([jnp.ones((2, 3)), jnp.zeros((2, 1))], axis=1).shape
+      (2, 4)
+    """
     dtype = dtypes.requested_dtype(dtype, "concatenate")
     if isinstance(arrays, np.ndarray | Array):
         if not np.ndim(arrays):
@@ -308,7 +504,11 @@ def _merge_first(x: Any, axis: int | None, dtype: Any) -> Any:
 
 
 def concat(arrays: Sequence[ArrayLike], /, *, axis: int | None = 0) -> Array:
-    """As `numpy.concat`."""
+    """Joins arrays along an axis that they have.
+
+    It is `concatenate` under the name of the array API standard, where `axis` is a keyword. For `None` the arrays are
+    flattened.
+    """
     check_arraylike("concat", *arrays)
     return concatenate(arrays, axis)
 
@@ -317,7 +517,34 @@ def concat(arrays: Sequence[ArrayLike], /, *, axis: int | None = 0) -> Array:
 def stack(
     arrays: np.ndarray | Array | Sequence[ArrayLike], axis: int = 0, out: None = None, dtype: DTypeLike | None = None
 ) -> Array:
-    """As `numpy.stack`; `out` is not supported."""
+    """Joins arrays of one shape along a new axis.
+
+    Args:
+      arrays: sequence of arrays, or an array whose first axis counts them.
+      axis: place of the new axis in the result.
+      out: must be `None`.
+      dtype: dtype of the result. By default the one that the arrays promote to.
+
+    Returns:
+      An array of a rank larger by 1, whose new axis counts the arrays.
+
+    Raises:
+      ValueError: if there are no arrays, or if shapes differ.
+      NotImplementedError: for `out`.
+
+    Differences from NumPy:
+      There is no argument `casting`.
+
+    See also: `jax.numpy.concatenate`, `jax.numpy.unstack`, `jax.tree.map`.
+
+    Example:
+      >>> jnp.stack([jnp.array([1, 2]), jnp.array([3, 4])])
+      Array([[1, 2],
+             [3, 4]], dtype=int32)
+      >>> jnp.stack([jnp.array([1, 2]), jnp.array([3, 4])], axis=1)
+      Array([[1, 3],
+             [2, 4]], dtype=int32)
+    """
     check_out("stack", out)
     dtype = dtypes.requested_dtype(dtype, "stack")
     if isinstance(arrays, np.ndarray | Array):
@@ -341,23 +568,37 @@ def _with_min_ranks(at_least: Any, tup: Any) -> tuple[Any, int]:
 
 
 def hstack(tup: np.ndarray | Array | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
-    """As `numpy.hstack`."""
+    """Joins arrays along axis 1, or vectors along axis 0.
+
+    `tup` is a sequence of arrays, or an array whose first axis counts them. `dtype` is that of the result. There is no
+    argument `casting`.
+    """
     arrays, ndim = _with_min_ranks(atleast_1d, tup)
     return concatenate(arrays, 0 if ndim == 1 else 1, dtype)
 
 
 def vstack(tup: np.ndarray | Array | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
-    """As `numpy.vstack`."""
+    """Joins arrays along axis 0, after giving each a rank of at least 2.
+
+    `tup` is a sequence of arrays, or an array whose first axis counts them. `dtype` is that of the result. There is no
+    argument `casting`.
+    """
     return concatenate(_with_min_ranks(atleast_2d, tup)[0], 0, dtype)
 
 
 def dstack(tup: np.ndarray | Array | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
-    """As `numpy.dstack`."""
+    """Joins arrays along axis 2, after giving each a rank of at least 3.
+
+    `tup` is a sequence of arrays, or an array whose first axis counts them. `dtype` is that of the result.
+    """
     return concatenate(_with_min_ranks(atleast_3d, tup)[0], 2, dtype)
 
 
 def column_stack(tup: np.ndarray | Array | Sequence[ArrayLike]) -> Array:
-    """As `numpy.column_stack`."""
+    """Joins vectors as the columns of a matrix; matrices are joined along their columns.
+
+    The dtype is the one that all promote to.
+    """
     if isinstance(tup, np.ndarray | Array):
         x = asarray(tup)
         return concatenate(vmap(lambda y: transpose(atleast_2d(y)))(x) if x.ndim < 3 else x, 1)
@@ -366,7 +607,11 @@ def column_stack(tup: np.ndarray | Array | Sequence[ArrayLike]) -> Array:
 
 @jitted("block")
 def block(arrays: ArrayLike | list[ArrayLike]) -> Array:
-    """As `numpy.block`."""
+    """Joins nested lists of arrays to one array.
+
+    Innermost lists are joined along the last axis, outer ones along the axes before it. Arrays of smaller rank get axes
+    of length 1 in front.
+    """
     joined, _ = _block(arrays)
     return joined
 
@@ -388,7 +633,11 @@ def _block(arrays: Any) -> tuple[Any, int]:
 
 @jitted("append", static=("axis",))
 def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
-    """As `numpy.append`."""
+    """Joins values to the end of an array.
+
+    For `axis=None` both are flattened; else their shapes may differ along the axis only. The dtype is the one that both
+    promote to.
+    """
     if axis is None:
         return concatenate([ravel(arr), ravel(values)], 0)
     return concatenate([arr, values], axis)
@@ -417,34 +666,74 @@ def _split(name: str, ary: Any, sections: Any, axis: int, equal: bool) -> list:
 
 
 def split(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike, axis: int = 0) -> list[Array]:
-    """As `numpy.split`."""
+    """Divides an array along an axis into a list of arrays.
+
+    Args:
+      ary: array.
+      indices_or_sections: number of parts of equal lengths, or an ascending sequence of the indices at which parts
+        start, but for the first one. It must be static.
+      axis: axis to divide.
+
+    Returns:
+      A list of arrays.
+
+    Raises:
+      ValueError: if the length of the axis is no multiple of the number of parts: use `array_split`.
+      ConcretizationTypeError: if `indices_or_sections` is traced.
+
+    Differences from NumPy:
+      Parts are copies, not views.
+
+    See also: `jax.numpy.array_split`, `jax.numpy.unstack`, `jax.lax.split`.
+
+    Example:
+      >>> jnp.split(jnp.arange(4), 2)
+      [Array([0, 1], dtype=int32), Array([2, 3], dtype=int32)]
+      >>> [x.shape for x in jnp.split(jnp.ones((5, 2)), [1, 3])]
+      [(1, 2), (2, 2), (2, 2)]
+    """
     return _split("split", ary, indices_or_sections, axis, True)
 
 
 def array_split(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike, axis: int = 0) -> list[Array]:
-    """As `numpy.array_split`."""
+    """Divides an array along an axis into parts, of lengths that differ by at most 1.
+
+    Takes the arguments of `split`, but any number of parts. Returns a list of arrays.
+    """
     return _split("array_split", ary, indices_or_sections, axis, False)
 
 
 def hsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Array]:
-    """As `numpy.hsplit`."""
+    """Divides an array along axis 1, or a vector along axis 0.
+
+    Takes the other arguments of `split`, and returns a list of arrays.
+    """
     (ary,) = arrays("hsplit", ary)
     return _split("hsplit", ary, indices_or_sections, 0 if typeof(ary).ndim == 1 else 1, True)
 
 
 def vsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Array]:
-    """As `numpy.vsplit`."""
+    """Divides an array along axis 0.
+
+    Takes the other arguments of `split`, and returns a list of arrays.
+    """
     return _split("vsplit", ary, indices_or_sections, 0, True)
 
 
 def dsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Array]:
-    """As `numpy.dsplit`."""
+    """Divides an array along axis 2.
+
+    Takes the other arguments of `split`, and returns a list of arrays.
+    """
     return _split("dsplit", ary, indices_or_sections, 2, True)
 
 
 @jitted("unstack", static=("axis",), inline=True)
 def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
-    """As `numpy.unstack`."""
+    """Divides an array along an axis into a tuple of arrays without this axis.
+
+    Raises ValueError for scalars.
+    """
     x = value("unstack", x)
     if x.ndim == 0:
         raise ValueError("Unstack requires arrays with rank > 0, however a scalar array was passed.")
@@ -455,7 +744,28 @@ def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
 
 
 def tile(A: ArrayLike, reps: DimSize | Sequence[DimSize]) -> Array:
-    """As `numpy.tile`."""
+    """Repeats an array as a whole along its axes.
+
+    Args:
+      A: array.
+      reps: number of copies along each axis, the last ones if there are fewer than axes. More numbers than axes add
+        axes in front.
+
+    Returns:
+      An array in which each axis is longer by its factor.
+
+    Raises:
+      TypeError: if `reps` is traced.
+
+    See also: `jax.numpy.repeat`, `jax.numpy.broadcast_to`.
+
+    Example:
+      >>> jnp.tile(jnp.array([1, 2]), 2)
+      Array([1, 2, 1, 2], dtype=int32)
+      >>> jnp.tile(jnp.array([1, 2]), (2, 1))
+      Array([[1, 2],
+             [1, 2]], dtype=int32)
+    """
     a = value("tile", A)
     reps = dims.shape_of_iterable(reps)
     rank = max(a.ndim, len(reps))
@@ -472,7 +782,32 @@ def repeat_uniformly(a: Any, count: int, axis: int) -> Any:
 
 
 def roll(a: ArrayLike, shift: ArrayLike | Sequence[int], axis: Axes = None) -> Array:
-    """As `numpy.roll`; `shift` may be traced."""
+    """Shifts elements along axes; those that leave at one end enter at the other.
+
+    Args:
+      a: array.
+      shift: number of places, or one for each axis of `axis`. Positive ones shift towards higher indices. It may be
+        traced.
+      axis: axis or tuple of axes. For `None` the array is shifted as if it were flat.
+
+    Returns:
+      An array of the shape and dtype of `a`.
+
+    Raises:
+      ValueError: if an axis is out of bounds, or if `shift` and `axis` do not broadcast.
+
+    Differences from NumPy:
+      The shift need not be static under `jit`.
+
+    See also: `jax.numpy.flip`, `jax.numpy.rot90`.
+
+    Example:
+      >>> jnp.roll(jnp.arange(5), 2)
+      Array([3, 4, 0, 1, 2], dtype=int32)
+      >>> jnp.roll(jnp.arange(4).reshape(2, 2), 1, axis=1)
+      Array([[1, 0],
+             [3, 2]], dtype=int32)
+    """
     a = value("roll", a)
     if axis is None:
         return reshape(roll(ravel(a), shift, 0), a.shape)
@@ -520,7 +855,28 @@ def _roll_dynamic(a, shift, axis):
 
 
 def flip(m: ArrayLike, axis: Axes = None) -> Array:
-    """As `numpy.flip`."""
+    """Reverses the order of elements along axes.
+
+    Args:
+      m: array.
+      axis: axis or tuple of axes. By default all axes.
+
+    Returns:
+      An array of the shape and dtype of `m`. It is a copy, not a view.
+
+    Raises:
+      ValueError: if an axis is out of bounds.
+
+    See also: `jax.numpy.flipud`, `jax.numpy.fliplr`, `jax.numpy.rot90`, `jax.lax.rev`.
+
+    Example:
+      >>> jnp.flip(jnp.arange(4).reshape(2, 2))
+      Array([[3, 2],
+             [1, 0]], dtype=int32)
+      >>> jnp.flip(jnp.arange(4).reshape(2, 2), axis=1)
+      Array([[1, 0],
+             [3, 2]], dtype=int32)
+    """
     m = value("flip", m)
     return _flip(m, nonnegative_axes(axis, m.ndim))
 
@@ -529,18 +885,28 @@ _flip = jitted("_flip", static=("dimensions",))(structural.rev)
 
 
 def fliplr(m: ArrayLike) -> Array:
-    """As `numpy.fliplr`."""
+    """Reverses the order of elements along axis 1.
+
+    Raises ValueError for arrays of rank less than 2.
+    """
     return flip(m, 1)
 
 
 def flipud(m: ArrayLike) -> Array:
-    """As `numpy.flipud`."""
+    """Reverses the order of elements along axis 0.
+
+    Raises ValueError for scalars.
+    """
     return flip(m, 0)
 
 
 @jitted("rot90", static=("k", "axes"))
 def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
-    """As `numpy.rot90`."""
+    """Rotates an array by quarter turns in the plane of two axes.
+
+    `k` is the number of turns, from the first axis towards the second, and static. Raises ValueError unless `axes` are
+    two different axes.
+    """
     m = value("rot90", m)
     if m.ndim < 2:
         raise ValueError(f"rot90 requires its first argument to have ndim at least two, but got shape {m.shape}")
@@ -557,7 +923,10 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
 
 @jitted("resize", static=("new_shape",))
 def resize(a: ArrayLike, new_shape: Shape) -> Array:
-    """As `numpy.resize`."""
+    """Gives an array another shape, repeating or leaving out elements.
+
+    Elements are taken in order and repeated if there are too few; an array without elements gives zeros.
+    """
     shape = dims.shape_of(new_shape)
     if any(n < 0 for n in shape):
         raise ValueError("all elements of `new_shape` must be non-negative")
@@ -581,7 +950,11 @@ def _differences(a: Any, axis: int) -> Any:
 def diff(
     a: ArrayLike, n: int = 1, axis: int = -1, prepend: ArrayLike | None = None, append: ArrayLike | None = None
 ) -> Array:
-    """As `numpy.diff`."""
+    """Computes differences of neighboring elements along an axis, `n` times.
+
+    `prepend` and `append` are values that are joined to the ends of the axis first. Differences of booleans are whether
+    they differ. `n` and `axis` are static.
+    """
     a = value("diff", a)
     if n == 0:
         return a
@@ -607,7 +980,10 @@ def _edge_of(edge: Any, a: Any, axis: int) -> Any:
 
 @jitted("ediff1d")
 def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike | None = None) -> Array:
-    """As `numpy.ediff1d`; `to_end` and `to_begin` are converted to the dtype of `ary`."""
+    """Computes differences of neighboring elements of a flattened array.
+
+    `to_begin` and `to_end` are values to put before and after them, converted to the dtype of `ary`.
+    """
     flat = ravel(ary)
     differences = lax.sub(flat[1:], flat[:-1])
     if to_begin is not None:
@@ -619,7 +995,10 @@ def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike
 
 @jitted("vander", static=("N", "increasing"))
 def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Array:
-    """As `numpy.vander`."""
+    """Makes a Vandermonde matrix, whose columns are powers of a vector.
+
+    It has `N` columns, by default as many as rows. Powers descend unless `increasing`. The dtype is that of `x`.
+    """
     x = value("vander", x)
     if x.ndim != 1:
         raise ValueError(f"vander: x must be a one-dimensional array, got shape {x.shape}")

@@ -60,7 +60,12 @@ def convolve(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """As `numpy.convolve`, with a precision and an accumulation dtype; always inexact."""
+    """Computes the convolution of two vectors.
+
+    `mode` is "full" for all overlaps, "same" for as many as the longer vector has elements, or "valid" for complete
+    overlaps. Integers become floats. `precision` is that of the multiplications, and `preferred_element_type` the dtype
+    of the sums. Raises ValueError for other ranks and for vectors without elements.
+    """
     return _conv(*_checked("convolve", a, v, mode), mode, "convolve", precision, preferred_element_type)
 
 
@@ -73,7 +78,12 @@ def correlate(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """As `numpy.correlate`, with a precision and an accumulation dtype; always inexact."""
+    """Computes the cross-correlation of two vectors, conjugating the second.
+
+    `mode` is "valid" (the default), "same" or "full". Integers become floats. `precision` is that of the
+    multiplications, and `preferred_element_type` the dtype of the sums. Raises ValueError for other ranks and for
+    vectors without elements.
+    """
     return _conv(*_checked("correlate", a, v, mode), mode, "correlate", precision, preferred_element_type)
 
 
@@ -91,22 +101,34 @@ def _cosine(turns: float, n: Any, size: int) -> Any:
 
 
 def bartlett(M: int) -> Array:
-    """As `numpy.bartlett`."""
+    """Returns the Bartlett window, a triangle of `M` points that is zero at both ends.
+
+    `M` is static. The result has the default floating dtype.
+    """
     return _window("bartlett", lambda n, size: 1 - ufuncs.absolute(2 * n + 1 - size) / (size - 1), M)
 
 
 def blackman(M: int) -> Array:
-    """As `numpy.blackman`."""
+    """Returns the Blackman window of `M` points, a sum of three cosines.
+
+    `M` is static. The result has the default floating dtype.
+    """
     return _window("blackman", lambda *n: 0.42 - 0.5 * _cosine(2, *n) + 0.08 * _cosine(4, *n), M)
 
 
 def hamming(M: int) -> Array:
-    """As `numpy.hamming`."""
+    """Returns the Hamming window of `M` points, a raised cosine that does not reach zero.
+
+    `M` is static. The result has the default floating dtype.
+    """
     return _window("hamming", lambda *n: 0.54 - 0.46 * _cosine(2, *n), M)
 
 
 def hanning(M: int) -> Array:
-    """As `numpy.hanning`."""
+    """Returns the Hann window of `M` points, a raised cosine that is zero at both ends.
+
+    `M` is static. The result has the default floating dtype.
+    """
     return _window("hanning", lambda *n: 0.5 * (1 - _cosine(2, *n)), M)
 
 
@@ -116,5 +138,9 @@ def _kaiser(n: Any, size: int, beta: Any) -> Any:
 
 
 def kaiser(M: int, beta: ArrayLike) -> Array:
-    """As `numpy.kaiser`."""
+    """Returns the Kaiser window of `M` points, made with the Bessel function `i0`.
+
+    `M` is static. `beta` is the shape parameter, which may be traced: the larger, the narrower. The result has the
+    default floating dtype.
+    """
     return _window("kaiser", _kaiser, M, beta)

@@ -262,7 +262,11 @@ class ufunc:
 
 
 def frompyfunc(func: Callable, /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
-    """As `numpy.frompyfunc`, of a traceable function."""
+    """Makes a ufunc of a function of scalars.
+
+    `func` has `nin` arguments and `nout` results. Unlike in NumPy it must be traceable, and results are arrays of
+    numbers. `identity` is the result of a reduction of no elements.
+    """
     return ufunc(func, nin, nout, identity=identity)
 
 
