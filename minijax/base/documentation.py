@@ -3,6 +3,7 @@
 import inspect
 import re
 import sys
+from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
@@ -17,6 +18,7 @@ _LIBRARIES = {"numpy": "NumPy", "scipy": "SciPy"}
 # Sections that send readers elsewhere, or whose examples are not about arrays of this package.
 _LEFT_OUT = ("Examples", "See Also", "References")
 _SECTION = re.compile(r"^(\w[\w ]*)\n-{3,}$", re.MULTILINE)
+_EXAMPLE = re.compile(r"^ *>>> .*\n(?:.*\S.*\n)*", re.MULTILINE)
 _DIRECTIVE = re.compile(r"^( *)\.\. \w+::.*\n(?:\1 +.*\n|\n(?=\1 ))*", re.MULTILINE)
 
 
@@ -82,8 +84,8 @@ def _indented(text: str) -> str:
 
 
 def _relevant(text: str, found: Any, taken: set[str]) -> str:
-    """A numpydoc text without signature, examples and pointers, and without optional parameters that are not `taken`."""
-    text = _DIRECTIVE.sub("", inspect.cleandoc(text) + "\n")
+    """A numpydoc text without signature, examples and pointers, nor optional parameters that are not `taken`."""
+    text = _EXAMPLE.sub("", _DIRECTIVE.sub("", inspect.cleandoc(text) + "\n"))
     lines = text.splitlines()
     while lines and (not lines[0] or re.match(r"\w+\(.*", lines[0]) or lines[0][0] == " "):
         del lines[0]
@@ -107,6 +109,11 @@ def _taken(body: str, names: set[str]) -> str:
 def _is_optional(entry: str) -> bool:
     head = entry.strip().partition("\n")[0]
     return "optional" in head or head.startswith(("out ", "out:", "*", "{out"))
+
+
+def filled(function: Any, texts: Mapping[str, Any]) -> str | None:
+    """The docstring of one of several similar functions: that of `function`, with texts in the places of its marks."""
+    return function.__doc__ and function.__doc__.format(**texts)  # `python -OO` leaves docstrings out
 
 
 def document(value: Any, public: str, source: str = "") -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes
+from minijax.base.documentation import document_module, filled
 from minijax.base.dtypes import DTypeLike
-from minijax.base.documentation import document_module
 from minijax.base.faces import listing
 from minijax.base.source import hide_frames
 from minijax.base.util import named
@@ -117,26 +117,52 @@ def _single_axis(name: str, axis: Any) -> Axes:
     return None if axis is None else (axis,)
 
 
+_WHAT = {
+    FftType.FFT: "discrete Fourier transform",
+    FftType.IFFT: "inverse discrete Fourier transform",
+    FftType.RFFT: "discrete Fourier transform of real numbers, without the negative frequencies,",
+    FftType.IRFFT: "real inverse of a discrete Fourier transform without negative frequencies",
+}
+_LENGTH = (
+    "the length of the transform, to which the axis is cut or padded with zeros",
+    "the length of the result, by default `2 * (length - 1)`",
+)
+
+
 def _one_axis_function(kind: FftType) -> Callable:
     name = kind.name.lower()
 
     def transform(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+        """Computes the {what} along an axis.
+
+        `n` is {length}; it is static. `norm` is the direction that is divided by the length: "backward" (the default),
+        "forward", or "ortho" for both, by its square root. The result is of single precision unless `a` is of double
+        precision. Raises ValueError for other norms, and for several axes: use `{name}n`.
+        """
         sizes = None if n is None else (n,)
         return _transform(name, kind, a, sizes, _single_axis(name, axis), norm, kind in _FORWARD)
 
-    return named(transform, name, f"As `numpy.fft.{name}`.")
+    texts = dict(what=_WHAT[kind], length=_LENGTH[kind == FftType.IRFFT], name=name)
+    return named(transform, name, filled(transform, texts))
 
 
 def _multi_axis_function(kind: FftType, suffix: str, default: Axes) -> Callable:
     name = kind.name.lower() + suffix
 
     def transform(a: ArrayLike, s: Shape | None = None, axes: Axes = default, norm: str | None = None) -> Array:
+        """Computes the {what} along {which}.
+
+        `s` has the lengths of the transform: `a` is cut or padded with zeros. `norm` is the direction that is divided
+        by the number of elements: "backward" (the default), "forward", or "ortho" for both, by its square root. Raises
+        ValueError for other norms, for repeated axes, and for lengths that do not fit the axes.
+        """
         if suffix == "2" and len(axes) != 2:
             raise ValueError(f"jax.numpy.fft.{name} only supports 2 axes. Got axes = {axes}.")
         axes = None if axes is None else tuple(axes)
         return _transform(name, kind, a, s, axes, norm, kind in _FORWARD)
 
-    return named(transform, name, f"As `numpy.fft.{name}`.")
+    which = "two axes, by default the last ones" if suffix == "2" else "several axes, by default all"
+    return named(transform, name, filled(transform, dict(what=_WHAT[kind], which=which)))
 
 
 fft, ifft, rfft, irfft = map(_one_axis_function, FftType)

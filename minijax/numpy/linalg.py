@@ -13,8 +13,8 @@ import numpy as np
 
 from minijax.api.custom import custom_jvp
 from minijax.base import dtypes
-from minijax.base.dtypes import DTypeLike
 from minijax.base.documentation import document_module
+from minijax.base.dtypes import DTypeLike
 from minijax.base.faces import listing
 from minijax.base.naming import known_as
 from minijax.composed.arrays.selecting import where

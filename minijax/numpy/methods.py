@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes, errors
+from minijax.base.documentation import Documentation
+from minijax.base.naming import PACKAGE
 from minijax.composed import refs
 from minijax.ir.refs import AbstractRef
 from minijax.ir.trace import Tracer
@@ -151,7 +153,8 @@ def _method(name: str, signature: Callable) -> Callable:
         return loaded[0](self, *args, **kwargs)
 
     method.__name__ = method.__qualname__ = name
-    method.__doc__ = f"As `jax.numpy.{name}`."
+    doc = f"Calls `jax.numpy.{name}` with the array as its first argument."
+    method.__doc__ = Documentation(doc, f"{PACKAGE}.numpy.{name}")
     method.__wrapped__ = signature
     return method
 

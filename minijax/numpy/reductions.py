@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dims, dtypes, errors
+from minijax.base.documentation import filled
 from minijax.base.dtypes import DTypeLike
 from minijax.base.source import hide_frames
 from minijax.base.util import named
@@ -184,7 +185,7 @@ def _reduce(
     return reducer(a, axis, dtype, keepdims, initial, where, promote_integers)
 
 
-def _sum_or_prod(reducer: Reducer, verb: str) -> Callable:
+def _sum_or_prod(reducer: Reducer, **texts: str) -> Callable:
     name = reducer.name
 
     def function(
@@ -197,18 +198,60 @@ def _sum_or_prod(reducer: Reducer, verb: str) -> Callable:
         where: ArrayLike | None = None,
         promote_integers: bool = True,
     ) -> Array:
+        """Computes the {what} of elements, of all or along axes.
+
+        Args:
+          a: array or number.
+          axis: axis or tuple of axes to reduce, static under `jit`. By default all axes.
+          dtype: dtype of the computation and of the result. By default that of `a`, but see `promote_integers`.
+          out: must be `None`.
+          keepdims: whether reduced axes stay, with length 1.
+          initial: scalar to start with.
+          where: booleans that broadcast to `a`: elements to include. By default all.
+          promote_integers: whether booleans and narrow integers are {done} in the default integer dtype (int32, or
+            int64 with `jax_enable_x64`). Otherwise they keep their own dtype and may wrap around.
+
+        Returns:
+          An array of a smaller rank. It is {unit} where there are no elements.
+
+        Raises:
+          ConcretizationTypeError: if `axis` is traced.
+          NotImplementedError: for `out`.
+
+        Differences from NumPy:
+          `promote_integers` is an addition. float16 and bfloat16 are {done} in float32, then rounded.
+
+        See also: {related}.
+
+        Example:
+          >>> x = jnp.array([[1, 2], [3, 4]])
+          >>> {all_call}
+          {all_result}
+          >>> {axis_call}
+          {axis_result}
+        """
         check_out(name, out)
         dtype = dtypes.requested_dtype(dtype, name)
         return _reduce(a, reducer, _reduced_axis(name, axis), dtype, keepdims, initial, where, promote_integers)
 
-    doc = f"As `numpy.{name}`; without `promote_integers`, narrow integers are {verb} in their own dtype."
-    return fused(whole=True)(named(function, name, doc))
+    return fused(whole=True)(named(function, name, filled(function, texts)))
 
 
-sum, prod = _sum_or_prod(SUM, "summed"), _sum_or_prod(PROD, "multiplied")
+sum = _sum_or_prod(
+    SUM,
+    **dict(what="sum", done="summed", unit="0", related="`jax.numpy.mean`, `jax.numpy.cumsum`, `jax.numpy.nansum`"),
+    **dict(all_call="jnp.sum(x)", all_result="Array(10, dtype=int32)"),
+    **dict(axis_call="jnp.sum(x, axis=0, keepdims=True)", axis_result="Array([[4, 6]], dtype=int32)"),
+)
+prod = _sum_or_prod(
+    PROD,
+    **dict(what="product", done="multiplied", unit="1", related="`jax.numpy.sum`, `jax.numpy.cumprod`"),
+    **dict(all_call="jnp.prod(x)", all_result="Array(24, dtype=int32)"),
+    **dict(axis_call="jnp.prod(x, axis=0)", axis_result="Array([3, 8], dtype=int32)"),
+)
 
 
-def _extremum(reducer: Reducer) -> Callable:
+def _extremum(reducer: Reducer, **texts: str) -> Callable:
     name = reducer.name
 
     def function(
@@ -219,25 +262,97 @@ def _extremum(reducer: Reducer) -> Callable:
         initial: ArrayLike | None = None,
         where: ArrayLike | None = None,
     ) -> Array:
+        """Returns the {most} element, of all or along axes, and NaN if one is NaN.
+
+        Args:
+          a: array or number.
+          axis: axis or tuple of axes to reduce, static under `jit`. By default all axes.
+          out: must be `None`.
+          keepdims: whether reduced axes stay, with length 1.
+          initial: scalar to compare with too. It is needed for `where` and for axes of length 0.
+          where: booleans that broadcast to `a`: elements to include. By default all.
+
+        Returns:
+          An array of a smaller rank and the dtype of `a`.
+
+        Raises:
+          ValueError: if there are no elements, or for `where`, and `initial` is not given.
+          NotImplementedError: for `out`.
+
+        Differences from NumPy:
+          Gradients are divided equally among elements that are equal.
+
+        See also: `jax.numpy.arg{name}`, `jax.numpy.nan{name}`, `jax.numpy.{most_of}`.
+
+        Example:
+          >>> x = jnp.array([[1, 7], [5, 3]])
+          >>> jnp.{name}(x)
+          {all_result}
+          >>> jnp.{name}(x, axis=1)
+          {axis_result}
+        """
         check_out(name, out)
         return _reduce(a, reducer, _reduced_axis(name, axis), None, keepdims, initial, where, False)
 
-    return fused(whole=True)(named(function, name, f"As `numpy.{name}`."))
+    return fused(whole=True)(named(function, name, filled(function, dict(texts, name=name))))
 
 
-def _truth(reducer: Reducer) -> Callable:
+def _truth(reducer: Reducer, **texts: str) -> Callable:
     name = reducer.name
 
     def function(
         a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: ArrayLike | None = None
     ) -> Array:
+        """Returns whether {which} true, of all elements or along axes.
+
+        Args:
+          a: array or number. Numbers are true where they are not zero.
+          axis: axis or tuple of axes to reduce, static under `jit`. By default all axes.
+          out: must be `None`.
+          keepdims: whether reduced axes stay, with length 1.
+          where: booleans that broadcast to `a`: elements to include. By default all.
+
+        Returns:
+          An array of booleans of a smaller rank. It is {unit} where there are no elements.
+
+        Raises:
+          NotImplementedError: for `out`.
+
+        Differences from NumPy:
+          The result is an array, hence no condition of an `if` under `jit`: use `jax.lax.cond` or `jnp.where`.
+
+        See also: `jax.numpy.{other}`, `jax.numpy.logical_{logic}`, `jax.numpy.count_nonzero`.
+
+        Example:
+          >>> x = jnp.array([[True, False], [True, True]])
+          >>> jnp.{name}(x)
+          {all_result}
+          >>> jnp.{name}(x, axis=1)
+          {axis_result}
+        """
         check_out(name, out)
         return _reduce(a, reducer, _reduced_axis(name, axis), None, keepdims, None, where, False)
 
-    return fused(whole=True)(named(function, name, f"As `numpy.{name}`."))
+    return fused(whole=True)(named(function, name, filled(function, dict(texts, name=name))))
 
 
-max, min, all, any = _extremum(MAX), _extremum(MIN), _truth(ALL), _truth(ANY)
+_IN_ROWS = "Array([{}], dtype=int32)".format
+max = _extremum(
+    MAX, most="largest", most_of="maximum", all_result="Array(7, dtype=int32)", axis_result=_IN_ROWS("7, 5")
+)
+min = _extremum(
+    MIN, most="smallest", most_of="minimum", all_result="Array(1, dtype=int32)", axis_result=_IN_ROWS("1, 3")
+)
+all = _truth(
+    ALL,
+    **dict(which="all elements are", unit="true", other="any", logic="and"),
+    **dict(all_result="Array(False, dtype=bool)", axis_result="Array([False,  True], dtype=bool)"),
+)
+any = _truth(
+    ANY,
+    **dict(which="one or more elements are", unit="false", other="all", logic="or"),
+    **dict(all_result="Array(True, dtype=bool)", axis_result="Array([ True,  True], dtype=bool)"),
+)
 
 
 @jitted("_ptp", static=("axis", "keepdims"))
@@ -257,17 +372,39 @@ def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
 # ---- positions of extrema ---------------------------------------------------------------------------
 
 
-def _place(name: str, find: Callable, note: str = "") -> Callable:
+def _place(name: str, find: Callable, what: str, nan: str, example: str) -> Callable:
     """The public function whose jitted core `find` finds the positions of extrema."""
 
     def place(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
+        """Returns the index of the first {what} element, of all or along an axis.
+
+        Args:
+          a: array.
+          axis: axis along which to search, static under `jit`. By default `a` is flattened.
+          out: must be `None`.
+          keepdims: whether the axis stays, with length 1.
+
+        Returns:
+          An array of indices, of the default integer dtype (int32, or int64 with `jax_enable_x64`). {nan}
+
+        Raises:
+          ValueError: if there are no elements.
+          NotImplementedError: for `out`.
+
+        See also: `jax.numpy.take_along_axis`, `jax.numpy.argsort`, `jax.lax.top_k`.
+
+        Example:
+          >>> jnp.{name}(jnp.array([[3, 9, 1], [8, 2, 7]]), axis=1)
+          {example}
+        """
         check_out(name, out)
         return find(*arrays(name, a), axis=static_axis(axis), keepdims=bool(keepdims))
 
-    return fused(whole=True)(named(place, name, f"As `numpy.{name}`{note}."))
+    texts = dict(name=name, what=what, nan=nan, example=example)
+    return fused(whole=True)(named(place, name, filled(place, texts)))
 
 
-def _extremal_place(name: str, op: Callable) -> Callable:
+def _extremal_place(name: str, op: Callable, what: str, example: str) -> Callable:
     @jitted(name, static=("axis", "keepdims"), inline=True)
     def find(a, axis, keepdims):
         shape = typeof(a).shape
@@ -280,11 +417,11 @@ def _extremal_place(name: str, op: Callable) -> Callable:
         index = op(a, dims.canonical_axis(at, typeof(a).ndim), dtypes.default_int_dtype())
         return moving.expand_dims(index, canonical_axes(axis, len(shape))) if keepdims else index
 
-    return _place(name, find)
+    return _place(name, find, what, "It is that of a NaN if there is one.", example)
 
 
-argmax = _extremal_place("argmax", lax_reduce.argmax)
-argmin = _extremal_place("argmin", lax_reduce.argmin)
+argmax = _extremal_place("argmax", lax_reduce.argmax, "largest", _IN_ROWS("1, 0"))
+argmin = _extremal_place("argmin", lax_reduce.argmin, "smallest", _IN_ROWS("2, 1"))
 
 
 @jitted(static=("axis", "keepdims"))
@@ -411,7 +548,7 @@ def _std(a: Any, axis: Axis, dtype: Any, keepdims: bool, mean_: Any, correction:
     return _sqrt_var(a, axis, dtype, keepdims, correction, mean_, where)
 
 
-def _deviation(name: str, core: Callable) -> Callable:
+def _deviation(name: str, core: Callable, **texts: str) -> Callable:
     def function(
         a: ArrayLike,
         axis: Axis = None,
@@ -424,6 +561,37 @@ def _deviation(name: str, core: Callable) -> Callable:
         mean: ArrayLike | None = None,
         correction: int | float | None = None,
     ) -> Array:
+        """Computes the {what} of elements, of all or along axes.
+
+        Args:
+          a: array.
+          axis: axis or tuple of axes to reduce, static under `jit`. By default all axes.
+          dtype: dtype of the computation and of the result. By default that of `a`, or the default floating dtype for
+            integers; of complex numbers the result is real.
+          out: must be `None`.
+          ddof: number that is subtracted from the number of elements, before dividing by it.
+          keepdims: whether reduced axes stay, with length 1.
+          where: booleans that broadcast to `a`: elements to include. By default all.
+          mean: the mean, if it is known, with the reduced axes kept.
+          correction: another name of `ddof`. Only one of them may be given.
+
+        Returns:
+          An array of a smaller rank. It is NaN where the number of elements less `ddof` is not positive.
+
+        Raises:
+          ValueError: for both `ddof` and `correction`, and for a real `dtype` with complex numbers.
+          NotImplementedError: for `out`.
+
+        Differences from NumPy:
+          float16 and bfloat16 are computed in float32, then rounded.{gradient}
+
+        See also: `jax.numpy.{other}`, `jax.numpy.nan{name}`, `jax.numpy.mean`.
+
+        Example:
+          >>> x = jnp.array([1.0, 3.0, 5.0, 7.0])
+          >>> jnp.{name}(x)
+          {result}
+        """
         check_out(name, out)
         if correction is None:
             correction = ddof
@@ -435,10 +603,14 @@ def _deviation(name: str, core: Callable) -> Callable:
             raise ValueError(f"dtype argument to jnp.{name} must be inexact; got {dtype}")
         return core(a, _reduced_axis(name, axis), result_dtype, keepdims, mean, correction, where)
 
-    return named(function, name, f"As `numpy.{name}`.")
+    return named(function, name, filled(function, dict(texts, name=name)))
 
 
-var, std = _deviation("var", _var), _deviation("std", _std)
+var = _deviation("var", _var, what="variance", gradient="", other="std", result="Array(5., dtype=float32)")
+_AT_ZERO = " The gradient is NaN where it is 0."
+std = _deviation(
+    "std", _std, what="standard deviation", gradient=_AT_ZERO, other="var", result="Array(2.236068, dtype=float32)"
+)
 
 
 @jitted(static=("axis", "returned", "keepdims"), inline=True)
@@ -493,7 +665,7 @@ def _without_nan(a: Any, value: Any) -> Any:
     return choose(lax.ne(a, a), scalar_like(a, value), a)
 
 
-def _nan_total(name: str, reduce: Callable, unit: int) -> Callable:
+def _nan_total(name: str, reduce: Callable, unit: int, what: str) -> Callable:
     def function(
         a: ArrayLike,
         axis: Axis = None,
@@ -503,14 +675,21 @@ def _nan_total(name: str, reduce: Callable, unit: int) -> Callable:
         initial: ArrayLike | None = None,
         where: ArrayLike | None = None,
     ) -> Array:
+        """Computes the {what} of the elements that are not NaN, of all or along axes.
+
+        It is {unit} where there are none. `initial` is a scalar to start with, and `where` selects elements. `axis` and
+        `dtype` are static. `out` must be `None`.
+        """
         check_out(name, out)
         (a,), where = arrays(name, a), _mask(name, where)
         return reduce(_without_nan(a, unit) if is_inexact(a) else a, axis, dtype, None, keepdims, initial, where)
 
-    return jitted(static=("axis", "dtype", "keepdims"))(named(function, name, f"As `numpy.{name}`."))
+    return jitted(static=("axis", "dtype", "keepdims"))(
+        named(function, name, filled(function, dict(what=what, unit=unit)))
+    )
 
 
-nansum, nanprod = _nan_total("nansum", sum, 0), _nan_total("nanprod", prod, 1)
+nansum, nanprod = _nan_total("nansum", sum, 0, "sum"), _nan_total("nanprod", prod, 1, "product")
 
 
 def _nan_extremum(name: str, reduce: Callable, highest: bool) -> Callable:
@@ -522,6 +701,11 @@ def _nan_extremum(name: str, reduce: Callable, highest: bool) -> Callable:
         initial: ArrayLike | None = None,
         where: ArrayLike | None = None,
     ) -> Array:
+        """Returns the {most} of the elements that are not NaN, of all or along axes.
+
+        It is NaN where all elements are, without a warning. `initial` is a scalar to compare with too, and `where`
+        selects elements. `axis` is static. `out` must be `None`.
+        """
         check_out(name, out)
         (a,), where = arrays(name, a), _mask(name, where)
         if not is_inexact(a):
@@ -532,14 +716,15 @@ def _nan_extremum(name: str, reduce: Callable, highest: bool) -> Callable:
             return extremum
         return choose(all(lax.ne(a, a), axis, keepdims=keepdims), const_like(a, np.nan), extremum)
 
-    return jitted(static=("axis", "keepdims"))(named(function, name, f"As `numpy.{name}`."))
+    doc = filled(function, dict(most="smallest" if highest else "largest"))
+    return jitted(static=("axis", "keepdims"))(named(function, name, doc))
 
 
 nanmax = _nan_extremum("nanmax", max, False)
 nanmin = _nan_extremum("nanmin", min, True)
 
 
-def _nan_place(name: str, find: Callable, worst: float) -> Callable:
+def _nan_place(name: str, find: Callable, worst: float, what: str, example: str) -> Callable:
     @jitted(f"_{name}", static=("axis", "keepdims"))
     def search(a, axis, keepdims):
         if not is_inexact(a):
@@ -548,11 +733,11 @@ def _nan_place(name: str, find: Callable, worst: float) -> Callable:
         index = find(choose(nans, worst, a), axis, keepdims=keepdims)
         return choose(all(nans, axis, keepdims=keepdims), -1, index)
 
-    return _place(name, search, ", with -1 where all elements are NaN")
+    return _place(name, search, what, "NaN is left out; the index is -1 where there is nothing else.", example)
 
 
-nanargmax = _nan_place("nanargmax", argmax, -np.inf)
-nanargmin = _nan_place("nanargmin", argmin, np.inf)
+nanargmax = _nan_place("nanargmax", argmax, -np.inf, "largest", _IN_ROWS("1, 0"))
+nanargmin = _nan_place("nanargmin", argmin, np.inf, "smallest", _IN_ROWS("2, 1"))
 
 
 @jitted(static=("axis", "dtype", "keepdims"))

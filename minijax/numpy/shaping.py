@@ -11,6 +11,7 @@ import numpy as np
 
 from minijax.api.vmap import vmap
 from minijax.base import dims, dtypes
+from minijax.base.documentation import filled
 from minijax.base.dtypes import DTypeLike
 from minijax.base.symbolic.dimension import inconclusive, is_int
 from minijax.base.util import named
@@ -399,13 +400,17 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
     return structural.broadcast_shapes(*[dims.shape_of(s) for s in shapes])
 
 
-def _at_least(name: str, place: Any, calls_itself: bool = False) -> Any:
+def _at_least(name: str, place: Any, where: str = "", calls_itself: bool = False) -> Any:
     def atleast(*arys: ArrayLike) -> Any:
+        """Adds axes of length 1 to arrays, up to a rank of {rank}{where}.
+
+        One array gives an array, several give a list.
+        """
         if len(arys) == 1:
             return place(value(name, arys[0]))
         return [jitted_atleast(x) if calls_itself else place(value(name, x)) for x in arys]
 
-    jitted_atleast = jitted()(named(atleast, name, f"As `numpy.{name}`."))
+    jitted_atleast = jitted()(named(atleast, name, filled(atleast, dict(rank=name[-2], where=where))))
     return jitted_atleast
 
 
@@ -415,8 +420,8 @@ def _to_3d(x: Any) -> Any:
 
 
 atleast_1d = _at_least("atleast_1d", lambda x: moving.expand_dims(x, (0,)) if x.ndim < 1 else x)
-atleast_2d = _at_least("atleast_2d", lambda x: moving.expand_dims(x, tuple(range(2 - x.ndim))))
-atleast_3d = _at_least("atleast_3d", _to_3d, calls_itself=True)
+atleast_2d = _at_least("atleast_2d", lambda x: moving.expand_dims(x, tuple(range(2 - x.ndim))), ", in front")
+atleast_3d = _at_least("atleast_3d", _to_3d, ", such that a matrix gets a last axis", True)
 
 
 # ---- joining -----------------------------------------------------------------------------------------

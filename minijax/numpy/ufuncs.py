@@ -15,6 +15,7 @@ from minijax.composed.arrays.division import float_divmod, floor_divide, remaind
 from minijax.composed.arrays.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
+from minijax.numpy.ufunc_texts import described
 from minijax.primitives import elementwise as lax, moving, structural
 from minijax.primitives.convert import bitcast_convert_type, convert
 from minijax.primitives.families import const_like, full_of, is_complex, scalar_like
@@ -53,25 +54,72 @@ def promoting(promote: Promotion, inline: bool = False) -> Callable[[Callable[P,
     return wrap
 
 
-def _inlined(function: Callable, name: str) -> Callable:
-    return jitted(inline=True, replays=False)(named(function, name, f"As `numpy.{name}`."))
+_KINDS = {
+    promote_args: "Operands keep the dtype that they promote to.",
+    promote_args_numeric: "Booleans become integers.",
+    promote_args_inexact: "Integers and booleans become floats of the default dtype.",
+}
+
+
+def _inlined(function: Callable, name: str, promote: Promotion = promote_args) -> Callable:
+    doc = described(function, name, _KINDS.get(promote, ""))
+    return jitted(inline=True, replays=False)(named(function, name, doc))
 
 
 def _unary(name: str, op: Callable, promote: Promotion = promote_args_inexact) -> Callable:
     def ufunc(x: ArrayLike, /) -> Array:
+        """{sentence}
+
+        Args:
+          x: array or number. {kinds}
+
+        Returns:
+          An array of the shape of `x`.
+
+        Differences from NumPy:
+          There are no arguments `out`, `where`, `dtype` and `casting`. 64-bit dtypes need `jax_enable_x64`.
+
+        See also: {related}.
+
+        Example:
+          >>> {call}
+          {result}
+        """
         return op(*promote(name, x))
 
-    return _inlined(ufunc, name)
+    return _inlined(ufunc, name, promote)
 
 
 def _binary(name: str, op: Callable, promote: Promotion = promote_args) -> Callable:
     def ufunc(x: ArrayLike, y: ArrayLike, /) -> Array:
+        """{sentence}
+
+        Args:
+          x: array or number.
+          y: array or number, which broadcasts with `x`. {kinds}
+
+        Returns:
+          An array of the shape to which both broadcast.
+
+        Differences from NumPy:
+          There are no arguments `dtype` and `casting`, and no results in place by `out` and `where`. A Python number
+          does not widen the dtype of an array.
+
+        See also: {related}.
+
+        Example:
+          >>> {call}
+          {result}
+        """
         return op(*promote(name, x, y))
 
     def numbered(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         return op(*promote(name, x1, x2))
 
-    return _inlined(numbered if name in _NUMBERED else ufunc, name)
+    numbered.__doc__ = ufunc.__doc__ and ufunc.__doc__.replace(" x: ", " x1: ").replace(" y: ", " x2: ").replace(
+        "`x`", "`x1`"
+    )
+    return _inlined(numbered if name in _NUMBERED else ufunc, name, promote)
 
 
 _NUMBERED = ("arctan2", "atan2", "right_shift", "true_divide")  # whose operands jax calls x1 and x2
@@ -213,9 +261,19 @@ def _integer_power(x1: Any, x2: Any) -> Any:
 
 def _extremum(name: str, better: Callable) -> Callable:
     def function(x1: ArrayLike, x2: ArrayLike) -> Array:
+        """{sentence}
+
+        Arguments broadcast. They keep the dtype that they promote to.
+
+        See also: {related}.
+
+        Example:
+          >>> {call}
+          {result}
+        """
         return where(logical_or(better(x1, x2), isnan(x2)), x1, x2)
 
-    return jitted()(named(function, name, f"As `numpy.{name}`."))
+    return jitted()(named(function, name, described(function, name)))
 
 
 fmax = _extremum("fmax", lambda x, y: greater(x, y))
@@ -478,6 +536,16 @@ def _is_infinite(x: Any) -> Any:
 
 def _signed_infinity(name: str, value: float) -> Callable:
     def test(x: ArrayLike, /, out: None = None) -> Array:
+        """{sentence}
+
+        `out` must be `None`. Raises ValueError for complex numbers.
+
+        See also: {related}.
+
+        Example:
+          >>> {call}
+          {result}
+        """
         (x,) = arrays(name, x)
         check_out(name, out)
         if is_complex(x):
