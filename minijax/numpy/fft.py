@@ -16,7 +16,8 @@ from minijax.base.source import hide_frames
 from minijax.base.util import named
 from minijax.composed.arrays.fft import FftType, fft as lax_fft
 from minijax.numpy import padding, reductions, shaping, subscripts, ufuncs
-from minijax.numpy.creation import arange, array, asarray, astype, value
+from minijax.numpy.creation import array, asarray, astype, value
+from minijax.numpy.ranges import arange
 from minijax.primitives import elementwise as lax
 from minijax.run.arrays.array import Array, ArrayLike, DeviceLike, Shape
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
-from functools import partial, reduce
-from itertools import pairwise
+from functools import partial
 from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
@@ -14,7 +13,6 @@ import numpy as np
 from minijax.api.custom import custom_jvp
 from minijax.base import dtypes
 from minijax.base.documentation import document_module
-from minijax.base.dtypes import DTypeLike
 from minijax.base.faces import listing
 from minijax.base.naming import known_as
 from minijax.composed.arrays.selecting import where
@@ -25,17 +23,35 @@ from minijax.dispatch.jitted import jitted
 from minijax.ir.trace import Tracer
 from minijax.ir.types import typeof
 from minijax.lax import linalg as lax_linalg
-from minijax.numpy import contractions, creation, products, reductions, shaping, subscripts, taking, ufuncs
+from minijax.numpy import creation, joining, products, ranges, reductions, shaping, subscripts, taking, ufuncs
 from minijax.numpy.cumulative import cumprod
+from minijax.numpy.matrices import (  # noqa: F401 (public names)
+    corners,
+    count_exchanges,
+    cross,
+    det_3x3,
+    diagonal,
+    element,
+    matmul,
+    matrix_transpose,
+    multi_dot,
+    outer,
+    parity_sign,
+    product_of_elements,
+    split_ratio,
+    tensordot,
+    trace,
+    trace_of_transposed,
+    vecdot,
+)
 from minijax.numpy.products import matmul_highest
 from minijax.numpy.vectorizing import mapped
 from minijax.primitives import counting, elementwise as lax, moving, structural
 from minijax.primitives.convert import convert, stop_gradient
-from minijax.primitives.dot import PrecisionLike
 from minijax.primitives.families import const_like, is_complex, scalar_like
 from minijax.primitives.promote import arrays, check_ranks, promote_dtypes_inexact
 from minijax.primitives.sort import sort
-from minijax.run.arrays.array import Array, ArrayLike, ShardingLike
+from minijax.run.arrays.array import Array, ArrayLike
 
 __all__, __dir__ = listing(
     __name__,
@@ -403,7 +419,7 @@ def inv(a: ArrayLike) -> Array:
     (a,) = arrays("jnp.linalg.inv", a)
     _check_square("inv", a)
     shape = typeof(a).shape
-    return solve(a, shaping.broadcast_to(creation.eye(shape[-1], dtype=typeof(a).dtype), shape))
+    return solve(a, shaping.broadcast_to(ranges.eye(shape[-1], dtype=typeof(a).dtype), shape))
 
 
 @jitted("matrix_power", static=("n",))
@@ -422,7 +438,7 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
     except TypeError:
         raise TypeError(f"exponent must be an integer, got {n}") from None
     if n == 0:
-        return shaping.broadcast_to(creation.eye(shape[-1], dtype=typeof(a).dtype), shape)
+        return shaping.broadcast_to(ranges.eye(shape[-1], dtype=typeof(a).dtype), shape)
     a, n = (inv(a), -n) if n < 0 else (a, n)
     if n == 3:
         return products.matmul(products.matmul(a, a), a)
@@ -438,32 +454,6 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
 # ---- determinants -----------------------------------------------------------------------------------
 
 
-@jitted("trace")
-def _trace(a: Any) -> Any:
-    """The traces of matrices, given transposed."""
-    a = transposed(a)
-    n = typeof(a).shape[-1]
-    mask = creation.eye(n, dtype=bool)
-    return reductions.sum(where(mask, a, creation.zeros_like(a)), axis=(-2, -1))
-
-
-def _element(a: Any, i: int, j: int) -> Any:
-    return subscripts.getitem(a, (..., i, j))
-
-
-def _product(a: Any, *places: tuple[int, int]) -> Any:
-    return reduce(lax.mul, (_element(a, i, j) for i, j in places))
-
-
-def _det_3x3(a: Any) -> Any:
-    total = _product(a, (0, 0), (1, 1), (2, 2))
-    total = lax.add(total, _product(a, (0, 1), (1, 2), (2, 0)))
-    total = lax.add(total, _product(a, (0, 2), (1, 0), (2, 1)))
-    total = lax.sub(total, _product(a, (0, 2), (1, 1), (2, 0)))
-    total = lax.sub(total, _product(a, (0, 0), (1, 2), (2, 1)))
-    return lax.sub(total, _product(a, (0, 1), (1, 0), (2, 2)))
-
-
 @jitted("det")
 def det(a: ArrayLike) -> Array:
     """Computes determinants of matrices in the last two axes.
@@ -475,8 +465,8 @@ def det(a: ArrayLike) -> Array:
     _check_square("_det()", a)
     n = typeof(a).shape[-1]
     if n == 2:
-        return lax.sub(_product(a, (0, 0), (1, 1)), _product(a, (0, 1), (1, 0)))
-    return _det_3x3(a) if n == 3 else _det(a)
+        return lax.sub(product_of_elements(a, (0, 0), (1, 1)), product_of_elements(a, (0, 1), (1, 0)))
+    return det_3x3(a) if n == 3 else _det(a)
 
 
 @custom_jvp
@@ -488,34 +478,22 @@ def _det(a: Any) -> Any:
 @_det.defjvp
 def _det_jvp(primals, tangents):
     value, product = _cofactor_solve(primals[0], tangents[0])
-    return value, _trace(product)
-
-
-def _count_exchanges(pivots: Any) -> Any:
-    """The number of row exchanges of an LU decomposition."""
-    at = creation.arange(typeof(pivots).shape[-1], dtype=np.int32)
-    at = moving.expand_dims(at, range(typeof(pivots).ndim - 1))
-    return reductions.count_nonzero(ufuncs.not_equal(pivots, at), axis=-1)
-
-
-def _parity_sign(count: Any) -> Any:
-    half = ufuncs.remainder(count, 2)
-    return lax.add(lax.mul(scalar_like(half, -2), half), scalar_like(half, 1))
+    return value, trace_of_transposed(product)
 
 
 def _slogdet_lu(a: Any) -> tuple:
     dtype = typeof(a).dtype
     lu, pivots, _ = lax_linalg.lu(a)
-    diagonal = taking.diagonal(lu, axis1=-2, axis2=-1)
-    is_zero = reductions.any(ufuncs.equal(diagonal, scalar_like(lu, 0)), axis=-1)
-    count, sign = _count_exchanges(pivots), scalar_like(lu, 1)
+    on_diagonal = taking.diagonal(lu, axis1=-2, axis2=-1)
+    is_zero = reductions.any(ufuncs.equal(on_diagonal, scalar_like(lu, 0)), axis=-1)
+    count, sign = count_exchanges(pivots), scalar_like(lu, 1)
     if is_complex(a):
-        sign = reductions.prod(lax.div(diagonal, convert(lax.abs(diagonal), dtype)), axis=-1)
+        sign = reductions.prod(lax.div(on_diagonal, convert(lax.abs(on_diagonal), dtype)), axis=-1)
     else:
-        count = lax.add(count, reductions.count_nonzero(ufuncs.less(diagonal, scalar_like(lu, 0)), axis=-1))
-    sign = ufuncs.multiply(sign, convert(creation.array(_parity_sign(count)), dtype))
+        count = lax.add(count, reductions.count_nonzero(ufuncs.less(on_diagonal, scalar_like(lu, 0)), axis=-1))
+    sign = ufuncs.multiply(sign, convert(creation.array(parity_sign(count)), dtype))
     sign = where(is_zero, scalar_like(lu, 0), sign)
-    logs = typed(lax.log(lax.abs(diagonal)), lu)
+    logs = typed(lax.log(lax.abs(on_diagonal)), lu)
     logdet = where(is_zero, scalar_like(lu, -np.inf), reductions.sum(logs, axis=-1))
     return sign, ufuncs.real(logdet)
 
@@ -524,21 +502,15 @@ def _slogdet_qr(a: Any) -> tuple:
     if is_complex(a):
         raise NotImplementedError("slogdet method='qr' not implemented for complex inputs")
     r, taus = geqrf_p.bind(a)
-    diagonal = taking.diagonal(r, axis1=-2, axis2=-1)
-    logdet = reductions.sum(lax.log(lax.abs(diagonal)), axis=-1)
-    sign = reductions.prod(lax.sign(diagonal), axis=-1)
+    on_diagonal = taking.diagonal(r, axis1=-2, axis2=-1)
+    logdet = reductions.sum(lax.log(lax.abs(on_diagonal)), axis=-1)
+    sign = reductions.prod(lax.sign(on_diagonal), axis=-1)
     reflections = where(taus[..., : typeof(a).shape[-1] - 1] != 0, -1, 1)
     return lax.mul(sign, convert(reductions.prod(reflections, axis=-1), typeof(a).dtype)), logdet
 
 
-def _corners(a: Any) -> list:
-    """The elements of a 2 by 2 matrix, row by row, and its determinant."""
-    w, x, y, z = (_element(a, i, j) for i in range(2) for j in range(2))
-    return [w, x, y, z, lax.sub(lax.mul(w, z), lax.mul(x, y))]
-
-
 def _slogdet_small(a: Any) -> tuple:
-    value = _element(a, 0, 0) if typeof(a).shape[-1] == 1 else _corners(a)[-1]
+    value = element(a, 0, 0) if typeof(a).shape[-1] == 1 else corners(a)[-1]
     size = lax.abs(value)
     return lax.sign(value), lax.log(size)
 
@@ -546,19 +518,11 @@ def _slogdet_small(a: Any) -> tuple:
 _slogdet_lu, _slogdet_qr, _slogdet_small = map(custom_jvp, (_slogdet_lu, _slogdet_qr, _slogdet_small))
 
 
-def _split_ratio(ratio: Any, sign: Any) -> tuple:
-    """The tangents of sign and log|det|, from the ratio of the determinant's tangent to the determinant."""
-    if not is_complex(ratio):
-        return creation.zeros_like(sign), ratio
-    turn = lax.mul(lax.sub(ratio, convert(lax.real(ratio), typeof(ratio).dtype)), sign)
-    return turn, lax.real(ratio)
-
-
 @_slogdet_qr.defjvp
 @_slogdet_lu.defjvp
 def _slogdet_jvp(primals, tangents):
     sign, logdet = slogdet(primals[0])
-    return (sign, logdet), _split_ratio(_trace(solve(primals[0], tangents[0])), sign)
+    return (sign, logdet), split_ratio(trace_of_transposed(solve(primals[0], tangents[0])), sign)
 
 
 @_slogdet_small.defjvp
@@ -566,14 +530,14 @@ def _slogdet_small_jvp(primals, tangents):
     (a,), (t,) = primals, tangents
     sign, logdet = _slogdet_small(a)
     if typeof(a).shape[-1] == 1:
-        ratio = lax.div(_element(t, 0, 0), _element(a, 0, 0))
+        ratio = lax.div(element(t, 0, 0), element(a, 0, 0))
     else:
-        w, x, y, z, value = _corners(a)
-        change = lax.mul(_element(t, 0, 0), z)
-        change = lax.sub(change, lax.mul(_element(t, 0, 1), y))
-        change = lax.sub(change, lax.mul(_element(t, 1, 0), x))
-        ratio = lax.div(lax.add(change, lax.mul(_element(t, 1, 1), w)), value)
-    return (sign, logdet), _split_ratio(ratio, sign)
+        w, x, y, z, value = corners(a)
+        change = lax.mul(element(t, 0, 0), z)
+        change = lax.sub(change, lax.mul(element(t, 0, 1), y))
+        change = lax.sub(change, lax.mul(element(t, 1, 0), x))
+        ratio = lax.div(lax.add(change, lax.mul(element(t, 1, 1), w)), value)
+    return (sign, logdet), split_ratio(ratio, sign)
 
 
 @jitted("slogdet", static=("method",))
@@ -596,14 +560,14 @@ def _cofactor_solve(a: Any, b: Any) -> tuple:
     """The determinant of a, and det(a) a⁻¹ b, finite where a has rank n - 1."""
     shape, dtype = typeof(a).shape, typeof(a).dtype
     if shape[-1] == 1:
-        return _element(a, 0, 0), b
+        return element(a, 0, 0), b
     get = subscripts.getitem
     lu, pivots, permutation = lax_linalg.lu(a)
-    diagonal = taking.diagonal(lu, axis1=-2, axis2=-1)
-    sign = convert(_parity_sign(_count_exchanges(pivots)), dtype)
-    partial = lax.mul(cumprod(diagonal, -1), moving.expand_dims(sign, (len(shape) - 2,)))
+    on_diagonal = taking.diagonal(lu, axis1=-2, axis2=-1)
+    sign = convert(parity_sign(count_exchanges(pivots)), dtype)
+    partial = lax.mul(cumprod(on_diagonal, -1), moving.expand_dims(sign, (len(shape) - 2,)))
     lu = subscripts.update(lu, (..., -1, -1), lax.div(scalar_like(lu, 1), get(partial, (..., -2))), "set")
-    batch = taking.ix_(*(creation.arange(size, dtype=np.int32) for size in (*shape[:-2], 1)))
+    batch = taking.ix_(*(ranges.arange(size, dtype=np.int32) for size in (*shape[:-2], 1)))
     probe = lax_linalg.triangular_solve(lu, creation.ones(shape[:-1], dtype), left_side=True)
     is_singular = reductions.any(ufuncs.logical_or(ufuncs.isnan(probe), ufuncs.isinf(probe)), axis=-1)
     is_singular = shaping.tile(
@@ -614,7 +578,7 @@ def _cofactor_solve(a: Any, b: Any) -> tuple:
     x = lax_linalg.triangular_solve(lu, x, left_side=True, lower=True, unit_diagonal=True)
     determinant = moving.expand_dims(get(partial, (..., -1)), (len(shape) - 2, len(shape) - 1))
     upper = ufuncs.multiply(get(x, (..., slice(None, -1), slice(None))), determinant)
-    x = shaping.concatenate((upper, get(x, (..., slice(-1, None), slice(None)))), axis=-2)
+    x = joining.concatenate((upper, get(x, (..., slice(-1, None), slice(None)))), axis=-2)
     x = lax_linalg.triangular_solve(lu, x, left_side=True)
     x = where(is_singular, creation.zeros_like(b), x)
     return get(partial, (..., -1)), x
@@ -783,127 +747,6 @@ def _matrix_norm(x: Any, axes: tuple[int, int], ord: Any, keepdims: bool) -> Any
 
 
 # ---- products and views of matrices -----------------------------------------------------------------
-
-
-def matrix_transpose(x: ArrayLike, /) -> Array:
-    """Exchanges the last two axes of an array.
-
-    Raises ValueError if the rank is less than 2.
-    """
-    return shaping.matrix_transpose(x)
-
-
-def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
-    """Returns a diagonal of each matrix in the last two axes.
-
-    `offset` is static: above the main diagonal if positive, below it if negative.
-    """
-    return taking.diagonal(*arrays("jnp.linalg.diagonal", x), offset, -2, -1)
-
-
-def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Array:
-    """Sums the elements on a diagonal of each matrix in the last two axes.
-
-    `offset` is the diagonal, and `dtype` that of the sum.
-    """
-    return contractions.trace(*arrays("jnp.linalg.trace", x), offset, -2, -1, dtype)
-
-
-def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Multiplies each element of one vector with each of another.
-
-    Raises ValueError for other ranks than 1.
-    """
-    ranks = [typeof(x).ndim for x in arrays("jnp.linalg.outer", x1, x2)]
-    if ranks != [1, 1]:
-        raise ValueError(f"outer: Input arrays must be one-dimensional, but they have {ranks} dimensions")
-    return contractions.outer(x1, x2)
-
-
-def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis=-1) -> Any:
-    """Computes the cross product of vectors of three components.
-
-    `axis` is the axis of the components; others broadcast. Raises ValueError for other numbers of components.
-    """
-    sizes = [typeof(x).shape[axis] for x in arrays("jnp.linalg.cross", x1, x2)]
-    if sizes != [3, 3]:
-        raise ValueError(
-            "cross: Both input arrays must be (arrays of) 3-dimensional vectors, but they have "
-            f"{sizes[0]} and {sizes[1]} components"
-        )
-    return contractions.cross(x1, x2, axis=axis)
-
-
-def matmul(
-    x1: ArrayLike, x2: ArrayLike, /, *, precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None
-) -> Array:
-    """Computes the matrix product of two arrays.
-
-    It is `jax.numpy.matmul` without `out_sharding`; both arguments are positional.
-    """
-    return products.matmul(x1, x2, precision=precision, preferred_element_type=preferred_element_type)
-
-
-def vecdot(
-    x1: ArrayLike,
-    x2: ArrayLike,
-    /,
-    *,
-    axis: int = -1,
-    precision: PrecisionLike = None,
-    preferred_element_type: DTypeLike | None = None,
-) -> Array:
-    """Computes the dot products of vectors along an axis, conjugating the first.
-
-    It is `jax.numpy.vecdot`.
-    """
-    return contractions.vecdot(x1, x2, axis=axis, precision=precision, preferred_element_type=preferred_element_type)
-
-
-def tensordot(
-    x1: ArrayLike,
-    x2: ArrayLike,
-    /,
-    *,
-    axes: int | tuple = 2,
-    precision: PrecisionLike = None,
-    preferred_element_type: DTypeLike | None = None,
-    out_sharding: ShardingLike | None = None,
-) -> Array:
-    """Sums the products of elements of two arrays over pairs of axes.
-
-    It is `jax.numpy.tensordot`; both arrays are positional.
-    """
-    options = dict(preferred_element_type=preferred_element_type, out_sharding=out_sharding)
-    return contractions.tensordot(x1, x2, axes, precision=precision, **options)
-
-
-def multi_dot(arrays: Sequence, *, precision: PrecisionLike = None) -> Array:
-    """Computes a product of two or more matrices in the order of least work.
-
-    The first and the last may be vectors. The order is found from shapes when the function is traced. `precision` is
-    that of the multiplications. There is no argument `out`.
-    """
-    arrays = creation.values("jnp.linalg.multi_dot", *arrays)
-    shapes = [np.shape(x) for x in arrays]
-    if len(shapes) < 2:
-        raise ValueError(f"multi_dot requires at least two arrays; got len(arrays)={len(shapes)}")
-    if any(len(s) != 2 for s in shapes[1:-1]) or any(len(s) not in (1, 2) for s in (shapes[0], shapes[-1])):
-        raise ValueError(
-            "multi_dot: input arrays must all be two-dimensional, except for the first and last array which "
-            f"may be 1 or 2 dimensional. Got array shapes {shapes}"
-        )
-    if any(x[-1] != y[0] for x, y in pairwise(shapes)):
-        raise ValueError(
-            "multi_dot: last dimension of each array must match first dimension of following array. Got "
-            f"array shapes {shapes}"
-        )
-    # Axis i + 1 of the chain is the last one of array i, and the first one of the next.
-    axes = [list(range(i, i + 2)) for i in range(len(shapes))]
-    axes[0], axes[-1] = axes[0][2 - len(shapes[0]) :], axes[-1][: len(shapes[-1])]
-    ends = [*axes[0][:-1], *axes[-1][1:]]
-    operands = [part for pair in zip(arrays, axes, strict=True) for part in pair]
-    return contractions.einsum(*operands, ends, optimize="auto", precision=precision)
 
 
 def tensorinv(a: ArrayLike, ind: int = 2) -> Array:

@@ -14,7 +14,7 @@ from minijax.base.dims import as_index
 from minijax.base.symbolic.dimension import is_dim
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
-from minijax.numpy import creation, quantiles, reductions, shaping, taking, ufuncs
+from minijax.numpy import creation, quantiles, ranges, reductions, shaping, taking, ufuncs
 from minijax.primitives import elementwise as lax, moving, structural
 from minijax.primitives.convert import convert
 from minijax.run.arrays.array import Array, ArrayLike
@@ -226,7 +226,7 @@ def _mirrored(array, axis, pair, reflect, odd):
 def _ramps(array: Any, axis: int, pair: tuple, ends: tuple) -> list:
     left, right = (_edge(array, axis, end) for end in range(2))
     ramps = (
-        creation.linspace(end, structural.squeeze(edge, (axis,)), n, endpoint=False, dtype=array.dtype, axis=axis)
+        ranges.linspace(end, structural.squeeze(edge, (axis,)), n, endpoint=False, dtype=array.dtype, axis=axis)
         for end, edge, n in zip(ends, (left, right), pair, strict=True)
     )
     before, after = (_converted_like(ramp, array) for ramp in ramps)

@@ -13,7 +13,7 @@ from minijax.composed.arrays.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.higher.cond import switch
 from minijax.indexing.language import Options
-from minijax.numpy import creation, grids, reductions, searching, shaping, subscripts, taking, ufuncs
+from minijax.numpy import creation, grids, joining, ranges, reductions, searching, shaping, subscripts, taking, ufuncs
 from minijax.numpy.creation import concrete, value, values
 from minijax.numpy.cumulative import cumsum
 from minijax.numpy.vectorizing import vectorize
@@ -108,7 +108,7 @@ def insert(arr: ArrayLike, obj: ArrayLike | slice, values: ArrayLike, axis: int 
     out = creation.zeros((*a.shape[:axis], n + count, *a.shape[axis + 1 :]), a.dtype)
     places = ufuncs.clip(where(ufuncs.less(places, 0), ufuncs.add(places, n), places), 0, n)
     order = searching.argsort(places)
-    steps = creation.arange(count, dtype=places.dtype)
+    steps = ranges.arange(count, dtype=places.dtype)
     new = subscripts.update(places, order, steps, "add")
     is_old = subscripts.update(creation.ones((n + count,), bool), new, False, "set")
     (old,) = taking.nonzero(is_old, size=n)
@@ -120,7 +120,7 @@ def insert(arr: ArrayLike, obj: ArrayLike | slice, values: ArrayLike, axis: int 
 def _places(obj: Any, n: int) -> Any:
     """The positions before which `insert` inserts, as an array."""
     if isinstance(obj, slice):
-        return creation.arange(*obj.indices(n))
+        return ranges.arange(*obj.indices(n))
     places = value("insert", obj)
     if places.ndim > 1:
         raise ValueError(f"jnp.insert(): obj must be a slice, a one-dimensional array, or a scalar; got {obj}")
@@ -177,7 +177,7 @@ def choose(
         raise ValueError(f"choose: {mode=} not understood. Must be 'raise', 'wrap', or 'clip'")
     a, *options = shaping.broadcast_arrays(a, *options)
     joined = creation.array(options)
-    return subscripts.getitem(joined, (a, *creation.indices(a.shape, sparse=True)))
+    return subscripts.getitem(joined, (a, *ranges.indices(a.shape, sparse=True)))
 
 
 def piecewise(x: ArrayLike, condlist: Array | Sequence[ArrayLike], funclist: list, *args: Any, **kw: Any) -> Array:
@@ -208,7 +208,7 @@ def _piecewise(x, conditions, constants, fixed, count, *args, **kw):
     calls = {i: (lambda u, f=f: f(u, *args, **kw).astype(x.dtype)) for i, f in fixed}
     calls |= {i: (lambda u, c=c: creation.array(c, dtype=x.dtype)) for i, c in constants.items()}
     none = creation.zeros_like(subscripts.getitem(conditions, slice(0, 1)))
-    passed = cumsum(shaping.concatenate([none, conditions], 0), 0)
+    passed = cumsum(joining.concatenate([none, conditions], 0), 0)
     branches = [calls[i] for i in range(count)]
     return vectorize(lambda i, u: switch(i, branches, u))(reductions.argmax(passed, 0), x)
 

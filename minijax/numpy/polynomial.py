@@ -13,8 +13,9 @@ from minijax.dispatch.jitted import jitted
 from minijax.higher import scan
 from minijax.ir.trace import Tracer
 from minijax.ir.types import typeof
-from minijax.numpy import contractions, linalg, products, reductions, shaping, signal, taking, ufuncs
-from minijax.numpy.creation import arange, array, asarray, full, ones, zeros
+from minijax.numpy import contractions, joining, linalg, products, reductions, shaping, signal, taking, ufuncs
+from minijax.numpy.creation import array, asarray, full, ones, zeros
+from minijax.numpy.ranges import arange
 from minijax.primitives.promote import arrays, promote_dtypes, promote_dtypes_inexact
 from minijax.primitives.sort import sort
 from minijax.primitives.structural import broadcast_shapes, full_like
@@ -148,7 +149,7 @@ def polyint(p: ArrayLike, m: int = 1, k: int | ArrayLike | None = None) -> Array
         return p
     steps = _falling(m, _length("polyint", p) + m, dtype=p.dtype)
     divisors = reductions.prod(ufuncs.maximum(1, steps), 0)[::-1]
-    return ufuncs.true_divide(shaping.concatenate((p, k)), divisors)
+    return ufuncs.true_divide(joining.concatenate((p, k)), divisors)
 
 
 # ---- roots and fits ----------------------------------------------------------------------------------
@@ -238,7 +239,7 @@ def polyfit(
     order = deg + 1
     _check_points(x, y, deg)
     rcond = len(x) * float(dtypes.finfo(x.dtype).eps) if rcond is None else rcond
-    lhs, rhs = shaping.vander(x, order), y
+    lhs, rhs = joining.vander(x, order), y
     if w is not None:
         (w,) = map(asarray, promote_dtypes(*arrays("polyfit", w)))
         if w.ndim != 1:

@@ -135,7 +135,7 @@ class Reducer:
                     f"reduction operation {self.name} does not have an identity, so to use a where mask one "
                     "has to specify 'initial'"
                 )
-            where = _mask(self.name, where)
+            where = checked_mask(self.name, where)
             highest = self.name == "min"
             a = choose(
                 where, a, lax_reduce.lowest(computed, highest) if extremum else scalar_like(a, self.unit(computed))
@@ -148,7 +148,7 @@ class Reducer:
         return as_type(moving.expand_dims(out, axes) if keepdims else out, result)
 
 
-def _mask(name: str, where: Any) -> Any:
+def checked_mask(name: str, where: Any) -> Any:
     if where is None:
         return None
     (where,) = arrays(name, where)
@@ -336,12 +336,10 @@ def _truth(reducer: Reducer, **texts: str) -> Callable:
     return fused(whole=True)(named(function, name, filled(function, dict(texts, name=name))))
 
 
-_IN_ROWS = "Array([{}], dtype=int32)".format
-max = _extremum(
-    MAX, most="largest", most_of="maximum", all_result="Array(7, dtype=int32)", axis_result=_IN_ROWS("7, 5")
-)
+IN_ROWS = "Array([{}], dtype=int32)".format
+max = _extremum(MAX, most="largest", most_of="maximum", all_result="Array(7, dtype=int32)", axis_result=IN_ROWS("7, 5"))
 min = _extremum(
-    MIN, most="smallest", most_of="minimum", all_result="Array(1, dtype=int32)", axis_result=_IN_ROWS("1, 3")
+    MIN, most="smallest", most_of="minimum", all_result="Array(1, dtype=int32)", axis_result=IN_ROWS("1, 3")
 )
 all = _truth(
     ALL,
@@ -372,7 +370,7 @@ def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
 # ---- positions of extrema ---------------------------------------------------------------------------
 
 
-def _place(name: str, find: Callable, what: str, nan: str, example: str) -> Callable:
+def position_function(name: str, find: Callable, what: str, nan: str, example: str) -> Callable:
     """The public function whose jitted core `find` finds the positions of extrema."""
 
     def place(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
@@ -417,11 +415,11 @@ def _extremal_place(name: str, op: Callable, what: str, example: str) -> Callabl
         index = op(a, dims.canonical_axis(at, typeof(a).ndim), dtypes.default_int_dtype())
         return moving.expand_dims(index, canonical_axes(axis, len(shape))) if keepdims else index
 
-    return _place(name, find, what, "It is that of a NaN if there is one.", example)
+    return position_function(name, find, what, "It is that of a NaN if there is one.", example)
 
 
-argmax = _extremal_place("argmax", lax_reduce.argmax, "largest", _IN_ROWS("1, 0"))
-argmin = _extremal_place("argmin", lax_reduce.argmin, "smallest", _IN_ROWS("2, 1"))
+argmax = _extremal_place("argmax", lax_reduce.argmax, "largest", IN_ROWS("1, 0"))
+argmin = _extremal_place("argmin", lax_reduce.argmin, "smallest", IN_ROWS("2, 1"))
 
 
 @jitted(static=("axis", "keepdims"))
@@ -444,7 +442,7 @@ def _mean(a: Any, axis: Axis, dtype: Any, keepdims: bool, where: Any) -> Any:
     computed = _for_computation(result) if dtype is None else result
     count = None
     if where is not None:
-        mask = moving.broadcast_to_shape(_mask("mean", where), typeof(a).shape)
+        mask = moving.broadcast_to_shape(checked_mask("mean", where), typeof(a).shape)
         count = sum(mask, axis, computed, keepdims=keepdims)
     else:
         shape = typeof(a).shape
@@ -501,7 +499,7 @@ def mean(
     return _mean(a, _reduced_axis("mean", axis), dtypes.requested_dtype(dtype, "mean"), keepdims, where)
 
 
-def _variance_types(name: str, have: Any, dtype: Any) -> tuple[Any, Any]:
+def variance_types(name: str, have: Any, dtype: Any) -> tuple[Any, Any]:
     """The dtypes of the computation and of the result of a variance."""
     if dtype is not None and dtypes.is_complex(have) and not dtypes.is_complex(dtype):
         raise ValueError(
@@ -515,17 +513,17 @@ def _variance_types(name: str, have: Any, dtype: Any) -> tuple[Any, Any]:
     return _for_computation(dtype), dtype
 
 
-def _squared(x: Any) -> Any:
+def squared(x: Any) -> Any:
     return lax.real(lax.mul(x, lax.conj(x))) if is_complex(x) else lax.square(x)
 
 
 @jitted(static=("axis", "dtype", "keepdims"))
 def _var(a: Any, axis: Axis, dtype: Any, keepdims: bool, mean_: Any, correction: Any, where: Any) -> Any:
-    computed, result = _variance_types("var", typeof(a).dtype, dtype)
+    computed, result = variance_types("var", typeof(a).dtype, dtype)
     a = as_type(a, computed)
     if mean_ is None:
         mean_ = mean(a, axis, computed, keepdims=True, where=where)
-    squares = _squared(ufuncs.subtract(a, mean_))
+    squares = squared(ufuncs.subtract(a, mean_))
     part = typeof(squares).dtype
     if where is None:
         count = scalar_like(squares, size_along(a, canonical_axes(axis, typeof(a).ndim)))
@@ -597,7 +595,7 @@ def _deviation(name: str, core: Callable, **texts: str) -> Callable:
             correction = ddof
         elif not isinstance(ddof, int) or ddof != 0:
             raise ValueError("ddof and correction can't be provided simultaneously.")
-        (a,), where = arrays(name, a), _mask(name, where)
+        (a,), where = arrays(name, a), checked_mask(name, where)
         result_dtype = dtypes.requested_dtype(dtype, name)
         if name == "std" and result_dtype is not None and not dtypes.is_inexact(result_dtype):
             raise ValueError(f"dtype argument to jnp.{name} must be inexact; got {dtype}")
@@ -656,144 +654,6 @@ def average(
     if weights is not None:
         (weights,) = arrays("average", weights)
     return _average(a, static_axis(axis), weights, returned, keepdims)
-
-
-# ---- reductions that skip NaN -----------------------------------------------------------------------
-
-
-def _without_nan(a: Any, value: Any) -> Any:
-    return choose(lax.ne(a, a), scalar_like(a, value), a)
-
-
-def _nan_total(name: str, reduce: Callable, unit: int, what: str) -> Callable:
-    def function(
-        a: ArrayLike,
-        axis: Axis = None,
-        dtype: DTypeLike | None = None,
-        out: None = None,
-        keepdims: bool = False,
-        initial: ArrayLike | None = None,
-        where: ArrayLike | None = None,
-    ) -> Array:
-        """Computes the {what} of the elements that are not NaN, of all or along axes.
-
-        It is {unit} where there are none. `initial` is a scalar to start with, and `where` selects elements. `axis` and
-        `dtype` are static. `out` must be `None`.
-        """
-        check_out(name, out)
-        (a,), where = arrays(name, a), _mask(name, where)
-        return reduce(_without_nan(a, unit) if is_inexact(a) else a, axis, dtype, None, keepdims, initial, where)
-
-    return jitted(static=("axis", "dtype", "keepdims"))(
-        named(function, name, filled(function, dict(what=what, unit=unit)))
-    )
-
-
-nansum, nanprod = _nan_total("nansum", sum, 0, "sum"), _nan_total("nanprod", prod, 1, "product")
-
-
-def _nan_extremum(name: str, reduce: Callable, highest: bool) -> Callable:
-    def function(
-        a: ArrayLike,
-        axis: Axis = None,
-        out: None = None,
-        keepdims: bool = False,
-        initial: ArrayLike | None = None,
-        where: ArrayLike | None = None,
-    ) -> Array:
-        """Returns the {most} of the elements that are not NaN, of all or along axes.
-
-        It is NaN where all elements are, without a warning. `initial` is a scalar to compare with too, and `where`
-        selects elements. `axis` is static. `out` must be `None`.
-        """
-        check_out(name, out)
-        (a,), where = arrays(name, a), _mask(name, where)
-        if not is_inexact(a):
-            return reduce(a, axis, None, keepdims, initial, where)
-        worst = lax_reduce.lowest(typeof(a).dtype, highest)
-        extremum = reduce(_without_nan(a, worst), axis, None, keepdims, initial, where)
-        if initial is not None:
-            return extremum
-        return choose(all(lax.ne(a, a), axis, keepdims=keepdims), const_like(a, np.nan), extremum)
-
-    doc = filled(function, dict(most="smallest" if highest else "largest"))
-    return jitted(static=("axis", "keepdims"))(named(function, name, doc))
-
-
-nanmax = _nan_extremum("nanmax", max, False)
-nanmin = _nan_extremum("nanmin", min, True)
-
-
-def _nan_place(name: str, find: Callable, worst: float, what: str, example: str) -> Callable:
-    @jitted(f"_{name}", static=("axis", "keepdims"))
-    def search(a, axis, keepdims):
-        if not is_inexact(a):
-            return find(a, axis, keepdims=keepdims)
-        nans = lax.ne(a, a)
-        index = find(choose(nans, worst, a), axis, keepdims=keepdims)
-        return choose(all(nans, axis, keepdims=keepdims), -1, index)
-
-    return _place(name, search, what, "NaN is left out; the index is -1 where there is nothing else.", example)
-
-
-nanargmax = _nan_place("nanargmax", argmax, -np.inf, "largest", _IN_ROWS("1, 0"))
-nanargmin = _nan_place("nanargmin", argmin, np.inf, "smallest", _IN_ROWS("2, 1"))
-
-
-@jitted(static=("axis", "dtype", "keepdims"))
-def nanmean(
-    a: ArrayLike,
-    axis: Axis = None,
-    dtype: DTypeLike | None = None,
-    out: None = None,
-    keepdims: bool = False,
-    where: ArrayLike | None = None,
-) -> Array:
-    """Computes the mean of the elements that are not NaN, of all or along axes.
-
-    It is NaN where all elements are, without a warning. `where` selects elements. `out` must be `None`.
-    """
-    check_out("nanmean", out)
-    (a,), where = arrays("nanmean", a), _mask("nanmean", where)
-    if not is_inexact(a):
-        return mean(a, axis, dtype, None, keepdims, where=where)
-    result = typeof(a).dtype if dtype is None else dtype
-    count = sum(lax.bitwise_not(lax.ne(a, a)), axis, result, keepdims=keepdims, where=where)
-    return lax.div(nansum(a, axis, dtype=result, keepdims=keepdims, where=where), count)
-
-
-@jitted(static=("axis", "dtype", "keepdims"))
-def nanvar(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None, ddof: int = 0,
-           keepdims: bool = False, where: ArrayLike | None = None, mean: ArrayLike | None = None) -> Array:  # fmt: skip
-    """Computes the variance of the elements that are not NaN, of all or along axes.
-
-    Sums are divided by the number of elements less `ddof`; the result is NaN where this is not positive, without a
-    warning. `where` selects elements, and `mean` is a known mean. `out` must be `None`.
-    """
-    check_out("nanvar", out)
-    (a,), where = arrays("nanvar", a), _mask("nanvar", where)
-    computed, result = _variance_types("nanvar", typeof(a).dtype, dtypes.requested_dtype(dtype, "nanvar"))
-    a = as_type(a, computed)
-    if mean is None:
-        mean = nanmean(a, axis, dtype=computed, keepdims=True, where=where)
-    squares = _squared(choose(lax.ne(a, a), 0, ufuncs.subtract(a, mean)))
-    count = sum(lax.bitwise_not(lax.ne(a, a)), axis, keepdims=keepdims, where=where)
-    count = ufuncs.subtract(count, ddof)
-    few = lax.le(count, scalar_like(count, 0))
-    total = choose(few, np.nan, sum(squares, axis, keepdims=keepdims, where=where))
-    return as_type(lax.div(total, as_type(choose(few, 1, count), typeof(total).dtype)), result)
-
-
-@jitted(static=("axis", "dtype", "keepdims"))
-def nanstd(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None, ddof: int = 0,
-           keepdims: bool = False, where: ArrayLike | None = None, mean: ArrayLike | None = None) -> Array:  # fmt: skip
-    """Computes the standard deviation of the elements that are not NaN, of all or along axes.
-
-    It is the square root of `nanvar`, with the same arguments.
-    """
-    check_out("nanstd", out)
-    where = _mask("nanstd", where)
-    return lax.sqrt(nanvar(a, axis, dtype=dtype, ddof=ddof, keepdims=keepdims, where=where, mean=mean))
 
 
 # ---- equality of whole arrays -----------------------------------------------------------------------

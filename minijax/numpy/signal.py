@@ -9,7 +9,7 @@ from typing import Any
 from minijax.base.dtypes import DTypeLike
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
-from minijax.numpy import creation, custom_rules, shaping, ufuncs
+from minijax.numpy import creation, custom_rules, ranges, shaping, ufuncs
 from minijax.primitives.conv import conv_general_dilated
 from minijax.primitives.dot import PrecisionLike
 from minijax.primitives.moving import broadcast_in_dim
@@ -92,7 +92,7 @@ def correlate(
 
 def _window(name: str, of: Callable, M: Any, *shape: Any) -> Any:
     size = int(creation.concrete(M, name, "M"))
-    return creation.ones(size) if size <= 1 else of(creation.arange(size, dtype=float), size, *shape)
+    return creation.ones(size) if size <= 1 else of(ranges.arange(size, dtype=float), size, *shape)
 
 
 def _cosine(turns: float, n: Any, size: int) -> Any:

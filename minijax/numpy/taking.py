@@ -20,7 +20,7 @@ from minijax.indexing.language import Options
 from minijax.indexing.reading import from_front
 from minijax.ir.trace import Tracer
 from minijax.ir.types import ShapedArray, typeof
-from minijax.numpy import creation, cumulative, searching, shaping, subscripts
+from minijax.numpy import creation, cumulative, joining, ranges, searching, shaping, subscripts
 from minijax.numpy.contractions import einsum
 from minijax.numpy.creation import arraylike, concrete, value, values
 from minijax.numpy.ufuncs import add, clip, equal, floor_divide, less, remainder
@@ -247,7 +247,7 @@ def put_along_axis(
     wide = (*a.shape[:axis], index_shape[axis], *a.shape[axis + 1 :])
     put = shaping.broadcast_to(values, wide)
     int_type = dtypes.default_int_dtype()
-    places = [creation.broadcast_along(counting.iota(int_type, n), i, a.shape) for i, n in enumerate(a.shape)]
+    places = [ranges.broadcast_along(counting.iota(int_type, n), i, a.shape) for i, n in enumerate(a.shape)]
     places[axis] = indices
     updated = subscripts.update(a, tuple(places), put, "set", Options(mode))
     return shaping.reshape(updated, shape)
@@ -290,7 +290,7 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
     # jax has a branch for Mosaic kernels, which cannot gather.
     summed = lambda eye, a: moving.sum_axes(lax.mul(eye, a), (0,))  # noqa: E731
     gathered = lambda _, a: _gathered_diagonal(a, 0, i, j)  # noqa: E731
-    return platform_dependent(creation.eye(a.shape[0], dtype=a.dtype), a, mosaic=summed, default=gathered)
+    return platform_dependent(ranges.eye(a.shape[0], dtype=a.dtype), a, mosaic=summed, default=gathered)
 
 
 def _gathered_diagonal(a: Any, offset: int, i: int, j: int) -> Any:
@@ -337,7 +337,7 @@ def _diag(v, k):
         raise ValueError(f"diag input must be 1d or 2d, got shape {v.shape}")
     v = structural.pad(v, structural.blank((), v.dtype), ((max(0, -k), max(0, k), 0),))
     n = v.shape[0]
-    return choose(creation.eye(n, k=k, dtype=bool), moving.expand_dims(v, (1,)), structural.blank((), v.dtype))
+    return choose(ranges.eye(n, k=k, dtype=bool), moving.expand_dims(v, (1,)), structural.blank((), v.dtype))
 
 
 def diagflat(v: ArrayLike, k: int = 0) -> Array:
@@ -374,7 +374,7 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
     arguments are static.
     """
     m = n if m is None else m
-    return nonzero(creation.tril(creation.ones((n, m)), k), size=_lower_size(n, m, k))
+    return nonzero(ranges.tril(creation.ones((n, m)), k), size=_lower_size(n, m, k))
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
@@ -384,7 +384,7 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
     arguments are static.
     """
     m = n if m is None else m
-    return nonzero(creation.triu(creation.ones((n, m)), k), size=_lower_size(m, n, -k))
+    return nonzero(ranges.triu(creation.ones((n, m)), k), size=_lower_size(m, n, -k))
 
 
 def _lower_size(n: Dim, m: Dim, k: Dim) -> Dim:
@@ -457,7 +457,7 @@ def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | N
     """
     a = value("argwhere", a)
     places_by_axis = nonzero(shaping.atleast_1d(a), size=size, fill_value=fill_value)
-    places = shaping.transpose(shaping.vstack(places_by_axis))
+    places = shaping.transpose(joining.vstack(places_by_axis))
     if a.ndim:
         return places
     return shaping.reshape(subscripts.getitem(places, slice(0, 0)), (places.shape[0], 0))
@@ -491,7 +491,7 @@ def delete(
     a, axis = shaping.flattened_if_no_axis(a, axis)
     size = a.shape[axis]
     if isinstance(obj, slice):
-        return _without(a, creation.arange(size)[obj], axis)
+        return _without(a, ranges.arange(size)[obj], axis)
     if np.ndim(obj) == 0 and not isinstance(obj, Tracer):
         if np.asarray(obj).dtype.kind not in "biu":
             raise ValueError(f"delete: a single position must be an integer, got {obj}")

@@ -538,9 +538,7 @@ def _signed_infinity(name: str, value: float) -> Callable:
     def test(x: ArrayLike, /, out: None = None) -> Array:
         """{sentence}
 
-        `out` must be `None`. Raises ValueError for complex numbers.
-
-        See also: {related}.
+        `out` must be `None`. Raises ValueError for complex numbers. See also {related}.
 
         Example:
           >>> {call}
