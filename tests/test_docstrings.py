@@ -83,9 +83,10 @@ def other(name: str):
 
 
 def sentence(text: str) -> str:
-    """The first line of prose, after a signature."""
-    lines = (line.strip() for line in text.splitlines())
-    return next(line for line in lines if line and not re.match(r"\w+\(", line))
+    """The first line of prose, after the paragraph of a signature."""
+    paragraphs = re.split(r"\n\s*\n", inspect.cleandoc(text))
+    prose = next(p for p in paragraphs if p.strip() and not re.match(r"\w+\(.*", p))
+    return prose.partition("\n")[0]
 
 
 @named

@@ -91,7 +91,7 @@ def _relevant(text: str, found: Any, taken: set[str]) -> str:
         del lines[0]
     start, *sections = _SECTION.split("\n".join(lines))
     shown = [start.strip()]
-    # Ufuncs of NumPy share optional parameters, of which ours have none.
+    # Ufuncs of NumPy share optional parameters, which ours do not take.
     taken = set() if isinstance(found, np.ufunc) else taken - {"out"}
     for title, body in zip(sections[::2], sections[1::2], strict=True):
         if title.endswith("Parameters"):

@@ -623,7 +623,7 @@ def promote_types(a: DTypeLike | None, b: DTypeLike | None) -> np.dtype:
     """Returns the dtype that two dtypes promote to.
 
     Promotion follows a lattice. The Python types `int`, `float` and `complex` are weak: they take the width of the
-    other. Raises TypePromotionError if there is no implicit promotion.
+    other. Raises TypePromotionError if no implicit promotion exists.
     """
     nodes = {x if isinstance(x, type) and x in (int, float, complex) else np.dtype(x) for x in (a, b)}
     for node in nodes:

@@ -35,8 +35,8 @@ def result_type(*args: Any) -> Any:
       The dtype of the result of an operation on them, without 64-bit types unless `jax_enable_x64` is set.
 
     Raises:
-      ValueError: if there are no arguments.
-      TypePromotionError: if there is no implicit promotion, as between narrow floats, or under
+      ValueError: without arguments.
+      TypePromotionError: if no implicit promotion exists, as between narrow floats, or under
         `jax_numpy_dtype_promotion="strict"`.
 
     Differences from NumPy:

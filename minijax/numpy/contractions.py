@@ -220,8 +220,8 @@ def einsum(
       NotImplementedError: for `out`, and for a path that contracts three operands at once.
 
     Differences from NumPy:
-      There are no arguments `dtype`, `order` and `casting`. The order of contraction is found when the function is
-      traced, so that it costs nothing in a jitted function that runs again. Each step is a `dot_general`.
+      It does not take `dtype`, `order` and `casting`. The order of contraction is found when the function is traced, so
+      that it costs nothing in a jitted function that runs again. Each step is a `dot_general`.
 
     See also: `jax.numpy.einsum_path`, `jax.numpy.tensordot`, `jax.numpy.matmul`.
 
@@ -553,7 +553,7 @@ def vecdot(
 def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Multiplies matrices in the last two axes with vectors in the last axis.
 
-    Leading axes broadcast. There are no arguments `out`, `dtype` and `axes`.
+    Leading axes broadcast. It does not take `out`, `dtype` and `axes`.
     """
     return _MATVEC(x1, x2)
 
@@ -562,7 +562,7 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Multiplies conjugated vectors in the last axis with matrices in the last two axes.
 
-    Leading axes broadcast. There are no arguments `out`, `dtype` and `axes`.
+    Leading axes broadcast. It does not take `out`, `dtype` and `axes`.
     """
     return _VECMAT(lax.conj(x1) if is_complex(x1) else x1, x2)
 
@@ -635,7 +635,7 @@ def trace(
       An array of the shape of `a` without the two axes.
 
     Raises:
-      ValueError: if the axes are equal, or if `offset` is no integer.
+      ValueError: if the axes are equal, or if `offset` is not an integer.
 
     See also: `jax.numpy.diagonal`, `jax.numpy.einsum`.
 

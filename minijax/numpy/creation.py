@@ -107,12 +107,12 @@ def array(
       An array.
 
     Raises:
-      TypeError: if `object` is no value of numbers, such as a string.
+      TypeError: if `object` is not a value of numbers, such as a string.
       NotImplementedError: for other orders.
 
     Differences from NumPy:
-      Arrays are immutable and have a fixed set of dtypes: there are no strings, objects or records. 64-bit dtypes need
-      `jax_enable_x64`. There are no arguments `subok` and `like`.
+      Arrays are immutable and have a fixed set of dtypes: strings, objects and records do not exist. 64-bit dtypes need
+      `jax_enable_x64`. It does not take `subok` and `like`.
 
     See also: `jax.numpy.asarray`, `jax.device_put`, `jax.numpy.zeros`.
 
@@ -177,7 +177,7 @@ def asarray(
       An array. A Python number gives a scalar of a weak type, which does not widen the other operand of an operation.
 
     Raises:
-      TypeError: if `a` is no value of numbers, such as a string.
+      TypeError: if `a` is not a value of numbers, such as a string.
       ValueError: if `copy` is false and the value cannot be used in place.
 
     Differences from NumPy:
@@ -354,10 +354,10 @@ def zeros(
       An array of this shape and dtype.
 
     Raises:
-      TypeError: if a dimension is no concrete integer, such as a traced value.
+      TypeError: if a dimension is not a concrete integer, such as a traced value.
 
     Differences from NumPy:
-      There are no arguments `order` and `like`.
+      It does not take `order` and `like`.
 
     See also: `jax.numpy.zeros_like`, `jax.numpy.ones`, `jax.numpy.full`.
 
@@ -391,10 +391,10 @@ def ones(
       An array of this shape and dtype.
 
     Raises:
-      TypeError: if a dimension is no concrete integer, such as a traced value.
+      TypeError: if a dimension is not a concrete integer, such as a traced value.
 
     Differences from NumPy:
-      There are no arguments `order` and `like`.
+      It does not take `order` and `like`.
 
     See also: `jax.numpy.ones_like`, `jax.numpy.zeros`, `jax.numpy.full`.
 
@@ -427,8 +427,8 @@ def empty(
       An array of this shape and dtype.
 
     Differences from NumPy:
-      The array holds zeros, since memory of a device is never shown uninitialized. Hence this is no faster than
-      `zeros`. There are no arguments `order` and `like`.
+      The array holds zeros, since memory of a device is never shown uninitialized. Hence this is not faster than
+      `zeros`. It does not take `order` and `like`.
 
     See also: `jax.numpy.zeros`, `jax.numpy.empty_like`.
 
@@ -461,11 +461,11 @@ def full(
       An array of this shape.
 
     Raises:
-      TypeError: if a dimension is no concrete integer.
+      TypeError: if a dimension is not a concrete integer.
       ValueError: if `fill_value` does not broadcast to `shape`.
 
     Differences from NumPy:
-      There are no arguments `order` and `like`.
+      It does not take `order` and `like`.
 
     See also: `jax.numpy.full_like`, `jax.numpy.zeros`, `jax.numpy.broadcast_to`.
 
@@ -553,7 +553,7 @@ def zeros_like(
       An array. It is sharded as `a` is, unless `shape`, `device` or `out_sharding` is given.
 
     Differences from NumPy:
-      There are no arguments `order` and `subok`. The type is weak if that of `a` is and no dtype is given.
+      It does not take `order` and `subok`. The type is weak if that of `a` is and no dtype is given.
 
     See also: `jax.numpy.zeros`, `jax.numpy.ones_like`, `jax.numpy.full_like`.
 
@@ -588,7 +588,7 @@ def ones_like(
       An array. It is sharded as `a` is, unless `shape`, `device` or `out_sharding` is given.
 
     Differences from NumPy:
-      There are no arguments `order` and `subok`. The type is weak if that of `a` is and no dtype is given.
+      It does not take `order` and `subok`. The type is weak if that of `a` is and no dtype is given.
 
     See also: `jax.numpy.ones`, `jax.numpy.zeros_like`, `jax.numpy.full_like`.
 
@@ -606,8 +606,8 @@ def empty_like(
 ) -> Array:
     """Makes an array with the shape and dtype of another, for values that do not matter.
 
-    The array holds zeros, unlike NumPy's. `dtype` and `shape` replace those of `prototype`, of which only these are
-    read. `device` is a `Device` or `Sharding`.
+    The array holds zeros, unlike NumPy's. `dtype` and `shape` replace those of `prototype`, whose values are not read.
+    `device` is a `Device` or `Sharding`.
     """
     return _like("empty_like", prototype, 0, dtype, shape, device)
 
@@ -635,7 +635,7 @@ def full_like(
       An array. It is sharded as `a` is, unless `shape`, `device` or `out_sharding` is given.
 
     Differences from NumPy:
-      There are no arguments `order` and `subok`.
+      It does not take `order` and `subok`.
 
     See also: `jax.numpy.full`, `jax.numpy.zeros_like`.
 
@@ -678,7 +678,7 @@ def shape(a: Any) -> tuple[int, ...]:
       function.
 
     Raises:
-      TypeError: if `a` is no array or number.
+      TypeError: if `a` is not an array or number.
 
     See also: `jax.numpy.ndim`, `jax.numpy.size`, `jax.typeof`.
 
@@ -701,7 +701,7 @@ def ndim(a: Any) -> int:
       The rank, which is static also for a traced value.
 
     Raises:
-      TypeError: if `a` is no array or number.
+      TypeError: if `a` is not an array or number.
 
     See also: `jax.numpy.shape`, `jax.numpy.size`.
 

@@ -116,7 +116,7 @@ def unravel_index(indices: ArrayLike, shape: Shape) -> tuple[Array, ...]:
     """Converts indices in the flat array to indices along axes.
 
     Returns a tuple of arrays, one for each dimension of `shape`. An index out of bounds gives the first or last
-    element, where NumPy raises. There is no argument `order`.
+    element, where NumPy raises. It does not take `order`.
     """
     left = value("unravel_index", indices)
     is_listed = isinstance(shape, list | tuple)

@@ -185,7 +185,7 @@ def histogramdd(
     """Counts the points in each of a grid of bins in any number of dimensions.
 
     Each row of `sample` is a point. Returns the counts as floats, and a list of the edges of the bins in each
-    dimension. `bins` is a number, or a list of numbers and vectors of edges. Unlike in NumPy a list of arrays is no
+    dimension. `bins` is a number, or a list of numbers and vectors of edges. Unlike in NumPy a list of arrays is not a
     sample.
     """
     sample, *counted = arrays("histogramdd", sample, *(() if weights is None else (weights,)))

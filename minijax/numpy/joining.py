@@ -39,11 +39,11 @@ def concatenate(
       An array whose axis is as long as those of the arrays together.
 
     Raises:
-      ValueError: if there are no arrays, if one is a scalar, or if ranks differ.
+      ValueError: if no array is given, if one is a scalar, or if ranks differ.
       TypeError: if other axes differ in length.
 
     Differences from NumPy:
-      There are no arguments `out` and `casting`. A value is cast to `dtype` by any cast.
+      It does not take `out` and `casting`. A value is cast to `dtype` by any cast.
 
     See also: `jax.numpy.stack`, `jax.numpy.split`, `jax.lax.concatenate`.
 
@@ -131,11 +131,11 @@ def stack(
       An array of a rank larger by 1, whose new axis counts the arrays.
 
     Raises:
-      ValueError: if there are no arrays, or if shapes differ.
+      ValueError: if no array is given, or if shapes differ.
       NotImplementedError: for `out`.
 
     Differences from NumPy:
-      There is no argument `casting`.
+      It does not take `casting`.
 
     See also: `jax.numpy.concatenate`, `jax.numpy.unstack`, `jax.tree.map`.
 
@@ -172,8 +172,8 @@ def _with_min_ranks(at_least: Any, tup: Any) -> tuple[Any, int]:
 def hstack(tup: np.ndarray | Array | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
     """Joins arrays along axis 1, or vectors along axis 0.
 
-    `tup` is a sequence of arrays, or an array whose first axis counts them. `dtype` is that of the result. There is no
-    argument `casting`.
+    `tup` is a sequence of arrays, or an array whose first axis counts them. `dtype` is that of the result. It does not
+    take `casting`.
     """
     arrays, ndim = _with_min_ranks(atleast_1d, tup)
     return concatenate(arrays, 0 if ndim == 1 else 1, dtype)
@@ -182,8 +182,8 @@ def hstack(tup: np.ndarray | Array | Sequence[ArrayLike], dtype: DTypeLike | Non
 def vstack(tup: np.ndarray | Array | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
     """Joins arrays along axis 0, after giving each a rank of at least 2.
 
-    `tup` is a sequence of arrays, or an array whose first axis counts them. `dtype` is that of the result. There is no
-    argument `casting`.
+    `tup` is a sequence of arrays, or an array whose first axis counts them. `dtype` is that of the result. It does not
+    take `casting`.
     """
     return concatenate(_with_min_ranks(atleast_2d, tup)[0], 0, dtype)
 
@@ -277,7 +277,7 @@ def split(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike, 
       A list of arrays.
 
     Raises:
-      ValueError: if the length of the axis is no multiple of the number of parts: use `array_split`.
+      ValueError: if the length of the axis is not a multiple of the number of parts: use `array_split`.
       ConcretizationTypeError: if `indices_or_sections` is traced.
 
     Differences from NumPy:

@@ -406,7 +406,7 @@ def inv(a: ArrayLike) -> Array:
       ValueError: if matrices are not square.
 
     Differences from NumPy:
-      A singular matrix is no error: the result has infinities or NaN. To solve a system, `jnp.linalg.solve` is more
+      A singular matrix is not an error: the result has infinities or NaN. To solve a system, `jnp.linalg.solve` is more
       accurate.
 
     See also: `jax.numpy.linalg.solve`, `jax.numpy.linalg.pinv`, `jax.scipy.linalg.inv`.
@@ -427,7 +427,7 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
     """Raises square matrices in the last two axes to an integer power.
 
     `n` is static. The power is computed by repeated squaring; for a negative one the inverse is raised. Raises
-    TypeError if `n` is no integer.
+    TypeError if `n` is not an integer.
     """
     (a,) = creation.arraylike("jnp.linalg.matrix_power", a)
     shape = typeof(a).shape

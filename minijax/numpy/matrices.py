@@ -172,7 +172,7 @@ def multi_dot(arrays: Sequence, *, precision: PrecisionLike = None) -> Array:
     """Computes a product of two or more matrices in the order of least work.
 
     The first and the last may be vectors. The order is found from shapes when the function is traced. `precision` is
-    that of the multiplications. There is no argument `out`.
+    that of the multiplications. It does not take `out`.
     """
     arrays = creation.values("jnp.linalg.multi_dot", *arrays)
     shapes = [np.shape(x) for x in arrays]

@@ -52,7 +52,7 @@ def _nan_total(name: str, reduce: Callable, unit: int, what: str) -> Callable:
     ) -> Array:
         """Computes the {what} of the elements that are not NaN, of all or along axes.
 
-        It is {unit} where there are none. `initial` is a scalar to start with, and `where` selects elements. `axis` and
+        It is {unit} where all are NaN. `initial` is a scalar to start with, and `where` selects elements. `axis` and
         `dtype` are static. `out` must be `None`.
         """
         check_out(name, out)

@@ -57,7 +57,7 @@ def matmul(
       TypeError: if the contracted axes have different lengths.
 
     Differences from NumPy:
-      There are no arguments `out`, `dtype`, `axes` and `casting`. `a @ b` is this function with default arguments.
+      It does not take `out`, `dtype`, `axes` and `casting`. `a @ b` is this function with default arguments.
 
     See also: `jax.numpy.dot`, `jax.numpy.einsum`, `jax.lax.batch_matmul`, `jax.lax.dot_general`.
 
@@ -102,8 +102,8 @@ def matmul_highest(x: Any, y: Any) -> Any:
 def _without_unit_axes(x: Any, shape: tuple, other: tuple, matrix: list, rank: int) -> tuple[Any, list]:
     """The operand, and a label for each of its axes: an index among the batch axes, "row", "k" or "column".
 
-    An axis of size 1 that is not sharded is dropped if the other operand, of batch shape `other`, has an axis at
-    its position.
+    An axis of size 1 that is not sharded is dropped if the other operand, of batch shape `other`, has an axis at its
+    position.
     """
     places, entries = [i + rank - len(shape) for i in range(len(shape))], typeof(x).entries
     unit = tuple(i for i, p in enumerate(places) if shape[i] == 1 and entries[i] is None and p >= rank - len(other))
@@ -136,10 +136,10 @@ def dot(
       two matrices. If `a` or `b` is a scalar, the elementwise product.
 
     Raises:
-      TypeError: if the contracted axes have different lengths, or if an argument is no array or number.
+      TypeError: if the contracted axes have different lengths, or if an argument is not an array or number.
 
     Differences from NumPy:
-      There is no argument `out`. Leading axes are combined, not broadcast: for batches of matrices use `matmul`.
+      It does not take `out`. Leading axes are combined, not broadcast: for batches of matrices use `matmul`.
 
     See also: `jax.numpy.matmul`, `jax.numpy.einsum`, `jax.numpy.vecdot`, `jax.lax.dot_general`.
 

@@ -370,7 +370,7 @@ def eye(
       ValueError: if `N` or `M` is negative.
 
     Differences from NumPy:
-      There are no arguments `order` and `like`.
+      It does not take `order` and `like`.
 
     See also: `jax.numpy.identity`, `jax.numpy.diag`.
 

@@ -119,7 +119,7 @@ def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Computes `x1 * 2 ** x2` of floats and integers.
 
     Arguments broadcast. Large exponents are added to those of the floats, without overflow on the way. Raises
-    ValueError if `x2` is no integer, or if `x1` is complex.
+    ValueError if `x2` is not an integer, or if `x1` is complex.
     """
     kinds = typeof(x1).dtype, typeof(x2).dtype
     exact = dtypes.issubdtype(kinds[1], np.integer) or kinds[1] == np.bool_

@@ -212,7 +212,7 @@ def _sum_or_prod(reducer: Reducer, **texts: str) -> Callable:
             int64 with `jax_enable_x64`). Otherwise they keep their own dtype and may wrap around.
 
         Returns:
-          An array of a smaller rank. It is {unit} where there are no elements.
+          An array of a smaller rank. It is {unit} where axes are empty.
 
         Raises:
           ConcretizationTypeError: if `axis` is traced.
@@ -276,7 +276,7 @@ def _extremum(reducer: Reducer, **texts: str) -> Callable:
           An array of a smaller rank and the dtype of `a`.
 
         Raises:
-          ValueError: if there are no elements, or for `where`, and `initial` is not given.
+          ValueError: if axes are empty, or for `where`, and `initial` is not given.
           NotImplementedError: for `out`.
 
         Differences from NumPy:
@@ -313,7 +313,7 @@ def _truth(reducer: Reducer, **texts: str) -> Callable:
           where: booleans that broadcast to `a`: elements to include. By default all.
 
         Returns:
-          An array of booleans of a smaller rank. It is {unit} where there are no elements.
+          An array of booleans of a smaller rank. It is {unit} where axes are empty.
 
         Raises:
           NotImplementedError: for `out`.
@@ -386,7 +386,7 @@ def position_function(name: str, find: Callable, what: str, nan: str, example: s
           An array of indices, of the default integer dtype (int32, or int64 with `jax_enable_x64`). {nan}
 
         Raises:
-          ValueError: if there are no elements.
+          ValueError: if axes are empty.
           NotImplementedError: for `out`.
 
         See also: `jax.numpy.take_along_axis`, `jax.numpy.argsort`, `jax.lax.top_k`.
@@ -475,7 +475,7 @@ def mean(
       where: booleans that broadcast to `a`: elements to include. By default all.
 
     Returns:
-      An array of a smaller rank. It is NaN where there are no elements.
+      An array of a smaller rank. It is NaN where axes are empty.
 
     Raises:
       ConcretizationTypeError: if `axis` is traced.

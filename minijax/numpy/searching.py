@@ -57,7 +57,7 @@ def sort(
       a: array.
       axis: axis along which to sort, the last by default. For `None` the array is flattened.
       kind: deprecated, must be `None`.
-      order: must be `None`: there are no records.
+      order: must be `None`: records do not exist.
       stable: whether equal elements keep their order.
       descending: whether to sort from the largest to the smallest.
 
@@ -102,7 +102,7 @@ def argsort(
       a: array.
       axis: axis along which to sort, the last by default. For `None` the array is flattened.
       kind: deprecated, must be `None`.
-      order: must be `None`: there are no records.
+      order: must be `None`: records do not exist.
       stable: whether the indices of equal elements ascend.
       descending: whether to sort from the largest to the smallest.
       dtype: integer dtype of the indices, by default the default one (int32, or int64 with `jax_enable_x64`).
@@ -151,7 +151,7 @@ def sort_complex(a: ArrayLike) -> Array:
 
 @jitted(static=("axis",))
 def lexsort(keys: Array | np.ndarray | Sequence[ArrayLike], axis: int = -1) -> Array:
-    """Returns the indices that sort by several keys, of which the last counts most.
+    """Returns the indices that sort by several keys; the last one counts most.
 
     `keys` is a sequence of arrays of one shape, or an array whose first axis counts them. They are sorted along `axis`.
     """
@@ -192,7 +192,7 @@ def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     """Reorders elements along an axis such that the `kth` is at its sorted place.
 
     `kth` is one static integer. Elements before it are not larger, here in ascending order; those after it are not
-    smaller, here in descending order. There are no arguments `kind` and `order`.
+    smaller, here in descending order. It does not take `kind` and `order`.
     """
     a, kth = _partition_operand("partition", a, kth, axis)
     low = lax.neg(lax_sort.top_k(_order_reversed(a), kth + 1)[0])
@@ -205,8 +205,8 @@ def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
 def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     """Returns the indices that partition an array around its `kth` element along an axis.
 
-    `kth` is one static integer. Indices of the smaller elements come first; those after them keep their order. There
-    are no arguments `kind` and `order`.
+    `kth` is one static integer. Indices of the smaller elements come first; those after them keep their order. It does
+    not take `kind` and `order`.
     """
     a, kth = _partition_operand("argpartition", a, kth, axis)
     _, low = lax_sort.top_k(_order_reversed(a), kth + 1)

@@ -148,7 +148,7 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
       An array whose axis `i` is axis `axes[i]` of `a`.
 
     Raises:
-      ValueError: if `axes` is no permutation of the axes.
+      ValueError: if `axes` is not a permutation of the axes.
 
     Differences from NumPy:
       The result is never a view.
@@ -335,7 +335,7 @@ def broadcast_to(array: ArrayLike, shape: DimSize | Shape, *, out_sharding: Shar
       ValueError: if the shapes are not compatible, or if `array` has the larger rank.
 
     Differences from NumPy:
-      The result is a full array and no view. Under `jit` XLA rarely writes it to memory. There is no argument `subok`.
+      The result is a full array and no view. Under `jit` XLA rarely writes it to memory. It does not take `subok`.
 
     See also: `jax.numpy.broadcast_arrays`, `jax.numpy.tile`, `jax.lax.broadcast_in_dim`.
 
@@ -378,7 +378,7 @@ def _check_unbroadcast(array: Any, requested: Any, shape: tuple[int, ...]) -> No
 def broadcast_arrays(*args: ArrayLike) -> list[Array]:
     """Broadcasts arrays to one shape.
 
-    Returns a list of arrays, which are no views. Raises ValueError for shapes that are not compatible.
+    Returns a list of arrays, which are not views. Raises ValueError for shapes that are not compatible.
     """
     args = values("broadcast_arrays", *args)
     if not args:

@@ -70,7 +70,7 @@ def take(
       NotImplementedError: for `out`, and for the mode "raise": programs on devices raise no errors.
 
     Differences from NumPy:
-      An index out of bounds is no error. A broken promise gives undefined results.
+      An index out of bounds is not an error. A broken promise gives undefined results.
 
     See also: `jax.numpy.take_along_axis`, `jax.Array.at`, `jax.lax.gather`.
 
@@ -143,7 +143,7 @@ def take_along_axis(
       indices: integers, of the rank of `arr`. Other axes than `axis` broadcast with those of `arr`.
       axis: axis along which to take. For `None`, `arr` is flattened and `indices` is a vector.
       mode: what an index out of bounds gives: "fill" (the default) a fill value, "clip" the first or last element.
-        "promise_in_bounds" is a promise that there is none. "one_hot" takes by a product with a one-hot array.
+        "promise_in_bounds" is a promise that all are in bounds. "one_hot" takes by a product with a one-hot array.
       fill_value: value for mode "fill". By default NaN for floats, the least value of a signed integer type, the
         largest of an unsigned one.
       wrap_negative_indices: whether negative indices count from the end. By default they do, unless all are promised to
@@ -153,11 +153,11 @@ def take_along_axis(
       An array of the dtype of `arr`, in whose shape the length of `indices` replaces that of the axis.
 
     Raises:
-      TypeError: if `indices` are no integers.
+      TypeError: if `indices` are not integers.
       ValueError: if ranks differ.
 
     Differences from NumPy:
-      An index out of bounds is no error. The last three arguments are additions.
+      An index out of bounds is not an error. The last three arguments are additions.
 
     See also: `jax.numpy.take`, `jax.numpy.put_along_axis`, `jax.numpy.argsort`.
 

@@ -77,7 +77,7 @@ def _unary(name: str, op: Callable, promote: Promotion = promote_args_inexact) -
           An array of the shape of `x`.
 
         Differences from NumPy:
-          There are no arguments `out`, `where`, `dtype` and `casting`. 64-bit dtypes need `jax_enable_x64`.
+          It does not take `out`, `where`, `dtype` and `casting`. 64-bit dtypes need `jax_enable_x64`.
 
         See also: {related}.
 
@@ -102,8 +102,8 @@ def _binary(name: str, op: Callable, promote: Promotion = promote_args) -> Calla
           An array of the shape to which both broadcast.
 
         Differences from NumPy:
-          There are no arguments `dtype` and `casting`, and no results in place by `out` and `where`. A Python number
-          does not widen the dtype of an array.
+          It does not take `dtype` and `casting`, and no results in place by `out` and `where`. A Python number does not
+          widen the dtype of an array.
 
         See also: {related}.
 
@@ -204,7 +204,7 @@ def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
     Differences from NumPy:
       A static integer exponent is multiplied out, which is faster and differentiable everywhere. An integer base with a
-      traced negative exponent is no error and gives a meaningless number: use a floating base. There are no arguments
+      traced negative exponent is not an error and gives a meaningless number: use a floating base. It does not take
       `out`, `where` and `dtype`.
 
     See also: `jax.numpy.float_power`, `jax.numpy.square`, `jax.lax.pow`, `jax.lax.integer_pow`.
@@ -501,7 +501,7 @@ def isfinite(x: ArrayLike, /) -> Array:
       parts are.
 
     Differences from NumPy:
-      There are no arguments `out`, `where` and `dtype`. `jax_debug_nans` makes operations check their results.
+      It does not take `out`, `where` and `dtype`. `jax_debug_nans` makes operations check their results.
 
     See also: `jax.numpy.isnan`, `jax.numpy.isinf`, `jax.numpy.nan_to_num`.
 

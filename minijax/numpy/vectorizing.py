@@ -89,7 +89,7 @@ def vectorize(
 
     Leading axes of the arguments broadcast, and the function is mapped over them by `vmap`; hence it must be traceable.
     `signature`, such as "(n),(n)->()", names the axes that the function itself gets. `excluded` are positions or names
-    of arguments that are not mapped. Unlike in NumPy, there are no arguments `otypes`, `cache` and `doc`.
+    of arguments that are not mapped. Unlike in NumPy, it does not take `otypes`, `cache` and `doc`.
 
     Example:
       >>> f = jnp.vectorize(jnp.dot, signature="(n),(n)->()")

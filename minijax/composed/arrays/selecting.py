@@ -43,9 +43,9 @@ def where_arrays(condition: Any, x: Any, y: Any) -> Any:
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: ArrayLike = 0) -> Array:
     """Takes each element from the first of several arrays whose condition is true.
 
-    `condlist` are boolean arrays and `choicelist` as many arrays, all of which broadcast. Where no condition is true
-    the result is `default`. The dtype is the one that choices and `default` promote to. Raises ValueError for lists of
-    different lengths or without elements.
+    `condlist` are boolean arrays and `choicelist` as many arrays; all broadcast. Where no condition is true the result
+    is `default`. The dtype is the one that choices and `default` promote to. Raises ValueError for lists of different
+    lengths or without elements.
     """
     if len(condlist) != len(choicelist):
         raise ValueError(f"condlist must have length equal to choicelist ({len(condlist)} vs {len(choicelist)})")

@@ -47,7 +47,7 @@ def lu(a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False, check_f
     """Computes the LU factorization of one matrix with partial pivoting.
 
     Returns a tuple `P`, `L`, `U`, or with `permute_l` a pair `P @ L`, `U`. `overwrite_a` and `check_finite` have no
-    effect. There is no argument `p_indices`.
+    effect. It does not take `p_indices`.
     """
     return _lu(a, permute_l)
 
@@ -229,7 +229,7 @@ def schur(a: ArrayLike, output: str = "real") -> tuple[Array, Array]:
     """Computes Schur decompositions of square matrices in the last two axes.
 
     Returns a pair `T`, `Z` with `a = Z @ T @ Z.T.conj()`. `output` is "real", for blocks of two rows on the diagonal of
-    `T`, or "complex". There is no argument `sort`.
+    `T`, or "complex". It does not take `sort`.
     """
     if output not in ("real", "complex"):
         raise ValueError(f"schur: Expected 'output' to be either 'real' or 'complex', got output={output!r}.")

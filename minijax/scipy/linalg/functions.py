@@ -52,7 +52,7 @@ def _sqrtm(a: Any) -> Any:
 def sqrtm(A: ArrayLike, blocksize: int = 1) -> Array:
     """Computes the principal square root of a matrix by its Schur form.
 
-    The result is always complex. `blocksize` must be 1. There is no argument `disp`.
+    The result is always complex. `blocksize` must be 1. It does not take `disp`.
     """
     if blocksize > 1:
         raise NotImplementedError("sqrtm: Blocked version is not implemented yet; pass blocksize=1.")

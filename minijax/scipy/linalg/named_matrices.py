@@ -82,7 +82,7 @@ def hilbert(n: int) -> Array:
 def invhilbert(n: int) -> Array:
     """Makes the inverse of the Hilbert matrix, in floating point.
 
-    `n` is static. From 15 rows on the elements are not exact. There is no argument `exact`.
+    `n` is static. From 15 rows on the elements are not exact. It does not take `exact`.
     """
     at = jnp.arange(n, dtype=dtypes.canonicalize_dtype(float))
     i, j = at[:, None], at[None, :]
@@ -109,7 +109,7 @@ def _check_kind(name: str, kind: str) -> None:
 def pascal(n: int, kind: str | None = None) -> Array:
     """Makes a Pascal matrix of binomial coefficients, in float32.
 
-    `n` is static. `kind` is "symmetric" (also `None`), "lower" or "upper". There is no argument `exact`.
+    `n` is static. `kind` is "symmetric" (also `None`), "lower" or "upper". It does not take `exact`.
     """
     kind = "symmetric" if kind is None else kind
     _check_kind("pascal", kind)
@@ -124,7 +124,7 @@ def pascal(n: int, kind: str | None = None) -> Array:
 def invpascal(n: int, kind: str | None = None) -> Array:
     """Makes the inverse of a Pascal matrix, in floating point.
 
-    `n` is static. `kind` is "symmetric" (also `None`), "lower" or "upper". There is no argument `exact`.
+    `n` is static. `kind` is "symmetric" (also `None`), "lower" or "upper". It does not take `exact`.
     """
     kind = "symmetric" if kind is None else kind
     _check_kind("invpascal", kind)

@@ -205,7 +205,7 @@ def solve_triangular(
     """Solves a system of linear equations whose matrix is triangular.
 
     Args:
-      a: matrices in the last two axes, of which only one triangle is read.
+      a: matrices in the last two axes; only one triangle is read.
       b: right-hand sides: a vector, or columns of matrices. Leading axes are those of `a`.
       trans: 0 or "N" to solve `a x = b`, 1 or "T" for the transpose of `a`, 2 or "C" for its conjugate transpose.
       lower: whether `a` is lower triangular.
@@ -218,7 +218,7 @@ def solve_triangular(
       The solution, of the shape of `b` and of the floating dtype that both promote to.
 
     Differences from SciPy:
-      A singular matrix is no error: the result has infinities or NaN. Batches are solved at once. The result is
+      A singular matrix is not an error: the result has infinities or NaN. Batches are solved at once. The result is
       differentiable in both arguments.
 
     See also: `jax.lax.linalg.triangular_solve`, `jax.scipy.linalg.solve`.

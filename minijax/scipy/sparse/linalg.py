@@ -140,8 +140,8 @@ def cg(
       A pair `(x, None)`.
 
     Differences from SciPy:
-      There is no status, and no callback. The result is differentiable in `b` and in what `A` depends on, by another
-      solution. The method is that of Hestenes and Stiefel, 1952.
+      It returns no status, and takes no callback. The result is differentiable in `b` and in what `A` depends on, by
+      another solution. The method is that of Hestenes and Stiefel, 1952.
 
     Example:
       >>> x, _ = jax.scipy.sparse.linalg.cg(lambda x: 2 * x, jnp.array([2.0, 4.0]))

@@ -252,7 +252,7 @@ def multigammaln(a: ArrayLike, d: int) -> Array:
 def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:  # noqa: N803
     """Computes the number of ways to choose `k` of `N` things, as a float.
 
-    With `repetition`, which is static, a thing may be chosen again. Arguments broadcast. There is no argument `exact`.
+    With `repetition`, which is static, a thing may be chosen again. Arguments broadcast. It does not take `exact`.
     """
     N, k = promote_args_inexact("comb", N, k)
     if repetition:

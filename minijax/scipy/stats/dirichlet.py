@@ -21,8 +21,8 @@ __all__, __dir__ = listing(__name__, "logpdf pdf")
 def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
     """Computes the logarithm of the density of the Dirichlet distribution.
 
-    `x` are shares along the first axis, of which the last may be left out. Raises ValueError unless `alpha` is a vector
-    of one element per share.
+    `x` are shares along the first axis; the last one may be left out. Raises ValueError unless `alpha` is a vector of
+    one element per share.
     """
     return _logpdf(*promote_dtypes_inexact(*arrays("dirichlet.logpdf", x, alpha)))
 
