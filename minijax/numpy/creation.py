@@ -95,7 +95,7 @@ def array(
       object: number, array of this package or NumPy's, object with `__jax_array__` or `__array__`, buffer, or nested
         lists and tuples of these.
       dtype: dtype of the result. By default that of `object`, narrowed to 32 bits unless `jax_enable_x64` is set.
-        Python numbers get the default dtypes, and the result has a strong type.
+        Python numbers get the default dtypes; one number gives a scalar of a weak type.
       copy: if false, an array of this package that need not change is returned as it is.
       order: must be "K" or `None`.
       ndmin: least rank of the result. Axes of length 1 are added in front.
@@ -168,8 +168,7 @@ def asarray(
         and tuples of these.
       dtype: dtype of the result. By default that of `a`, narrowed to 32 bits unless `jax_enable_x64` is set.
       order: must be "K" or `None`.
-      copy: true for a copy always, false for an error where a copy would be needed, `None` for a copy where it is
-        needed.
+      copy: true for a copy always. Otherwise a copy is made where it is needed, also if false.
       device: `Device` or `Sharding` to which the array is committed.
       out_sharding: sharding of the result, where the mesh has explicit axes.
 
@@ -178,7 +177,6 @@ def asarray(
 
     Raises:
       TypeError: if `a` is not a value of numbers, such as a string.
-      ValueError: if `copy` is false and the value cannot be used in place.
 
     Differences from NumPy:
       An array of NumPy is copied to the device of JAX. Later writes to it do not change the result. 64-bit dtypes need
@@ -671,14 +669,11 @@ def shape(a: Any) -> tuple[int, ...]:
     """Returns the shape of a value as a tuple of ints.
 
     Args:
-      a: array, tracer or number. Lists are an error.
+      a: array, tracer, number, or nested lists of numbers.
 
     Returns:
       The lengths of the axes, which are static also for a traced value. Dimensions may be symbolic in an exported
       function.
-
-    Raises:
-      TypeError: if `a` is not an array or number.
 
     See also: `jax.numpy.ndim`, `jax.numpy.size`, `jax.typeof`.
 
@@ -695,13 +690,10 @@ def ndim(a: Any) -> int:
     """Returns the number of axes of a value as an int.
 
     Args:
-      a: array, tracer or number. Lists are an error.
+      a: array, tracer, number, or nested lists of numbers.
 
     Returns:
       The rank, which is static also for a traced value.
-
-    Raises:
-      TypeError: if `a` is not an array or number.
 
     See also: `jax.numpy.shape`, `jax.numpy.size`.
 
@@ -717,7 +709,7 @@ def ndim(a: Any) -> int:
 def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
     """Returns the number of elements, or of those along axes, as an int.
 
-    `axis` may be one axis or a sequence. The size is static also for a traced value. Lists are an error.
+    `axis` may be one axis or a sequence. The size is static also for a traced value.
     """
     if axis is None:
         return _property("size", a)

@@ -82,8 +82,7 @@ def _cumulative(name: str, op: Callable, start: int, what: str, result: str, ski
           NotImplementedError: for `out`.
 
         Differences from NumPy:
-          Narrow integers keep their dtype and may wrap around. Elements are combined in a tree, so that floats are
-          rounded otherwise.
+          Narrow integers keep their dtype and may wrap around.
 
         See also: `jax.lax.{name}`, `jax.lax.associative_scan`.
 

@@ -23,7 +23,7 @@ from minijax.run.arrays.array import Array, ArrayLike
 def logaddexp(x1: Any, x2: Any, /) -> Any:
     """Computes `log(exp(x1) + exp(x2))` without overflow, elementwise.
 
-    Integers become floats. Derivatives are finite also where an argument is infinite.
+    Integers become floats. The derivative in an argument of minus infinity is 0, unless both are.
     """
     return cumulative.logaddexp(x1, x2)
 
@@ -32,7 +32,7 @@ def logaddexp(x1: Any, x2: Any, /) -> Any:
 def logaddexp2(x1: Any, x2: Any, /) -> Any:
     """Computes `log2(2 ** x1 + 2 ** x2)` without overflow, elementwise.
 
-    Integers become floats. Derivatives are finite also where an argument is infinite.
+    Integers become floats. The derivative in an argument of minus infinity is 0, unless both are.
     """
     return _log2_of_sum(x1, x2)
 

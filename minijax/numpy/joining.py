@@ -39,8 +39,8 @@ def concatenate(
       An array whose axis is as long as those of the arrays together.
 
     Raises:
-      ValueError: if no array is given, if one is a scalar, or if ranks differ.
-      TypeError: if other axes differ in length.
+      ValueError: if no array is given, or if one is a scalar.
+      TypeError: if ranks differ, or other axes in length.
 
     Differences from NumPy:
       It does not take `out` and `casting`. A value is cast to `dtype` by any cast.

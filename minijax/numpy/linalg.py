@@ -186,8 +186,8 @@ def svd(
 
     The result is a named tuple: `U`, `S` (descending) and `Vh`, with `a = (U * S) @ Vh` unless `full_matrices`; or
     without `compute_uv` the singular values only. With `hermitian`, eigenvalues are used. `subset_by_index`, a pair of
-    ints, selects a range of the singular values. Flags are static. Vectors are differentiable where singular values are
-    distinct, unless `full_matrices` gives more of them.
+    ints, selects a range of the singular values; only TPUs have it. Flags are static. Vectors are differentiable where
+    singular values are distinct, unless `full_matrices` gives more of them.
     """
     (a,) = _inexact("svd", a)
     if hermitian:
@@ -240,7 +240,7 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Any:
     """Computes QR factorizations of matrices in the last two axes.
 
     `mode` is "reduced" or "complete" for a named tuple `Q`, `R`, "r" for `R` only, or "raw" for Householder vectors and
-    their factors. It is static. Derivatives exist for "reduced", and for "complete" of square matrices.
+    their factors. It is static.
     """
     (a,) = _inexact("qr", a)
     if mode == "raw":
@@ -616,7 +616,7 @@ def cond(x: ArrayLike, p: int | str | None = None) -> Any:
     """Computes condition numbers of matrices in the last two axes.
 
     `p` is the order of the norm, as in `norm`; `None` and 2 give the ratio of the largest and the smallest singular
-    value. A singular matrix gives infinity.
+    value. A singular matrix gives infinity, or a large number because of rounding.
     """
     (x,) = arrays("jnp.linalg.cond", x)
     shape = typeof(x).shape

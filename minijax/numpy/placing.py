@@ -45,8 +45,9 @@ def _repeated_to(x: Any, size: int) -> Any:
 def put(a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *, inplace: bool = True) -> Array:
     """Returns a copy of an array with the elements at flat indices replaced.
 
-    Values are repeated if there are too few. `mode` is "clip" or "wrap" for indices out of bounds, which are ignored by
-    default. `inplace` must be false, unlike NumPy's default, since arrays are immutable.
+    Values are repeated if there are too few. `mode` is what happens to indices out of bounds: "clip" (the default)
+    takes the first or last one, "wrap" takes them modulo the size. `inplace` must be false, unlike NumPy's default,
+    since arrays are immutable.
     """
     _check_copies("put", inplace)
     a, ind, v = values("put", a, ind, v)
@@ -88,8 +89,8 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
 def insert(arr: ArrayLike, obj: ArrayLike | slice, values: ArrayLike, axis: int | None = None) -> Array:
     """Inserts values before given indices along an axis.
 
-    `obj` are the indices: an integer, a slice or a vector. They must be concrete in shape only. For `axis=None` the
-    array is flattened. Values are cast to the dtype of `arr`.
+    `obj` are the indices: an integer, a slice or a vector. Integers may be traced. For `axis=None` the array is
+    flattened. Values are cast to the dtype of `arr`.
     """
     a, new_values = creation.values("insert", arr, values)
     a, axis = shaping.flattened_if_no_axis(a, axis)

@@ -134,7 +134,7 @@ def polyint(p: ArrayLike, m: int = 1, k: int | ArrayLike | None = None) -> Array
     """Computes the coefficients of an antiderivative of a polynomial, the highest power first.
 
     `m` is how often to integrate, a static integer, and `k` the constants, one for all or one for each time. Raises
-    ValueError if `m` is negative, or if there are too few constants.
+    ValueError if `m` is negative, or for another number of constants.
     """
     p, k = _inexact("polyint", p, 0 if k is None else k)
     m = operator.index(m)

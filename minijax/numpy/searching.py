@@ -66,7 +66,7 @@ def sort(
       by their imaginary parts.
 
     Raises:
-      ValueError: for `kind` and `order`.
+      TypeError: for `kind` and `order`.
 
     Differences from NumPy:
       `descending` is an addition, and sorting is stable by default.
@@ -111,7 +111,7 @@ def argsort(
       An array of indices of the shape of `a`. Use it with `take_along_axis`.
 
     Raises:
-      ValueError: for `kind` and `order`.
+      TypeError: for `kind` and `order`.
 
     Differences from NumPy:
       `descending` and `dtype` are additions, and sorting is stable by default.

@@ -51,7 +51,7 @@ def reshape(
       a: array.
       shape: int, or sequence of ints. One may be -1, and is then computed from the size.
       order: "C", where the last axis changes fastest, or "F", where the first does.
-      copy: true for a copy, `None` for a copy where one is needed. False is an error if a copy is needed.
+      copy: true for a copy always. Otherwise a copy is made where it is needed, also if false.
       out_sharding: sharding of the result, where the mesh has explicit axes and it cannot be derived.
 
     Returns:
@@ -148,7 +148,7 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
       An array whose axis `i` is axis `axes[i]` of `a`.
 
     Raises:
-      ValueError: if `axes` is not a permutation of the axes.
+      TypeError: if `axes` is not a permutation of the axes.
 
     Differences from NumPy:
       The result is never a view.
@@ -198,7 +198,7 @@ def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
       An array in which `axis1` is at the place of `axis2` and the reverse. It is never a view.
 
     Raises:
-      ValueError: if an axis is out of bounds.
+      IndexError: if an axis is out of bounds.
 
     See also: `jax.numpy.moveaxis`, `jax.numpy.transpose`.
 

@@ -232,8 +232,8 @@ def put_along_axis(
 ) -> Array:
     """Returns a copy of an array with the elements at indices along an axis replaced.
 
-    `inplace` must be false, unlike NumPy's default, since arrays are immutable. `mode` is "clip" or "wrap" for indices
-    out of bounds, which are ignored by default.
+    `inplace` must be false, unlike NumPy's default, since arrays are immutable. `mode` is what happens to indices out
+    of bounds: "drop" (the default) ignores them, "clip" takes the first or last one.
     """
     if inplace:
         raise ValueError("jax.numpy.put_along_axis cannot modify arrays in-place: pass inplace=False instead")
@@ -682,7 +682,8 @@ def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None =
       Without them, a tuple of index arrays, one for each axis of `condition`, as `nonzero` gives.
 
     Raises:
-      ValueError: if only one of `x` and `y` is given, or if `size` or `fill_value` is given with them.
+      TypeError: if only one of `x` and `y` is given.
+      ValueError: if `size` or `fill_value` is given with them.
       ConcretizationTypeError: for indices of a traced condition without `size`.
 
     Differences from NumPy:

@@ -138,4 +138,6 @@ def described(function: Callable, name: str, kinds: str = "") -> str | None:
     related, sentence, arguments, result = _ROWS[name]
     others = ", ".join(f"`jax.numpy.{other}`" for other in related.split())
     call = f"jnp.{name}({arguments})"
-    return filled(function, dict(sentence=sentence, kinds=kinds, related=others, call=call, result=result))
+    an = "An array of booleans," if sentence.startswith("Returns whether") else "An array"
+    doc = filled(function, dict(sentence=sentence, kinds=kinds, an=an, related=others, call=call, result=result))
+    return doc and doc.replace(". \n", ".\n")  # without `kinds`

@@ -55,7 +55,7 @@ def promoting(promote: Promotion, inline: bool = False) -> Callable[[Callable[P,
 
 
 _KINDS = {
-    promote_args: "Operands keep the dtype that they promote to.",
+    promote_args: "",
     promote_args_numeric: "Booleans become integers.",
     promote_args_inexact: "Integers and booleans become floats of the default dtype.",
 }
@@ -74,7 +74,7 @@ def _unary(name: str, op: Callable, promote: Promotion = promote_args_inexact) -
           x: array or number. {kinds}
 
         Returns:
-          An array of the shape of `x`.
+          {an} of the shape of `x`.
 
         Differences from NumPy:
           It does not take `out`, `where`, `dtype` and `casting`. 64-bit dtypes need `jax_enable_x64`.
@@ -96,10 +96,10 @@ def _binary(name: str, op: Callable, promote: Promotion = promote_args) -> Calla
 
         Args:
           x: array or number.
-          y: array or number, which broadcasts with `x`. {kinds}
+          y: array or number, which broadcasts with `x`. Both are promoted to one dtype. {kinds}
 
         Returns:
-          An array of the shape to which both broadcast.
+          {an} of the shape to which both broadcast.
 
         Differences from NumPy:
           It does not take `dtype` and `casting`, and no results in place by `out` and `where`. A Python number does not
@@ -263,7 +263,7 @@ def _extremum(name: str, better: Callable) -> Callable:
     def function(x1: ArrayLike, x2: ArrayLike) -> Array:
         """{sentence}
 
-        Arguments broadcast. They keep the dtype that they promote to.
+        Arguments broadcast, and are promoted to one dtype.
 
         See also: {related}.
 
@@ -434,9 +434,9 @@ def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
       rounded.
 
     Raises:
-      TypeError: if `decimals` is traced or no integer.
+      TypeError: if `decimals` is not an integer.
       NotImplementedError: for integers and negative `decimals`, and for `out`.
-      ValueError: for booleans.
+      ValueError: for booleans, and if `decimals` is traced.
 
     See also: `jax.numpy.rint`, `jax.numpy.floor`, `jax.lax.round`.
 

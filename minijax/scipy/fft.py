@@ -93,8 +93,8 @@ def _idct(x: Any, axis: int, norm: str | None) -> Any:
 def dct(x: Array, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """Computes the discrete cosine transform of type 2 along an axis.
 
-    `n` is the length to which the axis is cut or padded with zeros. `norm` is `None` or "ortho". Raises
-    NotImplementedError for other types, ValueError for complex arrays.
+    `n` is the length to which the axis is cut or padded with zeros. `norm` is "backward" (also `None`) or "ortho".
+    Raises NotImplementedError for other types, ValueError for other norms.
     """
     return _in_parts(_dct, _checked("dct", x, type, norm), n, axis, norm)
 
@@ -102,8 +102,8 @@ def dct(x: Array, type: int = 2, n: int | None = None, axis: int = -1, norm: str
 def idct(x: Array, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """Computes the inverse of the discrete cosine transform of type 2 along an axis.
 
-    `n` is the length to which the axis is cut or padded with zeros. `norm` is `None` or "ortho". Raises
-    NotImplementedError for other types, ValueError for complex arrays.
+    `n` is the length to which the axis is cut or padded with zeros. `norm` is "backward" (also `None`) or "ortho".
+    Raises NotImplementedError for other types, ValueError for other norms.
     """
     return _in_parts(_idct, _checked("idct", x, type, norm), n, axis, norm)
 
@@ -129,8 +129,8 @@ def dctn(
 ) -> Array:
     """Computes the discrete cosine transform of type 2 along several axes, by default all.
 
-    `s` are the lengths to which the axes are cut or padded with zeros. `norm` is `None` or "ortho". Raises
-    NotImplementedError for other types.
+    `s` are the lengths to which the axes are cut or padded with zeros. `norm` is "backward" (also `None`) or "ortho".
+    Raises NotImplementedError for other types.
     """
     return _over_axes(_dct, _checked("dctn", x, type, norm), s, axes, norm)
 
@@ -140,8 +140,8 @@ def idctn(
 ) -> Array:
     """Computes the inverse of the discrete cosine transform of type 2 along several axes, by default all.
 
-    `s` are the lengths to which the axes are cut or padded with zeros. `norm` is `None` or "ortho". Raises
-    NotImplementedError for other types.
+    `s` are the lengths to which the axes are cut or padded with zeros. `norm` is "backward" (also `None`) or "ortho".
+    Raises NotImplementedError for other types.
     """
     return _over_axes(_idct, _checked("idctn", x, type, norm), s, axes, norm)
 

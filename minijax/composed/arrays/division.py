@@ -17,8 +17,8 @@ from minijax.run.arrays.array import Array, ArrayLike
 def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Divides and rounds down to integers, elementwise.
 
-    The dtype is the one that the arguments promote to. An integer divided by 0 gives -1, without an error. Raises
-    TypeError for complex numbers.
+    The dtype is the one that the arguments promote to. An integer divided by 0 gives a meaningless number, without an
+    error. Raises TypeError for complex numbers.
     """
     x1, x2 = promote_args_numeric("floor_divide", x1, x2)
     if is_complex(x1):
@@ -49,8 +49,7 @@ def float_divmod(x1: Any, x2: Any) -> tuple[Any, Any]:
 def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Computes the remainder of a division that rounds down, elementwise.
 
-    It has the sign of `x2`. An integer modulo 0 is returned as it is, without an error. The operator `%` is this
-    function.
+    It has the sign of `x2`. An integer modulo 0 gives 0, without an error. The operator `%` is this function.
     """
     x1, x2 = promote_args_numeric("remainder", x1, x2)
     zero = const_like(x1, 0)

@@ -113,8 +113,8 @@ def _circulant(c: Any) -> Any:
 def companion(a: ArrayLike) -> Array:
     """Makes companion matrices of polynomials.
 
-    Coefficients are in the last axis, two or more, the highest power first; the first must not be zero. Matrices are in
-    the last two axes.
+    Coefficients are in the last axis, two or more, the highest power first; the others are divided by the first.
+    Matrices are in the last two axes.
     """
     check_arraylike("companion", a)
     (a,) = promote_dtypes_inexact(jnp.asarray(a))

@@ -73,8 +73,8 @@ def _by_recurrence(z: Any, v: int, n_iter: int) -> Any:
 def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
     """Computes Bessel functions of the first kind of the orders 0 to `v`.
 
-    Orders are on a leading axis. `v` is static, and `n_iter` is the number of steps of the backward recurrence. Raises
-    ValueError unless `z` is real and `v` is not negative. SciPy's `jv` computes one order.
+    Orders are on a leading axis. `v` is static, and `n_iter` is the number of steps of the backward recurrence.
+    Arguments are real. SciPy's `jv` computes one order.
     """
     (z,) = promote_args_inexact("bessel_jn", jnp.asarray(z))
     if typeof(z).dtype == np.complex128:

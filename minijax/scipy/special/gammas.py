@@ -142,8 +142,7 @@ def digamma(x: ArrayLike) -> Array:
 def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
     """Computes the derivative of order `n` of `digamma`.
 
-    `n` is an array of integers or of floats that are integers; it broadcasts with `x`. Raises ValueError unless its
-    dtype is an integer one.
+    `n` is an array of integers that broadcasts with `x`. Raises ValueError for other dtypes.
     """
     if not jnp.issubdtype(typeof(n).dtype, np.integer):
         raise ValueError(f"Argument `n` to polygamma must be of integer type. Got dtype {typeof(n).dtype}.")
@@ -169,7 +168,7 @@ def gammaincc(a: ArrayLike, x: ArrayLike) -> Array:
 def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """Computes the regularized incomplete beta function, from 0 to `x` in [0, 1].
 
-    Arguments are real and broadcast. Derivatives in all of them exist only as far as `jax.lax.betainc` has them.
+    Arguments are real and broadcast. It is differentiable in `x` only.
     """
     return special.betainc(*real("betainc", a, b, x))
 
