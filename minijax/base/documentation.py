@@ -1,18 +1,15 @@
 """Docstrings that show, below their own text, the one of NumPy's or SciPy's function of the same name."""
 
-import inspect
 import re
 import sys
 from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
-import numpy as np
-
 from minijax.base.lazy import defer
 from minijax.base.naming import PACKAGE, is_under
 
-_pkgutil = defer("pkgutil")
+_inspect, _pkgutil = defer("inspect"), defer("pkgutil")
 
 _LIBRARIES = {"numpy": "NumPy", "scipy": "SciPy"}
 # Sections that send readers elsewhere, or whose examples are not about arrays of this package.
@@ -41,7 +38,7 @@ class Documentation(str):
         return Documentation, (str.__str__(self), self.source)
 
     def __str__(self):
-        own = inspect.cleandoc(str.__str__(self))
+        own = _inspect.cleandoc(str.__str__(self))
         try:
             found = _found(self.source)
             text = str(found.__doc__ or "")
@@ -74,7 +71,7 @@ def _found(path: str) -> Any:
 def _parameters(source: str) -> set[str]:
     """The names of the parameters of our function."""
     try:
-        return set(inspect.signature(_found(f"{PACKAGE}.{source}")).parameters)
+        return set(_inspect.signature(_found(f"{PACKAGE}.{source}")).parameters)
     except (TypeError, ValueError):
         return set()
 
@@ -85,14 +82,14 @@ def _indented(text: str) -> str:
 
 def _relevant(text: str, found: Any, taken: set[str]) -> str:
     """A numpydoc text without signature, examples and pointers, nor optional parameters that are not `taken`."""
-    text = _EXAMPLE.sub("", _DIRECTIVE.sub("", inspect.cleandoc(text) + "\n"))
+    text = _EXAMPLE.sub("", _DIRECTIVE.sub("", _inspect.cleandoc(text) + "\n"))
     lines = text.splitlines()
     while lines and (not lines[0] or re.match(r"\w+\(.*", lines[0]) or lines[0][0] == " "):
         del lines[0]
     start, *sections = _SECTION.split("\n".join(lines))
     shown = [start.strip()]
     # Ufuncs of NumPy share optional parameters, which ours do not take.
-    taken = set() if isinstance(found, np.ufunc) else taken - {"out"}
+    taken = set() if type(found).__name__ == "ufunc" else taken - {"out"}
     for title, body in zip(sections[::2], sections[1::2], strict=True):
         if title.endswith("Parameters"):
             body = _taken(body, taken)
