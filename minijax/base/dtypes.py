@@ -624,6 +624,12 @@ def promote_types(a: DTypeLike | None, b: DTypeLike | None) -> np.dtype:
 
     Promotion follows a lattice. The Python types `int`, `float` and `complex` are weak: they take the width of the
     other. Raises TypePromotionError if no implicit promotion exists.
+
+    Example:
+      >>> jnp.promote_types("int8", "uint8")
+      dtype('int16')
+      >>> jnp.promote_types("int32", "bfloat16")
+      dtype(bfloat16)
     """
     nodes = {x if isinstance(x, type) and x in (int, float, complex) else np.dtype(x) for x in (a, b)}
     for node in nodes:

@@ -518,6 +518,10 @@ def vdot(
 
     `precision` is that of the multiplications, and `preferred_element_type` the dtype of the sum. Raises TypeError if
     the sizes differ.
+
+    Example:
+      >>> jnp.vdot(jnp.array([1j, 2.0]), jnp.array([1j, 3.0]))
+      Array(7.+0.j, dtype=complex64)
     """
     a, b = arrays("vdot", a, b)
     a = lax.conj(a) if is_complex(a) else a
@@ -577,6 +581,10 @@ def kron(a: ArrayLike, b: ArrayLike) -> Array:
 
     It is made of copies of `b`, each multiplied with one element of `a`. The array of smaller rank gets axes of length
     1 in front. The dtype is the one that both promote to.
+
+    Example:
+      >>> jnp.kron(jnp.array([1, 10]), jnp.array([1, 2, 3]))
+      Array([ 1,  2,  3, 10, 20, 30], dtype=int32)
     """
     a, b = promote_dtypes(*arrays("kron", a, b))
     rank = max(typeof(a).ndim, typeof(b).ndim)
@@ -593,6 +601,10 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
     `axisa`, `axisb` and `axisc` are the axes of the components of `a`, of `b` and of the result; `axis` replaces all
     three. The third component of a vector of two is zero. For two vectors of two the result is the third component
     only. Other axes broadcast. Raises ValueError for other numbers of components.
+
+    Example:
+      >>> jnp.cross(jnp.array([1, 0, 0]), jnp.array([0, 1, 0]))
+      Array([0, 0, 1], dtype=int32)
     """
     if axis is not None:
         axisa = axisb = axisc = axis

@@ -256,6 +256,10 @@ def astype(x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False, devi
 
     A cast of complex to real numbers drops the imaginary part and warns. 64-bit dtypes need `jax_enable_x64`. If `copy`
     is false, an array that has the dtype may be returned as it is. `device` commits the result to a device or sharding.
+
+    Example:
+      >>> jnp.astype(jnp.array([1.7, -1.7]), jnp.int8)
+      Array([ 1, -1], dtype=int8)
     """
     x = value("astype", x)
     target = dtypes.requested_dtype(dtype, "astype", float)
@@ -710,6 +714,12 @@ def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
     """Returns the number of elements, or of those along axes, as an int.
 
     `axis` may be one axis or a sequence. The size is static also for a traced value.
+
+    Example:
+      >>> jnp.size(jnp.ones((2, 3, 4)))
+      24
+      >>> jnp.size(jnp.ones((2, 3, 4)), axis=(0, 1))
+      6
     """
     if axis is None:
         return _property("size", a)
@@ -724,6 +734,10 @@ def iscomplexobj(x: Any) -> bool:
     """Returns whether a value has a complex dtype, as a bool.
 
     Only the type is read, so a traced value may be given.
+
+    Example:
+      >>> jnp.iscomplexobj(jnp.array([1 + 0j]))
+      True
     """
     if x is None:
         return False

@@ -24,6 +24,10 @@ def logaddexp(x1: Any, x2: Any, /) -> Any:
     """Computes `log(exp(x1) + exp(x2))` without overflow, elementwise.
 
     Integers become floats. The derivative in an argument of minus infinity is 0, unless both are.
+
+    Example:
+      >>> jnp.logaddexp(1000.0, 1000.0)
+      Array(1000.6932, dtype=float32, weak_type=True)
     """
     return cumulative.logaddexp(x1, x2)
 

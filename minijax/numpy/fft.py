@@ -136,9 +136,10 @@ def _one_axis_function(kind: FftType) -> Callable:
     def transform(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
         """Computes the {what} along an axis.
 
-        `n` is {length}; it is static. `norm` is the direction that is divided by the length: "backward" (the default),
-        "forward", or "ortho" for both, by its square root. The result is of single precision unless `a` is of double
-        precision. Raises ValueError for other norms, and for several axes: use `{name}n`.
+        `n` is {length}.
+        It is static. `norm` is the direction that is divided by the length: "backward" (the default), "forward", or
+        "ortho" for both, by its square root. The result is of single precision unless `a` is of double precision.
+        Raises ValueError for other norms, and for several axes: use `{name}n`.
         """
         sizes = None if n is None else (n,)
         return _transform(name, kind, a, sizes, _single_axis(name, axis), norm, kind in _FORWARD)
@@ -208,6 +209,10 @@ def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, devic
 
     `n` is the length, static, and `d` the distance between samples. Negative frequencies are in the second half.
     `dtype` is by default the default floating dtype; `device` is a `Device` or `Sharding`.
+
+    Example:
+      >>> jnp.fft.fftfreq(4)
+      Array([ 0.  ,  0.25, -0.5 , -0.25], dtype=float32)
     """
     _check_single("fftfreq", n, d)
     dtype = dtypes.requested_dtype(dtype, "fftfreq", float)
@@ -247,6 +252,10 @@ def fftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
     """Moves the zero frequency to the middle of axes, by default of all.
 
     `ifftshift` is the inverse.
+
+    Example:
+      >>> jnp.fft.fftshift(jnp.arange(5))
+      Array([3, 4, 0, 1, 2], dtype=int32)
     """
     return _shifted("fftshift", x, axes, 1)
 

@@ -117,6 +117,10 @@ def unravel_index(indices: ArrayLike, shape: Shape) -> tuple[Array, ...]:
 
     Returns a tuple of arrays, one for each dimension of `shape`. An index out of bounds gives the first or last
     element, where NumPy raises. It does not take `order`.
+
+    Example:
+      >>> jnp.unravel_index(5, (2, 3))
+      (Array(1, dtype=int32, weak_type=True), Array(2, dtype=int32, weak_type=True))
     """
     left = value("unravel_index", indices)
     is_listed = isinstance(shape, list | tuple)

@@ -39,6 +39,12 @@ def bincount(
     Negative numbers count as 0, where NumPy raises. The result has `max(x) + 1` elements, at least `minlength`. Under
     `jit` the static `length` must be given; larger numbers are not counted. `out_sharding` is the sharding of the
     result.
+
+    Example:
+      >>> jnp.bincount(jnp.array([0, 2, 2]))
+      Array([1, 0, 2], dtype=int32)
+      >>> jax.jit(lambda x: jnp.bincount(x, length=4))(jnp.array([0, 2, 2]))
+      Array([1, 0, 2, 0], dtype=int32)
     """
     x = value("bincount", x)
     if x.dtype == np.bool_:
@@ -75,6 +81,10 @@ def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str 
 
     `bins` are the edges, a vector that ascends or descends. Bins include their left edges, or with `right` their right
     ones. `method` is that of `searchsorted`.
+
+    Example:
+      >>> jnp.digitize(jnp.array([0.5, 1.0, 9.0]), jnp.array([1.0, 5.0]))
+      Array([0, 1, 2], dtype=int32)
     """
     x, bins = values("digitize", x, bins)
     if bins.ndim != 1:
@@ -127,6 +137,13 @@ def histogram(
 
     Returns a pair: counts, and edges of the bins. Counts are floats, unlike in NumPy. `bins` and `range` are those of
     `histogram_bin_edges`. `weights` are added up instead of ones. With `density` the integral of the result is 1.
+
+    Example:
+      >>> counts, edges = jnp.histogram(jnp.array([1.0, 2.0, 2.0, 4.0]), bins=3)
+      >>> counts
+      Array([1., 2., 1.], dtype=float32)
+      >>> edges
+      Array([1., 2., 3., 4.], dtype=float32)
     """
     if isinstance(bins, str):
         raise TypeError("histogram: string values for `bins` are not implemented.")

@@ -174,6 +174,10 @@ def hstack(tup: np.ndarray | Array | Sequence[ArrayLike], dtype: DTypeLike | Non
 
     `tup` is a sequence of arrays, or an array whose first axis counts them. `dtype` is that of the result. It does not
     take `casting`.
+
+    Example:
+      >>> jnp.hstack([jnp.array([1, 2]), jnp.array([3])])
+      Array([1, 2, 3], dtype=int32)
     """
     arrays, ndim = _with_min_ranks(atleast_1d, tup)
     return concatenate(arrays, 0 if ndim == 1 else 1, dtype)
@@ -184,6 +188,11 @@ def vstack(tup: np.ndarray | Array | Sequence[ArrayLike], dtype: DTypeLike | Non
 
     `tup` is a sequence of arrays, or an array whose first axis counts them. `dtype` is that of the result. It does not
     take `casting`.
+
+    Example:
+      >>> jnp.vstack([jnp.array([1, 2]), jnp.array([3, 4])])
+      Array([[1, 2],
+             [3, 4]], dtype=int32)
     """
     return concatenate(_with_min_ranks(atleast_2d, tup)[0], 0, dtype)
 
@@ -213,6 +222,11 @@ def block(arrays: ArrayLike | list[ArrayLike]) -> Array:
 
     Innermost lists are joined along the last axis, outer ones along the axes before it. Arrays of smaller rank get axes
     of length 1 in front.
+
+    Example:
+      >>> jnp.block([[jnp.ones((1, 1)), jnp.zeros((1, 2))], [jnp.zeros((1, 3))]])
+      Array([[1., 0., 0.],
+             [0., 0., 0.]], dtype=float32)
     """
     joined, _ = _block(arrays)
     return joined
@@ -239,6 +253,10 @@ def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
 
     For `axis=None` both are flattened; else their shapes may differ along the axis only. The dtype is the one that both
     promote to.
+
+    Example:
+      >>> jnp.append(jnp.array([1, 2]), 3)
+      Array([1, 2, 3], dtype=int32)
     """
     if axis is None:
         return concatenate([ravel(arr), ravel(values)], 0)
@@ -298,6 +316,10 @@ def array_split(ary: ArrayLike, indices_or_sections: int | Sequence[int] | Array
     """Divides an array along an axis into parts, of lengths that differ by at most 1.
 
     Takes the arguments of `split`, but any number of parts. Returns a list of arrays.
+
+    Example:
+      >>> jnp.array_split(jnp.arange(5), 2)
+      [Array([0, 1, 2], dtype=int32), Array([3, 4], dtype=int32)]
     """
     return _split("array_split", ary, indices_or_sections, axis, False)
 
@@ -353,6 +375,12 @@ def diff(
 
     `prepend` and `append` are values that are joined to the ends of the axis first. Differences of booleans are whether
     they differ. `n` and `axis` are static.
+
+    Example:
+      >>> jnp.diff(jnp.array([1, 4, 9, 16]))
+      Array([3, 5, 7], dtype=int32)
+      >>> jnp.diff(jnp.array([1, 4, 9, 16]), n=2)
+      Array([2, 2], dtype=int32)
     """
     a = value("diff", a)
     if n == 0:

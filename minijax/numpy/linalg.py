@@ -124,6 +124,10 @@ def eig(a: ArrayLike) -> EigResult:
 
     The result is a named tuple: `eigenvalues`, and `eigenvectors` as columns, both always complex, where NumPy's may be
     real. Eigenvectors are differentiable where eigenvalues are distinct. For Hermitian matrices use `eigh`.
+
+    Example:
+      >>> jnp.linalg.eig(jnp.array([[2.0, 0.0], [0.0, 3.0]])).eigenvalues
+      Array([2.+0.j, 3.+0.j], dtype=complex64)
     """
     (a,) = _inexact("eig", a)
     return EigResult(*lax_linalg.eig(a, compute_left_eigenvectors=False))
@@ -146,6 +150,11 @@ def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -
     The result is a named tuple: `eigenvalues`, ascending and real, and `eigenvectors` as columns. `UPLO` is the
     triangle that is read, "L" (the default) or "U". Unless `symmetrize_input` is false, `a` is first replaced by the
     mean of it and its conjugate transpose. Derivatives are infinite or NaN where eigenvalues are equal.
+
+    Example:
+      >>> values, vectors = jnp.linalg.eigh(jnp.array([[2.0, 0.0], [0.0, 1.0]]))
+      >>> values
+      Array([1., 2.], dtype=float32)
     """
     (a,) = _inexact("eigh", a)
     if UPLO not in (None, "L", "U"):
@@ -188,6 +197,11 @@ def svd(
     without `compute_uv` the singular values only. With `hermitian`, eigenvalues are used. `subset_by_index`, a pair of
     ints, selects a range of the singular values; only TPUs have it. Flags are static. Vectors are differentiable where
     singular values are distinct, unless `full_matrices` gives more of them.
+
+    Example:
+      >>> result = jnp.linalg.svd(jnp.diag(jnp.array([3.0, 2.0])))
+      >>> result.S
+      Array([3., 2.], dtype=float32)
     """
     (a,) = _inexact("svd", a)
     if hermitian:
@@ -225,6 +239,11 @@ def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True
     The result is the lower triangular `L` with `a = L @ L.T.conj()`, or with `upper` its conjugate transpose. Unless
     `symmetrize_input` is false, `a` is first replaced by the mean of it and its conjugate transpose. A matrix that is
     not positive definite gives NaN, where NumPy raises.
+
+    Example:
+      >>> jnp.linalg.cholesky(jnp.array([[4.0, 2.0], [2.0, 5.0]]))
+      Array([[2., 0.],
+             [1., 2.]], dtype=float32)
     """
     (a,) = _inexact("cholesky", a)
     lower = lax_linalg.cholesky(a, symmetrize_input=symmetrize_input)
@@ -241,6 +260,11 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Any:
 
     `mode` is "reduced" or "complete" for a named tuple `Q`, `R`, "r" for `R` only, or "raw" for Householder vectors and
     their factors. It is static.
+
+    Example:
+      >>> q, r = jnp.linalg.qr(jnp.ones((4, 2)))
+      >>> q.shape, r.shape
+      ((4, 2), (2, 2))
     """
     (a,) = _inexact("qr", a)
     if mode == "raw":
@@ -293,6 +317,12 @@ def lstsq(
     largest singular value below which singular values count as zero. Residuals are always given; with `numpy_resid`,
     which needs concrete arrays, they are empty if the rank is deficient or the system is not overdetermined, as in
     NumPy.
+
+    Example:
+      >>> a = jnp.array([[1.0, 0.0], [0.0, 2.0], [0.0, 0.0]])
+      >>> x, *_ = jnp.linalg.lstsq(a, jnp.array([1.0, 4.0, 5.0]))
+      >>> x.round(3)
+      Array([1., 2.], dtype=float32)
     """
     a, b = arrays("jnp.linalg.lstsq", a, b)
     return _lstsq_impl(a, b, rcond, True) if numpy_resid else _lstsq(a, b, rcond)
@@ -343,6 +373,11 @@ def pinv(
 
     Singular values of at most `rtol` times the largest count as zero; `rcond` is another name of it. With `hermitian`,
     eigenvalues are used. The result is differentiable where the rank is constant (Golub and Pereyra, 1973).
+
+    Example:
+      >>> jnp.linalg.pinv(jnp.array([[2.0, 0.0], [0.0, 0.0]]))
+      Array([[0.5, 0. ],
+             [0. , 0. ]], dtype=float32)
     """
     if rcond is not None:
         if rtol is not None:
@@ -428,6 +463,11 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
 
     `n` is static. The power is computed by repeated squaring; for a negative one the inverse is raised. Raises
     TypeError if `n` is not an integer.
+
+    Example:
+      >>> jnp.linalg.matrix_power(jnp.array([[1, 1], [0, 1]]), 5)
+      Array([[1, 5],
+             [0, 1]], dtype=int32)
     """
     (a,) = creation.arraylike("jnp.linalg.matrix_power", a)
     shape = typeof(a).shape
@@ -460,6 +500,10 @@ def det(a: ArrayLike) -> Array:
 
     Matrices of up to three rows are expanded, larger ones are factored by LU. Integers become floats. The result is
     differentiable also where a matrix is singular.
+
+    Example:
+      >>> jnp.linalg.det(jnp.array([[1.0, 2.0], [3.0, 4.0]]))
+      Array(-2., dtype=float32)
     """
     (a,) = _inexact("det", a)
     _check_square("_det()", a)
@@ -546,6 +590,11 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
 
     The result is a named tuple: `sign`, `logabsdet`. `method` is "lu" (also `None`) or, for real matrices, "qr". A
     singular matrix gives 0 and minus infinity.
+
+    Example:
+      >>> sign, logdet = jnp.linalg.slogdet(-jnp.eye(3))
+      >>> sign
+      Array(-1., dtype=float32)
     """
     (a,) = _inexact("slogdet", a)
     _check_square("slogdet()", a)
@@ -596,6 +645,10 @@ def matrix_rank(
     The tolerance is absolute, also under the name `rtol`, unlike in NumPy; `tol` is another name of it. By default it
     is the largest singular value times the larger dimension and the precision of the dtype. With `hermitian`,
     eigenvalues are used.
+
+    Example:
+      >>> jnp.linalg.matrix_rank(jnp.ones((2, 2)))
+      Array(1, dtype=int32)
     """
     (a,) = _inexact("matrix_rank", M)
     if tol is not None:

@@ -173,6 +173,10 @@ def multi_dot(arrays: Sequence, *, precision: PrecisionLike = None) -> Array:
 
     The first and the last may be vectors. The order is found from shapes when the function is traced. `precision` is
     that of the multiplications. It does not take `out`.
+
+    Example:
+      >>> jnp.linalg.multi_dot([jnp.ones((2, 5)), jnp.ones((5, 9)), jnp.ones(9)])
+      Array([45., 45.], dtype=float32)
     """
     arrays = creation.values("jnp.linalg.multi_dot", *arrays)
     shapes = [np.shape(x) for x in arrays]

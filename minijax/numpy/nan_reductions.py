@@ -131,6 +131,10 @@ def nanmean(
     """Computes the mean of the elements that are not NaN, of all or along axes.
 
     It is NaN where all elements are, without a warning. `where` selects elements. `out` must be `None`.
+
+    Example:
+      >>> jnp.nanmean(jnp.array([1.0, jnp.nan, 3.0]))
+      Array(2., dtype=float32)
     """
     check_out("nanmean", out)
     (a,), where = arrays("nanmean", a), checked_mask("nanmean", where)

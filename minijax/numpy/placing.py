@@ -48,6 +48,10 @@ def put(a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *, 
     Values are repeated if there are too few. `mode` is what happens to indices out of bounds: "clip" (the default)
     takes the first or last one, "wrap" takes them modulo the size. `inplace` must be false, unlike NumPy's default,
     since arrays are immutable.
+
+    Example:
+      >>> jnp.put(jnp.zeros(3), jnp.array([0, 2]), jnp.array([1.0, 2.0]), inplace=False)
+      Array([1., 0., 2.], dtype=float32)
     """
     _check_copies("put", inplace)
     a, ind, v = values("put", a, ind, v)
@@ -91,6 +95,10 @@ def insert(arr: ArrayLike, obj: ArrayLike | slice, values: ArrayLike, axis: int 
 
     `obj` are the indices: an integer, a slice or a vector. Integers may be traced. For `axis=None` the array is
     flattened. Values are cast to the dtype of `arr`.
+
+    Example:
+      >>> jnp.insert(jnp.array([1, 2, 3]), 1, 9)
+      Array([1, 9, 2, 3], dtype=int32)
     """
     a, new_values = creation.values("insert", arr, values)
     a, axis = shaping.flattened_if_no_axis(a, axis)

@@ -100,6 +100,10 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
     """Evaluates a polynomial that is given by its coefficients, the highest power first.
 
     `x` are the arguments, an array of any shape. Horner's scheme runs in a scan, `unroll` steps at a time.
+
+    Example:
+      >>> jnp.polyval(jnp.array([1, 0, 2]), jnp.array([0, 3]))
+      Array([ 2, 11], dtype=int32)
     """
     p, x = map(asarray, promote_dtypes(*arrays("polyval", p, x)))
     if not p.ndim:
@@ -180,6 +184,10 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
 
     They are eigenvalues of a companion matrix and always complex. `strip_zeros=False` allows traced values; the roots
     that leading zeros remove are then NaN.
+
+    Example:
+      >>> jnp.roots(jnp.array([1.0, -3.0, 2.0])).real.round(3)
+      Array([2., 1.], dtype=float32)
     """
     (p,) = _inexact("roots", p)
     p = shaping.atleast_1d(p)
@@ -233,6 +241,11 @@ def polyfit(
     Returns the coefficients, the highest power first. `deg` is static. `y` may be a matrix, with one data set in each
     column. `w` are weights of the points. With `full`, returns residuals, rank, singular values and `rcond` too; with
     `cov` the covariance of the coefficients, or with "unscaled" the one that is not scaled by the residuals.
+
+    Example:
+      >>> x = jnp.arange(4.0)
+      >>> jnp.polyfit(x, 2 * x + 1, 1).round(3)
+      Array([2., 1.], dtype=float32)
     """
     x, y = map(asarray, arrays("polyfit", x, y))
     deg = operator.index(deg)

@@ -275,6 +275,10 @@ def logspace(
     The first is `base ** start` and the last `base ** stop`, which is left out unless `endpoint`. `num` is static; the
     other arguments may be arrays that broadcast, with the sequences along `axis`. The dtype is by default the floating
     one that the arguments promote to.
+
+    Example:
+      >>> jnp.logspace(0, 2, 3).round(3)
+      Array([  1.     ,  10.     , 100.00001], dtype=float32)
     """
     num = operator.index(concrete(num, "logspace", "num"))
     start, stop, base = arraylike("logspace", start, stop, base)
@@ -394,6 +398,11 @@ def identity(n: DimSize, dtype: DTypeLike | None = None) -> Array:
     """Makes a square matrix with ones on the diagonal and zeros elsewhere.
 
     `n` is static. The dtype is by default the default floating dtype.
+
+    Example:
+      >>> jnp.identity(2)
+      Array([[1., 0.],
+             [0., 1.]], dtype=float32)
     """
     return eye(n, dtype=dtype)
 
@@ -453,6 +462,12 @@ def triu(m: ArrayLike, k: int = 0) -> Array:
 
     Elements below the diagonal `k` become zero. Matrices are in the last two axes. Raises ValueError if the rank is
     less than 2.
+
+    Example:
+      >>> jnp.triu(jnp.arange(1, 10).reshape(3, 3))
+      Array([[1, 2, 3],
+             [0, 5, 6],
+             [0, 0, 9]], dtype=int32)
     """
     return _triangle("triu", m, k, False)
 
@@ -468,6 +483,15 @@ def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: 
     There is one array for each vector, with one axis for each vector; with `indexing="xy"` the first two axes are
     exchanged, with "ij" they are not. With `sparse`, other axes have length 1. Arguments must be of rank 0 or 1. `copy`
     must be true: arrays are immutable.
+
+    Example:
+      >>> x, y = jnp.meshgrid(jnp.array([1, 2, 3]), jnp.array([10, 20]))
+      >>> x
+      Array([[1, 2, 3],
+             [1, 2, 3]], dtype=int32)
+      >>> y
+      Array([[10, 10, 10],
+             [20, 20, 20]], dtype=int32)
     """
     args = list(values("meshgrid", *xi))
     if not copy:

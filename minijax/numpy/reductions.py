@@ -427,6 +427,10 @@ def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Ar
     """Counts the elements that are not zero, of all or along axes.
 
     The result is an array of the default integer dtype. `axis` is static.
+
+    Example:
+      >>> jnp.count_nonzero(jnp.array([[0, 1], [2, 3]]), axis=1)
+      Array([1, 2], dtype=int32)
     """
     (a,) = arrays("count_nonzero", a)
     return sum(lax.ne(a, const_like(a, 0)), axis, dtypes.default_int_dtype(), keepdims=keepdims)
@@ -649,6 +653,10 @@ def average(
 
     `weights` have the shape of `a`, or that of its axes `axis`. With `returned` the result is a pair: means and sums of
     weights. A sum of zero gives NaN or infinity, where NumPy raises.
+
+    Example:
+      >>> jnp.average(jnp.array([1.0, 2.0, 6.0]), weights=jnp.array([1.0, 1.0, 2.0]))
+      Array(3.75, dtype=float32)
     """
     (a,) = arrays("average", a)
     if weights is not None:
@@ -719,6 +727,10 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
     """Returns whether two arrays have one shape and equal elements.
 
     The result is a boolean scalar array. With `equal_nan`, which is static, NaN equals NaN.
+
+    Example:
+      >>> jnp.array_equal(jnp.array([1, 2]), jnp.array([1, 2, 3]))
+      Array(False, dtype=bool)
     """
     return _array_equal(_as_value(a1), _as_value(a2), equal_nan)
 

@@ -32,6 +32,10 @@ def gradient(
     Differences are central inside and one-sided at the ends. `varargs` are distances between elements: one for all
     axes, or for each axis a number or a vector of coordinates. The result is an array for one axis, else a list with
     one array for each. `edge_order` is not supported. Raises ValueError if an axis has fewer than two elements.
+
+    Example:
+      >>> jnp.gradient(jnp.array([1.0, 4.0, 9.0, 16.0]))
+      Array([3., 4., 6., 7.], dtype=float32)
     """
     if edge_order is not None:
         raise NotImplementedError("The 'edge_order' argument to jnp.gradient is not supported.")
@@ -97,6 +101,10 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axi
     """Integrates samples along an axis by the trapezoidal rule.
 
     `x` are the coordinates of the samples; without it they are `dx` apart. The result is of a floating dtype.
+
+    Example:
+      >>> jnp.trapezoid(jnp.array([0.0, 1.0, 4.0]))
+      Array(3., dtype=float32)
     """
     if x is None:
         (y,) = map(asarray, promote_dtypes_inexact(*arrays("trapezoid", y)))
@@ -154,6 +162,10 @@ def interp(
     `xp` are the coordinates, ascending, and `fp` the values there. `left` and `right` are the values outside, by
     default the end ones; unlike in NumPy they may be "extrapolate", which continues the line at that end. With
     `period`, coordinates are taken modulo it. `xp` is not checked to ascend.
+
+    Example:
+      >>> jnp.interp(jnp.array([0.5, 3.0]), jnp.array([0.0, 1.0, 2.0]), jnp.array([0.0, 10.0, 20.0]))
+      Array([ 5., 20.], dtype=float32)
     """
     flags = []
     for name, end in (("left", left), ("right", right)):
@@ -250,6 +262,11 @@ def cov(
     Variables are the rows of `m`, and of `y` if given, or the columns unless `rowvar`. The sum of products is divided
     by the number of observations less `ddof`, by default 1, or 0 with `bias`. `fweights` are counts of the observations
     and `aweights` their weights. `dtype` is that of the computation.
+
+    Example:
+      >>> jnp.cov(jnp.array([[1.0, 2.0, 3.0], [2.0, 4.0, 6.0]]))
+      Array([[1., 2.],
+             [2., 4.]], dtype=float32)
     """
     if dtype is not None and not dtypes.issubdtype(dtype, np.inexact):
         raise ValueError(f"cov: dtype must be a subclass of float or complex; got {dtype=}")

@@ -154,6 +154,10 @@ def lexsort(keys: Array | np.ndarray | Sequence[ArrayLike], axis: int = -1) -> A
     """Returns the indices that sort by several keys; the last one counts most.
 
     `keys` is a sequence of arrays of one shape, or an array whose first axis counts them. They are sorted along `axis`.
+
+    Example:
+      >>> jnp.lexsort((jnp.array([1, 2, 0]), jnp.array([1, 1, 0])))
+      Array([2, 0, 1], dtype=int32)
     """
     rows = arrays("lexsort", *keys)
     if not rows:
@@ -193,6 +197,10 @@ def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
 
     `kth` is one static integer. Elements before it are not larger, here in ascending order; those after it are not
     smaller, here in descending order. It does not take `kind` and `order`.
+
+    Example:
+      >>> jnp.partition(jnp.array([5, 1, 4, 2, 3]), 2)
+      Array([1, 2, 3, 5, 4], dtype=int32)
     """
     a, kth = _partition_operand("partition", a, kth, axis)
     low = lax.neg(lax_sort.top_k(_order_reversed(a), kth + 1)[0])
@@ -304,6 +312,12 @@ def searchsorted(
     `side` is "left" for the first such place, or "right" for the last one. `sorter` are the indices that sort `a`, if
     it is not sorted. `method` is "scan" (a binary search), "scan_unrolled", "sort" (faster for many values on
     accelerators) or "compare_all" (faster for short vectors). The values are not checked to ascend.
+
+    Example:
+      >>> jnp.searchsorted(jnp.array([10, 20, 30]), jnp.array([5, 20, 99]))
+      Array([0, 1, 3], dtype=int32)
+      >>> jnp.searchsorted(jnp.array([10, 20, 30]), 20, side="right")
+      Array(2, dtype=int32)
     """
     a, v, *rest = arrays("searchsorted", a, v, *(() if sorter is None else (sorter,)))
     _check_choice("side", side, ("left", "right"))

@@ -287,6 +287,10 @@ def isin(
 
     `invert` negates the result. `method` is "compare_all", which "auto" selects, "binary_search" or "sort".
     `assume_unique` is for "sort".
+
+    Example:
+      >>> jnp.isin(jnp.array([1, 2, 3]), jnp.array([2, 9]))
+      Array([False,  True, False], dtype=bool)
     """
     element, test_elements = values("isin", element, test_elements)
     if method not in ("auto", "compare_all", "binary_search", "sort"):
@@ -459,6 +463,10 @@ def intersect1d(
     With `assume_unique` the arrays are taken to have no repetitions. With `return_indices` the result is a tuple:
     elements, and their first indices in both arrays. Under `jit` the static `size` must be given, to which results are
     truncated or padded with `fill_value`, the least element by default.
+
+    Example:
+      >>> jnp.intersect1d(jnp.array([3, 1, 2]), jnp.array([2, 3, 9]))
+      Array([2, 3], dtype=int32)
     """
     ar1, ar2 = (shaping.ravel(x) for x in promote_dtypes(*values("intersect1d", ar1, ar2)))
     size = _size("intersect1d", ar1, ar2, size=size)

@@ -129,6 +129,12 @@ def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Array:
 
     `order` is "C", where the last axis changes fastest, or "F", where the first does. `out_sharding` is the sharding of
     the result. The result is never a view.
+
+    Example:
+      >>> jnp.ravel(jnp.array([[1, 2], [3, 4]]))
+      Array([1, 2, 3, 4], dtype=int32)
+      >>> jnp.ravel(jnp.array([[1, 2], [3, 4]]), order="F")
+      Array([1, 3, 2, 4], dtype=int32)
     """
     if order == "K":
         raise NotImplementedError("ravel: order='K' is not implemented")
@@ -379,6 +385,10 @@ def broadcast_arrays(*args: ArrayLike) -> list[Array]:
     """Broadcasts arrays to one shape.
 
     Returns a list of arrays, which are not views. Raises ValueError for shapes that are not compatible.
+
+    Example:
+      >>> [x.shape for x in jnp.broadcast_arrays(jnp.ones((2, 1)), jnp.ones(3))]
+      [(2, 3), (2, 3)]
     """
     args = values("broadcast_arrays", *args)
     if not args:
@@ -391,6 +401,10 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
 
     A shape is a sequence of ints or an int. Dimensions may be symbolic. Raises ValueError for shapes that are not
     compatible.
+
+    Example:
+      >>> jnp.broadcast_shapes((2, 1), (3,))
+      (2, 3)
     """
     if not shapes:
         return ()

@@ -65,6 +65,10 @@ def convolve(
     `mode` is "full" for all overlaps, "same" for as many as the longer vector has elements, or "valid" for complete
     overlaps. Integers become floats. `precision` is that of the multiplications, and `preferred_element_type` the dtype
     of the sums. Raises ValueError for other ranks and for vectors without elements.
+
+    Example:
+      >>> jnp.convolve(jnp.array([1.0, 2.0, 3.0]), jnp.array([1.0, 1.0]))
+      Array([1., 3., 5., 3.], dtype=float32)
     """
     return _conv(*_checked("convolve", a, v, mode), mode, "convolve", precision, preferred_element_type)
 

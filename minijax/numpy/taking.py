@@ -279,6 +279,10 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
 
     Matrices are in `axis1` and `axis2`; the diagonal becomes the last axis. `offset` is static. The result is never a
     view.
+
+    Example:
+      >>> jnp.diagonal(jnp.arange(9).reshape(3, 3))
+      Array([0, 4, 8], dtype=int32)
     """
     a = value("diagonal", a)
     if a.ndim < 2:
@@ -360,6 +364,10 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
     """Returns the indices of the main diagonal of an array of `ndim` axes of length `n`.
 
     They are a tuple with one vector for each axis. Both arguments are static.
+
+    Example:
+      >>> jnp.diag_indices(2)
+      (Array([0, 1], dtype=int32), Array([0, 1], dtype=int32))
     """
     n = as_index(concrete(n, "diag_indices", "n"))
     if n < 0 or ndim < 0:
@@ -372,6 +380,10 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
 
     They are a pair of vectors, of rows and of columns. `k` is the last diagonal that belongs to the triangle. All
     arguments are static.
+
+    Example:
+      >>> jnp.tril_indices(2)
+      (Array([0, 1, 1], dtype=int32), Array([0, 0, 1], dtype=int32))
     """
     m = n if m is None else m
     return nonzero(ranges.tril(creation.ones((n, m)), k), size=_lower_size(n, m, k))
@@ -420,6 +432,12 @@ def nonzero(
 
     Under `jit` the static `size` must be given, to which indices are truncated or padded with `fill_value`: a number,
     or a tuple with one for each axis, 0 by default. Raises ValueError for scalars.
+
+    Example:
+      >>> jnp.nonzero(jnp.array([0, 5, 7]))
+      (Array([1, 2], dtype=int32),)
+      >>> jax.jit(lambda x: jnp.nonzero(x, size=3, fill_value=-1))(jnp.array([0, 5, 7]))
+      (Array([ 1,  2, -1], dtype=int32),)
     """
     a = value("nonzero", a)
     if a.ndim == 0:
@@ -454,6 +472,11 @@ def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | N
 
     Under `jit` the static `size` must be given, the number of rows; more are left out, fewer are padded with
     `fill_value`, 0 by default.
+
+    Example:
+      >>> jnp.argwhere(jnp.array([[1, 0], [0, 2]]))
+      Array([[0, 0],
+             [1, 1]], dtype=int32)
     """
     a = value("argwhere", a)
     places_by_axis = nonzero(shaping.atleast_1d(a), size=size, fill_value=fill_value)
@@ -470,6 +493,10 @@ def flatnonzero(
 
     Under `jit` the static `size` must be given, to which the result is truncated or padded with `fill_value`, 0 by
     default.
+
+    Example:
+      >>> jnp.flatnonzero(jnp.array([0, 5, 7]))
+      Array([1, 2], dtype=int32)
     """
     return nonzero(shaping.ravel(a), size=size, fill_value=fill_value)[0]
 
@@ -485,6 +512,10 @@ def delete(
     `obj` are the indices: an integer, a slice or a vector; for `axis=None` the array is flattened. Under `jit`, traced
     indices need `assume_unique_indices`, which promises that they are different: the length of the result depends on
     it.
+
+    Example:
+      >>> jnp.delete(jnp.array([10, 20, 30]), 1)
+      Array([10, 30], dtype=int32)
     """
     a = value("delete", arr)
     (obj,) = (obj,) if isinstance(obj, slice) else arraylike("delete", obj)

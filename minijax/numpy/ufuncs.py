@@ -182,6 +182,10 @@ def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Any, Any]:
     """Returns quotient, rounded down, and remainder of a division, elementwise.
 
     They are those of `floor_divide` and `remainder`.
+
+    Example:
+      >>> jnp.divmod(jnp.array([7, -7]), 3)
+      (Array([ 2, -3], dtype=int32), Array([1, 2], dtype=int32))
     """
     if is_inexact(x1):
         return float_divmod(x1, x2)
@@ -521,6 +525,10 @@ def isinf(x: ArrayLike, /) -> Array:
     """Returns whether each element is infinite.
 
     A complex number is infinite if one of its parts is. Integers never are.
+
+    Example:
+      >>> jnp.isinf(jnp.array([1.0, -jnp.inf, jnp.nan]))
+      Array([False,  True, False], dtype=bool)
     """
     if not is_inexact(x):
         return _all_false(x)
@@ -589,6 +597,10 @@ def nan_to_num(
 
     `nan` replaces NaN, and `posinf` and `neginf` replace infinities, by default with the largest and least number of
     the dtype. `copy` has no effect. Integers are returned as they are.
+
+    Example:
+      >>> jnp.nan_to_num(jnp.array([1.0, jnp.nan, jnp.inf]), posinf=9.0)
+      Array([1., 0., 9.], dtype=float32)
     """
     (x,) = arrays("nan_to_num", x)
     dtype = typeof(x).dtype
@@ -654,6 +666,10 @@ def real(val: ArrayLike, /) -> Array:
     """Returns the real part of each element.
 
     Real arrays are returned as they are. The result is never a view.
+
+    Example:
+      >>> jnp.real(jnp.array([1 + 2j]))
+      Array([1.], dtype=float32)
     """
     return lax.real(val) if is_complex(val) else moving.as_array_or_constant(val)
 
@@ -663,6 +679,10 @@ def imag(val: ArrayLike, /) -> Array:
     """Returns the imaginary part of each element, which is 0 for real numbers.
 
     The result is never a view.
+
+    Example:
+      >>> jnp.imag(jnp.array([1 + 2j]))
+      Array([2.], dtype=float32)
     """
     return lax.imag(val) if is_complex(val) else structural.full_like(val, 0)
 
@@ -672,6 +692,10 @@ def conjugate(x: ArrayLike, /) -> Array:
     """Returns the complex conjugate of each element.
 
     Real arrays are returned as they are.
+
+    Example:
+      >>> jnp.conjugate(jnp.array([1 + 2j, 3 - 1j]))
+      Array([1.-2.j, 3.+1.j], dtype=complex64)
     """
     return lax.conj(x) if is_complex(x) else moving.as_array_or_constant(x)
 
@@ -681,6 +705,10 @@ def angle(z: ArrayLike, deg: bool = False) -> Array:
     """Returns the angle of each complex number, in radians or, with `deg`, in degrees.
 
     Negative real numbers have the angle pi. Integers and real scalars give the default floating dtype. `deg` is static.
+
+    Example:
+      >>> jnp.angle(jnp.array([1j, -1.0]), deg=True)
+      Array([ 90., 180.], dtype=float32)
     """
     (z,) = arrays("angle", z)
     if is_complex(z):
@@ -745,6 +773,10 @@ def isclose(
 
     They are if `abs(a - b) <= atol + rtol * abs(b)`. Equal infinities are. With `equal_nan`, which is static, NaN
     equals NaN. The default tolerances suit float64.
+
+    Example:
+      >>> jnp.isclose(jnp.array([1.0, 2.0]), jnp.array([1.0, 2.1]))
+      Array([ True, False], dtype=bool)
     """
     a, b = promote_args("isclose", a, b)
     if dtypes.is_extended(typeof(a).dtype):

@@ -19,6 +19,10 @@ def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
     The dtype is the one that the arguments promote to. An integer divided by 0 gives a meaningless number, without an
     error. Raises TypeError for complex numbers.
+
+    Example:
+      >>> jnp.floor_divide(jnp.array([7, -7]), 3)
+      Array([ 2, -3], dtype=int32)
     """
     x1, x2 = promote_args_numeric("floor_divide", x1, x2)
     if is_complex(x1):
@@ -50,6 +54,10 @@ def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Computes the remainder of a division that rounds down, elementwise.
 
     It has the sign of `x2`. An integer modulo 0 gives 0, without an error. The operator `%` is this function.
+
+    Example:
+      >>> jnp.remainder(jnp.array([7, -7]), 3)
+      Array([1, 2], dtype=int32)
     """
     x1, x2 = promote_args_numeric("remainder", x1, x2)
     zero = const_like(x1, 0)

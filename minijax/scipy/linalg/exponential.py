@@ -93,6 +93,11 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
     The method is scaling and squaring with Padé approximants (Higham, 2005). `max_squarings` is static; where more are
     needed the result is NaN. With `upper_triangular` the matrices are taken to be so, and a triangular system is
     solved. Arrays are in single or double precision.
+
+    Example:
+      >>> jax.scipy.linalg.expm(jnp.zeros((2, 2)))
+      Array([[1., 0.],
+             [0., 1.]], dtype=float32)
     """
     (A,) = promote_dtypes_inexact(A)
     _check_square("expm", "A", A)

@@ -38,6 +38,11 @@ def cholesky(a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check
 
     It is upper triangular unless `lower`. A matrix that is not positive definite gives NaN, where SciPy raises.
     `overwrite_a` and `check_finite` have no effect.
+
+    Example:
+      >>> jax.scipy.linalg.cholesky(jnp.array([[4.0, 2.0], [2.0, 5.0]]))
+      Array([[2., 1.],
+             [0., 2.]], dtype=float32)
     """
     if not lower and jnp.ndim(a) < 2:
         raise ValueError(f"cholesky: a must have at least two axes, got shape {jnp.shape(a)}.")
@@ -93,6 +98,11 @@ def cho_solve(
     """Solves systems of linear equations by a Cholesky factorization.
 
     `c_and_lower` is the result of `cho_factor`. `overwrite_b` and `check_finite` have no effect.
+
+    Example:
+      >>> factor = jax.scipy.linalg.cho_factor(jnp.array([[4.0, 0.0], [0.0, 2.0]]))
+      >>> jax.scipy.linalg.cho_solve(factor, jnp.array([8.0, 6.0]))
+      Array([2.       , 2.9999998], dtype=float32)
     """
     c, lower = c_and_lower
     return _cho_solve(c, b, lower)
@@ -107,6 +117,11 @@ def lu_factor(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True
 
     Returns a pair: both factors in one matrix, and the pivots as int32. `overwrite_a` and `check_finite` have no
     effect.
+
+    Example:
+      >>> factor, pivots = jax.scipy.linalg.lu_factor(jnp.array([[0.0, 1.0], [2.0, 3.0]]))
+      >>> pivots
+      Array([1, 1], dtype=int32)
     """
     (a,) = promote_dtypes_inexact(jnp.asarray(a))
     factors, pivots, _ = lax_linalg.lu(a)
@@ -176,6 +191,10 @@ def solve(
     `assume_a` is "gen", "sym", "her" or "pos"; for "pos" the matrix is factored by Cholesky, else by LU. With `lower`,
     "pos" reads the lower triangle. A singular matrix gives infinities or NaN, where SciPy raises. Other arguments have
     no effect.
+
+    Example:
+      >>> jax.scipy.linalg.solve(jnp.array([[2.0, 0.0], [1.0, 4.0]]), jnp.array([2.0, 9.0]))
+      Array([1., 2.], dtype=float32)
     """
     if assume_a not in _ASSUMPTIONS:
         raise ValueError(f"solve: Expected assume_a to be one of {list(_ASSUMPTIONS)}; got {assume_a!r}")

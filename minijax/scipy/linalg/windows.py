@@ -208,6 +208,12 @@ def block_diag(*arrs: ArrayLike) -> Array:
     """Makes a matrix with given matrices along its diagonal and zeros elsewhere.
 
     Vectors are rows, and scalars matrices of one element. The dtype is the one that all promote to.
+
+    Example:
+      >>> jax.scipy.linalg.block_diag(jnp.array([[1, 2]]), jnp.array([[3], [4]]))
+      Array([[1, 2, 0],
+             [0, 0, 3],
+             [0, 0, 4]], dtype=int32)
     """
     blocks = [jnp.atleast_2d(x) for x in promote_dtypes(*(arrs or [jnp.zeros((1, 0))]))]
     for i, x in enumerate(blocks):

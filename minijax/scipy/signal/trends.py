@@ -24,6 +24,10 @@ def detrend(
 
     `type` is "constant" or "linear". `bp` are breakpoints between lines. Raises NotImplementedError for
     `overwrite_data`, ValueError for other types and breakpoints outside of the data.
+
+    Example:
+      >>> jax.scipy.signal.detrend(jnp.array([1.0, 2.0, 3.0]), type="constant")
+      Array([-1.,  0.,  1.], dtype=float32)
     """
     if overwrite_data is not None:
         raise NotImplementedError("detrend: overwrite_data argument not implemented.")

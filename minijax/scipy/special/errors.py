@@ -25,6 +25,10 @@ def erf(x: ArrayLike) -> Array:
     """Computes the error function.
 
     Arguments are real; integers become floats. For complex numbers use `wofz`.
+
+    Example:
+      >>> jax.scipy.special.erf(jnp.array([0.0, 1.0])).round(4)
+      Array([0.    , 0.8427], dtype=float32)
     """
     return lax.erf(*promote_args_inexact("erf", x))
 

@@ -25,6 +25,10 @@ def gammaln(x: ArrayLike) -> Array:
     """Computes the logarithm of the absolute value of the gamma function.
 
     Arguments are real; integers become floats. Infinite at zero and the negative integers.
+
+    Example:
+      >>> jax.scipy.special.gammaln(1.0)
+      Array(4.7683716e-07, dtype=float32, weak_type=True)
     """
     return lax.lgamma(*promote_args_inexact("gammaln", x))
 

@@ -21,6 +21,10 @@ def logit(x: ArrayLike) -> Array:
     """Computes `log(x / (1 - x))`, the inverse of `expit`.
 
     NaN outside of the interval from 0 to 1.
+
+    Example:
+      >>> jax.scipy.special.logit(0.5)
+      Array(0., dtype=float32, weak_type=True)
     """
     (x,) = promote_args_inexact("logit", x)
     return lax.log(lax.div(x, lax.sub(const_like(x, 1), x)))

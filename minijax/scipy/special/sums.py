@@ -10,6 +10,10 @@ def softmax(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None) -> Ar
     """Computes `exp(x)` divided by its sum over axes, without overflow.
 
     `axis` is an axis or tuple of axes, by default all; in `jax.nn.softmax` it is the last one.
+
+    Example:
+      >>> jax.scipy.special.softmax(jnp.array([0.0, 0.0]))
+      Array([0.5, 0.5], dtype=float32)
     """
     return nn.softmax(x, axis=axis)
 

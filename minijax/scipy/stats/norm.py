@@ -20,6 +20,10 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Computes the logarithm of the density of the normal distribution.
 
     `loc` is its mean and `scale` its standard deviation. Arguments broadcast; integers become floats.
+
+    Example:
+      >>> jax.scipy.stats.norm.logpdf(jnp.array([0.0, 1.0])).round(3)
+      Array([-0.919, -1.419], dtype=float32)
     """
     x, loc, scale = inexact("norm.logpdf", x, loc, scale)
     square = lax.square(scale)
@@ -34,6 +38,10 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Computes the probability of at most `x` under the normal distribution.
 
     `loc` is its mean and `scale` its standard deviation. Arguments broadcast; integers become floats.
+
+    Example:
+      >>> jax.scipy.stats.norm.cdf(0.0)
+      Array(0.5, dtype=float32)
     """
     x, loc, scale = inexact("norm.cdf", x, loc, scale)
     return ndtr((x - loc) / scale)

@@ -110,6 +110,10 @@ def rankdata(a: ArrayLike, method: str = "average", *, axis: int | None = None, 
     Equal elements get the "average", "min" or "max" of their ranks, "dense" ones, or "ordinal" ones in their order.
     Ranks are floats, and all NaN if one element is NaN. Raises ValueError for an unknown method or `nan_policy`,
     NotImplementedError for policies but "propagate".
+
+    Example:
+      >>> jax.scipy.stats.rankdata(jnp.array([10.0, 30.0, 20.0, 20.0]))
+      Array([1. , 4. , 2.5, 2.5], dtype=float32)
     """
     check_arraylike("rankdata", a)
     _check_policy("rankdata", nan_policy)
