@@ -6,7 +6,7 @@ import math
 import operator
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Literal, NamedTuple, overload
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,8 +23,35 @@ from minijax.dispatch.jitted import jitted
 from minijax.ir.trace import Tracer
 from minijax.ir.types import typeof
 from minijax.lax import linalg as lax_linalg
-from minijax.numpy import creation, joining, products, ranges, reductions, shaping, subscripts, taking, ufuncs
+from minijax.numpy import (
+    complex_parts,
+    creation,
+    joining,
+    products,
+    ranges,
+    reductions,
+    shaping,
+    subscripts,
+    taking,
+    ufuncs,
+)
 from minijax.numpy.cumulative import cumprod
+from minijax.numpy.decompositions import (  # noqa: F401 (public names)
+    EighResult,
+    EigResult,
+    QRResult,
+    SVDResult,
+    as_inexact,
+    check_square,
+    cholesky,
+    eig,
+    eigh,
+    eigvals,
+    eigvalsh,
+    qr,
+    svd,
+    svdvals,
+)
 from minijax.numpy.matrices import (  # noqa: F401 (public names)
     corners,
     count_exchanges,
@@ -46,11 +73,10 @@ from minijax.numpy.matrices import (  # noqa: F401 (public names)
 )
 from minijax.numpy.products import matmul_highest
 from minijax.numpy.vectorizing import mapped
-from minijax.primitives import counting, elementwise as lax, moving, structural
+from minijax.primitives import elementwise as lax, moving
 from minijax.primitives.convert import convert, stop_gradient
 from minijax.primitives.families import const_like, is_complex, scalar_like
-from minijax.primitives.promote import arrays, check_ranks, promote_dtypes_inexact
-from minijax.primitives.sort import sort
+from minijax.primitives.promote import arrays, check_ranks
 from minijax.run.arrays.array import Array, ArrayLike
 
 __all__, __dir__ = listing(
@@ -65,215 +91,12 @@ __all__, __dir__ = listing(
 Axis = int | Sequence[int] | None
 
 
-@known_as("jax._src.numpy.linalg.EigResult")
-class EigResult(NamedTuple):
-    """Eigenvalues and right eigenvectors, by `eig`."""
-
-    eigenvalues: Any
-    eigenvectors: Any
-
-
-@known_as("jax._src.numpy.linalg.EighResult")
-class EighResult(NamedTuple):
-    """Eigenvalues and eigenvectors of a Hermitian matrix, by `eigh`."""
-
-    eigenvalues: Any
-    eigenvectors: Any
-
-
 @known_as("jax._src.numpy.linalg.SlogdetResult")
 class SlogdetResult(NamedTuple):
     """The sign of a determinant, and the logarithm of its absolute value, by `slogdet`."""
 
     sign: Any
     logabsdet: Any
-
-
-@known_as("jax._src.numpy.linalg.QRResult")
-class QRResult(NamedTuple):
-    """An orthonormal and a triangular factor, by `qr`."""
-
-    Q: Any
-    R: Any
-
-
-@known_as("jax._src.numpy.linalg.SVDResult")
-class SVDResult(NamedTuple):
-    """Left singular vectors, singular values and right singular vectors, by `svd`."""
-
-    U: Any
-    S: Any
-    Vh: Any
-
-
-def _inexact(name: str, *args: Any) -> list:
-    return promote_dtypes_inexact(*arrays(f"jnp.linalg.{name}", *args))
-
-
-def _check_square(what: str, a: Any) -> None:
-    shape = typeof(a).shape
-    if len(shape) < 2 or shape[-1] != shape[-2]:
-        raise ValueError(f"Argument to {what} must have shape [..., n, n], got {shape}")
-
-
-# ---- eigenvalues and singular values ----------------------------------------------------------------
-
-
-def eig(a: ArrayLike) -> EigResult:
-    """Computes eigenvalues and right eigenvectors of square matrices in the last two axes.
-
-    The result is a named tuple: `eigenvalues`, and `eigenvectors` as columns, both always complex, where NumPy's may be
-    real. Eigenvectors are differentiable where eigenvalues are distinct. For Hermitian matrices use `eigh`.
-
-    Example:
-      >>> jnp.linalg.eig(jnp.array([[2.0, 0.0], [0.0, 3.0]])).eigenvalues
-      Array([2.+0.j, 3.+0.j], dtype=complex64)
-    """
-    (a,) = _inexact("eig", a)
-    return EigResult(*lax_linalg.eig(a, compute_left_eigenvectors=False))
-
-
-@jitted("eigvals")
-def eigvals(a: ArrayLike) -> Array:
-    """Computes eigenvalues of square matrices in the last two axes.
-
-    They are always complex, where NumPy's may be real, and in no particular order.
-    """
-    (a,) = _inexact("eigvals", a)
-    return lax_linalg.eig(a, compute_left_eigenvectors=False, compute_right_eigenvectors=False)[0]
-
-
-@jitted("eigh", static=("UPLO", "symmetrize_input"))
-def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
-    """Computes eigenvalues and eigenvectors of Hermitian matrices in the last two axes.
-
-    The result is a named tuple: `eigenvalues`, ascending and real, and `eigenvectors` as columns. `UPLO` is the
-    triangle that is read, "L" (the default) or "U". Unless `symmetrize_input` is false, `a` is first replaced by the
-    mean of it and its conjugate transpose. Derivatives are infinite or NaN where eigenvalues are equal.
-
-    Example:
-      >>> values, vectors = jnp.linalg.eigh(jnp.array([[2.0, 0.0], [0.0, 1.0]]))
-      >>> values
-      Array([1., 2.], dtype=float32)
-    """
-    (a,) = _inexact("eigh", a)
-    if UPLO not in (None, "L", "U"):
-        raise ValueError(f"UPLO must be one of None, 'L', or 'U', got {UPLO}")
-    vectors, values = lax_linalg.eigh(a, lower=UPLO != "U", symmetrize_input=symmetrize_input)
-    return EighResult(values, vectors)
-
-
-@jitted("eigvalsh", static=("UPLO", "symmetrize_input"))
-def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Array:
-    """Computes eigenvalues of Hermitian matrices in the last two axes.
-
-    They are real and ascend. `UPLO` is the triangle that is read, "L" or "U". Unless `symmetrize_input` is false, `a`
-    is first replaced by the mean of it and its conjugate transpose.
-    """
-    return eigh(*_inexact("eigvalsh", a), UPLO, symmetrize_input).eigenvalues
-
-
-@overload
-def svd(
-    a: ArrayLike, full_matrices: bool = ..., compute_uv: Literal[True] = ..., hermitian: bool = ...,
-    subset_by_index: tuple[int, int] | None = ...,
-) -> SVDResult: ...  # fmt: skip
-@overload
-def svd(
-    a: ArrayLike, full_matrices: bool = ..., *, compute_uv: Literal[False], hermitian: bool = ...,
-    subset_by_index: tuple[int, int] | None = ...,
-) -> Array: ...  # fmt: skip
-@jitted("svd", static=("full_matrices", "compute_uv", "hermitian", "subset_by_index"))
-def svd(
-    a: ArrayLike,
-    full_matrices: bool = True,
-    compute_uv: bool = True,
-    hermitian: bool = False,
-    subset_by_index: tuple[int, int] | None = None,
-) -> Any:
-    """Computes singular value decompositions of matrices in the last two axes.
-
-    The result is a named tuple: `U`, `S` (descending) and `Vh`, with `a = (U * S) @ Vh` unless `full_matrices`; or
-    without `compute_uv` the singular values only. With `hermitian`, eigenvalues are used. `subset_by_index`, a pair of
-    ints, selects a range of the singular values; only TPUs have it. Flags are static. Vectors are differentiable where
-    singular values are distinct, unless `full_matrices` gives more of them.
-
-    Example:
-      >>> result = jnp.linalg.svd(jnp.diag(jnp.array([3.0, 2.0])))
-      >>> result.S
-      Array([3., 2.], dtype=float32)
-    """
-    (a,) = _inexact("svd", a)
-    if hermitian:
-        return _svd_hermitian(a, compute_uv, subset_by_index)
-    factors = lax_linalg.svd(a, full_matrices=full_matrices, compute_uv=compute_uv, subset_by_index=subset_by_index)
-    return SVDResult(*factors) if compute_uv else factors
-
-
-def _svd_hermitian(a: Any, compute_uv: bool, subset_by_index: tuple[int, int] | None) -> Any:
-    """Singular values from eigenvalues, whose signs are moved to the right singular vectors."""
-    vectors, values = lax_linalg.eigh(a, subset_by_index=subset_by_index)
-    axis = typeof(values).ndim - 1
-    sizes = lax.abs(values)
-    if not compute_uv:
-        return structural.rev(sort(sizes, axis), (axis,))
-    signs = lax.sign(values)
-    at = counting.broadcasted_iota(np.uint32, typeof(values).shape, axis)
-    sizes, at, signs = (structural.rev(x, (axis,)) for x in sort((sizes, at, signs), axis))
-    u = taking.take_along_axis(vectors, moving.expand_dims(at, (axis,)), axis=-1)
-    return SVDResult(u, sizes, adjoint(ufuncs.multiply(u, typed(moving.expand_dims(signs, (axis,)), u))))
-
-
-def svdvals(x: ArrayLike, /) -> Array:
-    """Computes singular values of matrices in the last two axes.
-
-    They descend. The result has a real floating dtype.
-    """
-    return svd(*arrays("jnp.linalg.svdvals", x), compute_uv=False)
-
-
-@jitted("cholesky", static=("upper", "symmetrize_input"))
-def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
-    """Computes the Cholesky factor of Hermitian positive definite matrices in the last two axes.
-
-    The result is the lower triangular `L` with `a = L @ L.T.conj()`, or with `upper` its conjugate transpose. Unless
-    `symmetrize_input` is false, `a` is first replaced by the mean of it and its conjugate transpose. A matrix that is
-    not positive definite gives NaN, where NumPy raises.
-
-    Example:
-      >>> jnp.linalg.cholesky(jnp.array([[4.0, 2.0], [2.0, 5.0]]))
-      Array([[2., 0.],
-             [1., 2.]], dtype=float32)
-    """
-    (a,) = _inexact("cholesky", a)
-    lower = lax_linalg.cholesky(a, symmetrize_input=symmetrize_input)
-    return adjoint(lower) if upper else lower
-
-
-@overload
-def qr(a: ArrayLike, mode: Literal["reduced", "complete", "full", "raw"] = ...) -> QRResult: ...
-@overload
-def qr(a: ArrayLike, mode: str) -> Any: ...
-@jitted("qr", static=("mode",))
-def qr(a: ArrayLike, mode: str = "reduced") -> Any:
-    """Computes QR factorizations of matrices in the last two axes.
-
-    `mode` is "reduced" or "complete" for a named tuple `Q`, `R`, "r" for `R` only, or "raw" for Householder vectors and
-    their factors. It is static.
-
-    Example:
-      >>> q, r = jnp.linalg.qr(jnp.ones((4, 2)))
-      >>> q.shape, r.shape
-      ((4, 2), (2, 2))
-    """
-    (a,) = _inexact("qr", a)
-    if mode == "raw":
-        packed, taus = geqrf_p.bind(a)
-        return QRResult(transposed(packed), taus)
-    if mode not in ("reduced", "r", "full", "complete"):
-        raise ValueError(f"qr: Unsupported QR decomposition mode '{mode}'")
-    q, r = lax_linalg.qr(a, full_matrices=mode == "complete")
-    return r if mode == "r" else QRResult(q, r)
 
 
 # ---- systems ----------------------------------------------------------------------------------------
@@ -290,7 +113,7 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
       >>> jnp.linalg.solve(jnp.array([[2.0, 0.0], [1.0, 4.0]]), jnp.array([2.0, 9.0]))
       Array([1., 2.], dtype=float32)
     """
-    a, b = _inexact("solve", a, b)
+    a, b = as_inexact("solve", a, b)
     shape, right = typeof(a).shape, typeof(b).shape
     if len(shape) < 2:
         raise ValueError(f"left hand array must be at least two dimensional; got a.shape={shape}")
@@ -334,12 +157,12 @@ def _lstsq_by_svd(a: Any, b: Any, rcond: Any) -> tuple:
     mask = ufuncs.logical_and(is_positive, s >= creation.array(rcond, typeof(s).dtype) * s[0])
     rank = reductions.sum(mask)
     inverse = where(mask, ufuncs.divide(1, typed(where(mask, s, 1), u)), 0)[:, None]
-    projected = matmul_highest(transposed(ufuncs.conjugate(u)), b)
-    return matmul_highest(transposed(ufuncs.conjugate(vt)), ufuncs.multiply(inverse, projected)), rank, s
+    projected = matmul_highest(transposed(complex_parts.conjugate(u)), b)
+    return matmul_highest(transposed(complex_parts.conjugate(vt)), ufuncs.multiply(inverse, projected)), rank, s
 
 
 def _lstsq_impl(a: Any, b: Any, rcond: Any, numpy_resid: bool = False) -> tuple:
-    a, b = _inexact("lstsq", a, b)
+    a, b = as_inexact("lstsq", a, b)
     shape, right, dtype = typeof(a).shape, typeof(b).shape, typeof(a).dtype
     if shape[:1] != right[:1]:
         raise ValueError(f"lstsq: Leading dimensions of input arrays must match, got {shape} and {right}")
@@ -389,7 +212,7 @@ def pinv(
 @partial(custom_jvp, nondiff_argnums=(1, 2))
 @jitted("_pinv", static=("hermitian",))
 def _pinv(a: Any, rtol: Any, hermitian: bool) -> Any:
-    (a,) = _inexact("pinv", a)
+    (a,) = as_inexact("pinv", a)
     *batch, m, n = typeof(a).shape
     if not m or not n:
         return creation.zeros((*batch, n, m), typeof(a).dtype)
@@ -452,7 +275,7 @@ def inv(a: ArrayLike) -> Array:
              [0.  , 0.25]], dtype=float32)
     """
     (a,) = arrays("jnp.linalg.inv", a)
-    _check_square("inv", a)
+    check_square("inv", a)
     shape = typeof(a).shape
     return solve(a, shaping.broadcast_to(ranges.eye(shape[-1], dtype=typeof(a).dtype), shape))
 
@@ -505,8 +328,8 @@ def det(a: ArrayLike) -> Array:
       >>> jnp.linalg.det(jnp.array([[1.0, 2.0], [3.0, 4.0]]))
       Array(-2., dtype=float32)
     """
-    (a,) = _inexact("det", a)
-    _check_square("_det()", a)
+    (a,) = as_inexact("det", a)
+    check_square("_det()", a)
     n = typeof(a).shape[-1]
     if n == 2:
         return lax.sub(product_of_elements(a, (0, 0), (1, 1)), product_of_elements(a, (0, 1), (1, 0)))
@@ -539,7 +362,7 @@ def _slogdet_lu(a: Any) -> tuple:
     sign = where(is_zero, scalar_like(lu, 0), sign)
     logs = typed(lax.log(lax.abs(on_diagonal)), lu)
     logdet = where(is_zero, scalar_like(lu, -np.inf), reductions.sum(logs, axis=-1))
-    return sign, ufuncs.real(logdet)
+    return sign, complex_parts.real(logdet)
 
 
 def _slogdet_qr(a: Any) -> tuple:
@@ -596,8 +419,8 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
       >>> sign
       Array(-1., dtype=float32)
     """
-    (a,) = _inexact("slogdet", a)
-    _check_square("slogdet()", a)
+    (a,) = as_inexact("slogdet", a)
+    check_square("slogdet()", a)
     if method not in (None, "lu", "qr"):
         raise ValueError(f"Unknown slogdet method '{method}'. Supported methods are 'lu' (`None`), and 'qr'.")
     small = method is None and typeof(a).shape[-1] in (1, 2)
@@ -650,7 +473,7 @@ def matrix_rank(
       >>> jnp.linalg.matrix_rank(jnp.ones((2, 2)))
       Array(1, dtype=int32)
     """
-    (a,) = _inexact("matrix_rank", M)
+    (a,) = as_inexact("matrix_rank", M)
     if tol is not None:
         if rtol is not None:
             raise ValueError("matrix_rank: only one of tol or rtol may be specified.")
@@ -733,7 +556,7 @@ def norm(x: ArrayLike, ord: int | float | str | None = None, axis: Axis = None, 
       >>> jnp.linalg.norm(x, ord=jnp.inf)
       Array(7., dtype=float32)
     """
-    (x,) = _inexact("norm", x)
+    (x,) = as_inexact("norm", x)
     if axis is None and ord is None:
         return _euclidean(x, None, keepdims)
     axes = shaping.nonnegative_axes(axis, typeof(x).ndim)
@@ -799,7 +622,7 @@ def _matrix_norm(x: Any, axes: tuple[int, int], ord: Any, keepdims: bool) -> Any
     return reducer(reductions.sum(lax.abs(x), axis=summed, keepdims=keepdims), axis=over, keepdims=keepdims)
 
 
-# ---- products and views of matrices -----------------------------------------------------------------
+# ---- tensors ----------------------------------------------------------------------------------------
 
 
 def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
