@@ -37,14 +37,17 @@ LIBRARY_FLOOR, TOP_FLOOR = len(ROOMS), len(ROOMS) + 1
 # api +145: the order of TPUs in meshes. hlo +55: calls of the host from programs for TPUs. higher +10: unrolled steps are
 # put together sixteen at a time. experimental +10, scipy +10: products of sparse arrays of two dtypes, sizes of transforms
 # and segments in every form that users give. run +75: names of machines, and figures of GPUs.
+# base +90: docstrings go on with NumPy's and SciPy's. numpy +405: texts of docstrings that similar functions share, and
+# the imports of six files that were parts of longer ones. scipy +60: a line a public module for its docstrings.
+# run +80: what needed the memory, where there is not enough; base +10, primitives +20: errors that tell what to do.
 ROOM_LINES = {
-    "base": 3_585, "partition": 1_125, "ir": 2_770, "hlo": 2_385, "run": 3_900, "primitives": 6_735, "indexing": 520,
+    "base": 3_690, "partition": 1_125, "ir": 2_770, "hlo": 2_385, "run": 3_980, "primitives": 6_755, "indexing": 520,
     "transforms": 1_145, "calls": 1_365, "dispatch": 2_740, "higher": 2_345, "composed": 4_430, "api": 5_700,
-    "interop": 2_440, "ops": 80, "numpy": 7_035, "scipy": 4_745, "random": 1_140, "nn": 640, "image": 180,
+    "interop": 2_440, "ops": 80, "numpy": 7_440, "scipy": 4_805, "random": 1_140, "nn": 640, "image": 180,
     "example_libraries": 400, "experimental": 5_190, "": 780,
 }  # fmt: skip
 # The rooms together.
-PACKAGE_LINES, CORE_LINES = 61_250, 38_700
+PACKAGE_LINES, CORE_LINES = 61_920, 38_890
 
 # Functions with more branches: loops of tracing, lowering and dispatch, where a call costs more than it explains.
 HOT_LOOPS = {

@@ -210,7 +210,27 @@ _subtypes: dict[tuple[Any, Any], bool] = {}
 
 
 def issubdtype(arg1: DTypeLike | None, arg2: DTypeLike | None) -> bool:
-    """As `numpy.issubdtype`, but also handles the narrow types and the extended kinds."""
+    """Returns whether a dtype belongs to a kind of dtypes, or equals another dtype.
+
+    Args:
+      arg1: dtype, scalar type or name.
+      arg2: dtype or kind, such as `jnp.integer`, `jnp.floating`, `jnp.inexact` or `jax.dtypes.prng_key`.
+
+    Returns:
+      A bool.
+
+    Differences from NumPy:
+      bfloat16, the floats of 8 bits and fewer, and int2 and int4 belong to the kinds of their names. There are kinds
+      for keys and other extended dtypes.
+
+    See also: `jax.numpy.isdtype`, `jax.dtypes.issubdtype`.
+
+    Example:
+      >>> jnp.issubdtype(jnp.bfloat16, jnp.floating)
+      True
+      >>> jnp.issubdtype("uint8", jnp.signedinteger)
+      False
+    """
     try:
         return _subtypes[arg1, arg2]
     except KeyError:
@@ -600,7 +620,17 @@ def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
 
 
 def promote_types(a: DTypeLike | None, b: DTypeLike | None) -> np.dtype:
-    """As `numpy.promote_types`, on the lattice of array dtypes; Python scalar types are weak."""
+    """Returns the dtype that two dtypes promote to.
+
+    Promotion follows a lattice. The Python types `int`, `float` and `complex` are weak: they take the width of the
+    other. Raises TypePromotionError if no implicit promotion exists.
+
+    Example:
+      >>> jnp.promote_types("int8", "uint8")
+      dtype('int16')
+      >>> jnp.promote_types("int32", "bfloat16")
+      dtype(bfloat16)
+    """
     nodes = {x if isinstance(x, type) and x in (int, float, complex) else np.dtype(x) for x in (a, b)}
     for node in nodes:
         if node not in STRICT:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
+from minijax.base.documentation import document
 from minijax.base.naming import claim, mirror
 from minijax.base.util import alias
 
@@ -84,8 +85,11 @@ class Face:
         if not room.startswith(_WITHOUT_ARRAYS):
             importlib.import_module(self.operators)
         value = attrgetter(inner)(importlib.import_module(room))
+        original = ""
         if inner != name and inner in self._rooms and callable(value) and not isinstance(value, type):
             value = alias(value, name, self._name, f"jax.{self._name.partition('.')[2]}.{inner}")
+            original = f"{self._name}.{inner}"
+        document(value, f"{self._name}.{name}", original)
         claim(value, name, room, self._name)
         if name in self._warnings:
             warnings.warn(self._warnings[name], DeprecationWarning, stacklevel=2)

@@ -26,12 +26,40 @@ _KINDS = {
 
 
 def result_type(*args: Any) -> Any:
-    """As `numpy.result_type`, on the lattice of array dtypes; Python numbers are weakly typed."""
+    """Returns the dtype that values and dtypes promote to.
+
+    Args:
+      *args: arrays, numbers, dtypes, and scalar types of Python and JAX.
+
+    Returns:
+      The dtype of the result of an operation on them, without 64-bit types unless `jax_enable_x64` is set.
+
+    Raises:
+      ValueError: without arguments.
+      TypePromotionError: if no implicit promotion exists, as between narrow floats, or under
+        `jax_numpy_dtype_promotion="strict"`.
+
+    Differences from NumPy:
+      Promotion follows a lattice in which the result never depends on values. Python numbers, and arrays of a weak
+      type, take the dtype of the others: float16 with `1.0` is float16, and int8 with float32 is float32.
+
+    See also: `jax.numpy.promote_types`, `jax.dtypes.result_type`.
+
+    Example:
+      >>> jnp.result_type(jnp.int8, jnp.float16)
+      dtype('float16')
+      >>> jnp.result_type(jnp.ones(2, "bfloat16"), 3.0)
+      dtype(bfloat16)
+    """
     return dtypes.result_type(*args)
 
 
 def isdtype(dtype: DTypeLike, kind: str | DTypeLike | tuple[str | DTypeLike, ...]) -> bool:
-    """As `numpy.isdtype`; a string may also name a dtype."""
+    """Returns whether a dtype is of a kind, as the array API standard names kinds.
+
+    `kind` is "bool", "signed integer", "unsigned integer", "integral", "real floating", "complex floating", "numeric",
+    a dtype or its name, or a tuple of these. Raises ValueError for an unknown kind.
+    """
     have = _dtype_of(dtype)
     return any(
         dtypes.issubdtype(have, target) if isinstance(target, type) else have == target

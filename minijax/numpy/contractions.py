@@ -197,7 +197,44 @@ def einsum(
     _dot_general: Callable = dot_general,
     out_sharding: Any = None,
 ) -> Array:
-    """As `numpy.einsum`, computed by dot products with a precision and an accumulation dtype."""
+    """Computes a sum of products of arrays that is written in Einstein's notation.
+
+    Args:
+      subscripts: string such as "ij,jk->ik", with one letter for each axis of each operand. Letters that the output
+        lacks are summed over; "..." stands in place of axes that are broadcast. Without "->" the output has the letters
+        that occur once, in alphabetical order. Alternatively the first operand, with each operand followed by a list of
+        integers.
+      *operands: arrays.
+      out: must be `None`.
+      optimize: how to find the order in which two operands at a time are contracted: "auto", "optimal", "greedy",
+        `True`, `False` (from left to right), or a path from `einsum_path`.
+      precision: `None`, a string such as "highest", a `jax.lax.Precision`, or a pair of these.
+      preferred_element_type: dtype in which products are summed, and dtype of the result.
+      out_sharding: sharding of the result, where the mesh has explicit axes.
+
+    Returns:
+      An array with one axis for each letter of the output.
+
+    Raises:
+      ValueError: if the letters do not fit the shapes of the operands.
+      NotImplementedError: for `out`, and for a path that contracts three operands at once.
+
+    Differences from NumPy:
+      It does not take `dtype`, `order` and `casting`. The order of contraction is found when the function is traced, so
+      that it costs nothing in a jitted function that runs again. Each step is a `dot_general`.
+
+    See also: `jax.numpy.einsum_path`, `jax.numpy.tensordot`, `jax.numpy.matmul`.
+
+    Example:
+      >>> x = jnp.arange(6.0).reshape(2, 3)
+      >>> jnp.einsum("ij,kj->ik", x, x)
+      Array([[ 5., 14.],
+             [14., 50.]], dtype=float32)
+      >>> jnp.einsum("ii", jnp.eye(3))
+      Array(3., dtype=float32)
+      >>> jnp.einsum("...i,i->...", x, jnp.ones(3))
+      Array([ 3., 12.], dtype=float32)
+    """
     check_out("einsum", out)
     how = (optimize, precision, preferred_element_type, *(() if _dot_general is dot_general else (_dot_general,)))
     if out_sharding is None:
@@ -225,7 +262,11 @@ def _contracted(
 def einsum_path(
     subscripts: Any, /, *operands: Any, optimize: bool | str | list[tuple[int, ...]] = "auto"
 ) -> tuple[list, str]:
-    """As `numpy.einsum_path`; the path does not start with a name."""
+    """Finds an order in which `einsum` contracts its operands two at a time.
+
+    Returns a pair: the path, a list of pairs of positions, and a text that describes it. Only shapes are read, so
+    operands may be traced. Unlike in NumPy, the path has no name as its first element; `einsum` takes it as `optimize`.
+    """
     values, inputs, output, path = _planned(subscripts, operands, optimize)
     shapes = tuple(typeof(x).shape for x in values)
     return list(path), _search(inputs, output, shapes, ["einsum_path", *path])[1]
@@ -355,7 +396,35 @@ def tensordot(
     preferred_element_type: DTypeLike | None = None,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """As `numpy.tensordot`, with a precision and an accumulation dtype."""
+    """Sums the products of elements of two arrays over pairs of axes.
+
+    Args:
+      a: array.
+      b: array.
+      axes: number `n`, for the last `n` axes of `a` and the first `n` of `b`; or a pair of axes, or of sequences of
+        axes: those of `a`, and those of `b` with the same lengths.
+      precision: `None`, a string such as "highest", a `jax.lax.Precision`, or a pair of these.
+      preferred_element_type: dtype in which products are summed, and dtype of the result.
+      out_sharding: sharding of the result, where the mesh has explicit axes.
+
+    Returns:
+      An array with the remaining axes of `a`, then those of `b`.
+
+    Raises:
+      TypeError: if `axes` has another form, names more axes than there are, or pairs axes of different lengths.
+
+    Differences from NumPy:
+      The last three arguments are additions. `axes` must be static under `jit`.
+
+    See also: `jax.numpy.einsum`, `jax.numpy.dot`, `jax.lax.dot_general`.
+
+    Example:
+      >>> a, b = jnp.ones((2, 3, 4)), jnp.ones((4, 3, 5))
+      >>> jnp.tensordot(a, b, axes=((1, 2), (1, 0))).shape
+      (2, 5)
+      >>> jnp.tensordot(a, b, axes=1).shape
+      (2, 3, 3, 5)
+    """
     a, b = arrays("tensordot", a, b)
     check_no_float0("tensordot", a, b)
     contracted = _tensordot_axes(axes, typeof(a).shape, typeof(b).shape)
@@ -390,7 +459,12 @@ def _tensordot(a, b, contracted, *, precision, preferred_element_type, out_shard
 def inner(
     a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None
 ) -> Array:
-    """As `numpy.inner`, with a precision and an accumulation dtype."""
+    """Sums the products of elements of two arrays over their last axes.
+
+    The shape of the result is `a.shape[:-1] + b.shape[:-1]`; a scalar multiplies the other argument. `precision` is
+    that of the multiplications, and `preferred_element_type` the dtype of the sums. Raises TypeError if the last axes
+    differ in length.
+    """
     a, b = arrays("inner", a, b)
     left, right = typeof(a).ndim, typeof(b).ndim
     if left and right:
@@ -406,7 +480,26 @@ def _flat(x: Any) -> Any:
 
 
 def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
-    """As `numpy.outer`."""
+    """Multiplies each element of one array with each element of another.
+
+    Args:
+      a: array, which is flattened.
+      b: array, which is flattened.
+      out: must be `None`.
+
+    Returns:
+      A matrix of shape `(a.size, b.size)`, of the dtype that `a` and `b` promote to.
+
+    Raises:
+      NotImplementedError: for `out`.
+
+    See also: `jax.numpy.inner`, `jax.numpy.einsum`, `jax.numpy.multiply`.
+
+    Example:
+      >>> jnp.outer(jnp.array([1, 2]), jnp.array([3, 4, 5]))
+      Array([[ 3,  4,  5],
+             [ 6,  8, 10]], dtype=int32)
+    """
     check_out("outer", out)
     return _outer(a, b)
 
@@ -421,7 +514,15 @@ def _outer(a, b):
 def vdot(
     a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None
 ) -> Array:
-    """As `numpy.vdot`, with a precision and an accumulation dtype."""
+    """Computes the dot product of two arrays as flat vectors, conjugating the first.
+
+    `precision` is that of the multiplications, and `preferred_element_type` the dtype of the sum. Raises TypeError if
+    the sizes differ.
+
+    Example:
+      >>> jnp.vdot(jnp.array([1j, 2.0]), jnp.array([1j, 3.0]))
+      Array(7.+0.j, dtype=complex64)
+    """
     a, b = arrays("vdot", a, b)
     a = lax.conj(a) if is_complex(a) else a
     return typed_product(_flat(a), _flat(b), (((0,), (0,)), ((), ())), precision, preferred_element_type)
@@ -436,7 +537,11 @@ def vecdot(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """As `numpy.vecdot`, with a precision and an accumulation dtype."""
+    """Computes the dot products of vectors along an axis, conjugating the first.
+
+    Other axes broadcast. `precision` is that of the multiplications, and `preferred_element_type` the dtype of the
+    sums. Raises ValueError if the axes differ in length.
+    """
     x1, x2 = arrays("jnp.vecdot", x1, x2)
     shapes = typeof(x1).shape, typeof(x2).shape
     if shapes[0][axis] != shapes[1][axis]:
@@ -450,13 +555,19 @@ def vecdot(
 
 @promoting(arrays)
 def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """As `numpy.matvec`."""
+    """Multiplies matrices in the last two axes with vectors in the last axis.
+
+    Leading axes broadcast. It does not take `out`, `dtype` and `axes`.
+    """
     return _MATVEC(x1, x2)
 
 
 @promoting(arrays)
 def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """As `numpy.vecmat`."""
+    """Multiplies conjugated vectors in the last axis with matrices in the last two axes.
+
+    Leading axes broadcast. It does not take `out`, `dtype` and `axes`.
+    """
     return _VECMAT(lax.conj(x1) if is_complex(x1) else x1, x2)
 
 
@@ -466,7 +577,15 @@ _VECMAT = vectorize(lambda a, b: typed_product(a, b, (((0,), (0,)), ((), ())), N
 
 @jitted()
 def kron(a: ArrayLike, b: ArrayLike) -> Array:
-    """As `numpy.kron`."""
+    """Computes the Kronecker product of two arrays.
+
+    It is made of copies of `b`, each multiplied with one element of `a`. The array of smaller rank gets axes of length
+    1 in front. The dtype is the one that both promote to.
+
+    Example:
+      >>> jnp.kron(jnp.array([1, 10]), jnp.array([1, 2, 3]))
+      Array([ 1,  2,  3, 10, 20, 30], dtype=int32)
+    """
     a, b = promote_dtypes(*arrays("kron", a, b))
     rank = max(typeof(a).ndim, typeof(b).ndim)
     a, b = structural.broadcast_to_rank(a, rank), structural.broadcast_to_rank(b, rank)
@@ -477,7 +596,16 @@ def kron(a: ArrayLike, b: ArrayLike) -> Array:
 
 @jitted("cross", static=("axisa", "axisb", "axisc", "axis"))
 def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Any:
-    """As `numpy.cross`; the third component of a vector of two is zero."""
+    """Computes the cross product of vectors of two or three components.
+
+    `axisa`, `axisb` and `axisc` are the axes of the components of `a`, of `b` and of the result; `axis` replaces all
+    three. The third component of a vector of two is zero. For two vectors of two the result is the third component
+    only. Other axes broadcast. Raises ValueError for other numbers of components.
+
+    Example:
+      >>> jnp.cross(jnp.array([1, 0, 0]), jnp.array([0, 1, 0]))
+      Array([0, 0, 1], dtype=int32)
+    """
     if axis is not None:
         axisa = axisb = axisc = axis
     a, b = arrays("cross", a, b)
@@ -505,7 +633,31 @@ def trace(
     dtype: DTypeLike | None = None,
     out: None = None,
 ) -> Array:
-    """As `numpy.trace`."""
+    """Sums the elements on a diagonal of a matrix, or of each matrix in an array.
+
+    Args:
+      a: array of rank 2 or more.
+      offset: integer, the diagonal: above the main one if positive, below it if negative. It may be traced.
+      axis1: axis of the rows.
+      axis2: axis of the columns.
+      dtype: dtype of the sum. By default that of `a`, but narrow integers are summed in the default integer dtype.
+      out: must be `None`.
+
+    Returns:
+      An array of the shape of `a` without the two axes.
+
+    Raises:
+      ValueError: if the axes are equal, or if `offset` is not an integer.
+
+    See also: `jax.numpy.diagonal`, `jax.numpy.einsum`.
+
+    Example:
+      >>> a = jnp.arange(9).reshape(3, 3)
+      >>> jnp.trace(a)
+      Array(12, dtype=int32)
+      >>> jnp.trace(a, offset=1)
+      Array(6, dtype=int32)
+    """
     check_out("trace", out)
     (a,) = arrays("trace", a)
     axes = tuple(dims.canonical_axis(i, typeof(a).ndim) for i in (axis1, axis2))

@@ -3,33 +3,29 @@
 from __future__ import annotations
 
 import math
-import operator
-from collections.abc import Callable, Sequence
-from typing import Any, Literal, overload
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from minijax.api.vmap import vmap
 from minijax.base import dims, dtypes, errors, tree
 from minijax.base.dims import as_index
 from minijax.base.dtypes import DTypeLike
 from minijax.base.source import hide_frames
-from minijax.base.symbolic.dimension import Dim, is_dim, is_int, max_dim
+from minijax.base.symbolic.dimension import is_dim
 from minijax.dispatch.fused import fused
-from minijax.dispatch.jitted import jitted
 from minijax.ir import state
 from minijax.ir.trace import Tracer
 from minijax.ir.types import is_hi_value, typeof, unwrapped
-from minijax.numpy import ufuncs
 from minijax.partition.shardings import Sharding
-from minijax.primitives import convert as lax_convert, counting, elementwise as lax, moving, sharding, structural
+from minijax.primitives import convert as lax_convert, elementwise as lax, moving, sharding, structural
 from minijax.primitives.as_array import as_array
-from minijax.primitives.convert import cast, convert, scalar_as
+from minijax.primitives.convert import cast, convert
 from minijax.primitives.device import REUSE_INPUT, device_put, place_like
 from minijax.primitives.families import const_like
-from minijax.primitives.promote import arrays, promote_shapes
+from minijax.primitives.promote import arrays
 from minijax.run.arrays import transfer
-from minijax.run.arrays.array import Array, ArrayLike, DeviceLike, DimSize, ShardingLike
+from minijax.run.arrays.array import Array, ArrayLike, DeviceLike, ShardingLike
 from minijax.run.clients import client
 
 
@@ -93,7 +89,42 @@ def array(
     device: DeviceLike | None = None,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """As `numpy.array`; the order can only be "K"."""
+    """Makes an array on a device from a value, copying it.
+
+    Args:
+      object: number, array of this package or NumPy's, object with `__jax_array__` or `__array__`, buffer, or nested
+        lists and tuples of these.
+      dtype: dtype of the result. By default that of `object`, narrowed to 32 bits unless `jax_enable_x64` is set.
+        Python numbers get the default dtypes; one number gives a scalar of a weak type.
+      copy: if false, an array of this package that need not change is returned as it is.
+      order: must be "K" or `None`.
+      ndmin: least rank of the result. Axes of length 1 are added in front.
+      device: `Device` or `Sharding` to which the array is committed. By default it is uncommitted on the default
+        device.
+      out_sharding: sharding of the result, where the mesh has explicit axes.
+
+    Returns:
+      An array.
+
+    Raises:
+      TypeError: if `object` is not a value of numbers, such as a string.
+      NotImplementedError: for other orders.
+
+    Differences from NumPy:
+      Arrays are immutable and have a fixed set of dtypes: strings, objects and records do not exist. 64-bit dtypes need
+      `jax_enable_x64`. It does not take `subok` and `like`.
+
+    See also: `jax.numpy.asarray`, `jax.device_put`, `jax.numpy.zeros`.
+
+    Example:
+      >>> jnp.array([1, 2, 3])
+      Array([1, 2, 3], dtype=int32)
+      >>> jnp.array([[1, 2], [3, 4]], dtype=jnp.bfloat16)
+      Array([[1, 2],
+             [3, 4]], dtype=bfloat16)
+      >>> jnp.array(np.arange(3.0), ndmin=2).shape
+      (1, 3)
+    """
     try:
         if args:
             copy, order, ndmin = _positional(args, copy, order, ndmin)
@@ -130,7 +161,38 @@ def asarray(
     device: DeviceLike | None = None,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """As `numpy.asarray`; a Python scalar gives an array of a weak type."""
+    """Converts a value to an array, without a copy where possible.
+
+    Args:
+      a: number, array of this package or NumPy's, object with `__jax_array__` or `__array__`, buffer, or nested lists
+        and tuples of these.
+      dtype: dtype of the result. By default that of `a`, narrowed to 32 bits unless `jax_enable_x64` is set.
+      order: must be "K" or `None`.
+      copy: true for a copy always. Otherwise a copy is made where it is needed, also if false.
+      device: `Device` or `Sharding` to which the array is committed.
+      out_sharding: sharding of the result, where the mesh has explicit axes.
+
+    Returns:
+      An array. A Python number gives a scalar of a weak type, which does not widen the other operand of an operation.
+
+    Raises:
+      TypeError: if `a` is not a value of numbers, such as a string.
+
+    Differences from NumPy:
+      An array of NumPy is copied to the device of JAX. Later writes to it do not change the result. 64-bit dtypes need
+      `jax_enable_x64`.
+
+    See also: `jax.numpy.array`, `jax.device_put`, `jax.numpy.astype`.
+
+    Example:
+      >>> x = jnp.asarray(np.array([1.5, 2.5]))
+      >>> x
+      Array([1.5, 2.5], dtype=float32)
+      >>> jnp.asarray(x) is x
+      True
+      >>> jnp.asarray(2)
+      Array(2, dtype=int32, weak_type=True)
+    """
     try:
         if order is not None and order != "K":
             raise NotImplementedError("asarray: Only implemented for order='K'")
@@ -144,7 +206,7 @@ def asarray(
 def _from_value(x: Any, device: Any, out_sharding: Any) -> Any:
     """Places a value on `device`, or constrains a tracer to it. Raises ValueError for an array committed elsewhere."""
     if device is None or out_sharding is not None:
-        return _place(x, device, "jnp.array", out_sharding)
+        return placed(x, device, "jnp.array", out_sharding)
     if isinstance(x, Tracer):
         target = device if isinstance(device, Sharding) else client.single_device_sharding(device)
         x = lax_convert.convert_element_type_p.bind(x, new_dtype=x.dtype, weak_type=False, sharding=None)
@@ -157,10 +219,10 @@ def _from_value(x: Any, device: Any, out_sharding: Any) -> Any:
                 "Received incompatible devices for jitted computation. Got an array that is committed to those with "
                 f"device ids {ids[0]} and device={device}: `jax.device_put` moves it"
             )
-    return _place(x, device)
+    return placed(x, device)
 
 
-def _place(x: Any, device: Any, name: str = "", out_sharding: Any = None) -> Any:
+def placed(x: Any, device: Any, name: str = "", out_sharding: Any = None) -> Any:
     if out_sharding is not None:
         return sharding.with_out_sharding(name, x, out_sharding)
     if device is None or isinstance(x, Tracer):
@@ -168,11 +230,11 @@ def _place(x: Any, device: Any, name: str = "", out_sharding: Any = None) -> Any
     return transfer.filled_at(x, device)
 
 
-def _place_or_record(x: Any, device: Any, *named: Any) -> Any:
-    """As `_place`, but records a `device_put` under a trace."""
+def placed_or_recorded(x: Any, device: Any, *named: Any) -> Any:
+    """As `placed`, but records a `device_put` under a trace."""
     if isinstance(x, Tracer) and device is not None:
         return device_put([x], [device], [None], [REUSE_INPUT])[0]
-    return _place(x, device, *named)
+    return placed(x, device, *named)
 
 
 def _with_min_rank(x: Any, ndmin: int) -> Any:
@@ -181,13 +243,24 @@ def _with_min_rank(x: Any, ndmin: int) -> Any:
 
 
 def copy(a: ArrayLike, order: str | None = None) -> Array:
-    """As `numpy.copy`."""
+    """Returns a copy of an array.
+
+    Under `jit` XLA may leave the copy out, since arrays are immutable. `order` must be "K" or `None`.
+    """
     return array(value("copy", a), copy=True, order=order)
 
 
 @fused()
 def astype(x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False, device: DeviceLike | None = None) -> Array:
-    """Casts an array to another dtype; warns if an imaginary part is discarded."""
+    """Casts an array to another dtype.
+
+    A cast of complex to real numbers drops the imaginary part and warns. 64-bit dtypes need `jax_enable_x64`. If `copy`
+    is false, an array that has the dtype may be returned as it is. `device` commits the result to a device or sharding.
+
+    Example:
+      >>> jnp.astype(jnp.array([1.7, -1.7]), jnp.int8)
+      Array([ 1, -1], dtype=int8)
+    """
     x = value("astype", x)
     target = dtypes.requested_dtype(dtype, "astype", float)
     drops = dtypes.is_complex(x.dtype) and not dtypes.is_complex(target)
@@ -201,29 +274,26 @@ def astype(x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False, devi
                 DeprecationWarning,
             )
         out = cast(x, target)
-    return _place(lax_convert.copy_p.bind(out) if copy else out, device)
+    return placed(lax_convert.copy_p.bind(out) if copy else out, device)
 
 
 def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: int = 0) -> Array:
-    """As `numpy.frombuffer`; the memory is copied."""
+    """Makes a vector of the numbers in a buffer.
+
+    The memory is copied, and dtypes of 64 bits are narrowed unless `jax_enable_x64` is set. `count` is how many numbers
+    to read, -1 for all, and `offset` where they start, in bytes.
+    """
     return asarray(np.frombuffer(buffer=buffer, dtype=np.dtype(dtype), count=count, offset=offset))
 
 
 def from_dlpack(x: Any, /, *, device: DeviceLike | None = None, copy: bool | None = None) -> Array:
-    """Imports an array of another library by DLPack, without a copy if possible."""
+    """Imports an array of another library through the DLPack protocol.
+
+    `x` has the methods `__dlpack__` and `__dlpack_device__`. The memory is shared if it is on the same device and
+    suitably aligned; `copy` true asks for a copy, and false makes it an error if one is needed. `device` is where the
+    result is placed. A view must not be changed by its owner, as arrays are immutable.
+    """
     return transfer.from_dlpack(x, device, copy)
-
-
-def fromfunction(function: Callable, shape: Any, *, dtype: DTypeLike = float, **kwargs: Any) -> Array:
-    """As `numpy.fromfunction`, but `function` gets scalars: it is mapped over the indices by `vmap`."""
-    shape = dims.shape_of(shape)
-
-    def mapped(*xs):
-        return function(*xs, **kwargs)
-
-    for i in reversed(range(len(shape))):
-        mapped = vmap(mapped, in_axes=tuple(0 if j == i else None for j in range(len(shape))))
-    return mapped(*[arange(n, dtype=dtype) for n in shape])
 
 
 # ---- constant arrays ---------------------------------------------------------------------------------
@@ -243,12 +313,12 @@ def _filled(name: str, shape: Any, fill: Any, dtype: Any, device: Any, out_shard
         )
     dtype = dtypes.requested_dtype(dtype, name, float)
     shape = _shape_of(shape)
-    requested = _traced_sharding(f"jnp.{name}", out_sharding, shape)
+    requested = traced_sharding(f"jnp.{name}", out_sharding, shape)
     out = _constant(shape, fill, dtype, out_sharding=requested)
-    return _place(out, device, f"jnp.{name}", None if requested else out_sharding)
+    return placed(out, device, f"jnp.{name}", None if requested else out_sharding)
 
 
-def _traced_sharding(name: str, out_sharding: Any, shape: tuple) -> Any:
+def traced_sharding(name: str, out_sharding: Any, shape: tuple) -> Any:
     """The `out_sharding` for an operation under a trace; None for eager values, which are placed afterwards."""
     return sharding.requested_sharding(name, out_sharding, len(shape)) if shape and not state.is_eager() else None
 
@@ -274,7 +344,32 @@ def zeros(
     device: DeviceLike | None = None,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """As `numpy.zeros`."""
+    """Makes an array of zeros.
+
+    Args:
+      shape: int, or sequence of ints. Dimensions must be static under `jit`; symbolic ones are possible.
+      dtype: dtype of the result, by default the default floating dtype (float32, or float64 with `jax_enable_x64`).
+      device: `Device` or `Sharding` to which the array is committed.
+      out_sharding: sharding of the result, where the mesh has explicit axes.
+
+    Returns:
+      An array of this shape and dtype.
+
+    Raises:
+      TypeError: if a dimension is not a concrete integer, such as a traced value.
+
+    Differences from NumPy:
+      It does not take `order` and `like`.
+
+    See also: `jax.numpy.zeros_like`, `jax.numpy.ones`, `jax.numpy.full`.
+
+    Example:
+      >>> jnp.zeros((2, 3))
+      Array([[0., 0., 0.],
+             [0., 0., 0.]], dtype=float32)
+      >>> jnp.zeros(2, dtype=bool)
+      Array([False, False], dtype=bool)
+    """
     return _filled("zeros", shape, 0, dtype, device, out_sharding)
 
 
@@ -286,7 +381,32 @@ def ones(
     device: DeviceLike | None = None,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """As `numpy.ones`."""
+    """Makes an array of ones.
+
+    Args:
+      shape: int, or sequence of ints. Dimensions must be static under `jit`; symbolic ones are possible.
+      dtype: dtype of the result, by default the default floating dtype (float32, or float64 with `jax_enable_x64`).
+      device: `Device` or `Sharding` to which the array is committed.
+      out_sharding: sharding of the result, where the mesh has explicit axes.
+
+    Returns:
+      An array of this shape and dtype.
+
+    Raises:
+      TypeError: if a dimension is not a concrete integer, such as a traced value.
+
+    Differences from NumPy:
+      It does not take `order` and `like`.
+
+    See also: `jax.numpy.ones_like`, `jax.numpy.zeros`, `jax.numpy.full`.
+
+    Example:
+      >>> jnp.ones((2, 3))
+      Array([[1., 1., 1.],
+             [1., 1., 1.]], dtype=float32)
+      >>> jnp.ones(2, dtype=jnp.int32)
+      Array([1, 1], dtype=int32)
+    """
     return _filled("ones", shape, 1, dtype, device, out_sharding)
 
 
@@ -297,7 +417,27 @@ def empty(
     device: DeviceLike | None = None,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """As `numpy.empty`; the array is filled with zeros."""
+    """Makes an array for values that do not matter.
+
+    Args:
+      shape: int, or sequence of ints. Dimensions must be static under `jit`.
+      dtype: dtype of the result, by default the default floating dtype.
+      device: `Device` or `Sharding` to which the array is committed.
+      out_sharding: sharding of the result, where the mesh has explicit axes.
+
+    Returns:
+      An array of this shape and dtype.
+
+    Differences from NumPy:
+      The array holds zeros, since memory of a device is never shown uninitialized. Hence this is not faster than
+      `zeros`. It does not take `order` and `like`.
+
+    See also: `jax.numpy.zeros`, `jax.numpy.empty_like`.
+
+    Example:
+      >>> jnp.empty(3)
+      Array([0., 0., 0.], dtype=float32)
+    """
     return _filled("empty", shape, 0, dtype, device, out_sharding)
 
 
@@ -309,11 +449,40 @@ def full(
     device: DeviceLike | None = None,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """As `numpy.full`; the dtype is by default that of the value, weak if the value's is and no device is given."""
+    """Makes an array that is filled with a value.
+
+    Args:
+      shape: int, or sequence of ints. Dimensions must be static under `jit`.
+      fill_value: number, or array that broadcasts to `shape`. It may be traced.
+      dtype: dtype of the result, by default that of `fill_value`. The result has a weak type if the value has one, such
+        as a Python number, and neither `dtype` nor `device` is given.
+      device: `Device` or `Sharding` to which the array is committed.
+      out_sharding: sharding of the result, where the mesh has explicit axes.
+
+    Returns:
+      An array of this shape.
+
+    Raises:
+      TypeError: if a dimension is not a concrete integer.
+      ValueError: if `fill_value` does not broadcast to `shape`.
+
+    Differences from NumPy:
+      It does not take `order` and `like`.
+
+    See also: `jax.numpy.full_like`, `jax.numpy.zeros`, `jax.numpy.broadcast_to`.
+
+    Example:
+      >>> jnp.full((2, 3), 7)
+      Array([[7, 7, 7],
+             [7, 7, 7]], dtype=int32, weak_type=True)
+      >>> jnp.full((2, 2), jnp.array([0.0, 1.0]))
+      Array([[0., 1.],
+             [0., 1.]], dtype=float32)
+    """
     (fill,) = arraylike("full", fill_value)
     dtype = dtypes.requested_dtype(dtype, "full")
     shape = _shape_of(shape)
-    requested = _traced_sharding("full", out_sharding, shape)
+    requested = traced_sharding("full", out_sharding, shape)
     if typeof(fill).ndim:
         requested = requested if _must_broadcast("full", fill, shape) else None
         out = moving.broadcast_to_shape(as_array(fill, dtype), shape, requested)
@@ -322,7 +491,7 @@ def full(
     else:
         weak = dtype is None and device is None and typeof(fill).weak_type
         out = _constant(shape, fill, dtype or typeof(fill).dtype, weak, requested)
-    return _place(out, device, "full", None if requested else out_sharding)
+    return placed(out, device, "full", None if requested else out_sharding)
 
 
 def _must_broadcast(name: str, fill: Any, shape: tuple) -> bool:
@@ -346,7 +515,7 @@ def _like(name: str, a: Any, fill: Any, dtype: Any, shape: Any, device: Any, out
     dtype = dtypes.requested_dtype(dtype, name)
     like = structural.aval_like(a)
     new_shape = like.shape if shape is None else _shape_of(shape)
-    requested = _traced_sharding(name, out_sharding, new_shape)
+    requested = traced_sharding(name, out_sharding, new_shape)
     if typeof(fill).ndim:
         requested = requested if _must_broadcast(name, fill, new_shape) else None
         out = moving.broadcast_to_shape(as_array(fill, dtype or like.dtype), new_shape, requested)
@@ -356,7 +525,7 @@ def _like(name: str, a: Any, fill: Any, dtype: Any, shape: Any, device: Any, out
         out = _constant(new_shape, fill, dtype or like.dtype, is_weak, requested or inherited)
     if device is None and out_sharding is None:
         return place_like(out, a)
-    return _place(out, device, name, None if requested else out_sharding)
+    return placed(out, device, name, None if requested else out_sharding)
 
 
 def _inherited_sharding(a: Any, like: Any) -> Any:
@@ -373,7 +542,29 @@ def zeros_like(
     device: DeviceLike | None = None,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """As `numpy.zeros_like`."""
+    """Makes an array of zeros with the shape and dtype of another.
+
+    Args:
+      a: array, number, or object with a shape and a dtype, such as a `jax.ShapeDtypeStruct`. Only these are read.
+      dtype: dtype to use instead of that of `a`.
+      shape: shape to use instead of that of `a`.
+      device: `Device` or `Sharding` to which the array is committed.
+      out_sharding: sharding of the result, where the mesh has explicit axes.
+
+    Returns:
+      An array. It is sharded as `a` is, unless `shape`, `device` or `out_sharding` is given.
+
+    Differences from NumPy:
+      It does not take `order` and `subok`. The type is weak if that of `a` is and no dtype is given.
+
+    See also: `jax.numpy.zeros`, `jax.numpy.ones_like`, `jax.numpy.full_like`.
+
+    Example:
+      >>> jnp.zeros_like(jnp.arange(3))
+      Array([0, 0, 0], dtype=int32)
+      >>> jnp.zeros_like(jnp.arange(3), dtype=float, shape=(1, 2))
+      Array([[0., 0.]], dtype=float32)
+    """
     return _like("jnp.zeros_like", a, 0, dtype, shape, device, out_sharding)
 
 
@@ -386,14 +577,40 @@ def ones_like(
     device: DeviceLike | None = None,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """As `numpy.ones_like`."""
+    """Makes an array of ones with the shape and dtype of another.
+
+    Args:
+      a: array, number, or object with a shape and a dtype, such as a `jax.ShapeDtypeStruct`. Only these are read.
+      dtype: dtype to use instead of that of `a`.
+      shape: shape to use instead of that of `a`.
+      device: `Device` or `Sharding` to which the array is committed.
+      out_sharding: sharding of the result, where the mesh has explicit axes.
+
+    Returns:
+      An array. It is sharded as `a` is, unless `shape`, `device` or `out_sharding` is given.
+
+    Differences from NumPy:
+      It does not take `order` and `subok`. The type is weak if that of `a` is and no dtype is given.
+
+    See also: `jax.numpy.ones`, `jax.numpy.zeros_like`, `jax.numpy.full_like`.
+
+    Example:
+      >>> jnp.ones_like(jnp.arange(3))
+      Array([1, 1, 1], dtype=int32)
+      >>> jnp.ones_like(jnp.arange(3), dtype=float, shape=(1, 2))
+      Array([[1., 1.]], dtype=float32)
+    """
     return _like("jnp.ones_like", a, 1, dtype, shape, device, out_sharding)
 
 
 def empty_like(
     prototype: Any, dtype: DTypeLike | None = None, shape: Any = None, *, device: DeviceLike | None = None
 ) -> Array:
-    """As `numpy.empty_like`; the array is filled with zeros."""
+    """Makes an array with the shape and dtype of another, for values that do not matter.
+
+    The array holds zeros, unlike NumPy's. `dtype` and `shape` replace those of `prototype`, whose values are not read.
+    `device` is a `Device` or `Sharding`.
+    """
     return _like("empty_like", prototype, 0, dtype, shape, device)
 
 
@@ -406,335 +623,32 @@ def full_like(
     device: DeviceLike | None = None,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """As `numpy.full_like`."""
+    """Makes an array that is filled with a value, with the shape and dtype of another.
+
+    Args:
+      a: array, number, or object with a shape and a dtype, such as a `jax.ShapeDtypeStruct`. Only these are read.
+      fill_value: number, or array that broadcasts to the shape. It is cast to the dtype of the result.
+      dtype: dtype to use instead of that of `a`.
+      shape: shape to use instead of that of `a`.
+      device: `Device` or `Sharding` to which the array is committed.
+      out_sharding: sharding of the result, where the mesh has explicit axes.
+
+    Returns:
+      An array. It is sharded as `a` is, unless `shape`, `device` or `out_sharding` is given.
+
+    Differences from NumPy:
+      It does not take `order` and `subok`.
+
+    See also: `jax.numpy.full`, `jax.numpy.zeros_like`.
+
+    Example:
+      >>> jnp.full_like(jnp.arange(3), 7.5)
+      Array([7, 7, 7], dtype=int32)
+      >>> jnp.full_like(jnp.arange(3), 7.5, dtype=float)
+      Array([7.5, 7.5, 7.5], dtype=float32)
+    """
     (fill,) = arraylike("full_like", fill_value)
     return _like("full_like", a, fill, dtype, shape, device, out_sharding)
-
-
-# ---- ranges ------------------------------------------------------------------------------------------
-
-
-@fused(0)
-def arange(
-    start: ArrayLike | DimSize,
-    stop: ArrayLike | DimSize | None = None,
-    step: ArrayLike | None = None,
-    dtype: DTypeLike | None = None,
-    *,
-    device: DeviceLike | None = None,
-    out_sharding: ShardingLike | None = None,
-) -> Array:
-    """As `numpy.arange`; the arguments must be concrete."""
-    bounds = _static_bounds(start, stop, step)
-    if dtype is None:
-        dtype = dtypes.result_type(*[x for x in bounds if x is not None])
-    else:
-        dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "arange")
-    first, end, step = (0, bounds[0], bounds[2]) if bounds[1] is None else bounds
-    if all(map(is_int, (first, end, step))):
-        size = _length(first, end, step)
-    else:
-        step = 1 if step is None else step
-        size = _symbolic_length(first, end, step)
-    requested = _traced_sharding("jnp.arange", out_sharding, (size,))
-    numbers = _range(first, step, size, dtype, requested)
-    device = client.single_device_sharding(device) if isinstance(device, client.Device) else device
-    return _place_or_record(numbers, device, "jnp.arange", None if requested else out_sharding)
-
-
-def _static_bounds(start: Any, stop: Any, step: Any) -> list:
-    """The arguments of `arange` as concrete real numbers. Raises TypeError if there is no end."""
-    names = ("stop" if stop is None and step is None else "start", "stop", "step")
-    bounds = [_static_bound(n, x) for n, x in zip(names, (start, stop, step), strict=True)]
-    if bounds[0] is None and bounds[1] is None:
-        raise TypeError("arange: stop must be real number, not NoneType")
-    return bounds
-
-
-def _range(start: Any, step: Any, size: Dim, dtype: np.dtype, out_sharding: Any) -> Any:
-    """`size` numbers from `start` on; floats narrower than 32 bits are computed in float32, unless `step` is None."""
-    is_narrow = step is not None and dtypes.issubdtype(dtype, np.floating) and dtype.itemsize < 4
-    computed = dtypes.float32 if is_narrow else dtype
-    numbers = counting.broadcasted_iota(computed, (size,), 0, out_sharding=out_sharding)
-    if step is not None:
-        numbers = lax.mul(scalar_as(step, computed), numbers)
-    if step is not None or not is_int(start) or start != 0:
-        numbers = lax.add(scalar_as(start, computed), numbers)
-    return convert(numbers, dtype) if is_narrow else numbers
-
-
-def _length(start: Any, stop: Any, step: Any) -> int:
-    """The number of elements of the range. Raises ZeroDivisionError for a step of 0."""
-    if step is not None and step == 0:
-        raise ZeroDivisionError("arange: division by zero, step must not be 0")
-    return max(0, math.ceil((stop - start) / (1 if step is None else step)))
-
-
-def _symbolic_length(start: Any, stop: Any, step: Any) -> Dim:
-    """As `_length`, for symbolic dimensions and ints. Raises ValueError for other numbers, and for a step of 0."""
-    if not all(map(is_dim, (start, stop, step))):
-        raise ValueError(
-            "arange: beside a symbolic dimension, start, stop and step must be either dimension expressions or "
-            f"integers, got {start}, {stop}, {step}"
-        )
-    if step == 0:
-        raise ValueError("arange has step == 0")
-    try:
-        return max_dim(-((start - stop) // step), 0)
-    except errors.InconclusiveDimensionOperation as error:
-        raise errors.InconclusiveDimensionOperation(
-            f"In arange with non-constant arguments the step ({step}) must be resolved statically if it is > 0 or < 0. "
-            f"{error}"
-        ) from None
-
-
-def _static_bound(name: str, x: Any) -> Any:
-    """An argument of `arange` as a concrete real number. Raises TypeError or ValueError for another value."""
-    if x is None or not is_int(x):
-        return x
-    x = concrete(x, "arange", name)
-    if isinstance(x, Sequence):
-        raise TypeError(f"arange requires ndarray, scalar, or None arguments, got {name}={x!r}")
-    if np.ndim(x):
-        raise ValueError(f"jax.numpy.arange: arguments must be scalars; got {name}={x}")
-    if isinstance(x, complex | np.complexfloating):
-        raise ValueError("Passing complex start/stop/step to jnp.arange is no longer supported")
-    return x
-
-
-@overload
-def linspace(
-    start: ArrayLike, stop: ArrayLike, num: int = ..., endpoint: bool = ..., retstep: Literal[False] = ...,
-    dtype: DTypeLike | None = ..., axis: int = ..., *, device: DeviceLike | None = ...,
-) -> Array: ...  # fmt: skip
-@overload
-def linspace(
-    start: ArrayLike, stop: ArrayLike, num: int = ..., endpoint: bool = ..., *, retstep: Literal[True],
-    dtype: DTypeLike | None = ..., axis: int = ..., device: DeviceLike | None = ...,
-) -> tuple[Array, Array]: ...  # fmt: skip
-def linspace(
-    start: ArrayLike,
-    stop: ArrayLike,
-    num: int = 50,
-    endpoint: bool = True,
-    retstep: bool = False,
-    dtype: DTypeLike | None = None,
-    axis: int = 0,
-    *,
-    device: DeviceLike | None = None,
-) -> Any:
-    """As `numpy.linspace`."""
-    if type(num) is not int:
-        num = as_index(concrete(num, "linspace", "num"))
-    if num < 0:
-        raise ValueError(f"linspace: Number of samples, {num}, must be non-negative.")
-    start, stop = arraylike("linspace", start, stop)
-    dtype = dtypes.requested_dtype(dtype, "linspace")
-    samples = _linspace(start, stop, num, bool(endpoint), bool(retstep), dtype, operator.index(axis))
-    return (_place(samples[0], device), samples[1]) if retstep else _place(samples, device)
-
-
-def _typed_ends(start: Any, stop: Any, dtype: Any) -> tuple[Any, Any, Any, Any]:
-    """The ends of a range in the dtype to compute in, that dtype, and the dtype of the result."""
-    result = dtypes.to_inexact_dtype(dtypes.result_type(start, stop)) if dtype is None else dtype
-    result = dtypes.canonicalize_dtype(result)
-    computed = dtypes.to_inexact_dtype(result)
-    return astype(start, computed), astype(stop, computed), computed, result
-
-
-@jitted("_linspace", static=("num", "endpoint", "retstep", "dtype", "axis"))
-def _linspace(start, stop, num, endpoint, retstep, dtype, axis):
-    start, stop, computed, result = _typed_ends(start, stop, dtype)
-    shape = structural.broadcast_shapes(start.shape, stop.shape)
-    ends = stop, start
-    start, stop = moving.broadcast_to_shape(start, shape), moving.broadcast_to_shape(stop, shape)
-    if not -len(shape) <= axis + 1 <= len(shape) + 1:
-        raise IndexError(f"linspace: axis {axis} is out of range for {len(shape) + 1} axes of samples")
-    axis %= len(shape) + 1
-    bounds = (*shape[:axis], 1, *shape[axis:])
-    div = num - 1 if endpoint else num
-    real = dtypes.to_floating_dtype(computed)
-    step = None
-    if num > 1:
-        step = lax.div(lax.sub(*promote_shapes("subtract", *ends)), scalar_as(div, computed))
-        wide = tuple(div if i == axis else 1 for i in range(len(bounds)))
-        part = moving.reshape_to(counting.iota(real, div), wide)
-        part = convert(lax.div(part, scalar_as(div, real)), computed)
-        left = lax.mul(moving.reshape(start, bounds), lax.sub(scalar_as(1, computed), part))
-        out = lax.add(left, lax.mul(moving.reshape(stop, bounds), part))
-        if endpoint:
-            out = structural.concatenate([out, moving.expand_dims(stop, (axis,))], axis)
-    elif num == 1:
-        step = np.array(np.nan, computed)[()] if endpoint else lax.sub(stop, start)
-        out = moving.reshape(start, bounds)
-    else:
-        step = np.array(np.nan, computed)[()]
-        out = moving.full((*shape[:axis], 0, *shape[axis:]), computed.type(0))
-    if dtypes.issubdtype(result, np.integer) and not dtypes.issubdtype(out.dtype, np.integer):
-        out = lax.floor(out)
-    out = convert(out, result)
-    return (out, step) if retstep else out
-
-
-def logspace(
-    start: ArrayLike,
-    stop: ArrayLike,
-    num: int = 50,
-    endpoint: bool = True,
-    base: ArrayLike = 10.0,
-    dtype: DTypeLike | None = None,
-    axis: int = 0,
-) -> Array:
-    """As `numpy.logspace`."""
-    num = operator.index(concrete(num, "logspace", "num"))
-    start, stop, base = arraylike("logspace", start, stop, base)
-    dtype = dtypes.requested_dtype(dtype, "logspace")
-    return _logspace(start, stop, base, num=num, endpoint=bool(endpoint), dtype=dtype, axis=operator.index(axis))
-
-
-@jitted("_logspace", static=("num", "endpoint", "dtype", "axis"))
-def _logspace(start, stop, base, num, endpoint, dtype, axis):
-    start, stop, computed, result = _typed_ends(start, stop, dtype)
-    powers = linspace(start, stop, num, endpoint=endpoint, axis=axis)
-    base = convert(base, computed)
-    base = moving.expand_dims(base, (axis,)) if base.ndim else base
-    shape = structural.broadcast_shapes(base.shape, powers.shape)
-    base = moving.broadcast_to_shape(base, shape) if base.ndim else base
-    return convert(lax.pow(base, moving.broadcast_to_shape(powers, shape)), result)
-
-
-def geomspace(
-    start: ArrayLike,
-    stop: ArrayLike,
-    num: int = 50,
-    endpoint: bool = True,
-    dtype: DTypeLike | None = None,
-    axis: int = 0,
-) -> Array:
-    """As `numpy.geomspace`."""
-    num = operator.index(concrete(num, "geomspace", "num"))
-    start, stop = arraylike("geomspace", start, stop)
-    dtype = dtypes.requested_dtype(dtype, "geomspace")
-    return _geomspace(start, stop, num=num, endpoint=bool(endpoint), dtype=dtype, axis=operator.index(axis))
-
-
-@jitted("_geomspace", static=("num", "endpoint", "dtype", "axis"))
-def _geomspace(start, stop, num, endpoint, dtype, axis):
-    start, stop, computed, result = _typed_ends(start, stop, dtype)
-    sign = lax.sign(start)
-    ends = [ufuncs.log10(lax.div(*promote_shapes("geomspace", x, sign))) for x in (start, stop)]
-    powers = logspace(*ends, num, endpoint=endpoint, base=10.0, dtype=computed, axis=0)
-    sign = moving.expand_dims(sign, (0,)) if sign.ndim else sign
-    powers = lax.mul(*promote_shapes("geomspace", sign, powers)) if sign.ndim else lax.mul(sign, powers)
-    if axis:
-        powers = moving.move_axis(powers, 0, dims.canonical_axis(axis, powers.ndim))
-    return convert(powers, result)
-
-
-# ---- triangles and diagonals -------------------------------------------------------------------------
-
-
-def _lower_mask(n: int, m: int, k: Any) -> Any:
-    """The mask of the lower triangle of an n by m matrix."""
-    return counting.diagonal_mask(n, m, k, lax.ge, dtypes.default_int_dtype())
-
-
-def _diagonal_mask(n: int, m: int, k: Any) -> Any:
-    int_type = dtypes.default_int_dtype()
-    if isinstance(k, int):
-        bounds = np.iinfo(int_type)
-        k = int_type.type(min(max(k, bounds.min), bounds.max))
-    (k,) = arraylike("eye", k)
-    aval = typeof(k)
-    if aval.shape or not dtypes.issubdtype(aval.dtype, np.integer):
-        raise ValueError(f"eye: k must be a scalar integer; got {k}")
-    rows, columns = (counting.broadcasted_iota(aval.dtype, (n, m), i) for i in (0, 1))
-    return lax.eq(lax.add(rows, convert(k, aval.dtype)), columns)
-
-
-@fused(0)
-def eye(
-    N: DimSize,
-    M: DimSize | None = None,
-    k: int | ArrayLike = 0,
-    dtype: DTypeLike | None = None,
-    *,
-    device: DeviceLike | None = None,
-) -> Array:
-    """As `numpy.eye`."""
-    dtype = dtypes.requested_dtype(dtype, "eye", float)
-    n, m = (dims.canonical_dim(v) for v in (N, N if M is None else M))
-    if n < 0 or m < 0:
-        raise ValueError(f"eye: negative dimensions are not allowed, got {N} and {M}")
-    return _place_or_record(convert(_diagonal_mask(n, m, k), dtype), device)
-
-
-def identity(n: DimSize, dtype: DTypeLike | None = None) -> Array:
-    """As `numpy.identity`."""
-    return eye(n, dtype=dtype)
-
-
-def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None) -> Array:
-    """As `numpy.tri`."""
-    dtype = dtypes.requested_dtype(dtype, "tri", np.float32)
-    return convert(_lower_mask(dims.canonical_dim(N), dims.canonical_dim(N if M is None else M), k), dtype)
-
-
-def _triangle(name: str, m: Any, k: int, lower: bool) -> Any:
-    m = value(name, m)
-    if m.ndim < 2:
-        raise ValueError(f"Argument to jax.numpy.{name} must be at least 2D, got shape {m.shape}")
-    aval = typeof(m)
-    mask = moving.broadcast_to_shape(_lower_mask(*m.shape[-2:], k if lower else k - 1), m.shape, aval._sharding)
-    mask = sharding.reshard_like(mask, aval)
-    blank = structural.full_like(m, 0)
-    return lax.select_n(mask, *((blank, m) if lower else (m, blank)))
-
-
-@jitted("tril", static=("k",))
-def tril(m: ArrayLike, k: int = 0) -> Array:
-    """As `numpy.tril`."""
-    return _triangle("tril", m, k, True)
-
-
-@jitted("triu", static=("k",))
-def triu(m: ArrayLike, k: int = 0) -> Array:
-    """As `numpy.triu`."""
-    return _triangle("triu", m, k, False)
-
-
-def broadcast_along(x: Any, axis: int, shape: Sequence[int], sparse: bool = True) -> Any:
-    """A vector broadcast along an axis of a grid; the other axes have size 1 if `sparse`."""
-    return moving.broadcast_in_dim(x, [n if i == axis or not sparse else 1 for i, n in enumerate(shape)], (axis,))
-
-
-def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list[Array]:
-    """As `numpy.meshgrid`; the arguments must be of rank 1, and the results are always copies."""
-    args = list(values("meshgrid", *xi))
-    if not copy:
-        raise ValueError("jax.numpy.meshgrid only supports copy=True")
-    if indexing not in ("xy", "ij"):
-        raise ValueError(f"meshgrid: Valid values for indexing are 'xy' and 'ij', got {indexing}")
-    if any(x.ndim != 1 for x in args):
-        raise ValueError(f"Arguments to jax.numpy.meshgrid must be 1D, got shapes {[x.shape for x in args]}")
-    swap = indexing == "xy" and len(args) >= 2
-    if swap:
-        args[:2] = args[1::-1]
-    shape = [x.shape[0] for x in args]
-    grids = [broadcast_along(x, i, shape, sparse) for i, x in enumerate(args)]
-    if swap:
-        grids[:2] = grids[1::-1]
-    return grids
-
-
-def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None, sparse: bool = False) -> Any:
-    """As `numpy.indices`."""
-    dtype = dtypes.requested_dtype(dtype, "indices", int)
-    shape = dims.canonical_shape(dimensions)
-    grids = [broadcast_along(counting.iota(dtype, n), i, shape, sparse) for i, n in enumerate(shape)]
-    if sparse:
-        return tuple(grids)
-    return structural.stack(grids, 0) if grids else asarray(np.zeros(0, dtype))
 
 
 # ---- attributes --------------------------------------------------------------------------------------
@@ -756,17 +670,57 @@ def _property(name: str, a: Any) -> Any:
 
 
 def shape(a: Any) -> tuple[int, ...]:
-    """As `numpy.shape`."""
+    """Returns the shape of a value as a tuple of ints.
+
+    Args:
+      a: array, tracer, number, or nested lists of numbers.
+
+    Returns:
+      The lengths of the axes, which are static also for a traced value. Dimensions may be symbolic in an exported
+      function.
+
+    See also: `jax.numpy.ndim`, `jax.numpy.size`, `jax.typeof`.
+
+    Example:
+      >>> jnp.shape(jnp.ones((2, 3)))
+      (2, 3)
+      >>> jnp.shape(1.0)
+      ()
+    """
     return tuple(_property("shape", a))
 
 
 def ndim(a: Any) -> int:
-    """As `numpy.ndim`."""
+    """Returns the number of axes of a value as an int.
+
+    Args:
+      a: array, tracer, number, or nested lists of numbers.
+
+    Returns:
+      The rank, which is static also for a traced value.
+
+    See also: `jax.numpy.shape`, `jax.numpy.size`.
+
+    Example:
+      >>> jnp.ndim(jnp.ones((2, 3)))
+      2
+      >>> jnp.ndim(1.0)
+      0
+    """
     return _property("ndim", a)
 
 
 def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
-    """As `numpy.size`; `axis` may be a sequence of axes."""
+    """Returns the number of elements, or of those along axes, as an int.
+
+    `axis` may be one axis or a sequence. The size is static also for a traced value.
+
+    Example:
+      >>> jnp.size(jnp.ones((2, 3, 4)))
+      24
+      >>> jnp.size(jnp.ones((2, 3, 4)), axis=(0, 1))
+      6
+    """
     if axis is None:
         return _property("size", a)
     sizes = tuple(_property("shape", a))
@@ -777,7 +731,14 @@ def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
 
 
 def iscomplexobj(x: Any) -> bool:
-    """As `numpy.iscomplexobj`."""
+    """Returns whether a value has a complex dtype, as a bool.
+
+    Only the type is read, so a traced value may be given.
+
+    Example:
+      >>> jnp.iscomplexobj(jnp.array([1 + 0j]))
+      True
+    """
     if x is None:
         return False
     x = unwrapped(x)
@@ -786,10 +747,17 @@ def iscomplexobj(x: Any) -> bool:
 
 
 def isrealobj(x: Any) -> bool:
-    """As `numpy.isrealobj`."""
+    """Returns whether a value has a dtype that is not complex, as a bool.
+
+    Only the type is read, so a traced value may be given.
+    """
     return not iscomplexobj(x)
 
 
 def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
-    """As `numpy.can_cast`; an array is treated as its dtype."""
+    """Returns whether values of a dtype can be cast to another by a casting rule.
+
+    `casting` is "no", "equiv", "safe", "same_kind" or "unsafe". An array is treated as its dtype; a Python number
+    raises TypeError.
+    """
     return np.can_cast(from_.dtype if isinstance(from_, Array) else from_, to, casting=casting)

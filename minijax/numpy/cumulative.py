@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dims, dtypes
+from minijax.base.documentation import filled
 from minijax.base.dtypes import DTypeLike
 from minijax.base.errors import ShardingTypeError
 from minijax.base.util import named
@@ -61,22 +62,52 @@ def _dtype_of(have: Any, dtype: Any, promotes: bool) -> Any:
     return dtypes.available(have, "convert_element_type")
 
 
-def _cumulative(name: str, op: Callable, start: int, skips_nan: bool = False) -> Callable:
+def _cumulative(name: str, op: Callable, start: int, what: str, result: str, skips_nan: bool = False) -> Callable:
     core = _accumulate(name, op, start, skips_nan)
 
     def function(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
+        """Computes the {what} of the first elements along an axis: of one, of two, and so on.
+
+        Args:
+          a: array.
+          axis: axis along which to accumulate, static under `jit`. By default `a` is flattened.
+          dtype: dtype of the computation and of the result. By default that of `a`, or the default integer dtype for
+            booleans.
+          out: must be `None`.
+
+        Returns:
+          An array of the shape of `a`, or a vector if `axis` is `None`.{nan}
+
+        Raises:
+          NotImplementedError: for `out`.
+
+        Differences from NumPy:
+          Narrow integers keep their dtype and may wrap around.
+
+        See also: `jax.lax.{name}`, `jax.lax.associative_scan`.
+
+        Example:
+          >>> jnp.{public}(jnp.array([1, 2, 3, 4]))
+          {result}
+        """
         check_out(name, out)
         result_dtype = dtypes.requested_dtype(dtype, name)
         check_arraylike(name, a)
         return core(a, static_axis(axis), result_dtype)
 
-    return fused(whole=True)(named(function, name, f"As `numpy.{name}`; integers keep their dtype."))
+    nan = f" NaN counts as {start}." if skips_nan else ""
+    texts = dict(what=what, nan=nan, name=name.removeprefix("nan"), public=name, result=result)
+    return fused(whole=True)(named(function, name, filled(function, texts)))
 
 
-cumsum = _cumulative("cumsum", cumulative.cumsum, 0)
-cumprod = _cumulative("cumprod", cumulative.cumprod, 1)
-nancumsum = _cumulative("nancumsum", cumulative.cumsum, 0, skips_nan=True)
-nancumprod = _cumulative("nancumprod", cumulative.cumprod, 1, skips_nan=True)
+_SUMS, _PRODUCTS = (
+    ("sums", "Array([ 1,  3,  6, 10], dtype=int32)"),
+    ("products", "Array([ 1,  2,  6, 24], dtype=int32)"),
+)
+cumsum = _cumulative("cumsum", cumulative.cumsum, 0, *_SUMS)
+cumprod = _cumulative("cumprod", cumulative.cumprod, 1, *_PRODUCTS)
+nancumsum = _cumulative("nancumsum", cumulative.cumsum, 0, *_SUMS, skips_nan=True)
+nancumprod = _cumulative("nancumprod", cumulative.cumprod, 1, *_PRODUCTS, skips_nan=True)
 _cumsum_promoted = _accumulate("_cumsum_with_promotion", cumulative.cumsum, 0, False, promotes=True)
 
 
@@ -103,14 +134,22 @@ def _with_initial(name: str, x: Any, axis: int | None, dtype: Any, include: bool
 def cumulative_sum(
     x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None, include_initial: bool = False
 ) -> Array:
-    """As `numpy.cumulative_sum`."""
+    """Computes the sums of the first elements along an axis.
+
+    `axis` may be left out for a vector only; the argument of a scalar raises ValueError. With `include_initial` the
+    result starts with 0 and is longer by 1. Narrow integers are summed in the default integer dtype.
+    """
     return _with_initial("cumulative_sum", x, axis, dtype, include_initial, _cumsum_promoted, 0)
 
 
 def cumulative_prod(
     x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None, include_initial: bool = False
 ) -> Array:
-    """As `numpy.cumulative_prod`."""
+    """Computes the products of the first elements along an axis.
+
+    `axis` may be left out for a vector only; the argument of a scalar raises ValueError. With `include_initial` the
+    result starts with 1 and is longer by 1. Unlike in `cumulative_sum`, integers keep their dtype.
+    """
 
     def core(x, axis, dtype):
         return _promoted(cumulative.cumprod, x, axis, dtype, promotes=False)

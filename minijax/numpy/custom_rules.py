@@ -21,13 +21,23 @@ from minijax.run.arrays.array import Array, ArrayLike
 
 @promoting(promote_args_inexact, inline=True)
 def logaddexp(x1: Any, x2: Any, /) -> Any:
-    """As `numpy.logaddexp`."""
+    """Computes `log(exp(x1) + exp(x2))` without overflow, elementwise.
+
+    Integers become floats. The derivative in an argument of minus infinity is 0, unless both are.
+
+    Example:
+      >>> jnp.logaddexp(1000.0, 1000.0)
+      Array(1000.6932, dtype=float32, weak_type=True)
+    """
     return cumulative.logaddexp(x1, x2)
 
 
 @promoting(promote_args_inexact, inline=True)
 def logaddexp2(x1: Any, x2: Any, /) -> Any:
-    """As `numpy.logaddexp2`."""
+    """Computes `log2(2 ** x1 + 2 ** x2)` without overflow, elementwise.
+
+    Integers become floats. The derivative in an argument of minus infinity is 0, unless both are.
+    """
     return _log2_of_sum(x1, x2)
 
 
@@ -53,7 +63,10 @@ def _logaddexp2_jvp(x: Any, y: Any, tx: Any, ty: Any) -> list:
 
 @promoting(promote_args_inexact)
 def sinc(x: ArrayLike, /) -> Array:
-    """As `numpy.sinc`; derivatives of all orders are correct at zero."""
+    """Computes `sin(pi * x) / (pi * x)`, and 1 at zero, elementwise.
+
+    Integers become floats. Derivatives of all orders are correct at zero.
+    """
     at_zero = lax.eq(x, const_like(x, 0))
     angle = lax.mul(const_like(x, pi), x)
     safe = where(at_zero, const_like(x, 1), angle)
@@ -76,7 +89,10 @@ def _series_at_zero(k: int) -> Callable:
 
 @jitted()
 def i0(x: ArrayLike) -> Array:
-    """As `numpy.i0`."""
+    """Computes the modified Bessel function of the first kind of order 0, elementwise.
+
+    Integers become floats. Raises ValueError for complex numbers.
+    """
     (x,) = promote_args_inexact("i0", x)
     if is_complex(x):
         raise ValueError(f"Unsupported input type to jax.numpy.i0: {typeof(x).dtype}")

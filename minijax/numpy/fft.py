@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes
+from minijax.base.documentation import document_module, filled
 from minijax.base.dtypes import DTypeLike
 from minijax.base.faces import listing
 from minijax.base.source import hide_frames
 from minijax.base.util import named
 from minijax.composed.arrays.fft import FftType, fft as lax_fft
-from minijax.numpy import padding, reductions, shaping, subscripts, ufuncs
-from minijax.numpy.creation import arange, array, asarray, astype, value
+from minijax.numpy import complex_parts, padding, reductions, shaping, subscripts, ufuncs
+from minijax.numpy.creation import array, asarray, astype, value
+from minijax.numpy.ranges import arange
 from minijax.primitives import elementwise as lax
 from minijax.run.arrays.array import Array, ArrayLike, DeviceLike, Shape
 
@@ -116,26 +118,53 @@ def _single_axis(name: str, axis: Any) -> Axes:
     return None if axis is None else (axis,)
 
 
+_WHAT = {
+    FftType.FFT: "discrete Fourier transform",
+    FftType.IFFT: "inverse discrete Fourier transform",
+    FftType.RFFT: "discrete Fourier transform of real numbers, without the negative frequencies,",
+    FftType.IRFFT: "real inverse of a discrete Fourier transform without negative frequencies",
+}
+_LENGTH = (
+    "the length of the transform, to which the axis is cut or padded with zeros",
+    "the length of the result, by default `2 * (length - 1)`",
+)
+
+
 def _one_axis_function(kind: FftType) -> Callable:
     name = kind.name.lower()
 
     def transform(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+        """Computes the {what} along an axis.
+
+        `n` is {length}.
+        It is static. `norm` is the direction that is divided by the length: "backward" (the default), "forward", or
+        "ortho" for both, by its square root. The result is of single precision unless `a` is of double precision.
+        Raises ValueError for other norms, and for several axes: use `{name}n`.
+        """
         sizes = None if n is None else (n,)
         return _transform(name, kind, a, sizes, _single_axis(name, axis), norm, kind in _FORWARD)
 
-    return named(transform, name, f"As `numpy.fft.{name}`.")
+    texts = dict(what=_WHAT[kind], length=_LENGTH[kind == FftType.IRFFT], name=name)
+    return named(transform, name, filled(transform, texts))
 
 
 def _multi_axis_function(kind: FftType, suffix: str, default: Axes) -> Callable:
     name = kind.name.lower() + suffix
 
     def transform(a: ArrayLike, s: Shape | None = None, axes: Axes = default, norm: str | None = None) -> Array:
+        """Computes the {what} along {which}.
+
+        `s` has the lengths of the transform: `a` is cut or padded with zeros. `norm` is the direction that is divided
+        by the number of elements: "backward" (the default), "forward", or "ortho" for both, by its square root. Raises
+        ValueError for other norms, for repeated axes, and for lengths that do not fit the axes.
+        """
         if suffix == "2" and len(axes) != 2:
             raise ValueError(f"jax.numpy.fft.{name} only supports 2 axes. Got axes = {axes}.")
         axes = None if axes is None else tuple(axes)
         return _transform(name, kind, a, s, axes, norm, kind in _FORWARD)
 
-    return named(transform, name, f"As `numpy.fft.{name}`.")
+    which = "two axes, by default the last ones" if suffix == "2" else "several axes, by default all"
+    return named(transform, name, filled(transform, dict(what=_WHAT[kind], which=which)))
 
 
 fft, ifft, rfft, irfft = map(_one_axis_function, FftType)
@@ -144,21 +173,28 @@ fftn, ifftn, rfftn, irfftn = (_multi_axis_function(kind, "n", None) for kind in 
 
 
 def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """As `numpy.fft.hfft`."""
+    """Computes the real transform of a signal that is Hermitian in time.
+
+    `a` is its half that is not negative in time. `n` is the length of the result, by default `2 * (length - 1)`. `norm`
+    is "backward", "ortho" or "forward".
+    """
     axes, a = _single_axis("hfft", axis), value("jax.numpy.fft.hfft", a)
     length = (a.shape[axis] - 1) * 2 if n is None else n
     sizes = None if n is None else (n,)
-    spectrum = _transform("hfft", FftType.IRFFT, ufuncs.conjugate(a), sizes, axes, norm, True)
+    spectrum = _transform("hfft", FftType.IRFFT, complex_parts.conjugate(a), sizes, axes, norm, True)
     return ufuncs.multiply(spectrum, length)
 
 
 def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """As `numpy.fft.ihfft`."""
+    """Computes the half that is not negative of the inverse of `hfft`, for a real spectrum.
+
+    `n` is the length to which the axis is cut or padded with zeros. `norm` is "backward", "ortho" or "forward".
+    """
     axes, a = _single_axis("ihfft", axis), asarray(a)
     length = a.shape[axis] if n is None else n
     sizes = None if n is None else (n,)
     spectrum = _transform("ihfft", FftType.RFFT, a, sizes, axes, norm, False)
-    return ufuncs.multiply(ufuncs.conjugate(spectrum), 1 / length)
+    return ufuncs.multiply(complex_parts.conjugate(spectrum), 1 / length)
 
 
 def _check_single(name: str, n: Any, d: Any) -> None:
@@ -169,7 +205,15 @@ def _check_single(name: str, n: Any, d: Any) -> None:
 
 
 def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> Array:
-    """As `numpy.fft.fftfreq`."""
+    """Returns the frequencies of the elements of a discrete Fourier transform.
+
+    `n` is the length, static, and `d` the distance between samples. Negative frequencies are in the second half.
+    `dtype` is by default the default floating dtype; `device` is a `Device` or `Sharding`.
+
+    Example:
+      >>> jnp.fft.fftfreq(4)
+      Array([ 0.  ,  0.25, -0.5 , -0.25], dtype=float32)
+    """
     _check_single("fftfreq", n, d)
     dtype = dtypes.requested_dtype(dtype, "fftfreq", float)
     computed = lax.real_dtype(dtypes.to_inexact_dtype(dtype))
@@ -180,7 +224,11 @@ def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, devic
 
 
 def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> Array:
-    """As `numpy.fft.rfftfreq`."""
+    """Returns the frequencies of the elements of a transform of real numbers.
+
+    `n` is the length of the signal, static, and `d` the distance between samples. `dtype` is by default the default
+    floating dtype; `device` is a `Device` or `Sharding`.
+    """
     _check_single("rfftfreq", n, d)
     dtype = dtypes.requested_dtype(dtype, "rfftfreq", float)
     places = arange(n // 2 + 1, dtype=dtype, device=device)
@@ -201,10 +249,23 @@ def _shifted(name: str, x: Any, axes: Any, sign: int) -> Any:
 
 
 def fftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
-    """As `numpy.fft.fftshift`."""
+    """Moves the zero frequency to the middle of axes, by default of all.
+
+    `ifftshift` is the inverse.
+
+    Example:
+      >>> jnp.fft.fftshift(jnp.arange(5))
+      Array([3, 4, 0, 1, 2], dtype=int32)
+    """
     return _shifted("fftshift", x, axes, 1)
 
 
 def ifftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
-    """As `numpy.fft.ifftshift`."""
+    """Moves the zero frequency from the middle to the start of axes, by default of all.
+
+    It is the inverse of `fftshift`, from which it differs for odd lengths.
+    """
     return _shifted("ifftshift", x, axes, -1)
+
+
+document_module(__name__)

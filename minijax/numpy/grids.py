@@ -13,7 +13,7 @@ from minijax.base.dtypes import DTypeLike
 from minijax.composed.arrays.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
-from minijax.numpy import creation, padding, reductions, shaping, subscripts, taking, ufuncs
+from minijax.numpy import creation, joining, padding, ranges, reductions, shaping, subscripts, taking, ufuncs
 from minijax.numpy.creation import arraylike, concrete, value
 from minijax.primitives import counting, elementwise as lax, moving, structural
 from minijax.primitives.convert import convert
@@ -31,8 +31,8 @@ def _range(name: str, bounds: slice) -> Any:
         default if x is None else concrete(x, "", f"slice {part} of {name}") for part, x, default in parts
     )
     if np.iscomplexobj(step):
-        return creation.linspace(start, stop, int(abs(step)))
-    return creation.arange(start, stop, step)
+        return ranges.linspace(start, stop, int(abs(step)))
+    return ranges.arange(start, stop, step)
 
 
 class _Grid:
@@ -45,11 +45,11 @@ class _Grid:
         if isinstance(key, slice):
             return _range(self._name, key)
         if not key:
-            return [] if self._sparse else creation.arange(0)
+            return [] if self._sparse else ranges.arange(0)
         with config.numpy_dtype_promotion("standard"):  # users cannot choose the dtypes of the ranges
             axes = promote_dtypes(*[_range(self._name, k) for k in key])
-        grids = creation.meshgrid(*axes, indexing="ij", sparse=self._sparse)
-        return grids if self._sparse else shaping.stack(grids, 0)
+        grids = ranges.meshgrid(*axes, indexing="ij", sparse=self._sparse)
+        return grids if self._sparse else joining.stack(grids, 0)
 
 
 mgrid = _Grid("jnp.mgrid", False)
@@ -75,7 +75,7 @@ class Joiner:
                 axis, ndmin, place = self._parse_directive(directive)
         if any(isinstance(item, str) for item in items):
             raise ValueError(f"{self._name}: string directive must be placed at the beginning")
-        joined = shaping.concatenate([self._part(item, ndmin, place) for item in items], axis)
+        joined = joining.concatenate([self._part(item, ndmin, place) for item in items], axis)
         if matrix is None or joined.ndim != 1:
             return joined
         return moving.expand_dims(joined, (0,) if matrix == "r" else (1,))
@@ -113,7 +113,15 @@ r_, c_ = RClass(), CClass()
 
 
 def unravel_index(indices: ArrayLike, shape: Shape) -> tuple[Array, ...]:
-    """As `numpy.unravel_index`; indices out of bounds are clipped to the first or last element."""
+    """Converts indices in the flat array to indices along axes.
+
+    Returns a tuple of arrays, one for each dimension of `shape`. An index out of bounds gives the first or last
+    element, where NumPy raises. It does not take `order`.
+
+    Example:
+      >>> jnp.unravel_index(5, (2, 3))
+      (Array(1, dtype=int32, weak_type=True), Array(2, dtype=int32, weak_type=True))
+    """
     left = value("unravel_index", indices)
     is_listed = isinstance(shape, list | tuple)
     sizes = list(shape) if is_listed or np.ndim(shape) else [shape]
@@ -144,7 +152,12 @@ def _bounded(index: Any, size: int, mode: str) -> Any:
 def ravel_multi_index(
     multi_index: Sequence, dims: Sequence[int], mode: str = "raise", order: str = "C", *, dtype: DTypeLike | None = None
 ) -> Array:
-    """As `numpy.ravel_multi_index`; traced indices need a mode other than "raise"."""
+    """Converts indices along axes to indices in the flat array.
+
+    `multi_index` is a sequence of integer arrays, one for each of `dims`. An index out of bounds is an error in mode
+    "raise"; "wrap" takes it modulo the length and "clip" limits it. Traced indices need one of these. `order` is "C" or
+    "F". `dtype` is that of the result.
+    """
     if len(multi_index) != len(dims):
         raise AssertionError(f"len(multi_index)={len(multi_index)} != len(dims)={len(dims)}")
     sizes = tuple(concrete(n, "ravel_multi_index", "dims") for n in dims)
@@ -173,7 +186,11 @@ def ravel_multi_index(
 
 
 def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
-    """As `numpy.diag_indices_from`."""
+    """Returns the indices of the main diagonal of an array.
+
+    They are a tuple with one vector for each axis. Raises ValueError unless the rank is 2 or more and all axes have one
+    length.
+    """
     shape = _shape_of("diag_indices_from", arr)
     if len(shape) < 2:
         raise ValueError("diag_indices_from: input array must be at least 2-d")
@@ -194,19 +211,31 @@ def _triangle_of(name: str, arr: Any) -> tuple[int, int]:
 
 
 def tril_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
-    """As `numpy.tril_indices_from`."""
+    """Returns the indices of the lower triangle of a matrix.
+
+    They are a pair of vectors, of rows and of columns. `k` is the last diagonal that belongs to the triangle. Only the
+    shape of `arr` is read.
+    """
     n, m = _triangle_of("tril_indices_from", arr)
     return taking.tril_indices(n, k, m)
 
 
 def triu_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
-    """As `numpy.triu_indices_from`."""
+    """Returns the indices of the upper triangle of a matrix.
+
+    They are a pair of vectors, of rows and of columns. `k` is the first diagonal that belongs to the triangle. Only the
+    shape of `arr` is read.
+    """
     n, m = _triangle_of("triu_indices_from", arr)
     return taking.triu_indices(n, k, m)
 
 
 def mask_indices(n: int, mask_func: Callable, k: int = 0, *, size: int | None = None) -> tuple[Array, Array]:
-    """As `numpy.mask_indices`; a traced mask needs `size`."""
+    """Returns the indices where a function of a matrix of ones is nonzero.
+
+    `mask_func(matrix, k)` gets a matrix of `n` rows and columns, as `jnp.tril` does. Under `jit` a mask that is traced
+    needs the static `size`, to which indices are truncated or padded with 0.
+    """
     return taking.nonzero(mask_func(creation.ones((n, n)), k), size=size)
 
 
@@ -229,7 +258,11 @@ def _axis_last(a: Any, axis: int | None) -> tuple[Any, int]:
 
 @jitted(static=("axis", "bitorder"))
 def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Array:
-    """As `numpy.packbits`."""
+    """Packs eight elements, as bits, in each uint8 along an axis.
+
+    Elements that are not zero give ones. The last byte is padded with zeros. For `axis=None` the array is flattened.
+    `bitorder` is "big", for the first element in the highest bit, or "little".
+    """
     a = value("packbits", a)
     if not dtypes.issubdtype(a.dtype, np.integer) and a.dtype != np.bool_:
         raise TypeError(f"packbits: Expected an input array of integer or boolean data type, got {a.dtype}")
@@ -247,7 +280,11 @@ def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Ar
 
 @jitted(static=("axis", "count", "bitorder"))
 def unpackbits(a: ArrayLike, axis: int | None = None, count: int | None = None, bitorder: str = "big") -> Array:
-    """As `numpy.unpackbits`."""
+    """Unpacks the bits of each uint8 to eight elements along an axis.
+
+    For `axis=None` the array is flattened. `count` is how many elements to keep, or if negative to drop from the end;
+    more than there are pad with zeros. `bitorder` is "big" or "little". Raises TypeError for other dtypes.
+    """
     a = value("unpackbits", a)
     if a.dtype != np.uint8:
         raise TypeError(f"unpackbits: Expected an input array of unsigned byte data type, got {a.dtype}")

@@ -15,8 +15,9 @@ from minijax.base.errors import ShardingTypeError
 from minijax.composed.arrays.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
-from minijax.numpy import reductions, searching, shaping, subscripts, taking, ufuncs
-from minijax.numpy.creation import asarray, concrete, linspace, ones_like, value, values, zeros
+from minijax.numpy import joining, reductions, searching, shaping, subscripts, taking, ufuncs
+from minijax.numpy.creation import asarray, concrete, ones_like, value, values, zeros
+from minijax.numpy.ranges import linspace
 from minijax.primitives import sharding
 from minijax.primitives.convert import as_type, convert
 from minijax.primitives.promote import arrays, promote_dtypes_inexact
@@ -33,8 +34,17 @@ def bincount(
     length: int | None = None,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """As `numpy.bincount`, but negative numbers count as 0. A traced `x` needs the `length` of the result;
-    larger numbers are not counted.
+    """Counts how often each integer occurs, or adds up weights for each.
+
+    Negative numbers count as 0, where NumPy raises. The result has `max(x) + 1` elements, at least `minlength`. Under
+    `jit` the static `length` must be given; larger numbers are not counted. `out_sharding` is the sharding of the
+    result.
+
+    Example:
+      >>> jnp.bincount(jnp.array([0, 2, 2]))
+      Array([1, 0, 2], dtype=int32)
+      >>> jax.jit(lambda x: jnp.bincount(x, length=4))(jnp.array([0, 2, 2]))
+      Array([1, 0, 2, 0], dtype=int32)
     """
     x = value("bincount", x)
     if x.dtype == np.bool_:
@@ -67,7 +77,15 @@ def bincount(
 
 @jitted(static=("right", "method"))
 def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str | None = None) -> Array:
-    """As `numpy.digitize`; `method` is that of `searchsorted`."""
+    """Returns the index of the bin to which each element belongs.
+
+    `bins` are the edges, a vector that ascends or descends. Bins include their left edges, or with `right` their right
+    ones. `method` is that of `searchsorted`.
+
+    Example:
+      >>> jnp.digitize(jnp.array([0.5, 1.0, 9.0]), jnp.array([1.0, 5.0]))
+      Array([0, 1, 2], dtype=int32)
+    """
     x, bins = values("digitize", x, bins)
     if bins.ndim != 1:
         raise ValueError(f"digitize: bins must be a 1-dimensional array; got shape {bins.shape}")
@@ -86,7 +104,11 @@ def histogram_bin_edges(
     range: None | Array | Sequence[ArrayLike] = None,
     weights: ArrayLike | None = None,
 ) -> Array:
-    """As `numpy.histogram_bin_edges`, without strings for `bins`; `weights` have no effect."""
+    """Returns the edges of bins for a histogram.
+
+    `bins` is their number, static, or a vector of the edges themselves; names of rules are not supported. `range` is a
+    pair of ends, by default the least and the largest element. `weights` have no effect.
+    """
     if isinstance(bins, str):
         raise NotImplementedError("histogram_bin_edges: string values for `bins` are not implemented.")
     a, bins = arrays("histogram_bin_edges", a, bins)
@@ -111,7 +133,18 @@ def histogram(
     weights: ArrayLike | None = None,
     density: bool | None = None,
 ) -> tuple[Any, Any]:
-    """As `numpy.histogram`, counting in floating point."""
+    """Counts the elements in each of a number of bins.
+
+    Returns a pair: counts, and edges of the bins. Counts are floats, unlike in NumPy. `bins` and `range` are those of
+    `histogram_bin_edges`. `weights` are added up instead of ones. With `density` the integral of the result is 1.
+
+    Example:
+      >>> counts, edges = jnp.histogram(jnp.array([1.0, 2.0, 2.0, 4.0]), bins=3)
+      >>> counts
+      Array([1., 2., 1.], dtype=float32)
+      >>> edges
+      Array([1., 2., 3., 4.], dtype=float32)
+    """
     if isinstance(bins, str):
         raise TypeError("histogram: string values for `bins` are not implemented.")
     a, _, *counted = arrays("histogram", a, bins, *(() if weights is None else (weights,)))
@@ -127,7 +160,7 @@ def histogram(
     counts = _put(zeros(size, typeof(counted[0]).dtype), places, counted[0], "add")
     counts = _take(counts, slice(1, None))
     if density:
-        counts = ufuncs.divide(ufuncs.divide(counts, shaping.diff(edges)), reductions.sum(counts))
+        counts = ufuncs.divide(ufuncs.divide(counts, joining.diff(edges)), reductions.sum(counts))
     return counts, edges
 
 
@@ -139,7 +172,11 @@ def histogram2d(
     weights: ArrayLike | None = None,
     density: bool | None = None,
 ) -> tuple[Any, Any, Any]:
-    """As `numpy.histogram2d`."""
+    """Counts the points of a plane in each of a grid of bins.
+
+    Returns the counts as floats, and the edges of the bins in both dimensions. `bins` is a number, a vector of edges,
+    or a pair of these. `weights` are added up instead of ones. With `density` the integral of the result is 1.
+    """
     x, y = arrays("histogram2d", x, y)
     if _length(bins, 1) not in (1, 2):
         bins = [asarray(bins)] * 2
@@ -162,7 +199,12 @@ def histogramdd(
     weights: ArrayLike | None = None,
     density: bool | None = None,
 ) -> tuple[Any, list]:
-    """As `numpy.histogramdd`; each row of the sample is a point."""
+    """Counts the points in each of a grid of bins in any number of dimensions.
+
+    Each row of `sample` is a point. Returns the counts as floats, and a list of the edges of the bins in each
+    dimension. `bins` is a number, or a list of numbers and vectors of edges. Unlike in NumPy a list of arrays is not a
+    sample.
+    """
     sample, *counted = arrays("histogramdd", sample, *(() if weights is None else (weights,)))
     (sample,) = promote_dtypes_inexact(sample)
     count, rank = typeof(sample).shape
@@ -170,7 +212,7 @@ def histogramdd(
         raise ValueError("histogramdd: there should be one weight for each sample.")
     columns = [_binned(sample, i, *pair) for i, pair in enumerate(_bins_and_ranges((count, rank), bins, range))]
     edges, places = [e for e, _ in columns], [i for _, i in columns]
-    widths = [shaping.diff(e) for e in edges]
+    widths = [joining.diff(e) for e in edges]
     sizes = [e.size + 1 for e in edges]
     counts = shaping.reshape(bincount(_flat_index(places, sizes), *counted, length=prod(sizes)), sizes)
     counts = _take(counts, (slice(1, -1),) * rank)

@@ -16,7 +16,11 @@ from minijax.run.arrays.array import Array
 
 
 def load(file: IO[bytes] | str | os.PathLike[Any], *args: Any, **kwargs: Any) -> Array:
-    """As `numpy.load`, with an array of numbers copied to the device; two-byte void is read as bfloat16."""
+    """Reads an array of a file in the format of NumPy.
+
+    An array of numbers is copied to the device; other objects, such as an `.npz` archive, are returned as NumPy reads
+    them. Void elements of two bytes are read as bfloat16. Further arguments are those of `numpy.load`.
+    """
     contents = np.load(file, *args, **kwargs)
     if not isinstance(contents, np.ndarray):
         return contents
@@ -28,17 +32,27 @@ def load(file: IO[bytes] | str | os.PathLike[Any], *args: Any, **kwargs: Any) ->
 
 
 def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: str) -> Array:
-    """As `numpy.fromstring`."""
+    """Makes a vector of the numbers in a text.
+
+    `sep` is what separates them. `count` is how many to read, -1 for all. The dtype is by default the default floating
+    dtype.
+    """
     return asarray(np.fromstring(string=string, dtype=dtype, count=count, sep=sep))
 
 
 def fromfile(*args: Any, **kwargs: Any) -> Any:
-    """Not implemented: the contents of a file may change between trace and run; use `numpy.fromfile`."""
+    """Raises NotImplementedError, since a file may change between trace and run.
+
+    Use `jnp.asarray(numpy.fromfile(...))`.
+    """
     raise NotImplementedError(_IMPURE.format("fromfile"))
 
 
 def fromiter(*args: Any, **kwargs: Any) -> Any:
-    """Not implemented: an iterator yields its items only once; use `numpy.fromiter`."""
+    """Raises NotImplementedError, since an iterator yields its items only once.
+
+    Use `jnp.asarray(numpy.fromiter(...))`.
+    """
     raise NotImplementedError(_IMPURE.format("fromiter"))
 
 
@@ -49,15 +63,24 @@ _IMPURE = (
 
 
 def get_printoptions() -> dict[str, Any]:
-    """As `numpy.get_printoptions`, whose options apply to these arrays too."""
+    """Returns the options with which arrays are printed, as a dict.
+
+    They are NumPy's, which apply to arrays of this package too.
+    """
     return np.get_printoptions()
 
 
 def set_printoptions(*args: Any, **kwargs: Any) -> None:
-    """As `numpy.set_printoptions`, whose options apply to these arrays too."""
+    """Sets options with which arrays are printed.
+
+    They are NumPy's, which apply to arrays of this package too. Arguments are those of `numpy.set_printoptions`.
+    """
     np.set_printoptions(*args, **kwargs)
 
 
 def printoptions(*args: Any, **kwargs: Any) -> AbstractContextManager[Iterator]:
-    """As `numpy.printoptions`, whose options apply to these arrays too."""
+    """Sets options with which arrays are printed, within a `with` statement.
+
+    They are NumPy's, which apply to arrays of this package too. Arguments are those of `numpy.set_printoptions`.
+    """
     return np.printoptions(*args, **kwargs)

@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
-from functools import partial, reduce
-from itertools import pairwise
-from typing import Any, Literal, NamedTuple, overload
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from minijax.api.custom import custom_jvp
 from minijax.base import dtypes
-from minijax.base.dtypes import DTypeLike
+from minijax.base.documentation import document_module
 from minijax.base.faces import listing
 from minijax.base.naming import known_as
 from minijax.composed.arrays.selecting import where
@@ -24,17 +23,61 @@ from minijax.dispatch.jitted import jitted
 from minijax.ir.trace import Tracer
 from minijax.ir.types import typeof
 from minijax.lax import linalg as lax_linalg
-from minijax.numpy import contractions, creation, products, reductions, shaping, subscripts, taking, ufuncs
+from minijax.numpy import (
+    complex_parts,
+    creation,
+    joining,
+    products,
+    ranges,
+    reductions,
+    shaping,
+    subscripts,
+    taking,
+    ufuncs,
+)
 from minijax.numpy.cumulative import cumprod
+from minijax.numpy.decompositions import (  # noqa: F401 (public names)
+    EighResult,
+    EigResult,
+    QRResult,
+    SVDResult,
+    as_inexact,
+    check_square,
+    cholesky,
+    eig,
+    eigh,
+    eigvals,
+    eigvalsh,
+    qr,
+    svd,
+    svdvals,
+)
+from minijax.numpy.matrices import (  # noqa: F401 (public names)
+    corners,
+    count_exchanges,
+    cross,
+    det_3x3,
+    diagonal,
+    element,
+    matmul,
+    matrix_transpose,
+    multi_dot,
+    outer,
+    parity_sign,
+    product_of_elements,
+    split_ratio,
+    tensordot,
+    trace,
+    trace_of_transposed,
+    vecdot,
+)
 from minijax.numpy.products import matmul_highest
 from minijax.numpy.vectorizing import mapped
-from minijax.primitives import counting, elementwise as lax, moving, structural
+from minijax.primitives import elementwise as lax, moving
 from minijax.primitives.convert import convert, stop_gradient
-from minijax.primitives.dot import PrecisionLike
 from minijax.primitives.families import const_like, is_complex, scalar_like
-from minijax.primitives.promote import arrays, check_ranks, promote_dtypes_inexact
-from minijax.primitives.sort import sort
-from minijax.run.arrays.array import Array, ArrayLike, ShardingLike
+from minijax.primitives.promote import arrays, check_ranks
+from minijax.run.arrays.array import Array, ArrayLike
 
 __all__, __dir__ = listing(
     __name__,
@@ -48,22 +91,6 @@ __all__, __dir__ = listing(
 Axis = int | Sequence[int] | None
 
 
-@known_as("jax._src.numpy.linalg.EigResult")
-class EigResult(NamedTuple):
-    """Eigenvalues and right eigenvectors, by `eig`."""
-
-    eigenvalues: Any
-    eigenvectors: Any
-
-
-@known_as("jax._src.numpy.linalg.EighResult")
-class EighResult(NamedTuple):
-    """Eigenvalues and eigenvectors of a Hermitian matrix, by `eigh`."""
-
-    eigenvalues: Any
-    eigenvectors: Any
-
-
 @known_as("jax._src.numpy.linalg.SlogdetResult")
 class SlogdetResult(NamedTuple):
     """The sign of a determinant, and the logarithm of its absolute value, by `slogdet`."""
@@ -72,142 +99,21 @@ class SlogdetResult(NamedTuple):
     logabsdet: Any
 
 
-@known_as("jax._src.numpy.linalg.QRResult")
-class QRResult(NamedTuple):
-    """An orthonormal and a triangular factor, by `qr`."""
-
-    Q: Any
-    R: Any
-
-
-@known_as("jax._src.numpy.linalg.SVDResult")
-class SVDResult(NamedTuple):
-    """Left singular vectors, singular values and right singular vectors, by `svd`."""
-
-    U: Any
-    S: Any
-    Vh: Any
-
-
-def _inexact(name: str, *args: Any) -> list:
-    return promote_dtypes_inexact(*arrays(f"jnp.linalg.{name}", *args))
-
-
-def _check_square(what: str, a: Any) -> None:
-    shape = typeof(a).shape
-    if len(shape) < 2 or shape[-1] != shape[-2]:
-        raise ValueError(f"Argument to {what} must have shape [..., n, n], got {shape}")
-
-
-# ---- eigenvalues and singular values ----------------------------------------------------------------
-
-
-def eig(a: ArrayLike) -> EigResult:
-    """As `numpy.linalg.eig`, always complex."""
-    (a,) = _inexact("eig", a)
-    return EigResult(*lax_linalg.eig(a, compute_left_eigenvectors=False))
-
-
-@jitted("eigvals")
-def eigvals(a: ArrayLike) -> Array:
-    """As `numpy.linalg.eigvals`, always complex."""
-    (a,) = _inexact("eigvals", a)
-    return lax_linalg.eig(a, compute_left_eigenvectors=False, compute_right_eigenvectors=False)[0]
-
-
-@jitted("eigh", static=("UPLO", "symmetrize_input"))
-def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
-    """As `numpy.linalg.eigh`, of the Hermitian part unless `symmetrize_input` is False."""
-    (a,) = _inexact("eigh", a)
-    if UPLO not in (None, "L", "U"):
-        raise ValueError(f"UPLO must be one of None, 'L', or 'U', got {UPLO}")
-    vectors, values = lax_linalg.eigh(a, lower=UPLO != "U", symmetrize_input=symmetrize_input)
-    return EighResult(values, vectors)
-
-
-@jitted("eigvalsh", static=("UPLO", "symmetrize_input"))
-def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Array:
-    """As `numpy.linalg.eigvalsh`, of the Hermitian part unless `symmetrize_input` is False."""
-    return eigh(*_inexact("eigvalsh", a), UPLO, symmetrize_input).eigenvalues
-
-
-@overload
-def svd(
-    a: ArrayLike, full_matrices: bool = ..., compute_uv: Literal[True] = ..., hermitian: bool = ...,
-    subset_by_index: tuple[int, int] | None = ...,
-) -> SVDResult: ...  # fmt: skip
-@overload
-def svd(
-    a: ArrayLike, full_matrices: bool = ..., *, compute_uv: Literal[False], hermitian: bool = ...,
-    subset_by_index: tuple[int, int] | None = ...,
-) -> Array: ...  # fmt: skip
-@jitted("svd", static=("full_matrices", "compute_uv", "hermitian", "subset_by_index"))
-def svd(
-    a: ArrayLike,
-    full_matrices: bool = True,
-    compute_uv: bool = True,
-    hermitian: bool = False,
-    subset_by_index: tuple[int, int] | None = None,
-) -> Any:
-    """As `numpy.linalg.svd`; `subset_by_index` selects a range of the singular values."""
-    (a,) = _inexact("svd", a)
-    if hermitian:
-        return _svd_hermitian(a, compute_uv, subset_by_index)
-    factors = lax_linalg.svd(a, full_matrices=full_matrices, compute_uv=compute_uv, subset_by_index=subset_by_index)
-    return SVDResult(*factors) if compute_uv else factors
-
-
-def _svd_hermitian(a: Any, compute_uv: bool, subset_by_index: tuple[int, int] | None) -> Any:
-    """Singular values from eigenvalues, whose signs are moved to the right singular vectors."""
-    vectors, values = lax_linalg.eigh(a, subset_by_index=subset_by_index)
-    axis = typeof(values).ndim - 1
-    sizes = lax.abs(values)
-    if not compute_uv:
-        return structural.rev(sort(sizes, axis), (axis,))
-    signs = lax.sign(values)
-    at = counting.broadcasted_iota(np.uint32, typeof(values).shape, axis)
-    sizes, at, signs = (structural.rev(x, (axis,)) for x in sort((sizes, at, signs), axis))
-    u = taking.take_along_axis(vectors, moving.expand_dims(at, (axis,)), axis=-1)
-    return SVDResult(u, sizes, adjoint(ufuncs.multiply(u, typed(moving.expand_dims(signs, (axis,)), u))))
-
-
-def svdvals(x: ArrayLike, /) -> Array:
-    """As `numpy.linalg.svdvals`."""
-    return svd(*arrays("jnp.linalg.svdvals", x), compute_uv=False)
-
-
-@jitted("cholesky", static=("upper", "symmetrize_input"))
-def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
-    """As `numpy.linalg.cholesky`; NaN where a matrix is not positive definite."""
-    (a,) = _inexact("cholesky", a)
-    lower = lax_linalg.cholesky(a, symmetrize_input=symmetrize_input)
-    return adjoint(lower) if upper else lower
-
-
-@overload
-def qr(a: ArrayLike, mode: Literal["reduced", "complete", "full", "raw"] = ...) -> QRResult: ...
-@overload
-def qr(a: ArrayLike, mode: str) -> Any: ...
-@jitted("qr", static=("mode",))
-def qr(a: ArrayLike, mode: str = "reduced") -> Any:
-    """As `numpy.linalg.qr`."""
-    (a,) = _inexact("qr", a)
-    if mode == "raw":
-        packed, taus = geqrf_p.bind(a)
-        return QRResult(transposed(packed), taus)
-    if mode not in ("reduced", "r", "full", "complete"):
-        raise ValueError(f"qr: Unsupported QR decomposition mode '{mode}'")
-    q, r = lax_linalg.qr(a, full_matrices=mode == "complete")
-    return r if mode == "r" else QRResult(q, r)
-
-
 # ---- systems ----------------------------------------------------------------------------------------
 
 
 @jitted("solve")
 def solve(a: ArrayLike, b: ArrayLike) -> Array:
-    """As `numpy.linalg.solve`; differentiable with respect to both."""
-    a, b = _inexact("solve", a, b)
+    """Solves systems of linear equations `a x = b` for square matrices in the last two axes.
+
+    `b` is one vector, or has columns of right-hand sides in its last two axes; leading axes broadcast. A singular
+    matrix gives infinities or NaN, where NumPy raises. The result is differentiable in both arguments.
+
+    Example:
+      >>> jnp.linalg.solve(jnp.array([[2.0, 0.0], [1.0, 4.0]]), jnp.array([2.0, 9.0]))
+      Array([1., 2.], dtype=float32)
+    """
+    a, b = as_inexact("solve", a, b)
     shape, right = typeof(a).shape, typeof(b).shape
     if len(shape) < 2:
         raise ValueError(f"left hand array must be at least two dimensional; got a.shape={shape}")
@@ -228,8 +134,18 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
 def lstsq(
     a: ArrayLike, b: ArrayLike, rcond: float | None = None, *, numpy_resid: bool = False
 ) -> tuple[Array, Array, Array, Array]:
-    """As `numpy.linalg.lstsq`, but always with residuals. With `numpy_resid`, which needs concrete arrays, they
-    are empty if the rank is deficient or the system is not overdetermined.
+    """Solves systems of linear equations by least squares.
+
+    Returns a tuple: solution, sums of squared residuals, rank, and singular values of `a`. `rcond` is the ratio to the
+    largest singular value below which singular values count as zero. Residuals are always given; with `numpy_resid`,
+    which needs concrete arrays, they are empty if the rank is deficient or the system is not overdetermined, as in
+    NumPy.
+
+    Example:
+      >>> a = jnp.array([[1.0, 0.0], [0.0, 2.0], [0.0, 0.0]])
+      >>> x, *_ = jnp.linalg.lstsq(a, jnp.array([1.0, 4.0, 5.0]))
+      >>> x.round(3)
+      Array([1., 2.], dtype=float32)
     """
     a, b = arrays("jnp.linalg.lstsq", a, b)
     return _lstsq_impl(a, b, rcond, True) if numpy_resid else _lstsq(a, b, rcond)
@@ -241,12 +157,12 @@ def _lstsq_by_svd(a: Any, b: Any, rcond: Any) -> tuple:
     mask = ufuncs.logical_and(is_positive, s >= creation.array(rcond, typeof(s).dtype) * s[0])
     rank = reductions.sum(mask)
     inverse = where(mask, ufuncs.divide(1, typed(where(mask, s, 1), u)), 0)[:, None]
-    projected = matmul_highest(transposed(ufuncs.conjugate(u)), b)
-    return matmul_highest(transposed(ufuncs.conjugate(vt)), ufuncs.multiply(inverse, projected)), rank, s
+    projected = matmul_highest(transposed(complex_parts.conjugate(u)), b)
+    return matmul_highest(transposed(complex_parts.conjugate(vt)), ufuncs.multiply(inverse, projected)), rank, s
 
 
 def _lstsq_impl(a: Any, b: Any, rcond: Any, numpy_resid: bool = False) -> tuple:
-    a, b = _inexact("lstsq", a, b)
+    a, b = as_inexact("lstsq", a, b)
     shape, right, dtype = typeof(a).shape, typeof(b).shape, typeof(a).dtype
     if shape[:1] != right[:1]:
         raise ValueError(f"lstsq: Leading dimensions of input arrays must match, got {shape} and {right}")
@@ -276,7 +192,16 @@ _lstsq = jitted("_lstsq", static=("numpy_resid",))(_lstsq_impl)
 def pinv(
     a: ArrayLike, rtol: ArrayLike | None = None, hermitian: bool = False, *, rcond: ArrayLike | None = None
 ) -> Array:
-    """As `numpy.linalg.pinv`; differentiable where the rank is constant. `rcond` is another name of `rtol`."""
+    """Computes Moore-Penrose inverses of matrices in the last two axes, by singular values.
+
+    Singular values of at most `rtol` times the largest count as zero; `rcond` is another name of it. With `hermitian`,
+    eigenvalues are used. The result is differentiable where the rank is constant (Golub and Pereyra, 1973).
+
+    Example:
+      >>> jnp.linalg.pinv(jnp.array([[2.0, 0.0], [0.0, 0.0]]))
+      Array([[0.5, 0. ],
+             [0. , 0. ]], dtype=float32)
+    """
     if rcond is not None:
         if rtol is not None:
             raise ValueError("pinv: only one of rtol and rcond may be specified.")
@@ -287,7 +212,7 @@ def pinv(
 @partial(custom_jvp, nondiff_argnums=(1, 2))
 @jitted("_pinv", static=("hermitian",))
 def _pinv(a: Any, rtol: Any, hermitian: bool) -> Any:
-    (a,) = _inexact("pinv", a)
+    (a,) = as_inexact("pinv", a)
     *batch, m, n = typeof(a).shape
     if not m or not n:
         return creation.zeros((*batch, n, m), typeof(a).dtype)
@@ -327,16 +252,46 @@ def _pinv_jvp(rtol, hermitian, primals, tangents):
 
 @jitted("inv")
 def inv(a: ArrayLike) -> Array:
-    """As `numpy.linalg.inv`; a singular matrix gives infinities or NaN."""
+    """Computes the inverse of a square matrix, or of each in an array.
+
+    Args:
+      a: array of rank 2 or more; matrices are in the last two axes.
+
+    Returns:
+      An array of the shape of `a` and of its floating or complex dtype. Integers become floats.
+
+    Raises:
+      ValueError: if matrices are not square.
+
+    Differences from NumPy:
+      A singular matrix is not an error: the result has infinities or NaN. To solve a system, `jnp.linalg.solve` is more
+      accurate.
+
+    See also: `jax.numpy.linalg.solve`, `jax.numpy.linalg.pinv`, `jax.scipy.linalg.inv`.
+
+    Example:
+      >>> jnp.linalg.inv(jnp.array([[2.0, 0.0], [0.0, 4.0]]))
+      Array([[0.5 , 0.  ],
+             [0.  , 0.25]], dtype=float32)
+    """
     (a,) = arrays("jnp.linalg.inv", a)
-    _check_square("inv", a)
+    check_square("inv", a)
     shape = typeof(a).shape
-    return solve(a, shaping.broadcast_to(creation.eye(shape[-1], dtype=typeof(a).dtype), shape))
+    return solve(a, shaping.broadcast_to(ranges.eye(shape[-1], dtype=typeof(a).dtype), shape))
 
 
 @jitted("matrix_power", static=("n",))
 def matrix_power(a: ArrayLike, n: int) -> Array:
-    """As `numpy.linalg.matrix_power`."""
+    """Raises square matrices in the last two axes to an integer power.
+
+    `n` is static. The power is computed by repeated squaring; for a negative one the inverse is raised. Raises
+    TypeError if `n` is not an integer.
+
+    Example:
+      >>> jnp.linalg.matrix_power(jnp.array([[1, 1], [0, 1]]), 5)
+      Array([[1, 5],
+             [0, 1]], dtype=int32)
+    """
     (a,) = creation.arraylike("jnp.linalg.matrix_power", a)
     shape = typeof(a).shape
     if len(shape) < 2 or shape[-1] != shape[-2]:
@@ -346,7 +301,7 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
     except TypeError:
         raise TypeError(f"exponent must be an integer, got {n}") from None
     if n == 0:
-        return shaping.broadcast_to(creation.eye(shape[-1], dtype=typeof(a).dtype), shape)
+        return shaping.broadcast_to(ranges.eye(shape[-1], dtype=typeof(a).dtype), shape)
     a, n = (inv(a), -n) if n < 0 else (a, n)
     if n == 3:
         return products.matmul(products.matmul(a, a), a)
@@ -362,41 +317,23 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
 # ---- determinants -----------------------------------------------------------------------------------
 
 
-@jitted("trace")
-def _trace(a: Any) -> Any:
-    """The traces of matrices, given transposed."""
-    a = transposed(a)
-    n = typeof(a).shape[-1]
-    mask = creation.eye(n, dtype=bool)
-    return reductions.sum(where(mask, a, creation.zeros_like(a)), axis=(-2, -1))
-
-
-def _element(a: Any, i: int, j: int) -> Any:
-    return subscripts.getitem(a, (..., i, j))
-
-
-def _product(a: Any, *places: tuple[int, int]) -> Any:
-    return reduce(lax.mul, (_element(a, i, j) for i, j in places))
-
-
-def _det_3x3(a: Any) -> Any:
-    total = _product(a, (0, 0), (1, 1), (2, 2))
-    total = lax.add(total, _product(a, (0, 1), (1, 2), (2, 0)))
-    total = lax.add(total, _product(a, (0, 2), (1, 0), (2, 1)))
-    total = lax.sub(total, _product(a, (0, 2), (1, 1), (2, 0)))
-    total = lax.sub(total, _product(a, (0, 0), (1, 2), (2, 1)))
-    return lax.sub(total, _product(a, (0, 1), (1, 0), (2, 2)))
-
-
 @jitted("det")
 def det(a: ArrayLike) -> Array:
-    """As `numpy.linalg.det`."""
-    (a,) = _inexact("det", a)
-    _check_square("_det()", a)
+    """Computes determinants of matrices in the last two axes.
+
+    Matrices of up to three rows are expanded, larger ones are factored by LU. Integers become floats. The result is
+    differentiable also where a matrix is singular.
+
+    Example:
+      >>> jnp.linalg.det(jnp.array([[1.0, 2.0], [3.0, 4.0]]))
+      Array(-2., dtype=float32)
+    """
+    (a,) = as_inexact("det", a)
+    check_square("_det()", a)
     n = typeof(a).shape[-1]
     if n == 2:
-        return lax.sub(_product(a, (0, 0), (1, 1)), _product(a, (0, 1), (1, 0)))
-    return _det_3x3(a) if n == 3 else _det(a)
+        return lax.sub(product_of_elements(a, (0, 0), (1, 1)), product_of_elements(a, (0, 1), (1, 0)))
+    return det_3x3(a) if n == 3 else _det(a)
 
 
 @custom_jvp
@@ -408,57 +345,39 @@ def _det(a: Any) -> Any:
 @_det.defjvp
 def _det_jvp(primals, tangents):
     value, product = _cofactor_solve(primals[0], tangents[0])
-    return value, _trace(product)
-
-
-def _count_exchanges(pivots: Any) -> Any:
-    """The number of row exchanges of an LU decomposition."""
-    at = creation.arange(typeof(pivots).shape[-1], dtype=np.int32)
-    at = moving.expand_dims(at, range(typeof(pivots).ndim - 1))
-    return reductions.count_nonzero(ufuncs.not_equal(pivots, at), axis=-1)
-
-
-def _parity_sign(count: Any) -> Any:
-    half = ufuncs.remainder(count, 2)
-    return lax.add(lax.mul(scalar_like(half, -2), half), scalar_like(half, 1))
+    return value, trace_of_transposed(product)
 
 
 def _slogdet_lu(a: Any) -> tuple:
     dtype = typeof(a).dtype
     lu, pivots, _ = lax_linalg.lu(a)
-    diagonal = taking.diagonal(lu, axis1=-2, axis2=-1)
-    is_zero = reductions.any(ufuncs.equal(diagonal, scalar_like(lu, 0)), axis=-1)
-    count, sign = _count_exchanges(pivots), scalar_like(lu, 1)
+    on_diagonal = taking.diagonal(lu, axis1=-2, axis2=-1)
+    is_zero = reductions.any(ufuncs.equal(on_diagonal, scalar_like(lu, 0)), axis=-1)
+    count, sign = count_exchanges(pivots), scalar_like(lu, 1)
     if is_complex(a):
-        sign = reductions.prod(lax.div(diagonal, convert(lax.abs(diagonal), dtype)), axis=-1)
+        sign = reductions.prod(lax.div(on_diagonal, convert(lax.abs(on_diagonal), dtype)), axis=-1)
     else:
-        count = lax.add(count, reductions.count_nonzero(ufuncs.less(diagonal, scalar_like(lu, 0)), axis=-1))
-    sign = ufuncs.multiply(sign, convert(creation.array(_parity_sign(count)), dtype))
+        count = lax.add(count, reductions.count_nonzero(ufuncs.less(on_diagonal, scalar_like(lu, 0)), axis=-1))
+    sign = ufuncs.multiply(sign, convert(creation.array(parity_sign(count)), dtype))
     sign = where(is_zero, scalar_like(lu, 0), sign)
-    logs = typed(lax.log(lax.abs(diagonal)), lu)
+    logs = typed(lax.log(lax.abs(on_diagonal)), lu)
     logdet = where(is_zero, scalar_like(lu, -np.inf), reductions.sum(logs, axis=-1))
-    return sign, ufuncs.real(logdet)
+    return sign, complex_parts.real(logdet)
 
 
 def _slogdet_qr(a: Any) -> tuple:
     if is_complex(a):
         raise NotImplementedError("slogdet method='qr' not implemented for complex inputs")
     r, taus = geqrf_p.bind(a)
-    diagonal = taking.diagonal(r, axis1=-2, axis2=-1)
-    logdet = reductions.sum(lax.log(lax.abs(diagonal)), axis=-1)
-    sign = reductions.prod(lax.sign(diagonal), axis=-1)
+    on_diagonal = taking.diagonal(r, axis1=-2, axis2=-1)
+    logdet = reductions.sum(lax.log(lax.abs(on_diagonal)), axis=-1)
+    sign = reductions.prod(lax.sign(on_diagonal), axis=-1)
     reflections = where(taus[..., : typeof(a).shape[-1] - 1] != 0, -1, 1)
     return lax.mul(sign, convert(reductions.prod(reflections, axis=-1), typeof(a).dtype)), logdet
 
 
-def _corners(a: Any) -> list:
-    """The elements of a 2 by 2 matrix, row by row, and its determinant."""
-    w, x, y, z = (_element(a, i, j) for i in range(2) for j in range(2))
-    return [w, x, y, z, lax.sub(lax.mul(w, z), lax.mul(x, y))]
-
-
 def _slogdet_small(a: Any) -> tuple:
-    value = _element(a, 0, 0) if typeof(a).shape[-1] == 1 else _corners(a)[-1]
+    value = element(a, 0, 0) if typeof(a).shape[-1] == 1 else corners(a)[-1]
     size = lax.abs(value)
     return lax.sign(value), lax.log(size)
 
@@ -466,19 +385,11 @@ def _slogdet_small(a: Any) -> tuple:
 _slogdet_lu, _slogdet_qr, _slogdet_small = map(custom_jvp, (_slogdet_lu, _slogdet_qr, _slogdet_small))
 
 
-def _split_ratio(ratio: Any, sign: Any) -> tuple:
-    """The tangents of sign and log|det|, from the ratio of the determinant's tangent to the determinant."""
-    if not is_complex(ratio):
-        return creation.zeros_like(sign), ratio
-    turn = lax.mul(lax.sub(ratio, convert(lax.real(ratio), typeof(ratio).dtype)), sign)
-    return turn, lax.real(ratio)
-
-
 @_slogdet_qr.defjvp
 @_slogdet_lu.defjvp
 def _slogdet_jvp(primals, tangents):
     sign, logdet = slogdet(primals[0])
-    return (sign, logdet), _split_ratio(_trace(solve(primals[0], tangents[0])), sign)
+    return (sign, logdet), split_ratio(trace_of_transposed(solve(primals[0], tangents[0])), sign)
 
 
 @_slogdet_small.defjvp
@@ -486,21 +397,30 @@ def _slogdet_small_jvp(primals, tangents):
     (a,), (t,) = primals, tangents
     sign, logdet = _slogdet_small(a)
     if typeof(a).shape[-1] == 1:
-        ratio = lax.div(_element(t, 0, 0), _element(a, 0, 0))
+        ratio = lax.div(element(t, 0, 0), element(a, 0, 0))
     else:
-        w, x, y, z, value = _corners(a)
-        change = lax.mul(_element(t, 0, 0), z)
-        change = lax.sub(change, lax.mul(_element(t, 0, 1), y))
-        change = lax.sub(change, lax.mul(_element(t, 1, 0), x))
-        ratio = lax.div(lax.add(change, lax.mul(_element(t, 1, 1), w)), value)
-    return (sign, logdet), _split_ratio(ratio, sign)
+        w, x, y, z, value = corners(a)
+        change = lax.mul(element(t, 0, 0), z)
+        change = lax.sub(change, lax.mul(element(t, 0, 1), y))
+        change = lax.sub(change, lax.mul(element(t, 1, 0), x))
+        ratio = lax.div(lax.add(change, lax.mul(element(t, 1, 1), w)), value)
+    return (sign, logdet), split_ratio(ratio, sign)
 
 
 @jitted("slogdet", static=("method",))
 def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
-    """As `numpy.linalg.slogdet`; the method is "lu" (also None) or, for real matrices, "qr"."""
-    (a,) = _inexact("slogdet", a)
-    _check_square("slogdet()", a)
+    """Computes signs and logarithms of absolute values of determinants of matrices in the last two axes.
+
+    The result is a named tuple: `sign`, `logabsdet`. `method` is "lu" (also `None`) or, for real matrices, "qr". A
+    singular matrix gives 0 and minus infinity.
+
+    Example:
+      >>> sign, logdet = jnp.linalg.slogdet(-jnp.eye(3))
+      >>> sign
+      Array(-1., dtype=float32)
+    """
+    (a,) = as_inexact("slogdet", a)
+    check_square("slogdet()", a)
     if method not in (None, "lu", "qr"):
         raise ValueError(f"Unknown slogdet method '{method}'. Supported methods are 'lu' (`None`), and 'qr'.")
     small = method is None and typeof(a).shape[-1] in (1, 2)
@@ -512,14 +432,14 @@ def _cofactor_solve(a: Any, b: Any) -> tuple:
     """The determinant of a, and det(a) a⁻¹ b, finite where a has rank n - 1."""
     shape, dtype = typeof(a).shape, typeof(a).dtype
     if shape[-1] == 1:
-        return _element(a, 0, 0), b
+        return element(a, 0, 0), b
     get = subscripts.getitem
     lu, pivots, permutation = lax_linalg.lu(a)
-    diagonal = taking.diagonal(lu, axis1=-2, axis2=-1)
-    sign = convert(_parity_sign(_count_exchanges(pivots)), dtype)
-    partial = lax.mul(cumprod(diagonal, -1), moving.expand_dims(sign, (len(shape) - 2,)))
+    on_diagonal = taking.diagonal(lu, axis1=-2, axis2=-1)
+    sign = convert(parity_sign(count_exchanges(pivots)), dtype)
+    partial = lax.mul(cumprod(on_diagonal, -1), moving.expand_dims(sign, (len(shape) - 2,)))
     lu = subscripts.update(lu, (..., -1, -1), lax.div(scalar_like(lu, 1), get(partial, (..., -2))), "set")
-    batch = taking.ix_(*(creation.arange(size, dtype=np.int32) for size in (*shape[:-2], 1)))
+    batch = taking.ix_(*(ranges.arange(size, dtype=np.int32) for size in (*shape[:-2], 1)))
     probe = lax_linalg.triangular_solve(lu, creation.ones(shape[:-1], dtype), left_side=True)
     is_singular = reductions.any(ufuncs.logical_or(ufuncs.isnan(probe), ufuncs.isinf(probe)), axis=-1)
     is_singular = shaping.tile(
@@ -530,7 +450,7 @@ def _cofactor_solve(a: Any, b: Any) -> tuple:
     x = lax_linalg.triangular_solve(lu, x, left_side=True, lower=True, unit_diagonal=True)
     determinant = moving.expand_dims(get(partial, (..., -1)), (len(shape) - 2, len(shape) - 1))
     upper = ufuncs.multiply(get(x, (..., slice(None, -1), slice(None))), determinant)
-    x = shaping.concatenate((upper, get(x, (..., slice(-1, None), slice(None)))), axis=-2)
+    x = joining.concatenate((upper, get(x, (..., slice(-1, None), slice(None)))), axis=-2)
     x = lax_linalg.triangular_solve(lu, x, left_side=True)
     x = where(is_singular, creation.zeros_like(b), x)
     return get(partial, (..., -1)), x
@@ -543,8 +463,17 @@ def _cofactor_solve(a: Any, b: Any) -> tuple:
 def matrix_rank(
     M: ArrayLike, rtol: ArrayLike | None = None, *, hermitian: bool = False, tol: ArrayLike | None = None
 ) -> Array:
-    """As `numpy.linalg.matrix_rank`, but `tol` is another name of `rtol`, and both are absolute."""
-    (a,) = _inexact("matrix_rank", M)
+    """Returns ranks of matrices in the last two axes: the numbers of singular values above a tolerance.
+
+    The tolerance is absolute, also under the name `rtol`, unlike in NumPy; `tol` is another name of it. By default it
+    is the largest singular value times the larger dimension and the precision of the dtype. With `hermitian`,
+    eigenvalues are used.
+
+    Example:
+      >>> jnp.linalg.matrix_rank(jnp.ones((2, 2)))
+      Array(1, dtype=int32)
+    """
+    (a,) = as_inexact("matrix_rank", M)
     if tol is not None:
         if rtol is not None:
             raise ValueError("matrix_rank: only one of tol or rtol may be specified.")
@@ -560,7 +489,11 @@ def matrix_rank(
 
 @jitted("cond", static=("p",))
 def cond(x: ArrayLike, p: int | str | None = None) -> Any:
-    """As `numpy.linalg.cond`."""
+    """Computes condition numbers of matrices in the last two axes.
+
+    `p` is the order of the norm, as in `norm`; `None` and 2 give the ratio of the largest and the smallest singular
+    value. A singular matrix gives infinity, or a large number because of rounding.
+    """
     (x,) = arrays("jnp.linalg.cond", x)
     shape = typeof(x).shape
     if len(shape) < 2:
@@ -591,10 +524,39 @@ def _euclidean(x: Any, axis: Axis, keepdims: bool) -> Any:
 
 @jitted("norm", static=("ord", "axis", "keepdims"))
 def norm(x: ArrayLike, ord: int | float | str | None = None, axis: Axis = None, keepdims: bool = False) -> Array:
-    """As `numpy.linalg.norm`. Raises ValueError for other than one or two axes with an order, and for other
-    orders.
+    """Computes the norm of a vector or a matrix, or of those along given axes.
+
+    Args:
+      x: array.
+      ord: for vectors: number `p` for the p-norm, `jnp.inf` or `-jnp.inf` for the largest or smallest absolute value, 0
+        for the number of nonzero elements. For matrices: "fro", "nuc", 1, -1, 2, -2, `jnp.inf` or `-jnp.inf`. `None`
+        for the Euclidean or Frobenius norm. It must be static.
+      axis: axis of vectors, or pair of axes of matrices. By default all axes; with `ord`, `x` must be a vector or
+        matrix then.
+      keepdims: whether these axes stay, with length 1.
+
+    Returns:
+      An array without these axes, of a real floating dtype.
+
+    Raises:
+      ValueError: if there are more than two axes and `ord` is given, or if the norm does not exist.
+
+    Differences from NumPy:
+      The gradient at zero is NaN: guard it with `jnp.where`, or use the square. Norms of order 2, -2 and "nuc" of
+      matrices compute singular values.
+
+    See also: `jax.numpy.linalg.vector_norm`, `jax.numpy.linalg.matrix_norm`.
+
+    Example:
+      >>> x = jnp.array([[3.0, 4.0], [0.0, 0.0]])
+      >>> jnp.linalg.norm(x)
+      Array(5., dtype=float32)
+      >>> jnp.linalg.norm(x, axis=1)
+      Array([5., 0.], dtype=float32)
+      >>> jnp.linalg.norm(x, ord=jnp.inf)
+      Array(7., dtype=float32)
     """
-    (x,) = _inexact("norm", x)
+    (x,) = as_inexact("norm", x)
     if axis is None and ord is None:
         return _euclidean(x, None, keepdims)
     axes = shaping.nonnegative_axes(axis, typeof(x).ndim)
@@ -609,7 +571,11 @@ def norm(x: ArrayLike, ord: int | float | str | None = None, axis: Axis = None, 
 
 
 def vector_norm(x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False, ord: int | str = 2) -> Array:
-    """As `numpy.linalg.vector_norm`; norms of integers but the Euclidean one are integers."""
+    """Computes norms of vectors along axes, or of all elements.
+
+    `axis` may be a tuple, whose elements are taken as one vector. `ord` is a norm for vectors, as in `norm`. Norms of
+    integers but the Euclidean one are integers.
+    """
     (x,) = arrays("jnp.linalg.vector_norm", x)
     if isinstance(ord, str):
         raise ValueError(f"Invalid order '{ord}' for vector norm. For infinity use jax.numpy.inf.")
@@ -631,7 +597,10 @@ def vector_norm(x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False, o
 
 
 def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: str | int = "fro") -> Array:
-    """As `numpy.linalg.matrix_norm`."""
+    """Computes norms of matrices in the last two axes.
+
+    `ord` is a norm for matrices, as in `norm`, and static. With `keepdims` the axes stay, with length 1.
+    """
     return norm(*arrays("jnp.linalg.matrix_norm", x), ord=ord, keepdims=keepdims, axis=(-2, -1))
 
 
@@ -653,104 +622,15 @@ def _matrix_norm(x: Any, axes: tuple[int, int], ord: Any, keepdims: bool) -> Any
     return reducer(reductions.sum(lax.abs(x), axis=summed, keepdims=keepdims), axis=over, keepdims=keepdims)
 
 
-# ---- products and views of matrices -----------------------------------------------------------------
-
-
-def matrix_transpose(x: ArrayLike, /) -> Array:
-    """As `numpy.linalg.matrix_transpose`."""
-    return shaping.matrix_transpose(x)
-
-
-def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
-    """As `numpy.linalg.diagonal`."""
-    return taking.diagonal(*arrays("jnp.linalg.diagonal", x), offset, -2, -1)
-
-
-def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Array:
-    """As `numpy.linalg.trace`."""
-    return contractions.trace(*arrays("jnp.linalg.trace", x), offset, -2, -1, dtype)
-
-
-def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """As `numpy.linalg.outer`, of vectors only."""
-    ranks = [typeof(x).ndim for x in arrays("jnp.linalg.outer", x1, x2)]
-    if ranks != [1, 1]:
-        raise ValueError(f"outer: Input arrays must be one-dimensional, but they have {ranks} dimensions")
-    return contractions.outer(x1, x2)
-
-
-def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis=-1) -> Any:
-    """As `numpy.linalg.cross`."""
-    sizes = [typeof(x).shape[axis] for x in arrays("jnp.linalg.cross", x1, x2)]
-    if sizes != [3, 3]:
-        raise ValueError(
-            "cross: Both input arrays must be (arrays of) 3-dimensional vectors, but they have "
-            f"{sizes[0]} and {sizes[1]} components"
-        )
-    return contractions.cross(x1, x2, axis=axis)
-
-
-def matmul(
-    x1: ArrayLike, x2: ArrayLike, /, *, precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None
-) -> Array:
-    """As `numpy.linalg.matmul`."""
-    return products.matmul(x1, x2, precision=precision, preferred_element_type=preferred_element_type)
-
-
-def vecdot(
-    x1: ArrayLike,
-    x2: ArrayLike,
-    /,
-    *,
-    axis: int = -1,
-    precision: PrecisionLike = None,
-    preferred_element_type: DTypeLike | None = None,
-) -> Array:
-    """As `numpy.linalg.vecdot`."""
-    return contractions.vecdot(x1, x2, axis=axis, precision=precision, preferred_element_type=preferred_element_type)
-
-
-def tensordot(
-    x1: ArrayLike,
-    x2: ArrayLike,
-    /,
-    *,
-    axes: int | tuple = 2,
-    precision: PrecisionLike = None,
-    preferred_element_type: DTypeLike | None = None,
-    out_sharding: ShardingLike | None = None,
-) -> Array:
-    """As `numpy.linalg.tensordot`."""
-    options = dict(preferred_element_type=preferred_element_type, out_sharding=out_sharding)
-    return contractions.tensordot(x1, x2, axes, precision=precision, **options)
-
-
-def multi_dot(arrays: Sequence, *, precision: PrecisionLike = None) -> Array:
-    """As `numpy.linalg.multi_dot`: a product of matrices, evaluated in the order of least work."""
-    arrays = creation.values("jnp.linalg.multi_dot", *arrays)
-    shapes = [np.shape(x) for x in arrays]
-    if len(shapes) < 2:
-        raise ValueError(f"multi_dot requires at least two arrays; got len(arrays)={len(shapes)}")
-    if any(len(s) != 2 for s in shapes[1:-1]) or any(len(s) not in (1, 2) for s in (shapes[0], shapes[-1])):
-        raise ValueError(
-            "multi_dot: input arrays must all be two-dimensional, except for the first and last array which "
-            f"may be 1 or 2 dimensional. Got array shapes {shapes}"
-        )
-    if any(x[-1] != y[0] for x, y in pairwise(shapes)):
-        raise ValueError(
-            "multi_dot: last dimension of each array must match first dimension of following array. Got "
-            f"array shapes {shapes}"
-        )
-    # Axis i + 1 of the chain is the last one of array i, and the first one of the next.
-    axes = [list(range(i, i + 2)) for i in range(len(shapes))]
-    axes[0], axes[-1] = axes[0][2 - len(shapes[0]) :], axes[-1][: len(shapes[-1])]
-    ends = [*axes[0][:-1], *axes[-1][1:]]
-    operands = [part for pair in zip(arrays, axes, strict=True) for part in pair]
-    return contractions.einsum(*operands, ends, optimize="auto", precision=precision)
+# ---- tensors ----------------------------------------------------------------------------------------
 
 
 def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
-    """As `numpy.linalg.tensorinv`."""
+    """Computes the inverse of an array as a linear map between arrays.
+
+    The first `ind` axes are those of the results of the map, the others those of its arguments; both have one number of
+    elements. `ind` is static.
+    """
     (a,) = arrays("jnp.linalg.tensorinv", a)
     shape, ind = typeof(a).shape, operator.index(ind)
     if ind <= 0:
@@ -765,7 +645,10 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
 
 
 def tensorsolve(a: ArrayLike, b: ArrayLike, axes: tuple[int, ...] | None = None) -> Array:
-    """As `numpy.linalg.tensorsolve`."""
+    """Solves `tensordot(a, x, x.ndim) = b` for `x`.
+
+    The first axes of `a` have the shape of `b`. `axes` are axes of `a` to move to its end first.
+    """
     a, b = arrays("jnp.linalg.tensorsolve", a, b)
     if axes is not None:
         a = shaping.moveaxis(a, axes, range(typeof(a).ndim - len(axes), typeof(a).ndim))
@@ -777,3 +660,6 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: tuple[int, ...] | None = None)
         )
     size = math.prod(columns)
     return solve(shaping.reshape(a, (size, size)), shaping.ravel(b)).reshape(columns)
+
+
+document_module(__name__)

@@ -47,7 +47,31 @@ def logsumexp(
     return_sign: bool = False,
     where: ArrayLike | None = None,
 ) -> Array | tuple[Array, Array]:
-    """log(sum(b * exp(a))) over the axes; NaN for a negative sum, or with `return_sign` log(abs(sum)) and the sign."""
+    """Computes the logarithm of a sum of exponentials, without overflow.
+
+    Args:
+      a: array of exponents.
+      axis: axis or tuple of axes to sum over. By default all axes.
+      b: array of factors of the exponentials, which broadcasts with `a`. They may be negative.
+      keepdims: whether reduced axes stay, with length 1.
+      return_sign: whether to return the sign of the sum too. It must be static.
+      where: booleans that broadcast to `a`: elements to include. By default all.
+
+    Returns:
+      `log(sum(b * exp(a)))`, of a floating or complex dtype: NaN where the sum is negative. With `return_sign` a pair:
+      `log(abs(sum))`, and the sign of the sum.
+
+    Differences from SciPy:
+      `where` is an addition. The largest exponent is subtracted first, and no gradient passes through it.
+
+    See also: `jax.nn.logsumexp`, `jax.numpy.logaddexp`, `jax.scipy.special.softmax`.
+
+    Example:
+      >>> jax.scipy.special.logsumexp(jnp.array([1000.0, 1000.0]))
+      Array(1000.6932, dtype=float32)
+      >>> jax.scipy.special.logsumexp(jnp.zeros((2, 3)), axis=1)
+      Array([1.0986123, 1.0986123], dtype=float32)
+    """
     if where is not None:
         a = choose(where, a, 0)
     a, *factors = promote_args_inexact("logsumexp", a) if b is None else promote_args_inexact("logsumexp", a, b)

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes, errors
+from minijax.base.documentation import Documentation
+from minijax.base.naming import PACKAGE
 from minijax.composed import refs
 from minijax.ir.refs import AbstractRef
 from minijax.ir.trace import Tracer
 from minijax.ir.types import ShapedArray, is_value, offers_array, unwrapped
-from minijax.numpy import creation, products, reductions, shaping, subscripts, ufuncs
+from minijax.numpy import complex_parts, creation, products, reductions, shaping, subscripts, ufuncs
 from minijax.numpy.names import FACE
 from minijax.primitives import elementwise as lax, moving, structural
 from minijax.primitives.convert import bitcast_convert_type, convert
@@ -151,7 +153,8 @@ def _method(name: str, signature: Callable) -> Callable:
         return loaded[0](self, *args, **kwargs)
 
     method.__name__ = method.__qualname__ = name
-    method.__doc__ = f"As `jax.numpy.{name}`."
+    doc = f"Calls `jax.numpy.{name}` with the array as its first argument."
+    method.__doc__ = Documentation(doc, f"{PACKAGE}.numpy.{name}")
     method.__wrapped__ = signature
     return method
 
@@ -313,8 +316,8 @@ def _common_attributes() -> dict[str, Any]:
         "at": subscripts.at,
         "T": property(shaping.transpose),
         "mT": property(_matrix_transposed),
-        "real": property(ufuncs.real),
-        "imag": property(ufuncs.imag),
+        "real": property(complex_parts.real),
+        "imag": property(complex_parts.imag),
         "flat": property(_reject_flat),
     }
 

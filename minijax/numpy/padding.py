@@ -14,7 +14,7 @@ from minijax.base.dims import as_index
 from minijax.base.symbolic.dimension import is_dim
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
-from minijax.numpy import creation, quantiles, reductions, shaping, taking, ufuncs
+from minijax.numpy import creation, quantiles, ranges, reductions, shaping, taking, ufuncs
 from minijax.primitives import elementwise as lax, moving, structural
 from minijax.primitives.convert import convert
 from minijax.run.arrays.array import Array, ArrayLike
@@ -39,7 +39,40 @@ Widths = tuple[tuple[int, int], ...]
 
 
 def pad(array: ArrayLike, pad_width: Any, mode: str | Callable = "constant", **kwargs: Any) -> Array:
-    """As `numpy.pad`; a function as mode returns the padded vector instead of changing it."""
+    """Adds elements at both ends of the axes of an array.
+
+    Args:
+      array: array.
+      pad_width: number of elements: one for all ends, a pair (before, after) for all axes, or a sequence with a pair
+        for each axis; or a dict from axes to numbers or pairs. It must be static.
+      mode: "constant", "edge", "empty", "linear_ramp", "maximum", "mean", "median", "minimum", "reflect", "symmetric"
+        or "wrap"; or a function of a padded vector, its pair of widths, its axis and the keyword arguments.
+      **kwargs: options of the mode: `constant_values` (0 by default), `end_values` (0 by default), `stat_length` (all
+        by default), `reflect_type` ("even" or "odd").
+
+    Returns:
+      An array of the dtype of `array`.
+
+    Raises:
+      ValueError: if widths are negative or do not fit the rank, or if the mode has no such option.
+      NotImplementedError: for an unknown mode.
+      ConcretizationTypeError: if widths are traced.
+
+    Differences from NumPy:
+      A function as mode returns the padded vector instead of writing to it. Mode "empty" pads with zeros. `jax.lax.pad`
+      also pads between elements, and takes negative widths.
+
+    See also: `jax.lax.pad`, `jax.numpy.concatenate`.
+
+    Example:
+      >>> jnp.pad(jnp.array([1, 2, 3]), (1, 2))
+      Array([0, 1, 2, 3, 0, 0], dtype=int32)
+      >>> jnp.pad(jnp.array([1, 2, 3]), 2, mode="reflect")
+      Array([3, 2, 1, 2, 3, 2, 1], dtype=int32)
+      >>> jnp.pad(jnp.ones((2, 2)), ((0, 0), (1, 0)), constant_values=5)
+      Array([[5., 1., 1.],
+             [5., 1., 1.]], dtype=float32)
+    """
     array = creation.value("pad", array)
     widths = _pairs("pad_width", pad_width, array.ndim)
     if any(n < 0 for pair in widths for n in pair):
@@ -193,7 +226,7 @@ def _mirrored(array, axis, pair, reflect, odd):
 def _ramps(array: Any, axis: int, pair: tuple, ends: tuple) -> list:
     left, right = (_edge(array, axis, end) for end in range(2))
     ramps = (
-        creation.linspace(end, structural.squeeze(edge, (axis,)), n, endpoint=False, dtype=array.dtype, axis=axis)
+        ranges.linspace(end, structural.squeeze(edge, (axis,)), n, endpoint=False, dtype=array.dtype, axis=axis)
         for end, edge, n in zip(ends, (left, right), pair, strict=True)
     )
     before, after = (_converted_like(ramp, array) for ramp in ramps)

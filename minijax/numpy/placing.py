@@ -13,7 +13,7 @@ from minijax.composed.arrays.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.higher.cond import switch
 from minijax.indexing.language import Options
-from minijax.numpy import creation, grids, reductions, searching, shaping, subscripts, taking, ufuncs
+from minijax.numpy import creation, grids, joining, ranges, reductions, searching, shaping, subscripts, taking, ufuncs
 from minijax.numpy.creation import concrete, value, values
 from minijax.numpy.cumulative import cumsum
 from minijax.numpy.vectorizing import vectorize
@@ -43,7 +43,16 @@ def _repeated_to(x: Any, size: int) -> Any:
 
 
 def put(a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *, inplace: bool = True) -> Array:
-    """As `numpy.put`, but gives a copy: `inplace` must be False."""
+    """Returns a copy of an array with the elements at flat indices replaced.
+
+    Values are repeated if there are too few. `mode` is what happens to indices out of bounds: "clip" (the default)
+    takes the first or last one, "wrap" takes them modulo the size. `inplace` must be false, unlike NumPy's default,
+    since arrays are immutable.
+
+    Example:
+      >>> jnp.put(jnp.zeros(3), jnp.array([0, 2]), jnp.array([1.0, 2.0]), inplace=False)
+      Array([1., 0., 2.], dtype=float32)
+    """
     _check_copies("put", inplace)
     a, ind, v = values("put", a, ind, v)
     ind, v = shaping.ravel(ind), shaping.ravel(v)
@@ -61,7 +70,11 @@ def put(a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *, 
 
 
 def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = True) -> Array:
-    """As `numpy.place`, but gives a copy: `inplace` must be False."""
+    """Returns a copy of an array with the elements where a mask is true replaced.
+
+    The values are taken in order and repeated if there are too few. `inplace` must be false, unlike NumPy's default,
+    since arrays are immutable.
+    """
     arr, mask, vals = values("place", arr, mask, vals)
     _check_copies("place", inplace)
     vals = shaping.ravel(vals)
@@ -78,7 +91,15 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
 
 
 def insert(arr: ArrayLike, obj: ArrayLike | slice, values: ArrayLike, axis: int | None = None) -> Array:
-    """As `numpy.insert`."""
+    """Inserts values before given indices along an axis.
+
+    `obj` are the indices: an integer, a slice or a vector. Integers may be traced. For `axis=None` the array is
+    flattened. Values are cast to the dtype of `arr`.
+
+    Example:
+      >>> jnp.insert(jnp.array([1, 2, 3]), 1, 9)
+      Array([1, 9, 2, 3], dtype=int32)
+    """
     a, new_values = creation.values("insert", arr, values)
     a, axis = shaping.flattened_if_no_axis(a, axis)
     n = a.shape[axis]
@@ -96,7 +117,7 @@ def insert(arr: ArrayLike, obj: ArrayLike | slice, values: ArrayLike, axis: int 
     out = creation.zeros((*a.shape[:axis], n + count, *a.shape[axis + 1 :]), a.dtype)
     places = ufuncs.clip(where(ufuncs.less(places, 0), ufuncs.add(places, n), places), 0, n)
     order = searching.argsort(places)
-    steps = creation.arange(count, dtype=places.dtype)
+    steps = ranges.arange(count, dtype=places.dtype)
     new = subscripts.update(places, order, steps, "add")
     is_old = subscripts.update(creation.ones((n + count,), bool), new, False, "set")
     (old,) = taking.nonzero(is_old, size=n)
@@ -108,7 +129,7 @@ def insert(arr: ArrayLike, obj: ArrayLike | slice, values: ArrayLike, axis: int 
 def _places(obj: Any, n: int) -> Any:
     """The positions before which `insert` inserts, as an array."""
     if isinstance(obj, slice):
-        return creation.arange(*obj.indices(n))
+        return ranges.arange(*obj.indices(n))
     places = value("insert", obj)
     if places.ndim > 1:
         raise ValueError(f"jnp.insert(): obj must be a slice, a one-dimensional array, or a scalar; got {obj}")
@@ -118,7 +139,11 @@ def _places(obj: Any, n: int) -> Any:
 
 
 def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: bool = True) -> Array:
-    """As `numpy.fill_diagonal`, but gives a copy: `inplace` must be False, and so must `wrap`."""
+    """Returns a copy of an array with values on its main diagonal.
+
+    `inplace` must be false, unlike NumPy's default, since arrays are immutable. `wrap` must be false. `val` is a
+    number, or a vector that is repeated if it is too short.
+    """
     _check_copies("fill_diagonal", inplace, NotImplementedError)
     if wrap:
         raise NotImplementedError("fill_diagonal: wrap=True is not implemented, must use wrap=False")
@@ -139,7 +164,11 @@ def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: 
 def choose(
     a: ArrayLike, choices: Array | np.ndarray | Sequence[ArrayLike], out: None = None, mode: str = "raise"
 ) -> Array:
-    """As `numpy.choose`; a traced `a` needs a mode other than "raise"."""
+    """Takes each element from one of several arrays, whose number an index array gives.
+
+    Arrays broadcast with `a`. An index out of bounds is an error in mode "raise"; "wrap" takes it modulo the number of
+    arrays and "clip" limits it. A traced `a` needs one of these. `out` must be `None`.
+    """
     check_out("choose", out)
     a, *options = values("choose", a, *choices)
     if not dtypes.issubdtype(a.dtype, np.integer):
@@ -157,11 +186,16 @@ def choose(
         raise ValueError(f"choose: {mode=} not understood. Must be 'raise', 'wrap', or 'clip'")
     a, *options = shaping.broadcast_arrays(a, *options)
     joined = creation.array(options)
-    return subscripts.getitem(joined, (a, *creation.indices(a.shape, sparse=True)))
+    return subscripts.getitem(joined, (a, *ranges.indices(a.shape, sparse=True)))
 
 
 def piecewise(x: ArrayLike, condlist: Array | Sequence[ArrayLike], funclist: list, *args: Any, **kw: Any) -> Array:
-    """As `numpy.piecewise`, but the functions take scalars and are mapped over all elements."""
+    """Evaluates a function that is given by conditions and a function or constant for each.
+
+    The first condition that is true decides; one more function than conditions is the default, else 0. Unlike in NumPy,
+    functions take scalars and are mapped over all elements by `vmap`; hence each is computed for all elements. Further
+    arguments are passed to them.
+    """
     (x,) = values("piecewise", x)
     count, functions = len(condlist), list(funclist)
     if len(functions) == count + 1:
@@ -183,7 +217,7 @@ def _piecewise(x, conditions, constants, fixed, count, *args, **kw):
     calls = {i: (lambda u, f=f: f(u, *args, **kw).astype(x.dtype)) for i, f in fixed}
     calls |= {i: (lambda u, c=c: creation.array(c, dtype=x.dtype)) for i, c in constants.items()}
     none = creation.zeros_like(subscripts.getitem(conditions, slice(0, 1)))
-    passed = cumsum(shaping.concatenate([none, conditions], 0), 0)
+    passed = cumsum(joining.concatenate([none, conditions], 0), 0)
     branches = [calls[i] for i in range(count)]
     return vectorize(lambda i, u: switch(i, branches, u))(reductions.argmax(passed, 0), x)
 
@@ -192,7 +226,11 @@ def _piecewise(x, conditions, constants, fixed, count, *args, **kw):
 
 
 def apply_along_axis(func1d: Callable, axis: int, arr: ArrayLike, *args: Any, **kwargs: Any) -> Array:
-    """As `numpy.apply_along_axis`; the function is mapped by `vmap`."""
+    """Calls a function of vectors on each vector along an axis.
+
+    Further arguments are passed to it. It is mapped by `vmap`, hence must be traceable. Its results have any rank and
+    replace the axis.
+    """
     arr = value("apply_along_axis", arr)
     axis = dims.canonical_axis(axis, arr.ndim)
 
@@ -207,7 +245,10 @@ def apply_along_axis(func1d: Callable, axis: int, arr: ArrayLike, *args: Any, **
 
 
 def apply_over_axes(func: Callable, a: ArrayLike, axes: Sequence[int]) -> Array:
-    """As `numpy.apply_over_axes`."""
+    """Calls a function of an array and an axis for one axis after another.
+
+    Its result must have the rank of the array, or a rank smaller by 1; the axis is then put back with length 1.
+    """
     a = value("apply_over_axes", a)
     for axis in axes:
         result = func(a, axis)

@@ -13,8 +13,20 @@ from minijax.dispatch.jitted import jitted
 from minijax.higher import scan
 from minijax.ir.trace import Tracer
 from minijax.ir.types import typeof
-from minijax.numpy import contractions, linalg, products, reductions, shaping, signal, taking, ufuncs
-from minijax.numpy.creation import arange, array, asarray, full, ones, zeros
+from minijax.numpy import (
+    contractions,
+    decompositions,
+    joining,
+    linalg,
+    products,
+    reductions,
+    shaping,
+    signal,
+    taking,
+    ufuncs,
+)
+from minijax.numpy.creation import array, asarray, full, ones, zeros
+from minijax.numpy.ranges import arange
 from minijax.primitives.promote import arrays, promote_dtypes, promote_dtypes_inexact
 from minijax.primitives.sort import sort
 from minijax.primitives.structural import broadcast_shapes, full_like
@@ -37,7 +49,10 @@ def _length(name: str, p: Any) -> int:
 
 @jitted("polyadd")
 def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
-    """As `numpy.polyadd`."""
+    """Adds two polynomials that are given by their coefficients, the highest power first.
+
+    Leading zeros of the result stay. Arguments are vectors, and not objects such as `numpy.poly1d`.
+    """
     a1, a2 = map(asarray, promote_dtypes(*arrays("polyadd", a1, a2)))
     if not a1.ndim or not a2.ndim:
         raise IndexError("polyadd: the coefficients must be vectors, got a scalar")
@@ -47,13 +62,19 @@ def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
 
 @jitted("polysub")
 def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
-    """As `numpy.polysub`."""
+    """Subtracts two polynomials that are given by their coefficients, the highest power first.
+
+    Leading zeros of the result stay. Arguments are vectors, and not objects such as `numpy.poly1d`.
+    """
     a1, a2 = promote_dtypes(*arrays("polysub", a1, a2))
     return polyadd(a1, ufuncs.negative(a2))
 
 
 def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -> Array:
-    """As `numpy.polymul`; leading zeros stay unless `trim_leading_zeros`, which needs concrete values."""
+    """Multiplies two polynomials that are given by their coefficients, the highest power first.
+
+    Leading zeros of the arguments stay unless `trim_leading_zeros`, which needs concrete values.
+    """
     factors = _inexact("polymul", a1, a2)
     if trim_leading_zeros:
         factors = [taking.trim_zeros(p, "f") for p in factors]
@@ -62,8 +83,10 @@ def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -
 
 
 def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> tuple[Array, Array]:
-    """As `numpy.polydiv`; the remainder is as long as `u` unless `trim_leading_zeros`, which needs concrete
-    values.
+    """Divides two polynomials that are given by their coefficients, the highest power first.
+
+    Returns a pair: quotient and remainder. The remainder is as long as `u` unless `trim_leading_zeros`, which needs
+    concrete values.
     """
     u, v = _inexact("polydiv", u, v)
     n = _length("polydiv", v)
@@ -85,7 +108,14 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
 
 @jitted("polyval", static=("unroll",))
 def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
-    """As `numpy.polyval`, by Horner's scheme in a scan with this `unroll`."""
+    """Evaluates a polynomial that is given by its coefficients, the highest power first.
+
+    `x` are the arguments, an array of any shape. Horner's scheme runs in a scan, `unroll` steps at a time.
+
+    Example:
+      >>> jnp.polyval(jnp.array([1, 0, 2]), jnp.array([0, 3]))
+      Array([ 2, 11], dtype=int32)
+    """
     p, x = map(asarray, promote_dtypes(*arrays("polyval", p, x)))
     if not p.ndim:
         raise IndexError("polyval: the coefficients must be a vector, got a scalar")
@@ -100,7 +130,10 @@ def _falling(m: int, *span: int, dtype: Any) -> Any:
 
 @jitted("polyder", static=("m",))
 def polyder(p: ArrayLike, m: int = 1) -> Array:
-    """As `numpy.polyder`."""
+    """Computes the coefficients of a derivative of a polynomial, the highest power first.
+
+    `m` is the order of the derivative, a static integer. Raises ValueError if it is negative.
+    """
     (p,) = _inexact("polyder", p)
     m = operator.index(m)
     if m < 0:
@@ -113,7 +146,11 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
 
 @jitted("polyint", static=("m",))
 def polyint(p: ArrayLike, m: int = 1, k: int | ArrayLike | None = None) -> Array:
-    """As `numpy.polyint`."""
+    """Computes the coefficients of an antiderivative of a polynomial, the highest power first.
+
+    `m` is how often to integrate, a static integer, and `k` the constants, one for all or one for each time. Raises
+    ValueError if `m` is negative, or for another number of constants.
+    """
     p, k = _inexact("polyint", p, 0 if k is None else k)
     m = operator.index(m)
     if m < 0:
@@ -127,7 +164,7 @@ def polyint(p: ArrayLike, m: int = 1, k: int | ArrayLike | None = None) -> Array
         return p
     steps = _falling(m, _length("polyint", p) + m, dtype=p.dtype)
     divisors = reductions.prod(ufuncs.maximum(1, steps), 0)[::-1]
-    return ufuncs.true_divide(shaping.concatenate((p, k)), divisors)
+    return ufuncs.true_divide(joining.concatenate((p, k)), divisors)
 
 
 # ---- roots and fits ----------------------------------------------------------------------------------
@@ -135,11 +172,14 @@ def polyint(p: ArrayLike, m: int = 1, k: int | ArrayLike | None = None) -> Array
 
 @jitted("poly")
 def poly(seq_of_zeros: ArrayLike) -> Array:
-    """As `numpy.poly`; the polynomial of a matrix is complex."""
+    """Returns the coefficients of the polynomial with given roots, the highest power first.
+
+    The highest coefficient is 1. A square matrix stands in for its eigenvalues, and the result is complex then.
+    """
     (zs,) = _inexact("poly", seq_of_zeros)
     zs = shaping.atleast_1d(zs)
     if zs.ndim == 2 and zs.shape[0] == zs.shape[1] and zs.size:
-        zs = linalg.eigvals(zs)
+        zs = decompositions.eigvals(zs)
     if zs.ndim != 1:
         raise ValueError(f"poly: input must be 1d or non-empty square 2d array, got shape {zs.shape}")
     if not zs.size:
@@ -151,8 +191,14 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
 
 
 def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
-    """As `numpy.roots`, always complex. `strip_zeros=False` allows traced values; the roots that leading
-    zeros remove are then NaN.
+    """Computes the roots of a polynomial that is given by its coefficients, the highest power first.
+
+    They are eigenvalues of a companion matrix and always complex. `strip_zeros=False` allows traced values; the roots
+    that leading zeros remove are then NaN.
+
+    Example:
+      >>> jnp.roots(jnp.array([1.0, -3.0, 2.0])).real.round(3)
+      Array([2., 1.], dtype=float32)
     """
     (p,) = _inexact("roots", p)
     p = shaping.atleast_1d(p)
@@ -179,7 +225,7 @@ def _roots_no_zeros(p: Any) -> Any:
     if p.size < 2:
         return array(np.empty(0, dtypes.to_complex_dtype(p.dtype)))
     companion = taking.diag(ones((p.size - 2,), p.dtype), -1)
-    return linalg.eigvals(companion.at[0, :].set(-p[1:] / p[0]))
+    return decompositions.eigvals(companion.at[0, :].set(-p[1:] / p[0]))
 
 
 @jitted("_roots_with_zeros")
@@ -201,13 +247,23 @@ def polyfit(
     w: ArrayLike | None = None,
     cov: bool = False,
 ) -> Any:
-    """As `numpy.polyfit`."""
+    """Fits a polynomial to points by least squares.
+
+    Returns the coefficients, the highest power first. `deg` is static. `y` may be a matrix, with one data set in each
+    column. `w` are weights of the points. With `full`, returns residuals, rank, singular values and `rcond` too; with
+    `cov` the covariance of the coefficients, or with "unscaled" the one that is not scaled by the residuals.
+
+    Example:
+      >>> x = jnp.arange(4.0)
+      >>> jnp.polyfit(x, 2 * x + 1, 1).round(3)
+      Array([2., 1.], dtype=float32)
+    """
     x, y = map(asarray, arrays("polyfit", x, y))
     deg = operator.index(deg)
     order = deg + 1
     _check_points(x, y, deg)
     rcond = len(x) * float(dtypes.finfo(x.dtype).eps) if rcond is None else rcond
-    lhs, rhs = shaping.vander(x, order), y
+    lhs, rhs = joining.vander(x, order), y
     if w is not None:
         (w,) = map(asarray, promote_dtypes(*arrays("polyfit", w)))
         if w.ndim != 1:

@@ -37,7 +37,38 @@ def matmul(
     preferred_element_type: DTypeLike | None = None,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """As `numpy.matmul`, with a precision and an accumulation dtype."""
+    """Computes the matrix product of two arrays, for each pair of matrices in their last two axes.
+
+    Args:
+      a: array of rank 1 or more. A vector is a row.
+      b: array of rank 1 or more. A vector is a column. Axis -2 must be as long as the last axis of `a`.
+      precision: `None` for the default of the backend, a string such as "high" or "highest", a `jax.lax.Precision`, or
+        a pair of these, one for each operand.
+      preferred_element_type: dtype in which products are summed, and dtype of the result. By default the dtype that `a`
+        and `b` promote to.
+      out_sharding: sharding of the result, where the mesh has explicit axes.
+
+    Returns:
+      An array of shape `batch + (rows of a, columns of b)`, where `batch` is the broadcast shape of the leading axes.
+      The axis that a vector lacks is absent from the result.
+
+    Raises:
+      ValueError: if an argument is a scalar, or if leading axes do not broadcast.
+      TypeError: if the contracted axes have different lengths.
+
+    Differences from NumPy:
+      It does not take `out`, `dtype`, `axes` and `casting`. `a @ b` is this function with default arguments.
+
+    See also: `jax.numpy.dot`, `jax.numpy.einsum`, `jax.lax.batch_matmul`, `jax.lax.dot_general`.
+
+    Example:
+      >>> a = jnp.arange(6).reshape(2, 3)
+      >>> jnp.matmul(a, a.T)
+      Array([[ 5, 14],
+             [14, 50]], dtype=int32)
+      >>> jnp.matmul(jnp.ones((5, 2, 3)), jnp.ones((3, 4))).shape
+      (5, 2, 4)
+    """
     a, b = arrays("matmul", a, b)
     check_no_float0("matmul", a, b)
     for i, x in enumerate((a, b)):
@@ -77,8 +108,8 @@ def matmul_highest(x: Any, y: Any) -> Any:
 def _without_unit_axes(x: Any, shape: tuple, other: tuple, matrix: list, rank: int) -> tuple[Any, list]:
     """The operand, and a label for each of its axes: an index among the batch axes, "row", "k" or "column".
 
-    An axis of size 1 that is not sharded is dropped if the other operand, of batch shape `other`, has an axis at
-    its position.
+    An axis of size 1 that is not sharded is dropped if the other operand, of batch shape `other`, has an axis at its
+    position.
     """
     places, entries = [i + rank - len(shape) for i in range(len(shape))], typeof(x).entries
     unit = tuple(i for i, p in enumerate(places) if shape[i] == 1 and entries[i] is None and p >= rank - len(other))
@@ -95,7 +126,38 @@ def dot(
     preferred_element_type: DTypeLike | None = None,
     out_sharding: Any = None,
 ) -> Array:
-    """As `numpy.dot`, with a precision and an accumulation dtype."""
+    """Computes the dot product of two arrays.
+
+    Args:
+      a: array or scalar, of any dtype of numbers or of booleans.
+      b: array or scalar. Its axis -2 (its only axis if it is a vector) must be as long as the last axis of `a`.
+      precision: `None` for the default of the backend, a string such as "high" or "highest", a `jax.lax.Precision`, or
+        a pair of these, one for each operand. Accelerators multiply floats in fewer bits by default.
+      preferred_element_type: dtype in which products are summed, and dtype of the result. By default the dtype that `a`
+        and `b` promote to.
+      out_sharding: sharding of the result, a `PartitionSpec` or `NamedSharding`, where the mesh has explicit axes.
+
+    Returns:
+      An array of shape `a.shape[:-1] + b.shape[:-2] + b.shape[-1:]`: a scalar for two vectors, the matrix product for
+      two matrices. If `a` or `b` is a scalar, the elementwise product.
+
+    Raises:
+      TypeError: if the contracted axes have different lengths, or if an argument is not an array or number.
+
+    Differences from NumPy:
+      It does not take `out`. Leading axes are combined, not broadcast: for batches of matrices use `matmul`.
+
+    See also: `jax.numpy.matmul`, `jax.numpy.einsum`, `jax.numpy.vecdot`, `jax.lax.dot_general`.
+
+    Example:
+      >>> a = jnp.array([[1, 2], [3, 4]])
+      >>> jnp.dot(a, jnp.array([1, 10]))
+      Array([21, 43], dtype=int32)
+      >>> jnp.dot(jnp.ones(3), jnp.ones(3))
+      Array(3., dtype=float32)
+      >>> jnp.dot(jnp.ones((2, 3), "bfloat16"), jnp.ones(3, "bfloat16"), preferred_element_type=jnp.float32)
+      Array([3., 3.], dtype=float32)
+    """
     a, b = arrays("dot", a, b)
     check_no_float0("dot", a, b)
     left, right = typeof(a).ndim, typeof(b).ndim

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dims, dtypes
+from minijax.base.documentation import filled
 from minijax.base.util import named
 from minijax.composed.arrays.selecting import where
 from minijax.dispatch.jitted import jitted
@@ -198,13 +199,24 @@ def _function(name: str, skips_nan: bool) -> Callable:
         *,
         weights: ArrayLike | None = None,
     ) -> Array:
+        """Computes quantiles of {which}, of all or along axes.
+
+        `q` are probabilities from 0 to 1, which may be traced; their axes come first in the result. `method` is
+        "linear", "lower", "higher", "midpoint" or "nearest", fewer than in NumPy, or "inverted_cdf", which `weights`
+        need. {nan} `overwrite_input` and `out` are not supported.
+        """
         operands = arrays(name, a, q, *(() if weights is None else (weights,)))
         if overwrite_input or out is not None:
             raise ValueError(f"jax.numpy.{name} does not support overwrite_input=True or out != None")
         return _quantile(name, *operands[:2], axis, method, keepdims, *operands[2:] or (None,), skips_nan)
 
-    doc = f"As `numpy.{name}`, with fewer methods; weights require the method inverted_cdf."
-    return jitted(static=_STATIC)(named(function, name, doc))
+    return jitted(static=_STATIC)(named(function, name, filled(function, _TEXTS[skips_nan])))
+
+
+_TEXTS = (
+    dict(which="elements", nan="NaN gives NaN."),
+    dict(which="the elements that are not NaN", nan="The result is NaN where all elements are."),
+)
 
 
 quantile, nanquantile = _function("quantile", False), _function("nanquantile", True)
@@ -228,7 +240,11 @@ def percentile(
     weights: ArrayLike | None = None,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """As `numpy.percentile`, with the methods of `quantile`."""
+    """Computes percentiles of elements, of all or along axes.
+
+    `q` are numbers from 0 to 100, which may be traced. `method`, `weights` and the unsupported arguments are those of
+    `quantile`. `out_sharding` is the sharding of the result.
+    """
     a, q = arrays("percentile", a, q)
     compute = lambda a, q: quantile(a, q, axis, out, overwrite_input, method, keepdims, weights=weights)  # noqa: E731
     q = _hundredths(q)
@@ -249,7 +265,11 @@ def nanpercentile(
     *,
     weights: ArrayLike | None = None,
 ) -> Array:
-    """As `numpy.nanpercentile`, with the methods of `quantile`."""
+    """Computes percentiles of the elements that are not NaN, of all or along axes.
+
+    `q` are numbers from 0 to 100, which may be traced. `method`, `weights` and the unsupported arguments are those of
+    `nanquantile`.
+    """
     a, q = arrays("nanpercentile", a, q)
     return nanquantile(a, _hundredths(q), axis, out, overwrite_input, method, keepdims, weights=weights)
 
@@ -262,10 +282,16 @@ def _median(name: str, find: Callable) -> Callable:
         overwrite_input: bool = False,
         keepdims: bool = False,
     ) -> Array:
+        """Computes the median of {which}, of all or along axes.
+
+        Of an even number of elements it is the mean of the middle two. {nan} Integers become floats. `axis` is static.
+        `overwrite_input` and `out` are not supported.
+        """
         (a,) = arrays(name, a)
         return find(a, 0.5, axis, out, overwrite_input, "midpoint", keepdims)
 
-    return jitted(static=("axis", "overwrite_input", "keepdims"))(named(function, name, f"As `numpy.{name}`."))
+    doc = filled(function, _TEXTS[name == "nanmedian"])
+    return jitted(static=("axis", "overwrite_input", "keepdims"))(named(function, name, doc))
 
 
 median, nanmedian = _median("median", quantile), _median("nanmedian", nanquantile)

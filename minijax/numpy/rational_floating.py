@@ -32,7 +32,10 @@ def _integers(name: str, x1: Any, x2: Any) -> list:
 
 @jitted()
 def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
-    """As `numpy.gcd`."""
+    """Computes greatest common divisors of integers.
+
+    Arguments broadcast. The result is not negative, and 0 where both are 0. Raises ValueError for other than integers.
+    """
     x1, x2 = shaping.broadcast_arrays(*_integers("gcd", x1, x2))
     if not is_unsigned(x1):
         x1, x2 = lax.abs(x1), lax.abs(x2)
@@ -54,7 +57,10 @@ def _euclids_step(pair: tuple) -> tuple:
 
 @jitted()
 def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
-    """As `numpy.lcm`."""
+    """Computes least common multiples of integers.
+
+    Arguments broadcast. The result is not negative, and 0 where one is 0. Raises ValueError for other than integers.
+    """
     x1, x2 = _integers("lcm", x1, x2)
     if not is_unsigned(x1):
         x1, x2 = lax.abs(x1), lax.abs(x2)
@@ -68,7 +74,11 @@ def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
 
 @ufuncs.promoting(promote_args_inexact)
 def frexp(x: ArrayLike, /) -> tuple[Any, Any]:
-    """As `numpy.frexp`."""
+    """Splits floats into fractions and powers of two.
+
+    Returns a pair: fractions whose absolute values are from 0.5 to 1, or 0, and integer exponents. Integers become
+    floats. Raises TypeError for complex numbers.
+    """
     if is_complex(x):
         raise TypeError("frexp does not support complex-valued inputs")
     return tuple(bind_custom_jvp(_frexp, _frexp_jvp, (x,), False))
@@ -106,7 +116,11 @@ def _frexp_jvp(x: Any, t: Any) -> list:
 
 @ufuncs.promoting(arrays)
 def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """As `numpy.ldexp`."""
+    """Computes `x1 * 2 ** x2` of floats and integers.
+
+    Arguments broadcast. Large exponents are added to those of the floats, without overflow on the way. Raises
+    ValueError if `x2` is not an integer, or if `x1` is complex.
+    """
     kinds = typeof(x1).dtype, typeof(x2).dtype
     exact = dtypes.issubdtype(kinds[1], np.integer) or kinds[1] == np.bool_
     if is_complex(x1) or not exact:
@@ -125,7 +139,10 @@ def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 @jitted()
 def modf(x: ArrayLike, /, out: None = None) -> tuple[Any, Any]:
-    """As `numpy.modf`."""
+    """Splits floats into fractional and integral parts, both with the sign of the argument.
+
+    Returns a pair of arrays. `out` must be `None`. Raises TypeError for complex numbers.
+    """
     (x,) = promote_args_inexact("modf", x)
     check_out("modf", out)
     whole = where(lax.ge(x, const_like(x, 0)), lax.floor(x), lax.ceil(x))
@@ -134,7 +151,10 @@ def modf(x: ArrayLike, /, out: None = None) -> tuple[Any, Any]:
 
 @ufuncs.promoting(promote_args_inexact, inline=True)
 def spacing(x: ArrayLike, /) -> Array:
-    """As `numpy.spacing`."""
+    """Returns the distance from each float to the next one away from zero.
+
+    It has the sign of the argument. Raises ValueError for complex numbers.
+    """
     if is_complex(x):
         raise ValueError("jnp.spacing is not defined for complex inputs.")
     infinity, info = const_like(x, np.inf), dtypes.finfo(typeof(x).dtype)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dims, dtypes, errors
+from minijax.base.documentation import filled
 from minijax.base.dtypes import DTypeLike
 from minijax.base.source import hide_frames
 from minijax.base.util import named
@@ -134,7 +135,7 @@ class Reducer:
                     f"reduction operation {self.name} does not have an identity, so to use a where mask one "
                     "has to specify 'initial'"
                 )
-            where = _mask(self.name, where)
+            where = checked_mask(self.name, where)
             highest = self.name == "min"
             a = choose(
                 where, a, lax_reduce.lowest(computed, highest) if extremum else scalar_like(a, self.unit(computed))
@@ -147,7 +148,7 @@ class Reducer:
         return as_type(moving.expand_dims(out, axes) if keepdims else out, result)
 
 
-def _mask(name: str, where: Any) -> Any:
+def checked_mask(name: str, where: Any) -> Any:
     if where is None:
         return None
     (where,) = arrays(name, where)
@@ -184,7 +185,7 @@ def _reduce(
     return reducer(a, axis, dtype, keepdims, initial, where, promote_integers)
 
 
-def _sum_or_prod(reducer: Reducer, verb: str) -> Callable:
+def _sum_or_prod(reducer: Reducer, **texts: str) -> Callable:
     name = reducer.name
 
     def function(
@@ -197,18 +198,60 @@ def _sum_or_prod(reducer: Reducer, verb: str) -> Callable:
         where: ArrayLike | None = None,
         promote_integers: bool = True,
     ) -> Array:
+        """Computes the {what} of elements, of all or along axes.
+
+        Args:
+          a: array or number.
+          axis: axis or tuple of axes to reduce, static under `jit`. By default all axes.
+          dtype: dtype of the computation and of the result. By default that of `a`, but see `promote_integers`.
+          out: must be `None`.
+          keepdims: whether reduced axes stay, with length 1.
+          initial: scalar to start with.
+          where: booleans that broadcast to `a`: elements to include. By default all.
+          promote_integers: whether booleans and narrow integers are {done} in the default integer dtype (int32, or
+            int64 with `jax_enable_x64`). Otherwise they keep their own dtype and may wrap around.
+
+        Returns:
+          An array of a smaller rank. It is {unit} where axes are empty.
+
+        Raises:
+          ConcretizationTypeError: if `axis` is traced.
+          NotImplementedError: for `out`.
+
+        Differences from NumPy:
+          `promote_integers` is an addition. float16 and bfloat16 are {done} in float32, then rounded.
+
+        See also: {related}.
+
+        Example:
+          >>> x = jnp.array([[1, 2], [3, 4]])
+          >>> {all_call}
+          {all_result}
+          >>> {axis_call}
+          {axis_result}
+        """
         check_out(name, out)
         dtype = dtypes.requested_dtype(dtype, name)
         return _reduce(a, reducer, _reduced_axis(name, axis), dtype, keepdims, initial, where, promote_integers)
 
-    doc = f"As `numpy.{name}`; without `promote_integers`, narrow integers are {verb} in their own dtype."
-    return fused(whole=True)(named(function, name, doc))
+    return fused(whole=True)(named(function, name, filled(function, texts)))
 
 
-sum, prod = _sum_or_prod(SUM, "summed"), _sum_or_prod(PROD, "multiplied")
+sum = _sum_or_prod(
+    SUM,
+    **dict(what="sum", done="summed", unit="0", related="`jax.numpy.mean`, `jax.numpy.cumsum`, `jax.numpy.nansum`"),
+    **dict(all_call="jnp.sum(x)", all_result="Array(10, dtype=int32)"),
+    **dict(axis_call="jnp.sum(x, axis=0, keepdims=True)", axis_result="Array([[4, 6]], dtype=int32)"),
+)
+prod = _sum_or_prod(
+    PROD,
+    **dict(what="product", done="multiplied", unit="1", related="`jax.numpy.sum`, `jax.numpy.cumprod`"),
+    **dict(all_call="jnp.prod(x)", all_result="Array(24, dtype=int32)"),
+    **dict(axis_call="jnp.prod(x, axis=0)", axis_result="Array([3, 8], dtype=int32)"),
+)
 
 
-def _extremum(reducer: Reducer) -> Callable:
+def _extremum(reducer: Reducer, **texts: str) -> Callable:
     name = reducer.name
 
     def function(
@@ -219,25 +262,95 @@ def _extremum(reducer: Reducer) -> Callable:
         initial: ArrayLike | None = None,
         where: ArrayLike | None = None,
     ) -> Array:
+        """Returns the {most} element, of all or along axes, and NaN if one is NaN.
+
+        Args:
+          a: array or number.
+          axis: axis or tuple of axes to reduce, static under `jit`. By default all axes.
+          out: must be `None`.
+          keepdims: whether reduced axes stay, with length 1.
+          initial: scalar to compare with too. It is needed for `where` and for axes of length 0.
+          where: booleans that broadcast to `a`: elements to include. By default all.
+
+        Returns:
+          An array of a smaller rank and the dtype of `a`.
+
+        Raises:
+          ValueError: if axes are empty, or for `where`, and `initial` is not given.
+          NotImplementedError: for `out`.
+
+        Differences from NumPy:
+          Gradients are divided equally among elements that are equal.
+
+        See also: `jax.numpy.arg{name}`, `jax.numpy.nan{name}`, `jax.numpy.{most_of}`.
+
+        Example:
+          >>> x = jnp.array([[1, 7], [5, 3]])
+          >>> jnp.{name}(x)
+          {all_result}
+          >>> jnp.{name}(x, axis=1)
+          {axis_result}
+        """
         check_out(name, out)
         return _reduce(a, reducer, _reduced_axis(name, axis), None, keepdims, initial, where, False)
 
-    return fused(whole=True)(named(function, name, f"As `numpy.{name}`."))
+    return fused(whole=True)(named(function, name, filled(function, dict(texts, name=name))))
 
 
-def _truth(reducer: Reducer) -> Callable:
+def _truth(reducer: Reducer, **texts: str) -> Callable:
     name = reducer.name
 
     def function(
         a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: ArrayLike | None = None
     ) -> Array:
+        """Returns whether {which} true, of all elements or along axes.
+
+        Args:
+          a: array or number. Numbers are true where they are not zero.
+          axis: axis or tuple of axes to reduce, static under `jit`. By default all axes.
+          out: must be `None`.
+          keepdims: whether reduced axes stay, with length 1.
+          where: booleans that broadcast to `a`: elements to include. By default all.
+
+        Returns:
+          An array of booleans of a smaller rank. It is {unit} where axes are empty.
+
+        Raises:
+          NotImplementedError: for `out`.
+
+        Differences from NumPy:
+          The result is an array, hence no condition of an `if` under `jit`: use `jax.lax.cond` or `jnp.where`.
+
+        See also: `jax.numpy.{other}`, `jax.numpy.logical_{logic}`, `jax.numpy.count_nonzero`.
+
+        Example:
+          >>> x = jnp.array([[True, False], [True, True]])
+          >>> jnp.{name}(x)
+          {all_result}
+          >>> jnp.{name}(x, axis=1)
+          {axis_result}
+        """
         check_out(name, out)
         return _reduce(a, reducer, _reduced_axis(name, axis), None, keepdims, None, where, False)
 
-    return fused(whole=True)(named(function, name, f"As `numpy.{name}`."))
+    return fused(whole=True)(named(function, name, filled(function, dict(texts, name=name))))
 
 
-max, min, all, any = _extremum(MAX), _extremum(MIN), _truth(ALL), _truth(ANY)
+IN_ROWS = "Array([{}], dtype=int32)".format
+max = _extremum(MAX, most="largest", most_of="maximum", all_result="Array(7, dtype=int32)", axis_result=IN_ROWS("7, 5"))
+min = _extremum(
+    MIN, most="smallest", most_of="minimum", all_result="Array(1, dtype=int32)", axis_result=IN_ROWS("1, 3")
+)
+all = _truth(
+    ALL,
+    **dict(which="all elements are", unit="true", other="any", logic="and"),
+    **dict(all_result="Array(False, dtype=bool)", axis_result="Array([False,  True], dtype=bool)"),
+)
+any = _truth(
+    ANY,
+    **dict(which="one or more elements are", unit="false", other="all", logic="or"),
+    **dict(all_result="Array(True, dtype=bool)", axis_result="Array([ True,  True], dtype=bool)"),
+)
 
 
 @jitted("_ptp", static=("axis", "keepdims"))
@@ -246,7 +359,10 @@ def _ptp(a: Any, axis: Axis, keepdims: bool) -> Any:
 
 
 def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:
-    """As `numpy.ptp`."""
+    """Computes the difference between the largest and the smallest element, of all or along axes.
+
+    `axis` is static. `out` must be `None`.
+    """
     check_out("ptp", out)
     return _ptp(*arrays("ptp", a), axis=static_axis(axis), keepdims=keepdims)
 
@@ -254,17 +370,39 @@ def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
 # ---- positions of extrema ---------------------------------------------------------------------------
 
 
-def _place(name: str, find: Callable, note: str = "") -> Callable:
+def position_function(name: str, find: Callable, what: str, nan: str, example: str) -> Callable:
     """The public function whose jitted core `find` finds the positions of extrema."""
 
     def place(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
+        """Returns the index of the first {what} element, of all or along an axis.
+
+        Args:
+          a: array.
+          axis: axis along which to search, static under `jit`. By default `a` is flattened.
+          out: must be `None`.
+          keepdims: whether the axis stays, with length 1.
+
+        Returns:
+          An array of indices, of the default integer dtype (int32, or int64 with `jax_enable_x64`). {nan}
+
+        Raises:
+          ValueError: if axes are empty.
+          NotImplementedError: for `out`.
+
+        See also: `jax.numpy.take_along_axis`, `jax.numpy.argsort`, `jax.lax.top_k`.
+
+        Example:
+          >>> jnp.{name}(jnp.array([[3, 9, 1], [8, 2, 7]]), axis=1)
+          {example}
+        """
         check_out(name, out)
         return find(*arrays(name, a), axis=static_axis(axis), keepdims=bool(keepdims))
 
-    return fused(whole=True)(named(place, name, f"As `numpy.{name}`{note}."))
+    texts = dict(name=name, what=what, nan=nan, example=example)
+    return fused(whole=True)(named(place, name, filled(place, texts)))
 
 
-def _extremal_place(name: str, op: Callable) -> Callable:
+def _extremal_place(name: str, op: Callable, what: str, example: str) -> Callable:
     @jitted(name, static=("axis", "keepdims"), inline=True)
     def find(a, axis, keepdims):
         shape = typeof(a).shape
@@ -277,16 +415,23 @@ def _extremal_place(name: str, op: Callable) -> Callable:
         index = op(a, dims.canonical_axis(at, typeof(a).ndim), dtypes.default_int_dtype())
         return moving.expand_dims(index, canonical_axes(axis, len(shape))) if keepdims else index
 
-    return _place(name, find)
+    return position_function(name, find, what, "It is that of a NaN if there is one.", example)
 
 
-argmax = _extremal_place("argmax", lax_reduce.argmax)
-argmin = _extremal_place("argmin", lax_reduce.argmin)
+argmax = _extremal_place("argmax", lax_reduce.argmax, "largest", IN_ROWS("1, 0"))
+argmin = _extremal_place("argmin", lax_reduce.argmin, "smallest", IN_ROWS("2, 1"))
 
 
 @jitted(static=("axis", "keepdims"))
 def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Array:
-    """As `numpy.count_nonzero`."""
+    """Counts the elements that are not zero, of all or along axes.
+
+    The result is an array of the default integer dtype. `axis` is static.
+
+    Example:
+      >>> jnp.count_nonzero(jnp.array([[0, 1], [2, 3]]), axis=1)
+      Array([1, 2], dtype=int32)
+    """
     (a,) = arrays("count_nonzero", a)
     return sum(lax.ne(a, const_like(a, 0)), axis, dtypes.default_int_dtype(), keepdims=keepdims)
 
@@ -301,7 +446,7 @@ def _mean(a: Any, axis: Axis, dtype: Any, keepdims: bool, where: Any) -> Any:
     computed = _for_computation(result) if dtype is None else result
     count = None
     if where is not None:
-        mask = moving.broadcast_to_shape(_mask("mean", where), typeof(a).shape)
+        mask = moving.broadcast_to_shape(checked_mask("mean", where), typeof(a).shape)
         count = sum(mask, axis, computed, keepdims=keepdims)
     else:
         shape = typeof(a).shape
@@ -322,12 +467,43 @@ def mean(
     *,
     where: ArrayLike | None = None,
 ) -> Array:
-    """As `numpy.mean`."""
+    """Computes the arithmetic mean of elements, of all or along axes.
+
+    Args:
+      a: array.
+      axis: axis or tuple of axes to reduce, static under `jit`. By default all axes.
+      dtype: dtype of the computation and of the result. By default that of `a`, or the default floating dtype for
+        integers and booleans.
+      out: must be `None`.
+      keepdims: whether reduced axes stay, with length 1.
+      where: booleans that broadcast to `a`: elements to include. By default all.
+
+    Returns:
+      An array of a smaller rank. It is NaN where axes are empty.
+
+    Raises:
+      ConcretizationTypeError: if `axis` is traced.
+      NotImplementedError: for `out`.
+
+    Differences from NumPy:
+      float16 and bfloat16 are summed in float32, then rounded.
+
+    See also: `jax.numpy.sum`, `jax.numpy.average`, `jax.numpy.nanmean`.
+
+    Example:
+      >>> x = jnp.array([[1.0, 2.0], [3.0, 6.0]])
+      >>> jnp.mean(x)
+      Array(3., dtype=float32)
+      >>> jnp.mean(x, axis=0)
+      Array([2., 4.], dtype=float32)
+      >>> jnp.mean(x, axis=1, where=x > 1)
+      Array([2. , 4.5], dtype=float32)
+    """
     check_out("mean", out)
     return _mean(a, _reduced_axis("mean", axis), dtypes.requested_dtype(dtype, "mean"), keepdims, where)
 
 
-def _variance_types(name: str, have: Any, dtype: Any) -> tuple[Any, Any]:
+def variance_types(name: str, have: Any, dtype: Any) -> tuple[Any, Any]:
     """The dtypes of the computation and of the result of a variance."""
     if dtype is not None and dtypes.is_complex(have) and not dtypes.is_complex(dtype):
         raise ValueError(
@@ -341,17 +517,17 @@ def _variance_types(name: str, have: Any, dtype: Any) -> tuple[Any, Any]:
     return _for_computation(dtype), dtype
 
 
-def _squared(x: Any) -> Any:
+def squared(x: Any) -> Any:
     return lax.real(lax.mul(x, lax.conj(x))) if is_complex(x) else lax.square(x)
 
 
 @jitted(static=("axis", "dtype", "keepdims"))
 def _var(a: Any, axis: Axis, dtype: Any, keepdims: bool, mean_: Any, correction: Any, where: Any) -> Any:
-    computed, result = _variance_types("var", typeof(a).dtype, dtype)
+    computed, result = variance_types("var", typeof(a).dtype, dtype)
     a = as_type(a, computed)
     if mean_ is None:
         mean_ = mean(a, axis, computed, keepdims=True, where=where)
-    squares = _squared(ufuncs.subtract(a, mean_))
+    squares = squared(ufuncs.subtract(a, mean_))
     part = typeof(squares).dtype
     if where is None:
         count = scalar_like(squares, size_along(a, canonical_axes(axis, typeof(a).ndim)))
@@ -374,7 +550,7 @@ def _std(a: Any, axis: Axis, dtype: Any, keepdims: bool, mean_: Any, correction:
     return _sqrt_var(a, axis, dtype, keepdims, correction, mean_, where)
 
 
-def _deviation(name: str, core: Callable) -> Callable:
+def _deviation(name: str, core: Callable, **texts: str) -> Callable:
     def function(
         a: ArrayLike,
         axis: Axis = None,
@@ -387,21 +563,56 @@ def _deviation(name: str, core: Callable) -> Callable:
         mean: ArrayLike | None = None,
         correction: int | float | None = None,
     ) -> Array:
+        """Computes the {what} of elements, of all or along axes.
+
+        Args:
+          a: array.
+          axis: axis or tuple of axes to reduce, static under `jit`. By default all axes.
+          dtype: dtype of the computation and of the result. By default that of `a`, or the default floating dtype for
+            integers; of complex numbers the result is real.
+          out: must be `None`.
+          ddof: number that is subtracted from the number of elements, before dividing by it.
+          keepdims: whether reduced axes stay, with length 1.
+          where: booleans that broadcast to `a`: elements to include. By default all.
+          mean: the mean, if it is known, with the reduced axes kept.
+          correction: another name of `ddof`. Only one of them may be given.
+
+        Returns:
+          An array of a smaller rank. It is NaN where the number of elements less `ddof` is not positive.
+
+        Raises:
+          ValueError: for both `ddof` and `correction`, and for a real `dtype` with complex numbers.
+          NotImplementedError: for `out`.
+
+        Differences from NumPy:
+          float16 and bfloat16 are computed in float32, then rounded.{gradient}
+
+        See also: `jax.numpy.{other}`, `jax.numpy.nan{name}`, `jax.numpy.mean`.
+
+        Example:
+          >>> x = jnp.array([1.0, 3.0, 5.0, 7.0])
+          >>> jnp.{name}(x)
+          {result}
+        """
         check_out(name, out)
         if correction is None:
             correction = ddof
         elif not isinstance(ddof, int) or ddof != 0:
             raise ValueError("ddof and correction can't be provided simultaneously.")
-        (a,), where = arrays(name, a), _mask(name, where)
+        (a,), where = arrays(name, a), checked_mask(name, where)
         result_dtype = dtypes.requested_dtype(dtype, name)
         if name == "std" and result_dtype is not None and not dtypes.is_inexact(result_dtype):
             raise ValueError(f"dtype argument to jnp.{name} must be inexact; got {dtype}")
         return core(a, _reduced_axis(name, axis), result_dtype, keepdims, mean, correction, where)
 
-    return named(function, name, f"As `numpy.{name}`.")
+    return named(function, name, filled(function, dict(texts, name=name)))
 
 
-var, std = _deviation("var", _var), _deviation("std", _std)
+var = _deviation("var", _var, what="variance", gradient="", other="std", result="Array(5., dtype=float32)")
+_AT_ZERO = " The gradient is NaN where it is 0."
+std = _deviation(
+    "std", _std, what="standard deviation", gradient=_AT_ZERO, other="var", result="Array(2.236068, dtype=float32)"
+)
 
 
 @jitted(static=("axis", "returned", "keepdims"), inline=True)
@@ -438,126 +649,19 @@ def _weights_along(weights: Any, shape: tuple, axis: Axis) -> Any:
 def average(
     a: ArrayLike, axis: Axis = None, weights: ArrayLike | None = None, returned: bool = False, keepdims: bool = False
 ) -> Any:
-    """As `numpy.average`."""
+    """Computes the mean of elements with weights, of all or along axes.
+
+    `weights` have the shape of `a`, or that of its axes `axis`. With `returned` the result is a pair: means and sums of
+    weights. A sum of zero gives NaN or infinity, where NumPy raises.
+
+    Example:
+      >>> jnp.average(jnp.array([1.0, 2.0, 6.0]), weights=jnp.array([1.0, 1.0, 2.0]))
+      Array(3.75, dtype=float32)
+    """
     (a,) = arrays("average", a)
     if weights is not None:
         (weights,) = arrays("average", weights)
     return _average(a, static_axis(axis), weights, returned, keepdims)
-
-
-# ---- reductions that skip NaN -----------------------------------------------------------------------
-
-
-def _without_nan(a: Any, value: Any) -> Any:
-    return choose(lax.ne(a, a), scalar_like(a, value), a)
-
-
-def _nan_total(name: str, reduce: Callable, unit: int) -> Callable:
-    def function(
-        a: ArrayLike,
-        axis: Axis = None,
-        dtype: DTypeLike | None = None,
-        out: None = None,
-        keepdims: bool = False,
-        initial: ArrayLike | None = None,
-        where: ArrayLike | None = None,
-    ) -> Array:
-        check_out(name, out)
-        (a,), where = arrays(name, a), _mask(name, where)
-        return reduce(_without_nan(a, unit) if is_inexact(a) else a, axis, dtype, None, keepdims, initial, where)
-
-    return jitted(static=("axis", "dtype", "keepdims"))(named(function, name, f"As `numpy.{name}`."))
-
-
-nansum, nanprod = _nan_total("nansum", sum, 0), _nan_total("nanprod", prod, 1)
-
-
-def _nan_extremum(name: str, reduce: Callable, highest: bool) -> Callable:
-    def function(
-        a: ArrayLike,
-        axis: Axis = None,
-        out: None = None,
-        keepdims: bool = False,
-        initial: ArrayLike | None = None,
-        where: ArrayLike | None = None,
-    ) -> Array:
-        check_out(name, out)
-        (a,), where = arrays(name, a), _mask(name, where)
-        if not is_inexact(a):
-            return reduce(a, axis, None, keepdims, initial, where)
-        worst = lax_reduce.lowest(typeof(a).dtype, highest)
-        extremum = reduce(_without_nan(a, worst), axis, None, keepdims, initial, where)
-        if initial is not None:
-            return extremum
-        return choose(all(lax.ne(a, a), axis, keepdims=keepdims), const_like(a, np.nan), extremum)
-
-    return jitted(static=("axis", "keepdims"))(named(function, name, f"As `numpy.{name}`."))
-
-
-nanmax = _nan_extremum("nanmax", max, False)
-nanmin = _nan_extremum("nanmin", min, True)
-
-
-def _nan_place(name: str, find: Callable, worst: float) -> Callable:
-    @jitted(f"_{name}", static=("axis", "keepdims"))
-    def search(a, axis, keepdims):
-        if not is_inexact(a):
-            return find(a, axis, keepdims=keepdims)
-        nans = lax.ne(a, a)
-        index = find(choose(nans, worst, a), axis, keepdims=keepdims)
-        return choose(all(nans, axis, keepdims=keepdims), -1, index)
-
-    return _place(name, search, ", with -1 where all elements are NaN")
-
-
-nanargmax = _nan_place("nanargmax", argmax, -np.inf)
-nanargmin = _nan_place("nanargmin", argmin, np.inf)
-
-
-@jitted(static=("axis", "dtype", "keepdims"))
-def nanmean(
-    a: ArrayLike,
-    axis: Axis = None,
-    dtype: DTypeLike | None = None,
-    out: None = None,
-    keepdims: bool = False,
-    where: ArrayLike | None = None,
-) -> Array:
-    """As `numpy.nanmean`."""
-    check_out("nanmean", out)
-    (a,), where = arrays("nanmean", a), _mask("nanmean", where)
-    if not is_inexact(a):
-        return mean(a, axis, dtype, None, keepdims, where=where)
-    result = typeof(a).dtype if dtype is None else dtype
-    count = sum(lax.bitwise_not(lax.ne(a, a)), axis, result, keepdims=keepdims, where=where)
-    return lax.div(nansum(a, axis, dtype=result, keepdims=keepdims, where=where), count)
-
-
-@jitted(static=("axis", "dtype", "keepdims"))
-def nanvar(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None, ddof: int = 0,
-           keepdims: bool = False, where: ArrayLike | None = None, mean: ArrayLike | None = None) -> Array:  # fmt: skip
-    """As `numpy.nanvar`."""
-    check_out("nanvar", out)
-    (a,), where = arrays("nanvar", a), _mask("nanvar", where)
-    computed, result = _variance_types("nanvar", typeof(a).dtype, dtypes.requested_dtype(dtype, "nanvar"))
-    a = as_type(a, computed)
-    if mean is None:
-        mean = nanmean(a, axis, dtype=computed, keepdims=True, where=where)
-    squares = _squared(choose(lax.ne(a, a), 0, ufuncs.subtract(a, mean)))
-    count = sum(lax.bitwise_not(lax.ne(a, a)), axis, keepdims=keepdims, where=where)
-    count = ufuncs.subtract(count, ddof)
-    few = lax.le(count, scalar_like(count, 0))
-    total = choose(few, np.nan, sum(squares, axis, keepdims=keepdims, where=where))
-    return as_type(lax.div(total, as_type(choose(few, 1, count), typeof(total).dtype)), result)
-
-
-@jitted(static=("axis", "dtype", "keepdims"))
-def nanstd(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None, ddof: int = 0,
-           keepdims: bool = False, where: ArrayLike | None = None, mean: ArrayLike | None = None) -> Array:  # fmt: skip
-    """As `numpy.nanstd`."""
-    check_out("nanstd", out)
-    where = _mask("nanstd", where)
-    return lax.sqrt(nanvar(a, axis, dtype=dtype, ddof=ddof, keepdims=keepdims, where=where, mean=mean))
 
 
 # ---- equality of whole arrays -----------------------------------------------------------------------
@@ -567,7 +671,30 @@ def nanstd(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out:
 def allclose(
     a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike = 1e-08, equal_nan: bool = False
 ) -> Array:
-    """As `numpy.allclose`."""
+    """Returns whether two arrays are equal within a tolerance, in all elements.
+
+    Args:
+      a: array or number.
+      b: array or number, which broadcasts with `a`. The relative tolerance is relative to it.
+      rtol: relative tolerance.
+      atol: absolute tolerance.
+      equal_nan: whether NaN counts as equal to NaN. It must be static.
+
+    Returns:
+      A boolean scalar array: true if `abs(a - b) <= atol + rtol * abs(b)` for all elements.
+
+    Differences from NumPy:
+      The result is an array, hence no condition of an `if` under `jit`. The default tolerances suit float64: for
+      float32 of wide ranges give larger ones.
+
+    See also: `jax.numpy.isclose`, `jax.numpy.array_equal`.
+
+    Example:
+      >>> jnp.allclose(jnp.array([1.0, 2.0]), jnp.array([1.0, 2.000001]))
+      Array(True, dtype=bool)
+      >>> jnp.allclose(1.0, 1.1, atol=0.2)
+      Array(True, dtype=bool)
+    """
     a, b = arrays("allclose", a, b)
     return all(ufuncs.isclose(a, b, rtol, atol, equal_nan))
 
@@ -597,10 +724,20 @@ def _as_value(x: Any) -> Any:
 
 
 def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
-    """As `numpy.array_equal`."""
+    """Returns whether two arrays have one shape and equal elements.
+
+    The result is a boolean scalar array. With `equal_nan`, which is static, NaN equals NaN.
+
+    Example:
+      >>> jnp.array_equal(jnp.array([1, 2]), jnp.array([1, 2, 3]))
+      Array(False, dtype=bool)
+    """
     return _array_equal(_as_value(a1), _as_value(a2), equal_nan)
 
 
 def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
-    """As `numpy.array_equiv`."""
+    """Returns whether two arrays broadcast and have equal elements then.
+
+    The result is a boolean scalar array.
+    """
     return _array_equiv(_as_value(a1), _as_value(a2))

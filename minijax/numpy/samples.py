@@ -13,7 +13,7 @@ from minijax.base.dtypes import DTypeLike
 from minijax.composed.arrays.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
-from minijax.numpy import cumulative, products, reductions, searching, shaping, taking, ufuncs
+from minijax.numpy import complex_parts, cumulative, joining, products, reductions, searching, shaping, taking, ufuncs
 from minijax.numpy.creation import array, asarray, full, value, values
 from minijax.primitives.convert import convert
 from minijax.primitives.elementwise import complex as from_parts
@@ -27,8 +27,15 @@ from minijax.run.arrays.array import Array, ArrayLike
 def gradient(
     f: ArrayLike, *varargs: ArrayLike, axis: int | Sequence[int] | None = None, edge_order: int | None = None
 ) -> Any:
-    """As `numpy.gradient`; the result is a list unless there is exactly one axis, and `edge_order` is not
-    supported.
+    """Estimates derivatives by differences of neighboring elements.
+
+    Differences are central inside and one-sided at the ends. `varargs` are distances between elements: one for all
+    axes, or for each axis a number or a vector of coordinates. The result is an array for one axis, else a list with
+    one array for each. `edge_order` is not supported. Raises ValueError if an axis has fewer than two elements.
+
+    Example:
+      >>> jnp.gradient(jnp.array([1.0, 4.0, 9.0, 16.0]))
+      Array([3., 4., 6., 7.], dtype=float32)
     """
     if edge_order is not None:
         raise NotImplementedError("The 'edge_order' argument to jnp.gradient is not supported.")
@@ -70,7 +77,7 @@ def _slope(f: Any, h: Any, axis: int) -> Any:
         after, before = parts(f, 2, 0)
         inner = (after - before) * 0.5 / h
         upper = ends[1] / h
-        return shaping.concatenate((ends[0] / h, inner, upper), axis)
+        return joining.concatenate((ends[0] / h, inner, upper), axis)
     if len(shape) != 1:
         raise ValueError(f"gradient: Spacing arrays must be 1D arrays or scalars, got shape {shape}.")
     if shape[0] != f.shape[axis]:
@@ -86,12 +93,19 @@ def _slope(f: Any, h: Any, axis: int) -> Any:
     right = after - at
     a, b, c = (-right / (left * (left + right)), (right - left) / (left * right), left / (right * (left + right)))
     inner = a * parts(f, 0)[0] + b * parts(f, 1)[0] + c * parts(f, 2)[0]
-    return shaping.concatenate((lower, inner, upper), axis)
+    return joining.concatenate((lower, inner, upper), axis)
 
 
 @jitted("trapezoid", static=("axis",))
 def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1) -> Array:
-    """As `numpy.trapezoid`."""
+    """Integrates samples along an axis by the trapezoidal rule.
+
+    `x` are the coordinates of the samples; without it they are `dx` apart. The result is of a floating dtype.
+
+    Example:
+      >>> jnp.trapezoid(jnp.array([0.0, 1.0, 4.0]))
+      Array(3., dtype=float32)
+    """
     if x is None:
         (y,) = map(asarray, promote_dtypes_inexact(*arrays("trapezoid", y)))
         dx = asarray(dx)
@@ -100,7 +114,7 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axi
             dx = shaping.moveaxis(dx, axis, -1)
     else:
         y, x = map(asarray, promote_dtypes_inexact(*arrays("trapezoid", y, x)))
-        dx = shaping.diff(x) if x.ndim == 1 else shaping.moveaxis(shaping.diff(x, axis=axis), axis, -1)
+        dx = joining.diff(x) if x.ndim == 1 else shaping.moveaxis(joining.diff(x, axis=axis), axis, -1)
     y = shaping.moveaxis(y, axis, -1)
     if dx.ndim and dx.shape[-1] != 1:
         return 0.5 * reductions.sum(dx * (y[..., 1:] + y[..., :-1]), -1)
@@ -110,7 +124,11 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axi
 
 @jitted("unwrap", static=("axis",))
 def unwrap(p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, period: ArrayLike = 2 * pi) -> Array:
-    """As `numpy.unwrap`."""
+    """Adds multiples of a period such that neighboring elements differ by at most half of it.
+
+    Differences of at most `discont` are left as they are, by default half of the period. Derivatives are those of the
+    identity.
+    """
     p = value("unwrap", p)
     if is_complex(p):
         raise ValueError("jnp.unwrap does not support complex inputs.")
@@ -122,13 +140,13 @@ def unwrap(p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, perio
     is_integer = dtypes.issubdtype(p.dtype, np.integer)
     limit = ufuncs.true_divide(period, 2) if discont is None else discont
     half = ufuncs.floor_divide(period, 2) if is_integer else ufuncs.true_divide(period, 2)
-    jumps = shaping.diff(p, axis=axis)
+    jumps = joining.diff(p, axis=axis)
     wrapped = ufuncs.remainder(jumps + half, period) - half
     wrapped = where(ufuncs.bitwise_and(wrapped == -half, jumps > 0), half, wrapped)
     corrections = where(ufuncs.absolute(jumps) < limit, 0, wrapped - jumps)
     first = slice_in_dim(p, 0, 1, axis=axis)
     rest = slice_in_dim(p, 1, None, axis=axis)
-    return shaping.concatenate((first, rest + cumulative.cumsum(corrections, axis)), axis)
+    return joining.concatenate((first, rest + cumulative.cumsum(corrections, axis)), axis)
 
 
 def interp(
@@ -139,7 +157,16 @@ def interp(
     right: ArrayLike | str | None = None,
     period: ArrayLike | None = None,
 ) -> Array:
-    """As `numpy.interp`; `left` and `right` may be "extrapolate", which extends the line at that end."""
+    """Interpolates linearly between points of a function of one variable.
+
+    `xp` are the coordinates, ascending, and `fp` the values there. `left` and `right` are the values outside, by
+    default the end ones; unlike in NumPy they may be "extrapolate", which continues the line at that end. With
+    `period`, coordinates are taken modulo it. `xp` is not checked to ascend.
+
+    Example:
+      >>> jnp.interp(jnp.array([0.5, 3.0]), jnp.array([0.0, 1.0, 2.0]), jnp.array([0.0, 10.0, 20.0]))
+      Array([ 5., 20.], dtype=float32)
+    """
     flags = []
     for name, end in (("left", left), ("right", right)):
         if isinstance(end, str) and end != "extrapolate":
@@ -164,8 +191,8 @@ def _interp(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any, beyond
         period = ufuncs.absolute(period)
         x, xp = ufuncs.remainder(x, period), ufuncs.remainder(xp, period)
         xp, fp = sort((xp, fp), num_keys=1)
-        xp = shaping.concatenate((xp[-1:] - period, xp, xp[:1] + period))
-        fp = shaping.concatenate((fp[-1:], fp, fp[:1]))
+        xp = joining.concatenate((xp[-1:] - period, xp, xp[:1] + period))
+        fp = joining.concatenate((fp[-1:], fp, fp[:1]))
     i = ufuncs.clip(searching.searchsorted(xp, x, side="right"), 1, len(xp) - 1)
     rise = fp[i] - fp[i - 1]
     run = xp[i] - xp[i - 1]
@@ -230,7 +257,17 @@ def cov(
     aweights: ArrayLike | None = None,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """As `numpy.cov`."""
+    """Estimates the covariance matrix of variables from observations.
+
+    Variables are the rows of `m`, and of `y` if given, or the columns unless `rowvar`. The sum of products is divided
+    by the number of observations less `ddof`, by default 1, or 0 with `bias`. `fweights` are counts of the observations
+    and `aweights` their weights. `dtype` is that of the computation.
+
+    Example:
+      >>> jnp.cov(jnp.array([[1.0, 2.0, 3.0], [2.0, 4.0, 6.0]]))
+      Array([[1., 2.],
+             [2., 4.]], dtype=float32)
+    """
     if dtype is not None and not dtypes.issubdtype(dtype, np.inexact):
         raise ValueError(f"cov: dtype must be a subclass of float or complex; got {dtype=}")
     samples = [m] if y is None else [m, y]
@@ -242,7 +279,7 @@ def cov(
     if not x.shape[0]:
         return shaping.reshape(array([]), (0, 0))
     for z in ys:
-        x = shaping.concatenate((x, _rows(z, rowvar, z.ndim < 2 or z.shape[0] == 1)))
+        x = joining.concatenate((x, _rows(z, rowvar, z.ndim < 2 or z.shape[0] == 1)))
     count = x.shape[1]
     x = x if dtype is None else convert(x, dtypes.check_and_canonicalize_user_dtype(dtype, "cov"))
     if not count:
@@ -253,17 +290,21 @@ def cov(
     norm = _degrees_of_freedom(total[0], count, ddof, w, aweights)
     x = x - mean[:, None]
     other = x if w is None else x * broadcast_to_rank(w, 2)
-    return shaping.squeeze(products.dot(x, ufuncs.conjugate(shaping.transpose(other))) / norm)
+    return shaping.squeeze(products.dot(x, complex_parts.conjugate(shaping.transpose(other))) / norm)
 
 
 @jitted("corrcoef", static=("rowvar", "dtype"))
 def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype: DTypeLike | None = None) -> Array:
-    """As `numpy.corrcoef`."""
+    """Computes the correlation coefficients of variables.
+
+    Variables are the rows of `x`, and of `y` if given, or the columns unless `rowvar`. Coefficients are clipped to the
+    interval from -1 to 1. `dtype` is that of the computation.
+    """
     c = cov(x, y, rowvar, dtype=dtype)
     if not c.ndim:
         return ufuncs.divide(c, c)
-    deviations = convert(ufuncs.sqrt(ufuncs.real(taking.diag(c))), c.dtype)
+    deviations = convert(ufuncs.sqrt(complex_parts.real(taking.diag(c))), c.dtype)
     c = c / deviations[:, None] / deviations[None]
     if is_complex(c):
-        return from_parts(ufuncs.clip(ufuncs.real(c), -1, 1), ufuncs.clip(ufuncs.imag(c), -1, 1))
+        return from_parts(ufuncs.clip(complex_parts.real(c), -1, 1), ufuncs.clip(complex_parts.imag(c), -1, 1))
     return ufuncs.clip(c, -1, 1)

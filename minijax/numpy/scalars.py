@@ -49,7 +49,10 @@ single, double, csingle, cdouble = TYPES["float32"], TYPES["float64"], TYPES["co
 
 
 def isscalar(element: Any) -> bool:
-    """True also for every array of rank 0, unlike `numpy.isscalar`."""
+    """Returns whether a value is a scalar.
+
+    Unlike in NumPy, this is true for every array of rank 0, including traced ones.
+    """
     if isinstance(element, Array | np.ndarray | np.generic) or offers_array(element):
         return np.ndim(unwrapped(element)) == 0
     return np.isscalar(element)

@@ -51,7 +51,35 @@ def sort(
     stable: bool = True,
     descending: bool = False,
 ) -> Array:
-    """As `numpy.sort`, stable by default; `descending` reverses the order."""
+    """Sorts an array along an axis.
+
+    Args:
+      a: array.
+      axis: axis along which to sort, the last by default. For `None` the array is flattened.
+      kind: deprecated, must be `None`.
+      order: must be `None`: records do not exist.
+      stable: whether equal elements keep their order.
+      descending: whether to sort from the largest to the smallest.
+
+    Returns:
+      An array of the shape and dtype of `a`. NaN follows all numbers. Complex numbers are ordered by their real, then
+      by their imaginary parts.
+
+    Raises:
+      TypeError: for `kind` and `order`.
+
+    Differences from NumPy:
+      `descending` is an addition, and sorting is stable by default.
+
+    See also: `jax.numpy.argsort`, `jax.lax.sort`, `jax.lax.top_k`.
+
+    Example:
+      >>> jnp.sort(jnp.array([3, 1, 2]))
+      Array([1, 2, 3], dtype=int32)
+      >>> jnp.sort(jnp.array([[3, 1, 2], [5, 6, 4]]), axis=0, descending=True)
+      Array([[5, 6, 4],
+             [3, 1, 2]], dtype=int32)
+    """
     a, axis = _operand_and_axis("sort", a, axis, kind, order)
     ascending = lax_sort.sort(a, axis, is_stable=stable)
     return structural.rev(ascending, (axis,)) if descending else ascending
@@ -68,7 +96,34 @@ def argsort(
     descending: bool = False,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """As `numpy.argsort`, stable by default, also if `descending`; `dtype` is that of the indices."""
+    """Returns the indices that sort an array along an axis.
+
+    Args:
+      a: array.
+      axis: axis along which to sort, the last by default. For `None` the array is flattened.
+      kind: deprecated, must be `None`.
+      order: must be `None`: records do not exist.
+      stable: whether the indices of equal elements ascend.
+      descending: whether to sort from the largest to the smallest.
+      dtype: integer dtype of the indices, by default the default one (int32, or int64 with `jax_enable_x64`).
+
+    Returns:
+      An array of indices of the shape of `a`. Use it with `take_along_axis`.
+
+    Raises:
+      TypeError: for `kind` and `order`.
+
+    Differences from NumPy:
+      `descending` and `dtype` are additions, and sorting is stable by default.
+
+    See also: `jax.numpy.sort`, `jax.numpy.take_along_axis`, `jax.numpy.lexsort`.
+
+    Example:
+      >>> jnp.argsort(jnp.array([3, 1, 2]))
+      Array([1, 2, 0], dtype=int32)
+      >>> jnp.argsort(jnp.array([1, 3, 1]), descending=True)
+      Array([1, 0, 2], dtype=int32)
+    """
     a, axis = _operand_and_axis("argsort", a, axis, kind, order)
     aval = typeof(a)
     dtype = dtypes.default_int_dtype() if dtype is None else dtype
@@ -85,7 +140,10 @@ def _place_dtype(size: int) -> Any:
 
 @jitted()
 def sort_complex(a: ArrayLike) -> Array:
-    """As `numpy.sort_complex`."""
+    """Sorts an array along its last axis, and returns complex numbers.
+
+    They are ordered by their real, then by their imaginary parts.
+    """
     (a,) = arrays("sort_complex", a)
     ascending = lax_sort.sort(a, -1)
     return convert(ascending, dtypes.to_complex_dtype(typeof(ascending).dtype))
@@ -93,7 +151,14 @@ def sort_complex(a: ArrayLike) -> Array:
 
 @jitted(static=("axis",))
 def lexsort(keys: Array | np.ndarray | Sequence[ArrayLike], axis: int = -1) -> Array:
-    """As `numpy.lexsort`."""
+    """Returns the indices that sort by several keys; the last one counts most.
+
+    `keys` is a sequence of arrays of one shape, or an array whose first axis counts them. They are sorted along `axis`.
+
+    Example:
+      >>> jnp.lexsort((jnp.array([1, 2, 0]), jnp.array([1, 1, 0])))
+      Array([2, 0, 1], dtype=int32)
+    """
     rows = arrays("lexsort", *keys)
     if not rows:
         raise TypeError("need sequence of keys with len > 0 in lexsort")
@@ -128,7 +193,15 @@ def _order_reversed(a: Any) -> Any:
 
 @jitted(static=("kth", "axis"))
 def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
-    """As `numpy.partition` for one `kth`; elements before it are in ascending, those after it in descending order."""
+    """Reorders elements along an axis such that the `kth` is at its sorted place.
+
+    `kth` is one static integer. Elements before it are not larger, here in ascending order; those after it are not
+    smaller, here in descending order. It does not take `kind` and `order`.
+
+    Example:
+      >>> jnp.partition(jnp.array([5, 1, 4, 2, 3]), 2)
+      Array([1, 2, 3, 5, 4], dtype=int32)
+    """
     a, kth = _partition_operand("partition", a, kth, axis)
     low = lax.neg(lax_sort.top_k(_order_reversed(a), kth + 1)[0])
     low = lax.sub(low, scalar_like(low, 1)) if is_unsigned(a) else low
@@ -138,7 +211,11 @@ def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
 
 @jitted(static=("kth", "axis"))
 def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
-    """As `numpy.argpartition` for one `kth`; the indices after it keep their order."""
+    """Returns the indices that partition an array around its `kth` element along an axis.
+
+    `kth` is one static integer. Indices of the smaller elements come first; those after them keep their order. It does
+    not take `kind` and `order`.
+    """
     a, kth = _partition_operand("argpartition", a, kth, axis)
     _, low = lax_sort.top_k(_order_reversed(a), kth + 1)
     shape = typeof(a).shape
@@ -230,7 +307,18 @@ _METHODS: dict[str, Callable] = {
 def searchsorted(
     a: ArrayLike, v: ArrayLike, side: str = "left", sorter: ArrayLike | None = None, *, method: str = "scan"
 ) -> Array:
-    """As `numpy.searchsorted`; `method` is "scan", "scan_unrolled", "sort" or "compare_all"."""
+    """Returns the places at which values are to be inserted in a sorted vector.
+
+    `side` is "left" for the first such place, or "right" for the last one. `sorter` are the indices that sort `a`, if
+    it is not sorted. `method` is "scan" (a binary search), "scan_unrolled", "sort" (faster for many values on
+    accelerators) or "compare_all" (faster for short vectors). The values are not checked to ascend.
+
+    Example:
+      >>> jnp.searchsorted(jnp.array([10, 20, 30]), jnp.array([5, 20, 99]))
+      Array([0, 1, 3], dtype=int32)
+      >>> jnp.searchsorted(jnp.array([10, 20, 30]), 20, side="right")
+      Array(2, dtype=int32)
+    """
     a, v, *rest = arrays("searchsorted", a, v, *(() if sorter is None else (sorter,)))
     _check_choice("side", side, ("left", "right"))
     _check_choice("method", method, tuple(_METHODS))

@@ -12,7 +12,7 @@ from minijax.base import dtypes
 from minijax.composed.arrays.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.indexing.language import PLAIN
-from minijax.numpy import cumulative, reductions, searching, shaping, subscripts, ufuncs
+from minijax.numpy import cumulative, joining, reductions, searching, shaping, subscripts, ufuncs
 from minijax.numpy.creation import asarray, full, value, values
 from minijax.numpy.taking import known, nonzero
 from minijax.primitives import counting, dynamic_slice, elementwise as lax, moving, sort as lax_sort
@@ -129,11 +129,11 @@ def _inverse(mask: Any, order: Any) -> Any:
 
 def _counts(mask: Any, at: Any, size: int | None) -> Any:
     if size is None:
-        ends = shaping.append(at, asarray(mask.size, at.dtype))
+        ends = joining.append(at, asarray(mask.size, at.dtype))
     else:
         ends = nonzero(mask, size=size + 1)[0]
         ends = _put(ends, _TAIL, where(_take(ends, _TAIL), _take(ends, _TAIL), mask.size), "set")
-    return shaping.diff(ends)
+    return joining.diff(ends)
 
 
 def unique(
@@ -148,8 +148,30 @@ def unique(
     fill_value: ArrayLike | None = None,
     sorted: bool = True,
 ) -> Any:
-    """As `numpy.unique`, always sorted. A traced array needs `size`, to which results are truncated or
-    padded, with the first value unless `fill_value` is given.
+    """Returns the sorted distinct elements of an array, or slices along an axis.
+
+    Args:
+      ar: array, flattened unless `axis` is given.
+      return_index: whether to return the index of the first occurrence of each element too.
+      return_inverse: whether to return, for each element of `ar`, its place in the result too.
+      return_counts: whether to return how often each element occurs too.
+      axis: axis along which slices are compared.
+      equal_nan: whether NaN equals NaN.
+      size: number of elements in the result. Needed under `jit`. The result is truncated or padded.
+      fill_value: value that pads, the least element by default.
+      sorted: has no effect: the result is always sorted.
+
+    Returns:
+      An array, or a tuple of it and what is asked for.
+
+    Raises:
+      ConcretizationTypeError: if `ar` is traced and `size` is not given.
+
+    Example:
+      >>> jnp.unique(jnp.array([3, 1, 3]), return_counts=True)
+      (Array([1, 3], dtype=int32), Array([1, 2], dtype=int32))
+      >>> jax.jit(lambda x: jnp.unique(x, size=4))(jnp.array([3, 1, 3]))
+      Array([1, 3, 1, 1], dtype=int32)
     """
     a = value("unique", ar)
     size = _size("unique", a, size=size)
@@ -192,26 +214,39 @@ def _unique(name: str, x: Any, *options: bool, size: int | None, fill_value: Any
 
 
 def unique_all(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> _UniqueAllResult:
-    """As `numpy.unique_all`, with `size` as in `unique`."""
+    """Returns the sorted distinct elements with their first indices, inverse indices and counts.
+
+    The result is a named tuple: `values`, `indices`, `inverse_indices`, `counts`. `size` and `fill_value` are those of
+    `unique`.
+    """
     return _UniqueAllResult(*_unique("unique_all", x, True, True, True, size=size, fill_value=fill_value))
 
 
 def unique_counts(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> _UniqueCountsResult:
-    """As `numpy.unique_counts`, with `size` as in `unique`."""
+    """Returns the sorted distinct elements and how often each occurs.
+
+    The result is a named tuple: `values`, `counts`. `size` and `fill_value` are those of `unique`.
+    """
     return _UniqueCountsResult(*_unique("unique_counts", x, False, False, True, size=size, fill_value=fill_value))
 
 
 def unique_inverse(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> _UniqueInverseResult:
-    """As `numpy.unique_inverse`, with `size` as in `unique`."""
+    """Returns the sorted distinct elements and the place of each element of `x` among them.
+
+    The result is a named tuple: `values`, `inverse_indices`. `size` and `fill_value` are those of `unique`.
+    """
     return _UniqueInverseResult(*_unique("unique_inverse", x, False, True, size=size, fill_value=fill_value))
 
 
 def unique_values(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
-    """As `numpy.unique_values`, with `size` as in `unique`."""
+    """Returns the sorted distinct elements of an array.
+
+    `size` and `fill_value` are those of `unique`.
+    """
     return _unique("unique_values", x, size=size, fill_value=fill_value)
 
 
@@ -233,7 +268,7 @@ def _in1d(ar1: Any, ar2: Any, method: str, assume_unique: bool, invert: bool) ->
     inverse = None
     if not assume_unique:
         ar1, _, inverse, *_ = _distinct(ar1, size=ar1.size, fill_value=reductions.max(ar2), inverse=True)
-    joined = shaping.concatenate([ar1, ar2])
+    joined = joining.concatenate([ar1, ar2])
     aux, order = lax_sort.sort((joined, _places(joined.size)), num_keys=1)
     result, order = moving.full(ar1.shape, np.bool_(invert)), _take(order, _HEAD)
     result = _put(result, order, compare(*_adjacent(aux)), "set")
@@ -248,7 +283,15 @@ def isin(
     *,
     method: Any = "auto",
 ) -> Array:
-    """As `numpy.isin`; `method` is "compare_all", which "auto" selects, "binary_search" or "sort"."""
+    """Returns whether each element occurs in another array.
+
+    `invert` negates the result. `method` is "compare_all", which "auto" selects, "binary_search" or "sort".
+    `assume_unique` is for "sort".
+
+    Example:
+      >>> jnp.isin(jnp.array([1, 2, 3]), jnp.array([2, 9]))
+      Array([False,  True, False], dtype=bool)
+    """
     element, test_elements = values("isin", element, test_elements)
     if method not in ("auto", "compare_all", "binary_search", "sort"):
         raise ValueError(
@@ -259,10 +302,14 @@ def isin(
 
 
 def union1d(ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
-    """As `numpy.union1d`, with `size` as in `unique`."""
+    """Returns the sorted elements that occur in one of two arrays.
+
+    Under `jit` the static `size` must be given, to which the result is truncated or padded with `fill_value`, the least
+    element by default.
+    """
     ar1, ar2 = values("union1d", ar1, ar2)
     size = _size("union1d", ar1, ar2, size=size)
-    return unique(shaping.concatenate([ar1, ar2], None), size=size, fill_value=fill_value)
+    return unique(joining.concatenate([ar1, ar2], None), size=size, fill_value=fill_value)
 
 
 def _padded(x: Any, number: Any, fill: Any) -> Any:
@@ -278,7 +325,9 @@ def setdiff1d(
     size: int | None = None,
     fill_value: ArrayLike | None = None,
 ) -> Array:
-    """As `numpy.setdiff1d`; traced arrays need `size`, to which the result is padded with `fill_value`, 0 by
+    """Returns the sorted elements of an array that another lacks.
+
+    Under `jit` the static `size` must be given, to which the result is truncated or padded with `fill_value`, 0 by
     default.
     """
     ar1, ar2 = values("setdiff1d", ar1, ar2)
@@ -322,8 +371,8 @@ def _padded_by_default(x: Any, number: Any, fill: Any) -> Any:
 def _setxor1d_size(ar1: Any, ar2: Any, fill_value: Any, *, assume_unique: bool, size: int) -> Any:
     end = True
     if assume_unique:
-        joined = shaping.concatenate([ar1, ar2])
-        aux = searching.sort(shaping.concatenate([ar1, ar2]))
+        joined = joining.concatenate([ar1, ar2])
+        aux = searching.sort(joining.concatenate([ar1, ar2]))
     else:
         set1, set2 = (_distinct(x, size=x.size, number=True) for x in (ar1, ar2))
         joined, end = _joined_sets(set1.values, set1.number, set2.values), False
@@ -332,7 +381,7 @@ def _setxor1d_size(ar1: Any, ar2: Any, fill_value: Any, *, assume_unique: bool, 
         _, aux = lax_sort.sort((lax.bitwise_not(_take(is_valid, _TAIL)), joined), num_keys=2)
     differs = lax.ne(*_adjacent(aux))
     edges = [moving.reshape(np.bool_(x), (1,)) for x in (True, end)]
-    flag = shaping.concatenate([edges[0], differs, edges[1]])
+    flag = joining.concatenate([edges[0], differs, edges[1]])
     if not assume_unique:
         flag = lax.bitwise_and(is_valid, _put(flag, number, True, "set"))
     is_single = lax.bitwise_and(*_adjacent(flag))
@@ -349,8 +398,10 @@ def setxor1d(
     size: int | None = None,
     fill_value: ArrayLike | None = None,
 ) -> Array:
-    """As `numpy.setxor1d`; traced arrays need `size`, to which the result is padded with `fill_value`, its
-    least element by default.
+    """Returns the sorted elements that occur in exactly one of two arrays.
+
+    Under `jit` the static `size` must be given, to which the result is truncated or padded with `fill_value`, the least
+    element by default.
     """
     ar1, ar2 = promote_dtypes(*(shaping.ravel(x) for x in values("setxor1d", ar1, ar2)))
     size = _size("setxor1d", ar1, ar2, size=size)
@@ -360,11 +411,11 @@ def setxor1d(
         return _setxor1d_size(ar1, ar2, fill_value, assume_unique=assume_unique, size=size)
     if not assume_unique:
         ar1, ar2 = unique(ar1), unique(ar2)
-    aux = searching.sort(shaping.concatenate([ar1, ar2]))
+    aux = searching.sort(joining.concatenate([ar1, ar2]))
     if not aux.size:
         return aux
     edge = np.ones(1, np.bool_)
-    flag = shaping.concatenate([edge, lax.ne(*_adjacent(aux)), edge])
+    flag = joining.concatenate([edge, lax.ne(*_adjacent(aux)), edge])
     return _take(aux, lax.bitwise_and(*_adjacent(flag)))
 
 
@@ -374,7 +425,7 @@ def _intersect1d_size(ar1: Any, ar2: Any, assume_unique: bool, return_indices: b
     length = ar1.size + ar2.size
     if assume_unique:
         firsts, number1 = [_places(n) for n in sizes], sizes[0]
-        joined = shaping.concatenate([ar1, ar2])
+        joined = joining.concatenate([ar1, ar2])
         aux, order = lax_sort.sort((joined, _places(length)), num_keys=1)
         is_valid = moving.full((length,), np.bool_(True))
     else:
@@ -407,8 +458,15 @@ def intersect1d(
     size: int | None = None,
     fill_value: ArrayLike | None = None,
 ) -> Any:
-    """As `numpy.intersect1d`; traced arrays need `size`, to which the result is padded with `fill_value`,
-    its least element by default.
+    """Returns the sorted elements that two arrays have in common.
+
+    With `assume_unique` the arrays are taken to have no repetitions. With `return_indices` the result is a tuple:
+    elements, and their first indices in both arrays. Under `jit` the static `size` must be given, to which results are
+    truncated or padded with `fill_value`, the least element by default.
+
+    Example:
+      >>> jnp.intersect1d(jnp.array([3, 1, 2]), jnp.array([2, 3, 9]))
+      Array([2, 3], dtype=int32)
     """
     ar1, ar2 = (shaping.ravel(x) for x in promote_dtypes(*values("intersect1d", ar1, ar2)))
     size = _size("intersect1d", ar1, ar2, size=size)
@@ -419,7 +477,7 @@ def intersect1d(
         ar1, *first1 = unique(ar1, True)
         ar2, *first2 = unique(ar2, True)
         firsts = [*first1, *first2]
-    joined = shaping.concatenate([ar1, ar2])
+    joined = joining.concatenate([ar1, ar2])
     aux, order = lax_sort.sort((joined, _places(joined.size)), num_keys=1)
     both = lax.eq(*_adjacent(aux))
     common = _take(_take(aux, _HEAD), both)

@@ -9,19 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from minijax.api.vmap import vmap
-from minijax.base import dims, dtypes
-from minijax.base.dtypes import DTypeLike
+from minijax.base import dims
+from minijax.base.documentation import filled
 from minijax.base.symbolic.dimension import inconclusive, is_int
 from minijax.base.util import named
 from minijax.dispatch.fused import fused
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof, unwrapped
 from minijax.numpy import subscripts, ufuncs
-from minijax.numpy.creation import arraylike, asarray, concrete, host_ints, value, values
-from minijax.primitives import counting, dynamic_slice, elementwise as lax, moving, sharding, structural
+from minijax.numpy.creation import asarray, concrete, value, values
+from minijax.primitives import dynamic_slice, elementwise as lax, moving, sharding, structural
 from minijax.primitives.convert import convert
-from minijax.primitives.promote import arrays, check_arraylike, check_out, promote_dtypes
 from minijax.run.arrays.array import Array, ArrayLike, DimSize, Shape, ShardingLike
 
 Axes = int | Sequence[int] | None
@@ -47,7 +45,36 @@ def flattened_if_no_axis(a: Any, axis: int | None) -> tuple[Any, int]:
 def reshape(
     a: ArrayLike, shape: DimSize | Shape, order: str = "C", *, copy: bool | None = None, out_sharding: Any = None
 ) -> Array:
-    """As `numpy.reshape`; the orders are "C" and "F"."""
+    """Gives an array another shape with the same elements.
+
+    Args:
+      a: array.
+      shape: int, or sequence of ints. One may be -1, and is then computed from the size.
+      order: "C", where the last axis changes fastest, or "F", where the first does.
+      copy: true for a copy always. Otherwise a copy is made where it is needed, also if false.
+      out_sharding: sharding of the result, where the mesh has explicit axes and it cannot be derived.
+
+    Returns:
+      An array of this shape and the dtype of `a`.
+
+    Raises:
+      TypeError: if the sizes differ, or if a dimension is traced.
+      NotImplementedError: for the order "A".
+
+    Differences from NumPy:
+      The result is never a view. Under `jit` XLA leaves the copy out where it can.
+
+    See also: `jax.numpy.ravel`, `jax.numpy.expand_dims`, `jax.lax.reshape`.
+
+    Example:
+      >>> x = jnp.arange(6)
+      >>> jnp.reshape(x, (2, -1))
+      Array([[0, 1, 2],
+             [3, 4, 5]], dtype=int32)
+      >>> jnp.reshape(x, (2, 3), order="F")
+      Array([[0, 2, 4],
+             [1, 3, 5]], dtype=int32)
+    """
     error = ValueError if isinstance(a, np.ndarray | np.generic) else TypeError  # that of the array's own method
     a = value("reshape", a)
     if order not in ("C", "F"):
@@ -98,7 +125,17 @@ def _quotient(total: Any, known: Any, have: tuple, sizes: tuple, error: type[Exc
 
 @jitted("ravel", static=("order", "out_sharding"), inline=True)
 def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Array:
-    """As `numpy.ravel`; the orders are "C" and "F"."""
+    """Flattens an array to a vector.
+
+    `order` is "C", where the last axis changes fastest, or "F", where the first does. `out_sharding` is the sharding of
+    the result. The result is never a view.
+
+    Example:
+      >>> jnp.ravel(jnp.array([[1, 2], [3, 4]]))
+      Array([1, 2, 3, 4], dtype=int32)
+      >>> jnp.ravel(jnp.array([[1, 2], [3, 4]]), order="F")
+      Array([1, 3, 2, 4], dtype=int32)
+    """
     if order == "K":
         raise NotImplementedError("ravel: order='K' is not implemented")
     a = value("ravel", a)
@@ -107,19 +144,47 @@ def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Array:
 
 @fused()
 def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
-    """As `numpy.transpose`."""
+    """Permutes the axes of an array.
+
+    Args:
+      a: array.
+      axes: the axes of `a` in their new order, as a sequence of static ints. By default they are reversed.
+
+    Returns:
+      An array whose axis `i` is axis `axes[i]` of `a`.
+
+    Raises:
+      TypeError: if `axes` is not a permutation of the axes.
+
+    Differences from NumPy:
+      The result is never a view.
+
+    See also: `jax.numpy.swapaxes`, `jax.numpy.moveaxis`, `jax.numpy.matrix_transpose`.
+
+    Example:
+      >>> jnp.transpose(jnp.ones((2, 3, 4))).shape
+      (4, 3, 2)
+      >>> jnp.transpose(jnp.ones((2, 3, 4)), (1, 0, 2)).shape
+      (3, 2, 4)
+    """
     a = value("transpose", a)
     order = range(a.ndim)[::-1] if axes is None else [dims.canonical_axis(i, a.ndim) for i in axes]
     return moving.transpose(a, tuple(order))
 
 
 def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Array:
-    """As `numpy.permute_dims`."""
+    """Permutes the axes of an array.
+
+    It is `transpose` under the name of the array API standard; `axes` must be given.
+    """
     return transpose(value("permute_dims", a), axes)
 
 
 def matrix_transpose(x: ArrayLike, /) -> Array:
-    """As `numpy.matrix_transpose`."""
+    """Exchanges the last two axes of an array.
+
+    Raises ValueError if the rank is less than 2. `x.mT` is the same.
+    """
     x = value("matrix_transpose", x)
     if x.ndim < 2:
         raise ValueError(f"matrix_transpose: x must be at least two-dimensional, but got ndim={x.ndim}")
@@ -128,7 +193,25 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
 
 @jitted("swapaxes", static=("axis1", "axis2"), inline=True)
 def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
-    """As `numpy.swapaxes`."""
+    """Exchanges two axes of an array.
+
+    Args:
+      a: array.
+      axis1: axis, a static int. Negative ones count from the end.
+      axis2: axis.
+
+    Returns:
+      An array in which `axis1` is at the place of `axis2` and the reverse. It is never a view.
+
+    Raises:
+      IndexError: if an axis is out of bounds.
+
+    See also: `jax.numpy.moveaxis`, `jax.numpy.transpose`.
+
+    Example:
+      >>> jnp.swapaxes(jnp.ones((2, 3, 4)), 0, -1).shape
+      (4, 3, 2)
+    """
     a = value("swapaxes", a)
     order = np.arange(a.ndim)  # its indexing checks the bounds
     order[axis1], order[axis2] = order[axis2], order[axis1]
@@ -137,7 +220,27 @@ def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
 
 @fused()
 def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Sequence[int]) -> Array:
-    """As `numpy.moveaxis`."""
+    """Moves axes of an array to other places; the others keep their order.
+
+    Args:
+      a: array.
+      source: axis, or sequence of axes.
+      destination: places of these axes in the result, in the same form.
+
+    Returns:
+      An array with the axes in their new order. It is never a view.
+
+    Raises:
+      ValueError: if axes are out of bounds or repeated, or if the numbers of axes and of places differ.
+
+    See also: `jax.numpy.swapaxes`, `jax.numpy.transpose`.
+
+    Example:
+      >>> jnp.moveaxis(jnp.ones((2, 3, 4)), 0, -1).shape
+      (3, 4, 2)
+      >>> jnp.moveaxis(jnp.ones((2, 3, 4)), (0, 1), (1, 2)).shape
+      (4, 2, 3)
+    """
     a = value("moveaxis", a)
     froms, tos = nonnegative_axes(source, a.ndim), nonnegative_axes(destination, a.ndim)
     if len(froms) != len(tos):
@@ -152,7 +255,10 @@ def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Seque
 
 @jitted("rollaxis", static=("axis", "start"))
 def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
-    """As `numpy.rollaxis`."""
+    """Moves an axis before another one.
+
+    `start` is the place before which it goes, in the array as it was. `moveaxis` is easier to read.
+    """
     a = value("rollaxis", a)
     i, to = dims.canonical_axis(axis, a.ndim), operator.index(start)
     if not -a.ndim <= to <= a.ndim:
@@ -163,7 +269,26 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
 
 @fused()
 def squeeze(a: ArrayLike, axis: Axes = None) -> Array:
-    """As `numpy.squeeze`."""
+    """Removes axes of length 1.
+
+    Args:
+      a: array.
+      axis: axis or tuple of axes to remove. By default all axes of length 1.
+
+    Returns:
+      An array with the elements of `a`, of a smaller rank.
+
+    Raises:
+      ValueError: if an axis of `axis` has another length than 1.
+
+    See also: `jax.numpy.expand_dims`, `jax.numpy.reshape`.
+
+    Example:
+      >>> jnp.squeeze(jnp.ones((1, 3, 1))).shape
+      (3,)
+      >>> jnp.squeeze(jnp.ones((1, 3, 1)), axis=0).shape
+      (3, 1)
+    """
     a = value("squeeze", a)
     if axis is None and not all(map(is_int, a.shape)):
         raise ValueError(f"jnp.squeeze with axis=None is not supported with shape polymorphism, got shape {a.shape}")
@@ -173,14 +298,58 @@ def squeeze(a: ArrayLike, axis: Axes = None) -> Array:
 
 @fused()
 def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
-    """As `numpy.expand_dims`."""
+    """Inserts axes of length 1.
+
+    Args:
+      a: array.
+      axis: place, or sequence of places, of the new axes in the result.
+
+    Returns:
+      An array with the elements of `a`, of a larger rank.
+
+    Raises:
+      ValueError: if places are out of bounds or repeated.
+
+    Differences from NumPy:
+      `axis` may be a list. `a[None]` and `a[:, None]` give the same arrays.
+
+    See also: `jax.numpy.squeeze`, `jax.numpy.reshape`, `jax.numpy.newaxis`.
+
+    Example:
+      >>> jnp.expand_dims(jnp.ones(3), 0).shape
+      (1, 3)
+      >>> jnp.expand_dims(jnp.ones(3), (0, -1)).shape
+      (1, 3, 1)
+    """
     axis = concrete(axis, "expand_dims", "axis")
     return moving.expand_dims(value("expand_dims", a), (axis,) if np.ndim(axis) == 0 else tuple(axis))
 
 
 @fused()
 def broadcast_to(array: ArrayLike, shape: DimSize | Shape, *, out_sharding: ShardingLike | None = None) -> Array:
-    """As `numpy.broadcast_to`."""
+    """Broadcasts an array to a shape.
+
+    Args:
+      array: array or number.
+      shape: int, or sequence of ints. Its last dimensions must be those of `array`, except where these are 1.
+      out_sharding: sharding of the result, where the mesh has explicit axes.
+
+    Returns:
+      An array of this shape, in which `array` is repeated along new axes and along axes of length 1.
+
+    Raises:
+      ValueError: if the shapes are not compatible, or if `array` has the larger rank.
+
+    Differences from NumPy:
+      The result is a full array and no view. Under `jit` XLA rarely writes it to memory. It does not take `subok`.
+
+    See also: `jax.numpy.broadcast_arrays`, `jax.numpy.tile`, `jax.lax.broadcast_in_dim`.
+
+    Example:
+      >>> jnp.broadcast_to(jnp.arange(3), (2, 3))
+      Array([[0, 1, 2],
+             [0, 1, 2]], dtype=int32)
+    """
     array = value("broadcast_to", array)
     shape = dims.shape_of(shape)
     if len(shape) < array.ndim:
@@ -213,7 +382,14 @@ def _check_unbroadcast(array: Any, requested: Any, shape: tuple[int, ...]) -> No
 
 
 def broadcast_arrays(*args: ArrayLike) -> list[Array]:
-    """As `numpy.broadcast_arrays`."""
+    """Broadcasts arrays to one shape.
+
+    Returns a list of arrays, which are not views. Raises ValueError for shapes that are not compatible.
+
+    Example:
+      >>> [x.shape for x in jnp.broadcast_arrays(jnp.ones((2, 1)), jnp.ones(3))]
+      [(2, 3), (2, 3)]
+    """
     args = values("broadcast_arrays", *args)
     if not args:
         return []
@@ -221,19 +397,31 @@ def broadcast_arrays(*args: ArrayLike) -> list[Array]:
 
 
 def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
-    """As `numpy.broadcast_shapes`."""
+    """Returns the shape to which shapes broadcast, as a tuple.
+
+    A shape is a sequence of ints or an int. Dimensions may be symbolic. Raises ValueError for shapes that are not
+    compatible.
+
+    Example:
+      >>> jnp.broadcast_shapes((2, 1), (3,))
+      (2, 3)
+    """
     if not shapes:
         return ()
     return structural.broadcast_shapes(*[dims.shape_of(s) for s in shapes])
 
 
-def _at_least(name: str, place: Any, calls_itself: bool = False) -> Any:
+def _at_least(name: str, place: Any, where: str = "", calls_itself: bool = False) -> Any:
     def atleast(*arys: ArrayLike) -> Any:
+        """Adds axes of length 1 to arrays, up to a rank of {rank}{where}.
+
+        One array gives an array, several give a list.
+        """
         if len(arys) == 1:
             return place(value(name, arys[0]))
         return [jitted_atleast(x) if calls_itself else place(value(name, x)) for x in arys]
 
-    jitted_atleast = jitted()(named(atleast, name, f"As `numpy.{name}`."))
+    jitted_atleast = jitted()(named(atleast, name, filled(atleast, dict(rank=name[-2], where=where))))
     return jitted_atleast
 
 
@@ -243,219 +431,36 @@ def _to_3d(x: Any) -> Any:
 
 
 atleast_1d = _at_least("atleast_1d", lambda x: moving.expand_dims(x, (0,)) if x.ndim < 1 else x)
-atleast_2d = _at_least("atleast_2d", lambda x: moving.expand_dims(x, tuple(range(2 - x.ndim))))
-atleast_3d = _at_least("atleast_3d", _to_3d, calls_itself=True)
-
-
-# ---- joining -----------------------------------------------------------------------------------------
-
-
-@fused()
-def concatenate(
-    arrays: np.ndarray | Array | Sequence[ArrayLike], axis: int | None = 0, dtype: DTypeLike | None = None
-) -> Array:
-    """As `numpy.concatenate`."""
-    dtype = dtypes.requested_dtype(dtype, "concatenate")
-    if isinstance(arrays, np.ndarray | Array):
-        if not np.ndim(arrays):
-            raise ValueError("Zero-dimensional arrays cannot be concatenated.")
-        return _merge_first(_not_empty("concatenate", arrays), axis, dtype)
-    parts = _checked_sequence("concatenate", arrays)
-    if axis is None:
-        return concatenate([ravel(x) for x in parts], 0, dtype)
-    if any(typeof(x).ndim == 0 for x in parts):
-        raise ValueError("Zero-dimensional arrays cannot be concatenated.")
-    axis = dims.canonical_axis(axis, typeof(parts[0]).ndim)
-    parts = _in_one_dtype(parts, dtype)
-    return value("concatenate", parts[0]) if len(parts) == 1 else structural.concatenate(parts, axis)
-
-
-def _not_empty(name: str, arrays: Any) -> Any:
-    """One array as a sequence of arrays. Raises TypeError for a scalar, ValueError if there are none."""
-    x = value(name, arrays)
-    if not x.ndim:
-        raise TypeError(f"{name}: len() of unsized object, the arrays are one scalar")
-    if not x.shape[0]:
-        raise ValueError(f"Need at least one array to {name}.")
-    return x
-
-
-def _checked_sequence(name: str, arrays: Any) -> Sequence:
-    """The arrays to join. Raises TypeError unless they are a sequence, ValueError for an empty one."""
-    if not isinstance(arrays, Sequence):
-        raise TypeError(f"{name}: the arrays must be given as a sequence or as one array, got {type(arrays)}")
-    if not arrays:
-        raise ValueError(f"Need at least one array to {name}.")
-    return arraylike(name, *arrays)
-
-
-def _in_one_dtype(arrays: Sequence, dtype: Any) -> list:
-    return promote_dtypes(*arrays) if dtype is None else [convert(x, dtype) for x in arrays]
-
-
-def _merge_first(x: Any, axis: int | None, dtype: Any) -> Any:
-    if x.ndim == 0:
-        raise ValueError("concatenate: Zero-dimensional arrays cannot be concatenated.")
-    if x.ndim == 1 and axis is not None:
-        raise ValueError("Zero-dimensional arrays cannot be concatenated.")
-    x = x if dtype is None else convert(x, dtype)
-    if axis is None:
-        return ravel(x)
-    axis = dims.canonical_axis(axis, x.ndim - 1)
-    order = [*range(1, axis + 1), 0, *range(axis + 1, x.ndim)]
-    merged = (*x.shape[1 : axis + 1], x.shape[0] * x.shape[axis + 1], *x.shape[axis + 2 :])
-    return moving.reshape(x, merged, order)
-
-
-def concat(arrays: Sequence[ArrayLike], /, *, axis: int | None = 0) -> Array:
-    """As `numpy.concat`."""
-    check_arraylike("concat", *arrays)
-    return concatenate(arrays, axis)
-
-
-@fused()
-def stack(
-    arrays: np.ndarray | Array | Sequence[ArrayLike], axis: int = 0, out: None = None, dtype: DTypeLike | None = None
-) -> Array:
-    """As `numpy.stack`; `out` is not supported."""
-    check_out("stack", out)
-    dtype = dtypes.requested_dtype(dtype, "stack")
-    if isinstance(arrays, np.ndarray | Array):
-        x = _not_empty("stack", arrays)
-        axis = dims.canonical_axis(axis, x.ndim)
-        return concatenate(moving.expand_dims(x, (axis + 1,)), axis, dtype)
-    parts = _checked_sequence("stack", arrays)
-    axis = dims.canonical_axis(axis, typeof(parts[0]).ndim + 1)
-    if any(typeof(x).shape != typeof(parts[0]).shape for x in parts):
-        raise ValueError("All input arrays must have the same shape.")
-    return structural.stack(_in_one_dtype(parts, dtype), axis)
-
-
-def _with_min_ranks(at_least: Any, tup: Any) -> tuple[Any, int]:
-    """The arrays with the axes that `at_least` adds, and their rank."""
-    if isinstance(tup, np.ndarray | Array):
-        stacked = vmap(at_least)(asarray(tup))
-        return stacked, stacked.ndim - 1
-    stacked = [at_least(x) for x in tup]
-    return stacked, stacked[0].ndim if stacked else 1
-
-
-def hstack(tup: np.ndarray | Array | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
-    """As `numpy.hstack`."""
-    arrays, ndim = _with_min_ranks(atleast_1d, tup)
-    return concatenate(arrays, 0 if ndim == 1 else 1, dtype)
-
-
-def vstack(tup: np.ndarray | Array | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
-    """As `numpy.vstack`."""
-    return concatenate(_with_min_ranks(atleast_2d, tup)[0], 0, dtype)
-
-
-def dstack(tup: np.ndarray | Array | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
-    """As `numpy.dstack`."""
-    return concatenate(_with_min_ranks(atleast_3d, tup)[0], 2, dtype)
-
-
-def column_stack(tup: np.ndarray | Array | Sequence[ArrayLike]) -> Array:
-    """As `numpy.column_stack`."""
-    if isinstance(tup, np.ndarray | Array):
-        x = asarray(tup)
-        return concatenate(vmap(lambda y: transpose(atleast_2d(y)))(x) if x.ndim < 3 else x, 1)
-    return concatenate([transpose(atleast_2d(x)) if typeof(x).ndim < 2 else x for x in values("column_stack", *tup)], 1)
-
-
-@jitted("block")
-def block(arrays: ArrayLike | list[ArrayLike]) -> Array:
-    """As `numpy.block`."""
-    joined, _ = _block(arrays)
-    return joined
-
-
-def _block(arrays: Any) -> tuple[Any, int]:
-    if isinstance(arrays, tuple):
-        raise ValueError("jax.numpy.block does not allow tuples, got " + repr(type(arrays)))
-    if not isinstance(arrays, list):
-        return value("block", arrays), 1
-    if not arrays:
-        raise ValueError("jax.numpy.block does not allow empty list arguments")
-    parts, depths = zip(*map(_block, arrays), strict=True)
-    if len(set(depths)) != 1:
-        raise ValueError("Mismatched list depths in jax.numpy.block")
-    rank = max(depths[0], *(x.ndim for x in parts))
-    parts = [structural.broadcast_to_rank(x, rank) for x in parts]
-    return concatenate(parts, -depths[0]), depths[0] + 1
-
-
-@jitted("append", static=("axis",))
-def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
-    """As `numpy.append`."""
-    if axis is None:
-        return concatenate([ravel(arr), ravel(values)], 0)
-    return concatenate([arr, values], axis)
-
-
-# ---- splitting ---------------------------------------------------------------------------------------
-
-
-def _split(name: str, ary: Any, sections: Any, axis: int, equal: bool) -> list:
-    ary = value(name, ary)
-    axis, size = structural.size_along(name, ary, axis)
-    if np.ndim(sections) > 1:
-        raise TypeError(f"{name}: Only integer scalar arrays can be converted to a scalar index.")
-    if isinstance(sections, Sequence) or np.ndim(sections) > 0:
-        cuts = [0, *host_ints(name, sections), size]
-        sizes = [b - a for a, b in zip(cuts, cuts[1:], strict=False)]
-    else:
-        count = concrete(sections, name, "indices_or_sections")
-        if not is_int(count):
-            raise ValueError(f"jax.numpy.{name} with a symbolic number of sections is not supported, got {count}")
-        part, rest = divmod(size, count := int(count))
-        if rest and equal:
-            raise ValueError(f"{name}: array split does not result in an equal division: rest is {rest}")
-        sizes = [part + (i < rest) for i in range(count)]
-    return list(structural.split(ary, sizes, axis))
-
-
-def split(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike, axis: int = 0) -> list[Array]:
-    """As `numpy.split`."""
-    return _split("split", ary, indices_or_sections, axis, True)
-
-
-def array_split(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike, axis: int = 0) -> list[Array]:
-    """As `numpy.array_split`."""
-    return _split("array_split", ary, indices_or_sections, axis, False)
-
-
-def hsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Array]:
-    """As `numpy.hsplit`."""
-    (ary,) = arrays("hsplit", ary)
-    return _split("hsplit", ary, indices_or_sections, 0 if typeof(ary).ndim == 1 else 1, True)
-
-
-def vsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Array]:
-    """As `numpy.vsplit`."""
-    return _split("vsplit", ary, indices_or_sections, 0, True)
-
-
-def dsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Array]:
-    """As `numpy.dsplit`."""
-    return _split("dsplit", ary, indices_or_sections, 2, True)
-
-
-@jitted("unstack", static=("axis",), inline=True)
-def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
-    """As `numpy.unstack`."""
-    x = value("unstack", x)
-    if x.ndim == 0:
-        raise ValueError("Unstack requires arrays with rank > 0, however a scalar array was passed.")
-    return structural.unstack(x, axis)
+atleast_2d = _at_least("atleast_2d", lambda x: moving.expand_dims(x, tuple(range(2 - x.ndim))), ", in front")
+atleast_3d = _at_least("atleast_3d", _to_3d, ", such that a matrix gets a last axis", True)
 
 
 # ---- repeating, shifting and reversing ---------------------------------------------------------------
 
 
 def tile(A: ArrayLike, reps: DimSize | Sequence[DimSize]) -> Array:
-    """As `numpy.tile`."""
+    """Repeats an array as a whole along its axes.
+
+    Args:
+      A: array.
+      reps: number of copies along each axis, the last ones if there are fewer than axes. More numbers than axes add
+        axes in front.
+
+    Returns:
+      An array in which each axis is longer by its factor.
+
+    Raises:
+      TypeError: if `reps` is traced.
+
+    See also: `jax.numpy.repeat`, `jax.numpy.broadcast_to`.
+
+    Example:
+      >>> jnp.tile(jnp.array([1, 2]), 2)
+      Array([1, 2, 1, 2], dtype=int32)
+      >>> jnp.tile(jnp.array([1, 2]), (2, 1))
+      Array([[1, 2],
+             [1, 2]], dtype=int32)
+    """
     a = value("tile", A)
     reps = dims.shape_of_iterable(reps)
     rank = max(a.ndim, len(reps))
@@ -472,7 +477,32 @@ def repeat_uniformly(a: Any, count: int, axis: int) -> Any:
 
 
 def roll(a: ArrayLike, shift: ArrayLike | Sequence[int], axis: Axes = None) -> Array:
-    """As `numpy.roll`; `shift` may be traced."""
+    """Shifts elements along axes; those that leave at one end enter at the other.
+
+    Args:
+      a: array.
+      shift: number of places, or one for each axis of `axis`. Positive ones shift towards higher indices. It may be
+        traced.
+      axis: axis or tuple of axes. For `None` the array is shifted as if it were flat.
+
+    Returns:
+      An array of the shape and dtype of `a`.
+
+    Raises:
+      ValueError: if an axis is out of bounds, or if `shift` and `axis` do not broadcast.
+
+    Differences from NumPy:
+      The shift need not be static under `jit`.
+
+    See also: `jax.numpy.flip`, `jax.numpy.rot90`.
+
+    Example:
+      >>> jnp.roll(jnp.arange(5), 2)
+      Array([3, 4, 0, 1, 2], dtype=int32)
+      >>> jnp.roll(jnp.arange(4).reshape(2, 2), 1, axis=1)
+      Array([[1, 0],
+             [3, 2]], dtype=int32)
+    """
     a = value("roll", a)
     if axis is None:
         return reshape(roll(ravel(a), shift, 0), a.shape)
@@ -520,7 +550,28 @@ def _roll_dynamic(a, shift, axis):
 
 
 def flip(m: ArrayLike, axis: Axes = None) -> Array:
-    """As `numpy.flip`."""
+    """Reverses the order of elements along axes.
+
+    Args:
+      m: array.
+      axis: axis or tuple of axes. By default all axes.
+
+    Returns:
+      An array of the shape and dtype of `m`. It is a copy, not a view.
+
+    Raises:
+      ValueError: if an axis is out of bounds.
+
+    See also: `jax.numpy.flipud`, `jax.numpy.fliplr`, `jax.numpy.rot90`, `jax.lax.rev`.
+
+    Example:
+      >>> jnp.flip(jnp.arange(4).reshape(2, 2))
+      Array([[3, 2],
+             [1, 0]], dtype=int32)
+      >>> jnp.flip(jnp.arange(4).reshape(2, 2), axis=1)
+      Array([[1, 0],
+             [3, 2]], dtype=int32)
+    """
     m = value("flip", m)
     return _flip(m, nonnegative_axes(axis, m.ndim))
 
@@ -529,18 +580,28 @@ _flip = jitted("_flip", static=("dimensions",))(structural.rev)
 
 
 def fliplr(m: ArrayLike) -> Array:
-    """As `numpy.fliplr`."""
+    """Reverses the order of elements along axis 1.
+
+    Raises ValueError for arrays of rank less than 2.
+    """
     return flip(m, 1)
 
 
 def flipud(m: ArrayLike) -> Array:
-    """As `numpy.flipud`."""
+    """Reverses the order of elements along axis 0.
+
+    Raises ValueError for scalars.
+    """
     return flip(m, 0)
 
 
 @jitted("rot90", static=("k", "axes"))
 def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
-    """As `numpy.rot90`."""
+    """Rotates an array by quarter turns in the plane of two axes.
+
+    `k` is the number of turns, from the first axis towards the second, and static. Raises ValueError unless `axes` are
+    two different axes.
+    """
     m = value("rot90", m)
     if m.ndim < 2:
         raise ValueError(f"rot90 requires its first argument to have ndim at least two, but got shape {m.shape}")
@@ -557,7 +618,10 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
 
 @jitted("resize", static=("new_shape",))
 def resize(a: ArrayLike, new_shape: Shape) -> Array:
-    """As `numpy.resize`."""
+    """Gives an array another shape, repeating or leaving out elements.
+
+    Elements are taken in order and repeated if there are too few; an array without elements gives zeros.
+    """
     shape = dims.shape_of(new_shape)
     if any(n < 0 for n in shape):
         raise ValueError("all elements of `new_shape` must be non-negative")
@@ -569,63 +633,3 @@ def resize(a: ArrayLike, new_shape: Shape) -> Array:
 
 
 # ---- differences -------------------------------------------------------------------------------------
-
-
-def _differences(a: Any, axis: int) -> Any:
-    before = [slice(None)] * axis
-    later, earlier = subscripts.getitem(a, (*before, slice(1, None))), subscripts.getitem(a, (*before, slice(-1)))
-    return lax.ne(later, earlier) if a.dtype == np.bool_ else lax.sub(later, earlier)
-
-
-@jitted("diff", static=("n", "axis"))
-def diff(
-    a: ArrayLike, n: int = 1, axis: int = -1, prepend: ArrayLike | None = None, append: ArrayLike | None = None
-) -> Array:
-    """As `numpy.diff`."""
-    a = value("diff", a)
-    if n == 0:
-        return a
-    if n < 0:
-        raise ValueError(f"diff: order must be non-negative but got {n}")
-    if a.ndim == 0:
-        raise ValueError("diff: diff requires input that is at least one dimensional")
-    axis = dims.canonical_axis(axis, a.ndim)
-    if prepend is not None or append is not None:
-        edges = [[] if edge is None else [_edge_of(edge, a, axis)] for edge in (prepend, append)]
-        a = concatenate([*edges[0], a, *edges[1]], axis)
-    for _ in range(n):
-        a = _differences(a, axis)
-    return a
-
-
-def _edge_of(edge: Any, a: Any, axis: int) -> Any:
-    edge = value("diff", edge)
-    if edge.ndim:
-        return edge
-    return moving.broadcast_to_shape(edge, tuple(1 if i == axis else m for i, m in enumerate(a.shape)))
-
-
-@jitted("ediff1d")
-def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike | None = None) -> Array:
-    """As `numpy.ediff1d`; `to_end` and `to_begin` are converted to the dtype of `ary`."""
-    flat = ravel(ary)
-    differences = lax.sub(flat[1:], flat[:-1])
-    if to_begin is not None:
-        differences = concatenate([ravel(convert(to_begin, flat.dtype)), differences], 0)
-    if to_end is not None:
-        differences = concatenate([differences, ravel(convert(to_end, flat.dtype))], 0)
-    return differences
-
-
-@jitted("vander", static=("N", "increasing"))
-def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Array:
-    """As `numpy.vander`."""
-    x = value("vander", x)
-    if x.ndim != 1:
-        raise ValueError(f"vander: x must be a one-dimensional array, got shape {x.shape}")
-    n = x.shape[0] if N is None else operator.index(concrete(N, "vander", "N"))
-    if n < 0:
-        raise ValueError(f"vander: N must be nonnegative, got {n}")
-    powers = counting.iota(x.dtype, n)
-    powers = powers if increasing else lax.sub(x.dtype.type(n - 1), powers)
-    return ufuncs.power(moving.expand_dims(x, (1,)), moving.expand_dims(powers, (0,)))

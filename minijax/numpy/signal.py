@@ -9,7 +9,7 @@ from typing import Any
 from minijax.base.dtypes import DTypeLike
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
-from minijax.numpy import creation, custom_rules, shaping, ufuncs
+from minijax.numpy import complex_parts, creation, custom_rules, ranges, shaping, ufuncs
 from minijax.primitives.conv import conv_general_dilated
 from minijax.primitives.dot import PrecisionLike
 from minijax.primitives.moving import broadcast_in_dim
@@ -29,7 +29,7 @@ def _conv(x: Any, y: Any, mode: str, name: str, precision: Any, preferred_elemen
     x, y = (promote_dtypes_inexact if preferred_element_type is None else promote_dtypes)(x, y)
     is_swapped = shapes[0][0] < shapes[1][0]
     if name == "correlate":
-        y = ufuncs.conjugate(y)
+        y = complex_parts.conjugate(y)
     x, y = (y, x) if is_swapped else (x, y)
     if name == "convolve":
         y = shaping.flip(y)
@@ -60,7 +60,16 @@ def convolve(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """As `numpy.convolve`, with a precision and an accumulation dtype; always inexact."""
+    """Computes the convolution of two vectors.
+
+    `mode` is "full" for all overlaps, "same" for as many as the longer vector has elements, or "valid" for complete
+    overlaps. Integers become floats. `precision` is that of the multiplications, and `preferred_element_type` the dtype
+    of the sums. Raises ValueError for other ranks and for vectors without elements.
+
+    Example:
+      >>> jnp.convolve(jnp.array([1.0, 2.0, 3.0]), jnp.array([1.0, 1.0]))
+      Array([1., 3., 5., 3.], dtype=float32)
+    """
     return _conv(*_checked("convolve", a, v, mode), mode, "convolve", precision, preferred_element_type)
 
 
@@ -73,7 +82,12 @@ def correlate(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """As `numpy.correlate`, with a precision and an accumulation dtype; always inexact."""
+    """Computes the cross-correlation of two vectors, conjugating the second.
+
+    `mode` is "valid" (the default), "same" or "full". Integers become floats. `precision` is that of the
+    multiplications, and `preferred_element_type` the dtype of the sums. Raises ValueError for other ranks and for
+    vectors without elements.
+    """
     return _conv(*_checked("correlate", a, v, mode), mode, "correlate", precision, preferred_element_type)
 
 
@@ -82,7 +96,7 @@ def correlate(
 
 def _window(name: str, of: Callable, M: Any, *shape: Any) -> Any:
     size = int(creation.concrete(M, name, "M"))
-    return creation.ones(size) if size <= 1 else of(creation.arange(size, dtype=float), size, *shape)
+    return creation.ones(size) if size <= 1 else of(ranges.arange(size, dtype=float), size, *shape)
 
 
 def _cosine(turns: float, n: Any, size: int) -> Any:
@@ -91,22 +105,34 @@ def _cosine(turns: float, n: Any, size: int) -> Any:
 
 
 def bartlett(M: int) -> Array:
-    """As `numpy.bartlett`."""
+    """Returns the Bartlett window, a triangle of `M` points that is zero at both ends.
+
+    `M` is static. The result has the default floating dtype.
+    """
     return _window("bartlett", lambda n, size: 1 - ufuncs.absolute(2 * n + 1 - size) / (size - 1), M)
 
 
 def blackman(M: int) -> Array:
-    """As `numpy.blackman`."""
+    """Returns the Blackman window of `M` points, a sum of three cosines.
+
+    `M` is static. The result has the default floating dtype.
+    """
     return _window("blackman", lambda *n: 0.42 - 0.5 * _cosine(2, *n) + 0.08 * _cosine(4, *n), M)
 
 
 def hamming(M: int) -> Array:
-    """As `numpy.hamming`."""
+    """Returns the Hamming window of `M` points, a raised cosine that does not reach zero.
+
+    `M` is static. The result has the default floating dtype.
+    """
     return _window("hamming", lambda *n: 0.54 - 0.46 * _cosine(2, *n), M)
 
 
 def hanning(M: int) -> Array:
-    """As `numpy.hanning`."""
+    """Returns the Hann window of `M` points, a raised cosine that is zero at both ends.
+
+    `M` is static. The result has the default floating dtype.
+    """
     return _window("hanning", lambda *n: 0.5 * (1 - _cosine(2, *n)), M)
 
 
@@ -116,5 +142,9 @@ def _kaiser(n: Any, size: int, beta: Any) -> Any:
 
 
 def kaiser(M: int, beta: ArrayLike) -> Array:
-    """As `numpy.kaiser`."""
+    """Returns the Kaiser window of `M` points, made with the Bessel function `i0`.
+
+    `M` is static. `beta` is the shape parameter, which may be traced: the larger, the narrower. The result has the
+    default floating dtype.
+    """
     return _window("kaiser", _kaiser, M, beta)

@@ -20,7 +20,7 @@ from minijax.indexing.language import Options
 from minijax.indexing.reading import from_front
 from minijax.ir.trace import Tracer
 from minijax.ir.types import ShapedArray, typeof
-from minijax.numpy import creation, cumulative, searching, shaping, subscripts
+from minijax.numpy import creation, cumulative, joining, ranges, searching, shaping, subscripts
 from minijax.numpy.contractions import einsum
 from minijax.numpy.creation import arraylike, concrete, value, values
 from minijax.numpy.ufuncs import add, clip, equal, floor_divide, less, remainder
@@ -48,7 +48,42 @@ def take(
     indices_are_sorted: bool = False,
     fill_value: ArrayLike | None = None,
 ) -> Array:
-    """As `numpy.take`; by default an index out of bounds gives NaN, or an extreme integer."""
+    """Takes elements, or slices along an axis, at given indices.
+
+    Args:
+      a: array.
+      indices: integers of any shape. Negative ones count from the end.
+      axis: axis along which to take. By default `a` is flattened.
+      out: must be `None`.
+      mode: what an index out of bounds gives: "fill" (the default) a fill value, "clip" the first or last element,
+        "wrap" the element at the index modulo the length.
+      unique_indices: promise that no index occurs twice, with which gradients may be faster.
+      indices_are_sorted: promise that indices ascend.
+      fill_value: value for mode "fill". By default NaN for floats, the least value of a signed integer type, the
+        largest of an unsigned one, and `True` for booleans.
+
+    Returns:
+      An array of the dtype of `a`, in whose shape that of `indices` replaces the axis.
+
+    Raises:
+      TypeError: if `axis` or `fill_value` is traced.
+      NotImplementedError: for `out`, and for the mode "raise": programs on devices raise no errors.
+
+    Differences from NumPy:
+      An index out of bounds is not an error. A broken promise gives undefined results.
+
+    See also: `jax.numpy.take_along_axis`, `jax.Array.at`, `jax.lax.gather`.
+
+    Example:
+      >>> x = jnp.array([10.0, 20.0, 30.0])
+      >>> jnp.take(x, jnp.array([0, -1, 5]))
+      Array([10., 30., nan], dtype=float32)
+      >>> jnp.take(x, jnp.array([0, 5]), mode="clip")
+      Array([10., 30.], dtype=float32)
+      >>> jnp.take(jnp.arange(6).reshape(2, 3), jnp.array([2, 0]), axis=1)
+      Array([[2, 0],
+             [5, 3]], dtype=int32)
+    """
     check_out("take", out)
     a, indices = values("take", a, indices)
     axis = None if axis is None else operator.index(axis)
@@ -101,7 +136,37 @@ def take_along_axis(
     *,
     wrap_negative_indices: bool | None = None,
 ) -> Array:
-    """As `numpy.take_along_axis`; by default an index out of bounds gives NaN, or an extreme integer."""
+    """Takes one element for each index along an axis, as `argsort` and `argmax` return indices.
+
+    Args:
+      arr: array.
+      indices: integers, of the rank of `arr`. Other axes than `axis` broadcast with those of `arr`.
+      axis: axis along which to take. For `None`, `arr` is flattened and `indices` is a vector.
+      mode: what an index out of bounds gives: "fill" (the default) a fill value, "clip" the first or last element.
+        "promise_in_bounds" is a promise that all are in bounds. "one_hot" takes by a product with a one-hot array.
+      fill_value: value for mode "fill". By default NaN for floats, the least value of a signed integer type, the
+        largest of an unsigned one.
+      wrap_negative_indices: whether negative indices count from the end. By default they do, unless all are promised to
+        be in bounds.
+
+    Returns:
+      An array of the dtype of `arr`, in whose shape the length of `indices` replaces that of the axis.
+
+    Raises:
+      TypeError: if `indices` are not integers.
+      ValueError: if ranks differ.
+
+    Differences from NumPy:
+      An index out of bounds is not an error. The last three arguments are additions.
+
+    See also: `jax.numpy.take`, `jax.numpy.put_along_axis`, `jax.numpy.argsort`.
+
+    Example:
+      >>> x = jnp.array([[3, 1, 2], [9, 7, 8]])
+      >>> jnp.take_along_axis(x, jnp.argsort(x, axis=1), axis=1)
+      Array([[1, 2, 3],
+             [7, 8, 9]], dtype=int32)
+    """
     a, indices = values("take_along_axis", arr, indices)
     if not dtypes.issubdtype(indices.dtype, np.integer):
         raise TypeError(f"take_along_axis indices must be of integer type, got {indices.dtype}")
@@ -165,7 +230,11 @@ def put_along_axis(
     *,
     mode: str | None = None,
 ) -> Array:
-    """As `numpy.put_along_axis`, but gives a copy: `inplace` must be False."""
+    """Returns a copy of an array with the elements at indices along an axis replaced.
+
+    `inplace` must be false, unlike NumPy's default, since arrays are immutable. `mode` is what happens to indices out
+    of bounds: "drop" (the default) ignores them, "clip" takes the first or last one.
+    """
     if inplace:
         raise ValueError("jax.numpy.put_along_axis cannot modify arrays in-place: pass inplace=False instead")
     a, shape = value("put_along_axis", arr), value("put_along_axis", arr).shape
@@ -178,14 +247,18 @@ def put_along_axis(
     wide = (*a.shape[:axis], index_shape[axis], *a.shape[axis + 1 :])
     put = shaping.broadcast_to(values, wide)
     int_type = dtypes.default_int_dtype()
-    places = [creation.broadcast_along(counting.iota(int_type, n), i, a.shape) for i, n in enumerate(a.shape)]
+    places = [ranges.broadcast_along(counting.iota(int_type, n), i, a.shape) for i, n in enumerate(a.shape)]
     places[axis] = indices
     updated = subscripts.update(a, tuple(places), put, "set", Options(mode))
     return shaping.reshape(updated, shape)
 
 
 def ix_(*args: ArrayLike) -> tuple[Array, ...]:
-    """As `numpy.ix_`; masks must be concrete."""
+    """Makes index arrays for the grid of several vectors of indices.
+
+    Vector `i` gets its elements along axis `i`, and the arrays broadcast when they index. Vectors of booleans stand in
+    for the indices at which they are true and must be concrete.
+    """
     places = []
     for i, x in enumerate(values("ix", *args)):
         if x.ndim != 1:
@@ -202,7 +275,15 @@ def ix_(*args: ArrayLike) -> tuple[Array, ...]:
 
 @jitted("diagonal", static=("offset", "axis1", "axis2"))
 def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
-    """As `numpy.diagonal`."""
+    """Returns a diagonal of a matrix, or of each matrix in an array.
+
+    Matrices are in `axis1` and `axis2`; the diagonal becomes the last axis. `offset` is static. The result is never a
+    view.
+
+    Example:
+      >>> jnp.diagonal(jnp.arange(9).reshape(3, 3))
+      Array([0, 4, 8], dtype=int32)
+    """
     a = value("diagonal", a)
     if a.ndim < 2:
         raise ValueError("diagonal requires an array of at least two dimensions.")
@@ -213,7 +294,7 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
     # jax has a branch for Mosaic kernels, which cannot gather.
     summed = lambda eye, a: moving.sum_axes(lax.mul(eye, a), (0,))  # noqa: E731
     gathered = lambda _, a: _gathered_diagonal(a, 0, i, j)  # noqa: E731
-    return platform_dependent(creation.eye(a.shape[0], dtype=a.dtype), a, mosaic=summed, default=gathered)
+    return platform_dependent(ranges.eye(a.shape[0], dtype=a.dtype), a, mosaic=summed, default=gathered)
 
 
 def _gathered_diagonal(a: Any, offset: int, i: int, j: int) -> Any:
@@ -227,7 +308,28 @@ def _gathered_diagonal(a: Any, offset: int, i: int, j: int) -> Any:
 
 
 def diag(v: ArrayLike, k: int = 0) -> Array:
-    """As `numpy.diag`."""
+    """Makes a matrix with a given diagonal, or returns a diagonal of a matrix.
+
+    Args:
+      v: vector, the diagonal; or matrix.
+      k: which diagonal: above the main one if positive, below it if negative. It must be static.
+
+    Returns:
+      For a vector, a matrix of zeros with this diagonal, which has `v.size + abs(k)` rows. For a matrix, its diagonal
+      `k` as a vector.
+
+    Raises:
+      ValueError: for other ranks than 1 and 2.
+
+    See also: `jax.numpy.diagonal`, `jax.numpy.diagflat`, `jax.numpy.eye`.
+
+    Example:
+      >>> jnp.diag(jnp.array([1, 2]))
+      Array([[1, 0],
+             [0, 2]], dtype=int32)
+      >>> jnp.diag(jnp.arange(9).reshape(3, 3), k=1)
+      Array([1, 5], dtype=int32)
+    """
     return _diag(value("diag", v), operator.index(k))
 
 
@@ -239,11 +341,14 @@ def _diag(v, k):
         raise ValueError(f"diag input must be 1d or 2d, got shape {v.shape}")
     v = structural.pad(v, structural.blank((), v.dtype), ((max(0, -k), max(0, k), 0),))
     n = v.shape[0]
-    return choose(creation.eye(n, k=k, dtype=bool), moving.expand_dims(v, (1,)), structural.blank((), v.dtype))
+    return choose(ranges.eye(n, k=k, dtype=bool), moving.expand_dims(v, (1,)), structural.blank((), v.dtype))
 
 
 def diagflat(v: ArrayLike, k: int = 0) -> Array:
-    """As `numpy.diagflat`."""
+    """Makes a matrix with the elements of a flattened array on a diagonal.
+
+    `k` is the diagonal, which is static: above the main one if positive.
+    """
     v = shaping.ravel(value("diagflat", v))
     size, n = v.size, v.size + abs(k)
     int_type = dtypes.default_int_dtype()
@@ -256,7 +361,14 @@ def diagflat(v: ArrayLike, k: int = 0) -> Array:
 
 
 def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
-    """As `numpy.diag_indices`."""
+    """Returns the indices of the main diagonal of an array of `ndim` axes of length `n`.
+
+    They are a tuple with one vector for each axis. Both arguments are static.
+
+    Example:
+      >>> jnp.diag_indices(2)
+      (Array([0, 1], dtype=int32), Array([0, 1], dtype=int32))
+    """
     n = as_index(concrete(n, "diag_indices", "n"))
     if n < 0 or ndim < 0:
         raise ValueError(f"Arguments to jax.numpy.diag_indices must be nonnegative, got n={n}, ndim={ndim}")
@@ -264,15 +376,27 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
 
 
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
-    """As `numpy.tril_indices`."""
+    """Returns the indices of the lower triangle of a matrix of `n` rows and `m` columns.
+
+    They are a pair of vectors, of rows and of columns. `k` is the last diagonal that belongs to the triangle. All
+    arguments are static.
+
+    Example:
+      >>> jnp.tril_indices(2)
+      (Array([0, 1, 1], dtype=int32), Array([0, 0, 1], dtype=int32))
+    """
     m = n if m is None else m
-    return nonzero(creation.tril(creation.ones((n, m)), k), size=_lower_size(n, m, k))
+    return nonzero(ranges.tril(creation.ones((n, m)), k), size=_lower_size(n, m, k))
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
-    """As `numpy.triu_indices`."""
+    """Returns the indices of the upper triangle of a matrix of `n` rows and `m` columns.
+
+    They are a pair of vectors, of rows and of columns. `k` is the first diagonal that belongs to the triangle. All
+    arguments are static.
+    """
     m = n if m is None else m
-    return nonzero(creation.triu(creation.ones((n, m)), k), size=_lower_size(m, n, -k))
+    return nonzero(ranges.triu(creation.ones((n, m)), k), size=_lower_size(m, n, -k))
 
 
 def _lower_size(n: Dim, m: Dim, k: Dim) -> Dim:
@@ -304,7 +428,17 @@ def known(name: str, x: Any) -> np.ndarray:
 def nonzero(
     a: ArrayLike, *, size: int | None = None, fill_value: None | ArrayLike | tuple[ArrayLike, ...] = None
 ) -> tuple[Array, ...]:
-    """As `numpy.nonzero`; a traced array needs `size`, to which results are truncated or padded."""
+    """Returns the indices of the elements that are not zero, one vector for each axis.
+
+    Under `jit` the static `size` must be given, to which indices are truncated or padded with `fill_value`: a number,
+    or a tuple with one for each axis, 0 by default. Raises ValueError for scalars.
+
+    Example:
+      >>> jnp.nonzero(jnp.array([0, 5, 7]))
+      (Array([1, 2], dtype=int32),)
+      >>> jax.jit(lambda x: jnp.nonzero(x, size=3, fill_value=-1))(jnp.array([0, 5, 7]))
+      (Array([ 1,  2, -1], dtype=int32),)
+    """
     a = value("nonzero", a)
     if a.ndim == 0:
         raise ValueError("Calling nonzero on 0d arrays is not allowed. Use jnp.atleast_1d(scalar).nonzero() instead.")
@@ -334,10 +468,19 @@ def nonzero(
 
 
 def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
-    """As `numpy.argwhere`; a traced array needs `size`."""
+    """Returns the indices of the elements that are not zero, as the rows of a matrix.
+
+    Under `jit` the static `size` must be given, the number of rows; more are left out, fewer are padded with
+    `fill_value`, 0 by default.
+
+    Example:
+      >>> jnp.argwhere(jnp.array([[1, 0], [0, 2]]))
+      Array([[0, 0],
+             [1, 1]], dtype=int32)
+    """
     a = value("argwhere", a)
     places_by_axis = nonzero(shaping.atleast_1d(a), size=size, fill_value=fill_value)
-    places = shaping.transpose(shaping.vstack(places_by_axis))
+    places = shaping.transpose(joining.vstack(places_by_axis))
     if a.ndim:
         return places
     return shaping.reshape(subscripts.getitem(places, slice(0, 0)), (places.shape[0], 0))
@@ -346,7 +489,15 @@ def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | N
 def flatnonzero(
     a: ArrayLike, *, size: int | None = None, fill_value: None | ArrayLike | tuple[ArrayLike, ...] = None
 ) -> Array:
-    """As `numpy.flatnonzero`; a traced array needs `size`."""
+    """Returns the flat indices of the elements that are not zero.
+
+    Under `jit` the static `size` must be given, to which the result is truncated or padded with `fill_value`, 0 by
+    default.
+
+    Example:
+      >>> jnp.flatnonzero(jnp.array([0, 5, 7]))
+      Array([1, 2], dtype=int32)
+    """
     return nonzero(shaping.ravel(a), size=size, fill_value=fill_value)[0]
 
 
@@ -356,13 +507,22 @@ def flatnonzero(
 def delete(
     arr: ArrayLike, obj: ArrayLike | slice, axis: int | None = None, *, assume_unique_indices: bool = False
 ) -> Array:
-    """As `numpy.delete`; traced positions need `assume_unique_indices`."""
+    """Returns an array without the elements or slices at given indices.
+
+    `obj` are the indices: an integer, a slice or a vector; for `axis=None` the array is flattened. Under `jit`, traced
+    indices need `assume_unique_indices`, which promises that they are different: the length of the result depends on
+    it.
+
+    Example:
+      >>> jnp.delete(jnp.array([10, 20, 30]), 1)
+      Array([10, 30], dtype=int32)
+    """
     a = value("delete", arr)
     (obj,) = (obj,) if isinstance(obj, slice) else arraylike("delete", obj)
     a, axis = shaping.flattened_if_no_axis(a, axis)
     size = a.shape[axis]
     if isinstance(obj, slice):
-        return _without(a, creation.arange(size)[obj], axis)
+        return _without(a, ranges.arange(size)[obj], axis)
     if np.ndim(obj) == 0 and not isinstance(obj, Tracer):
         if np.asarray(obj).dtype.kind not in "biu":
             raise ValueError(f"delete: a single position must be an integer, got {obj}")
@@ -398,8 +558,40 @@ def repeat(
     total_repeat_length: int | None = None,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """As `numpy.repeat`; traced `repeats` need `total_repeat_length`, up to which the last element is
-    repeated.
+    """Repeats the elements of an array along an axis.
+
+    Args:
+      a: array.
+      repeats: number of repetitions: one for all elements, or a vector with one for each.
+      axis: axis along which to repeat. By default `a` is flattened.
+      total_repeat_length: length of the axis of the result. Needed under `jit` if `repeats` is traced. More elements
+        are left out, fewer are padded with the last one.
+      out_sharding: sharding of the result, where the mesh has explicit axes.
+
+    Returns:
+      An array of the dtype of `a`, whose axis has length `sum(repeats)` or `total_repeat_length`.
+
+    Raises:
+      ConcretizationTypeError: if `repeats` is traced and `total_repeat_length` is not given.
+      ValueError: if `repeats` has another length than the axis.
+
+    Differences from NumPy:
+      The last two arguments are additions.
+
+    See also: `jax.numpy.tile`, `jax.numpy.broadcast_to`.
+
+    Example:
+      >>> jnp.repeat(jnp.array([1, 2]), 2)
+      Array([1, 1, 2, 2], dtype=int32)
+      >>> x = jnp.array([[1, 2], [3, 4]])
+      >>> jnp.repeat(x, jnp.array([1, 2]), axis=0)
+      Array([[1, 2],
+             [3, 4],
+             [3, 4]], dtype=int32)
+      >>> jax.jit(lambda n: jnp.repeat(x, n, axis=0, total_repeat_length=3))(jnp.array([2, 0]))
+      Array([[1, 2],
+             [1, 2],
+             [3, 4]], dtype=int32)
     """
     a, _ = value("repeat", a), arraylike("repeat", a, repeats)
     if axis is None:
@@ -443,7 +635,11 @@ def _repeated(a: Any, repeats: Any, axis: int, total: int | None) -> Any:
 
 
 def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | None = None) -> Array:
-    """As `numpy.trim_zeros`; the values must be concrete."""
+    """Removes zeros at the ends of an array.
+
+    `trim` is "f" for the front, "b" for the back or "fb" for both. `axis` is one axis or a sequence, by default all.
+    The values must be concrete, since the shape of the result depends on them.
+    """
     a = value("trim_zeros", filt)
     nonzeros = np.argwhere(known("trim_zeros", a))
     axes = shaping.nonnegative_axes(axis, a.ndim)
@@ -455,7 +651,10 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | No
 
 
 def extract(condition: ArrayLike, arr: ArrayLike, *, size: int | None = None, fill_value: ArrayLike = 0) -> Array:
-    """As `numpy.extract`; a traced condition needs `size`."""
+    """Takes the elements of an array where a condition is true, as a vector.
+
+    Under `jit` the static `size` must be given, to which the result is truncated or padded with `fill_value`.
+    """
     return compress(shaping.ravel(condition), shaping.ravel(arr), size=size, fill_value=fill_value)
 
 
@@ -468,7 +667,11 @@ def compress(
     fill_value: ArrayLike = 0,
     out: None = None,
 ) -> Array:
-    """As `numpy.compress`; a traced condition needs `size`."""
+    """Takes the slices along an axis for which a condition is true.
+
+    `condition` is a vector; for `axis=None` the array is flattened. Under `jit` the static `size` must be given, to
+    which the result is truncated or padded with `fill_value`. `out` must be `None`.
+    """
     check_out("compress", out)
     condition, a = value("compress", condition), value("compress", a)
     if condition.ndim != 1:
@@ -495,7 +698,40 @@ def compress(
 
 
 def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None, fill_value: Any = None) -> Any:
-    """As `numpy.where`; with the condition alone, `size` fixes the result's shape, padded by `fill_value`."""
+    """Selects elements from two arrays by a condition, or returns the indices where a condition is true.
+
+    Args:
+      condition: array of booleans; numbers are true where they are not zero.
+      x: array or number, taken where the condition is true.
+      y: array or number, taken where it is false. `x` and `y` are given both or not at all.
+      size: without `x` and `y`, the number of indices in the result. Needed if `condition` is traced. More indices are
+        left out, fewer are padded.
+      fill_value: without `x` and `y`, the index that pads, 0 by default.
+
+    Returns:
+      With `x` and `y`, an array of the shape to which all three broadcast and the dtype that `x` and `y` promote to.
+      Without them, a tuple of index arrays, one for each axis of `condition`, as `nonzero` gives.
+
+    Raises:
+      TypeError: if only one of `x` and `y` is given.
+      ValueError: if `size` or `fill_value` is given with them.
+      ConcretizationTypeError: for indices of a traced condition without `size`.
+
+    Differences from NumPy:
+      Both branches are computed. A NaN or infinity in the one that is not taken still makes derivatives NaN, through a
+      product with zero: replace the operands that cause it first, by another `where`.
+
+    See also: `jax.numpy.select`, `jax.numpy.nonzero`, `jax.lax.select`.
+
+    Example:
+      >>> x = jnp.array([-1.0, 0.0, 2.0])
+      >>> jnp.where(x > 0, x, 0)
+      Array([0., 0., 2.], dtype=float32)
+      >>> jnp.where(x > 0)
+      (Array([2], dtype=int32),)
+      >>> jnp.where(x > 0, size=2, fill_value=-1)
+      (Array([ 2, -1], dtype=int32),)
+    """
     if x is None and y is None:
         (condition,) = arrays("where", condition)
         return nonzero(condition, size=size, fill_value=fill_value)

@@ -19,7 +19,8 @@ from minijax.higher.scan import scan
 from minijax.ir.types import ShapedArray, typeof
 from minijax.numpy import cumulative, custom_rules, logsumexp, reductions, taking, ufuncs, vectorizing
 from minijax.numpy.creation import asarray, astype, zeros
-from minijax.numpy.shaping import append, broadcast_to, expand_dims, moveaxis, ravel
+from minijax.numpy.joining import append
+from minijax.numpy.shaping import broadcast_to, expand_dims, moveaxis, ravel
 from minijax.numpy.subscripts import getitem, update
 from minijax.primitives import elementwise as lax, moving, reduce as lax_reduce, structural
 from minijax.primitives.families import scalar_like
@@ -262,7 +263,11 @@ class ufunc:
 
 
 def frompyfunc(func: Callable, /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
-    """As `numpy.frompyfunc`, of a traceable function."""
+    """Makes a ufunc of a function of scalars.
+
+    `func` has `nin` arguments and `nout` results. Unlike in NumPy it must be traceable, and results are arrays of
+    numbers. `identity` is the result of a reduction of no elements.
+    """
     return ufunc(func, nin, nout, identity=identity)
 
 

@@ -15,9 +15,10 @@ from minijax.composed.arrays.division import float_divmod, floor_divide, remaind
 from minijax.composed.arrays.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
-from minijax.primitives import elementwise as lax, moving, structural
+from minijax.numpy.ufunc_texts import described
+from minijax.primitives import elementwise as lax, structural
 from minijax.primitives.convert import bitcast_convert_type, convert
-from minijax.primitives.families import const_like, full_of, is_complex, scalar_like
+from minijax.primitives.families import const_like, is_complex, scalar_like
 from minijax.primitives.promote import (
     arrays,
     as_type,
@@ -53,25 +54,72 @@ def promoting(promote: Promotion, inline: bool = False) -> Callable[[Callable[P,
     return wrap
 
 
-def _inlined(function: Callable, name: str) -> Callable:
-    return jitted(inline=True, replays=False)(named(function, name, f"As `numpy.{name}`."))
+_KINDS = {
+    promote_args: "",
+    promote_args_numeric: "Booleans become integers.",
+    promote_args_inexact: "Integers and booleans become floats of the default dtype.",
+}
+
+
+def _inlined(function: Callable, name: str, promote: Promotion = promote_args) -> Callable:
+    doc = described(function, name, _KINDS.get(promote, ""))
+    return jitted(inline=True, replays=False)(named(function, name, doc))
 
 
 def _unary(name: str, op: Callable, promote: Promotion = promote_args_inexact) -> Callable:
     def ufunc(x: ArrayLike, /) -> Array:
+        """{sentence}
+
+        Args:
+          x: array or number. {kinds}
+
+        Returns:
+          {an} of the shape of `x`.
+
+        Differences from NumPy:
+          It does not take `out`, `where`, `dtype` and `casting`. 64-bit dtypes need `jax_enable_x64`.
+
+        See also: {related}.
+
+        Example:
+          >>> {call}
+          {result}
+        """
         return op(*promote(name, x))
 
-    return _inlined(ufunc, name)
+    return _inlined(ufunc, name, promote)
 
 
 def _binary(name: str, op: Callable, promote: Promotion = promote_args) -> Callable:
     def ufunc(x: ArrayLike, y: ArrayLike, /) -> Array:
+        """{sentence}
+
+        Args:
+          x: array or number.
+          y: array or number, which broadcasts with `x`. Both are promoted to one dtype. {kinds}
+
+        Returns:
+          {an} of the shape to which both broadcast.
+
+        Differences from NumPy:
+          It does not take `dtype` and `casting`, and no results in place by `out` and `where`. A Python number does not
+          widen the dtype of an array.
+
+        See also: {related}.
+
+        Example:
+          >>> {call}
+          {result}
+        """
         return op(*promote(name, x, y))
 
     def numbered(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         return op(*promote(name, x1, x2))
 
-    return _inlined(numbered if name in _NUMBERED else ufunc, name)
+    numbered.__doc__ = ufunc.__doc__ and ufunc.__doc__.replace(" x: ", " x1: ").replace(" y: ", " x2: ").replace(
+        "`x`", "`x1`"
+    )
+    return _inlined(numbered if name in _NUMBERED else ufunc, name, promote)
 
 
 _NUMBERED = ("arctan2", "atan2", "right_shift", "true_divide")  # whose operands jax calls x1 and x2
@@ -104,7 +152,10 @@ absolute = _unary("absolute", lambda x: x if is_unsigned(x) or kind_of(x) is boo
 
 @promoting(promote_args_inexact, inline=True)
 def fabs(x: ArrayLike, /) -> Array:
-    """As `numpy.fabs`."""
+    """Computes absolute values of real numbers as floats, elementwise.
+
+    Integers become floats. Raises TypeError for complex numbers.
+    """
     if is_complex(x):
         raise TypeError("ufunc 'fabs' does not support complex dtypes")
     return lax.abs(x)
@@ -112,7 +163,10 @@ def fabs(x: ArrayLike, /) -> Array:
 
 @promoting(arrays)
 def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """As `numpy.fmod`."""
+    """Computes the remainder of a division that rounds towards zero, elementwise.
+
+    It has the sign of `x1`. For integers a division by 0 gives 0.
+    """
     if kind_of(dtypes_of(x1, x2)) is int:
         x2 = where(equal(x2, 0), structural.full_like(x2, 1), x2)
     return lax.rem(*promote_args_numeric("fmod", x1, x2))
@@ -125,16 +179,47 @@ def dtypes_of(*args: Any) -> np.ndarray:
 
 @promoting(promote_args_numeric)
 def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Any, Any]:
-    """As `numpy.divmod`."""
+    """Returns quotient, rounded down, and remainder of a division, elementwise.
+
+    They are those of `floor_divide` and `remainder`.
+
+    Example:
+      >>> jnp.divmod(jnp.array([7, -7]), 3)
+      (Array([ 2, -3], dtype=int32), Array([1, 2], dtype=int32))
+    """
     if is_inexact(x1):
         return float_divmod(x1, x2)
     return floor_divide(x1, x2), remainder(x1, x2)
 
 
 def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """As `numpy.power`; a static integer power is multiplied out.
+    """Raises elements of one array to powers.
 
-    Raises TypeError for an integer raised to a static negative power.
+    Args:
+      x1: array or number, the bases.
+      x2: array or number, the exponents, which broadcasts with `x1`.
+
+    Returns:
+      An array of the broadcast shape and the dtype that the arguments promote to. A real negative base with a
+      fractional exponent gives NaN.
+
+    Raises:
+      TypeError: for an integer base and a static exponent that is a negative integer.
+
+    Differences from NumPy:
+      A static integer exponent is multiplied out, which is faster and differentiable everywhere. An integer base with a
+      traced negative exponent is not an error and gives a meaningless number: use a floating base. It does not take
+      `out`, `where` and `dtype`.
+
+    See also: `jax.numpy.float_power`, `jax.numpy.square`, `jax.lax.pow`, `jax.lax.integer_pow`.
+
+    Example:
+      >>> jnp.power(jnp.array([1, 2, 3]), 2)
+      Array([1, 4, 9], dtype=int32)
+      >>> jnp.power(2.0, jnp.array([-1, 0.5]))
+      Array([0.5      , 1.4142135], dtype=float32)
+      >>> jax.grad(lambda x: jnp.power(x, 3))(2.0)
+      Array(12., dtype=float32, weak_type=True)
     """
     x1, x2 = arrays("power", x1, x2)
     if _is_static_integer(x2):
@@ -180,9 +265,19 @@ def _integer_power(x1: Any, x2: Any) -> Any:
 
 def _extremum(name: str, better: Callable) -> Callable:
     def function(x1: ArrayLike, x2: ArrayLike) -> Array:
+        """{sentence}
+
+        Arguments broadcast, and are promoted to one dtype.
+
+        See also: {related}.
+
+        Example:
+          >>> {call}
+          {result}
+        """
         return where(logical_or(better(x1, x2), isnan(x2)), x1, x2)
 
-    return jitted()(named(function, name, f"As `numpy.{name}`."))
+    return jitted()(named(function, name, described(function, name)))
 
 
 fmax = _extremum("fmax", lambda x, y: greater(x, y))
@@ -191,7 +286,10 @@ fmin = _extremum("fmin", lambda x, y: less(x, y))
 
 @promoting(promote_args_inexact)
 def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """As `numpy.hypot`."""
+    """Computes `sqrt(x1 ** 2 + x2 ** 2)` without overflow, elementwise.
+
+    Integers become floats. Raises ValueError for complex numbers.
+    """
     if is_complex(x1):
         raise ValueError(
             "jnp.hypot is not well defined for complex-valued inputs. Please convert to real values first, "
@@ -209,7 +307,10 @@ def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 @jitted()
 def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """As `numpy.heaviside`."""
+    """Returns 0 for negative elements, 1 for positive ones and `x2` at zero.
+
+    Integers become floats. NaN stays NaN.
+    """
     x1, x2 = promote_dtypes_inexact(*arrays("heaviside", x1, x2))
     zero = const_like(x1, 0)
     below, above, nan = lax.lt(x1, zero), lax.gt(x1, zero), lax.ne(x1, x1)
@@ -218,7 +319,10 @@ def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 @promoting(promote_args_inexact)
 def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """As `numpy.copysign`."""
+    """Returns the absolute values of `x1` with the signs of `x2`.
+
+    Integers become floats. Raises TypeError for complex numbers.
+    """
     if is_complex(x1):
         raise TypeError("copysign does not support complex-valued inputs")
     return where(signbit(x2), lax.neg(lax.abs(x1)), lax.abs(x1))
@@ -250,7 +354,10 @@ rad2deg = _unary("rad2deg", lambda x: lax.mul(x, const_like(x, 180 / pi)))
 
 @promoting(promote_args_inexact)
 def arccosh(x: ArrayLike, /) -> Array:
-    """As `numpy.arccosh`."""
+    """Computes the inverse of `cosh`, elementwise.
+
+    Integers become floats. Real numbers less than 1 give NaN.
+    """
     out = lax.acosh(x)
     if not is_complex(out):
         return out
@@ -294,7 +401,10 @@ def _to_even(x: Any) -> Any:
 
 @jitted()
 def trunc(x: ArrayLike) -> Array:
-    """As `numpy.trunc`."""
+    """Rounds towards zero, elementwise.
+
+    The dtype is that of the argument. Raises an error for complex numbers.
+    """
     (x,) = arrays("trunc", x)
     if _is_whole(x):
         return x
@@ -303,7 +413,10 @@ def trunc(x: ArrayLike) -> Array:
 
 @promoting(arrays)
 def rint(x: ArrayLike, /) -> Array:
-    """As `numpy.rint`."""
+    """Rounds to the nearest integer, to the even one of two, elementwise.
+
+    Integers become floats. Of complex numbers both parts are rounded.
+    """
     if _is_whole(x):
         return convert(x, dtypes.default_float_dtype())
     if is_complex(x):
@@ -313,7 +426,30 @@ def rint(x: ArrayLike, /) -> Array:
 
 @jitted(static=("decimals", "out"))
 def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
-    """As `numpy.round`; integers need nonnegative `decimals`."""
+    """Rounds elements to a number of decimals, to the even one of two neighbors at equal distances.
+
+    Args:
+      a: array or number.
+      decimals: number of decimals, a static int. Negative numbers round to tens, hundreds, and so on.
+      out: must be `None`.
+
+    Returns:
+      An array of the shape and dtype of `a`. Integers are returned as they are. Of complex numbers both parts are
+      rounded.
+
+    Raises:
+      TypeError: if `decimals` is not an integer.
+      NotImplementedError: for integers and negative `decimals`, and for `out`.
+      ValueError: for booleans, and if `decimals` is traced.
+
+    See also: `jax.numpy.rint`, `jax.numpy.floor`, `jax.lax.round`.
+
+    Example:
+      >>> jnp.round(jnp.array([0.5, 1.5, 2.675]))
+      Array([0., 2., 3.], dtype=float32)
+      >>> jnp.round(jnp.array([3.14159, 125.0]), 2)
+      Array([  3.1399999, 125.       ], dtype=float32)
+    """
     (a,) = arrays("round", a)
     check_out("round", out)
     if not hasattr(decimals, "__index__"):
@@ -343,7 +479,10 @@ def _round_float(x: Any, decimals: int) -> Any:
 
 @jitted(static=("decimals", "out"))
 def around(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
-    """As `numpy.around`."""
+    """Rounds elements to a number of decimals.
+
+    It is `round` under another name, with the same arguments.
+    """
     return round(a, decimals, out)
 
 
@@ -356,7 +495,24 @@ def _all_false(x: Any) -> Any:
 
 @promoting(arrays, inline=True)
 def isfinite(x: ArrayLike, /) -> Array:
-    """As `numpy.isfinite`."""
+    """Returns whether each element is neither infinite nor NaN.
+
+    Args:
+      x: array or number of any dtype.
+
+    Returns:
+      An array of booleans of the shape of `x`. Integers and booleans are finite. A complex number is finite if both
+      parts are.
+
+    Differences from NumPy:
+      It does not take `out`, `where` and `dtype`. `jax_debug_nans` makes operations check their results.
+
+    See also: `jax.numpy.isnan`, `jax.numpy.isinf`, `jax.numpy.nan_to_num`.
+
+    Example:
+      >>> jnp.isfinite(jnp.array([1.0, jnp.inf, jnp.nan]))
+      Array([ True, False, False], dtype=bool)
+    """
     if not is_inexact(x):
         return structural.full_like(x, True, np.bool_)
     if is_complex(x):
@@ -366,7 +522,14 @@ def isfinite(x: ArrayLike, /) -> Array:
 
 @promoting(arrays)
 def isinf(x: ArrayLike, /) -> Array:
-    """As `numpy.isinf`."""
+    """Returns whether each element is infinite.
+
+    A complex number is infinite if one of its parts is. Integers never are.
+
+    Example:
+      >>> jnp.isinf(jnp.array([1.0, -jnp.inf, jnp.nan]))
+      Array([False,  True, False], dtype=bool)
+    """
     if not is_inexact(x):
         return _all_false(x)
     if is_complex(x):
@@ -381,6 +544,14 @@ def _is_infinite(x: Any) -> Any:
 
 def _signed_infinity(name: str, value: float) -> Callable:
     def test(x: ArrayLike, /, out: None = None) -> Array:
+        """{sentence}
+
+        `out` must be `None`. Raises ValueError for complex numbers. See also {related}.
+
+        Example:
+          >>> {call}
+          {result}
+        """
         (x,) = arrays(name, x)
         check_out(name, out)
         if is_complex(x):
@@ -396,7 +567,10 @@ isneginf = _signed_infinity("isneginf", -np.inf)
 
 @promoting(arrays)
 def signbit(x: ArrayLike, /) -> Array:
-    """As `numpy.signbit`."""
+    """Returns whether the sign bit of each real number is set, also that of -0.0 and NaN.
+
+    Raises ValueError for complex numbers.
+    """
     dtype = typeof(x).dtype
     if kind_of(x) is bool:
         return _all_false(x)
@@ -419,7 +593,15 @@ def nan_to_num(
     posinf: ArrayLike | None = None,
     neginf: ArrayLike | None = None,
 ) -> Array:
-    """As `numpy.nan_to_num`; `copy` has no effect."""
+    """Replaces NaN and infinities with numbers.
+
+    `nan` replaces NaN, and `posinf` and `neginf` replace infinities, by default with the largest and least number of
+    the dtype. `copy` has no effect. Integers are returned as they are.
+
+    Example:
+      >>> jnp.nan_to_num(jnp.array([1.0, jnp.nan, jnp.inf]), posinf=9.0)
+      Array([1., 0., 9.], dtype=float32)
+    """
     (x,) = arrays("nan_to_num", x)
     dtype = typeof(x).dtype
     if not is_inexact(x):
@@ -437,7 +619,32 @@ def nan_to_num(
 
 @jitted()
 def clip(arr: ArrayLike | None = None, /, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array:
-    """As `numpy.clip`; where `min` exceeds `max` the result is `max`."""
+    """Limits elements to an interval.
+
+    Args:
+      arr: array or number.
+      min: lower limit, an array or number that broadcasts with `arr`. `None` for no limit.
+      max: upper limit, likewise.
+
+    Returns:
+      An array of the shape to which the arguments broadcast and the dtype that they promote to. Where `min` exceeds
+      `max` it is `max`.
+
+    Raises:
+      ValueError: for complex arguments, which have no order.
+
+    Differences from NumPy:
+      The argument `out` and the names `a`, `a_min` and `a_max` do not exist. Limits that are `None` may both be left
+      out.
+
+    See also: `jax.lax.clamp`, `jax.numpy.maximum`, `jax.numpy.minimum`.
+
+    Example:
+      >>> jnp.clip(jnp.array([-2, 0, 5]), 0, 3)
+      Array([0, 0, 3], dtype=int32)
+      >>> jax.grad(lambda x: jnp.clip(x, max=1.0))(2.0)
+      Array(0., dtype=float32, weak_type=True)
+    """
     if arr is None:
         raise ValueError("No input was provided to the clip function.")
     if any(x is not None and is_complex(x) for x in arrays("clip", *(x for x in (arr, min, max) if x is not None))):
@@ -449,55 +656,6 @@ def clip(arr: ArrayLike | None = None, /, min: ArrayLike | None = None, max: Arr
     if min is not None:
         arr = maximum(min, arr)
     return arr if max is None else minimum(max, arr)
-
-
-# ---- complex numbers --------------------------------------------------------------------------------
-
-
-@promoting(arrays, inline=True)
-def real(val: ArrayLike, /) -> Array:
-    """As `numpy.real`."""
-    return lax.real(val) if is_complex(val) else moving.as_array_or_constant(val)
-
-
-@promoting(arrays, inline=True)
-def imag(val: ArrayLike, /) -> Array:
-    """As `numpy.imag`."""
-    return lax.imag(val) if is_complex(val) else structural.full_like(val, 0)
-
-
-@promoting(arrays, inline=True)
-def conjugate(x: ArrayLike, /) -> Array:
-    """As `numpy.conjugate`."""
-    return lax.conj(x) if is_complex(x) else moving.as_array_or_constant(x)
-
-
-@jitted(static=("deg",))
-def angle(z: ArrayLike, deg: bool = False) -> Array:
-    """As `numpy.angle`; a real scalar gives the default float dtype."""
-    (z,) = arrays("angle", z)
-    if is_complex(z):
-        re, im = lax.real(z), lax.imag(z)
-    else:
-        re, im, aval = z, full_of(z), typeof(z)
-        if not aval.ndim or not dtypes.is_inexact(aval.dtype):
-            re, im = (as_type(part, dtypes.default_float_dtype()) for part in (re, im))
-    radians = lax.atan2(im, re)
-    return lax.mul(radians, const_like(radians, 180 / pi)) if deg else radians
-
-
-@jitted()
-def iscomplex(x: ArrayLike) -> Array:
-    """As `numpy.iscomplex`."""
-    part = imag(x)
-    return lax.ne(part, const_like(part, 0))
-
-
-@jitted()
-def isreal(x: ArrayLike) -> Array:
-    """As `numpy.isreal`."""
-    part = imag(x)
-    return lax.eq(part, const_like(part, 0))
 
 
 # ---- comparison -------------------------------------------------------------------------------------
@@ -528,7 +686,15 @@ greater_equal = _binary("greater_equal", _lexical(lax.ge))
 def isclose(
     a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike = 1e-08, equal_nan: bool = False
 ) -> Array:
-    """As `numpy.isclose`."""
+    """Returns whether elements of two arrays are equal within a tolerance.
+
+    They are if `abs(a - b) <= atol + rtol * abs(b)`. Equal infinities are. With `equal_nan`, which is static, NaN
+    equals NaN. The default tolerances suit float64.
+
+    Example:
+      >>> jnp.isclose(jnp.array([1.0, 2.0]), jnp.array([1.0, 2.1]))
+      Array([ True, False], dtype=bool)
+    """
     a, b = promote_args("isclose", a, b)
     if dtypes.is_extended(typeof(a).dtype):
         return lax.eq(a, b)
@@ -575,5 +741,8 @@ right_shift = _binary(
 
 @promoting(promote_args_numeric)
 def bitwise_count(x: ArrayLike, /) -> Array:
-    """As `numpy.bitwise_count`."""
+    """Counts the bits that are set in the absolute value of each integer.
+
+    The result is of dtype uint8.
+    """
     return convert(lax.population_count(x if is_unsigned(x) else lax.abs(x)), np.dtype(np.uint8))

@@ -85,7 +85,17 @@ def mapped(f: Callable, args: list, leads: list[tuple[int, ...]], name: str | No
 def vectorize(
     pyfunc: Callable, *, excluded: Collection[int | str] = frozenset(), signature: str | None = None
 ) -> Callable:
-    """As `numpy.vectorize`, by `vmap`."""
+    """Maps a function over the elements, or over the slices, of its arguments.
+
+    Leading axes of the arguments broadcast, and the function is mapped over them by `vmap`; hence it must be traceable.
+    `signature`, such as "(n),(n)->()", names the axes that the function itself gets. `excluded` are positions or names
+    of arguments that are not mapped. Unlike in NumPy, it does not take `otypes`, `cache` and `doc`.
+
+    Example:
+      >>> f = jnp.vectorize(jnp.dot, signature="(n),(n)->()")
+      >>> f(jnp.ones((4, 3)), jnp.ones(3))
+      Array([3., 3., 3., 3.], dtype=float32)
+    """
     _check_vectorizable(pyfunc, excluded)
     where = f"on vectorized function with {excluded=} and {signature=}"
     excluded = frozenset(excluded)

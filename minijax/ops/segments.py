@@ -12,7 +12,7 @@ from minijax.base.source import hide_frames
 from minijax.base.util import named
 from minijax.indexing.language import Options
 from minijax.ir.types import typeof
-from minijax.numpy import creation, reductions, subscripts, ufuncs
+from minijax.numpy import creation, ranges, reductions, subscripts, ufuncs
 from minijax.primitives.convert import as_type
 from minijax.primitives.gather_dims import GatherScatterMode
 from minijax.primitives.moving import full
@@ -43,7 +43,7 @@ def _segment(name: str, method: str, reduce: Callable, start: Callable[[np.dtype
             shape = (-(-id_count // bucket_size), *shape)
         initial = full(shape, as_type(start(aval.dtype), aval.dtype))
         if bucket_size is not None:
-            buckets = ufuncs.floor_divide(creation.arange(typeof(ids).shape[0]), bucket_size)
+            buckets = ufuncs.floor_divide(ranges.arange(typeof(ids).shape[0]), bucket_size)
             index = (buckets, subscripts.getitem(ids, (None,)))
 
         def combine(initial, data, index):

@@ -381,12 +381,12 @@ def check_equal_sizes(
     """Raises TypeError, in the name of a function, unless these axes of the operands have the same sizes."""
     sizes = tuple([lhs.shape[i] for i in left]), tuple([rhs.shape[i] for i in right])
     if sizes[0] != sizes[1]:
-        i, j = next((i, j) for i, j in zip(left, right, strict=True) if lhs.shape[i] != rhs.shape[j])
-        raise TypeError(
-            f"dot_general requires {what} dimensions to have the same shape, got {sizes[0]} and {sizes[1]}.\n"
-            f"{name} of {lhs.str_short()} and {rhs.str_short()}: axis {i} of the first has size {lhs.shape[i]}, axis "
-            f"{j} of the second {rhs.shape[j]}."
-        )
+        pairs = [(i, j) for i, j in zip(left, right, strict=False) if lhs.shape[i] != rhs.shape[j]]
+        text = f"dot_general requires {what} dimensions to have the same shape, got {sizes[0]} and {sizes[1]}."
+        if pairs:
+            i, j = pairs[0]
+            text += f" Axis {i} of the first operand has size {lhs.shape[i]}, axis {j} of the second {rhs.shape[j]}:"
+        raise TypeError(f"{text} {name} of {lhs.str_short()} and {rhs.str_short()}.")
 
 
 def _rank(dtype: Any) -> tuple:

@@ -11,6 +11,7 @@ import numpy as np
 
 import minijax.numpy as jnp
 from minijax.base import dims
+from minijax.base.documentation import document_module
 from minijax.base.faces import listing
 from minijax.ir.types import typeof
 from minijax.numpy import fft
@@ -90,12 +91,20 @@ def _idct(x: Any, axis: int, norm: str | None) -> Any:
 
 
 def dct(x: Array, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """As `scipy.fft.dct`; raises NotImplementedError for other types than 2."""
+    """Computes the discrete cosine transform of type 2 along an axis.
+
+    `n` is the length to which the axis is cut or padded with zeros. `norm` is "backward" (also `None`) or "ortho".
+    Raises NotImplementedError for other types, ValueError for other norms.
+    """
     return _in_parts(_dct, _checked("dct", x, type, norm), n, axis, norm)
 
 
 def idct(x: Array, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """As `scipy.fft.idct`; raises NotImplementedError for other types than 2."""
+    """Computes the inverse of the discrete cosine transform of type 2 along an axis.
+
+    `n` is the length to which the axis is cut or padded with zeros. `norm` is "backward" (also `None`) or "ortho".
+    Raises NotImplementedError for other types, ValueError for other norms.
+    """
     return _in_parts(_idct, _checked("idct", x, type, norm), n, axis, norm)
 
 
@@ -118,12 +127,23 @@ def _over_axes(transform: Callable, x: Any, s: Any, axes: Any, norm: str | None)
 def dctn(
     x: Array, type: int = 2, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
 ) -> Array:
-    """As `scipy.fft.dctn`; raises NotImplementedError for other types than 2."""
+    """Computes the discrete cosine transform of type 2 along several axes, by default all.
+
+    `s` are the lengths to which the axes are cut or padded with zeros. `norm` is "backward" (also `None`) or "ortho".
+    Raises NotImplementedError for other types.
+    """
     return _over_axes(_dct, _checked("dctn", x, type, norm), s, axes, norm)
 
 
 def idctn(
     x: Array, type: int = 2, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
 ) -> Array:
-    """As `scipy.fft.idctn`; raises NotImplementedError for other types than 2."""
+    """Computes the inverse of the discrete cosine transform of type 2 along several axes, by default all.
+
+    `s` are the lengths to which the axes are cut or padded with zeros. `norm` is "backward" (also `None`) or "ortho".
+    Raises NotImplementedError for other types.
+    """
     return _over_axes(_idct, _checked("idctn", x, type, norm), s, axes, norm)
+
+
+document_module(__name__)

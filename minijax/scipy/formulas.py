@@ -61,11 +61,10 @@ def log_of(function: Callable[P, Array]) -> Callable[P, Array]:
     return _composed(lax.log, function, f"log{function.__name__}")
 
 
-_MEANING = dict(pdf="density", pmf="probability of k", cdf="probability of at most x", sf="probability of more than x")
-
-
 def _composed(outer: Callable[[Array], Array], inner: Callable[P, Array], name: str) -> Callable[P, Array]:
-    doc = f"The {_MEANING.get(name) or f'logarithm of `{inner.__name__}`'}."
+    # "Computes the density ..." and "Computes the logarithm of the density ...".
+    have, wanted = (" the logarithm of the ", " the ") if outer is lax.exp else (" the ", " the logarithm of the ")
+    doc = inner.__doc__ and inner.__doc__.replace(have, wanted, 1)
     # The code of `inner` under the new name, which Python shows in errors about arguments.
     code = named(FunctionType(inner.__code__, inner.__globals__, name, inner.__defaults__), name, doc)
     code.__annotations__ = inner.__annotations__

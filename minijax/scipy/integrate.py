@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import minijax.numpy as jnp
+from minijax.base.documentation import document_module
 from minijax.base.faces import listing
 from minijax.dispatch.jitted import jitted
 from minijax.run.arrays.array import Array, ArrayLike
@@ -12,5 +13,11 @@ __all__, __dir__ = listing(__name__, "trapezoid")
 
 @jitted(static=("axis",))
 def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1) -> Array:
-    """As `scipy.integrate.trapezoid`."""
+    """Integrates samples along an axis by the trapezoidal rule.
+
+    `x` are the coordinates of the samples; without it they are `dx` apart. The result is of a floating dtype.
+    """
     return jnp.trapezoid(y, x, dx, axis)
+
+
+document_module(__name__)

@@ -8,6 +8,7 @@ import numpy as np
 
 import minijax.numpy as jnp
 from minijax.base import tree
+from minijax.base.documentation import document_module
 from minijax.base.faces import listing
 from minijax.primitives.promote import check_arraylike
 
@@ -36,10 +37,10 @@ def _points(xi: Any, ndim: int) -> Any:
 
 @tree.register_pytree_node_class
 class RegularGridInterpolator:
-    """As `scipy.interpolate.RegularGridInterpolator`, for the methods "linear" and "nearest".
+    """Interpolates values on a regular grid, by "linear" or "nearest" interpolation.
 
-    `points` has the coordinates along each leading dimension of `values`, ascending. Points outside of the grid
-    get `fill_value`, or are extrapolated if it is None. Raises NotImplementedError for `bounds_error`.
+    `points` has the coordinates along each leading dimension of `values`, ascending. Points outside of the grid get
+    `fill_value`, or are extrapolated if it is None. Raises NotImplementedError for `bounds_error`.
     """
 
     def __init__(
@@ -132,3 +133,6 @@ def _cells(grid: Sequence[Any], xi: Any) -> tuple[list, list, Any]:
         distances.append((x - points[i]) / (points[i + 1] - points[i]))
         is_outside = is_outside | (x < points[0]) | (x > points[-1])
     return cells, distances, is_outside
+
+
+document_module(__name__)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 import minijax.numpy as jnp
+from minijax.base.documentation import document_module
 from minijax.base.faces import listing
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
@@ -90,9 +91,18 @@ def _map_coordinates(input: Any, coordinates: Sequence[Any], order: int, mode: s
 def map_coordinates(
     input: ArrayLike, coordinates: Sequence[Any], order: int, mode: str = "constant", cval: ArrayLike = 0.0
 ) -> Any:
-    """As `scipy.ndimage.map_coordinates` of order 0, the nearest element, or 1, linear in each dimension.
+    """Evaluates an array at coordinates between its elements.
 
-    Raises NotImplementedError for other orders and modes, ValueError unless there is an array of
-    coordinates for each dimension.
+    `coordinates` has one array for each axis. `order` is 0 for the nearest element, or 1 for linear interpolation.
+    `mode` is how the array is continued: "constant" (with `cval`), "nearest", "wrap", "mirror" or "reflect". Raises
+    NotImplementedError for other orders and modes, ValueError unless there is an array of coordinates for each axis.
+
+    Example:
+      >>> x = jnp.array([0.0, 10.0, 20.0])
+      >>> jax.scipy.ndimage.map_coordinates(x, [jnp.array([0.5, 1.0])], order=1)
+      Array([ 5., 10.], dtype=float32)
     """
     return _map_coordinates(input, coordinates, order, mode, cval)
+
+
+document_module(__name__)

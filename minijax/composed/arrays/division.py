@@ -15,7 +15,15 @@ from minijax.run.arrays.array import Array, ArrayLike
 
 @jitted()
 def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """As `numpy.floor_divide`."""
+    """Divides and rounds down to integers, elementwise.
+
+    The dtype is the one that the arguments promote to. An integer divided by 0 gives a meaningless number, without an
+    error. Raises TypeError for complex numbers.
+
+    Example:
+      >>> jnp.floor_divide(jnp.array([7, -7]), 3)
+      Array([ 2, -3], dtype=int32)
+    """
     x1, x2 = promote_args_numeric("floor_divide", x1, x2)
     if is_complex(x1):
         raise TypeError("floor_divide does not support complex-valued inputs")
@@ -43,7 +51,14 @@ def float_divmod(x1: Any, x2: Any) -> tuple[Any, Any]:
 
 @jitted()
 def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """As `numpy.remainder`."""
+    """Computes the remainder of a division that rounds down, elementwise.
+
+    It has the sign of `x2`. An integer modulo 0 gives 0, without an error. The operator `%` is this function.
+
+    Example:
+      >>> jnp.remainder(jnp.array([7, -7]), 3)
+      Array([1, 2], dtype=int32)
+    """
     x1, x2 = promote_args_numeric("remainder", x1, x2)
     zero = const_like(x1, 0)
     if not is_inexact(x1):

@@ -41,7 +41,17 @@ def where_arrays(condition: Any, x: Any, y: Any) -> Any:
 
 
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: ArrayLike = 0) -> Array:
-    """As `numpy.select`."""
+    """Takes each element from the first of several arrays whose condition is true.
+
+    `condlist` are boolean arrays and `choicelist` as many arrays; all broadcast. Where no condition is true the result
+    is `default`. The dtype is the one that choices and `default` promote to. Raises ValueError for lists of different
+    lengths or without elements.
+
+    Example:
+      >>> x = jnp.arange(4)
+      >>> jnp.select([x < 1, x > 2], [x - 10, x + 10], default=0)
+      Array([-10,   0,   0,  13], dtype=int32)
+    """
     if len(condlist) != len(choicelist):
         raise ValueError(f"condlist must have length equal to choicelist ({len(condlist)} vs {len(choicelist)})")
     if not len(condlist):

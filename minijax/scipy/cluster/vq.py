@@ -7,6 +7,7 @@ from typing import Any
 
 import minijax.numpy as jnp
 from minijax.api.vmap import vmap
+from minijax.base.documentation import document_module
 from minijax.base.faces import listing
 from minijax.numpy import linalg
 from minijax.primitives.promote import arrays, promote_dtypes_inexact
@@ -16,9 +17,10 @@ __all__, __dir__ = listing(__name__, "vq")
 
 
 def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple[Any, Any]:
-    """The index of the code nearest to each observation, and the distance; codes and observations are rows.
+    """Returns the index of the code nearest to each observation, and the distance.
 
-    `check_finite` has no effect. Raises ValueError for ranks other than 1 or 2, or for different ranks.
+    Codes and observations are rows. `check_finite` has no effect. Raises ValueError for ranks other than 1 or 2, or for
+    different ranks.
     """
     obs, code_book = (jnp.asarray(x) for x in promote_dtypes_inexact(*arrays("scipy.cluster.vq.vq", obs, code_book)))
     if obs.ndim != code_book.ndim:
@@ -30,3 +32,6 @@ def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple
     distances = linalg.norm(obs[:, None, :] - code_book[None], axis=-1)
     nearest = jnp.argmin(distances, axis=-1)
     return nearest, vmap(operator.getitem)(distances, nearest)
+
+
+document_module(__name__)

@@ -88,9 +88,16 @@ def _check_square(name: str, what: str, x: Any) -> None:
 
 @jitted("expm", static=("upper_triangular", "max_squarings"))
 def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:
-    """As `scipy.linalg.expm`, in single or double precision; NaN where more than `max_squarings` would be needed.
+    """Computes exponentials of square matrices in the last two axes.
 
-    If `upper_triangular`, A is assumed to be, and a triangular system is solved for the approximant.
+    The method is scaling and squaring with Padé approximants (Higham, 2005). `max_squarings` is static; where more are
+    needed the result is NaN. With `upper_triangular` the matrices are taken to be so, and a triangular system is
+    solved. Arrays are in single or double precision.
+
+    Example:
+      >>> jax.scipy.linalg.expm(jnp.zeros((2, 2)))
+      Array([[1., 0.],
+             [0., 1.]], dtype=float32)
     """
     (A,) = promote_dtypes_inexact(A)
     _check_square("expm", "A", A)
@@ -104,7 +111,11 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
 
 @jitted("expm_frechet", static=("method", "compute_expm"))
 def expm_frechet(A: ArrayLike, E: ArrayLike, *, method: str | None = None, compute_expm: bool = True) -> Any:
-    """As `scipy.linalg.expm_frechet`, by forward-mode differentiation; `method` has no effect."""
+    """Computes the Fréchet derivative of `expm` at `A` in the direction `E`.
+
+    Returns a pair: the exponential and the derivative; or without `compute_expm` the derivative. It is computed by
+    forward-mode differentiation; `method` has no effect.
+    """
     A, E = jnp.asarray(A), jnp.asarray(E)
     _check_square("expm_frechet", "A", A)
     _check_square("expm_frechet", "E", E)

@@ -44,7 +44,11 @@ def _lu(a: Any, permute_l: bool) -> tuple:
 
 @jitted("lu", static=("permute_l", "overwrite_a", "check_finite"))
 def lu(a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> tuple:
-    """As `scipy.linalg.lu`, of one matrix."""
+    """Computes the LU factorization of one matrix with partial pivoting.
+
+    Returns a tuple `P`, `L`, `U`, or with `permute_l` a pair `P @ L`, `U`. `overwrite_a` and `check_finite` have no
+    effect. It does not take `p_indices`.
+    """
     return _lu(a, permute_l)
 
 
@@ -64,7 +68,11 @@ def qr(
     pivoting: bool = False,
     check_finite: bool = True,
 ) -> tuple:
-    """As `scipy.linalg.qr`, of matrices in the last two axes; `mode` is "full", "r" or "economic"."""
+    """Computes QR factorizations of matrices in the last two axes.
+
+    `mode` is "full", "economic" or "r" for `R` only; "raw" is not supported. With `pivoting` the result ends with the
+    column permutation. Other arguments have no effect.
+    """
     return _qr(a, mode, pivoting)
 
 
@@ -98,7 +106,11 @@ def qr_multiply(
     overwrite_a: bool = False,
     overwrite_c: bool = False,
 ) -> tuple:
-    """As `scipy.linalg.qr_multiply`, without forming Q; leading axes broadcast."""
+    """Multiplies matrices with the `Q` of a QR factorization, without forming it.
+
+    Returns the product and `R`, and with `pivoting` the column permutation. `mode` is "right" for `c @ Q` or "left" for
+    `Q @ c`; with `conjugate`, `Q` is conjugated. Leading axes broadcast. Other arguments have no effect.
+    """
     a, c = _inexact(a, c)
     _check_multiply(typeof(a).shape, typeof(c).shape, mode)
     left, of_vector = mode == "left", typeof(c).ndim == 1
@@ -141,7 +153,11 @@ def svd(
     check_finite: bool = True,
     lapack_driver: str = "gesdd",
 ) -> Any:
-    """As `scipy.linalg.svd`, of matrices in the last two axes."""
+    """Computes singular value decompositions of matrices in the last two axes.
+
+    Returns a tuple `U`, `s` (descending), `Vh`; or without `compute_uv` the singular values. Flags are static. Other
+    arguments have no effect.
+    """
     return _svd(a, full_matrices=full_matrices, compute_uv=compute_uv)
 
 
@@ -166,7 +182,12 @@ def eigh(
     type: int = 1,
     check_finite: bool = True,
 ) -> Any:
-    """As `scipy.linalg.eigh`, of matrices in the last two axes; `b` and `eigvals` are None and `type` is 1."""
+    """Computes eigenvalues and eigenvectors of Hermitian matrices in the last two axes.
+
+    Returns eigenvalues, ascending, and eigenvectors as columns; or with `eigvals_only` the eigenvalues. Raises
+    NotImplementedError for `b`, for `eigvals` and for a `type` other than 1. Other arguments than `lower` have no
+    effect.
+    """
     return _eigh(a, b, lower, eigvals_only, eigvals, type)
 
 
@@ -175,7 +196,11 @@ def eigh(
 
 @jitted("hessenberg", static=("calc_q", "check_finite", "overwrite_a"))
 def hessenberg(a: ArrayLike, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
-    """As `scipy.linalg.hessenberg`, of matrices in the last two axes."""
+    """Computes Hessenberg forms of square matrices in the last two axes.
+
+    Returns the upper Hessenberg form `H`, or with `calc_q` a pair `H`, `Q` with `a = Q @ H @ Q.T.conj()`. Other
+    arguments have no effect.
+    """
     shape = np.shape(a) if not hasattr(a, "shape") else typeof(a).shape
     if len(shape) < 2:
         raise TypeError(f"hessenberg: a must have at least two axes, got shape {shape}.")
@@ -201,7 +226,11 @@ def _schur(a: Any, output: str) -> list:
 
 
 def schur(a: ArrayLike, output: str = "real") -> tuple[Array, Array]:
-    """As `scipy.linalg.schur`, of matrices in the last two axes."""
+    """Computes Schur decompositions of square matrices in the last two axes.
+
+    Returns a pair `T`, `Z` with `a = Z @ T @ Z.T.conj()`. `output` is "real", for blocks of two rows on the diagonal of
+    `T`, or "complex". It does not take `sort`.
+    """
     if output not in ("real", "complex"):
         raise ValueError(f"schur: Expected 'output' to be either 'real' or 'complex', got output={output!r}.")
     return _schur(a, output)
@@ -242,7 +271,10 @@ def _rsf2csf_2d(t: Any, z: Any) -> tuple:
 
 @jitted("rsf2csf", static=("check_finite",))
 def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Array, Array]:
-    """As `scipy.linalg.rsf2csf`, of matrices in the last two axes; leading axes broadcast."""
+    """Converts real Schur forms of matrices in the last two axes to complex ones.
+
+    Returns a pair: triangular `T` and unitary `Z`. Leading axes broadcast. `check_finite` has no effect.
+    """
     T, Z = jnp.asarray(T), jnp.asarray(Z)
     for name, x in (("T", T), ("Z", Z)):
         if typeof(x).ndim < 2 or typeof(x).shape[-1] != typeof(x).shape[-2]:
@@ -287,9 +319,10 @@ def polar(
     eps: float | None = None,
     max_iterations: int | None = None,
 ) -> tuple[Array, Array]:
-    """As `scipy.linalg.polar`, of matrices in the last two axes, by `method` "qdwh" or "svd".
+    """Computes polar decompositions of matrices in the last two axes.
 
-    `eps` and `max_iterations` are passed to `jax.lax.linalg.qdwh`.
+    Returns a pair: the unitary factor `u`, and the positive semidefinite `p` with `a = u @ p`, or `a = p @ u` for
+    `side="left"`. `method` is "qdwh" (`jax.lax.linalg.qdwh`, to which `eps` and `max_iterations` are passed) or "svd".
     """
     a = jnp.asarray(a)
     if typeof(a).ndim < 2:

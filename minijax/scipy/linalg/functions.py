@@ -50,7 +50,10 @@ def _sqrtm(a: Any) -> Any:
 
 
 def sqrtm(A: ArrayLike, blocksize: int = 1) -> Array:
-    """As `scipy.linalg.sqrtm`, always complex; `blocksize` is 1."""
+    """Computes the principal square root of a matrix by its Schur form.
+
+    The result is always complex. `blocksize` must be 1. It does not take `disp`.
+    """
     if blocksize > 1:
         raise NotImplementedError("sqrtm: Blocked version is not implemented yet; pass blocksize=1.")
     return _sqrtm(A)
@@ -86,8 +89,10 @@ def _parlett(f: Any, t: Any) -> tuple:
 
 
 def funm(A: ArrayLike, func: Callable, disp: bool = True) -> Any:
-    """As `scipy.linalg.funm`, always complex; `func` is applied to a vector of eigenvalues. Unless `disp`,
-    returns an estimate of the relative error too.
+    """Evaluates a function of a matrix by its Schur form.
+
+    `func` is applied to a vector of eigenvalues. The result is always complex. With `disp` false it is a pair of it and
+    an estimate of the relative error.
     """
     A = jnp.asarray(A)
     if typeof(A).ndim != 2 or typeof(A).shape[0] != typeof(A).shape[1]:
@@ -145,9 +150,10 @@ def _solve_sylvester_2d(a: Any, b: Any, c: Any, tol: Any, method: str) -> Any:
 
 @jitted("solve_sylvester", static=("method",))
 def solve_sylvester(A: ArrayLike, B: ArrayLike, C: ArrayLike, *, method: str = "schur", tol: float = 1e-8) -> Array:
-    """As `scipy.linalg.solve_sylvester`, of matrices in the last two axes, by `method` "schur" or "eigen".
+    """Solves Sylvester equations `A X + X B = C`.
 
-    NaN where a sum of eigenvalues of A and of B is smaller than `tol`.
+    Matrices are in the last two axes. `method` is "schur" (Bartels and Stewart, 1972) or "eigen". The result is NaN
+    where a sum of eigenvalues of `A` and of `B` is smaller than `tol`.
     """
     A, B, C = promote_dtypes_inexact(*map(jnp.asarray, (A, B, C)))
     shapes = [typeof(x).shape for x in (A, B, C)]

@@ -18,7 +18,10 @@ from minijax.scipy.special.gammas import choose
 
 @jitted("dft", static=("n", "scale", "dtype"))
 def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> Array:
-    """As `scipy.linalg.dft`."""
+    """Makes the matrix of a discrete Fourier transform.
+
+    `scale` is `None`, "sqrtn" for a unitary matrix, or "n". `dtype` is a complex dtype. `n` is static.
+    """
     if scale not in (None, "sqrtn", "n"):
         raise ValueError(f"dft: scale must be None, 'sqrtn', or 'n'; got {scale!r}.")
     dtype = dtypes.canonicalize_dtype(complex if dtype is None else dtype)
@@ -33,7 +36,10 @@ def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> 
 
 @jitted("hadamard", static=("n", "dtype"))
 def hadamard(n: int, dtype: DTypeLike = int) -> Array:
-    """As `scipy.linalg.hadamard`; `n` is a power of 2."""
+    """Makes a Hadamard matrix of ones and minus ones, with orthogonal rows.
+
+    `n` is static and must be a power of 2.
+    """
     if n < 1 or int(n) != n or int(n) & (int(n) - 1):
         raise ValueError(f"hadamard: n must be a positive power of 2; got {n}.")
     matrix = jnp.ones((1, 1), dtype)
@@ -44,7 +50,10 @@ def hadamard(n: int, dtype: DTypeLike = int) -> Array:
 
 @jitted("helmert", static=("n", "full"))
 def helmert(n: int, full: bool = False) -> Array:
-    """As `scipy.linalg.helmert`."""
+    """Makes a Helmert matrix, whose rows compare each element with those before.
+
+    `n` is static. With `full` there is a first row for the mean too.
+    """
     if n < 1:
         raise ValueError(f"helmert: n must be a positive integer; got {n}.")
     dtype = dtypes.canonicalize_dtype(float)
@@ -61,14 +70,20 @@ def helmert(n: int, full: bool = False) -> Array:
 
 @jitted("hilbert", static=("n",))
 def hilbert(n: int) -> Array:
-    """As `scipy.linalg.hilbert`."""
+    """Makes the Hilbert matrix, of elements `1 / (i + j + 1)`.
+
+    `n` is static.
+    """
     at = broadcasted_iota(dtypes.canonicalize_dtype(float), (n, 1), 0)
     return 1 / (at + at.T + 1)
 
 
 @jitted("invhilbert", static=("n",))
 def invhilbert(n: int) -> Array:
-    """As `scipy.linalg.invhilbert`, in floating point; from 15 rows on the elements are not exact."""
+    """Makes the inverse of the Hilbert matrix, in floating point.
+
+    `n` is static. From 15 rows on the elements are not exact. It does not take `exact`.
+    """
     at = jnp.arange(n, dtype=dtypes.canonicalize_dtype(float))
     i, j = at[:, None], at[None, :]
     total = i + j
@@ -92,7 +107,10 @@ def _check_kind(name: str, kind: str) -> None:
 
 @jitted("pascal", static=("n", "kind"))
 def pascal(n: int, kind: str | None = None) -> Array:
-    """As `scipy.linalg.pascal`, in float32; `kind` is "symmetric" (or None), "lower" or "upper"."""
+    """Makes a Pascal matrix of binomial coefficients, in float32.
+
+    `n` is static. `kind` is "symmetric" (also `None`), "lower" or "upper". It does not take `exact`.
+    """
     kind = "symmetric" if kind is None else kind
     _check_kind("pascal", kind)
     at = jnp.arange(n, dtype=np.float32)
@@ -104,7 +122,10 @@ def pascal(n: int, kind: str | None = None) -> Array:
 
 @jitted("invpascal", static=("n", "kind"))
 def invpascal(n: int, kind: str | None = None) -> Array:
-    """As `scipy.linalg.invpascal`, in floating point."""
+    """Makes the inverse of a Pascal matrix, in floating point.
+
+    `n` is static. `kind` is "symmetric" (also `None`), "lower" or "upper". It does not take `exact`.
+    """
     kind = "symmetric" if kind is None else kind
     _check_kind("invpascal", kind)
     at = jnp.arange(n, dtype=dtypes.canonicalize_dtype(float))

@@ -34,7 +34,16 @@ def _cholesky(a: Any, lower: bool) -> Any:
 
 
 def cholesky(a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Array:
-    """As `scipy.linalg.cholesky`, of matrices in the last two axes; NaN where one is not positive definite."""
+    """Computes the Cholesky factor of Hermitian positive definite matrices in the last two axes.
+
+    It is upper triangular unless `lower`. A matrix that is not positive definite gives NaN, where SciPy raises.
+    `overwrite_a` and `check_finite` have no effect.
+
+    Example:
+      >>> jax.scipy.linalg.cholesky(jnp.array([[4.0, 2.0], [2.0, 5.0]]))
+      Array([[2., 1.],
+             [0., 2.]], dtype=float32)
+    """
     if not lower and jnp.ndim(a) < 2:
         raise ValueError(f"cholesky: a must have at least two axes, got shape {jnp.shape(a)}.")
     return _cholesky(a, lower)
@@ -43,7 +52,11 @@ def cholesky(a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check
 def cho_factor(
     a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Any, bool]:
-    """As `scipy.linalg.cho_factor`, with zeros in the other triangle."""
+    """Computes a Cholesky factor for `cho_solve`, of Hermitian matrices in the last two axes.
+
+    Returns a pair: the factor, and `lower`. Unlike SciPy's, the factor has zeros in its other triangle. `overwrite_a`
+    and `check_finite` have no effect.
+    """
     return cholesky(a, lower), lower
 
 
@@ -82,7 +95,15 @@ def _cho_solve(c: Any, b: Any, lower: bool) -> Any:
 def cho_solve(
     c_and_lower: tuple[Any, bool], b: ArrayLike, overwrite_b: bool = False, check_finite: bool = True
 ) -> Array:
-    """As `scipy.linalg.cho_solve`."""
+    """Solves systems of linear equations by a Cholesky factorization.
+
+    `c_and_lower` is the result of `cho_factor`. `overwrite_b` and `check_finite` have no effect.
+
+    Example:
+      >>> factor = jax.scipy.linalg.cho_factor(jnp.array([[4.0, 0.0], [0.0, 2.0]]))
+      >>> jax.scipy.linalg.cho_solve(factor, jnp.array([8.0, 6.0]))
+      Array([2.       , 2.9999998], dtype=float32)
+    """
     c, lower = c_and_lower
     return _cho_solve(c, b, lower)
 
@@ -92,7 +113,16 @@ def cho_solve(
 
 @jitted("lu_factor", static=("overwrite_a", "check_finite"))
 def lu_factor(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Array, Array]:
-    """As `scipy.linalg.lu_factor`, of matrices in the last two axes."""
+    """Computes LU factorizations for `lu_solve`, of matrices in the last two axes.
+
+    Returns a pair: both factors in one matrix, and the pivots as int32. `overwrite_a` and `check_finite` have no
+    effect.
+
+    Example:
+      >>> factor, pivots = jax.scipy.linalg.lu_factor(jnp.array([[0.0, 1.0], [2.0, 3.0]]))
+      >>> pivots
+      Array([1, 1], dtype=int32)
+    """
     (a,) = promote_dtypes_inexact(jnp.asarray(a))
     factors, pivots, _ = lax_linalg.lu(a)
     return factors, pivots
@@ -102,7 +132,11 @@ def lu_factor(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True
 def lu_solve(
     lu_and_piv: tuple, b: ArrayLike, trans: int = 0, overwrite_b: bool = False, check_finite: bool = True
 ) -> Array:
-    """As `scipy.linalg.lu_solve`."""
+    """Solves systems of linear equations by an LU factorization.
+
+    `lu_and_piv` is the result of `lu_factor`. `trans` is 0 for `a x = b`, 1 for the transpose of `a`, 2 for its
+    conjugate transpose. `overwrite_b` and `check_finite` have no effect.
+    """
     factors, pivots = lu_and_piv
     if trans not in (0, 1, 2):
         raise ValueError(f"lu_solve: 'trans' value must be 0, 1, or 2, got {trans}")
@@ -152,7 +186,16 @@ def solve(
     check_finite: bool = True,
     assume_a: str = "gen",
 ) -> Array:
-    """As `scipy.linalg.solve`: by a Cholesky factorization if `assume_a` is "pos", else by LU."""
+    """Solves systems of linear equations `a x = b` for square matrices.
+
+    `assume_a` is "gen", "sym", "her" or "pos"; for "pos" the matrix is factored by Cholesky, else by LU. With `lower`,
+    "pos" reads the lower triangle. A singular matrix gives infinities or NaN, where SciPy raises. Other arguments have
+    no effect.
+
+    Example:
+      >>> jax.scipy.linalg.solve(jnp.array([[2.0, 0.0], [1.0, 4.0]]), jnp.array([2.0, 9.0]))
+      Array([1., 2.], dtype=float32)
+    """
     if assume_a not in _ASSUMPTIONS:
         raise ValueError(f"solve: Expected assume_a to be one of {list(_ASSUMPTIONS)}; got {assume_a!r}")
     return _solve(a, b, assume_a, lower)
@@ -178,15 +221,46 @@ def solve_triangular(
     debug: Any = None,
     check_finite: bool = True,
 ) -> Array:
-    """As `scipy.linalg.solve_triangular`."""
+    """Solves a system of linear equations whose matrix is triangular.
+
+    Args:
+      a: matrices in the last two axes; only one triangle is read.
+      b: right-hand sides: a vector, or columns of matrices. Leading axes are those of `a`.
+      trans: 0 or "N" to solve `a x = b`, 1 or "T" for the transpose of `a`, 2 or "C" for its conjugate transpose.
+      lower: whether `a` is lower triangular.
+      unit_diagonal: whether the diagonal is taken to be ones. It is not read then.
+      overwrite_b: has no effect, like `debug` and `check_finite`.
+      debug: has no effect.
+      check_finite: has no effect: values are not checked.
+
+    Returns:
+      The solution, of the shape of `b` and of the floating dtype that both promote to.
+
+    Differences from SciPy:
+      A singular matrix is not an error: the result has infinities or NaN. Batches are solved at once. The result is
+      differentiable in both arguments.
+
+    See also: `jax.lax.linalg.triangular_solve`, `jax.scipy.linalg.solve`.
+
+    Example:
+      >>> a = jnp.array([[2.0, 0.0], [1.0, 4.0]])
+      >>> jax.scipy.linalg.solve_triangular(a, jnp.array([2.0, 9.0]), lower=True)
+      Array([1., 2.], dtype=float32)
+    """
     return _solve_triangular(a, b, trans, lower, unit_diagonal)
 
 
 def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
-    """As `scipy.linalg.inv`; a singular matrix gives infinities or NaN."""
+    """Computes inverses of square matrices in the last two axes.
+
+    A singular matrix gives infinities or NaN, where SciPy raises. `overwrite_a` and `check_finite` have no effect.
+    """
     return jnp.linalg.inv(a)
 
 
 def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
-    """As `scipy.linalg.det`."""
+    """Computes determinants of matrices in the last two axes.
+
+    `overwrite_a` and `check_finite` have no effect.
+    """
     return jnp.linalg.det(a)

@@ -149,9 +149,11 @@ def eigh_tridiagonal(
     tol: float | None = None,
     key: Array | None = None,
 ) -> Any:
-    """As `scipy.linalg.eigh_tridiagonal`, in single or double precision; `select` is "a" (all) or "i" (by index).
+    """Computes eigenvalues of a real symmetric tridiagonal matrix by bisection, and its eigenvectors.
 
-    Bisection ends at intervals of width `tol`. Eigenvectors are iterated from random vectors, drawn with `key`.
+    `d` is the diagonal and `e` the diagonal beside it. `select` is "a" for all eigenvalues, or "i" for those whose
+    indices are in `select_range`, both ends included; "v" is not supported. `tol` is the absolute tolerance. `key` is
+    that of the random vectors from which eigenvectors are found. Arrays are in single or double precision.
     """
     d, e = jnp.asarray(d), jnp.asarray(e)
     n, dtype = typeof(d).shape[0], typeof(d).dtype

@@ -41,14 +41,22 @@ _toeplitz = vectorize(partial(_windows, rising=False), signature="(m),(n)->(m,n)
 
 
 def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
-    """As `scipy.linalg.toeplitz`, for each of the vectors in the last axes."""
+    """Makes Toeplitz matrices, which are constant along their diagonals.
+
+    `c` is the first column and `r` the first row, by default the conjugate of `c`. Vectors are in the last axes, and
+    matrices in the last two; SciPy flattens its arguments.
+    """
     check_arraylike("toeplitz", *([c] if r is None else [c, r]))
     r = jnp.conjugate(jnp.asarray(c)) if r is None else jnp.asarray(r)
     return _toeplitz(jnp.atleast_1d(jnp.asarray(c)), jnp.atleast_1d(r))
 
 
 def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
-    """As `scipy.linalg.hankel`, for each of the vectors in the last axes."""
+    """Makes Hankel matrices, which are constant along their antidiagonals.
+
+    `c` is the first column and `r` the last row, by default zeros. Vectors are in the last axes, and matrices in the
+    last two.
+    """
     check_arraylike("hankel", *([c] if r is None else [c, r]))
     c = jnp.asarray(c)
     r = jnp.zeros_like(c) if r is None else jnp.asarray(r)
@@ -61,7 +69,11 @@ def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
 
 @jitted("convolution_matrix", static=("n", "mode"))
 def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
-    """As `scipy.linalg.convolution_matrix`, for each of the vectors in the last axis."""
+    """Makes matrices that convolve vectors of length `n` with a vector.
+
+    Vectors are in the last axis of `a`, and matrices in the last two. `mode` is "full", "same" or "valid". Both are
+    static.
+    """
     if n <= 0:
         raise ValueError(f"convolution_matrix: n must be a positive integer; got {n}.")
     check_arraylike("convolution_matrix", a)
@@ -84,7 +96,10 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
 
 
 def circulant(c: ArrayLike) -> Array:
-    """As `scipy.linalg.circulant`."""
+    """Makes circulant matrices, whose columns are rotations of a vector.
+
+    Vectors are in the last axis, and matrices in the last two.
+    """
     check_arraylike("circulant", c)
     return _circulant(jnp.atleast_1d(jnp.asarray(c)))
 
@@ -96,7 +111,11 @@ def _circulant(c: Any) -> Any:
 
 
 def companion(a: ArrayLike) -> Array:
-    """As `scipy.linalg.companion`, for each of the vectors of two or more coefficients in the last axis."""
+    """Makes companion matrices of polynomials.
+
+    Coefficients are in the last axis, two or more, the highest power first; the others are divided by the first.
+    Matrices are in the last two axes.
+    """
     check_arraylike("companion", a)
     (a,) = promote_dtypes_inexact(jnp.asarray(a))
     a = jnp.atleast_1d(a)
@@ -114,14 +133,20 @@ def _companion(a: Any) -> Any:
 
 
 def fiedler(a: ArrayLike) -> Array:
-    """As `scipy.linalg.fiedler`."""
+    """Makes Fiedler matrices, of the distances between all pairs of elements of a vector.
+
+    Vectors are in the last axis, and matrices in the last two.
+    """
     check_arraylike("fiedler", a)
     a = jnp.atleast_1d(jnp.asarray(a))
     return jnp.abs(a[..., :, None] - a[..., None, :])
 
 
 def fiedler_companion(a: ArrayLike) -> Array:
-    """As `scipy.linalg.fiedler_companion`, for each of the vectors in the last axis."""
+    """Makes Fiedler companion matrices of polynomials, which have five diagonals.
+
+    Coefficients are in the last axis, the highest power first. Matrices are in the last two axes.
+    """
     check_arraylike("fiedler_companion", a)
     (a,) = promote_dtypes_inexact(jnp.asarray(a))
     a = jnp.atleast_1d(a)
@@ -154,7 +179,11 @@ def _fiedler_companion(a: Any) -> Any:
 
 
 def leslie(f: ArrayLike, s: ArrayLike) -> Array:
-    """As `scipy.linalg.leslie`, for each pair of vectors in the last axes."""
+    """Makes Leslie matrices of populations in age classes.
+
+    `f` are fecundities and `s`, shorter by 1, the rates of survival. Vectors are in the last axes, and matrices in the
+    last two.
+    """
     f, s = map(jnp.atleast_1d, promote_dtypes(*arrays("leslie", f, s)))
     sizes = typeof(f).shape[-1], typeof(s).shape[-1]
     if sizes[0] < 2:
@@ -176,7 +205,16 @@ def _leslie(f: Any, s: Any) -> Any:
 
 @jitted("block_diag")
 def block_diag(*arrs: ArrayLike) -> Array:
-    """As `scipy.linalg.block_diag`."""
+    """Makes a matrix with given matrices along its diagonal and zeros elsewhere.
+
+    Vectors are rows, and scalars matrices of one element. The dtype is the one that all promote to.
+
+    Example:
+      >>> jax.scipy.linalg.block_diag(jnp.array([[1, 2]]), jnp.array([[3], [4]]))
+      Array([[1, 2, 0],
+             [0, 0, 3],
+             [0, 0, 4]], dtype=int32)
+    """
     blocks = [jnp.atleast_2d(x) for x in promote_dtypes(*(arrs or [jnp.zeros((1, 0))]))]
     for i, x in enumerate(blocks):
         if typeof(x).ndim > 2:

@@ -81,7 +81,11 @@ def _fft_whole(in1: Any, in2: Any, mode: str) -> Any:
 
 
 def fftconvolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", axes: int | Sequence[int] | None = None) -> Array:
-    """As `scipy.signal.fftconvolve`; sizes must be equal in the dimensions not in `axes`."""
+    """Computes the convolution of two arrays by Fourier transforms.
+
+    `mode` is "full", "same" (the shape of `in1`) or "valid". `axes` are the axes to convolve along, by default all;
+    other axes must have equal lengths.
+    """
     check_arraylike("fftconvolve", in1, in2)
     in1, in2 = promote_dtypes_inexact(in1, in2)
     in1, in2 = jnp.asarray(in1), jnp.asarray(in2)
@@ -113,7 +117,11 @@ def fftconvolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", axes: int | 
 def convolve(
     in1: Array, in2: Array, mode: str = "full", method: str = "auto", precision: PrecisionLike = None
 ) -> Array:
-    """As `scipy.signal.convolve`; the method "auto" is the direct one."""
+    """Computes the convolution of two arrays of one rank.
+
+    `mode` is "full", "same" (the shape of `in1`) or "valid". `method` is "direct", which "auto" selects, or "fft".
+    `precision` is that of the multiplications. Integers become floats.
+    """
     if method not in _METHODS:
         raise ValueError(f"convolve: Got method={method!r}; expected 'auto', 'fft', or 'direct'.")
     if method == "fft":
@@ -124,7 +132,11 @@ def convolve(
 def correlate(
     in1: Array, in2: Array, mode: str = "full", method: str = "auto", precision: PrecisionLike = None
 ) -> Array:
-    """As `scipy.signal.correlate`; the method "auto" is the direct one."""
+    """Computes the cross-correlation of two arrays of one rank, conjugating the second.
+
+    `mode` is "full", "same" (the shape of `in1`) or "valid". `method` is "direct", which "auto" selects, or "fft".
+    `precision` is that of the multiplications. Integers become floats.
+    """
     return convolve(in1, jnp.flip(jnp.conj(in2)), mode, method, precision)
 
 
@@ -143,7 +155,11 @@ def convolve2d(
     fillvalue: float = 0,
     precision: PrecisionLike = None,
 ) -> Array:
-    """As `scipy.signal.convolve2d`. Raises NotImplementedError for boundaries that are not zeros."""
+    """Computes the convolution of two matrices.
+
+    `mode` is "full", "same" (the shape of `in1`) or "valid". Beyond its ends `in1` is zero: raises NotImplementedError
+    for another `boundary` or `fillvalue`. `precision` is that of the multiplications.
+    """
     _check_planes("convolve2d", in1, in2, boundary, fillvalue)
     return _direct("convolve2d", in1, in2, mode, precision)
 
@@ -156,7 +172,11 @@ def correlate2d(
     fillvalue: float = 0,
     precision: PrecisionLike = None,
 ) -> Array:
-    """As `scipy.signal.correlate2d`. Raises NotImplementedError for boundaries that are not zeros."""
+    """Computes the cross-correlation of two matrices, conjugating the second.
+
+    `mode` is "full", "same" (the shape of `in1`) or "valid". Beyond its ends `in1` is zero: raises NotImplementedError
+    for another `boundary` or `fillvalue`. `precision` is that of the multiplications.
+    """
     _check_planes("correlate2d", in1, in2, boundary, fillvalue)
     if (mode == "full" and _is_covered(in1, in2)) or (mode == "valid" and not _is_covered(in2, in1)):
         # As in jax: with "valid" the result is the conjugate of scipy's.

@@ -224,9 +224,11 @@ def stft(
     padded: bool = True,
     axis: int = -1,
 ) -> tuple[Any, Any, Any]:
-    """As `scipy.signal.stft`: frequencies, times and the short-time Fourier transform.
+    """Computes the short-time Fourier transform of a signal.
 
-    Named windows other than "hann" are computed by scipy.
+    Returns a tuple: frequencies, times, and the complex transform. The signal is cut in segments of `nperseg` samples
+    that overlap by `noverlap`. `boundary` is how to extend it at both ends, "even", "odd", "constant", "zeros" or
+    `None`; with `padded` it is extended to whole segments. `fs` is the rate of samples.
     """
     if boundary not in _BOUNDARIES:
         raise ValueError(f"stft: Unknown boundary option {boundary!r}, must be one of: {list(_BOUNDARIES)}")
@@ -254,7 +256,12 @@ def csd(
     axis: int = -1,
     average: str = "mean",
 ) -> tuple[Any, Any]:
-    """As `scipy.signal.csd`: frequencies and the cross spectral density of two signals; without `y`, that of `x`."""
+    """Estimates the cross power spectral density of two signals by Welch's method.
+
+    Returns a pair: frequencies, and the density, which is complex. Signals are cut in segments of `nperseg` samples
+    that overlap by `noverlap`; each is detrended, windowed and transformed with length `nfft`. Results are averaged by
+    "mean" or "median". `scaling` is "density" or "spectrum". `fs` is the rate of samples.
+    """
     cutting = window, nperseg, noverlap, nfft
     freqs, _, result = _spectra("csd", x, y, axis, cutting, fs, detrend, return_onesided, scaling)
     if y is not None:
@@ -286,7 +293,10 @@ def welch(
     axis: int = -1,
     average: str = "mean",
 ) -> tuple[Any, Any]:
-    """As `scipy.signal.welch`: frequencies and the power spectral density."""
+    """Estimates the power spectral density of a signal by Welch's method.
+
+    Returns a pair: frequencies and the density, which is real. The arguments are those of `csd`.
+    """
     freqs, result = csd(x, None, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, average)
     return freqs, result.real
 
@@ -330,7 +340,11 @@ def istft(
     time_axis: int = -1,
     freq_axis: int = -2,
 ) -> tuple[Any, Any]:
-    """As `scipy.signal.istft`: times and the signal of a short-time Fourier transform."""
+    """Computes the inverse of a short-time Fourier transform.
+
+    Returns a pair: times and the signal, real with `input_onesided`. Windows and overlaps must be those of `stft`.
+    `time_axis` and `freq_axis` are the axes of `Zxx`.
+    """
     check_arraylike("istft", Zxx)
     Zxx = jnp.asarray(Zxx)
     if Zxx.ndim < 2:

@@ -20,9 +20,14 @@ def detrend(
     bp: int | Sequence[int] | np.ndarray = 0,
     overwrite_data: None = None,
 ) -> Array:
-    """As `scipy.signal.detrend`: subtracts the mean, or a least-squares line between breakpoints.
+    """Subtracts the mean, or a least-squares line, from samples along an axis.
 
-    Raises NotImplementedError for `overwrite_data`, ValueError for other types and breakpoints outside of the data.
+    `type` is "constant" or "linear". `bp` are breakpoints between lines. Raises NotImplementedError for
+    `overwrite_data`, ValueError for other types and breakpoints outside of the data.
+
+    Example:
+      >>> jax.scipy.signal.detrend(jnp.array([1.0, 2.0, 3.0]), type="constant")
+      Array([-1.,  0.,  1.], dtype=float32)
     """
     if overwrite_data is not None:
         raise NotImplementedError("detrend: overwrite_data argument not implemented.")

@@ -11,6 +11,7 @@ from typing import Any
 import minijax.numpy as jnp
 from minijax.api.transfer import device_put
 from minijax.base import dtypes
+from minijax.base.documentation import document_module
 from minijax.base.faces import listing
 from minijax.base.tree import tree_leaves, tree_map, tree_reduce, tree_structure
 from minijax.higher.custom_solve import custom_linear_solve
@@ -124,9 +125,28 @@ def _cg(A, b, *, x0, maxiter, tol, atol, M):
 def cg(
     A: Any, b: Any, x0: Any = None, *, tol: float = 1e-5, atol: float = 0.0, maxiter: int | None = None, M: Any = None
 ) -> tuple[Any, None]:
-    """Solves A x = b for a Hermitian positive definite `A` (Hestenes & Stiefel 1952); (x, None).
+    """Solves `A x = b` for a Hermitian positive definite `A` by conjugate gradients.
 
-    Ends once norm(b - A x) <= max(tol * norm(b), atol), or after `maxiter` steps. `M` approximates the inverse of `A`.
+    Args:
+      A: matrix, or function from x to `A x`. x and b may be trees of arrays.
+      b: right-hand side.
+      x0: first guess, zeros by default.
+      tol: relative tolerance. The method ends once `norm(b - A x) <= max(tol * norm(b), atol)`.
+      atol: absolute tolerance.
+      maxiter: largest number of steps, ten for each element by default.
+      M: approximate inverse of `A`, as a matrix or function.
+
+    Returns:
+      A pair `(x, None)`.
+
+    Differences from SciPy:
+      It returns no status, and takes no callback. The result is differentiable in `b` and in what `A` depends on, by
+      another solution. The method is that of Hestenes and Stiefel, 1952.
+
+    Example:
+      >>> x, _ = jax.scipy.sparse.linalg.cg(lambda x: 2 * x, jnp.array([2.0, 4.0]))
+      >>> x
+      Array([1., 2.], dtype=float32)
     """
     A, b, x0, maxiter, M = _prepared("cg", A, b, x0, maxiter, M)
     solver = partial(_cg, x0=x0, tol=tol, atol=atol, maxiter=maxiter, M=M)
@@ -175,7 +195,11 @@ def _bicgstab(A, b, *, x0, maxiter, tol, atol, M):
 def bicgstab(
     A: Any, b: Any, x0: Any = None, *, tol: float = 1e-5, atol: float = 0.0, maxiter: int | None = None, M: Any = None
 ) -> tuple[Any, None]:
-    """Solves A x = b for any nonsingular `A` (van der Vorst 1992); (x, None). The arguments are those of `cg`."""
+    """Solves `A x = b` for any nonsingular `A` by stabilized biconjugate gradients.
+
+    Returns a pair `(x, None)`. The arguments are those of `cg`. The method is van der Vorst's, 1992; the result is
+    differentiable in `b` and in what `A` depends on.
+    """
     A, b, x0, maxiter, M = _prepared("bicgstab", A, b, x0, maxiter, M)
     solver = partial(_bicgstab, x0=x0, tol=tol, atol=atol, maxiter=maxiter, M=M)
     return custom_linear_solve(A, b, solve=solver, transpose_solve=solver, symmetric=False), None
@@ -364,10 +388,11 @@ def gmres(
     M: Any = None,
     solve_method: str = "batched",
 ) -> tuple[Any, Any]:
-    """Solves A x = b for any nonsingular `A`; returns (x, 0), or (x, -1) if x has NaNs.
+    """Solves `A x = b` for any nonsingular `A` by generalized minimal residuals.
 
-    Restarts after `restart` vectors, at most `maxiter` times. `solve_method` "incremental" checks
-    the residual after each vector, "batched" after all of them. The other arguments are those of `cg`.
+    Returns `(x, 0)`, or `(x, -1)` if x has NaNs. Restarts after `restart` vectors, at most `maxiter` times.
+    `solve_method` "incremental" checks the residual after each vector, "batched" after all of them. The other arguments
+    are those of `cg`. The method is that of Saad and Schultz, 1986.
     """
     A, b, x0, maxiter, M = _prepared("gmres", A, b, x0, maxiter, M)
     methods = {"incremental": _gmres_incremental, "batched": _gmres_batched}
@@ -383,3 +408,6 @@ def gmres(
 
     x = custom_linear_solve(A, b, solve=solver, transpose_solve=solver)
     return x, jnp.where(jnp.isnan(_norm(x)), -1, 0)
+
+
+document_module(__name__)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import minijax.numpy as jnp
+from minijax.base.documentation import document_module
 from minijax.base.faces import listing
 
 __all__, __dir__ = listing(__name__, "Rotation Slerp")
@@ -15,9 +16,9 @@ _SMALL_ANGLE = 1e-3
 
 
 class Rotation(NamedTuple):
-    """A rotation, or an array of them; as `scipy.spatial.transform.Rotation`.
+    """Represents a rotation in three dimensions, or an array of them.
 
-    `quat` is (4,) or (rotations, 4).
+    `quat` is (4,) or (rotations, 4), with the real part last.
     """
 
     quat: Any
@@ -153,7 +154,7 @@ class Rotation(NamedTuple):
 
 
 class Slerp(NamedTuple):
-    """Spherical linear interpolation between rotations at given times; as `scipy.spatial.transform.Slerp`."""
+    """Interpolates between rotations at given times, along great circles."""
 
     times: Any
     timedelta: Any
@@ -371,3 +372,6 @@ def _euler(quat: Any, axes: Any, is_extrinsic: Any, degrees: Any) -> Any:
     angles = angles.at[1].set(jnp.where(is_symmetric, angles[1], angles[1] - np.pi / 2))
     angles = (angles + np.pi) % (2 * np.pi) - np.pi
     return jnp.where(degrees, jnp.rad2deg(angles), angles)
+
+
+document_module(__name__)

@@ -21,23 +21,35 @@ from minijax.run.arrays.array import Array, ArrayLike
 
 
 def i0e(x: ArrayLike) -> Array:
-    """exp(-abs(x)) * i0(x)."""
+    """Computes `exp(-abs(x)) * i0(x)`, which does not overflow.
+
+    Arguments are real; integers become floats.
+    """
     return bessel.bessel_i0e(*promote_args_inexact("i0e", x))
 
 
 def i0(x: ArrayLike) -> Array:
-    """The modified Bessel function of order 0."""
+    """Computes the modified Bessel function of the first kind of order 0.
+
+    Arguments are real; integers become floats.
+    """
     (x,) = promote_args_inexact("i0", x)
     return lax.exp(lax.abs(x)) * bessel.bessel_i0e(x)
 
 
 def i1e(x: ArrayLike) -> Array:
-    """exp(-abs(x)) * i1(x)."""
+    """Computes `exp(-abs(x)) * i1(x)`, which does not overflow.
+
+    Arguments are real; integers become floats.
+    """
     return bessel.bessel_i1e(*promote_args_inexact("i1e", x))
 
 
 def i1(x: ArrayLike) -> Array:
-    """The modified Bessel function of order 1."""
+    """Computes the modified Bessel function of the first kind of order 1.
+
+    Arguments are real; integers become floats.
+    """
     (x,) = promote_args_inexact("i1", x)
     return lax.exp(lax.abs(x)) * bessel.bessel_i1e(x)
 
@@ -59,7 +71,11 @@ def _by_recurrence(z: Any, v: int, n_iter: int) -> Any:
 
 @jitted(static=("v", "n_iter"))
 def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
-    """The Bessel functions of the first kind of the orders 0 to `v`, on a leading axis."""
+    """Computes Bessel functions of the first kind of the orders 0 to `v`.
+
+    Orders are on a leading axis. `v` is static, and `n_iter` is the number of steps of the backward recurrence.
+    Arguments are real. SciPy's `jv` computes one order.
+    """
     (z,) = promote_args_inexact("bessel_jn", jnp.asarray(z))
     if typeof(z).dtype == np.complex128:
         raise ValueError("bessel_jn: complex input not supported.")

@@ -22,22 +22,38 @@ _STEEP = 2 / math.sqrt(math.pi)
 
 
 def erf(x: ArrayLike) -> Array:
-    """The error function of real numbers."""
+    """Computes the error function.
+
+    Arguments are real; integers become floats. For complex numbers use `wofz`.
+
+    Example:
+      >>> jax.scipy.special.erf(jnp.array([0.0, 1.0])).round(4)
+      Array([0.    , 0.8427], dtype=float32)
+    """
     return lax.erf(*promote_args_inexact("erf", x))
 
 
 def erfc(x: ArrayLike) -> Array:
-    """1 - erf(x)."""
+    """Computes the complementary error function, `1 - erf(x)`, precisely for large x.
+
+    Arguments are real; integers become floats.
+    """
     return lax.erfc(*promote_args_inexact("erfc", x))
 
 
 def erfinv(x: ArrayLike) -> Array:
-    """The inverse of `erf`."""
+    """Computes the inverse of `erf` on the interval from -1 to 1.
+
+    NaN outside of it. Arguments are real.
+    """
     return lax.erf_inv(*promote_args_inexact("erfinv", x))
 
 
 def erfcx(x: ArrayLike) -> Array:
-    """exp(x ** 2) * erfc(x)."""
+    """Computes `exp(x ** 2) * erfc(x)`, which does not underflow for large x.
+
+    Arguments are real; integers become floats.
+    """
     (x,) = promote_args_inexact("erfcx", x)
     if is_complex(x):
         return _wofz(lax.complex(-lax.imag(x), lax.real(x)))
@@ -83,7 +99,10 @@ _DAWSN = (
 
 
 def dawsn(x: ArrayLike) -> Array:
-    """Dawson's integral of real numbers: exp(-x ** 2) times the integral of exp(t ** 2) from 0 to x."""
+    """Computes Dawson's integral: `exp(-x ** 2)` times the integral of `exp(t ** 2)` from 0 to x.
+
+    Arguments are real.
+    """
     (x,) = promote_args_inexact("dawsn", x)
     if is_complex(x):
         raise ValueError("dawsn does not support complex-valued inputs.")
@@ -130,7 +149,10 @@ _WEIDEMAN = (
 
 
 def wofz(z: ArrayLike) -> Array:
-    """The Faddeeva function exp(-z ** 2) * erfc(-1j * z)."""
+    """Computes the Faddeeva function, `exp(-z ** 2) * erfc(-1j * z)`.
+
+    The result is always complex.
+    """
     (z,) = arrays("wofz", z)
     return _wofz(convert_element_type(z, dtypes.to_complex_dtype(dtypes.to_inexact_dtype(typeof(z).dtype))))
 

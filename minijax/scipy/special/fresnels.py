@@ -53,7 +53,10 @@ _FRESNEL_SINGLE = (
 
 @custom_jvp
 def fresnel(x: ArrayLike) -> tuple[Any, Any]:
-    """The integrals from 0 to x of sin(pi * t ** 2 / 2) and of cos. Raises NotImplementedError for complex x."""
+    """Computes the Fresnel integrals from 0 to x of `sin(pi * t ** 2 / 2)` and of its cosine.
+
+    Returns a pair: the integral of the sine, and of the cosine. Raises NotImplementedError for complex x.
+    """
     (x,) = promote_args_inexact("fresnel", x)
     if is_complex(x):
         raise NotImplementedError("Support for complex-valued inputs is not implemented yet.")

@@ -22,12 +22,22 @@ from minijax.scipy.formulas import real
 
 
 def gammaln(x: ArrayLike) -> Array:
-    """log(abs(gamma(x))) of real numbers."""
+    """Computes the logarithm of the absolute value of the gamma function.
+
+    Arguments are real; integers become floats. Infinite at zero and the negative integers.
+
+    Example:
+      >>> jax.scipy.special.gammaln(1.0)
+      Array(4.7683716e-07, dtype=float32, weak_type=True)
+    """
     return lax.lgamma(*promote_args_inexact("gammaln", x))
 
 
 def loggamma(x: ArrayLike) -> Array:
-    """The principal branch of the logarithm of the gamma function; NaN of real numbers that are not positive."""
+    """Computes the principal branch of the logarithm of the gamma function.
+
+    Arguments may be complex. Real numbers that are not positive give NaN.
+    """
     (x,) = promote_args_inexact("loggamma", x)
     if is_complex(x):
         return _complex_loggamma(x)
@@ -88,7 +98,10 @@ def _lanczos(z: Any) -> Any:
 
 @jitted()
 def gammasgn(x: ArrayLike) -> Array:
-    """The sign of the gamma function; NaN at negative integers. Raises ValueError for complex numbers."""
+    """Returns the sign of the gamma function.
+
+    NaN at negative integers. Raises ValueError for complex numbers.
+    """
     (x,) = promote_args_inexact("gammasgn", x)
     if is_complex(x):
         raise ValueError("gammasgn does not support complex-valued inputs.")
@@ -100,7 +113,10 @@ def gammasgn(x: ArrayLike) -> Array:
 
 
 def gamma(x: ArrayLike) -> Array:
-    """The gamma function."""
+    """Computes the gamma function.
+
+    Arguments are real; integers become floats. NaN at the negative integers.
+    """
     (x,) = promote_args_inexact("gamma", x)
     if is_complex(x):
         outside, x = _without_poles(x)
@@ -109,7 +125,10 @@ def gamma(x: ArrayLike) -> Array:
 
 
 def factorial(n: ArrayLike, exact: bool = False) -> Array:
-    """gamma(n + 1), and 0 of negative numbers. `exact` must be False."""
+    """Computes the factorial as `gamma(n + 1)`, and 0 of negative numbers.
+
+    The result is a float. Raises NotImplementedError for `exact`.
+    """
     if exact:
         raise NotImplementedError("factorial with exact=True")
     (n,) = promote_args_inexact("factorial", n)
@@ -117,29 +136,44 @@ def factorial(n: ArrayLike, exact: bool = False) -> Array:
 
 
 def digamma(x: ArrayLike) -> Array:
-    """The derivative of `gammaln`."""
+    """Computes the digamma function, the derivative of `gammaln`.
+
+    Arguments are real; integers become floats. NaN at zero and the negative integers.
+    """
     return lax.digamma(*promote_args_inexact("digamma", x))
 
 
 def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
-    """The derivative of order `n` of `digamma`. Raises ValueError unless `n` is an integer."""
+    """Computes the derivative of order `n` of `digamma`.
+
+    `n` is an array of integers that broadcasts with `x`. Raises ValueError for other dtypes.
+    """
     if not jnp.issubdtype(typeof(n).dtype, np.integer):
         raise ValueError(f"Argument `n` to polygamma must be of integer type. Got dtype {typeof(n).dtype}.")
     return lax.polygamma(*real("polygamma", n, x))
 
 
 def gammainc(a: ArrayLike, x: ArrayLike) -> Array:
-    """The regularized lower incomplete gamma function."""
+    """Computes the regularized lower incomplete gamma function.
+
+    `a` is the parameter and `x` the upper limit of the integral; both are real and broadcast.
+    """
     return special.igamma(*promote_args_inexact("gammainc", a, x))
 
 
 def gammaincc(a: ArrayLike, x: ArrayLike) -> Array:
-    """The regularized upper incomplete gamma function."""
+    """Computes the regularized upper incomplete gamma function, `1 - gammainc(a, x)`.
+
+    `a` is the parameter and `x` the lower limit of the integral; both are real and broadcast.
+    """
     return special.igammac(*promote_args_inexact("gammaincc", a, x))
 
 
 def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
-    """The regularized incomplete beta function."""
+    """Computes the regularized incomplete beta function, from 0 to `x` in [0, 1].
+
+    Arguments are real and broadcast. It is differentiable in `x` only.
+    """
     return special.betainc(*real("betainc", a, b, x))
 
 
@@ -167,7 +201,10 @@ def _log_gamma_ratio(a: Any, b: Any) -> Any:
 
 
 def betaln(a: ArrayLike, b: ArrayLike) -> Array:
-    """log(abs(beta(a, b))) of real numbers."""
+    """Computes the logarithm of the absolute value of the beta function.
+
+    Arguments are real and broadcast.
+    """
     a, b = promote_args_inexact("betaln", a, b)
     a, b = jnp.minimum(a, b), jnp.maximum(a, b)
     small = lax.lgamma(a) + (lax.lgamma(b) - lax.lgamma(a + b))
@@ -176,14 +213,20 @@ def betaln(a: ArrayLike, b: ArrayLike) -> Array:
 
 
 def beta(a: ArrayLike, b: ArrayLike) -> Array:
-    """gamma(a) * gamma(b) / gamma(a + b)."""
+    """Computes the beta function, `gamma(a) * gamma(b) / gamma(a + b)`.
+
+    Arguments are real and broadcast.
+    """
     a, b = promote_args_inexact("beta", a, b)
     return gammasgn(a) * gammasgn(b) * gammasgn(jnp.add(a, b)) * lax.exp(betaln(a, b))
 
 
 @custom_jvp
 def poch(z: ArrayLike, m: ArrayLike) -> Array:
-    """gamma(z + m) / gamma(z), and 1 where m = 0. Derivatives are valid for positive arguments only."""
+    """Computes the rising factorial `gamma(z + m) / gamma(z)`, and 1 where m is 0.
+
+    Derivatives are valid for positive arguments only.
+    """
     z, m = real("poch", z, m)
     return jnp.where(lax.eq(m, const_like(m, 0)), scalar_like(m, 1), gamma(jnp.add(z, m)) / gamma(z))
 
@@ -195,7 +238,10 @@ poch.defjvps(
 
 
 def multigammaln(a: ArrayLike, d: int) -> Array:
-    """The logarithm of the gamma function of dimension `d`."""
+    """Computes the logarithm of the gamma function of dimension `d`.
+
+    `d` is a static int, and `a` must exceed `(d - 1) / 2`.
+    """
     (a,) = promote_args_inexact("multigammaln", a)
     d = concrete_or_error(int, d, "d argument of multigammaln")
     size, dtype = const_like(a, d), typeof(a).dtype
@@ -207,7 +253,10 @@ def multigammaln(a: ArrayLike, d: int) -> Array:
 
 
 def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:  # noqa: N803
-    """The number of ways to choose `k` of `N` things; with `repetition`, of things that may be chosen again."""
+    """Computes the number of ways to choose `k` of `N` things, as a float.
+
+    With `repetition`, which is static, a thing may be chosen again. Arguments broadcast. It does not take `exact`.
+    """
     N, k = promote_args_inexact("comb", N, k)
     if repetition:
         none = jnp.logical_and(jnp.equal(k, 0), jnp.greater_equal(N, 0))

@@ -150,10 +150,10 @@ def _harmonic(n: Any, m: Any, theta: Any, phi: Any, n_max: int) -> Any:
 
 
 def sph_harm_y(n: Array, m: Array, theta: Array, phi: Array, diff_n: None = None, n_max: int | None = None) -> Array:
-    """The spherical harmonics of vectors of degrees `n`, orders `m`, colatitudes and longitudes.
+    """Computes spherical harmonics of vectors of degrees, orders and angles.
 
-    Degrees above `n_max`, by default the largest of `n`, are clipped to it. Raises
-    ConcretizationTypeError for traced degrees without `n_max`, NotImplementedError for `diff_n`.
+    `n` are degrees, `m` orders, `theta` colatitudes from 0 to pi, and `phi` longitudes. Degrees above `n_max`, by
+    default the largest of `n`, are clipped; it is static and must be given under `jit`. `diff_n` must be `None`.
     """
     if diff_n is not None:
         raise NotImplementedError("sph_harm_y: derivatives by `diff_n` are not supported.")

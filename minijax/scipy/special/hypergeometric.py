@@ -60,7 +60,10 @@ def _far(a: Any, b: Any, x: Any) -> Any:
 @jitted()
 @vectorize
 def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
-    """Kummer's function of real numbers. Raises ValueError for complex ones."""
+    """Computes Kummer's confluent hypergeometric function 1F1(a, b, x) of real numbers.
+
+    Arguments broadcast. Raises ValueError for complex ones.
+    """
     a, b, x = promote_args_inexact("hyp1f1", a, b, x)
     if is_complex(x):
         raise ValueError("hyp1f1 does not support complex-valued inputs.")
@@ -199,9 +202,10 @@ def _gauss(a: Any, b: Any, c: Any, x: Any) -> Any:
 @jitted()
 @vectorize
 def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
-    """Gauss's function of real numbers, for x <= 1: Pearson, Olver and Porter, 2017, section 4.
+    """Computes Gauss's hypergeometric function 2F1(a, b, c, x) of real numbers, for x <= 1.
 
-    Precision is lost where the value is large. Infinite where x > 1 and where the series diverges.
+    The methods are those of Pearson, Olver and Porter, 2017, section 4. Precision is lost where the value is large.
+    Infinite where x > 1 and where the series diverges.
     """
     a, b, c, x = promote_args_inexact("hyp2f1", a, b, c, x)
     d, s, ca, cb = c - a - b, 1 - x, c - a, c - b

@@ -83,7 +83,10 @@ def _expi_of_positive(x: Any) -> Any:
 @custom_jvp
 @jitted()
 def expi(x: ArrayLike) -> Array:
-    """The exponential integral: the principal value integral of exp(t) / t up to x. Raises ValueError for complex x."""
+    """Computes the exponential integral: the principal value integral of `exp(t) / t` up to x.
+
+    Raises ValueError for complex x.
+    """
     (x,) = real("expi", x)
     return jnp.piecewise(x, [x < 0], [lambda x: -exp1(-x), _expi_of_positive])
 
@@ -96,7 +99,10 @@ def expi_jvp(primals, tangents):
 
 
 def exp1(x: ArrayLike) -> Array:
-    """The exponential integral of order 1."""
+    """Computes the exponential integral of order 1: the integral of `exp(-t) / t` from x to infinity.
+
+    Arguments are real.
+    """
     (x,) = real("exp1", x)
     return expn(1, x)
 
@@ -186,7 +192,10 @@ def _expn_of_large_order(x: Any, n: Any) -> Any:
 @jitted()
 @vectorize
 def expn(n: ArrayLike, x: ArrayLike) -> Array:
-    """The exponential integral of order n: the integral of exp(-x * t) / t ** n from 1 to infinity."""
+    """Computes the exponential integral of order n: the integral of `exp(-x * t) / t ** n` from 1 to infinity.
+
+    `n` is an array of integers that broadcasts with `x`.
+    """
     n, x = real("expn", n, x)
     conditions = [(n < 0) | (x < 0), (x == 0) & (n < 2), (x == 0) & (n >= 2), (n == 0) & (x >= 0), n >= 5000, x > 1]
     at_zero = 1 / jnp.where(n == 1, n + n, n)
@@ -222,7 +231,10 @@ def _spence(x: Any) -> Any:
 
 
 def spence(x: Array) -> Array:
-    """Spence's function, the dilogarithm of 1 - x. Raises TypeError unless x is float32 or float64."""
+    """Computes Spence's function, the dilogarithm of `1 - x`.
+
+    Raises TypeError unless x is float32 or float64.
+    """
     x = jnp.asarray(x)
     if typeof(x).dtype not in (np.float32, np.float64):
         raise TypeError(f"spence: x.dtype={typeof(x).dtype} is not supported, only float32 and float64.")
@@ -265,7 +277,10 @@ _SICI = (
 @custom_jvp
 @jitted()
 def sici(x: ArrayLike) -> tuple[Any, Any]:
-    """The sine and cosine integrals of real numbers. Raises ValueError for complex ones."""
+    """Computes the sine and cosine integrals of real numbers.
+
+    Returns a pair of arrays. Raises ValueError for complex numbers.
+    """
     (x,) = promote_args_inexact("sici", x)
     if is_complex(x):
         raise ValueError(f"Argument `x` to sici must be real-valued. Got dtype {typeof(x).dtype}.")

@@ -18,7 +18,14 @@ from minijax.scipy.formulas import real
 
 @custom_jvp
 def logit(x: ArrayLike) -> Array:
-    """log(x / (1 - x))."""
+    """Computes `log(x / (1 - x))`, the inverse of `expit`.
+
+    NaN outside of the interval from 0 to 1.
+
+    Example:
+      >>> jax.scipy.special.logit(0.5)
+      Array(0., dtype=float32, weak_type=True)
+    """
     (x,) = promote_args_inexact("logit", x)
     return lax.log(lax.div(x, lax.sub(const_like(x, 1), x)))
 
@@ -27,7 +34,10 @@ logit.defjvps(lambda t, _, x: lax.div(t, lax.mul(x, lax.sub(const_like(x, 1), x)
 
 
 def expit(x: ArrayLike) -> Array:
-    """1 / (1 + exp(-x))."""
+    """Computes the logistic function, `1 / (1 + exp(-x))`.
+
+    Integers become floats. `jax.nn.sigmoid` is the same.
+    """
     return lax.logistic(*promote_args_inexact("expit", x))
 
 
@@ -39,7 +49,10 @@ def _zero_at_zero(x: Any, y: Any, log: Callable) -> Any:
 
 @custom_jvp
 def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
-    """x * log(y), and 0 where x = 0 unless y is NaN."""
+    """Computes `x * log(y)`, and 0 where x is 0, unless y is NaN.
+
+    Derivatives are defined where x is 0 too.
+    """
     return _zero_at_zero(*promote_args_inexact("xlogy", x, y), lax.log)
 
 
@@ -52,7 +65,10 @@ def _xlogy_jvp(primals, tangents):
 
 @custom_jvp
 def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
-    """x * log(1 + y), and 0 where x = 0, unless y is NaN."""
+    """Computes `x * log(1 + y)`, and 0 where x is 0, unless y is NaN.
+
+    Derivatives are defined where x is 0 too.
+    """
     return _zero_at_zero(*promote_args_inexact("xlog1py", x, y), lax.log1p)
 
 
@@ -75,7 +91,10 @@ def _xlogx_jvp(primals, tangents):
 
 
 def entr(x: ArrayLike) -> Array:
-    """-x * log(x), and -inf of negative numbers."""
+    """Computes `-x * log(x)`, the terms of an entropy in nats.
+
+    It is 0 at 0, and minus infinity of negative numbers.
+    """
     (x,) = real("entr", x)
     return lax.select(lax.lt(x, const_like(x, 0)), structural.full_like(x, -np.inf), lax.neg(_xlogx(x)))
 
@@ -90,12 +109,18 @@ def _relative_entropy(p: Any, q: Any) -> Any:
 
 
 def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
-    """p * log(p / q): the terms of the relative entropy."""
+    """Computes `p * log(p / q)`, the terms of a relative entropy.
+
+    They are 0 where p is 0 and q is not negative, and infinite where an argument is negative or only `q` is 0.
+    """
     return _relative_entropy(*real("rel_entr", p, q))
 
 
 def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
-    """p * log(p / q) - p + q: the terms of the Kullback-Leibler divergence."""
+    """Computes `p * log(p / q) - p + q`, the terms of a Kullback-Leibler divergence.
+
+    They are `q` where p is 0, and infinite where an argument is negative or only `q` is 0.
+    """
     p, q = real("kl_div", p, q)
     return _relative_entropy(p, q) - p + q
 
@@ -108,10 +133,16 @@ def _power_transform(x: Any, lmbda: Any, log: Callable) -> Any:
 
 
 def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
-    """(x ** lmbda - 1) / lmbda, and log(x) where lmbda = 0."""
+    """Computes `(x ** lmbda - 1) / lmbda`, and `log(x)` where lmbda is 0.
+
+    Arguments broadcast. The transform is Box and Cox's, 1964.
+    """
     return _power_transform(*promote_args_inexact("boxcox", x, lmbda), lax.log)
 
 
 def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
-    """((1 + x) ** lmbda - 1) / lmbda, and log(1 + x) where lmbda = 0."""
+    """Computes `((1 + x) ** lmbda - 1) / lmbda`, and `log(1 + x)` where lmbda is 0.
+
+    Arguments broadcast. It is precise near x = 0.
+    """
     return _power_transform(*promote_args_inexact("boxcox1p", x, lmbda), lax.log1p)

@@ -50,7 +50,10 @@ def _checked(name: str, x: Any) -> Any:
 
 
 def ndtr(x: ArrayLike) -> Array:
-    """The probability that a standard normal variable is at most x. Raises TypeError unless x is float32 or float64."""
+    """Computes the probability that a standard normal variable is at most x.
+
+    Raises TypeError unless x is float32 or float64.
+    """
     return _ndtr(_checked("ndtr", x))
 
 
@@ -64,7 +67,10 @@ def _ndtr(x: Any) -> Any:
 
 
 def ndtri(p: ArrayLike) -> Array:
-    """The inverse of `ndtr`. Raises TypeError unless p is float32 or float64."""
+    """Computes the inverse of `ndtr`: the argument with a given probability.
+
+    Raises TypeError unless p is float32 or float64.
+    """
     p = _checked("ndtri", p)
     tail = scalar_like(p, math.exp(-2.0))
     upper = p > scalar_like(p, -math.expm1(-2.0))
@@ -90,9 +96,10 @@ def ndtri(p: ArrayLike) -> Array:
 
 @functools.partial(custom_jvp, nondiff_argnums=(1,))
 def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
-    """log(ndtr(x)), by an asymptotic series of `series_order` terms, at most 30, far below 0.
+    """Computes `log(ndtr(x))`, the logarithm of a standard normal probability.
 
-    Raises TypeError unless x is float32 or float64 and the order is an int, ValueError for orders out of bounds.
+    Far below 0 it is an asymptotic series of `series_order` terms, at most 30. Raises TypeError unless x is float32 or
+    float64 and the order is an int, ValueError for orders out of bounds.
     """
     if not isinstance(series_order, int):
         raise TypeError("log_ndtr: series_order must be a Python integer.")
@@ -144,7 +151,11 @@ _WEIGHTS = (0.018831438115323503, 0.01856708624397765, 0.018042093461223385, 0.0
 
 
 def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
-    """Owen's T function of real numbers."""
+    """Computes Owen's T function of real numbers.
+
+    Arguments broadcast. It is the probability that a standard normal variable exceeds `h` while another is between 0
+    and `a` times it.
+    """
     return _owens_t_impl(*promote_args_inexact("owens_t", h, a))
 
 

@@ -7,10 +7,20 @@ from minijax.run.arrays.array import Array, ArrayLike
 
 
 def softmax(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None) -> Array:
-    """exp(x) divided by its sum over the axes, by default all axes."""
+    """Computes `exp(x)` divided by its sum over axes, without overflow.
+
+    `axis` is an axis or tuple of axes, by default all; in `jax.nn.softmax` it is the last one.
+
+    Example:
+      >>> jax.scipy.special.softmax(jnp.array([0.0, 0.0]))
+      Array([0.5, 0.5], dtype=float32)
+    """
     return nn.softmax(x, axis=axis)
 
 
 def log_softmax(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None) -> Array:
-    """The logarithm of `softmax`."""
+    """Computes the logarithm of `softmax` without overflow.
+
+    `axis` is an axis or tuple of axes, by default all; in `jax.nn.log_softmax` it is the last one.
+    """
     return nn.log_softmax(x, axis=axis)

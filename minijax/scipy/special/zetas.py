@@ -49,7 +49,10 @@ def _summed(x: Any, q: Any) -> Any:
 
 @custom_jvp
 def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
-    """The Hurwitz zeta function: the sum of (n + q) ** -x over n >= 0. `q` must be given."""
+    """Computes the Hurwitz zeta function, the sum of `(n + q) ** -x` over n >= 0.
+
+    `q` must be given: with 1 it is the Riemann zeta function. Raises NotImplementedError without `q`.
+    """
     if q is None:
         raise NotImplementedError(
             "Riemann zeta function not implemented; pass q != None to compute the Hurwitz Zeta function."
@@ -61,7 +64,10 @@ zeta.defjvp(functools.partial(jvp, _summed))
 
 
 def bernoulli(n: int) -> Array:
-    """The Bernoulli numbers B(0), ..., B(n). Raises ValueError for negative `n`."""
+    """Returns the Bernoulli numbers B(0), ..., B(n), as a vector of floats.
+
+    `n` is static. B(1) is -1/2. Raises ValueError for negative `n`.
+    """
     n = concrete_or_error(operator.index, n, "Argument n of bernoulli")
     if n < 0:
         raise ValueError("n must be a non-negative integer.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import minijax.numpy as jnp
+from minijax.base.documentation import document_module
 from minijax.base.faces import listing
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
@@ -14,7 +15,10 @@ __all__, __dir__ = listing(__name__, "cdf logpmf pmf ppf")
 
 
 def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The logarithm of the probability of k."""
+    """Computes the logarithm of the probability of `k` under the Bernoulli distribution.
+
+    `p` is the probability of 1. `loc` shifts it. Arguments broadcast; integers become floats.
+    """
     k, p, loc = inexact("bernoulli.logpmf", k, p, loc)
     x = lax.sub(k, loc)
     logarithm = xlogy(x, p) + xlog1py(lax.sub(const_like(k, 1), x), lax.neg(p))
@@ -25,7 +29,10 @@ pmf = exp_of(logpmf)
 
 
 def cdf(k: ArrayLike, p: ArrayLike) -> Array:
-    """The probability of at most k."""
+    """Computes the probability of at most `k` under the Bernoulli distribution.
+
+    `p` is the probability of 1. Arguments broadcast; integers become floats.
+    """
     k, p = inexact("bernoulli.cdf", k, p)
     is_invalid = jnp.isnan(k) | jnp.isnan(p) | lax.lt(p, const_like(p, 0)) | (p > 1)
     zero, one = const_like(k, 0), const_like(k, 1)
@@ -34,8 +41,14 @@ def cdf(k: ArrayLike, p: ArrayLike) -> Array:
 
 
 def ppf(q: ArrayLike, p: ArrayLike) -> Array:
-    """The inverse of `cdf`."""
+    """Computes the quantile of the Bernoulli distribution at a probability, the inverse of `cdf`.
+
+    `p` is the probability of 1. Arguments broadcast; integers become floats.
+    """
     q, p = inexact("bernoulli.ppf", q, p)
     is_invalid = jnp.isnan(q) | jnp.isnan(p) | lax.lt(p, const_like(p, 0)) | (p > 1) | (q < 0) | (q > 1)
     zero, one = const_like(q, 0), const_like(q, 1)
     return jnp.where(is_invalid, jnp.nan, jnp.where(q <= 1 - p, zero, one))
+
+
+document_module(__name__)

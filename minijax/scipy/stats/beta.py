@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import minijax.numpy as jnp
+from minijax.base.documentation import document_module
 from minijax.base.faces import listing
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
@@ -17,7 +18,11 @@ __all__, __dir__ = listing(__name__, "cdf logcdf logpdf logsf pdf sf")
 
 
 def logpdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the density."""
+    """Computes the logarithm of the density of the beta distribution.
+
+    `a` and `b` are its positive shapes. `loc` shifts and `scale` stretches it. Arguments broadcast; integers become
+    floats.
+    """
     x, a, b, loc, scale = inexact("beta.logpdf", x, a, b, loc, scale)
     norm, one = lax.neg(betaln(a, b)), const_like(x, 1)
     y = lax.div(lax.sub(x, loc), scale)
@@ -36,7 +41,11 @@ def _clamped(x: Any, loc: Any, scale: Any) -> Any:
 
 
 def cdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of at most x."""
+    """Computes the probability of at most `x` under the beta distribution.
+
+    `a` and `b` are its positive shapes. `loc` shifts and `scale` stretches it. Arguments broadcast; integers become
+    floats.
+    """
     x, a, b, loc, scale = inexact("beta.cdf", x, a, b, loc, scale)
     return betainc(a, b, _clamped(x, loc, scale))
 
@@ -45,9 +54,16 @@ logcdf = log_of(cdf)
 
 
 def sf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of more than x."""
+    """Computes the probability of more than `x` under the beta distribution.
+
+    `a` and `b` are its positive shapes. `loc` shifts and `scale` stretches it. Arguments broadcast; integers become
+    floats.
+    """
     x, a, b, loc, scale = inexact("beta.sf", x, a, b, loc, scale)
     return betainc(b, a, 1 - _clamped(x, loc, scale))
 
 
 logsf = log_of(sf)
+
+
+document_module(__name__)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import minijax.numpy as jnp
+from minijax.base.documentation import document_module
 from minijax.base.faces import listing
 from minijax.dispatch.jitted import jitted
 from minijax.primitives import elementwise as lax
@@ -16,7 +17,11 @@ __all__, __dir__ = listing(__name__, "logpmf pmf")
 
 @jitted()
 def logpmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The logarithm of the probability of k."""
+    """Computes the logarithm of the probability of `k` under the beta-binomial distribution.
+
+    `n` is the number of trials, whose probability of success has a beta distribution of shapes `a` and `b`. `loc`
+    shifts it. Arguments broadcast; integers become floats.
+    """
     k, n, a, b, loc = inexact("betabinom.logpmf", k, n, a, b, loc)
     y = lax.sub(lax.floor(k), loc)
     one = const_like(y, 1)
@@ -28,5 +33,12 @@ def logpmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLik
 
 
 def pmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The probability of k."""
+    """Computes the probability of `k` under the beta-binomial distribution.
+
+    `n` is the number of trials, whose probability of success has a beta distribution of shapes `a` and `b`. `loc`
+    shifts it. Arguments broadcast; integers become floats.
+    """
     return lax.exp(logpmf(k, n, a, b, loc))
+
+
+document_module(__name__)

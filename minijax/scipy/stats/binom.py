@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import minijax.numpy as jnp
+from minijax.base.documentation import document_module
 from minijax.base.faces import listing
 from minijax.primitives import elementwise as lax
 from minijax.run.arrays.array import Array, ArrayLike
@@ -13,7 +14,11 @@ __all__, __dir__ = listing(__name__, "logpmf pmf")
 
 
 def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The logarithm of the probability of k."""
+    """Computes the logarithm of the probability of `k` under the binomial distribution.
+
+    `n` is the number of trials and `p` the probability of success in each. `loc` shifts it. Arguments broadcast;
+    integers become floats.
+    """
     k, n, p, loc = inexact("binom.logpmf", k, n, p, loc)
     y = k - loc
     count = lax.lgamma(n + 1) - (lax.lgamma(y + 1) + lax.lgamma(n - y + 1))
@@ -24,3 +29,6 @@ def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Arra
 
 
 pmf = exp_of(logpmf)
+
+
+document_module(__name__)

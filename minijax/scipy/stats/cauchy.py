@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import pi
 
+from minijax.base.documentation import document_module
 from minijax.base.faces import listing
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
@@ -14,7 +15,10 @@ __all__, __dir__ = listing(__name__, "cdf isf logcdf logpdf logsf pdf ppf sf")
 
 
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the density."""
+    """Computes the logarithm of the density of the Cauchy distribution.
+
+    `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
+    """
     x, loc, scale = inexact("cauchy.logpdf", x, loc, scale)
     scaled = lax.div(lax.sub(x, loc), scale)
     return lax.neg(lax.add(lax.log(lax.mul(const_like(x, pi), scale)), lax.log1p(lax.mul(scaled, scaled))))
@@ -24,7 +28,10 @@ pdf = exp_of(logpdf)
 
 
 def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of at most x."""
+    """Computes the probability of at most `x` under the Cauchy distribution.
+
+    `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
+    """
     x, loc, scale = inexact("cauchy.cdf", x, loc, scale)
     scaled = lax.div(lax.sub(x, loc), scale)
     turns = lax.mul(lax.div(const_like(x, 1), const_like(x, pi)), lax.atan(scaled))
@@ -35,26 +42,41 @@ logcdf = log_of(cdf)
 
 
 def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of more than x."""
+    """Computes the probability of more than `x` under the Cauchy distribution.
+
+    `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
+    """
     x, loc, scale = inexact("cauchy.sf", x, loc, scale)
     return cdf(-x, -loc, scale)
 
 
 def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of `sf`."""
+    """Computes the logarithm of the probability of more than `x` under the Cauchy distribution.
+
+    `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
+    """
     x, loc, scale = inexact("cauchy.logsf", x, loc, scale)
     return logcdf(-x, -loc, scale)
 
 
 def isf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The inverse of `sf`."""
+    """Computes the value that the Cauchy distribution exceeds with a given probability, the inverse of `sf`.
+
+    `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
+    """
     q, loc, scale = inexact("cauchy.isf", q, loc, scale)
     angle = lax.sub(const_like(q, pi / 2), lax.mul(const_like(q, pi), q))
     return lax.add(lax.mul(lax.tan(angle), scale), loc)
 
 
 def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The inverse of `cdf`."""
+    """Computes the quantile of the Cauchy distribution at a probability, the inverse of `cdf`.
+
+    `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
+    """
     q, loc, scale = inexact("cauchy.ppf", q, loc, scale)
     angle = lax.sub(lax.mul(const_like(q, pi), q), const_like(q, pi / 2))
     return lax.add(lax.mul(lax.tan(angle), scale), loc)
+
+
+document_module(__name__)

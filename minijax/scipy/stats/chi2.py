@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import minijax.numpy as jnp
+from minijax.base.documentation import document_module
 from minijax.base.faces import listing
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
@@ -16,7 +17,11 @@ __all__, __dir__ = listing(__name__, "cdf logcdf logpdf logsf pdf sf")
 
 
 def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the density."""
+    """Computes the logarithm of the density of the chi-square distribution.
+
+    `df` is the number of degrees of freedom. `loc` shifts and `scale` stretches it. Arguments broadcast; integers
+    become floats.
+    """
     x, df, loc, scale = inexact("chi2.logpdf", x, df, loc, scale)
     two, y = const_like(x, 2), lax.div(lax.sub(x, loc), scale)
     half = lax.div(df, two)
@@ -34,16 +39,27 @@ def _halved(x: Any, df: Any, loc: Any, scale: Any) -> tuple[Any, Any]:
 
 
 def cdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of at most x."""
+    """Computes the probability of at most `x` under the chi-square distribution.
+
+    `df` is the number of degrees of freedom. `loc` shifts and `scale` stretches it. Arguments broadcast; integers
+    become floats.
+    """
     x, df, loc, scale = inexact("chi2.cdf", x, df, loc, scale)
     return gammainc(*_halved(x, df, loc, scale))
 
 
 def sf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of more than x."""
+    """Computes the probability of more than `x` under the chi-square distribution.
+
+    `df` is the number of degrees of freedom. `loc` shifts and `scale` stretches it. Arguments broadcast; integers
+    become floats.
+    """
     x, df, loc, scale = inexact("chi2.sf", x, df, loc, scale)
     return gammaincc(*_halved(x, df, loc, scale))
 
 
 logcdf = log_of(cdf)
 logsf = log_of(sf)
+
+
+document_module(__name__)

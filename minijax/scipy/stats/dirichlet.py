@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import minijax.numpy as jnp
+from minijax.base.documentation import document_module
 from minijax.base.faces import listing
 from minijax.primitives import elementwise as lax
 from minijax.primitives.promote import arrays, promote_dtypes_inexact
@@ -18,9 +19,10 @@ __all__, __dir__ = listing(__name__, "logpdf pdf")
 
 
 def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
-    """The logarithm of the density at the shares `x` along the first axis; the last share may be left out.
+    """Computes the logarithm of the density of the Dirichlet distribution.
 
-    Raises ValueError unless `alpha` is a vector of one element per share.
+    `x` are shares along the first axis; the last one may be left out. Raises ValueError unless `alpha` is a vector of
+    one element per share.
     """
     return _logpdf(*promote_dtypes_inexact(*arrays("dirichlet.logpdf", x, alpha)))
 
@@ -46,5 +48,11 @@ def _logpdf(x: Any, alpha: Any) -> Any:
 
 
 def pdf(x: ArrayLike, alpha: ArrayLike) -> Array:
-    """The density at the shares `x`."""
+    """Computes the density of the Dirichlet distribution.
+
+    The arguments are those of `logpdf`.
+    """
     return lax.exp(logpdf(x, alpha))
+
+
+document_module(__name__)

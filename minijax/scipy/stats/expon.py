@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import minijax.numpy as jnp
+from minijax.base.documentation import document_module
 from minijax.base.faces import listing
 from minijax.primitives import elementwise as lax
 from minijax.run.arrays.array import Array, ArrayLike
@@ -12,7 +13,10 @@ __all__, __dir__ = listing(__name__, "cdf logcdf logpdf logsf pdf ppf sf")
 
 
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the density."""
+    """Computes the logarithm of the density of the exponential distribution.
+
+    Its rate is 1 / `scale`. `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
+    """
     x, loc, scale = inexact("expon.logpdf", x, loc, scale)
     log_scale = lax.log(scale)
     logarithm = -((x - loc) / scale + log_scale)
@@ -23,19 +27,28 @@ pdf = exp_of(logpdf)
 
 
 def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of at most x."""
+    """Computes the probability of at most `x` under the exponential distribution.
+
+    Its rate is 1 / `scale`. `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
+    """
     x, loc, scale = inexact("expon.cdf", x, loc, scale)
     scaled = (loc - x) / scale
     return jnp.where(lax.lt(x, loc), jnp.zeros_like(scaled), -lax.expm1(scaled))
 
 
 def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of `cdf`."""
+    """Computes the logarithm of the probability of at most `x` under the exponential distribution.
+
+    Its rate is 1 / `scale`. `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
+    """
     return lax.log1p(-sf(x, loc, scale))
 
 
 def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of `sf`."""
+    """Computes the logarithm of the probability of more than `x` under the exponential distribution.
+
+    Its rate is 1 / `scale`. `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
+    """
     x, loc, scale = inexact("expon.logsf", x, loc, scale)
     scaled = (loc - x) / scale
     return jnp.where(lax.lt(x, loc), jnp.zeros_like(scaled), scaled)
@@ -45,7 +58,13 @@ sf = exp_of(logsf)
 
 
 def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The inverse of `cdf`."""
+    """Computes the quantile of the exponential distribution at a probability, the inverse of `cdf`.
+
+    Its rate is 1 / `scale`. `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
+    """
     q, loc, scale = inexact("expon.ppf", q, loc, scale)
     is_invalid = jnp.isnan(q) | (q < 0) | (q > 1)
     return jnp.where(is_invalid, jnp.nan, loc - scale * lax.log1p(-q))
+
+
+document_module(__name__)

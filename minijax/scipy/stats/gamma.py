@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import minijax.numpy as jnp
+from minijax.base.documentation import document_module
 from minijax.base.faces import listing
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
@@ -15,7 +16,10 @@ __all__, __dir__ = listing(__name__, "cdf logcdf logpdf logsf pdf sf")
 
 
 def logpdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the density."""
+    """Computes the logarithm of the density of the gamma distribution.
+
+    `a` is its shape. `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
+    """
     x, a, loc, scale = inexact("gamma.logpdf", x, a, loc, scale)
     is_inside = lax.ge(x, loc)
     one = const_like(x, 1)
@@ -28,7 +32,10 @@ pdf = exp_of(logpdf)
 
 
 def cdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of at most x."""
+    """Computes the probability of at most `x` under the gamma distribution.
+
+    `a` is its shape. `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
+    """
     x, a, loc, scale = inexact("gamma.cdf", x, a, loc, scale)
     return gammainc(a, lax.clamp(const_like(x, 0), (x - loc) / scale, const_like(x, jnp.inf)))
 
@@ -37,10 +44,16 @@ logcdf = log_of(cdf)
 
 
 def sf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of more than x."""
+    """Computes the probability of more than `x` under the gamma distribution.
+
+    `a` is its shape. `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
+    """
     x, a, loc, scale = inexact("gamma.sf", x, a, loc, scale)
     y = (x - loc) / scale
     return jnp.where(lax.lt(y, const_like(y, 0)), 1, gammaincc(a, y))
 
 
 logsf = log_of(sf)
+
+
+document_module(__name__)

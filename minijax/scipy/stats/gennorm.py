@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from minijax.base.documentation import document_module
 from minijax.base.faces import listing
 from minijax.primitives import elementwise as lax
 from minijax.run.arrays.array import Array, ArrayLike
@@ -12,7 +13,11 @@ __all__, __dir__ = listing(__name__, "cdf logpdf pdf")
 
 
 def logpdf(x: ArrayLike, beta: ArrayLike) -> Array:
-    """The logarithm of the density."""
+    """Computes the logarithm of the density of the generalized normal distribution.
+
+    `beta` is its shape: 1 for the Laplace and 2 for the normal distribution. Arguments broadcast; integers become
+    floats.
+    """
     x, beta = inexact("gennorm.logpdf", x, beta)
     return lax.log(0.5 * beta) - lax.lgamma(1 / beta) - lax.pow(abs(x), beta)
 
@@ -21,6 +26,13 @@ pdf = exp_of(logpdf)
 
 
 def cdf(x: ArrayLike, beta: ArrayLike) -> Array:
-    """The probability of at most x."""
+    """Computes the probability of at most `x` under the generalized normal distribution.
+
+    `beta` is its shape: 1 for the Laplace and 2 for the normal distribution. Arguments broadcast; integers become
+    floats.
+    """
     x, beta = inexact("gennorm.cdf", x, beta)
     return 0.5 * (1 + lax.sign(x) * gammainc(1 / beta, lax.pow(abs(x), beta)))
+
+
+document_module(__name__)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import minijax.numpy as jnp
+from minijax.base.documentation import document_module
 from minijax.base.faces import listing
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
@@ -14,7 +15,11 @@ __all__, __dir__ = listing(__name__, "logpmf pmf")
 
 
 def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The logarithm of the probability of k."""
+    """Computes the logarithm of the probability of `k` under the geometric distribution.
+
+    `k` is the number of trials up to the first success, from 1 on, and `p` the probability of success in each. `loc`
+    shifts it. Arguments broadcast; integers become floats.
+    """
     k, p, loc = inexact("geom.logpmf", k, p, loc)
     x = lax.sub(k, loc)
     logarithm = xlog1py(lax.sub(x, const_like(k, 1)), lax.neg(p)) + lax.log(p)
@@ -22,3 +27,6 @@ def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
 
 
 pmf = exp_of(logpmf)
+
+
+document_module(__name__)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import minijax.numpy as jnp
+from minijax.base.documentation import document_module
 from minijax.base.faces import listing
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
@@ -14,7 +15,10 @@ __all__, __dir__ = listing(__name__, "cdf logcdf logpdf logsf pdf ppf sf")
 
 
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the density."""
+    """Computes the logarithm of the density of the Gumbel distribution of smallest values.
+
+    `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
+    """
     x, loc, scale = inexact("gumbel_l.logpdf", x, loc, scale)
     holds, scaled, norm = lax.gt(scale, const_like(scale, 0)), (x - loc) / scale, xlogy(-1, scale)
     return jnp.where(holds, norm + (scaled - lax.exp(scaled)), jnp.nan)
@@ -24,7 +28,10 @@ pdf = exp_of(logpdf)
 
 
 def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of `cdf`."""
+    """Computes the logarithm of the probability of at most `x` under the Gumbel distribution of smallest values.
+
+    `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
+    """
     x, loc, scale = inexact("gumbel_l.logcdf", x, loc, scale)
     holds, scaled = lax.gt(scale, const_like(scale, 0)), (x - loc) / scale
     return jnp.where(holds, lax.log(-lax.expm1(-lax.exp(scaled))), jnp.nan)
@@ -34,17 +41,26 @@ cdf = exp_of(logcdf)
 
 
 def ppf(p: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The inverse of `cdf`."""
+    """Computes the quantile of the Gumbel distribution of smallest values at a probability, the inverse of `cdf`.
+
+    `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
+    """
     p, loc, scale = inexact("gumbel_l.ppf", p, loc, scale)
     holds = lax.gt(p, const_like(p, 0)) & (p < 1)
     return jnp.where(holds, loc + scale * lax.log(xlog1py(-1, -p)), jnp.nan)
 
 
 def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of `sf`."""
+    """Computes the logarithm of the probability of more than `x` under the Gumbel distribution of smallest values.
+
+    `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
+    """
     x, loc, scale = inexact("gumbel_l.logsf", x, loc, scale)
     holds, scaled = lax.gt(scale, const_like(scale, 0)), (x - loc) / scale
     return jnp.where(holds, -lax.exp(scaled), jnp.nan)
 
 
 sf = exp_of(logsf)
+
+
+document_module(__name__)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import minijax.numpy as jnp
+from minijax.base.documentation import document_module
 from minijax.base.faces import listing
 from minijax.nn.functions import log1mexp
 from minijax.primitives import elementwise as lax
@@ -15,7 +16,10 @@ __all__, __dir__ = listing(__name__, "cdf logcdf logpdf logsf pdf ppf sf")
 
 
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the density."""
+    """Computes the logarithm of the density of the Gumbel distribution of largest values.
+
+    `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
+    """
     x, loc, scale = inexact("gumbel_r.logpdf", x, loc, scale)
     holds, scaled, norm = lax.gt(scale, const_like(scale, 0)), (x - loc) / scale, xlogy(-1, scale)
     return jnp.where(holds, norm + -(scaled + lax.exp(-scaled)), jnp.nan)
@@ -25,7 +29,10 @@ pdf = exp_of(logpdf)
 
 
 def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of `cdf`."""
+    """Computes the logarithm of the probability of at most `x` under the Gumbel distribution of largest values.
+
+    `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
+    """
     x, loc, scale = inexact("gumbel_r.logcdf", x, loc, scale)
     holds, scaled = lax.gt(scale, const_like(scale, 0)), (x - loc) / scale
     return jnp.where(holds, -lax.exp(-scaled), jnp.nan)
@@ -35,21 +42,33 @@ cdf = exp_of(logcdf)
 
 
 def ppf(p: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The inverse of `cdf`."""
+    """Computes the quantile of the Gumbel distribution of largest values at a probability, the inverse of `cdf`.
+
+    `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
+    """
     p, loc, scale = inexact("gumbel_r.ppf", p, loc, scale)
     holds = lax.gt(p, const_like(p, 0)) & (p < 1)
     return jnp.where(holds, loc - scale * lax.log(xlogy(-1, p)), jnp.nan)
 
 
 def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of more than x."""
+    """Computes the probability of more than `x` under the Gumbel distribution of largest values.
+
+    `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
+    """
     x, loc, scale = inexact("gumbel_r.sf", x, loc, scale)
     holds, scaled = lax.gt(scale, const_like(scale, 0)), lax.div(lax.sub(loc, x), scale)
     return jnp.where(holds, lax.sub(const_like(x, 1), lax.exp(lax.neg(lax.exp(scaled)))), jnp.nan)
 
 
 def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of `sf`."""
+    """Computes the logarithm of the probability of more than `x` under the Gumbel distribution of largest values.
+
+    `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
+    """
     x, loc, scale = inexact("gumbel_r.logsf", x, loc, scale)
     holds, scaled = lax.gt(scale, const_like(scale, 0)), (loc - x) / scale
     return jnp.where(holds, log1mexp(lax.exp(scaled)), jnp.nan)
+
+
+document_module(__name__)

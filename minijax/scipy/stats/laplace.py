@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from minijax.base.documentation import document_module
 from minijax.base.faces import listing
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
@@ -12,7 +13,10 @@ __all__, __dir__ = listing(__name__, "cdf logpdf pdf")
 
 
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the density."""
+    """Computes the logarithm of the density of the Laplace distribution.
+
+    `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
+    """
     x, loc, scale = inexact("laplace.logpdf", x, loc, scale)
     scaled = lax.div(lax.abs(lax.sub(x, loc)), scale)
     return lax.neg(lax.add(scaled, lax.log(lax.mul(const_like(x, 2), scale))))
@@ -22,8 +26,14 @@ pdf = exp_of(logpdf)
 
 
 def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of at most x."""
+    """Computes the probability of at most `x` under the Laplace distribution.
+
+    `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
+    """
     x, loc, scale = inexact("laplace.cdf", x, loc, scale)
     scaled, half = lax.div(lax.sub(x, loc), scale), const_like(x, 0.5)
     is_below, below = lax.le(scaled, const_like(x, 0)), lax.mul(half, lax.exp(scaled))
     return lax.select(is_below, below, lax.sub(const_like(x, 1), lax.mul(half, lax.exp(lax.neg(scaled)))))
+
+
+document_module(__name__)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import minijax.numpy as jnp
+from minijax.base.documentation import document_module
 from minijax.base.faces import listing
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
@@ -14,7 +15,10 @@ __all__, __dir__ = listing(__name__, "cdf isf logpdf pdf ppf sf")
 
 
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the density."""
+    """Computes the logarithm of the density of the logistic distribution.
+
+    `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
+    """
     x, loc, scale = inexact("logistic.logpdf", x, loc, scale)
     scaled = lax.div(lax.sub(x, loc), scale)
     two = const_like(scaled, 2)
@@ -26,24 +30,39 @@ pdf = exp_of(logpdf)
 
 
 def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of at most x."""
+    """Computes the probability of at most `x` under the logistic distribution.
+
+    `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
+    """
     x, loc, scale = inexact("logistic.cdf", x, loc, scale)
     return lax.logistic((x - loc) / scale)
 
 
 def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of more than x."""
+    """Computes the probability of more than `x` under the logistic distribution.
+
+    `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
+    """
     x, loc, scale = inexact("logistic.sf", x, loc, scale)
     return lax.logistic(-((x - loc) / scale))
 
 
 def ppf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The inverse of `cdf`."""
+    """Computes the quantile of the logistic distribution at a probability, the inverse of `cdf`.
+
+    `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
+    """
     x, loc, scale = inexact("logistic.ppf", x, loc, scale)
     return lax.add(lax.mul(logit(x), scale), loc)
 
 
 def isf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The inverse of `sf`."""
+    """Computes the value that the logistic distribution exceeds with a given probability, the inverse of `sf`.
+
+    `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
+    """
     x, loc, scale = inexact("logistic.isf", x, loc, scale)
     return lax.add(lax.mul(lax.neg(logit(x)), scale), loc)
+
+
+document_module(__name__)

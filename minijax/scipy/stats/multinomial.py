@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import minijax.numpy as jnp
+from minijax.base.documentation import document_module
 from minijax.base.faces import listing
 from minijax.ir.types import typeof, unwrapped
 from minijax.primitives import elementwise as lax
@@ -17,9 +18,10 @@ __all__, __dir__ = listing(__name__, "logpmf pmf")
 
 
 def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
-    """The logarithm of the probability of the counts `x`, on the last axis, among `n`.
+    """Computes the logarithm of the probability of counts under the multinomial distribution.
 
-    Raises ValueError unless `x` and `n` are integers.
+    Counts `x` are along the last axis, out of `n`, and `p` are their probabilities. Raises ValueError unless `x` and
+    `n` are integers.
     """
     (p,) = promote_args_inexact("multinomial.logpmf", p)
     x, n = promote_dtypes_numeric(unwrapped(x), n)
@@ -32,5 +34,11 @@ def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
 
 
 def pmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
-    """The probability of the counts `x` among `n`."""
+    """Computes the probability of counts under the multinomial distribution.
+
+    The arguments are those of `logpmf`.
+    """
     return lax.exp(logpmf(x, n, p))
+
+
+document_module(__name__)

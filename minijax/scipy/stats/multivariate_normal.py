@@ -7,6 +7,7 @@ import functools
 import numpy as np
 
 import minijax.numpy as jnp
+from minijax.base.documentation import document_module
 from minijax.base.faces import listing
 from minijax.lax import linalg
 from minijax.numpy.vectorizing import vectorize
@@ -18,9 +19,10 @@ __all__, __dir__ = listing(__name__, "logpdf pdf")
 
 
 def logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: None = None) -> ArrayLike:
-    """The logarithm of the density at vectors along the last axis; a scalar `cov` multiplies the identity.
+    """Computes the logarithm of the density of the normal distribution of vectors.
 
-    Raises ValueError for incompatible shapes, NotImplementedError for `allow_singular`.
+    Vectors are along the last axis. A scalar `cov` multiplies the identity. Raises ValueError for shapes that do not
+    fit, NotImplementedError for `allow_singular`.
     """
     if allow_singular is not None:
         raise NotImplementedError("allow_singular argument of multivariate_normal.logpdf")
@@ -42,5 +44,11 @@ def logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: None =
 
 
 def pdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike) -> Array:
-    """The density at vectors on the last axis."""
+    """Computes the density of the normal distribution of vectors.
+
+    The arguments are those of `logpdf`.
+    """
     return lax.exp(logpdf(x, mean, cov))
+
+
+document_module(__name__)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import minijax.numpy as jnp
+from minijax.base.documentation import document_module
 from minijax.base.faces import listing
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
@@ -14,7 +15,11 @@ __all__, __dir__ = listing(__name__, "logpmf pmf")
 
 
 def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The logarithm of the probability of k."""
+    """Computes the logarithm of the probability of `k` under the negative binomial distribution.
+
+    `k` is the number of failures before `n` successes, and `p` the probability of success in each trial. `loc` shifts
+    it. Arguments broadcast; integers become floats.
+    """
     k, n, p, loc = inexact("nbinom.logpmf", k, n, p, loc)
     y, one = lax.sub(k, loc), const_like(k, 1)
     count = lax.sub(lax.sub(lax.lgamma(lax.add(y, n)), lax.lgamma(n)), lax.lgamma(lax.add(y, one)))
@@ -23,3 +28,6 @@ def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Arra
 
 
 pmf = exp_of(logpmf)
+
+
+document_module(__name__)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import minijax.numpy as jnp
+from minijax.base.documentation import document_module
 from minijax.base.faces import listing
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
@@ -13,7 +14,10 @@ __all__, __dir__ = listing(__name__, "cdf logcdf logpdf logsf pdf ppf sf")
 
 
 def logpdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the density."""
+    """Computes the logarithm of the density of the Pareto distribution.
+
+    `b` is its shape. `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
+    """
     x, b, loc, scale = inexact("pareto.logpdf", x, b, loc, scale)
     scaled = lax.div(lax.sub(x, loc), scale)
     norm = lax.log(lax.div(scale, b))
@@ -25,7 +29,10 @@ pdf = exp_of(logpdf)
 
 
 def cdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of at most x."""
+    """Computes the probability of at most `x` under the Pareto distribution.
+
+    `b` is its shape. `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
+    """
     x, b, loc, scale = inexact("pareto.cdf", x, b, loc, scale)
     scaled = lax.div(lax.sub(x, loc), scale)
     probability = lax.sub(const_like(x, 1), lax.pow(scaled, lax.neg(b)))
@@ -33,7 +40,10 @@ def cdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
 
 
 def logcdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of `cdf`."""
+    """Computes the logarithm of the probability of at most `x` under the Pareto distribution.
+
+    `b` is its shape. `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
+    """
     x, b, loc, scale = inexact("pareto.logcdf", x, b, loc, scale)
     scaled = (x - loc) / scale
     logarithm = lax.log1p(-lax.pow(scaled, -b))
@@ -41,7 +51,10 @@ def logcdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
 
 
 def logsf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of `sf`."""
+    """Computes the logarithm of the probability of more than `x` under the Pareto distribution.
+
+    `b` is its shape. `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
+    """
     x, b, loc, scale = inexact("pareto.logsf", x, b, loc, scale)
     logarithm = -(b * lax.log((x - loc) / scale))
     return jnp.where(lax.lt(x, loc + scale), const_like(x, 0), logarithm)
@@ -51,8 +64,14 @@ sf = exp_of(logsf)
 
 
 def ppf(q: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The inverse of `cdf`."""
+    """Computes the quantile of the Pareto distribution at a probability, the inverse of `cdf`.
+
+    `b` is its shape. `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
+    """
     q, b, loc, scale = inexact("pareto.ppf", q, b, loc, scale)
     one = const_like(q, 1)
     result = lax.add(loc, lax.mul(scale, lax.pow(lax.sub(one, q), lax.neg(lax.div(one, b)))))
     return jnp.where(jnp.isnan(q) | (q < 0) | (q > 1), jnp.nan, result)
+
+
+document_module(__name__)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import minijax.numpy as jnp
+from minijax.base.documentation import document_module
 from minijax.base.faces import listing
 from minijax.dispatch.jitted import jitted
 from minijax.primitives import elementwise as lax
@@ -21,7 +22,10 @@ __all__, __dir__ = listing(__name__, "cdf entropy logpmf pmf")
 
 
 def logpmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The logarithm of the probability of k."""
+    """Computes the logarithm of the probability of `k` under the Poisson distribution.
+
+    `mu` is its mean. `loc` shifts it. Arguments broadcast; integers become floats.
+    """
     k, mu, loc = inexact("poisson.logpmf", k, mu, loc)
     x = k - loc
     logarithm = xlogy(x, mu) - gammaln(x + 1) - mu
@@ -32,7 +36,10 @@ pmf = exp_of(logpmf)
 
 
 def cdf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The probability of at most k."""
+    """Computes the probability of at most `k` under the Poisson distribution.
+
+    `mu` is its mean. `loc` shifts it. Arguments broadcast; integers become floats.
+    """
     k, mu, loc = inexact("poisson.cdf", k, mu, loc)
     x = k - loc
     probability = gammaincc(jnp.floor(1 + x), mu)
@@ -41,7 +48,11 @@ def cdf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
 
 @jitted()
 def entropy(mu: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The entropy in nats: a sum up to mu = 100, an asymptotic series beyond."""
+    """Computes the entropy of the Poisson distribution in nats.
+
+    `mu` is its mean. It is a sum up to mu = 100, and an asymptotic series beyond. `loc` shifts it. Arguments broadcast;
+    integers become floats.
+    """
     mu, loc = inexact("poisson.entropy", mu, loc)
     shape = jnp.broadcast_shapes(jnp.shape(mu), jnp.shape(loc))
     mu = jnp.ravel(jnp.broadcast_to(mu, shape))
@@ -62,3 +73,6 @@ def _summed(mu: Any, count: int, limit: Callable) -> Any:
 
 def _asymptotic(mu: Any) -> Any:
     return 0.5 * lax.log(2 * np.pi * np.e * mu) - 1 / (12 * mu)
+
+
+document_module(__name__)

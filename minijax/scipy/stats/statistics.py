@@ -42,9 +42,10 @@ def _most_frequent(x: Any) -> tuple[Any, Any]:
 
 @jitted(static=("axis", "nan_policy", "keepdims"))
 def mode(a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False) -> ModeResult:
-    """The smallest of the most frequent values along an axis, or of all elements, and their counts.
+    """Returns the most frequent elements along an axis, or of all, and their counts.
 
-    Raises ValueError for an unknown policy, NotImplementedError for those but "propagate".
+    Of several, it is the smallest. The result is a named tuple: `mode`, `count`. `axis` is `None` for all elements.
+    Raises ValueError for an unknown `nan_policy`, NotImplementedError for those but "propagate".
     """
     check_arraylike("mode", a)
     _check_policy("mode", nan_policy)
@@ -66,9 +67,10 @@ def mode(a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate", keep
 def sem(
     a: ArrayLike, axis: int | None = 0, ddof: int = 1, nan_policy: str = "propagate", *, keepdims: bool = False
 ) -> Array:
-    """The standard error of the mean along an axis, or of all elements; "omit" leaves NaNs out.
+    """Computes the standard error of the mean along an axis, or of all elements.
 
-    Raises ValueError for other policies.
+    It is the standard deviation, with `ddof`, divided by the square root of the number of elements. `nan_policy` "omit"
+    leaves NaN out. Raises ValueError for policies other than "omit" and "propagate".
     """
     (b,) = promote_args_inexact("sem", a)
     b = jnp.asarray(b)
@@ -103,10 +105,15 @@ def _ranks(x: Any, method: str) -> Any:
 
 
 def rankdata(a: ArrayLike, method: str = "average", *, axis: int | None = None, nan_policy: str = "propagate") -> Array:
-    """The ranks of the elements, floats from 1 on, along an axis or of all elements; all NaN if one is NaN.
+    """Returns the ranks of elements, from 1 on, along an axis or of all elements.
 
     Equal elements get the "average", "min" or "max" of their ranks, "dense" ones, or "ordinal" ones in their order.
-    Raises ValueError for other methods and policies, NotImplementedError for policies but "propagate".
+    Ranks are floats, and all NaN if one element is NaN. Raises ValueError for an unknown method or `nan_policy`,
+    NotImplementedError for policies but "propagate".
+
+    Example:
+      >>> jax.scipy.stats.rankdata(jnp.array([10.0, 30.0, 20.0, 20.0]))
+      Array([1. , 4. , 2.5, 2.5], dtype=float32)
     """
     check_arraylike("rankdata", a)
     _check_policy("rankdata", nan_policy)

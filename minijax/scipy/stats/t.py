@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import pi
 
+from minijax.base.documentation import document_module
 from minijax.base.faces import listing
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
@@ -14,7 +15,11 @@ __all__, __dir__ = listing(__name__, "logpdf pdf")
 
 
 def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the density."""
+    """Computes the logarithm of the density of Student's t distribution.
+
+    `df` is the number of degrees of freedom. `loc` shifts and `scale` stretches it. Arguments broadcast; integers
+    become floats.
+    """
     x, df, loc, scale = inexact("t.logpdf", x, df, loc, scale)
     two, scaled = const_like(x, 2), lax.div(lax.sub(x, loc), scale)
     half = lax.div(df, two)
@@ -25,3 +30,6 @@ def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 
 
 pdf = exp_of(logpdf)
+
+
+document_module(__name__)

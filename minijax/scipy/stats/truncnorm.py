@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 import minijax.numpy as jnp
+from minijax.base.documentation import document_module
 from minijax.base.faces import listing
 from minijax.dispatch.jitted import jitted
 from minijax.numpy.logsumexp import logsumexp
@@ -37,7 +38,11 @@ def _paired(x: Any, y: Any) -> Any:
 
 @jitted()
 def logpdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The logarithm of the density; NaN unless a < b."""
+    """Computes the logarithm of the density of the truncated normal distribution.
+
+    It is cut off at `a` and `b` standard deviations from `loc`. NaN unless a < b. `loc` shifts and `scale` stretches
+    it. Arguments broadcast; integers become floats.
+    """
     x, a, b, loc, scale = inexact("truncnorm.logpdf", x, a, b, loc, scale)
     logarithm = lax.sub(norm.logpdf(x, loc, scale), _log_mass(a, b))
     scaled = (x - loc) / scale
@@ -46,13 +51,21 @@ def logpdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 
 def pdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The density."""
+    """Computes the density of the truncated normal distribution.
+
+    It is cut off at `a` and `b` standard deviations from `loc`. NaN unless a < b. `loc` shifts and `scale` stretches
+    it. Arguments broadcast; integers become floats.
+    """
     return lax.exp(logpdf(x, a, b, loc, scale))
 
 
 @jitted()
 def logcdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The logarithm of `cdf`."""
+    """Computes the logarithm of the probability of at most `x` under the truncated normal distribution.
+
+    It is cut off at `a` and `b` standard deviations from `loc`. NaN unless a < b. `loc` shifts and `scale` stretches
+    it. Arguments broadcast; integers become floats.
+    """
     x, a, b, loc, scale = inexact("truncnorm.logcdf", x, a, b, loc, scale)
     x, a, b = jnp.broadcast_arrays(x, a, b)
     x = (x - loc) / scale
@@ -68,18 +81,33 @@ def logcdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 @jitted()
 def logsf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The logarithm of `sf`."""
+    """Computes the logarithm of the probability of more than `x` under the truncated normal distribution.
+
+    It is cut off at `a` and `b` standard deviations from `loc`. NaN unless a < b. `loc` shifts and `scale` stretches
+    it. Arguments broadcast; integers become floats.
+    """
     x, a, b, loc, scale = promote_args_inexact("truncnorm.logsf", x, a, b, loc, scale)
     return logcdf(-x, -b, -a, -loc, scale)
 
 
 @jitted()
 def cdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The probability of at most x."""
+    """Computes the probability of at most `x` under the truncated normal distribution.
+
+    It is cut off at `a` and `b` standard deviations from `loc`. NaN unless a < b. `loc` shifts and `scale` stretches
+    it. Arguments broadcast; integers become floats.
+    """
     return lax.exp(logcdf(x, a, b, loc, scale))
 
 
 @jitted()
 def sf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The probability of more than x."""
+    """Computes the probability of more than `x` under the truncated normal distribution.
+
+    It is cut off at `a` and `b` standard deviations from `loc`. NaN unless a < b. `loc` shifts and `scale` stretches
+    it. Arguments broadcast; integers become floats.
+    """
     return lax.exp(logsf(x, a, b, loc, scale))
+
+
+document_module(__name__)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import minijax.numpy as jnp
+from minijax.base.documentation import document_module
 from minijax.base.faces import listing
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import scalar_like
@@ -13,7 +14,10 @@ __all__, __dir__ = listing(__name__, "cdf logpdf pdf ppf")
 
 
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the density."""
+    """Computes the logarithm of the density of the uniform distribution.
+
+    It is uniform from `loc` to `loc + scale`. Arguments broadcast; integers become floats.
+    """
     x, loc, scale = inexact("uniform.logpdf", x, loc, scale)
     logarithm = -lax.log(scale)
     return jnp.where(lax.gt(x, loc + scale) | (x < loc), -jnp.inf, logarithm)
@@ -23,7 +27,10 @@ pdf = exp_of(logpdf)
 
 
 def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of at most x."""
+    """Computes the probability of at most `x` under the uniform distribution.
+
+    It is uniform from `loc` to `loc + scale`. Arguments broadcast; integers become floats.
+    """
     x, loc, scale = inexact("uniform.cdf", x, loc, scale)
     below, above = lax.lt(x, loc), x > loc + scale
     is_inside = (x >= loc) & (x <= loc + scale)
@@ -31,7 +38,13 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 
 
 def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The inverse of `cdf`."""
+    """Computes the quantile of the uniform distribution at a probability, the inverse of `cdf`.
+
+    It is uniform from `loc` to `loc + scale`. Arguments broadcast; integers become floats.
+    """
     q, loc, scale = inexact("uniform.ppf", q, loc, scale)
     is_invalid = jnp.isnan(q) | (q < 0) | (q > 1)
     return jnp.where(is_invalid, jnp.nan, loc + scale * q)
+
+
+document_module(__name__)

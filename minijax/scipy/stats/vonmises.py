@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import minijax.numpy as jnp
+from minijax.base.documentation import document_module
 from minijax.base.faces import listing
 from minijax.primitives import bessel, elementwise as lax
 from minijax.primitives.families import const_like
@@ -13,7 +14,10 @@ __all__, __dir__ = listing(__name__, "logpdf pdf")
 
 
 def logpdf(x: ArrayLike, kappa: ArrayLike) -> Array:
-    """The logarithm of the density."""
+    """Computes the logarithm of the density of the von Mises distribution on the circle.
+
+    `kappa` is its concentration. `x` is an angle in radians. Arguments broadcast; integers become floats.
+    """
     x, kappa = inexact("vonmises.logpdf", x, kappa)
     holds = lax.gt(kappa, const_like(kappa, 0))
     kernel = kappa * (lax.cos(x) - 1)
@@ -22,3 +26,6 @@ def logpdf(x: ArrayLike, kappa: ArrayLike) -> Array:
 
 
 pdf = exp_of(logpdf)
+
+
+document_module(__name__)

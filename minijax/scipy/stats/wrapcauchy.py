@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import minijax.numpy as jnp
+from minijax.base.documentation import document_module
 from minijax.base.faces import listing
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
@@ -13,7 +14,10 @@ __all__, __dir__ = listing(__name__, "logpdf pdf")
 
 
 def logpdf(x: ArrayLike, c: ArrayLike) -> Array:
-    """The logarithm of the density."""
+    """Computes the logarithm of the density of the Cauchy distribution wrapped around the circle.
+
+    `c`, between 0 and 1, is its concentration. `x` is an angle in radians. Arguments broadcast; integers become floats.
+    """
     x, c = inexact("wrapcauchy.logpdf", x, c)
     holds, is_inside = lax.gt(c, const_like(c, 0)) & (c < 1), (x >= 0) & (x <= 2 * jnp.pi)
     height = lax.log(1 - c * c) - lax.log(2 * jnp.pi)
@@ -22,3 +26,6 @@ def logpdf(x: ArrayLike, c: ArrayLike) -> Array:
 
 
 pdf = exp_of(logpdf)
+
+
+document_module(__name__)
