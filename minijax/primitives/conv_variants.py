@@ -37,7 +37,10 @@ def conv(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """`conv_general_dilated` without dilation and groups, with the axes in the default order."""
+    """Computes a convolution without dilation and groups, with the axes in the default order.
+
+    See `jax.lax.conv_general_dilated` for the arguments. `padding` is a string.
+    """
     return conv_general_dilated(
         lhs, rhs, window_strides, padding, precision=precision, preferred_element_type=preferred_element_type
     )
@@ -53,7 +56,10 @@ def conv_with_general_padding(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """`conv_general_dilated` without groups, with the axes in the default order."""
+    """Computes a convolution without groups, with the axes in the default order.
+
+    See `jax.lax.conv_general_dilated` for the arguments.
+    """
     types = dict(precision=precision, preferred_element_type=preferred_element_type)
     return conv_general_dilated(lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation, **types)
 
