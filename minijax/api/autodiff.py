@@ -137,7 +137,8 @@ def jvp(fun: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = Fa
         A pair (output, tangent of the output); with `has_aux` a triple that ends with aux.
 
     Raises:
-        TypeError: If primals and tangents differ in tree, shape or dtype.
+        TypeError: If primals and tangents differ in tree or dtype.
+        ValueError: If they differ in shape.
 
     See also: `jax.linearize`, `jax.vjp`, `jax.jacfwd`.
 

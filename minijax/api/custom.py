@@ -379,7 +379,7 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
             symbolic_zeros: If true, `fwd` gets a `CustomVJPPrimal` for each array, and `bwd` a `SymbolicZero` for each
                 cotangent that is known to be zero.
             optimize_remat: If true, `jax.checkpoint` calls the function itself in the forward pass, and `fwd` in the
-                backward pass only. There is no second reverse-mode derivative then.
+                backward pass only. The function has one reverse-mode derivative then, and not a second.
 
         Raises:
             NotImplementedError: If both options are set.

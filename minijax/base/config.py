@@ -452,7 +452,7 @@ class Condition:
 
 
 def make_user_context(default_value: Any = None) -> UserContext:
-    """Returns a new thread-local value that is part of every trace-cache key: `with context(value): ...`."""
+    """Creates a thread-local value that is part of every key of the caches of traces: `with context(value): ...`."""
     return UserContext(default_value)
 
 
@@ -460,7 +460,19 @@ def make_user_context(default_value: Any = None) -> UserContext:
 
 
 class Config:
-    """`jax.config`: updates and reads options by name, or reads them as attributes."""
+    """Holds the options of JAX: `jax.config` is the one instance.
+
+    Options are read as attributes, `jax.config.jax_enable_x64`, and set by `jax.config.update`. The context managers
+    of the same names, such as `jax.enable_x64`, set an option in a block and in this thread only. Environment variables
+    in capital letters, `JAX_ENABLE_X64=1`, set it at start.
+
+    Example:
+        >>> jax.config.jax_enable_x64
+        False
+        >>> with jax.enable_x64(True):
+        ...     jax.config.jax_enable_x64
+        True
+    """
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -489,7 +501,31 @@ class Config:
         return {name: option.value for name, option in _options.items()}
 
     def update(self, name: str, val: Any) -> None:
-        """Sets an option for all threads."""
+        """Sets an option for all threads, until it is set again.
+
+        Options that decide how programs are traced should be set at the start of a program: what was compiled under
+        another value is compiled anew.
+
+        Args:
+            name: The name of the option, for example `"jax_enable_x64"` (keep 64-bit types), `"jax_debug_nans"` (raise
+                where a NaN is computed), `"jax_platforms"` (the platforms to use, before the first array),
+                `"jax_default_matmul_precision"` or `"jax_compilation_cache_dir"`.
+            val: Its value.
+
+        Raises:
+            AttributeError: If no option has the name.
+            TypeError, ValueError: If the option does not have such values.
+
+        See also: `jax.enable_x64`, `jax.debug_nans` and the other context managers.
+
+        Example:
+            >>> jax.config.update("jax_debug_nans", True)
+            >>> jnp.log(-1.0)
+            Traceback (most recent call last):
+                ...
+            FloatingPointError: invalid value (nan) encountered in log
+            >>> jax.config.update("jax_debug_nans", False)
+        """
         _named(name).set(val)
 
     def read(self, name: str) -> Any:

@@ -438,7 +438,7 @@ def switch(index: Any, branches: Sequence[Callable], *operands: Any, operand: An
 
     Raises:
         TypeError: If the results of the functions differ in tree, shape or dtype, or if `index` is not an integer.
-        ValueError: If there are no branches.
+        ValueError: If `branches` is empty.
 
     See also: `jax.lax.cond`, `jax.lax.select_n`.
 

@@ -37,7 +37,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable, init_val: Any, *, unro
         The last value.
 
     Raises:
-        TypeError: If the body changes the tree, a shape or a dtype of the value, or if the bounds are not integers.
+        TypeError: If the body changes the tree, a shape or a dtype of the value, or if the bounds differ in dtype.
         ValueError: If `unroll` is set and the bounds are not known.
 
     See also: `jax.lax.scan`, `jax.lax.while_loop`.

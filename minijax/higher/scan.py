@@ -463,7 +463,7 @@ def scan(
 
     Raises:
         TypeError: If the carry changes its tree, shape or dtype.
-        ValueError: If the leading axes have different sizes, or there is no length.
+        ValueError: If the leading axes have different sizes, or the length is not known.
 
     See also: `jax.lax.fori_loop`, `jax.lax.map`, `jax.lax.associative_scan`, `jax.lax.while_loop`.
 

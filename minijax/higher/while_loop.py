@@ -285,7 +285,7 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], T], ini
 def while_loop(cond_fun: Callable[[T], Any], body_fun: Callable[[T], T], init_val: T) -> T:
     """Repeats a function while a condition holds, in one compiled loop.
 
-    The number of steps may depend on traced values. Hence there is no reverse-mode derivative: use `jax.lax.scan`, or
+    The number of steps may depend on traced values. Hence it lacks a reverse-mode derivative: use `jax.lax.scan`, or
     `jax.lax.fori_loop` with known bounds, where one is needed. Forward mode works. Under `jax.vmap` with a mapped
     condition, the loop runs until all elements are done.
 

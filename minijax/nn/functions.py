@@ -35,10 +35,13 @@ def sigmoid(x: ArrayLike) -> Array:
     It is the inverse of the logit function, and maps to the interval from 0 to 1.
 
     Args:
-        x: A floating-point or complex array, or a number. Integers are converted to floats.
+        x: A floating-point or complex array, or a number.
 
     Returns:
-        An array of the shape of `x`.
+        An array of the shape and dtype of `x`.
+
+    Raises:
+        TypeError: For integers and booleans.
 
     See also: `jax.nn.log_sigmoid`, which is accurate for very negative x, and `jax.nn.softmax`.
 

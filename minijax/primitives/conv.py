@@ -35,7 +35,8 @@ Padding = str | Sequence[tuple[int, int]]
 class ConvDimensionNumbers(NamedTuple):
     """Names the axes of a convolution's arrays.
 
-    `lhs_spec` and `out_spec` are the axes (batch, feature, *spatial), `rhs_spec` the axes of the kernel (out, in, *spatial).
+    `lhs_spec` and `out_spec` are the axes (batch, feature, *spatial), `rhs_spec` those of the kernel,
+    (out, in, *spatial).
     """
 
     lhs_spec: Sequence[int]
@@ -414,7 +415,8 @@ def conv_general_dilated(
 
     Example:
         >>> images, kernel = jnp.ones((1, 5, 5, 3)), jnp.ones((3, 3, 3, 8))
-        >>> jax.lax.conv_general_dilated(images, kernel, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")).shape
+        >>> axes = ("NHWC", "HWIO", "NHWC")
+        >>> jax.lax.conv_general_dilated(images, kernel, (1, 1), "SAME", dimension_numbers=axes).shape
         (1, 5, 5, 8)
         >>> x = jnp.array([[[1.0, 2.0, 3.0, 4.0]]])
         >>> jax.lax.conv_general_dilated(x, jnp.array([[[1.0, -1.0]]]), (1,), "VALID")

@@ -312,8 +312,8 @@ def strong(x: Any) -> Any:
 def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     """Reads the bits of an array as another dtype.
 
-    To a narrower dtype the result has one more axis, of the parts of an element; to a wider one the last axis is used up.
-    Raises ValueError if the sizes do not fit.
+    To a narrower dtype the result has one more axis, of the parts of an element; to a wider one the last axis is used
+    up. Raises ValueError if the sizes do not fit.
 
     Example:
         >>> hex(int(jax.lax.bitcast_convert_type(jnp.float32(1.0), jnp.uint32)))
@@ -331,8 +331,8 @@ T = TypeVar("T")
 def stop_gradient(x: T) -> T:
     """Returns its argument, whose derivative is taken as zero.
 
-    Differentiation treats the values as constants. Use it for targets, for baselines, and in estimators that pass gradients
-    straight through.
+    Differentiation treats the values as constants. Use it for targets, for baselines, and in estimators that pass
+    gradients straight through.
 
     Args:
         x: An array, a number, or a pytree of these.

@@ -292,7 +292,7 @@ def dynamic_update_slice_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Array:
-    """Replaces a window of an array along one axis, at a start that may be traced; see `jax.lax.dynamic_update_slice`."""
+    """Replaces a window of an array along one axis, at a start that may be traced; see `dynamic_update_slice`."""
     axis, _ = size_along("dynamic_update_slice_in_dim", operand, as_index(axis))
     starts = _starts_in_dim(operand, start_index, axis)
     return dynamic_update_slice(operand, update, starts, allow_negative_indices=allow_negative_indices)

@@ -35,6 +35,7 @@ from minijax.primitives.families import (
     Kinds,
     LinearElementwise,
     OnUnreduced,
+    Tolerance,
     accurate,
     binary,
     broadcast_shapes_of_op,
@@ -706,7 +707,7 @@ fold_as(Folding.PLAIN, exp_p, log_p, sin_p, cos_p, tanh_p, sqrt_p, rsqrt_p, not_
 add, sub, div, rem, pow, max, min = map(binary, (add_p, sub_p, div_p, rem_p, pow_p, max_p, min_p))
 neg, abs, sign, square, floor, ceil = map(unary, (neg_p, abs_p, sign_p, square_p, floor_p, ceil_p))
 exp, exp2, expm1, log, log1p = map(accurate, (exp_p, exp2_p, expm1_p, log_p, log1p_p))
-sqrt, rsqrt, cbrt, logistic = map(accurate, (sqrt_p, rsqrt_p, cbrt_p, logistic_p))
+sqrt, cbrt, logistic = map(accurate, (sqrt_p, cbrt_p, logistic_p))
 sin, cos, tan, tanh = map(accurate, (sin_p, cos_p, tan_p, tanh_p))
 sinh, cosh, asin, acos, atan = map(unary, (sinh_p, cosh_p, asin_p, acos_p, atan_p))
 asinh, acosh, atanh = map(unary, (asinh_p, acosh_p, atanh_p))
@@ -718,6 +719,30 @@ bitwise_and, bitwise_or, bitwise_xor = (binary(p, f"bitwise_{p.name}") for p in 
 shift_left, shift_right_logical = map(binary, (shift_left_p, shift_right_logical_p))
 shift_right_arithmetic = binary(shift_right_arithmetic_p)
 eq, ne, ge, gt, le, lt = map(binary, (eq_p, ne_p, ge_p, gt_p, le_p, lt_p))
+
+
+def rsqrt(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> Array:
+    """Computes the reciprocal square root 1 / sqrt(x) of each element.
+
+    It is one operation, and faster than a square root and a division on accelerators. Layers that normalize use it.
+
+    Args:
+        x: A floating-point or complex array, or a number. Integers are not accepted.
+        accuracy: A `jax.lax.Tolerance` or `jax.lax.AccuracyMode` for the compiler; None is its default.
+
+    Returns:
+        An array of the shape and dtype of `x`: inf for 0, and NaN for negative numbers.
+
+    Raises:
+        TypeError: For another dtype.
+
+    See also: `jax.lax.sqrt`, `jax.lax.cbrt`.
+
+    Example:
+        >>> jax.lax.rsqrt(jnp.array([4.0, 0.25]))
+        Array([0.5, 2. ], dtype=float32)
+    """
+    return rsqrt_p.bind(x) if accuracy is None else rsqrt_p.bind(x, accuracy=accuracy)
 
 
 def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Array:

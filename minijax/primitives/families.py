@@ -477,8 +477,8 @@ def accurate(primitive: Accurate) -> Callable[..., Any]:
     def function(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> Array:
         """
 
-        `x` is an array, or a number, with a floating-point or complex dtype, which the result has, too; for integers
-        use the function of `jax.numpy`. `accuracy` is a `jax.lax.Tolerance` or `jax.lax.AccuracyMode` for the
+        `x` is an array, or a number, with a floating-point or (but for `cbrt`) complex dtype, which the result has,
+        too; for integers use the function of `jax.numpy`. `accuracy` is a `jax.lax.Tolerance` or `jax.lax.AccuracyMode` for the
         compiler; None is its default. Raises TypeError for another dtype.
         """
         return bind(x) if accuracy is None else bind(x, accuracy=accuracy)
@@ -553,7 +553,6 @@ def _of_each(function: Callable, primitive: Primitive, name: str = "") -> Callab
     pow: Raises x to the power y, element by element; y may be integers.
     real: Returns the real parts of complex numbers.
     rem: Computes the remainder of x / y, element by element; it has the sign of x.
-    rsqrt: Computes the reciprocal square root 1 / sqrt(x) of each element.
     shift_left: Shifts the bits of x to the left by y, element by element; 0 from the width of the dtype on.
     shift_right_arithmetic: Shifts the bits of x to the right by y, element by element, and repeats the sign bit.
     shift_right_logical: Shifts the bits of x to the right by y, element by element, and fills up with zeros.

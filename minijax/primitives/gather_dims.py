@@ -55,9 +55,9 @@ _MODES = {
 class GatherDimensionNumbers(NamedTuple):
     """Relates the axes of operand, indices and result of a gather; the last axis of the indices is the index vector.
 
-    `offset_dims` are the axes of the result along which windows extend; `collapsed_slice_dims` the axes of the operand of
-    size 1 in a window, which are dropped; `start_index_map` the operand's axis for each entry of an index vector. The
-    batching axes of operand and indices belong together.
+    `offset_dims` are the axes of the result along which windows extend; `collapsed_slice_dims` the axes of the operand
+    of size 1 in a window, which are dropped; `start_index_map` the operand's axis for each entry of an index vector.
+    The batching axes of operand and indices belong together.
     """
 
     offset_dims: tuple[int, ...]
@@ -72,8 +72,8 @@ class ScatterDimensionNumbers(NamedTuple):
     """Relates the axes of operand, indices and updates of a scatter; the last axis of the indices is the index vector.
 
     `update_window_dims` are the axes of the updates along which windows extend; `inserted_window_dims` the axes of the
-    operand of size 1 in a window, which updates lack; `scatter_dims_to_operand_dims` the operand's axis for each entry of
-    an index vector. The batching axes of operand and indices belong together.
+    operand of size 1 in a window, which updates lack; `scatter_dims_to_operand_dims` the operand's axis for each entry
+    of an index vector. The batching axes of operand and indices belong together.
     """
 
     update_window_dims: Sequence[int]
