@@ -826,11 +826,11 @@ def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Sequence = ()) -
 def fwd_and_bwd(
     fun: Callable, argnums: int | Sequence[int], has_aux: bool = False, jitted: bool = True
 ) -> tuple[Callable, Callable]:
-    """Returns the two passes of reverse mode: `fwd(*args)` returns (result, residuals), and
-    `bwd(residuals, cotangent)` the cotangents of the arguments `argnums`.
+    """Splits reverse mode into two functions: a forward and a backward pass.
 
-    With `has_aux`, `fun` returns (result, aux), and `fwd` (result, residuals, aux). Unlike the function that
-    `vjp` returns, `bwd` is the same for all calls, which `jit` compiles once.
+    `fwd(*args)` returns (result, residuals), and `bwd(residuals, cotangent)` the cotangents of the arguments `argnums`.
+    With `has_aux`, `fun` returns (result, aux), and `fwd` (result, residuals, aux). Unlike the function that `jax.vjp`
+    returns, `bwd` is the same for all calls, which `jax.jit` compiles once.
     """
     check_callable(fun)
     nums = tuple(argnums) if isinstance(argnums, Sequence) else (operator.index(argnums),)

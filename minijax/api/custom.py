@@ -38,7 +38,7 @@ _LEAVES = frozenset((ArrayImpl, bool, type(None)))
 
 @dataclasses.dataclass
 class CustomVJPPrimal:
-    """An argument of a forward rule defined with `symbolic_zeros`: its value, and whether it is perturbed."""
+    """Represents an argument of a forward rule with `symbolic_zeros`: its value, and whether it is perturbed."""
 
     value: Any
     perturbed: bool

@@ -199,7 +199,19 @@ def _call_on_leaves(x: Any, method: str) -> Any:
 
 
 class ensure_compile_time_eval(contextlib.ContextDecorator):
-    """Context manager: evaluates operations on known values eagerly, also during tracing."""
+    """Evaluates operations on known values eagerly in a `with` statement, also while a function is traced.
+
+    Use it to compute sizes or tables with `jax.numpy`. Operations on tracers are still traced.
+
+    Example:
+        >>> @jax.jit
+        ... def f(x):
+        ...     with jax.ensure_compile_time_eval():
+        ...         n = int(jnp.sum(jnp.array([1, 2])))
+        ...     return jnp.broadcast_to(x, (n,))
+        >>> f(7)
+        Array([7, 7, 7], dtype=int32, weak_type=True)
+    """
 
     def __enter__(self) -> None:
         outer = state.thread.trace
@@ -214,7 +226,10 @@ class ensure_compile_time_eval(contextlib.ContextDecorator):
 
 
 class named_scope(contextlib.ContextDecorator):
-    """Context manager and decorator: adds a name to the name stack of the operations inside, which tools show."""
+    """Adds a name to the name stack of the operations in a `with` statement, which profiles and dumps of XLA show.
+
+    It is a decorator, too. Raises TypeError if the name is not a text.
+    """
 
     def __init__(self, name: str):
         if not isinstance(name, str):

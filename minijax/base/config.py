@@ -315,7 +315,7 @@ class Option:
 
     @property
     def __doc__(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return f"Context manager for the option `{self.name}`: {self.help}"
+        return f"Sets the option `{self.name}` of this thread in a `with` statement. {self.help}"
 
     @property
     def __name__(self) -> str:
@@ -773,6 +773,7 @@ def __getattr__(name: str) -> Option:
 
 
 checking_leaks = functools.partial(option("check_tracer_leaks"), True)
+checking_leaks.__doc__ = "Raises an error in a `with` statement for tracers that outlive their trace."
 _all_transfers = option("transfer_guard")
 _transfers = [option(f"transfer_guard_{way}") for way in ("host_to_device", "device_to_device", "device_to_host")]
 
@@ -788,10 +789,21 @@ if _all_transfers.default is not None:
 
 
 def transfer_guard(new_val: str | None) -> Override:
-    """Context manager that sets the guards of all three kinds of transfers."""
+    """Sets the guards of all three kinds of transfers in a `with` statement.
+
+    The values are `"allow"`, `"log"`, `"disallow"`, `"log_explicit"` and `"disallow_explicit"`. Those without
+    "explicit" concern implicit transfers alone; `jax.device_put` and `jax.device_get` are explicit.
+    """
     return Override(tuple([(guard, guard.check(new_val)) for guard in (_all_transfers, *_transfers)]))
 
 
 def disable_jit(disable: bool = True) -> Override:
-    """Context manager under which jitted functions run operation by operation."""
+    """Runs jitted functions operation by operation in a `with` statement, so that `print` and debuggers see values.
+
+    Example:
+        >>> with jax.disable_jit():
+        ...     jax.jit(lambda x: print(x) or x)(jnp.ones(2))
+        [1. 1.]
+        Array([1., 1.], dtype=float32)
+    """
     return option("disable_jit")(disable)

@@ -31,17 +31,30 @@ Typed = tuple[Any, bool]  # a dtype (or extended dtype) and whether it is weak
 
 @public_in("dtypes")
 class TypePromotionError(ValueError):
-    """Raised for dtypes that do not promote to a common one."""
+    """Is raised for dtypes that do not promote to a common one."""
 
 
 @public_in("dtypes")
 class extended(np.generic):
-    """The kind of all extended dtypes: an element is represented by one or more physical values."""
+    """Is the kind of all extended dtypes: an element is represented by one or more physical values."""
 
 
 @public_in("dtypes")
 class prng_key(extended):
-    """The kind of random key dtypes."""
+    """Is the kind of the dtypes of typed random keys.
+
+    It is an abstract dtype as `numpy.floating` is: use it in `issubdtype`, not to create arrays. Arithmetic does not
+    accept keys; `jax.random.key_data` returns their words.
+
+    See also: `jax.random.key`, `jax.random.key_impl`, `jax.dtypes.extended`.
+
+    Example:
+        >>> key = jax.random.key(0)
+        >>> jax.dtypes.issubdtype(key.dtype, jax.dtypes.prng_key)
+        True
+        >>> jax.dtypes.issubdtype(jax.random.PRNGKey(0).dtype, jax.dtypes.prng_key)
+        False
+    """
 
 
 class ExtendedDType(abc.ABC):
@@ -210,7 +223,12 @@ _subtypes: dict[tuple[Any, Any], bool] = {}
 
 
 def issubdtype(arg1: DTypeLike | None, arg2: DTypeLike | None) -> bool:
-    """As `numpy.issubdtype`, but also handles the narrow types and the extended kinds."""
+    """Returns whether a dtype is of a kind, as `numpy.issubdtype`, for the narrow types and the extended kinds, too.
+
+    Example:
+        >>> jax.dtypes.issubdtype(jnp.bfloat16, jnp.floating)
+        True
+    """
     try:
         return _subtypes[arg1, arg2]
     except KeyError:
@@ -247,7 +265,7 @@ def supports_inf(dtype: Any) -> bool:
 
 
 def scalar_type_of(x: Any) -> type:
-    """The Python scalar type (bool, int, float, complex) of a value or dtype."""
+    """Returns the Python scalar type (bool, int, float, complex) of a value or dtype."""
     kind = typed(x)[0]
     for scalar, abstract in ((bool, np.bool_), (int, np.integer), (float, np.floating)):
         if issubdtype(kind, abstract):
@@ -265,7 +283,7 @@ _bits: dict[type, int] = {
 
 
 def itemsize_bits(dtype: Any) -> int:
-    """The number of bits of one element, less than 8 for the narrow types. Raises ValueError for non-numeric dtypes."""
+    """Returns the number of bits of one element, less than 8 for the narrow types. Raises ValueError for None."""
     if dtype is None:
         raise ValueError("itemsize_bits: dtype cannot be None")
     bits = None if is_extended(dtype) else _bits.get(np.dtype(dtype).type)

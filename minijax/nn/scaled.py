@@ -38,7 +38,7 @@ class BlockScaleConfig:
 
 
 def get_scaled_dot_general_config(mode: str, global_scale: Array | None = None) -> BlockScaleConfig:
-    """The configuration of "mxfp8" or "nvfp4"; the latter divides by `global_scale`, by default [1.0].
+    """Returns the configuration of "mxfp8" or "nvfp4"; the latter divides by `global_scale`, by default [1.0].
 
     Raises ValueError for another mode.
     """

@@ -284,7 +284,7 @@ class Slice:
 
 
 def dslice(start: int | Array | None, size: int | Array | None = None, stride: int | None = None) -> slice | Slice:
-    """An index of `size` elements from `start`, which may be an array, with step `stride`.
+    """Creates an index of `size` elements from `start`, which may be an array, with step `stride`.
 
     With None for `start`, all elements; without `size`, the elements before `start`.
     """

@@ -225,7 +225,7 @@ def _bernoulli(key, p, shape, mode):
 
 @sampler(integer_dtype)
 def rademacher(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
-    """Samples 1 and -1, each with probability 1/2."""
+    """Draws 1 and -1, each with probability 1/2."""
     flips = convert(bernoulli(key, 0.5, shape), dtype)
     return convert(2 * flips - 1, dtype)
 
@@ -358,20 +358,20 @@ def _distance_from_end(words: Array) -> tuple[Array, Array]:
 
 @sampler()
 def laplace(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
-    """Samples from the Laplace distribution of scale 1."""
+    """Draws numbers from the Laplace distribution of location 0 and scale 1."""
     drawn = uniform(key, shape, dtype, np.asarray(-1.0 + float(dtypes.finfo(dtype).epsneg), dtype)[()], 1.0)
     return ops.sign(drawn) * ops.log1p(-abs(drawn))
 
 
 @sampler()
 def logistic(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
-    """Samples from the logistic distribution of scale 1."""
+    """Draws numbers from the logistic distribution of location 0 and scale 1."""
     drawn = uniform(key, shape, dtype, np.asarray(dtypes.finfo(dtype).tiny, dtype)[()], 1.0)
     return ops.log(drawn) - ops.log1p(-drawn)
 
 
 @sampler()
 def cauchy(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
-    """Samples from the Cauchy distribution of scale 1."""
+    """Draws numbers from the Cauchy distribution of location 0 and scale 1."""
     drawn = uniform(key, shape, dtype, np.asarray(dtypes.finfo(dtype).eps, dtype)[()], 1.0)
     return ops.tan(pi * (drawn - 0.5))

@@ -259,7 +259,7 @@ qr_p = QR()
 
 
 def qr(x: ArrayLike, *, pivoting: bool = False, full_matrices: bool = True, use_magma: bool | None = None) -> tuple:
-    """The QR decomposition: q with orthonormal columns, upper triangular r and, with `pivoting`, an order p.
+    """Computes the QR decomposition x = q r, with orthonormal columns of q and upper triangular r.
 
     With the columns of x in the order p, x[:, p] = q r and the diagonal of r decreases in absolute value. Without
     `full_matrices`, q has as many columns as the smaller side of x. `use_magma` selects MAGMA for pivoting on GPUs.
