@@ -252,7 +252,7 @@ class custom_jvp(_Custom[P, R]):  # noqa: N801
         return jvp
 
     def defjvps(self, *jvps: Callable | None) -> None:
-        """Sets one rule for each argument: a function of (tangent, result, *primals) that returns a term of the tangent.
+        """Sets a rule for each argument: a function of (tangent, result, *primals) that returns a term of the tangent.
 
         None means that the derivative by this argument is zero. The terms are added. Raises TypeError for a function
         with `nondiff_argnums`.

@@ -199,7 +199,8 @@ def typeof(x: Any) -> Any:
         x: An array, a tracer, a key array, a NumPy array, a Python number, or a `jax.ShapeDtypeStruct`.
 
     Returns:
-        A `jax.core.ShapedArray`; printed, it is short, with `~` before a weak type. While a function is traced, this is what is known of `x`.
+        A `jax.core.ShapedArray`; printed, it is short, with `~` before a weak type. While a function is traced, this
+        is what is known of `x`.
 
     Raises:
         TypeError: For a value of another type.

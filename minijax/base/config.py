@@ -469,9 +469,6 @@ class Config:
     Example:
         >>> jax.config.jax_enable_x64
         False
-        >>> with jax.enable_x64(True):
-        ...     jax.config.jax_enable_x64
-        True
     """
 
     def __getattr__(self, name: str) -> Any:
@@ -503,27 +500,21 @@ class Config:
     def update(self, name: str, val: Any) -> None:
         """Sets an option for all threads, until it is set again.
 
-        Options that decide how programs are traced should be set at the start of a program: what was compiled under
-        another value is compiled anew.
-
         Args:
             name: The name of the option, for example `"jax_enable_x64"` (keep 64-bit types), `"jax_debug_nans"` (raise
-                where a NaN is computed), `"jax_platforms"` (the platforms to use, before the first array),
-                `"jax_default_matmul_precision"` or `"jax_compilation_cache_dir"`.
+                where a NaN is computed), or `"jax_platforms"` (the platforms to use; set it before the first array).
             val: Its value.
 
         Raises:
             AttributeError: If no option has the name.
             TypeError, ValueError: If the option does not have such values.
 
-        See also: `jax.enable_x64`, `jax.debug_nans` and the other context managers.
-
         Example:
             >>> jax.config.update("jax_debug_nans", True)
             >>> jnp.log(-1.0)
             Traceback (most recent call last):
                 ...
-            FloatingPointError: invalid value (nan) encountered in log
+            FloatingPointError: invalid value (nan) encountered in log...
             >>> jax.config.update("jax_debug_nans", False)
         """
         _named(name).set(val)

@@ -322,7 +322,7 @@ _narrow: dict[Any, Any] = {}
 
 
 def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
-    """The dtype that arrays get for this one: 64-bit types become 32-bit unless jax_enable_x64 is set."""
+    """Returns the dtype that arrays get for this one: 64-bit types become 32-bit unless jax_enable_x64 is set."""
     memo = _wide if config.state().enable_x64 else _narrow
     canonicalized = memo.get(dtype)
     if canonicalized is not None:
@@ -587,7 +587,7 @@ def number_base(kind: type) -> type | None:
 
 
 def dtype(x: Any) -> Any:
-    """The dtype that an array of the given value or dtype has."""
+    """Returns the dtype that an array of the given value or dtype has."""
     return typed(x)[0]
 
 
@@ -609,7 +609,7 @@ def _array_dtype(dtype: Any, x: Any) -> Any:
 
 
 def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
-    """The dtype of a result computed from these values or dtypes; with the flag, also whether it is weakly typed."""
+    """Returns the dtype of a result computed from these values or dtypes; with the flag, also whether it is weak."""
     if not args:
         raise ValueError("result_type: at least one array or dtype is required")
     dtype, weak = promote(*[typed(default_float_dtype() if x is None else x) for x in args])

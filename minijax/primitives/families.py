@@ -478,8 +478,8 @@ def accurate(primitive: Accurate) -> Callable[..., Any]:
         """
 
         `x` is an array, or a number, with a floating-point or (but for `cbrt`) complex dtype, which the result has,
-        too; for integers use the function of `jax.numpy`. `accuracy` is a `jax.lax.Tolerance` or `jax.lax.AccuracyMode` for the
-        compiler; None is its default. Raises TypeError for another dtype.
+        too; for integers use the function of `jax.numpy`. `accuracy` is a `jax.lax.Tolerance` or a
+        `jax.lax.AccuracyMode` for the compiler; None is its default. Raises TypeError for another dtype.
         """
         return bind(x) if accuracy is None else bind(x, accuracy=accuracy)
 

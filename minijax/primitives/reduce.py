@@ -275,7 +275,7 @@ def _reduction(primitive: Primitive, result: str) -> Callable[[Any, Sequence[int
         """
         return primitive.bind(operand, axes=_axes(axes))
 
-    return named(reduction, primitive.name, f"Computes the {result} along `axes`, a sequence of axes.{reduction.__doc__ or ''}")
+    return named(reduction, primitive.name, f"Computes the {result} along `axes`.{reduction.__doc__ or ''}")
 
 
 reduce_prod = _reduction(reduce_prod_p, "product of the elements")

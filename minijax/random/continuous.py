@@ -104,7 +104,10 @@ def triangular(key: ArrayLike, left: ArrayLike, mode: ArrayLike, right: ArrayLik
 
 @sampler()
 def wald(key: ArrayLike, mean: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None) -> Array:
-    """Draws numbers from the Wald distribution of scale 1 (Michael, Schucany & Haas)."""
+    """Draws numbers from the Wald distribution of scale 1 (Michael, Schucany & Haas).
+
+    `shape` defaults to that of `mean`.
+    """
     first, second = split_in_two(key)
     mean = jnp.broadcast_to(convert_element_type(mean, dtype), shape)
     v, z = normal(first, shape, dtype), uniform(second, shape, dtype)

@@ -295,7 +295,7 @@ def ragged_dot_general(
     group_offset: Array | None = None,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """The `dot_general` of arrays with a ragged axis, which is divided into contiguous groups of given sizes.
+    """Computes the `dot_general` of arrays with a ragged axis, which is divided into groups of given sizes.
 
     The ragged axis is a free axis of lhs (each group is multiplied by its own slice along the group axis of rhs),
     or contracted in both (the result has a leading axis of groups), or a batch axis in both. `group_sizes` has one

@@ -245,7 +245,7 @@ def debug_print(
 
 
 debug_log = functools.partial(debug_print, _use_logging=True)
-debug_log.__doc__ = "Logs a text with the values of traced arrays at level INFO; the arguments are those of `debug.print`."
+debug_log.__doc__ = "Logs the values of traced arrays at level INFO; the arguments are those of `debug.print`."
 
 
 def _in_one_or_two_calls(name: str, call: Callable, first: Any, args: tuple, kwargs: dict) -> Callable | None:

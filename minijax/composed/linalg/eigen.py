@@ -376,7 +376,7 @@ hessenberg_p, schur_p, tridiagonal_p = Hessenberg(), Schur(), Tridiagonal()
 
 
 def hessenberg(a: ArrayLike) -> tuple[Array, Array]:
-    """The Hessenberg form, with Householder vectors below its first subdiagonal, and their scales `taus`.
+    """Computes the Hessenberg form, with Householder vectors below its first subdiagonal, and their scales `taus`.
 
     The unitary factor is block diagonal, with blocks 1 and `householder_product(a[1:, :-1], taus)`.
     """
@@ -397,7 +397,7 @@ def schur(
 
 
 def tridiagonal(a: ArrayLike, *, lower: bool = True) -> tuple[Array, Array, Array, Array]:
-    """The tridiagonal form of Hermitian matrices: Householder vectors, diagonal, off-diagonal, the vectors' scales.
+    """Computes the tridiagonal form of Hermitian matrices: Householder vectors, diagonal, off-diagonal, scales.
 
     Diagonal and off-diagonal are real. Only the lower (or upper) triangle is read, where the vectors are stored.
     """

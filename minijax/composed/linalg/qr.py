@@ -104,7 +104,7 @@ householder_product_p, ormqr_p = HouseholderProduct(), Ormqr()
 
 
 def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
-    """The leading columns of the product of the reflectors 1 - tau v vᴴ.
+    """Computes the leading columns of the product of the reflectors 1 - tau v vᴴ.
 
     Their vectors v are stored below the diagonal of `a`; on the diagonal, v is 1.
     """
@@ -112,7 +112,7 @@ def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
 
 
 def ormqr(a: ArrayLike, taus: ArrayLike, c: ArrayLike, *, left: bool = True, transpose: bool = False) -> Array:
-    """Q c (or c Q unless `left`; Qᴴ for Q if `transpose`) for the full product Q of the reflectors in `a`.
+    """Computes Q c (or c Q unless `left`; Qᴴ for Q if `transpose`) for the full product Q of the reflectors in `a`.
 
     `householder_product` computes the leading columns of Q.
     """

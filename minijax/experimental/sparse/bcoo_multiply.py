@@ -94,7 +94,7 @@ def bcoo_conv_general_dilated(
     preferred_element_type: Any = None,
     out_sharding: Any = None,
 ) -> BCOO:
-    """`lax.conv_general_dilated` of two BCOO in one dimension. One element is stored for each pair of elements.
+    """Computes `lax.conv_general_dilated` of two BCOO in one dimension. One element is stored for each pair.
 
     Raises NotImplementedError for strides, dilations, and batches or features of a size other than one.
     """

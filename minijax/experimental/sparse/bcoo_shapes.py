@@ -24,7 +24,7 @@ def padded(indices: Any, columns: Any, old: Sequence[int], new: Sequence[int]) -
 def bcoo_broadcast_in_dim(
     mat: BCOO, *, shape: Sequence[int], broadcast_dimensions: Sequence[int], sharding: Any = None
 ) -> BCOO:
-    """`lax.broadcast_in_dim`. New axes before a batch axis are batch axes, those after a dense axis are dense.
+    """Broadcasts a BCOO, as `lax.broadcast_in_dim`.
 
     Raises NotImplementedError for new sparse axes of a size other than one, and for `sharding`.
     """

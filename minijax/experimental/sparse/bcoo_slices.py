@@ -131,7 +131,7 @@ def bcoo_gather(
     mode: str | GatherScatterMode | None = None,
     fill_value: Any = None,
 ) -> BCOO:
-    """`lax.gather`. The axes of the start indices become batch axes if they are the first ones, else sparse axes.
+    """Gathers slices of a BCOO, as `lax.gather`.
 
     Raises NotImplementedError for batching dimensions and for fill values other than zero.
     """

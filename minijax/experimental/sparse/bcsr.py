@@ -250,7 +250,7 @@ def bcsr_dot_general(
     preferred_element_type: None = None,
     out_sharding: Any = None,
 ) -> Array:
-    """`lax.dot_general` of a BCSR and an array; `precision` is ignored.
+    """Computes `lax.dot_general` of a BCSR and an array; `precision` is ignored.
 
     Raises NotImplementedError for `out_sharding` and for a sparse right operand.
     """

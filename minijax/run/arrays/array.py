@@ -156,7 +156,7 @@ def register_array_like(cls: type, test: Callable[[Any], bool] | bool = True) ->
 
 
 class Array(ArrayMethods, metaclass=ArrayMeta):
-    """Is the type of arrays: of the arrays that functions return, and of the tracers that stand in while they are traced.
+    """Is the type of arrays: of those that functions return, and of the tracers inside functions that are traced.
 
     Arrays are immutable: `x[i] = y` raises TypeError; `x.at[i].set(y)` returns a changed copy. They are created by
     `jax.numpy` and by `jax.device_put`, never by this class. Operations return before they have been computed;

@@ -164,11 +164,11 @@ def offer(path: Path) -> None:
 
 
 class TraceAnnotation(_profiler.TraceMe):
-    """Context manager that names a span of time in profiles: `TraceAnnotation(name, **metadata)`."""
+    """Names a span of time in profiles, in a `with` statement: `TraceAnnotation(name, **metadata)`."""
 
 
 class StepTraceAnnotation(TraceAnnotation):
-    """Context manager that marks a step of a program; with its number `step_num`, tools can compare steps."""
+    """Marks a step of a program in a `with` statement; with its number `step_num`, tools can compare steps."""
 
     def __init__(self, name: str, **kwargs: Any):
         super().__init__(name, _r=1, **kwargs)
