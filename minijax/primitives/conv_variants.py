@@ -215,9 +215,7 @@ def _shape_function(name: str, shape_of: Callable, modes: Sequence[str], operati
         shape = shape_of(permuted(lhs_shape, lhs), permuted(rhs_shape, rhs), window_strides, padding)
         return permuted(shape, moving.inverse(out))
 
-    return named(
-        shape_tuple, name, f"Returns the shape of a {operation} of arrays of these shapes, whose axes strings name."
-    )
+    return named(shape_tuple, name, f"Returns the shape of a {operation} of arrays of these shapes; strings name axes.")
 
 
 conv_general_shape_tuple = _shape_function("conv_general_shape_tuple", conv_shape_tuple, (), "convolution")

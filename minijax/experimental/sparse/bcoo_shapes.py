@@ -26,6 +26,8 @@ def bcoo_broadcast_in_dim(
 ) -> BCOO:
     """Broadcasts a BCOO, as `lax.broadcast_in_dim`.
 
+    New axes before a batch axis are batch axes, those after a dense axis are dense.
+
     Raises NotImplementedError for new sparse axes of a size other than one, and for `sharding`.
     """
     if sharding is not None:

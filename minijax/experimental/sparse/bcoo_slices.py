@@ -133,6 +133,8 @@ def bcoo_gather(
 ) -> BCOO:
     """Gathers slices of a BCOO, as `lax.gather`.
 
+    The axes of the start indices become batch axes if they are the first ones, else sparse axes.
+
     Raises NotImplementedError for batching dimensions and for fill values other than zero.
     """
     numbers = dimension_numbers
