@@ -1,4 +1,23 @@
-"""The exceptions that programs may want to catch."""
+"""The exceptions that programs may want to catch.
+
+`JaxRuntimeError` is raised by XLA's runtime, in compiling or in running a program: where memory is exhausted, where a
+callback on the host raises, or where devices fail. Its message begins with a status, such as `RESOURCE_EXHAUSTED`.
+Computations run in the background, hence it may be raised later, where a result is waited for.
+
+>>> def callback(x):
+...     raise ValueError("no result")
+>>> f = jax.jit(lambda x: jax.pure_callback(callback, jax.ShapeDtypeStruct((), jnp.float32), x))
+>>> jax.block_until_ready(f(1.0))
+Traceback (most recent call last):
+    ...
+minijax.errors.JaxRuntimeError: INTERNAL: CpuCallback error calling callback: ...
+
+Mended, by a callback that returns an array of the shape and dtype that were declared:
+
+>>> f = jax.jit(lambda x: jax.pure_callback(lambda x: np.float32(7), jax.ShapeDtypeStruct((), jnp.float32), x))
+>>> float(f(1.0))
+7.0
+"""
 
 from minijax.base.errors import (
     ConcretizationTypeError as ConcretizationTypeError,

@@ -121,10 +121,31 @@ def jvp(
 ) -> tuple[R, Any, Aux]: ...
 @source.boundary
 def jvp(fun: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = False) -> tuple[Any, ...]:
-    """Returns the value of `fun` at `primals` and its directional derivative along `tangents`.
+    """Computes the value of a function and its directional derivative, in forward mode.
 
-    With `has_aux`, `fun` returns (output, aux) and the aux is a third result. Raises TypeError if tangents
-    are not of the primals' tangent types.
+    One pass through `fun` costs a small multiple of a call, and needs no memory for residuals. Prefer it to `vjp`
+    for functions with fewer inputs than outputs.
+
+    Args:
+        fun: A differentiable function of arrays, or of pytrees of arrays.
+        primals: A tuple or list of the positional arguments at which `fun` is evaluated.
+        tangents: The direction: a tuple or list with trees, shapes and dtypes of `primals`. Tangents of integers and
+            booleans have dtype `jax.dtypes.float0`.
+        has_aux: If true, `fun` returns a pair (output, aux), and aux is not differentiated.
+
+    Returns:
+        A pair (output, tangent of the output); with `has_aux` a triple that ends with aux.
+
+    Raises:
+        TypeError: If primals and tangents differ in tree or dtype.
+        ValueError: If they differ in shape.
+
+    See also: `jax.linearize`, `jax.vjp`, `jax.jacfwd`.
+
+    Example:
+        >>> value, slope = jax.jvp(lambda x: x**3, (2.0,), (1.0,))
+        >>> float(value), float(slope)
+        (8.0, 12.0)
     """
     check_callable(fun)
     if not isinstance(primals, tuple | list) or not isinstance(tangents, tuple | list):
@@ -176,7 +197,25 @@ def linearize(
 ) -> tuple[R, Callable[..., Any], Aux]: ...
 @source.boundary
 def linearize(fun: Callable, *primals: Any, has_aux: bool = False) -> tuple[Any, Callable] | tuple[Any, Callable, Any]:
-    """Returns the value of `fun` at `primals`, and its derivative there as a linear function of tangents."""
+    """Computes the value of a function and its derivative there, as a linear function of tangents.
+
+    The nonlinear part runs once; each call of the linear function then costs less than `jax.jvp`.
+
+    Args:
+        fun: A differentiable function of arrays, or of pytrees of arrays.
+        *primals: The arguments at which `fun` is linearized.
+        has_aux: If true, `fun` returns a pair (output, aux), and aux is not differentiated.
+
+    Returns:
+        A pair (output, function from tangents of `primals` to the tangent of the output); with `has_aux` also aux.
+
+    See also: `jax.jvp`, `jax.linear_transpose`.
+
+    Example:
+        >>> value, f_jvp = jax.linearize(jnp.sin, 0.0)
+        >>> float(value), float(f_jvp(2.0))
+        (0.0, 2.0)
+    """
     check_callable(fun)
     xs, in_tree = tree.flatten(primals)
     flat = _Differentiable(fun, in_tree, has_aux)
@@ -308,7 +347,29 @@ def vjp(
 def vjp(
     fun: Callable, *primals: Any, has_aux: bool = False, reduce_axes: Sequence = ()
 ) -> tuple[Any, Callable] | tuple[Any, Callable, Any]:
-    """Returns the value of `fun` at `primals`, and the function from its cotangent to those of the arguments."""
+    """Computes the value of a function, and the function that pulls cotangents back to its arguments.
+
+    This is reverse mode: `fun` runs once and keeps residuals, and one call of the returned function gives the
+    product of a cotangent with the whole Jacobian. `jax.grad` is the special case of a scalar result.
+
+    Args:
+        fun: A differentiable function of arrays, or of pytrees of arrays.
+        *primals: The arguments at which `fun` is evaluated.
+        has_aux: If true, `fun` returns a pair (output, aux), and aux is not differentiated.
+        reduce_axes: Not supported; leave it empty.
+
+    Returns:
+        A pair (output, vjp function); with `has_aux` a triple that ends with aux. The vjp function takes one cotangent
+        with the tree, shapes and dtypes of the output, and returns a tuple with a cotangent for each of `primals`.
+
+    Raises:
+        ValueError: By the vjp function, if the cotangent does not have the type of the output.
+
+    Example:
+        >>> value, f_vjp = jax.vjp(lambda x, y: x * y, 2.0, 5.0)
+        >>> [float(ct) for ct in f_vjp(1.0)]
+        [5.0, 2.0]
+    """
     if reduce_axes:
         raise NotImplementedError("reduce_axes argument to vjp is deprecated")
     check_callable(fun)
@@ -342,10 +403,38 @@ def grad(
     allow_int: bool = False,
     reduce_axes: Sequence = (),
 ) -> Callable[Args, Any]:
-    """Returns the function that computes the gradient of a scalar-valued `fun` for the arguments `argnums`.
+    """Creates a function that computes the gradient of a scalar-valued function.
 
-    With `has_aux`, `fun` returns (value, aux) and the result is (gradient, aux). Raises TypeError if the result is
-    not a real scalar (with `holomorphic`: a complex one), and for integer arguments unless `allow_int`.
+    The gradient is computed in reverse mode: it costs a small multiple of one call of `fun`, whatever the number of
+    inputs. `fun` must be written in terms of `jax.numpy` and other traceable operations. `grad` can be nested for
+    higher derivatives, and composed with `jax.jit` and `jax.vmap`.
+
+    Args:
+        fun: A function that returns a scalar: an array of shape () with a floating-point dtype. Its arguments at
+            `argnums` are arrays, numbers, or pytrees of these.
+        argnums: The number, or a sequence of numbers, of the positional arguments to differentiate by. By default 0,
+            the first one. Negative numbers count from the end.
+        has_aux: If true, `fun` returns a pair (value, aux), and aux is returned as it is.
+        holomorphic: If true, arguments and result are complex, and `fun` is differentiated as a holomorphic function.
+        allow_int: If true, integer and boolean arguments are allowed; their gradients have dtype `float0`.
+        reduce_axes: Not supported; leave it empty.
+
+    Returns:
+        A function of the same arguments as `fun`. It returns the gradient, which has the tree and shapes of the
+        argument; a tuple of gradients if `argnums` is a sequence; and (gradient, aux) with `has_aux`.
+
+    Raises:
+        TypeError: By the returned function, if the result of `fun` is not a real scalar, or if an argument to
+            differentiate by has an integer dtype.
+
+    See also: `jax.value_and_grad`, `jax.vjp`, `jax.jacrev`, `jax.hessian`.
+
+    Example:
+        >>> float(jax.grad(jnp.tanh)(0.0))
+        1.0
+        >>> loss = lambda params, x: jnp.sum((params["w"] * x + params["b"]) ** 2)
+        >>> jax.grad(loss)({"w": 2.0, "b": 1.0}, jnp.array([1.0, 2.0]))
+        {'b': Array(16., dtype=float32, weak_type=True), 'w': Array(26., dtype=float32, weak_type=True)}
     """
     both = _evaluator(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
 
@@ -369,7 +458,22 @@ def value_and_grad(
     allow_int: bool = False,
     reduce_axes: Sequence = (),
 ) -> Callable[Args, tuple[R, Any]]:
-    """Returns the function that computes the value of a scalar-valued `fun` and its gradient; see `grad`."""
+    """Creates a function that computes the value of a scalar-valued function and its gradient in one pass.
+
+    The arguments are those of `jax.grad`. Training loops use it to report the loss without a second evaluation.
+
+    Returns:
+        A function of the same arguments as `fun`. It returns (value, gradient), or ((value, aux), gradient) with
+        `has_aux`. The gradient is a tuple if `argnums` is a sequence.
+
+    Raises:
+        TypeError: As `jax.grad`.
+
+    Example:
+        >>> value, gradient = jax.value_and_grad(lambda x: jnp.sum(x**2))(jnp.array([1.0, 2.0]))
+        >>> print(value, gradient)
+        5.0 [2. 4.]
+    """
     evaluate = _evaluator(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
     return _named(evaluate, fun, f"Value and gradient of {function_name(fun)} with respect to argument(s) {argnums}.")
 
@@ -501,7 +605,27 @@ def _check_output(name: str, x: Any, holomorphic: bool) -> None:
 def jacfwd(
     fun: Callable[Args, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
 ) -> Callable[Args, Any]:
-    """Returns the function that computes the Jacobian of `fun`, column by column, in forward mode."""
+    """Creates a function that computes the Jacobian of a function in forward mode, column by column.
+
+    It pushes all unit vectors of the input through `fun` at once, by `jax.vmap`. This suits Jacobians with more rows
+    than columns, that is functions with more outputs than inputs.
+
+    Args:
+        fun: A differentiable function of arrays, or of pytrees of arrays.
+        argnums, has_aux, holomorphic: As for `jax.grad`.
+
+    Returns:
+        A function of the same arguments as `fun`. It returns an array of shape `(*output shape, *input shape)`; for
+        pytrees, the tree of the output with the tree of the input at each leaf. With `has_aux`, it returns
+        (Jacobian, aux).
+
+    See also: `jax.jacrev`, `jax.hessian`, `jax.jvp`.
+
+    Example:
+        >>> print(jax.jacfwd(lambda x: jnp.array([x[0] * x[1], x[1]]))(jnp.array([2.0, 3.0])))
+        [[3. 2.]
+         [0. 1.]]
+    """
     return _jacobian(fun, argnums, has_aux, holomorphic, False, _forward_columns)
 
 
@@ -513,7 +637,25 @@ def jacrev(
     holomorphic: bool = False,
     allow_int: bool = False,
 ) -> Callable[Args, Any]:
-    """Returns the function that computes the Jacobian of `fun`, row by row, in reverse mode."""
+    """Creates a function that computes the Jacobian of a function in reverse mode, row by row.
+
+    It pulls all unit vectors of the output back through `fun` at once, by `jax.vmap`. This suits Jacobians with more
+    columns than rows, that is functions with more inputs than outputs.
+
+    Args:
+        fun: A differentiable function of arrays, or of pytrees of arrays.
+        argnums, has_aux, holomorphic, allow_int: As for `jax.grad`.
+
+    Returns:
+        A function of the same arguments as `fun`, whose results are those of `jax.jacfwd`.
+
+    See also: `jax.jacfwd`, `jax.hessian`, `jax.vjp`.
+
+    Example:
+        >>> print(jax.jacrev(lambda x: jnp.array([x[0] * x[1], x[1]]))(jnp.array([2.0, 3.0])))
+        [[3. 2.]
+         [0. 1.]]
+    """
     return _jacobian(fun, argnums, has_aux, holomorphic, allow_int, _reverse_rows)
 
 
@@ -524,7 +666,7 @@ def jacobian(
     holomorphic: bool = False,
     allow_int: bool = False,
 ) -> Callable[Args, Any]:
-    """Alias of `jacrev`."""
+    """Creates a function that computes the Jacobian of a function in reverse mode; an alias of `jax.jacrev`."""
     return jacrev(fun, argnums, has_aux, holomorphic, allow_int)
 
 
@@ -618,15 +760,34 @@ def _with_dtype(x: Any, aval: ShapedArray) -> Any:
 def hessian(
     fun: Callable[Args, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
 ) -> Callable[Args, Any]:
-    """Returns the function that computes the Hessian of `fun`: the forward-mode Jacobian of its reverse-mode one."""
+    """Creates a function that computes the Hessian of a function, all its second derivatives.
+
+    It is `jax.jacfwd` of `jax.jacrev`. For a function of n numbers it needs memory for n * n numbers; for the product
+    of a Hessian and a vector, use `jax.jvp` of `jax.grad` instead. The arguments are those of `jax.jacfwd`.
+
+    Returns:
+        A function of the same arguments as `fun`. It returns an array of shape `(*output, *input, *input)`, or trees.
+
+    Example:
+        >>> print(jax.hessian(lambda x: x[0] ** 2 * x[1])(jnp.array([2.0, 3.0])))
+        [[6. 4.]
+         [4. 0.]]
+    """
     return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
 
 
 @source.boundary
 def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Sequence = ()) -> Callable:
-    """Returns the transpose of a linear function; of `primals` only the shapes and dtypes are used.
+    """Transposes a function that is linear in all its arguments.
 
-    Raises TypeError if the function is not linear in arrays of floats.
+    Of `primals` only trees, shapes and dtypes are used; they may be `jax.ShapeDtypeStruct`s. Returns a function that
+    takes a cotangent of the output and returns a tuple of cotangents of the arguments. It raises TypeError if the
+    function is not linear in arrays of floats.
+
+    Example:
+        >>> transposed = jax.linear_transpose(lambda x: 3.0 * x, 1.0)
+        >>> [float(ct) for ct in transposed(2.0)]
+        [6.0]
     """
     if reduce_axes:
         raise NotImplementedError("reduce_axes argument to transpose is deprecated")
@@ -668,11 +829,11 @@ def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Sequence = ()) -
 def fwd_and_bwd(
     fun: Callable, argnums: int | Sequence[int], has_aux: bool = False, jitted: bool = True
 ) -> tuple[Callable, Callable]:
-    """Returns the two passes of reverse mode: `fwd(*args)` returns (result, residuals), and
-    `bwd(residuals, cotangent)` the cotangents of the arguments `argnums`.
+    """Splits reverse mode into two functions: a forward and a backward pass.
 
-    With `has_aux`, `fun` returns (result, aux), and `fwd` (result, residuals, aux). Unlike the function that
-    `vjp` returns, `bwd` is the same for all calls, which `jit` compiles once.
+    `fwd(*args)` returns (result, residuals), and `bwd(residuals, cotangent)` the cotangents of the arguments `argnums`.
+    With `has_aux`, `fun` returns (result, aux), and `fwd` (result, residuals, aux). Unlike the function that `jax.vjp`
+    returns, `bwd` is the same for all calls, which `jax.jit` compiles once.
     """
     check_callable(fun)
     nums = tuple(argnums) if isinstance(argnums, Sequence) else (operator.index(argnums),)

@@ -54,7 +54,7 @@ for _registry in (
 
 @known_as("jax._src.checkify.JaxRuntimeError")
 class JaxRuntimeError(ValueError):
-    """A check that failed."""
+    """Is raised by `check_error`, and by an eager `check`, for a check that failed."""
 
 
 class CheckError(Exception):
@@ -164,7 +164,11 @@ class BatchedError(Exception):
 @tree.register_pytree_node_class
 @dataclasses.dataclass(frozen=True)
 class Error:
-    """The outcome of a program's checks: for each kind of error whether one failed, which one, and its payload."""
+    """Holds the outcome of a program's checks: for each kind of error whether one failed, which one, and its payload.
+
+    It is a pytree that functions can return. `get()` returns the message, or None; `throw()` raises the error if there
+    is one.
+    """
 
     _pred: dict[ErrorEffect, Any]
     _code: dict[ErrorEffect, Any]
@@ -414,17 +418,36 @@ def _bind_check(error: Error, debug: bool) -> None:
 
 @source.boundary
 def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs: Any) -> None:
-    """Raises JaxRuntimeError with `msg`, formatted with arrays, if `pred`, a boolean scalar, is false.
+    """Checks that a boolean scalar is true, and otherwise raises an error with a message.
 
-    In a compiled program it must be inside `checkify`, which turns the error into a result. Raises TypeError if `pred`
-    is not a boolean scalar, or a formatting argument is not an array.
+    In a compiled program it must be inside `checkify`, which turns the error into a result.
+
+    Args:
+        pred: A boolean scalar, which may be traced.
+        msg: A text with fields as for `str.format`.
+        *fmt_args, **fmt_kwargs: Arrays for the fields.
+        debug: If true, the check counts inside `checkify` only.
+
+    Raises:
+        JaxRuntimeError: If the predicate is false, outside of `checkify`.
+        TypeError: If `pred` is not a boolean scalar, or a formatting argument is not an array.
+
+    Example:
+        >>> from minijax.experimental import checkify
+        >>> @jax.jit
+        ... def reciprocal(x):
+        ...     checkify.check(x != 0, "x must not be {x}", x=x)
+        ...     return 1 / x
+        >>> error, y = checkify.checkify(reciprocal)(0.0)
+        >>> print(error.get())
+        x must not be 0.0 (`check` failed)
     """
     _check("check", pred, msg, debug, fmt_args, fmt_kwargs)
 
 
 @source.boundary
 def debug_check(pred: Any, msg: str, *fmt_args: Any, **fmt_kwargs: Any) -> None:
-    """Like `check`, but does nothing outside of `checkify`."""
+    """Checks that a boolean scalar is true inside of `checkify`, and does nothing outside; otherwise as `check`."""
     _check("debug_check", pred, msg, True, fmt_args, fmt_kwargs)
 
 
@@ -449,7 +472,7 @@ def _is_flag(pred: Any) -> bool:
 
 @source.boundary
 def check_error(error: Error) -> None:
-    """Raises JaxRuntimeError if the error that a checkified function returned contains a failure; see `check`.
+    """Raises the error that a checkified function returned, if it has one; see `check`.
 
     Raises TypeError if it is not an `Error`.
     """

@@ -43,12 +43,35 @@ def checkpoint(
     static_argnames: str | Iterable[str] = (),
     concrete: Any = _DEPRECATED,
 ) -> Callable[P, R]:
-    """Returns `fun` with its intermediate values recomputed in the backward pass instead of saved.
+    """Wraps a function to recompute its intermediate values in the backward pass instead of saving them.
 
-    Of operands for which `prevent_cse` is True, XLA does not merge the recomputation with the forward pass; a tuple has
-    a tree prefix of bools for each argument, or for (args, kwargs) where there are keyword arguments.
-    `policy(primitive, *avals, **params)` decides which results may be saved nevertheless. It returns a bool, or
-    `Saveable` or `Recompute` of `jax.ad_checkpoint`. Static arguments need not be hashable.
+    Reverse mode saves residuals of the forward pass. Within `checkpoint` only the arguments are saved (and what the
+    policy allows), and the function runs again when its derivative is needed. This trades computation for memory;
+    values and gradients do not change.
+
+    Args:
+        fun: The function to wrap. Its name, `jax.remat` too, may be used as a decorator.
+        prevent_cse: If true, an optimization barrier keeps XLA from merging the recomputation with the forward pass,
+            which would undo it. A tuple has a boolean, or a pytree prefix of booleans, for each argument. Inside
+            `jax.lax.scan` it may be false.
+        policy: Decides which intermediate values are saved; one of `jax.checkpoint_policies`, for example
+            `jax.checkpoint_policies.dots_saveable`, or a function of (primitive, *abstract values, **parameters) that
+            returns a boolean. None: none are saved.
+        static_argnums: Numbers of the positional arguments that are not traced; they need not be hashable.
+        static_argnames: Names of arguments that are not traced.
+        concrete: Removed from jax; do not set it.
+
+    Returns:
+        A function of the same arguments and results as `fun`.
+
+    See also: `jax.ad_checkpoint.checkpoint_name`, `jax.ad_checkpoint.print_saved_residuals`.
+
+    Example:
+        >>> f = jax.checkpoint(lambda x: jnp.sin(jnp.sin(x)))
+        >>> print(jax.grad(f)(2.0))
+        -0.2556...
+        >>> jax.ad_checkpoint.print_saved_residuals(f, 2.0)
+        f32[] from the argument x
     """
     if concrete is not _DEPRECATED:
         raise NotImplementedError("The `concrete` option to `jax.checkpoint` was removed; use `static_argnums`")
@@ -95,7 +118,7 @@ def remat(
     static_argnums: int | tuple[int, ...] = (),
     concrete: Any = _DEPRECATED,
 ) -> Callable[P, R]:
-    """Alias of `checkpoint`."""
+    """Wraps a function to recompute intermediate values in the backward pass: the older name of `jax.checkpoint`."""
     return checkpoint(fun, prevent_cse=prevent_cse, policy=policy, static_argnums=static_argnums, concrete=concrete)
 
 

@@ -38,7 +38,7 @@ _LEAVES = frozenset((ArrayImpl, bool, type(None)))
 
 @dataclasses.dataclass
 class CustomVJPPrimal:
-    """An argument of a forward rule defined with `symbolic_zeros`: its value, and whether it is perturbed."""
+    """Represents an argument of a forward rule with `symbolic_zeros`: its value, and whether it is perturbed."""
 
     value: Any
     perturbed: bool
@@ -197,10 +197,33 @@ class _Custom(Generic[P, R]):
 
 @known_as("jax._src.custom_derivatives.custom_jvp")
 class custom_jvp(_Custom[P, R]):  # noqa: N801
-    """A function whose forward-mode derivative is the rule set by `defjvp`.
+    """Gives a function its own rule for forward-mode derivatives.
 
-    The rule takes the nondifferentiable arguments, then the primals and the tangents as tuples, and returns
-    the results and their tangents.
+    Use it as a decorator, then set the rule by `defjvp` or `defjvps`. The function's body runs where no derivative is
+    taken, and the rule where one is. Reverse mode works too, because JAX transposes the rule: the tangent of the
+    result must be linear in the tangents of the arguments.
+
+    Args:
+        fun: The function. Keyword arguments of a call are resolved to positional ones.
+        nondiff_argnums: Numbers of the positional arguments that are passed to the rule first, as they are. They
+            cannot be arrays that are differentiated; functions and static numbers are typical.
+        nondiff_argnames: Names of such arguments.
+
+    Raises:
+        AttributeError: By a call, if no rule was set.
+
+    See also: `jax.custom_vjp`, for a rule of reverse mode alone.
+
+    Example:
+        >>> @jax.custom_jvp
+        ... def log1pexp(x):
+        ...     return jnp.log(1 + jnp.exp(x))
+        >>> @log1pexp.defjvp
+        ... def log1pexp_jvp(primals, tangents):
+        ...     (x,), (t,) = primals, tangents
+        ...     return log1pexp(x), (1 - 1 / (1 + jnp.exp(x))) * t
+        >>> float(jax.grad(log1pexp)(100.0))
+        1.0
     """
 
     def __init__(self, fun: Callable[P, R], nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()):
@@ -209,13 +232,37 @@ class custom_jvp(_Custom[P, R]):  # noqa: N801
         self.symbolic_zeros = False
 
     def defjvp(self, jvp: Callable, symbolic_zeros: bool = False) -> Callable:
-        """Sets the rule, and returns it. With `symbolic_zeros` it gets zero tangents as `SymbolicZero`."""
+        """Sets the rule that computes the result and its tangent, and returns the rule.
+
+        Args:
+            jvp: A function of the nondifferentiable arguments, if any, then of two tuples: primals and tangents. It
+                returns a pair (result, tangent of the result) of equal trees, shapes and dtypes.
+            symbolic_zeros: If true, tangents that are known to be zero are passed as `SymbolicZero`s, not as arrays of
+                zeros.
+
+        Example:
+            >>> f = jax.custom_jvp(lambda x, y: x * y)
+            >>> f.defjvp(lambda primals, tangents: (f(*primals), 10 * tangents[0]))
+            <function ...>
+            >>> [float(g) for g in jax.grad(f, argnums=(0, 1))(2.0, 3.0)]
+            [10.0, 0.0]
+        """
         self.jvp = jvp
         self.symbolic_zeros = symbolic_zeros
         return jvp
 
     def defjvps(self, *jvps: Callable | None) -> None:
-        """Sets a rule (tangent, result, *primals) -> tangent for each argument; None means zero."""
+        """Sets a rule for each argument: a function of (tangent, result, *primals) that returns a term of the tangent.
+
+        None means that the derivative by this argument is zero. The terms are added. Raises TypeError for a function
+        with `nondiff_argnums`.
+
+        Example:
+            >>> f = jax.custom_jvp(lambda x, y: x * y)
+            >>> f.defjvps(lambda t, out, x, y: t * y, None)
+            >>> [float(g) for g in jax.grad(f, argnums=(0, 1))(2.0, 3.0)]
+            [3.0, 0.0]
+        """
         if self.nondiff_argnums:
             raise TypeError("Can't use ``defjvps`` with ``nondiff_argnums``.")
 
@@ -288,10 +335,31 @@ def _check_tangents(results: Sequence, tangents: Sequence) -> None:
 
 @known_as("jax._src.custom_derivatives.custom_vjp")
 class custom_vjp(_Custom[P, R]):  # noqa: N801
-    """A function whose reverse-mode derivative is the pair of rules set by `defvjp`.
+    """Gives a function its own rules for reverse-mode derivatives.
 
-    `fwd` takes the function's arguments and returns (result, residuals); `bwd` takes the nondifferentiable
-    arguments, the residuals and the result's cotangent, and returns a tuple of the arguments' cotangents.
+    Use it as a decorator, then set the two rules by `defvjp`: the forward rule computes the result and the residuals,
+    and the backward rule turns the residuals and the cotangent of the result into cotangents of the arguments.
+    Functions with such rules cannot be differentiated in forward mode.
+
+    Args:
+        fun: The function. Keyword arguments of a call are resolved to positional ones.
+        nondiff_argnums: Numbers of the positional arguments that are not differentiated and are passed to the
+            backward rule first. They should not be arrays.
+        nondiff_argnames: Names of such arguments.
+
+    Raises:
+        AttributeError: By a call, if no rules were set.
+        TypeError: By `jax.jvp` and `jax.jacfwd` of the function.
+
+    See also: `jax.custom_jvp`, which serves both modes.
+
+    Example:
+        >>> @jax.custom_vjp
+        ... def clip_gradient(x):
+        ...     return x
+        >>> clip_gradient.defvjp(lambda x: (x, None), lambda _, ct: (jnp.clip(ct, -1.0, 1.0),))
+        >>> float(jax.grad(lambda x: 100 * clip_gradient(x))(3.0))
+        1.0
     """
 
     def __init__(self, fun: Callable[P, R], nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()):
@@ -301,11 +369,26 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
         self.symbolic_zeros = self.optimize_remat = False
 
     def defvjp(self, fwd: Callable, bwd: Callable, symbolic_zeros: bool = False, optimize_remat: bool = False) -> None:
-        """Sets the rules. With `symbolic_zeros`, `fwd` gets a `CustomVJPPrimal` for each argument, `bwd` a
-        `SymbolicZero` for each cotangent known to be zero.
+        """Sets the forward and the backward rule.
 
-        With `optimize_remat`, `checkpoint` calls the function itself in the forward pass, and `fwd` only in the
-        backward pass; it has no second reverse-mode derivative then. Raises NotImplementedError for both options.
+        Args:
+            fwd: A function of the arguments of the function; it returns a pair (result, residuals). Residuals are a
+                pytree of arrays.
+            bwd: A function of the nondifferentiable arguments, if any, the residuals, and the cotangent of the result.
+                It returns a tuple with the cotangent of each differentiable argument; None means zero.
+            symbolic_zeros: If true, `fwd` gets a `CustomVJPPrimal` for each array, and `bwd` a `SymbolicZero` for each
+                cotangent that is known to be zero.
+            optimize_remat: If true, `jax.checkpoint` calls the function itself in the forward pass, and `fwd` in the
+                backward pass only. The function has one reverse-mode derivative then, and not a second.
+
+        Raises:
+            NotImplementedError: If both options are set.
+
+        Example:
+            >>> f = jax.custom_vjp(lambda x, y: x * y)
+            >>> f.defvjp(lambda x, y: (x * y, (x, y)), lambda residuals, ct: (ct * residuals[1], None))
+            >>> [float(g) for g in jax.grad(f, argnums=(0, 1))(2.0, 3.0)]
+            [3.0, 0.0]
         """
         if optimize_remat and symbolic_zeros:
             raise NotImplementedError("defvjp: the remat optimization for custom_vjp does not support symbolic zeros")
@@ -436,7 +519,16 @@ def _checked_cotangent(where: Callable[[], str], ct: Any, aval: Any) -> Any:
 
 
 def custom_gradient(fun: Callable[P, Any]) -> Callable[P, Any]:
-    """Returns a differentiable function for `fun`, which returns (value, vjp function)."""
+    """Makes a function differentiable that returns its value together with its vjp function.
+
+    `fun` returns a pair (value, vjp function). The vjp function takes a cotangent of the value and returns the
+    cotangent of the argument, or a tuple of them if there are several.
+
+    Example:
+        >>> f = jax.custom_gradient(lambda x: (x**2, lambda ct: 5.0 * ct))
+        >>> float(f(3.0)), float(jax.grad(f)(3.0))
+        (9.0, 5.0)
+    """
 
     @custom_vjp
     def wrapped_fun(*args, **kwargs):

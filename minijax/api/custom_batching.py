@@ -14,9 +14,19 @@ from minijax.ir.types import typeof
 
 
 class custom_vmap(_Custom):  # noqa: N801
-    """A function whose batching rule is set by `def_vmap`; without one it cannot be called.
+    """Gives a function its own batching rule, set by `def_vmap`; without one it cannot be called.
 
-    It is differentiable in forward mode only: for reverse mode, wrap it in a `custom_vjp` function.
+    It is differentiable in forward mode only: for reverse mode, wrap it in a `jax.custom_vjp` function.
+
+    Example:
+        >>> @jax.custom_batching.custom_vmap
+        ... def f(x):
+        ...     return jnp.sin(x)
+        >>> @f.def_vmap
+        ... def rule(axis_size, in_batched, xs):
+        ...     return jnp.sin(xs) + 100, True
+        >>> jax.vmap(f)(jnp.zeros(2))
+        Array([100., 100.], dtype=float32)
     """
 
     def __init__(self, fun: Callable[..., Any]):
@@ -46,7 +56,7 @@ class custom_vmap(_Custom):  # noqa: N801
 
 
 def sequential_vmap(f: Callable) -> custom_vmap:
-    """Returns `f` with a batching rule that calls it for one slice after the other, like `lax.map`."""
+    """Gives a function a batching rule that calls it for one slice after the other, like `jax.lax.map`."""
     mapped = custom_vmap(f)
 
     @mapped.def_vmap

@@ -48,10 +48,17 @@ def custom_root(
     tangent_solve: Callable[[Callable, Any], Any],
     has_aux: bool = False,
 ) -> Any:
-    """Solves f(x) = 0 by `solve(f, initial_guess)`, with derivatives by the implicit function theorem.
+    """Finds a root of a function by a solver of the user's, with derivatives by the implicit function theorem.
 
-    `tangent_solve(g, y)` solves g(x) = y for g, the linearization of f at the root. With `has_aux`, `solve` returns
-    (x, aux), and aux has no derivatives. Raises TypeError if the tree of a result is not that of the guess.
+    The solver is `solve(f, initial_guess)`; it is not differentiated. `tangent_solve(g, y)` solves g(x) = y for g, the
+    linearization of `f` at the root. With `has_aux`, `solve` returns (root, aux).
+
+    Example:
+        >>> def newton(f, x):
+        ...     return jax.lax.fori_loop(0, 20, lambda _, x: x - f(x) / jax.grad(f)(x), x)
+        >>> root = lambda a: jax.lax.custom_root(lambda x: x**2 - a, 1.0, newton, lambda g, y: y / g(1.0))
+        >>> print(root(4.0), jax.grad(root)(4.0))
+        2.0 0.25
     """
     guess_tree = tree.tree_structure(initial_guess)
     function = _Traced(f, (initial_guess,), f)

@@ -37,7 +37,7 @@ def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
 
 @source.boundary
 def closure_convert(fun: Callable, *example_args: Any) -> tuple[Callable, list[Any]]:
-    """Hoists the values that `fun` closes over and that may be differentiated: (function(*args, *consts), consts).
+    """Hoists the values that a function closes over and that may be differentiated: functions become free of tracers.
 
     Of the arguments only types and tree are used. The returned function raises TypeError for another tree.
     """

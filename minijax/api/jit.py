@@ -73,10 +73,56 @@ def jit(
     inline: bool = False,
     compiler_options: dict[str, Any] | None = None,
 ) -> Any:
-    """Compiles `fun` with XLA, once for each combination of argument types.
+    """Creates a compiled version of a function: it is traced, and XLA compiles and runs what was traced.
 
-    Static arguments are part of the program and must be hashable. Donated ones are deleted, and their memory is used
-    for the results. Raises TypeError or ValueError for arguments that `fun` does not have.
+    A call looks at the abstract values of its arguments: shapes, dtypes, weak types, shardings and trees. The first
+    call with a combination traces `fun` with tracers in place of arrays, and compiles the program. Later calls with
+    the same combination run the program, and no Python code of `fun`. Hence `fun` should be pure: `print` and changes
+    of global state happen while it is traced only, and global values that it read are constants of the program.
+    Python's `if` and `while` cannot depend on traced values; use `jax.lax.cond` and the like, or static arguments.
+
+    Args:
+        fun: The function to compile, of arrays, numbers, and pytrees of these. If it is omitted, the result is a
+            decorator with the options given.
+        in_shardings: A sharding, or a pytree prefix of shardings for the positional arguments. None: that of each
+            argument. Arguments placed by the user otherwise raise ValueError.
+        out_shardings: A sharding, or a pytree prefix of shardings for the results. None: the compiler decides.
+        static_argnums: Numbers of positional arguments that are part of the program. They must be hashable, and each
+            new value is traced again. By default, those of `static_argnames`.
+        static_argnames: Names of arguments that are static, as text or as several.
+        donate_argnums: Numbers of positional arguments whose memory may be used for the results. A donated array
+            is deleted by the call. By default, those of `donate_argnames`.
+        donate_argnames: Names of arguments that are donated.
+        keep_unused: If true, arguments that `fun` does not use remain arguments of the compiled program.
+        device, backend: Deprecated; place the arguments by `jax.device_put`.
+        inline: If true, calls inside another traced function are inlined into its jaxpr.
+        compiler_options: A dict of XLA's options for this function.
+
+    Returns:
+        A function of the same arguments. Its methods `trace`, `lower` and `eval_shape` stop at earlier stages, and
+        `clear_cache` forgets what was compiled.
+
+    Raises:
+        TypeError, ValueError: If `fun` is not callable, or does not have an argument that is named.
+
+    See also: `jax.make_jaxpr`, `jax.eval_shape`, `jax.disable_jit`.
+
+    Example:
+        >>> @jax.jit
+        ... def f(x):
+        ...     print("traced with", x.shape)
+        ...     return 2 * x
+        >>> f(jnp.ones(2))
+        traced with (2,)
+        Array([2., 2.], dtype=float32)
+        >>> f(jnp.zeros(2))
+        Array([0., 0.], dtype=float32)
+
+        The size below is part of the program:
+
+        >>> zeros = jax.jit(lambda n: jnp.zeros(n), static_argnums=0)
+        >>> zeros(3)
+        Array([0., 0., 0.], dtype=float32)
     """
     options = {name: value for name, value in locals().items() if name != "fun"}
     shardings = shardings_of("in_shardings", in_shardings), shardings_of("out_shardings", out_shardings)
@@ -202,9 +248,24 @@ def make_jaxpr(
     axis_env: Sequence | None = None,
     return_shape: bool = False,
 ) -> Callable[P, Any]:
-    """Returns a function of the same arguments that returns the closed jaxpr of `fun`.
+    """Creates a function that traces a function and returns its jaxpr, without compiling or running anything.
 
-    With `return_shape` it returns (closed jaxpr, shapes and dtypes of the results).
+    The jaxpr is the program that transformations and XLA see: printing it shows which operations were traced, and the
+    types of all values.
+
+    Args:
+        fun: The function to trace.
+        static_argnums: Numbers of the positional arguments that are passed to `fun` as they are, not traced.
+        axis_env: Pairs (name, size) of named axes over which collectives of `fun` work.
+        return_shape: If true, the trees, shapes and dtypes of the results are returned, too.
+
+    Returns:
+        A function of the same arguments as `fun`. It returns a closed jaxpr, or with `return_shape` a pair
+        (closed jaxpr, results as `jax.ShapeDtypeStruct`s). Arguments may be arrays or `jax.ShapeDtypeStruct`s.
+
+    Example:
+        >>> jax.make_jaxpr(lambda x: jnp.sin(x) * 2)(1.0)
+        { lambda ; a:f32[]. let b:f32[] = sin a; c:f32[] = mul b 2.0:f32[] in (c,) }
     """
     if not callable(fun):
         raise TypeError(f"make_jaxpr: the first argument must be callable, got {fun}")
@@ -252,7 +313,23 @@ def trace_function(
 
 @source.boundary
 def eval_shape(fun: Callable, *args: Any, **kwargs: Any) -> Any:
-    """Returns the shapes and dtypes of the results of `fun`, which is traced but not run."""
+    """Computes the shapes and dtypes of a function's results, without any of its computations.
+
+    `fun` is traced with abstract values, hence this is fast and needs no memory for arrays. Use it to initialize or
+    restore large parameters.
+
+    Args:
+        fun: The function to trace. Values that it should not trace can be bound by `functools.partial`.
+        *args, **kwargs: Its arguments, as arrays, numbers, `jax.ShapeDtypeStruct`s, or pytrees of these.
+
+    Returns:
+        The results of `fun`, with each array replaced by a `jax.ShapeDtypeStruct`.
+
+    Example:
+        >>> x = jax.ShapeDtypeStruct((2000, 3), jnp.float32)
+        >>> jax.eval_shape(lambda x: x @ x.T, x)
+        ShapeDtypeStruct(shape=(2000, 2000), dtype=float32)
+    """
     if isinstance(fun, PjitFunction):
         return fun.eval_shape(*args, **kwargs)
     structs: dict[int, ShapeDtypeStruct] = {}  # leaves of the result that are ShapeDtypeStructs already

@@ -29,10 +29,33 @@ def make_mesh(
     *,
     devices: Sequence[Any] | None = None,
 ) -> Mesh:
-    """Creates a mesh of the first of `devices`, by default those of the default backend.
+    """Creates a mesh: devices in a grid whose axes have names.
 
-    Its axes are Explicit by default: types have shardings over them. The order of TPUs follows their wires. Raises
-    ValueError if there are too few devices, and for TPUs errors as `create_device_mesh`.
+    The devices are ordered such that neighbours on the mesh are well connected; CPUs keep their order. Specs
+    (`jax.sharding.PartitionSpec`) then name the mesh axes over which an array is split.
+
+    Args:
+        axis_shapes: The sizes of the mesh axes. Their product may be smaller than the number of devices.
+        axis_names: The names of the mesh axes, as many as sizes.
+        axis_types: For each axis a `jax.sharding.AxisType`. By default all are Explicit: the types of arrays state
+            how they are sharded over them. Auto leaves that to the compiler.
+        devices: The devices. By default, those of the default backend.
+
+    Returns:
+        A `jax.sharding.Mesh`.
+
+    Raises:
+        ValueError: If there are too few devices, or the numbers of sizes and names differ.
+
+    See also: `jax.set_mesh`, `jax.NamedSharding`, `jax.shard_map`.
+
+    Example:
+        >>> mesh = jax.make_mesh((1, 1), ("data", "model"))
+        >>> dict(mesh.shape)
+        {'data': 1, 'model': 1}
+        >>> x = jax.device_put(jnp.zeros((4, 2)), jax.NamedSharding(mesh, jax.P("data", None)))
+        >>> print(jax.typeof(x))
+        float32[4@data,2]
     """
     try:
         shape = tuple(map(operator.index, axis_shapes))
@@ -117,19 +140,20 @@ def get_mesh() -> Mesh:
 
 
 def get_abstract_mesh() -> AbstractMesh:
-    """Returns the context mesh, without its devices."""
+    """Returns the context mesh without its devices: names, sizes and types of axes. It works during tracing, too."""
     return meshes.abstract_context() or empty_abstract_mesh
 
 
 def make_single_device_sharding(device: Any, *, memory_kind: str | None = None) -> SingleDeviceSharding:
-    """Returns the sharding that places an array on one device."""
+    """Creates the sharding that places an array on one device, in the memory of `memory_kind` if that is given."""
     return SingleDeviceSharding(device, memory_kind=memory_kind)
 
 
 def reshard(xs: Any, out_shardings: Any) -> Any:
-    """Reshards the leaves of `xs` over Explicit mesh axes, by shardings or by specs for the context mesh.
+    """Reshards arrays over Explicit mesh axes, as their types shall state it.
 
-    On a mesh without Explicit axes it does nothing. Raises ValueError for specs that name axes of other types.
+    `out_shardings` are shardings, or specs on the context mesh, or a pytree prefix of them. On a mesh without Explicit
+    axes it does nothing; use `jax.lax.with_sharding_constraint` there.
     """
     leaves, treedef = tree.flatten(xs)
     shardings = tree.flatten_axes("reshard out_shardings", treedef, out_shardings)

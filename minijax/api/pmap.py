@@ -121,11 +121,33 @@ def pmap(
     axis_size: int | None = None,
     donate_argnums: int | Iterable[int] = (),
 ) -> Callable[Args, Any]:
-    """Maps `fun` over axes of its arguments, on as many devices as the axes are long.
+    """Creates a function that maps a function over an axis of its arguments, with one device for each slice.
 
-    `in_axes` and `out_axes` are tree prefixes of the positional arguments and the results with the mapped axes; None
-    means replicated. Keyword arguments are mapped over their first axis. Raises ValueError if nothing is mapped, or
-    if the sizes do not fit the devices.
+    The program is compiled once and runs on all devices at the same time. New programs should use `jax.shard_map`, or
+    `jax.jit` with sharded arguments.
+
+    Args:
+        fun: The function of one slice.
+        axis_name: A name for the axis; collectives such as `jax.lax.psum` then communicate between the devices.
+        in_axes: The mapped axis of each positional argument, or None for an argument that all devices get; a pytree
+            prefix is allowed. Keyword arguments are mapped over axis 0.
+        out_axes: Where the mapped axis appears in the results; a pytree prefix is allowed.
+        static_broadcasted_argnums: Numbers of the positional arguments that are static: hashable, and compiled in.
+        devices: The devices to use, in order. By default, the first ones of the backend.
+        backend: The name of a platform, such as `"cpu"`.
+        axis_size: The size of the axis over all processes. By default, that of the arguments.
+        donate_argnums: Numbers of the positional arguments whose memory may be used for the results.
+
+    Returns:
+        A function whose arguments and results have the mapped axis. The results are sharded over the devices.
+
+    Raises:
+        ValueError: By the returned function, if the axis is longer than the number of devices, or if sizes differ.
+
+    Example:
+        >>> double = jax.pmap(lambda x: jax.lax.psum(2 * x, "i"), axis_name="i")
+        >>> double(jnp.ones((1, 3)))
+        Array([[2., 2., 2.]], dtype=float32)
     """
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun}")

@@ -23,7 +23,7 @@ from minijax.run.clients import client, distributed
 
 
 class ProcessFailureError(Exception):
-    """The processes of some devices have failed."""
+    """Is raised where the processes of some devices have failed."""
 
     def __init__(self, failed_devices: set):
         super().__init__(f"Devices failed: {failed_devices}")
@@ -142,7 +142,7 @@ def _live_context(devices: Sequence[Any], coordinator: Any) -> Iterator[list]:
 
 
 def live_devices(devices: Any) -> Any:
-    """Context manager that returns the devices whose processes have not failed. All live processes enter it together.
+    """Returns, as a context manager, the devices whose processes have not failed. All live processes enter it together.
 
     They leave it together: if one fails or raises inside, the others raise ProcessFailureError. Raises RuntimeError
     in a program of one process, and ValueError if no device belongs to this process.

@@ -31,10 +31,28 @@ from minijax.run.clients.client import default_device, single_device_sharding
 
 @known_as("jax.ShapeDtypeStruct")
 class ShapeDtypeStruct:
-    """Describes an array without its values: shape, dtype, sharding, and its type inside `shard_map`.
+    """Describes an array without its values: its shape and dtype, and optionally its sharding.
 
-    `sharding` is a sharding, a `Format`, or a spec for the context mesh. Raises ValueError or TypeError for others.
-    It is immutable: setting an attribute raises RuntimeError.
+    Functions that only need types accept it in place of an array: `jax.eval_shape`, `jax.make_jaxpr`,
+    `jax.jit(f).lower`, `jax.linear_transpose`, `jax.export`. It is immutable and hashable; `update(**changes)` returns
+    a copy with some fields changed.
+
+    Args:
+        shape: The sizes of the axes.
+        dtype: The type of the elements.
+        sharding: A `jax.sharding.Sharding`, a `Format` with a layout, or a `PartitionSpec` on the context mesh.
+        weak_type: Whether the dtype is weak, as that of a Python number.
+        manual_axis_type: Inside `jax.shard_map`, how the value varies over the manual mesh axes.
+        is_ref: Whether it describes a mutable reference.
+
+    Raises:
+        ValueError: If `dtype` is None, or the sharding does not fit the shape.
+
+    Example:
+        >>> jax.ShapeDtypeStruct((2, 3), jnp.float32)
+        ShapeDtypeStruct(shape=(2, 3), dtype=float32)
+        >>> jax.jit(jnp.sin).lower(jax.ShapeDtypeStruct((4,), jnp.float32)).out_info
+        ShapeDtypeStruct(shape=(4,), dtype=float32)
     """
 
     __slots__ = ("shape", "dtype", "_placed", "_layout", "weak_type", "manual_axis_type", "is_ref", "__weakref__")
@@ -175,10 +193,23 @@ def _checked(spec: Any, aval: ShapedArray) -> Sharding | PartitionSpec | None:
 
 
 def typeof(x: Any) -> Any:
-    """Returns the type of a value: an array, tracer, key array, NumPy array, Python scalar or `ShapeDtypeStruct`.
+    """Returns the type of a value as programs see it: shape, dtype, weak type and, over Explicit mesh axes, sharding.
 
-    The type of an uncommitted array has the context mesh. Raises TypeError if `x` is not a value, and OverflowError
-    for an int that its type cannot hold.
+    Args:
+        x: An array, a tracer, a key array, a NumPy array, a Python number, or a `jax.ShapeDtypeStruct`.
+
+    Returns:
+        A `jax.core.ShapedArray`; printed, it is short, with `~` before a weak type. While a function is traced, this
+        is what is known of `x`.
+
+    Raises:
+        TypeError: For a value of another type.
+
+    Example:
+        >>> print(jax.typeof(jnp.zeros((2, 3))), jax.typeof(1.0))
+        float32[2,3] ~float32[]
+        >>> jax.typeof(1.0).weak_type
+        True
     """
     if isinstance(x, ShapeDtypeStruct):
         return abstract(x)

@@ -84,12 +84,41 @@ def shard_map(
     axis_names: set | frozenset = frozenset(),
     check_vma: bool = True,
 ) -> Any:
-    """Maps `f` over the shards of the arguments on a mesh's devices.
+    """Maps a function over the shards of its arguments, with one call for each device of a mesh.
 
-    `in_specs` and `out_specs`, prefixes of the trees of arguments and results, specify over which mesh axes the array
-    axes are sharded. With `check_vma`, types state over which mesh axes a value varies, and results must be replicated
-    over the axes that their specs omit. Mesh axes that are not in `axis_names` keep their types inside `f`. Inside
-    another `shard_map` the mesh is the outer one's. Raises ValueError for specs that do not fit.
+    Inside, arrays are the shards of one device, and communication is explicit: by collectives such as `jax.lax.psum`
+    over the names of the mesh axes. Outside, the arguments and results are whole arrays. Compare `jax.jit` with
+    sharded arguments, where the compiler decides about communication.
+
+    Args:
+        f: The function of shards. If it is omitted, the result is a decorator with the options given.
+        out_specs: A `PartitionSpec` for each result, or a pytree prefix of them: over which mesh axes the shards are
+            joined along each array axis. A mesh axis that a spec omits must have equal results on its devices.
+        in_specs: A `PartitionSpec` for each argument, or a pytree prefix of them: over which mesh axes each array axis
+            is split. Over a mesh axis that a spec omits the argument is replicated. Over Explicit mesh axes the
+            specs must be those of the arguments' types; they are inferred from these by default.
+        mesh: The mesh. By default, the context mesh that `jax.set_mesh` sets.
+        axis_names: The mesh axes that are Manual inside `f`. The others keep their types. By default, all.
+        check_vma: Whether types state over which mesh axes a value varies. With it, gradients are efficient, and
+            results that `out_specs` declares replicated are checked.
+
+    Returns:
+        A function of the same positional arguments as `f`.
+
+    Raises:
+        ValueError: By the returned function, if sizes of axes are not divisible by those of the mesh, if specs do not
+            fit the trees of arguments or results, or if a result varies over an axis that its spec omits.
+
+    See also: `jax.make_mesh`, `jax.sharding.PartitionSpec`, `jax.lax.pcast`.
+
+    Example:
+        >>> mesh = jax.make_mesh((1,), ("data",))
+        >>> x = jax.device_put(jnp.arange(8.0), jax.NamedSharding(mesh, jax.P("data")))
+        >>> @jax.shard_map(mesh=mesh, in_specs=jax.P("data"), out_specs=jax.P())
+        ... def total(x):
+        ...     return jax.lax.psum(jnp.sum(x), "data")
+        >>> float(total(x))
+        28.0
     """
     if f is None:
         return functools.partial(
@@ -116,9 +145,22 @@ def smap(
     f: None = None, /, *, in_axes: Any = ..., out_axes: Any, axis_name: Hashable
 ) -> Callable[[Callable[Args, R]], Callable[Args, R]]: ...  # fmt: skip
 def smap(f: Callable | None = None, /, *, in_axes: Any = INFER, out_axes: Any, axis_name: Hashable) -> Any:
-    """Maps `f` over the shards of the arguments along one axis of the context mesh.
+    """Maps a function over the shards of its arguments along one axis of the context mesh.
 
-    `in_axes` and `out_axes`, as those of `vmap`, specify which array axes are sharded.
+    Args:
+        f: The function of shards. If it is omitted, the result is a decorator.
+        in_axes: The array axis that is sharded, for each argument, as for `jax.vmap`; None: replicated.
+        out_axes: The array axis along which the results are joined.
+        axis_name: The mesh axis.
+
+    Raises:
+        TypeError: If `axis_name` is not one name, or `in_axes` not an int, None or a tuple.
+
+    Example:
+        >>> with jax.set_mesh(jax.make_mesh((1,), ("x",))):
+        ...     x = jax.device_put(jnp.arange(3.0), jax.P("x"))
+        ...     print(jax.smap(lambda x: 2 * x, in_axes=0, out_axes=0, axis_name="x")(x))
+        [0. 2. 4.]
     """
     if f is None:
         return functools.partial(smap, in_axes=in_axes, out_axes=out_axes, axis_name=axis_name)

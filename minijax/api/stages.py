@@ -62,7 +62,7 @@ from minijax.transforms.lower_types import flat, lower_hi_jaxpr, lower_values
 @known_as("jax.stages.ArgInfo")
 @dataclasses.dataclass(frozen=True)
 class ArgInfo:
-    """The type of one argument, and whether it is donated."""
+    """Describes one argument of a stage: its shape and dtype, and whether it is donated."""
 
     _aval: Any
     donated: bool
@@ -114,7 +114,10 @@ class Stage:
 
 @known_as("jax._src.stages.Traced")
 class Traced(Stage):
-    """A function with its jaxpr for one kind of arguments."""
+    """Holds a function with its jaxpr for one kind of arguments; `jax.jit(f).trace(*args)` returns it.
+
+    `jaxpr` is its program, `out_info` describes its results, and `lower()` is the next stage.
+    """
 
     def __init__(self, engine: Engine, traced: TracedCall, call: Call, signatures: Sequence[Signature]):
         self._engine, self._of, self._call = engine, traced, call
@@ -238,7 +241,14 @@ def _with_requested_sharding(aval: Any, request: Request) -> Any:
 
 @known_as("jax._src.stages.Lowered")
 class Lowered(Stage):
-    """A function as StableHLO text."""
+    """Holds a function as StableHLO; `jax.jit(f).lower(*args)` returns it.
+
+    `as_text()` returns the program, `cost_analysis()` an estimate of its costs, and `compile()` is the next stage.
+
+    Example:
+        >>> print(jax.jit(lambda x: 2 * x).lower(1.0).as_text())
+        module @jit__lambda attributes ...
+    """
 
     def __init__(
         self,
@@ -324,7 +334,16 @@ _COMPILED = "_name _flat_avals _donated _out_avals _out_shardings _is_placed _wr
 
 @known_as("jax._src.stages.Compiled")
 class Compiled(Stage):
-    """An executable: call it with arguments of exactly the types it was compiled for."""
+    """Holds an executable: call it with arguments of exactly the types it was compiled for.
+
+    `jax.jit(f).lower(*args).compile()` returns it. `memory_analysis()` and `cost_analysis()` describe it, and
+    `as_text()` returns XLA's optimized program. Raises TypeError for arguments of other types.
+
+    Example:
+        >>> compiled = jax.jit(lambda x: 2 * x).lower(1.0).compile()
+        >>> float(compiled(3.0))
+        6.0
+    """
 
     def __init__(self, lowered: Lowered, executable: Executable, again: Callable[[], Loaded]):
         self._executable, self._again = executable, again
@@ -614,7 +633,7 @@ CompilerOptions = dict[str, str | bool]
 
 @runtime_checkable
 class Wrapped(Protocol):
-    """A jitted function, which can be traced and lowered without being run."""
+    """Is the protocol of jitted functions, which can be traced and lowered without being run."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls the function."""

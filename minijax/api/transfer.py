@@ -28,10 +28,35 @@ from minijax.run.clients import client, guards
 
 @source.boundary
 def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None) -> Any:
-    """Transfers the leaves of `x` to a device or sharding; without one, arrays stay where they are.
+    """Transfers arrays to a device, or distributes them by a sharding.
 
-    `device`, `src`, `donate` and `may_alias` may be tree prefixes of `x`. Raises TypeError for a leaf that is not
-    a value, and ValueError for one that is to be both donated and aliased.
+    The call does not wait for the transfer. Arrays with a device or sharding given are committed to it: computations
+    with them run there. Inside a traced function it is an operation of the program.
+
+    Args:
+        x: An array, a number, or a pytree of them.
+        device: A `jax.Device`, a `Sharding`, a `Format`, a `jax.memory.Space`, a `PartitionSpec` on the context mesh,
+            or a pytree prefix of these. None: arrays stay where they are, and other values go to the default device.
+        src: The sharding or device of `x`, which JAX finds out by itself as a rule.
+        donate: If true, the memory of `x` may be used for the result, and `x` is deleted.
+        may_alias: If false, the result has memory of its own. By default it may share that of `x`.
+
+    Returns:
+        `x`, with each leaf as a `jax.Array` at its place.
+
+    Raises:
+        TypeError: If a leaf is not a valid JAX value.
+        ValueError: If the shape cannot be sharded this way, or if both `donate` and `may_alias` are true.
+
+    See also: `jax.device_get`, `jax.make_array_from_callback`, `jax.lax.with_sharding_constraint`.
+
+    Example:
+        >>> x = jax.device_put(np.arange(3), jax.devices()[0])
+        >>> x.committed
+        True
+        >>> mesh = jax.make_mesh((1,), ("x",))
+        >>> jax.device_put(x, jax.NamedSharding(mesh, jax.P("x"))).sharding.spec
+        P('x',)
     """
     leaves, treedef = tree.flatten(x)
     for leaf in leaves:
@@ -81,9 +106,16 @@ def on_context_mesh(spec: PartitionSpec) -> NamedSharding:
 
 
 def from_dlpack(external_array: Any, device: DeviceLike | None = None, copy: bool | None = None) -> Any:
-    """Imports an array of another library; shares its memory if that is aligned and `copy` is not True.
+    """Imports an array of another library that supports DLPack, without a copy where that is possible.
 
-    Raises TypeError if it does not support dlpack, and ValueError if a copy is needed and `copy` is False.
+    Args:
+        external_array: An object with the methods `__dlpack__` and `__dlpack_device__`.
+        device: The device of the result. By default, that of the array.
+        copy: Whether the memory is copied. None: only where it must be, for example if it is not aligned.
+
+    Raises:
+        TypeError: If the object does not support DLPack.
+        ValueError: If a copy is needed and `copy` is false.
     """
     return transfer.from_dlpack(external_array, device, copy)
 
@@ -103,19 +135,59 @@ _EXCHANGED = frozenset(
 
 
 def device_get(x: Any) -> Any:
-    """Copies the arrays in a tree to the host, as NumPy arrays; arrays of extended dtypes are returned unchanged."""
+    """Copies arrays to the host, as NumPy arrays.
+
+    All copies are started before the first one is waited for, which is faster than `np.asarray` for one array after
+    the other.
+
+    Args:
+        x: An array, or a pytree of arrays and other values.
+
+    Returns:
+        `x` with each `jax.Array` replaced by a `np.ndarray`. Numbers and other leaves remain as they are.
+
+    Raises:
+        ValueError: If an array has shards on devices of other processes; see
+            `jax.experimental.multihost_utils.process_allgather`.
+
+    See also: `jax.device_put`, `jax.copy_to_host_async`.
+
+    Example:
+        >>> jax.device_get({"a": jnp.arange(3), "b": 1.0})
+        {'a': array([0, 1, 2], dtype=int32), 'b': 1.0}
+    """
     is_array = lambda leaf: hasattr(leaf, "__array__") and not isinstance(leaf, Tracer | ExtendedArray)  # noqa: E731
     with guards.explicit_transfers():
         return tree.tree_map(lambda leaf: np.asarray(leaf) if is_array(leaf) else leaf, x)
 
 
 def block_until_ready(x: Any) -> Any:
-    """Waits until all arrays in the tree are computed, and returns the tree."""
+    """Waits until all arrays in a tree have been computed, and returns the tree.
+
+    Functions return before their computations end. Call this before stopping a clock, to measure the computation and
+    not its start. Errors of computations are raised here. Leaves that are not arrays are ignored.
+
+    Args:
+        x: A pytree of arrays and other values.
+
+    Returns:
+        `x` itself.
+
+    Example:
+        >>> import time
+        >>> start = time.perf_counter()
+        >>> y = jax.block_until_ready(jnp.ones((100, 100)) @ jnp.ones((100, 100)))
+        >>> time.perf_counter() > start
+        True
+    """
     return _call_on_leaves(x, "block_until_ready")
 
 
 def copy_to_host_async(x: Any) -> Any:
-    """Starts to copy all arrays in the tree to the host, and returns the tree."""
+    """Starts to copy the arrays of a tree to the host, and returns the tree without waiting.
+
+    A later `np.asarray` or `jax.device_get` then has less to wait for.
+    """
     return _call_on_leaves(x, "copy_to_host_async")
 
 
@@ -127,7 +199,19 @@ def _call_on_leaves(x: Any, method: str) -> Any:
 
 
 class ensure_compile_time_eval(contextlib.ContextDecorator):
-    """Context manager: evaluates operations on known values eagerly, also during tracing."""
+    """Evaluates operations on known values eagerly in a `with` statement, also while a function is traced.
+
+    Use it to compute sizes or tables with `jax.numpy`. Operations on tracers are still traced.
+
+    Example:
+        >>> @jax.jit
+        ... def f(x):
+        ...     with jax.ensure_compile_time_eval():
+        ...         n = int(jnp.sum(jnp.array([1, 2])))
+        ...     return jnp.broadcast_to(x, (n,))
+        >>> f(7)
+        Array([7, 7, 7], dtype=int32, weak_type=True)
+    """
 
     def __enter__(self) -> None:
         outer = state.thread.trace
@@ -142,7 +226,10 @@ class ensure_compile_time_eval(contextlib.ContextDecorator):
 
 
 class named_scope(contextlib.ContextDecorator):
-    """Context manager and decorator: adds a name to the name stack of the operations inside, which tools show."""
+    """Adds a name to the name stack of the operations in a `with` statement, which profiles and dumps of XLA show.
+
+    It is a decorator, too. Raises TypeError if the name is not a text.
+    """
 
     def __init__(self, name: str):
         if not isinstance(name, str):

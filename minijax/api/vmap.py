@@ -115,11 +115,47 @@ def vmap(
     spmd_axis_name: Hashable | tuple[Hashable, ...] | None = None,
     sum_match: bool = False,
 ) -> Callable[P, R]:
-    """Vectorises `fun` over an axis of its arguments.
+    """Creates a function that maps a function over an axis of its arguments.
 
-    `in_axes` is the mapped axis of each argument (None: not mapped), `out_axes` that of each result; both may be tree
-    prefixes. `axis_name` names the axis for collectives. Raises ValueError if sizes differ, or if an argument does
-    not have the axis.
+    The result equals a loop over the slices, with the results stacked. No loop is run: each operation gets the axis as
+    a batch axis, hence a product of vectors becomes one product of matrices. `vmap` composes with `jax.grad`,
+    `jax.jit` and itself. Inside, arrays have the shape of one slice.
+
+    Args:
+        fun: The function of one slice.
+        in_axes: The mapped axis of each positional argument: an integer, None for an argument that all slices share,
+            or a tuple with one for each argument. An entry may be a pytree prefix of its argument. Negative axes count
+            from the end. Keyword arguments are always mapped over axis 0.
+        out_axes: Where the mapped axis appears in the results: an integer, or a pytree prefix. None is allowed for
+            results that are the same for all slices.
+        axis_name: A name for the axis. Collectives such as `jax.lax.psum` then work over it.
+        axis_size: The size of the axis; needed only if no argument is mapped.
+        spmd_axis_name: The mesh axis, or axes, over which the mapped axis is sharded in sharding constraints inside.
+        sum_match: Whether cotangents of unmapped values are summed, as in jax.
+
+    Returns:
+        A function of the same arguments as `fun`, with an additional axis.
+
+    Raises:
+        ValueError: By the returned function, if the sizes of the mapped axes differ, if an argument does not have
+            its axis, or if the structure of `in_axes` is not a prefix of that of the arguments.
+
+    See also: `jax.lax.map`, `jax.pmap`, `jax.shard_map`, `jax.numpy.vectorize`.
+
+    Example:
+        >>> x, y = jnp.arange(6.0).reshape(2, 3), jnp.ones(3)
+        >>> jax.vmap(jnp.dot, in_axes=(0, None))(x, y)
+        Array([ 3., 12.], dtype=float32)
+
+        Gradients for each example of a batch:
+
+        >>> jax.vmap(jax.grad(lambda w, x: (w * x) ** 2), in_axes=(None, 0))(1.0, jnp.array([1.0, 2.0]))
+        Array([2., 8.], dtype=float32, weak_type=True)
+
+        A collective over the mapped axis:
+
+        >>> jax.vmap(lambda x: x / jax.lax.psum(x, "i"), axis_name="i")(jnp.array([1.0, 3.0]))
+        Array([0.25, 0.75], dtype=float32)
     """
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)

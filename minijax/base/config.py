@@ -315,7 +315,7 @@ class Option:
 
     @property
     def __doc__(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return f"Context manager for the option `{self.name}`: {self.help}"
+        return f"Sets the option `{self.name}` of this thread in a `with` statement. {self.help}"
 
     @property
     def __name__(self) -> str:
@@ -452,7 +452,7 @@ class Condition:
 
 
 def make_user_context(default_value: Any = None) -> UserContext:
-    """Returns a new thread-local value that is part of every trace-cache key: `with context(value): ...`."""
+    """Creates a thread-local value that is part of every key of the caches of traces: `with context(value): ...`."""
     return UserContext(default_value)
 
 
@@ -460,7 +460,16 @@ def make_user_context(default_value: Any = None) -> UserContext:
 
 
 class Config:
-    """`jax.config`: updates and reads options by name, or reads them as attributes."""
+    """Holds the options of JAX: `jax.config` is the one instance.
+
+    Options are read as attributes, `jax.config.jax_enable_x64`, and set by `jax.config.update`. The context managers
+    of the same names, such as `jax.enable_x64`, set an option in a block and in this thread only. Environment variables
+    in capital letters, `JAX_ENABLE_X64=1`, set it at start.
+
+    Example:
+        >>> jax.config.jax_enable_x64
+        False
+    """
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -489,7 +498,25 @@ class Config:
         return {name: option.value for name, option in _options.items()}
 
     def update(self, name: str, val: Any) -> None:
-        """Sets an option for all threads."""
+        """Sets an option for all threads, until it is set again.
+
+        Args:
+            name: The name of the option, for example `"jax_enable_x64"` (keep 64-bit types), `"jax_debug_nans"` (raise
+                where a NaN is computed), or `"jax_platforms"` (the platforms to use; set it before the first array).
+            val: Its value.
+
+        Raises:
+            AttributeError: If no option has the name.
+            TypeError, ValueError: If the option does not have such values.
+
+        Example:
+            >>> jax.config.update("jax_debug_nans", True)
+            >>> jnp.log(-1.0)
+            Traceback (most recent call last):
+                ...
+            FloatingPointError: invalid value (nan) encountered in log...
+            >>> jax.config.update("jax_debug_nans", False)
+        """
         _named(name).set(val)
 
     def read(self, name: str) -> Any:
@@ -737,6 +764,7 @@ def __getattr__(name: str) -> Option:
 
 
 checking_leaks = functools.partial(option("check_tracer_leaks"), True)
+checking_leaks.__doc__ = "Raises an error in a `with` statement for tracers that outlive their trace."
 _all_transfers = option("transfer_guard")
 _transfers = [option(f"transfer_guard_{way}") for way in ("host_to_device", "device_to_device", "device_to_host")]
 
@@ -752,10 +780,21 @@ if _all_transfers.default is not None:
 
 
 def transfer_guard(new_val: str | None) -> Override:
-    """Context manager that sets the guards of all three kinds of transfers."""
+    """Sets the guards of all three kinds of transfers in a `with` statement.
+
+    The values are `"allow"`, `"log"`, `"disallow"`, `"log_explicit"` and `"disallow_explicit"`. Those without
+    "explicit" concern implicit transfers alone; `jax.device_put` and `jax.device_get` are explicit.
+    """
     return Override(tuple([(guard, guard.check(new_val)) for guard in (_all_transfers, *_transfers)]))
 
 
 def disable_jit(disable: bool = True) -> Override:
-    """Context manager under which jitted functions run operation by operation."""
+    """Runs jitted functions operation by operation in a `with` statement, so that `print` and debuggers see values.
+
+    Example:
+        >>> with jax.disable_jit():
+        ...     jax.jit(lambda x: print(x) or x)(jnp.ones(2))
+        [1. 1.]
+        Array([1., 1.], dtype=float32)
+    """
     return option("disable_jit")(disable)

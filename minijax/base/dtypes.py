@@ -31,17 +31,30 @@ Typed = tuple[Any, bool]  # a dtype (or extended dtype) and whether it is weak
 
 @public_in("dtypes")
 class TypePromotionError(ValueError):
-    """Raised for dtypes that do not promote to a common one."""
+    """Is raised for dtypes that do not promote to a common one."""
 
 
 @public_in("dtypes")
 class extended(np.generic):
-    """The kind of all extended dtypes: an element is represented by one or more physical values."""
+    """Is the kind of all extended dtypes: an element is represented by one or more physical values."""
 
 
 @public_in("dtypes")
 class prng_key(extended):
-    """The kind of random key dtypes."""
+    """Is the kind of the dtypes of typed random keys.
+
+    It is an abstract dtype as `numpy.floating` is: use it in `issubdtype`, not to create arrays. Arithmetic does not
+    accept keys; `jax.random.key_data` returns their words.
+
+    See also: `jax.random.key`, `jax.random.key_impl`, `jax.dtypes.extended`.
+
+    Example:
+        >>> key = jax.random.key(0)
+        >>> jax.dtypes.issubdtype(key.dtype, jax.dtypes.prng_key)
+        True
+        >>> jax.dtypes.issubdtype(jax.random.PRNGKey(0).dtype, jax.dtypes.prng_key)
+        False
+    """
 
 
 class ExtendedDType(abc.ABC):
@@ -267,7 +280,7 @@ def supports_inf(dtype: Any) -> bool:
 
 
 def scalar_type_of(x: Any) -> type:
-    """The Python scalar type (bool, int, float, complex) of a value or dtype."""
+    """Returns the Python scalar type (bool, int, float, complex) of a value or dtype."""
     kind = typed(x)[0]
     for scalar, abstract in ((bool, np.bool_), (int, np.integer), (float, np.floating)):
         if issubdtype(kind, abstract):
@@ -285,7 +298,7 @@ _bits: dict[type, int] = {
 
 
 def itemsize_bits(dtype: Any) -> int:
-    """The number of bits of one element, less than 8 for the narrow types. Raises ValueError for non-numeric dtypes."""
+    """Returns the number of bits of one element, less than 8 for the narrow types. Raises ValueError for None."""
     if dtype is None:
         raise ValueError("itemsize_bits: dtype cannot be None")
     bits = None if is_extended(dtype) else _bits.get(np.dtype(dtype).type)
@@ -324,7 +337,7 @@ _narrow: dict[Any, Any] = {}
 
 
 def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
-    """The dtype that arrays get for this one: 64-bit types become 32-bit unless jax_enable_x64 is set."""
+    """Returns the dtype that arrays get for this one: 64-bit types become 32-bit unless jax_enable_x64 is set."""
     memo = _wide if config.state().enable_x64 else _narrow
     canonicalized = memo.get(dtype)
     if canonicalized is not None:
@@ -589,7 +602,7 @@ def number_base(kind: type) -> type | None:
 
 
 def dtype(x: Any) -> Any:
-    """The dtype that an array of the given value or dtype has."""
+    """Returns the dtype that an array of the given value or dtype has."""
     return typed(x)[0]
 
 
@@ -611,7 +624,7 @@ def _array_dtype(dtype: Any, x: Any) -> Any:
 
 
 def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
-    """The dtype of a result computed from these values or dtypes; with the flag, also whether it is weakly typed."""
+    """Returns the dtype of a result computed from these values or dtypes; with the flag, also whether it is weak."""
     if not args:
         raise ValueError("result_type: at least one array or dtype is required")
     dtype, weak = promote(*[typed(default_float_dtype() if x is None else x) for x in args])

@@ -42,17 +42,41 @@ def _restore(cls: type[BaseException], args: tuple) -> BaseException:
 
 @public_in("errors")
 class JAXTypeError(_Explained, TypeError):
-    """A TypeError caused by tracing."""
+    """Is the base class of TypeErrors that tracing causes."""
 
 
 @public_in("errors")
 class JAXIndexError(_Explained, IndexError):
-    """An IndexError caused by tracing."""
+    """Is the base class of IndexErrors that tracing causes."""
 
 
 @public_in("errors")
 class ConcretizationTypeError(JAXTypeError):
-    """Raised if a concrete value is needed, but the array is traced and only its abstract value is known."""
+    """Is raised where Python needs the value of an array that is traced.
+
+    Inside a function that `jax.jit`, `jax.vmap`, `jax.grad`, `jax.lax.scan` and the like trace, arrays are tracers:
+    only their abstract values are known, shapes and dtypes. `float(x)`, `int(x)`, and arguments that determine shapes
+    need more. This also is the base class of `TracerBoolConversionError`.
+
+    Example:
+        >>> @jax.jit
+        ... def halves(n):
+        ...     return jnp.arange(n) / 2
+        >>> halves(3)
+        Traceback (most recent call last):
+            ...
+        minijax.errors.ConcretizationTypeError: Abstract tracer value encountered where concrete value is expected...
+
+        The number determines a shape, hence it must be static: part of the program, which is compiled for each number.
+
+        >>> jax.jit(lambda n: jnp.arange(n) / 2, static_argnums=0)(3)
+        Array([0. , 0.5, 1. ], dtype=float32)
+
+        A number that does not determine a shape remains an array: `x.astype(float)` in place of `float(x)`.
+
+        >>> jax.jit(lambda x: x.astype(float) / 2)(3)
+        Array(1.5, dtype=float32)
+    """
 
     def __init__(self, tracer: Any, context: str = ""):
         super().__init__(
@@ -63,7 +87,34 @@ class ConcretizationTypeError(JAXTypeError):
 
 @public_in("errors")
 class TracerBoolConversionError(ConcretizationTypeError):
-    """Raised if a traced array is converted to a Python bool."""
+    """Is raised where Python needs to know whether a traced array is true.
+
+    `if`, `while`, `assert`, `and`, `or` and `not` choose what Python runs next, but while a function is traced the
+    value is not known. Choose in the program instead: by `jnp.where` or `jax.lax.cond`, by `jax.lax.while_loop`, and
+    by the operators `&`, `|` and `~`.
+
+    Example:
+        >>> @jax.jit
+        ... def magnitude(x):
+        ...     return x if x >= 0 else -x
+        >>> magnitude(-2.0)
+        Traceback (most recent call last):
+            ...
+        minijax.errors.TracerBoolConversionError: Attempted boolean conversion of traced array with shape bool[]...
+
+        Mended:
+
+        >>> float(jax.jit(lambda x: jnp.where(x >= 0, x, -x))(-2.0))
+        2.0
+        >>> float(jax.jit(lambda x: jax.lax.cond(x >= 0, lambda x: x, lambda x: -x, x))(-2.0))
+        2.0
+
+        If it is an option rather than data, make it static:
+
+        >>> scale = lambda x, twice: 2 * x if twice else x
+        >>> float(jax.jit(scale, static_argnames="twice")(3.0, twice=True))
+        6.0
+    """
 
     def __init__(self, tracer: Any):
         JAXTypeError.__init__(
@@ -76,7 +127,28 @@ class TracerBoolConversionError(ConcretizationTypeError):
 
 @public_in("errors")
 class TracerArrayConversionError(JAXTypeError):
-    """Raised if a traced array is passed to numpy."""
+    """Is raised where NumPy is given a traced array.
+
+    NumPy computes on values, which are not known while a function is traced. Use the function of the same name of
+    `jax.numpy`; for code that needs NumPy itself, `jax.pure_callback`.
+
+    Example:
+        >>> jax.jit(lambda x: np.sin(x))(0.0)
+        Traceback (most recent call last):
+            ...
+        minijax.errors.TracerArrayConversionError: The numpy.ndarray conversion method __array__() was called on...
+
+        Mended:
+
+        >>> float(jax.jit(lambda x: jnp.sin(x))(0.0))
+        0.0
+
+        A NumPy array that is indexed by a traced integer has this cause, too. Convert it first:
+
+        >>> table = np.array([10, 20, 30])
+        >>> int(jax.jit(lambda i: jnp.asarray(table)[i])(1))
+        20
+    """
 
     def __init__(self, tracer: Any):
         super().__init__(
@@ -87,7 +159,26 @@ class TracerArrayConversionError(JAXTypeError):
 
 @public_in("errors")
 class TracerIntegerConversionError(JAXTypeError):
-    """Raised if a traced array is used as a Python index, a length or a size."""
+    """Is raised where Python needs a traced array as an integer: as an index of a list, or as the bound of a `range`.
+
+    Example:
+        >>> jax.jit(lambda i: [10, 20, 30][i])(1)
+        Traceback (most recent call last):
+            ...
+        minijax.errors.TracerIntegerConversionError: The __index__() method was called on traced array...
+
+        Mended, by an array in place of the list, or by a static argument:
+
+        >>> int(jax.jit(lambda i: jnp.array([10, 20, 30])[i])(1))
+        20
+        >>> jax.jit(lambda i: [10, 20, 30][i], static_argnums=0)(1)
+        Array(20, dtype=int32, weak_type=True)
+
+        A loop with a traced bound is a `jax.lax.fori_loop`:
+
+        >>> int(jax.jit(lambda n: jax.lax.fori_loop(0, n, lambda i, total: total + i, 0))(4))
+        6
+    """
 
     def __init__(self, tracer: Any):
         super().__init__(f"The __index__() method was called on {tracer._error_repr()}{tracer._origin_msg()}")
@@ -95,7 +186,26 @@ class TracerIntegerConversionError(JAXTypeError):
 
 @public_in("errors")
 class NonConcreteBooleanIndexError(JAXIndexError):
-    """Raised if a traced boolean array is used as an index: the result's shape would depend on its values."""
+    """Is raised where a traced array of booleans is used as an index.
+
+    The number of elements that it selects depends on its values, and shapes of traced arrays must be known.
+
+    Example:
+        >>> jax.jit(lambda x: x[x > 0].sum())(jnp.array([-1.0, 2.0, 3.0]))
+        Traceback (most recent call last):
+            ...
+        minijax.errors.NonConcreteBooleanIndexError: Array boolean indices must be concrete; got bool[3]...
+
+        Mended: keep the shape, and replace the elements that should not count.
+
+        >>> float(jax.jit(lambda x: jnp.where(x > 0, x, 0).sum())(jnp.array([-1.0, 2.0, 3.0])))
+        5.0
+
+        To write elements, use `jnp.where` too; or give `jnp.nonzero` a size.
+
+        >>> jax.jit(lambda x: jnp.nonzero(x > 0, size=2)[0])(jnp.array([-1.0, 2.0, 3.0]))
+        Array([1, 2], dtype=int32)
+    """
 
     def __init__(self, tracer: Any):
         super().__init__(
@@ -106,7 +216,32 @@ class NonConcreteBooleanIndexError(JAXIndexError):
 
 @public_in("errors")
 class UnexpectedTracerError(JAXTypeError):
-    """Raised if a tracer is used after its transformation ended."""
+    """Is raised where a tracer is used after the transformation that made it has ended.
+
+    A traced function had a side effect: it stored an array in a global variable, in an attribute or in a list. What was
+    stored is a tracer, and no array. `jax.checking_leaks` finds the place earlier.
+
+    Example:
+        >>> seen = []
+        >>> @jax.jit
+        ... def double(x):
+        ...     seen.append(2 * x)
+        ...     return 2 * x
+        >>> _ = double(1.0)
+        >>> seen[0] + 1
+        Traceback (most recent call last):
+            ...
+        minijax.errors.UnexpectedTracerError: Encountered an unexpected tracer...
+
+        Mended: return everything that is needed later.
+
+        >>> @jax.jit
+        ... def double_and_more(x):
+        ...     return 2 * x, {"intermediate": 2 * x}
+        >>> y, seen = double_and_more(1.0)
+        >>> float(seen["intermediate"] + 1)
+        3.0
+    """
 
     def __init__(self, msg: str):
         super().__init__(msg)
@@ -114,7 +249,27 @@ class UnexpectedTracerError(JAXTypeError):
 
 @public_in("errors")
 class KeyReuseError(JAXTypeError):
-    """Raised under jax_debug_key_reuse if a random key is consumed twice."""
+    """Is raised under the option `jax_debug_key_reuse` where a random key is used twice.
+
+    Two draws with one key are not independent. Split the key first.
+
+    Example:
+        >>> def correlated(key):
+        ...     return jax.random.normal(key), jax.random.uniform(key)
+        >>> with jax.debug_key_reuse(True):
+        ...     correlated(jax.random.key(0))
+        Traceback (most recent call last):
+            ...
+        minijax.errors.KeyReuseError: Previously-consumed key passed to jit-compiled function at index 0...
+
+        Mended:
+
+        >>> def independent(key):
+        ...     first, second = jax.random.split(key)
+        ...     return jax.random.normal(first), jax.random.uniform(second)
+        >>> with jax.debug_key_reuse(True):
+        ...     x, y = independent(jax.random.key(0))
+    """
 
 
 @known_as("jax._src.core.ShardingTypeError")
@@ -124,12 +279,26 @@ class ShardingTypeError(Exception):
 
 @public_in("errors")
 class JaxprTypeError(TypeError):
-    """Raised for a jaxpr that breaks its own typing rules."""
+    """Is raised for a jaxpr that breaks its own typing rules; `jax.core.check_jaxpr` checks them."""
 
 
 @public_in("errors")
 class InconclusiveDimensionOperation(Exception):
-    """Raised if the outcome of an operation on symbolic dimensions depends on the values of their variables."""
+    """Is raised where the outcome of an operation on symbolic dimensions depends on the values of their variables.
+
+    Example:
+        >>> (n,) = jax.export.symbolic_shape("n")
+        >>> n >= 3
+        Traceback (most recent call last):
+            ...
+        minijax.errors.InconclusiveDimensionOperation: Symbolic dimension comparison 'n' >= '3' is inconclusive...
+
+        Mended, by a constraint that decides it:
+
+        >>> (n,) = jax.export.symbolic_shape("n", constraints=["n >= 4"])
+        >>> n >= 3
+        True
+    """
 
 
 # Error texts that arrays and tracers share.

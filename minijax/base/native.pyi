@@ -32,26 +32,49 @@ replicated: Any
 tiles_of: Any
 
 class DictKey:
+    """Is an entry of a key path: the key of a dict, `key`."""
+
     def __init__(self, key: Any) -> None: ...
     @property
     def key(self) -> Any: ...
 
 class FlattenedIndexKey:
+    """Is an entry of a key path: the number of a child, `key`, of a registered node without keys."""
+
     def __init__(self, key: int) -> None: ...
     @property
     def key(self) -> int: ...
 
 class GetAttrKey:
+    """Is an entry of a key path: the name of an attribute, `name`.
+
+    Namedtuples and registered dataclasses have such keys. `jax.tree_util.keystr` prints key paths, and
+    `jax.tree.flatten_with_path` returns them. Two keys of one name are equal.
+    """
+
     def __init__(self, name: str) -> None: ...
     @property
     def name(self) -> str: ...
 
 class SequenceKey:
+    """Is an entry of a key path: the index, `idx`, in a list or tuple."""
+
     def __init__(self, idx: int) -> None: ...
     @property
     def idx(self) -> int: ...
 
 class PyTreeDef:
+    """Is the structure of a pytree: its nodes without its leaves.
+
+    `jax.tree.structure` returns it. Structures can be compared, hashed and printed.
+
+    Attributes:
+        num_leaves, num_nodes: The numbers of leaves, and of nodes with leaves among them.
+
+    `unflatten(leaves)` builds a tree, `flatten_up_to(tree)` returns the subtrees at the leaves, `children()` the
+    structures of the children, and `node_data()` the type and the metadata of the root, or None for a leaf.
+    """
+
     @property
     def num_leaves(self) -> int: ...
     @property

@@ -45,27 +45,106 @@ UNSPECIFIED = Unspecified()
 
 
 def tree_flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], PyTreeDef]:
-    """The leaves of a tree, in order, and its structure."""
+    """Flattens a pytree to a list of its leaves and its structure.
+
+    Tuples, lists, dicts (in the order of sorted keys), namedtuples, None (which has no leaves) and registered types are
+    nodes. All other values are leaves.
+
+    Args:
+        tree: The pytree.
+        is_leaf: A function that is called with each subtree; where it returns true, the subtree is a leaf.
+
+    Returns:
+        A pair (list of leaves, `PyTreeDef`).
+
+    See also: `jax.tree.unflatten`, `jax.tree.leaves`, `jax.tree.structure`.
+
+    Example:
+        >>> leaves, treedef = jax.tree.flatten({"b": (1, 2), "a": None, "c": [3]})
+        >>> leaves, treedef
+        ([1, 2, 3], PyTreeDef({'a': None, 'b': (*, *), 'c': [*]}))
+        >>> jax.tree.unflatten(treedef, [10, 20, 30])
+        {'a': None, 'b': (10, 20), 'c': [30]}
+    """
     return flatten(tree, is_leaf)
 
 
 def tree_leaves(tree: Any, is_leaf: IsLeaf | None = None) -> list[Any]:
-    """The leaves of a tree, in order."""
+    """Returns a list of the leaves of a pytree, in order.
+
+    Args:
+        tree: The pytree.
+        is_leaf: A function that is called with each subtree; where it returns true, the subtree is a leaf.
+
+    See also: `jax.tree.flatten`, `jax.tree.leaves_with_path`.
+
+    Example:
+        >>> jax.tree.leaves({"b": 2, "a": (1, None)})
+        [1, 2]
+        >>> jax.tree.leaves([1, None, 2], is_leaf=lambda x: x is None)
+        [1, None, 2]
+    """
     return flatten(tree, is_leaf)[0]
 
 
 def tree_structure(tree: Any, is_leaf: IsLeaf | None = None) -> PyTreeDef:
-    """The structure of a tree."""
+    """Returns the structure of a pytree: its nodes without its leaves.
+
+    Structures can be compared, hashed and printed; `num_leaves` is the number of leaves.
+
+    Args:
+        tree: The pytree.
+        is_leaf: A function that is called with each subtree; where it returns true, the subtree is a leaf.
+
+    Returns:
+        A `jax.tree_util.PyTreeDef`.
+
+    Example:
+        >>> jax.tree.structure((1, [2, 3])) == jax.tree.structure((4, [5, 6]))
+        True
+    """
     return flatten(tree, is_leaf)[1]
 
 
 def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
-    """The tree of this structure with these leaves."""
+    """Builds the pytree of a structure from its leaves; the inverse of `jax.tree.flatten`.
+
+    Args:
+        treedef: The structure.
+        leaves: The leaves, in order. They may be of any type.
+
+    Raises:
+        ValueError: If the number of leaves is not that of the structure.
+
+    Example:
+        >>> jax.tree.unflatten(jax.tree.structure({"a": 0, "b": 0}), ["x", "y"])
+        {'a': 'x', 'b': 'y'}
+    """
     return treedef.unflatten(leaves)
 
 
 def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | None = None) -> Any:
-    """Maps `f` over the leaves of `tree` and the corresponding subtrees of `rest`."""
+    """Applies a function to the leaves of a pytree, and returns the pytree of the results.
+
+    Args:
+        f: A function of as many arguments as there are trees.
+        tree: The first tree, which determines the structure.
+        *rest: More trees. Each has the nodes of `tree`; below these it may have subtrees, which are passed as they are.
+        is_leaf: A function that is called with each subtree of `tree`; where it returns true, the subtree is a leaf.
+
+    Returns:
+        A pytree with the structure of `tree`. None is a node without leaves and remains None.
+
+    Raises:
+        ValueError: If the structures differ.
+
+    See also: `jax.tree.map_with_path`, `jax.tree.reduce`.
+
+    Example:
+        >>> params, grads = {"w": 1.0, "b": 2.0}, {"w": 0.5, "b": 1.0}
+        >>> jax.tree.map(lambda p, g: p - 2 * g, params, grads)
+        {'b': 0.0, 'w': 0.0}
+    """
     leaves, treedef = flatten(tree, is_leaf)
     # Generators, since in them a StopIteration raised by `f` is not mistaken for the end of the leaves.
     if not rest:
@@ -79,7 +158,7 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | Non
 
 
 def tree_all(tree: Any, *, is_leaf: IsLeaf | None = None) -> bool:
-    """Returns whether all leaves are true."""
+    """Returns whether all leaves of a pytree are true, as Python's `all`."""
     return all(flatten(tree, is_leaf)[0])
 
 
@@ -89,7 +168,21 @@ def tree_reduce(
     initializer: T | Unspecified = UNSPECIFIED,
     is_leaf: IsLeaf | None = None,
 ) -> T:
-    """`functools.reduce` over the leaves, from left to right."""
+    """Combines the leaves of a pytree by a function of two arguments, from left to right.
+
+    Args:
+        function: A function (accumulated, leaf) -> accumulated.
+        tree: The pytree.
+        initializer: The first accumulated value. By default it is the first leaf.
+        is_leaf: A function that is called with each subtree; where it returns true, the subtree is a leaf.
+
+    Raises:
+        TypeError: If there are neither leaves nor an initializer.
+
+    Example:
+        >>> jax.tree.reduce(lambda total, x: total + x, {"a": 1, "b": (2, 3)}, 0)
+        6
+    """
     leaves = flatten(tree, is_leaf)[0]
     if initializer is UNSPECIFIED:
         return functools.reduce(function, leaves)
@@ -99,7 +192,10 @@ def tree_reduce(
 def tree_reduce_associative(
     operation: Callable[[T, T], T], tree: Any, *, identity: T | Unspecified = UNSPECIFIED, is_leaf: IsLeaf | None = None
 ) -> T:
-    """Combines the leaves by recursive halving; `identity` is the result for a tree without leaves."""
+    """Combines the leaves of a pytree by recursive halving, for an associative operation.
+
+    `identity` is the result for a tree without leaves; without it such a tree raises TypeError.
+    """
     leaves = flatten(tree, is_leaf)[0]
     if leaves:
         return _reduce_by_halves(operation, leaves)
@@ -116,7 +212,15 @@ def _reduce_by_halves(operation: Callable[[T, T], T], items: list[T]) -> T:
 
 
 def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Any) -> Any:
-    """Converts an outer tree of inner trees to an inner tree of outer trees."""
+    """Converts an outer tree of inner trees to an inner tree of outer trees.
+
+    `inner_treedef` of None is inferred. Raises TypeError if the tree is not composed of these structures.
+
+    Example:
+        >>> outer = jax.tree.structure({"a": 0, "b": 0})
+        >>> jax.tree.transpose(outer, None, {"a": (1, 2), "b": (3, 4)})
+        ({'a': 1, 'b': 3}, {'a': 2, 'b': 4})
+    """
     leaves, treedef = flatten(pytree_to_transpose)
     if inner_treedef is None:
         inner_treedef = flatten(outer_treedef.flatten_up_to(pytree_to_transpose)[0])[1]
@@ -128,7 +232,7 @@ def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, py
 
 
 def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf | None = None) -> bool:
-    """Returns whether every element is a leaf."""
+    """Returns whether every element of an iterable is a leaf."""
     if is_leaf is None:
         return registry_all_leaves(registry, iterable)
     items = list(iterable)
@@ -142,7 +246,24 @@ def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf | None = None) -> bool:
 def tree_flatten_with_path(
     tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> tuple[list[tuple[KeyPath, Any]], PyTreeDef]:
-    """The (key path, leaf) pairs of a tree, in order, and its structure."""
+    """Flattens a pytree to pairs of a key path and a leaf, and its structure.
+
+    A key path is a tuple of keys from the root to the leaf: `DictKey`, `SequenceKey` (an index), `GetAttrKey` (an
+    attribute), or `FlattenedIndexKey` for a registered type without keys. `jax.tree_util.keystr` prints it.
+
+    Args:
+        tree: The pytree.
+        is_leaf: A function that is called with each subtree; where it returns true, the subtree is a leaf.
+        is_leaf_takes_path: If true, `is_leaf` is called with (key path, subtree).
+
+    Returns:
+        A pair (list of (key path, leaf), `PyTreeDef`).
+
+    Example:
+        >>> pairs, treedef = jax.tree.flatten_with_path({"a": [1, 2]})
+        >>> [(jax.tree_util.keystr(path), leaf) for path, leaf in pairs]
+        [("['a'][0]", 1), ("['a'][1]", 2)]
+    """
     if is_leaf is None or is_leaf_takes_path:
         return registry.flatten_with_path(tree, is_leaf)
     return registry.flatten_with_path(tree, lambda _, subtree: is_leaf(subtree))
@@ -151,7 +272,7 @@ def tree_flatten_with_path(
 def tree_leaves_with_path(
     tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> list[tuple[KeyPath, Any]]:
-    """The (key path, leaf) pairs of a tree, in order."""
+    """Returns a list of pairs (key path, leaf) of a pytree, in order; see `jax.tree.flatten_with_path`."""
     return tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
 
 
@@ -162,7 +283,23 @@ def tree_map_with_path(
     is_leaf: Callable[..., bool] | None = None,
     is_leaf_takes_path: bool = False,
 ) -> Any:
-    """As `tree_map`, but passes the key path as the first argument of `f`."""
+    """Applies a function of key path and leaves to a pytree, and returns the pytree of the results.
+
+    Args:
+        f: A function (key path, leaf, *subtrees of `rest`).
+        tree, *rest: As for `jax.tree.map`.
+        is_leaf: A function that is called with each subtree; where it returns true, the subtree is a leaf.
+        is_leaf_takes_path: If true, `is_leaf` is called with (key path, subtree).
+
+    Raises:
+        ValueError: If the structures differ.
+
+    See also: `jax.tree.flatten_with_path`, `jax.tree_util.keystr`.
+
+    Example:
+        >>> jax.tree.map_with_path(lambda path, x: (path[-1].key, x), {"a": 1, "b": 2})
+        {'a': ('a', 1), 'b': ('b', 2)}
+    """
     pairs, treedef = tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)
     if not rest:
         return treedef.unflatten(f(path, leaf) for path, leaf in pairs)
@@ -176,7 +313,18 @@ def tree_map_with_path(
 
 
 def keystr(keys: KeyPath, *, simple: bool = False, separator: str = "") -> str:
-    """A key path as text: `['a'][0].b`, or `a/0/b` with `simple` and a slash as separator."""
+    """Prints a key path as text.
+
+    Args:
+        keys: The key path.
+        simple: If true, only the names and numbers of the keys are used.
+        separator: The text between them.
+
+    Example:
+        >>> path = jax.tree.leaves_with_path({"a": [0]})[0][0]
+        >>> jax.tree_util.keystr(path), jax.tree_util.keystr(path, simple=True, separator="/")
+        ("['a'][0]", 'a/0')
+    """
     return separator.join(map(_simple_key if simple else str, keys))
 
 
@@ -195,12 +343,12 @@ def _simple_key(key: Any) -> str:
 
 
 def is_tree_node(typ: type) -> bool:
-    """Returns whether values of this type are nodes: built-in containers, registered types and namedtuples."""
+    """Returns whether values of a type are nodes: built-in containers, registered types and namedtuples."""
     return registry.is_node(typ)
 
 
 def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
-    """The children and the metadata of a node. Raises ValueError for a leaf."""
+    """Returns the children and the metadata of a node. Raises ValueError for a leaf."""
     level = registry.flatten_one_level(tree)
     if level is None:
         raise ValueError(f"flatten_one_level: can't tree-flatten type: {type(tree)}")
@@ -208,7 +356,7 @@ def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
 
 
 def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[KeyEntry, Any]], Hashable]:
-    """The (key, child) pairs and the metadata of a node. Raises ValueError for a leaf."""
+    """Returns the (key, child) pairs and the metadata of a node. Raises ValueError for a leaf."""
     level = registry.flatten_one_level_with_keys(tree)
     if level is None:
         raise ValueError(f"flatten_one_level_with_keys: can't tree-flatten type: {type(tree)}")
@@ -216,7 +364,7 @@ def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[KeyEntry, Any
 
 
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:
-    """Returns whether the structure is a single node: a leaf, None or an empty container."""
+    """Returns whether a structure is a single node: a leaf, None or an empty container."""
     return treedef.num_nodes == 1
 
 
@@ -226,12 +374,12 @@ def treedef_is_strict_leaf(treedef: PyTreeDef) -> bool:
 
 
 def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
-    """The structures of the children of the root."""
+    """Returns the structures of the children of the root."""
     return treedef.children()
 
 
 def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
-    """The structure of a tuple of trees of these structures. Raises RuntimeError for anything else."""
+    """Returns the structure of a tuple of trees of these structures. Raises RuntimeError for anything else."""
     treedefs = list(treedefs)
     for x in treedefs:
         if not isinstance(x, PyTreeDef):  # jaxlib ends the process for None
@@ -243,7 +391,14 @@ def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
 
 
 def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = None) -> Any:
-    """A tree with full_tree's structure, in which each leaf of the prefix fills the corresponding subtree."""
+    """Returns a tree with the structure of `full_tree`, in which each leaf of the prefix fills its subtree.
+
+    Raises ValueError if `prefix_tree` is not a tree prefix of `full_tree`.
+
+    Example:
+        >>> jax.tree.broadcast((0, 1), ({"a": None, "b": 5}, [6, 7]))
+        ({'a': None, 'b': 0}, [1, 1])
+    """
     return flatten(full_tree)[1].unflatten(broadcast_prefix(prefix_tree, full_tree, is_leaf))
 
 
@@ -468,7 +623,29 @@ def register_pytree_node(
     unflatten_func: Callable[[Any, Iterable[Any]], T],
     flatten_with_keys_func: Callable[[T], tuple[Iterable[tuple[Any, Any]], Any]] | None = None,
 ) -> None:
-    """Registers a node type, flattened to (children, metadata) and unflattened from (metadata, children)."""
+    """Registers a type as a node of pytrees.
+
+    Args:
+        nodetype: The type. It cannot be registered twice.
+        flatten_func: A function of a node that returns (children, metadata). Metadata is hashable and comparable; it is
+            part of the structure, and static under `jax.jit`.
+        unflatten_func: A function (metadata, children) that builds a node. Children may be any values, not only
+            arrays: do not check or convert them.
+        flatten_with_keys_func: A function of a node that returns (pairs (key, child), metadata), for key paths.
+
+    Raises:
+        ValueError: If the type is registered already.
+
+    See also: `jax.tree_util.register_dataclass`, `jax.tree_util.register_pytree_node_class`.
+
+    Example:
+        >>> class Pair:
+        ...     def __init__(self, x, y):
+        ...         self.x, self.y = x, y
+        >>> jax.tree_util.register_pytree_node(Pair, lambda p: ((p.x, p.y), None), lambda _, xs: Pair(*xs))
+        >>> jax.tree.leaves(Pair(1, [2, 3]))
+        [1, 2, 3]
+    """
     registry.register_node(nodetype, flatten_func, unflatten_func, flatten_with_keys_func)
     registered_types[nodetype] = NodeType(flatten_func, unflatten_func)
     if flatten_with_keys_func is not None:
@@ -476,7 +653,32 @@ def register_pytree_node(
 
 
 def register_pytree_node_class(cls: type[T]) -> type[T]:
-    """Decorator that registers a class with methods `tree_flatten` and `tree_unflatten` as a node type."""
+    """Registers a class as a node of pytrees; use it as a decorator.
+
+    The class has a method `tree_flatten`, which returns (children, metadata), and a class method
+    `tree_unflatten(metadata, children)`, which builds an instance. Metadata is hashable; it is static under `jax.jit`.
+
+    Returns:
+        The class.
+
+    Raises:
+        ValueError: If the class is registered already. Subclasses must be registered on their own.
+
+    See also: `jax.tree_util.register_dataclass`, `jax.tree_util.register_pytree_with_keys_class`.
+
+    Example:
+        >>> @jax.tree_util.register_pytree_node_class
+        ... class Scaled:
+        ...     def __init__(self, value, factor):
+        ...         self.value, self.factor = value, factor
+        ...     def tree_flatten(self):
+        ...         return (self.value,), self.factor
+        ...     @classmethod
+        ...     def tree_unflatten(cls, factor, children):
+        ...         return cls(*children, factor)
+        >>> jax.tree.map(lambda x: x + 1, Scaled(1.0, 10)).value
+        2.0
+    """
     register_pytree_node(cls, operator.methodcaller("tree_flatten"), cls.tree_unflatten)
     return cls
 
@@ -487,7 +689,10 @@ def register_pytree_with_keys(
     unflatten_func: Callable[[Any, Iterable[Any]], T],
     flatten_func: Callable[[T], tuple[Iterable[Any], Any]] | None = None,
 ) -> None:
-    """As `register_pytree_node`, with (key, child) for each child; `flatten_func` is a faster variant without keys."""
+    """Registers a type as a node of pytrees whose children have keys, for key paths.
+
+    `flatten_with_keys` returns (pairs (key, child), metadata); `flatten_func` is a faster variant without keys.
+    """
 
     def flatten_without_keys(node):
         pairs, metadata = flatten_with_keys(node)
@@ -497,7 +702,7 @@ def register_pytree_with_keys(
 
 
 def register_pytree_with_keys_class(cls: type[T]) -> type[T]:
-    """Decorator that registers a class with methods `tree_flatten_with_keys` and `tree_unflatten` as a node type."""
+    """Registers a class with methods `tree_flatten_with_keys` and `tree_unflatten` as a node; use it as a decorator."""
     flatten_func = operator.methodcaller("tree_flatten") if hasattr(cls, "tree_flatten") else None
     with_keys = operator.methodcaller("tree_flatten_with_keys")
     register_pytree_with_keys(cls, with_keys, cls.tree_unflatten, flatten_func)
@@ -505,7 +710,7 @@ def register_pytree_with_keys_class(cls: type[T]) -> type[T]:
 
 
 def register_static(cls: type[T]) -> type[T]:
-    """Decorator that registers a hashable class as a node type without leaves, static under `jit`."""
+    """Registers a hashable class as a node without leaves, which is static under `jax.jit`; use it as a decorator."""
     register_pytree_node(cls, lambda node: ((), node), lambda node, _: node, lambda node: ((), node))
     return cls
 
@@ -516,7 +721,29 @@ def register_dataclass(
     meta_fields: Sequence[str] | None = None,
     drop_fields: Sequence[str] = (),
 ) -> type[T]:
-    """Registers a dataclass, or a class with a similar constructor, as a node type; `static` fields are metadata."""
+    """Registers a dataclass, or a class with a similar constructor, as a node of pytrees; use it as a decorator.
+
+    Args:
+        nodetype: The class.
+        data_fields: Names of the fields that are children. By default, all that are not metadata.
+        meta_fields: Names of the fields that are metadata: hashable, and static under `jax.jit`. By default, those
+            declared with `jax.tree.static()`.
+        drop_fields: Names of fields that are in neither.
+
+    Raises:
+        ValueError: If fields are missing, unknown, or in both lists.
+        TypeError: If a list is needed and missing.
+
+    Example:
+        >>> import dataclasses
+        >>> @jax.tree_util.register_dataclass
+        ... @dataclasses.dataclass
+        ... class Layer:
+        ...     weight: jax.Array
+        ...     name: str = jax.tree.static(default="layer")
+        >>> jax.tree.leaves(Layer(3.0, "first"))
+        [3.0]
+    """
     data, meta = _dataclass_fields(nodetype, data_fields, meta_fields)
     if both := set(data) & set(meta):
         raise ValueError(
@@ -570,7 +797,7 @@ def _check_dataclass_fields(nodetype: type, named: set[str], drop_fields: Sequen
 
 
 def static(**kwargs: Any) -> Any:
-    """As `dataclasses.field`, but marks the field as metadata for `register_dataclass`."""
+    """Declares a field of a dataclass as metadata for `register_dataclass`; otherwise as `dataclasses.field`."""
     return dataclasses.field(**{**kwargs, "metadata": {"static": True, **(kwargs.get("metadata") or {})}})
 
 
@@ -629,7 +856,15 @@ class _HashableCallableShim:
 
 @known_as("jax.tree_util.Partial")
 class Partial(functools.partial):
-    """A `functools.partial` that is a pytree node: its bound arguments are children, its function is metadata."""
+    """Binds arguments to a function as `functools.partial`, and is a pytree node, which jitted functions accept.
+
+    The bound arguments are children, and are traced; the function is metadata, and static.
+
+    Example:
+        >>> scale = jax.tree_util.Partial(jnp.multiply, 3.0)
+        >>> float(jax.jit(lambda f, x: f(x))(scale, 2.0))
+        6.0
+    """
 
     __module__ = "minijax.tree_util"
 

@@ -242,7 +242,7 @@ class CustomLin(Primitive):
 
 
 class SymbolicZero:
-    """A tangent or cotangent known to be zero, passed to rules defined with `symbolic_zeros=True`."""
+    """Represents a tangent or cotangent known to be zero, in rules defined with `symbolic_zeros=True`."""
 
     __slots__ = ("aval",)
 

@@ -163,5 +163,13 @@ name_p = Name("name")
 
 
 def checkpoint_name(x: Any, name: str) -> Any:
-    """Names the leaves of `x` for the policies of `checkpoint`."""
+    """Names the leaves of `x` for the policies of `jax.checkpoint`, such as `save_only_these_names`.
+
+    Example:
+        >>> def f(x):
+        ...     return jnp.sin(jax.ad_checkpoint.checkpoint_name(jnp.sin(x), "inner"))
+        >>> policy = jax.checkpoint_policies.save_only_these_names("inner")
+        >>> float(jax.grad(jax.checkpoint(f, policy=policy))(0.0))
+        1.0
+    """
     return tree.tree_map(lambda leaf: name_p.bind(leaf, name=name), x)

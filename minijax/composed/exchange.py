@@ -158,6 +158,6 @@ def psend(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
 
 
 def precv(token: Any, out_shape: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
-    """The value that `psend` with the same `perm` sends, of the shape and dtype of `out_shape`, after the token."""
+    """Receives the value that `psend` with the same `perm` sends, of the type of `out_shape`, after the token."""
     aval = ShapedArray(out_shape.shape, np.dtype(out_shape.dtype))
     return precv_p.bind(token, out_shape=aval, axis_name=names_of(axis_name), perm=tuple(map(tuple, perm)))

@@ -336,7 +336,21 @@ empty_ref_p, free_ref_p = EmptyRef(), FreeRef()
 
 
 def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None) -> Ref:
-    """A mutable reference to a copy of `init_val`. Raises TypeError if this is not an array."""
+    """Creates a mutable reference to a copy of an array: `ref[...]` reads it, and `ref[...] = x` writes it.
+
+    References work under `jax.jit` and in loops, as arguments or captured values; functions cannot return those that
+    they got. Raises TypeError if `init_val` is not an array.
+
+    Example:
+        >>> total = jax.new_ref(jnp.zeros(()))
+        >>> @jax.jit
+        ... def add(x):
+        ...     total[...] += x
+        >>> add(2.0), add(3.0)
+        (None, None)
+        >>> float(total[...])
+        5.0
+    """
     if not is_value(init_val) or isinstance(init_val, Ref):
         raise TypeError(
             f"Error interpreting argument to new_ref as a JAX value. The problematic value is of type "
@@ -349,7 +363,7 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None)
 
 
 def empty_ref(ty: Any, memory_space: Any = None) -> Ref:
-    """A mutable reference to an array of that shape and dtype, whose elements are zeros."""
+    """Creates a mutable reference to an array of zeros with the shape and dtype of `ty`."""
     is_high = isinstance(ty, AbstractValue) and ty.is_high
     ty = ty if is_high else ShapedArray(ty.shape, np.dtype(ty.dtype))
     return empty_ref_p.bind(ty=ty, memory_space=memory_space)
@@ -361,12 +375,12 @@ def free_ref(ref: Ref) -> None:
 
 
 def freeze(ref: Ref) -> Array:
-    """The value of a reference that is neither read nor written afterwards."""
+    """Ends the use of a reference, and returns its value as an array."""
     return freeze_p.bind(_checked_ref("freeze", ref))
 
 
 def get(ref: Ref, idx: Any = None) -> Any:
-    """The elements of a reference selected by an index; None selects all.
+    """Reads the elements of a reference that an index selects; None selects all.
 
     Raises ValueError for an index that does not fit the shape.
     """
@@ -385,12 +399,12 @@ def swap(ref: Ref, idx: Any, value: Any, _function_name: str = "ref_swap") -> An
 
 
 def set(ref: Ref, idx: Any, value: Any) -> None:  # noqa: A001
-    """Writes the elements selected by an index."""
+    """Writes the elements of a reference that an index selects."""
     swap(ref, idx, value, "ref_set")
 
 
 def addupdate(ref: Ref, idx: Any, x: Any) -> None:
-    """Adds `x` to the elements selected by an index."""
+    """Adds `x` to the elements of a reference that an index selects."""
     ref, path, arrays = _resolved("ref_addupdate", ref, idx)
     x = _checked_value("addupdate", ref, x, path, arrays)
     addupdate_p.bind(ref, x, *arrays, path=path)

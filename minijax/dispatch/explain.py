@@ -71,7 +71,7 @@ class Explanation(NamedTuple):
 
 
 class RecompileError(RuntimeError):
-    """Raised if a function is traced more often than a `recompile_budget` allows; `explanation` has the reason."""
+    """Is raised if a function is traced more often than a `recompile_budget` allows; `explanation` has the reason."""
 
     def __init__(self, message: str, explanation: Explanation | None = None):
         super().__init__(message)
@@ -81,8 +81,16 @@ class RecompileError(RuntimeError):
 class recompile_budget:
     """Raises RecompileError if a jitted function is traced more than `n` times within this context, in this thread.
 
-    Also a decorator, in which case each call has its own budget. Functions that are defined on one line count as one,
-    since functions defined in a loop are the most common cause of recompilation.
+    It is also a decorator, in which case each call has its own budget. Functions that are defined on one line count as
+    one, since functions defined in a loop are the most common cause of recompilation.
+
+    Example:
+        >>> f = jax.jit(lambda x: 2 * x)
+        >>> with jax.recompile_budget(1):
+        ...     f(jnp.ones(2)), f(jnp.ones(3))
+        Traceback (most recent call last):
+            ...
+        minijax.dispatch.explain.RecompileError: recompile_budget: ...
     """
 
     def __init__(self, n: int):

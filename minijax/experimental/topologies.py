@@ -14,19 +14,19 @@ Device = client.Device
 
 
 class TopologyDescription:
-    """The devices of a topology."""
+    """Holds the devices of a topology."""
 
     def __init__(self, devices: list[Any]):
         self.devices = devices
 
 
 def get_attached_topology(platform: str | None = None) -> TopologyDescription:
-    """The attached devices of a platform. Raises RuntimeError for a platform without devices."""
+    """Returns the attached devices of a platform. Raises RuntimeError for a platform without devices."""
     return TopologyDescription(client.devices(platform))
 
 
 def get_topology_desc(topology_name: str = "", platform: str | None = None, **kwargs: Any) -> TopologyDescription:
-    """The devices of a named topology, as described by the plugin of a platform, by default that of TPUs.
+    """Returns the devices of a named topology, which need not be attached, as a platform's plugin describes them.
 
     Raises RuntimeError if the plugin is not installed, NotImplementedError for platforms without topologies.
     """
@@ -41,6 +41,6 @@ def make_mesh(
     *,
     contiguous_submeshes: bool = False,
 ) -> Mesh:
-    """A mesh of the devices of a topology, in an order that suits their interconnect."""
+    """Creates a mesh of the devices of a topology, in an order that suits their interconnect."""
     devices = mesh_utils.create_device_mesh(mesh_shape, list(topo.devices), contiguous_submeshes=contiguous_submeshes)
     return Mesh(devices, axis_names)

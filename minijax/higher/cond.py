@@ -340,9 +340,32 @@ def _with_residuals(closed: ClosedJaxpr, count: int, places: Sequence[int], type
 
 @source.boundary
 def cond(pred: Any, true_fun: Callable, false_fun: Callable, *operands: Any, operand: Any = _NO_OPERAND) -> Any:
-    """`true_fun(*operands)` if `pred`, a scalar, is true, else `false_fun(*operands)`; only one of them runs.
+    """Calls one of two functions, depending on a boolean scalar that may be traced.
 
-    Raises TypeError if the two return other structures or types.
+    Both functions are traced, and one of them runs. Under `jax.vmap` with a mapped predicate, both run and the results
+    are selected; then neither may have side effects. Outside of traced code a Python `if` does as well.
+
+    Args:
+        pred: A boolean scalar, or a number, which is true unless it is 0.
+        true_fun: A function of the operands, for a true predicate.
+        false_fun: A function of the operands, for a false predicate.
+        *operands: Arrays, numbers, or pytrees of these. The functions may also close over arrays.
+        operand: The older form: a single operand, by keyword.
+
+    Returns:
+        The result of the function that was called.
+
+    Raises:
+        TypeError: If the results of the functions differ in tree, shape or dtype, or if `pred` is not a scalar.
+
+    See also: `jax.lax.switch`, `jax.lax.select`, `jax.numpy.where`.
+
+    Example:
+        >>> @jax.jit
+        ... def safe_log(x):
+        ...     return jax.lax.cond(x > 0, lambda x: jnp.log(x), lambda x: -jnp.inf, x)
+        >>> float(safe_log(1.0)), float(safe_log(-1.0))
+        (0.0, -inf)
     """
     if not callable(true_fun) and len(operands) == 2 and callable(false_fun) and callable(operands[1]):
         first, second = false_fun, operands[1]
@@ -399,9 +422,30 @@ def concrete(x: Any) -> Any:
 
 @source.boundary
 def switch(index: Any, branches: Sequence[Callable], *operands: Any, operand: Any = _NO_OPERAND) -> Any:
-    """`branches[index](*operands)`, with an index out of bounds clamped; only that branch runs.
+    """Calls one of several functions, chosen by an integer scalar that may be traced.
 
-    Raises TypeError if the branches return different structures or types, ValueError if `branches` is empty.
+    All functions are traced, and one of them runs. Under `jax.vmap` with a mapped index, all run and the results are
+    selected.
+
+    Args:
+        index: An integer scalar. It is clamped to the numbers of the branches.
+        branches: A sequence of functions of the operands.
+        *operands: Arrays, numbers, or pytrees of these.
+        operand: The older form: a single operand, by keyword.
+
+    Returns:
+        The result of the function that was called.
+
+    Raises:
+        TypeError: If the results of the functions differ in tree, shape or dtype, or if `index` is not an integer.
+        ValueError: If `branches` is empty.
+
+    See also: `jax.lax.cond`, `jax.lax.select_n`.
+
+    Example:
+        >>> branches = [lambda x: x, lambda x: -x, lambda x: 10 * x]
+        >>> [int(jax.lax.switch(i, branches, 5)) for i in (0, 1, 7)]
+        [5, -5, 50]
     """
     operands, branches = _operands("switch", operands, operand), tuple(branches)
     if not all(map(callable, branches)):

@@ -163,10 +163,20 @@ def custom_linear_solve(
     symmetric: bool = False,
     has_aux: bool = False,
 ) -> Any:
-    """Solves matvec(x) = b by `solve(matvec, b)`. Its derivatives are linear solves, too.
+    """Solves a linear system by a function of the user's, with derivatives that are linear solves, too.
 
-    Reverse mode needs `transpose_solve(vecmat, b)`, unless `symmetric`. With `has_aux` solvers return (x,
-    aux). Raises ValueError or TypeError if a function's result differs from b in shapes or structure.
+    Args:
+        matvec: The linear function, x -> A x, of trees like `b`.
+        b: The right-hand side, an array or a pytree.
+        solve: A function (matvec, b) -> x that solves the system. It is not differentiated.
+        transpose_solve: A function (vecmat, b) -> x for the transposed system; reverse mode needs it.
+        symmetric: If true, `solve` serves the transposed system, too.
+        has_aux: If true, the solvers return (x, aux).
+
+    Example:
+        >>> solve = lambda matvec, b: b / 2.0
+        >>> float(jax.grad(lambda b: jax.lax.custom_linear_solve(lambda x: 2.0 * x, b, solve, symmetric=True))(1.0))
+        0.5
     """
     return linear_solve(matvec, b, solve, transpose_solve, symmetric, has_aux)
 

@@ -21,10 +21,30 @@ _disable_jit = config.option("disable_jit")
 
 @source.boundary
 def fori_loop(lower: Any, upper: Any, body_fun: Callable, init_val: Any, *, unroll: int | bool | None = None) -> Any:
-    """Repeats `val = body_fun(i, val)`, from `init_val`, for i from `lower` up to `upper`.
+    """Repeats a function for the integers from a lower up to an upper bound, in one compiled loop.
 
-    If the bounds are known when it is traced, it is a `scan`, which has a reverse-mode derivative and can be
-    unrolled; otherwise it is a `while_loop`. Raises TypeError if the bounds have different types.
+    It equals `for i in range(lower, upper): val = body_fun(i, val)`. If the bounds are known when it is traced, it
+    becomes a `jax.lax.scan`, which has a reverse-mode derivative; otherwise it becomes a `jax.lax.while_loop`.
+
+    Args:
+        lower: The first index, an integer scalar.
+        upper: The bound, an integer scalar; it is not reached. If it is not above `lower`, the body does not run.
+        body_fun: A function (i, val) -> val. It must keep the tree, shapes and dtypes of the value.
+        init_val: The first value: an array, a number, or a pytree of these.
+        unroll: How many steps an iteration of the loop runs, for known bounds. True: all.
+
+    Returns:
+        The last value.
+
+    Raises:
+        TypeError: If the body changes the tree, a shape or a dtype of the value, or if the bounds differ in dtype.
+        ValueError: If `unroll` is set and the bounds are not known.
+
+    See also: `jax.lax.scan`, `jax.lax.while_loop`.
+
+    Example:
+        >>> int(jax.lax.fori_loop(1, 6, lambda i, product: i * product, 1))
+        120
     """
     if not callable(body_fun):
         raise TypeError("lax.fori_loop: body_fun argument should be callable.")

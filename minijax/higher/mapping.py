@@ -20,9 +20,26 @@ from minijax.transforms.batch import batch_flat, place
 
 @source.boundary
 def map(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:
-    """Applies `f` to the slices of `xs` along the leading axis, one after the other, and stacks the results.
+    """Applies a function to the slices of arrays along their leading axis, one after the other.
 
-    With `batch_size`, each step applies `vmap(f)` to that many slices. Raises ValueError as `scan` does.
+    The results equal those of `jax.vmap(f)(xs)`. The loop needs less memory, and `f` runs for one slice at a time.
+
+    Args:
+        f: A function of one slice.
+        xs: An array, or a pytree of arrays with leading axes of one size.
+        batch_size: If given, each step applies `jax.vmap(f)` to that many slices, and a last one to the rest.
+
+    Returns:
+        The results, stacked along a leading axis.
+
+    Raises:
+        ValueError: If the leading axes have different sizes.
+
+    See also: `jax.vmap`, `jax.lax.scan`.
+
+    Example:
+        >>> jax.lax.map(lambda x: x**2, jnp.arange(4))
+        Array([0, 1, 4, 9], dtype=int32)
     """
     if batch_size is None:
         return scan(with_name_of(lambda _, x: ((), f(x)), f), (), xs)[1]
@@ -83,9 +100,28 @@ def _vmapped(f: Callable, xs: Any, size: int) -> Any:
 
 @source.boundary
 def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int = 0) -> Any:
-    """Combines all prefixes of `elems` along `axis` by the associative `fn`, which takes two trees of slices.
+    """Combines all prefixes of arrays by an associative function, in a logarithmic number of parallel steps.
 
-    `reverse` combines from the end. Raises ValueError for an axis out of bounds and for sizes that differ.
+    The result at index i combines the elements 0 to i. For addition this is a cumulative sum.
+
+    Args:
+        fn: An associative function of two trees like `elems`. It is called with slices along `axis`, which hold many
+            elements at a time, hence it must work element by element along this axis.
+        elems: An array, or a pytree of arrays with equal sizes along `axis`.
+        reverse: If true, the result at index i combines the elements from i to the last.
+        axis: The axis, by default 0.
+
+    Returns:
+        The combined prefixes, with the tree and shapes of `elems`.
+
+    Raises:
+        ValueError: If sizes differ, or the axis is out of bounds.
+
+    See also: `jax.lax.scan`, `jax.lax.cumsum`.
+
+    Example:
+        >>> jax.lax.associative_scan(jnp.maximum, jnp.array([3, 1, 4, 1, 5]))
+        Array([3, 3, 4, 4, 5], dtype=int32)
     """
     if not callable(fn):
         raise TypeError(f"lax.associative_scan: fn argument should be callable. Got {fn!r}.")

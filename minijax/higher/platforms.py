@@ -33,10 +33,19 @@ platform_index_p = PlatformIndex()
 
 @source.boundary
 def platform_dependent(*args: Any, default: Callable | None = None, **per_platform: Callable) -> Any:
-    """Calls the function given for the platform that the program is lowered for, e.g. as `cpu=f`, or `default`.
+    """Calls the function given for the platform that the program is lowered for, or else `default`.
 
-    Raises ValueError for `gpu`, TypeError if no function is given or their results differ in type, and
-    NotImplementedError when lowered for a platform without a function.
+    Args:
+        *args: The arguments of the function.
+        default: The function for platforms that are not named.
+        **per_platform: The function for a platform: `cpu`, `cuda`, `rocm` or `tpu`.
+
+    Raises NotImplementedError when lowered for a platform without a function. The functions must return values of equal
+    trees, shapes and dtypes.
+
+    Example:
+        >>> int(jax.lax.platform_dependent(3, cpu=lambda x: x + 1, default=lambda x: x + 1))
+        4
     """
     if "gpu" in per_platform:
         raise ValueError("platform_dependent: Use 'cuda' or 'rocm' for lax.platform_dependent.")

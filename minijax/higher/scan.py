@@ -442,10 +442,43 @@ def scan(
     unroll: int | bool = 1,
     _split_transpose: bool = False,
 ) -> tuple[Carry, Y]:
-    """Runs `f`, (carry, x) -> (carry, y), over the leading axis of `xs`. Returns the last carry and the stacked y.
+    """Runs a function over the leading axis of arrays, and carries state from step to step.
 
-    `length` is needed only without `xs`; `reverse` starts at the end; each iteration of the loop runs `unroll`
-    steps. Raises TypeError if the carry changes its type, ValueError for lengths that differ.
+    It equals the loop `for x in xs: carry, y = f(carry, x)`, with the ys stacked. The step is traced and compiled
+    once, whatever the length, and the loop has derivatives in forward and in reverse mode. In reverse mode the
+    residuals of all steps are kept; wrap `f` in `jax.checkpoint` to keep the carries alone.
+
+    Args:
+        f: The step: a function (carry, x) -> (carry, y). The carry it returns must have the tree, shapes and dtypes of
+            the one it takes; a weak type of `init` is promoted. y is a pytree of any kind; None is common.
+        init: The first carry: an array, a number, or a pytree of these.
+        xs: The arrays to loop over: a pytree whose leaves have a leading axis of one size. None: each x is None, and
+            `length` must be given.
+        length: The number of steps. By default, the size of the leading axes.
+        reverse: If true, the loop begins with the last slice. The ys stay at the places of their xs.
+        unroll: How many steps an iteration of the compiled loop runs. True: all; False: one.
+
+    Returns:
+        A pair (last carry, stacked ys).
+
+    Raises:
+        TypeError: If the carry changes its tree, shape or dtype.
+        ValueError: If the leading axes have different sizes, or the length is not known.
+
+    See also: `jax.lax.fori_loop`, `jax.lax.map`, `jax.lax.associative_scan`, `jax.lax.while_loop`.
+
+    Example:
+        >>> def step(total, x):
+        ...     total = total + x
+        ...     return total, 10 * total
+        >>> jax.lax.scan(step, 0.0, jnp.array([1.0, 2.0, 3.0]))
+        (Array(6., dtype=float32), Array([10., 30., 60.], dtype=float32))
+
+        A number of steps without arrays to loop over:
+
+        >>> powers = jax.lax.scan(lambda x, _: (2 * x, x), 1, length=5)[1]
+        >>> powers
+        Array([ 1,  2,  4,  8, 16], dtype=int32, weak_type=True)
     """
     if not callable(f):
         raise TypeError(f"lax.scan: f argument should be a callable. Got {f!r}.")

@@ -283,10 +283,33 @@ def while_loop(cond_fun: Callable[[T], Any], body_fun: Callable[[T], T], init_va
 def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], T], init_val: complex) -> T: ...
 @source.boundary
 def while_loop(cond_fun: Callable[[T], Any], body_fun: Callable[[T], T], init_val: T) -> T:
-    """Repeats `val = body_fun(val)`, from `init_val`, while `cond_fun(val)` is true.
+    """Repeats a function while a condition holds, in one compiled loop.
 
-    It is compiled as one operation, and has no reverse-mode derivative. Raises TypeError if the body changes
-    the structure or a type of the value, or if the predicate is not a boolean scalar.
+    The number of steps may depend on traced values. Hence it lacks a reverse-mode derivative: use `jax.lax.scan`, or
+    `jax.lax.fori_loop` with known bounds, where one is needed. Forward mode works. Under `jax.vmap` with a mapped
+    condition, the loop runs until all elements are done.
+
+    Args:
+        cond_fun: A function val -> boolean scalar.
+        body_fun: A function val -> val. It must keep the tree, shapes and dtypes of the value.
+        init_val: The first value: an array, a number, or a pytree of these.
+
+    Returns:
+        The first value for which `cond_fun` is false.
+
+    Raises:
+        TypeError: If the body changes the tree, a shape or a dtype of the value, or if the condition is not a boolean
+            scalar.
+
+    See also: `jax.lax.fori_loop`, `jax.lax.scan`.
+
+    Example:
+        >>> @jax.jit
+        ... def digits(n):
+        ...     grow = lambda state: (state[0] // 10, state[1] + 1)
+        ...     return jax.lax.while_loop(lambda state: state[0] > 0, grow, (n, 0))[1]
+        >>> int(digits(1234))
+        4
     """
     if not (callable(body_fun) and callable(cond_fun)):
         raise TypeError("lax.while_loop: body_fun and cond_fun arguments should be callable.")

@@ -19,7 +19,7 @@ from minijax.primitives.promote import promote_dtypes_inexact
 
 
 class ResizeMethod(enum.Enum):
-    """How an image is sampled between its elements."""
+    """Names the ways in which an image is sampled between its elements."""
 
     NEAREST = 0
     LINEAR = 1
@@ -184,7 +184,7 @@ def scale_and_translate(
     antialias: bool = True,
     precision: Any = Precision.HIGHEST,
 ) -> Any:
-    """Resamples the image to `shape`; position i of a spatial dimension moves to i * scale + translation.
+    """Resamples an image to `shape`; position i of a spatial axis moves to i * scale + translation.
 
     `scale` and `translation` have an element for each spatial dimension. Raises ValueError for the method "nearest".
     """
@@ -223,8 +223,21 @@ def resize(
     antialias: bool = True,
     precision: Any = Precision.HIGHEST,
 ) -> Any:
-    """Resizes an image; for downsampling, `antialias` widens the kernel so that all elements contribute.
+    """Resizes an image.
 
-    Raises ValueError for an unknown method, and unless `shape` has a size for each dimension.
+    Args:
+        image: An array of any rank; axes whose size does not change are not resampled.
+        shape: The size of each axis of the result.
+        method: A `jax.image.ResizeMethod` or its name: `"nearest"`, `"linear"` (also `"bilinear"`, `"trilinear"`),
+            `"cubic"` (also `"bicubic"`), `"lanczos3"` or `"lanczos5"`.
+        antialias: For downsampling, whether the kernel is widened so that all elements contribute.
+        precision: The precision of products.
+
+    Raises:
+        ValueError: For an unknown method, and unless `shape` has a size for each axis.
+
+    Example:
+        >>> jax.image.resize(jnp.array([0.0, 4.0]), (4,), "linear")
+        Array([0., 1., 3., 4.], dtype=float32)
     """
     return _resize(image, _shape(shape), method, antialias, precision)

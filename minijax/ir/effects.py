@@ -91,7 +91,7 @@ class DebugEffect(Effect):
 
 
 class OrderedDebugEffect(Effect):
-    """As `DebugEffect`, in the order of the program."""
+    """Shows values to the user, as `DebugEffect`, in the order of the program."""
 
     def __repr__(self):
         return "OrderedDebug"

@@ -164,7 +164,7 @@ def full_type(x: Any) -> Aval:
 
 
 def cur_qdd(x: Any) -> Any:
-    """The current type of a mutable value's state. Raises AttributeError for other values."""
+    """Returns the current type of a mutable value's state. Raises AttributeError for other values."""
     return state.current_trace().qdd_of(x) if typeof(x).has_qdd else x.cur_qdd()
 
 

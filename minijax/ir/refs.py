@@ -9,7 +9,7 @@ from minijax.ir.types import AbstractValue, register_value_type, typeof, value_k
 
 
 class AbstractRef(AbstractValue):
-    """The type of a reference to a value of type `inner_aval`; equal ones are one object."""
+    """Is the type of a reference to a value of type `inner_aval`; equal ones are one object."""
 
     __slots__ = ("inner_aval", "__weakref__")
 
@@ -87,7 +87,7 @@ class _RefMeta(type):
 
 @known_as("jax._src.core.Ref")
 class Ref(metaclass=_RefMeta):
-    """A mutable array: `ref[...]` reads it, `ref[...] = x` writes it; `jax.new_ref` creates it."""
+    """Is a mutable array: `ref[...]` reads it, `ref[...] = x` writes it; `jax.new_ref` creates it."""
 
     __slots__ = ("_value", "_trace", "aval", "kind", "freed", "__weakref__")
     __hash__ = object.__hash__

@@ -115,7 +115,22 @@ class Trace:
 
 @known_as("jax._src.core.Tracer")
 class Tracer(ArrayMethods):
-    """A traced value."""
+    """Represents an array inside a function that is traced, by `jax.jit`, `jax.vmap`, `jax.grad` and the like.
+
+    It has the attributes and methods of arrays, and `isinstance(x, jax.Array)` is true for it; an operation on it is
+    recorded, or transformed. Its value is not known as a rule, hence `float(x)` and `if x:` raise errors, see
+    `jax.errors`. It is of no use after the function has returned. Programs test for it by `isinstance`.
+
+    Attributes:
+        aval: Its abstract value: shape, dtype and weak type; `jax.typeof(x)` returns it, too.
+
+    See also: `jax.typeof`, `jax.errors.ConcretizationTypeError`, `jax.errors.UnexpectedTracerError`.
+
+    Example:
+        >>> f = lambda x: isinstance(x, jax.core.Tracer)
+        >>> f(jnp.ones(2)), bool(jax.jit(f)(jnp.ones(2)))
+        (False, True)
+    """
 
     __slots__ = ("_trace", "aval", "__weakref__")
     __hash__: Any = None

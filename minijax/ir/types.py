@@ -89,7 +89,7 @@ _NONE: frozenset = frozenset()
 
 @known_as("jax._src.core.ManualAxisType")
 class ManualAxisType(Immutable):
-    """The manual mesh axes over which a value inside `shard_map` is varying, unreduced or reduced.
+    """Describes over which manual mesh axes a value inside `shard_map` is varying, unreduced or reduced.
 
     Equal ones are one object. Raises ValueError for an axis over which the value varies and is unreduced or reduced.
     """

@@ -47,15 +47,32 @@ def dot_product_attention(
     implementation: str | None = None,
     return_residual: bool = False,
 ) -> Any:
-    """softmax(scale * query @ key.T + bias) @ value, over the last axes, for each head.
+    """Computes attention: softmax(scale * query @ key.T + bias) @ value, over the last axes, for each head.
 
-    Shapes: query (batch, length, heads, features), key and value (batch, source, key_heads, features); all may lack
-    the batch axis. Each key head serves heads / key_heads consecutive heads of the query.
-    `bias` is added to the logits (batch, heads, length, source). A logit is used if the boolean `mask` is True, the
-    source is not ahead (`is_causal`), within (left, right) `local_window_size` positions, and within the int32
-    lengths of each batch element. `scale` is 1 / sqrt(features) by default. `return_residual` adds a result: the
-    logsumexp of the logits, (batch, length, heads). Raises ValueError for shapes and dtypes that do not fit, and
-    RuntimeError for implementation="cudnn" on a platform without cuDNN.
+    Args:
+        query: An array of shape (batch, length, heads, features). All arrays may lack the batch axis.
+        key, value: Arrays of shape (batch, source, key_heads, features). Each key head serves heads / key_heads
+            consecutive heads of the query.
+        bias: Added to the logits (batch, heads, length, source), to which it broadcasts.
+        mask: A boolean array that broadcasts to the logits: which of them are used.
+        scale: By default 1 / sqrt(features).
+        is_causal: If true, sources that are ahead are not used.
+        query_seq_lengths, key_value_seq_lengths: The int32 lengths of each batch element.
+        local_window_size: Only sources within this many positions, or (left, right) positions, are used.
+        implementation: None or `"xla"`.
+        return_residual: If true, the logsumexp of the logits, (batch, length, heads), is returned, too.
+
+    Returns:
+        An array of the shape of `query`.
+
+    Raises:
+        ValueError: For shapes and dtypes that do not fit.
+        RuntimeError: For `implementation="cudnn"` on a platform without cuDNN.
+
+    Example:
+        >>> x = jnp.ones((1, 4, 2, 8))
+        >>> jax.nn.dot_product_attention(x, x, x, is_causal=True).shape
+        (1, 4, 2, 8)
     """
     query = jnp.asarray(query)
     shape = query.shape

@@ -30,14 +30,49 @@ Axis = int | Sequence[int] | None
 
 @jitted(inline=True)
 def sigmoid(x: ArrayLike) -> Array:
-    """1 / (1 + exp(-x))."""
+    """Computes the sigmoid function 1 / (1 + exp(-x)) of each element.
+
+    It is the inverse of the logit function, and maps to the interval from 0 to 1.
+
+    Args:
+        x: A floating-point or complex array, or a number.
+
+    Returns:
+        An array of the shape and dtype of `x`.
+
+    Raises:
+        TypeError: For integers and booleans.
+
+    See also: `jax.nn.log_sigmoid`, which is accurate for very negative x, and `jax.nn.softmax`.
+
+    Example:
+        >>> jax.nn.sigmoid(jnp.array([-jnp.inf, 0.0, jnp.inf]))
+        Array([0. , 0.5, 1. ], dtype=float32)
+    """
     return lax.logistic(x)
 
 
 @custom_jvp
 @jitted()
 def relu(x: ArrayLike) -> Array:
-    """max(x, 0), with derivative 0 at 0."""
+    """Computes the rectified linear unit max(x, 0) of each element.
+
+    Its derivative is 1 for positive elements, and 0 elsewhere; at 0 it is 0.
+
+    Args:
+        x: An array of real numbers, or a number.
+
+    Returns:
+        An array of the shape and dtype of `x`.
+
+    See also: `jax.nn.leaky_relu`, `jax.nn.relu6`, `jax.nn.gelu`, `jax.nn.silu`.
+
+    Example:
+        >>> jax.nn.relu(jnp.array([-1.0, 0.0, 2.0]))
+        Array([0., 0., 2.], dtype=float32)
+        >>> float(jax.grad(jax.nn.relu)(0.0))
+        0.0
+    """
     return jnp.maximum(x, 0)
 
 
@@ -47,7 +82,7 @@ relu.defjvps(lambda t, ans, x: lax.select(x > 0, t, structural.full_like(t, 0)))
 @custom_jvp
 @jitted()
 def relu6(x: ArrayLike) -> Array:
-    """min(max(x, 0), 6)."""
+    """Computes the rectified linear unit clipped at 6, min(max(x, 0), 6), of each element."""
     return jnp.minimum(jnp.maximum(x, 0), 6.0)
 
 
@@ -56,7 +91,22 @@ relu6.defjvps(lambda t, ans, x: lax.select((x > 0) & (x < 6), t, structural.full
 
 @jitted()
 def softplus(x: ArrayLike) -> Array:
-    """log(1 + exp(x))."""
+    """Computes the softplus function log(1 + exp(x)) of each element, a smooth version of `jax.nn.relu`.
+
+    It does not overflow: for large x it is x.
+
+    Args:
+        x: An array, or a number.
+
+    Returns:
+        A floating-point array of the shape of `x`; all elements are positive, or 0 where they underflow.
+
+    See also: `jax.nn.squareplus`, `jax.numpy.logaddexp`.
+
+    Example:
+        >>> jax.nn.softplus(jnp.array([-1000.0, 0.0, 10.0]))
+        Array([ 0.       ,  0.6931472, 10.000046 ], dtype=float32)
+    """
     # As in jax, integers become strong floats and bool becomes a weak one.
     is_bool = typeof(x).dtype == np.bool_
     return jnp.logaddexp(x if is_bool else promote_args_inexact("softplus", x)[0], 0.0)
@@ -64,26 +114,31 @@ def softplus(x: ArrayLike) -> Array:
 
 @jitted()
 def sparse_plus(x: ArrayLike) -> Array:
-    """0 below -1, x above 1, and (x + 1)**2 / 4 between."""
+    """Computes the sparse plus function: 0 below -1, x above 1, and (x + 1)**2 / 4 between."""
     (x,) = map(jnp.asarray, arrays("sparse_plus", x))
     return jnp.where(x <= -1.0, 0.0, jnp.where(x >= 1.0, x, (x + 1.0) ** 2 / 4))
 
 
 @jitted()
 def sparse_sigmoid(x: ArrayLike) -> Array:
-    """The derivative of `sparse_plus`: (x + 1) / 2 clipped to [0, 1]."""
+    """Computes the derivative of `sparse_plus`: (x + 1) / 2 clipped to [0, 1]."""
     return 0.5 * jnp.clip(x + 1.0, 0.0, 2.0)
 
 
 @jitted()
 def soft_sign(x: ArrayLike) -> Array:
-    """x / (|x| + 1)."""
+    """Computes the soft sign x / (|x| + 1) of each element."""
     return x / (jnp.abs(x) + 1)
 
 
 @jitted()
 def silu(x: ArrayLike) -> Array:
-    """x * sigmoid(x)."""
+    """Computes the sigmoid linear unit x * sigmoid(x) of each element; `jax.nn.swish` is another name.
+
+    Example:
+        >>> float(jax.nn.silu(0.0)), float(jax.nn.silu(100.0))
+        (0.0, 100.0)
+    """
     return x * sigmoid(x)
 
 
@@ -92,49 +147,66 @@ swish = silu
 
 @jitted()
 def mish(x: ArrayLike) -> Array:
-    """x * tanh(softplus(x))."""
+    """Computes the mish function x * tanh(softplus(x)) of each element."""
     return x * jnp.tanh(softplus(x))
 
 
 @jitted()
 def log_sigmoid(x: ArrayLike) -> Array:
-    """log(sigmoid(x))."""
+    """Computes the logarithm of the sigmoid function of each element, accurately for very negative x."""
     return -softplus(-x)
 
 
 @jitted()
 def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
-    """x above 0, alpha * (exp(x) - 1) below."""
+    """Computes the exponential linear unit: x above 0, alpha * (exp(x) - 1) below."""
     return jnp.where(x > 0, x, alpha * jnp.expm1(jnp.where(x > 0, 0.0, x)))
 
 
 @jitted()
 def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 1e-2) -> Array:
-    """x above 0, negative_slope * x below."""
+    """Computes the leaky rectified linear unit: x above 0, negative_slope * x below.
+
+    Example:
+        >>> jax.nn.leaky_relu(jnp.array([-1.0, 2.0]))
+        Array([-0.01,  2.  ], dtype=float32)
+    """
     return jnp.where(x >= 0, x, negative_slope * x)
 
 
 @jitted()
 def hard_tanh(x: ArrayLike) -> Array:
-    """x clipped to [-1, 1]."""
+    """Clips each element to the interval from -1 to 1."""
     return jnp.where(x > 1, 1, jnp.where(x < -1, -1, x))
 
 
 @jitted()
 def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
-    """max(x, 0) + alpha * (exp(min(x, 0) / alpha) - 1)."""
+    """Computes the continuously differentiable linear unit max(x, 0) + alpha * (exp(min(x, 0) / alpha) - 1)."""
     return jnp.maximum(x, 0.0) + alpha * jnp.expm1(jnp.minimum(x, 0.0) / alpha)
 
 
 @jitted()
 def selu(x: ArrayLike) -> Array:
-    """The scaled exponential linear unit of Klambauer et al., 2017."""
+    """Computes the scaled exponential linear unit of Klambauer et al., 2017.
+
+    It is `scale * elu(x, alpha)` for two constants, such that activations keep mean 0 and variance 1.
+    """
     alpha, scale = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
     return scale * elu(x, alpha)
 
 
 def gelu(x: ArrayLike, approximate: bool = True) -> Array:
-    """x times the normal distribution function of x, by default approximated with tanh."""
+    """Computes the Gaussian error linear unit: each element times the normal distribution function of it.
+
+    Args:
+        x: An array, or a number.
+        approximate: If true, the default, it is computed by tanh; otherwise by the error function.
+
+    Example:
+        >>> [round(float(jax.nn.gelu(1.0, approximate=a)), 4) for a in (True, False)]
+        [0.8412, 0.8413]
+    """
     return _gelu(*arrays("gelu", x), approximate=approximate)
 
 
@@ -150,7 +222,10 @@ def _gelu(x, approximate):
 
 @jitted(static=("axis",))
 def glu(x: ArrayLike, axis: int = -1) -> Array:
-    """The first half along `axis` times the sigmoid of the second."""
+    """Computes the gated linear unit: the first half of an array along `axis` times the sigmoid of the second half.
+
+    The size of the axis must be even.
+    """
     (x,) = arrays("glu", x)
     size = x.shape[axis]
     assert size % 2 == 0, "axis size must be divisible by 2"
@@ -160,13 +235,13 @@ def glu(x: ArrayLike, axis: int = -1) -> Array:
 
 @jitted()
 def hard_sigmoid(x: ArrayLike) -> Array:
-    """relu6(x + 3) / 6."""
+    """Computes relu6(x + 3) / 6 of each element, a piecewise linear sigmoid."""
     return relu6(x + 3.0) / 6.0
 
 
 @jitted()
 def hard_silu(x: ArrayLike) -> Array:
-    """x * hard_sigmoid(x)."""
+    """Computes x * hard_sigmoid(x) of each element; `jax.nn.hard_swish` is another name."""
     return x * hard_sigmoid(x)
 
 
@@ -175,18 +250,38 @@ hard_swish = hard_silu
 
 @jitted()
 def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
-    """(x + sqrt(x**2 + b)) / 2."""
+    """Computes (x + sqrt(x**2 + b)) / 2 of each element, a smooth version of `relu` without exponentials."""
     return (x + jnp.sqrt(jnp.square(x) + b)) / 2
 
 
 @jitted()
 def identity(x: ArrayLike) -> Array:
-    """x."""
+    """Returns its argument as an array."""
     return arrays("identity", x)[0]
 
 
 def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:
-    """exp(x) divided by its sum along `axis`; zero where `where` is False."""
+    """Computes the softmax function: exp(x) divided by its sum along an axis.
+
+    The results are not negative, and add up to 1 along the axis. The largest element is subtracted first, hence nothing
+    overflows.
+
+    Args:
+        x: A floating-point array.
+        axis: The axis, or a tuple of axes, over which the results add up to 1. By default the last. None: all.
+        where: A boolean array that broadcasts to `x`. Elements where it is false get 0 and do not count in the sum.
+
+    Returns:
+        An array of the shape of `x`.
+
+    See also: `jax.nn.log_softmax`, `jax.nn.logsumexp`, `jax.nn.sigmoid`.
+
+    Example:
+        >>> jax.nn.softmax(jnp.array([0.0, 0.0, jnp.log(2.0)]))
+        Array([0.25, 0.25, 0.5 ], dtype=float32)
+        >>> jax.nn.softmax(jnp.zeros(3), where=jnp.array([True, True, False]))
+        Array([0.5, 0.5, 0. ], dtype=float32)
+    """
     if config.softmax_custom_jvp.value:
         return _softmax(x, axis, where, -jnp.inf)
     return _normalized_exp(x, axis, where, -jnp.inf, stop_gradient)
@@ -214,7 +309,7 @@ def _softmax_jvp(axis, primals, tangents):
 
 @jitted(static=("axis", "keepdims"))
 def logmeanexp(x: ArrayLike, axis: Axis = None, where: ArrayLike | None = None, keepdims: bool = False) -> Array:
-    """The logarithm of the mean of exp(x) over the axes, of the elements that `where` selects."""
+    """Computes the logarithm of the mean of exp(x) over axes, for the elements that `where` selects."""
     total = logsumexp(x, axis, where=where, keepdims=keepdims)
     if where is None:
         axes = canonical_axes(static_axis(axis), x.ndim)
@@ -226,7 +321,25 @@ def logmeanexp(x: ArrayLike, axis: Axis = None, where: ArrayLike | None = None, 
 
 @jitted(static=("axis",))
 def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:
-    """The logarithm of `softmax`; -inf where `where` is False."""
+    """Computes the logarithm of the softmax function, x - log(sum(exp(x))) along an axis.
+
+    It is more accurate than `jnp.log(jax.nn.softmax(x))`, which is -inf for small probabilities. Use it for
+    cross-entropy losses.
+
+    Args:
+        x: A floating-point array.
+        axis: The axis, or a tuple of axes, to normalize over. By default the last. None: all.
+        where: A boolean array that broadcasts to `x`. Elements where it is false get -inf and do not count in the sum.
+
+    Returns:
+        An array of the shape of `x`.
+
+    See also: `jax.nn.softmax`, `jax.nn.logsumexp`.
+
+    Example:
+        >>> jax.nn.log_softmax(jnp.array([0.0, 200.0]))
+        Array([-200.,    0.], dtype=float32)
+    """
     peak = jnp.max(x, axis, where=where, initial=-jnp.inf, keepdims=True)
     masked = x if where is None else jnp.where(where, x, -jnp.inf)
     shifted = masked - stop_gradient(peak)
@@ -246,10 +359,16 @@ def standardize(
     *,
     algorithm: str = "fast",
 ) -> Array:
-    """`x` less its mean, divided by its standard deviation along `axis`.
+    """Subtracts the mean of an array along an axis, and divides by the standard deviation.
 
-    The "stable" algorithm averages squared differences; "fast" subtracts the squared mean from the mean of squares,
-    which may cancel. Raises ValueError for another algorithm.
+    Args:
+        x: An array.
+        axis: The axis, or a tuple of axes, by default the last.
+        mean, variance: Their values; by default they are computed.
+        epsilon: A number added to the variance, by default 1e-5.
+        where: A boolean array: which elements count.
+        algorithm: `"stable"` averages squared differences. `"fast"`, the default, subtracts the squared mean from the
+            mean of squares, which may lose digits. Other values raise ValueError.
     """
     if algorithm not in ("fast", "stable"):
         raise ValueError(f"standardize: Unknown algorithm {algorithm!r}. Expected 'fast' or 'stable'.")
@@ -265,9 +384,26 @@ def standardize(
 
 
 def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> Array:
-    """One-hot vectors of indices; all zeros for an index out of bounds.
+    """Converts indices to one-hot vectors: all zeros, with a one at the index.
 
-    Warns if the indices are not integers. Raises ConcretizationTypeError for a traced `num_classes`.
+    Args:
+        x: An array of integers. Other dtypes give a warning.
+        num_classes: The length of the vectors; a Python integer, not a traced value.
+        dtype: The dtype of the result, by default float32 (float64 with `jax_enable_x64`).
+        axis: Where the axis of the vectors is in the result, by default last. Or the name of a mapped axis, over
+            which the vectors are distributed.
+
+    Returns:
+        An array with one axis more than `x`. An index out of bounds gives a vector of zeros.
+
+    Raises:
+        ConcretizationTypeError: If `num_classes` is traced.
+
+    Example:
+        >>> jax.nn.one_hot(jnp.array([0, 2, 5]), 3)
+        Array([[1., 0., 0.],
+               [0., 0., 1.],
+               [0., 0., 0.]], dtype=float32)
     """
     where = "The error arose in jax.nn.one_hot argument `num_classes`."
     num_classes, x = concrete_or_error(as_index, num_classes, where), jnp.asarray(x)

@@ -29,7 +29,7 @@ Axes = int | Sequence[int]
 
 @runtime_checkable
 class Initializer(Protocol):
-    """A function that makes an array of a shape from a random key."""
+    """Is the protocol of functions that make an array of a shape from a random key."""
 
     def __call__(self, key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any: ...
 
@@ -40,17 +40,22 @@ def _dtype(dtype: Any, default: Any = None) -> np.dtype:
 
 
 def zeros(key: Array, shape: Sequence[int], dtype: DTypeLike | None = None, out_sharding: Any = None) -> Array:
-    """An array of zeros, whatever the key."""
+    """Creates an array of zeros, whatever the key."""
     return jnp.zeros(shape, _dtype(dtype), out_sharding=out_sharding)
 
 
 def ones(key: Array, shape: Sequence[int], dtype: DTypeLike | None = None, out_sharding: Any = None) -> Array:
-    """An array of ones, whatever the key."""
+    """Creates an array of ones, whatever the key."""
     return jnp.ones(shape, _dtype(dtype), out_sharding=out_sharding)
 
 
 def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
-    """An initializer that fills arrays with `value`."""
+    """Creates an initializer that fills arrays with `value`.
+
+    Example:
+        >>> jax.nn.initializers.constant(7)(jax.random.key(0), (2,), int)
+        Array([7, 7], dtype=int32)
+    """
 
     def init(key, shape, dtype=dtype, out_sharding=None):
         return jnp.full(shape, value, dtype=_dtype(dtype), out_sharding=out_sharding)
@@ -69,19 +74,25 @@ def _scaled(draw: Callable, scale: Any, dtype: Any) -> Initializer:
 
 
 def uniform(scale: Any = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
-    """An initializer of numbers distributed uniformly in [0, `scale`)."""
+    """Creates an initializer of numbers distributed uniformly in [0, `scale`)."""
     return _scaled(random.uniform, scale, dtype)
 
 
 def normal(stddev: Any = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
-    """An initializer of normal numbers with standard deviation `stddev`."""
+    """Creates an initializer of normal numbers with standard deviation `stddev`.
+
+    Example:
+        >>> init = jax.nn.initializers.normal(0.1)
+        >>> init(jax.random.key(0), (2, 3)).shape
+        (2, 3)
+    """
     return _scaled(random.normal, stddev, dtype)
 
 
 def truncated_normal(
     stddev: Any = 1e-2, dtype: DTypeLike | None = None, lower: Any = -2.0, upper: Any = 2.0
 ) -> Initializer:
-    """An initializer of normal numbers truncated at `lower` and `upper` standard deviations."""
+    """Creates an initializer of normal numbers truncated at `lower` and `upper` standard deviations."""
 
     def draw(key, shape, dtype, out_sharding):
         return random.truncated_normal(key, lower, upper, shape, dtype, out_sharding=out_sharding)
@@ -90,7 +101,10 @@ def truncated_normal(
 
 
 def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: DTypeLike | None = None) -> Initializer:
-    """An initializer of `scale` times matrices that are orthogonal, all axes but `column_axis` being their rows."""
+    """Creates an initializer of `scale` times orthogonal matrices, all axes but `column_axis` being their rows.
+
+    Shapes need two axes or more; otherwise the initializer raises ValueError.
+    """
 
     def init(key, shape, dtype=dtype, out_sharding=None):
         chosen = _dtype(dtype)
@@ -107,7 +121,7 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: DTypeLike | None 
 
 
 def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: DTypeLike | None = None) -> Initializer:
-    """An initializer of kernels that are zero except at their center, which is orthogonal (Xiao et al., 2018).
+    """Creates an initializer of kernels that are zero except at their center, which is orthogonal (Xiao et al., 2018).
 
     Kernels have one to three spatial axes, then inputs and outputs, at least as many outputs as inputs.
     """
@@ -168,9 +182,20 @@ def variance_scaling(
     batch_axis: Axes = (),
     dtype: DTypeLike | None = None,
 ) -> Initializer:
-    """An initializer with variance `scale` divided by the fan that `mode` selects (Glorot & Bengio, He et al.).
+    """Creates an initializer with variance `scale` divided by a fan (Glorot & Bengio; He et al.).
 
-    `distribution` is "truncated_normal", "normal" or "uniform".
+    Args:
+        scale: A positive number.
+        mode: The fan: `"fan_in"`, `"fan_out"`, `"fan_avg"` (their mean) or `"fan_geo_avg"` (their geometric mean).
+        distribution: `"truncated_normal"`, `"normal"` or `"uniform"`.
+        in_axis, out_axis: The axis, or axes, of input and output features. Further axes count as a receptive field.
+        batch_axis: Axes that do not count.
+        dtype: The dtype of arrays for which none is given.
+
+    Example:
+        >>> init = jax.nn.initializers.variance_scaling(2.0, "fan_in", "normal")
+        >>> init(jax.random.key(0), (3, 4)).shape
+        (3, 4)
     """
 
     def init(key, shape, dtype=dtype, out_sharding=None):
@@ -206,42 +231,42 @@ def variance_scaling(
 def glorot_uniform(
     in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: DTypeLike | None = None
 ) -> Initializer:
-    """The uniform initializer of Glorot & Bengio, 2010."""
+    """Creates the uniform initializer of Glorot & Bengio, 2010: `variance_scaling(1.0, "fan_avg", "uniform")`."""
     return variance_scaling(1.0, "fan_avg", "uniform", in_axis, out_axis, batch_axis, dtype)
 
 
 def glorot_normal(
     in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: DTypeLike | None = None
 ) -> Initializer:
-    """The normal initializer of Glorot & Bengio, 2010."""
+    """Creates the normal initializer of Glorot & Bengio: `variance_scaling(1.0, "fan_avg", "truncated_normal")`."""
     return variance_scaling(1.0, "fan_avg", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
 
 
 def lecun_uniform(
     in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: DTypeLike | None = None
 ) -> Initializer:
-    """The uniform initializer of LeCun et al., 1998."""
+    """Creates the uniform initializer of LeCun et al., 1998: `variance_scaling(1.0, "fan_in", "uniform")`."""
     return variance_scaling(1.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
 
 
 def lecun_normal(
     in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: DTypeLike | None = None
 ) -> Initializer:
-    """The normal initializer of LeCun et al., 1998."""
+    """Creates the normal initializer of LeCun et al., 1998: `variance_scaling(1.0, "fan_in", "truncated_normal")`."""
     return variance_scaling(1.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
 
 
 def he_uniform(
     in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: DTypeLike | None = None
 ) -> Initializer:
-    """The uniform initializer of He et al., 2015."""
+    """Creates the uniform initializer of He et al., 2015: `variance_scaling(2.0, "fan_in", "uniform")`."""
     return variance_scaling(2.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
 
 
 def he_normal(
     in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: DTypeLike | None = None
 ) -> Initializer:
-    """The normal initializer of He et al., 2015."""
+    """Creates the normal initializer of He et al., 2015: `variance_scaling(2.0, "fan_in", "truncated_normal")`."""
     return variance_scaling(2.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
 
 

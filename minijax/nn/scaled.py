@@ -38,7 +38,7 @@ class BlockScaleConfig:
 
 
 def get_scaled_dot_general_config(mode: str, global_scale: Array | None = None) -> BlockScaleConfig:
-    """The configuration of "mxfp8" or "nvfp4"; the latter divides by `global_scale`, by default [1.0].
+    """Returns the configuration of "mxfp8" or "nvfp4"; the latter divides by `global_scale`, by default [1.0].
 
     Raises ValueError for another mode.
     """
@@ -58,7 +58,7 @@ def _scaled_matmul(lhs: Any, rhs: Any, lhs_scales: Any, rhs_scales: Any, preferr
 def scaled_matmul(
     lhs: Array, rhs: Array, lhs_scales: Array, rhs_scales: Array, preferred_element_type: DTypeLike = np.float32
 ) -> Array:
-    """The products (B, M, N) of operands (B, M, K) and (B, N, K) times their scales (B, M, S) and (B, N, S).
+    """Multiplies operands (B, M, K) and (B, N, K) times their scales (B, M, S) and (B, N, S), to (B, M, N).
 
     A scale applies to K / S elements. Raises ValueError for shapes that do not fit. Lowering raises
     NotImplementedError for any platform but CUDA.
@@ -202,7 +202,7 @@ def scaled_dot_general(
     configs: list[BlockScaleConfig] | None = None,
     implementation: str | None = None,
 ) -> Any:
-    """As `lax.dot_general` of operands quantized by `configs`: those of lhs, rhs, and cotangents.
+    """Computes `lax.dot_general` of operands quantized by `configs`: those of lhs, rhs, and cotangents.
 
     Contracted sizes are multiples of the block size, for gradients the other sizes too. `implementation` is
     ignored. Raises TypeError unless the preferred type is float32, bfloat16 or float16. Lowering raises

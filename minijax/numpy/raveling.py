@@ -45,9 +45,30 @@ class _Unravel:
 
 
 def ravel_pytree(pytree: Any) -> tuple[Array, Callable[[Array], Any]]:
-    """Concatenates the leaves of a tree into a vector of their common dtype; returns it and the inverse function.
+    """Concatenates the leaves of a pytree into a vector, and returns the function that undoes it.
 
-    Raises TypeError for leaves that are not arrays.
+    Optimizers and solvers that take vectors can be used for trees of parameters this way.
+
+    Args:
+        pytree: A pytree of arrays and numbers.
+
+    Returns:
+        A pair (vector, unravel). The vector has the promoted dtype of the leaves. `unravel` takes such a vector and
+        returns a pytree with the structure, shapes and dtypes of `pytree`.
+
+    Raises:
+        TypeError: If a leaf is not an array or a number.
+        ValueError: By `unravel`, for a vector of another shape.
+
+    See also: `jax.tree.flatten`, `jax.numpy.ravel`.
+
+    Example:
+        >>> from minijax.flatten_util import ravel_pytree
+        >>> vector, unravel = ravel_pytree({"b": jnp.zeros(2), "w": jnp.ones((1, 2))})
+        >>> vector
+        Array([0., 0., 1., 1.], dtype=float32)
+        >>> unravel(vector + 1)
+        {'b': Array([1., 1.], dtype=float32), 'w': Array([[2., 2.]], dtype=float32)}
     """
     leaves, treedef = tree.flatten(pytree)
     if not leaves:

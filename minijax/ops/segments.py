@@ -54,7 +54,7 @@ def _segment(name: str, method: str, reduce: Callable, start: Callable[[np.dtype
             raise NotImplementedError(f"{name}: only partial sums can be unreduced, got {out_sharding}")
         return with_auto_axes(name, combine, (initial, data, index), out_sharding)
 
-    explained = f"""{doc} of the rows of `data` that have equal ids, at the index that the id gives.
+    explained = f"""Computes {doc} of the rows of `data` that have equal ids, at the index that the id gives.
 
     `num_segments` is by default the largest id plus one; other ids are dropped, or handled as `mode` specifies.
     With a `bucket_size`, buckets of that many ids are combined first.
@@ -75,7 +75,7 @@ def _count(name: str, ids: Any, num_segments: Any) -> int:
         raise
 
 
-segment_sum = _segment("segment_sum", "add", reductions.sum, lambda dtype: 0, "Sums")
-segment_prod = _segment("segment_prod", "multiply", reductions.prod, lambda dtype: 1, "Products")
-segment_max = _segment("segment_max", "max", reductions.max, lowest, "Maxima")
-segment_min = _segment("segment_min", "min", reductions.min, lambda dtype: lowest(dtype, True), "Minima")
+segment_sum = _segment("segment_sum", "add", reductions.sum, lambda dtype: 0, "sums")
+segment_prod = _segment("segment_prod", "multiply", reductions.prod, lambda dtype: 1, "products")
+segment_max = _segment("segment_max", "max", reductions.max, lowest, "maxima")
+segment_min = _segment("segment_min", "min", reductions.min, lambda dtype: lowest(dtype, True), "minima")

@@ -7,7 +7,7 @@ from minijax.base.naming import known_as
 
 @known_as("jax._src.core.MemorySpace")
 class MemorySpace(enum.Enum):
-    """The memory space of a value: that of its device, or of the host."""
+    """Names the memory spaces of values: that of their device, or of the host."""
 
     Device = 1
     Host = 2

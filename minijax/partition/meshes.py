@@ -23,7 +23,11 @@ from minijax.base.util import ByKey, Immutable
 
 @known_as("jax._src.mesh.AxisType")
 class AxisType(enum.Enum):
-    """How sharding over a mesh axis is decided: by XLA (Auto), in types (Explicit), or per device (Manual)."""
+    """Says who decides how arrays are sharded over a mesh axis.
+
+    `Auto`: the compiler. `Explicit`: the types of arrays state it, and operations follow from them. `Manual`: the
+    program, which is written for one device at a time, as inside `jax.shard_map`.
+    """
 
     Auto = 1
     Explicit = 2
@@ -83,7 +87,29 @@ _specs: weakref.WeakValueDictionary[tuple, "PartitionSpec"] = weakref.WeakValueD
 
 @known_as("jax.P")
 class PartitionSpec(ByKey, Immutable):
-    """For each array dimension, the mesh axis or axes that it is sharded over."""
+    """Says for each array axis over which mesh axes it is sharded; `jax.P` is its short name.
+
+    An entry is the name of a mesh axis, a tuple of names (the array axis is split over their product, the first
+    name varying slowest), None (not split), or `PartitionSpec.UNCONSTRAINED` (the compiler decides). Array axes
+    after the last entry are not split; `P()` replicates an array. A mesh axis appears in one entry at most. Equal specs
+    are one object; specs are hashable and can be iterated over.
+
+    Args:
+        *partitions: The entries.
+        unreduced: Names of mesh axes over whose devices the array is a sum of what each device holds.
+        reduced: Names of mesh axes over which cotangents are unreduced.
+
+    Raises:
+        ValueError: If `unreduced`, `reduced` and the entries name the same axis.
+
+    See also: `jax.NamedSharding`, `jax.shard_map`.
+
+    Example:
+        >>> jax.P("data", None, ("x", "y"))
+        P('data', None, ('x', 'y'))
+        >>> jax.P("data") == jax.sharding.PartitionSpec("data")
+        True
+    """
 
     __slots__ = ("_partitions", "unreduced", "reduced", "__weakref__")
     UNCONSTRAINED = UNCONSTRAINED
@@ -198,7 +224,7 @@ def axes_of(partition: Any) -> tuple:
 @known_as("jax._src.mesh.AbstractDevice")
 @dataclasses.dataclass(frozen=True, slots=True)
 class AbstractDevice:
-    """The kind of the devices of an abstract mesh."""
+    """Describes the kind of the devices of an abstract mesh: `device_kind`, `num_cores` and `platform`."""
 
     device_kind: str
     num_cores: int | None
@@ -322,7 +348,7 @@ def mesh_for_specs() -> "Mesh | AbstractMesh | None":
 
 
 class use_abstract_mesh:  # noqa: N801
-    """Context manager: sets this thread's abstract mesh, to change the types of axes in a part of a program."""
+    """Sets the abstract mesh of this thread in a `with` statement, to change types of axes in a part of a program."""
 
     def __init__(self, mesh: "AbstractMesh"):
         if not isinstance(mesh, AbstractMesh):
@@ -353,7 +379,16 @@ def empty_mesh() -> "Mesh":
 
 
 class set_mesh(contextlib.ContextDecorator):  # noqa: N801
-    """Sets this thread's mesh: in a `with` statement until the end of the block, as a plain call permanently."""
+    """Sets the context mesh of this thread: in a `with` statement until the end of the block, else from now on.
+
+    Specs without a mesh, for example in `jax.device_put` and `jax.lax.with_sharding_constraint`, refer to it. Raises
+    ValueError during tracing.
+
+    Example:
+        >>> with jax.set_mesh(jax.make_mesh((1,), ("x",))):
+        ...     print(jax.sharding.get_mesh().axis_names)
+        ('x',)
+    """
 
     def __init__(self, mesh: "Mesh | None"):
         if mesh is not None and not isinstance(mesh, Mesh):
@@ -380,7 +415,10 @@ def legacy_context_mesh() -> Any:
 
 @known_as("jax._src.mesh.AbstractMesh")
 class AbstractMesh(ByKey, BaseMesh):
-    """A mesh without devices: names, sizes and types of axes."""
+    """Describes a mesh without devices: the names, sizes and types of its axes.
+
+    Programs can be traced for it where devices are not known, for example inside `jax.shard_map`.
+    """
 
     # Pickles of jax call only `__new__`, without arguments.
     def __new__(cls, *args, **kwargs):
@@ -451,7 +489,32 @@ _meshes_lock = threading.Lock()
 
 @known_as("jax._src.mesh.Mesh")
 class Mesh(BaseMesh, contextlib.ContextDecorator):
-    """A named grid of devices; equal meshes are one object."""
+    """Arranges devices in a grid whose axes have names.
+
+    It is also a context manager, which makes it the context mesh for specs; `jax.set_mesh` does this too and is
+    preferred. Equal meshes are one object. `jax.make_mesh` chooses the order of devices for you.
+
+    Args:
+        devices: An array of `jax.Device`s, of any rank, or nested lists of them.
+        axis_names: A name for each axis of `devices`.
+        axis_types: A `jax.sharding.AxisType` for each axis. By default all are Auto.
+
+    Attributes:
+        devices, axis_names, axis_types: As above.
+        shape: A mapping from names to sizes.
+        size: The number of devices.
+        abstract_mesh: The mesh without its devices.
+
+    Raises:
+        ValueError: If the rank of `devices` is not the number of names.
+
+    See also: `jax.make_mesh`, `jax.set_mesh`, `jax.NamedSharding`.
+
+    Example:
+        >>> mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]).reshape(1, 1), ("data", "model"))
+        >>> mesh.axis_names, mesh.size
+        (('data', 'model'), 1)
+    """
 
     def __new__(cls, devices: Any, axis_names: Any, axis_types: Any = None):
         devices = np.array(devices) if isinstance(devices, Sequence) else np.asarray(devices)

@@ -74,7 +74,11 @@ MEMORY_KINDS = {MemorySpace.Device: "device", MemorySpace.Host: "pinned_host"}
 
 
 class Sharding:
-    """How an array is sharded over devices."""
+    """Describes how an array is distributed over devices; the base class of `NamedSharding` and the others.
+
+    `shard_shape(shape)` returns the shape of a shard, `devices_indices_map(shape)` the part of each device, and
+    `is_equivalent_to(other, ndim)` whether two shardings distribute arrays of a rank in the same way.
+    """
 
     # Subclasses define `_device_assignment` (devices in order), `memory_kind` and `_positions`.
     is_fully_replicated: Any  # a property
@@ -165,7 +169,7 @@ def _indices(sharding: Sharding, shape: tuple[int, ...]) -> list[tuple[Any, tupl
 
 @known_as("jax.sharding.SingleDeviceSharding")
 class SingleDeviceSharding(ByKey, Sharding):
-    """The whole array on one device."""
+    """Places the whole array on one device, in the memory of `memory_kind` if that is given."""
 
     __slots__ = ("_device", "_memory_kind")
 
@@ -199,7 +203,34 @@ _ABSTRACT_KINDS = ("device", "pinned_host", "unpinned_host")
 
 @known_as("jax.sharding.NamedSharding")
 class NamedSharding(ByKey, Sharding):
-    """Array dimensions sharded over the named axes of a mesh."""
+    """Describes how an array is distributed over a mesh: a mesh, and a spec that names mesh axes for array axes.
+
+    Args:
+        mesh: A `jax.sharding.Mesh` or `AbstractMesh`.
+        spec: A `jax.sharding.PartitionSpec` with names of axes of the mesh.
+        memory_kind: The memory of the devices, for example `"pinned_host"`. By default, that of the device.
+
+    Attributes:
+        mesh, spec, memory_kind: As above.
+        device_set: The set of devices.
+        is_fully_replicated: Whether each device has the whole array.
+
+    Its method `shard_shape(shape)` returns the shape of one shard, and `devices_indices_map(shape)` which part of an
+    array each device has.
+
+    Raises:
+        ValueError: If the spec names an axis that the mesh does not have, or one axis twice.
+        TypeError: If the spec is None.
+
+    See also: `jax.device_put`, `jax.make_mesh`, `jax.jit` (its `in_shardings` and `out_shardings`).
+
+    Example:
+        >>> sharding = jax.NamedSharding(jax.make_mesh((1,), ("x",)), jax.P("x"))
+        >>> jax.device_put(jnp.arange(4), sharding).sharding == sharding
+        True
+        >>> sharding.shard_shape((4, 2))
+        (4, 2)
+    """
 
     __slots__ = ("mesh", "spec", "_memory_kind", "_logical_device_ids")
 

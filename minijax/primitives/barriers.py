@@ -144,12 +144,12 @@ def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
 
 
 def create_token(_: Any = None) -> Any:
-    """A token that waits for nothing."""
+    """Creates a token that waits for nothing."""
     return create_token_p.bind()
 
 
 def after_all(*operands: Any) -> Any:
-    """A token that waits for all the given ones."""
+    """Creates a token that waits for all the given ones."""
     return after_all_p.bind(*operands)
 
 

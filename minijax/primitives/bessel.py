@@ -84,5 +84,5 @@ bessel_i0e, bessel_i1e = map(unary, (bessel_i0e_p, bessel_i1e_p))
 
 
 def zeta(x: ArrayLike, q: ArrayLike) -> Array:
-    """The Hurwitz zeta function: the sum of (n + q) ** -x over n >= 0. Not differentiable."""
+    """Computes the Hurwitz zeta function: the sum of (n + q) ** -x over n >= 0. It is not differentiable."""
     return zeta_p.bind(x, q)

@@ -438,7 +438,10 @@ axis_index_p = AxisIndex()
 
 
 def axis_size(axis_name: Hashable) -> int:
-    """The size of a named axis, or the product of the sizes of several. Raises NameError for an unbound axis name."""
+    """Returns the size of a named axis, an int, or the product of the sizes of several.
+
+    Raises NameError for a name that no axis has.
+    """
     return size_of_axes(axis_name, "axis_size")
 
 
@@ -510,7 +513,29 @@ def _reduce_all(primitive: AllReduce, x: Any, axis_name: Any, groups: Any) -> An
 
 
 def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
-    """The sum over a named axis, leaf by leaf; a constant is multiplied by the size of the axis."""
+    """Sums values over a named axis: each member of the axis gets the total.
+
+    The name is that of an axis of `jax.vmap` or `jax.pmap`, or of a mesh inside `jax.shard_map`. Of a constant the
+    total is the constant times the size of the axis; `psum(1, name)` is the size itself, an int.
+
+    Args:
+        x: An array, a number, or a pytree of these. Booleans are counted.
+        axis_name: A name, or a tuple of names to sum over.
+        axis_index_groups: Lists of indices along the axis; sums are within each group. Not inside `jax.shard_map` with
+            `check_vma`.
+
+    Returns:
+        `x` with each leaf summed. Inside `jax.shard_map` its type does not vary over the axis.
+
+    Raises:
+        NameError: If no axis has the name.
+
+    See also: `jax.lax.pmean`, `jax.lax.pmax`, `jax.lax.psum_scatter`, `jax.lax.all_gather`.
+
+    Example:
+        >>> jax.vmap(lambda x: x / jax.lax.psum(x, "i"), axis_name="i")(jnp.array([1.0, 1.0, 2.0]))
+        Array([0.25, 0.25, 0.5 ], dtype=float32)
+    """
     leaves = tree.tree_leaves(x)
     has_positions = any(isinstance(a, int) for a in names_of(axis_name))
     if not has_positions and not any(isinstance(leaf, Tracer) for leaf in leaves):
@@ -537,7 +562,21 @@ def _times_axis_size(leaf: Any, size: int) -> Any:
 
 
 def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
-    """The mean over a named axis, leaf by leaf. If groups differ in size, divides by that of the first, as jax does."""
+    """Computes the mean of values over a named axis: each member of the axis gets it.
+
+    Args:
+        x: An array, a number, or a pytree of these.
+        axis_name: A name, or a tuple of names.
+        axis_index_groups: Lists of indices along the axis; means are within each group. If groups differ in size, sums
+            are divided by the size of the first, as in jax.
+
+    Raises:
+        NameError: If no axis has the name.
+
+    Example:
+        >>> jax.vmap(lambda x: x - jax.lax.pmean(x, "i"), axis_name="i")(jnp.array([1.0, 3.0]))
+        Array([-1.,  1.], dtype=float32)
+    """
     size = _group_size(axis_name, _check_groups(axis_index_groups), "pmean", must_be_equal=False)
 
     def mean(total):
@@ -554,12 +593,12 @@ def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
 
 
 def pmax(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
-    """The largest value over a named axis, leaf by leaf."""
+    """Computes the largest value over a named axis, leaf by leaf; see `jax.lax.psum` for the arguments."""
     return _reduce_all(pmax_p, x, axis_name, axis_index_groups)
 
 
 def pmin(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
-    """The smallest value over a named axis, leaf by leaf."""
+    """Computes the smallest value over a named axis, leaf by leaf; see `jax.lax.psum` for the arguments."""
     return _reduce_all(pmin_p, x, axis_name, axis_index_groups)
 
 
@@ -569,10 +608,16 @@ _GATHERS = {"varying": all_gather_p, "invarying": all_gather_invariant_p, "reduc
 def all_gather(
     x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: int = 0, tiled: bool = False, to: str = "varying"
 ) -> Any:
-    """Gathers the values over a named axis: stacked along a new dimension `axis`, or concatenated if `tiled`.
+    """Gathers the values of all members of a named axis: each member gets all of them.
 
-    Inside `shard_map` the result varies over the axis; with `to="invarying"` its type does not vary, and with
-    `to="reduced"` it is reduced, so that its cotangent is unreduced.
+    They are stacked along a new array axis `axis`, or concatenated along it if `tiled`. Inside `shard_map` the result
+    varies over the named axis; with `to="invarying"` its type does not vary, and with `to="reduced"` it is reduced, so
+    that its cotangent is unreduced.
+
+    Example:
+        >>> jax.vmap(lambda x: jax.lax.all_gather(x, "i"), axis_name="i")(jnp.array([1, 2]))
+        Array([[1, 2],
+               [1, 2]], dtype=int32)
     """
     how = _group_params("all_gather", axis_name, axis_index_groups, tiled)
     if to not in _GATHERS:
@@ -591,7 +636,14 @@ def all_gather(
 def psum_scatter(
     x: Any, axis_name: Any, *, scatter_dimension: int = 0, axis_index_groups: Any = None, tiled: bool = False
 ) -> Any:
-    """Sums over a named axis, then gives each member its chunk of the dimension `scatter_dimension`."""
+    """Sums over a named axis, then gives each member its chunk of the array axis `scatter_dimension`.
+
+    Without `tiled`, that axis has the size of the named axis and is removed; with it, the axis is divided into chunks.
+
+    Example:
+        >>> jax.vmap(lambda x: jax.lax.psum_scatter(x, "i"), axis_name="i")(jnp.array([[1, 2], [3, 4]]))
+        Array([4, 6], dtype=int32)
+    """
     how = _group_params("psum_scatter", axis_name, axis_index_groups, tiled)
 
     def one(leaf):
@@ -609,7 +661,11 @@ def psum_scatter(
 def all_to_all(
     x: Any, axis_name: Any, split_axis: int, concat_axis: int, *, axis_index_groups: Any = None, tiled: bool = False
 ) -> Any:
-    """Splits `split_axis` over the named axis, exchanges the chunks, and joins those received along `concat_axis`."""
+    """Splits the array axis `split_axis` over a named axis, exchanges the chunks, and joins them along `concat_axis`.
+
+    Without `tiled`, `split_axis` has the size of the named axis and is removed, and the received chunks are stacked
+    along a new axis; with it, axes are divided and concatenated. Raises ValueError if sizes do not fit.
+    """
     groups = _check_groups(axis_index_groups)
     size = _group_size(axis_name, groups, "all_to_all")
 
@@ -639,7 +695,13 @@ def all_to_all(
 
 
 def ppermute(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
-    """Sends values along a named axis by (source, target) pairs; a member that receives nothing gets zeros."""
+    """Sends values along a named axis by (source, target) pairs; a member that receives nothing gets zeros.
+
+    Example:
+        >>> ring = [(0, 1), (1, 2), (2, 0)]
+        >>> jax.vmap(lambda x: jax.lax.ppermute(x, "i", ring), axis_name="i")(jnp.array([1, 2, 3]))
+        Array([3, 1, 2], dtype=int32)
+    """
     size_of_axes(axis_name, "ppermute")
     pairs = tuple((int(a), int(b)) for a, b in perm)
     return tree.tree_map(
@@ -648,7 +710,7 @@ def ppermute(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
 
 
 def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
-    """Each member i of a named axis gets the value of member `perm[i]`."""
+    """Gives each member i of a named axis the value of member `perm[i]`. Raises ValueError for no permutation."""
     if sorted(perm) != list(range(len(perm))):
         raise ValueError(f"pshuffle: `perm` does not represent a permutation: {perm}")
     return ppermute(x, axis_name, list(zip(perm, range(len(perm)), strict=True)))
@@ -676,7 +738,12 @@ def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
 
 
 def axis_index(axis_name: Hashable) -> Array:
-    """The index along a named axis; for several axes, the index in row-major order."""
+    """Returns the index of this member along a named axis; for several axes, the index in row-major order.
+
+    Example:
+        >>> jax.vmap(lambda x: x + jax.lax.axis_index("i"), axis_name="i")(jnp.zeros(3, int))
+        Array([0, 1, 2], dtype=int32)
+    """
     if not isinstance(axis_name, (tuple, list)):
         state.axis_size(axis_name, "axis_index")
         return axis_index_p.bind(axis_name=axis_name)

@@ -33,7 +33,11 @@ Padding = str | Sequence[tuple[int, int]]
 
 @known_as("jax._src.lax.convolution.ConvDimensionNumbers")
 class ConvDimensionNumbers(NamedTuple):
-    """The axes of a convolution's arrays: batch, feature, *spatial; of the kernel: out, in, *spatial."""
+    """Names the axes of a convolution's arrays.
+
+    `lhs_spec` and `out_spec` are the axes (batch, feature, *spatial), `rhs_spec` those of the kernel,
+    (out, in, *spatial).
+    """
 
     lhs_spec: Sequence[int]
     rhs_spec: Sequence[int]
@@ -300,9 +304,9 @@ def _lower_complex(e: Any, x: str, y: str, lhs: ShapedArray, rhs: ShapedArray, o
 
 
 def conv_general_permutations(dimension_numbers: Sequence[str]) -> tuple[Shape, Shape, Shape]:
-    """Converts strings like ("NHWC", "HWIO", "NHWC") to axis numbers as in `ConvDimensionNumbers`.
+    """Converts three strings like ("NHWC", "HWIO", "NHWC") to axis numbers as in `ConvDimensionNumbers`.
 
-    Raises TypeError unless each string has its two letters and the same spatial letters, each once.
+    Raises TypeError unless each string has its letters, N and C (I and O for the kernel), once.
     """
     lhs, rhs, out = dimension_numbers
     for i, (spec, pair) in enumerate(zip((lhs, rhs, out), ("NC", "OI", "NC"), strict=True)):
@@ -327,7 +331,10 @@ def conv_general_permutations(dimension_numbers: Sequence[str]) -> tuple[Shape, 
 def conv_dimension_numbers(
     lhs_shape: Sequence[int], rhs_shape: Sequence[int], dimension_numbers: Any
 ) -> ConvDimensionNumbers:
-    """Converts strings to axis numbers; None: (batch, feature, *spatial), and (out, in, *spatial) for the kernel."""
+    """Converts strings, or None, to a `ConvDimensionNumbers` for arrays of the given shapes.
+
+    None means (batch, feature, *spatial), and (out, in, *spatial) for the kernel.
+    """
     if isinstance(dimension_numbers, ConvDimensionNumbers):
         return dimension_numbers
     ndim = len(lhs_shape)
@@ -375,11 +382,45 @@ def conv_general_dilated(
     preferred_element_type: DTypeLike | None = None,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """Wraps XLA's Conv: a convolution, without flipping the kernel, over any number of spatial axes.
+    """Computes a convolution over any number of spatial axes, with strides, padding, dilation and groups.
 
-    `dimension_numbers` gives the meaning of each axis; padding is VALID, SAME, SAME_LOWER or pairs (low, high).
-    `lhs_dilation` puts zeros between the elements of `lhs`. Each group of features, or of batch elements, has
-    its own kernels. Raises TypeError or ValueError for arguments that do not fit together.
+    As in neural networks, the kernel is not flipped: each result is the sum of the products of a window of `lhs` with
+    the kernel, over all features.
+
+    Args:
+        lhs: The input: an array with a batch axis, a feature axis, and n spatial axes.
+        rhs: The kernel: an array with axes for the output and input features, and n spatial axes. Its dtype is that
+            of `lhs`.
+        window_strides: n steps between windows.
+        padding: `"VALID"`, `"SAME"` (as many windows as strides fit), `"SAME_LOWER"`, or n pairs (before, after).
+        lhs_dilation: n factors; d puts d - 1 zeros between the elements of `lhs`. This gives transposed convolutions.
+        rhs_dilation: n factors; d puts d - 1 zeros between the elements of the kernel.
+        dimension_numbers: Three strings that name the axes of `lhs`, `rhs` and the result, for example
+            `("NHWC", "HWIO", "NHWC")`; or a `jax.lax.ConvDimensionNumbers`. By default the batch axis and the feature
+            axis come first, and in the kernel output features and input features.
+        feature_group_count: The number of groups of features, each with its own kernels. The number of input features
+            makes it depthwise.
+        batch_group_count: The number of groups of batch elements, each with its own kernels.
+        precision: A `jax.lax.Precision`, or a pair of them.
+        preferred_element_type: The dtype in which products are summed and returned.
+        out_sharding: The sharding of the result over Explicit mesh axes.
+
+    Returns:
+        An array with a batch axis, a feature axis and n spatial axes.
+
+    Raises:
+        TypeError, ValueError: If shapes, dtypes or arguments do not fit together.
+
+    See also: `jax.lax.conv`, `jax.lax.conv_transpose`, `jax.numpy.convolve`.
+
+    Example:
+        >>> images, kernel = jnp.ones((1, 5, 5, 3)), jnp.ones((3, 3, 3, 8))
+        >>> axes = ("NHWC", "HWIO", "NHWC")
+        >>> jax.lax.conv_general_dilated(images, kernel, (1, 1), "SAME", dimension_numbers=axes).shape
+        (1, 5, 5, 8)
+        >>> x = jnp.array([[[1.0, 2.0, 3.0, 4.0]]])
+        >>> jax.lax.conv_general_dilated(x, jnp.array([[[1.0, -1.0]]]), (1,), "VALID")
+        Array([[[-1., -1., -1.]]], dtype=float32)
     """
     try:
         name = "conv_general_dilated"

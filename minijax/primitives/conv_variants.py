@@ -37,7 +37,10 @@ def conv(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """`conv_general_dilated` without dilation and groups, with the axes in the default order."""
+    """Computes a convolution without dilation and groups, with the axes in the default order.
+
+    See `jax.lax.conv_general_dilated` for the arguments. `padding` is a string.
+    """
     return conv_general_dilated(
         lhs, rhs, window_strides, padding, precision=precision, preferred_element_type=preferred_element_type
     )
@@ -53,7 +56,10 @@ def conv_with_general_padding(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """`conv_general_dilated` without groups, with the axes in the default order."""
+    """Computes a convolution without groups, with the axes in the default order.
+
+    See `jax.lax.conv_general_dilated` for the arguments.
+    """
     types = dict(precision=precision, preferred_element_type=preferred_element_type)
     return conv_general_dilated(lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation, **types)
 
@@ -82,11 +88,16 @@ def conv_transpose(
     preferred_element_type: DTypeLike | None = None,
     use_consistent_padding: bool = False,
 ) -> Array:
-    """A fractionally strided convolution: the transpose of a convolution with these strides.
+    """Computes a fractionally strided convolution: the transpose of a convolution with these strides.
 
     Axes are (batch, *spatial, feature) and (*spatial, in, out) by default. `transpose_kernel` flips the
     kernel and swaps its features, which makes this the gradient of a convolution. Explicit padding pairs are
     those of that convolution if `use_consistent_padding`, and pad the dilated `lhs` if not.
+
+    Example:
+        >>> x, kernel = jnp.ones((1, 4, 3)), jnp.ones((2, 3, 5))
+        >>> jax.lax.conv_transpose(x, kernel, (2,), "SAME").shape
+        (1, 8, 5)
     """
     left, right = typeof(lhs).shape, typeof(rhs).shape
     assert len(left) == len(right), f"conv_transpose: lhs and rhs must have equal ranks, got {left} and {right}"
@@ -120,7 +131,10 @@ def conv_general_dilated_patches(
     precision: Any = None,
     preferred_element_type: np.dtype | None = None,
 ) -> Array:
-    """The patch of `lhs` under each window, flattened from (feature, *window) into the feature axis."""
+    """Returns the patch of `lhs` under each window, flattened from (feature, *window) into the feature axis.
+
+    The other arguments are those of `jax.lax.conv_general_dilated`.
+    """
     aval, filter_shape = typeof(lhs), tuple(filter_shape)
     numbers = conv_dimension_numbers(aval.shape, (1, 1, *filter_shape), dimension_numbers)
     size, features = int(np.prod(filter_shape)), aval.shape[numbers.lhs_spec[1]]
@@ -143,7 +157,7 @@ def conv_general_dilated_local(
     dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
     precision: PrecisionLike = None,
 ) -> Array:
-    """A convolution with a separate kernel at each position of the window.
+    """Computes a convolution with a separate kernel at each position of the window.
 
     The input feature axis of `rhs` holds (feature, *filter_shape) flattened, and the spatial axes of `rhs` are
     those of the result.
@@ -170,7 +184,7 @@ def conv_shape_tuple(
     pads: Padding,
     batch_group_count: int = 1,
 ) -> Shape:
-    """The result shape of a convolution of arrays of these shapes, whose axes are in the default order."""
+    """Returns the result shape of a convolution of arrays of these shapes, whose axes are in the default order."""
     if isinstance(pads, str):
         pads = padtype_to_pads(lhs_shape[2:], rhs_shape[2:], strides, pads)
     assert lhs_shape[0] % batch_group_count == 0, (
@@ -201,7 +215,7 @@ def _shape_function(name: str, shape_of: Callable, modes: Sequence[str], operati
         shape = shape_of(permuted(lhs_shape, lhs), permuted(rhs_shape, rhs), window_strides, padding)
         return permuted(shape, moving.inverse(out))
 
-    return named(shape_tuple, name, f"The shape of a {operation} of arrays of these shapes, whose axes strings name.")
+    return named(shape_tuple, name, f"Returns the shape of a {operation} of arrays of these shapes; strings name axes.")
 
 
 conv_general_shape_tuple = _shape_function("conv_general_shape_tuple", conv_shape_tuple, (), "convolution")

@@ -278,7 +278,19 @@ def scalar_as(x: Any, dtype: Any) -> Any:
 
 
 def convert_element_type(operand: ArrayLike, new_dtype: Any) -> Array:
-    """Converts `operand` to `new_dtype`, canonicalised, without a weak type. Raises ValueError if it is None."""
+    """Converts the elements of an array to a dtype. The result does not have a weak type.
+
+    Args:
+        operand: An array or a number.
+        new_dtype: The dtype. Without `jax_enable_x64`, 64-bit dtypes become those of 32 bits.
+
+    Floats are converted to integers by truncation, complex numbers to real ones by dropping the imaginary part. Raises
+    ValueError if `new_dtype` is None.
+
+    Example:
+        >>> jax.lax.convert_element_type(jnp.array([1.7, -1.7]), jnp.int32)
+        Array([ 1, -1], dtype=int32)
+    """
     if new_dtype is None:
         raise ValueError("convert_element_type: new_dtype must be specified.")
     operand = unwrapped(operand)
@@ -298,9 +310,14 @@ def strong(x: Any) -> Any:
 
 
 def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
-    """Reads the bits of `operand` as `new_dtype`.
+    """Reads the bits of an array as another dtype.
 
-    If the widths differ, the result gains or loses a last axis. Raises ValueError if the sizes do not fit.
+    To a narrower dtype the result has one more axis, of the parts of an element; to a wider one the last axis is used
+    up. Raises ValueError if the sizes do not fit.
+
+    Example:
+        >>> hex(int(jax.lax.bitcast_convert_type(jnp.float32(1.0), jnp.uint32)))
+        '0x3f800000'
     """
     if new_dtype is None:
         raise ValueError("bitcast_convert_type: dtype must be specified.")
@@ -312,9 +329,28 @@ T = TypeVar("T")
 
 
 def stop_gradient(x: T) -> T:
-    """Returns a tree unchanged; differentiation treats its values as constants.
+    """Returns its argument, whose derivative is taken as zero.
 
-    Raises TypeError for leaves that are not arrays.
+    Differentiation treats the values as constants. Use it for targets, for baselines, and in estimators that pass
+    gradients straight through.
+
+    Args:
+        x: An array, a number, or a pytree of these.
+
+    Returns:
+        `x`, with the same values.
+
+    Raises:
+        TypeError: If a leaf is not an array or a number.
+
+    See also: `jax.custom_jvp`, for other derivatives than zero.
+
+    Example:
+        >>> float(jax.grad(lambda x: x * jax.lax.stop_gradient(x))(3.0))
+        3.0
+        >>> straight_through = lambda x: x + jax.lax.stop_gradient(jnp.round(x) - x)
+        >>> float(straight_through(2.6)), float(jax.grad(straight_through)(2.6))
+        (3.0, 1.0)
     """
     return stop_gradient_p.bind(x) if type(x) in value_kinds else tree.tree_map(stop_gradient_p.bind, x)
 

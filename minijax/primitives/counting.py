@@ -79,12 +79,18 @@ fold_as(Folding.PLAIN, iota_p)
 
 
 def iota(dtype: DTypeLike, size: int) -> Array:
-    """The numbers from 0 up to `size`."""
+    """Returns the numbers from 0 up to `size`, which is not reached."""
     return broadcasted_iota(dtype, (size,), 0)
 
 
 def broadcasted_iota(dtype: DTypeLike, shape: Sequence[int], dimension: int, *, out_sharding: Any = None) -> Array:
-    """The numbers 0, 1, 2, ... along the axis `dimension` of an array."""
+    """Returns an array with the numbers 0, 1, 2, ... along the axis `dimension`.
+
+    Example:
+        >>> jax.lax.broadcasted_iota(jnp.int32, (2, 3), 1)
+        Array([[0, 1, 2],
+               [0, 1, 2]], dtype=int32)
+    """
     if dtype is None:
         raise ValueError("broadcasted_iota: dtype must be specified.")
     dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "broadcasted_iota")
@@ -94,7 +100,7 @@ def broadcasted_iota(dtype: DTypeLike, shape: Sequence[int], dimension: int, *, 
 
 
 def empty(shape: Sequence[int], dtype: Any, *, out_sharding: Any = None) -> Any:
-    """An uninitialized array: its elements are unspecified."""
+    """Creates an array whose elements are unspecified."""
     shape = dims.shape_of(shape)
     return empty_p.bind(
         shape=shape, dtype=dtype, out_sharding=requested_sharding("lax.empty", out_sharding, len(shape))

@@ -45,7 +45,22 @@ class _Named(enum.Enum):
 
 @known_as("jax._src.lax.lax.Precision")
 class Precision(_Named):
-    """The precision of XLA's products: higher is slower on accelerators; CPUs ignore it."""
+    """Says how precisely XLA computes products; a higher precision is slower on accelerators, and CPUs ignore it.
+
+    Functions such as `jax.lax.dot_general` and `jax.numpy.matmul` take it as `precision`: a member, its name as text,
+    or a pair of these for the two operands. None means the option `jax_default_matmul_precision`.
+
+    `DEFAULT`: fastest; on TPUs, products of float32 are computed in bfloat16, on recent GPUs possibly in TF32. `HIGH`:
+    between the two; three bfloat16 products on TPUs. `HIGHEST`: float32 throughout.
+
+    See also: `jax.default_matmul_precision`, `jax.lax.DotAlgorithmPreset`.
+
+    Example:
+        >>> jax.lax.dot(jnp.ones(3), jnp.ones(3), precision=jax.lax.Precision.HIGHEST)
+        Array(3., dtype=float32)
+        >>> with jax.default_matmul_precision("highest"):
+        ...     y = jnp.ones((2, 2)) @ jnp.ones((2, 2))
+    """
 
     DEFAULT = 0
     HIGH = 1
@@ -58,7 +73,10 @@ class Precision(_Named):
 
 @known_as("jax._src.lax.lax.DotAlgorithm")
 class DotAlgorithm(NamedTuple):
-    """The algorithm of a product, given by the types in which it multiplies and accumulates."""
+    """Describes the algorithm of a product by the types in which it multiplies and accumulates.
+
+    Pass it as `precision` to `jax.lax.dot_general`; the platform must support it.
+    """
 
     lhs_precision_type: Any
     rhs_precision_type: Any
@@ -83,7 +101,10 @@ _ON_CPU |= {"BF16_BF16_F32", "BF16_BF16_F32_X3", "BF16_BF16_F32_X6"}
 
 @known_as("jax._src.lax.lax.DotAlgorithmPreset")
 class DotAlgorithmPreset(_Named):
-    """Named algorithms of products: the types of operands and accumulator, and the number of products."""
+    """Names algorithms of products: the types of the operands and of the accumulator, and the number of products.
+
+    Pass it as `precision` to `jax.lax.dot_general`; the platform must support it.
+    """
 
     DEFAULT = enum.auto()
     ANY_F8_ANY_F8_F32 = enum.auto()
@@ -463,7 +484,33 @@ def dot_general(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """Contracts axes of `lhs` with axes of `rhs`: `((lhs, rhs) contracting axes, (lhs, rhs) batch axes)`."""
+    """Computes products of arrays that are summed over contracted axes, with batch axes: XLA's general dot product.
+
+    `jax.numpy.matmul`, `jax.numpy.tensordot` and `jax.numpy.einsum` are easier to use, and are made of it.
+
+    Args:
+        lhs, rhs: Arrays.
+        dimension_numbers: Four tuples of axes, `((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch))`. Axes
+            that belong together are at the same place in their tuples and have equal sizes.
+        precision: A `jax.lax.Precision`, a `DotAlgorithm`, a preset, or a pair of precisions.
+        preferred_element_type: The dtype in which products are summed and returned. By default the promoted dtype of
+            the operands.
+        out_sharding: The sharding of the result over Explicit mesh axes.
+
+    Returns:
+        An array whose axes are the batch axes, the other axes of `lhs`, and the other axes of `rhs`.
+
+    Raises:
+        TypeError: If sizes of axes that belong together differ, or axes are repeated or out of bounds.
+
+    Example:
+        >>> x, y = jnp.ones((5, 2, 3)), jnp.ones((5, 3, 4))
+        >>> jax.lax.dot_general(x, y, dimension_numbers=(((2,), (1,)), ((0,), (0,)))).shape
+        (5, 2, 4)
+        >>> a = jnp.array([100, 100], jnp.int8)
+        >>> jax.lax.dot_general(a, a, (((0,), (0,)), ((), ())), preferred_element_type=jnp.int32)
+        Array(20000, dtype=int32)
+    """
     return _dot("dot_general", lhs, rhs, dimension_numbers, precision, preferred_element_type, out_sharding)
 
 
@@ -487,9 +534,13 @@ def dot(
     preferred_element_type: DTypeLike | None = None,
     out_sharding: Any = None,
 ) -> Array:
-    """The product of vectors or matrices, or `dot_general` with the dimension numbers given.
+    """Computes the product of vectors or matrices, or that of `dot_general` if dimension numbers are given.
 
-    Raises ValueError for other ranks without dimension numbers.
+    The other arguments are those of `jax.lax.dot_general`. Raises ValueError for other ranks without dimension numbers.
+
+    Example:
+        >>> jax.lax.dot(jnp.ones((2, 3)), jnp.ones(3))
+        Array([3., 3.], dtype=float32)
     """
     if dimension_numbers is None:
         left, right = typeof(lhs).shape, typeof(rhs).shape
@@ -503,7 +554,10 @@ def dot(
 
 
 def batch_matmul(lhs: Array, rhs: Array, precision: PrecisionLike = None) -> Array:
-    """The matrix products over the last two axes. Raises ValueError unless the ranks are equal, 2 or more."""
+    """Computes the matrix products over the last two axes; the others are batch axes.
+
+    Raises ValueError unless the ranks are equal, and 2 or more.
+    """
     left, right = typeof(lhs).ndim, typeof(rhs).ndim
     if left < 2 or right < 2:
         raise ValueError(f"batch_matmul: arguments must be at least 2D, got ranks {left} and {right}")

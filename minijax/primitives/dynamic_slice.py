@@ -175,9 +175,30 @@ def dynamic_slice(
     *,
     allow_negative_indices: bool | Sequence[bool] = True,
 ) -> Array:
-    """Wraps XLA's DynamicSlice: a window of static sizes, whose starts are clamped to keep it in bounds.
+    """Cuts a window of static sizes out of an array, at a position that may be traced.
 
-    Negative indices count from the end unless `allow_negative_indices` is False.
+    A window that would pass the ends of the array is moved inside: the starts are clamped.
+
+    Args:
+        operand: An array.
+        start_indices: The first index along each axis: a sequence of integer scalars, or a vector of integers.
+        slice_sizes: The size of the window along each axis; Python integers.
+        allow_negative_indices: Whether negative starts count from the end, for all axes or for each.
+
+    Returns:
+        An array of shape `slice_sizes`.
+
+    Raises:
+        TypeError, ValueError: If the numbers of starts, sizes and axes differ, or a size is larger than the axis.
+
+    See also: `jax.lax.slice`, for static starts; `jax.lax.dynamic_slice_in_dim`, `jax.lax.dynamic_update_slice`.
+
+    Example:
+        >>> x = jnp.arange(10)
+        >>> jax.jit(lambda start: jax.lax.dynamic_slice(x, (start,), (3,)))(4)
+        Array([4, 5, 6], dtype=int32)
+        >>> jax.lax.dynamic_slice(x, (9,), (3,))
+        Array([7, 8, 9], dtype=int32)
     """
     starts = _starts("dynamic_slice", operand, start_indices, allow_negative_indices)
     sizes = dims.canonical_shape(slice_sizes)
@@ -193,7 +214,29 @@ def dynamic_update_slice(
     *,
     allow_negative_indices: bool | Sequence[bool] = True,
 ) -> Array:
-    """Wraps XLA's DynamicUpdateSlice: replaces a window of `operand`; starts are clamped to keep it in bounds."""
+    """Returns an array in which a window is replaced, at a position that may be traced.
+
+    A window that would pass the ends of the array is moved inside: the starts are clamped. Under `jax.jit` XLA updates
+    in place where the old array is not used any more.
+
+    Args:
+        operand: An array. It is not changed.
+        update: The window: an array of the dtype and rank of `operand`, no larger along any axis.
+        start_indices: The first index along each axis: a sequence of integer scalars, or a vector of integers.
+        allow_negative_indices: Whether negative starts count from the end, for all axes or for each.
+
+    Returns:
+        An array of the shape of `operand`.
+
+    Raises:
+        TypeError: If `update` has another dtype or rank, or is too large.
+
+    See also: `jax.lax.dynamic_update_slice_in_dim`, and `x.at[i:j].set(y)` for static positions.
+
+    Example:
+        >>> jax.lax.dynamic_update_slice(jnp.zeros(5), jnp.ones(2), (3,))
+        Array([0., 0., 0., 1., 1.], dtype=float32)
+    """
     starts = _starts("dynamic_update_slice", operand, start_indices, allow_negative_indices)
     return dynamic_update_slice_p.bind(operand, update, *starts)
 
@@ -211,7 +254,13 @@ def dynamic_slice_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Array:
-    """`dynamic_slice` along one axis."""
+    """Cuts a window out of an array along one axis, at a start that may be traced; see `jax.lax.dynamic_slice`.
+
+    Example:
+        >>> jax.lax.dynamic_slice_in_dim(jnp.arange(6).reshape(3, 2), 1, 2, axis=0)
+        Array([[2, 3],
+               [4, 5]], dtype=int32)
+    """
     shape = typeof(operand).shape
     axis, _ = size_along("dynamic_slice_in_dim", operand, as_index(axis))
     sizes = tuple(slice_size if i == axis else n for i, n in enumerate(shape))
@@ -227,7 +276,10 @@ def dynamic_index_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Array:
-    """One slice along an axis, at an index that may be a traced value."""
+    """Returns one slice of an array along an axis, at an index that may be traced.
+
+    An index out of bounds is clamped. With `keepdims`, the default, the axis remains, with size 1.
+    """
     out = dynamic_slice_in_dim(operand, index, 1, axis, allow_negative_indices=allow_negative_indices)
     return out if keepdims else squeeze(out, (axis,))
 
@@ -240,7 +292,7 @@ def dynamic_update_slice_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Array:
-    """`dynamic_update_slice` along one axis."""
+    """Replaces a window of an array along one axis, at a start that may be traced; see `dynamic_update_slice`."""
     axis, _ = size_along("dynamic_update_slice_in_dim", operand, as_index(axis))
     starts = _starts_in_dim(operand, start_index, axis)
     return dynamic_update_slice(operand, update, starts, allow_negative_indices=allow_negative_indices)
@@ -249,7 +301,7 @@ def dynamic_update_slice_in_dim(
 def dynamic_update_index_in_dim(
     operand: Array | np.ndarray, update: ArrayLike, index: ArrayLike, axis: int, *, allow_negative_indices: bool = True
 ) -> Array:
-    """Replaces one slice of `operand` along an axis; `update` may lack that axis."""
+    """Replaces one slice of an array along an axis, at an index that may be traced; `update` may lack that axis."""
     ndim = typeof(operand).ndim
     if typeof(update).ndim != ndim:
         if typeof(update).ndim + 1 != ndim:

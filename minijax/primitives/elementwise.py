@@ -35,6 +35,7 @@ from minijax.primitives.families import (
     Kinds,
     LinearElementwise,
     OnUnreduced,
+    Tolerance,
     accurate,
     binary,
     broadcast_shapes_of_op,
@@ -706,7 +707,7 @@ fold_as(Folding.PLAIN, exp_p, log_p, sin_p, cos_p, tanh_p, sqrt_p, rsqrt_p, not_
 add, sub, div, rem, pow, max, min = map(binary, (add_p, sub_p, div_p, rem_p, pow_p, max_p, min_p))
 neg, abs, sign, square, floor, ceil = map(unary, (neg_p, abs_p, sign_p, square_p, floor_p, ceil_p))
 exp, exp2, expm1, log, log1p = map(accurate, (exp_p, exp2_p, expm1_p, log_p, log1p_p))
-sqrt, rsqrt, cbrt, logistic = map(accurate, (sqrt_p, rsqrt_p, cbrt_p, logistic_p))
+sqrt, cbrt, logistic = map(accurate, (sqrt_p, cbrt_p, logistic_p))
 sin, cos, tan, tanh = map(accurate, (sin_p, cos_p, tan_p, tanh_p))
 sinh, cosh, asin, acos, atan = map(unary, (sinh_p, cosh_p, asin_p, acos_p, atan_p))
 asinh, acosh, atanh = map(unary, (asinh_p, acosh_p, atanh_p))
@@ -720,34 +721,61 @@ shift_right_arithmetic = binary(shift_right_arithmetic_p)
 eq, ne, ge, gt, le, lt = map(binary, (eq_p, ne_p, ge_p, gt_p, le_p, lt_p))
 
 
+def rsqrt(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> Array:
+    """Computes the reciprocal square root 1 / sqrt(x) of each element.
+
+    It is one operation, and faster than a square root and a division on accelerators. Layers that normalize use it.
+
+    Args:
+        x: A floating-point or complex array, or a number. Integers are not accepted.
+        accuracy: A `jax.lax.Tolerance` or `jax.lax.AccuracyMode` for the compiler; None is its default.
+
+    Returns:
+        An array of the shape and dtype of `x`: inf for 0, and NaN for negative numbers.
+
+    Raises:
+        TypeError: For another dtype.
+
+    See also: `jax.lax.sqrt`, `jax.lax.cbrt`.
+
+    Example:
+        >>> jax.lax.rsqrt(jnp.array([4.0, 0.25]))
+        Array([0.5, 2. ], dtype=float32)
+    """
+    return rsqrt_p.bind(x) if accuracy is None else rsqrt_p.bind(x, accuracy=accuracy)
+
+
 def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Array:
-    """x * y; with `out_dtype`, the operands may differ in dtype and are converted to it first."""
+    """Multiplies two arrays, element by element.
+
+    With `out_dtype`, they may differ in dtype, and are converted to it first.
+    """
     return mul_p.bind(x, y) if out_dtype is None else mul_p.bind(x, y, out_dtype=np.dtype(out_dtype))
 
 
 def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
-    """The derivative of order `m` of `digamma` at `x`; `m` is a float. Not differentiable with respect to `m`."""
+    """Computes the derivative of order `m` of `digamma` at `x`. `m` is a float and is not differentiated."""
     return polygamma_p.bind(m, x)
 
 
 def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
-    """The next float after `x1` in the direction of `x2`."""
+    """Returns the next float after `x1` in the direction of `x2`, element by element."""
     return nextafter_p.bind(x1, x2)
 
 
 def mulhi(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """The upper half of the bits of the product of two integers."""
+    """Computes the upper half of the bits of the product of two integers, element by element."""
     check_kinds("mulhi", INT, typeof(x), typeof(y))
     return mulhi_p.bind(x, y)
 
 
 def integer_pow(x: ArrayLike, y: int) -> Array:
-    """`x` to the constant integer power `y`."""
+    """Raises each element to the power `y`, a Python integer."""
     return integer_pow_p.bind(x, y=y)
 
 
 def conj(x: ArrayLike) -> Array:
-    """The complex conjugate; the result is complex even for a real `x`."""
+    """Computes the complex conjugate of each element; the result is complex even for a real `x`."""
     return conj_p.bind(x, input_dtype=typeof(x).dtype)
 
 
@@ -763,32 +791,54 @@ def reduce_precision(operand: float | ArrayLike, exponent_bits: int, mantissa_bi
 
 
 class RoundingMethod(enum.IntEnum):
-    """The direction in which halves are rounded."""
+    """Says in which direction halves are rounded."""
 
     AWAY_FROM_ZERO = 0
     TO_NEAREST_EVEN = 1
 
 
 def round(x: ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Array:
-    """`x` rounded to an integer, in the same dtype."""
+    """Rounds each element to an integer, in the same dtype; halves by default away from zero."""
     return round_p.bind(x, rounding_method=RoundingMethod(rounding_method))
 
 
 def reciprocal(x: ArrayLike) -> Array:
-    """1 / x."""
+    """Computes 1 / x of each element."""
     return integer_pow(x, -1)
 
 
 def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
-    """Picks, element by element, from `cases[which]`; `which` is boolean (for two cases) or int32."""
+    """Chooses elements of several arrays: `cases[which]`, element by element.
+
+    `which` is an int32 array of the shape of the cases, or a scalar; for two cases booleans serve, too.
+    """
     return select_n_p.bind(which, *cases)
 
 
 def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
-    """`on_true` where `pred` is true, else `on_false`; only a scalar `pred` is broadcast."""
+    """Chooses elements of two arrays by a boolean array.
+
+    Both arrays are computed; `jax.lax.cond` computes one. `jax.numpy.where` promotes and broadcasts its operands, too.
+
+    Args:
+        pred: A boolean array of the shape of the others, or a boolean scalar.
+        on_true, on_false: Arrays of one shape and dtype.
+
+    Returns:
+        An array with the elements of `on_true` where `pred` is true, and of `on_false` elsewhere.
+
+    Raises:
+        TypeError: If shapes or dtypes differ, or if `pred` is not boolean.
+
+    See also: `jax.lax.select_n`, for more than two arrays.
+
+    Example:
+        >>> jax.lax.select(jnp.array([True, False]), jnp.array([1, 2]), jnp.array([10, 20]))
+        Array([ 1, 20], dtype=int32)
+    """
     return select_n_p.bind(pred, on_false, on_true)
 
 
 def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
-    """Clamps `x` between `min` and `max`."""
+    """Clamps the elements of `x` between `min` and `max`, which are scalars or have the shape of `x`."""
     return clamp_p.bind(min, x, max)

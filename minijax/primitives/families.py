@@ -313,14 +313,17 @@ class Elementwise(SameShape):
 
 
 class AccuracyMode(enum.Enum):
-    """The accuracy requested of a function, where no `Tolerance` is given."""
+    """Says how accurate a function is where no `Tolerance` is given."""
 
     HIGHEST = 1
     DEFAULT = 2
 
 
 class Tolerance:
-    """The allowed error of a function's results: absolute, relative, or in units in the last place."""
+    """Describes the allowed error of a function's results: absolute, relative, or in units in the last place (ulps).
+
+    Raises ValueError for negative numbers, and if all are zero.
+    """
 
     def __init__(self, atol: float = 0.0, rtol: float = 0.0, ulps: int = 0):
         if atol < 0 or rtol < 0 or ulps < 0:
@@ -461,6 +464,10 @@ def unary(primitive: Primitive, name: str = "") -> Callable[[Any], Any]:
     bind = primitive.bind
 
     def function(x: ArrayLike) -> Array:
+        """
+
+        The result has the shape of `x`. Raises TypeError for a dtype that the operation does not accept.
+        """
         return bind(x)
 
     return _of_each(function, primitive, name)
@@ -471,6 +478,12 @@ def accurate(primitive: Accurate) -> Callable[..., Any]:
     bind = primitive.bind
 
     def function(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> Array:
+        """
+
+        `x` is an array, or a number, with a floating-point or (but for `cbrt`) complex dtype, which the result has,
+        too; for integers use the function of `jax.numpy`. `accuracy` is a `jax.lax.Tolerance` or a
+        `jax.lax.AccuracyMode` for the compiler; None is its default. Raises TypeError for another dtype.
+        """
         return bind(x) if accuracy is None else bind(x, accuracy=accuracy)
 
     return _of_each(function, primitive)
@@ -481,10 +494,82 @@ def binary(primitive: Primitive, name: str = "") -> Callable[[Any, Any], Any]:
     bind = primitive.bind
 
     def function(x: ArrayLike, y: ArrayLike) -> Array:
+        """
+
+        Both have the same dtype, and the same number of axes unless one is a scalar; axes of size 1 are broadcast.
+        The functions of `jax.numpy` promote dtypes and ranks, too. Raises TypeError for other operands.
+        """
         return bind(x, y)
 
     return _of_each(function, primitive, name)
 
 
 def _of_each(function: Callable, primitive: Primitive, name: str = "") -> Callable:
-    return named(function, name or primitive.name, f"The operation `{primitive.name}` of each element.")
+    """Gives the function of an operation its name, and its sentence below as its docstring.
+
+    abs: Computes the absolute value of each element; for a complex number its modulus, which is real.
+    acos: Computes the inverse cosine of each element, in radians.
+    acosh: Computes the inverse hyperbolic cosine of each element.
+    add: Adds two arrays, element by element.
+    asin: Computes the inverse sine of each element, in radians.
+    asinh: Computes the inverse hyperbolic sine of each element.
+    atan: Computes the inverse tangent of each element, in radians.
+    atan2: Computes the angle of each point (y, x) given as `x`, `y` in this order: the inverse tangent of x / y.
+    atanh: Computes the inverse hyperbolic tangent of each element.
+    bessel_i0e: Computes the modified Bessel function of order 0 times exp(-abs(x)), for each element.
+    bessel_i1e: Computes the modified Bessel function of order 1 times exp(-abs(x)), for each element.
+    bitwise_and: Computes the bitwise and of two arrays of integers or booleans.
+    bitwise_not: Inverts the bits of integers, or negates booleans.
+    bitwise_or: Computes the bitwise or of two arrays of integers or booleans.
+    bitwise_xor: Computes the bitwise exclusive or of two arrays of integers or booleans.
+    cbrt: Computes the cube root of each element.
+    ceil: Rounds each element up to an integer, in the same floating-point dtype.
+    clz: Counts the zeros before the first one in the bits of each integer.
+    complex: Makes complex numbers of real and imaginary parts.
+    cos: Computes the cosine of each element, an angle in radians.
+    cosh: Computes the hyperbolic cosine of each element.
+    digamma: Computes the digamma function of each element, the derivative of `lgamma`.
+    div: Divides two arrays, element by element; integers are divided towards zero.
+    eq: Compares two arrays, element by element: whether x equals y.
+    erf: Computes the error function of each element.
+    erf_inv: Computes the inverse of the error function of each element.
+    erfc: Computes 1 - erf(x) of each element, accurately for large x.
+    exp: Computes the exponential function of each element.
+    exp2: Computes 2 to the power of each element.
+    expm1: Computes exp(x) - 1 of each element, accurately near 0.
+    floor: Rounds each element down to an integer, in the same floating-point dtype.
+    ge: Compares two arrays, element by element: whether x is greater than or equal to y.
+    gt: Compares two arrays, element by element: whether x is greater than y.
+    imag: Returns the imaginary parts of complex numbers.
+    is_finite: Tests each float: whether it is neither infinite nor NaN.
+    le: Compares two arrays, element by element: whether x is less than or equal to y.
+    lgamma: Computes the logarithm of the absolute value of the gamma function of each element.
+    log: Computes the natural logarithm of each element.
+    log1p: Computes log(1 + x) of each element, accurately near 0.
+    logistic: Computes the logistic function 1 / (1 + exp(-x)) of each element.
+    lt: Compares two arrays, element by element: whether x is less than y.
+    max: Computes the larger of two arrays, element by element; NaN if either is NaN.
+    min: Computes the smaller of two arrays, element by element; NaN if either is NaN.
+    ne: Compares two arrays, element by element: whether x differs from y.
+    neg: Negates each element.
+    population_count: Counts the ones in the bits of each integer.
+    pow: Raises x to the power y, element by element; y may be integers.
+    real: Returns the real parts of complex numbers.
+    rem: Computes the remainder of x / y, element by element; it has the sign of x.
+    shift_left: Shifts the bits of x to the left by y, element by element; 0 from the width of the dtype on.
+    shift_right_arithmetic: Shifts the bits of x to the right by y, element by element, and repeats the sign bit.
+    shift_right_logical: Shifts the bits of x to the right by y, element by element, and fills up with zeros.
+    sign: Computes the sign of each element: -1, 0 or 1; for a complex number x / abs(x), or 0.
+    sin: Computes the sine of each element, an angle in radians.
+    sinh: Computes the hyperbolic sine of each element.
+    sqrt: Computes the square root of each element.
+    square: Multiplies each element by itself.
+    sub: Subtracts y from x, element by element.
+    tan: Computes the tangent of each element, an angle in radians.
+    tanh: Computes the hyperbolic tangent of each element.
+    """
+    name = name or primitive.name
+    return named(function, name, _SENTENCES.get(name, "") + (function.__doc__ or ""))
+
+
+_SENTENCES = dict(line.strip().split(": ", 1) for line in (_of_each.__doc__ or "").splitlines() if ": " in line)

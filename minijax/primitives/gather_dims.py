@@ -17,7 +17,12 @@ from minijax.run.arrays.array import Array
 
 
 class GatherScatterMode(enum.Enum):
-    """The modes of gather and scatter: how indices out of bounds are handled."""
+    """Says what gather and scatter do where indices are out of bounds.
+
+    `CLIP` moves them inside, `FILL_OR_DROP` reads a fill value and drops writes, `PROMISE_IN_BOUNDS` leaves the result
+    unspecified, `ONE_HOT` gathers by a product with one-hot vectors. Functions accept the names in lower case:
+    `"clip"`, `"fill"`, `"drop"`, `"promise_in_bounds"`, `"one_hot"`.
+    """
 
     CLIP = 1
     FILL_OR_DROP = 2
@@ -48,7 +53,12 @@ _MODES = {
 
 @known_as("jax._src.lax.slicing.GatherDimensionNumbers")
 class GatherDimensionNumbers(NamedTuple):
-    """The axes of operand, indices and result that a gather relates; the last axis of the indices is the vector."""
+    """Relates the axes of operand, indices and result of a gather; the last axis of the indices is the index vector.
+
+    `offset_dims` are the axes of the result along which windows extend; `collapsed_slice_dims` the axes of the operand
+    of size 1 in a window, which are dropped; `start_index_map` the operand's axis for each entry of an index vector.
+    The batching axes of operand and indices belong together.
+    """
 
     offset_dims: tuple[int, ...]
     collapsed_slice_dims: tuple[int, ...]
@@ -59,7 +69,12 @@ class GatherDimensionNumbers(NamedTuple):
 
 @known_as("jax._src.lax.slicing.ScatterDimensionNumbers")
 class ScatterDimensionNumbers(NamedTuple):
-    """The axes of operand, indices and updates that a scatter relates; the last axis of the indices is the vector."""
+    """Relates the axes of operand, indices and updates of a scatter; the last axis of the indices is the index vector.
+
+    `update_window_dims` are the axes of the updates along which windows extend; `inserted_window_dims` the axes of the
+    operand of size 1 in a window, which updates lack; `scatter_dims_to_operand_dims` the operand's axis for each entry
+    of an index vector. The batching axes of operand and indices belong together.
+    """
 
     update_window_dims: Sequence[int]
     inserted_window_dims: Sequence[int]
@@ -269,7 +284,7 @@ class Slice:
 
 
 def dslice(start: int | Array | None, size: int | Array | None = None, stride: int | None = None) -> slice | Slice:
-    """An index of `size` elements from `start`, which may be an array, with step `stride`.
+    """Creates an index of `size` elements from `start`, which may be an array, with step `stride`.
 
     With None for `start`, all elements; without `size`, the elements before `start`.
     """

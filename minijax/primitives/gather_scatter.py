@@ -200,9 +200,30 @@ def gather(
     mode: _Mode = None,
     fill_value: Any = None,
 ) -> Array:
-    """Wraps XLA's Gather; without a mode the caller promises that the indices are in bounds.
+    """Reads windows of an array at positions that index vectors give: XLA's gather.
 
-    `fill_value` is for the mode "fill"; default: NaN, the lowest signed integer, the highest unsigned one, or True.
+    Indexing, `x[i, j]`, and `jax.numpy.take` are easier to use, and are made of it.
+
+    Args:
+        operand: The array.
+        start_indices: Integers; the last axis is the vector of the start of a window.
+        dimension_numbers: A `jax.lax.GatherDimensionNumbers`, which relates the axes.
+        slice_sizes: The size of a window along each axis of `operand`.
+        unique_indices: A promise that no two windows overlap; gradients are faster with it.
+        indices_are_sorted: A promise that the indices are sorted.
+        mode: A `jax.lax.GatherScatterMode`, or its name: what happens out of bounds. By default the caller promises
+            that all windows are inside.
+        fill_value: The value outside for the mode `"fill"`; by default NaN, the lowest signed integer, the highest
+            unsigned one, or True.
+
+    Returns:
+        An array with the windows.
+
+    Example:
+        >>> numbers = jax.lax.GatherDimensionNumbers((1,), (0,), (0,))
+        >>> jax.lax.gather(jnp.arange(6).reshape(3, 2), jnp.array([[2], [0]]), numbers, (1, 2))
+        Array([[4, 5],
+               [0, 1]], dtype=int32)
     """
     mode = PROMISE_IN_BOUNDS if mode is None else GatherScatterMode.from_any(mode)
     fill_value = _fill_value(typeof(operand).dtype, fill_value) if mode is FILL_OR_DROP else None
@@ -508,19 +529,35 @@ def _scatter_function(primitive: Scatter, name: str, does: str) -> Callable:
         unique_indices: bool = False,
         mode: _Mode = None,
     ) -> Array:
+        """at positions that index vectors give.
+
+        This is XLA's operation, with all its freedom; `x.at[...]` is easier to use.
+
+        Args:
+            operand: The array. It is not changed.
+            scatter_indices: Integers; the last axis is the vector of the start of a window.
+            updates: An array with the windows.
+            dimension_numbers: A `jax.lax.ScatterDimensionNumbers`, which relates the axes.
+            indices_are_sorted: A promise that the indices are sorted.
+            unique_indices: A promise that no two windows overlap.
+            mode: A `jax.lax.GatherScatterMode`, or its name: what happens to windows that are out of bounds. By
+                default they are dropped.
+
+        Returns:
+            An array of the shape and dtype of `operand`.
+        """
         flags = dict(indices_are_sorted=indices_are_sorted, unique_indices=unique_indices, mode=mode)
         return primitive.write(operand, scatter_indices, updates, dimension_numbers, **flags)
 
-    doc = f"Wraps XLA's Scatter: updates {does} windows of the operand that index vectors name."
-    return named(scatter, name, doc)
+    return named(scatter, name, f"{does} windows of an array {scatter.__doc__ or ''}")
 
 
-scatter = _scatter_function(scatter_p, "scatter", "replace")
-scatter_add = _scatter_function(scatter_add_p, "scatter_add", "are added to")
-scatter_sub = _scatter_function(scatter_sub_p, "scatter_sub", "are subtracted from")
-scatter_mul = _scatter_function(scatter_mul_p, "scatter_mul", "multiply")
-scatter_min = _scatter_function(scatter_min_p, "scatter_min", "put an upper bound on")
-scatter_max = _scatter_function(scatter_max_p, "scatter_max", "put a lower bound on")
+scatter = _scatter_function(scatter_p, "scatter", "Replaces")
+scatter_add = _scatter_function(scatter_add_p, "scatter_add", "Adds updates to")
+scatter_sub = _scatter_function(scatter_sub_p, "scatter_sub", "Subtracts updates from")
+scatter_mul = _scatter_function(scatter_mul_p, "scatter_mul", "Multiplies by updates")
+scatter_min = _scatter_function(scatter_min_p, "scatter_min", "Takes the minimum of updates and")
+scatter_max = _scatter_function(scatter_max_p, "scatter_max", "Takes the maximum of updates and")
 
 
 def scatter_apply(

@@ -199,7 +199,7 @@ def _threefry4x32(*operands: _Value) -> Sequence[_Value]:
 
 
 class RandomAlgorithm(enum.IntEnum):
-    """The generators of `rng_bit_generator`."""
+    """Names the generators of `rng_bit_generator`."""
 
     RNG_DEFAULT = 0
     RNG_THREE_FRY = 1
@@ -327,5 +327,5 @@ def rng_bit_generator(
 
 
 def rng_uniform(a: Any, b: Any, shape: Sequence[int]) -> Any:
-    """Numbers in [a, b) from XLA's stateful generator. For tests only, because calls are not reproducible."""
+    """Draws numbers in [a, b) from XLA's stateful generator. For tests only, because calls are not reproducible."""
     return rng_uniform_p.bind(a, b, shape=dims.canonical_shape(shape))

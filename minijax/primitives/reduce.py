@@ -257,7 +257,11 @@ def _axes(axes: Sequence[int]) -> tuple[int, ...]:
 
 
 def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
-    """The sum along `axes`, which must not be negative."""
+    """Computes the sum along `axes`, a sequence of axes.
+
+    The axes are counted from the front and are removed. `out_sharding` is the sharding of the result over Explicit mesh
+    axes. Raises TypeError for booleans, ValueError for an axis out of bounds.
+    """
     check_kinds("reduce_sum", NUMBER, typeof(operand))
     requested = requested_sharding("reduce_sum", out_sharding, typeof(operand).ndim - len(axes))
     return reduce_sum_p.bind(operand, axes=_axes(axes), out_sharding=requested)
@@ -265,9 +269,13 @@ def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = N
 
 def _reduction(primitive: Primitive, result: str) -> Callable[[Any, Sequence[int]], Any]:
     def reduction(operand: ArrayLike, axes: Sequence[int]) -> Array:
+        """
+
+        The axes are counted from the front and are removed. Raises ValueError for an axis out of bounds.
+        """
         return primitive.bind(operand, axes=_axes(axes))
 
-    return named(reduction, primitive.name, f"The {result} along `axes`, which are counted from the front.")
+    return named(reduction, primitive.name, f"Computes the {result} along `axes`.{reduction.__doc__ or ''}")
 
 
 reduce_prod = _reduction(reduce_prod_p, "product of the elements")
@@ -279,12 +287,18 @@ reduce_xor = _reduction(reduce_xor_p, "bitwise exclusive or of the integers or b
 
 
 def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
-    """The index of the first largest element along `axis`, or of the first NaN. `axis` must not be negative."""
+    """Computes the index of the first largest element along `axis`, or of the first NaN.
+
+    `axis` is counted from the front and is removed. `index_dtype` is an integer dtype.
+    """
     return _arg(argmax_p, operand, axis, index_dtype)
 
 
 def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
-    """The index of the first smallest element along `axis`, or of the first NaN. `axis` must not be negative."""
+    """Computes the index of the first smallest element along `axis`, or of the first NaN.
+
+    `axis` is counted from the front and is removed. `index_dtype` is an integer dtype.
+    """
     return _arg(argmin_p, operand, axis, index_dtype)
 
 

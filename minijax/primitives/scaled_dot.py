@@ -165,7 +165,7 @@ def scaled_dot(
     dimension_numbers: DotDimensionNumbers | None = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Any:
-    """The product of `lhs * lhs_scale` and `rhs * rhs_scale`; an operand without a scale is not scaled.
+    """Multiplies `lhs * lhs_scale` by `rhs * rhs_scale`; an operand without a scale is not scaled.
 
     Along contracted axes a scale has fewer elements; each applies to a block of the operand. By default the last
     axis is contracted with the last but one, the others are batch axes, and the result is bfloat16.

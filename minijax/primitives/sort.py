@@ -198,7 +198,20 @@ top_k_p = TopK()
 
 
 def sort(operand: Array | Sequence[Array], dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
-    """Sorts an array, or several by the first `num_keys` of them, in ascending order along `dimension`."""
+    """Sorts an array in ascending order along an axis, or several arrays by the first `num_keys` of them.
+
+    NaN counts as the largest number. A stable sort keeps the order of equal elements.
+
+    Args:
+        operand: An array, or a tuple or list of arrays of one shape.
+        dimension: The axis, by default the last.
+        is_stable: Whether the sort is stable, by default true.
+        num_keys: The number of arrays that are compared, lexicographically.
+
+    Example:
+        >>> jax.lax.sort((jnp.array([3, 1, 2]), jnp.array([30, 10, 20])))
+        (Array([1, 2, 3], dtype=int32), Array([10, 20, 30], dtype=int32))
+    """
     several = isinstance(operand, (tuple, list))
     operands = tuple(operand) if several else (operand,)
     if not operands:
@@ -211,11 +224,31 @@ def sort(operand: Array | Sequence[Array], dimension: int = -1, is_stable: bool 
 
 
 def sort_key_val(keys: Array, values: ArrayLike, dimension: int = -1, is_stable: bool = True) -> tuple[Array, Array]:
-    """Returns `keys` in ascending order along `dimension`, and `values` in the same order."""
+    """Sorts `keys` in ascending order along an axis, and brings `values` into the same order. Returns both."""
     return sort((keys, values), dimension, is_stable, num_keys=1)
 
 
 def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> tuple[Array, Array]:
-    """Returns the `k` largest elements along `axis`, in descending order, and their indices."""
+    """Returns the largest elements along an axis, in descending order, and their indices.
+
+    Of equal elements, the one with the smaller index comes first. NaN counts as the largest number.
+
+    Args:
+        operand: An array of real numbers, with one axis or more.
+        k: The number of elements; a Python integer, not more than the size of the axis.
+        axis: The axis, by default the last.
+
+    Returns:
+        A pair (values, indices). Both have the shape of `operand`, with size `k` along the axis. Indices are int32.
+
+    Raises:
+        ValueError: If `k` is larger than the axis, or negative.
+
+    See also: `jax.lax.approx_max_k`, `jax.numpy.argsort`.
+
+    Example:
+        >>> jax.lax.top_k(jnp.array([3.0, 9.0, 7.0]), 2)
+        [Array([9., 7.], dtype=float32), Array([1, 2], dtype=int32)]
+    """
     axis = dims.canonical_axis(axis, typeof(operand).ndim)
     return top_k_p.bind(operand, k=dims.canonical_dim(k), axis=axis)

@@ -519,7 +519,7 @@ def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
 def slice(
     operand: ArrayLike, start_indices: Sequence[int], limit_indices: Sequence[int], strides: Sequence[int] | None = None
 ) -> Array:
-    """Wraps XLA's Slice: the elements from starts up to limits, by strides."""
+    """Cuts a window with static bounds out of an array: elements from starts up to limits, by strides."""
     starts, limits = (tuple(map(dims.canonical_dim, v)) for v in (start_indices, limit_indices))
     steps = None if strides is None else tuple(map(dims.canonical_dim, strides))
     return slice_p.bind(operand, start_indices=starts, limit_indices=limits, strides=steps)
@@ -548,7 +548,7 @@ def slice_in_dim(
 
 
 def index_in_dim(operand: Array | np.ndarray, index: int, axis: int = 0, keepdims: bool = True) -> Array:
-    """One slice along an axis. Raises IndexError if `index` is out of bounds."""
+    """Returns one slice along an axis. Raises IndexError if `index` is out of bounds."""
     axis, size = size_along("index_in_dim", operand, int(axis))
     i = dims.canonical_dim(index)
     if not -size <= i < size:
@@ -559,13 +559,13 @@ def index_in_dim(operand: Array | np.ndarray, index: int, axis: int = 0, keepdim
 
 
 def pad(operand: ArrayLike, padding_value: ArrayLike, padding_config: Sequence[tuple[int, int, int]]) -> Array:
-    """Wraps XLA's Pad: `padding_config` gives (before, after, between) for each axis; negative padding removes."""
+    """Pads an array; `padding_config` has (before, after, between) for each axis, and negative padding removes."""
     config = tuple(tuple(map(as_index, edges)) for edges in padding_config)
     return pad_p.bind(operand, padding_value, padding_config=config)
 
 
 def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
-    """Wraps XLA's Rev: reverses the axes `dimensions`."""
+    """Reverses the axes `dimensions` of an array."""
     return rev_p.bind(operand, dimensions=tuple(map(int, dimensions)))
 
 
@@ -573,7 +573,7 @@ def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
 
 
 def concatenate(operands: Array | Sequence[ArrayLike], dimension: int) -> Array:
-    """Wraps XLA's Concatenate: joins arrays of one dtype whose other axes have equal sizes."""
+    """Joins arrays of one dtype along an axis; their other axes have equal sizes."""
     if isinstance(operands, Array):
         operands = _rows(operands)
     if not len(operands):
@@ -644,7 +644,7 @@ def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
 
 
 def broadcast_shapes(*shapes: Sequence[int]) -> _Shape:
-    """The shape to which shapes broadcast by NumPy's rules. Raises ValueError if they do not."""
+    """Returns the shape to which shapes broadcast by NumPy's rules. Raises ValueError if they do not."""
     shapes = [dims.canonical_shape(s) for s in shapes]
     rank = max(map(len, shapes))
     padded = [(1,) * (rank - len(s)) + s for s in shapes]
@@ -676,7 +676,7 @@ def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
 
 
 def shape_as_value(shape: Sequence[int]) -> Any:
-    """A shape as an array of int32."""
+    """Converts a shape to an array of int32."""
     return np.array([index(n) for n in shape], np.int32) if len(shape) else moving.full((0,), np.int32(0))
 
 
@@ -697,7 +697,7 @@ _builtin_slice = type(np.s_[:])
 def full(
     shape: Sequence[int], fill_value: ArrayLike, dtype: DTypeLike | None = None, *, sharding: Sharding | None = None
 ) -> Array:
-    """An array filled with one scalar. Raises TypeError for a value that is not a scalar."""
+    """Creates an array filled with one scalar. Raises TypeError for a value that is not a scalar."""
     aval = typeof(fill_value)
     if aval.shape:
         raise TypeError(f"full: fill_value must be a scalar, got shape {aval.shape}")
@@ -770,7 +770,7 @@ def full_like(
     shape: Sequence[int] | None = None,
     sharding: Sharding | None = None,
 ) -> Array:
-    """An array filled with one value; shape, dtype and weak type default to those of `x`."""
+    """Creates an array filled with one value; shape, dtype and weak type default to those of `x`."""
     aval = aval_like(x)
     if typeof(fill_value).shape:
         raise TypeError(f"full_like: fill_value must be a scalar, got shape {typeof(fill_value).shape}.")

@@ -72,7 +72,7 @@ def reduce_window_shape_tuple(
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
 ) -> tuple[int, ...]:
-    """The number of windows along each axis. Raises TypeError for dilations that are not positive."""
+    """Returns the number of windows along each axis. Raises TypeError for dilations that are not positive."""
     sizes = dilated(operand_shape, base_dilation), dilated(window_dimensions, window_dilation)
     axes = zip(*sizes, window_strides, padding, strict=True)
     return tuple(stride_dim(low + n + high, window, stride) for n, window, stride, (low, high) in axes)

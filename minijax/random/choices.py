@@ -33,9 +33,26 @@ def _numbers_below(size: int) -> Array:
 
 @takes_key
 def permutation(key: ArrayLike, x: int | ArrayLike, axis: int = 0, independent: bool = False) -> Array:
-    """The slices of `x` along an axis, or `arange(x)` if `x` is an integer, in random order.
+    """Returns the slices of an array along an axis in random order.
 
-    If `independent`, each vector along the axis is permuted separately.
+    Args:
+        key: A random key; see `jax.random.key`.
+        x: An array, or an integer n for the numbers 0 to n - 1.
+        axis: The axis, by default 0.
+        independent: If true, each vector along the axis is put in an order of its own.
+
+    Returns:
+        An array of the shape and dtype of `x`; the argument is not changed.
+
+    Raises:
+        TypeError: If `x` is a scalar that is not an integer.
+
+    See also: `jax.random.choice`.
+
+    Example:
+        >>> order = jax.random.permutation(jax.random.key(0), 5)
+        >>> sorted(order.tolist())
+        [0, 1, 2, 3, 4]
     """
     _check_array("permutation", x)
     aval = typeof(x)
@@ -75,7 +92,30 @@ def choice(
     axis: int = 0,
     mode: str | None = None,
 ) -> Array:
-    """Samples from `a` along an axis, or from `arange(a)` if `a` is an integer; with probabilities `p` if given."""
+    """Draws slices of an array, with or without replacement.
+
+    Args:
+        key: A random key; see `jax.random.key`.
+        a: An array, or an integer n for the numbers 0 to n - 1.
+        shape: The shape of the draws; by default a single one.
+        replace: Whether a slice can be drawn more than once.
+        p: The probabilities of the slices, a vector. By default all are equal.
+        axis: The axis along which `a` is divided into slices, by default 0.
+        mode: The mode of the Gumbel noise that draws with `p` and without replacement use.
+
+    Returns:
+        An array of the shape of `a`, with `axis` replaced by the axes of `shape`.
+
+    Raises:
+        ValueError: If there are too few slices to draw from, or `p` has the wrong shape.
+
+    See also: `jax.random.categorical`, `jax.random.permutation`.
+
+    Example:
+        >>> drawn = jax.random.choice(jax.random.key(0), jnp.array([10, 20, 30]), (2,), replace=False)
+        >>> set(drawn.tolist()) <= {10, 20, 30} and len(set(drawn.tolist())) == 2
+        True
+    """
     (key, _), a, p = single_key("choice", key), unwrapped(a), unwrapped(p)
     if not isinstance(shape, tuple | list | np.ndarray):
         raise TypeError(f"shape argument of jax.random.choice must be a sequence, got {shape}")
@@ -128,7 +168,29 @@ def _indices(key: Array, inputs: int, shape: tuple, replace: bool, p: Any, mode:
 @takes_key
 def categorical(key: ArrayLike, logits: ArrayLike, axis: int = -1, shape: Shape | None = None, replace: bool = True,
                 mode: str | None = None) -> Array:  # fmt: skip
-    """Samples categories by unnormalized log probabilities, given along an axis of `logits`."""
+    """Draws categories, as integers, given unnormalized log probabilities.
+
+    It adds Gumbel noise to the logits and takes the largest, hence no softmax is needed.
+
+    Args:
+        key: A random key; see `jax.random.key`.
+        logits: An array of floats; the categories are along `axis`.
+        axis: The axis of the categories, by default the last.
+        shape: The shape of the result. It ends with the shape of `logits` without `axis`, which is the default.
+        replace: If false, draws along the additional leading axes are of different categories.
+        mode: The mode of `jax.random.gumbel`.
+
+    Returns:
+        An array of int32 (int64 with `jax_enable_x64`).
+
+    Raises:
+        ValueError: If the shape does not fit, or there are too few categories to draw without replacement.
+
+    Example:
+        >>> logits = jnp.log(jnp.array([0.0, 1.0, 0.0]))
+        >>> jax.random.categorical(jax.random.key(0), logits, shape=(4,))
+        Array([1, 1, 1, 1], dtype=int32)
+    """
     logits = unwrapped(logits)
     _check_array("categorical", logits)
     aval = typeof(logits)

@@ -25,13 +25,13 @@ _ONE = np.float32(1.0)
 def lognormal(
     key: ArrayLike, sigma: ArrayLike = _ONE, shape: Shape | None = None, dtype: DTypeLike | None = None
 ) -> Array:
-    """Samples exp(sigma * z) of standard normal z; `shape` defaults to that of sigma."""
+    """Draws exp(sigma * z) for standard normal z; `shape` defaults to that of sigma."""
     return ops.exp(normal(key, shape, dtype) * sigma)
 
 
 @sampler(casts=True)
 def rayleigh(key: ArrayLike, scale: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None) -> Array:
-    """Samples from the Rayleigh distribution; `shape` defaults to that of `scale`."""
+    """Draws numbers from the Rayleigh distribution; `shape` defaults to that of `scale`."""
     drawn = uniform(key, shape, dtype)
     scale = jnp.broadcast_to(convert_element_type(scale, dtype), shape)
     return scale * ops.sqrt(ops.log(drawn) * -2)
@@ -39,7 +39,7 @@ def rayleigh(key: ArrayLike, scale: ArrayLike, shape: Shape | None = None, dtype
 
 @sampler()
 def pareto(key: ArrayLike, b: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None) -> Array:
-    """Samples from the Pareto distribution of exponent `b`; `shape` defaults to that of `b`."""
+    """Draws numbers from the Pareto distribution of exponent `b`; `shape` defaults to that of `b`."""
     b = convert_element_type(b, dtype)
     return ops.exp(exponential(key, shape, dtype) / as_ranked(b, len(shape)))
 
@@ -47,7 +47,7 @@ def pareto(key: ArrayLike, b: ArrayLike, shape: Shape | None = None, dtype: DTyp
 def weibull_min(
     key: ArrayLike, scale: ArrayLike, concentration: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None
 ) -> Array:
-    """Samples from the Weibull distribution."""
+    """Draws numbers from the Weibull distribution, with the shape `shape`."""
     key, _ = single_key("weibull_min", key)
     return _weibull_min(key, scale, concentration, drawn_shape(shape), float_dtype("weibull_min", dtype))
 
@@ -60,14 +60,14 @@ def _weibull_min(key, scale, concentration, shape, dtype):
 
 @sampler()
 def maxwell(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
-    """Samples from the one-sided Maxwell distribution: norms of normal vectors of 3 components."""
+    """Draws numbers from the one-sided Maxwell distribution: norms of normal vectors of 3 components."""
     return jnp.linalg.norm(normal(key, (*shape, 3), dtype), axis=-1)
 
 
 def double_sided_maxwell(
     key: ArrayLike, loc: ArrayLike, scale: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None
 ) -> Array:
-    """Samples from the two-sided Maxwell distribution.
+    """Draws numbers from the two-sided Maxwell distribution.
 
     The result has the shape `shape`, by default that of the parameters, followed by that of the parameters, as in jax.
     """
@@ -93,7 +93,7 @@ def _cast(x: Any, dtype: np.dtype) -> Any:
 @sampler(inline=True)
 def triangular(key: ArrayLike, left: ArrayLike, mode: ArrayLike, right: ArrayLike, shape: Shape | None = None,
                dtype: DTypeLike | None = None) -> Array:  # fmt: skip
-    """Samples from the triangular distribution; `shape` defaults to the broadcast shape of the parameters."""
+    """Draws numbers from the triangular distribution; `shape` defaults to the broadcast shape of the parameters."""
     left, right, mode = (jnp.broadcast_to(_cast(x, dtype), shape) for x in (left, right, mode))
     turn = (mode - left) / (right - left)
     drawn = uniform(key, shape, dtype)
@@ -104,7 +104,10 @@ def triangular(key: ArrayLike, left: ArrayLike, mode: ArrayLike, right: ArrayLik
 
 @sampler()
 def wald(key: ArrayLike, mean: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None) -> Array:
-    """Samples from the Wald distribution of scale 1 (Michael, Schucany & Haas); `shape` defaults to that of `mean`."""
+    """Draws numbers from the Wald distribution of scale 1 (Michael, Schucany & Haas).
+
+    `shape` defaults to that of `mean`.
+    """
     first, second = split_in_two(key)
     mean = jnp.broadcast_to(convert_element_type(mean, dtype), shape)
     v, z = normal(first, shape, dtype), uniform(second, shape, dtype)

@@ -42,7 +42,7 @@ def _goes_on(i: Any, most: Any) -> Any:
 
 @takes_key
 def poisson(key: ArrayLike, lam: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None) -> Array:
-    """Samples from the Poisson distribution of mean `lam`, as integers; -1 where `lam` is NaN.
+    """Draws integers from the Poisson distribution of mean `lam`; -1 where `lam` is NaN.
 
     Raises NotImplementedError for keys of another implementation than threefry2x32.
     """
@@ -125,7 +125,7 @@ def _poisson_rejection(key, lam, shape, dtype, most):
 def binomial(
     key: Array, n: ArrayLike, p: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None
 ) -> Array:
-    """Samples from the binomial distribution, as floats; NaN where `n` or `p` is invalid."""
+    """Draws numbers of successes in `n` trials of probability `p`, as floats; NaN where `n` or `p` is invalid."""
     key, _ = single_key("binomial", key)
     check_arraylike("binomial", n, p)
     (p,) = promote_dtypes_inexact(p)

@@ -26,7 +26,7 @@ def _checked_dtype(name: str, dtype: Any) -> np.dtype:
 
 @sampler(_checked_dtype)
 def geometric(key: ArrayLike, p: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None) -> Array:
-    """The number of trials up to the first success of probability `p`; `shape` defaults to that of `p`.
+    """Draws the number of trials up to the first success of probability `p`; `shape` defaults to that of `p`.
 
     Raises ValueError for a dtype that is not an integer dtype.
     """

@@ -131,13 +131,21 @@ random_gamma_p = RandomGamma()
 
 @takes_key
 def gamma(key: ArrayLike, a: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None) -> Array:
-    """Samples from the gamma distribution of scale 1; differentiable by its shape `a` (Figurnov et al. 2018)."""
+    """Draws numbers from the gamma distribution of scale 1; differentiable by its shape `a` (Figurnov et al. 2018).
+
+    `shape` defaults to the shape of `a`. `loggamma` is accurate for small `a`.
+
+    Example:
+        >>> x = jax.random.gamma(jax.random.key(0), 4.0, (1000,))
+        >>> bool(abs(x.mean() - 4) < 0.3)
+        True
+    """
     return _gamma(key, a, optional_shape(shape), float_dtype("gamma", dtype), False)
 
 
 @takes_key
 def loggamma(key: ArrayLike, a: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None) -> Array:
-    """Logarithms of gamma samples; accurate for small `a`, where the samples themselves underflow to zero."""
+    """Draws logarithms of gamma samples; accurate for small `a`, where the samples themselves underflow to zero."""
     return _gamma(key, a, optional_shape(shape), float_dtype("gamma", dtype), True)
 
 
@@ -154,7 +162,7 @@ def _gamma(key, a, shape, dtype, log_space):
 def beta(
     key: ArrayLike, a: ArrayLike, b: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None
 ) -> Array:
-    """Samples from the beta distribution."""
+    """Draws numbers from the beta distribution; `shape` defaults to the common shape of `a` and `b`."""
     a, b = convert_element_type(a, dtype), convert_element_type(b, dtype)
     first, second = split_in_two(key)
     a, b = jnp.broadcast_to(a, shape), jnp.broadcast_to(b, shape)
@@ -173,7 +181,7 @@ def _shape_before_vectors(name: str, shape: Any, alpha: Any) -> tuple[int, ...]:
 
 @sampler(shape_of=_shape_before_vectors)
 def dirichlet(key: ArrayLike, alpha: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None) -> Array:
-    """Samples from the Dirichlet distribution, vectors along the last axis; `shape` is that of the other axes."""
+    """Draws vectors, along the last axis, from the Dirichlet distribution; `shape` is that of the other axes."""
     log_samples = loggamma(key, convert_element_type(alpha, dtype), (*shape, typeof(alpha).shape[-1]), dtype)
     # Not nn.softmax: the derivative must not include that of the maximum.
     most = stop_gradient(jnp.max(log_samples, -1, keepdims=True, initial=-jnp.inf))
@@ -183,14 +191,14 @@ def dirichlet(key: ArrayLike, alpha: ArrayLike, shape: Shape | None = None, dtyp
 
 @sampler(casts=True)
 def chisquare(key: ArrayLike, df: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None) -> Array:
-    """Samples from the chi-square distribution of `df` degrees of freedom."""
+    """Draws numbers from the chi-square distribution of `df` degrees of freedom; `shape` defaults to that of `df`."""
     df = convert_element_type(df, dtype)
     return ops.exp(loggamma(key, df / 2, shape, dtype)) * 2
 
 
 @sampler(casts=True)
 def t(key: ArrayLike, df: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None) -> Array:
-    """Samples from Student's t distribution of `df` degrees of freedom."""
+    """Draws numbers from Student's t distribution of `df` degrees of freedom; `shape` defaults to that of `df`."""
     df = convert_element_type(df, dtype)
     first, second = split_in_two(key)
     n = normal(first, shape, dtype)
@@ -202,7 +210,7 @@ def t(key: ArrayLike, df: ArrayLike, shape: Shape | None = None, dtype: DTypeLik
 def f(
     key: ArrayLike, dfnum: ArrayLike, dfden: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None
 ) -> Array:
-    """Samples from the F distribution of `dfnum` and `dfden` degrees of freedom."""
+    """Draws numbers from the F distribution of `dfnum` and `dfden` degrees of freedom."""
     dfden, dfnum = convert_element_type(dfden, dtype), convert_element_type(dfnum, dtype)
     key_den, key_num = split_in_two(key)
     num, den = chisquare(key_num, dfnum, shape, dtype), chisquare(key_den, dfden, shape, dtype)
@@ -211,7 +219,7 @@ def f(
 
 @sampler()
 def generalized_normal(key: ArrayLike, p: float, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
-    """Samples from the density proportional to exp(-|x|**p)."""
+    """Draws numbers from the density proportional to exp(-|x|**p)."""
     keys = split(key)
     g = gamma(keys[0], 1 / p, shape, dtype)
     r = rademacher(keys[1], shape, dtype)
@@ -220,7 +228,7 @@ def generalized_normal(key: ArrayLike, p: float, shape: Shape = (), dtype: DType
 
 @sampler(static=("d",))
 def ball(key: ArrayLike, d: int, p: float = 2, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
-    """Uniform samples from the unit ball of the p-norm, `d` coordinates along the last axis (Barthe et al. 2005)."""
+    """Draws points uniformly from the unit ball of the p-norm in `d` dimensions, the last axis (Barthe et al. 2005)."""
     first, second = split_in_two(key)
     g = generalized_normal(first, p, (*shape, d), dtype)
     e = exponential(second, shape, dtype)

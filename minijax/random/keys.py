@@ -105,9 +105,34 @@ def _seeded(name: str, seed: Any, impl: PRNGImpl) -> Any:
 
 
 def key(seed: int | ArrayLike, *, impl: Any = None, dtype: Any = None) -> Array:
-    """A typed key made from an integer seed; `impl` or `dtype` selects the PRNG implementation.
+    """Creates a random key from an integer seed.
 
-    Raises TypeError unless the seed is a scalar integer.
+    Keys are the state of random numbers: a function of `jax.random` called twice with one key returns the same numbers.
+    Use each key once, and make new keys by `jax.random.split` or `jax.random.fold_in`. This key is a scalar array of a
+    dtype of its own, such as `key<fry>`, which arithmetic does not accept. `jax.random.PRNGKey` makes the older kind.
+
+    Args:
+        seed: An integer scalar, which may be traced. Of a number of 64 bits, the upper bits count with
+            `jax_enable_x64` only.
+        impl: The name of a generator, `"threefry2x32"`, `"rbg"` or `"unsafe_rbg"`. By default, that of the option
+            `jax_default_prng_impl`.
+        dtype: The dtype of keys, in place of `impl`.
+
+    Returns:
+        An array of shape () with a key dtype.
+
+    Raises:
+        TypeError: If the seed is not a scalar integer.
+        ValueError: If both `impl` and `dtype` are given, or the generator is unknown.
+
+    See also: `jax.random.split`, `jax.random.fold_in`, `jax.random.key_data`.
+
+    Example:
+        >>> key = jax.random.key(0)
+        >>> key.shape, str(key.dtype)
+        ((), 'key<fry>')
+        >>> float(jax.random.normal(key)) == float(jax.random.normal(key))
+        True
     """
     return _seeded("key", seed, _impl_of("key", impl, dtype))
 
@@ -123,18 +148,42 @@ def _impl_of(name: str, impl: Any, dtype: Any) -> PRNGImpl:
 
 
 def PRNGKey(seed: int | ArrayLike, *, impl: Any = None) -> Array:
-    """A raw key of uint32 words made from an integer seed; a typed key if `jax_enable_custom_prng` is set."""
+    """Creates a raw random key, an array of uint32 words, from an integer seed.
+
+    `jax.random.key` makes typed keys, which new programs should prefer: nobody can add to them by mistake. All
+    functions of `jax.random` accept both kinds, and return keys of the kind that they got.
+
+    Args:
+        seed: An integer scalar, which may be traced.
+        impl: The name of a generator. By default, that of the option `jax_default_prng_impl`.
+
+    Returns:
+        An array of uint32; for the default generator, of shape (2,). If the option `jax_enable_custom_prng` is set, a
+        typed key.
+
+    Raises:
+        TypeError: If the seed is not a scalar integer.
+
+    Example:
+        >>> jax.random.PRNGKey(42)
+        Array([ 0, 42], dtype=uint32)
+        >>> print(jax.random.normal(jax.random.PRNGKey(42)) == jax.random.normal(jax.random.key(42)))
+        True
+    """
     typed = _seeded("PRNGKey", seed, resolve_impl(impl))
     return typed if config.enable_custom_prng.value else random_unwrap_p.bind(typed)
 
 
 def key_dtype(impl_spec: Any = None) -> dtypes.KeyType:
-    """The dtype of the typed keys of a PRNG implementation."""
+    """Returns the dtype of the typed keys of a generator, by default of the configured one."""
     return dtypes.KeyType(resolve_impl(impl_spec))
 
 
 def wrap_key_data(key_bits_array: Array, *, impl: Any = None, dtype: Any = None) -> Array:
-    """The typed keys made of these uint32 words. Raises TypeError if the words have the wrong dtype or shape."""
+    """Creates typed keys from their uint32 words; the inverse of `jax.random.key_data`.
+
+    Raises TypeError if the words have another dtype, or another last axis than the generator needs.
+    """
     impl = _impl_of("wrap_key_data", impl, dtype)
     check_words(key_bits_array, impl)
     return random_wrap_p.bind(key_bits_array, impl=impl)
@@ -192,14 +241,55 @@ def _like(keys: Array, raw: bool) -> Array:
 
 
 def split(key: ArrayLike, num: int | tuple[int, ...] = 2) -> Array:
-    """An array of `num` new keys (an int, or a shape) made from one key."""
+    """Creates new keys from one key, which should not be used afterwards.
+
+    The new keys are independent of each other and of numbers drawn with other keys.
+
+    Args:
+        key: A typed or a raw key; not an array of keys, for which `jax.vmap` serves.
+        num: The number of new keys, by default 2, or a shape.
+
+    Returns:
+        An array of keys of shape `(num,)`, or of the shape `num`. Raw keys have one more axis, for their words.
+
+    Raises:
+        ValueError: If `key` is an array of several keys.
+
+    See also: `jax.random.fold_in`.
+
+    Example:
+        >>> key, subkey = jax.random.split(jax.random.key(0))
+        >>> x = jax.random.normal(subkey, (3,))
+        >>> jax.random.split(key, 4).shape
+        (4,)
+    """
     key, raw = single_key("split", key)
     shape = dims.canonical_shape(num if isinstance(num, tuple | list) else (num,))
     return _like(random_split_p.bind(key, shape=shape), raw)
 
 
 def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
-    """A new key made from a key and an integer of 32 bits."""
+    """Creates a new key from a key and an integer.
+
+    Use it to derive a key for each step of a loop, or for each device, without handing keys around.
+
+    Args:
+        key: A typed or a raw key.
+        data: An integer scalar of 32 bits, which may be traced.
+
+    Returns:
+        A key of the kind of `key`. Different integers give independent keys.
+
+    Raises:
+        TypeError: If `data` is not a scalar.
+        ValueError: If `key` is an array of several keys.
+
+    Example:
+        >>> key = jax.random.key(0)
+        >>> draws = [float(jax.random.uniform(jax.random.fold_in(key, step))) for step in range(3)]
+        >>> len(set(draws))
+        3
+    """
     key, raw = single_key("fold_in", key)
     data = unwrapped(data)
     if isinstance(data, bool | int | float | np.generic):
@@ -213,16 +303,21 @@ def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
 
 
 def key_data(keys: ArrayLike) -> Array:
-    """The uint32 words of keys."""
+    """Returns the uint32 words of keys; the words are the last axis.
+
+    Example:
+        >>> jax.random.key_data(jax.random.key(7))
+        Array([0, 7], dtype=uint32)
+    """
     return random_unwrap_p.bind(as_keys(keys)[0])
 
 
 def key_impl(keys: ArrayLike) -> str | PRNGSpec:
-    """The PRNG implementation of keys: its name if it is registered, else a `PRNGSpec`."""
+    """Returns the generator of keys: its name if it is registered, else a `PRNGSpec`."""
     impl = typeof(as_keys(keys)[0]).dtype._impl
     return impl.name if NAMED_IMPLS.get(impl.name) == impl else PRNGSpec(impl)
 
 
 def clone(key: Any) -> Array:
-    """A copy of the key that the key-reuse checker counts as unused."""
+    """Copies a key; the key-reuse checker counts the copy as unused."""
     return random_clone_p.bind(key)

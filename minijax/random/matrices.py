@@ -23,10 +23,14 @@ _METHODS = ("cholesky", "eigh", "svd")
 @takes_key
 def multivariate_normal(key: ArrayLike, mean: ArrayLike, cov: ArrayLike, shape: Shape | None = None,
                         dtype: DTypeLike | None = None, method: str = "cholesky") -> Array:  # fmt: skip
-    """Normal vectors of mean (..., n) and covariance (..., n, n); the leading axes broadcast to `shape`.
+    """Draws normal vectors of mean (..., n) and covariance (..., n, n); the leading axes broadcast to `shape`.
 
-    `method` factors the covariance: "cholesky" (the fastest; needs a definite matrix), "eigh" or "svd".
-    Raises ValueError for other methods, for other ranks, and for a dtype that is not floating.
+    `method` factors the covariance: "cholesky" (the fastest), "eigh" or "svd", which accept singular ones. Raises
+    ValueError for shapes that do not fit, and for another method.
+
+    Example:
+        >>> jax.random.multivariate_normal(jax.random.key(0), jnp.zeros(3), jnp.eye(3), (5,)).shape
+        (5, 3)
     """
     mean, cov = promote_dtypes_inexact(mean, cov)
     if method not in _METHODS:
@@ -68,7 +72,7 @@ def _normal_dtype(name: str, dtype: Any) -> np.dtype:
 def orthogonal(
     key: ArrayLike, n: int, shape: Shape = (), dtype: DTypeLike | None = None, m: int | None = None
 ) -> Array:
-    """Matrices (*shape, n, m) with orthonormal columns, or rows if n < m; `m` is n by default.
+    """Draws matrices (*shape, n, m) with orthonormal columns, or rows if n < m; `m` is n by default.
 
     They are uniform with respect to the Haar measure (Mezzadri 2007); complex dtypes give unitary matrices. Raises
     ValueError for negative sizes and for a dtype that is neither floating nor complex.

@@ -60,7 +60,7 @@ def as_ranked(x: Any, ndim: int) -> Any:
 
 @takes_key
 def bits(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
-    """Uniform random bits, as unsigned integers. Raises ValueError for another dtype."""
+    """Draws uniform random bits, as unsigned integers. Raises ValueError for another dtype."""
     requested = dtypes.default_uint_dtype() if dtype is None else dtype
     dtype = dtypes.check_and_canonicalize_user_dtype(requested, "bits")
     if not dtypes.issubdtype(dtype, np.unsignedinteger):
@@ -72,7 +72,26 @@ def bits(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None) -> A
 def uniform(
     key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, minval: ArrayLike = 0.0, maxval: ArrayLike = 1.0
 ) -> Array:
-    """Uniform samples from [minval, maxval)."""
+    """Draws numbers from the uniform distribution on the interval [minval, maxval).
+
+    Args:
+        key: A random key; see `jax.random.key`.
+        shape: The shape of the result.
+        dtype: A floating-point dtype, by default float32 (float64 with `jax_enable_x64`).
+        minval: The lower end, by default 0; it broadcasts to `shape`.
+        maxval: The upper end, by default 1, which is excluded. It broadcasts to `shape`.
+
+    Returns:
+        An array of the shape and dtype.
+
+    Raises:
+        ValueError: If `dtype` is not a floating-point dtype.
+
+    Example:
+        >>> x = jax.random.uniform(jax.random.key(0), (100,), minval=-1.0, maxval=2.0)
+        >>> bool(jnp.all((x >= -1) & (x < 2)))
+        True
+    """
     return _uniform(key, drawn_shape(shape), float_dtype("uniform", dtype), minval, maxval)
 
 
@@ -96,7 +115,29 @@ def _uniform(key, shape, dtype, minval, maxval):
 def randint(
     key: ArrayLike, shape: Shape, minval: ArrayLike, maxval: ArrayLike, dtype: DTypeLike | None = None
 ) -> Array:
-    """Uniform integers from [minval, maxval). Raises TypeError for a dtype that is not an integer dtype."""
+    """Draws integers from the uniform distribution on minval, ..., maxval - 1.
+
+    Args:
+        key: A random key; see `jax.random.key`.
+        shape: The shape of the result.
+        minval: The smallest integer; it broadcasts to `shape`.
+        maxval: One more than the largest integer; it broadcasts to `shape`. Where it is not above `minval`, the result
+            is `minval`.
+        dtype: An integer dtype, by default int32 (int64 with `jax_enable_x64`).
+
+    Returns:
+        An array of the shape and dtype.
+
+    Raises:
+        TypeError: If `dtype` is not an integer dtype.
+
+    See also: `jax.random.choice`, `jax.random.bits`.
+
+    Example:
+        >>> dice = jax.random.randint(jax.random.key(1), (1000,), 1, 7)
+        >>> int(dice.min()), int(dice.max())
+        (1, 6)
+    """
     shape, dtype = drawn_shape(shape), integer_dtype("randint", dtype)
     if not dtypes.issubdtype(dtype, np.integer):
         raise TypeError(f"randint only accepts integer dtypes, got {dtype}")
@@ -145,9 +186,25 @@ def _randint(key, shape, minval, maxval, dtype):
 
 @takes_key
 def bernoulli(key: ArrayLike, p: ArrayLike = 0.5, shape: Shape | None = None, mode: str = "low") -> Array:
-    """True with probability `p`; mode "high" resolves smaller probabilities.
+    """Draws booleans that are true with probability `p`.
 
-    Raises TypeError unless `p` is floating, and ValueError for other modes than "high" and "low".
+    Args:
+        key: A random key; see `jax.random.key`.
+        p: The probability, with a floating-point dtype. By default 0.5.
+        shape: The shape of the result, to which `p` broadcasts. By default, that of `p`.
+        mode: `"high"` resolves smaller probabilities than `"low"`, the default, and is slower.
+
+    Returns:
+        A boolean array.
+
+    Raises:
+        TypeError: If `p` is not floating.
+        ValueError: If the mode is unknown, or `p` does not broadcast to `shape`.
+
+    Example:
+        >>> flips = jax.random.bernoulli(jax.random.key(0), 0.25, (1000,))
+        >>> bool(abs(flips.mean() - 0.25) < 0.05)
+        True
     """
     if mode not in ("high", "low"):
         raise ValueError(f"got mode={mode!r}, expected 'high' or 'low'")
@@ -168,7 +225,7 @@ def _bernoulli(key, p, shape, mode):
 
 @sampler(integer_dtype)
 def rademacher(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
-    """Samples 1 and -1, each with probability 1/2."""
+    """Draws 1 and -1, each with probability 1/2."""
     flips = convert(bernoulli(key, 0.5, shape), dtype)
     return convert(2 * flips - 1, dtype)
 
@@ -178,7 +235,27 @@ def rademacher(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None
 
 @sampler(inexact_dtype)
 def normal(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
-    """Samples from the standard normal distribution; complex samples have unit variance in total."""
+    """Draws numbers from the standard normal distribution, of mean 0 and variance 1.
+
+    Args:
+        key: A random key; see `jax.random.key`.
+        shape: The shape of the result.
+        dtype: A floating-point or complex dtype, by default float32 (float64 with `jax_enable_x64`). The variance of a
+            complex number is shared by its parts.
+
+    Returns:
+        An array of the shape and dtype. Multiply it by a standard deviation and add a mean for other distributions.
+
+    Raises:
+        ValueError: If the dtype is neither floating nor complex.
+
+    See also: `jax.random.truncated_normal`, `jax.random.multivariate_normal`.
+
+    Example:
+        >>> x = jax.random.normal(jax.random.key(0), (10_000,))
+        >>> bool(abs(x.mean()) < 0.05), bool(abs(x.std() - 1) < 0.05)
+        (True, True)
+    """
     if not dtypes.is_complex(dtype):
         return _normal_real(key, shape, dtype)
     part = dtypes.to_floating_dtype(dtype)
@@ -197,7 +274,15 @@ def _normal_real(key, shape, dtype):
 def truncated_normal(
     key: ArrayLike, lower: ArrayLike, upper: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None
 ) -> Array:
-    """Samples from the standard normal distribution, truncated to the interval from `lower` to `upper`."""
+    """Draws numbers from the standard normal distribution, truncated to the interval from `lower` to `upper`.
+
+    The ends broadcast to `shape`, whose default is their common shape.
+
+    Example:
+        >>> x = jax.random.truncated_normal(jax.random.key(0), -2.0, 2.0, (1000,))
+        >>> bool(jnp.all(jnp.abs(x) < 2))
+        True
+    """
     lower, upper = convert_element_type(lower, dtype), convert_element_type(upper, dtype)
     root = np.asarray(sqrt(2), dtype)[()]
     ends = [ops.erf(ops.div(end, root)) for end in (lower, upper)]
@@ -209,15 +294,15 @@ def truncated_normal(
 
 @sampler()
 def exponential(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
-    """Samples from the exponential distribution of mean 1."""
+    """Draws numbers from the exponential distribution of mean 1."""
     return -ops.log1p(-uniform(key, shape, dtype))
 
 
 @takes_key
 def gumbel(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, mode: str | None = None) -> Array:
-    """Samples from the Gumbel distribution; the modes "high" and "highest" reach further into its tail.
+    """Draws numbers from the Gumbel distribution.
 
-    Raises ValueError for other modes than these and "low".
+    The modes `"high"` and `"highest"` reach further into its tail than `"low"`. Raises ValueError for other modes.
     """
     shape, dtype = drawn_shape(shape), float_dtype("gumbel", dtype)
     if mode is None:
@@ -273,20 +358,20 @@ def _distance_from_end(words: Array) -> tuple[Array, Array]:
 
 @sampler()
 def laplace(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
-    """Samples from the Laplace distribution of scale 1."""
+    """Draws numbers from the Laplace distribution of location 0 and scale 1."""
     drawn = uniform(key, shape, dtype, np.asarray(-1.0 + float(dtypes.finfo(dtype).epsneg), dtype)[()], 1.0)
     return ops.sign(drawn) * ops.log1p(-abs(drawn))
 
 
 @sampler()
 def logistic(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
-    """Samples from the logistic distribution of scale 1."""
+    """Draws numbers from the logistic distribution of location 0 and scale 1."""
     drawn = uniform(key, shape, dtype, np.asarray(dtypes.finfo(dtype).tiny, dtype)[()], 1.0)
     return ops.log(drawn) - ops.log1p(-drawn)
 
 
 @sampler()
 def cauchy(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
-    """Samples from the Cauchy distribution of scale 1."""
+    """Draws numbers from the Cauchy distribution of location 0 and scale 1."""
     drawn = uniform(key, shape, dtype, np.asarray(dtypes.finfo(dtype).eps, dtype)[()], 1.0)
     return ops.tan(pi * (drawn - 0.5))

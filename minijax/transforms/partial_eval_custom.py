@@ -56,7 +56,7 @@ class SaveableType:
 
 
 class Offloadable(NamedTuple):
-    """Returned by a policy for results that may be offloaded from the memory kind `src` to `dst`."""
+    """Is returned by a policy for results that may be offloaded from the memory kind `src` to `dst`."""
 
     src: Any
     dst: Any

@@ -4,7 +4,7 @@ _PLATFORM, _CUSTOM_CALL = "platform", "custom_call:"
 
 
 class DisabledSafetyCheck:
-    """A check that is skipped when a program is exported or called."""
+    """Names a check that is skipped when a program is exported or called."""
 
     def __init__(self, _impl: str):
         self._impl = _impl

@@ -20,7 +20,7 @@ from minijax.run.programs import portable
 
 @dataclasses.dataclass(frozen=True)
 class Exported:
-    """A program that can be serialized and run by other processes.
+    """Holds a program that can be serialized and run by other processes; `jax.export.export` creates it.
 
     `mlir_module_serialized` is a portable artifact; `module_kept_var_idx` are the numbers of the flat arguments that
     it takes. Shardings that are None were not specified; `_in_named_shardings` are over abstract meshes.
@@ -99,7 +99,7 @@ class Exported:
 
 
 def deserialize(blob: bytes | bytearray) -> Exported:
-    """The exported program that `Exported.serialize`, here or in jax, serialized to these bytes.
+    """Reads an exported program from the bytes that `Exported.serialize` returned, here or in jax.
 
     Raises ValueError for bytes that are damaged or of a version that is not supported.
     """

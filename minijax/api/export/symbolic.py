@@ -13,7 +13,7 @@ from minijax.primitives import dimension_value  # noqa: F401  makes symbolic dim
 def symbolic_args_specs(
     args: Any, shapes_specs: Any, constraints: Sequence[str] = (), scope: SymbolicScope | None = None
 ) -> Any:
-    """`args` with each leaf replaced by a `ShapeDtypeStruct` of the shape that `shapes_specs` describes.
+    """Returns `args` with each leaf replaced by a `ShapeDtypeStruct` of the shape that `shapes_specs` describes.
 
     `shapes_specs` is a tree prefix of `args` with texts as in `symbolic_shape`; None is the leaf's own shape.
     Variables are of `scope`, or of a new one with `constraints`.

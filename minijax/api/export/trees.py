@@ -50,7 +50,7 @@ def register_pytree_node_serialization(
 
 
 def register_namedtuple_serialization(nodetype: type[T], *, serialized_name: str) -> type[T]:
-    """As `register_pytree_node_serialization`, for a `collections.namedtuple`."""
+    """Registers a name for a namedtuple in exported programs; see `register_pytree_node_serialization`."""
     if not (issubclass(nodetype, tuple) and hasattr(nodetype, "_fields")):
         raise ValueError(
             "Use `jax.export.register_pytree_node_serialization` for types other than `collections.namedtuple`."

@@ -412,7 +412,7 @@ def is_dim(d: Any) -> bool:
 
 
 def is_symbolic_dim(p: Any) -> bool:
-    """True if a dimension is an expression over variables rather than a number."""
+    """Returns whether a dimension is an expression over variables rather than a number."""
     return isinstance(p, SymbolicDim)
 
 

@@ -30,7 +30,7 @@ class Constraint(NamedTuple):
 
 
 class SymbolicScope:
-    """The scope of the variables of symbolic dimensions, with constraints like `"a >= 2*b"`.
+    """Holds the variables of symbolic dimensions, with constraints like `"a >= 2*b"`.
 
     Dimensions of two scopes cannot be mixed. A constraint `term == expression` also rewrites the term.
     """
@@ -125,10 +125,24 @@ def symbolic_shape(
     scope: SymbolicScope | None = None,
     like: Sequence[int | None] | None = None,
 ) -> tuple[Any, ...]:
-    """Parses a shape specification like `"b, 2*c + 1"`.
+    """Creates symbolic dimensions from a text such as `"b, 2*c + 1"`.
 
-    `_` is replaced by one dimension of `like` and `...` by all remaining ones. Variables belong to `scope`, or to a new
-    scope with `constraints`.
+    Args:
+        shape_spec: The text. `_` is replaced by one dimension of `like`, and `...` by all remaining ones.
+        constraints: Texts such as `"b >= 2"` and `"mod(c, 2) == 0"` that hold for the variables.
+        scope: A `SymbolicScope`, in place of a new one with these constraints.
+        like: A shape.
+
+    Returns:
+        A tuple of dimensions: integers and symbolic expressions.
+
+    Raises:
+        ValueError: If the text cannot be parsed.
+
+    Example:
+        >>> b, width = jax.export.symbolic_shape("b, 2*c")
+        >>> b * width
+        2*b*c
     """
     if not (shape_spec is None or isinstance(shape_spec, str)):
         raise ValueError(f"polymorphic shape spec should be None or a string. Found {shape_spec}.")

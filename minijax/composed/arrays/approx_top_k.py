@@ -108,7 +108,7 @@ def approx_max_k(
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
 ) -> tuple[Array, Array]:
-    """The `k` largest elements of floats along an axis, and their indices; on TPUs some may be missed.
+    """Returns the `k` largest elements of floats along an axis, and their indices; on TPUs some may be missed.
 
     `recall_target` is the share that is found on TPUs, by the algorithm of arXiv:2206.14286. Other platforms find all.
     Without `aggregate_to_topk`, the results may have more than `k` elements, not in order.
@@ -125,7 +125,7 @@ def approx_min_k(
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
 ) -> tuple[Array, Array]:
-    """The `k` smallest elements of floats along an axis, and their indices; see `approx_max_k`."""
+    """Returns the `k` smallest elements of floats along an axis, and their indices; see `approx_max_k`."""
     how = k, reduction_dimension, recall_target, reduction_input_size_override, aggregate_to_topk
     return _approx(operand, False, *how)
 

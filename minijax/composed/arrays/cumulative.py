@@ -206,25 +206,30 @@ cumlogsumexp_p = CumLogSumExp("cumlogsumexp", logaddexp)
 
 
 def cumsum(operand: Array, axis: int = 0, reverse: bool = False) -> Array:
-    """The sums of the elements up to each one along `axis` (from each one on, if `reverse`)."""
+    """Computes the sums of the elements up to each one along `axis` (from each one on, if `reverse`).
+
+    Example:
+        >>> jax.lax.cumsum(jnp.array([1, 2, 3]), reverse=True)
+        Array([6, 5, 3], dtype=int32)
+    """
     return _cumulative(cumsum_p, operand, axis, reverse)
 
 
 def cumprod(operand: Array, axis: int = 0, reverse: bool = False) -> Array:
-    """The products of the elements up to each one along `axis` (from each one on, if `reverse`)."""
+    """Computes the products of the elements up to each one along `axis` (from each one on, if `reverse`)."""
     return _cumulative(cumprod_p, operand, axis, reverse)
 
 
 def cummax(operand: Array, axis: int = 0, reverse: bool = False) -> Array:
-    """The largest of the elements up to each one along `axis` (from each one on, if `reverse`)."""
+    """Computes the largest of the elements up to each one along `axis` (from each one on, if `reverse`)."""
     return _cumulative(cummax_p, operand, axis, reverse)
 
 
 def cummin(operand: Array, axis: int = 0, reverse: bool = False) -> Array:
-    """The smallest of the elements up to each one along `axis` (from each one on, if `reverse`)."""
+    """Computes the smallest of the elements up to each one along `axis` (from each one on, if `reverse`)."""
     return _cumulative(cummin_p, operand, axis, reverse)
 
 
 def cumlogsumexp(operand: Array, axis: int = 0, reverse: bool = False) -> Array:
-    """The log of the summed exponentials up to each element along `axis` (from it on, if `reverse`)."""
+    """Computes the log of the summed exponentials up to each element along `axis` (from it on, if `reverse`)."""
     return _cumulative(cumlogsumexp_p, operand, axis, reverse)

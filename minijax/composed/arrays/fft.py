@@ -22,7 +22,7 @@ _MOST_AXES = 3
 
 
 class FftType(enum.IntEnum):
-    """The kinds of transforms. Those of real numbers (RFFT, IRFFT) keep only half of the spectrum."""
+    """Names the kinds of Fourier transforms. Those of real numbers (RFFT, IRFFT) keep only half of the spectrum."""
 
     FFT = 0
     IFFT = 1
@@ -119,7 +119,7 @@ def _rfft_transpose(t: Any, fft_lengths: Sequence[int]) -> Any:
 
 @jitted("fft", static=("fft_type", "fft_lengths"))
 def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Any:
-    """The Fourier transform over the last axes. `fft_lengths` are their sizes; for IRFFT, those of the result.
+    """Computes the Fourier transform over the last axes, one to three.
 
     Raises ValueError for sizes that `x` does not have, and for RFFT of complex numbers.
     """

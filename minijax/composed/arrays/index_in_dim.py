@@ -30,7 +30,7 @@ def _rows(idxs: Any) -> Iterator[Any]:
 
 
 def index_take(src: Array, idxs: Array, axes: Sequence[int]) -> Array:
-    """The slices of `src` at positions along `axes`: row i of `idxs` has those along `axes[i]`, modulo its size.
+    """Returns the slices of `src` at positions along `axes`: row i of `idxs` has those along `axes[i]`, modulo sizes.
 
     `idxs` may be an array or a sequence of rows.
     """

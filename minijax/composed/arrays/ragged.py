@@ -32,7 +32,7 @@ _AS_INSTRUCTION = config.option("ragged_dot_use_ragged_dot_instruction")
 
 @dataclasses.dataclass(frozen=True)
 class RaggedDotDimensionNumbers:
-    """The axes of a ragged product: those of `dot_general`, the ragged axis of lhs, the group axis of rhs."""
+    """Names the axes of a ragged product: those of `dot_general`, the ragged axis of lhs, the group axis of rhs."""
 
     dot_dimension_numbers: Any
     lhs_ragged_dimensions: Sequence[int]
@@ -295,7 +295,7 @@ def ragged_dot_general(
     group_offset: Array | None = None,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """The `dot_general` of arrays with a ragged axis, which is divided into contiguous groups of given sizes.
+    """Computes the `dot_general` of arrays with a ragged axis, which is divided into groups of given sizes.
 
     The ragged axis is a free axis of lhs (each group is multiplied by its own slice along the group axis of rhs),
     or contracted in both (the result has a leading axis of groups), or a batch axis in both. `group_sizes` has one
@@ -316,7 +316,15 @@ def ragged_dot(
     group_offset: Array | None = None,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """The matrix product of each group of rows of lhs, [m, k], with its own matrix of rhs, [groups, k, n]."""
+    """Multiplies each group of rows of lhs, [m, k], by its own matrix of rhs, [groups, k, n].
+
+    Example:
+        >>> lhs, rhs = jnp.ones((3, 2)), jnp.array([jnp.eye(2), 10 * jnp.eye(2)])
+        >>> jax.lax.ragged_dot(lhs, rhs, jnp.array([1, 2]))
+        Array([[ 1.,  1.],
+               [10., 10.],
+               [10., 10.]], dtype=float32)
+    """
     numbers = RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
     return ragged_dot_general(
         lhs, rhs, group_sizes, numbers, precision, preferred_element_type, group_offset, out_sharding

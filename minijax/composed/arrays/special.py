@@ -243,22 +243,22 @@ igammac_p = Defined(
 
 
 def igamma(a: ArrayLike, x: ArrayLike) -> Array:
-    """The regularized lower incomplete gamma function P(a, x); NaN for negative arguments."""
+    """Computes the regularized lower incomplete gamma function P(a, x); NaN for negative arguments."""
     return igamma_p.bind(a, x)
 
 
 def igammac(a: ArrayLike, x: ArrayLike) -> Array:
-    """The regularized upper incomplete gamma function Q(a, x) = 1 - P(a, x)."""
+    """Computes the regularized upper incomplete gamma function Q(a, x) = 1 - P(a, x)."""
     return igammac_p.bind(a, x)
 
 
 def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
-    """The derivative of `igamma` by `a`, which is not differentiable itself."""
+    """Computes the derivative of `igamma` by `a`, which is not differentiable itself."""
     return igamma_grad_a_p.bind(a, x)
 
 
 def random_gamma_grad(*args: Any) -> Any:
-    """The derivative of a sample of a gamma distribution by its shape; `args` are (shape, sample)."""
+    """Computes the derivative of a sample of a gamma distribution by its shape; `args` are (shape, sample)."""
     shape = broadcast_shapes(*(typeof(x).shape for x in args))
     args = tuple(moving.broadcast_to_shape(x, shape) for x in args)
     return _in_float32(lambda a, x: _by_order(a, x, SAMPLE))(*args)
@@ -360,5 +360,5 @@ regularized_incomplete_beta_p = Defined(
 
 
 def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
-    """The regularized incomplete beta function. Raises ValueError for a derivative by `a` or `b`."""
+    """Computes the regularized incomplete beta function. Raises ValueError for a derivative by `a` or `b`."""
     return regularized_incomplete_beta_p.bind(a, b, x)

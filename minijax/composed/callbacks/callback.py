@@ -178,11 +178,37 @@ def pure_callback(
     vmap_method: str | None = None,
     **kwargs: Any,
 ) -> Any:
-    """`callback(*args, **kwargs)`, called on the host with arrays, as an operation of the program.
+    """Calls a Python function on the host, as an operation of a traced program.
 
-    `result_shape_dtypes` is a tree of objects with a shape and a dtype, which the results must have. The call may
-    be left out or repeated. `vmap_method` specifies how it is batched: "sequential", "sequential_unrolled",
-    "expand_dims", "broadcast_all" or "legacy_vectorized". On several devices, the device of `sharding` makes the call.
+    The function gets `jax.Array`s and returns NumPy arrays or other array-likes. It must be pure: JAX may call it
+    several times, not at all, or at another time. It is slow compared to compiled code. There are no derivatives: give
+    the function around it a `jax.custom_jvp` or `jax.custom_vjp` rule.
+
+    Args:
+        callback: The function. It must not call JAX functions that wait for the program that calls it.
+        result_shape_dtypes: A pytree of objects with `shape` and `dtype`, such as `jax.ShapeDtypeStruct`s, that
+            describes the results.
+        *args, **kwargs: The arguments of the function: arrays, numbers, and pytrees of these.
+        sharding: On several devices, a `SingleDeviceSharding` whose device makes the call.
+        vmap_method: How the call is batched by `jax.vmap`. None: not at all. `"sequential"`: one call for each
+            slice. `"expand_dims"`: one call; arguments get a leading axis, of size 1 where they are not mapped.
+            `"broadcast_all"`: one call; all arguments get the whole leading axis.
+
+    Returns:
+        Arrays with the tree, shapes and dtypes of `result_shape_dtypes`.
+
+    Raises:
+        ValueError: If `vmap_method` is unknown.
+        JaxRuntimeError: When the result is waited for, if the function raises or returns something else.
+
+    See also: `jax.experimental.io_callback`, for side effects; `jax.debug.callback`, without results.
+
+    Example:
+        >>> @jax.jit
+        ... def f(x):
+        ...     return 1 + jax.pure_callback(np.sinc, jax.ShapeDtypeStruct(x.shape, x.dtype), x)
+        >>> f(jnp.zeros(2))
+        Array([2., 2.], dtype=float32)
     """
     check_method(vmap_method)
     return _bind(
@@ -199,9 +225,31 @@ def io_callback(
     ordered: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """As `pure_callback`, for a function with side effects: it is called once each time the program executes the call.
+    """Calls a Python function with side effects on the host, as an operation of a traced program.
 
-    With `ordered`, calls are made in the order of the program, and before those of programs that run after it.
+    It is called once each time that the program executes the call, and is never left out.
+
+    Args:
+        callback: The function of arrays. It returns NumPy arrays, or None if `result_shape_dtypes` is None.
+        result_shape_dtypes: A pytree of objects with `shape` and `dtype` that describes the results.
+        *args, **kwargs: The arguments of the function: arrays, numbers, and pytrees of these.
+        sharding: On several devices, a `SingleDeviceSharding` whose device makes the call.
+        ordered: If true, calls are made in the order of the program, and before those of programs that run later.
+
+    Returns:
+        Arrays with the tree, shapes and dtypes of `result_shape_dtypes`.
+
+    See also: `jax.pure_callback`, `jax.debug.callback`, `jax.effects_barrier`.
+
+    Example:
+        >>> log = []
+        >>> @jax.jit
+        ... def f(x):
+        ...     jax.experimental.io_callback(lambda x: log.append(int(x)), None, x, ordered=True)
+        ...     return x + 1
+        >>> y, _ = f(1), jax.effects_barrier()
+        >>> log
+        [1]
     """
     return _bind(io_callback_p, callback, result_shape_dtypes, args, kwargs, sharding=sharding, ordered=ordered)
 

@@ -140,10 +140,27 @@ def debug_callback(
     partitioned: bool = False,
     **kwargs: Any,
 ) -> Callable[..., None] | None:
-    """Calls `callback(*args, **kwargs)` on the host, with arrays, each time that the values are computed.
+    """Calls a Python function on the host, with the values of traced arrays, for debugging.
 
-    With `ordered`, calls are made in the order of the program. With `partitioned`, each device makes a call with its
-    shards of the arrays. Without a `callback`, returns a function that takes the other arguments.
+    The call does not change the program: it may be reordered or repeated with it, and it is made when the values are
+    computed. Under `jax.vmap` it is called for each slice; under `jax.grad`, in the forward pass.
+
+    Args:
+        callback: The function; its result is ignored. Without it, the result is a function that takes the other
+            arguments.
+        *args, **kwargs: Its arguments: arrays, which it gets as `jax.Array`s, and other values.
+        ordered: If true, calls are made in the order of the program.
+        partitioned: If true, each device makes a call with its shards of the arrays.
+
+    See also: `jax.debug.print`, `jax.effects_barrier`, `jax.experimental.io_callback`.
+
+    Example:
+        >>> seen = []
+        >>> f = jax.jit(lambda x: jax.debug.callback(lambda x: seen.append(float(x)), x))
+        >>> f(2.0)
+        >>> jax.effects_barrier()
+        >>> seen
+        [2.0]
     """
 
     def call(callback: Callable[..., None], *args: Any, **kwargs: Any) -> None:
@@ -174,11 +191,31 @@ def debug_print(
     _use_logging: bool = False,
     **kwargs: Any,
 ) -> Callable[..., None] | None:
-    """Prints `fmt.format(*args, **kwargs)` on the host, each time that the traced values are computed.
+    """Prints the values of traced arrays, each time that they are computed.
 
-    `ordered` and `partitioned` are as in `debug.callback`. Unless `skip_format_check`, raises the errors of
-    `str.format` for fields without arguments, and ValueError for arguments without a field. Without a `fmt`, returns
-    a function that takes the other arguments.
+    Python's `print` in a traced function prints tracers, once. This prints values, on the host, when the program runs.
+
+    Args:
+        fmt: A text with fields as for `str.format`; no f-string. Without it, the result is a function that takes the
+            other arguments.
+        *args, **kwargs: The values of the fields.
+        ordered: If true, texts are printed in the order of the program.
+        partitioned: If true, each device prints its shards of the arrays.
+        skip_format_check: If true, `fmt` is not compared with the arguments.
+
+    Raises:
+        IndexError, KeyError: If a field has no argument.
+        ValueError: If an argument has no field.
+
+    See also: `jax.debug.callback`, `jax.debug.log`, `jax.effects_barrier`.
+
+    Example:
+        >>> @jax.jit
+        ... def f(x):
+        ...     jax.debug.print("x = {x}, twice {}", 2 * x, x=x)
+        ...     return x
+        >>> y, _ = f(3), jax.effects_barrier()
+        x = 3, twice 6
     """
 
     def call(fmt: str, *args: Any, **kwargs: Any) -> None:
@@ -208,7 +245,7 @@ def debug_print(
 
 
 debug_log = functools.partial(debug_print, _use_logging=True)
-debug_log.__doc__ = "As `debug.print`, but logs the text at level INFO."
+debug_log.__doc__ = "Logs the values of traced arrays at level INFO; the arguments are those of `debug.print`."
 
 
 def _in_one_or_two_calls(name: str, call: Callable, first: Any, args: tuple, kwargs: dict) -> Callable | None:

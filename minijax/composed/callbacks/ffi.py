@@ -229,7 +229,7 @@ def ffi_call(
     input_output_aliases: dict[int, int] | None = None, custom_call_api_version: int = 4,
     legacy_backend_config: str | None = None,
 ) -> Callable[..., Any]:  # fmt: skip
-    """A function of arrays that calls the target registered with XLA as `target_name`; keywords are its attributes.
+    """Returns a function of arrays that calls a target registered with XLA; keywords are its attributes.
 
     `result_shape_dtypes` is an object with a shape and a dtype, or a sequence of them. Layouts specify the memory order
     of the buffers that the target takes: each is a `Layout`, the axes from major to minor, or None.

@@ -56,7 +56,7 @@ from minijax.run.arrays.array import Array, ArrayLike
 
 
 class EigImplementation(enum.Enum):
-    """The library that computes eigenvalues. CPUs support only LAPACK."""
+    """Names the libraries that compute eigenvalues. CPUs support only LAPACK."""
 
     CUSOLVER = "cusolver"
     MAGMA = "magma"
@@ -156,7 +156,7 @@ def eig(
     implementation: EigImplementation | None = None,
     use_magma: bool | None = None,
 ) -> list[Array]:
-    """Eigenvalues of general matrices, then left and right eigenvectors as columns, if requested.
+    """Computes eigenvalues of general matrices, then left and right eigenvectors as columns, if requested.
 
     NaN where the computation did not converge.
     """
@@ -174,7 +174,7 @@ def eig(
 
 
 class EighImplementation(enum.Enum):
-    """The algorithm that computes Hermitian eigenvalues. CPUs support only QR."""
+    """Names the algorithms that compute Hermitian eigenvalues. CPUs support only QR."""
 
     QR = "qr"
     JACOBI = "jacobi"
@@ -292,7 +292,24 @@ def eigh(
     subset_by_index: tuple[int, int] | None = None,
     implementation: EighImplementation | None = None,
 ) -> tuple[Array, Array]:
-    """Eigenvectors, as columns, and ascending eigenvalues of Hermitian matrices; NaN without convergence."""
+    """Computes eigenvectors and eigenvalues of Hermitian matrices; NaN without convergence.
+
+    Args:
+        x: An array of shape (..., n, n).
+        lower: Which triangle is read, if the input is not symmetrized.
+        symmetrize_input: If true, the mean of `x` and its adjoint is used.
+        sort_eigenvalues: If true, eigenvalues ascend.
+        subset_by_index: A pair: the first eigenvalue to return, and the one after the last.
+        implementation: An `EighImplementation`.
+
+    Returns:
+        A pair (eigenvectors as columns, eigenvalues). `jax.numpy.linalg.eigh` has the other order.
+
+    Example:
+        >>> vectors, values = jax.lax.linalg.eigh(jnp.array([[2.0, 0.0], [0.0, 1.0]]))
+        >>> values
+        Array([1., 2.], dtype=float32)
+    """
     x = symmetrized(x) if symmetrize_input else x
     how = dict(lower=lower, sort_eigenvalues=sort_eigenvalues, subset_by_index=subset_by_index)
     return tuple(eigh_p.bind(x, **how, algorithm=implementation))
@@ -359,7 +376,7 @@ hessenberg_p, schur_p, tridiagonal_p = Hessenberg(), Schur(), Tridiagonal()
 
 
 def hessenberg(a: ArrayLike) -> tuple[Array, Array]:
-    """The Hessenberg form, with Householder vectors below its first subdiagonal, and their scales `taus`.
+    """Computes the Hessenberg form, with Householder vectors below its first subdiagonal, and their scales `taus`.
 
     The unitary factor is block diagonal, with blocks 1 and `householder_product(a[1:, :-1], taus)`.
     """
@@ -373,14 +390,14 @@ def schur(
     sort_eig_vals: bool = False,
     select_callable: Callable | None = None,
 ) -> tuple[Array, Array]:
-    """The Schur form T and, if requested, the unitary Z with x = Z T Zᴴ; NaN without convergence."""
+    """Computes the Schur form T and, if requested, the unitary Z with x = Z T Zᴴ; NaN without convergence."""
     return schur_p.bind(
         x, compute_schur_vectors=compute_schur_vectors, sort_eig_vals=sort_eig_vals, select_callable=select_callable
     )
 
 
 def tridiagonal(a: ArrayLike, *, lower: bool = True) -> tuple[Array, Array, Array, Array]:
-    """The tridiagonal form of Hermitian matrices: Householder vectors, diagonal, off-diagonal, the vectors' scales.
+    """Computes the tridiagonal form of Hermitian matrices: Householder vectors, diagonal, off-diagonal, scales.
 
     Diagonal and off-diagonal are real. Only the lower (or upper) triangle is read, where the vectors are stored.
     """

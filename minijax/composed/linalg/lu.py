@@ -142,12 +142,15 @@ lu_p, lu_pivots_to_permutation_p = LU(), LUPivotsToPermutation()
 
 
 def lu(x: ArrayLike) -> tuple[Array, Array, Array]:
-    """The LU decomposition with pivots: L and U in one matrix, pivots, permutation of rows."""
+    """Computes the LU decomposition with pivots: L and U in one matrix, pivots, and the permutation of rows.
+
+    L has ones on its diagonal, which are not stored. `jax.scipy.linalg.lu` returns the factors.
+    """
     return lu_p.bind(x)
 
 
 def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
-    """The permutation of `permutation_size` rows by exchanging row i with row `pivots[i]`, for each i."""
+    """Converts pivots to a permutation of `permutation_size` rows: for each i, row i is exchanged with `pivots[i]`."""
     return lu_pivots_to_permutation_p.bind(pivots, permutation_size=int(permutation_size))
 
 

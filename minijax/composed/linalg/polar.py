@@ -159,11 +159,11 @@ def qdwh(
     eps: float | None = None,
     dynamic_shape: tuple[int, int] | None = None,
 ) -> tuple:
-    """The polar decomposition x = u h of a matrix with no fewer rows than columns: u with orthonormal
-    columns, Hermitian h without negative eigenvalues, the number of iterations, whether they converged.
+    """Computes the polar decomposition x = u h of a matrix with no fewer rows than columns.
 
-    By weighted Halley iterations (Nakatsukasa, Bai & Gygi 2010), at most 10 by default. `dynamic_shape` is the
-    number of leading rows and columns to use; the others are 0 in the results.
+    Returns u with orthonormal columns, Hermitian h without negative eigenvalues, the number of iterations, and whether
+    they converged. It uses weighted Halley iterations (Nakatsukasa, Bai & Gygi 2010), at most 10 by default.
+    `dynamic_shape` is the number of leading rows and columns to use; the others are 0 in the results.
     """
     rows, columns = typeof(x).shape
     if rows < columns:

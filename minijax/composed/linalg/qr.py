@@ -104,7 +104,7 @@ householder_product_p, ormqr_p = HouseholderProduct(), Ormqr()
 
 
 def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
-    """The leading columns of the product of the reflectors 1 - tau v vᴴ.
+    """Computes the leading columns of the product of the reflectors 1 - tau v vᴴ.
 
     Their vectors v are stored below the diagonal of `a`; on the diagonal, v is 1.
     """
@@ -112,7 +112,7 @@ def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
 
 
 def ormqr(a: ArrayLike, taus: ArrayLike, c: ArrayLike, *, left: bool = True, transpose: bool = False) -> Array:
-    """Q c (or c Q unless `left`; Qᴴ for Q if `transpose`) for the full product Q of the reflectors in `a`.
+    """Computes Q c (or c Q unless `left`; Qᴴ for Q if `transpose`) for the full product Q of the reflectors in `a`.
 
     `householder_product` computes the leading columns of Q.
     """
@@ -259,7 +259,7 @@ qr_p = QR()
 
 
 def qr(x: ArrayLike, *, pivoting: bool = False, full_matrices: bool = True, use_magma: bool | None = None) -> tuple:
-    """The QR decomposition: q with orthonormal columns, upper triangular r and, with `pivoting`, an order p.
+    """Computes the QR decomposition x = q r, with orthonormal columns of q and upper triangular r.
 
     With the columns of x in the order p, x[:, p] = q r and the diagonal of r decreases in absolute value. Without
     `full_matrices`, q has as many columns as the smaller side of x. `use_magma` selects MAGMA for pivoting on GPUs.

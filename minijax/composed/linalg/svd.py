@@ -36,7 +36,7 @@ from minijax.run.arrays.array import ArrayLike
 
 
 class SvdAlgorithm(enum.Enum):
-    """The algorithms of `svd`: CPUs have QR and divide-and-conquer, the default; GPUs have QR, Jacobi and polar.
+    """Names the algorithms of `svd`: CPUs have QR and divide-and-conquer, the default; GPUs have QR, Jacobi and polar.
 
     The default of GPUs is Jacobi up to 1024 rows and columns, and QR beyond.
     """
@@ -251,7 +251,19 @@ def svd(
     subset_by_index: tuple[int, int] | None = None,
     algorithm: SvdAlgorithm | None = None,
 ) -> Any:
-    """The singular value decomposition: (U, descending singular values, Vᴴ), or only the values."""
+    """Computes the singular value decomposition of matrices: (U, descending singular values, Vᴴ), or only the values.
+
+    Args:
+        x: An array of shape (..., m, n).
+        full_matrices: If true, U is (..., m, m) and Vᴴ (..., n, n); else both have min(m, n) columns or rows.
+        compute_uv: If false, only the values are returned.
+        subset_by_index: A pair: the first value to return, and the one after the last.
+        algorithm: An `SvdAlgorithm`.
+
+    Example:
+        >>> jax.lax.linalg.svd(jnp.diag(jnp.array([3.0, -2.0])), compute_uv=False)
+        Array([3., 2.], dtype=float32)
+    """
     values, *sides = svd_p.bind(
         x, full_matrices=full_matrices, compute_uv=compute_uv, subset_by_index=subset_by_index, algorithm=algorithm
     )

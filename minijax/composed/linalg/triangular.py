@@ -131,7 +131,10 @@ cholesky_p, triangular_solve_p = Cholesky(), TriangularSolve()
 
 
 def cholesky(x: Array, *, symmetrize_input: bool = True) -> Array:
-    """The lower triangular L with L Lᴴ = x for positive definite x; NaN for other matrices."""
+    """Computes the lower triangular L with L Lᴴ = x for positive definite x; NaN for other matrices.
+
+    With `symmetrize_input`, the mean of x and its adjoint is used; else the lower triangle is read.
+    """
     return tril(cholesky_p.bind(symmetrized(x) if symmetrize_input else x))
 
 
@@ -145,7 +148,11 @@ def triangular_solve(
     conjugate_a: bool = False,
     unit_diagonal: bool = False,
 ) -> Array:
-    """Solves op(a) x = b (or x op(a) = b unless `left_side`) for triangular a; b may be a vector."""
+    """Solves op(a) x = b (or x op(a) = b unless `left_side`) for triangular a; b may be a vector.
+
+    op transposes a if `transpose_a`, and conjugates it if `conjugate_a`. `lower` selects the triangle that is read;
+    with `unit_diagonal` its diagonal counts as ones.
+    """
     conjugate_a = conjugate_a and is_complex(a)
     single = typeof(b).ndim == typeof(a).ndim - 1
     at = typeof(b).ndim if left_side else typeof(b).ndim - 1

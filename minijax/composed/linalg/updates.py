@@ -115,7 +115,10 @@ symmetric_product_p, cholesky_update_p = SymmetricProduct(), CholeskyUpdate()
 def symmetric_product(
     a_matrix: ArrayLike, c_matrix: ArrayLike, *, alpha: float = 1.0, beta: float = 0.0, symmetrize_output: bool = False
 ) -> Any:
-    """alpha a aᵀ + beta c for symmetric c. Elements above the diagonal are undefined unless `symmetrize_output`."""
+    """Computes alpha a aᵀ + beta c for symmetric c.
+
+    Elements above the diagonal are undefined unless `symmetrize_output`.
+    """
     product = symmetric_product_p.bind(a_matrix, c_matrix, alpha=alpha, beta=beta)
     if not symmetrize_output:
         return product
@@ -124,5 +127,5 @@ def symmetric_product(
 
 
 def cholesky_update(r_matrix: ArrayLike, w_vector: ArrayLike) -> Array:
-    """The upper triangular R' with R'ᵀ R' = rᵀ r + w wᵀ, for real upper triangular r."""
+    """Computes the upper triangular R' with R'ᵀ R' = rᵀ r + w wᵀ, for real upper triangular r."""
     return cholesky_update_p.bind(r_matrix, w_vector)

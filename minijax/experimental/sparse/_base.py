@@ -18,7 +18,7 @@ from minijax.run.arrays.array import Array
 
 
 class JAXSparse(abc.ABC):
-    """A sparse array: a pytree with its buffers as leaves, and a shape.
+    """Is the base class of sparse arrays: a pytree with its buffers as leaves, and a shape.
 
     A subclass names its buffers. Operators that its format does not implement raise NotImplementedError.
     """

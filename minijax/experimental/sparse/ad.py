@@ -74,7 +74,7 @@ def _as_derivative(x: Any, gradient: Any) -> Any:
 def value_and_grad(
     fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
 ) -> Callable[..., tuple[Any, Any]]:
-    """`jax.value_and_grad` with sparse arguments, whose gradients are sparse."""
+    """Creates a function that computes a value and gradients, as `jax.value_and_grad`, sparse for sparse arguments."""
     numbers = tuple(argnums) if np.ndim(argnums) else operator.index(argnums)
 
     @functools.wraps(fun)
@@ -88,7 +88,7 @@ def value_and_grad(
 
 
 def grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any) -> Callable:
-    """`jax.grad` with sparse arguments, whose gradients are sparse."""
+    """Creates a function that computes gradients, as `jax.grad`, which are sparse for sparse arguments."""
     both = value_and_grad(fun, argnums, has_aux, **kwargs)
 
     @functools.wraps(fun)
@@ -118,12 +118,18 @@ def _jacobian(
 
 
 def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any) -> Callable:
-    """`jax.jacfwd` with sparse arguments. The axes of the result become batch axes of a sparse Jacobian."""
+    """Creates a function that computes Jacobians, as `jax.jacfwd`, which are sparse for sparse arguments.
+
+    The axes of the result become batch axes of a sparse Jacobian.
+    """
     return _jacobian(autodiff.jacfwd, fun, argnums, has_aux, kwargs)
 
 
 def jacrev(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any) -> Callable:
-    """`jax.jacrev` with sparse arguments. The axes of the result become batch axes of a sparse Jacobian."""
+    """Creates a function that computes Jacobians, as `jax.jacrev`, which are sparse for sparse arguments.
+
+    The axes of the result become batch axes of a sparse Jacobian.
+    """
     return _jacobian(autodiff.jacrev, fun, argnums, has_aux, kwargs)
 
 

@@ -66,7 +66,7 @@ def empty(
     sparse_format: str = "bcoo",
     **kwds: Any,
 ) -> JAXSparse:
-    """A sparse array of zeros in format bcoo, bcsr, coo, csr or csc. `kwds` depend on the format."""
+    """Creates a sparse array of zeros in format bcoo, bcsr, coo, csr or csc. `kwds` depend on the format."""
     if sparse_format not in _FORMATS:
         raise ValueError(f"sparse_format={sparse_format!r} not recognized; must be one of {list(_FORMATS)}")
     return _FORMATS[sparse_format]._empty(tuple(shape), dtype=dtype, index_dtype=index_dtype, **kwds)
@@ -81,7 +81,7 @@ def eye(
     sparse_format: str = "bcoo",
     **kwds: Any,
 ) -> JAXSparse:
-    """A sparse N x M (by default N x N) matrix with ones on its k-th diagonal. `kwds` depend on the format."""
+    """Creates a sparse N x M (by default N x N) matrix with ones on its k-th diagonal. `kwds` depend on the format."""
     cls = _FORMATS[sparse_format]
     N, M, k = map(operator.index, (N, N if M is None else M, k))
     return cls._eye(N, M, k, dtype=dtype, index_dtype=index_dtype, **kwds)

@@ -66,11 +66,20 @@ def check_shapes(shape: Sequence[int], n_batch: int, n_dense: int, nse: int, **b
 @tree.register_pytree_node_class
 @known_as("jax.experimental.sparse.bcoo.BCOO")
 class BCOO(BatchedFormat):
-    """A sparse array in batched coordinate format.
+    """Is a sparse array in batched coordinate format.
 
     `args` are data of shape (*batch, nse, *dense) and indices of shape (*batch, nse, n_sparse). Batch axes of
     size one are broadcast. Rows of indices that are out of bounds are padding. `indices_sorted` and
-    `unique_indices` are promises of the caller that are not checked.
+    `unique_indices` are promises of the caller that are not checked. `BCOO.fromdense` converts an array, `todense`
+    back.
+
+    Example:
+        >>> from minijax.experimental import sparse
+        >>> x = sparse.BCOO.fromdense(jnp.array([[0.0, 2.0], [3.0, 0.0]]))
+        >>> x.nse, x.data
+        (2, Array([2., 3.], dtype=float32))
+        >>> x @ jnp.ones(2)
+        Array([2., 3.], dtype=float32)
     """
 
     _names = ("data", "indices")

@@ -223,7 +223,7 @@ bcoo_extract_p = Extract()
 
 
 def bcoo_extract(sparr: BCOO, arr: ArrayLike, *, assume_unique: bool | None = None) -> BCOO:
-    """The elements of an array at the indices of `sparr`.
+    """Returns the elements of an array at the indices of `sparr`.
 
     Repeated indices get the element once and zeros after it, unless `assume_unique`, by default the promise
     `sparr.unique_indices`.

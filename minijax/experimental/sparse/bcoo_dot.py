@@ -210,7 +210,7 @@ def bcoo_dot_general(
     preferred_element_type: None = None,
     out_sharding: Any = None,
 ) -> BCOO | Array:
-    """`lax.dot_general` with BCOO operands. The result is a BCOO if both are BCOO, else a dense array.
+    """Computes `lax.dot_general` with BCOO operands. The result is a BCOO if both are BCOO, else a dense array.
 
     `precision` is ignored. Raises NotImplementedError for `out_sharding`, for contracting dense axes, and for
     batch dimensions that are not batch axes of a BCOO.
@@ -319,7 +319,7 @@ bcoo_dot_general_sampled_p = DotGeneralSampled()
 
 
 def bcoo_dot_general_sampled(A: Array, B: Array, indices: Array, *, dimension_numbers: Any) -> Array:
-    """The elements of `lax.dot_general(A, B)` at these indices of a BCOO.
+    """Computes the elements of `lax.dot_general(A, B)` at these indices of a BCOO, and no other ones.
 
     No other elements are computed.
     """

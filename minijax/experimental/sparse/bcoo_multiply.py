@@ -17,7 +17,7 @@ from minijax.run.arrays.array import Array
 
 
 def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
-    """The elementwise product of two BCOO, whose axes of size one are broadcast.
+    """Computes the elementwise product of two BCOO, whose axes of size one are broadcast.
 
     One element is stored for each pair of elements. Raises NotImplementedError for different numbers of dense axes.
     """
@@ -55,7 +55,7 @@ def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
 
 
 def bcoo_multiply_dense(sp_mat: BCOO, v: Array) -> Array:
-    """The data of the product of a BCOO and a dense array, which is broadcast.
+    """Computes the data of the product of a BCOO and a dense array, which is broadcast.
 
     Raises NotImplementedError if the product does not have the shape of the BCOO.
     """
@@ -94,7 +94,7 @@ def bcoo_conv_general_dilated(
     preferred_element_type: Any = None,
     out_sharding: Any = None,
 ) -> BCOO:
-    """`lax.conv_general_dilated` of two BCOO in one dimension. One element is stored for each pair of elements.
+    """Computes `lax.conv_general_dilated` of two BCOO in one dimension. One element is stored for each pair.
 
     Raises NotImplementedError for strides, dilations, and batches or features of a size other than one.
     """

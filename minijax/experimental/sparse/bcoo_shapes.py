@@ -24,7 +24,9 @@ def padded(indices: Any, columns: Any, old: Sequence[int], new: Sequence[int]) -
 def bcoo_broadcast_in_dim(
     mat: BCOO, *, shape: Sequence[int], broadcast_dimensions: Sequence[int], sharding: Any = None
 ) -> BCOO:
-    """`lax.broadcast_in_dim`. New axes before a batch axis are batch axes, those after a dense axis are dense.
+    """Broadcasts a BCOO, as `lax.broadcast_in_dim`.
+
+    New axes before a batch axis are batch axes, those after a dense axis are dense.
 
     Raises NotImplementedError for new sparse axes of a size other than one, and for `sharding`.
     """
@@ -127,7 +129,7 @@ def _joined_along_sparse(operands: Sequence[BCOO], dimension: int, shape: Sequen
 def bcoo_reshape(
     mat: BCOO, *, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None, sharding: Any = None
 ) -> BCOO:
-    """`lax.reshape`. Raises ValueError if it would merge axes of different kinds: batch, sparse and dense."""
+    """Reshapes a BCOO, as `lax.reshape`. Raises ValueError if it would merge batch, sparse or dense axes."""
     if sharding is not None:
         raise NotImplementedError("bcoo_reshape: sharding")
     if dimensions is not None and tuple(dimensions) != tuple(range(mat.ndim)):
@@ -176,7 +178,7 @@ def _axes_of_size(old: Sequence[int], new: Sequence[int], choose: Callable) -> i
 
 
 def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
-    """`lax.rev`: reverses the elements along some axes."""
+    """Reverses the elements of a BCOO along some axes, as `lax.rev`."""
     dimensions = tuple(map(operator.index, dimensions))
     if any(axis >= operand.ndim for axis in dimensions):
         raise TypeError(
@@ -202,7 +204,7 @@ def _without_padding(data: Any, indices: Any, sizes: tuple[int, ...]) -> Any:
 
 
 def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
-    """`lax.squeeze`: removes axes of size one."""
+    """Removes axes of size one of a BCOO, as `lax.squeeze`."""
     dimensions = tuple(canonical_axis(axis, arr.ndim) for axis in dimensions)
     if any(arr.shape[axis] != 1 for axis in dimensions):
         raise ValueError(
@@ -219,7 +221,10 @@ def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
 
 
 def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
-    """The sum over some axes. Only dense axes are added; the other elements remain stored, with repeated indices."""
+    """Computes the sum of a BCOO over some axes.
+
+    Only dense axes are added; the other elements remain stored, with repeated indices.
+    """
     axes = tuple(sorted(set(map(operator.index, axes))))
     if not all(0 <= axis < mat.ndim for axis in axes):
         raise AssertionError(f"bcoo_reduce_sum: invalid {axes=} for {mat.ndim} dimensions")

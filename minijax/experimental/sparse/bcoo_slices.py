@@ -21,7 +21,7 @@ from minijax.run.arrays.array import Array
 def bcoo_slice(
     mat: BCOO, *, start_indices: Sequence[int], limit_indices: Sequence[int], strides: Sequence[int] | None = None
 ) -> BCOO:
-    """`lax.slice`. Elements outside become padding; `nse` shrinks if the slice has fewer elements."""
+    """Slices a BCOO, as `lax.slice`. Elements outside become padding; `nse` shrinks if the slice has fewer elements."""
     starts, limits, steps = _checked_slice(mat, start_indices, limit_indices, strides)
     shape = tuple(-(-(high - low) // step) for low, high, step in zip(starts, limits, steps, strict=True))
 
@@ -83,7 +83,7 @@ def _compacted(data: Any, indices: Any, inside: Any, sizes: Any, shape: tuple[in
 
 
 def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Sequence[int]) -> BCOO:
-    """`lax.dynamic_slice`: start indices are clamped to keep the slice in bounds."""
+    """Slices a BCOO, as `lax.dynamic_slice`: start indices are clamped to keep the slice in bounds."""
     starts, sizes = _checked_dynamic_slice(mat, start_indices, slice_sizes)
 
     def part(x, axes):
@@ -131,7 +131,9 @@ def bcoo_gather(
     mode: str | GatherScatterMode | None = None,
     fill_value: Any = None,
 ) -> BCOO:
-    """`lax.gather`. The axes of the start indices become batch axes if they are the first ones, else sparse axes.
+    """Gathers slices of a BCOO, as `lax.gather`.
+
+    The axes of the start indices become batch axes if they are the first ones, else sparse axes.
 
     Raises NotImplementedError for batching dimensions and for fill values other than zero.
     """

@@ -139,7 +139,7 @@ bcsr_todense_p, bcsr_extract_p, bcsr_fromdense_p, bcsr_dot_general_p = ToDense()
 @tree.register_pytree_node_class
 @known_as("jax.experimental.sparse.bcsr.BCSR")
 class BCSR(BatchedFormat):
-    """A sparse array in batched compressed row format.
+    """Is a sparse array in batched compressed row format.
 
     `args` are data of shape (*batch, nse, *dense), columns of shape (*batch, nse), and row pointers of shape
     (*batch, rows + 1). Batch axes of size one are broadcast.
@@ -237,7 +237,7 @@ BCSR._fromdense = bcsr_fromdense
 
 
 def bcsr_extract(indices: ArrayLike, indptr: ArrayLike, mat: ArrayLike) -> Array:
-    """The elements of an array at the indices of a BCSR."""
+    """Returns the elements of an array at the indices of a BCSR."""
     return bcsr_extract_p.bind(*map(jnp.asarray, (indices, indptr, mat)))
 
 
@@ -250,7 +250,7 @@ def bcsr_dot_general(
     preferred_element_type: None = None,
     out_sharding: Any = None,
 ) -> Array:
-    """`lax.dot_general` of a BCSR and an array; `precision` is ignored.
+    """Computes `lax.dot_general` of a BCSR and an array; `precision` is ignored.
 
     Raises NotImplementedError for `out_sharding` and for a sparse right operand.
     """
@@ -268,13 +268,13 @@ def bcsr_dot_general(
 def bcsr_broadcast_in_dim(
     mat: BCSR, *, shape: Shape, broadcast_dimensions: Sequence[int], sharding: Any = None
 ) -> BCSR:
-    """`lax.broadcast_in_dim` of a BCSR."""
+    """Broadcasts a BCSR, as `lax.broadcast_in_dim`."""
     wide = bcoo_shapes.bcoo_broadcast_in_dim(mat.to_bcoo(), shape=shape, broadcast_dimensions=broadcast_dimensions)
     return BCSR.from_bcoo(wide)
 
 
 def bcsr_concatenate(operands: Sequence[BCSR], *, dimension: int) -> BCSR:
-    """`lax.concatenate` of BCSRs."""
+    """Concatenates BCSRs, as `lax.concatenate`."""
     return BCSR.from_bcoo(bcoo_shapes.bcoo_concatenate([mat.to_bcoo() for mat in operands], dimension=dimension))
 
 

@@ -74,7 +74,7 @@ coo_matvec_p, coo_matmat_p = CooMatVec(), CooMatMat()
 
 @tree.register_pytree_node_class
 class COO(matrices.Matrix):
-    """A sparse matrix of data, rows and columns. `rows_sorted` and `cols_sorted` are not checked."""
+    """Is a sparse matrix of data, rows and columns. `rows_sorted` and `cols_sorted` are not checked."""
 
     row: Any
     col: Any
@@ -124,10 +124,10 @@ COO._fromdense = coo_fromdense
 
 
 def coo_matvec(mat: COO, v: Array, transpose: bool = False) -> Array:
-    """The product of a COO, transposed if `transpose`, and a vector."""
+    """Multiplies a COO, transposed if `transpose`, by a vector."""
     return mat._product(coo_matvec_p, v, transpose)
 
 
 def coo_matmat(mat: COO, B: Array, *, transpose: bool = False) -> Array:
-    """The product of a COO, transposed if `transpose`, and a matrix."""
+    """Multiplies a COO, transposed if `transpose`, by a matrix."""
     return mat._product(coo_matmat_p, B, transpose)

@@ -115,12 +115,12 @@ class _Compressed(matrices.Matrix):
 
 @tree.register_pytree_node_class
 class CSR(_Compressed):
-    """A sparse matrix of data, columns, and the number of the first stored element of each row."""
+    """Is a sparse matrix of data, columns, and the number of the first stored element of each row."""
 
 
 @tree.register_pytree_node_class
 class CSC(_Compressed):
-    """A sparse matrix of data, rows, and the number of the first stored element of each column."""
+    """Is a sparse matrix of data, rows, and the number of the first stored element of each column."""
 
     _by_columns = True
 
@@ -149,10 +149,10 @@ CSR._fromdense = csr_fromdense
 
 
 def csr_matvec(mat: CSR, v: Array, transpose: bool = False) -> Array:
-    """The product of a CSR, transposed if `transpose`, and a vector."""
+    """Multiplies a CSR, transposed if `transpose`, by a vector."""
     return mat._product(csr_matvec_p, v, transpose)
 
 
 def csr_matmat(mat: CSR, B: Array, *, transpose: bool = False) -> Array:
-    """The product of a CSR, transposed if `transpose`, and a matrix."""
+    """Multiplies a CSR, transposed if `transpose`, by a matrix."""
     return mat._product(csr_matmat_p, B, transpose)

@@ -36,7 +36,7 @@ def random_bcoo(
     generator: Callable[..., Array] = random.uniform,
     **kwds: Any,
 ) -> BCOO:
-    """A BCOO of random indices with data from `generator(key, shape, dtype, **kwds)`.
+    """Creates a BCOO of random indices with data from `generator(key, shape, dtype, **kwds)`.
 
     `nse` elements are stored for each batch, a fraction of the size if below 1. Raises ValueError for a number
     larger than the size.

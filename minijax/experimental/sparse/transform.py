@@ -227,10 +227,16 @@ def sparsify_raw(f: Callable) -> Callable:
 
 
 def sparsify(f: Callable, use_tracer: bool = False) -> Callable:
-    """Transforms `f` to also accept sparse arrays, by the rules of `sparse_rules_bcoo` and `sparse_rules_bcsr`.
+    """Transforms a function to also accept sparse arrays, by the rules `sparse_rules_bcoo` and `sparse_rules_bcsr`.
 
     Raises NotImplementedError for an operation on a sparse array without a rule. `use_tracer` runs `f` once on
     `SparseTracer`s, instead of tracing it to a jaxpr first.
+
+    Example:
+        >>> from minijax.experimental import sparse
+        >>> x = sparse.BCOO.fromdense(jnp.eye(2))
+        >>> sparse.sparsify(lambda x: jnp.sum(2 * x))(x)
+        Array(4., dtype=float32)
     """
     return (_with_tracers if use_tracer else _with_interpreter)(f)
 
@@ -252,7 +258,7 @@ def _with_interpreter(f: Callable) -> Callable:
 
 
 class SparseTracer(Tracer):
-    """A tracer of a value of an environment."""
+    """Is a tracer of a value of an environment of sparse values."""
 
     __slots__ = ("_spvalue",)
 

@@ -23,7 +23,7 @@ Shape = tuple[int, ...]
 
 
 class SparseEfficiencyError(ValueError):
-    """Raised where an operation would be inefficient in the layout of a sparse array."""
+    """Is raised where an operation would be inefficient in the layout of a sparse array."""
 
 
 class SparseEfficiencyWarning(UserWarning):

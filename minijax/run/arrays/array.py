@@ -156,7 +156,41 @@ def register_array_like(cls: type, test: Callable[[Any], bool] | bool = True) ->
 
 
 class Array(ArrayMethods, metaclass=ArrayMeta):
-    """An array or a tracer; `isinstance(x, Array)` is true for both."""
+    """Is the type of arrays: of those that functions return, and of the tracers inside functions that are traced.
+
+    Arrays are immutable: `x[i] = y` raises TypeError; `x.at[i].set(y)` returns a changed copy. They are created by
+    `jax.numpy` and by `jax.device_put`, never by this class. Operations return before they have been computed;
+    printing, `np.asarray(x)` and `float(x)` wait. An array may be distributed over several devices, see `x.sharding`.
+
+    Attributes:
+        shape, dtype, ndim, size, nbytes: As those of NumPy's arrays.
+        sharding: How the array is distributed over devices.
+        committed: Whether it is bound to its devices; others are moved to where a computation needs them.
+        addressable_shards: The parts on devices of this process, as `jax.Shard`s.
+        at: `x.at[index]` has methods that return a copy of `x` with some elements changed: `set(y)`, `add(y)`,
+            `subtract(y)`, `multiply(y)`, `divide(y)`, `power(y)`, `min(y)`, `max(y)`, `apply(function)`; `get()` reads.
+            All have keywords `mode` (out of bounds: `"drop"`, `"clip"`, `"promise_in_bounds"`; for `get` `"fill"`),
+            `indices_are_sorted` and `unique_indices`. Repeated indices add up in `add`.
+
+    Methods are those of NumPy's arrays (`sum`, `reshape`, `astype`, ...), and `block_until_ready()`, which waits;
+    `devices()`; `delete()`, which frees the memory; `is_deleted()`, `is_ready()`, `copy_to_host_async()`.
+
+    Use it in annotations, and in `isinstance(x, jax.Array)`, which is true for arrays and tracers and false for NumPy
+    arrays and numbers; `jax.typing.ArrayLike` includes these.
+
+    See also: `jax.numpy.array`, `jax.device_get`, `jax.block_until_ready`, `jax.typeof`.
+
+    Example:
+        >>> x = jnp.arange(3.0)
+        >>> isinstance(x, jax.Array), jax.jit(lambda x: isinstance(x, jax.Array))(x)
+        (True, Array(True, dtype=bool))
+        >>> x.at[0].set(10).at[jnp.array([1, 1])].add(5)
+        Array([10., 11.,  2.], dtype=float32)
+        >>> x[0] = 10
+        Traceback (most recent call last):
+            ...
+        TypeError: JAX arrays are immutable and do not support in-place item assignment...
+    """
 
     __slots__ = ("__weakref__",)
     __hash__ = None  # pyright: ignore[reportAssignmentType]
@@ -169,15 +203,15 @@ class Array(ArrayMethods, metaclass=ArrayMeta):
         return self.dtype
 
     def addressable_data(self, index: int) -> "Array":
-        """The shard on one device of this process."""
+        """Returns the part of the array on one device of this process, by its number."""
         raise _unimplemented(self, "addressable_data")
 
     def copy_to_host_async(self):
-        """Starts to copy the value to the host."""
+        """Starts to copy the value to the host; a later `np.asarray` then has less to wait for."""
         raise _unimplemented(self, "copy_to_host_async")
 
     def item(self, *args: int) -> Any:
-        """The value of an array of one element, as a Python number."""
+        """Returns an element as a Python number; without an index, that of an array of one element."""
         raise _unimplemented(self, "item")
 
 
@@ -274,12 +308,12 @@ class ArrayImpl(Array):
         return devices[0] if len(devices) == 1 else self._sig.sharding
 
     def devices(self) -> set:
-        """The devices that hold this array."""
+        """Returns the set of devices that hold this array."""
         self._check_alive()
         return self._sig.sharding.device_set
 
     def platform(self) -> str:
-        """The name of the platform that holds this array."""
+        """Returns the name of the platform that holds this array."""
         return self._raw.platform()
 
     @property
@@ -303,7 +337,7 @@ class ArrayImpl(Array):
         return self._raw.is_deleted()
 
     def delete(self) -> None:
-        """Frees the memory now."""
+        """Frees the memory now; using the array afterwards raises RuntimeError."""
         self._raw.delete()
         self.__dict__["_was_freed"] = True  # as opposed to donated
 
@@ -314,7 +348,7 @@ class ArrayImpl(Array):
         return self._raw.is_ready()
 
     def block_until_ready(self):
-        """Waits until the value has been computed."""
+        """Waits until the value has been computed, and returns the array. Errors of the computation are raised here."""
         try:
             self._raw.block_until_ready()
         except _jax.JaxRuntimeError as failure:
@@ -327,11 +361,11 @@ class ArrayImpl(Array):
         self._check_alive()
 
     def on_device_size_in_bytes(self) -> int:
-        """The size of the memory in bytes, including padding."""
+        """Returns the size of the memory in bytes, including padding."""
         return self._raw.on_device_size_in_bytes()
 
     def unsafe_buffer_pointer(self) -> int:
-        """The address of the memory, valid only while the array is alive."""
+        """Returns the address of the memory, valid only while the array is alive."""
         if self.is_deleted():
             raise _jax.JaxRuntimeError("INVALID_ARGUMENT: UnsafeBufferPointer() called on deleted or donated buffer")
         if self._sig.device is None:
@@ -376,7 +410,7 @@ class ArrayImpl(Array):
         return [Shard(*place, None if k is None else self._shard(k)) for k, place in _shard_places(self._sig)]
 
     def addressable_data(self, index: int):
-        """The shard on device number `index` of this process."""
+        """Returns the shard on device number `index` of this process."""
         self._check_alive()
         return self._shard(0 if self.is_fully_replicated else index)
 
@@ -690,7 +724,7 @@ def hidden(x: ArrayImpl) -> ArrayImpl:
 
 
 def live_arrays(platform: str | None = None) -> list[Array]:
-    """The arrays of a backend that are alive and not deleted."""
+    """Returns the arrays of a backend that are alive and not deleted."""
     collect_garbage()
     raws = [raw for raw in client.get_client(platform).live_arrays() if type(raw.aval) is Signature]
     return [raw.aval.wrap(raw, raw.aval) for raw in raws if not raw.is_deleted()]
@@ -758,7 +792,7 @@ class ExtendedArray(ArrayImpl):
 
 
 class EArray(ExtendedArray):
-    """An array of a user-defined extended dtype, with type `aval`, in the memory of `data`."""
+    """Is an array of a user-defined extended dtype, with type `aval`, in the memory of `data`."""
 
     __slots__ = ()
 

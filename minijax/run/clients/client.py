@@ -214,12 +214,44 @@ config.num_cpu_devices.on_change(_check_not_started)
 
 
 def devices(backend: Any = None) -> list[Device]:
-    """All devices of a backend."""
+    """Returns a list of all devices of a backend, those of other processes included.
+
+    Args:
+        backend: The name of a platform: `"cpu"`, `"gpu"`, `"cuda"`, `"rocm"`, `"tpu"`. By default, the default one.
+
+    Returns:
+        A list of `jax.Device`s; each has `id`, `platform`, `device_kind`, `process_index` and `memory_stats()`.
+
+    Raises:
+        RuntimeError: If the platform is unknown or not present.
+
+    See also: `jax.local_devices`, `jax.device_count`, `jax.default_device`.
+
+    Example:
+        >>> jax.devices("cpu")[0].platform
+        'cpu'
+    """
     return list(get_client(backend).devices())
 
 
 def local_devices(process_index: int | None = None, backend: Any = None, host_id: int | None = None) -> list[Device]:
-    """The devices of one process, by default this one."""
+    """Returns a list of the devices of one process, by default of this one.
+
+    Args:
+        process_index: The index of a process.
+        backend: The name of a platform, by default the default one.
+        host_id: The older name of `process_index`; it gives a warning.
+
+    Raises:
+        ValueError: If there is no such process.
+        RuntimeError: If the platform is unknown or not present.
+
+    See also: `jax.devices`.
+
+    Example:
+        >>> all(device.process_index == jax.process_index() for device in jax.local_devices())
+        True
+    """
     if host_id is not None:
         _warn_renamed("The argument `host_id` of jax.local_devices", "process_index")
         process_index = host_id
@@ -232,17 +264,53 @@ def local_devices(process_index: int | None = None, backend: Any = None, host_id
 
 
 def device_count(backend: Any = None) -> int:
-    """The number of devices of a backend, in all processes."""
+    """Returns the number of devices of a backend, in all processes.
+
+    Args:
+        backend: The name of a platform, by default the default one.
+
+    Raises:
+        RuntimeError: If the platform is unknown or not present.
+
+    See also: `jax.local_device_count`, `jax.devices`.
+
+    Example:
+        >>> jax.device_count() == len(jax.devices())
+        True
+    """
     return int(get_client(backend).device_count())
 
 
 def local_device_count(backend: Any = None) -> int:
-    """The number of devices of a backend in this process."""
+    """Returns the number of devices of a backend in this process.
+
+    Args:
+        backend: The name of a platform, by default the default one.
+
+    Raises:
+        RuntimeError: If the platform is unknown or not present.
+
+    See also: `jax.device_count`, `jax.local_devices`.
+
+    Example:
+        >>> jax.local_device_count() == len(jax.local_devices())
+        True
+    """
     return int(get_client(backend).local_device_count())
 
 
 def default_backend() -> str:
-    """The name of the default platform."""
+    """Returns the name of the default platform: `"cpu"`, `"gpu"` or `"tpu"`.
+
+    The first call starts the backend. The option `jax_platforms`, or the environment variable `JAX_PLATFORMS`,
+    selects it; otherwise accelerators are preferred.
+
+    See also: `jax.devices`, `jax.default_device`.
+
+    Example:
+        >>> jax.default_backend() == jax.devices()[0].platform
+        True
+    """
     return get_client().platform
 
 
@@ -255,17 +323,27 @@ def lowering_platform(device: Device) -> str:
 
 
 def process_index(backend: Any = None) -> int:
-    """The index of this process."""
+    """Returns the index of this process among those of the program; 0 for a program of one process."""
     return get_client(backend).process_index()
 
 
 def process_count(backend: Any = None) -> int:
-    """The number of processes."""
+    """Returns the number of processes of the program, which `jax.distributed.initialize` connects.
+
+    Args:
+        backend: The name of a platform, by default the default one.
+
+    See also: `jax.process_index`, `jax.experimental.multihost_utils`.
+
+    Example:
+        >>> jax.process_count()
+        1
+    """
     return max((device.process_index for device in devices(backend)), default=0) + 1
 
 
 def process_indices(backend: Any = None) -> list[int]:
-    """The indices of all processes."""
+    """Returns a list of the indices of all processes."""
     return list(range(process_count(backend)))
 
 
@@ -274,19 +352,19 @@ def _warn_renamed(old: str, new: str) -> None:
 
 
 def host_id(backend: Any = None) -> int:
-    """The older name of `process_index`."""
+    """Returns the index of this process; the older name of `process_index`, which gives a warning."""
     _warn_renamed("jax.host_id", "jax.process_index")
     return process_index(backend)
 
 
 def host_count(backend: Any = None) -> int:
-    """The older name of `process_count`."""
+    """Returns the number of processes; the older name of `process_count`, which gives a warning."""
     _warn_renamed("jax.host_count", "jax.process_count")
     return process_count(backend)
 
 
 def host_ids(backend: Any = None) -> list[int]:
-    """The older name of `process_indices`."""
+    """Returns the indices of all processes; the older name of `process_indices`, which gives a warning."""
     _warn_renamed("jax.host_ids", "jax.process_indices")
     return process_indices(backend)
 

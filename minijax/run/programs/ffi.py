@@ -54,5 +54,5 @@ def pycapsule(funcptr: Any) -> Any:
 
 
 def include_dir() -> str:
-    """The folder of jaxlib's header files."""
+    """Returns the folder of jaxlib's header files."""
     return os.path.join(os.path.dirname(os.path.abspath(jaxlib.__file__)), "include")

@@ -100,7 +100,7 @@ def trace(
     create_perfetto_trace: bool = False,
     profiler_options: ProfileOptions | None = None,
 ) -> Iterator[None]:
-    """Context manager that records a profile; its arguments and errors are those of `start_trace`."""
+    """Records a profile in a `with` statement; its arguments and errors are those of `start_trace`."""
     start_trace(log_dir, create_perfetto_link, create_perfetto_trace, profiler_options)
     try:
         yield
@@ -164,11 +164,11 @@ def offer(path: Path) -> None:
 
 
 class TraceAnnotation(_profiler.TraceMe):
-    """Context manager that names a span of time in profiles: `TraceAnnotation(name, **metadata)`."""
+    """Names a span of time in profiles, in a `with` statement: `TraceAnnotation(name, **metadata)`."""
 
 
 class StepTraceAnnotation(TraceAnnotation):
-    """Context manager that marks a step of a program; with its number `step_num`, tools can compare steps."""
+    """Marks a step of a program in a `with` statement; with its number `step_num`, tools can compare steps."""
 
     def __init__(self, name: str, **kwargs: Any):
         super().__init__(name, _r=1, **kwargs)
@@ -242,7 +242,7 @@ def get_profiled_instructions_proto(tensorboard_dir: str) -> bytes:
 
 
 def device_memory_profile(backend: str | None = None) -> bytes:
-    """The allocations in the memory of a backend's devices, in compressed pprof format.
+    """Returns the allocations in the memory of a backend's devices, in compressed pprof format.
 
     Programs that were called after `minijax.profiler` was imported have stacks.
     """
