@@ -37,6 +37,7 @@ class Emitter(Index, Linalg, Collective):
         self.is_polymorphic = len(self.platforms) > 1  # the platform, or a size, is known only at run time
         self.num_partitions = 1
         self.devices: Sequence[Any] = ()  # of the program, if they are known
+        self.names_memory = False  # the memories of arguments and results are named
         self.callbacks: list[Any] = []  # host functions that the executable needs
         self.watchers: list[Any] = []  # functions that XLA calls during compilation
         self.mesh: Any = None  # the mesh of the program's shardings

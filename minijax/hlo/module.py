@@ -94,6 +94,7 @@ def _emitter(program: Program) -> Emitter:
     e.around = e.function_context = LocationContext(program.scope, (), source.here())
     e.num_partitions, e.devices = program.num_partitions, program.devices
     e.mesh, e.manual = program.mesh, program.manual
+    e.names_memory = any(port.memory_kind is not None for port in (*program.ins, *program.outs))
     is_partitioned = program.num_partitions > 1 and program.manual is None
     e.explicit = constraining(program.mesh) if is_partitioned and program.mesh is not None else None
     e.is_polymorphic |= bool(program.variables)

@@ -312,6 +312,11 @@ def _exported_symbolic(jax, x):
     ).call(x)
 
 
+def _checked(jax):
+    checkify = _callback(jax, "checkify")
+    return checkify.checkify(lambda x: checkify.check((x > 0).all(), "low") or jax.numpy.log(x))
+
+
 def _callback(jax, name):
     return getattr(__import__(f"{jax.__name__}.experimental", fromlist=[name]), name)
 
@@ -337,7 +342,7 @@ add_each(
         "callback of rows": lambda jax, x: jax.vmap(lambda r: jax.pure_callback(abs, jax.ShapeDtypeStruct(r.shape, r.dtype), r, vmap_method="expand_dims"))(x),
         "callback unordered": lambda jax, x: _callback(jax, "io_callback")(lambda a: a, jax.ShapeDtypeStruct(x.shape, x.dtype), x) * 2,
         "print in scan": lambda jax, x: jax.lax.scan(lambda h, r: (jax.debug.print("{h}", h=h[0], ordered=True) or h + r, None), x[0], x)[0],
-        "checked": lambda jax, x: _callback(jax, "checkify").checkify(lambda x: _callback(jax, "checkify").check((x > 0).all(), "low") or jax.numpy.log(x))(x),
+        "checked": lambda jax, x: jax.tree.leaves(_checked(jax)(x)),
     },
     ((8, 128), F),
 )  # fmt: skip

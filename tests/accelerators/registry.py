@@ -1,7 +1,7 @@
 """What a program to compile for accelerators is, and where the programs are kept.
 
 A program is a function of (jax, jnp, lax) that gives a function and its arguments' types: pairs (shape, dtype), which in
-a program for several devices have a third part, a partition spec as a tuple.
+a program for several devices have a third part, a partition spec as a tuple (None: no sharding).
 """
 
 import functools

@@ -38,6 +38,7 @@ scipy.sparse.linalg scipy.special scipy.stats experimental.checkify experimental
 """.split()
 _IGNORED = re.compile(
     r", (?:frontend_attributes|sharding)=\{(?:[^{}]|\{[^{}]*\})*\}|, allow_spmd_sharding_propagation_to_\w+=\{[^}]*\}"
+    r'|"original_instruction":"[^"]*"'
     r"|\btmp_\d+\b|parameter\(\d+\)"
 )
 
@@ -96,7 +97,10 @@ def compiled(jax, program: Program, machine: str):
             contexts.enter_context(jax.set_mesh(mesh))
             sharding = lambda spec: jax.sharding.NamedSharding(mesh, jax.P(*spec))  # noqa: E731
         function, *types = program.make(jax, jnp, lax)
-        args = [jax.ShapeDtypeStruct(shape, dtype, sharding=sharding(*spec or [()])) for shape, dtype, *spec in types]
+        args = [
+            jax.ShapeDtypeStruct(shape, dtype, sharding=sharding(*spec or [()]) if spec != [None] else None)
+            for shape, dtype, *spec in types
+        ]
         jitted = function if hasattr(function, "lower") else jax.jit(function, **program.options)
         start = time.perf_counter()
         lowered = jitted.lower(*args)
