@@ -296,9 +296,7 @@ def _with_constraints(e: Emitter, primitive: Any, names: list[Name], avals: Sequ
     """Constrains an equation's results to the shardings in their types, in a program for several devices."""
     if not primitive.constrain_results:
         return names
-    if e.explicit is not None:
-        return e.constrained_by_type(names, avals)
-    return names if e.manual is not None else e.replicate_key_words(names, avals)
+    return names if e.explicit is None else e.constrained_by_type(names, avals)
 
 
 def _with_literals(e: Emitter, atoms: Sequence[Any], names: Sequence[Name | None], is_marked: bool) -> list[Name]:

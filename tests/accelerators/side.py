@@ -38,7 +38,7 @@ scipy.sparse.linalg scipy.special scipy.stats experimental.checkify experimental
 """.split()
 _IGNORED = re.compile(
     r", (?:frontend_attributes|sharding)=\{(?:[^{}]|\{[^{}]*\})*\}|, allow_spmd_sharding_propagation_to_\w+=\{[^}]*\}"
-    r'|"original_instruction":"[^"]*"'
+    r'|"original_\w+":"[^"]*"'
     r"|\btmp_\d+\b|parameter\(\d+\)"
 )
 
