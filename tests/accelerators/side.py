@@ -38,7 +38,7 @@ scipy.sparse.linalg scipy.special scipy.stats experimental.checkify experimental
 """.split()
 _IGNORED = re.compile(
     r", (?:frontend_attributes|sharding)=\{(?:[^{}]|\{[^{}]*\})*\}|, allow_spmd_sharding_propagation_to_\w+=\{[^}]*\}"
-    r'|"original_\w+":"[^"]*"'
+    r'|"original_(?:instruction|to_apply)":"[^"]*"'
     r"|\btmp_\d+\b|parameter\(\d+\)"
 )
 
