@@ -40,14 +40,16 @@ LIBRARY_FLOOR, TOP_FLOOR = len(ROOMS), len(ROOMS) + 1
 # base +90: docstrings go on with NumPy's and SciPy's. numpy +405: texts of docstrings that similar functions share, and
 # the imports of six files that were parts of longer ones. scipy +60: a line a public module for its docstrings.
 # run +80: what needed the memory, where there is not enough; base +10, primitives +20: errors that tell what to do.
+# hlo, primitives, composed +5: `pbroadcast` and inverse real transforms of several axes on GPUs, memories of arguments that
+# their types do not tell.
 ROOM_LINES = {
-    "base": 3_690, "partition": 1_125, "ir": 2_770, "hlo": 2_385, "run": 3_980, "primitives": 6_755, "indexing": 520,
-    "transforms": 1_145, "calls": 1_365, "dispatch": 2_740, "higher": 2_345, "composed": 4_430, "api": 5_700,
+    "base": 3_690, "partition": 1_125, "ir": 2_770, "hlo": 2_390, "run": 3_980, "primitives": 6_760, "indexing": 520,
+    "transforms": 1_145, "calls": 1_365, "dispatch": 2_740, "higher": 2_345, "composed": 4_435, "api": 5_700,
     "interop": 2_440, "ops": 80, "numpy": 7_440, "scipy": 4_805, "random": 1_140, "nn": 640, "image": 180,
     "example_libraries": 400, "experimental": 5_190, "": 780,
 }  # fmt: skip
 # The rooms together.
-PACKAGE_LINES, CORE_LINES = 61_920, 38_890
+PACKAGE_LINES, CORE_LINES = 61_945, 38_910
 
 # Functions with more branches: loops of tracing, lowering and dispatch, where a call costs more than it explains.
 HOT_LOOPS = {
@@ -418,7 +420,10 @@ def test_there_is_no_private_source_folder():
 
 
 def test_files_are_short():
-    assert {name: text.count("\n") for name, text in package.texts().items() if text.count("\n") > FILE_LINES} == {}
+    """Docstrings are for readers of the documentation, and do not count."""
+    trees = package.trees()
+    lengths = {name: text.count("\n") - len(docstring_lines(trees[name])) for name, text in package.texts().items()}
+    assert {name: n for name, n in lengths.items() if n > FILE_LINES} == {}
 
 
 def test_each_room_stays_within_its_cap():

@@ -369,7 +369,8 @@ def _sharding_of_type(mesh: Any, aval: Any) -> Sharding | None:
     if type(aval) is not ShapedArray or (mesh := mesh_of_type(mesh, aval)).auto_axes:
         return None
     if aval._sharding is not None:
-        return NamedSharding(mesh, aval._sharding.spec)
+        sharding = NamedSharding(mesh, aval._sharding.spec)
+        return sharding.with_memory_kind(MEMORY_KINDS[Host]) if space_of(aval) is Host else sharding
     context = meshes.abstract_context()
     return None if context is None or context.explicit_axes else NamedSharding(mesh, P())
 

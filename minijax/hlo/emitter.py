@@ -37,6 +37,7 @@ class Emitter(Index, Linalg, Collective):
         self.is_polymorphic = len(self.platforms) > 1  # the platform, or a size, is known only at run time
         self.num_partitions = 1
         self.devices: Sequence[Any] = ()  # of the program, if they are known
+        self.names_memory = False  # the memories of arguments and results are named
         self.callbacks: list[Any] = []  # host functions that the executable needs
         self.watchers: list[Any] = []  # functions that XLA calls during compilation
         self.mesh: Any = None  # the mesh of the program's shardings
@@ -295,9 +296,7 @@ def _with_constraints(e: Emitter, primitive: Any, names: list[Name], avals: Sequ
     """Constrains an equation's results to the shardings in their types, in a program for several devices."""
     if not primitive.constrain_results:
         return names
-    if e.explicit is not None:
-        return e.constrained_by_type(names, avals)
-    return names if e.manual is not None else e.replicate_key_words(names, avals)
+    return names if e.explicit is None else e.constrained_by_type(names, avals)
 
 
 def _with_literals(e: Emitter, atoms: Sequence[Any], names: Sequence[Name | None], is_marked: bool) -> list[Name]:

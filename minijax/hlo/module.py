@@ -73,8 +73,9 @@ def lower_jaxpr(program: Program) -> Module:
         e.globals, args = dict(zip(leading, args, strict=False)), args[len(leading) :]
         e.tokens = dict(zip(ordered, args, strict=False))
         constants = _constants(e, closed, dict(zip(program.constants, args[end:], strict=True)))
-        results = jaxpr_body(e, jaxpr, constants, args[len(ordered) : end])
-        return [*e.tokens.values(), *map(functools.partial(_in_memory, e), results, program.outs)]
+        results = jaxpr_body(e, jaxpr, constants, _whole_keys(e, args[len(ordered) : end], program.ins))
+        results = list(map(functools.partial(_in_memory, e), results, program.outs))
+        return [*e.tokens.values(), *_whole_keys(e, results, program.outs)]
 
     sizes = lambda args: _sizes(e, program.ins, args[before:])  # noqa: E731
     is_wrapped = program.variables or (program.for_export and ordered)
@@ -94,6 +95,7 @@ def _emitter(program: Program) -> Emitter:
     e.around = e.function_context = LocationContext(program.scope, (), source.here())
     e.num_partitions, e.devices = program.num_partitions, program.devices
     e.mesh, e.manual = program.mesh, program.manual
+    e.names_memory = any(port.memory_kind is not None for port in (*program.ins, *program.outs))
     is_partitioned = program.num_partitions > 1 and program.manual is None
     e.explicit = constraining(program.mesh) if is_partitioned and program.mesh is not None else None
     e.is_polymorphic |= bool(program.variables)
@@ -233,6 +235,14 @@ def _have_same_layout(i: int, donated: Port, result: Port) -> bool:
             f"set the **{side} layout** to **Layout.AUTO**? Then XLA chooses both"
         )
     return have == want
+
+
+def _whole_keys(e: Emitter, names: Sequence[str], ports: Sequence[Port]) -> list[str]:
+    """Keeps the words of each key on one device, where XLA chooses the sharding of an argument or a result."""
+    if e.num_partitions == 1 or e.manual is not None:
+        return list(names)
+    rows = zip(names, ports, strict=True)
+    return [e.replicate_key_words([x], [port.aval])[0] if port.sharding is None else x for x, port in rows]
 
 
 def _in_memory(e: Emitter, result: str, port: Port) -> str:

@@ -388,6 +388,12 @@ class PBroadcast(LinearNamed):
 
     name = "pbroadcast"
 
+    def lower(self, e, ins, outs, x, *, axis_name, source):
+        if e.platform not in ("cuda", "rocm"):
+            return super().lower(e, ins, outs, x)
+        rows = device_groups(e, self, axis_name)
+        return [e.collective_broadcast(x, ins[0], [[row[source], *row[:source], *row[source + 1 :]] for row in rows])]
+
     def transposed(self, ct, aval, *, axis_name, source):
         total = psum_p.bind(ct, axes=names_of(axis_name), axis_index_groups=None)
         chosen = eq(axis_index(axis_name), np.int32(source))

@@ -60,7 +60,9 @@ class DevicePut(Primitive):
             return list(operands)
         results = []
         for x, aval, out, place in zip(operands, ins, outs, params["devices"], strict=True):
-            if space_of(out) is space_of(aval):
+            # An argument may be in a memory that its type does not tell: `in_shardings` names it.
+            is_named = e.names_memory and isinstance(place, Sharding | MemorySpace)
+            if not is_named and space_of(out) is space_of(aval):
                 results.append(x)
                 continue
             if isinstance(place, Sharding):

@@ -9,6 +9,7 @@ precision on both. A program over a mesh runs where there are as many devices.
 
 import contextlib
 import functools
+import importlib
 import json
 import math
 import sys
@@ -17,13 +18,10 @@ import zlib
 
 import numpy as np
 from accelerators import table
-from accelerators.table import Program
+from accelerators.registry import MODULES, Program
 
 import minijax as jax
-import minijax.ad_checkpoint
-import minijax.memory
 import minijax.numpy as jnp
-import minijax.scipy.linalg
 from minijax import lax
 
 # How far results may be apart, as a share of the largest number of the CPU's result and 1.
@@ -65,6 +63,10 @@ PROGRAMS = table.PROGRAMS | {
 }
 
 
+for module in MODULES:
+    importlib.import_module(f"minijax.{module}")
+
+
 def argument(name: str, i: int, shape: tuple[int, ...], dtype: str) -> np.ndarray:
     """Random numbers that depend on the program's name alone."""
     random = np.random.default_rng(zlib.crc32(f"{name} {i}".encode()))
@@ -81,22 +83,26 @@ def argument(name: str, i: int, shape: tuple[int, ...], dtype: str) -> np.ndarra
 
 def results(name: str, program: Program, devices: list) -> list[np.ndarray]:
     """The arrays that a program gives on these devices."""
-    sizes = program.mesh or {"x": 1}
-    context, where = contextlib.nullcontext(), lambda spec: jax.sharding.SingleDeviceSharding(devices[0])
-    if program.mesh is not None:
-        kind = jax.sharding.AxisType.Explicit if program.explicit else jax.sharding.AxisType.Auto
-        grid = np.array(devices[: math.prod(sizes.values())]).reshape(list(sizes.values()))
-        mesh = jax.sharding.Mesh(grid, tuple(sizes), axis_types=(kind,) * len(sizes))
-        context, where = jax.set_mesh(mesh), lambda spec: jax.sharding.NamedSharding(mesh, jax.P(*spec))
-    with context, jax.default_matmul_precision("highest"):
+    with contextlib.ExitStack() as contexts:
+        contexts.enter_context(jax.default_matmul_precision("highest"))
+        if program.x64:
+            contexts.enter_context(jax.enable_x64(True))
+        where = lambda spec: jax.sharding.SingleDeviceSharding(devices[0])  # noqa: E731
+        if program.mesh is not None:
+            sizes = program.mesh
+            kind = jax.sharding.AxisType.Explicit if program.explicit else jax.sharding.AxisType.Auto
+            grid = np.array(devices[: math.prod(sizes.values())]).reshape(list(sizes.values()))
+            mesh = jax.sharding.Mesh(grid, tuple(sizes), axis_types=(kind,) * len(sizes))
+            contexts.enter_context(jax.set_mesh(mesh))
+            where = lambda spec: jax.sharding.NamedSharding(mesh, jax.P(*spec))  # noqa: E731
         function, *types = program.make(jax, jnp, lax)
         arguments = [
-            jax.device_put(argument(name, i, shape, dtype), where(*spec or [()]))
+            jax.device_put(argument(name, i, shape, dtype), None if spec == [None] else where(*spec or [()]))
             for i, (shape, dtype, *spec) in enumerate(types)
         ]
-        out = jax.jit(function, **program.options)(*arguments)
+        jitted = function if hasattr(function, "lower") else jax.jit(function, **program.options)
         is_key = lambda x: jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key)  # noqa: E731
-        return [np.asarray(jax.random.key_data(x) if is_key(x) else x) for x in jax.tree.leaves(out)]
+        return [np.asarray(jax.random.key_data(x) if is_key(x) else x) for x in jax.tree.leaves(jitted(*arguments))]
 
 
 def apart(name: str, ours: list[np.ndarray], theirs: list[np.ndarray]) -> float:

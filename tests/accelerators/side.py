@@ -25,22 +25,49 @@ os.environ.setdefault("TPU_WORKER_HOSTNAMES", "localhost")
 
 import numpy as np
 from jaxlib import _hlo
-from table import PROGRAMS, TPUS, Program
 
 FOLDER = Path(__file__).parent
+sys.path.insert(0, str(FOLDER.parent))
+from accelerators.registry import MODULES, SIZES, Program  # noqa: E402
+from accelerators.table import PROGRAMS, TPUS  # noqa: E402
+
 _IGNORED = re.compile(
     r", (?:frontend_attributes|sharding)=\{(?:[^{}]|\{[^{}]*\})*\}|, allow_spmd_sharding_propagation_to_\w+=\{[^}]*\}"
+    r'|"original_(?:instruction|to_apply)":"[^"]*"'
     r"|\btmp_\d+\b|parameter\(\d+\)"
 )
 
 
-def devices_of(jax, machine: str, count: int) -> list:
-    """Devices of a machine that is large enough."""
+def devices_of(jax, machine: str, count: int, slices: int = 1) -> list:
+    """Devices of a machine that is large enough, or of so many slices of it."""
     topologies = importlib.import_module(f"{jax.__name__}.experimental.topologies")
+    each = count // slices
     if machine in TPUS:
-        return topologies.get_topology_desc(TPUS[machine][count > 4], "tpu").devices[:count]
-    options = dict(target_config=(FOLDER / f"{machine}.txtpb").read_text(), topology=f"1x{-(-count // 8)}x8")
+        name = TPUS[machine][sum(each > size for size in SIZES)]
+        return topologies.get_topology_desc(name, "tpu", **(dict(num_slices=slices) if slices > 1 else {})).devices[
+            :count
+        ]
+    grid = f"{slices}x1x{each}" if slices > 1 else f"1x{-(-count // 8)}x8"
+    options = dict(target_config=(FOLDER / f"{machine}.txtpb").read_text(), topology=grid)
     return topologies.get_topology_desc("", "cuda", **options).devices[:count]
+
+
+def mesh_of(jax, program: Program, machine: str):
+    """The program's mesh; a large one and one over slices are arranged along the wires."""
+    names, shape = tuple(program.mesh), tuple(program.mesh.values())
+    devices = devices_of(jax, machine, int(np.prod(shape)), program.slices)
+    utils = importlib.import_module(f"{jax.__name__}.experimental.mesh_utils")
+    if program.slices > 1:
+        inner, outer = (shape[0] // program.slices, *shape[1:]), (program.slices,) + (1,) * (len(shape) - 1)
+        grid = utils.create_hybrid_device_mesh(
+            inner, outer, devices, process_is_granule=machine not in TPUS, allow_split_physical_axes=True
+        )
+    elif len(devices) > 16:
+        grid = utils.create_device_mesh(shape, devices, allow_split_physical_axes=True)
+    else:
+        grid = np.array(devices).reshape(shape)
+    kind = jax.sharding.AxisType.Explicit if program.explicit else jax.sharding.AxisType.Auto
+    return jax.sharding.Mesh(grid, names, axis_types=(kind,) * len(names))
 
 
 def fingerprint(executable) -> list[str]:
@@ -54,21 +81,24 @@ def fingerprint(executable) -> list[str]:
 def compiled(jax, program: Program, machine: str):
     """The compiled program, and the seconds of tracing and lowering, and of compiling."""
     jnp, lax = importlib.import_module(f"{jax.__name__}.numpy"), jax.lax
-    sizes = program.mesh or {"x": 1}
-    devices = devices_of(jax, machine, int(np.prod(list(sizes.values()))))
-    context = contextlib.nullcontext()
-    sharding = lambda spec: jax.sharding.SingleDeviceSharding(devices[0])  # noqa: E731
-    if program.mesh is not None:
-        kind = jax.sharding.AxisType.Explicit if program.explicit else jax.sharding.AxisType.Auto
-        grid = np.array(devices).reshape(list(sizes.values()))
-        mesh = jax.sharding.Mesh(grid, tuple(sizes), axis_types=(kind,) * len(sizes))
-        sharding = lambda spec: jax.sharding.NamedSharding(mesh, jax.P(*spec))  # noqa: E731
-        context = jax.set_mesh(mesh)
-    with context:
+    with contextlib.ExitStack() as contexts:
+        if program.x64:
+            contexts.enter_context(jax.enable_x64(True))
+        if program.mesh is None:
+            device = devices_of(jax, machine, 1)[0]
+            sharding = lambda spec: jax.sharding.SingleDeviceSharding(device)  # noqa: E731
+        else:
+            mesh = mesh_of(jax, program, machine)
+            contexts.enter_context(jax.set_mesh(mesh))
+            sharding = lambda spec: jax.sharding.NamedSharding(mesh, jax.P(*spec))  # noqa: E731
         function, *types = program.make(jax, jnp, lax)
-        args = [jax.ShapeDtypeStruct(shape, dtype, sharding=sharding(*spec or [()])) for shape, dtype, *spec in types]
+        args = [
+            jax.ShapeDtypeStruct(shape, dtype, sharding=sharding(*spec or [()]) if spec != [None] else None)
+            for shape, dtype, *spec in types
+        ]
+        jitted = function if hasattr(function, "lower") else jax.jit(function, **program.options)
         start = time.perf_counter()
-        lowered = jax.jit(function, **program.options).lower(*args)
+        lowered = jitted.lower(*args)
         middle = time.perf_counter()
         result = lowered.compile()
     return result, middle - start, time.perf_counter() - middle
@@ -111,7 +141,7 @@ def _digest(text: str, letters: int) -> str:
 
 def main(side: str, machine: str, path: str, *names: str) -> None:
     jax = importlib.import_module(side)
-    for module in ("numpy", "scipy.linalg", "experimental.topologies", "ad_checkpoint", "memory"):
+    for module in MODULES:
         try:
             importlib.import_module(f"{side}.{module}")
         except ImportError:

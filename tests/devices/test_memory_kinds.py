@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from compare import canonical
 from mesh_language import numbers, same, same_errors, side
 
 pytestmark = pytest.mark.oracle
@@ -728,3 +729,46 @@ def test_saved_residuals_print_their_memory(capsys):
         importlib.import_module(f"{package}.ad_checkpoint").print_saved_residuals(o.total(), numbers(4))
         found.append([line.split(" from ")[0] for line in capsys.readouterr().out.splitlines()])
     assert found[0] == found[1]
+
+
+def test_programs_that_name_memories_annotate_every_placement():
+    # The type of an argument that `in_shardings` puts in host memory does not tell so.
+    def text(s):
+        argument = s.ShapeDtypeStruct((8,), "float32")
+        lowered = lambda f, options: s.jax.jit(f, **options).trace(argument).lower(lowering_platforms=("tpu",))  # noqa: E731
+        return lambda f, **options: canonical(lowered(f, options).as_text())
+
+    same(
+        [
+            lambda s: s.tpu_text(lambda a: s.device_put(a, s.Device) * 2, in_shardings=s.sharding_on_host("x")),
+            lambda s: s.tpu_text(lambda a: s.device_put(a, s.sharding("x")) * 2, in_shardings=s.sharding_on_host("x")),
+            lambda s: s.tpu_text(lambda a: s.device_put(a, s.Device) * 2, out_shardings=s.sharding_on_host("x")),
+            lambda s: s.tpu_text(lambda a: s.device_put(s.device_put(a, s.Device) * 2, s.Host)),
+            lambda s: s.tpu_text(lambda a: s.device_put(s.device_put(a, None) * 2, s.Host)),
+            lambda s: s.tpu_text(lambda a: s.device_put(a, s.Device) * 2),
+        ],
+        **SPACES,
+        tpu_text=text,
+    )
+
+
+def test_results_over_explicit_meshes_are_in_the_memory_of_their_type():
+    same(
+        [
+            lambda s: s.kinds(lambda a: s.device_put(a * 2, s.Host)),
+            lambda s: s.kinds(lambda a: (a, s.device_put(a, s.sharding_on_host("x", mesh=s.explicit)))),
+        ],
+        **SPACES,
+        explicit=lambda s: s.jax.make_mesh((4, 2), ("x", "y"), axis_types=(s.jax.sharding.AxisType.Explicit,) * 2),
+        kinds=lambda s: (
+            lambda f: [
+                sharding.memory_kind
+                for sharding in s.jax.tree.leaves(
+                    s.jax.jit(f)
+                    .lower(s.ShapeDtypeStruct((8,), "float32", sharding=s.sharding("x", mesh=s.explicit)))
+                    .compile()
+                    .output_shardings
+                )
+            ]
+        ),
+    )

@@ -100,3 +100,25 @@ def test_cotangents_on_one_device_of_values_over_a_mesh_that_is_not_set(function
         return [str(jax.typeof(x)) for x in leaves], [x.tolist() for x in leaves]
 
     compare.same(found)
+
+
+def test_only_keys_that_are_arguments_or_results_are_constrained_over_auto_axes():
+    # A constraint on every key would keep XLA from folding the seeding.
+    same(
+        [
+            lambda s: s.constraints(lambda x: x + s.random.normal(s.random.key(3), x.shape)),
+            lambda s: s.constraints(lambda x: (x, s.random.key(3))),
+            lambda s: s.constraints(lambda x: (x, s.random.split(s.random.key(3), 4)[1])),
+            lambda s: s.constraints(lambda x: s.lax.scan(lambda k, r: (s.random.split(k)[0], r), s.random.key(3), x)),
+        ],
+        constraints=lambda s: (
+            lambda f: [
+                line.split("<")[1]
+                for line in s.jax.jit(f)
+                .lower(s.ShapeDtypeStruct((8, 8), "float32", sharding=s.sharding("x")))
+                .as_text()
+                .splitlines()
+                if "sharding_constraint" in line
+            ]
+        ),
+    )

@@ -69,6 +69,12 @@ PROGRAMS = {
     "rounding": ("lambda x: (jnp.round(x), lax.round(x, 0), jnp.floor(x), jnp.trunc(x), lax.nextafter(x, x))", F),
     "fft": ("lambda x: jnp.fft.fft(x)", F),
     "rfft and back": ("lambda x: jnp.fft.irfft(jnp.fft.rfft2(x))", F),
+    "irfft2": ("lambda x: jnp.fft.irfft2(x + 0j)", F),
+    "gradient of rfftn": ("jax.grad(lambda x: jnp.abs(jnp.fft.rfftn(x)).sum())", numbers(2, 3, 4, 6)),
+    "pbroadcast": (
+        "jax.shard_map(lambda x: lax.pbroadcast(x, 'x', 2), mesh=jax.make_mesh((4,), 'x', axis_types=(jax.sharding.AxisType.Auto,)), in_specs=jax.P('x'), out_specs=jax.P('x'))",
+        numbers(8, 4),
+    ),
     "cholesky": ("lambda x: lax.linalg.cholesky(x)", POSITIVE),
     "gradient of cholesky": ("jax.grad(lambda x: lax.linalg.cholesky(x).sum())", POSITIVE),
     "solve": ("lambda x, y: jnp.linalg.solve(x, y)", POSITIVE, numbers(3)),
@@ -107,8 +113,8 @@ PROGRAMS = {
     "image resize": ("lambda x: jax.image.resize(x, (2, 3, 4, 4), 'bilinear')", IMAGE),
 }  # fmt: skip
 
-# The algorithm there is written otherwise (tests/composed/linalg/test_polar_svd.py).
-NOT_ON_TPU = ("svd", "singular values")
+# The algorithm there is written otherwise (tests/composed/linalg/test_polar_svd.py), or the operation is not there.
+NOT_ON_TPU = ("svd", "singular values", "pbroadcast")
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -79,6 +79,8 @@ class FFT(Linear1):
             raise ValueError(f"fft: RFFT needs at least one point, got fft_lengths={fft_lengths}")
         if not outs[0].size:
             return [e.full(0, outs[0])]
+        if fft_type == FftType.IRFFT and len(fft_lengths) > 1 and e.platform in ("cuda", "rocm"):
+            x, fft_lengths = _outer_inverse(e, x, ins[0], fft_lengths[:-1]), fft_lengths[-1:]
         return [e.fft(x, ins[0], outs[0], fft_type.name, fft_lengths)]
 
     def transposed(self, ct, aval, *, fft_type, fft_lengths):
@@ -108,6 +110,18 @@ def _weights(spectrum: Any, length: int) -> Any:
     if length % 2 == 0:
         weights = dynamic_update_slice(weights, one(), (size - 1,))
     return moving.expand_dims(weights, tuple(range(rank - 1)))
+
+
+def _outer_inverse(e: Any, x: str, aval: ShapedArray, lengths: Sequence[int]) -> str:
+    """The inverse transform along the axes before the last one.
+
+    GPUs' IRFFT of several axes expects a spectrum that is Hermitian along all of them.
+    """
+    last, at = aval.ndim - 1, aval.ndim - 1 - len(lengths)
+    order = [*range(at), last, *range(at, last)]
+    moved = aval.update(shape=tuple(aval.shape[i] for i in order))
+    y = e.fft(e.transpose(x, aval, moved, order), moved, moved, "IFFT", lengths)
+    return e.transpose(y, moved, aval, [*range(at), *range(at + 1, last + 1), at])
 
 
 @jitted("_rfft_transpose", static=("fft_lengths",))

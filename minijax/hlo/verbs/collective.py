@@ -58,6 +58,10 @@ class Collective(Reduction):
     def collective_permute(self, x: Name, aval: ShapedArray, pairs: Pairs) -> Name:
         return self.op("collective_permute", (x,), (aval,), (aval,), _channel_and_pairs(pairs))[0]
 
+    def collective_broadcast(self, x: Name, aval: ShapedArray, groups: Any) -> Name:
+        """The value of the first member of each group, on all of its members."""
+        return self.op("collective_broadcast", (x,), (aval,), (aval,), _channel_and_groups(groups))[0]
+
     def send(self, x: Name, token: Name, aval: ShapedArray, pairs: Pairs) -> Name:
         """Sends a value to the targets of the pairs. Returns a token."""
         return self.op("send", (x, token), (aval, token_type), (token_type,), _channel_and_pairs(pairs))[0]

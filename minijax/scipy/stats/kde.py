@@ -92,17 +92,22 @@ class gaussian_kde:  # noqa: N801
 
     def evaluate(self, points: Any) -> Any:
         """The density at points, the columns of a matrix."""
-        return jnp.exp(self.logpdf(points))
+        check_arraylike("evaluate", points)
+        return jnp.sum(self.weights * jnp.exp(self._log_kernels(points)), axis=1)
 
     __call__ = pdf = evaluate
 
     def logpdf(self, x: Any) -> Any:
         """The logarithm of the density at points."""
         check_arraylike("logpdf", x)
-        points = self._reshape_points(x)
-        energy = _energies(self.dataset, points, self.inv_cov)
-        norm = 0.5 * (self.d * math.log(2 * np.pi) + linalg.slogdet(self.covariance)[1])
-        return logsumexp(-energy - norm, axis=0, b=self.weights[:, None])
+        return logsumexp(jnp.log(self.weights) + self._log_kernels(x), axis=1)
+
+    def _log_kernels(self, points: Any) -> Any:
+        """The logarithms of the normal densities: a row for each of `points`, a column for each data point."""
+        whitening = lax_linalg.cholesky(self.inv_cov)
+        data, points = jnp.dot(self.dataset.T, whitening), jnp.dot(self._reshape_points(points).T, whitening)
+        log_norm = jnp.sum(jnp.log(jnp.diag(whitening))) - 0.5 * self.d * math.log(2 * np.pi)
+        return log_norm - 0.5 * jnp.sum(jnp.square(data - points[:, None]), axis=2)
 
     def integrate_gaussian(self, mean: Any, cov: Any) -> Any:
         """The integral of the density times a normal density."""
@@ -154,13 +159,6 @@ class gaussian_kde:  # noqa: N801
         if d == 1 and m == self.d:
             return jnp.reshape(points, (self.d, 1))
         raise ValueError(f"points have dimension {d}, dataset has dimension {self.d}")
-
-
-def _energies(dataset: Any, points: Any, precision: Any) -> Any:
-    """Half the squared distance, in standard deviations, between each data point and each of `points`."""
-    whitening = lax_linalg.cholesky(precision)
-    y = jnp.einsum("ij,jk->ik", whitening.T, dataset)[:, :, None] - (whitening.T @ points)[:, None, :]
-    return 0.5 * jnp.sum(jnp.square(y), axis=0)
 
 
 def _overlap(points: Any, weights: Any, others: Any, other_weights: Any, cov: Any) -> Any:
