@@ -21,7 +21,7 @@ from typing import (
 )
 
 from minijax.api.shapes import ShapeDtypeStruct, abstract, described
-from minijax.base import config, source, tree
+from minijax.base import config, html, source, tree
 from minijax.base.naming import known_as
 from minijax.base.thread import thread
 from minijax.dispatch.dumps import dump_jaxpr
@@ -240,6 +240,12 @@ def _with_requested_sharding(aval: Any, request: Request) -> Any:
 
 
 @known_as("jax._src.stages.Lowered")
+def _cost_rows(costs: dict[str, float]) -> list[tuple[str, str]]:
+    """The rows of a table; XLA gives negative numbers for what it does not know."""
+    names = ("flops", "bytes accessed", "transcendentals")
+    return [(name, f"{costs[name]:.4g}") for name in names if costs.get(name, 0) > 0]
+
+
 class Lowered(Stage):
     """Holds a function as StableHLO; `jax.jit(f).lower(*args)` returns it.
 
@@ -279,6 +285,9 @@ class Lowered(Stage):
         if _checked_dialect(dialect) == "hlo":
             return hlo_text(self.compiler_ir("hlo"), debug_info)
         return self._located if debug_info else self._program.module.text
+
+    def _repr_html_(self):
+        return html.table(_cost_rows(self.cost_analysis())) + html.folded("StableHLO", html.code(self.as_text()))
 
     def compiler_ir(self, dialect: str | None = None) -> Any:
         """The program with source positions: an MLIR module in a context of its own, or for "hlo" an XlaComputation.
@@ -376,6 +385,16 @@ class Compiled(Stage):
     def as_text(self) -> str:
         """The optimized HLO."""
         return self._executable.loaded.as_text()
+
+    def _repr_html_(self):
+        memory, costs = self.memory_analysis(), self.cost_analysis() or {}
+        rows = [
+            (name, html.amount(getattr(memory, f"{name}_size_in_bytes"))) for name in ("argument", "output", "temp")
+        ]
+        devices = ("devices", ", ".join(map(str, self._executable.loaded.devices)))
+        return html.table([devices, *rows, *_cost_rows(costs)]) + html.folded(
+            "optimized HLO", html.code(self.as_text())
+        )
 
     def cost_analysis(self) -> dict[str, float] | None:
         """XLA's estimate of the costs of one run; None if the platform gives none."""

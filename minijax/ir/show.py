@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from types import GeneratorType
 from typing import Any, NamedTuple
 
-from minijax.base import source
+from minijax.base import html, source
 from minijax.ir.atoms import Atom, DropVar, Literal, Var
 from minijax.ir.context import path
 
@@ -84,6 +84,9 @@ class Printed:
 
     def _repr_pretty_(self, printer, cycle):
         printer.text(jaxpr_text(self, use_color=True))
+
+    def _repr_html_(self):
+        return html.table([(line, ", ".join(where)) for line, where in lines_with_locations(self)], ("jaxpr", "source"))
 
 
 def jaxpr_text(

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from minijax.base import config
+from minijax.base import config, html
 from minijax.base.naming import known_as
 from minijax.base.thread import entered, thread
 from minijax.base.util import ByKey, Immutable
@@ -585,6 +585,10 @@ class Mesh(BaseMesh, contextlib.ContextDecorator):
             self.axis_names if axis_names is None else axis_names,
             self.axis_types if axis_types is None else axis_types,
         )
+
+    def _repr_html_(self):
+        rows = self.device_ids.reshape(-1, self.devices.shape[-1] if self.devices.ndim else 1)
+        return html.code(repr(self)) + html.grid([[str(i) for i in row] for row in rows])
 
     def __repr__(self):
         if self.empty:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from minijax.base import cache
+from minijax.base import cache, html
 from minijax.base.naming import known_as
 from minijax.base.native import replicated, tiles_of
 from minijax.base.util import ByKey
@@ -110,6 +110,15 @@ class Sharding:
     addressable_devices = property(lambda self: set(self._addressable_device_assignment))
     has_addressable_devices = property(lambda self: bool(self._addressable_device_assignment))
     is_fully_addressable = property(lambda self: len(self.addressable_devices) == len(self.device_set))
+
+    def grid_of(self, shape: tuple[int, ...]) -> str:
+        """A grid in HTML of the shards of an array of this shape, of rank 1 or 2: the devices that hold each."""
+        holders: dict[tuple, list] = {}
+        for device, places in self._positions(len(shape)):
+            holders.setdefault(tuple(index for index, _ in places), []).append(str(device.id))
+        rows, columns = ((1,) + self.tiling(len(shape)))[-2:]
+        cells = [[",".join(holders[(i, k)[2 - len(shape) :]]) for k in range(columns)] for i in range(rows)]
+        return html.grid(cells)
 
     def check_compatible_aval(self, aval_shape: tuple[int, ...]) -> None:
         """Raises ValueError if an array of this shape cannot have this sharding."""
@@ -332,6 +341,10 @@ class NamedSharding(ByKey, Sharding):
 
     def __reduce__(self):
         return named_sharding_of, (self.mesh, self.spec, self._memory_kind, self._logical_device_ids)
+
+    def _repr_html_(self):
+        shown = html.code(repr(self))
+        return shown if isinstance(self.mesh, AbstractMesh) else shown + self.mesh._repr_html_()
 
     def __repr__(self):
         return f"NamedSharding(mesh={self.mesh}, spec={self.spec}{self._memory_text})"

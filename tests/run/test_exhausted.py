@@ -7,7 +7,7 @@ import pytest
 
 import minijax as jax
 import minijax.numpy as jnp
-from minijax.run.programs import exhausted
+from minijax.base.html import amount
 
 SIZE = 1 << 21
 
@@ -53,7 +53,7 @@ def test_a_program_can_be_called_with_less_after_it_failed():
 
 @pytest.mark.parametrize("count", [0, 1, 1023, 1024, 3 << 29, 5 << 60])
 def test_amounts_have_units(count):
-    shown = exhausted._amount(count)
+    shown = amount(count)
     number, unit = shown.split()
     assert float(number) * 1024 ** ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB"].index(unit) == pytest.approx(
         count, rel=1e-3

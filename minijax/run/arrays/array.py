@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 import numpy as np
 from jaxlib import _jax
 
-from minijax.base import dtypes, errors
+from minijax.base import dtypes, errors, html
 from minijax.base.cache import cache
 from minijax.base.naming import known_as
 from minijax.base.source import hide_frames
@@ -519,6 +519,11 @@ class ArrayImpl(Array):
         if self._is_remote or _is_unreduced(self._sig.sharding):
             return format(repr(self), format_spec)
         return format(self._value[()] if self.ndim == 0 else self._value, format_spec)
+
+    def _repr_html_(self):
+        if self._sig.device is not None or not 1 <= self.ndim <= 2:
+            return None
+        return html.code(repr(self)) + self.sharding.grid_of(self.shape)
 
     def __repr__(self):
         ending = f"dtype={self._sig.dtype.name}" + (", weak_type=True)" if self._sig.weak_type else ")")

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+from minijax.base.html import amount
 from minijax.run.arrays.array import live_arrays
 from minijax.run.programs.compile import JaxRuntimeError, Loaded
 
@@ -47,22 +48,16 @@ def explanation(execute: Callable) -> str:
     if executable is not None and hasattr(executable, "hlo_modules"):
         modules, memory = executable.hlo_modules(), executable.get_compiled_memory_stats()
         parts.append(
-            f"The program {modules[0].name} needs {_amount(memory.argument_size_in_bytes)} for its arguments, "
-            f"{_amount(memory.output_size_in_bytes)} for its results and {_amount(memory.temp_size_in_bytes)} for "
+            f"The program {modules[0].name} needs {amount(memory.argument_size_in_bytes)} for its arguments, "
+            f"{amount(memory.output_size_in_bytes)} for its results and {amount(memory.temp_size_in_bytes)} for "
             "temporaries. Its largest buffers are:"
         )
         parts += [line for module in modules for line in _buffers(module.to_string())]
     arrays = sorted(live_arrays(), key=lambda x: x.nbytes, reverse=True)[:_SHOWN]
     if arrays:
-        shown = ", ".join(f"{x.aval.str_short()} ({_amount(x.nbytes)})" for x in arrays)
+        shown = ", ".join(f"{x.aval.str_short()} ({amount(x.nbytes)})" for x in arrays)
         parts.append(f"The largest arrays alive are {shown}.")
     return "\n".join(parts)
-
-
-def _amount(count: float) -> str:
-    """A number of bytes with a unit."""
-    power = min(int(math.log2(count) // 10), 5) if count else 0
-    return f"{count / 1024**power:.4g} {('bytes', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB')[power]}"
 
 
 def _buffers(text: str) -> list[str]:
@@ -73,7 +68,7 @@ def _buffers(text: str) -> list[str]:
             bits = int((re.search(r"\d+", dtype) or ["8"])[0])
             found.append((math.prod(map(int, sizes.split(","))) * bits // 8, f"{dtype}[{sizes}]", rest))
     found.sort(key=lambda row: row[0], reverse=True)
-    return [f"  {_amount(count)}: {kind}{_made_by(rest, text)}" for count, kind, rest in found[:_SHOWN]]
+    return [f"  {amount(count)}: {kind}{_made_by(rest, text)}" for count, kind, rest in found[:_SHOWN]]
 
 
 def _made_by(rest: str, text: str) -> str:
