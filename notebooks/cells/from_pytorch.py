@@ -82,8 +82,8 @@ def model(params, x):
 
 
 def loss(params, x, y):
-    chosen = jnp.take_along_axis(jax.nn.log_softmax(model(params, x)), y[:, None], 1)
-    return -chosen.mean()
+    logs = jax.nn.log_softmax(model(params, x))
+    return -jnp.take_along_axis(logs, y[:, None], axis=1).mean()
 
 
 @jax.jit
@@ -104,7 +104,8 @@ momentum = jax.tree.map(jnp.zeros_like, params)
 for epoch in range(21):
     order = rng.permutation(len(points)).reshape(-1, 100)
     for rows in order:
-        params, momentum, value = step(params, momentum, points[rows], labels[rows])
+        batch = points[rows], labels[rows]
+        params, momentum, value = step(params, momentum, *batch)
     if epoch % 5 == 0:
         right = accuracy(params, held_out, held_out_labels)
         print(f"epoch {epoch:2d}  loss {value:.4f}  right {right:.3f}")
@@ -120,10 +121,12 @@ from matplotlib import pyplot
 
 xs, ys = np.meshgrid(np.linspace(-1.7, 2.7, 200), np.linspace(-1.3, 1.8, 200))
 grid = np.stack([xs.ravel(), ys.ravel()], axis=1).astype(np.float32)
-probability = jax.nn.softmax(jax.jit(model)(params, grid))[:, 1].reshape(xs.shape)
+probability = jax.nn.softmax(jax.jit(model)(params, grid))[:, 1]
+probability = probability.reshape(xs.shape)
 
 figure, axes = pyplot.subplots(figsize=(7, 4.5), layout="constrained")
-filled = axes.contourf(xs, ys, probability, levels=20, cmap="RdBu_r", alpha=0.6)
+style = dict(levels=20, cmap="RdBu_r", alpha=0.6)
+filled = axes.contourf(xs, ys, probability, **style)
 axes.contour(xs, ys, probability, levels=[0.5], colors="black", linewidths=1.5)
 colors = np.where(held_out_labels == 0, "#1f4e79", "#a61c00")
 axes.scatter(*held_out.T, s=8, c=colors)

@@ -33,7 +33,8 @@ closed
 # %%
 for eqn in closed.jaxpr.eqns:
     types = ", ".join(str(v.aval) for v in eqn.invars)
-    print(f"{eqn.primitive.name:10s} ({types}) -> {eqn.outvars[0].aval}  {eqn.params}")
+    result = eqn.outvars[0].aval
+    print(f"{eqn.primitive.name:10s} ({types}) -> {result}  {eqn.params}")
 
 # %%
 table = jnp.array([10.0, 20.0, 30.0])
@@ -100,7 +101,7 @@ str(again) == str(closed)
 rules = {
     "sin": lambda x, t: (jnp.sin(x), t * jnp.cos(x)),
     "mul": lambda x, t, y, u: (x * y, t * y + x * u),
-    "reduce_sum": lambda x, t, **params: (x.sum(params["axes"]), t.sum(params["axes"])),
+    "reduce_sum": lambda x, t, axes, out_sharding: (x.sum(axes), t.sum(axes)),
 }
 
 
@@ -224,7 +225,8 @@ def draw(axes, jaxpr, title):
     }
     for v, (_, _, text, color) in boxes.items():
         style = dict(boxstyle="round,pad=0.35", fc=color, ec="#555555")
-        axes.text(*place[v], text, ha="center", va="center", bbox=style, fontsize=8)
+        centred = dict(ha="center", va="center", fontsize=8)
+        axes.text(*place[v], text, bbox=style, **centred)
     for source, target in arrows:
         bend = f"arc3,rad={0.25 if row_of[target] - row_of[source] > 1 else 0}"
         style = dict(
@@ -234,8 +236,10 @@ def draw(axes, jaxpr, title):
             shrinkB=11,
             connectionstyle=bend,
         )
-        axes.annotate("", place[target], place[source], arrowprops=style, zorder=0)
-    axes.set(title=title, xlim=(0, width), ylim=(-max(row_of.values()) - 0.5, 0.5))
+        ends = place[target], place[source]
+        axes.annotate("", *ends, arrowprops=style, zorder=0)
+    lowest = -max(row_of.values())
+    axes.set(title=title, xlim=(0, width), ylim=(lowest - 0.5, 0.5))
     axes.axis("off")
 
 
@@ -286,7 +290,8 @@ package = Path(jax.__file__).parent
 
 
 def where(thing):
-    return Path(inspect.getsourcefile(inspect.unwrap(thing))).relative_to(package)
+    file = inspect.getsourcefile(inspect.unwrap(thing))
+    return Path(file).relative_to(package)
 
 
 from minijax.dispatch import lowering
@@ -340,13 +345,14 @@ from minijax.ir.primitive import Linear1
 print(inspect.getsource(Linear1.jvp))
 
 # %% [markdown]
-# A new operation needs one line where a family fits. This one is a sine under another name, with its derivative:
+# A new operation needs one line and its derivative where a family fits. This one is a sine under another name, with its derivative:
 
 # %%
 from minijax.primitives.elementwise import cos, mul
 from minijax.primitives.families import INEXACT, Elementwise
 
-my_sin_p = Elementwise("my_sin", "sine", INEXACT, lambda t, ans, x: mul(t, cos(x)))
+tangent = lambda t, ans, x: mul(t, cos(x))
+my_sin_p = Elementwise("my_sin", "sine", INEXACT, tangent)
 jax.make_jaxpr(jax.vmap(jax.grad(my_sin_p)))(x)
 
 # %%

@@ -33,7 +33,8 @@ slope
 
 # %%
 direction, small = jnp.array([[0.3, 0.1], [-0.2, 0.5]]), 1e-2
-ahead, behind = (spectral_radius(rotation + s * direction) for s in (small, -small))
+ahead = spectral_radius(rotation + small * direction)
+behind = spectral_radius(rotation - small * direction)
 print(f"{(ahead - behind) / (2 * small):.3f} {jnp.sum(slope * direction):.3f}")
 
 # %% [markdown]
@@ -53,9 +54,8 @@ print(f"{spectral_radius(matrix):.3f} -> {spectral_radius(down):.3f}")
 # %%
 defective = jnp.array([[1.0, 1.0], [0.0, 1.0]])
 disturbed = defective.at[1, 0].set(1e-4)
-print(
-    f"{spectral_radius(disturbed):.4f}", jax.grad(spectral_radius)(defective).tolist()
-)
+slope = jax.grad(spectral_radius)(defective)
+print(f"{spectral_radius(disturbed):.4f}", slope.tolist())
 
 # %% [markdown]
 # ## Batches
@@ -122,7 +122,8 @@ jax.tree.map(jnp.shape, params), loss(params, batch(0))
 def adam(params, means, squares, gradients, i, rate):
     mean = lambda decay: lambda old, new: decay * old + (1 - decay) * new
     means = jax.tree.map(mean(0.9), means, gradients)
-    squares = jax.tree.map(lambda s, g: mean(0.999)(s, g * g), squares, gradients)
+    of_square = lambda s, g: mean(0.999)(s, g * g)
+    squares = jax.tree.map(of_square, squares, gradients)
 
     def updated(p, m, s):
         m, s = m / (1 - 0.9 ** (i + 1)), s / (1 - 0.999 ** (i + 1))
@@ -176,7 +177,7 @@ matrices = batch(STEPS, 1000)
 predicted, radii = jax.jit(network)(params, matrices), targets(matrices)
 error = jnp.mean(jnp.abs(predicted - radii))
 constant = jnp.mean(jnp.abs(radii - jnp.median(radii)))
-print(f"best constant: {constant:.2f}, network: {error / constant:.0%} of that")
+print(f"best constant: {constant:.2f}, network: {error / constant:.0%} of it")
 
 # %%
 from matplotlib import pyplot
@@ -185,11 +186,12 @@ figure, (left, right) = pyplot.subplots(1, 2, figsize=(10, 4.2), layout="constra
 smooth = np.convolve(losses, np.ones(50) / 50, "valid")
 left.semilogy(losses, color="C0", alpha=0.2, linewidth=0.5)
 left.semilogy(np.arange(len(smooth)) + 25, smooth, color="C0", label="network")
-left.axhline(float(constant), color="black", linestyle="--", label="best constant")
+dashed = dict(color="black", linestyle="--", linewidth=1)
+left.axhline(float(constant), label="best constant", **dashed)
 left.set(xlabel="step", ylabel="mean absolute error", title="Loss")
 left.legend()
 right.scatter(radii, predicted, s=6, alpha=0.5)
-right.axline((0, 0), slope=1, color="black", linestyle="--", linewidth=1)
+right.axline((0, 0), slope=1, **dashed)
 style = dict(xlabel="true radius", ylabel="predicted", aspect="equal")
 _ = right.set(title="1,000 new matrices", **style)
 # %% [markdown]
