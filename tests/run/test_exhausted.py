@@ -14,7 +14,7 @@ SIZE = 1 << 21
 
 def raised(call):
     with pytest.raises(
-        jax.errors.JaxRuntimeError, match=r"^RESOURCE_EXHAUSTED: Out of memory allocating \d+ bytes\."
+        jax.errors.JaxRuntimeError, match=r"^RESOURCE_EXHAUSTED: Out of memory allocating \d+ bytes\.\n"
     ) as found:
         call()
     return str(found.value)
@@ -42,7 +42,11 @@ READ = {
 @pytest.mark.parametrize("name", READ)
 def test_a_result_that_could_not_be_computed_raises_where_it_is_read(name):
     y = jax.jit(lambda x: ((x[:, None] * x[None]).cumsum(0) * 2).sort(1).max())(jnp.ones(SIZE))
-    raised(lambda: READ[name](y))
+    text = raised(lambda: READ[name](y))
+    assert re.search(
+        r"The program jit__lambda needs 8 MiB for its arguments, 4 bytes for its results and .* TiB for", text
+    )
+    assert re.search(r"\n  16 TiB: f32\[2097152,2097152\] by jit\(<lambda>\)/\w+ at \S+test_exhausted.py:\d+\n", text)
 
 
 def test_a_program_can_be_called_with_less_after_it_failed():

@@ -24,7 +24,7 @@ from minijax.run.arrays import buffers, dlpack, host, strings
 from minijax.run.arrays.shard import Shard
 from minijax.run.arrays.token import Token
 from minijax.run.clients import client
-from minijax.run.programs import host_calls
+from minijax.run.programs import exhausted, host_calls
 
 if TYPE_CHECKING:
     from minijax.run.arrays.array_methods import ArrayMethods
@@ -353,6 +353,7 @@ class ArrayImpl(Array):
             self._raw.block_until_ready()
         except _jax.JaxRuntimeError as failure:
             host_calls.raise_host_error(failure)
+            exhausted.raise_explained(failure)
             raise
         return self
 
@@ -437,6 +438,7 @@ class ArrayImpl(Array):
                 return host.read_single(self._row_major, sig.shape, sig.dtype, sig.device)
             except _jax.JaxRuntimeError as failure:
                 host_calls.raise_host_error(failure)
+                exhausted.raise_explained(failure)
                 raise
         except Exception as error:
             hide_frames(error)

@@ -5,10 +5,12 @@ import math
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from minijax.base.html import amount
-from minijax.run.arrays.array import live_arrays
-from minijax.run.programs.compile import JaxRuntimeError, Loaded
+from minijax.base.native import JaxRuntimeError
+from minijax.run.clients import client
+from minijax.run.programs import host_calls
 
 _SHOWN = 3
 _INSTRUCTION = re.compile(r"^  (?:ROOT )?%\S+ = (\w+)\[([\d,]+)\]\S* ([\w-]+)\((.*)$", re.MULTILINE)
@@ -16,7 +18,7 @@ _INSTRUCTION = re.compile(r"^  (?:ROOT )?%\S+ = (\w+)\[([\d,]+)\]\S* ([\w-]+)\((
 _FREE = "parameter", "bitcast", "get-tuple-element", "tuple", "constant"
 
 
-def refused(size: int, loaded: Loaded) -> Callable | None:
+def refused(size: int, loaded: Any) -> Callable | None:
     """A function that raises JaxRuntimeError, if results of `size` bytes on CPUs are more than this machine's memory.
 
     XLA would allocate them later, and would end the process when such a result is read.
@@ -41,23 +43,49 @@ def _memory() -> float:
     return sum(int(size) << 10 for size in re.findall(r"^(?:MemTotal|SwapTotal): *(\d+) kB$", text, re.MULTILINE))
 
 
-def explanation(execute: Callable) -> str:
-    """What the program that `execute` runs needs, and what else is in memory; "" if nothing is known."""
+def raise_explained(failure: JaxRuntimeError, execute: Callable | None = None) -> None:
+    """Raises a failure for lack of memory with what the program needs, and what else is in memory.
+
+    Without `execute`, the function that ran the program, it is the program that allocates as much as the failure says.
+    """
+    size = re.search(r"Out of memory allocating (\d+) bytes", str(failure))
+    if size is not None and "\n" not in str(failure):
+        executable = _allocating(int(size[1])) if execute is None else _of(execute)
+        host_calls.raise_with(failure, "\n".join([*_needs(executable), *_alive()]))
+
+
+def _of(execute: Callable) -> Any:
+    """The executable that a function runs; None if that is unknown."""
     executable = getattr(execute, "executable", getattr(execute, "__self__", None))
-    parts = []
-    if executable is not None and hasattr(executable, "hlo_modules"):
-        modules, memory = executable.hlo_modules(), executable.get_compiled_memory_stats()
-        parts.append(
-            f"The program {modules[0].name} needs {amount(memory.argument_size_in_bytes)} for its arguments, "
-            f"{amount(memory.output_size_in_bytes)} for its results and {amount(memory.temp_size_in_bytes)} for "
-            "temporaries. Its largest buffers are:"
-        )
-        parts += [line for module in modules for line in _buffers(module.to_string())]
-    arrays = sorted(live_arrays(), key=lambda x: x.nbytes, reverse=True)[:_SHOWN]
-    if arrays:
-        shown = ", ".join(f"{x.aval.str_short()} ({amount(x.nbytes)})" for x in arrays)
-        parts.append(f"The largest arrays alive are {shown}.")
-    return "\n".join(parts)
+    return executable if hasattr(executable, "hlo_modules") else None
+
+
+def _allocating(size: int) -> Any:
+    """An executable that has temporaries or results of that size; None if there is none."""
+    for executable in client.get_client().live_executables():
+        memory = executable.get_compiled_memory_stats()
+        if size in (memory.temp_size_in_bytes, memory.output_size_in_bytes):
+            return executable
+    return None
+
+
+def _needs(executable: Any) -> list[str]:
+    if executable is None:
+        return []
+    modules, memory = executable.hlo_modules(), executable.get_compiled_memory_stats()
+    needs = (
+        f"The program {modules[0].name} needs {amount(memory.argument_size_in_bytes)} for its arguments, "
+        f"{amount(memory.output_size_in_bytes)} for its results and {amount(memory.temp_size_in_bytes)} for "
+        "temporaries. Its largest buffers are:"
+    )
+    return [needs, *[line for module in modules for line in _buffers(module.to_string())]]
+
+
+def _alive() -> list[str]:
+    kinds = [raw.aval for raw in client.get_client().live_arrays() if not raw.is_deleted()]
+    sized = [(math.prod(kind.shape) * kind.dtype.itemsize, f"{kind.dtype}{list(kind.shape)}") for kind in kinds]
+    shown = [f"{text.replace(' ', '')} ({amount(size)})" for size, text in sorted(sized, reverse=True)[:_SHOWN]]
+    return [f"The largest arrays alive are {', '.join(shown)}."] if shown else []
 
 
 def _buffers(text: str) -> list[str]:

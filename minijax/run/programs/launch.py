@@ -188,8 +188,7 @@ def _launched_again(error: BaseException, *request: Any) -> list:
     if isinstance(error, JaxRuntimeError):
         check_alive(request[1])
         host_calls.raise_host_error(error)
-        if str(error).startswith("RESOURCE_EXHAUSTED"):
-            host_calls.raise_with(error, exhausted.explanation(request[0]))
+        exhausted.raise_explained(error, request[0])
     raise error
 
 
