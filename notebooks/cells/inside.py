@@ -304,7 +304,7 @@ stages = {
     "make_jaxpr, jit": jax.jit,
     "tracing a function": body.trace_flat,
     "recording equations": trace.JaxprTrace,
-    "jaxprs": jaxpr.Jaxpr,
+    "jaxprs": jaxpr,
     "forward derivatives": jvp,
     "linearize": linearize.linearize_jaxpr,
     "transpose": transpose.backward,
