@@ -25,7 +25,8 @@ jnp.linalg.eigvals(rotation), spectral_radius(rotation)
 # real number, and so is the gradient of a real matrix.
 
 # %%
-slope = jax.grad(spectral_radius)(rotation)
+slope_at = jax.jit(jax.grad(spectral_radius))
+slope = slope_at(rotation)
 slope
 
 # %% [markdown]
@@ -42,7 +43,7 @@ print(f"{(ahead - behind) / (2 * small):.3f} {jnp.sum(slope * direction):.3f}")
 
 # %%
 matrix = rotation + 0.5j * jnp.eye(2)
-slope = jax.grad(spectral_radius)(matrix)
+slope = slope_at(matrix)
 down = matrix - 0.1 * slope.conj()
 print(f"{spectral_radius(matrix):.3f} -> {spectral_radius(down):.3f}")
 
@@ -54,7 +55,7 @@ print(f"{spectral_radius(matrix):.3f} -> {spectral_radius(down):.3f}")
 # %%
 defective = jnp.array([[1.0, 1.0], [0.0, 1.0]])
 disturbed = defective.at[1, 0].set(1e-4)
-slope = jax.grad(spectral_radius)(defective)
+slope = slope_at(defective)
 print(f"{spectral_radius(disturbed):.4f}", slope.tolist())
 
 # %% [markdown]
@@ -215,7 +216,7 @@ for s, r in zip(scales, jax.jit(jax.vmap(ratio))(scales)):
 # %%
 slope_of_network = jax.jit(jax.grad(predict, argnums=1))
 ours = slope_of_network(params, rotation.astype(complex)).real
-true = jax.grad(spectral_radius)(rotation)
+true = slope_at(rotation)
 cosine = jnp.sum(ours * true) / jnp.linalg.norm(ours) / jnp.linalg.norm(true)
 print(f"cosine of the angle between them: {cosine:.1f}")
 
