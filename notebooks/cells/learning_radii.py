@@ -11,6 +11,7 @@ import minijax.numpy as jnp
 import numpy as np
 
 
+@jax.jit
 def spectral_radius(matrix):
     return jnp.max(jnp.abs(jnp.linalg.eigvals(matrix)))
 
@@ -142,7 +143,7 @@ def adam(params, means, squares, gradients, i, rate):
 # collects their losses: Python is called once for a hundred steps.
 
 # %%
-STEPS, CHUNK = 3000, 100
+STEPS, CHUNK = 2500, 100
 
 
 def learning_rate(i):
@@ -166,7 +167,7 @@ state, losses = (params, zeros, zeros), []
 for first in range(0, STEPS, CHUNK):
     state, values = steps(state, first)
     losses.append(values)
-    if first % 600 == 0:
+    if first % 500 == 0:
         print(f"steps from {first:4d}: loss {values.mean():.2f}")
 params, losses = state[0], np.concatenate(losses)
 
