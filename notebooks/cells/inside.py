@@ -304,7 +304,7 @@ stages = {
     "make_jaxpr, jit": jax.jit,
     "tracing a function": body.trace_flat,
     "recording equations": trace.JaxprTrace,
-    "jaxprs": jaxpr.Jaxpr,
+    "jaxprs": jaxpr,
     "forward derivatives": jvp,
     "linearize": linearize.linearize_jaxpr,
     "transpose": transpose.backward,
@@ -345,7 +345,7 @@ from minijax.ir.primitive import Linear1
 print(inspect.getsource(Linear1.jvp))
 
 # %% [markdown]
-# A new operation needs one line and its derivative where a family fits. This one is a sine under another name, with its derivative:
+# A new operation needs one line, and the rule of its tangent, where a family fits. This one is a sine under another name:
 
 # %%
 from minijax.primitives.elementwise import cos, mul
