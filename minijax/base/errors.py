@@ -27,9 +27,7 @@ class _Explained(Exception):
     """An exception whose message says where the error is explained."""
 
     def __init__(self, message: str):
-        super().__init__(
-            f"{message}\nhelp(jax.errors.{type(self).__name__}) shows how it comes about, and how to mend it."
-        )
+        super().__init__(f"{message}\nhelp(jax.errors.{type(self).__name__}) shows the cause, and how to mend it.")
 
     # Subclasses are constructed from tracers, which no longer exist when the exception is copied or unpickled.
     def __reduce__(self):
