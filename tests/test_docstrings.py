@@ -1,7 +1,6 @@
 """Docstrings of public functions: what each one says, and the examples, which run."""
 
 import copy
-import doctest
 import functools
 import importlib
 import inspect
@@ -13,8 +12,8 @@ import subprocess
 import sys
 import types
 
-import numpy as np
 import pytest
+from examples import check_examples
 
 import minijax as jax
 import minijax.numpy as jnp
@@ -169,16 +168,12 @@ def test_there_may_be_no_docstrings():
 
 # ---- examples -----------------------------------------------------------------------------------------
 
-FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 EXAMPLES = [name for name in FUNCTIONS if ">>>" in own(name)]
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_the_examples_run(name):
-    test = doctest.DocTestParser().get_doctest(own(name), dict(jax=jax, jnp=jnp, np=np), name, None, 0)
-    report: list[str] = []
-    doctest.DocTestRunner(optionflags=FLAGS).run(test, out=report.append)
-    assert not report, "".join(report)
+    check_examples(name, own(name))
 
 
 # Those that libraries call most, but for classes.

@@ -1,16 +1,14 @@
 """Docstrings of transformations, operations and libraries: first sentences, sections of the most used, and examples."""
 
-import doctest
 import importlib
 import inspect
 import pydoc
 import re
 
-import numpy as np
 import pytest
+from examples import check_examples
 
 import minijax as jax
-import minijax.numpy as jnp
 
 # The public modules whose functions are described in full sentences; those of numpy and scipy have a test of their own.
 MODULES = """
@@ -36,7 +34,6 @@ flatten_util.ravel_pytree experimental.io_callback
 # Types of other libraries, and names of types.
 FOREIGN = ("DotDimensionNumbers", "KeyPath", "CompilerOptions", "ErrorCategory", "Device", "JaxRuntimeError")
 VERB = re.compile(r"[A-Z]\w*s\b|Alias of :func:`jax\.[\w.]+`\.$")
-OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
 def public() -> dict[str, object]:
@@ -91,11 +88,7 @@ def test_the_most_used_describe_arguments_and_have_examples(name):
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_examples_of_docstrings_run(name):
-    names = {"jax": jax, "jnp": jnp, "np": np, "lax": jax.lax}
-    test = doctest.DocTestParser().get_doctest(EXAMPLES[name], names, name, None, 0)
-    report: list[str] = []
-    doctest.DocTestRunner(optionflags=OPTIONS).run(test, out=report.append)
-    assert not report, "".join(report)
+    check_examples(name, EXAMPLES[name])
 
 
 def test_help_shows_the_docstring():
