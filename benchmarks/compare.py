@@ -23,6 +23,7 @@ import json
 import math
 import os
 import platform
+import re
 import statistics
 import subprocess
 import sys
@@ -209,6 +210,13 @@ def kind_of(rows: dict[str, dict]) -> str:
     return rows.get("device/count", {}).get("kind", "")
 
 
+def processor() -> str:
+    """The name of this machine's processor, and how many there are."""
+    cpuinfo = Path("/proc/cpuinfo")
+    named = re.search(r"model name\s*: (.*)", cpuinfo.read_text()) if cpuinfo.exists() else None
+    return f"{os.cpu_count()} × {named[1] if named else platform.processor() or platform.machine()}"
+
+
 def print_reached(pairs: Sequence[tuple[dict, dict]], options: argparse.Namespace) -> None:
     """Prints what the devices reached on both sides in the last pair."""
     kind = kind_of(pairs[-1][1])
@@ -230,7 +238,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--floors", action="store_true", help="fail if a floor does not hold")
     parser.add_argument("--markdown", action="store_true")
     parser.add_argument("--device", action="store_true", help="what the attached devices reach, instead of all groups")
-    parser.add_argument("--picture", help="a file for a picture of the ratios, which needs matplotlib")
+    parser.add_argument("--picture", help="a file for a picture with a bar for each part, or row of --device")
     parser.add_argument("--json", help="a file for every run and every row")
     return parser.parse_args()
 
@@ -247,13 +255,10 @@ def main() -> None:
     if options.device:
         print_reached(pairs, options)
     if options.picture:
-        title = f"{kind_of(pairs[-1][1]) or platform.processor()}, {datetime.date.today()}"
-        limits.draw(
-            [r for r in rows if r.name.startswith("device/")] or rows,
-            (options.a, options.b),
-            title,
-            Path(options.picture),
-        )
+        shown = {r.name.partition("/")[2]: r.best for r in rows if options.device and r.best and r.unit != "count"}
+        means = {line[0]: float(line[2]) for line in part_lines(rows)[0][1:]}
+        title = f"{kind_of(pairs[-1][1]) or processor()}, {datetime.date.today()}"
+        limits.draw(shown or means, (options.a, options.b), title, Path(options.picture))
     sys.exit(0 if passed else 1)
 
 

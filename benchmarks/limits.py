@@ -6,7 +6,7 @@ memory.
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 
 class Limits(NamedTuple):
@@ -76,18 +76,19 @@ def lines_of(a: Sequence[Reached], b: Sequence[Reached]) -> list[tuple[str, ...]
     return lines
 
 
-def draw(rows: Sequence[Any], sides: tuple[str, str], title: str, path: Path) -> None:
-    """A picture with a bar for each row: how many times as fast B is as A. It needs matplotlib."""
+def draw(ratios: dict[str, float], sides: tuple[str, str], title: str, path: Path) -> None:
+    """A picture with a bar for each ratio: how many times as fast B is as A. It needs matplotlib."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    shown = [row for row in rows if row.best is not None and row.unit != "count"][::-1]
-    figure, axes = pyplot.subplots(figsize=(8, 0.3 * len(shown) + 1.2), layout="constrained")
-    bars = axes.barh([row.name.partition("/")[2] for row in shown], [row.best for row in shown], color="#4878a8")
+    names, values = [*ratios][::-1], [*ratios.values()][::-1]
+    figure, axes = pyplot.subplots(figsize=(8, 0.3 * len(names) + 1.2), layout="constrained")
+    bars = axes.barh(names, values, color="#4878a8")
     axes.bar_label(bars, fmt="%.2f", padding=3, fontsize=8, bbox=dict(color="white", pad=0.5))
     axes.axvline(1, color="black", linewidth=0.8)
+    axes.set_xscale("log")
     axes.set_xlabel(f"{sides[1]} against {sides[0]}: above 1, {sides[1]} is faster")
     axes.set_title(title, fontsize=10)
     axes.margins(x=0.12)
