@@ -7,10 +7,11 @@ Computations run in the background, hence it may be raised later, where a result
 >>> def callback(x):
 ...     raise ValueError("no result")
 >>> f = jax.jit(lambda x: jax.pure_callback(callback, jax.ShapeDtypeStruct((), jnp.float32), x))
->>> jax.block_until_ready(f(1.0))
-Traceback (most recent call last):
-    ...
-minijax.errors.JaxRuntimeError: INTERNAL: CpuCallback error calling callback: ...
+>>> try:
+...     jax.block_until_ready(f(1.0))
+... except jax.errors.JaxRuntimeError as error:
+...     print(str(error).partition(": Traceback")[0])
+INTERNAL: CpuCallback error calling callback
 
 Mended, by a callback that returns an array of the shape and dtype that were declared:
 
