@@ -44,7 +44,7 @@ def functions() -> dict[str, object]:
     found = {}
     for module in map(importlib.import_module, MODULES):
         for name in dir(module):
-            value = None if name.startswith("_") else getattr(module, name)
+            value = None if name.startswith("_") else getattr(module, name, None)  # older ml_dtypes have no int1
             is_ours = str(getattr(value, "__module__", "")).startswith(("minijax", "jax"))
             if callable(value) and not isinstance(value, type) and is_ours:
                 found[f"{module.__name__}.{name}"] = value

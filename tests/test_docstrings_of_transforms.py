@@ -41,7 +41,7 @@ def public() -> dict[str, object]:
     found = {}
     for module in map(importlib.import_module, MODULES):
         for name in dir(module):
-            value = None if name.startswith("_") or name.endswith("_p") else getattr(module, name)
+            value = None if name.startswith("_") or name.endswith("_p") else getattr(module, name, None)
             ours = str(getattr(value, "__module__", "")).startswith(("minijax", "jax."))
             if callable(value) and ours and not inspect.ismodule(value) and name not in FOREIGN:
                 found[f"{module.__name__}.{name}"] = value
