@@ -100,6 +100,7 @@ def gather() -> dict[str, list[str]]:
         ("", "*.md"),
         ("docs", "*.md"),
         ("docs", "*.css"),
+        ("docs", "*.svg"),
         ("docs/howto", "*.md"),
         ("notebooks", "*.ipynb"),
     ):
@@ -136,7 +137,7 @@ def main() -> None:
     settings |= dict(docs_dir=str(PAGES), site_dir=str(SITE))
     written = ROOT / "build" / "mkdocs.yml"
     written.write_text(yaml.safe_dump(settings, sort_keys=False))
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-f", str(written)]
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-f", str(written)]
     sys.exit(subprocess.run(command, env=os.environ | {"NO_MKDOCS_2_WARNING": "1"}).returncode)
 
 
