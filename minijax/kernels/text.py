@@ -20,10 +20,11 @@ class Type(NamedTuple):
 
 
 class Value(NamedTuple):
-    """A value in a kernel: its SSA name and type."""
+    """A value in a kernel: its SSA name and type, and the dtype of its elements, whose sign the type does not tell."""
 
     name: str
     type: Type
+    dtype: Any = None
 
     shape = property(lambda self: self.type.shape)
     element = property(lambda self: self.type.element)
@@ -70,6 +71,8 @@ class Writer:
     def __init__(self) -> None:
         self.lines: list[str] = []
         self._names, self._indent = -1, ""
+        self._ends: dict[str, int] = {}  # name of a result -> the line with the types of its operation
+        self._notes: dict[int, list[str]] = {}  # line -> attributes added to the operation that ends there
 
     def line(self, text: str) -> None:
         """Writes a line as it is."""
@@ -102,14 +105,18 @@ class Writer:
         start = f'{head}"{name}"({", ".join([x.name for x in operands])}){named}'
         ins, outs = (", ".join([t.text for t in types]) for types in ([x.type for x in operands], results))
         types = f" : ({ins}) -> ({outs})"
-        if not regions:
-            self.line(start + types)
-            return values
         for i, region in enumerate(regions):
             self.line("}, {" if i else f"{start} ({{")
             self._block(region)
-        self.line(f"}}){types}")
+        self.line(f"}}){types}" if regions else start + types)
+        for value in values:
+            self._ends[value.name] = len(self.lines) - 1
         return values
+
+    def annotate(self, value: Value, attribute: str) -> None:
+        """Adds an attribute, as `name = text`, to the operation that made a value; arguments of blocks take none."""
+        if (line := self._ends.get(value.name)) is not None:
+            self._notes.setdefault(line, []).append(attribute)
 
     def _block(self, region: Region) -> None:
         args = self.names(region.args)
@@ -149,4 +156,11 @@ class Writer:
         """The whole module, whose functions were written before."""
         named = f" {spell.symbol(name)}" if name else ""
         more = f" attributes {attributes}" if attributes else ""
-        return "\n".join([f"module{named}{more} {{", *[f"  {line}" for line in self.lines], "}", ""])
+        return "\n".join([f"module{named}{more} {{", *[f"  {line}" for line in self._annotated()], "}", ""])
+
+    def _annotated(self) -> list[str]:
+        lines = list(self.lines)
+        for i, notes in self._notes.items():
+            head, _, types = lines[i].rpartition(" : (")
+            lines[i] = f"{head} {{{', '.join(notes)}}} : ({types}"
+        return lines
