@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from minijax.base import dtypes
 from minijax.kernels.text import Value
 from minijax.kernels.triton.verbs import F32, I32, Number, bits, kind
 
@@ -170,8 +171,8 @@ def _sign(k, eqn, *xs):
     if kind(x.dtype):
         return sign
     is_nan = k.compare("ne", x, x)
-    nan = k.cast(k.full(np.nan, np.float64, x.shape), x.dtype)
-    return k.select(is_nan, nan, sign)
+    nan = k.cast(k.constant(np.nan, dtypes.scalar_dtype(float)), x.dtype)
+    return k.select(is_nan, k.splat(nan, x.shape), sign)
 
 
 def _is_finite(k, eqn, *xs):

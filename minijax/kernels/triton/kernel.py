@@ -154,7 +154,9 @@ def _num_programs(k, eqn):
 def _axis_index(k, eqn):
     names = k.grid.grid_names
     if names is None or eqn.params["axis_name"] not in names:
-        raise ValueError(f"axis_index of {eqn.params['axis_name']!r} in a Triton kernel: the grid has the names {names}")
+        raise ValueError(
+            f"axis_index of {eqn.params['axis_name']!r} in a Triton kernel: the grid has the names {names}"
+        )
     return k.ids[names.index(eqn.params["axis_name"])]
 
 

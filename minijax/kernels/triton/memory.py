@@ -92,28 +92,42 @@ def _widened(k: Tiles, x: Value, wide: Any) -> Value:
 
 def _last(k: Tiles, index: Index, arrays: Sequence[Tile], wide: Any) -> tuple[tuple, list[Coordinate]]:
     """The shape of the result of an index, and where its elements are along each axis of what it indexes."""
-    entries, at = _entries(index), []
-    together = np.broadcast_shapes(*[e.shape for e in entries if type(e) is Slot])
-    scattered = [i for i, e in enumerate(entries) if type(e) is Slot and e.shape]
-    first = _place_of_arrays(entries, scattered)
-    shape: list[int] = []
+    entries = _entries(index)
+    together, places = _together(k, entries, index.shape, arrays)
+    first = _place_of_arrays(list(places))
+    shape: list[int] = list(together) if first == -1 else []
+    at = []
     for i, e in enumerate(entries):
-        if first == i:
-            at.append(first_axis := len(shape))
+        at.append(len(shape))
+        if i == first:
             shape += together
         elif type(e) in (Span, Window):
-            at.append(len(shape))
             shape.append(e.size)
-        else:
-            at.append(0)
-    if first == -1:
-        shape, first_axis, at = [*together, *shape], 0, [a + len(together) for a in at]
 
     def coordinate(i: int, e: Any) -> Coordinate:
-        axis = first_axis if i in scattered else at[i]
-        return lambda: _spread(k, _along(k, e, index.shape[i], arrays, wide), axis, tuple(shape))
+        if i in places:
+            axis = 0 if first == -1 else at[first or 0]
+            return lambda: _spread(k, _widened(k, places[i], wide), axis, tuple(shape))
+        return lambda: _spread(k, _along(k, e, index.shape[i], arrays, wide), at[i], tuple(shape))
 
     return tuple(shape), [coordinate(i, e) for i, e in enumerate(entries)]
+
+
+def _together(
+    k: Tiles, entries: Sequence, sizes: Sequence[int], arrays: Sequence[Tile]
+) -> tuple[tuple[int, ...], dict[int, Value]]:
+    """The shape of all index arrays, and what is an index by numbers in it, by entry; nothing if there is no array."""
+    numbers = {i: e for i, e in enumerate(entries) if type(e) in (Slot, int)}
+    together = np.broadcast_shapes(*[e.shape for e in numbers.values() if type(e) is Slot])
+    if not together:
+        return (), {}
+    places = {}
+    for i, e in numbers.items():
+        x = k.constant(e + sizes[i] * (e < 0), I32) if type(e) is int else k.tile(arrays[e.place])
+        while x.shape and len(x.shape) < len(together):
+            x = k.expand(x, 0)
+        places[i] = k.broadcast(x, together)
+    return together, places
 
 
 def _entries(index: Index) -> list:
@@ -127,13 +141,11 @@ def _entries(index: Index) -> list:
     return [*given[:at], *whole, *given[at:]]
 
 
-def _place_of_arrays(entries: Sequence, scattered: Sequence[int]) -> int | None:
-    """The entry where the axes of index arrays go: that of the first array, or -1 for the front, as in NumPy."""
-    if not scattered:
+def _place_of_arrays(numbers: Sequence[int]) -> int | None:
+    """The entry where the axes of index arrays go: that of the first number, or -1 for the front, as in NumPy."""
+    if not numbers:
         return None
-    numbers = [i for i, e in enumerate(entries) if type(e) in (Slot, int)]
-    is_one_group = numbers[-1] - numbers[0] == len(numbers) - 1
-    return scattered[0] if is_one_group else -1
+    return numbers[0] if numbers[-1] - numbers[0] == len(numbers) - 1 else -1
 
 
 def _along(k: Tiles, e: Any, size: int, arrays: Sequence[Tile], wide: Any) -> Value:
@@ -313,7 +325,9 @@ def write(k: Tiles, at: Access, value: Value, mask: Value | None = None, evict: 
 
 def _write_small(k, at, value, mask, evict):
     if not at.is_packed or mask is not None:
-        raise NotImplementedError(f"a store of {at.dtype} to half of a byte in a Triton kernel: write whole, even blocks")
+        raise NotImplementedError(
+            f"a store of {at.dtype} to half of a byte in a Triton kernel: write whole, even blocks"
+        )
     value = k.make("arith.extui", [value], value.shape, I8)
     low, high = k.halves(k.reshape(value, (*value.shape[:-1], value.shape[-1] // 2, 2)))
     value = k.like("arith.ori", low, k.like("arith.shli", high, k.full_like(4, high)))

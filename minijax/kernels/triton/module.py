@@ -36,7 +36,9 @@ def launch_of(grid: Sequence[int], vmapped: Sequence[int] = ()) -> Launch:
     folded = max(len(sizes) - 2, 0, *large)
     three = [prod(sizes[:folded]), *sizes[folded:]] if folded else sizes
     if three and three[0] >= 2**31 - 1:
-        raise ValueError(f"Cannot fit the pallas kernel launch grid {tuple(grid)} within CUDA limits: {three[0]} blocks")
+        raise ValueError(
+            f"Cannot fit the pallas kernel launch grid {tuple(grid)} within CUDA limits: {three[0]} blocks"
+        )
     return Launch(order, folded, tuple([*three, 1, 1, 1][:3]))
 
 
@@ -110,7 +112,9 @@ def lower(e: Any, ins: Sequence[Aval], outs: Sequence[Aval], operands: Sequence,
     text = module_text(name, jaxpr, mapping, e.platform)
     if params["debug"]:
         _show(jaxpr, mapping, text)
-    config = _config(name, triton_bytecode(text), launch_of(mapping.grid, mapping.vmapped_dims).sizes, options, e.platform)
+    config = _config(
+        name, triton_bytecode(text), launch_of(mapping.grid, mapping.vmapped_dims).sizes, options, e.platform
+    )
     if params["metadata"]:
         config["serialized_metadata"] = json.dumps(dict(params["metadata"].items))
     layouts = [[*reversed(range(len(a.shape)))] for a in (*ins, *outs)]

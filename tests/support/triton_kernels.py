@@ -102,9 +102,7 @@ def value(function: Callable, out: Any, *ins: Type, **more: Any) -> Kernel:
 
 def _same(name: str, *dtypes: Callable, shape: tuple = (8,)) -> dict[str, Kernel]:
     """Kernels of a function of `lax` with one operand, by dtype."""
-    return {
-        f"{name}-{t().dtype}": value(lambda n, x: getattr(n.lax, name)(x), t(*shape), t(*shape)) for t in dtypes
-    }
+    return {f"{name}-{t().dtype}": value(lambda n, x: getattr(n.lax, name)(x), t(*shape), t(*shape)) for t in dtypes}
 
 
 def _pairs(name: str, *dtypes: Callable, out: Callable | None = None) -> dict[str, Kernel]:
@@ -123,7 +121,9 @@ ELEMENTWISE |= _same("square", f32, i32) | _same("population_count", i32, u32, i
 ELEMENTWISE |= _same("bitwise_not", i32, u32, b1) | _same("logistic", f32) | _same("abs", f32, shape=())
 for _name in ("add", "sub", "mul", "max", "min", "rem"):
     ELEMENTWISE |= _pairs(_name, f32, bf16, i32, u32)
-ELEMENTWISE |= _pairs("div", f32, i32, u8) | _pairs("atan2", f32, f16) | _pairs("nextafter", f32) | _pairs("pow", f32, f16)
+ELEMENTWISE |= (
+    _pairs("div", f32, i32, u8) | _pairs("atan2", f32, f16) | _pairs("nextafter", f32) | _pairs("pow", f32, f16)
+)
 for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
     ELEMENTWISE |= _pairs(_name, f32, i32, u32, out=b1)
 for _name in ("bitwise_and", "bitwise_or", "bitwise_xor"):
@@ -144,11 +144,9 @@ ELEMENTWISE |= {
     "select": value(lambda n, c, x, y: n.jnp.where(c > 0, x, y), f32(8), i32(8), f32(8), f32(8)),
     "select-number": value(lambda n, x: n.jnp.where(x > 0, x, 0.0), f32(8), f32(8)),
     "select-scalar": value(lambda n, c, x, y: n.lax.select_n(c > 0, x, y), f32(8), i32(), f32(8), f32(8)),
-    "select-numbers": value(lambda n, c: n.lax.select_n(c > 0, 1.0, 2.0), f32(), i32()),
     "numbers": value(lambda n, x: (x * 2.0 + 3) / np.float32(7), f32(8), f32(8)),
     "numbers-bf16": value(lambda n, x: 1 - x * 2.5, bf16(8), bf16(8)),
     "numbers-scalar": value(lambda n, x: 1 - x * 2, i32(), i32()),
-    "polynomial": value(lambda n, x: n.jnp.polyval(n.jnp.full((3,), 2.0)[0] + x[:0].sum() * 0 + x, x) if False else x * x * x - 1, f32(4, 8), f32(4, 8)),
     "gelu": value(lambda n, x: n.nn.gelu(x), f32(8), f32(8)),
     "silu": value(lambda n, x: n.nn.silu(x), f32(8), f32(8)),
     "relu": value(lambda n, x: n.nn.relu(x), f32(8), f32(8)),
@@ -296,7 +294,8 @@ def _rows(n, x, o):
     o[0, :] = x[1, :] + x[2]
     o[1, :2] = x[:2, 0]
     o[0, 0] = x[1, 1]
-    o[i, 1] = x[-1, i]
+    o[i, 1] = x[2, i]
+    o[i, n.pl.ds(0, 4, 2)] = x[i, n.pl.ds(i, 4)]
 
 
 REFERENCES = {
@@ -338,6 +337,16 @@ REFERENCES = {
     "array-rows": Kernel(_stores(lambda n, x, i: x[i[...], :]), f32(4, 8), [f32(8, 8), i32(4)]),
     "arrays": Kernel(_stores(lambda n, x, i: x[i[...][:, None], i[...][None, :]]), f32(4, 4), [f32(8, 8), i32(4)]),
     "arrays-together": Kernel(_stores(lambda n, x, i: x[i[...], i[...]]), f32(4), [f32(8, 8), i32(4)]),
+    "array-int": Kernel(_stores(lambda n, x, i: x[i[...], 2]), f32(4), [f32(8, 8), i32(4)]),
+    "int-array": Kernel(_stores(lambda n, x, i: x[2, i[...]]), f32(4), [f32(8, 8), i32(4)]),
+    "arrays-apart": Kernel(_stores(lambda n, x, i: x[i[...], :, i[...]]), f32(4, 8), [f32(8, 8, 8), i32(4)]),
+    "array-id": Kernel(
+        _stores(lambda n, x, i: x[i[...], n.pl.program_id(0)]), f32(4), [f32(8, 8), i32(4)], lambda n: dict(grid=(2,))
+    ),
+    "windows": Kernel(
+        _stores(lambda n, x: x[n.pl.ds(n.pl.program_id(0), 4, 2), n.pl.ds(n.pl.program_id(0), 4)]), f32(4, 4),
+        [f32(16, 16)], lambda n: dict(grid=(2,)),
+    ),
     "bool": Kernel(_stores(lambda n, x: x[...] & (x[...] | True)), b1(8), [b1(8)]),
     "bool-scalar": Kernel(_stores(lambda n, x: x[...]), b1(), [b1()]),
     "f8": Kernel(_stores(lambda n, x: (x[...].astype(np.float32) * 2).astype(x.dtype)), f8(8), [f8(8)]),
@@ -393,13 +402,15 @@ GRIDS["num_programs"] = Kernel(
 
 
 def _when(n, x, c, o):
-    def write(): o[...] = x[1]  # noqa: E704
+    def write():
+        o[...] = x[1]  # noqa: E704
 
     n.pl.when(c[...] > 0)(write)
 
 
 def _in_place(n, x, o):
-    def step(i, _): o[i] = x[i] * 2  # noqa: E704
+    def step(i, _):
+        o[i] = x[i] * 2  # noqa: E704
 
     n.lax.fori_loop(0, 8, step, None)
 
@@ -452,9 +463,6 @@ CONTROL = {
         _stores(lambda n, x, m: n.lax.cond(m[...] > 0, lambda y: y + 1.0, lambda y: n.jnp.zeros_like(y), x[...])),
         f32(8), [f32(8), i32()],
     ),
-    "cond-number": Kernel(
-        _stores(lambda n, x, m: n.lax.cond(m[...] > 0, lambda y: y + x[0], lambda y: 2.0, 1.0)), f32(), [f32(8), i32()]
-    ),
     "when": Kernel(_when, f32(), [f32(8), i32()]),
     "switch": Kernel(
         _stores(lambda n, x, m: n.lax.switch(m[...], [lambda y: y + 1.0, lambda y: y * x[2], lambda y: y - 3.0, lambda y: y], x[1])),
@@ -462,4 +470,165 @@ CONTROL = {
     ),
     "jit": value(lambda n, x: n.jax.jit(lambda y: y * 2)(x), f32(8), f32(8)),
     "checkpoint": value(lambda n, x: n.jax.checkpoint(lambda y: n.jnp.sin(y) * 2)(x), f32(8), f32(8)),
+}  # fmt: skip
+
+
+# ---- operations of pl.triton ----------------------------------------------------------------------------
+
+
+def _masked(n, size=8):
+    return n.jnp.arange(size) < 5
+
+
+def _stored(n, x, o):
+    n.plt.store(o.at[...], x[...], mask=_masked(n))
+
+
+def _atomic(name: str, index: Callable = lambda n: (0,), element: Any = 0, mask: bool = False) -> Callable:
+    def body(n, x, o):
+        v = x[element]
+        getattr(n.plt, name)(o, index(n), v, **({"mask": v > 0} if mask else {}))
+
+    return body
+
+
+def _rows_of(name: str, *dtypes: Callable) -> dict[str, Kernel]:
+    return {f"{name}-{t().dtype}": Kernel(_atomic(name), t(8), [t(8)]) for t in dtypes}
+
+
+TRITON = {
+    "load": Kernel(_stores(lambda n, x: n.plt.load(x.at[...])), f32(8), [f32(8)]),
+    "load-mask": Kernel(_stores(lambda n, x: n.plt.load(x.at[...], mask=_masked(n))), f32(8), [f32(8)]),
+    "load-other": Kernel(_stores(lambda n, x: n.plt.load(x.at[...], mask=_masked(n), other=0.0)), f32(8), [f32(8)]),
+    "load-row": Kernel(
+        _stores(lambda n, x: n.plt.load(x.at[0, :], mask=n.pl.program_id(0) < 5, other=1.0)), f32(8), [f32(4, 8)],
+        lambda n: dict(grid=(2,)),
+    ),
+    "load-others": Kernel(
+        _stores(lambda n, x: n.plt.load(x.at[0, :], mask=_masked(n), other=n.jnp.full((8,), 2.0))), f32(8), [f32(4, 8)]
+    ),
+    "load-bool": Kernel(_stores(lambda n, x: n.plt.load(x.at[...], mask=x[...], other=False)), b1(8), [b1(8)]),
+    "load-evict": Kernel(
+        _stores(lambda n, x: n.plt.load(x.at[...], eviction_policy="evict_last", volatile=True)), f32(8), [f32(8)]
+    ),
+    "load-window": Kernel(
+        _stores(lambda n, x: n.plt.load(x.at[n.pl.ds(n.pl.program_id(0) * 4, 4)])), f32(4), [f32(8)],
+        lambda n: dict(grid=(2,)),
+    ),
+    "load-2": Kernel(
+        _stores(lambda n, x: n.plt.load(x.at[...], mask=(n.jnp.arange(4) < 3)[:, None], other=0.0)), f32(4, 8), [f32(4, 8)]
+    ),
+    "store": Kernel(_stored, f32(8), [f32(8)]),
+    "store-evict": Kernel(
+        lambda n, x, o: n.plt.store(o.at[0], x[0], eviction_policy="evict_first"), f32(8), [f32(8)]
+    ),
+    **_rows_of("atomic_add", f32, i32, u32, f16, bf16),
+    **_rows_of("atomic_max", f32, i32, u32, bf16),
+    **_rows_of("atomic_min", f32, i32, u32),
+    **_rows_of("atomic_and", i32, u32),
+    **_rows_of("atomic_or", i32),
+    **_rows_of("atomic_xor", i32),
+    **_rows_of("atomic_xchg", f32, i32),
+    "atomic-mask": Kernel(_atomic("atomic_add", lambda n: (n.pl.ds(0, 8),), ..., True), f32(8), [f32(8)]),
+    "atomic-max-mask": Kernel(_atomic("atomic_max", lambda n: (n.pl.ds(0, 8),), ..., True), f32(8), [f32(8)]),
+    "atomic-min": Kernel(_atomic("atomic_min", lambda n: (n.pl.ds(0, 8),), ...), f32(8), [f32(8)]),
+    "atomic-result": Kernel(lambda n, x, o: o.__setitem__(0, n.plt.atomic_add(x, (0,), 1.0)), f32(8), [f32(8)]),
+    "cas": Kernel(lambda n, x, o: o.__setitem__(0, n.plt.atomic_cas(x, 0, 1)), i32(8), [i32()]),
+    "debug_print": Kernel(
+        lambda n, x, o: (n.pl.debug_print("only:", x[0]), o.__setitem__(..., x[...]))[0], f32(2), [f32(2)]
+    ),
+    "debug_print-int": Kernel(
+        lambda n, x, o: (n.pl.debug_print("some", x[...]), o.__setitem__(..., x[...]))[0], i32(2), [i32(2)]
+    ),
+    "debug_barrier": Kernel(lambda n, x, o: (n.plt.debug_barrier(), o.__setitem__(..., x[...]))[0], f32(), [f32()]),
+    "approx_tanh": value(lambda n, x: n.plt.approx_tanh(x), f32(8), f32(8)),
+    "approx_tanh-bf16": value(lambda n, x: n.plt.approx_tanh(x), bf16(8), bf16(8)),
+    "asm": value(
+        lambda n, x: n.plt.elementwise_inline_asm(
+            "tanh.approx.f32 $0, $1;", args=[x], constraints="=f,f", pack=1,
+            result_shape_dtypes=[n.jax.ShapeDtypeStruct((8,), np.float32)],
+        )[0], f32(8), f32(8),
+    ),
+    "multiple_of": Kernel(
+        _stores(lambda n, x, i: x[n.pl.ds(n.pl.multiple_of(i[...], 4), 2)]), f32(2), [f32(8), i32()]
+    ),
+    "max_contiguous": Kernel(
+        _stores(lambda n, x, i: x[n.plt.max_contiguous(n.pl.multiple_of(i[...], 4), 4)]), f32(8), [f32(8), i32(8)]
+    ),
+    "dot": value(lambda n, x, y: n.plt.dot(x, y), f32(16, 16), f32(16, 16), f32(16, 16)),
+    "dot-transposed": value(lambda n, x, y: n.plt.dot(x, y, trans_a=True), f32(16, 16), f32(16, 16), f32(16, 16)),
+    "dot-ieee": value(lambda n, x, y: n.plt.dot(x, y, allow_tf32=False), f32(16, 16), f32(16, 16), f32(16, 16)),
+    "broadcast_to": value(lambda n, x: n.pl.broadcast_to(n.jnp.sum(x), (2,)), f32(2), f32(2)),
+}  # fmt: skip
+
+
+# ---- whole kernels --------------------------------------------------------------------------------------
+
+
+def _matmul(n, x, y, o):
+    def step(i, total):
+        a = x[:, n.pl.ds(i * 16, 16)]
+        b = y[n.pl.ds(i * 16, 16), :]
+        return total + n.jnp.dot(a, b, preferred_element_type=np.float32)
+
+    o[...] = n.lax.fori_loop(0, 4, step, n.jnp.zeros((32, 32), np.float32)).astype(o.dtype)
+
+
+def _softmax(n, x, o):
+    row = n.plt.load(x.at[...], mask=n.jnp.arange(128) < 100, other=-np.inf)
+    e = n.jnp.exp(row - n.jnp.max(row))
+    n.plt.store(o.at[...], e / n.jnp.sum(e), mask=n.jnp.arange(128) < 100)
+
+
+def _attention(n, q, k, v, o):
+    total = n.jnp.zeros((16, 32), np.float32)
+    start = (total, n.jnp.full((16,), -np.inf), n.jnp.zeros((16,)))
+
+    def step(i, carry):
+        total, high, size = carry
+        window = n.pl.ds(i * 16, 16)
+        s = n.jnp.dot(q[...], k[window, :].T)
+        new = n.jnp.maximum(high, n.jnp.max(s, axis=1))
+        p, scale = n.jnp.exp(s - new[:, None]), n.jnp.exp(high - new)
+        return total * scale[:, None] + n.jnp.dot(p, v[window, :]), new, size * scale + n.jnp.sum(p, axis=1)
+
+    total, _, size = n.lax.fori_loop(0, 4, step, start)
+    o[...] = total / size[:, None]
+
+
+def _layer_norm(n, x, w, b, o):
+    v = x[...].astype(np.float32)
+    mean = n.jnp.mean(v, axis=1, keepdims=True)
+    spread = n.jnp.mean((v - mean) ** 2, axis=1, keepdims=True)
+    o[...] = ((v - mean) * n.lax.rsqrt(spread + 1e-5) * w[...] + b[...]).astype(o.dtype)
+
+
+def _histogram(n, x, o):
+    n.plt.atomic_add(o, (x[...],), n.jnp.ones((16,), np.int32))
+
+
+KERNELS = {
+    "matmul": Kernel(
+        _matmul, bf16(64, 64), [bf16(64, 64), bf16(64, 64)],
+        lambda n: _blocks(n, (2, 2), [((32, 64), lambda i, j: (i, 0)), ((64, 32), lambda i, j: (0, j))],
+                          ((32, 32), lambda i, j: (i, j))),
+    ),
+    "softmax": Kernel(
+        _softmax, f32(8, 128), [f32(8, 128)],
+        lambda n: _blocks(n, (8,), [((None, 128), lambda i: (i, 0))], ((None, 128), lambda i: (i, 0))),
+    ),
+    "attention": Kernel(
+        _attention, f32(64, 32), [f32(64, 32)] * 3,
+        lambda n: _blocks(n, (4,), [((16, 32), lambda i: (i, 0)), *[((64, 32), lambda i: (0, 0))] * 2],
+                          ((16, 32), lambda i: (i, 0))),
+    ),
+    "layer_norm": Kernel(
+        _layer_norm, bf16(16, 64), [bf16(16, 64), f32(64), f32(64)],
+        lambda n: _blocks(n, (4,), [((4, 64), lambda i: (i, 0)), *[((64,), lambda i: (0,))] * 2],
+                          ((4, 64), lambda i: (i, 0))),
+    ),
+    "histogram": Kernel(
+        _histogram, i32(16), [i32(64)],
+        lambda n: _blocks(n, (4,), [((16,), lambda i: (i,))], ((16,), lambda i: (0,))),
+    ),
 }  # fmt: skip
