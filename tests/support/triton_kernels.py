@@ -323,16 +323,6 @@ REFERENCES = {
         lambda n: _blocks(n, (2,), [((None, 8), lambda i: (n.pl.program_id(0), 0))], ((8,), lambda i: (0,))),
     ),
     "rows": Kernel(_rows, f32(4, 8), [f32(4, 8)], lambda n: dict(grid=(2,))),
-    "vmapped-id": Kernel(
-        _stores(lambda n, x: x[...] + n.pl.program_id(0)), f32(8), [f32(3, 8)],
-        lambda n: _blocks(n, (2, 4), [((8,), lambda i, j: (0,))], ((8,), lambda i, j: (0,))),
-        transform=lambda n, f: n.jax.vmap(f),
-    ),
-    "vmapped-twice": Kernel(
-        _stores(lambda n, x: x[...] + n.pl.program_id(0)), f32(8), [f32(3, 5, 8)],
-        lambda n: _blocks(n, (2,), [((8,), lambda i: (0,))], ((8,), lambda i: (0,))),
-        transform=lambda n, f: n.jax.vmap(n.jax.vmap(f)),
-    ),
     "array": Kernel(_stores(lambda n, x, i: x[i[...]]), f32(4), [f32(8), i32(4)]),
     "array-rows": Kernel(_stores(lambda n, x, i: x[i[...], :]), f32(4, 8), [f32(8, 8), i32(4)]),
     "arrays": Kernel(_stores(lambda n, x, i: x[i[...][:, None], i[...][None, :]]), f32(4, 4), [f32(8, 8), i32(4)]),
@@ -604,7 +594,7 @@ def _layer_norm(n, x, w, b, o):
 
 
 def _histogram(n, x, o):
-    n.plt.atomic_add(o, (x[...],), n.jnp.ones((16,), np.int32))
+    n.plt.atomic_add(o, (x[...],), n.jnp.ones((16,), np.float32))
 
 
 KERNELS = {
@@ -628,7 +618,7 @@ KERNELS = {
                           ((4, 64), lambda i: (i, 0))),
     ),
     "histogram": Kernel(
-        _histogram, i32(16), [i32(64)],
+        _histogram, f32(16), [i32(64)],
         lambda n: _blocks(n, (4,), [((16,), lambda i: (i,))], ((16,), lambda i: (0,))),
     ),
 }  # fmt: skip

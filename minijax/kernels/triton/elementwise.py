@@ -9,8 +9,8 @@ from minijax.base import dtypes
 from minijax.kernels.text import Value
 from minijax.kernels.triton.verbs import F32, I32, Number, bits, kind
 
-# Functions of the device's library: their names there (all but the prefix and the suffix of the type), and the operation
-# of MLIR for other floats. Without one, these are computed in float32.
+# Functions of the device's library: their names there, without the prefix and the suffix of the type, and the operation
+# for narrow floats. Without one, these are computed in float32.
 FUNCTIONS = {
     "abs": ("fabs", "math.absf"),
     "acos": ("acos", "math.acos"),

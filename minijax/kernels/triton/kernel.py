@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import tree
+from minijax.composed.refs import parts_of
 from minijax.ir.jaxpr import Jaxpr, JaxprEqn, Literal
 from minijax.ir.types import ShapedArray
 from minijax.kernels.text import Value
@@ -85,8 +86,7 @@ def _addupdate(k, eqn, block, value, *arrays):
 def _arguments(k, eqn, operands):
     """The arguments of an operation on references: where its elements are, and the others."""
     ref, *others = tree.tree_unflatten(eqn.params["args_tree"], operands)
-    block, path, arrays = (ref, (), ()) if type(ref) is Block else (ref.ref, ref.path, ref.arrays)
-    return access(k, block, path, arrays), others
+    return access(k, *parts_of(ref)), others
 
 
 def _option(name: str, value: Any, known: Any) -> Any:
@@ -95,13 +95,22 @@ def _option(name: str, value: Any, known: Any) -> Any:
     return value
 
 
+def _in_shape(k, x, shape):
+    """A mask, or other values, in the shape of a view, as NumPy broadcasts; None stays."""
+    if x is None:
+        return None
+    x = k.tile(x)
+    while x.shape and len(x.shape) < len(shape):
+        x = k.expand(x, 0)
+    return k.broadcast(x, shape)
+
+
 def _masked_load(k, eqn, *operands):
     at, (mask, other) = _arguments(k, eqn, operands)
     p, shape = eqn.params, at.pointers.shape
     if at.is_packed:
         shape = eqn.outvars[0].aval.shape
-    mask = None if mask is None else k.tile(mask, shape)
-    other = None if mask is None or other is None else k.tile(other, shape)
+    mask, other = _in_shape(k, mask, shape), _in_shape(k, other if mask is not None else None, shape)
     cache = _option("cache modifier", p["cache_modifier"], CACHES)
     return read(k, at, mask, other, cache=cache, evict=_eviction(p), is_volatile=p["is_volatile"])
 
@@ -113,7 +122,7 @@ def _eviction(params):
 def _masked_swap(k, eqn, *operands):
     at, (value, mask) = _arguments(k, eqn, operands)
     shape = eqn.outvars[0].aval.shape
-    value, mask = k.tile(value, shape), None if mask is None else k.tile(mask, shape)
+    value, mask = k.tile(value, shape), _in_shape(k, mask, shape)
     old = read(k, at, mask, None if mask is None else value)
     write(k, at, value, mask, _eviction(eqn.params))
     return old
@@ -122,7 +131,7 @@ def _masked_swap(k, eqn, *operands):
 def _atomic_rmw(k, eqn, *operands):
     at, (value, mask) = _arguments(k, eqn, operands)
     shape = at.pointers.shape
-    mask = None if mask is None else k.tile(mask, shape)
+    mask = _in_shape(k, mask, shape)
     return memory.atomic(k, eqn.params["atomic_type"].name.lower(), at, k.tile(value, shape), mask)
 
 

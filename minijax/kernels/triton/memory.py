@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from minijax.composed.ref_views import Bitcast, Reshaped, Transposed
 from minijax.indexing.language import Index, Slot, Span, Window
 from minijax.kernels.text import Value
 from minijax.kernels.triton.verbs import I8, I32, I64, Number, Tiles, bits, kind
@@ -45,17 +46,18 @@ Coordinate = Callable[[], Value]  # writes where elements are along an axis, in 
 
 def access(k: Tiles, block: Block, path: Sequence, arrays: Sequence[Tile]) -> Access:
     """Writes the addresses of elements of a reference."""
-    path, dtype = list(path), block.dtype
+    path = list(path)
+    dtype = next((np.dtype(view.dtype) for view in reversed(path) if type(view) is Bitcast), block.dtype)
     if not path or type(path[-1]) is not Index:
         path.append(Index(_view_shape(block.shape, path), (Ellipsis,)))
-    is_small = bits(dtype) == 4
+    is_small = bits(block.dtype) == 4
     wide = I64 if prod(block.array_shape) * dtype.itemsize > _LARGEST else I32
     is_packed = is_small and len(path) == 1 and _is_pairs(path[0], block)
     if is_packed:
         block, path = _halved(k, block), [_half(path[0])]
     shape, coordinates = _last(k, path[-1], arrays, wide)
     for before, view in reversed(list(zip(_shapes(block.shape, path), path[:-1], strict=True))):
-        dtype, coordinates = _through(k, view, before, dtype, coordinates, arrays, wide, shape)
+        coordinates = _through(k, view, before, coordinates, arrays, wide, shape)
     offsets = _offsets(k, block, coordinates, shape, wide)
     if is_small and not is_packed:
         pointers = k.pointers(block.pointer, k.like("arith.divui", offsets, k.full_like(2, offsets)))
@@ -116,7 +118,7 @@ def _last(k: Tiles, index: Index, arrays: Sequence[Tile], wide: Any) -> tuple[tu
 def _together(
     k: Tiles, entries: Sequence, sizes: Sequence[int], arrays: Sequence[Tile]
 ) -> tuple[tuple[int, ...], dict[int, Value]]:
-    """The shape of all index arrays, and what is an index by numbers in it, by entry; nothing if there is no array."""
+    """The shape of all index arrays, and the numbers in this shape, by entry; without arrays there are none."""
     numbers = {i: e for i, e in enumerate(entries) if type(e) in (Slot, int)}
     together = np.broadcast_shapes(*[e.shape for e in numbers.values() if type(e) is Slot])
     if not together:
@@ -197,25 +199,26 @@ def _shapes(shape: Sequence[int], path: Sequence) -> list[tuple]:
 def _after(view: Any, shape: Sequence[int]) -> Sequence[int]:
     if type(view) is Index:
         return [e.size for e in _entries(view) if type(e) in (Span, Window)]
-    if (order := getattr(view, "permutation", None)) is not None:
-        return [shape[i] for i in order]
-    return getattr(view, "shape", shape)
+    if type(view) is Transposed:
+        return [shape[i] for i in view.permutation]
+    return view.shape if type(view) is Reshaped else shape
 
 
 def _through(
-    k: Tiles, view: Any, before: tuple, dtype: Any, coordinates: list[Coordinate], arrays: Sequence[Tile],
-    wide: Any, shape: tuple,
-) -> tuple[Any, list[Coordinate]]:  # fmt: skip
-    """Coordinates in a view as coordinates in what it views, and the dtype of its elements."""
+    k: Tiles, view: Any, before: tuple, coordinates: list[Coordinate], arrays: Sequence[Tile], wide: Any, shape: tuple
+) -> list[Coordinate]:
+    """Coordinates in a view as coordinates in what it views."""
     if type(view) is Index:
-        return dtype, _indexed(k, view, coordinates, arrays, wide, shape)
-    if (order := getattr(view, "permutation", None)) is not None:
-        return dtype, [coordinates[list(order).index(axis)] for axis in range(len(order))]
-    if (new := getattr(view, "dtype", None)) is not None:
-        if bits(new) != bits(dtype):
-            raise NotImplementedError(f"a bitcast of a reference of {dtype} to {new}, of another width, in Triton")
-        return np.dtype(new), coordinates
-    return dtype, _reshaped(k, before, _after(view, before), coordinates, wide, shape)
+        return _indexed(k, view, coordinates, arrays, wide, shape)
+    if type(view) is Transposed:
+        return [coordinates[view.permutation.index(axis)] for axis in range(len(coordinates))]
+    if type(view) is Reshaped:
+        return _reshaped(k, before, view.shape, coordinates, wide, shape)
+    if bits(view.dtype) != bits(view.before):
+        raise NotImplementedError(
+            f"a view of {view.before} as {view.dtype}, of another width, in a Triton kernel: bitcast the value"
+        )
+    return coordinates
 
 
 def _indexed(k, index, coordinates, arrays, wide, shape):

@@ -147,7 +147,7 @@ def _cumulative(name: str) -> Callable:
 
 # ---- products -------------------------------------------------------------------------------------------
 
-# What the algorithms of products compute in: the dtype of the operands and of the sum; the operation's precision.
+# The algorithms of products: the dtype of the operands and of the sum; the operation's precision.
 _ALGORITHMS = {
     "F16_F16_F16": ("float16", "float16", "ieee"),
     "F16_F16_F32": ("float16", "float32", "ieee"),
@@ -175,8 +175,8 @@ def _dot_general(k, eqn, x, y):
     x, y = _as_matrices(k, x, y, p["dimension_numbers"])
     if kind(x.dtype) == 2 or kind(y.dtype) == 2:
         raise NotImplementedError(
-            f"Unsigned integer dtype {x.dtype} is not supported for dot_general (matmul) on the Pallas Triton GPU backend "
-            "because dot_general interprets all integer inputs as signed. Convert the operands to a signed dtype."
+            f"Unsigned integer dtype {x.dtype} is not supported for dot_general (matmul) on the Pallas Triton GPU "
+            "backend because dot_general interprets all integer inputs as signed. Convert the operands to a signed dtype."
         )
     algorithm = getattr(p["precision"], "name", None)
     if algorithm not in (None, "DEFAULT"):
