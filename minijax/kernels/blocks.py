@@ -201,10 +201,7 @@ class GridSpec:
         if self.in_specs is not no_block_spec and not isinstance(self.in_specs, tuple):
             raise ValueError(f"`in_specs` must be a tuple or a list. Found: {in_specs}")
 
-    @property
-    def num_scalar_prefetch(self) -> int:
-        """The number of leading operands that are given to index maps too."""
-        return 0
+    num_scalar_prefetch = 0  # the number of leading operands that are given to index maps too
 
 
 @dataclasses.dataclass(init=False, unsafe_hash=True)
