@@ -9,55 +9,29 @@ from minijax.base import dtypes
 from minijax.kernels.text import Value
 from minijax.kernels.triton.verbs import F32, I32, Number, bits, kind
 
-# Functions of the device's library: their names there, without the prefix and the suffix of the type, and the operation
-# for narrow floats. Without one, these are computed in float32.
-FUNCTIONS = {
+# Functions of the device's library by the names of primitives, and the operation for narrow floats. Without one these are
+# computed in float32: of MLIR's other functions Triton makes no code.
+FUNCTIONS: dict[str, tuple[str, str | None]] = {
+    **{
+        name: (name, f"math.{name}")
+        for name in ("ceil", "cos", "exp", "exp2", "floor", "log", "rsqrt", "sin", "sqrt")
+    },
+    **{
+        name: (name, None)
+        for name in (
+            *("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "cosh", "erf", "erfc", "expm1"),
+            *("lgamma", "log1p", "nextafter", "pow", "sinh", "tan", "tanh"),
+        )
+    },
     "abs": ("fabs", "math.absf"),
-    "acos": ("acos", "math.acos"),
-    "acosh": ("acosh", "math.acosh"),
-    "asin": ("asin", "math.asin"),
-    "asinh": ("asinh", "math.asinh"),
-    "atan": ("atan", "math.atan"),
-    "atan2": ("atan2", "math.atan2"),
-    "atanh": ("atanh", "math.atanh"),
-    "cbrt": ("cbrt", "math.cbrt"),
-    "ceil": ("ceil", "math.ceil"),
-    "cos": ("cos", "math.cos"),
-    "cosh": ("cosh", "math.cosh"),
-    "exp": ("exp", "math.exp"),
-    "exp2": ("exp2", "math.exp2"),
-    "expm1": ("expm1", "math.expm1"),
-    "floor": ("floor", "math.floor"),
-    "log": ("log", "math.log"),
-    "log1p": ("log1p", "math.log1p"),
-    "pow": ("pow", "math.powf"),
-    "rsqrt": ("rsqrt", "math.rsqrt"),
-    "sin": ("sin", "math.sin"),
-    "sinh": ("sinh", "math.sinh"),
-    "sqrt": ("sqrt", "math.sqrt"),
-    "tan": ("tan", "math.tan"),
-    "tanh": ("tanh", "math.tanh"),
-    "nextafter": ("nextafter", None),
-    "erf": ("erf", None),
-    "erfc": ("erfc", None),
     "erf_inv": ("erfinv", None),
-    "lgamma": ("lgamma", None),
 }
-
-# Functions of integers, by platform and bits: symbol, and whether the library's function returns int32.
-_OF_INTEGERS = {
-    ("abs", False, 32): ("__nv_abs", False),
-    ("abs", False, 64): ("__nv_llabs", False),
-    ("population_count", False, 32): ("__nv_popc", False),
-    ("population_count", False, 64): ("__nv_popcll", True),
-    ("population_count", True, 32): ("__ockl_popcount_u32", False),
-    ("population_count", True, 64): ("__ockl_popcount_u64", False),
-    ("clz", False, 32): ("__nv_clz", False),
-    ("clz", False, 64): ("__nv_clzll", True),
-    ("clz", True, 32): ("__ockl_clz_u32", False),
-    ("clz", True, 64): ("__ockl_clz_u64", False),
+_OF_BITS = {  # functions of the bits of integers, by the platform
+    ("population_count", False): ("__nv_popc", "__nv_popcll"),
+    ("population_count", True): ("__ockl_popcount_u32", "__ockl_popcount_u64"),
+    ("clz", False): ("__nv_clz", "__nv_clzll"),
+    ("clz", True): ("__ockl_clz_u32", "__ockl_clz_u64"),
 }
-_MATH = {"abs": "math.absi", "population_count": "math.ctpop", "clz": "math.ctlz"}
 
 
 def symbol(is_rocm: bool, name: str, dtype: Any) -> str:
@@ -104,32 +78,41 @@ def _function(name: str) -> Callable:
     return lambda k, eqn, *xs: function(k, name, *same_shape(k, eqn, xs))
 
 
-def of_integer(k: Any, name: str, x: Value) -> Value:
-    """`abs`, `population_count` or `clz` of integers."""
-    found = _OF_INTEGERS.get((name, k.is_rocm, bits(x.dtype))) if kind(x.dtype) == 1 else None
-    if found is None:
-        return k.like(_MATH[name], x)
-    name, is_int32 = found
-    return k.cast(k.extern(name, [x], I32 if is_int32 else x.dtype), x.dtype)
+def _of_bits(name: str) -> Callable:
+    def rule(k, eqn, *xs):
+        (x,) = same_shape(k, eqn, xs)
+        width, dtype = bits(x.dtype), x.dtype
+        if width < 32:
+            x = k.make("arith.extui", [x], x.shape, I32)
+        narrow, wide = _OF_BITS[name, k.is_rocm]
+        is_wide = width == 64
+        # NVIDIA's function of 64 bits returns 32.
+        count = k.extern(wide if is_wide else narrow, [x], I32 if is_wide and not k.is_rocm else x.dtype)
+        if name == "clz" and width < 32:
+            count = k.arith("sub", count, k.full_like(32 - width, count))
+        return k.cast(count, dtype)
 
-
-def _of_integer(name: str) -> Callable:
-    return lambda k, eqn, *xs: of_integer(k, name, *same_shape(k, eqn, xs))
+    return rule
 
 
 def _abs(k, eqn, *xs):
     (x,) = same_shape(k, eqn, xs)
-    return function(k, "abs", x) if kind(x.dtype) == 0 else of_integer(k, "abs", x)
+    if kind(x.dtype) == 0:
+        return function(k, "abs", x)
+    if k.is_rocm or bits(x.dtype) < 32:
+        return k.like("math.absi", x)
+    return k.extern("__nv_abs" if bits(x.dtype) == 32 else "__nv_llabs", [x], x.dtype)
 
 
 def _pow(k, eqn, *xs):
     x, y = same_shape(k, eqn, xs)
     if kind(y.dtype) == 0:
         return function(k, "pow", x, y)
-    if y.dtype == I32 and bits(x.dtype) >= 32:
-        name = symbol(True, "pown", x.dtype) if k.is_rocm else symbol(False, "powi", x.dtype)
-        return k.extern(name, [x, y], x.dtype)
-    return k.like("math.fpowi", x, y)
+    wide = k.cast(x, F32) if bits(x.dtype) < 32 else x
+    if bits(y.dtype) > 32 or y.dtype == np.uint32:
+        return k.cast(function(k, "pow", wide, k.cast(y, wide.dtype)), x.dtype)
+    name = symbol(True, "pown", wide.dtype) if k.is_rocm else symbol(False, "powi", wide.dtype)
+    return k.cast(k.extern(name, [wide, k.cast(y, I32)], wide.dtype), x.dtype)
 
 
 def _integer_pow(k, eqn, *xs):
@@ -228,7 +211,7 @@ RULES: dict[str, Callable] = {
     **{name: _function(name) for name in FUNCTIONS},
     **{name: _arith(name) for name in ("add", "sub", "mul", "div", "rem", "max", "min")},
     **{name: _compare(name) for name in ("eq", "ne", "lt", "le", "gt", "ge")},
-    **{name: _of_integer(name) for name in ("population_count", "clz")},
+    **{name: _of_bits(name) for name in ("population_count", "clz")},
     "add_any": _arith("add"),
     "abs": _abs,
     "and": _plain("arith.andi"),

@@ -151,7 +151,7 @@ def _cumulative(name: str) -> Callable:
 _ALGORITHMS = {
     "F16_F16_F16": ("float16", "float16", "ieee"),
     "F16_F16_F32": ("float16", "float32", "ieee"),
-    "BF16_BF16_BF16": ("bfloat16", "bfloat16", "ieee"),
+    "BF16_BF16_BF16": ("bfloat16", "float32", "ieee"),  # no GPU adds up in bfloat16
     "BF16_BF16_F32": ("bfloat16", "float32", "ieee"),
     "BF16_BF16_F32_X3": ("float32", "float32", "ieee"),
     "BF16_BF16_F32_X6": ("float32", "float32", "ieee"),
@@ -181,7 +181,7 @@ def _dot_general(k, eqn, x, y):
     algorithm = getattr(p["precision"], "name", None)
     if algorithm not in (None, "DEFAULT"):
         return _by_algorithm(k, algorithm, x, y, out)
-    total = out if out in (I32, F32, np.float16, np.float64) else F32
+    total = I32 if kind(x.dtype) else out if out in (np.float16, np.float64) else F32
     if x.dtype != y.dtype:
         wide = np.promote_types(x.dtype, y.dtype) if F32 not in (x.dtype, y.dtype) else F32
         x, y = k.cast(x, wide), k.cast(y, wide)

@@ -219,8 +219,8 @@ class Tiles(Writer):
 
     def _from_float(self, x, dtype):
         source, is_float = x.dtype, kind(dtype) == 0
-        if bits(source) == 16 and dtype != F32 or bits(source) == 8 and not is_float:
-            # Only float32 is next to the narrow ones in the hardware.
+        if bits(source) == 16 and dtype != F32 or bits(source) == 8 and (bits(dtype) == 8 or not is_float):
+            # Narrow floats are converted to and from float32 only.
             return self.cast(self.cast(x, F32), dtype)
         if is_float and 8 in (bits(source), bits(dtype)):
             rounding = {"rounding": attribute(1)} if bits(source) > bits(dtype) else None
