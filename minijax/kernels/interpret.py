@@ -126,7 +126,7 @@ class _Interpreted:
         scalars = [Ref(x) for x in arrays[: self.first_input]]
         seen = [i for i in range(len(grid)) if i not in mapping.vmapped_dims]
         sizes = [np.int32(n) if isinstance(n, int) else n for n in grid]
-        step = Step(tuple([ids[i] for i in seen]), tuple([sizes[i] for i in seen]))
+        step = Step(tuple([ids[i] for i in seen]), tuple([sizes[i] for i in seen]), mapping.grid_names or ())
         blocks = [self._starts(b, ids, scalars, step) for b in mapping.block_mappings]
         refs = list(scalars)
         for x, block, starts in zip(arrays[self.first_input :], mapping.block_mappings, blocks, strict=False):
