@@ -32,6 +32,9 @@ class PallasCall(DischargeableCall):
     def linearize(self, nonzeros, primals, **params):
         return derivatives.linearize(nonzeros, primals, params)
 
+    def partial_eval_custom(self, eqn, unknown_in, policy):
+        return derivatives.partial_eval_custom(eqn, unknown_in, policy)
+
     def batch(self, axis, operands, dims, **params):
         return batching.batch(self, axis, operands, dims, params)
 
