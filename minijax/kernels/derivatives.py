@@ -9,7 +9,7 @@ import numpy as np
 
 from minijax.base import cache, dtypes
 from minijax.base.mask import Mask
-from minijax.calls.call import closed_call_p
+from minijax.dispatch.jit import call_params, jit_p
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
 from minijax.ir.primitive import Primitive
 from minijax.ir.trace import eval_jaxpr
@@ -113,5 +113,5 @@ def partial_eval_custom(eqn: JaxprEqn, unknown_in: Sequence[bool], policy: Any) 
     if all(unknown_in) or not any(unknown_in):
         return None
     closed = interpret.program(tuple([a.aval for a in eqn.invars]), eqn.params, differentiated=True)
-    call = eqn.replace(primitive=closed_call_p, params=dict(call_jaxpr=closed), effects=closed.effects)
-    return closed_call_p.partial_eval_custom(call, unknown_in, policy)
+    call = eqn.replace(primitive=jit_p, params=call_params(closed, "pallas_call"), effects=closed.effects)
+    return jit_p.partial_eval_custom(call, unknown_in, policy)
