@@ -18,7 +18,7 @@ def sources_of_results(jaxpr: Jaxpr, first: int, count: int) -> list[Sources]:
     state = [frozenset({i}) for i in range(len(jaxpr.invars))]
     while True:
         after, _ = _run(jaxpr, state)
-        # What one step leaves in a reference, the next one may read.
+        # A step may read the value that an earlier step left in a reference.
         joined = [a | b for a, b in zip(state, after, strict=True)]
         if joined == state:
             return [s - {i} for i, s in enumerate(state)][first : first + count]
@@ -26,7 +26,7 @@ def sources_of_results(jaxpr: Jaxpr, first: int, count: int) -> list[Sources]:
 
 
 def _run(jaxpr: Jaxpr, inputs: Sequence[Sources]) -> tuple[list[Sources], list[Sources]]:
-    """What constants and inputs, and then results, depend on after the jaxpr ran."""
+    """The sources of constants and inputs, and those of results, after the jaxpr ran."""
     env: dict[Any, Sources] = dict(zip((*jaxpr.constvars, *jaxpr.invars), inputs, strict=True))
     get = lambda a: _NOTHING if type(a) is Literal else env.get(a, _NOTHING)  # noqa: E731
     for eqn in jaxpr.eqns:

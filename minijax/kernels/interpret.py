@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,9 +21,10 @@ from minijax.kernels.mapping import BlockMapping, GridMapping
 from minijax.kernels.uninitialized import uninitialized, uninitialized_element
 from minijax.kernels.writes import written
 from minijax.primitives.convert import convert
+from minijax.primitives.counting import broadcasted_iota
 from minijax.primitives.dynamic_slice import dynamic_slice, dynamic_update_slice
-from minijax.primitives.elementwise import add, div, lt, mul, rem
-from minijax.primitives.moving import reshape
+from minijax.primitives.elementwise import add, div, lt, mul, rem, select
+from minijax.primitives.moving import as_array_or_constant, broadcast_to_shape, reshape
 from minijax.primitives.structural import pad, slice as lax_slice
 from minijax.transforms.prune import prune_closed
 
@@ -124,41 +125,32 @@ class _Interpreted:
         """The arrays that steps change, after the step with these numbers."""
         mapping = self.mapping
         scalars = [Ref(x) for x in arrays[: self.first_input]]
-        seen = [i for i in range(len(grid)) if i not in mapping.vmapped_dims]
-        sizes = [np.int32(n) if isinstance(n, int) else n for n in grid]
-        step = Step(tuple([ids[i] for i in seen]), tuple([sizes[i] for i in seen]), mapping.grid_names or ())
-        blocks = [self._starts(b, ids, scalars, step) for b in mapping.block_mappings]
-        refs = list(scalars)
-        for x, block, starts in zip(arrays[self.first_input :], mapping.block_mappings, blocks, strict=False):
-            refs.append(Ref(_read(x, block, starts)))
+        step = self._step(grid, ids)
+        windows = [_window(b, ids, scalars, step) for b in mapping.block_mappings]
+        blocks = arrays[self.first_input : self.first_scratch]
+        refs = [*scalars, *[Ref(_read(x, w)) for x, w in zip(blocks, windows, strict=True)]]
         for i, o in self.shared.items():
             if _same_window(mapping.block_mappings[i - self.first_input], mapping.block_mappings[o - self.first_input]):
                 refs[i] = refs[o]
         refs += [Ref(x) for x in arrays[self.first_scratch :]]
         evaluate(self.jaxpr, [], refs, step)
-        after = []
-        for k, (ref, x) in enumerate(zip(refs, arrays, strict=True)):
-            if self.changes[k]:
-                is_block = self.first_input <= k < self.first_scratch
-                at = k - self.first_input
-                value = ref._value
-                after.append(_written(x, mapping.block_mappings[at], blocks[at], value) if is_block else value)
-        return after
+        whole = [None] * len(arrays)
+        whole[self.first_input : self.first_scratch] = windows
+        return [
+            ref._value if w is None else _written(x, w, ref._value)
+            for ref, x, w, changes in zip(refs, arrays, whole, self.changes, strict=True)
+            if changes
+        ]
 
-    def _starts(self, block: BlockMapping, ids: Sequence, scalars: Sequence[Ref], step: Step) -> list:
-        """The first element of a block on each dimension of the array, and whether it may be negative."""
-        closed = block.index_map_jaxpr
-        numbers = evaluate(closed.jaxpr, closed.consts, [*ids, *scalars], step)
-        starts = []
-        for n, d in zip(numbers, block.block_shape, strict=True):
-            if type(d) in (BoundedSlice, Indirect):
-                raise NotImplementedError(f"pallas_call: a block with the dimension {d} cannot be interpreted")
-            starts.append(mul(n, np.dtype(n.dtype).type(d.block_size)) if type(d) is Blocked else n)
-        return starts
+    def _step(self, grid: list, ids: Sequence) -> Step:
+        """The numbers and sizes of the axes that the kernel sees."""
+        seen = [i for i in range(len(grid)) if i not in self.mapping.vmapped_dims]
+        sizes = [np.int32(grid[i]) if isinstance(grid[i], int) else grid[i] for i in seen]
+        return Step(tuple([ids[i] for i in seen]), tuple(sizes), self.mapping.grid_names or ())
 
 
 def _numbers_of(i: Any, grid: list) -> list:
-    """The numbers of step `i` on the axes, of which the last is the fastest."""
+    """The numbers of step `i` on the axes; the last axis is the fastest."""
     numbers, rest = [], i
     for axis in reversed(range(len(grid))):
         n = grid[axis]
@@ -176,10 +168,41 @@ def _numbers_of(i: Any, grid: list) -> list:
 # ---- arrays and their blocks -------------------------------------------------------------------------
 
 
+class _Window(NamedTuple):
+    """A block in one step: the first element on each dimension, and how many belong to it where that is not all."""
+
+    block: BlockMapping
+    starts: list
+    limits: dict[int, Any]
+
+
+def _window(block: BlockMapping, ids: Sequence, scalars: Sequence[Ref], step: Step) -> _Window:
+    """The block of a step. Raises NotImplementedError for a dimension that only SparseCores have."""
+    closed = block.index_map_jaxpr
+    numbers = evaluate(closed.jaxpr, closed.consts, [*ids, *scalars], step)
+    found = numbers
+    if any(type(d) is BoundedSlice for d in block.block_shape):
+        found = block.index_map_out_tree.unflatten(numbers)
+    starts, limits = [], {}
+    for axis, (n, d) in enumerate(zip(found, block.block_shape, strict=True)):
+        if type(d) is Indirect:
+            raise NotImplementedError(f"pallas_call: a block with the dimension {d} cannot be interpreted")
+        if type(d) is BoundedSlice:
+            limits[axis] = n.size
+            n = n.start
+        elif type(d) is Blocked:
+            n = mul(n, np.dtype(n.dtype).type(d.block_size))
+        starts.append(_int32(n) if isinstance(n, int) else n)
+    return _Window(block, starts, limits)
+
+
 def _padded_shape(block: BlockMapping) -> tuple[int, ...]:
     """The shape of the array with whole blocks."""
     shape = []
     for n, d, size in zip(block.array_aval.shape, block.block_shape, block.sizes, strict=True):
+        if type(d) is BoundedSlice:
+            shape.append(n + size)
+            continue
         n += sum(d.padding) if type(d) is Element else 0
         shape.append(-(-n // size) * size)
     return tuple(shape)
@@ -202,18 +225,27 @@ def _cut(x: Any, block: BlockMapping) -> Any:
     return x if x.shape == shape else lax_slice(x, (0,) * len(shape), shape)
 
 
-def _read(x: Any, block: BlockMapping, starts: Sequence) -> Any:
+def _read(x: Any, window: _Window) -> Any:
     """The block of an array, without the dimensions that the kernel does not see."""
+    block = window.block
     if block.sizes != x.shape:
-        x = dynamic_slice(x, starts, block.sizes)
+        x = dynamic_slice(x, window.starts, block.sizes)
     return reshape(x, block.ref_aval.shape) if x.shape != block.ref_aval.shape else x
 
 
-def _written(x: Any, block: BlockMapping, starts: Sequence, value: Any) -> Any:
-    """The array with its block replaced."""
+def _written(x: Any, window: _Window, value: Any) -> Any:
+    """The array with its block replaced, as far as elements belong to it."""
+    block, starts, limits = window
     if block.ref_aval.shape != block.sizes:
         value = reshape(value, block.sizes)
-    return value if block.sizes == x.shape else dynamic_update_slice(x, value, starts)
+    for axis, limit in limits.items():
+        belongs = lt(broadcasted_iota(np.int32, block.sizes, axis), broadcast_to_shape(_int32(limit), block.sizes))
+        value = select(belongs, value, dynamic_slice(x, starts, block.sizes))
+    return value if block.sizes == x.shape and not limits else dynamic_update_slice(x, value, starts)
+
+
+def _int32(n: Any) -> Any:
+    return convert(as_array_or_constant(n), np.dtype(np.int32))
 
 
 def _same_window(one: BlockMapping, other: BlockMapping) -> bool:

@@ -1,4 +1,4 @@
-"""What `pallas_call` knows of its operands: for each the blocks, and for all the grid."""
+"""The grid of a `pallas_call`, and the blocks of its operands and results."""
 
 from __future__ import annotations
 

@@ -165,7 +165,7 @@ _SEMAPHORES = {
 
 
 class SemaphoreType(enum.Enum):
-    """Names the kinds of semaphores, each of which is a type for `scratch_shapes` and `run_scoped`.
+    """Names the kinds of semaphores. Each is a type for `scratch_shapes` and `run_scoped`.
 
     A member that is called with a shape is the type of an array of semaphores.
 

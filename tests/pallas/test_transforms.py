@@ -229,3 +229,20 @@ def test_dynamic_grids():
 
     assert np.asarray(f(3, jnp.ones(2))).tolist() == [9, 9]
     assert np.asarray(jax.vmap(f)(jnp.array([1, 2]), jnp.ones((2, 2)))).tolist() == [[1, 1], [4, 4]]
+
+
+def test_bounded_slices_read_and_write_as_many_elements_as_they_have():
+    """Three rows from 0, and five from 3: blocks have five rows, the others of which are not written."""
+    bounds = np.array([0, 3, 8], np.int32)
+    spec = pltpu.PrefetchScalarGridSpec(
+        1,
+        (2,),
+        [pl.BlockSpec((pl.BoundedSlice(5), 128), lambda i, b: (pl.ds(b[i], b[i + 1] - b[i]), 0))],
+        pl.BlockSpec((pl.BoundedSlice(5), 128), lambda i, b: (pl.ds(b[i], b[i + 1] - b[i]), 0)),
+    )
+
+    def kernel(b, x, o):
+        o[...] = x[...] + pl.program_id(0).astype(jnp.float32)
+
+    f = pl.pallas_call(kernel, jax.ShapeDtypeStruct((8, 128), jnp.float32), grid_spec=spec, interpret=True)
+    np.testing.assert_array_equal(f(bounds, X), X + np.array([0] * 3 + [1] * 5, np.float32)[:, None])

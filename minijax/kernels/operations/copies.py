@@ -79,7 +79,7 @@ class AsyncCopyDescriptor:
         return self.src_sem is not None
 
     def start(self, priority: int = 0, *, add: bool = False) -> None:
-        """Starts the copy; with `add`, what is copied is added to the destination."""
+        """Starts the copy; with `add`, the elements are added to those of the destination."""
         _check_copy(self.src_ref, self.dst_ref)
         dma_start_p.call(
             self.src_ref, self.dst_ref, self.dst_sem, self.src_sem, self.device_id,
@@ -141,7 +141,7 @@ def async_copy(src_ref: Any, dst_ref: Any, sem: Any, *, priority: int = 0, add: 
     Args:
       src_ref, dst_ref, sem: as in `pltpu.make_async_copy`.
       priority: 0 or 1, which engine copies.
-      add: whether what is copied is added to the destination.
+      add: whether the elements are added to those of the destination.
 
     Returns:
       The copy, whose method `wait` waits for its end.
@@ -186,7 +186,7 @@ def sync_copy(src_ref: Any, dst_ref: Any, *, add: bool = False) -> None:
 
     Args:
       src_ref, dst_ref: references, views, or trees of these.
-      add: whether what is copied is added to the destination.
+      add: whether the elements are added to those of the destination.
     """
     sources, targets = tree.tree_leaves(src_ref, is_view), tree.tree_leaves(dst_ref, is_view)
 
