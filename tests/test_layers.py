@@ -42,16 +42,16 @@ LIBRARY_FLOOR, TOP_FLOOR = len(ROOMS), len(ROOMS) + 1
 # run +80: what needed the memory, where there is not enough; base +10, primitives +20: errors that tell what to do.
 # hlo, primitives, composed +5: `pbroadcast` and inverse real transforms of several axes on GPUs, memories of arguments that
 # their types do not tell. base +50, ir, partition, run, api +20: what notebooks show of jaxprs, stages and shardings.
-# kernels: Pallas' language and interpreter, 1,500 lines, and the modules of its two compilers. composed +75: views of
+# kernels: Pallas' language and interpreter, 1,500 lines, and the modules of its two compilers; run +80: modules of kernels. composed +75: views of
 # references in other orders of axes, and of other bits. experimental +100: the faces of Pallas.
 ROOM_LINES = {
-    "base": 3_740, "partition": 1_140, "ir": 2_775, "hlo": 2_390, "run": 4_000, "primitives": 6_760, "indexing": 520,
+    "base": 3_740, "partition": 1_140, "ir": 2_775, "hlo": 2_390, "run": 4_080, "primitives": 6_760, "indexing": 520,
     "transforms": 1_145, "calls": 1_365, "dispatch": 2_740, "higher": 2_345, "composed": 4_510, "api": 5_720,
     "interop": 2_440, "ops": 80, "numpy": 7_440, "scipy": 4_805, "random": 1_140, "nn": 640, "image": 180,
-    "example_libraries": 400, "kernels": 2_000, "experimental": 5_290, "": 780,
+    "example_libraries": 400, "kernels": 7_500, "experimental": 5_290, "": 780,
 }  # fmt: skip
 # The rooms together.
-PACKAGE_LINES, CORE_LINES = 62_025, 38_995
+PACKAGE_LINES, CORE_LINES = 69_605, 39_075
 
 # Functions with more branches: loops of tracing, lowering and dispatch, where a call costs more than it explains.
 HOT_LOOPS = {
@@ -369,7 +369,7 @@ def spelled_elsewhere(trees: Sources) -> list[str]:
     return [
         f"{module}:{node.lineno} spells {node.value!r}"
         for module, tree in trees.items()
-        if under(module, "minijax") and not under(module, "minijax.hlo")
+        if under(module, "minijax") and not under(module, "minijax.hlo", "minijax.kernels")
         for node in strings(tree)
         if _SPELLED.search(node.value) and not _OPERATION.fullmatch(node.value)
     ]

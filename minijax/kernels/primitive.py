@@ -8,6 +8,7 @@ from typing import Any
 from minijax.base.errors import warn
 from minijax.kernels import batching, derivatives, interpret
 from minijax.kernels.captured import as_operands
+from minijax.kernels.triton import module as triton
 from minijax.transforms.discharge import DischargeableCall
 
 
@@ -50,6 +51,8 @@ def _lowering(platform: str, params: dict) -> Any:
             UserWarning,
         )
         return _interpreted
+    if platform in ("cuda", "rocm"):
+        return triton.lower
     raise NotImplementedError(f"pallas_call: kernels cannot be lowered for {platform} yet. Pass interpret=True.")
 
 

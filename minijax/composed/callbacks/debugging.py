@@ -104,7 +104,8 @@ class DebugPrint(Debugging):
     def show(self, values, params):
         args, kwargs = _with_static(values, params["static_args"], params["in_tree"])
         with np.printoptions(**dict(params["np_printoptions"])):
-            text = params["fmt"].format(*args, **kwargs) if params["has_placeholders"] else params["fmt"]
+            fmt = params["fmt"]
+            text = fmt.format(*args, **kwargs) if params["has_placeholders"] else " ".join(map(str, [fmt, *args]))
         record = params["logging_record"]
         if record is None:
             print(f"{text}\n", end="")  # in one write, because other devices print too

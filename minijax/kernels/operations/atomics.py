@@ -10,6 +10,7 @@ import numpy as np
 from minijax.composed.refs import RefIndexer
 from minijax.ir.types import typeof
 from minijax.kernels.operations.base import KernelOperation, store, type_of, value_of
+from minijax.kernels.operations.masked import fitting
 from minijax.numpy.shaping import broadcast_to
 from minijax.primitives import elementwise
 from minijax.primitives.convert import convert
@@ -52,7 +53,7 @@ class AtomicRmw(KernelOperation):
     def performed(self, view, value, mask, *, atomic_type):
         old = as_array_or_constant(value_of(view))
         new = _COMBINE[atomic_type](old, value)
-        store(self, view, new if mask is None else select(mask, new, old))
+        store(self, view, new if mask is None else select(broadcast_to(mask, old.shape), new, old))
         return [old]
 
 
@@ -90,8 +91,7 @@ def _atomic(kind: AtomicOpType, ref: Any, idx: Any, val: Any, mask: Any) -> Any:
         raise ValueError(f"Invalid dtype for `{name}`. Ref dtype: {aval.dtype}. Value dtype: {typeof(value).dtype}. ")
     if typeof(value).shape != aval.shape:
         value = broadcast_to(value, aval.shape)
-    if mask is not None and typeof(mask).shape != aval.shape:
-        mask = broadcast_to(as_array_or_constant(mask), aval.shape)
+    mask = fitting("mask", mask, aval, name)
     return atomic_rmw_p.call(view, value, mask, atomic_type=kind)[0]
 
 

@@ -207,8 +207,8 @@ def run_state(f: Callable[..., None]) -> Callable[[Any], Any]:
 
 
 def debug_print(fmt: str, *args: Any) -> None:
-    """Prints values from within a kernel, with `{}` in the text for each."""
-    print_values(fmt, *args)
+    """Prints values from within a kernel, with `{}` in the text for each; after a text without `{}`, as GPUs do."""
+    print_values(fmt, *args, skip_format_check="{" not in fmt)
 
 
 def debug_check(condition: Any, message: str) -> None:

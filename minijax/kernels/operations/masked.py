@@ -40,7 +40,7 @@ class MaskedLoad(KernelOperation):
     def performed(self, view, mask, other, **params):
         value = _padded_read(view)
         if mask is not None and other is not None:
-            value = select(mask, value, _like(other, value))
+            value = select(broadcast_to(mask, value.shape), value, _like(other, value))
         return [value]
 
     def pushed(self, args, tangents):
@@ -65,8 +65,12 @@ class MaskedSwap(KernelOperation):
 
     def performed(self, view, value, mask, **params):
         before = _padded_read(view)
-        _padded_write(self, view, value if mask is None else select(mask, value, before))
-        return [before if mask is None else select(mask, before, value)]
+        if mask is None:
+            _padded_write(self, view, value)
+            return [before]
+        mask = broadcast_to(mask, value.shape)
+        _padded_write(self, view, select(mask, value, before))
+        return [select(mask, before, value)]
 
     def pushed(self, args, tangents):
         view, _, mask = args
@@ -85,8 +89,7 @@ masked_load_p, masked_swap_p = MaskedLoad(), MaskedSwap()
 
 
 def _like(other: Any, value: Any) -> Any:
-    other = convert(as_array_or_constant(other), value.dtype)
-    return broadcast_to_shape(other, value.shape) if other.shape != value.shape else other
+    return broadcast_to(convert(as_array_or_constant(other), value.dtype), value.shape)
 
 
 # A read beyond the end of an axis finds what memory has before it is written, and a write there is dropped.
@@ -163,7 +166,7 @@ def load(
         [ 0  1  2 -1]
     """
     aval = type_of(ref)
-    mask, other = _broadcast("mask", mask, aval, "load"), _broadcast("other", other, aval, "load")
+    mask, other = fitting("mask", mask, aval, "load"), fitting("other", other, aval, "load")
     how = dict(cache_modifier=cache_modifier, eviction_policy=eviction_policy, is_volatile=volatile)
     return masked_load_p.call(ref, mask, other, **how)[0]
 
@@ -183,7 +186,7 @@ def swap(ref: Any, value: Any, mask: Any, eviction_policy: str | None, name: str
                 f"Invalid shape for `swap`. Ref shape: {ref.shape}. Expected shape: {aval.shape}. Value shape: {have.shape}."
             )
         value = broadcast_to_shape(value, aval.shape)
-    mask = _broadcast("mask", mask, aval, name)
+    mask = fitting("mask", mask, aval, name)
     return masked_swap_p.call(ref, value, mask, eviction_policy=eviction_policy)[0]
 
 
@@ -219,18 +222,16 @@ def store_tpu(ref: Any, val: Any, *, mask: Any = None) -> None:
     store(ref, val, mask=mask)
 
 
-def _broadcast(what: str, x: Any, aval: Any, name: str) -> Any:
-    """The mask, or the other values, in the shape of the view."""
+def fitting(what: str, x: Any, aval: Any, name: str) -> Any:
+    """The mask, or the other values. Raises ValueError if they do not broadcast to the shape of the view."""
     if x is None:
         return None
     x = as_array_or_constant(x)
     shape = typeof(x).shape
-    if what == "other" and not shape or shape == aval.shape:
-        return x
     try:
         fits = np.broadcast_shapes(shape, aval.shape) == aval.shape
     except ValueError:
         fits = False
     if not fits:
         raise ValueError(f"Cannot broadcast {what} shape {shape} to {name} shape {aval.shape}")
-    return broadcast_to(x, aval.shape)
+    return x
