@@ -239,13 +239,13 @@ def _with_requested_sharding(aval: Any, request: Request) -> Any:
     return aval.update(sharding=sharding_in_type(sharding, aval.ndim))
 
 
-@known_as("jax._src.stages.Lowered")
 def _cost_rows(costs: dict[str, float]) -> list[tuple[str, str]]:
     """The rows of a table; XLA gives negative numbers for what it does not know."""
     names = ("flops", "bytes accessed", "transcendentals")
     return [(name, f"{costs[name]:.4g}") for name in names if costs.get(name, 0) > 0]
 
 
+@known_as("jax._src.stages.Lowered")
 class Lowered(Stage):
     """Holds a function as StableHLO; `jax.jit(f).lower(*args)` returns it.
 
@@ -286,7 +286,8 @@ class Lowered(Stage):
             return hlo_text(self.compiler_ir("hlo"), debug_info)
         return self._located if debug_info else self._program.module.text
 
-    def _repr_html_(self):
+    @html.bundled
+    def _repr_mimebundle_(self):
         return html.table(_cost_rows(self.cost_analysis())) + html.folded("StableHLO", html.code(self.as_text()))
 
     def compiler_ir(self, dialect: str | None = None) -> Any:
@@ -386,7 +387,8 @@ class Compiled(Stage):
         """The optimized HLO."""
         return self._executable.loaded.as_text()
 
-    def _repr_html_(self):
+    @html.bundled
+    def _repr_mimebundle_(self):
         memory, costs = self.memory_analysis(), self.cost_analysis() or {}
         rows = [
             (name, html.amount(getattr(memory, f"{name}_size_in_bytes"))) for name in ("argument", "output", "temp")

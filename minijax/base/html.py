@@ -1,6 +1,7 @@
 """Pieces of HTML that notebooks show: code, tables, folded parts and grids of colours."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
 from typing import Any
 
 from minijax.base.lazy import defer
@@ -9,6 +10,14 @@ _html = defer("html")  # has a large table of entities
 
 _CELL = "padding:2px 8px;text-align:left;vertical-align:top;white-space:pre;font-family:monospace"
 _COLOURS = "#cfe2f3 #fce5cd #d9ead3 #f4cccc #d9d2e9 #fff2cc #d0e0e3 #ead1dc".split()
+
+
+def bundled(method: Callable[[Any], str | None]) -> Callable[..., dict[str, str]]:
+    """Decorator: `_repr_mimebundle_` of a method that returns HTML, or None. Other tools than notebooks look for
+    `_repr_html_` and would show it beside what they know of jax's objects."""
+    return wraps(method)(
+        lambda self, include=None, exclude=None: {} if (text := method(self)) is None else {"text/html": text}
+    )
 
 
 def code(text: str) -> str:

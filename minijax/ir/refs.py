@@ -9,16 +9,20 @@ from minijax.ir.types import AbstractValue, register_value_type, typeof, value_k
 
 
 class AbstractRef(AbstractValue):
-    """Is the type of a reference to a value of type `inner_aval`; equal ones are one object."""
+    """Is the type of a reference to a value of type `inner_aval`; equal ones are one object.
 
-    __slots__ = ("inner_aval", "__weakref__")
+    `memory_space` says where the value of a kernel's reference is; any object that can be hashed and printed.
+    """
 
-    def __new__(cls, inner_aval: AbstractValue):
-        interned = _types.get(inner_aval)
+    __slots__ = ("inner_aval", "memory_space", "__weakref__")
+
+    def __new__(cls, inner_aval: AbstractValue, memory_space: Any = None):
+        key = inner_aval if memory_space is None else (inner_aval, memory_space)
+        interned = _types.get(key)
         if interned is None:
             aval = object.__new__(cls)
-            aval.inner_aval = inner_aval
-            interned = _types.setdefault(inner_aval, aval)
+            aval.inner_aval, aval.memory_space = inner_aval, memory_space
+            interned = _types.setdefault(key, aval)
         return interned
 
     shape = property(lambda self: self.inner_aval.shape)
@@ -26,27 +30,28 @@ class AbstractRef(AbstractValue):
     ndim = property(lambda self: self.inner_aval.ndim)
     size = property(lambda self: self.inner_aval.size)
     sharding = property(lambda self: self.inner_aval.sharding)
-    memory_space = property(lambda self: None)
+    _sharding = property(lambda self: self.inner_aval._sharding)
     is_high = property(lambda self: self.inner_aval.is_high)
 
     def to_tangent_aval(self) -> "AbstractRef":
-        return AbstractRef(self.inner_aval.to_tangent_aval())
+        return AbstractRef(self.inner_aval.to_tangent_aval(), self.memory_space)
 
     def update_weak_type(self, weak_type: bool) -> "AbstractRef":
-        return AbstractRef(self.inner_aval.update_weak_type(weak_type))
+        return AbstractRef(self.inner_aval.update_weak_type(weak_type), self.memory_space)
 
     def update(self, **changes: Any) -> "AbstractRef":
         """The type of references to an inner type with some attributes changed, as `ShapedArray.update`."""
-        return AbstractRef(self.inner_aval.update(**changes))
+        return AbstractRef(self.inner_aval.update(**changes), self.memory_space)
 
     def without_axis(self, axis: int) -> "AbstractRef":
-        return AbstractRef(self.inner_aval.without_axis(axis))
+        return AbstractRef(self.inner_aval.without_axis(axis), self.memory_space)
 
     def with_axis(self, axis: int, size: int, entry: Any = None, mesh: Any = None) -> "AbstractRef":
-        return AbstractRef(self.inner_aval.with_axis(axis, size, entry, mesh))
+        return AbstractRef(self.inner_aval.with_axis(axis, size, entry, mesh), self.memory_space)
 
     def str_short(self, short_dtypes: bool = False, mesh_axis_types: bool = False) -> str:
-        return f"Ref{{{self.inner_aval.str_short(short_dtypes)}}}"
+        space = "" if self.memory_space is None else f"<{self.memory_space}>"
+        return f"Ref{space}{{{self.inner_aval.str_short(short_dtypes)}}}"
 
     def __str__(self):
         return self.str_short()
@@ -54,10 +59,10 @@ class AbstractRef(AbstractValue):
     __repr__ = __str__
 
     def __reduce__(self):
-        return AbstractRef, (self.inner_aval,)
+        return AbstractRef, (self.inner_aval, self.memory_space)
 
 
-_types: weakref.WeakValueDictionary[AbstractValue, AbstractRef] = weakref.WeakValueDictionary()
+_types: weakref.WeakValueDictionary[Any, AbstractRef] = weakref.WeakValueDictionary()
 
 
 class RefEffect(effects.Effect):

@@ -85,7 +85,8 @@ class Printed:
     def _repr_pretty_(self, printer, cycle):
         printer.text(jaxpr_text(self, use_color=True))
 
-    def _repr_html_(self):
+    @html.bundled
+    def _repr_mimebundle_(self):
         return html.table([(line, ", ".join(where)) for line, where in lines_with_locations(self)], ("jaxpr", "source"))
 
 

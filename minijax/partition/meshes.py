@@ -586,7 +586,8 @@ class Mesh(BaseMesh, contextlib.ContextDecorator):
             self.axis_types if axis_types is None else axis_types,
         )
 
-    def _repr_html_(self):
+    @html.bundled
+    def _repr_mimebundle_(self):
         rows = self.device_ids.reshape(-1, self.devices.shape[-1] if self.devices.ndim else 1)
         return html.code(repr(self)) + html.grid([[str(i) for i in row] for row in rows])
 

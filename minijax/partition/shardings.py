@@ -342,9 +342,10 @@ class NamedSharding(ByKey, Sharding):
     def __reduce__(self):
         return named_sharding_of, (self.mesh, self.spec, self._memory_kind, self._logical_device_ids)
 
-    def _repr_html_(self):
+    @html.bundled
+    def _repr_mimebundle_(self):
         shown = html.code(repr(self))
-        return shown if isinstance(self.mesh, AbstractMesh) else shown + self.mesh._repr_html_()
+        return shown if isinstance(self.mesh, AbstractMesh) else shown + self.mesh._repr_mimebundle_()["text/html"]
 
     def __repr__(self):
         return f"NamedSharding(mesh={self.mesh}, spec={self.spec}{self._memory_text})"

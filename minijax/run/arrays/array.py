@@ -522,7 +522,8 @@ class ArrayImpl(Array):
             return format(repr(self), format_spec)
         return format(self._value[()] if self.ndim == 0 else self._value, format_spec)
 
-    def _repr_html_(self):
+    @html.bundled
+    def _repr_mimebundle_(self):
         if self._sig.device is not None or not 1 <= self.ndim <= 2:
             return None
         return html.code(repr(self)) + self.sharding.grid_of(self.shape)

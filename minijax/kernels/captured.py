@@ -1,0 +1,63 @@
+"""Calls of kernels that capture references: their values become operands and results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var
+from minijax.ir.refs import Ref
+from minijax.kernels.grid import INDEX
+from minijax.kernels.blocks import Blocked
+from minijax.kernels.mapping import BlockMapping, GridMapping
+from minijax.transforms.discharge import values_of
+
+
+def as_operands(operands: Sequence, refs: Sequence[Ref], params: dict) -> tuple[list, dict, Callable]:
+    """Makes each captured reference an input that is aliased to a result, both whole arrays.
+
+    Returns operands, parameters, and a function: results -> (results, last values of the references).
+    """
+    jaxpr, mapping = params["jaxpr"], params["grid_mapping"]
+    count, bounds = len(jaxpr.constvars), mapping.num_dynamic_grid_bounds
+    values = values_of(operands[:count])
+    first_in = mapping.num_index_operands
+    split = first_in + mapping.num_inputs
+    taken, n = [Var(v.aval) for v in jaxpr.constvars], mapping.num_outputs
+    # (captured; scalars, inputs, results, scratch) -> (; scalars, inputs, captured, results, captured, scratch)
+    invars = [
+        *jaxpr.invars[:split],
+        *taken,
+        *jaxpr.invars[split : split + n],
+        *jaxpr.constvars,
+        *jaxpr.invars[split + n :],
+    ]
+    info = jaxpr.debug_info._replace(arg_names=None)
+    whole = [_whole(mapping, v) for v in jaxpr.constvars]
+    ins, outs = mapping.in_mappings, mapping.block_mappings_output
+    changed = mapping.replace(
+        block_mappings=(*ins, *whole, *outs, *whole), num_inputs=mapping.num_inputs + count, num_outputs=n + count
+    )
+    avals = tuple([v.aval.inner_aval for v in jaxpr.constvars])
+    params = {
+        **params,
+        "jaxpr": jaxpr.replace(constvars=[], invars=invars, debug_info=info),
+        "grid_mapping": changed,
+        "out_avals": (*params["out_avals"], *avals),
+        "input_output_aliases": (*params["input_output_aliases"], *[(split + i, n + i) for i in range(count)]),
+    }
+    rest = operands[count:]
+    # (captured, bounds, scalars, inputs) -> (bounds, scalars, inputs, captured)
+    places = [refs.index(x) for x in operands[:count]]
+    order = [places.index(i) for i in range(len(refs))]
+    return [*rest, *values], params, lambda results: (results[:n], [results[n + i] for i in order])
+
+
+def _whole(mapping: GridMapping, v: Var) -> BlockMapping:
+    """The mapping of an array that the kernel gets as a whole."""
+    aval = v.aval.inner_aval
+    zeros = [Literal(np.int32(0), a) for a in [INDEX] * aval.ndim]
+    closed = ClosedJaxpr(Jaxpr([], [Var(a) for a in mapping.index_map_avals], zeros, []))
+    dims = tuple(map(Blocked, aval.shape))
+    return BlockMapping(dims, v.aval, closed, None, aval, "a captured reference")

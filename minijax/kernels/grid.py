@@ -1,0 +1,111 @@
+"""The grid that a kernel runs over, as it is seen from within: `program_id` and `num_programs`."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minijax.base import thread
+from minijax.base.thread import named_axis
+from minijax.ir.primitive import Primitive
+from minijax.ir.types import ShapedArray
+
+INDEX = ShapedArray((), np.dtype(np.int32))
+
+
+class DynamicGridDim:
+    """Marks an axis of a grid whose size is an operand."""
+
+    def __repr__(self):
+        return "DynamicGridDim"
+
+
+dynamic_grid_dim = DynamicGridDim()
+
+
+class Grid(NamedTuple):
+    """The grid of the kernel that is being traced: the name of a named axis, so that it is part of trace keys."""
+
+    sizes: tuple[Any, ...]
+
+    def size(self, axis: int) -> Any:
+        """The size of an axis. Raises ValueError if there is no such axis."""
+        if not 0 <= axis < len(self.sizes):
+            raise ValueError(f"Axis {axis} is out of bounds for grid {self.sizes}")
+        return self.sizes[axis]
+
+
+def within(grid: Grid) -> named_axis:
+    """Context manager: traces a kernel, or an index map, over the grid."""
+    return named_axis(grid, 1)
+
+
+def _current(name: str) -> Grid:
+    for axis, *_ in reversed(thread.thread.axes):
+        if type(axis) is Grid:
+            return axis
+    raise AssertionError(f"{name} is called outside of a kernel. Call it in the function that is given to pallas_call.")
+
+
+class ProgramId(Primitive):
+    """The number of the step on an axis of the grid."""
+
+    name = "program_id"
+    prints_alike, has_bodies = True, False
+
+    def infer(self, *, axis):
+        return [INDEX]
+
+    def batch(self, axis, operands, dims, **params):
+        return self.bind_all(operands, params), [None]
+
+
+class NumPrograms(ProgramId):
+    """The size of an axis of the grid, which is known only when the program runs."""
+
+    name = "num_programs"
+
+
+program_id_p, num_programs_p = ProgramId(), NumPrograms()
+
+
+def program_id(axis: int) -> Any:
+    """Returns the number of the step in which the kernel runs, on an axis of the grid.
+
+    Args:
+      axis: number of the axis, from 0.
+
+    Returns:
+      An int32 scalar.
+
+    Raises ValueError for an axis that the grid does not have, AssertionError outside of a kernel.
+
+    See also: `pl.num_programs`.
+
+    Example:
+        >>> def kernel(o_ref):
+        ...     o_ref[...] = jnp.full((2,), pl.program_id(0))
+        >>> spec = pl.BlockSpec((2,), lambda i: (i,))
+        >>> print(pl.pallas_call(kernel, jax.ShapeDtypeStruct((6,), jnp.int32), grid=3, out_specs=spec, interpret=True)())
+        [0 0 1 1 2 2]
+    """
+    axis = int(axis)
+    _current("program_id").size(axis)
+    return program_id_p.bind(axis=axis)
+
+
+def num_programs(axis: int) -> Any:
+    """Returns the size of an axis of the grid that the kernel runs over.
+
+    Args:
+      axis: number of the axis, from 0.
+
+    Returns:
+      An int; an int32 scalar if the size is known only when the program runs.
+
+    Raises ValueError for an axis that the grid does not have, AssertionError outside of a kernel.
+    """
+    axis = int(axis)
+    size = _current("num_programs").size(axis)
+    return num_programs_p.bind(axis=axis) if size is dynamic_grid_dim else size

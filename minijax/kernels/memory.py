@@ -1,0 +1,203 @@
+"""Where references of kernels are: memory spaces, types with a memory space, and semaphores."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax.base import dtypes
+from minijax.base.dtypes import DTypeLike
+from minijax.ir.refs import AbstractRef
+from minijax.ir.types import AbstractValue, ShapedArray
+
+
+@dataclasses.dataclass(frozen=True)
+class MemoryRef:
+    """Is the type of a reference in a memory space, which `pl.ANY(shape, dtype)` and `pltpu.VMEM(shape, dtype)` make."""
+
+    inner_aval: Any
+    memory_space: Any
+
+    shape = property(lambda self: self.inner_aval.shape)
+    dtype = property(lambda self: self.inner_aval.dtype)
+
+    def get_array_aval(self) -> Any:
+        """The type of the value."""
+        return self.inner_aval
+
+    def get_ref_aval(self) -> AbstractRef:
+        """The type of the reference."""
+        return AbstractRef(self.inner_aval, self.memory_space)
+
+
+class _Space(enum.Enum):
+    """A memory space: called with a shape and a dtype, it is the type of a reference in it."""
+
+    def __call__(self, shape: Sequence[int], dtype: DTypeLike) -> MemoryRef:
+        return self.from_type(ShapedArray(tuple(shape), dtypes.canonicalize_dtype(dtype)))
+
+    def from_type(self, ty: AbstractValue) -> MemoryRef:
+        """The type of references to values of type `ty` in this memory space."""
+        return MemoryRef(ty, self)
+
+    def __str__(self):
+        return self.value
+
+
+class MemorySpace(_Space):
+    """Names the memory spaces that all kinds of devices have.
+
+    A member that is called with a shape and a dtype is the type of a reference, for `scratch_shapes` and `run_scoped`.
+
+    Members:
+      ANY: the memory that the compiler chooses; the kernel gets the whole array, which is not copied.
+      DEFAULT: the memory of blocks whose spec names none.
+      HOST: memory of the host.
+      ERROR, INDEX, KEY: for values of checkify, scalars of index maps, and random keys.
+
+    Example:
+        >>> pl.ANY((8, 128), jnp.float32).shape
+        (8, 128)
+    """
+
+    ANY = "any"
+    DEFAULT = "default"
+    ERROR = "error"
+    INDEX = "index"
+    KEY = "key"
+    HOST = "host"
+
+
+class TpuMemorySpace(_Space):
+    """Names the memory spaces of a TPU.
+
+    A member that is called with a shape and a dtype is the type of a reference, for `scratch_shapes` and `run_scoped`.
+
+    Members:
+      VMEM: vector memory, from which the core computes.
+      SMEM: scalar memory.
+      HBM: main memory, from which kernels copy.
+      SEMAPHORE: memory of semaphores.
+      CMEM: common memory of TPU v4.
+      VMEM_SHARED: memory that the subcores of a SparseCore share.
+
+    Example:
+        >>> pltpu.VMEM((8, 128), jnp.float32).memory_space
+        VMEM
+    """
+
+    VMEM = "vmem"
+    VMEM_SHARED = "vmem_shared"
+    SMEM = "smem"
+    CMEM = "cmem"
+    SEMAPHORE = "semaphore_mem"
+    HBM = "hbm"
+
+    def __repr__(self):
+        return self.name
+
+    def like(self, ty: Any) -> MemoryRef:
+        """The type of a reference in this memory space with the shape and dtype of `ty`."""
+        return self(ty.shape, ty.dtype)
+
+
+TpuMemorySpace.__name__ = TpuMemorySpace.__qualname__ = "MemorySpace"
+
+
+# ---- semaphores --------------------------------------------------------------------------------------
+
+
+class semaphore_dtype(dtypes.extended):
+    """Is the kind of the dtypes of all semaphores."""
+
+
+class semaphore(semaphore_dtype):
+    """Is the kind of the dtypes of semaphores that count signals: use it in `issubdtype`."""
+
+
+class dma_semaphore(semaphore_dtype):
+    """Is the kind of the dtypes of semaphores that copies signal: use it in `issubdtype`."""
+
+
+class barrier_semaphore(semaphore_dtype):
+    """Is the kind of the dtypes of semaphores that several devices wait for: use it in `issubdtype`."""
+
+
+class _SemaphoreRules:
+    """How a semaphore is represented where kernels are interpreted: as a counter."""
+
+    @staticmethod
+    def physical_element_aval(dtype: Any) -> ShapedArray:
+        return ShapedArray((), np.dtype(np.int16))
+
+
+class SemaphoreTy(dtypes.ExtendedDType):
+    """Is the dtype of semaphores of a kind."""
+
+    __slots__ = ("name", "type")
+    _rules = _SemaphoreRules
+    itemsize = 4
+
+    def __init__(self, name: str, kind: type):
+        self.name, self.type = name, kind
+
+    def __repr__(self):
+        return self.name
+
+    __str__ = __repr__
+
+    def __eq__(self, other: object):
+        return type(other) is SemaphoreTy and self.name == other.name
+
+    def __hash__(self):
+        return hash((SemaphoreTy, self.name))
+
+
+_SEMAPHORES = {
+    "regular": SemaphoreTy("semaphore", semaphore),
+    "dma": SemaphoreTy("dma_sem", dma_semaphore),
+    "barrier": SemaphoreTy("barrier_semaphore", barrier_semaphore),
+}
+
+
+class SemaphoreType(enum.Enum):
+    """Names the kinds of semaphores, each of which is a type for `scratch_shapes` and `run_scoped`.
+
+    A member that is called with a shape is the type of an array of semaphores.
+
+    Members:
+      REGULAR: counts the signals of `semaphore_signal`.
+      DMA: is signalled by a copy that ends.
+      BARRIER: is shared by several devices.
+
+    Example:
+        >>> pltpu.SemaphoreType.DMA((2,)).shape
+        (2,)
+    """
+
+    REGULAR = "regular"
+    DMA = "dma"
+    BARRIER = "barrier"
+
+    def __call__(self, shape: Sequence[int]) -> MemoryRef:
+        return MemoryRef(ShapedArray(tuple(shape), self.dtype), TpuMemorySpace.SEMAPHORE)
+
+    dtype = property(lambda self: _SEMAPHORES[self.value])
+    shape = property(lambda self: ())
+
+    def get_array_aval(self) -> Any:
+        """The type of one semaphore."""
+        return self(()).get_array_aval()
+
+    def get_ref_aval(self) -> AbstractRef:
+        """The type of a reference to one semaphore."""
+        return self(()).get_ref_aval()
+
+
+def is_semaphore(dtype: Any) -> bool:
+    """Returns whether this is the dtype of semaphores."""
+    return type(dtype) is SemaphoreTy

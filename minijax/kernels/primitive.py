@@ -1,0 +1,51 @@
+"""The operation `pallas_call`: a kernel over a grid, with its rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from minijax.base.errors import warn
+from minijax.ir.jaxpr import Jaxpr
+from minijax.ir.refs import Ref
+from minijax.kernels import interpret
+from minijax.kernels.captured import as_operands
+from minijax.transforms.discharge import DischargeableCall
+
+
+class PallasCall(DischargeableCall):
+    """Runs a kernel in each step of a grid: (captured references, sizes of dynamic axes, scalars, inputs) -> results."""
+
+    name = "pallas_call"
+    multiple_results = True
+
+    def infer(self, *avals, out_avals, **params):
+        return list(out_avals)
+
+    def discharge(self, operands, refs, **params):
+        return as_operands(operands, refs, params)
+
+    def lower(self, e, ins, outs, *operands, **params):
+        return _lowering(e.platform, params)(e, ins, outs, operands, params)
+
+
+def _lowering(platform: str, params: dict) -> Any:
+    """The function that lowers a call for a platform."""
+    if params["interpret"]:
+        return _interpreted
+    if platform == "cpu":
+        warn(
+            "pallas_call: there is no compiler of kernels for CPUs, so the kernel is interpreted. Pass interpret=True to "
+            "say that this is wanted.",
+            UserWarning,
+        )
+        return _interpreted
+    raise NotImplementedError(f"pallas_call: kernels cannot be lowered for {platform} yet. Pass interpret=True.")
+
+
+def _interpreted(e: Any, ins: Sequence, outs: Sequence, operands: Sequence, params: dict) -> list:
+    closed = interpret.program(tuple(ins), params)
+    return e.inlined(closed.jaxpr, e.constants(closed), operands)
+
+
+pallas_call_p = PallasCall()
