@@ -10,6 +10,7 @@ from minijax.ir.jaxpr import Jaxpr
 from minijax.ir.refs import Ref
 from minijax.kernels import interpret
 from minijax.kernels.captured import as_operands
+from minijax.kernels.mosaic import call as mosaic
 from minijax.transforms.discharge import DischargeableCall
 
 
@@ -40,6 +41,8 @@ def _lowering(platform: str, params: dict) -> Any:
             UserWarning,
         )
         return _interpreted
+    if platform == "tpu":
+        return mosaic.lower
     raise NotImplementedError(f"pallas_call: kernels cannot be lowered for {platform} yet. Pass interpret=True.")
 
 

@@ -11,9 +11,9 @@ import numpy as np
 from minijax.hlo import spell
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, Literal
 from minijax.kernels.mosaic.references import region
-from minijax.kernels.mosaic.verbs import Memory, Region, Value, ints, type_of
+from minijax.kernels.mosaic.verbs import Region, Value, ints, memref, type_of
 from minijax.kernels.mosaic.walk import Kernel, Site, rule
-from minijax.kernels.text import I32, Type, scalar
+from minijax.kernels.text import I32
 
 # ---- calls ---------------------------------------------------------------------------------------------
 
@@ -259,8 +259,6 @@ def _debug_print(k: Kernel, site: Site, *xs: Value, fmt: str, **_: Any) -> list[
 
 def _print_buffer(k: Kernel, site: Site, x: Value, fmt: str) -> list[Value]:
     """Prints a vector, which is written to memory first."""
-    from minijax.kernels.mosaic.verbs import memref
-
     if not fmt.endswith("{}") or fmt.count("{}") != 1:
         raise NotImplementedError(f"debug_print: a vector is printed by a format that ends in one {{}}, not by {fmt!r}")
     zero = k.index(0)
@@ -321,5 +319,3 @@ def _split_key(k: Kernel, site: Site, key: Sequence[Value]) -> list[Any]:
 def _join_key(k: Kernel, site: Site, *seeds: Value) -> list[Any]:
     return [seeds]
 
-
-del Memory, Type, scalar
