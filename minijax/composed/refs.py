@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from minijax.base import dims, dtypes, tree
+from minijax.base import dtypes, tree
+from minijax.composed.ref_views import View, bitcasting, reshaping, transposing
 from minijax.indexing.language import Index, Slot, Span, Window, parse
 from minijax.indexing.reading import from_front
 from minijax.ir import show, state
@@ -20,7 +21,7 @@ from minijax.ir.types import AbstractValue, ShapedArray, Zero, is_value, typeof
 from minijax.primitives.convert import convert
 from minijax.primitives.elementwise import add, clamp
 from minijax.primitives.gather_dims import Slice
-from minijax.primitives.moving import as_array_or_constant, full, reshape
+from minijax.primitives.moving import as_array_or_constant, full
 from minijax.primitives.zeros import instantiate
 from minijax.run.arrays.array import Array, ArrayImpl, copied
 from minijax.transforms.batch import BatchTrace, batch_flat, place
@@ -170,16 +171,13 @@ def _user_index(index: Index, arrays: Sequence, clamps: bool = False) -> tuple:
     return tuple([item(axis, e) for axis, e in index.places()])
 
 
-class Reshaped(NamedTuple):
-    """A reshape in the path of a view."""
-
-    shape: tuple[int, ...]
+Path = Sequence[Index | View]
 
 
-def _index_text(index: Index | Reshaped, names: Sequence[str]) -> str:
+def _index_text(index: Index | View, names: Sequence[str]) -> str:
     """The index as jaxprs print it."""
-    if type(index) is Reshaped:
-        return f"{{reshape({[*index.shape]})}}"
+    if type(index) is not Index:
+        return str(index)
 
     def item(axis, e):
         if type(e) is Span:
@@ -194,24 +192,28 @@ def _index_text(index: Index | Reshaped, names: Sequence[str]) -> str:
     return f"[{','.join(item(axis, e) for axis, e in index.places() if e is not Ellipsis)}]"
 
 
-def _is_ellipsis(index: Index | Reshaped) -> bool:
+def _is_ellipsis(index: Index | View) -> bool:
     """True if the index is only `...`."""
     return type(index) is Index and index.entries == (Ellipsis,)
 
 
-def _selects_all(index: Index | Reshaped) -> bool:
+def selects_all(index: Index | View) -> bool:
     return type(index) is Index and index.is_whole() and None not in index.entries
+
+
+def view_text(ref: Any, path: Path, arrays: Sequence, name: Callable) -> str:
+    """A view of a reference as jaxprs print it; `name` gives the names of variables."""
+    names = [str(a.val) if isinstance(a, Literal) else name(a, False) for a in arrays]
+    is_dots = not path or len(path) == 1 and _is_ellipsis(path[0])
+    indices = "[...]" if is_dots else "".join(_index_text(index, names) for index in path)
+    return show.place(name(ref, False) + indices)
 
 
 class Indexed(RefOperation):
     """An operation on elements of a reference. Each index of the path applies to the view of the one before it."""
 
     def text_of(self, eqn: JaxprEqn, name: Any, first: int) -> str:
-        ref, arrays, path = eqn.invars[0], eqn.invars[first:], eqn.params["path"]
-        names = [str(a.val) if isinstance(a, Literal) else name(a, False) for a in arrays]
-        is_dots = len(path) == 1 and _is_ellipsis(path[0])
-        indices = "[...]" if is_dots else "".join(_index_text(index, names) for index in path)
-        return show.place(name(ref, False) + indices)
+        return view_text(eqn.invars[0], eqn.params["path"], eqn.invars[first:], name)
 
     def batch(self, axis, operands, dims, *, path):
         raise mixed_error(self.name, "vmapped", "an unbatched", typeof(operands[0]))
@@ -232,18 +234,18 @@ class Get(Indexed):
     name = "get"
 
     def infer(self, ref, *arrays, path):
-        read = lambda x, *arrays: [_read(x, path, arrays)]  # noqa: E731
+        read = lambda x, *arrays: [read_view(x, path, arrays)]  # noqa: E731
         return trace_to_jaxpr(read, [ref.inner_aval, *arrays], DebugInfo("get", "get"))[0].out_avals
 
     def perform(self, ref, *arrays, path):
-        value = _read(ref._value, path, arrays)
+        value = read_view(ref._value, path, arrays)
         # The user may donate or delete the result.
         return [copied(value) if value is ref._value and type(value) is ArrayImpl else value]
 
     def batch(self, axis, operands, dims, *, path):
         values = get(operands[0])
         unnamed = Axis(None, axis.size)
-        read = lambda *arrays: [_read(values, path, arrays)]  # noqa: E731
+        read = lambda *arrays: [read_view(values, path, arrays)]  # noqa: E731
         (result,), (dim,) = batch_flat(read, unnamed, operands[1:], dims[1:])
         return [place(result, dim, 0, unnamed)], [0]
 
@@ -251,33 +253,34 @@ class Get(Indexed):
         return f"{name(eqn.outvars[0], True)} <- {self.text_of(eqn, name, 1)}"
 
 
-def _read(x, path, arrays):
+def read_view(x: Any, path: Path, arrays: Sequence) -> Any:
+    """The elements of a value that a path selects."""
     for index in path:
-        if type(index) is Reshaped:
-            x = reshape(as_array_or_constant(x), index.shape)
-        elif not _selects_all(index):
+        if type(index) is not Index:
+            x = index.of(x)
+        elif not selects_all(index):
             x = as_array_or_constant(x)[_user_index(index, arrays)]
     return x
 
 
-def _updated(x, path, arrays, value, name):
-    """`x` with its indexed elements set to `value`, or with `value` added to them."""
+def updated_view(x: Any, path: Path, arrays: Sequence, value: Any, name: str) -> Any:
+    """`x` with the elements that a path selects set to `value`, or with `value` added to them."""
+    if not path:
+        return value if name == "set" else add(x, value)
     index, *rest = path
-    if type(index) is Reshaped:
-        value = _updated(reshape(as_array_or_constant(x), index.shape), rest, arrays, value, name) if rest else value
-        value = reshape(value, typeof(x).shape)
-        return value if rest or name == "set" else add(x, value)
+    if type(index) is not Index:
+        return index.back(updated_view(index.of(x), rest, arrays, value, name), typeof(x).shape)
     if rest:
-        value, name = _updated(_read(x, (index,), arrays), rest, arrays, value, name), "set"
-    if name == "set" and _selects_all(index):
+        value, name = updated_view(read_view(x, (index,), arrays), rest, arrays, value, name), "set"
+    if name == "set" and selects_all(index):
         return value
     view = as_array_or_constant(x).at[_user_index(index, arrays, clamps=True)]
     return view.set(value) if name == "set" else view.add(value)
 
 
-def _shape_of(ref, path, arrays):
-    """The shape of the indexed elements of a reference, from types."""
-    return get_p.typed([ref, *arrays], dict(path=path))[0][0].shape
+def _type_of(ref, path, arrays):
+    """The type of the indexed elements of a reference, from types."""
+    return get_p.typed([ref, *arrays], dict(path=path))[0][0]
 
 
 class Swap(Writing):
@@ -289,8 +292,8 @@ class Swap(Writing):
         return get_p.infer(ref, *arrays, path=path)
 
     def perform(self, ref, value, *arrays, path):
-        before = _read(ref._value, path, arrays)
-        _write(self, ref, _updated(ref._value, path, arrays, value, "set"))
+        before = read_view(ref._value, path, arrays)
+        _write(self, ref, updated_view(ref._value, path, arrays, value, "set"))
         return [before]
 
     def show_eqn(self, eqn, name):
@@ -311,7 +314,7 @@ class AddUpdate(Writing):
         return []
 
     def perform(self, ref, value, *arrays, path):
-        _write(self, ref, _updated(ref._value, path, arrays, value, "add"))
+        _write(self, ref, updated_view(ref._value, path, arrays, value, "add"))
         return []
 
     def show_eqn(self, eqn, name):
@@ -428,7 +431,7 @@ def _resolved(name: str, ref: Any, idx: Any) -> tuple[Ref, tuple, list]:
         return ref, (_full_index_of_hi(name, ref.aval.inner_aval, idx),), []
     index, operands = _parsed(_items(idx), ref.shape, eager=is_ref(ref) and not _is_recording())
     index = index.after(len(arrays)) if arrays else index
-    if not path or name == "ref_at" or not _selects_all(index):
+    if not path or name == "ref_at" or not selects_all(index):
         path = (*path, index)
     return base, path, [*arrays, *operands]
 
@@ -526,14 +529,15 @@ def _checked_value(name: str, ref: Ref, value: Any, path: tuple, arrays: Sequenc
         if inner != aval:
             raise ValueError(f"Invalid type for `{name}`. Ref type: {inner}. Value type: {aval}.")
         return value
-    shape = _shape_of(ref.aval, path, [typeof(a) for a in arrays])
-    if name == "swap" and _is_converted(aval, ref.dtype):
-        value = convert(as_array_or_constant(value), ref.dtype)
-    elif aval.dtype != ref.dtype:
-        raise ValueError(f"Invalid dtype for `{name}`. Ref dtype: {ref.dtype}. Value dtype: {aval.dtype}.")
-    if aval.shape != shape:
+    place = _type_of(ref.aval, path, [typeof(a) for a in arrays])
+    if name == "swap" and _is_converted(aval, place.dtype):
+        value = convert(as_array_or_constant(value), place.dtype)
+    elif aval.dtype != place.dtype:
+        raise ValueError(f"Invalid dtype for `{name}`. Ref dtype: {place.dtype}. Value dtype: {aval.dtype}.")
+    if aval.shape != place.shape:
         raise ValueError(
-            f"Invalid shape for `{name}`. Ref shape: {ref.shape}. Expected shape: {shape}. Value shape: {aval.shape}."
+            f"Invalid shape for `{name}`. Ref shape: {ref.shape}. Expected shape: {place.shape}. Value shape: "
+            f"{aval.shape}."
         )
     return as_array_or_constant(value)
 
@@ -555,8 +559,9 @@ class TransformedRef:
     def __init__(self, ref: Ref, path: tuple, arrays: Sequence):
         self.ref, self._path, self._arrays = ref, path, arrays
 
-    shape = property(lambda self: _shape_of(self.ref.aval, self._path, [typeof(a) for a in self._arrays]))
-    dtype = property(lambda self: self.ref.dtype)
+    aval_of_elements = property(lambda self: _type_of(self.ref.aval, self._path, [typeof(a) for a in self._arrays]))
+    shape = property(lambda self: self.aval_of_elements.shape)
+    dtype = property(lambda self: self.aval_of_elements.dtype)
     ndim = property(lambda self: len(self.shape))
     size = property(lambda self: prod(self.shape))
     at = property(lambda self: RefIndexer(self))
@@ -588,23 +593,9 @@ class RefIndexer:
         return TransformedRef(*_resolved("ref_at", self.ref, idx))
 
 
-def reshaped(ref: Any, *shape: Any) -> TransformedRef:
-    """A view of a reference, or of a view of one, in another shape.
-
-    Raises ValueError for a shape of another size.
-    """
-    sizes = dims.shape_of(shape[0] if len(shape) == 1 else shape)
-    if sizes.count(-1) > 1:
-        raise ValueError(f"At most one dimension can be -1, but got {sizes}")
-    rest = prod(n for n in sizes if n != -1)
-    if -1 in sizes:
-        if not rest or ref.size % rest:
-            raise ValueError(f"Specified dims {sizes} do not evenly divide the size of the ref ({ref.size}).")
-        sizes = tuple([ref.size // rest if n == -1 else n for n in sizes])
-    elif rest != ref.size:
-        raise ValueError(f"cannot reshape shape {ref.shape} into shape {sizes}")
+def _viewed(ref: Any, view: View) -> TransformedRef:
     base, path, arrays = _view(ref)
-    return TransformedRef(base, (*path, Reshaped(sizes)), [*arrays])
+    return TransformedRef(base, (*path, view), [*arrays])
 
 
 METHODS = {
@@ -613,16 +604,21 @@ METHODS = {
     "swap": lambda self, value, idx=(): swap(self, idx, value),
     "addupdate": lambda self, value, idx=(): addupdate(self, idx, value),
 }
+VIEWS = {
+    "reshape": lambda self, *shape: _viewed(self, reshaping(self, shape)),
+    "transpose": lambda self, permutation: _viewed(self, transposing(self, permutation)),
+    "bitcast": lambda self, dtype: _viewed(self, bitcasting(self, dtype)),
+    "T": lambda self: _viewed(self, transposing(self, range(len(self.shape))[::-1])),
+}
 
 
 def _install() -> None:
     Ref.__getitem__ = get
     Ref.__setitem__ = set
     Ref.at = property(RefIndexer)
-    Ref.reshape = TransformedRef.reshape = reshaped
     for cls in (Ref, TransformedRef):
-        for name, method in METHODS.items():
-            setattr(cls, name, method)
+        for name, method in (METHODS | VIEWS).items():
+            setattr(cls, name, property(method) if name == "T" else method)
 
 
 _install()

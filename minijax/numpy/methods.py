@@ -431,23 +431,30 @@ def _tracer_attributes() -> dict[str, Any]:
         "at": property(
             lambda self: refs.RefIndexer(self) if type(self.aval) is AbstractRef else subscripts.at.fget(self)
         ),
-        "reshape": _reshape_of_tracers,
-        **{name: _method_of_refs(name) for name in refs.METHODS},
+        **{name: _method_of_refs(name) for name in (*refs.METHODS, "bitcast")},
+        "reshape": _of_arrays_or_refs(reshape, "reshape"),
+        "transpose": _of_arrays_or_refs(permuted, "transpose"),
+        "T": property(_of_arrays_or_refs(shaping.transpose, "T")),
         "__copy__": creation.copy,
         "__deepcopy__": lambda self, memo: creation.copy(self),
     }
 
 
-@functools.wraps(reshape)
-def _reshape_of_tracers(self, *args, **options):
-    return (refs.reshaped if type(self.aval) is AbstractRef else reshape)(self, *args, **options)
+def _of_arrays_or_refs(of_arrays: Callable, name: str) -> Callable:
+    """A method of tracers of arrays, which those of references have too."""
+    of_refs = (refs.METHODS | refs.VIEWS)[name]
+
+    def method(self, *args, **options):
+        return (of_refs if type(self.aval) is AbstractRef else of_arrays)(self, *args, **options)
+
+    return functools.wraps(of_arrays)(method)
 
 
 def _method_of_refs(name: str) -> property:
     def method(self):
         if type(self.aval) is not AbstractRef:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        return functools.partial(refs.METHODS[name], self)
+        return functools.partial((refs.METHODS | refs.VIEWS)[name], self)
 
     return property(method)
 
