@@ -1,6 +1,5 @@
 """Kernels for TPUs, each a function of (jax, jnp, lax, pl, pltpu) that gives a function and the types of its arguments."""
 
-import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -129,7 +128,6 @@ values("concatenate", lambda m, x, y: m.jnp.concatenate([x, y], 0), X, X, out=((
 values("concatenate_lanes", lambda m, x, y: m.jnp.concatenate([x, y, x], 1), X, X, out=((8, 384), F))
 values("slice", lambda m, x: m.lax.slice(x, (0, 128), (8, 256)), ((8, 256), F), out=X)
 values("slice_rows", lambda m, x: x[8:16, :], ((32, 128), F), out=X)
-values("slice_strided", lambda m, x: m.lax.slice(x, (0, 0), (16, 128), (2, 1)), ((16, 128), F), out=X)
 values("split", lambda m, x: sum(m.jnp.split(x, 2, axis=1)), ((8, 256), F), out=X)
 values("stack", lambda m, x, y: m.jnp.stack([x, y]), X, X, out=((2, 8, 128), F))
 values("repeat", lambda m, x: m.jnp.tile(x, (1, 2)), X, out=((8, 256), F))
@@ -756,12 +754,6 @@ def vmapped(m):
 
 
 @kernel
-def vmapped_unmapped(m):
-    f, *types = two_axes(m)
-    return m.jax.vmap(f, in_axes=1, out_axes=1), ((16, 3, 256), I)
-
-
-@kernel
 def call_options(m):
     def body(x, o):
         o[...] = x[...] + 1
@@ -815,8 +807,6 @@ def flash_attention(m):
     )  # fmt: skip
 
 
-functools  # the module is used by kernels that are made of others
-
 
 # ---- more of references ----------------------------------------------------------------------------------
 
@@ -843,7 +833,6 @@ ANYS = lambda m: [m.pl.BlockSpec(memory_space=m.pl.ANY)]  # noqa: E731
 
 body("vmem_scalar", lambda m, x, o: _set(o, ..., m.jnp.full((8, 128), x[3, 5])), X)
 body("vmem_scalar_dynamic", lambda m, s, x, o: _set(o, ..., m.jnp.full((8, 128), x[s[0], 1])), ((1,), I), X, out=X, in_specs=SMEM)
-body("vmem_scalar_store", lambda m, x, o: _set(o, (2, 3), 5.0), X)
 body("smem_bool", lambda m, s, x, o: _set(o, ..., m.jnp.where(s[0], x[...], 0.0)), ((1,), B1), X, out=X, in_specs=SMEM)
 body("smem_bool_store", lambda m, s, o: _set(o, 0, s[0] > 3), ((1,), I), out=((1,), B1), in_specs=lambda m: SMEM(m)[:1], out_specs=lambda m: SMEM(m)[0])
 body("smem_bf16", lambda m, s, x, o: _set(o, ..., x[...] * s[1]), ((2,), B), XB, out=XB, in_specs=SMEM)
@@ -854,14 +843,11 @@ body("load_lane_int", lambda m, x, o: _set(o, ..., x[:, 2][:, None] + x[...]), X
 body("traced_index_constant", lambda m, x, o: _set(o, m.jnp.int32(2), x[m.jnp.int32(3)]), X)
 body("int8_block", lambda m, x, o: _set(o, ..., x[...]), ((32, 128), "int8"))
 body("bool_slice", lambda m, x, o: _set(o, ..., m.jnp.where(x[0:8], 1.0, 0.0)), ((16, 128), B1), out=X)
-body("transposed_view", lambda m, x, o: _set(o, ..., x.T[...] if hasattr(x, "T") else x[...].T), ((128, 128), F))
 body("bitcast_narrow", lambda m, x, o: _set(o, ..., x.bitcast(m.jnp.bfloat16)[...]), X, out=((16, 128), B))
 body("bitcast_then_slice", lambda m, x, o: _set(o, ..., x.bitcast(m.jnp.int32).at[8:16][...]), ((16, 128), F), out=XI)
 body("reshape_then_rows", lambda m, x, o: _set(o, ..., x.reshape(16, 128)[8:16]), ((2, 8, 128), F), out=X)
 body("strided_dynamic", lambda m, s, x, o: _set(o, ..., x[m.pl.ds(s[0], 4, 2)]), ((1,), I), X, out=((4, 128), F), in_specs=SMEM)
-body("masked_load_other", lambda m, x, o: _set(o, ..., m.pltpu.load(x.at[...], mask=x[...] > 0)), X)
 body("masked_store_rows", lambda m, x, o: m.pltpu.store(o.at[0:8], x[...], mask=x[...] > 0), X, out=((16, 128), F))
-body("empty_scratch", lambda m, x, o: _set(o, ..., x[...]), X, scratch_shapes=lambda m: [m.pltpu.VMEM((16, 256), m.jnp.bfloat16), m.pltpu.SMEM((4,), m.jnp.int32)])
 
 # ---- more of control flow --------------------------------------------------------------------------------
 
@@ -877,7 +863,6 @@ body("scan_reversed", lambda m, x, o: _set(o, ..., m.lax.fori_loop(0, 4, lambda 
 body("nested_loops", lambda m, x, o: _set(o, ..., m.lax.fori_loop(0, 4, lambda i, c: m.lax.fori_loop(0, 2, lambda j, d: d + (i * j).astype(F), c), x[...])), X)
 body("nested_when", lambda m, s, x, o: m.pl.when(s[0] > 0)(lambda: m.pl.when(s[0] < 5)(lambda: _set(o, ..., x[...]))), ((1,), I), X, out=X, in_specs=SMEM)
 body("pl_loop", lambda m, x, o: m.pl.loop(0, 4)(lambda i: _set(o, i, x[i] * 2)), X)
-body("checkpointed", lambda m, x, o: _set(o, ..., m.jax.checkpoint(lambda v: m.jnp.sin(v) * 2)(x[...])), X)
 body("scalar_select", lambda m, s, x, o: _set(o, ..., x[...] * m.jnp.where(s[0] > 2, 1.0, 3.0)), ((1,), I), X, out=X, in_specs=SMEM)
 body("scalar_arithmetic", lambda m, s, x, o: _set(o, ..., x[...] + (m.jnp.maximum(s[0], 2) * 3 - s[0] // 2 % 5).astype(F)), ((1,), I), X, out=X, in_specs=SMEM)
 body("scalar_minmax_float", lambda m, s, x, o: _set(o, ..., x[...] + m.jnp.clip(s[0], 0.0, 1.0)), ((1,), F), X, out=X, in_specs=SMEM)
@@ -909,7 +894,6 @@ values("reduce_two_axes", lambda m, x: m.jnp.sum(x, (0, 1))[None, None] * m.jnp.
 values("reduce_max_3d_last", lambda m, x: m.jnp.max(x, 2), ((4, 8, 128), F), out=((4, 8), F))
 values("reduce_sum_3d_two", lambda m, x: m.jnp.sum(x, (0, 1), keepdims=True)[0], ((4, 8, 128), F), out=((1, 128), F))
 values("reduce_min_int_rows", lambda m, x: m.jnp.min(x, 0, keepdims=True), XI, out=((1, 128), I))
-values("reduce_max_uint", lambda m, x: m.jnp.max(x, 0, keepdims=True), XU, out=((1, 128), U))
 values("reduce_sum_all_int", lambda m, x: m.jnp.full((8, 128), m.jnp.sum(x)), XI)
 values("any_all_rows", lambda m, x: m.jnp.where(m.jnp.all(x > 0, axis=0, keepdims=True), x, 0.0), X)
 values("argmax_int", lambda m, x: m.jnp.argmax(x, 1, keepdims=True).astype(I), X, out=((8, 1), I))
@@ -917,7 +901,6 @@ values("mean", lambda m, x: m.jnp.mean(x, 0, keepdims=True), X, out=((1, 128), F
 values("logsumexp", lambda m, x: m.jax.nn.logsumexp(x, axis=1, keepdims=True), X, out=((8, 1), F))
 values("einsum", lambda m, x, y: m.jnp.einsum("ij,kj->ik", x, y, preferred_element_type=F), ((128, 256), F), ((64, 256), F), out=((128, 64), F))
 values("dot_precisions", lambda m, x, y: m.lax.dot_general(x, y, (((1,), (0,)), ((), ())), precision=(m.lax.Precision.HIGHEST, m.lax.Precision.HIGHEST)), _SQUARE, _SQUARE)
-values("dot_bf16_out", lambda m, x, y: m.jnp.dot(x, y), ((128, 128), B), ((128, 128), B))
 values("dot_mixed", lambda m, x, y: m.lax.dot_general(x, y, (((1,), (0,)), ((), ())), preferred_element_type=F), ((128, 128), B), ((128, 128), F), out=_SQUARE)
 values("dot_f8", lambda m, x, y: m.jnp.dot(x, y, preferred_element_type=F), ((128, 128), "float8_e5m2"), ((128, 128), "float8_e5m2"), out=_SQUARE)
 values("dot_vector_left", lambda m, x, y: m.lax.dot_general(x[0], y, (((0,), (0,)), ((), ())))[None], X, ((128, 128), F), out=((1, 128), F))
@@ -947,9 +930,7 @@ values("sign_bf16", lambda m, x: m.jnp.sign(x), XB)
 values("sign_uint", lambda m, x: m.jnp.sign(x), XU)
 values("round_half", lambda m, x: m.jnp.round(x), X)
 values("cube_bf16", lambda m, x: x**3, XB)
-values("abs_uint", lambda m, x: m.lax.abs(x), XU)
 values("not_uint", lambda m, x: ~x, XU)
-values("reciprocal_of_bf16", lambda m, x: m.pl.reciprocal(x, approx=True), XB)
 values("reciprocal_full", lambda m, x: m.pl.reciprocal(x, approx=False, full_range=False), X)
 values("mul_uint", lambda m, x, y: x * y + (x >> 3) - (y << 2), XU, XU)
 values("expm1_by_hand", lambda m, x: m.jnp.exp(x) - 1, X)
@@ -958,3 +939,188 @@ values("bf16_mul_add", lambda m, x, y: x * y + x, XB, XB)
 values("pltpu_repeat", lambda m, x: m.jnp.concatenate([x] * 3, axis=0), X, out=((24, 128), F))
 values("threefry", lambda m, x: m.jax.random.bits(m.jax.random.key(0), (8, 128)) + x, XU)
 values("uniform_of_key", lambda m, x: m.jax.random.uniform(m.jax.random.key(3), (8, 128)) + x, X)
+
+# ---- more of operands, copies, semaphores and the grid ---------------------------------------------------------
+
+VMEM_AND_DMA = lambda m: [m.pltpu.VMEM((8, 128), m.jnp.float32), m.pltpu.SemaphoreType.DMA]  # noqa: E731
+BLOCKS = lambda m: m.pl.BlockSpec((8, 128), lambda i: (i, 0))  # noqa: E731
+
+
+def _all(*_):
+    """Does nothing with the results of what was called."""
+
+
+body("scratch_kinds", lambda m, x, o, a, b: _set(o, ..., x[...]), X, scratch_shapes=lambda m: [m.pltpu.VMEM((16, 256), m.jnp.bfloat16), m.pltpu.SMEM((4,), m.jnp.int32)])
+body("rank0_scratch", lambda m, x, o, s: _all(_set(s, ..., 3.0), _set(o, ..., x[...] + s[...])), X, scratch_shapes=lambda m: [m.pltpu.SMEM((), m.jnp.float32)])
+body("rank0_smem_in", lambda m, s, x, o: _set(o, ..., x[...] * s[...]), ((), F), X, out=X, in_specs=SMEM)
+body("dma_priority", lambda m, x, o, s, sem: _all(m.pltpu.make_async_copy(x, s, sem).start(priority=1), m.pltpu.make_async_copy(x, s, sem).wait(), _set(o, ..., s[...])), X, in_specs=ANYS, scratch_shapes=VMEM_AND_DMA)
+body("dma_async_copy", lambda m, x, o, s, sem: _all(m.pltpu.async_copy(x.at[m.pl.ds(0, 8)], s.at[m.pl.ds(0, 8), m.pl.ds(0, 128)], sem).wait(), _set(o, ..., s[...])), ((32, 128), F), out=X, in_specs=ANYS, scratch_shapes=VMEM_AND_DMA)
+body("dma_reshape", lambda m, x, o, s, sem: _all(m.pltpu.async_copy(x.reshape(16, 128).at[8:16], s, sem).wait(), _set(o, ..., s[...])), ((2, 8, 128), F), out=X, in_specs=ANYS, scratch_shapes=VMEM_AND_DMA)
+body("sem_dynamic", lambda m, x, o, s: _all(m.pl.semaphore_signal(s.at[x[0, 0]], x[1, 1]), m.pl.semaphore_wait(s.at[x[0, 0]], x[1, 1]), _set(o, ..., x[...])), XI, scratch_shapes=lambda m: [m.pltpu.SemaphoreType.REGULAR((4,))])
+body("sem_core", lambda m, x, o, s: _all(m.pl.semaphore_signal(s, 1, core_index=0), m.pl.semaphore_wait(s, 1), _set(o, ..., x[...])), XI, scratch_shapes=lambda m: [m.pltpu.SemaphoreType.REGULAR])
+body("run_scoped_result", lambda m, x, o: _set(o, ..., m.pl.run_scoped(lambda s: [_set(s, ..., x[...]), s[...] * 2][1], m.pltpu.VMEM((8, 128), m.jnp.float32))), X)
+body("run_scoped_sems", lambda m, x, o: m.pl.run_scoped(lambda s, t: _all(m.pl.semaphore_signal(s, 1), m.pl.semaphore_wait(s, 1), _set(o, ..., x[...])), m.pltpu.SemaphoreType.REGULAR, m.pltpu.SemaphoreType.DMA((2,))), X)
+body("prng_two_seeds", lambda m, s, o: _all(m.pltpu.prng_seed(s[0], 3), _set(o, ..., m.pltpu.prng_random_bits((8, 128)))), ((1,), I), out=XI, in_specs=lambda m: SMEM(m)[:1])
+body("aligned", lambda m, s, x, o: _set(o, ..., x[m.pl.ds(m.pl.multiple_of(s[0], 4), 4)]), ((1,), I), X, out=((4, 128), F), in_specs=SMEM)
+body("numpy_scalars", lambda m, x, o: _set(o, ..., x[...] + m.jnp.float32(2.5) + m.jnp.float32(1.5)), X)
+body("int16_block", lambda m, x, o: _set(o, ..., x[...] + 1), ((16, 128), "int16"))
+body("uint8_block", lambda m, x, o: _set(o, ..., m.jnp.maximum(x[...], 3)), ((32, 128), "uint8"))
+body("float16_block", lambda m, x, o: _set(o, ..., x[...] + 1), ((16, 128), "float16"))
+body("fori_remainder", lambda m, x, o: _set(o, ..., m.lax.fori_loop(0, 7, lambda i, c: c + i.astype(F), x[...], unroll=2)), X)
+body("fori_one_step", lambda m, x, o: _set(o, ..., m.lax.fori_loop(1, 2, lambda i, c: c + i.astype(F), x[...])), X)
+body("fori_no_step", lambda m, x, o: _set(o, ..., m.lax.fori_loop(1, 1, lambda i, c: c + i.astype(F), x[...])), X)
+body("negative_scalar", lambda m, s, x, o: _set(o, ..., -s[0] * x[...]), ((1,), F), X, out=X, in_specs=SMEM)
+body("constant_carry", lambda m, x, o: _set(o, ..., m.lax.fori_loop(0, 4, lambda i, c: (c[0] + 1.0, c[1]), (x[...], 2.0))[0]), X)
+body("switch_of_four", lambda m, s, x, o: _set(o, ..., m.lax.switch(s[0], [lambda v: v, lambda v: v * 2, lambda v: v * 3, lambda v: v * 4], x[...])), ((1,), I), X, out=X, in_specs=SMEM)
+body("cond_of_literal", lambda m, s, x, o: _set(o, ..., m.lax.cond(s[0] > 0, lambda a, v: v * a, lambda a, v: v, 3.0, x[...])), ((1,), I), X, out=X, in_specs=SMEM)
+body("jit_of_literal", lambda m, x, o: _set(o, ..., m.jax.jit(lambda v, a: v * a + a)(x[...], 3.0)), X)
+body("jax_debug_print", lambda m, s, x, o: _all(m.jax.debug.print("f {}!", s[0]), _set(o, ..., x[...])), ((1,), I), X, out=X, in_specs=SMEM)
+body("bool_order", lambda m, x, o: _set(o, ..., m.jnp.where((x[...] > 0) > (x[...] > 1), 1.0, 0.0)), X)
+body("relu6", lambda m, x, o: _set(o, ..., m.jax.nn.relu6(x[...])), X)
+body("sum_of_row", lambda m, x, o: _set(o, ..., m.jnp.full((8, 128), m.jnp.sum(x[0]))), X)
+body("dot_bf16_highest", lambda m, x, y, o: _set(o, ..., m.jnp.dot(x[...], y[...], precision="highest", preferred_element_type=F)), ((128, 128), B), ((128, 128), B), out=_SQUARE)
+body("int8_iota", lambda m, x, o: _set(o, ..., m.lax.broadcasted_iota("int8", (32, 128), 1)), ((32, 128), "int8"))
+body("normal_of_folded_key", lambda m, s, o: _set(o, ..., m.jax.random.normal(m.jax.random.fold_in(m.jax.random.key(3), s[0]), (8, 128))), ((1,), I), out=X, in_specs=lambda m: SMEM(m)[:1])
+body("vector_blocks", lambda m, x, o: _set(o, ..., x[...] + 1), ((2048,), F), grid=(2,), in_specs=lambda m: [m.pl.BlockSpec((1024,), lambda i: i)], out_specs=lambda m: m.pl.BlockSpec((1024,), lambda i: i))
+body("partial_blocks", lambda m, x, o: _set(o, ..., x[...] + 1), ((20, 128), F), grid=(3,), in_specs=lambda m: [BLOCKS(m)], out_specs=BLOCKS)
+body("blocks_of_one", lambda m, x, o: _set(o, ..., x[...] + 1), ((4, 8, 128), F), grid=(4,), in_specs=lambda m: [m.pl.BlockSpec((1, 8, 128), lambda i: (i, 0, 0))], out_specs=lambda m: m.pl.BlockSpec((1, 8, 128), lambda i: (i, 0, 0)))
+body("vmem_blocks", lambda m, x, o: _set(o, ..., x[...] + 1), ((24, 128), F), grid=(3,), in_specs=lambda m: [m.pl.BlockSpec((8, 128), lambda i: (i, 0), memory_space=m.pltpu.VMEM)], out_specs=lambda m: m.pl.BlockSpec((8, 128), lambda i: (i, 0), memory_space=m.pltpu.VMEM))
+body("hbm_over_grid", lambda m, x, o, sem: m.pltpu.async_copy(x, o, sem).wait(), X, grid=(2,), in_specs=lambda m: [m.pl.BlockSpec(memory_space=m.pltpu.HBM)], out_specs=lambda m: m.pl.BlockSpec(memory_space=m.pltpu.HBM), scratch_shapes=lambda m: [m.pltpu.SemaphoreType.DMA])
+
+
+@kernel
+def prefetched_scalar(m):
+    def body(s, x, o):
+        o[...] = x[...] * s[...].astype(F)
+
+    spec = m.pltpu.PrefetchScalarGridSpec(
+        num_scalar_prefetch=1, grid=(2,), in_specs=[m.pl.BlockSpec((8, 128), lambda i, s: (s[...], 0))],
+        out_specs=m.pl.BlockSpec((8, 128), lambda i, s: (i, 0)),
+    )  # fmt: skip
+    return call(m, body, ((), I), ((16, 128), F), out=((16, 128), F), grid_spec=spec)
+
+
+@kernel
+def squeezed_views(m):
+    def body(x, o):
+        o[0:8] = x.at[1].at[0:8][...]
+        o[2] = x[0, 2]
+
+    return call(
+        m, body, ((4, 2, 8, 128), F), out=((4, 8, 128), F), grid=(4,),
+        in_specs=[m.pl.BlockSpec((None, 2, 8, 128), lambda i: (i, 0, 0, 0))],
+        out_specs=m.pl.BlockSpec((None, 8, 128), lambda i: (i, 0, 0)),
+    )  # fmt: skip
+
+
+@kernel
+def bool_arguments(m):
+    def body(x, o, p):
+        o[...] = x[...]
+        p[...] = m.jnp.where(x[...], 1.0, 0.0)
+
+    s = m.jax.ShapeDtypeStruct
+    return m.pl.pallas_call(body, out_shape=(s((8, 128), m.jnp.bool_), s((8, 128), m.jnp.float32))), XM
+
+
+@kernel
+def dynamic_grid_aliased(m):
+    def body(x, o):
+        o[...] = x[...] + m.pl.num_programs(0).astype(F) + m.pl.num_programs(1)
+
+    spec = m.pl.BlockSpec((8, 128), lambda i, j: (i, 0))
+
+    def f(n, x):
+        call = m.pl.pallas_call(body, grid=(n, 2), in_specs=[spec], out_specs=spec, out_shape=x, input_output_aliases={0: 0})
+        return call(x)
+
+    return f, ((), I), ((16, 128), F)
+
+
+@kernel
+def vmapped_twice(m):
+    f, *types = two_axes(m)
+    return (m.jax.vmap(m.jax.vmap(f)), *[((5, 3, *shape), dtype) for shape, dtype in types])
+
+
+# ---- several devices ----------------------------------------------------------------------------------------
+
+SHARDED: dict[str, Callable] = {}  # of (modules, mesh)
+
+
+def sharded(make: Callable) -> Callable:
+    """Adds a kernel that runs on each device of a mesh with the axes x and y of 2 and 4 devices, or less."""
+    SHARDED[make.__name__] = make
+    return make
+
+
+def _remote(m, mesh, body, scratch, **options):
+    anywhere = m.pl.BlockSpec(memory_space=m.pl.ANY)
+    shape = m.jax.ShapeDtypeStruct((8, 128), m.jnp.float32)
+    f = m.pl.pallas_call(body, out_shape=shape, in_specs=[anywhere], out_specs=anywhere, scratch_shapes=scratch, **options)
+    spec = m.jax.P(mesh.axis_names)
+    return m.jax.shard_map(f, mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False), ((8 * mesh.size, 128), F)
+
+
+def _copy_to(device, kind, barrier=True):
+    def make(m, mesh):
+        target, name = device(m), getattr(m.pl.DeviceIdType, kind)
+
+        def body(x, o, sent, received):
+            if barrier:
+                all_ready = m.pltpu.get_barrier_semaphore()
+                m.pl.semaphore_signal(all_ready, 1, device_id=target(), device_id_type=name)
+                m.pl.semaphore_wait(all_ready, 1)
+            copy = m.pltpu.make_async_remote_copy(x, o, sent, received, device_id=target(), device_id_type=name)
+            copy.start()
+            copy.wait()
+
+        params = m.pltpu.CompilerParams(collective_id=3) if barrier else None
+        return _remote(m, mesh, body, [m.pltpu.SemaphoreType.DMA] * 2, compiler_params=params)
+
+    return make
+
+
+def _next(m, axis):
+    return m.lax.rem(m.lax.axis_index(axis) + 1, m.lax.axis_size(axis))
+
+
+SHARDED["remote_copy"] = _copy_to(lambda m: lambda: (m.lax.axis_index("x"), _next(m, "y")), "MESH", barrier=False)
+SHARDED["remote_coordinates"] = _copy_to(lambda m: lambda: (m.lax.axis_index("x"), _next(m, "y")), "MESH")
+SHARDED["remote_axis"] = _copy_to(lambda m: lambda: {"y": _next(m, "y")}, "MESH")
+SHARDED["remote_number"] = _copy_to(lambda m: lambda: _next(m, "y"), "LOGICAL")
+SHARDED["remote_constant"] = _copy_to(lambda m: lambda: (0, 1), "MESH")
+
+
+@sharded
+def ring(m, mesh):
+    """Sums the shards over the axis y: each step adds what came from the left and passes it on."""
+
+    def body(x, o, buffer, sent, received, here):
+        steps, right = m.lax.axis_size("y"), (m.lax.axis_index("x"), _next(m, "y"))
+        ready = m.pltpu.get_barrier_semaphore()
+        m.pl.semaphore_signal(ready, 1, device_id=right)
+        m.pl.semaphore_wait(ready, 1)
+        m.pltpu.async_copy(x, buffer.at[0], here).wait()
+        m.pltpu.async_copy(x, o, here).wait()
+
+        def step(i, c):
+            now, then = m.lax.rem(i, 2), m.lax.rem(i + 1, 2)
+            copy = m.pltpu.make_async_remote_copy(
+                buffer.at[now], buffer.at[then], sent.at[now], received.at[then], device_id=right
+            )
+            copy.start()
+            copy.wait()
+            o[...] = o[...] + buffer[then]
+            return c
+
+        m.lax.fori_loop(0, steps - 1, step, 0)
+
+    scratch = [m.pltpu.VMEM((2, 8, 128), m.jnp.float32), *[m.pltpu.SemaphoreType.DMA((2,))] * 2, m.pltpu.SemaphoreType.DMA]
+    vmem, anywhere = m.pl.BlockSpec(memory_space=m.pltpu.VMEM), m.pl.BlockSpec(memory_space=m.pl.ANY)
+    f = m.pl.pallas_call(
+        body, out_shape=m.jax.ShapeDtypeStruct((8, 128), m.jnp.float32), in_specs=[anywhere], out_specs=vmem,
+        scratch_shapes=scratch, compiler_params=m.pltpu.CompilerParams(collective_id=0),
+    )  # fmt: skip
+    spec = m.jax.P(mesh.axis_names)
+    return m.jax.shard_map(f, mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False), ((8 * mesh.size, 128), F)

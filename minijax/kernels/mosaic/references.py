@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax.base import dtypes
-from minijax.composed.refs import Reshaped, TransformedRef
+from minijax.composed.ref_views import Bitcast, Reshaped
+from minijax.composed.refs import TransformedRef
 from minijax.indexing.language import Index, Slot, Span, Window
 from minijax.kernels.mosaic.verbs import Memory, Value, ints, memref, vector
 from minijax.kernels.mosaic.walk import Kernel, Site, rule
@@ -110,9 +111,11 @@ def _transformed(k: Kernel, ref: Memory, step: Any) -> Memory:
     if type(step) is Reshaped:
         kind = memref(step.shape, ref.value.element, ref.space)
         return ref._replace(value=k.one("tpu.memref_reshape", [ref.value], kind), hidden=(False,) * len(step.shape))
-    if (dtype := getattr(step, "dtype", None)) is not None:
+    if type(step) is Bitcast:
+        dtype = step.dtype
         shape = list(ref.shape)
-        shape[-2:-1] = [shape[-2] * dtypes.itemsize_bits(ref.dtype) // dtypes.itemsize_bits(dtype)]
+        if (old := dtypes.itemsize_bits(ref.dtype)) != (new := dtypes.itemsize_bits(dtype)):
+            shape[-2] = shape[-2] * old // new
         value = k.one("tpu.memref_bitcast", [ref.value], memref(shape, element_of_memory(dtype), ref.space))
         return ref._replace(value=value, dtype=np.dtype(dtype))
     raise NotImplementedError(f"Unsupported transform: {step}")

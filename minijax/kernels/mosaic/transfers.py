@@ -92,8 +92,11 @@ def _signal(k: Kernel, site: Site, *operands: Any, args_tree: Any, device_id_typ
 
 
 @rule("semaphore_wait", raw=True)
-def _wait(k: Kernel, site: Site, *operands: Any, args_tree: Any, **_: Any) -> None:
-    sem, count, *_rest = _arguments(k, site, operands, args_tree)
+def _wait(k: Kernel, site: Site, *operands: Any, args_tree: Any, decrement: bool, **_: Any) -> None:
+    if not decrement:
+        raise NotImplementedError("semaphore_wait: kernels for TPUs always subtract what they wait for; signal it again")
+    sem, count = _arguments(k, site, operands, args_tree)
+    k.constant(True, np.bool_)  # jax's modules have it too
     k.op("tpu.sem_wait", [located(k, sem).value, count])
 
 
@@ -119,7 +122,7 @@ def _dma_start(
     if add:
         raise NotImplementedError("DMA with add=True is not supported.")
     source, target, semaphore, sent, device = _arguments(k, site, operands, tree)
-    if source_is_flags(source) or source_is_flags(target):
+    if _is_flags(source) or _is_flags(target):
         raise NotImplementedError("DMAs with bool dtypes are not supported.")
     semaphore, target, source = (located(k, x) for x in (semaphore, target, source))
     sent = None if sent is None else located(k, sent)
@@ -130,7 +133,8 @@ def _dma_start(
     k.op("tpu.enqueue_dma", values, attributes=attributes)
 
 
-def source_is_flags(ref: Any) -> bool:
+def _is_flags(ref: Any) -> bool:
+    """Returns whether a reference, or a view of one, is to flags."""
     return getattr(ref, "ref", ref).dtype == np.bool_
 
 
@@ -138,11 +142,11 @@ def source_is_flags(ref: Any) -> bool:
 def _dma_wait(
     k: Kernel, site: Site, *operands: Any, tree: Any, device_id_type: Any, insert_dummy_device: bool = False, **_: Any
 ) -> None:
-    source, target, semaphore, _sent, device = _arguments(k, site, operands, tree)
+    source, target, semaphore, device = _arguments(k, site, operands, tree)
     semaphore, target, source = (located(k, x) for x in (semaphore, target, source))
-    number, core = _device_number(k, device, device_id_type), None
-    if insert_dummy_device:
-        number = core = k.i32(0)
+    number = core = k.i32(0) if insert_dummy_device else None
+    if not insert_dummy_device:
+        number = _device_number(k, device, device_id_type)
     ids = [x for x in (number, core) if x is not None]
     segments = ints([1, 1, 1, int(number is not None), int(core is not None)], "i32")
     attributes = dict(operandSegmentSizes=segments, strict_ordering="false")
