@@ -59,17 +59,18 @@ class Bitcast(NamedTuple):
 
     def of(self, x: Any) -> Any:
         """The view of a value."""
-        return _bitcast(as_array_or_constant(x), self.dtype)
+        return bitcast_rows(as_array_or_constant(x), self.dtype)
 
     def back(self, value: Any, shape: Sequence[int]) -> Any:
         """The value of which `value` is the view."""
-        return _bitcast(value, self.before)
+        return bitcast_rows(value, self.before)
 
 
 View = Reshaped | Transposed | Bitcast
 
 
-def _bitcast(x: Any, dtype: Any) -> Any:
+def bitcast_rows(x: Any, dtype: Any) -> Any:
+    """The bits of an array as another dtype; where its width differs, the last axis but one is scaled."""
     old, new = dtypes.itemsize_bits(x.dtype), dtypes.itemsize_bits(dtype)
     if old == new:
         return bitcast_convert_type(x, dtype)

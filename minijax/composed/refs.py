@@ -68,7 +68,7 @@ class RefOperation(Primitive):
         results = self.bind_all(primals, params)
         if type(tangents[0]) is Zero:
             return results, [Zero.from_primal_value(r) for r in results]
-        _checked_ref(self.name, tangents[0])
+        checked_ref(self.name, tangents[0])
         return results, self.bind_all(self.tangents_of(primals, tangents), params)
 
     def tangents_of(self, primals: Sequence, tangents: Sequence) -> list:
@@ -92,8 +92,8 @@ class NewRef(RefOperation):
             return Primitive.rebind(self, trace, operands, params)
         return [Ref(as_array_or_constant(operands[0]), params["kind"])]
 
-    def infer(self, aval, **params):
-        return [AbstractRef(aval)]
+    def infer(self, aval, *, memory_space=None, **params):
+        return [AbstractRef(aval, memory_space)]
 
 
 class EmptyRef(RefOperation):
@@ -112,7 +112,7 @@ class EmptyRef(RefOperation):
         return [Ref(ty.raise_val(*[full(a.shape, np.zeros((), a.dtype)[()]) for a in ty.lo_ty()]))]
 
     def infer(self, *, ty, memory_space):
-        return [AbstractRef(ty)]
+        return [AbstractRef(ty, memory_space)]
 
 
 class FreeRef(RefOperation):
@@ -204,16 +204,16 @@ def selects_all(index: Index | View) -> bool:
 def view_text(ref: Any, path: Path, arrays: Sequence, name: Callable) -> str:
     """A view of a reference as jaxprs print it; `name` gives the names of variables."""
     names = [str(a.val) if isinstance(a, Literal) else name(a, False) for a in arrays]
-    is_dots = not path or len(path) == 1 and _is_ellipsis(path[0])
-    indices = "[...]" if is_dots else "".join(_index_text(index, names) for index in path)
-    return show.place(name(ref, False) + indices)
+    return show.place(name(ref, False) + ("".join(_index_text(index, names) for index in path) or "[...]"))
 
 
 class Indexed(RefOperation):
     """An operation on elements of a reference. Each index of the path applies to the view of the one before it."""
 
     def text_of(self, eqn: JaxprEqn, name: Any, first: int) -> str:
-        return view_text(eqn.invars[0], eqn.params["path"], eqn.invars[first:], name)
+        path = eqn.params["path"]
+        is_dots = len(path) == 1 and _is_ellipsis(path[0])
+        return view_text(eqn.invars[0], () if is_dots else path, eqn.invars[first:], name)
 
     def batch(self, axis, operands, dims, *, path):
         raise mixed_error(self.name, "vmapped", "an unbatched", typeof(operands[0]))
@@ -278,9 +278,9 @@ def updated_view(x: Any, path: Path, arrays: Sequence, value: Any, name: str) ->
     return view.set(value) if name == "set" else view.add(value)
 
 
-def _type_of(ref, path, arrays):
+def type_of_elements(ref: AbstractRef, path: Path, arrays: Sequence[AbstractValue]) -> AbstractValue:
     """The type of the indexed elements of a reference, from types."""
-    return get_p.typed([ref, *arrays], dict(path=path))[0][0]
+    return get_p.typed([ref, *arrays], dict(path=path))[0][0] if path else ref.inner_aval
 
 
 class Swap(Writing):
@@ -293,7 +293,7 @@ class Swap(Writing):
 
     def perform(self, ref, value, *arrays, path):
         before = read_view(ref._value, path, arrays)
-        _write(self, ref, updated_view(ref._value, path, arrays, value, "set"))
+        write(self, ref, updated_view(ref._value, path, arrays, value, "set"))
         return [before]
 
     def show_eqn(self, eqn, name):
@@ -314,7 +314,7 @@ class AddUpdate(Writing):
         return []
 
     def perform(self, ref, value, *arrays, path):
-        _write(self, ref, updated_view(ref._value, path, arrays, value, "add"))
+        write(self, ref, updated_view(ref._value, path, arrays, value, "add"))
         return []
 
     def show_eqn(self, eqn, name):
@@ -330,7 +330,7 @@ def _check_mapped(name: str, ref: Ref) -> None:
         trace = trace.parent
 
 
-def _write(primitive: Primitive, ref: Ref, value: Any) -> None:
+def write(primitive: Primitive, ref: Ref, value: Any) -> None:
     ref._value = stored(primitive.name, ref, value)
 
 
@@ -374,12 +374,12 @@ def empty_ref(ty: Any, memory_space: Any = None) -> Ref:
 
 def free_ref(ref: Ref) -> None:
     """Ends the use of a reference."""
-    free_ref_p.bind_all([_checked_ref("free_ref", ref)], {})
+    free_ref_p.bind_all([checked_ref("free_ref", ref)], {})
 
 
 def freeze(ref: Ref) -> Array:
     """Ends the use of a reference, and returns its value as an array."""
-    return freeze_p.bind(_checked_ref("freeze", ref))
+    return freeze_p.bind(checked_ref("freeze", ref))
 
 
 def get(ref: Ref, idx: Any = None) -> Any:
@@ -413,21 +413,21 @@ def addupdate(ref: Ref, idx: Any, x: Any) -> None:
     addupdate_p.bind(ref, x, *arrays, path=path)
 
 
-def _checked_ref(name: str, ref: Any) -> Ref:
+def checked_ref(name: str, ref: Any) -> Ref:
     if not isinstance(ref, Ref):
         raise ValueError(f"Can only call `{name}` on a `Ref`: {ref}")
     return ref
 
 
-def _view(ref: Any) -> tuple[Ref, tuple, Sequence]:
+def parts_of(ref: Any) -> tuple[Ref, tuple, Sequence]:
     """The reference under a view, the path of the view and its arrays; the path of a reference is empty."""
     return (ref.ref, ref._path, ref._arrays) if type(ref) is TransformedRef else (ref, (), ())
 
 
 def _resolved(name: str, ref: Any, idx: Any) -> tuple[Ref, tuple, list]:
     """The reference, the path of indices (those of the view, and `idx`), and the arrays of the path."""
-    base, path, arrays = _view(ref)
-    if not path and _checked_ref(name, ref).aval.inner_aval.is_high:
+    base, path, arrays = parts_of(ref)
+    if not path and checked_ref(name, ref).aval.inner_aval.is_high:
         return ref, (_full_index_of_hi(name, ref.aval.inner_aval, idx),), []
     index, operands = _parsed(_items(idx), ref.shape, eager=is_ref(ref) and not _is_recording())
     index = index.after(len(arrays)) if arrays else index
@@ -529,7 +529,7 @@ def _checked_value(name: str, ref: Ref, value: Any, path: tuple, arrays: Sequenc
         if inner != aval:
             raise ValueError(f"Invalid type for `{name}`. Ref type: {inner}. Value type: {aval}.")
         return value
-    place = _type_of(ref.aval, path, [typeof(a) for a in arrays])
+    place = type_of_elements(ref.aval, path, [typeof(a) for a in arrays])
     if name == "swap" and _is_converted(aval, place.dtype):
         value = convert(as_array_or_constant(value), place.dtype)
     elif aval.dtype != place.dtype:
@@ -559,9 +559,9 @@ class TransformedRef:
     def __init__(self, ref: Ref, path: tuple, arrays: Sequence):
         self.ref, self._path, self._arrays = ref, path, arrays
 
-    aval_of_elements = property(lambda self: _type_of(self.ref.aval, self._path, [typeof(a) for a in self._arrays]))
-    shape = property(lambda self: self.aval_of_elements.shape)
-    dtype = property(lambda self: self.aval_of_elements.dtype)
+    _type = property(lambda self: type_of_elements(self.ref.aval, self._path, [typeof(a) for a in self._arrays]))
+    shape = property(lambda self: self._type.shape)
+    dtype = property(lambda self: self._type.dtype)
     ndim = property(lambda self: len(self.shape))
     size = property(lambda self: prod(self.shape))
     at = property(lambda self: RefIndexer(self))
@@ -594,7 +594,7 @@ class RefIndexer:
 
 
 def _viewed(ref: Any, view: View) -> TransformedRef:
-    base, path, arrays = _view(ref)
+    base, path, arrays = parts_of(ref)
     return TransformedRef(base, (*path, view), [*arrays])
 
 

@@ -21,6 +21,7 @@ from minijax.kernels.grid import Grid, within
 from minijax.kernels.mapping import GridMapping, block_mapping, grid_bounds, index_types
 from minijax.kernels.memory import TpuMemorySpace
 from minijax.kernels.primitive import pallas_call_p
+from minijax.kernels.writes import without_unused_reads
 from minijax.transforms.prune import prune_fresh
 
 
@@ -194,7 +195,7 @@ class _Call:
         if arrays:
             shown = ", ".join(a.str_short(True) for a in arrays)
             raise ValueError(f"{where} captures constants [{shown}]. You should pass them as inputs.")
-        return prune_fresh(jaxpr, (), True)[0], consts
+        return prune_fresh(without_unused_reads(jaxpr), (), True)[0], consts
 
     def _check_aliases(self, avals: tuple, out_avals: tuple) -> None:
         """Raises ValueError for an alias of an operand or result that is not there, or of another type."""

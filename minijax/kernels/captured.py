@@ -8,8 +8,8 @@ import numpy as np
 
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var
 from minijax.ir.refs import Ref
-from minijax.kernels.grid import INDEX
 from minijax.kernels.blocks import Blocked
+from minijax.kernels.grid import INDEX
 from minijax.kernels.mapping import BlockMapping, GridMapping
 from minijax.transforms.discharge import values_of
 
@@ -20,7 +20,7 @@ def as_operands(operands: Sequence, refs: Sequence[Ref], params: dict) -> tuple[
     Returns operands, parameters, and a function: results -> (results, last values of the references).
     """
     jaxpr, mapping = params["jaxpr"], params["grid_mapping"]
-    count, bounds = len(jaxpr.constvars), mapping.num_dynamic_grid_bounds
+    count = len(jaxpr.constvars)
     values = values_of(operands[:count])
     first_in = mapping.num_index_operands
     split = first_in + mapping.num_inputs

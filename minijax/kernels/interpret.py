@@ -8,21 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from minijax.base import dtypes
 from minijax.higher.while_loop import while_loop
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr
 from minijax.ir.refs import Ref
 from minijax.ir.trace import close_over, trace_to_jaxpr
-from minijax.ir.types import ShapedArray
-from minijax.kernels.blocks import Blocked, BoundedSlice, Element, Indirect, Squeezed
-from minijax.kernels.expanded import Step, evaluate, ordinary_type
+from minijax.kernels.blocks import Blocked, BoundedSlice, Element, Indirect
+from minijax.kernels.expanded import Step, evaluate
 from minijax.kernels.grid import dynamic_grid_dim
 from minijax.kernels.mapping import BlockMapping, GridMapping
+from minijax.kernels.uninitialized import uninitialized, uninitialized_element
 from minijax.kernels.writes import written
 from minijax.primitives.convert import convert
 from minijax.primitives.dynamic_slice import dynamic_slice, dynamic_update_slice
 from minijax.primitives.elementwise import add, div, lt, mul, rem
-from minijax.primitives.moving import full, reshape
+from minijax.primitives.moving import reshape
 from minijax.primitives.structural import pad, slice as lax_slice
 from minijax.transforms.prune import prune_closed
 
@@ -167,20 +166,6 @@ def _numbers_of(i: Any, grid: list) -> list:
 # ---- arrays and their blocks -------------------------------------------------------------------------
 
 
-def uninitialized(shape: Sequence[int], dtype: Any) -> Any:
-    """An array of the values that memory has before it is written: NaN, the smallest integer, or False."""
-    return full(shape, _uninitialized(ordinary_type(ShapedArray((), dtype)).dtype))
-
-
-def _uninitialized(dtype: Any) -> Any:
-    """The element of memory that was not written."""
-    if dtypes.issubdtype(dtype, np.inexact):
-        return np.array(np.nan).astype(dtype)[()]
-    if dtype == np.int16 or dtype == np.bool_:
-        return np.zeros((), dtype)[()]
-    return np.array(dtypes.iinfo(dtype).min, dtype)[()]
-
-
 def _padded_shape(block: BlockMapping) -> tuple[int, ...]:
     """The shape of the array with whole blocks."""
     shape = []
@@ -198,7 +183,7 @@ def _padded(x: Any, block: BlockMapping) -> Any:
         return x
     lows = [d.padding[0] if type(d) is Element else 0 for d in block.block_shape]
     config = [(low, m - n - low, 0) for low, m, n in zip(lows, padded, aval.shape, strict=True)]
-    return pad(x, _uninitialized(aval.dtype), config)
+    return pad(x, uninitialized_element(aval.dtype), config)
 
 
 def _cut(x: Any, block: BlockMapping) -> Any:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from minijax.base import tree
-
 from minijax.ir.body import Flat, argument_names, signature_of, source_of
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.refs import AbstractRef

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from minijax.base.errors import warn
-from minijax.ir.jaxpr import Jaxpr
-from minijax.ir.refs import Ref
 from minijax.kernels import interpret
 from minijax.kernels.captured import as_operands
 from minijax.kernels.mosaic import call as mosaic

@@ -1,4 +1,4 @@
-"""Which references a kernel writes."""
+"""Which references a kernel reads and writes."""
 
 from __future__ import annotations
 
@@ -54,3 +54,15 @@ def _bodies(eqn: JaxprEqn) -> Iterator[tuple[Jaxpr, Sequence]]:
 
 def _open(jaxpr: Jaxpr | ClosedJaxpr) -> Jaxpr:
     return jaxpr.jaxpr if isinstance(jaxpr, ClosedJaxpr) else jaxpr
+
+
+def without_unused_reads(jaxpr: Jaxpr) -> Jaxpr:
+    """The jaxpr without equations that read a reference for a result that no equation uses."""
+    live: set = set(jaxpr.outvars)
+    kept = []
+    for eqn in reversed(jaxpr.eqns):
+        used = any(v in live for v in eqn.outvars)
+        if used or (eqn.effects and eqn.primitive.name not in _READS):
+            kept.append(eqn)
+            live.update(eqn.invars)
+    return jaxpr.replace(eqns=kept[::-1])

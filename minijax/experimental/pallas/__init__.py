@@ -10,18 +10,28 @@ minijax.kernels.blocks: BlockDim BlockSpec Blocked BoundedSlice Buffered CostEst
     Squeezed no_block_spec squeezed
 minijax.kernels.call: pallas_call
 minijax.kernels.grid: num_programs program_id
-minijax.kernels.memory: MemoryRef MemorySpace semaphore
+minijax.kernels.memory: ANY=MemorySpace.ANY HOST=MemorySpace.HOST MemoryRef MemorySpace semaphore
+minijax.kernels.operations.helpers: align_to cdiv debug_check debug_print ds=dslice dslice empty empty_like empty_ref_like
+    enable_debug_checks enable_poison_buffers loop next_power_of_2 run_state strides_from_shape when
+minijax.kernels.operations.scoped: run_scoped with_scoped
+minijax.kernels.operations.semaphores: DeviceIdType semaphore_read semaphore_signal semaphore_wait
+minijax.kernels.operations.tpu: delay
+minijax.kernels.operations.values: broadcast_to multiple_of reciprocal
+minijax.kernels.parameters: CompilerParams
 minijax.kernels.primitive: pallas_call_p
 minijax.primitives.gather_dims: Slice
 """,
+    deprecated={
+        "jax.experimental.pallas.{0} is deprecated. Use jax.experimental.pallas.triton.{0} instead.": """
+minijax.kernels.operations.asm: dot
+""",
+        "jax.experimental.pallas.{0} is deprecated. Use jax.experimental.pallas.enable_debug_checks instead.": """
+minijax.kernels.operations.helpers: debug_checks_enabled=enable_debug_checks
+""",
+    },
     missing={
-        "jax.experimental.pallas.{0} is not there: minijax has no kernels of its own.": """
-        CompilerParams DeviceIdType
-        align_to broadcast_to cdiv core_map
-        debug_check debug_checks_enabled debug_print delay dot ds dslice empty empty_like empty_ref_like
-        estimate_cost get_global kernel loop lower_as_mlir multiple_of next_power_of_2
-        reciprocal run_scoped run_state semaphore_read semaphore_signal
-        semaphore_wait strides_from_shape when with_scoped
+        "jax.experimental.pallas.{0} is not there: use pallas_call over a grid instead.": """
+        core_map get_global kernel lower_as_mlir pallas_export_experimental select_ref
     """
     },
 )

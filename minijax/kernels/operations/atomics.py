@@ -1,0 +1,167 @@
+"""Atomic updates of references."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+import numpy as np
+
+from minijax.base import dtypes
+from minijax.composed.refs import RefIndexer
+from minijax.ir.types import typeof
+from minijax.kernels.operations.base import KernelOperation, store, type_of, value_of
+from minijax.numpy.shaping import broadcast_to
+from minijax.primitives import elementwise
+from minijax.primitives.convert import convert
+from minijax.primitives.elementwise import select
+from minijax.primitives.moving import as_array_or_constant
+
+
+class AtomicOpType(enum.Enum):
+    """Names what an atomic operation does."""
+
+    XCHG = "xchg"
+    ADD = "add"
+    MAX = "max"
+    MIN = "min"
+    AND = "and"
+    OR = "or"
+    XOR = "xor"
+
+
+_COMBINE = {
+    AtomicOpType.XCHG: lambda old, value: value,
+    AtomicOpType.ADD: elementwise.add,
+    AtomicOpType.MAX: elementwise.max,
+    AtomicOpType.MIN: elementwise.min,
+    AtomicOpType.AND: elementwise.bitwise_and,
+    AtomicOpType.OR: elementwise.bitwise_or,
+    AtomicOpType.XOR: elementwise.bitwise_xor,
+}
+
+
+class AtomicRmw(KernelOperation):
+    """Combines elements with values, and returns the old ones: (view, values, mask or None)."""
+
+    name = "atomic_rmw"
+    writes = True
+
+    def result_types(self, view, value, mask, **params):
+        return [type_of(view).update(weak_type=False)]
+
+    def performed(self, view, value, mask, *, atomic_type):
+        old = as_array_or_constant(value_of(view))
+        new = _COMBINE[atomic_type](old, value)
+        store(self, view, new if mask is None else select(mask, new, old))
+        return [old]
+
+
+class AtomicCas(KernelOperation):
+    """Sets a scalar to a value if it equals another, and returns the old one: (view, other, value)."""
+
+    name = "atomic_cas"
+    writes = True
+
+    def result_types(self, view, cmp, value):
+        return [type_of(view).update(weak_type=False)]
+
+    def performed(self, view, cmp, value):
+        old = as_array_or_constant(value_of(view))
+        store(self, view, select(elementwise.eq(old, cmp), value, old))
+        return [old]
+
+
+atomic_rmw_p, atomic_cas_p = AtomicRmw(), AtomicCas()
+
+
+def _atomic(kind: AtomicOpType, ref: Any, idx: Any, val: Any, mask: Any) -> Any:
+    """Binds the operation. Raises ValueError for a dtype that it does not have, or a value or mask of another shape."""
+    name = f"atomic_{kind.value}"
+    view = RefIndexer(ref)[idx]
+    aval = type_of(view)
+    if aval.dtype in (np.float16,) and kind is not AtomicOpType.ADD:
+        raise ValueError(f"`{name}` does not support f16.")
+    if aval.dtype in map(np.dtype, ("bool", "int8", "int16", dtypes.bfloat16)):
+        raise ValueError(f"`{name}` does not support {aval.dtype}.")
+    value = as_array_or_constant(val)
+    if typeof(value).dtype != aval.dtype and typeof(value).weak_type:
+        value = convert(value, aval.dtype)
+    if typeof(value).dtype != aval.dtype:
+        raise ValueError(f"Invalid dtype for `{name}`. Ref dtype: {aval.dtype}. Value dtype: {typeof(value).dtype}. ")
+    if typeof(value).shape != aval.shape:
+        value = broadcast_to(value, aval.shape)
+    if mask is not None and typeof(mask).shape != aval.shape:
+        mask = broadcast_to(as_array_or_constant(mask), aval.shape)
+    return atomic_rmw_p.call(view, value, mask, atomic_type=kind)[0]
+
+
+def atomic_xchg(x_ref_or_view: Any, idx: Any, val: Any, *, mask: Any = None) -> Any:
+    """Sets elements to values at once, and returns the old ones.
+
+    Args:
+      x_ref_or_view: reference, or a view of one.
+      idx: index of the elements.
+      val: values, which broadcast to the shape of the elements.
+      mask: array of bools; where it is false, nothing is written.
+
+    Raises ValueError for a dtype that GPUs do not update at once.
+    """
+    return _atomic(AtomicOpType.XCHG, x_ref_or_view, idx, val, mask)
+
+
+def atomic_add(x_ref_or_view: Any, idx: Any, val: Any, *, mask: Any = None) -> Any:
+    """Adds values to elements at once, and returns the old ones. Arguments and errors: as `atomic_xchg`.
+
+    Example:
+        >>> def kernel(x_ref, o_ref):
+        ...     o_ref[...] = jnp.zeros((), jnp.int32)
+        ...     pl.triton.atomic_add(o_ref, (), x_ref[2])
+        >>> print(pl.pallas_call(kernel, jax.ShapeDtypeStruct((), jnp.int32), interpret=True)(jnp.arange(4)))
+        2
+    """
+    return _atomic(AtomicOpType.ADD, x_ref_or_view, idx, val, mask)
+
+
+def atomic_max(x_ref_or_view: Any, idx: Any, val: Any, *, mask: Any = None) -> Any:
+    """Sets elements to the larger of themselves and values, and returns the old ones. As `atomic_xchg`."""
+    return _atomic(AtomicOpType.MAX, x_ref_or_view, idx, val, mask)
+
+
+def atomic_min(x_ref_or_view: Any, idx: Any, val: Any, *, mask: Any = None) -> Any:
+    """Sets elements to the smaller of themselves and values, and returns the old ones. As `atomic_xchg`."""
+    return _atomic(AtomicOpType.MIN, x_ref_or_view, idx, val, mask)
+
+
+def atomic_and(x_ref_or_view: Any, idx: Any, val: Any, *, mask: Any = None) -> Any:
+    """Keeps the bits of elements that values have too, and returns the old elements. As `atomic_xchg`."""
+    return _atomic(AtomicOpType.AND, x_ref_or_view, idx, val, mask)
+
+
+def atomic_or(x_ref_or_view: Any, idx: Any, val: Any, *, mask: Any = None) -> Any:
+    """Sets the bits of elements that values have, and returns the old elements. As `atomic_xchg`."""
+    return _atomic(AtomicOpType.OR, x_ref_or_view, idx, val, mask)
+
+
+def atomic_xor(x_ref_or_view: Any, idx: Any, val: Any, *, mask: Any = None) -> Any:
+    """Inverts the bits of elements that values have, and returns the old elements. As `atomic_xchg`."""
+    return _atomic(AtomicOpType.XOR, x_ref_or_view, idx, val, mask)
+
+
+def atomic_cas(ref: Any, cmp: Any, val: Any) -> Any:
+    """Sets a scalar to a value if it equals another one, and returns what it was.
+
+    Args:
+      ref: reference to a scalar, or a view of one.
+      cmp: scalar that is compared.
+      val: scalar that is written.
+
+    Raises ValueError for an array.
+    """
+    aval = type_of(ref)
+    cmp, val = (convert(as_array_or_constant(x), aval.dtype) for x in (cmp, val))
+    if aval.shape or typeof(cmp).shape or typeof(val).shape:
+        raise ValueError(
+            f"atomic_cas takes scalars, got shapes {aval.shape}, {typeof(cmp).shape} and {typeof(val).shape}"
+        )
+    return atomic_cas_p.call(ref, cmp, val)[0]

@@ -1,0 +1,105 @@
+"""The base class of kernels' operations on references, and what they have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from minijax.base import tree
+from minijax.composed.refs import (
+    RefOperation,
+    TransformedRef,
+    parts_of,
+    read_view,
+    type_of_elements,
+    updated_view,
+    view_text,
+    write,
+)
+from minijax.ir.jaxpr import JaxprEqn
+from minijax.ir.primitive import Primitive
+from minijax.ir.refs import AbstractRef, Ref
+from minijax.ir.types import ShapedArray, typeof
+from minijax.primitives.moving import as_array_or_constant
+
+
+class KernelOperation(RefOperation):
+    """An operation on references and views of them. Its operands are the leaves of a tuple of the tree `args_tree`."""
+
+    multiple_results = True
+    tree_param = "args_tree"
+
+    def call(self, *args: Any, **params: Any) -> list:
+        """Binds the operation to references, views and arrays."""
+        leaves, args_tree = tree.flatten(args)
+        return self.bind_all(list(map(_operand, leaves)), {self.tree_param: args_tree, **params})
+
+    def arguments(self, operands: Any, params: dict) -> tuple:
+        """The arguments of which the operands are the leaves."""
+        return params[self.tree_param].unflatten(operands)
+
+    def perform(self, *operands, **params):
+        args = self.arguments(operands, params)
+        return self.performed(*args, **{k: v for k, v in params.items() if k != self.tree_param})
+
+    def performed(self, *args: Any, **params: Any) -> list:
+        """Changes the values of the references and returns the results."""
+        raise NotImplementedError(f"{self.name} cannot be interpreted")
+
+    def infer(self, *avals, **params):
+        args = self.arguments(avals, params)
+        return self.result_types(*args, **{k: v for k, v in params.items() if k != self.tree_param})
+
+    def result_types(self, *args: Any, **params: Any) -> list:
+        """The types of the results."""
+        return []
+
+    def shown_arguments(self, eqn: JaxprEqn, name: Callable) -> list[str]:
+        """The arguments as jaxprs print them."""
+        return [text_of(arg, name) for arg in self.arguments(eqn.invars, eqn.params)]
+
+
+def _operand(x: Any) -> Any:
+    return x if isinstance(x, Ref) else as_array_or_constant(x)
+
+
+def text_of(arg: Any, name: Callable) -> str:
+    """An argument, a reference, a view, a device's coordinates or an atom, as jaxprs print it."""
+    if arg is None:
+        return ""
+    if isinstance(arg, dict):
+        return "{" + ", ".join(f"{k}: {text_of(v, name)}" for k, v in arg.items()) + "}"
+    if isinstance(arg, list | tuple):
+        return "(" + ", ".join(text_of(a, name) for a in arg) + ")"
+    if is_view(arg) or _is_ref_atom(arg):
+        ref, path, arrays = parts_of(arg)
+        return view_text(ref, path, arrays, name)
+    return name(arg, False)
+
+
+def _is_ref_atom(arg: Any) -> bool:
+    return hasattr(getattr(arg, "aval", None), "inner_aval")
+
+
+def is_view(x: Any) -> bool:
+    """Returns whether this is a view of a reference."""
+    return type(x) is TransformedRef
+
+
+def value_of(view: Any) -> Any:
+    """The value of a reference, or of a view of one."""
+    ref, path, arrays = parts_of(view)
+    return read_view(ref._value, path, arrays)
+
+
+def store(primitive: Primitive, view: Any, value: Any, how: str = "set") -> None:
+    """Sets a reference, or the elements that a view selects, to a value; with `how` "add", adds it."""
+    ref, path, arrays = parts_of(view)
+    write(primitive, ref, updated_view(ref._value, path, arrays, value, how))
+
+
+def type_of(view: Any) -> Any:
+    """The type of the value of a reference, or of the elements that a view selects."""
+    ref, path, arrays = parts_of(view)
+    aval = ref if type(ref) is AbstractRef else typeof(ref)
+    return type_of_elements(aval, path, [a if type(a) is ShapedArray else typeof(a) for a in arrays])

@@ -1,0 +1,198 @@
+"""Copies between memories, by the engines that run beside the cores."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from minijax.base import tree
+from minijax.kernels.memory import SemaphoreType, is_semaphore
+from minijax.kernels.operations.base import KernelOperation, is_view, store, text_of, type_of, value_of
+from minijax.kernels.operations.scoped import run_scoped
+from minijax.kernels.operations.semaphores import COUNTER, DeviceIdType
+from minijax.primitives.elementwise import add, sub
+from minijax.primitives.moving import as_array_or_constant
+
+
+class DmaStart(KernelOperation):
+    """Starts a copy: (source, destination, semaphore of its end, semaphore of the sender or None, device or None)."""
+
+    name = "dma_start"
+    tree_param = "tree"
+
+    def performed(self, src, dst, dst_sem, src_sem, device_id, *, priority, add: bool, device_id_type):
+        if device_id is not None:
+            raise NotImplementedError("dma_start: copies to other devices cannot be interpreted as one program")
+        store(self, dst, as_array_or_constant(value_of(src)), "add" if add else "set")
+        _count(self, dst_sem, dst, 1)
+        return []
+
+    def show_eqn(self, eqn, name):
+        src, dst, dst_sem, src_sem, device = self.arguments(eqn.invars, eqn.params)
+        if device is not None:
+            return None
+        how = f"p{eqn.params['priority']}{', add' * eqn.params['add']}"
+        return f"dma_start({how}) {text_of(src, name)} -> {text_of(dst, name)} {text_of(dst_sem, name)}"
+
+
+class DmaWait(KernelOperation):
+    """Waits for the end of a copy to a destination: (source, destination, semaphore, device or None)."""
+
+    name = "dma_wait"
+    tree_param = "tree"
+
+    def performed(self, src, dst, sem, device_id, *, device_id_type):
+        _count(self, sem, dst, -1)
+        return []
+
+    def show_eqn(self, eqn, name):
+        _, dst, sem, _ = self.arguments(eqn.invars, eqn.params)
+        return f"dma_wait {text_of(dst, name)} {text_of(sem, name)}"
+
+
+dma_start_p, dma_wait_p = DmaStart(), DmaWait()
+
+
+def _count(primitive: KernelOperation, sem: Any, dst: Any, sign: int) -> None:
+    """Adds the number of elements that are copied to a semaphore, or subtracts it."""
+    size = min(int(np.prod(type_of(dst).shape, dtype=np.int64)), np.iinfo(COUNTER).max)
+    before = as_array_or_constant(value_of(sem))
+    store(primitive, sem, (add if sign > 0 else sub)(before, COUNTER.type(size)))
+
+
+@dataclasses.dataclass
+class AsyncCopyDescriptor:
+    """Is a copy that can be started and waited for, which `pltpu.make_async_copy` returns."""
+
+    src_ref: Any
+    dst_ref: Any
+    dst_sem: Any
+    src_sem: Any = None
+    device_id: Any = None
+    device_id_type: DeviceIdType = DeviceIdType.MESH
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether the destination is on another device."""
+        return self.src_sem is not None
+
+    def start(self, priority: int = 0, *, add: bool = False) -> None:
+        """Starts the copy; with `add`, what is copied is added to the destination."""
+        _check_copy(self.src_ref, self.dst_ref)
+        dma_start_p.call(
+            self.src_ref, self.dst_ref, self.dst_sem, self.src_sem, self.device_id,
+            priority=priority, add=add, device_id_type=self.device_id_type,
+        )  # fmt: skip
+
+    def wait(self) -> None:
+        """Waits until the copy has ended; for one to another device, until both have."""
+        if self.is_remote:
+            self.wait_send()
+        self.wait_recv()
+
+    def wait_send(self) -> None:
+        """Waits until this device has sent. Raises ValueError for a copy on one device."""
+        if not self.is_remote:
+            raise ValueError("Cannot wait on send of a local copy.")
+        self._wait(self.dst_ref, self.src_ref, self.src_sem)
+
+    def wait_recv(self) -> None:
+        """Waits until this device has received."""
+        self._wait(self.src_ref, self.dst_ref, self.dst_sem)
+
+    def _wait(self, src: Any, dst: Any, sem: Any) -> None:
+        if type_of(sem).dtype != SemaphoreType.DMA.dtype:
+            kind = "regular semaphore" if is_semaphore(type_of(sem).dtype) else f"reference to {type_of(sem)}"
+            raise ValueError(f"dma_wait requires a DMA semaphore, but got a {kind}. Use pl.semaphore_wait() instead.")
+        dma_wait_p.call(src, dst, sem, self.device_id, device_id_type=self.device_id_type)
+
+
+def _check_copy(src: Any, dst: Any) -> None:
+    """Raises TypeError for a source and a destination of different types."""
+    one, other = type_of(src), type_of(dst)
+    if (one.shape, one.dtype) != (other.shape, other.dtype):
+        raise TypeError(
+            f"copy: source and destination must have the same dtypes and shapes, got {one.str_short()} and "
+            f"{other.str_short()}"
+        )
+
+
+def make_async_copy(src_ref: Any, dst_ref: Any, sem: Any) -> AsyncCopyDescriptor:
+    """Creates a copy between two memories of a device, without starting it.
+
+    Args:
+      src_ref: reference, or a view of one.
+      dst_ref: reference, or a view of one, of the same shape and dtype.
+      sem: semaphore of type `pltpu.SemaphoreType.DMA`, which is signalled at the end.
+
+    Returns:
+      A copy with the methods `start` and `wait`.
+
+    See also: `pltpu.async_copy`, `pltpu.sync_copy`.
+    """
+    return AsyncCopyDescriptor(src_ref, dst_ref, sem)
+
+
+def async_copy(src_ref: Any, dst_ref: Any, sem: Any, *, priority: int = 0, add: bool = False) -> AsyncCopyDescriptor:
+    """Starts a copy between two memories of a device.
+
+    Args:
+      src_ref, dst_ref, sem: as in `pltpu.make_async_copy`.
+      priority: 0 or 1, which engine copies.
+      add: whether what is copied is added to the destination.
+
+    Returns:
+      The copy, whose method `wait` waits for its end.
+    """
+    copy = make_async_copy(src_ref, dst_ref, sem)
+    copy.start(priority, add=add)
+    return copy
+
+
+def make_async_remote_copy(
+    src_ref: Any, dst_ref: Any, send_sem: Any, recv_sem: Any, device_id: Any,
+    device_id_type: DeviceIdType = DeviceIdType.MESH,
+) -> AsyncCopyDescriptor:  # fmt: skip
+    """Creates a copy to another device, without starting it.
+
+    Args:
+      src_ref: reference on this device, or a view of one.
+      dst_ref: reference on the other device: every device names its own.
+      send_sem: semaphore of copies, which is signalled when all is sent.
+      recv_sem: semaphore of copies on the other device, which is signalled when all has arrived.
+      device_id: device, named as `device_id_type` says.
+      device_id_type: as in `pl.semaphore_signal`.
+
+    Returns:
+      A copy with the methods `start`, `wait`, `wait_send` and `wait_recv`.
+    """
+    return AsyncCopyDescriptor(src_ref, dst_ref, recv_sem, send_sem, device_id, device_id_type)
+
+
+def async_remote_copy(
+    src_ref: Any, dst_ref: Any, send_sem: Any, recv_sem: Any, device_id: Any,
+    device_id_type: DeviceIdType = DeviceIdType.MESH,
+) -> AsyncCopyDescriptor:  # fmt: skip
+    """Starts a copy to another device. Arguments and result: as `pltpu.make_async_remote_copy`."""
+    copy = make_async_remote_copy(src_ref, dst_ref, send_sem, recv_sem, device_id, device_id_type)
+    copy.start()
+    return copy
+
+
+def sync_copy(src_ref: Any, dst_ref: Any, *, add: bool = False) -> None:
+    """Copies between two memories of a device, and waits for the end.
+
+    Args:
+      src_ref, dst_ref: references, views, or trees of these.
+      add: whether what is copied is added to the destination.
+    """
+    sources, targets = tree.tree_leaves(src_ref, is_view), tree.tree_leaves(dst_ref, is_view)
+
+    def copy(sem):
+        copies = [async_copy(s, d, sem, add=add) for s, d in zip(sources, targets, strict=True)]
+        for c in copies:
+            c.wait()
+
+    run_scoped(copy, SemaphoreType.DMA)

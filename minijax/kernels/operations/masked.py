@@ -1,0 +1,215 @@
+"""Reading and writing of blocks under a mask."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minijax.base import dtypes
+from minijax.composed.refs import parts_of, write
+from minijax.indexing.language import Index, Slot, Span, Window
+from minijax.ir.types import typeof
+from minijax.kernels.operations.base import KernelOperation, store as store_view, text_of, type_of, value_of
+from minijax.kernels.uninitialized import uninitialized_element
+from minijax.numpy.shaping import broadcast_to
+from minijax.primitives.convert import convert
+from minijax.primitives.dynamic_slice import dynamic_slice, dynamic_update_slice
+from minijax.primitives.elementwise import select
+from minijax.primitives.moving import as_array_or_constant, broadcast_to_shape, reshape
+from minijax.primitives.structural import pad, slice as lax_slice
+
+
+class MaskedLoad(KernelOperation):
+    """Reads elements where a mask is true: (view, mask or None, other values or None)."""
+
+    name = "masked_load"
+
+    def result_types(self, view, mask, other, **params):
+        return [type_of(view).update(weak_type=False)]
+
+    def performed(self, view, mask, other, **params):
+        value = _padded_read(view)
+        if mask is not None and other is not None:
+            value = select(mask, value, _like(other, value))
+        return [value]
+
+    def show_eqn(self, eqn, name):
+        view, mask, other = self.arguments(eqn.invars, eqn.params)
+        ends = [f" {key}={name(x, False)}" for key, x in (("mask", mask), ("other", other)) if x is not None]
+        return f"{name(eqn.outvars[0], True)} <- {text_of(view, name)}{''.join(ends)}"
+
+
+class MaskedSwap(KernelOperation):
+    """Writes elements where a mask is true, and returns the old ones: (view, values, mask or None)."""
+
+    name = "masked_swap"
+    writes = True
+
+    def result_types(self, view, value, mask, **params):
+        return [type_of(view).update(weak_type=False)]
+
+    def performed(self, view, value, mask, **params):
+        before = _padded_read(view)
+        _padded_write(self, view, value if mask is None else select(mask, value, before))
+        return [before if mask is None else select(mask, before, value)]
+
+    def show_eqn(self, eqn, name):
+        view, value, mask = self.arguments(eqn.invars, eqn.params)
+        place, end = text_of(view, name), "" if mask is None else f" mask={name(mask, False)}"
+        return f"{name(eqn.outvars[0], True)}, {place} <- {place}, {name(value, False)}{end}"
+
+
+masked_load_p, masked_swap_p = MaskedLoad(), MaskedSwap()
+
+
+def _like(other: Any, value: Any) -> Any:
+    other = convert(as_array_or_constant(other), value.dtype)
+    return broadcast_to_shape(other, value.shape) if other.shape != value.shape else other
+
+
+# A read beyond the end of an axis finds what memory has before it is written, and a write there is dropped.
+
+
+def _window(view: Any) -> tuple[Any, list, list, tuple] | None:
+    """(reference, starts, sizes, shape) of a view that is a window of the reference with a dynamic start."""
+    ref, path, arrays = parts_of(view)
+    if len(path) != 1 or type(path[0]) is not Index:
+        return None
+    index = path[0]
+    entries = [e for e in index.entries if e is not Ellipsis]
+    if not any(type(e) in (Window, Slot) for e in entries) or len(entries) != len(index.shape):
+        return None
+    if any(type(e) is Slot and e.shape for e in entries):
+        return None
+    if any(getattr(e, "step", 1) != 1 for e in entries):
+        raise NotImplementedError("Unimplemented stride support.")
+    starts, sizes = [], []
+    for e in entries:
+        starts.append(arrays[e.place] if type(e) in (Window, Slot) else e if isinstance(e, int) else e.start)
+        sizes.append(e.size if type(e) in (Window, Span) else 1)
+    return ref, [convert(as_array_or_constant(s), np.dtype(np.int32)) for s in starts], sizes, type_of(view).shape
+
+
+def _padded(x: Any, sizes: list) -> Any:
+    return pad(x, uninitialized_element(x.dtype), [(0, n, 0) for n in sizes])
+
+
+def _padded_read(view: Any) -> Any:
+    window = _window(view)
+    if window is None:
+        return as_array_or_constant(value_of(view))
+    ref, starts, sizes, shape = window
+    return reshape(dynamic_slice(_padded(ref._value, sizes), starts, sizes), shape)
+
+
+def _padded_write(primitive: KernelOperation, view: Any, value: Any) -> None:
+    window = _window(view)
+    if window is None:
+        store_view(primitive, view, value)
+        return
+    ref, starts, sizes, _ = window
+    x = dynamic_update_slice(_padded(ref._value, sizes), reshape(value, sizes), starts)
+    write(primitive, ref, lax_slice(x, (0,) * len(sizes), ref._value.shape))
+
+
+def load(
+    ref: Any, *, mask: Any = None, other: Any = None, cache_modifier: str | None = None,
+    eviction_policy: str | None = None, volatile: bool = False,
+) -> Any:  # fmt: skip
+    """Reads a reference, or a view of one, where a mask is true.
+
+    Args:
+      ref: reference, or a view `ref.at[index]`.
+      mask: array of bools that broadcasts to the shape of the view.
+      other: value of the elements where the mask is false; undefined if it is not given.
+      cache_modifier: how a GPU caches it: ".ca" or ".cg".
+      eviction_policy: "evict_first" or "evict_last", for a GPU's cache.
+      volatile: whether a GPU reads it each time anew.
+
+    Returns:
+      An array of the view's shape and dtype.
+
+    Raises ValueError for a mask whose shape does not broadcast.
+
+    See also: `pl.triton.store`.
+
+    Example:
+        >>> def kernel(x_ref, o_ref):
+        ...     i = jnp.arange(4)
+        ...     o_ref[...] = pl.triton.load(x_ref, mask=i < 3, other=-1)
+        >>> print(pl.pallas_call(kernel, jax.ShapeDtypeStruct((4,), jnp.int32), interpret=True)(jnp.arange(4)))
+        [ 0  1  2 -1]
+    """
+    aval = type_of(ref)
+    mask, other = _broadcast("mask", mask, aval, "load"), _broadcast("other", other, aval, "load")
+    how = dict(cache_modifier=cache_modifier, eviction_policy=eviction_policy, is_volatile=volatile)
+    return masked_load_p.call(ref, mask, other, **how)[0]
+
+
+def swap(ref: Any, value: Any, mask: Any, eviction_policy: str | None, name: str) -> Any:
+    """Writes a value where a mask is true, and returns the old one."""
+    aval = type_of(ref)
+    value = as_array_or_constant(value)
+    have = typeof(value)
+    if have.dtype != aval.dtype:
+        if not have.weak_type or not dtypes.issubdtype(aval.dtype, np.inexact if have.dtype.kind == "f" else np.number):
+            raise ValueError(f"Invalid dtype for `swap`. Ref dtype: {aval.dtype}. Value dtype: {have.dtype}. ")
+        value = convert(value, aval.dtype)
+    if have.shape != aval.shape:
+        if have.shape:
+            raise ValueError(
+                f"Invalid shape for `swap`. Ref shape: {ref.shape}. Expected shape: {aval.shape}. Value shape: {have.shape}."
+            )
+        value = broadcast_to_shape(value, aval.shape)
+    mask = _broadcast("mask", mask, aval, name)
+    return masked_swap_p.call(ref, value, mask, eviction_policy=eviction_policy)[0]
+
+
+def store(ref: Any, val: Any, *, mask: Any = None, eviction_policy: str | None = None) -> None:
+    """Writes a reference, or a view of one, where a mask is true.
+
+    Args:
+      ref: reference, or a view `ref.at[index]`.
+      val: array of the view's shape and dtype.
+      mask: array of bools that broadcasts to the shape of the view.
+      eviction_policy: "evict_first" or "evict_last", for a GPU's cache.
+
+    Raises ValueError for a value or mask of another shape or dtype.
+
+    See also: `pl.triton.load`.
+    """
+    swap(ref, val, mask, eviction_policy, "store")
+
+
+def load_tpu(ref: Any, *, mask: Any = None) -> Any:
+    """Reads a reference, or a view of one, where a mask is true; other elements are undefined.
+
+    Raises ValueError for a mask of another shape.
+    """
+    return load(ref, mask=mask)
+
+
+def store_tpu(ref: Any, val: Any, *, mask: Any = None) -> None:
+    """Writes a reference, or a view of one, where a mask is true.
+
+    Raises ValueError for a value or mask of another shape or dtype.
+    """
+    store(ref, val, mask=mask)
+
+
+def _broadcast(what: str, x: Any, aval: Any, name: str) -> Any:
+    """The mask, or the other values, in the shape of the view."""
+    if x is None:
+        return None
+    x = as_array_or_constant(x)
+    shape = typeof(x).shape
+    if what == "other" and not shape or shape == aval.shape:
+        return x
+    try:
+        fits = np.broadcast_shapes(shape, aval.shape) == aval.shape
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ValueError(f"Cannot broadcast {what} shape {shape} to {name} shape {aval.shape}")
+    return broadcast_to(x, aval.shape)

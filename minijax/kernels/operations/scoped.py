@@ -1,0 +1,92 @@
+"""References that live while a function runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minijax.base import tree
+from minijax.ir.body import Flat, as_consts, debug_info, trace_flat
+from minijax.ir.refs import Ref
+from minijax.kernels.expanded import Step, evaluate
+from minijax.kernels.uninitialized import uninitialized
+from minijax.transforms.discharge import DischargeableCall
+
+
+class RunScoped(DischargeableCall):
+    """Calls a jaxpr with new references as its inputs; its constants are the operands."""
+
+    name = "run_scoped"
+    auto_pvary = False
+
+    def infer(self, *avals, jaxpr, **params):
+        return jaxpr.out_avals
+
+    def effects(self, *avals, jaxpr, **params):
+        return jaxpr.effects
+
+    def evaluate_in_kernel(self, operands: Sequence, params: dict, step: Step) -> list:
+        """The results of the body, whose references are values."""
+        jaxpr = params["jaxpr"]
+        refs = [Ref(uninitialized(v.aval.shape, v.aval.dtype)) for v in jaxpr.invars]
+        body = jaxpr.replace(constvars=[], invars=[*jaxpr.constvars, *jaxpr.invars])
+        return evaluate(body, [], [*operands, *refs], step)
+
+    def _on_values(self, operands, params):
+        return self.evaluate_in_kernel(operands, params, Step((), ()))
+
+
+run_scoped_p = RunScoped()
+
+
+def run_scoped(f: Callable[..., Any], *types: Any, collective_axes: Any = (), **kw_types: Any) -> Any:
+    """Calls a function with references to new memory, which lives until the function returns.
+
+    Args:
+      f: function of references.
+      *types: types of its positional arguments, such as `pltpu.VMEM((8, 128), jnp.float32)`, and trees of these.
+      collective_axes: names of axes along which one memory is shared, on GPUs.
+      **kw_types: types of its keyword arguments.
+
+    Returns:
+      The result of the function.
+
+    See also: `pl.with_scoped`, `scratch_shapes` of `pl.pallas_call`.
+
+    Example:
+        >>> def kernel(x_ref, o_ref):
+        ...     def body(scratch):
+        ...         scratch[...] = x_ref[...] + 1
+        ...         o_ref[...] = scratch[...] * 2
+        ...     pl.run_scoped(body, pl.ANY((4,), jnp.int32))
+        >>> print(pl.pallas_call(kernel, jax.ShapeDtypeStruct((4,), jnp.int32), interpret=True)(jnp.arange(4)))
+        [2 4 6 8]
+    """
+    leaves, treedef = tree.flatten((types, kw_types))
+    axes = collective_axes if isinstance(collective_axes, tuple) else (collective_axes,)
+    avals = [x.get_ref_aval() for x in leaves]
+    flat = Flat(f, treedef, lambda values: values)
+    body = trace_flat(flat, avals, debug_info(f, "run_scoped", treedef.children()[0]), as_consts)
+    jaxpr, consts = body.jaxpr, body.closed.consts
+    results = run_scoped_p.bind_all(
+        list(consts), dict(jaxpr=jaxpr, collective_axes=axes, ref_transforms=((),) * len(avals))
+    )
+    return body.out_tree.unflatten(results)
+
+
+def with_scoped(*types: Any, collective_axes: Any = (), **kw_types: Any) -> Callable:
+    """Decorator: the function gets references to new memory, after or by name beside its own arguments.
+
+    Arguments as those of `pl.run_scoped`.
+    """
+
+    def decorate(f):
+        def called(*args, **kwargs):
+            return run_scoped(
+                lambda *refs, **named: f(*args, *refs, **kwargs, **named),
+                *types, collective_axes=collective_axes, **kw_types,
+            )  # fmt: skip
+
+        return called
+
+    return decorate

@@ -1,0 +1,162 @@
+"""Operations that only TPUs have. They are lowered by the compiler for TPUs and cannot be interpreted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax.base import dtypes
+from minijax.ir import effects
+from minijax.ir.primitive import Primitive
+from minijax.ir.types import ShapedArray, typeof
+from minijax.primitives.convert import convert
+from minijax.primitives.moving import as_array_or_constant
+
+
+class KernelEffect(effects.Effect):
+    """Does something in a kernel that its results do not tell."""
+
+
+KERNEL_EFFECT: frozenset = frozenset({KernelEffect()})
+for _registry in (effects.lowerable_effects, effects.control_flow_allowed_effects, effects.remat_allowed_effects):
+    _registry.add_type(KernelEffect)
+
+
+class TpuOperation(Primitive):
+    """An operation whose result types are a function of operand types and parameters."""
+
+    def __init__(self, name: str, result_types: Any, has_effect: bool = False):
+        self.name, self._result_types, self._has_effect = name, result_types, has_effect
+        self.multiple_results = has_effect
+
+    def infer(self, *avals, **params):
+        return self._result_types(*avals, **params)
+
+    def effects(self, *avals, **params):
+        return KERNEL_EFFECT if self._has_effect else frozenset()
+
+
+def _nothing(*avals: Any, **params: Any) -> list:
+    return []
+
+
+delay_p = TpuOperation("delay", _nothing, True)
+prng_seed_p = TpuOperation("prng_seed", _nothing, True)
+trace_value_p = TpuOperation("trace_value", _nothing, True)
+touch_p = TpuOperation("add_dependency", _nothing, True)
+matmul_push_rhs_p = TpuOperation("matmul_push_rhs", _nothing, True)
+matmul_acc_lhs_p = TpuOperation("matmul_acc_lhs", _nothing, True)
+debug_barrier_p = TpuOperation("debug_barrier_p", _nothing, True)
+
+
+class _Effectful(TpuOperation):
+    """An operation with an effect and one result."""
+
+    def __init__(self, name: str, result_types: Any):
+        super().__init__(name, result_types, True)
+        self.multiple_results = False
+
+
+prng_random_bits_p = _Effectful("prng_random_bits", lambda *, shape: [ShapedArray(shape, np.dtype(np.int32))])
+matmul_pop_p = _Effectful("matmul_pop", lambda *, shape, dtype, **params: [ShapedArray(shape, dtype)])
+stochastic_round_p = TpuOperation(
+    "stochastic_round", lambda x, bits, *, target_dtype: [ShapedArray(x.shape, np.dtype(target_dtype))]
+)
+
+
+def _packed_types(*avals: Any, packed_dtype: Any) -> list:
+    return [ShapedArray(avals[0].shape, np.dtype(np.uint32))]
+
+
+pack_elementwise_p = TpuOperation("pack_elementwise", _packed_types)
+unpack_elementwise_p = TpuOperation(
+    "unpack_elementwise", lambda x, *, unpacked_dtype, **params: [ShapedArray(x.shape, np.dtype(unpacked_dtype))]
+)
+
+
+def _int32(x: Any) -> Any:
+    return convert(as_array_or_constant(x), np.dtype(np.int32))
+
+
+def delay(nanos: Any) -> None:
+    """Waits for a number of nanoseconds, an integer."""
+    delay_p.bind(_int32(nanos))
+
+
+def prng_seed(*seeds: Any) -> None:
+    """Seeds the core's generator of random bits with integers."""
+    prng_seed_p.bind(*map(_int32, seeds))
+
+
+def prng_random_bits(shape: Sequence[int]) -> Any:
+    """Returns an int32 array of random bits by the core's generator, which `pltpu.prng_seed` seeds."""
+    return prng_random_bits_p.bind(shape=tuple(shape))
+
+
+def stochastic_round(x: Any, random_bits: Any, *, target_dtype: Any) -> Any:
+    """Returns float32 numbers rounded to a neighbour of a narrower dtype, by chance.
+
+    Args:
+      x: float32 array.
+      random_bits: uint32 array of the same shape.
+      target_dtype: bfloat16, or a dtype of 8 bits.
+    """
+    return stochastic_round_p.bind(x, random_bits, target_dtype=target_dtype)
+
+
+def pack_elementwise(xs: Sequence[Any], *, packed_dtype: Any) -> Any:
+    """Returns a uint32 array, each element of which holds an element of each array as `packed_dtype`.
+
+    Raises ValueError for arrays of different types, or as many as do not fit 32 bits.
+    """
+    count = 32 // dtypes.itemsize_bits(np.dtype(packed_dtype))
+    avals = [typeof(x) for x in xs]
+    if len({(a.shape, a.dtype) for a in avals}) > 1:
+        raise ValueError(f"pack_elementwise: all arrays must have one type, got {', '.join(map(str, avals))}")
+    if len(avals) != count:
+        raise ValueError(f"The number of sources must match the packing factor ({count}), got {len(avals)}")
+    return pack_elementwise_p.bind(*xs, packed_dtype=packed_dtype)
+
+
+def unpack_elementwise(x: Any, *, index: int, packed_dtype: Any, unpacked_dtype: Any) -> Any:
+    """Returns one of the arrays that `pltpu.pack_elementwise` packed.
+
+    Args:
+      x: uint32 array.
+      index: number of the array.
+      packed_dtype: dtype in which it was packed.
+      unpacked_dtype: dtype of the result.
+    """
+    return unpack_elementwise_p.bind(x, index=index, packed_dtype=packed_dtype, unpacked_dtype=unpacked_dtype)
+
+
+def trace_value(label: str, value: Any) -> None:
+    """Writes an int32 or float32 scalar to the profiler's trace, under a label."""
+    trace_value_p.bind(value, label=label)
+
+
+def touch(ref: Any) -> None:
+    """Keeps a reference alive up to here."""
+    touch_p.bind(getattr(ref, "ref", ref))
+
+
+def matmul_push_rhs(rhs: Any, staging_register: int, mxu_index: int, *, transpose: bool = False) -> None:
+    """Loads the right side of a product into a register of a matrix unit."""
+    matmul_push_rhs_p.bind(rhs, staging_register=staging_register, mxu_index=mxu_index, transpose=transpose)
+
+
+def matmul_acc_lhs(acc_addr: int, lhs: Any, mxu_index: int, load_staged_rhs: int | None = None) -> None:
+    """Multiplies the left side with the right side that is loaded, and adds it to an accumulator."""
+    matmul_acc_lhs_p.bind(lhs, acc_addr=acc_addr, mxu_index=mxu_index, load_staged_rhs=load_staged_rhs)
+
+
+def matmul_pop(acc_addr: int, shape: tuple[int, int], dtype: Any, mxu_index: int) -> Any:
+    """Returns the value of an accumulator of a matrix unit, which is emptied."""
+    return matmul_pop_p.bind(acc_addr=acc_addr, shape=tuple(shape), dtype=np.dtype(dtype), mxu_index=mxu_index)
+
+
+def debug_barrier() -> None:
+    """Waits for all threads of a GPU's block."""
+    debug_barrier_p.bind()
