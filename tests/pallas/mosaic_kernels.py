@@ -1124,3 +1124,18 @@ def ring(m, mesh):
     )  # fmt: skip
     spec = m.jax.P(mesh.axis_names)
     return m.jax.shard_map(f, mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False), ((8 * mesh.size, 128), F)
+
+
+@sharded
+def signals_of_views(m, mesh):
+    def body(x, o, many, sent, received):
+        right = {"y": _next(m, "y")}
+        m.pl.semaphore_signal(many.at[1], 2, device_id=right)
+        m.pl.semaphore_wait(many.at[1], 2)
+        copy = m.pltpu.make_async_remote_copy(x.at[0:8], o.at[0:8], sent.at[0], received.at[1], device_id=right)
+        copy.start()
+        copy.wait_recv()
+        copy.wait_send()
+
+    scratch = [m.pltpu.SemaphoreType.REGULAR((2,)), *[m.pltpu.SemaphoreType.DMA((2,))] * 2]
+    return _remote(m, mesh, body, scratch)

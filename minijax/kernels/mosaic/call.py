@@ -132,7 +132,7 @@ def _call(e: Any, name: str, config: str, values: Sequence[tuple], outs: Sequenc
         operand_layouts=row_major(ins),
         result_layouts=row_major(outs),
         aliases={i + moved: o for i, o in params["input_output_aliases"]},
-        frontend={"kernel_metadata": _metadata(params["metadata"])},
+        frontend={"kernel_metadata": _metadata(params["metadata"], params["jaxpr"])},
     )
     attrs = {**call.attributes(len(outs)), "kernel_name": spell.string(name)}
     text = f"stablehlo.custom_call @{TARGET}({', '.join(names)}) {spell.dictionary(attrs)}"
@@ -144,10 +144,18 @@ def _has_side_effect(options: Any) -> bool:
     return effect is True or getattr(effect, "name", "") in ("SIDE_EFFECTING", "DATAFLOW_SIDE_EFFECTING")
 
 
-def _metadata(metadata: Mapping[str, str] | None) -> str:
-    if not metadata:
-        return "{}"
-    return json.dumps(dict(metadata), indent=0, separators=(",", ":"))
+def _metadata(metadata: Any, jaxpr: Any) -> str:
+    """What is kept with the call: the user's texts, and the axes of the mesh over which the kernel's devices talk."""
+    texts = {} if metadata is None else dict(metadata.items)
+    if axes := _axes_in(jaxpr):
+        texts["mesh_axes"] = json.dumps(sorted(axes))
+    return json.dumps(texts, indent=0, separators=(",", ":")) if texts else "{}"
+
+
+def _axes_in(jaxpr: Any) -> set[str]:
+    """The names of the axes of the mesh on which positions are read."""
+    found = {eqn.params["axis_name"] for eqn in jaxpr.eqns if eqn.primitive.name == "axis_index"}
+    return found.union(*map(_axes_in, jaxpr.inner))
 
 
 # ---- the configuration -----------------------------------------------------------------------------------

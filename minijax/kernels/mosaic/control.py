@@ -261,11 +261,11 @@ def _print_buffer(k: Kernel, site: Site, x: Value, fmt: str) -> list[Value]:
     """Prints a vector, which is written to memory first."""
     if not fmt.endswith("{}") or fmt.count("{}") != 1:
         raise NotImplementedError(f"debug_print: a vector is printed by a format that ends in one {{}}, not by {fmt!r}")
-    zero = k.index(0)
 
     def body():
         kind = memref(x.shape, x.element, "vmem")
         buffer = k.one("memref.alloca", (), kind, operandSegmentSizes=ints([0, 0], "i32"))
+        zero = k.index(0)
         k.op("vector.store", [x, buffer, *[zero] * len(x.shape)])
         k.op("tpu.log_buffer", [buffer], attributes=dict(shape=ints(x.shape), tag=spell.string(fmt[:-2])))
         return []
@@ -279,8 +279,8 @@ def _check(k: Kernel, site: Site, *_: Any, **__: Any) -> None:
 
 
 @rule("add_dependency")
-def _add_dependency(k: Kernel, site: Site, x: Any, *_: Any) -> Any:
-    return [x]
+def _add_dependency(k: Kernel, site: Site, x: Any, *_: Any) -> list[Any]:
+    return [x][: len(site.outs)]
 
 
 @rule("delay")

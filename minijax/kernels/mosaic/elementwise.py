@@ -57,12 +57,23 @@ def _compare(name: str) -> Callable:
     def lower(k: Kernel, site: Site, x: Value, y: Value) -> Value:
         x, y = aligned(k, site, (x, y))
         dtype = site.ins[0].dtype
-        if dtype == np.bool_ and name in ("eq", "ne"):
-            differs = k.binary("xor", x, y)
-            return differs if name == "ne" else k.negated(differs)
-        return k.compare(name, x, y, unsigned=is_unsigned(dtype) or dtype == np.bool_)
+        if dtype == np.bool_:
+            return _compared_flags(k, name, x, y)
+        return k.compare(name, x, y, unsigned=is_unsigned(dtype))
 
     return lower
+
+
+def _compared_flags(k: Kernel, name: str, x: Value, y: Value) -> Value:
+    """A comparison of flags by logic."""
+    if name in ("eq", "ne"):
+        differs = k.binary("xor", x, y)
+        return differs if name == "ne" else k.negated(differs)
+    if name in ("lt", "ge"):
+        below = k.binary("and", k.negated(x), y)
+        return below if name == "lt" else k.negated(below)
+    above = k.binary("and", x, k.negated(y))
+    return above if name == "gt" else k.negated(above)
 
 
 for _name in ("eq", "ne", "lt", "le", "gt", "ge"):

@@ -256,22 +256,23 @@ def _precision(precision: Any) -> str | None:
 
 
 @rule("matmul_push_rhs")
-def _push_rhs(k: Kernel, site: Site, rhs: Value, staging_register: int, mxu_index: int, **_: Any) -> None:
-    attributes = dict(mxu_index=f"{mxu_index} : i32", staging_register=f"{staging_register} : i32")
+def _push_rhs(k: Kernel, site: Site, rhs: Value, staging_register: int, mxu_index: int, transpose: bool) -> None:
+    flag = str(bool(transpose)).lower()
+    attributes = dict(mxu_index=f"{mxu_index} : i32", staging_register=f"{staging_register} : i32", transpose=flag)
     k.op("tpu.matmul_push_rhs", [rhs], attributes=attributes)
 
 
 @rule("matmul_acc_lhs")
-def _acc_lhs(k: Kernel, site: Site, *operands: Value, mxu_index: int, load_staged_rhs: int | None, **_: Any) -> None:
-    attributes = dict(mxu_index=f"{mxu_index} : i32")
+def _acc_lhs(k: Kernel, site: Site, lhs: Value, acc_addr: int, mxu_index: int, load_staged_rhs: int | None) -> None:
+    attributes = dict(acc=f"{acc_addr} : i32", mxu_index=f"{mxu_index} : i32")
     if load_staged_rhs is not None:
         attributes["load_staged_rhs"] = f"{load_staged_rhs} : i32"
-    k.op("tpu.matmul_acc_lhs", operands, attributes=attributes)
+    k.op("tpu.matmul_acc_lhs", [lhs], attributes=attributes)
 
 
 @rule("matmul_pop")
-def _pop(k: Kernel, site: Site, *operands: Value, mxu_index: int, **_: Any) -> Value:
-    return k.one("tpu.matmul_pop", operands, site.type, mxu_index=f"{mxu_index} : i32")
+def _pop(k: Kernel, site: Site, acc_addr: int, mxu_index: int, **_: Any) -> Value:
+    return k.one("tpu.matmul_pop", (), site.type, acc=f"{acc_addr} : i32", mxu_index=f"{mxu_index} : i32")
 
 
 @rule("pack_elementwise")

@@ -124,9 +124,9 @@ def _dma_start(
     source, target, semaphore, sent, device = _arguments(k, site, operands, tree)
     if _is_flags(source) or _is_flags(target):
         raise NotImplementedError("DMAs with bool dtypes are not supported.")
-    semaphore, target, source = (located(k, x) for x in (semaphore, target, source))
-    sent = None if sent is None else located(k, sent)
     number = _device_number(k, device, device_id_type)
+    sent = None if sent is None else located(k, sent)
+    semaphore, target, source = (located(k, x) for x in (semaphore, target, source))
     values = [source.value, *[x.value for x in (sent,) if x], target.value, semaphore.value, *[x for x in (number,) if x]]
     segments = ints([1, int(sent is not None), 1, 1, int(number is not None), 0, 0], "i32")
     attributes = dict(operandSegmentSizes=segments, priority=f"{priority} : i32", strict_ordering="false")
@@ -142,11 +142,11 @@ def _is_flags(ref: Any) -> bool:
 def _dma_wait(
     k: Kernel, site: Site, *operands: Any, tree: Any, device_id_type: Any, insert_dummy_device: bool = False, **_: Any
 ) -> None:
-    source, target, semaphore, device = _arguments(k, site, operands, tree)
-    semaphore, target, source = (located(k, x) for x in (semaphore, target, source))
+    source, target, semaphore, _other, device = _arguments(k, site, operands, tree)
     number = core = k.i32(0) if insert_dummy_device else None
     if not insert_dummy_device:
         number = _device_number(k, device, device_id_type)
+    semaphore, target, source = (located(k, x) for x in (semaphore, target, source))
     ids = [x for x in (number, core) if x is not None]
     segments = ints([1, 1, 1, int(number is not None), int(core is not None)], "i32")
     attributes = dict(operandSegmentSizes=segments, strict_ordering="false")
