@@ -9,6 +9,7 @@ _FACE = Face(
 minijax.kernels.blocks: BlockDim BlockSpec Blocked BoundedSlice Buffered CostEstimate Element GridSpec Indirect RevisitMode
     Squeezed no_block_spec squeezed
 minijax.kernels.call: pallas_call
+minijax.kernels.cost: estimate_cost
 minijax.kernels.grid: num_programs program_id
 minijax.kernels.memory: ANY=MemorySpace.ANY HOST=MemorySpace.HOST MemoryRef MemorySpace semaphore
 minijax.kernels.operations.helpers: align_to cdiv debug_check debug_print ds=dslice dslice empty empty_like empty_ref_like

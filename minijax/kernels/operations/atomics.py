@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from minijax.base import dtypes
 from minijax.composed.refs import RefIndexer
 from minijax.ir.types import typeof
 from minijax.kernels.operations.base import KernelOperation, store, type_of, value_of
@@ -82,7 +81,7 @@ def _atomic(kind: AtomicOpType, ref: Any, idx: Any, val: Any, mask: Any) -> Any:
     aval = type_of(view)
     if aval.dtype in (np.float16,) and kind is not AtomicOpType.ADD:
         raise ValueError(f"`{name}` does not support f16.")
-    if aval.dtype in map(np.dtype, ("bool", "int8", "int16", dtypes.bfloat16)):
+    if aval.dtype in map(np.dtype, ("bool", "int8", "int16")):
         raise ValueError(f"`{name}` does not support {aval.dtype}.")
     value = as_array_or_constant(val)
     if typeof(value).dtype != aval.dtype and typeof(value).weak_type:
