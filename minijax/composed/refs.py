@@ -431,7 +431,7 @@ def _resolved(name: str, ref: Any, idx: Any) -> tuple[Ref, tuple, list]:
         return ref, (_full_index_of_hi(name, ref.aval.inner_aval, idx),), []
     index, operands = _parsed(_items(idx), ref.shape, eager=is_ref(ref) and not _is_recording())
     index = index.after(len(arrays)) if arrays else index
-    if not path or name == "ref_at" or not selects_all(index):
+    if not path or name == "ref_at" or not _is_ellipsis(index):
         path = (*path, index)
     return base, path, [*arrays, *operands]
 

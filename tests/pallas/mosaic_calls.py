@@ -49,11 +49,12 @@ def calls_of(side: ModuleType, name: str) -> str:
         if "device kind" not in str(error):
             raise
     # What jax cannot lower without knowing a device is lowered for a TPU v5e.
-    with _on_v5e(side):
+    with on_v5e(side):
         return described(lowered(side, *program_of(side, name)))
 
 
-def _on_v5e(side: ModuleType) -> contextlib.AbstractContextManager:
+def on_v5e(side: ModuleType) -> contextlib.AbstractContextManager:
+    """Context manager: says that programs are for a TPU v5e."""
     device = side.sharding.AbstractDevice("TPU v5e", 1, "tpu")
     return side.sharding.use_abstract_mesh(side.sharding.AbstractMesh((), (), abstract_device=device))
 

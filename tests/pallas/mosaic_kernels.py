@@ -759,8 +759,8 @@ def call_options(m):
         o[...] = x[...] + 1
 
     params = m.pltpu.CompilerParams(
-        dimension_semantics=("parallel",), vmem_limit_bytes=2**20, has_side_effects=True, flags={"a": True, "b": 3},
-        internal_scratch_in_bytes=4096, disable_bounds_checks=True, allow_input_fusion=[True],
+        dimension_semantics=("parallel",), vmem_limit_bytes=2**24, has_side_effects=True,
+        internal_scratch_in_bytes=2**16, disable_bounds_checks=True, allow_input_fusion=[True],
         disable_semaphore_checks=True, skip_device_barrier=True,
     )  # fmt: skip
     cost = m.pl.CostEstimate(flops=1, transcendentals=2, bytes_accessed=3)
