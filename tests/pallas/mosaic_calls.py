@@ -13,7 +13,7 @@ from pallas.mosaic_kernels import KERNELS, SHARDED, Modules
 
 from minijax.run.programs.kernel_modules import mosaic_text
 
-_CALL = re.compile(r'stablehlo\.custom_call @tpu_custom_call\(([^)]*)\) \{(.*)\} : (.*)$', re.M)
+_CALL = re.compile(r"stablehlo\.custom_call @tpu_custom_call\(([^)]*)\) \{(.*)\} : (.*)$", re.M)
 _CONFIG = re.compile(r'backend_config = "((?:[^"\\]|\\.)*)", ')
 _ESCAPE = re.compile(r"\\([0-9A-F]{2}|.)")
 

@@ -48,6 +48,9 @@ def values(name: str, f: Callable, *types, out=None):
 X, XB, XI, XU = ((8, 128), F), ((8, 128), B), ((8, 128), I), ((8, 128), U)
 XM = ((8, 128), B1)
 
+# A kernel in a line.
+# fmt: off
+
 # ---- elementwise ----------------------------------------------------------------------------------------
 
 for _name in "exp exp2 log log1p sin cos tan tanh sqrt rsqrt floor ceil abs neg sign square".split():
@@ -169,6 +172,7 @@ values("dot_int8", lambda m, x, y: m.jnp.dot(x, y, preferred_element_type=I), ((
 values("dot_of_vector", lambda m, x, y: m.jnp.dot(x, y), X, ((128, 128), F), out=X)
 
 
+# fmt: on
 # ---- references -----------------------------------------------------------------------------------------
 
 
@@ -237,7 +241,9 @@ def element_blocks(m):
         o[...] = x[...] * 2
 
     window = m.pl.BlockSpec((m.pl.Element(8, (0, 8)), m.pl.Element(128)), lambda i: (i * 8, 0))
-    return call(m, body, ((24, 128), F), grid=(3,), in_specs=[window], out_specs=m.pl.BlockSpec((8, 128), lambda i: (i, 0)))
+    return call(
+        m, body, ((24, 128), F), grid=(3,), in_specs=[window], out_specs=m.pl.BlockSpec((8, 128), lambda i: (i, 0))
+    )
 
 
 @kernel
@@ -246,7 +252,15 @@ def pipeline_modes(m):
         o[...] = x[...] + y[...]
 
     spec = lambda n: m.pl.BlockSpec((8, 128), lambda i: (i, 0), pipeline_mode=m.pl.Buffered(n))  # noqa: E731
-    return call(m, body, ((24, 128), F), ((24, 128), F), grid=(3,), in_specs=[spec(1), spec(2)], out_specs=m.pl.BlockSpec((8, 128), lambda i: (i, 0)))
+    return call(
+        m,
+        body,
+        ((24, 128), F),
+        ((24, 128), F),
+        grid=(3,),
+        in_specs=[spec(1), spec(2)],
+        out_specs=m.pl.BlockSpec((8, 128), lambda i: (i, 0)),
+    )
 
 
 @kernel
@@ -267,7 +281,14 @@ def index_map_arithmetic(m):
         o[...] = x[...] * 2
 
     spec = m.pl.BlockSpec((8, 128), lambda i, j: (2 - i, m.lax.rem(i + j, 2)))
-    return call(m, body, ((24, 256), F), grid=(3, 2), in_specs=[spec], out_specs=m.pl.BlockSpec((8, 128), lambda i, j: (i, j // 1)))
+    return call(
+        m,
+        body,
+        ((24, 256), F),
+        grid=(3, 2),
+        in_specs=[spec],
+        out_specs=m.pl.BlockSpec((8, 128), lambda i, j: (i, j // 1)),
+    )
 
 
 @kernel
@@ -288,7 +309,15 @@ def smem_scalars(m):
         o[...] = x[...] * s[0, 1] + s[1, 0]
 
     spec = m.pl.BlockSpec(memory_space=m.pltpu.SMEM)
-    return call(m, body, ((2, 2), F), X, out=X, in_specs=[spec, m.pl.BlockSpec(memory_space=m.pltpu.VMEM)], out_specs=m.pl.BlockSpec(memory_space=m.pltpu.VMEM))
+    return call(
+        m,
+        body,
+        ((2, 2), F),
+        X,
+        out=X,
+        in_specs=[spec, m.pl.BlockSpec(memory_space=m.pltpu.VMEM)],
+        out_specs=m.pl.BlockSpec(memory_space=m.pltpu.VMEM),
+    )
 
 
 @kernel
@@ -689,7 +718,14 @@ def dynamic_roll(m):
     def body(s, x, o):
         o[...] = m.pltpu.roll(x[...], s[0], 0)
 
-    return call(m, body, ((1,), I), X, out=X, in_specs=[m.pl.BlockSpec(memory_space=m.pltpu.SMEM), m.pl.BlockSpec((8, 128), lambda: (0, 0))])
+    return call(
+        m,
+        body,
+        ((1,), I),
+        X,
+        out=X,
+        in_specs=[m.pl.BlockSpec(memory_space=m.pltpu.SMEM), m.pl.BlockSpec((8, 128), lambda: (0, 0))],
+    )
 
 
 @kernel
@@ -765,7 +801,18 @@ def call_options(m):
     )  # fmt: skip
     cost = m.pl.CostEstimate(flops=1, transcendentals=2, bytes_accessed=3)
     spec = m.pl.BlockSpec((8, 128), lambda i: (i, 0))
-    return call(m, body, ((16, 128), F), grid=(2,), in_specs=[spec], out_specs=spec, compiler_params=params, cost_estimate=cost, name="my call", metadata={"k": "v"})
+    return call(
+        m,
+        body,
+        ((16, 128), F),
+        grid=(2,),
+        in_specs=[spec],
+        out_specs=spec,
+        compiler_params=params,
+        cost_estimate=cost,
+        name="my call",
+        metadata={"k": "v"},
+    )
 
 
 # ---- whole kernels ----------------------------------------------------------------------------------------
@@ -807,7 +854,6 @@ def flash_attention(m):
     )  # fmt: skip
 
 
-
 # ---- more of references ----------------------------------------------------------------------------------
 
 
@@ -831,6 +877,7 @@ def _set(o, index, value):
 SMEM = lambda m: [m.pl.BlockSpec(memory_space=m.pltpu.SMEM), m.pl.BlockSpec((8, 128), lambda: (0, 0))]  # noqa: E731
 ANYS = lambda m: [m.pl.BlockSpec(memory_space=m.pl.ANY)]  # noqa: E731
 
+# fmt: off
 body("vmem_scalar", lambda m, x, o: _set(o, ..., m.jnp.full((8, 128), x[3, 5])), X)
 body("vmem_scalar_dynamic", lambda m, s, x, o: _set(o, ..., m.jnp.full((8, 128), x[s[0], 1])), ((1,), I), X, out=X, in_specs=SMEM)
 body("smem_bool", lambda m, s, x, o: _set(o, ..., m.jnp.where(s[0], x[...], 0.0)), ((1,), B1), X, out=X, in_specs=SMEM)
@@ -939,6 +986,7 @@ values("bf16_mul_add", lambda m, x, y: x * y + x, XB, XB)
 values("pltpu_repeat", lambda m, x: m.jnp.concatenate([x] * 3, axis=0), X, out=((24, 128), F))
 values("threefry", lambda m, x: m.jax.random.bits(m.jax.random.key(0), (8, 128)) + x, XU)
 values("uniform_of_key", lambda m, x: m.jax.random.uniform(m.jax.random.key(3), (8, 128)) + x, X)
+# fmt: on
 
 # ---- more of operands, copies, semaphores and the grid ---------------------------------------------------------
 
@@ -950,6 +998,7 @@ def _all(*_):
     """Does nothing with the results of what was called."""
 
 
+# fmt: off
 body("scratch_kinds", lambda m, x, o, a, b: _set(o, ..., x[...]), X, scratch_shapes=lambda m: [m.pltpu.VMEM((16, 256), m.jnp.bfloat16), m.pltpu.SMEM((4,), m.jnp.int32)])
 body("rank0_scratch", lambda m, x, o, s: _all(_set(s, ..., 3.0), _set(o, ..., x[...] + s[...])), X, scratch_shapes=lambda m: [m.pltpu.SMEM((), m.jnp.float32)])
 body("rank0_smem_in", lambda m, s, x, o: _set(o, ..., x[...] * s[...]), ((), F), X, out=X, in_specs=SMEM)
@@ -986,6 +1035,7 @@ body("partial_blocks", lambda m, x, o: _set(o, ..., x[...] + 1), ((20, 128), F),
 body("blocks_of_one", lambda m, x, o: _set(o, ..., x[...] + 1), ((4, 8, 128), F), grid=(4,), in_specs=lambda m: [m.pl.BlockSpec((1, 8, 128), lambda i: (i, 0, 0))], out_specs=lambda m: m.pl.BlockSpec((1, 8, 128), lambda i: (i, 0, 0)))
 body("vmem_blocks", lambda m, x, o: _set(o, ..., x[...] + 1), ((24, 128), F), grid=(3,), in_specs=lambda m: [m.pl.BlockSpec((8, 128), lambda i: (i, 0), memory_space=m.pltpu.VMEM)], out_specs=lambda m: m.pl.BlockSpec((8, 128), lambda i: (i, 0), memory_space=m.pltpu.VMEM))
 body("hbm_over_grid", lambda m, x, o, sem: m.pltpu.async_copy(x, o, sem).wait(), X, grid=(2,), in_specs=lambda m: [m.pl.BlockSpec(memory_space=m.pltpu.HBM)], out_specs=lambda m: m.pl.BlockSpec(memory_space=m.pltpu.HBM), scratch_shapes=lambda m: [m.pltpu.SemaphoreType.DMA])
+# fmt: on
 
 
 @kernel
@@ -1031,7 +1081,9 @@ def dynamic_grid_aliased(m):
     spec = m.pl.BlockSpec((8, 128), lambda i, j: (i, 0))
 
     def f(n, x):
-        call = m.pl.pallas_call(body, grid=(n, 2), in_specs=[spec], out_specs=spec, out_shape=x, input_output_aliases={0: 0})
+        call = m.pl.pallas_call(
+            body, grid=(n, 2), in_specs=[spec], out_specs=spec, out_shape=x, input_output_aliases={0: 0}
+        )
         return call(x)
 
     return f, ((), I), ((16, 128), F)
@@ -1057,7 +1109,9 @@ def sharded(make: Callable) -> Callable:
 def _remote(m, mesh, body, scratch, **options):
     anywhere = m.pl.BlockSpec(memory_space=m.pl.ANY)
     shape = m.jax.ShapeDtypeStruct((8, 128), m.jnp.float32)
-    f = m.pl.pallas_call(body, out_shape=shape, in_specs=[anywhere], out_specs=anywhere, scratch_shapes=scratch, **options)
+    f = m.pl.pallas_call(
+        body, out_shape=shape, in_specs=[anywhere], out_specs=anywhere, scratch_shapes=scratch, **options
+    )
     spec = m.jax.P(mesh.axis_names)
     return m.jax.shard_map(f, mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False), ((8 * mesh.size, 128), F)
 
@@ -1116,7 +1170,11 @@ def ring(m, mesh):
 
         m.lax.fori_loop(0, steps - 1, step, 0)
 
-    scratch = [m.pltpu.VMEM((2, 8, 128), m.jnp.float32), *[m.pltpu.SemaphoreType.DMA((2,))] * 2, m.pltpu.SemaphoreType.DMA]
+    scratch = [
+        m.pltpu.VMEM((2, 8, 128), m.jnp.float32),
+        *[m.pltpu.SemaphoreType.DMA((2,))] * 2,
+        m.pltpu.SemaphoreType.DMA,
+    ]
     vmem, anywhere = m.pl.BlockSpec(memory_space=m.pltpu.VMEM), m.pl.BlockSpec(memory_space=m.pl.ANY)
     f = m.pl.pallas_call(
         body, out_shape=m.jax.ShapeDtypeStruct((8, 128), m.jnp.float32), in_specs=[anywhere], out_specs=vmem,

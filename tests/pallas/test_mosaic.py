@@ -8,7 +8,6 @@ from pallas.mosaic_kernels import KERNELS, SHARDED, B, F, I, Modules
 import minijax as jax
 import minijax.numpy as jnp
 
-
 # jax writes casts to the same shape where types of one shape differ in the mesh.
 CASTS = {"ring"}
 
@@ -108,6 +107,7 @@ X, XI = ((8, 128), F), ((8, 128), I)
 ROWS = dict(out_specs=lambda m: m.pl.BlockSpec((8, 128), lambda i: (i, 0)), grid=(4,))
 TALL = ((32, 128), F)
 _PLUS = lambda m, x: x + 1  # noqa: E731
+# fmt: off
 ERRORS = {
     "sort": (_value(lambda m, x: m.jnp.sort(x), X), "Unimplemented primitive in Pallas TPU lowering for tc: sort."),
     "cumsum": (_value(lambda m, x: m.jnp.cumsum(x, 0), X), "Unimplemented primitive in Pallas TPU lowering for tc: cumsum."),
@@ -134,7 +134,8 @@ ERRORS = {
     "one element dimension": (_body(lambda m, x, o: None, TALL, in_specs=lambda m: [m.pl.BlockSpec((m.pl.Element(8), 128), lambda i: (i * 8, 0))], **ROWS), "All block dimensions must be Elements or none of them can be Elements."),
     "collective without barrier": (_value(_PLUS, X, compiler_params=lambda m: m.pltpu.CompilerParams(collective_id=1)), "collective_id has to be unspecified or None when not using a custom barrier"),
     "barrier without collective": (_body(lambda m, x, o: m.pl.semaphore_wait(m.pltpu.get_barrier_semaphore(), 1), X), "collective_id has to be specified when using a custom barrier"),
-}  # fmt: skip
+}
+# fmt: on
 # jax raises an exception of Mosaic's own.
 OTHER_CLASS = {"three buffers"}
 
@@ -171,5 +172,6 @@ def test_debug_prints_the_jaxpr_and_the_module(capsys):
     make, types = _value(_PLUS, X, debug=True)
     mosaic_calls.lowered(jax, make(mosaic_calls.modules_of(jax)), types)
     out = capsys.readouterr().out
-    assert "The kernel jaxpr for pallas_call" in out and "The Mosaic module for pallas_call" in out and "arith.addf" in out
-
+    assert (
+        "The kernel jaxpr for pallas_call" in out and "The Mosaic module for pallas_call" in out and "arith.addf" in out
+    )

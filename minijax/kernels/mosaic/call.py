@@ -16,8 +16,7 @@ from minijax.ir.types import ShapedArray
 from minijax.kernels.mapping import GridMapping
 from minijax.kernels.memory import is_semaphore
 from minijax.kernels.mosaic import elementwise, random, shapes, transfers
-from minijax.kernels.mosaic.references import element_of_memory, memory, space_of
-from minijax.kernels.mosaic.verbs import memref
+from minijax.kernels.mosaic.references import memory, type_of_memory
 from minijax.kernels.mosaic.walk import Grid, Kernel
 from minijax.kernels.mosaic.windows import attributes, block_type, check_blocks, hidden, write_transforms
 from minijax.kernels.text import I32
@@ -40,7 +39,7 @@ def kernel_module(
     count = mapping.num_index_operands
     others = [*range(count), *range(count + len(blocks), len(jaxpr.invars))]  # scalars and scratch
     avals = [v.aval for v in jaxpr.invars]
-    types = {i: memref(avals[i].shape, element_of_memory(avals[i].dtype), space_of(avals[i].memory_space)) for i in others}
+    types = {i: type_of_memory(avals[i]) for i in others}
     types |= {count + i: block_type(block) for i, block in enumerate(blocks)}
     sizes = [n if isinstance(n, int) else None for n in mapping.grid]
 
@@ -60,7 +59,9 @@ def kernel_module(
     return k.module()
 
 
-def lower(e: Any, ins: Sequence[Any], outs: Sequence[Any], operands: Sequence[str], params: Mapping[str, Any]) -> list[str]:
+def lower(
+    e: Any, ins: Sequence[Any], outs: Sequence[Any], operands: Sequence[str], params: Mapping[str, Any]
+) -> list[str]:
     """Emits a call of the compiled kernel by the HLO emitter, and returns the names of its results.
 
     Raises NotImplementedError in a program for several devices outside of `shard_map`, and ValueError for blocks that
@@ -70,19 +71,20 @@ def lower(e: Any, ins: Sequence[Any], outs: Sequence[Any], operands: Sequence[st
     mesh = _mesh_around(e)
     where = jaxpr.debug_info.func_src_info
     if jaxpr.constvars:
-        raise NotImplementedError(f"pallas_call {where}: kernels for TPUs cannot capture references; pass them as operands")
+        raise NotImplementedError(
+            f"pallas_call {where}: kernels for TPUs cannot capture references; pass them as operands"
+        )
     check_blocks(mapping, where)
     name = function_name(params["name"] or jaxpr.debug_info.func_name)
     text = kernel_module(jaxpr, mapping, name, options, mesh)
     if params["debug"]:
-        print(f"\nThe kernel jaxpr for pallas_call {where}:\n{jaxpr}\n\nThe Mosaic module for pallas_call {where}:\n{text}")
+        print(f"\nThe kernel jaxpr for pallas_call {where}:\n{jaxpr}")
+        print(f"\nThe Mosaic module for pallas_call {where}:\n{text}")
     config = backend_config(text, params, outs)
     values = [_as_argument(e, x, a) for x, a in zip(operands, ins, strict=True)]
     results = [_representation(a) for a in outs]
     found = _call(e, name, config, values, results, params)
-    return [
-        e.convert(x, own, a) if a.dtype == np.bool_ else x for x, own, a in zip(found, results, outs, strict=True)
-    ]
+    return [e.convert(x, own, a) if a.dtype == np.bool_ else x for x, own, a in zip(found, results, outs, strict=True)]
 
 
 def function_name(name: str) -> str:
@@ -221,4 +223,3 @@ def _flag(name: str, value: Any) -> dict[str, Any]:
     if kind is None:
         raise ValueError(f"flags: the value of {name} must be a bool, an int or a string, not {value!r}")
     return {"flag_type": name, "value": {kind: value}}
-

@@ -17,6 +17,8 @@ from minijax.kernels.text import I32
 
 # ---- calls ---------------------------------------------------------------------------------------------
 
+_CALLS = "jit closed_call core_call remat2 checkpoint custom_jvp_call custom_vjp_call custom_vmap_call".split()
+
 
 def _called(params: dict[str, Any]) -> Jaxpr | ClosedJaxpr:
     """The jaxpr of a call; the primal function of a custom rule."""
@@ -31,7 +33,7 @@ def inlined(k: Kernel, jaxpr: Jaxpr | ClosedJaxpr, operands: Sequence[Any]) -> l
     return k.run(jaxpr, operands)
 
 
-@rule("jit", "pjit", "closed_call", "core_call", "remat2", "checkpoint", "custom_jvp_call", "custom_vjp_call", "custom_vmap_call")
+@rule(*_CALLS)
 def _call(k: Kernel, site: Site, *operands: Any, **params: Any) -> list[Any]:
     return inlined(k, _called(params), operands)
 
@@ -71,21 +73,24 @@ def _counter_dropped(jaxpr: Jaxpr, position: int) -> Jaxpr | None:
 
     The number of the step stays an input.
     """
-    counter, counted = jaxpr.invars[position], jaxpr.outvars[position - (len(jaxpr.invars) - len(jaxpr.outvars))]
-    if isinstance(counted, Literal) or counter.aval.shape or counter.aval.dtype != np.int32:
-        return None
-    eqn = next((e for e in jaxpr.eqns if counted in e.outvars), None)
-    if eqn is None or eqn.primitive.name != "add":
-        return None
-    step, is_counter = eqn.invars[1], eqn.invars[0] is counter
-    if not (is_counter and isinstance(step, Literal) and step.val == 1):
-        return None
-    used = [a for e in jaxpr.eqns for a in e.invars] + [a for a in jaxpr.outvars]
-    if used.count(counted) > 1:
-        return None
     at = position - (len(jaxpr.invars) - len(jaxpr.outvars))
+    counter, counted = jaxpr.invars[position], jaxpr.outvars[at]
+    eqn = next((e for e in jaxpr.eqns if counted in e.outvars), None)
+    if eqn is None or not _adds_one(eqn, counter):
+        return None
+    used = [a for e in jaxpr.eqns for a in e.invars] + jaxpr.outvars
+    if sum(a is counted for a in used) > 1:
+        return None
     outs = [v for i, v in enumerate(jaxpr.outvars) if i != at]
     return jaxpr.replace(eqns=[e for e in jaxpr.eqns if e is not eqn], outvars=outs)
+
+
+def _adds_one(eqn: Any, counter: Any) -> bool:
+    """Returns whether an equation is a number of 32 bits plus one."""
+    if eqn.primitive.name != "add" or eqn.invars[0] is not counter:
+        return False
+    step, aval = eqn.invars[1], counter.aval
+    return isinstance(step, Literal) and step.val == 1 and not aval.shape and aval.dtype == np.int32
 
 
 class _Loop:
@@ -137,18 +142,19 @@ class _Loop:
 
 @rule("scan", raw=True)
 def _scan(
-    k: Kernel, site: Site, *operands: Any, jaxpr: ClosedJaxpr, num_consts: int, num_carry: int, length: int, reverse: bool,
-    unroll: int, **_: Any,
+    k: Kernel, site: Site, *operands: Any, jaxpr: ClosedJaxpr, num_consts: int, num_carry: int, length: int,
+    reverse: bool, unroll: int, **_: Any,
 ) -> list[Any]:  # fmt: skip
     count = num_consts + num_carry
     if len(operands) > count:
         raise ValueError(
-            f"Scan with {len(operands) - count} extensive argument(s) is not supported. Found {num_consts} consts and "
-            f"{num_carry} carry arguments. Index a reference with the number of the step instead."
+            f"Scan with {len(operands) - count} extensive argument(s) is not supported. Found {num_consts} consts "
+            f"and {num_carry} carry arguments. Index a reference with the number of the step instead."
         )
     if len(site.outs) > num_carry:
         raise ValueError(
-            f"Scan with {len(site.outs) - num_carry} extensive output(s) is not supported. Write to a reference instead."
+            f"Scan with {len(site.outs) - num_carry} extensive output(s) is not supported. Write to a reference "
+            "instead."
         )
     if reverse:
         raise NotImplementedError("scan: kernels for TPUs have no loops in reverse; count from the end in the body")
@@ -248,8 +254,8 @@ def _debug_print(k: Kernel, site: Site, *xs: Value, fmt: str, **_: Any) -> list[
         return _print_buffer(k, site, xs[0], fmt)
     if not all(x.type == I32 for x in xs):
         raise TypeError(
-            "All arguments must be 32-bit integers when using placeholders (`{...}`). If you need to print values of other "
-            "types, remove placeholders from the format string."
+            "All arguments must be 32-bit integers when using placeholders (`{...}`). If you need to print values of "
+            "other types, remove placeholders from the format string."
         )
     numbers = iter(range(len(xs)))
     tag = _HOLE.sub(lambda _: f"${next(numbers)}", fmt)
@@ -318,4 +324,3 @@ def _split_key(k: Kernel, site: Site, key: Sequence[Value]) -> list[Any]:
 @rule("prng_join")
 def _join_key(k: Kernel, site: Site, *seeds: Value) -> list[Any]:
     return [seeds]
-

@@ -47,7 +47,7 @@ def _math(name: str) -> Callable:
     return lambda k, site, *xs, **_: k.math(name, *aligned(k, site, xs))
 
 
-for _name in ("exp", "exp2", "log", "log1p", "sin", "cos", "tan", "tanh", "sqrt", "rsqrt", "erf", "floor", "ceil", "atan2"):
+for _name in "exp exp2 log log1p sin cos tan tanh sqrt rsqrt erf floor ceil atan2".split():
     rule(_name)(_math(_name))
 rule("clz")(_math("ctlz"))
 rule("population_count")(_math("ctpop"))
@@ -176,7 +176,7 @@ def _select(k: Kernel, site: Site, which: Value, *cases: Value) -> Value:
     return k.select(which, yes, no)
 
 
-@rule("stop_gradient", "copy", "optimization_barrier", "reshard", "pvary", "copy_p")
+@rule("stop_gradient", "copy", "copy_p", "optimization_barrier", "reshard", "pvary")
 def _same(k: Kernel, site: Site, *xs: Value, **_: Any) -> Sequence[Value]:
     return list(xs)
 

@@ -18,7 +18,7 @@ _FLAGS = np.dtype(np.int32)
 
 
 def element_of_memory(dtype: Any) -> str:
-    """The element type of references to this dtype: flags are stored as integers, semaphores have types of their own."""
+    """The element type of references to this dtype: flags are stored as integers, semaphores have their own types."""
     name = str(dtype)
     if name in ("dma_sem", "semaphore", "barrier_semaphore"):
         return "!tpu.dma_semaphore" if name == "dma_sem" else "!tpu.semaphore"
@@ -29,6 +29,11 @@ def space_of(memory_space: Any) -> str:
     """The name of a memory space in Mosaic; blocks are in VMEM unless their spec says otherwise."""
     name = "default" if memory_space is None else str(memory_space)
     return "vmem" if name == "default" else name
+
+
+def type_of_memory(aval: Any) -> Type:
+    """The type of a reference to the whole of a value."""
+    return memref(aval.shape, element_of_memory(aval.dtype), space_of(aval.memory_space))
 
 
 def memory(value: Value, aval: Any, hidden: Sequence[bool] | None = None) -> Memory:
@@ -107,7 +112,9 @@ def _sliced(k: Kernel, ref: Memory, box: Box) -> Memory:
 def _transformed(k: Kernel, ref: Memory, step: Any) -> Memory:
     """A view by a bitcast or a reshape. Raises NotImplementedError for other views and hidden dimensions."""
     if any(ref.hidden):
-        raise NotImplementedError(f"{type(step).__name__}: a view of a block with dimensions that the kernel does not see")
+        raise NotImplementedError(
+            f"{type(step).__name__}: a view of a block with dimensions that the kernel does not see"
+        )
     if type(step) is Reshaped:
         kind = memref(step.shape, ref.value.element, ref.space)
         return ref._replace(value=k.one("tpu.memref_reshape", [ref.value], kind), hidden=(False,) * len(step.shape))
@@ -189,8 +196,8 @@ def _load(k: Kernel, ref: Memory, box: Box, indices: Sequence[Value]) -> Value:
 def _check_accessible(ref: Memory, what: str) -> None:
     if ref.space not in ("vmem", "smem"):
         raise ValueError(
-            f"{what} are only allowed on VMEM and SMEM references. {ref.space.upper()} memory space can only be accessed "
-            "using async_copy."
+            f"{what} are only allowed on VMEM and SMEM references. {ref.space.upper()} memory space can only be "
+            "accessed using async_copy."
         )
 
 
@@ -274,7 +281,7 @@ def _masked_swap(k: Kernel, site: Site, *operands: Any, args_tree: Any, **_: Any
 
 def allocated(k: Kernel, aval: Any) -> Memory:
     """Memory of a type, which lives as long as the region in which it is made."""
-    kind = memref(aval.shape, element_of_memory(aval.dtype), space_of(aval.memory_space))
+    kind = type_of_memory(aval)
     if kind.element.startswith("!tpu"):
         return memory(k.one("tpu.sem_alloc", (), kind), aval)
     return memory(k.one("memref.alloca", (), kind, operandSegmentSizes=ints([0, 0], "i32")), aval)
@@ -295,4 +302,3 @@ def _run_scoped(k: Kernel, site: Site, *captured: Any, jaxpr: Any, collective_ax
         return k.values(jaxpr, [*captured, *own])
 
     return region(k, [vector(v.aval.shape, v.aval.dtype) for v in jaxpr.outvars], body)
-

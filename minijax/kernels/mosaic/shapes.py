@@ -12,7 +12,9 @@ from minijax.kernels.text import element_of
 
 
 @rule("broadcast_in_dim")
-def _broadcast_in_dim(k: Kernel, site: Site, x: Value, *_: Value, broadcast_dimensions: Sequence[int], **__: Any) -> Value:
+def _broadcast_in_dim(
+    k: Kernel, site: Site, x: Value, *_: Value, broadcast_dimensions: Sequence[int], **__: Any
+) -> Value:
     shape = site.out.shape
     if x.shape and x.shape != shape:
         sizes = [1] * len(shape)
@@ -46,7 +48,10 @@ def _stack(k: Kernel, site: Site, *xs: Value, axis: int) -> Value:
 
 @rule("unstack")
 def _unstack(k: Kernel, site: Site, x: Value, axis: int) -> list[Value]:
-    return [k.reshape(part, out.shape) for part, out in zip(_parts(k, x, axis, (1,) * x.shape[axis]), site.outs, strict=True)]
+    return [
+        k.reshape(part, out.shape)
+        for part, out in zip(_parts(k, x, axis, (1,) * x.shape[axis]), site.outs, strict=True)
+    ]
 
 
 def _parts(k: Kernel, x: Value, axis: int, sizes: Sequence[int]) -> Any:
@@ -72,9 +77,11 @@ def _tile(k: Kernel, site: Site, x: Value, reps: Sequence[int]) -> Value:
 
 
 @rule("slice")
-def _slice(k: Kernel, site: Site, x: Value, start_indices: Sequence[int], strides: Sequence[int] | None, **_: Any) -> Value:
+def _slice(
+    k: Kernel, site: Site, x: Value, start_indices: Sequence[int], strides: Sequence[int] | None, **_: Any
+) -> Value:
     if strides is not None and any(s != 1 for s in strides):
-        raise NotImplementedError(f"slice: strides {tuple(strides)} of a value; read a reference by pl.ds with a stride")
+        raise NotImplementedError(f"slice: strides {tuple(strides)} of a value; read a reference by a strided pl.ds")
     return k.slice(x, start_indices, site.out.shape)
 
 
@@ -109,7 +116,9 @@ def _iota(k: Kernel, site: Site, *_: Value, dtype: Any, dimension: int, **__: An
 
 
 @rule("gather")
-def _gather(k: Kernel, site: Site, x: Value, indices: Value, dimension_numbers: Any, slice_sizes: Any, **_: Any) -> Value:
+def _gather(
+    k: Kernel, site: Site, x: Value, indices: Value, dimension_numbers: Any, slice_sizes: Any, **_: Any
+) -> Value:
     d, rank = dimension_numbers, len(x.shape)
     axes = tuple(d.start_index_map)
     others = tuple(i for i in range(rank) if i not in axes)
@@ -123,7 +132,8 @@ def _gather(k: Kernel, site: Site, x: Value, indices: Value, dimension_numbers: 
     )
     if not is_along:
         raise NotImplementedError(
-            "Only 2D gather is supported: in a kernel for TPUs, `jnp.take_along_axis` of an array and indices of one shape"
+            "gather: kernels for TPUs have `jnp.take_along_axis` of an array and int32 indices of one shape, with "
+            "mode='promise_in_bounds'"
         )
     flat = k.shape_cast(indices, indices.shape[:-1])
     return k.one("tpu.dynamic_gather", [x, flat], site.type, dimensions=ints(axes, "i32"))
@@ -146,7 +156,9 @@ def _bitcast(k: Kernel, site: Site, x: Value, **_: Any) -> Value:
 
 @rule("broadcast_to")
 def _broadcast_to(k: Kernel, site: Site, *_: Value, **__: Any) -> Value:
-    raise RuntimeError("`broadcast_to` is a Triton-specific primitive. Please consider using `jnp.broadcast_to` instead.")
+    raise RuntimeError(
+        "`broadcast_to` is a Triton-specific primitive. Please consider using `jnp.broadcast_to` instead."
+    )
 
 
 # ---- reductions ----------------------------------------------------------------------------------------
@@ -218,13 +230,12 @@ rule("argmin")(_arg("arg_min"))
 
 
 @rule("dot_general")
-def _dot(
-    k: Kernel, site: Site, x: Value, y: Value, dimension_numbers: Any, precision: Any, preferred_element_type: Any, **_: Any
-) -> Value:
+def _dot(k: Kernel, site: Site, x: Value, y: Value, dimension_numbers: Any, precision: Any, **_: Any) -> Value:
     out = site.out
     if dtypes.itemsize_bits(out.dtype) != 32:
         raise NotImplementedError(
-            f"dot_general in a kernel for TPUs adds up in 32 bits, not in {out.dtype}: pass preferred_element_type=jnp.float32"
+            f"dot_general in a kernel for TPUs adds up in 32 bits, not in {out.dtype}: pass "
+            "preferred_element_type=jnp.float32"
         )
     start = k.dense(0, out.shape, out.dtype)
     attributes = dict(dimension_numbers=_dimension_numbers(dimension_numbers, len(x.shape), len(y.shape)))

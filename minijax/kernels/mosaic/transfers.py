@@ -17,7 +17,9 @@ from minijax.kernels.text import I32
 def _coordinate(k: Kernel, name: Any) -> Value:
     """The position of this device on an axis of the mesh."""
     if name not in k.mesh:
-        raise NameError(f"Found an unbound axis name: {name}. To fix this, please call axis_index under `jax.shard_map`.")
+        raise NameError(
+            f"Found an unbound axis name: {name}. To fix this, please call axis_index under `jax.shard_map`."
+        )
     device = k.one("tpu.device_id", (), I32)
     names = list(k.mesh)
     size, stride = k.i32(k.mesh[name]), k.i32(prod(k.mesh[n] for n in names[names.index(name) + 1 :]))
@@ -50,7 +52,8 @@ def _device_number(k: Kernel, device: Any, kind: Any) -> Value | None:
         places = list(device) if isinstance(device, tuple | list) else [device]
         if len(places) != len(names):
             raise ValueError(
-                f"Number of device ids must match the number of mesh axes, but got {len(places)} ids for the mesh axes {names}."
+                "Number of device ids must match the number of mesh axes, but got "
+                f"{len(places)} ids for the mesh axes {names}."
             )
     number = None
     for i, place in enumerate(places):
@@ -94,7 +97,7 @@ def _signal(k: Kernel, site: Site, *operands: Any, args_tree: Any, device_id_typ
 @rule("semaphore_wait", raw=True)
 def _wait(k: Kernel, site: Site, *operands: Any, args_tree: Any, decrement: bool, **_: Any) -> None:
     if not decrement:
-        raise NotImplementedError("semaphore_wait: kernels for TPUs always subtract what they wait for; signal it again")
+        raise NotImplementedError("semaphore_wait: kernels for TPUs always subtract the value; signal it again")
     sem, count = _arguments(k, site, operands, args_tree)
     k.constant(True, np.bool_)  # jax's modules have it too
     k.op("tpu.sem_wait", [located(k, sem).value, count])
@@ -117,7 +120,14 @@ def _barrier(k: Kernel, site: Site, **_: Any) -> Memory:
 
 @rule("dma_start", raw=True)
 def _dma_start(
-    k: Kernel, site: Site, *operands: Any, tree: Any, device_id_type: Any, priority: int = 0, add: bool = False, **_: Any
+    k: Kernel,
+    site: Site,
+    *operands: Any,
+    tree: Any,
+    device_id_type: Any,
+    priority: int = 0,
+    add: bool = False,
+    **_: Any,
 ) -> None:
     if add:
         raise NotImplementedError("DMA with add=True is not supported.")
@@ -127,7 +137,13 @@ def _dma_start(
     number = _device_number(k, device, device_id_type)
     sent = None if sent is None else located(k, sent)
     semaphore, target, source = (located(k, x) for x in (semaphore, target, source))
-    values = [source.value, *[x.value for x in (sent,) if x], target.value, semaphore.value, *[x for x in (number,) if x]]
+    values = [
+        source.value,
+        *[x.value for x in (sent,) if x],
+        target.value,
+        semaphore.value,
+        *[x for x in (number,) if x],
+    ]
     segments = ints([1, int(sent is not None), 1, 1, int(number is not None), 0, 0], "i32")
     attributes = dict(operandSegmentSizes=segments, priority=f"{priority} : i32", strict_ordering="false")
     k.op("tpu.enqueue_dma", values, attributes=attributes)

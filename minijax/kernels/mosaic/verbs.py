@@ -7,8 +7,19 @@ import numpy as np
 
 from minijax.base import dtypes
 from minijax.ir.types import ShapedArray
-from minijax.kernels.text import I1, I32, INDEX, Type, Value, Writer, element_of, number, scalar, shaped
-from minijax.kernels.text import Region as Region
+from minijax.kernels.text import (
+    I1,
+    I32,
+    INDEX,
+    Region as Region,
+    Type,
+    Value,
+    Writer,
+    element_of,
+    number,
+    scalar,
+    shaped,
+)
 
 # Predicates of comparisons by name: of floats, of integers, of integers without sign.
 _PREDICATES = {

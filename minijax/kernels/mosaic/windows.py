@@ -8,7 +8,7 @@ from minijax.base import dtypes
 from minijax.kernels.blocks import Blocked, Element, Squeezed
 from minijax.kernels.mapping import BlockMapping, GridMapping
 from minijax.kernels.mosaic.control import inlined
-from minijax.kernels.mosaic.references import element_of_memory, memory, space_of
+from minijax.kernels.mosaic.references import element_of_memory, memory, space_of, type_of_memory
 from minijax.kernels.mosaic.verbs import ints, listed, memref
 from minijax.kernels.mosaic.walk import Kernel
 from minijax.kernels.text import I32, Type
@@ -37,8 +37,8 @@ def _problem(block: BlockMapping) -> str:
     if space in _WHOLE:
         if not block.has_trivial_window():
             return (
-                f"supports in memory space {space.upper()} only blocks having the same block shape as the array shape and a "
-                "trivial index_map (returning all 0s). "
+                f"supports in memory space {space.upper()} only blocks having the same block shape as the array shape "
+                "and a trivial index_map (returning all 0s). "
             )
         return ""
     if space == "smem" and block.has_trivial_window():
@@ -50,8 +50,8 @@ def _problem(block: BlockMapping) -> str:
     for size, full, unit in zip(sizes[-2:], shape[-2:], (SUBLANES, LANES), strict=True):
         if size != full and size % unit:
             return (
-                "requires that the last two dimensions of your block shape are divisible by 8 and 128 respectively, or be "
-                "equal to the respective dimensions of the overall array. "
+                "requires that the last two dimensions of your block shape are divisible by 8 and 128 respectively, or "
+                "be equal to the respective dimensions of the overall array. "
             )
     return ""
 
@@ -62,10 +62,10 @@ def _problem_of_vector(size: int, full: int, dtype: Any) -> str:
     if size == full or size % (LANES * SUBLANES) == 0 or (size >= smallest and size & (size - 1) == 0):
         return ""
     return (
-        "requires that rank 1 block shapes, either 1) the first (and only) dimension of the block shape is equal to the "
-        "first (and only) dimension of the array shape, or 2) the first (and only) dimension of the block shape is a "
-        f"multiple of {LANES * SUBLANES}, or 3) the first (and only) dimension of the block shape is a power of 2 and at "
-        f"least the tiling size ({smallest} = {LANES} * (32 // {bits})) of the array shape. "
+        "requires that rank 1 block shapes, either 1) the first (and only) dimension of the block shape is equal to "
+        "the first (and only) dimension of the array shape, or 2) the first (and only) dimension of the block shape is "
+        f"a multiple of {LANES * SUBLANES}, or 3) the first (and only) dimension of the block shape is a power of 2 "
+        f"and at least the tiling size ({smallest} = {LANES} * (32 // {bits})) of the array shape. "
     )
 
 
@@ -109,8 +109,9 @@ def semantics(mapping: GridMapping, compiler_params: Any) -> list[str]:
 
 def attributes(mapping: GridMapping, compiler_params: Any) -> dict[str, str]:
     """The attributes of the kernel's function."""
+    steps = [f"#tpu.dimension_semantics<{s}>" for s in semantics(mapping, compiler_params)]
     found = {
-        "dimension_semantics": f"[{', '.join(f'#tpu.dimension_semantics<{s}>' for s in semantics(mapping, compiler_params))}]",
+        "dimension_semantics": f"[{', '.join(steps)}]",
         "scalar_prefetch": f"{mapping.num_index_operands} : i64",
         "scratch_operands": f"{len(mapping.scratch_avals)} : i64",
         "tpu.core_type": "#tpu.core_type<tc>",
@@ -156,7 +157,9 @@ def _kind(block: BlockMapping) -> str | None:
     dims = [d for d in block.block_shape if type(d) is not Squeezed]
     for d in dims:
         if type(d) not in (Blocked, Element):
-            raise NotImplementedError(f"Unsupported block dimension type: {type(d)} for block shape: {block.block_shape}")
+            raise NotImplementedError(
+                f"Unsupported block dimension type: {type(d)} for block shape: {block.block_shape}"
+            )
     if not any(type(d) is Element for d in dims):
         return None
     if not all(type(d) is Element for d in block.block_shape):
@@ -175,9 +178,7 @@ def write_transforms(k: Kernel, mapping: GridMapping) -> None:
 def _write_transform(k: Kernel, mapping: GridMapping, number: int, block: BlockMapping) -> None:
     avals = mapping.index_map_avals
     scalars = [a for a in avals if not _is_number(a)]
-    types = [I32] * len(mapping.grid) + [
-        memref(a.shape, element_of_memory(a.dtype), space_of(a.memory_space)) for a in scalars
-    ]
+    types = [I32] * len(mapping.grid) + [type_of_memory(a) for a in scalars]
 
     def body(*args):
         ids, refs = args[: len(mapping.grid)], args[len(mapping.grid) :]
@@ -194,4 +195,3 @@ def _write_transform(k: Kernel, mapping: GridMapping, number: int, block: BlockM
 
 def _is_number(aval: Any) -> bool:
     return not hasattr(aval, "inner_aval")
-
