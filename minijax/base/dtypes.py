@@ -386,6 +386,8 @@ def dtype_from_user(dtype: Any) -> Any:
     if isinstance(dtype, (DType, ExtendedDType)) or is_extended(dtype):
         return dtype
     if hasattr(dtype, "shape") and not isinstance(dtype, type):
+        if not hasattr(dtype, "__array__"):
+            return np.dtype(dtype.dtype)  # a `ShapeDtypeStruct`
         raise ValueError(
             "Passing an array as a dtype argument is no longer supported; instead of dtype=arr use dtype=arr.dtype."
         )

@@ -525,6 +525,8 @@ def _check_int(i: Any, size: int) -> None:
 
 def _checked_value(name: str, ref: Ref, value: Any, path: tuple, arrays: Sequence) -> Any:
     aval = typeof(value)
+    if type(aval) is AbstractRef:
+        raise ValueError(f"Cannot store a Ref into another Ref. Did you forget to load the value, ref[...], of {aval}?")
     if (inner := ref.aval.inner_aval).is_high or aval.is_high:
         if inner != aval:
             raise ValueError(f"Invalid type for `{name}`. Ref type: {inner}. Value type: {aval}.")

@@ -190,7 +190,6 @@ class GridSpec:
     in_specs: Any
     out_specs: Any
     scratch_shapes: Any = ()
-    num_scalar_prefetch = 0  # the number of leading operands that are given to index maps too
 
     def __init__(
         self, grid: Any = (), in_specs: Any = no_block_spec, out_specs: Any = no_block_spec, scratch_shapes: Any = ()
@@ -201,6 +200,8 @@ class GridSpec:
         self.scratch_shapes = tuple(scratch_shapes) if isinstance(scratch_shapes, list) else scratch_shapes
         if self.in_specs is not no_block_spec and not isinstance(self.in_specs, tuple):
             raise ValueError(f"`in_specs` must be a tuple or a list. Found: {in_specs}")
+
+    num_scalar_prefetch = 0  # the number of leading operands that are given to index maps too
 
 
 @dataclasses.dataclass(init=False, unsafe_hash=True)

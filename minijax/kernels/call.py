@@ -189,7 +189,7 @@ class _Call:
         info = DebugInfo(
             "pallas_call kernel", source_of(self.kernel), _names(self.kernel, in_tree, out_tree, scratch_tree)
         )
-        with within(mapping.local_grid):
+        with within(mapping.local_grid, mapping.grid_names):
             jaxpr, consts = trace_to_jaxpr(run, refs, info)
         arrays = [typeof(c) for c in consts if not isinstance(c, Ref)]
         if arrays:
@@ -208,8 +208,8 @@ class _Call:
                     )
             if (avals[i].shape, avals[i].dtype) != (out_avals[o].shape, out_avals[o].dtype):
                 raise ValueError(
-                    f"input_output_aliases contains the mapping '{i}:{o}' referring to input {i} with abstract value "
-                    f"{avals[i].str_short()} and to output {o} with a different abstract value "
+                    f"input_output_aliases contains the mapping '{i}:{o}' referring to input[{i}] with abstract value "
+                    f"{avals[i].str_short()} and to output[{o}] with a different abstract value "
                     f"{out_avals[o].str_short()}"
                 )
 

@@ -60,7 +60,7 @@ def _count_eqn(eqn: JaxprEqn) -> tuple[int, int]:
         return 0, size
     if name == "integer_pow":  # squarings, and a product for each bit that is set
         exponent = abs(eqn.params["y"])
-        return size * (max(exponent.bit_length() - 1, 0) + exponent.bit_count()), 0
+        return size * (exponent.bit_length() - 1 + exponent.bit_count() if exponent > 1 else 0), 0
     if name == "dot_general":
         (contracted, _), _ = eqn.params["dimension_numbers"]
         return 2 * size * prod(eqn.invars[0].aval.shape[axis] for axis in contracted), 0

@@ -24,6 +24,7 @@ class Step(NamedTuple):
 
     ids: tuple[Any, ...]
     sizes: tuple[Any, ...]
+    names: tuple[Any, ...] = ()
 
 
 def ordinary_type(aval: Any) -> Any:
@@ -53,6 +54,8 @@ def _results(trace: Any, eqn: Any, operands: list, step: Step) -> list:
         return [step.ids[params["axis"]]]
     if primitive.name == "num_programs":
         return [step.sizes[params["axis"]]]
+    if primitive.name == "axis_index" and params["axis_name"] in step.names:
+        return [step.ids[step.names.index(params["axis_name"])]]
     if isinstance(primitive, Inlined):
         body = primitive.body(params)
         return evaluate(body.jaxpr, body.consts, operands, step)
@@ -60,6 +63,8 @@ def _results(trace: Any, eqn: Any, operands: list, step: Step) -> list:
     if evaluated is not None:
         return evaluated(operands, params, step)
     if any(map(_is_special, jaxprs_in_params(params))):
+        if primitive.name not in _WITH_NUMBERS:
+            raise NotImplementedError(f"pallas_call: {primitive.name} cannot be interpreted in a kernel")
         operands, params = _WITH_NUMBERS[primitive.name](operands, params, step)
     return primitive.rebind(trace, operands, params)
 
@@ -69,7 +74,8 @@ def _is_special(jaxpr: Jaxpr) -> bool:
     if any(ordinary_type(v.aval) is not v.aval for v in (*jaxpr.constvars, *jaxpr.invars)):
         return True
     return any(
-        eqn.primitive.name in ("program_id", "num_programs") or hasattr(eqn.primitive, "evaluate_in_kernel")
+        eqn.primitive.name in ("program_id", "num_programs", "axis_index")
+        or hasattr(eqn.primitive, "evaluate_in_kernel")
         for eqn in jaxpr.eqns
     ) or any(map(_is_special, jaxpr.inner))
 
@@ -82,11 +88,11 @@ def _numbers(step: Step) -> list:
 
 
 @state.traced_cache
-def _with_numbers(closed: ClosedJaxpr, axes: int) -> ClosedJaxpr:
+def _with_numbers(closed: ClosedJaxpr, axes: int, names: tuple) -> ClosedJaxpr:
     """The jaxpr with 2 * `axes` leading inputs, the numbers of the step and the sizes of the grid."""
 
     def run(*args):
-        step = Step(args[:axes], args[axes : 2 * axes])
+        step = Step(args[:axes], args[axes : 2 * axes], names)
         return evaluate(closed.jaxpr, closed.consts, args[2 * axes :], step)
 
     info = closed.debug_info._replace(arg_names=None)
@@ -97,12 +103,12 @@ def _with_numbers(closed: ClosedJaxpr, axes: int) -> ClosedJaxpr:
 
 def _scan(operands: list, params: dict, step: Step) -> tuple[list, dict]:
     numbers = _numbers(step)
-    jaxpr = _with_numbers(params["jaxpr"], len(step.ids))
+    jaxpr = _with_numbers(params["jaxpr"], len(step.ids), step.names)
     return [*numbers, *operands], {**params, "jaxpr": jaxpr, "num_consts": params["num_consts"] + len(numbers)}
 
 
 def _cond(operands: list, params: dict, step: Step) -> tuple[list, dict]:
-    branches = tuple([_with_numbers(branch, len(step.ids)) for branch in params["branches"]])
+    branches = tuple([_with_numbers(branch, len(step.ids), step.names) for branch in params["branches"]])
     # (index, operands) -> (index, numbers, operands)
     return [operands[0], *_numbers(step), *operands[1:]], {**params, "branches": branches}
 
@@ -110,8 +116,8 @@ def _cond(operands: list, params: dict, step: Step) -> tuple[list, dict]:
 def _while(operands: list, params: dict, step: Step) -> tuple[list, dict]:
     numbers, axes, n = _numbers(step), len(step.ids), params["cond_nconsts"]
     changed = dict(
-        cond_jaxpr=_with_numbers(params["cond_jaxpr"], axes), cond_nconsts=n + len(numbers),
-        body_jaxpr=_with_numbers(params["body_jaxpr"], axes), body_nconsts=params["body_nconsts"] + len(numbers),
+        cond_jaxpr=_with_numbers(params["cond_jaxpr"], axes, step.names), cond_nconsts=n + len(numbers),
+        body_jaxpr=_with_numbers(params["body_jaxpr"], axes, step.names), body_nconsts=params["body_nconsts"] + len(numbers),
     )  # fmt: skip
     # (predicate's constants, body's constants, carry) -> the same, with the numbers before each group of constants
     return [*numbers, *operands[:n], *numbers, *operands[n:]], {**params, **changed}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,9 +38,14 @@ class Grid(NamedTuple):
         return self.sizes[axis]
 
 
-def within(grid: Grid) -> named_axis:
-    """Context manager: traces a kernel, or an index map, over the grid."""
-    return named_axis(grid, 1)
+def within(grid: Grid, names: Sequence[Any] | None = None) -> ExitStack:
+    """Context manager: traces a kernel, or an index map, over the grid, whose axes may have names."""
+    axes = ExitStack()
+    for name, size in zip(names or (), grid.sizes, strict=False):
+        if isinstance(size, int):
+            axes.enter_context(named_axis(name, size))
+    axes.enter_context(named_axis(grid, 1))
+    return axes
 
 
 def _current(name: str) -> Grid:

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from minijax.higher.fori_loop import fori_loop
 from minijax.higher.while_loop import while_loop
+from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr
 from minijax.ir.refs import Ref
 from minijax.ir.trace import close_over, trace_to_jaxpr
@@ -26,11 +28,15 @@ from minijax.primitives.structural import pad, slice as lax_slice
 from minijax.transforms.prune import prune_closed
 
 
-def program(ins: tuple, params: dict) -> ClosedJaxpr:
-    """The call as a jaxpr of ordinary operations."""
-    mapping, aliases = params["grid_mapping"], params["input_output_aliases"]
-    call = _Interpreted(params["jaxpr"], mapping, dict(aliases))
-    info = DebugInfo("pallas_call", params["jaxpr"].debug_info.func_src_info)
+def program(ins: tuple, params: dict, differentiated: bool = False) -> ClosedJaxpr:
+    """The call as a jaxpr of ordinary operations; one to be differentiated keeps what its steps read."""
+    return _program(params["jaxpr"], ins, params["grid_mapping"], tuple(params["input_output_aliases"]), differentiated)
+
+
+@state.traced_cache
+def _program(kernel: Jaxpr, ins: tuple, mapping: GridMapping, aliases: tuple, differentiated: bool) -> ClosedJaxpr:
+    call = _Interpreted(kernel, mapping, dict(aliases), differentiated)
+    info = DebugInfo("pallas_call", kernel.debug_info.func_src_info)
     jaxpr, consts = trace_to_jaxpr(call, ins, info)
     closed = close_over(jaxpr, consts)[0]
     return prune_closed(closed, [True] * len(closed.jaxpr.outvars), True)[0]
@@ -39,8 +45,8 @@ def program(ins: tuple, params: dict) -> ClosedJaxpr:
 class _Interpreted:
     """A call of a kernel, as a function of (sizes of dynamic axes, scalars, inputs)."""
 
-    def __init__(self, jaxpr: Jaxpr, mapping: GridMapping, aliases: dict[int, int]):
-        self.jaxpr, self.mapping = jaxpr, mapping
+    def __init__(self, jaxpr: Jaxpr, mapping: GridMapping, aliases: dict[int, int], differentiated: bool):
+        self.jaxpr, self.mapping, self.differentiated = jaxpr, mapping, differentiated
         self.first_input, self.first_output = (
             mapping.num_index_operands,
             mapping.num_index_operands + mapping.num_inputs,
@@ -99,7 +105,11 @@ class _Interpreted:
             ids = _numbers_of(i, grid)
             return [add(i, i.dtype.type(1)), *self._stepped(grid, ids, self._merged(arrays, now))]
 
-        _, *last = while_loop(lambda carry: lt(carry[0], total), body, [total.dtype.type(0), *changed])
+        begin = [total.dtype.type(0), *changed]
+        if self.differentiated and isinstance(total, np.integer):
+            _, *last = fori_loop(0, int(total), lambda _, carry: body(carry), begin)
+        else:
+            _, *last = while_loop(lambda carry: lt(carry[0], total), body, begin)
         return self._merged(arrays, last)
 
     def _merged(self, arrays: Sequence, changed: Sequence) -> list:
@@ -114,7 +124,10 @@ class _Interpreted:
         """The arrays that steps change, after the step with these numbers."""
         mapping = self.mapping
         scalars = [Ref(x) for x in arrays[: self.first_input]]
-        blocks = [self._starts(b, ids, scalars) for b in mapping.block_mappings]
+        seen = [i for i in range(len(grid)) if i not in mapping.vmapped_dims]
+        sizes = [np.int32(n) if isinstance(n, int) else n for n in grid]
+        step = Step(tuple([ids[i] for i in seen]), tuple([sizes[i] for i in seen]), mapping.grid_names or ())
+        blocks = [self._starts(b, ids, scalars, step) for b in mapping.block_mappings]
         refs = list(scalars)
         for x, block, starts in zip(arrays[self.first_input :], mapping.block_mappings, blocks, strict=False):
             refs.append(Ref(_read(x, block, starts)))
@@ -122,9 +135,7 @@ class _Interpreted:
             if _same_window(mapping.block_mappings[i - self.first_input], mapping.block_mappings[o - self.first_input]):
                 refs[i] = refs[o]
         refs += [Ref(x) for x in arrays[self.first_scratch :]]
-        seen = [i for i in range(len(grid)) if i not in mapping.vmapped_dims]
-        sizes = [np.int32(n) if isinstance(n, int) else n for n in grid]
-        evaluate(self.jaxpr, [], refs, Step(tuple([ids[i] for i in seen]), tuple([sizes[i] for i in seen])))
+        evaluate(self.jaxpr, [], refs, step)
         after = []
         for k, (ref, x) in enumerate(zip(refs, arrays, strict=True)):
             if self.changes[k]:
@@ -134,10 +145,9 @@ class _Interpreted:
                 after.append(_written(x, mapping.block_mappings[at], blocks[at], value) if is_block else value)
         return after
 
-    def _starts(self, block: BlockMapping, ids: Sequence, scalars: Sequence[Ref]) -> list:
+    def _starts(self, block: BlockMapping, ids: Sequence, scalars: Sequence[Ref], step: Step) -> list:
         """The first element of a block on each dimension of the array, and whether it may be negative."""
         closed = block.index_map_jaxpr
-        step = Step(tuple(ids), ())
         numbers = evaluate(closed.jaxpr, closed.consts, [*ids, *scalars], step)
         starts = []
         for n, d in zip(numbers, block.block_shape, strict=True):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import tree
+from minijax.base.symbolic.dimension import SymbolicDim
 from minijax.ir.body import Flat, argument_names, signature_of, source_of
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.refs import AbstractRef
@@ -125,8 +126,8 @@ def dims_of(block_shape: Sequence, origin: str) -> tuple[BlockDim, ...]:
     for d in block_shape:
         if d is None:
             d = Squeezed()
-        elif isinstance(d, int | np.integer) and not isinstance(d, bool):
-            d = Blocked(int(d))
+        elif isinstance(d, SymbolicDim) or isinstance(d, int | np.integer) and not isinstance(d, bool):
+            d = Blocked(d)
         if not isinstance(d, BlockDim):
             raise ValueError(
                 f"Unsupported block dimension type: {type(d)}. Allowed types: `pl.Squeezed`, `pl.Blocked`, "
@@ -152,6 +153,11 @@ def block_mapping(
     if spec is None or spec is no_block_spec:
         spec = BlockSpec()
     dims = tuple(map(Blocked, aval.shape)) if spec.block_shape is None else dims_of(spec.block_shape, origin)
+    if any(isinstance(size_of(d), SymbolicDim) for d in dims):
+        raise ValueError(
+            f"shape polymorphism for Pallas does not support dynamically-shaped blocks. Block spec for {origin} has the "
+            f"block shape {dims}"
+        )
     if len(dims) != len(aval.shape):
         raise ValueError(
             f"Block shape for {origin} (= {dims}) must have the same number of dimensions as the array shape "

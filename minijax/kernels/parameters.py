@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 
@@ -125,6 +127,22 @@ class TpuParams:
     def replace(self, **changes: Any) -> TpuParams:
         """The options with some changed."""
         return dataclasses.replace(self, **changes)
+
+
+shared_memory_limit: ContextVar[int | None] = ContextVar("shared_memory_limit", default=None)
+
+
+@contextmanager
+def artificial_shared_memory_limit(limit: int) -> Iterator[None]:
+    """Context manager: sets how many bytes of shared memory kernels of Mosaic for GPUs may use.
+
+    Nothing reads the limit, since there are no such kernels here.
+    """
+    token = shared_memory_limit.set(limit)
+    try:
+        yield
+    finally:
+        shared_memory_limit.reset(token)
 
 
 TritonParams.__name__ = TritonParams.__qualname__ = TpuParams.__name__ = TpuParams.__qualname__ = "CompilerParams"

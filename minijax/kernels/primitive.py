@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from minijax.base.errors import warn
-from minijax.kernels import interpret
+from minijax.kernels import batching, derivatives, interpret
 from minijax.kernels.captured import as_operands
 from minijax.kernels.mosaic import call as mosaic
 from minijax.transforms.discharge import DischargeableCall
@@ -26,6 +26,15 @@ class PallasCall(DischargeableCall):
 
     def lower(self, e, ins, outs, *operands, **params):
         return _lowering(e.platform, params)(e, ins, outs, operands, params)
+
+    def jvp(self, primals, tangents, **params):
+        return derivatives.jvp(self, primals, tangents, params)
+
+    def linearize(self, nonzeros, primals, **params):
+        return derivatives.linearize(nonzeros, primals, params)
+
+    def batch(self, axis, operands, dims, **params):
+        return batching.batch(self, axis, operands, dims, params)
 
 
 def _lowering(platform: str, params: dict) -> Any:

@@ -15,6 +15,7 @@ from minijax.base.dtypes import DTypeLike
 from minijax.base.errors import ShardingTypeError
 from minijax.base.naming import known_as
 from minijax.ir.primitive import FirstOrder, Folding, fold_as, is_undefined_primal
+from minijax.ir.refs import Ref, passed_ref
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.partition.explicit import entries_of, typed_sharding
 from minijax.partition.meshes import P, axes_of
@@ -516,7 +517,13 @@ def dot_general(
 
 def _dot(name, lhs, rhs, dimension_numbers, precision, preferred, out_sharding):
     (cl, cr), (bl, br) = dimension_numbers
-    numbers = tuple(tuple(tuple(map(operator.index, side)) for side in pair) for pair in ((cl, cr), (bl, br)))
+    try:
+        numbers = tuple(tuple(tuple(map(operator.index, side)) for side in pair) for pair in ((cl, cr), (bl, br)))
+    except TypeError:
+        for x in (lhs, rhs):
+            if isinstance(x, Ref):
+                raise ValueError(passed_ref(typeof(x), f"a primitive: {name}")) from None
+        raise
     if preferred is not None:
         preferred = dtypes.check_and_canonicalize_user_dtype(preferred, name)
     types = dict(precision=canonical_precision(precision), preferred_element_type=preferred)

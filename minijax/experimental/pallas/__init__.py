@@ -4,7 +4,7 @@ from minijax.base.faces import Face
 
 _FACE = Face(
     __name__,
-    ("ops", "tpu", "triton"),
+    ("fuser", "mosaic_gpu", "ops", "tpu", "tpu_sc", "triton"),
     """
 minijax.kernels.blocks: BlockDim BlockSpec Blocked BoundedSlice Buffered CostEstimate Element GridSpec Indirect RevisitMode
     Squeezed no_block_spec squeezed

@@ -16,10 +16,11 @@ from minijax.composed.refs import (
     view_text,
     write,
 )
+from minijax.ir.binding import no_rule
 from minijax.ir.jaxpr import JaxprEqn
 from minijax.ir.primitive import Primitive
 from minijax.ir.refs import AbstractRef, Ref
-from minijax.ir.types import ShapedArray, typeof
+from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.primitives.moving import as_array_or_constant
 
 
@@ -45,6 +46,18 @@ class KernelOperation(RefOperation):
     def performed(self, *args: Any, **params: Any) -> list:
         """Changes the values of the references and returns the results."""
         raise NotImplementedError(f"{self.name} cannot be interpreted")
+
+    def jvp(self, primals, tangents, **params):
+        pushed = self.pushed(self.arguments(primals, params), self.arguments(tangents, params))
+        others = {k: v for k, v in params.items() if k != self.tree_param}
+        results = self.bind_all(primals, params)
+        if pushed is None:
+            return results, [Zero.from_primal_value(r) for r in results]
+        return results, self.call(*pushed, **others)
+
+    def pushed(self, args: tuple, tangents: tuple) -> tuple | None:
+        """The arguments of the operation on tangents, or None if there are none."""
+        raise no_rule(self, "Differentiation rule")
 
     def infer(self, *avals, **params):
         args = self.arguments(avals, params)
@@ -79,6 +92,15 @@ def text_of(arg: Any, name: Callable) -> str:
 
 def _is_ref_atom(arg: Any) -> bool:
     return hasattr(getattr(arg, "aval", None), "inner_aval")
+
+
+def view_of_tangent(view: Any, tangent: Any) -> Any:
+    """The view of the reference to tangents that corresponds to a view; None if there is no such reference."""
+    ref = tangent.ref if is_view(tangent) else tangent
+    if type(ref) is Zero:
+        return None
+    _, path, arrays = parts_of(view)
+    return TransformedRef(ref, path, arrays) if path else ref
 
 
 def is_view(x: Any) -> bool:

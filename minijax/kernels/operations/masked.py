@@ -9,8 +9,15 @@ import numpy as np
 from minijax.base import dtypes
 from minijax.composed.refs import parts_of, write
 from minijax.indexing.language import Index, Slot, Span, Window
-from minijax.ir.types import typeof
-from minijax.kernels.operations.base import KernelOperation, store as store_view, text_of, type_of, value_of
+from minijax.ir.types import Zero, typeof
+from minijax.kernels.operations.base import (
+    KernelOperation,
+    store as store_view,
+    text_of,
+    type_of,
+    value_of,
+    view_of_tangent,
+)
 from minijax.kernels.uninitialized import uninitialized_element
 from minijax.numpy.shaping import broadcast_to
 from minijax.primitives.convert import convert
@@ -18,6 +25,8 @@ from minijax.primitives.dynamic_slice import dynamic_slice, dynamic_update_slice
 from minijax.primitives.elementwise import select
 from minijax.primitives.moving import as_array_or_constant, broadcast_to_shape, reshape
 from minijax.primitives.structural import pad, slice as lax_slice
+from minijax.primitives.zeros import instantiate
+from minijax.transforms.discharge import mixed_error
 
 
 class MaskedLoad(KernelOperation):
@@ -33,6 +42,11 @@ class MaskedLoad(KernelOperation):
         if mask is not None and other is not None:
             value = select(mask, value, _like(other, value))
         return [value]
+
+    def pushed(self, args, tangents):
+        view, mask, other = args
+        moved = view_of_tangent(view, tangents[0])
+        return None if moved is None else (moved, mask, None if other is None else instantiate(tangents[2]))
 
     def show_eqn(self, eqn, name):
         view, mask, other = self.arguments(eqn.invars, eqn.params)
@@ -53,6 +67,13 @@ class MaskedSwap(KernelOperation):
         before = _padded_read(view)
         _padded_write(self, view, value if mask is None else select(mask, value, before))
         return [before if mask is None else select(mask, before, value)]
+
+    def pushed(self, args, tangents):
+        view, _, mask = args
+        moved = view_of_tangent(view, tangents[0])
+        if moved is None and type(tangents[1]) is not Zero:
+            raise mixed_error(self.name, "a differentiated", "a non-differentiated", type_of(view))
+        return None if moved is None else (moved, instantiate(tangents[1]), mask)
 
     def show_eqn(self, eqn, name):
         view, value, mask = self.arguments(eqn.invars, eqn.params)

@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from minijax.base import tree
+import numpy as np
+
+from minijax.base import dtypes, tree
+from minijax.base.mask import Mask
+from minijax.calls.call import split_tangents
 from minijax.ir.body import Flat, as_consts, debug_info, trace_flat
+from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.refs import Ref
 from minijax.kernels.expanded import Step, evaluate
 from minijax.kernels.uninitialized import uninitialized
+from minijax.primitives.zeros import nonzero_mask
 from minijax.transforms.discharge import DischargeableCall
+from minijax.transforms.jvp import jvp_jaxpr
 
 
 class RunScoped(DischargeableCall):
@@ -31,6 +38,23 @@ class RunScoped(DischargeableCall):
         refs = [Ref(uninitialized(v.aval.shape, v.aval.dtype)) for v in jaxpr.invars]
         body = jaxpr.replace(constvars=[], invars=[*jaxpr.constvars, *jaxpr.invars])
         return evaluate(body, [], [*operands, *refs], step)
+
+    def jvp(self, primals, tangents, **params):
+        """Calls the body on primals and tangents, with references to tangents beside those to floats."""
+        jaxpr = params["jaxpr"]
+        moved, made = nonzero_mask(tangents), Mask([dtypes.issubdtype(v.aval.dtype, np.inexact) for v in jaxpr.invars])
+        opened = ClosedJaxpr(jaxpr.replace(constvars=[], invars=[*jaxpr.constvars, *jaxpr.invars]))
+        pushed, nonzeros = jvp_jaxpr(opened, (*moved, *made), (False,) * len(jaxpr.outvars))
+        n, m, k = len(moved), len(made), sum(moved)
+        ins = pushed.jaxpr.invars
+        # (operands, new references, tangents of operands, those of new references) -> (operands, tangents; new, tangents)
+        consts, new = [*ins[:n], *ins[n + m : n + m + k]], [*ins[n : n + m], *ins[n + m + k :]]
+        info = pushed.jaxpr.debug_info._replace(arg_names=None)
+        body = pushed.jaxpr.replace(constvars=consts, invars=new, debug_info=info)
+        operands = [*primals, *moved.marked(tangents)]
+        results = self.bind_all(operands, {**params, "jaxpr": body, "ref_transforms": ((),) * len(new)})
+        count = len(jaxpr.outvars)
+        return split_tangents(results[:count], results[count:], nonzeros)
 
     def _on_values(self, operands, params):
         return self.evaluate_in_kernel(operands, params, Step((), ()))

@@ -1,0 +1,6 @@
+"""jax.experimental.mosaic.gpu: kernels for GPUs by Mosaic, which are not there."""
+
+from minijax.base.faces import Face
+
+_FACE = Face(__name__, ("core",), {})
+__getattr__, __dir__ = _FACE.attribute, _FACE.names

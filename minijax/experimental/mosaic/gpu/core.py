@@ -1,0 +1,6 @@
+"""jax.experimental.mosaic.gpu.core."""
+
+from minijax.base.faces import Face
+
+_FACE = Face(__name__, (), "minijax.kernels.parameters: artificial_shared_memory_limit")
+__getattr__, __dir__ = _FACE.attribute, _FACE.names
