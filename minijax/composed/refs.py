@@ -432,7 +432,7 @@ def _resolved(name: str, ref: Any, idx: Any) -> tuple[Ref, tuple, list]:
     checks_ints = base.aval.memory_space is not None or is_ref(ref) and not _is_recording()
     index, operands = _parsed(_items(idx), ref.shape, checks_ints)
     index = index.after(len(arrays)) if arrays else index
-    if not path or name == "ref_at" or not selects_all(index):
+    if not path or name == "ref_at" or not _is_ellipsis(index):
         path = (*path, index)
     return base, path, [*arrays, *operands]
 

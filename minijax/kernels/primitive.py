@@ -8,6 +8,7 @@ from typing import Any
 from minijax.base.errors import warn
 from minijax.kernels import batching, derivatives, interpret
 from minijax.kernels.captured import as_operands
+from minijax.kernels.mosaic import call as mosaic
 from minijax.kernels.triton import module as triton
 from minijax.transforms.discharge import DischargeableCall
 
@@ -53,7 +54,9 @@ def _lowering(platform: str, params: dict) -> Any:
         return _interpreted
     if platform in ("cuda", "rocm"):
         return triton.lower
-    raise NotImplementedError(f"pallas_call: kernels cannot be lowered for {platform} yet. Pass interpret=True.")
+    if platform == "tpu":
+        return mosaic.lower
+    raise NotImplementedError(f"pallas_call: kernels cannot be lowered for {platform}. Pass interpret=True.")
 
 
 def _interpreted(e: Any, ins: Sequence, outs: Sequence, operands: Sequence, params: dict) -> list:

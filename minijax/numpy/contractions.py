@@ -19,6 +19,7 @@ from minijax.base.symbolic.dimension import is_int
 from minijax.composed.arrays.selecting import where
 from minijax.dispatch.fused import fused
 from minijax.dispatch.jitted import jitted
+from minijax.ir.context import extended_name_stack
 from minijax.ir.types import typeof
 from minijax.numpy import reductions
 from minijax.numpy.creation import asarray, zeros_like
@@ -256,7 +257,8 @@ def _contracted(
     requested: Any = None,
 ) -> Any:
     values, inputs, output, path = _planned(subscripts, operands, optimize)
-    return _einsum(tuple(values), inputs, output, path, precision, preferred, dot, requested)
+    with extended_name_stack(*([subscripts] if isinstance(subscripts, str) else [])):
+        return _einsum(tuple(values), inputs, output, path, precision, preferred, dot, requested)
 
 
 def einsum_path(

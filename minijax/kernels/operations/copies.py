@@ -38,17 +38,17 @@ class DmaStart(KernelOperation):
 
 
 class DmaWait(KernelOperation):
-    """Waits for the end of a copy to a destination: (source, destination, semaphore, device or None)."""
+    """Waits for the end of a copy to a destination: (source, destination, semaphore, other semaphore, device)."""
 
     name = "dma_wait"
     tree_param = "tree"
 
-    def performed(self, src, dst, sem, device_id, *, device_id_type):
+    def performed(self, src, dst, sem, other_sem, device_id, *, device_id_type, insert_dummy_device):
         _count(self, sem, dst, -1)
         return []
 
     def show_eqn(self, eqn, name):
-        _, dst, sem, _ = self.arguments(eqn.invars, eqn.params)
+        _, dst, sem, *_ = self.arguments(eqn.invars, eqn.params)
         return f"dma_wait {text_of(dst, name)} {text_of(sem, name)}"
 
 
@@ -96,17 +96,19 @@ class AsyncCopyDescriptor:
         """Waits until this device has sent. Raises ValueError for a copy on one device."""
         if not self.is_remote:
             raise ValueError("Cannot wait on send of a local copy.")
-        self._wait(self.dst_ref, self.src_ref, self.src_sem)
+        self._wait(self.dst_ref, self.src_ref, self.src_sem, self.dst_sem, is_sent=True)
 
     def wait_recv(self) -> None:
         """Waits until this device has received."""
-        self._wait(self.src_ref, self.dst_ref, self.dst_sem)
+        self._wait(self.src_ref, self.dst_ref, self.dst_sem, self.src_sem)
 
-    def _wait(self, src: Any, dst: Any, sem: Any) -> None:
+    def _wait(self, src: Any, dst: Any, sem: Any, other_sem: Any, is_sent: bool = False) -> None:
         if type_of(sem).dtype != SemaphoreType.DMA.dtype:
             kind = "regular semaphore" if is_semaphore(type_of(sem).dtype) else f"reference to {type_of(sem)}"
             raise ValueError(f"dma_wait requires a DMA semaphore, but got a {kind}. Use pl.semaphore_wait() instead.")
-        dma_wait_p.call(src, dst, sem, self.device_id, device_id_type=self.device_id_type)
+        dma_wait_p.call(
+            src, dst, sem, other_sem, self.device_id, device_id_type=self.device_id_type, insert_dummy_device=is_sent
+        )
 
 
 def _check_copy(src: Any, dst: Any) -> None:
