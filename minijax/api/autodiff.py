@@ -66,7 +66,10 @@ Aux = TypeVar("Aux")
 
 def _check_value(name: str, x: Any) -> None:
     if not is_value(x):
-        raise TypeError(f"{name}: argument {x!r} of type {type(x)} is not a valid JAX type")
+        raise TypeError(
+            f"{name}: argument {x!r} of type {type(x)} is not a valid JAX type. Differentiate for arrays or numbers, "
+            "and capture other values in the function."
+        )
     checked_type(x)
 
 
@@ -158,7 +161,8 @@ def jvp(fun: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = Fa
     if in_tree != tangent_tree or isinstance(primals, tuple) != isinstance(tangents, tuple):
         raise TypeError(
             "primal and tangent arguments to jax.jvp must have the same tree structure; primals have tree structure "
-            f"{tree.tree_structure(primals)} whereas tangents have tree structure {tree.tree_structure(tangents)}."
+            f"{tree.tree_structure(primals)} whereas tangents have tree structure {tree.tree_structure(tangents)}. "
+            "Pass a tangent for each primal, in the same containers."
         )
     for x, t in zip(xs, ts, strict=True):
         _check_value("jvp", x)
@@ -180,7 +184,8 @@ def _check_tangent(x: Any, t: Any) -> None:
         raise TypeError(
             "primal and tangent arguments to jax.jvp do not match; dtypes must be equal, or in case of "
             f"int/bool primal dtype the tangent dtype must be float0. Got primal dtype {typeof(x).dtype} and "
-            f"so expected tangent dtype {want.dtype}, but got tangent dtype {have.dtype} instead."
+            f"so expected tangent dtype {want.dtype}, but got tangent dtype {have.dtype} instead. "
+            "Convert the tangent with `astype`."
         )
     if want.shape != have.shape:
         raise ValueError(
@@ -290,7 +295,8 @@ class VJP:
         if ct_tree != self.out_tree:
             raise ValueError(
                 f"unexpected tree structure of the argument to the VJP function of {function_name(self.fun)}: the "
-                f"cotangents have tree {ct_tree}, the result has {self.out_tree}"
+                f"cotangents have tree {ct_tree}, the result has {self.out_tree}. Pass a cotangent for each result, in "
+                "the same containers."
             )
         for ct, a in zip(cts, self.out_avals, strict=True):
             self._check(ct, a)
@@ -313,7 +319,8 @@ class VJP:
             raise ValueError(
                 "unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got "
                 f"{have.str_short()}, but expected {want.str_short()} because the corresponding output of "
-                f"the differentiated function {function_name(self.fun)} had JAX type {aval.str_short()}"
+                f"the differentiated function {function_name(self.fun)} had JAX type {aval.str_short()}. "
+                "Pass a cotangent of the type of the result."
             )
 
 
@@ -488,7 +495,8 @@ def _evaluator(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes) -> Ca
         if nums and max(nums) >= len(args):
             raise TypeError(
                 f"differentiating with respect to {argnums=} requires at least {max(nums) + 1} positional "
-                f"arguments to be passed by the caller, but got only {len(args)} positional arguments."
+                f"arguments to be passed by the caller, but got only {len(args)} positional arguments. "
+                "Pass this argument by position, or change argnums."
             )
         partial, chosen = _restricted_to(fun, nums, args, kwargs)
         for x in tree.tree_leaves(chosen):
@@ -560,9 +568,14 @@ def _check_input(name: str, x: Any, holomorphic: bool, allow_int: bool) -> None:
         raise TypeError(f"{name} requires numerical-valued inputs, but got {dtype.name}.")
 
 
+_REAL = "Convert them with `astype(complex)`, or leave out holomorphic."
+
+
 def _check_complex(name: str, which: str, dtype: np.dtype) -> None:
     if not dtypes.issubdtype(dtype, np.complexfloating):
-        raise TypeError(f"{name} with holomorphic=True requires {which}s with complex dtype, but got {dtype.name}.")
+        raise TypeError(
+            f"{name} with holomorphic=True requires {which}s with complex dtype, but got {dtype.name}. {_REAL}"
+        )
 
 
 def _check_real(name: str, which: str, dtype: np.dtype, advice: str) -> None:
@@ -581,7 +594,7 @@ _HOLOMORPHIC = (
 def _check_scalar(x: Any) -> None:
     text = "Gradient only defined for scalar-output functions. Output"
     if not is_value(x):
-        raise TypeError(f"{text} was {x}.")
+        raise TypeError(f"{text} was {x}. Return a scalar; with has_aux=True, the pair of it and other results.")
     if isinstance(x, Ref):
         raise TypeError(f"{text} had abstract value {typeof(x)}.")
     if typeof(x).shape:

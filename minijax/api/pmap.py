@@ -285,7 +285,10 @@ def _mesh(mapping: _Mapping, leaves: Sequence, axes: Sequence[int | None], are_l
         raise ValueError("pmap requires at least one argument with a mapped axis.")
     name = mapping.name
     if len(sizes) > 1:
-        raise ValueError(f"pmap got inconsistent sizes for array axes to be mapped: {sorted(sizes)}, of {name}")
+        raise ValueError(
+            f"pmap got inconsistent sizes for array axes to be mapped: {sorted(sizes)}, of {name}. Slice to "
+            "one size, or use None in in_axes for arguments that are not mapped."
+        )
     by_process = _devices(mapping)
     size = sizes.pop() * (len(by_process) if are_local else 1)
     if mapping.axis_size not in (None, size):
@@ -295,6 +298,6 @@ def _mesh(mapping: _Mapping, leaves: Sequence, axes: Sequence[int | None], are_l
     if rest or not 0 < each <= min(map(len, by_process.values())):
         raise ValueError(
             f"pmap of {name} maps over an axis of size {size}, which requires {size} logical devices, but "
-            f"only {count} XLA devices are available"
+            f"only {count} XLA devices are available. Map over as many, or use jax.vmap for the rest of the axis."
         )
     return Mesh([d for devices in by_process.values() for d in devices[:each]], (mapping.axis_name,))

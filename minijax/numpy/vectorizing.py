@@ -30,7 +30,8 @@ def check_core(shape: tuple, names: tuple[str, ...], sizes: dict[str, int], wher
     for name, size in zip(names, shape, strict=True):
         if sizes.setdefault(name, size) != size:
             mismatch = f"{name!r}: {size} vs {sizes[name]}"
-            raise ValueError(f"inconsistent size for core dimension {mismatch} {where}")
+            advice = "Slice the arguments to one size, or name the dimensions differently in the signature."
+            raise ValueError(f"inconsistent size for core dimension {mismatch} {where}. {advice}")
 
 
 def checked_results(f: Callable, signatures: list[tuple[str, ...]], sizes: dict[str, int], where: str) -> Callable:

@@ -525,7 +525,7 @@ class Mesh(BaseMesh, contextlib.ContextDecorator):
             raise ValueError(
                 "Mesh requires the ndim of its first argument (`devices`) to equal the length of its second "
                 f"argument (`axis_names`), but got devices.ndim == {devices.ndim} and "
-                f"len(axis_names) == {len(axis_names)}."
+                f"len(axis_names) == {len(axis_names)}. Reshape the array of devices, or name each of its axes."
             )
         axis_types = _axis_types(axis_types, axis_names, "Mesh")
         key = (devices.shape, tuple(devices.flat), axis_names, axis_types)

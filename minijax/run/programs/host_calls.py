@@ -133,7 +133,8 @@ def checked_results(function: Callable, values: Sequence, outs: Sequence[ShapedA
         for what, expected, actual in (("shape", aval.shape, array.shape), ("dtype", aval.dtype, dtype)):
             if expected != actual:
                 raise RuntimeError(
-                    f"Incorrect output {what} for return value #{i}: Expected: {expected}, Actual: {actual}"
+                    f"Incorrect output {what} for return value #{i}: Expected: {expected}, Actual: {actual}. Return "
+                    "what result_shape_dtypes of the callback says, or change that."
                 )
         arrays.append(array.astype(dtype, copy=False))
     return arrays
@@ -211,4 +212,6 @@ def raise_host_error(failure: JaxRuntimeError) -> None:
     error = _raised.get(int(mark[1])) if mark else None
     if error is not None:
         raise as_runtime_error(error) from None
+    if "previously donated in the same call" in str(failure):
+        raise_with(failure, "An array can be donated once in a call: pass `x.copy()` for one of the arguments.")
     _raise_with_targets(failure)
