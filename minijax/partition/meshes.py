@@ -18,7 +18,7 @@ import numpy as np
 from minijax.base import config, html
 from minijax.base.naming import known_as
 from minijax.base.thread import entered, thread
-from minijax.base.util import ByKey, Immutable
+from minijax.base.util import ByKey, Immutable, dir_without
 
 
 @known_as("jax._src.mesh.AxisType")
@@ -113,6 +113,7 @@ class PartitionSpec(ByKey, Immutable):
 
     __slots__ = ("_partitions", "unreduced", "reduced", "__weakref__")
     UNCONSTRAINED = UNCONSTRAINED
+    __dir__ = dir_without("identify mesh_axes padded")
 
     def __new__(cls, *partitions, unreduced=frozenset(), reduced=frozenset()):
         axes = _axis_set(unreduced, "unreduced"), _axis_set(reduced, "reduced")
@@ -277,6 +278,7 @@ class BaseMesh(Immutable):
     axis_names: tuple
     axis_sizes: tuple[int, ...]
     axis_types: tuple[AxisType, ...]
+    __dir__ = dir_without("has_axes_of identify")
 
     @property
     def shape(self) -> collections.OrderedDict:

@@ -13,7 +13,7 @@ import numpy as np
 from minijax.base import cache, html
 from minijax.base.naming import known_as
 from minijax.base.native import replicated, tiles_of
-from minijax.base.util import ByKey
+from minijax.base.util import ByKey, dir_without
 from minijax.partition.memory import MemorySpace
 from minijax.partition.meshes import (
     UNCONSTRAINED,
@@ -82,6 +82,7 @@ class Sharding:
 
     # Subclasses define `_device_assignment` (devices in order), `memory_kind` and `_positions`.
     is_fully_replicated: Any  # a property
+    __dir__ = dir_without("axis_numbers grid_of identify tiling")
 
     def _positions(self, ndim: int) -> Iterator[tuple[Any, tuple[tuple[int, int], ...]]]:
         """For each device in order: for each dimension, (index of its shard, number of shards)."""

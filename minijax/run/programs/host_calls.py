@@ -199,6 +199,12 @@ def _raise_with_targets(failure: JaxRuntimeError) -> None:
         raise_with(failure, f"The FFI target is {'one of ' * (len(_targets) > 1)}{names}")
 
 
+def add_advice(failure: JaxRuntimeError, advice: str) -> None:
+    """Appends to the text of a failure."""
+    failure._error_message = text = f"{failure}{advice}"
+    failure.args = (text,)
+
+
 def raise_with(failure: JaxRuntimeError, explanation: str) -> NoReturn:
     """Raises a failure again, with an explanation after XLA's text."""
     same = {"__module__": JaxRuntimeError.__module__, "error_code_string": failure.error_code_string}
@@ -213,5 +219,5 @@ def raise_host_error(failure: JaxRuntimeError) -> None:
     if error is not None:
         raise as_runtime_error(error) from None
     if "previously donated in the same call" in str(failure):
-        raise_with(failure, "An array can be donated once in a call: pass `x.copy()` for one of the arguments.")
+        add_advice(failure, " An array can be donated once in a call: pass `x.copy()` for one of the arguments.")
     _raise_with_targets(failure)
