@@ -150,7 +150,7 @@ def jvp(fun: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = Fa
         >>> float(value), float(slope)
         (8.0, 12.0)
     """
-    check_callable(fun)
+    check_callable(fun, "jax.jvp")
     if not isinstance(primals, tuple | list) or not isinstance(tangents, tuple | list):
         raise TypeError(
             "primal and tangent arguments to jax.jvp must be tuples or lists; found "
@@ -221,7 +221,7 @@ def linearize(fun: Callable, *primals: Any, has_aux: bool = False) -> tuple[Any,
         >>> float(value), float(f_jvp(2.0))
         (0.0, 2.0)
     """
-    check_callable(fun)
+    check_callable(fun, "jax.linearize")
     xs, in_tree = tree.flatten(primals)
     flat = _Differentiable(fun, in_tree, has_aux)
     leaves, nonzeros, jaxpr, consts = flat.linearized(xs, "linearize")
@@ -379,7 +379,7 @@ def vjp(
     """
     if reduce_axes:
         raise NotImplementedError("reduce_axes argument to vjp is deprecated")
-    check_callable(fun)
+    check_callable(fun, "jax.vjp")
     return _vjp(fun, primals, has_aux)
 
 
@@ -488,7 +488,7 @@ def value_and_grad(
 def _evaluator(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes) -> Callable:
     if reduce_axes:
         raise NotImplementedError("reduce_axes argument to grad is deprecated")
-    check_callable(fun)
+    check_callable(fun, "jax.grad (or jax.value_and_grad)")
     nums = (argnums,) if not isinstance(argnums, Sequence) else tuple(argnums)
 
     def evaluate(*args, **kwargs):
@@ -684,7 +684,7 @@ def jacobian(
 
 
 def _jacobian(fun, argnums, has_aux, holomorphic, allow_int, make) -> Callable:
-    check_callable(fun)
+    check_callable(fun, "jax.jacfwd (or jax.jacrev)")
     nums = (argnums,) if not isinstance(argnums, Sequence) else tuple(argnums)
 
     def jacobian_of(*args, **kwargs):
@@ -804,7 +804,7 @@ def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Sequence = ()) -
     """
     if reduce_axes:
         raise NotImplementedError("reduce_axes argument to transpose is deprecated")
-    check_callable(fun)
+    check_callable(fun, "jax.linear_transpose")
     xs, in_tree = tree.flatten(primals)
     avals = [abstract(x) for x in xs]
     info = debug_info(fun, "linear_transpose", in_tree)
@@ -848,7 +848,7 @@ def fwd_and_bwd(
     With `has_aux`, `fun` returns (result, aux), and `fwd` (result, residuals, aux). Unlike the function that `jax.vjp`
     returns, `bwd` is the same for all calls, which `jax.jit` compiles once.
     """
-    check_callable(fun)
+    check_callable(fun, "jax.fwd_and_bwd")
     nums = tuple(argnums) if isinstance(argnums, Sequence) else (operator.index(argnums),)
 
     def fwd(*args):

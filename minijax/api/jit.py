@@ -130,7 +130,7 @@ def jit(
         _check_device_arguments(device, backend, shardings)
     if fun is None:
         return functools.partial(jit, **options)
-    check_callable(fun)
+    check_callable(fun, "jax.jit")
     if inspect.isgeneratorfunction(fun):
         raise TypeError(f"Expected a function, got a generator function: {fun}")
     if isinstance(fun, staticmethod):

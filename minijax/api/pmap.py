@@ -13,7 +13,7 @@ from minijax.base.source import boundary
 from minijax.dispatch.jit import JitOptions
 from minijax.dispatch.jitted import Call, Engine, Resolved, Traced
 from minijax.higher.shard_map import shard_map_p
-from minijax.ir.body import function_name, signature_of, wrapping
+from minijax.ir.body import check_callable, function_name, signature_of, wrapping
 from minijax.ir.types import typeof
 from minijax.partition.meshes import Mesh, P
 from minijax.partition.shardings import NamedSharding
@@ -149,8 +149,7 @@ def pmap(
         >>> double(jnp.ones((1, 3)))
         Array([[2., 2., 2.]], dtype=float32)
     """
-    if not callable(fun):
-        raise TypeError(f"Expected a callable value, got {fun}")
+    check_callable(fun, "jax.pmap")
     _check_axes("in_axes", in_axes)
     _check_axes("out_axes", out_axes)
     static, donated = ((n,) if isinstance(n, int) else tuple(n) for n in (static_broadcasted_argnums, donate_argnums))

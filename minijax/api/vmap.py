@@ -10,7 +10,16 @@ from minijax.base import config, source, tree
 from minijax.base.dims import canonical_axis
 from minijax.composed.refs import freeze
 from minijax.ir import context, state
-from minijax.ir.body import Flat, argument_names, check_aliases, function_name, named_after, result_paths, signature_of
+from minijax.ir.body import (
+    Flat,
+    argument_names,
+    check_aliases,
+    check_callable,
+    function_name,
+    named_after,
+    result_paths,
+    signature_of,
+)
 from minijax.ir.primitive import Axis
 from minijax.ir.refs import Ref
 from minijax.ir.types import Aval, ShapedArray, typeof
@@ -232,8 +241,7 @@ def _check_count(in_axes: Any, args: tuple) -> None:
 
 
 def _check_axes(fun: Callable, in_axes: Any, out_axes: Any) -> None:
-    if not callable(fun):
-        raise TypeError(f"Expected a callable value, got {fun}")
+    check_callable(fun, "jax.vmap")
     if not (in_axes is None or type(in_axes) in (int, tuple) or _is_spec(in_axes)):
         raise TypeError(
             "vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional "

@@ -224,10 +224,10 @@ def signature_of(fun: Callable) -> inspect.Signature | None:
         return None
 
 
-def check_callable(fun: Any) -> None:
-    """Raises TypeError if `fun` is not callable."""
+def check_callable(fun: Any, name: str) -> None:
+    """Raises TypeError, in the name of a transformation, if `fun` is not callable."""
     if not callable(fun):
-        raise TypeError(f"Expected a callable value, got {fun}. Pass the function itself, not its result.")
+        raise TypeError(f"Expected a callable value, got {fun}. {name} takes the function itself, not its result.")
 
 
 def function_name(fun: Callable) -> str:

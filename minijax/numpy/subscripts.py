@@ -269,7 +269,11 @@ class _IndexUpdateHelper:
 
     def __getattr__(self, name: str) -> Any:
         text = f"{type(self).__name__!r} object has no attribute {name!r}. Index first: `x.at[index].{name}(...)`."
-        raise AttributeError(text, name=name, obj=self)
+        try:
+            raise AttributeError(text, name=name, obj=self)
+        except AttributeError as error:
+            error.__traceback__ = None  # the error is shown at the user's line
+            raise
 
     def __repr__(self):
         return f"_IndexUpdateHelper({self.array!r})"
