@@ -239,13 +239,13 @@ def _with_requested_sharding(aval: Any, request: Request) -> Any:
     return aval.update(sharding=sharding_in_type(sharding, aval.ndim))
 
 
-@known_as("jax._src.stages.Lowered")
 def _cost_rows(costs: dict[str, float]) -> list[tuple[str, str]]:
     """The rows of a table; XLA gives negative numbers for what it does not know."""
     names = ("flops", "bytes accessed", "transcendentals")
     return [(name, f"{costs[name]:.4g}") for name in names if costs.get(name, 0) > 0]
 
 
+@known_as("jax._src.stages.Lowered")
 class Lowered(Stage):
     """Holds a function as StableHLO; `jax.jit(f).lower(*args)` returns it.
 
