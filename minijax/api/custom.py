@@ -12,6 +12,7 @@ from minijax.base import config, dtypes, errors, source, tree
 from minijax.base.mask import Mask
 from minijax.base.naming import known_as
 from minijax.base.paths import leaf_paths
+from minijax.base.util import dir_without
 from minijax.calls.custom_derivatives import SymbolicZero, bind_custom_jvp, bind_custom_vjp, symbolic, unsymbolic
 from minijax.calls.remat_opt import optimized_forward
 from minijax.ir import state
@@ -138,6 +139,8 @@ class _Custom(Generic[P, R]):
     if TYPE_CHECKING:
 
         def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+
+    __dir__ = dir_without("arity signature")
 
     def __init__(self, fun: Callable[P, R], nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()):
         functools.update_wrapper(self, fun)

@@ -124,7 +124,10 @@ ASKED = {
     "added": lambda jax, v: str(v + 1),
 }
 # Objects whose attributes that completion shows are all jax's; of others, some are not.
-COMPLETED = "spec mesh abstract_mesh named single reference jaxpr equation".split()
+COMPLETED = (
+    "spec mesh abstract_mesh named single reference jaxpr equation type weak_type key_type custom_jvp custom_vjp array at "
+    "description traced lowered shard exported partial"
+).split()
 
 # (object, question): why ours answers otherwise.
 OTHER = {
