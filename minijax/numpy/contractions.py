@@ -88,7 +88,7 @@ def _parse(equation: str, ranks: tuple[int, ...]) -> tuple[tuple[str, ...], str]
         if len(names) != rank:
             raise ValueError(
                 f"Einstein sum subscript {names!r} does not contain the correct number of indices for "
-                f"operand {i} of rank {rank}."
+                f"operand {i} of rank {rank}. Write a letter for each of its axes, or `...` for the others."
             )
     for c in output:
         if output.count(c) > 1:
@@ -104,7 +104,8 @@ def _check_sizes(inputs: tuple[str, ...], shapes: tuple) -> None:
         for c, n in zip(names, shape, strict=True):
             if sizes.get(c, 1) != 1 and n not in (1, sizes[c]):
                 raise ValueError(
-                    f"Size of label {c!r} for operand {i} ({n}) does not match previous terms ({sizes[c]})."
+                    f"Size of label {c!r} for operand {i} ({n}) does not match previous terms ({sizes[c]}). "
+                    "Use another letter, or transpose or slice the operand: in einsum a letter has one size."
                 )
             sizes[c] = max(n, sizes.get(c, 1)) if n else 0
 
