@@ -18,7 +18,8 @@ from minijax.api.vmap import vmap
 from minijax.base import tree
 from minijax.base.dtypes import itemsize_bits
 from minijax.base.html import amount
-from minijax.ir.jaxpr import ClosedJaxpr, JaxprEqn, jaxprs_in_params
+from minijax.dispatch.jit import Jit
+from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, jaxprs_in_params
 from minijax.ir.refs import Ref
 from minijax.kernels.blocks import Blocked
 from minijax.kernels.expanded import Step, evaluate
@@ -180,17 +181,23 @@ def _kernels(closed: ClosedJaxpr, values: Sequence) -> Iterator[tuple[JaxprEqn, 
         zip(closed.jaxpr.constvars, closed.consts, strict=True)
     )
     for eqn in closed.jaxpr.eqns:
-        operands = [a.val if hasattr(a, "val") else env[a] for a in eqn.invars]
+        operands = [a.val if isinstance(a, Literal) else env[a] for a in eqn.invars]
+        inner = [j for j in jaxprs_in_params(eqn.params) if _calls_a_kernel(j)]
         if eqn.primitive is pallas_call_p:
             yield eqn, operands
-            env.update((v, np.zeros(v.aval.shape, v.aval.dtype)) for v in eqn.outvars)
-            continue
-        inner = [j for j in jaxprs_in_params(eqn.params) if "pallas_call" in str(j)]
-        if inner and eqn.primitive.name == "jit":
+        elif inner and isinstance(eqn.primitive, Jit):
             yield from _kernels(eqn.params["jaxpr"], operands)
         elif inner:
             yield from ((e, None) for j in inner for e in j.eqns if e.primitive is pallas_call_p)
-        env.update(zip(eqn.outvars, eqn.primitive.bind_all(operands, eqn.params), strict=True))
+        else:
+            env.update(zip(eqn.outvars, eqn.primitive.bind_all(operands, eqn.params), strict=True))
+            continue
+        # Kernels are not run: their results are not known.
+        env.update((v, np.zeros(v.aval.shape, v.aval.dtype)) for v in eqn.outvars)
+
+
+def _calls_a_kernel(jaxpr: Jaxpr) -> bool:
+    return any(e.primitive is pallas_call_p for e in jaxpr.eqns) or any(map(_calls_a_kernel, jaxpr.inner))
 
 
 def _picture(eqn: JaxprEqn, operands: list | None) -> Picture:
