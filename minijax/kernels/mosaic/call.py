@@ -13,14 +13,14 @@ import numpy as np
 from minijax.hlo import spell
 from minijax.hlo.custom_call import CustomCall
 from minijax.ir.types import ShapedArray
-from minijax.kernels.mapping import GridMapping
+from minijax.kernels.mapping import BlockMapping, GridMapping
 from minijax.kernels.memory import is_semaphore
 from minijax.kernels.mosaic import elementwise, random, shapes, transfers
 from minijax.kernels.mosaic.references import memory, type_of_memory
 from minijax.kernels.mosaic.walk import Grid, Kernel
 from minijax.kernels.mosaic.windows import attributes, block_type, check_blocks, hidden, write_transforms
 from minijax.kernels.text import I32
-from minijax.run.programs.kernel_modules import mosaic_bytecode, mosaic_has_communication
+from minijax.run.programs.kernel_modules import mosaic_bytecode, mosaic_has_communication, mosaic_text
 
 TARGET = "tpu_custom_call"
 _COLORS = {"hbm": 0, "vmem": 1, "semaphore_mem": 2, "smem": 4, "host": 5}
@@ -79,8 +79,8 @@ def lower(
     text = kernel_module(jaxpr, mapping, name, options, mesh)
     if params["debug"]:
         print(f"\nThe kernel jaxpr for pallas_call {where}:\n{jaxpr}")
-        print(f"\nThe Mosaic module for pallas_call {where}:\n{text}")
-    config = backend_config(text, params, outs)
+        print(f"\nThe Mosaic module for pallas_call {where}:\n{mosaic_text(text)}")
+    config = backend_config(text, params)
     values = [_as_argument(e, x, a) for x, a in zip(operands, ins, strict=True)]
     results = [_representation(a) for a in outs]
     found = _call(e, name, config, values, results, params)
@@ -163,7 +163,7 @@ def _axes_in(jaxpr: Any) -> set[str]:
 # ---- the configuration -----------------------------------------------------------------------------------
 
 
-def backend_config(text: str, params: Mapping[str, Any], outs: Sequence[Any]) -> str:
+def backend_config(text: str, params: Mapping[str, Any]) -> str:
     """The configuration of the call, in which the module is, as JSON with jax's order of keys."""
     options, cost = params["compiler_params"], params["cost_estimate"]
     option = lambda name: getattr(options, name, None)  # noqa: E731
@@ -182,7 +182,7 @@ def backend_config(text: str, params: Mapping[str, Any], outs: Sequence[Any]) ->
         "shape_invariant_numerics": False if numerics is False else None,
         "allow_input_fusion": None if not option("allow_input_fusion") else list(option("allow_input_fusion")),
         "internal_scratch_in_bytes": option("internal_scratch_in_bytes"),
-        "output_memory_space_colors": _colors(params["out_avals"]),
+        "output_memory_space_colors": _colors(params["grid_mapping"].block_mappings_output),
         "disable_bounds_checks": option("disable_bounds_checks") or None,
         "disable_semaphore_checks": option("disable_semaphore_checks") or None,
         "skip_device_barrier": option("skip_device_barrier") or None,
@@ -207,19 +207,18 @@ def _check_collective(collective: int | None, has_barrier: bool, allowed: bool) 
         raise ValueError("collective_id has to be unspecified or None when not using a custom barrier")
 
 
-def _colors(outs: Sequence[Any]) -> list[dict] | None:
-    """The memory spaces of results that have one of their own."""
+def _colors(outs: Sequence[BlockMapping]) -> list[dict] | None:
+    """The memory spaces of results that `out_shape` names."""
     found = []
-    for i, aval in enumerate(outs):
-        space = "semaphore_mem" if is_semaphore(aval.dtype) else str(getattr(aval, "memory_space", ""))
-        if space in _COLORS:
+    for i, block in enumerate(outs):
+        if (space := str(block.result_space)) in _COLORS:
             place = {} if len(outs) == 1 else {"shape_index": [i]}
             found.append({"color": _COLORS[space], **place})
     return found or None
 
 
 def _flag(name: str, value: Any) -> dict[str, Any]:
-    kind = {bool: "boolean_value", int: "integer_value", str: "string_value"}.get(type(value))
+    kind = {bool: "boolean_value", int: "integer_value"}.get(type(value))
     if kind is None:
-        raise ValueError(f"flags: the value of {name} must be a bool, an int or a string, not {value!r}")
+        raise ValueError(f"invalid flag value: {value!r} of {name}; flags are bools and ints")
     return {"flag_type": name, "value": {kind: value}}

@@ -168,11 +168,12 @@ def _target(k: Kernel, ref: Memory, path: Sequence[Any], arrays: Sequence[Any]) 
 
 def _read(k: Kernel, ref: Memory, box: Box, indices: Sequence[Value]) -> Value:
     """The elements of a box as the kernel sees them."""
-    loaded = _load(k, ref, box, indices)
-    if ref.dtype != np.bool_:
-        return _without(k, loaded, box)
-    flags = k.compare("ne", loaded, k.dense(0, loaded.shape, _FLAGS))
-    return _without(k, flags, box)
+    return _as_flags(k, ref, _without(k, _load(k, ref, box, indices), box))
+
+
+def _as_flags(k: Kernel, ref: Memory, x: Value) -> Value:
+    """What was read of a reference to flags as flags."""
+    return k.compare("ne", x, k.dense(0, x.shape, _FLAGS)) if ref.dtype == np.bool_ else x
 
 
 def _without(k: Kernel, x: Value, box: Box) -> Value:
@@ -223,17 +224,16 @@ def _write(k: Kernel, ref: Memory, box: Box, x: Value, mask: Value | None = None
     if not box.shape and ref.space != "smem":
         raise ValueError("Cannot store scalars to VMEM")
     indices = [k.as_index(s) for s in box.starts]
-    is_flags = ref.dtype == np.bool_
-    loaded = _load(k, ref, box, indices)
-    if is_flags and ref.space == "smem":
-        loaded = k.compare("ne", loaded, k.dense(0, loaded.shape, _FLAGS))
-    if is_flags:
+    old = _load(k, ref, box, indices)
+    if ref.space == "smem":
+        old = _as_flags(k, ref, old)
+    if ref.dtype == np.bool_:
         x = k.cast("extui", x, "i32")
-    if is_flags and ref.space != "smem":
-        loaded = k.compare("ne", loaded, k.dense(0, loaded.shape, _FLAGS))
-    old = _without(k, loaded, box)
-    if x.shape != tuple(box.sizes) and ref.space != "smem":
-        x, mask = (v if v is None else k.reshape(v, box.sizes) for v in (x, mask))
+    if ref.space != "smem":
+        old = _without(k, old, box)
+        if x.shape != tuple(box.sizes):
+            x, mask = (v if v is None else k.reshape(v, box.sizes) for v in (x, mask))
+        old = _as_flags(k, ref, old)
     _store(k, ref, box, indices, x, mask)
     return old
 
@@ -290,6 +290,11 @@ def allocated(k: Kernel, aval: Any) -> Memory:
 def region(k: Kernel, results: Sequence[Type], body: Callable[[], Sequence[Value]]) -> list[Value]:
     """`tpu.region`: `body()` writes what is in it and returns its results."""
     return k.op("tpu.region", (), results, None, [Region((), body, "tpu.yield")])
+
+
+@rule("empty_ref")
+def _empty_ref(k: Kernel, site: Site, **_: Any) -> Memory:
+    return allocated(k, site.out)
 
 
 @rule("run_scoped")

@@ -78,7 +78,7 @@ class Kernel(Verbs):
         env: dict[Any, Any] = dict(zip([*jaxpr.constvars, *jaxpr.invars], operands, strict=True))
         outer = self._scopes
         for eqn in jaxpr.eqns:
-            self._enter(outer, (*outer, *[s for s in eqn.ctx.name_stack if isinstance(s, str)]))
+            self._enter(outer, (*outer, *[getattr(s, "name", s) for s in eqn.ctx.name_stack]))
             results = self._equation(eqn, env)
             env.update(zip(eqn.outvars, results, strict=True))
         self._enter(outer, outer)
